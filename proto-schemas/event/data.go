@@ -1,0 +1,223 @@
+package event
+
+import "encoding/json"
+
+// Text roles of a message.
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+)
+
+// SessionCreatedData opens the log of a session. It is always its first event.
+type SessionCreatedData struct {
+	Dialect   string `json:"dialect"`             // the dialect of the socket that made it
+	Principal string `json:"principal,omitempty"` // who made it
+}
+
+// SessionClosedData ends a session: no message is accepted after it.
+type SessionClosedData struct {
+	Reason string `json:"reason"` // user_request, timeout
+}
+
+// MessageReceivedData records that a user's message was accepted. RunID is the
+// run that will answer it; it starts when its turn comes (first in, first out).
+type MessageReceivedData struct {
+	MessageID string `json:"message_id"` // the command's id: a repeat of it is answered from here
+	RunID     string `json:"run_id"`
+	Content   string `json:"content"`
+	Principal string `json:"principal,omitempty"`
+	Queued    int    `json:"queued"` // runs ahead of this one; 0 = starts at once
+}
+
+// MessageRefusedData records that a user's message was not accepted.
+type MessageRefusedData struct {
+	MessageID string `json:"message_id"`
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+}
+
+// RunStartedData begins the run that answers a message.
+type RunStartedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"` // exec_YYYYMMDD_HHMMSS_ffffff, UTC, unique in the session
+	MessageID   string `json:"message_id"`
+	Content     string `json:"content"` // the user's text
+}
+
+// RunCompletedData is the terminal event of a run that has an answer.
+type RunCompletedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"`
+	MessageID   string `json:"message_id"` // the assistant message that holds the answer
+	Content     string `json:"content"`    // the answer
+	DurationMS  int64  `json:"duration_ms"`
+}
+
+// RunFailedData is the terminal event of a run that ended in an error.
+type RunFailedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt,omitempty"`
+	Code        string `json:"code"` // from the error catalogue
+	Message     string `json:"message"`
+	Retryable   bool   `json:"retryable"`
+}
+
+// RunCancelledData is the terminal event of a run that was stopped on request.
+type RunCancelledData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Reason      string `json:"reason"`
+	By          string `json:"by,omitempty"` // principal
+	CommandID   string `json:"command_id,omitempty"`
+}
+
+// TurnStartedData claims a run for one worker. Attempt is the fence: events of
+// a lower attempt are refused from here on.
+type TurnStartedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"` // 1, 2, ...
+	Worker      string `json:"worker"`
+	Resumed     bool   `json:"resumed"` // an earlier attempt had begun
+}
+
+// AttemptRefusedData records that a worker which had lost its claim came back.
+type AttemptRefusedData struct {
+	RunID   string `json:"run_id"`
+	Attempt int    `json:"attempt"` // the refused one
+	Current int    `json:"current"` // the one that holds the claim
+	Worker  string `json:"worker"`
+	What    Type   `json:"what"` // the type of event that it tried to append
+}
+
+// MessageStartedData opens a message of the model. Deltas and a completed or
+// discarded event with the same id follow.
+type MessageStartedData struct {
+	MessageID   string `json:"message_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"`
+	Role        string `json:"role"`
+	Model       string `json:"model"`
+}
+
+// MessageDeltaData carries the next piece of a message's text. Consecutive deltas
+// of a message may be merged by concatenation, in the log or on the way to a viewer.
+type MessageDeltaData struct {
+	MessageID   string `json:"message_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"`
+	Text        string `json:"text"`
+}
+
+// MessageCompletedData holds the whole of a message: its text equals the
+// concatenation of its deltas.
+type MessageCompletedData struct {
+	MessageID   string     `json:"message_id"`
+	RunID       string     `json:"run_id"`
+	ExecutionID string     `json:"execution_id"`
+	Attempt     int        `json:"attempt"`
+	Role        string     `json:"role"`
+	Content     string     `json:"content"`
+	ToolCalls   []ToolCall `json:"tool_calls,omitempty"` // what the model asks for, in order
+	StopReason  string     `json:"stop_reason"`          // end, tool_calls, length, filtered
+}
+
+// ToolCall is one call that a model asked for.
+type ToolCall struct {
+	ID        string          `json:"id"`   // unique in the session
+	Name      string          `json:"name"` // as offered to the model
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// MessageDiscardedData says that a message which had begun will never be
+// completed (its attempt ended) and its deltas do not count.
+type MessageDiscardedData struct {
+	MessageID   string `json:"message_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"` // the one that discards it
+	Reason      string `json:"reason"`
+}
+
+// ToolCalledData is the intent: it is in the log before the tool may run.
+type ToolCalledData struct {
+	CallID      string          `json:"call_id"`
+	RunID       string          `json:"run_id"`
+	ExecutionID string          `json:"execution_id"`
+	Attempt     int             `json:"attempt"`
+	Tool        string          `json:"tool"`
+	Description string          `json:"description"`
+	Arguments   json.RawMessage `json:"arguments"`
+	Digest      string          `json:"digest"`     // sha256 of tool and canonical arguments, hex
+	Idempotent  bool            `json:"idempotent"` // declared idempotent or read-only: may be retried
+}
+
+// ToolStartedData says that the call was handed to the tool.
+type ToolStartedData struct {
+	CallID      string `json:"call_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"`
+	Tool        string `json:"tool"`
+	Retry       bool   `json:"retry"` // started before, by an attempt that died; the tool is idempotent
+}
+
+// ToolCompletedData is the result of a call that worked.
+type ToolCompletedData struct {
+	CallID      string `json:"call_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"`
+	Tool        string `json:"tool"`
+	Result      string `json:"result"`
+	Truncated   bool   `json:"truncated,omitempty"` // Result was cut at the output cap
+	Bytes       int    `json:"bytes"`               // length of the whole result
+	DurationMS  int64  `json:"duration_ms"`
+}
+
+// ToolFailedData is the result of a call that did not work; the tool had no effect
+// or said itself what happened.
+type ToolFailedData struct {
+	CallID      string `json:"call_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"`
+	Tool        string `json:"tool"`
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	DurationMS  int64  `json:"duration_ms"`
+}
+
+// ToolUnknownData says that a call was started, its result was lost and the tool
+// may not be run again: only a human can tell whether it had its effect.
+type ToolUnknownData struct {
+	CallID      string `json:"call_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Attempt     int    `json:"attempt"`
+	Tool        string `json:"tool"`
+	Message     string `json:"message"`
+}
+
+// UsageRecordedData records what one model call consumed, as the provider counted it.
+type UsageRecordedData struct {
+	RunID        string `json:"run_id"`
+	ExecutionID  string `json:"execution_id"`
+	Attempt      int    `json:"attempt"`
+	MessageID    string `json:"message_id"`
+	Model        string `json:"model"`
+	InputTokens  int64  `json:"input_tokens"`
+	OutputTokens int64  `json:"output_tokens"`
+}
+
+// NoticeData tells people something that changes no state.
+type NoticeData struct {
+	Level   string `json:"level"` // info, warning
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	RunID   string `json:"run_id,omitempty"`
+}

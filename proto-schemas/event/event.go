@@ -1,0 +1,75 @@
+// Package event defines the canonical event of Waggle: what is stored in a log,
+// announced on the bus and translated by every dialect.
+//
+// An event is one self-describing JSON object with the attribute names of
+// CloudEvents 1.0, so that a program which knows only NATS can rebuild a run.
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// SpecVersion is the CloudEvents version of every event.
+const SpecVersion = "1.0"
+
+// Headers of a stored or announced event. They repeat what machines need
+// without parsing the body.
+const (
+	HeaderMsgID     = "Nats-Msg-Id"
+	HeaderSeq       = "Waggle-Seq"
+	HeaderType      = "Waggle-Type"
+	HeaderStreamSeq = "Waggle-Stream-Seq" // announcements only: where the event is stored
+)
+
+// Event is one entry of a log.
+//
+// Sequence is dense within its log: 1, 2, 3, ... It is 0 until the event has
+// been appended. Data is the JSON form of the type's data struct; members that
+// the struct does not know survive, because Data is never re-encoded.
+type Event struct {
+	SpecVersion string          `json:"specversion"`
+	ID          string          `json:"id"`
+	Source      string          `json:"source"`
+	Type        Type            `json:"type"`
+	Subject     string          `json:"subject"` // the log: tenant.kind.id
+	Time        time.Time       `json:"time"`
+	Sequence    uint64          `json:"sequence"`
+	Data        json.RawMessage `json:"data"`
+	TraceParent string          `json:"traceparent,omitempty"`
+}
+
+// New returns an event of the given log. Sequence is assigned by the append.
+// The event's type is that of data.
+func New(log subject.Log, eventID, source string, at time.Time, data Data) (Event, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return Event{}, fmt.Errorf("encode data of %s: %w", data.EventType(), err)
+	}
+	return Event{
+		SpecVersion: SpecVersion, ID: eventID, Source: source, Type: data.EventType(),
+		Subject: log.Name(), Time: at.UTC().Truncate(time.Millisecond), Data: raw,
+	}, nil
+}
+
+// DedupeID returns the Nats-Msg-Id of the event. Dedupe ids are shared by all
+// logs of a stream, so the log's name is part of it.
+func (e Event) DedupeID() string { return e.Subject + ":" + e.ID }
+
+// Decode unmarshals the event's data into v, naming the event on failure.
+func (e Event) Decode(v any) error {
+	if err := json.Unmarshal(e.Data, v); err != nil {
+		return fmt.Errorf("decode data of %s event %s: %w", e.Type, e.ID, err)
+	}
+	return nil
+}
+
+// As decodes the data of e as a T.
+func As[T Data](e Event) (T, error) {
+	var v T
+	err := e.Decode(&v)
+	return v, err
+}

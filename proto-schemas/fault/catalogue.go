@@ -1,0 +1,92 @@
+package fault
+
+// The codes.
+const (
+	Internal        Code = "INTERNAL"
+	BusUnavailable  Code = "BUS_UNAVAILABLE"
+	Overloaded      Code = "OVERLOADED"
+	Draining        Code = "DRAINING"
+	RateLimited     Code = "RATE_LIMITED"
+	TooManySockets  Code = "TOO_MANY_CONNECTIONS"
+	Unauthenticated Code = "UNAUTHENTICATED"
+	Expired         Code = "CREDENTIALS_EXPIRED"
+	Forbidden       Code = "FORBIDDEN"
+	OriginRefused   Code = "ORIGIN_REFUSED"
+	HostRefused     Code = "HOST_REFUSED"
+	HandshakeSlow   Code = "HANDSHAKE_TIMEOUT"
+	MessageSlow     Code = "MESSAGE_TIMEOUT"
+	PeerSilent      Code = "PEER_SILENT"
+	PeerStuck       Code = "PEER_STUCK"
+	MessageTooBig   Code = "MESSAGE_TOO_BIG"
+	NotText         Code = "NOT_TEXT"
+	BadUTF8         Code = "BAD_UTF8"
+	BadJSON         Code = "BAD_JSON"
+	UnknownType     Code = "UNKNOWN_MESSAGE_TYPE"
+	InvalidField    Code = "INVALID_FIELD"
+	NotFound        Code = "NOT_FOUND"
+	SessionNotFound Code = "SESSION_NOT_FOUND"
+	SessionClosed   Code = "SESSION_CLOSED"
+	QueueFull       Code = "QUEUE_FULL"
+	CursorInvalid   Code = "CURSOR_INVALID"
+	HeadExpired     Code = "HISTORY_EXPIRED"
+	AttemptsOver    Code = "ATTEMPTS_EXHAUSTED"
+	TurnLimit       Code = "TURN_LIMIT"
+	ModelFailed     Code = "MODEL_FAILED"
+	ModelBusy       Code = "MODEL_BUSY"
+	ModelRefused    Code = "MODEL_REFUSED"
+	ModelBadReply   Code = "MODEL_BAD_REPLY"
+	ModelTimeout    Code = "MODEL_TIMEOUT"
+	ToolNotFound    Code = "TOOL_NOT_FOUND"
+	ToolBadInput    Code = "INVALID_INPUT"
+	ToolTimeout     Code = "TOOL_TIMEOUT"
+	ToolFailed      Code = "TOOL_FAILED"
+	ToolLost        Code = "TOOL_LOST"
+	ToolCancelled   Code = "TOOL_CANCELLED"
+	ToolsDown       Code = "TOOLS_UNAVAILABLE"
+)
+
+// Catalogue is every fault that a client can meet. Close codes of 4000 and above
+// follow one rule: 40xx come back at once or later, 44xx do not come back as you are.
+var Catalogue = []Entry{
+	{Internal, 500, 0, true, Server, "Something went wrong on our side. Try again; if it stays, give the reference to the operator."},
+	{BusUnavailable, 503, 0, true, Server, "The message bus cannot be reached, and nothing was accepted. Try again in a few seconds."},
+	{Overloaded, 503, 1013, true, Server, "The server has no room for more connections. Try again later."},
+	{Draining, 503, 1012, true, Server, "This gateway is restarting. Reconnect and resume with your last seq."},
+	{RateLimited, 429, 0, true, Client, "Too many messages. Send fewer per second and try again."},
+	{TooManySockets, 429, 1013, true, Client, "Too many connections from one address or principal. Close some and try again."},
+	{Unauthenticated, 401, 4401, false, Client, "Credentials are missing or not valid. Send an API key or token."},
+	{Expired, 401, 4401, false, Client, "Your credentials have expired. Get new ones and reconnect with your last seq."},
+	{Forbidden, 403, 4403, false, Client, "You are not allowed to do this."},
+	{OriginRefused, 403, 0, false, Client, "This page's origin is not allowed. Add it to gateway.allowed_origins."},
+	{HostRefused, 421, 0, false, Client, "This host name is not served here. Add it to gateway.allowed_hosts."},
+	{HandshakeSlow, 408, 1008, true, Client, "No valid first message arrived in time. Reconnect."},
+	{MessageSlow, 408, 1008, true, Client, "A message took too long to arrive. Reconnect and send it again."},
+	{PeerSilent, 408, 4000, true, Client, "No sign of life from your side. Reconnect and resume with your last seq."},
+	{PeerStuck, 408, 4001, true, Client, "You accepted no data for too long. Reconnect and resume with your last seq."},
+	{MessageTooBig, 413, 1009, false, Client, "The message is larger than the limit. Send less at once."},
+	{NotText, 415, 1003, false, Client, "Binary frames are not understood. Send JSON as text."},
+	{BadUTF8, 400, 1007, false, Client, "The text is not valid UTF-8."},
+	{BadJSON, 400, 0, false, Client, "The message is not valid JSON."},
+	{UnknownType, 400, 0, false, Client, "This message type is not known here."},
+	{InvalidField, 422, 0, false, Client, "A field is missing or has a value that is not allowed."},
+	{NotFound, 404, 0, false, Client, "There is no such thing."},
+	{SessionNotFound, 404, 4404, false, Client, "There is no such session. Connect without a session to start a new one."},
+	{SessionClosed, 410, 0, false, Client, "This session has ended. Connect without a session to start a new one."},
+	{QueueFull, 429, 0, true, Client, "Too many messages are waiting in this session. Wait for an answer, then send again."},
+	{CursorInvalid, 422, 4422, false, Client, "after is not a position in this session. Use the seq of the last event you received."},
+	{HeadExpired, 410, 0, false, Client, "Part of the history you asked for has expired."},
+	{AttemptsOver, 500, 0, true, Server, "The answer was attempted several times and could not be finished. Send the message again."},
+	{TurnLimit, 500, 0, false, Server, "The model asked for more tool rounds than are allowed. Ask for less at once."},
+	{ModelFailed, 502, 0, true, Provider, "The model's service failed. Try again later."},
+	{ModelBusy, 503, 0, true, Provider, "The model's service is overloaded. Try again later."},
+	{ModelRefused, 502, 0, false, Provider, "The model's service refused the request. Check the model's name, its key and the account behind it."},
+	{ModelBadReply, 502, 0, true, Provider, "The model's service sent an answer that cannot be understood. Try again."},
+	{ModelTimeout, 504, 0, true, Provider, "The model's service did not answer in time. Try again later."},
+	{ToolNotFound, 404, 0, false, Client, "There is no such tool."},
+	{ToolBadInput, 422, 0, false, Client, "The tool's arguments do not fit its schema."},
+	{ToolTimeout, 504, 0, true, Provider, "The tool did not answer in time."},
+	{ToolFailed, 502, 0, false, Provider, "The tool reported an error."},
+	{ToolLost, 502, 0, false, Provider, "The tool's server went away while the tool was running. Whether it had its effect is not known."},
+	{ToolCancelled, 499, 0, false, Client, "The tool call was cancelled."},
+	{ToolsDown, 503, 0, true, Server, "No tool service is running. Start one with the role tools."},
+}

@@ -1,0 +1,127 @@
+// Package fault is the error catalogue of Waggle: the only errors that ever
+// reach a client.
+//
+// A fault says what happened and what to do about it, and nothing of how the
+// server works inside. Any other error is reported as Internal with a reference
+// under which the log has the details.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code identifies one entry of the catalogue. Codes are part of the contract.
+type Code string
+
+// Blame says who can do something about a fault.
+type Blame string
+
+// Who can do something about a fault.
+const (
+	Client   Blame = "client"
+	Server   Blame = "server"
+	Provider Blame = "provider" // a model or tool outside Waggle
+)
+
+// Entry describes a code.
+type Entry struct {
+	Code      Code
+	Status    int    // HTTP status of API answers
+	Close     int    // WebSocket close code where the fault ends the socket; 0 = the socket stays open
+	Retryable bool   // the same request may succeed later
+	Blame     Blame  //
+	Message   string // default text: what happened, then what to do
+}
+
+// Fault is an error that may be shown to a client. It matches errors.Is against
+// another Fault of the same code.
+type Fault struct {
+	Code    Code
+	Message string
+	Ref     string // reference into the server's log; Internal only
+	Field   string // the offending field, if there is one
+	cause   error
+}
+
+// New returns the catalogue's fault for the code, with its default text.
+func New(c Code) *Fault { return &Fault{Code: c, Message: Lookup(c).Message} }
+
+// Newf returns a fault with a text of its own.
+func Newf(c Code, format string, args ...any) *Fault {
+	return &Fault{Code: c, Message: fmt.Sprintf(format, args...)}
+}
+
+// Wrap attaches the cause for logs; clients do not see it.
+func (f *Fault) Wrap(cause error) *Fault {
+	c := *f
+	c.cause = cause
+	return &c
+}
+
+// At names the offending field.
+func (f *Fault) At(field string) *Fault {
+	c := *f
+	c.Field = field
+	return &c
+}
+
+// Error returns code and message and, for logs, the cause.
+func (f *Fault) Error() string {
+	s := string(f.Code) + ": " + f.Message
+	if f.cause != nil {
+		s += ": " + f.cause.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.cause }
+
+// Is reports whether target is a fault of the same code.
+func (f *Fault) Is(target error) bool {
+	t, ok := target.(*Fault) //nolint:errorlint // Is compares one link of the chain by contract.
+	return ok && t.Code == f.Code
+}
+
+// Public returns the text for clients: the message and, where there is one, the
+// reference into the server's log.
+func (f *Fault) Public() string {
+	if f.Ref != "" {
+		return f.Message + " (reference " + f.Ref + ")"
+	}
+	return f.Message
+}
+
+// Retryable reports whether the same request may succeed later.
+func (f *Fault) Retryable() bool { return Lookup(f.Code).Retryable }
+
+// From returns the fault in err's chain, or Internal with the reference ref and
+// err as its cause. It returns nil for a nil error.
+func From(err error, ref string) *Fault {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return f
+	}
+	f := New(Internal).Wrap(err)
+	f.Ref = ref
+	return f
+}
+
+// Lookup returns the catalogue's entry for the code; an unknown code is Internal.
+func Lookup(c Code) Entry {
+	if e, ok := index[c]; ok {
+		return e
+	}
+	return index[Internal]
+}
+
+var index = func() map[Code]Entry {
+	m := make(map[Code]Entry, len(Catalogue))
+	for _, e := range Catalogue {
+		m[e.Code] = e
+	}
+	return m
+}()

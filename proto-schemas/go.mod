@@ -1,0 +1,3 @@
+module github.com/waggle-dev/waggle/proto-schemas
+
+go 1.26.0

@@ -1,0 +1,288 @@
+// Package subject builds and parses every NATS subject, stream name and
+// directory key of Waggle. It is the only place that does: code elsewhere that
+// concatenates a subject is refused by the linter.
+//
+//	evt.<p>.<tenant>.<kind>.<id>              the log of one entity    stream EVT_<p>
+//	live.<tenant>.<kind>.<id>.<type>          the same event, announced    core NATS
+//	cmd.<service>.<p>.<tenant>.<key>.<verb>   ask for something            stream CMD
+//	timer.set.<service>.<tenant>.<key>.<name> a schedule                   stream TIMER
+//	timer.fire.<service>.<tenant>.<key>.<name> the schedule, due           stream TIMER
+//	rpc.<service>.<verb>                      ask and wait                 NATS micro
+//	dead.<service>.<tenant>.<key>.<verb>      a command given up           stream DEAD
+//
+// <type> is a canonical event type and may itself hold dots (message.delta), so
+// that a monitor can subscribe to live.*.session.*.tool.> .
+package subject
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Partitions is the number of shards of the event log and of the command
+// partitions. It is fixed for ever: changing it would move every log.
+const Partitions = 16
+
+// Names of streams and buckets.
+const (
+	StreamCommands  = "CMD"
+	StreamTimers    = "TIMER"
+	StreamDead      = "DEAD"
+	BucketDirectory = "directory"
+)
+
+// ErrInvalid is wrapped by every parse error of this package.
+var ErrInvalid = errors.New("invalid subject")
+
+// Partition is a shard number, 0 to Partitions-1.
+type Partition uint8
+
+// String returns the two-digit token of the partition, "00" to "15".
+func (p Partition) String() string {
+	return string([]byte{'0' + byte(p)/10, '0' + byte(p)%10})
+}
+
+// EventStream returns the name of the stream that holds the partition: EVT_00 to EVT_15.
+func (p Partition) EventStream() string { return "EVT_" + p.String() }
+
+// EventFilter returns the subject filter of the partition's stream.
+func (p Partition) EventFilter() string { return "evt." + p.String() + ".>" }
+
+// Log names the ordered log of one entity.
+type Log struct {
+	Tenant id.Tenant
+	Kind   id.Kind
+	Entity id.Entity
+}
+
+// Name returns tenant.kind.id, the form used in dedupe ids and event subjects.
+func (l Log) Name() string {
+	return l.Tenant.String() + "." + string(l.Kind) + "." + l.Entity.String()
+}
+
+// String returns Name.
+func (l Log) String() string { return l.Name() }
+
+// Partition returns the log's shard: fnv32a(tenant.kind.id) mod 16.
+func (l Log) Partition() Partition { return partitionOf(l.Name()) }
+
+// Stream returns the name of the stream that stores the log.
+func (l Log) Stream() string { return l.Partition().EventStream() }
+
+// Event returns the subject under which the log's events are stored.
+func (l Log) Event() string { return "evt." + l.Partition().String() + "." + l.Name() }
+
+// Live returns the subject on which an event of the given canonical type is announced.
+func (l Log) Live(eventType string) string { return "live." + l.Name() + "." + eventType }
+
+// LiveAll returns the filter that matches every announcement of the log.
+func (l Log) LiveAll() string { return "live." + l.Name() + ".>" }
+
+// LiveEverything is the filter of a monitor that wants all events of all tenants.
+const LiveEverything = "live.>"
+
+// LiveTenant returns the filter that matches every announcement of a tenant.
+func LiveTenant(t id.Tenant) string { return "live." + t.String() + ".>" }
+
+// ParseName parses the form that Log.Name returns.
+func ParseName(s string) (Log, error) { return parseLog(strings.Split(s, "."), s) }
+
+// ParseEvent parses a subject under evt. and checks its partition token.
+func ParseEvent(s string) (Log, error) {
+	t := strings.Split(s, ".")
+	if len(t) != 5 || t[0] != "evt" {
+		return Log{}, invalid("event", s)
+	}
+	l, err := parseLog(t[2:], s)
+	if err != nil {
+		return Log{}, err
+	}
+	if l.Partition().String() != t[1] {
+		return Log{}, fmt.Errorf("%w: event subject has the wrong partition: %q", ErrInvalid, clip(s))
+	}
+	return l, nil
+}
+
+// ParseLive parses a subject under live. into the log and the event type.
+func ParseLive(s string) (Log, string, error) {
+	t := strings.SplitN(s, ".", 5)
+	if len(t) != 5 || t[0] != "live" || t[4] == "" {
+		return Log{}, "", invalid("live", s)
+	}
+	l, err := parseLog(t[1:4], s)
+	return l, t[4], err
+}
+
+// Command addresses a command: Verb asked of Service for the entity Key.
+type Command struct {
+	Service id.Name
+	Tenant  id.Tenant
+	Key     id.Entity
+	Verb    id.Name
+}
+
+// Partition returns the shard in which all commands of the same key are ordered.
+func (c Command) Partition() Partition {
+	return partitionOf(c.Service.String() + "." + c.Tenant.String() + "." + c.Key.String())
+}
+
+// Subject returns the subject on which the command is published.
+func (c Command) Subject() string {
+	return "cmd." + c.Service.String() + "." + c.Partition().String() + "." + c.tail()
+}
+
+// Dead returns the subject of the command's dead-letter record.
+func (c Command) Dead() string { return "dead." + c.Service.String() + "." + c.tail() }
+
+func (c Command) tail() string {
+	return c.Tenant.String() + "." + c.Key.String() + "." + c.Verb.String()
+}
+
+// ParseCommand parses a subject under cmd. and checks its partition token.
+func ParseCommand(s string) (Command, error) {
+	t := strings.Split(s, ".")
+	if len(t) != 6 || t[0] != "cmd" {
+		return Command{}, invalid("command", s)
+	}
+	var c Command
+	var errs [4]error
+	c.Service, errs[0] = id.ParseName(t[1])
+	c.Tenant, errs[1] = id.ParseTenant(t[3])
+	c.Key, errs[2] = id.ParseEntity(t[4])
+	c.Verb, errs[3] = id.ParseName(t[5])
+	if err := errors.Join(errs[:]...); err != nil {
+		return Command{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if c.Partition().String() != t[2] {
+		return Command{}, fmt.Errorf("%w: command subject has the wrong partition: %q", ErrInvalid, clip(s))
+	}
+	return c, nil
+}
+
+// CommandFilter returns the filter of one ordered partition of a service.
+func CommandFilter(service id.Name, p Partition) string {
+	return "cmd." + service.String() + "." + p.String() + ".>"
+}
+
+// CommandFilterAll returns the filter of all commands of a service.
+func CommandFilterAll(service id.Name) string { return "cmd." + service.String() + ".>" }
+
+// Timer addresses a schedule: Name due for the entity Key of Service.
+type Timer struct {
+	Service id.Name
+	Tenant  id.Tenant
+	Key     id.Entity
+	Name    id.Name
+}
+
+// Set returns the subject under which the schedule is stored. Publishing again
+// replaces the schedule.
+func (t Timer) Set() string { return "timer.set." + t.tail() }
+
+// Fire returns the subject on which the timer arrives when it is due.
+func (t Timer) Fire() string { return "timer.fire." + t.tail() }
+
+func (t Timer) tail() string {
+	return t.Service.String() + "." + t.Tenant.String() + "." + t.Key.String() + "." + t.Name.String()
+}
+
+// TimerFilter returns the filter of all due timers of a service.
+func TimerFilter(service id.Name) string { return "timer.fire." + service.String() + ".>" }
+
+// ParseTimer parses a subject under timer.fire. .
+func ParseTimer(s string) (Timer, error) {
+	t := strings.Split(s, ".")
+	if len(t) != 6 || t[0] != "timer" || t[1] != "fire" {
+		return Timer{}, invalid("timer", s)
+	}
+	var out Timer
+	var errs [4]error
+	out.Service, errs[0] = id.ParseName(t[2])
+	out.Tenant, errs[1] = id.ParseTenant(t[3])
+	out.Key, errs[2] = id.ParseEntity(t[4])
+	out.Name, errs[3] = id.ParseName(t[5])
+	if err := errors.Join(errs[:]...); err != nil {
+		return Timer{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return out, nil
+}
+
+// RPC returns the subject of a request-reply endpoint.
+func RPC(service, verb id.Name) string { return "rpc." + service.String() + "." + verb.String() }
+
+// DirectoryKey returns the KV key of one live instance of a service or other
+// participant: <what>.<name>.<instance>.
+func DirectoryKey(what, name, instance id.Name) string {
+	return what.String() + "." + name.String() + "." + instance.String()
+}
+
+// DirectoryFilter returns the KV filter of all instances of what.
+func DirectoryFilter(what id.Name) string { return what.String() + ".>" }
+
+// StreamSubjects returns the subject filter of each stream that is not an event shard.
+func StreamSubjects(stream string) []string {
+	switch stream {
+	case StreamCommands:
+		return []string{"cmd.>"}
+	case StreamTimers:
+		return []string{"timer.>"}
+	case StreamDead:
+		return []string{"dead.>"}
+	}
+	return nil
+}
+
+// AllPartitions returns 0 to Partitions-1.
+func AllPartitions() []Partition {
+	out := make([]Partition, Partitions)
+	for i := range out {
+		out[i] = Partition(i)
+	}
+	return out
+}
+
+// ParsePartition parses the two-digit token of a partition.
+func ParsePartition(s string) (Partition, error) {
+	n, err := strconv.ParseUint(s, 10, 8)
+	if err != nil || n >= Partitions || len(s) != 2 {
+		return 0, invalid("partition", s)
+	}
+	return Partition(n), nil
+}
+
+func partitionOf(name string) Partition {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return Partition(h.Sum32() % Partitions)
+}
+
+func parseLog(t []string, whole string) (Log, error) {
+	if len(t) != 3 {
+		return Log{}, invalid("log", whole)
+	}
+	var l Log
+	var errs [3]error
+	l.Tenant, errs[0] = id.ParseTenant(t[0])
+	l.Kind, errs[1] = id.ParseKind(t[1])
+	l.Entity, errs[2] = id.ParseEntity(t[2])
+	if err := errors.Join(errs[:]...); err != nil {
+		return Log{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return l, nil
+}
+
+func invalid(what, s string) error {
+	return fmt.Errorf("%w: not a %s subject: %q", ErrInvalid, what, clip(s))
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80]
+	}
+	return s
+}
