@@ -1,0 +1,75 @@
+# Waggle. `make help` lists the targets. Go and make are all that they need.
+
+GO       ?= go
+MODULES  := $(shell $(GO) list -m -f '{{.Dir}}')
+UNIT     := $(filter-out %/e2e,$(MODULES))
+CACHE    := $(CURDIR)/.cache
+RESULTS  := $(CACHE)/test
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT   ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# The race detector needs cgo, which Go switches off where there is no C compiler.
+RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+# Two packages at a time: most tests start NATS servers of their own, and the
+# reference machine has two cores.
+PARALLEL ?= 2
+# The slowest package needs about a minute with -race on two cores.
+TIMEOUT  ?= 10m
+# Narrow a run: make test PKG=./eventlog/... RUN=TestAppend
+PKG      ?= ./...
+TESTFLAGS = -p $(PARALLEL) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
+
+LINT_VERSION := v2.15.0
+LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
+TESTSUM  := $(CACHE)/bin/testsum
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test lint fmt generate verify e2e bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## build bin/waggle
+	@mkdir -p bin
+	cd cmd && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/waggle ./waggle
+
+run: build ## build and run everything in one process (chat with it: bin/waggle chat)
+	./bin/waggle up
+
+test: $(TESTSUM) ## run all unit and integration tests, with the race detector
+	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
+	@$(TESTSUM) -out $(RESULTS)/unit.json -dirs '$(UNIT)' -- $(GO) test -json $(RACE) $(TESTFLAGS) $(PKG)
+
+e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
+	@WAGGLE_BIN=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+
+bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
+	@for dir in $(MODULES); do (cd $$dir && $(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -timeout 20m -p 1 ./...) || exit 1; done
+
+lint: $(LINT) ## run golangci-lint on every module
+	@status=0; for dir in $(MODULES); do \
+		echo "lint $${dir##*/}"; (cd $$dir && $(LINT) run --config $(CURDIR)/.golangci.yml --concurrency $(PARALLEL) ./...) || status=1; \
+	done; $(LINT) run --config $(CURDIR)/.golangci.yml ./scripts/testsum/main.go || status=1; exit $$status
+
+fmt: $(LINT) ## format all Go code with gofumpt
+	@for dir in $(MODULES); do (cd $$dir && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+generate: ## regenerate everything that is generated
+	@for dir in $(MODULES); do (cd $$dir && $(GO) generate ./...) || exit 1; done
+
+verify: ## check that generated files are current and that each module builds alone
+	@scripts/verify.sh $(MODULES)
+
+clean: ## remove what the build made (not the data of a running server)
+	rm -rf bin $(CACHE)
+
+$(TESTSUM): scripts/testsum/main.go
+	@mkdir -p $(@D)
+	@$(GO) build -o $@ $<
+
+$(LINT):
+	@mkdir -p $(@D)
+	@echo 'building golangci-lint $(LINT_VERSION) from the module registry (once, about 90 s)'
+	@GOFLAGS= GOBIN=$(@D) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	@mv $(@D)/golangci-lint $@

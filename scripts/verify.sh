@@ -1,0 +1,36 @@
+#!/bin/sh
+# Checks what a compiler of the workspace does not see. Arguments: module folders.
+#   1. generated files are what the generators make of the sources
+#   2. every module builds, and its go.mod is tidy, without the workspace file
+set -eu
+cd "$(dirname "$0")/.."
+
+# Tracked and new files alike, so that the check also works before a commit.
+fingerprint() {
+	git ls-files -co --exclude-standard -z | sort -z | xargs -0 sha256sum 2>/dev/null
+}
+
+before=$(mktemp) after=$(mktemp)
+trap 'rm -f "$before" "$after"' EXIT
+fingerprint >"$before"
+make --no-print-directory generate
+fingerprint >"$after"
+if ! cmp -s "$before" "$after"; then
+	echo 'verify: generated files are out of date; run "make generate" and commit:' >&2
+	diff "$before" "$after" | awk '/^[<>]/ { print "  " $3 }' | sort -u >&2
+	exit 1
+fi
+echo 'verify: generated files are current'
+
+for dir in "$@"; do
+	(
+		cd "$dir"
+		GOWORK=off go build ./...
+		GOWORK=off go vet ./... 
+		GOWORK=off go mod tidy -diff
+	) || {
+		echo "verify: ${dir##*/} does not build alone or its go.mod is not tidy" >&2
+		exit 1
+	}
+	echo "verify: ${dir##*/} builds alone, go.mod is tidy"
+done
