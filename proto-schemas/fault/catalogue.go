@@ -31,6 +31,7 @@ const (
 	HeadExpired     Code = "HISTORY_EXPIRED"
 	AttemptsOver    Code = "ATTEMPTS_EXHAUSTED"
 	TurnLimit       Code = "TURN_LIMIT"
+	RunCancelled    Code = "RUN_CANCELLED"
 	ModelFailed     Code = "MODEL_FAILED"
 	ModelBusy       Code = "MODEL_BUSY"
 	ModelRefused    Code = "MODEL_REFUSED"
@@ -77,6 +78,7 @@ var Catalogue = []Entry{
 	{HeadExpired, 410, 0, false, Client, "Part of the history you asked for has expired."},
 	{AttemptsOver, 500, 0, true, Server, "The answer was attempted several times and could not be finished. Send the message again."},
 	{TurnLimit, 500, 0, false, Server, "The model asked for more tool rounds than are allowed. Ask for less at once."},
+	{RunCancelled, 499, 0, true, Client, "The answer was stopped before it was complete. Send the message again to have it after all."},
 	{ModelFailed, 502, 0, true, Provider, "The model's service failed. Try again later."},
 	{ModelBusy, 503, 0, true, Provider, "The model's service is overloaded. Try again later."},
 	{ModelRefused, 502, 0, false, Provider, "The model's service refused the request. Check the model's name, its key and the account behind it."},

@@ -9,7 +9,11 @@ import (
 	"net/url"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
+
+// paramDeltas is the query parameter that asks for texts while they are written.
+const paramDeltas = "deltas"
 
 // Dialect returns the ORBIT dialect.
 func Dialect() dialect.Dialect { return orbit{} }
@@ -21,4 +25,27 @@ func (orbit) Name() string { return "orbit" }
 
 // Bind implements dialect.Dialect. The query's deltas=true asks for the text of
 // the model as it is written.
-func (orbit) Bind(url.Values) (dialect.Codec, error) { panic("not yet") }
+func (orbit) Bind(query url.Values) (dialect.Codec, error) {
+	switch query.Get(paramDeltas) {
+	case "", "false", "0":
+		return plain, nil
+	case "true", "1":
+		return streaming, nil
+	}
+	return nil, fault.Newf(fault.InvalidField, "deltas is true or false.").At(paramDeltas)
+}
+
+// The codecs of the dialect.
+var (
+	plain     dialect.Codec = codec{name: "orbit", frames: answers}
+	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(answers, deltas)}
+)
+
+// codec is one variant of the dialect: the frames that it has a word for.
+type codec struct {
+	name   string
+	frames frames
+}
+
+// Name implements dialect.Codec.
+func (c codec) Name() string { return c.name }

@@ -1,0 +1,133 @@
+package orbit
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
+)
+
+// quoteLimit bounds how much of an unknown type is quoted back, in bytes: longer
+// than any type, short enough for one line.
+const quoteLimit = 40
+
+// members are the members of a JSON object. A map keeps their names exact, which
+// decoding into a struct would not.
+type members map[string]json.RawMessage
+
+// Decode implements dialect.Codec.
+func (codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
+	m, err := object(frame, "")
+	if err != nil {
+		return nil, err
+	}
+	kind, ok := text(m["type"])
+	if !ok {
+		return nil, invalid("type", "A message has a type, which is a string.")
+	}
+	switch kind {
+	case wire.UserMessage:
+		return userMessage(m, in)
+	case wire.Cancel:
+		return address(m, in, command.Cancel, command.CancelRun{})
+	}
+	return nil, fault.Newf(fault.UnknownType, "The message type %q is not known here. Send one of: %s.",
+		clip(kind), strings.Join(wire.Inbound, ", ")).At("type")
+}
+
+func userMessage(m members, in dialect.Inbound) ([]command.Command, error) {
+	field, raw, err := content(m)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := text(raw)
+	if !ok {
+		return nil, invalid(field, "A user_message has a content, which is a string.")
+	}
+	if strings.TrimSpace(s) == "" {
+		return nil, invalid(field, "The content of a user_message must not be empty.")
+	}
+	return address(m, in, command.Message, command.UserMessage{Content: s})
+}
+
+// content finds the text of a user_message. Top-level content wins over data.content,
+// even if it turns out to be no text: two answers to one frame would be worse.
+func content(m members) (field string, raw json.RawMessage, err error) {
+	if raw, ok := m["content"]; ok {
+		return "content", raw, nil
+	}
+	data, ok := m["data"]
+	if !ok {
+		return "content", nil, nil
+	}
+	inner, err := object(data, "data")
+	return "data.content", inner["content"], err
+}
+
+// address makes the one command for a frame.
+func address(m members, in dialect.Inbound, verb id.Name, data any) ([]command.Command, error) {
+	cmdID, err := commandID(m, in)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return nil, fault.From(err, "")
+	}
+	return []command.Command{{
+		ID: cmdID, Service: command.Session, Verb: verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
+		Principal: in.Principal, Time: in.Now.UTC(), Data: raw,
+	}}, nil
+}
+
+// commandID is the client's id, or a fresh one where it gives none. An id that is
+// not a legal token is replaced by its hash, so that a repeat is still a repeat.
+func commandID(m members, in dialect.Inbound) (string, error) {
+	raw, ok := m["id"]
+	if !ok || string(raw) == "null" {
+		return in.NewID(), nil
+	}
+	s, ok := text(raw)
+	if !ok || s == "" {
+		return "", invalid("id", "An id is a string that is not empty. Leave it out to have one assigned.")
+	}
+	return id.EntityFromExternal(s).String(), nil
+}
+
+// object returns the members of a JSON object. field is its place in the frame.
+func object(raw []byte, field string) (members, error) {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	var m members
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, invalid(field, "A message is a JSON object, and so is its data.")
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fault.New(fault.BadJSON).Wrap(err)
+	}
+	return m, nil
+}
+
+// text returns the JSON string raw, and false if raw is anything else.
+func text(raw json.RawMessage) (string, bool) {
+	var s string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+func invalid(field, message string) error {
+	return fault.Newf(fault.InvalidField, "%s", message).At(field)
+}
+
+func clip(s string) string {
+	if len(s) > quoteLimit {
+		return strings.ToValidUTF8(s[:quoteLimit], "") + "..."
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+package orbit
+
+import "encoding/json"
+
+// Texts that are the same in every frame of their type, as the protocol fixes them.
+const (
+	StartText       = "Initializing ORBIT Agent..."
+	ReadyText       = "Agent initialized successfully"
+	ThinkingText    = "Processing your request..."
+	StatusExecuting = "executing"
+	StatusCompleted = "completed"
+)
+
+// UserMessageIn is the message with which a user asks for an answer. The text is
+// top-level content (what clients send) or data.content; the former wins.
+type UserMessageIn struct {
+	Type    string        `json:"type"`
+	ID      string        `json:"id,omitempty"` // not in the original protocol: a repeat is answered once
+	Content *string       `json:"content,omitempty"`
+	Data    *UserTextData `json:"data,omitempty"`
+}
+
+// UserTextData is the payload of a user_message in its second form.
+type UserTextData struct {
+	Content string `json:"content"`
+}
+
+// CancelIn stops the run that is on. It is not in the original protocol.
+type CancelIn struct {
+	Type string `json:"type"`
+	ID   string `json:"id,omitempty"`
+}
+
+// MessageData is the payload of agent_start, user_input and agent_thinking.
+type MessageData struct {
+	Message string `json:"message"`
+}
+
+// ReadyData is the payload of agent_ready.
+type ReadyData struct {
+	Message   string `json:"message"`
+	SessionID string `json:"session_id"` // not in the original protocol: come back with ?session=
+	LastSeq   uint64 `json:"last_seq"`   // not in the original protocol: frames after it follow
+}
+
+// ToolCalledData is the payload of tool_called. Arguments is a JSON object.
+type ToolCalledData struct {
+	ToolName    string          `json:"tool_name"`
+	Description string          `json:"description"`
+	Arguments   json.RawMessage `json:"arguments"`
+}
+
+// ToolExecutingData is the payload of tool_executing.
+type ToolExecutingData struct {
+	ToolName string `json:"tool_name"`
+	Status   string `json:"status"`
+}
+
+// ToolResultData is the payload of tool_result. Result is a preview of at most
+// PreviewLimit characters, followed by "..." if it was cut.
+type ToolResultData struct {
+	ToolName string `json:"tool_name"`
+	Status   string `json:"status"`
+	Result   string `json:"result"`
+}
+
+// PreviewLimit is the length of tool_result.result in Unicode code points. It is
+// the original server's.
+const PreviewLimit = 200
+
+// ResponseData is the payload of agent_response.
+type ResponseData struct {
+	Message            string `json:"message"`
+	ExecutionCompleted bool   `json:"execution_completed"`
+}
+
+// ErrorData is the payload of error. All but Message are not in the original protocol.
+type ErrorData struct {
+	Message  string `json:"message"`
+	Code     string `json:"code,omitempty"`      // from the error catalogue
+	Field    string `json:"field,omitempty"`     // the offending member of the client's message
+	FirstSeq uint64 `json:"first_seq,omitempty"` // history before it has expired
+}
+
+// DeltaData is the payload of agent_delta. The texts of one message_id, joined in
+// order, are what the model has written so far.
+type DeltaData struct {
+	MessageID string `json:"message_id"`
+	Text      string `json:"text"`
+}
+
+// DiscardedData is the payload of agent_delta_discarded: forget the text of this message.
+type DiscardedData struct {
+	MessageID string `json:"message_id"`
+	Reason    string `json:"reason"`
+}
+
+// Health is the answer of GET /health.
+type Health struct {
+	Status            string    `json:"status"`
+	Service           string    `json:"service"`
+	ActiveConnections int       `json:"active_connections"`
+	Timestamp         Timestamp `json:"timestamp"`
+}
+
+// What GET /health says of a healthy server.
+const (
+	HealthStatus  = "healthy"
+	HealthService = "ORBIT WebSocket Server"
+)
