@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// unsent is an event that is to be appended.
+type unsent struct {
+	id   string
+	data event.Data
+}
+
+// current returns the run as the log has it now. run has checked that it exists,
+// and runs never leave the log.
+func (t *turn) current() *conversation.Run { return t.state.Run(t.runID) }
+
+// held reports whether this attempt may still write: errEnded after the run's
+// terminal event, errFenced once another attempt has claimed the run.
+func (t *turn) held() error {
+	r := t.current()
+	switch {
+	case t.broken != nil:
+		return t.broken
+	case r.Status.Terminal():
+		return errEnded
+	case r.Claim != t.claim:
+		return errFenced
+	}
+	return nil
+}
+
+// append writes events under the fence: each is appended only while this attempt
+// holds the run, which is checked again whenever somebody else's event turns up.
+func (t *turn) append(ctx context.Context, data ...event.Data) error {
+	t.unsent = t.unsent[:0]
+	for _, d := range data {
+		t.unsent = append(t.unsent, unsent{t.s.cfg.NewID(), d})
+	}
+	return t.writer.Append(ctx, func() ([]event.Event, error) {
+		if len(t.unsent) == 0 {
+			return nil, nil
+		}
+		t.what = t.unsent[0].data.EventType()
+		if err := t.held(); err != nil {
+			return nil, err
+		}
+		return t.events(t.unsent...)
+	})
+}
+
+func (t *turn) events(list ...unsent) ([]event.Event, error) {
+	out := make([]event.Event, 0, len(list))
+	for _, u := range list {
+		e, err := event.New(t.log, u.id, source, t.s.cfg.Now(), u.data)
+		if err != nil {
+			return nil, err
+		}
+		e.TraceParent = t.trace
+		out = append(out, e)
+	}
+	return out, nil
+}

@@ -1,0 +1,208 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// parallelCalls bounds the tool calls of one message that run at once.
+const parallelCalls = 8
+
+// unknownOutcome is what people and the model are told about a call that was
+// started, lost, and must not be repeated.
+const unknownOutcome = "Outcome unknown: the tool was started, but its result was lost or did not come in time. " +
+	"It may or may not have had its effect and was not run again. Check before you repeat it."
+
+// tools returns the tools on offer. A missing tool service is waited for briefly:
+// one that restarts is back within seconds.
+func (t *turn) tools(ctx context.Context) ([]tools.Tool, error) {
+	const patience, pause = 10 * time.Second, 250 * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fault.New(fault.ToolsDown))
+	defer cancel()
+	for {
+		list, err := t.s.deps.Tools.List(ctx, t.tenant)
+		if err == nil || !errors.Is(err, fault.New(fault.ToolsDown)) {
+			return list, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// callTools brings every listed call to an outcome. Intent and start are in the
+// log before a tool runs, the result after. A call that a dead attempt had started
+// is repeated only if its tool is idempotent.
+func (t *turn) callTools(ctx context.Context, calls []event.ToolCall) error {
+	offered, err := t.tools(ctx)
+	if err != nil {
+		return err
+	}
+	byName := make(map[string]tools.Tool, len(offered))
+	for _, o := range offered {
+		byName[o.Name] = o
+	}
+	var run []event.ToolCall
+	for _, c := range calls {
+		ok, err := t.prepare(ctx, c, byName[c.Name])
+		if err != nil {
+			return err
+		}
+		if ok {
+			run = append(run, c)
+		}
+	}
+	return t.runTools(ctx, run)
+}
+
+// prepare records intent and start of one call. It reports false when the call
+// already has its outcome: it must not be repeated.
+func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool) (bool, error) {
+	exec := t.current().ExecutionID
+	known := t.state.Call(c.ID)
+	if known != nil && known.Status == conversation.CallStarted && !known.Idempotent {
+		return false, t.append(ctx, event.ToolUnknownData{
+			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name, Message: unknownOutcome,
+		})
+	}
+	var data []event.Data
+	if known == nil {
+		data = append(data, event.ToolCalledData{
+			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
+			Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
+			Idempotent: offered.ReadOnly || offered.Idempotent,
+		})
+	}
+	data = append(data, event.ToolStartedData{
+		CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
+		Retry: known != nil && known.Status == conversation.CallStarted,
+	})
+	return true, t.append(ctx, data...)
+}
+
+// digest binds a decision to one exact call: the hash of the tool's name and its
+// arguments in canonical form (sorted members, no spaces).
+func digest(c event.ToolCall) string {
+	canonical := []byte(c.Arguments)
+	var v any
+	if json.Unmarshal(c.Arguments, &v) == nil {
+		if b, err := json.Marshal(v); err == nil {
+			canonical = b
+		}
+	}
+	sum := sha256.Sum256(append([]byte(c.Name+"\x00"), canonical...))
+	return hex.EncodeToString(sum[:])
+}
+
+type outcome struct {
+	call   event.ToolCall
+	result tools.Result
+	err    error
+	took   time.Duration
+}
+
+// runTools runs calls side by side and appends their results as they come: the
+// log's writer belongs to this goroutine alone.
+func (t *turn) runTools(ctx context.Context, calls []event.ToolCall) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+	}()
+	results := make(chan outcome, len(calls))
+	slots := make(chan struct{}, parallelCalls)
+	for _, c := range calls {
+		wg.Go(func() {
+			slots <- struct{}{}
+			results <- t.callTool(ctx, c)
+			<-slots
+		})
+	}
+	for range calls {
+		select {
+		case o := <-results:
+			if err := t.settle(ctx, o); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (t *turn) callTool(ctx context.Context, c event.ToolCall) (o outcome) {
+	ctx, span := telemetry.Start(ctx, "execute_tool "+c.Name, trace.SpanKindInternal)
+	began := t.s.cfg.Now()
+	defer func() {
+		o.took = t.s.cfg.Now().Sub(began)
+		telemetry.End(span, o.err)
+	}()
+	o.call = c
+	o.result, o.err = t.s.deps.Tools.Call(ctx, tools.Call{
+		ID: c.ID, Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments, Timeout: t.s.cfg.ToolTimeout,
+	})
+	return o
+}
+
+// settle appends the outcome of a call. An interrupted call gets none: whoever
+// goes on with the run decides about it.
+func (t *turn) settle(ctx context.Context, o outcome) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	exec, took := t.current().ExecutionID, o.took.Milliseconds()
+	switch {
+	case t.unknowable(o):
+		return t.append(ctx, event.ToolUnknownData{
+			CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
+			Tool: o.call.Name, Message: unknownOutcome,
+		})
+	case o.err != nil || o.result.IsError:
+		f := t.toolFault(o)
+		return t.append(ctx, event.ToolFailedData{
+			CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
+			Code: string(f.Code), Message: f.Public(), DurationMS: took,
+		})
+	}
+	return t.append(ctx, event.ToolCompletedData{
+		CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
+		Result: o.result.Text, Truncated: o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took,
+	})
+}
+
+// unknowable reports whether a tool that may not be repeated was left in the
+// middle: its server went away, or its time ran out.
+func (t *turn) unknowable(o outcome) bool {
+	if t.state.Call(o.call.ID).Idempotent {
+		return false
+	}
+	return errors.Is(o.err, fault.New(fault.ToolLost)) || errors.Is(o.err, fault.New(fault.ToolTimeout))
+}
+
+func (t *turn) toolFault(o outcome) *fault.Fault {
+	if o.err != nil {
+		return t.s.asFault(o.err)
+	}
+	return fault.Newf(fault.ToolFailed, "%s", o.result.Text)
+}
+
+// String names the attempt in logs.
+func (t *turn) String() string { return fmt.Sprintf("run %s attempt %d", t.runID, t.attempt) }

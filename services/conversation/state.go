@@ -1,0 +1,153 @@
+// Package conversation is the pure reducer of a session's log: what a session
+// is, as a fold of its events, and which events a command calls for.
+//
+// It has no clock, no randomness and no I/O; ids and times come as arguments.
+// The session service decides with it, and agent workers learn from it what is
+// left to do, so both see one truth after any crash.
+package conversation
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// Status is the state of a run.
+type Status string
+
+// The states of a run. The last three are terminal and never change.
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Terminal reports whether the status is final.
+func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Cancelled }
+
+// CallStatus is the state of a tool call.
+type CallStatus string
+
+// The states of a tool call. The last three are final.
+const (
+	CallIntended  CallStatus = "intended" // tool.called: it may not have been handed over
+	CallStarted   CallStatus = "started"  // tool.started: it may have had its effect
+	CallCompleted CallStatus = "completed"
+	CallFailed    CallStatus = "failed"
+	CallUnknown   CallStatus = "unknown"
+)
+
+// Final reports whether the call has an outcome.
+func (s CallStatus) Final() bool { return s == CallCompleted || s == CallFailed || s == CallUnknown }
+
+// State is the fold of a session's log. The zero value is a log without events.
+type State struct {
+	Seq       uint64
+	Created   time.Time
+	Updated   time.Time
+	Dialect   string
+	Principal string
+	Closed    bool
+
+	runs     map[string]*Run
+	order    []*Run            // as accepted
+	messages map[string]string // id of a received or refused message -> run id, "" when refused
+	calls    map[string]*Call  // by call id, over all runs
+	cancels  map[string]bool   // ids of cancel commands that had their effect
+	lastExec string
+}
+
+// Run is one answer to one message.
+type Run struct {
+	ID          string
+	ExecutionID string
+	MessageID   string
+	Content     string
+	Principal   string
+	Status      Status
+	StartedBy   string    // id of its run.started event
+	Started     time.Time // when it left the queue
+	Attempt     int       // of the newest claim; 0 = never claimed
+	Claim       string    // id of the newest turn.started event: the fence
+	Refused     int       // highest attempt that was turned away
+	Messages    []Message
+	Open        []string // messages begun and neither completed nor discarded
+	Answer      string
+}
+
+// Message is a whole message of the model.
+type Message struct {
+	ID        string
+	Content   string
+	ToolCalls []event.ToolCall
+}
+
+// Call is one tool call.
+type Call struct {
+	ID         string
+	RunID      string
+	Tool       string
+	Arguments  json.RawMessage
+	Idempotent bool
+	Status     CallStatus
+	Attempt    int    // of the newest event about it
+	Result     string // text for the model, once final
+}
+
+// Run returns the run with the id, or nil.
+func (s *State) Run(id string) *Run { return s.runs[id] }
+
+// Runs returns all runs in the order in which their messages were accepted.
+func (s *State) Runs() []*Run { return s.order }
+
+// Call returns the call with the id, or nil.
+func (s *State) Call(id string) *Call { return s.calls[id] }
+
+// Active returns the run that is on, or nil.
+func (s *State) Active() *Run {
+	for _, r := range s.order {
+		if r.Status == Running {
+			return r
+		}
+	}
+	return nil
+}
+
+// Waiting returns the number of queued runs.
+func (s *State) Waiting() int {
+	n := 0
+	for _, r := range s.order {
+		if r.Status == Queued {
+			n++
+		}
+	}
+	return n
+}
+
+// Apply folds the next event of the log into s. Unknown types and members are
+// passed over; an error means that the log holds something no writer of this
+// program appends.
+func (s *State) Apply(e event.Event) error {
+	s.Seq, s.Updated = e.Sequence, e.Time
+	fold, ok := folds[e.Type]
+	if !ok {
+		return nil
+	}
+	if err := fold(s, e); err != nil {
+		return fmt.Errorf("session log %s, seq %d: %w", e.Subject, e.Sequence, err)
+	}
+	return nil
+}
+
+func (s *State) init() {
+	if s.runs == nil {
+		s.runs = map[string]*Run{}
+		s.messages = map[string]string{}
+		s.calls = map[string]*Call{}
+		s.cancels = map[string]bool{}
+	}
+}

@@ -1,0 +1,264 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+const (
+	// defaultPage and maxPage bound the events of one answer: a page of the largest
+	// events (256 KiB each) still fits into memory many times over.
+	defaultPage = 500
+	maxPage     = 1000
+)
+
+// API answers the HTTP requests about sessions:
+//
+//	GET  /api/v1/sessions
+//	GET  /api/v1/sessions/{id}
+//	GET  /api/v1/sessions/{id}/events?after=<seq or cursor>&limit=<n>
+//	POST /api/v1/sessions/{id}/cancel
+//
+// Errors are problem documents (RFC 9457). Every request is authenticated, and a
+// session of another tenant does not exist.
+type API struct {
+	log      *eventlog.Store
+	commands *command.Sender
+	auth     auth.Authenticator
+	logger   zerolog.Logger
+}
+
+// NewAPI returns the API over the given log.
+func NewAPI(log *eventlog.Store, commands *command.Sender, a auth.Authenticator, logger zerolog.Logger) *API {
+	return &API{log: log, commands: commands, auth: a, logger: logger}
+}
+
+// Mount registers the API's routes.
+func (a *API) Mount(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/v1/sessions", a.serve(a.list))
+	mux.HandleFunc("GET /api/v1/sessions/{id}", a.serve(a.show))
+	mux.HandleFunc("GET /api/v1/sessions/{id}/events", a.serve(a.events))
+	mux.HandleFunc("POST /api/v1/sessions/{id}/cancel", a.serve(a.cancel))
+}
+
+type handler func(r *http.Request, p auth.Principal) (any, error)
+
+func (a *API) serve(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, _, _ := auth.TokenFromRequest(r)
+		p, err := a.auth.Authenticate(r.Context(), token)
+		var answer any
+		if err == nil {
+			answer, err = h(r, p)
+		}
+		if err != nil {
+			a.problem(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			a.logger.Debug().Err(err).Msg("an API answer could not be written")
+		}
+	}
+}
+
+func (a *API) problem(w http.ResponseWriter, err error) {
+	f := fault.From(err, uuid.NewString())
+	if f.Code == fault.Internal {
+		a.logger.Error().Err(err).Str("reference", f.Ref).Msg("an API request failed for an internal reason")
+	}
+	e := fault.Lookup(f.Code)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(e.Status)
+	body := map[string]any{"type": "about:blank", "title": string(f.Code), "status": e.Status, "detail": f.Public()}
+	if f.Field != "" {
+		body["field"] = f.Field
+	}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		a.logger.Debug().Err(err).Msg("a problem document could not be written")
+	}
+}
+
+// Summary is one session in a list.
+type Summary struct {
+	SessionID string    `json:"session_id"`
+	LastSeq   uint64    `json:"last_seq"`
+	LastEvent string    `json:"last_event"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+func (a *API) list(r *http.Request, p auth.Principal) (any, error) {
+	heads, err := a.log.Heads(r.Context(), p.Tenant, id.KindSession)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Summary, 0, len(heads))
+	for _, h := range heads {
+		l, err := subject.ParseName(h.Subject)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Summary{
+			SessionID: l.Entity.String(), LastSeq: h.Sequence, LastEvent: string(h.Type), UpdatedAt: h.Time,
+		})
+	}
+	return map[string]any{"sessions": out}, nil
+}
+
+// Detail is one session with its runs.
+type Detail struct {
+	SessionID string      `json:"session_id"`
+	Status    string      `json:"status"` // open, closed
+	Dialect   string      `json:"dialect"`
+	CreatedAt time.Time   `json:"created_at"`
+	UpdatedAt time.Time   `json:"updated_at"`
+	LastSeq   uint64      `json:"last_seq"`
+	Runs      []RunDetail `json:"runs"`
+}
+
+// RunDetail is one run of a session.
+type RunDetail struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id,omitempty"`
+	MessageID   string `json:"message_id"`
+	Status      string `json:"status"`
+	Attempt     int    `json:"attempt"`
+	Content     string `json:"content"`
+	Answer      string `json:"answer,omitempty"`
+}
+
+func (a *API) show(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.sessionLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.fold(r.Context(), log)
+	if err != nil {
+		return nil, err
+	}
+	d := Detail{
+		SessionID: log.Entity.String(), Status: "open", Dialect: st.Dialect,
+		CreatedAt: st.Created, UpdatedAt: st.Updated, LastSeq: st.Seq, Runs: []RunDetail{},
+	}
+	if st.Closed {
+		d.Status = "closed"
+	}
+	for _, run := range st.Runs() {
+		d.Runs = append(d.Runs, RunDetail{
+			RunID: run.ID, ExecutionID: run.ExecutionID, MessageID: run.MessageID, Status: string(run.Status),
+			Attempt: run.Attempt, Content: run.Content, Answer: run.Answer,
+		})
+	}
+	return d, nil
+}
+
+func (a *API) fold(ctx context.Context, log subject.Log) (*conversation.State, error) {
+	var st conversation.State
+	err := a.log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error { return st.Apply(e.Event) })
+	if err != nil {
+		return nil, err
+	}
+	if st.Created.IsZero() {
+		return nil, fault.New(fault.SessionNotFound)
+	}
+	return &st, nil
+}
+
+// errPageFull ends a read at the page's limit.
+var errPageFull = errors.New("page full")
+
+func (a *API) events(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.sessionLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	after, limit, err := page(r)
+	if err != nil {
+		return nil, err
+	}
+	events, next, more := []json.RawMessage{}, after, false
+	err = a.log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
+		if len(events) == limit {
+			more = true
+			return errPageFull
+		}
+		events, next = append(events, e.Raw), e.Cursor()
+		return nil
+	})
+	var cut *eventlog.TruncatedError
+	switch {
+	case errors.As(err, &cut):
+		return nil, fault.Newf(fault.HeadExpired, "History before seq %d has expired. Ask again with after=%d.", cut.First, cut.First-1)
+	case err != nil && !errors.Is(err, errPageFull):
+		return nil, err
+	}
+	if len(events) == 0 {
+		if last, err := a.log.Last(r.Context(), log); err != nil || last.Seq == 0 {
+			return nil, errors.Join(err, fault.New(fault.SessionNotFound))
+		}
+	}
+	return map[string]any{"events": events, "next": next.String(), "more": more}, nil
+}
+
+func page(r *http.Request) (after eventlog.Cursor, limit int, err error) {
+	limit = defaultPage
+	if s := r.URL.Query().Get("limit"); s != "" {
+		limit, err = strconv.Atoi(s)
+		if err != nil || limit < 1 || limit > maxPage {
+			return after, 0, fault.Newf(fault.InvalidField, "limit must be a number from 1 to %d.", maxPage).At("limit")
+		}
+	}
+	if s := r.URL.Query().Get("after"); s != "" {
+		if after, err = eventlog.ParseCursor(s); err != nil {
+			return after, 0, fault.New(fault.CursorInvalid).At("after").Wrap(err)
+		}
+	}
+	return after, limit, nil
+}
+
+func (a *API) cancel(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.sessionLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	if last, err := a.log.Last(r.Context(), log); err != nil || last.Seq == 0 {
+		return nil, errors.Join(err, fault.New(fault.SessionNotFound))
+	}
+	c := cmd.Command{
+		ID: uuid.NewString(), Service: cmd.Session, Verb: cmd.Cancel, Tenant: log.Tenant, Key: log.Entity,
+		Principal: p.Subject, Source: "waggle/api", Time: time.Now(), Data: json.RawMessage(`{}`),
+	}
+	if err := a.commands.Send(r.Context(), c); err != nil {
+		return nil, err
+	}
+	return map[string]any{"accepted": true, "command_id": c.ID}, nil
+}
+
+// sessionLog returns the log that the request names, within the principal's tenant.
+func (a *API) sessionLog(r *http.Request, p auth.Principal) (subject.Log, error) {
+	entity, err := id.ParseEntity(r.PathValue("id"))
+	if err != nil {
+		return subject.Log{}, fault.New(fault.SessionNotFound).Wrap(err)
+	}
+	log := subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: entity}
+	if !p.Owns(log) {
+		return subject.Log{}, fault.New(fault.SessionNotFound)
+	}
+	return log, nil
+}
