@@ -31,15 +31,15 @@ const (
 // been appended. Data is the JSON form of the type's data struct; members that
 // the struct does not know survive, because Data is never re-encoded.
 type Event struct {
-	SpecVersion string          `json:"specversion"`
-	ID          string          `json:"id"`
-	Source      string          `json:"source"`
-	Type        Type            `json:"type"`
-	Subject     string          `json:"subject"` // the log: tenant.kind.id
-	Time        time.Time       `json:"time"`
-	Sequence    uint64          `json:"sequence"`
-	Data        json.RawMessage `json:"data"`
-	TraceParent string          `json:"traceparent,omitempty"`
+	SpecVersion string          `json:"specversion"`           // always 1.0
+	ID          string          `json:"id"`                    // unique in the log; the same when a writer tries again
+	Source      string          `json:"source"`                // the process that appended it
+	Type        Type            `json:"type"`                  // see the types below
+	Subject     string          `json:"subject"`               // the log: tenant.kind.id
+	Time        time.Time       `json:"time"`                  // when it happened; UTC, milliseconds
+	Sequence    uint64          `json:"sequence"`              // position in the log: 1, 2, 3, ...
+	Data        json.RawMessage `json:"data"`                  // depends on the type
+	TraceParent string          `json:"traceparent,omitempty"` // W3C trace context
 }
 
 // New returns an event of the given log. Sequence is assigned by the append.

@@ -1,0 +1,75 @@
+package gen
+
+import (
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// comments holds what the sources say about the structs of a package.
+type comments struct {
+	structs map[string]string // struct -> its comment, on one line
+	fields  map[string]string // struct.field -> its comment, on one line
+}
+
+// readComments parses the Go files of a folder, without its tests.
+func readComments(dir string) (*comments, error) {
+	c := &comments{map[string]string{}, map[string]string{}}
+	names, err := fs.Glob(os.DirFS(dir), "*.go")
+	if err != nil {
+		return nil, fmt.Errorf("list sources: %w", err)
+	}
+	set := token.NewFileSet()
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, filepath.Join(dir, name), nil, parser.ParseComments)
+		if err != nil {
+			return nil, fmt.Errorf("parse sources: %w", err)
+		}
+		c.add(file)
+	}
+	return c, nil
+}
+
+func (c *comments) add(file *ast.File) {
+	for _, decl := range file.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range g.Specs {
+			t, _ := spec.(*ast.TypeSpec)
+			s, ok := t.Type.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			c.structs[t.Name.Name] = oneLine(g.Doc)
+			for _, f := range s.Fields.List {
+				for _, n := range f.Names {
+					c.fields[t.Name.Name+"."+n.Name] = oneLine(f.Comment)
+				}
+			}
+		}
+	}
+}
+
+// about returns the comment on a struct with its name replaced by the given one.
+func (c *comments) about(structName, name string) string {
+	text := c.structs[structName]
+	return name + strings.TrimPrefix(text, structName)
+}
+
+func oneLine(g *ast.CommentGroup) string {
+	return strings.Join(strings.Fields(g.Text()), " ")
+}
+
+// synopsis returns the first sentence of a text.
+func synopsis(text string) string { return new(doc.Package).Synopsis(text) }

@@ -1,0 +1,127 @@
+package gen
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+const (
+	draft       = "https://json-schema.org/draft/2020-12/schema"
+	execPattern = `^exec_\d{8}_\d{6}_\d{6}$`
+)
+
+// rule is what a Go type cannot say about a member.
+type rule struct {
+	pattern string
+	enum    []string
+	min     *int
+}
+
+func atLeast(n int) rule             { return rule{min: &n} }
+func oneOf(values ...string) rule    { return rule{enum: values} }
+func matching(pattern string) rule   { return rule{pattern: pattern} }
+func (r rule) apply(to *schema)      { to.Pattern, to.Enum, to.Minimum = r.pattern, r.enum, r.min }
+func ruleKey(owner, m string) string { return owner + "/" + m }
+
+// rules holds the rules by member, or by type/member where a type differs.
+var rules = map[string]rule{
+	"specversion":  matching(`^1\.0$`),
+	"id":           matching(`.`),
+	"subject":      matching(`^[A-Za-z0-9_-]{1,64}\.(session|task|agent|team)\.[A-Za-z0-9_-]{1,128}$`),
+	"sequence":     atLeast(1),
+	"traceparent":  matching(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`),
+	"execution_id": matching(execPattern),
+	"attempt":      atLeast(1),
+	"current":      atLeast(1),
+	"queued":       atLeast(0),
+	"duration_ms":  atLeast(0),
+	"bytes":        atLeast(0),
+	"digest":       matching(`^[0-9a-f]{64}$`),
+	"role":         oneOf(event.RoleUser, event.RoleAssistant),
+	"stop_reason":  oneOf("end", "tool_calls", "length", "filtered"),
+	"level":        oneOf("info", "warning"),
+	"code":         matching(`^[A-Z][A-Z_]*$`),
+
+	// A run that is cancelled while it waits has no execution id yet.
+	"run.cancelled/execution_id": matching(`^(exec_\d{8}_\d{6}_\d{6})?$`),
+	// Notices have codes of their own.
+	"notice/code": matching(`.`),
+	// A run can fail before any worker claimed it.
+	"run.failed/attempt": atLeast(0),
+}
+
+// eventSchemas returns the schemas by file name without .json.
+func eventSchemas(c *comments) map[string]*schema {
+	out := map[string]*schema{"event": envelope(c, "event", "What every event of a log has in common.")}
+	for _, info := range event.Catalogue {
+		name := string(info.Type)
+		s := envelope(c, name, upper(info.Meaning)+".")
+		s.Properties.set("type", &schema{Const: name})
+		data := object(c, name, reflect.TypeOf(info.Data))
+		data.Description = c.about(reflect.TypeOf(info.Data).Name(), name)
+		s.Properties.set("data", data)
+		out[name] = s
+	}
+	return out
+}
+
+func envelope(c *comments, name, description string) *schema {
+	s := object(c, name, reflect.TypeFor[event.Event]())
+	s.Dialect, s.ID, s.Title, s.Description = draft, "urn:waggle:event:"+name, name, description
+	s.Properties.set("data", &schema{Type: "object"})
+	return s
+}
+
+// object returns the schema of a struct. Members that it does not name are allowed:
+// a later version may add some, and they are carried along.
+func object(c *comments, owner string, t reflect.Type) *schema {
+	s := &schema{Type: "object", Properties: newProperties()}
+	for f := range t.Fields() {
+		name, optional := jsonName(f)
+		member := member(c, owner, f.Type)
+		member.Description = c.fields[t.Name()+"."+f.Name]
+		if r, ok := rules[ruleKey(owner, name)]; ok {
+			r.apply(member)
+		} else if r, ok := rules[name]; ok {
+			r.apply(member)
+		}
+		s.Properties.set(name, member)
+		if !optional {
+			s.Required = append(s.Required, name)
+		}
+	}
+	return s
+}
+
+func member(c *comments, owner string, t reflect.Type) *schema {
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		return &schema{}
+	case t == reflect.TypeFor[time.Time]():
+		return &schema{Type: "string", Format: "date-time"}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return &schema{Type: "string"}
+	case reflect.Bool:
+		return &schema{Type: "boolean"}
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return &schema{Type: "integer"}
+	case reflect.Slice:
+		return &schema{Type: "array", Items: object(c, owner, t.Elem())}
+	}
+	panic(fmt.Sprintf("gen: no schema for a member of type %s", t))
+}
+
+// jsonName returns the name of a struct's field in JSON and whether it may be absent.
+func jsonName(f reflect.StructField) (name string, optional bool) {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name, options == "omitempty"
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,0 +1,125 @@
+// Package gen generates the parts of the contract that follow from its Go types
+// and catalogues: JSON Schemas of the canonical events, and tables for people.
+//
+// It writes nothing itself. The command schemagen writes or checks what Files
+// returns, and a test fails when a generated file is stale.
+package gen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Folders that hold generated files and nothing else, relative to the repository's root.
+const (
+	schemaDir = "proto-schemas/event/schema"
+	docsDir   = "docs/generated"
+)
+
+// Files returns the wanted content of every generated file by its path, relative to
+// the repository's root. It reads the comments of the structs from the sources there.
+func Files(root string) (map[string][]byte, error) {
+	comments, err := readComments(filepath.Join(root, "proto-schemas", "event"))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{
+		docsDir + "/subjects.md": subjects(),
+		docsDir + "/errors.md":   faults(),
+		docsDir + "/events.md":   events(comments),
+	}
+	for name, schema := range eventSchemas(comments) {
+		b, err := schema.encode()
+		if err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", name, err)
+		}
+		files[schemaDir+"/"+name+".json"] = b
+	}
+	return files, nil
+}
+
+// Stale returns the paths whose content under root differs from files, those that
+// are missing, and those in the generated folders that should not be there; sorted.
+func Stale(root string, files map[string][]byte) ([]string, error) {
+	var stale []string
+	for path, want := range files {
+		have, err := os.ReadFile(filepath.Join(root, path)) //nolint:gosec // The path is one of ours.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read generated file: %w", err)
+		}
+		if err != nil || !bytes.Equal(have, want) {
+			stale = append(stale, path)
+		}
+	}
+	left, err := leftovers(root, files)
+	if err != nil {
+		return nil, err
+	}
+	stale = append(stale, left...)
+	slices.Sort(stale)
+	return stale, nil
+}
+
+// Write brings the stale files up to date and removes leftovers.
+func Write(root string, files map[string][]byte, stale []string) error {
+	for _, path := range stale {
+		full := filepath.Join(root, path)
+		want, ok := files[path]
+		if !ok {
+			if err := os.Remove(full); err != nil {
+				return fmt.Errorf("remove leftover: %w", err)
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil { //nolint:gosec // A source folder.
+			return fmt.Errorf("make folder: %w", err)
+		}
+		if err := os.WriteFile(full, want, 0o644); err != nil { //nolint:gosec // A source file.
+			return fmt.Errorf("write generated file: %w", err)
+		}
+	}
+	return nil
+}
+
+func leftovers(root string, files map[string][]byte) ([]string, error) {
+	var out []string
+	for _, dir := range []string{schemaDir, docsDir} {
+		entries, err := os.ReadDir(filepath.Join(root, dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read generated folder: %w", err)
+		}
+		for _, e := range entries {
+			path := dir + "/" + e.Name()
+			if _, ok := files[path]; !ok && !strings.HasPrefix(e.Name(), ".") {
+				out = append(out, path)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Root returns the repository's root: the nearest folder from dir upwards that
+// holds proto-schemas.
+func Root(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for d := abs; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, "proto-schemas", "go.mod")); err == nil {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", fmt.Errorf("find the repository: no folder above %s holds proto-schemas", abs)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package subject
+
+import "github.com/waggle-dev/waggle/proto-schemas/id"
+
+// Form describes one family of subjects for documentation and checks.
+type Form struct {
+	Pattern string // tokens in angle brackets vary; <type> may hold several
+	Kept    string // the stream that stores it, or what carries it
+	Meaning string
+	Example string
+}
+
+// Catalogue lists every family of subjects that this package builds.
+var Catalogue = []Form{
+	{
+		"evt.<p>.<tenant>.<kind>.<id>", "streams EVT_00 to EVT_15",
+		"The log of one entity. Its events are stored here, and nowhere else.", exampleLog.Event(),
+	},
+	{
+		"live.<tenant>.<kind>.<id>.<type>", "core NATS, at most once",
+		"The same event, announced after it was stored. For viewers and monitors.", exampleLog.Live("tool.called"),
+	},
+	{
+		"cmd.<service>.<p>.<tenant>.<key>.<verb>", "stream " + StreamCommands + ", work queue",
+		"Ask a service for something. Commands of one key are in one partition.", exampleCommand.Subject(),
+	},
+	{
+		"timer.set.<service>.<tenant>.<key>.<name>", "stream " + StreamTimers,
+		"A message schedule. Publishing again replaces it.", exampleTimer.Set(),
+	},
+	{
+		"timer.fire.<service>.<tenant>.<key>.<name>", "stream " + StreamTimers,
+		"The schedule, due.", exampleTimer.Fire(),
+	},
+	{
+		"rpc.<service>.<verb>", "NATS micro",
+		"Ask and wait for the answer.", RPC(id.MustName("tools"), id.MustName("call")),
+	},
+	{
+		"dead.<service>.<tenant>.<key>.<verb>", "stream " + StreamDead,
+		"A command that was given up, with the reason.", exampleCommand.Dead(),
+	},
+}
+
+var (
+	exampleLog = Log{
+		Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("0199c3d2-41f0-7a53-8e0b-5d1c9a7e2f10"),
+	}
+	exampleCommand = Command{
+		Service: id.MustName("session"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Verb: id.MustName("message"),
+	}
+	exampleTimer = Timer{
+		Service: id.MustName("session"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Name: id.MustName("expire"),
+	}
+)
