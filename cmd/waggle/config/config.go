@@ -1,0 +1,164 @@
+// Package config holds every setting of the waggle binary: what it means, what
+// it is by default, where it may come from and what is refused.
+//
+// Sources, strongest first: flags, environment, one YAML file, defaults. The
+// reference page docs/CONFIGURATION.md is generated from the tags in this file.
+package config
+
+import (
+	"time"
+)
+
+// Config is everything that can be set. Its zero value is not usable: start
+// with Default or Load.
+type Config struct {
+	Addr      string        `yaml:"addr" doc:"Where the gateway listens (WebSocket, HTTP, health, metrics). Without the gateway role nothing listens unless this is set; then it serves health and metrics."`
+	Data      string        `yaml:"data" doc:"Folder of the embedded NATS server's files (\"waggle up\")."`
+	Workspace string        `yaml:"workspace" doc:"Folder that the built-in file tools may read and write. Made if it does not exist."`
+	Model     string        `yaml:"model" doc:"Which model answers: \"demo\" (offline, deterministic), \"openai:NAME\" or \"anthropic:NAME\"."`
+	Profile   string        `yaml:"profile" doc:"Durability of the embedded NATS server: \"standard\" writes to disk every 100 ms, \"strict\" before every acknowledgement."`
+	Shutdown  time.Duration `yaml:"shutdown" doc:"How long work that is on may take to finish after SIGTERM. A second signal stops at once."`
+	Log       Log           `yaml:"log"`
+	NATS      NATS          `yaml:"nats"`
+	Providers Providers     `yaml:"providers"`
+	Auth      Auth          `yaml:"auth"`
+	Gateway   Gateway       `yaml:"gateway"`
+	Session   Session       `yaml:"session"`
+	Agent     Agent         `yaml:"agent"`
+	Tools     Tools         `yaml:"tools"`
+}
+
+// Log says what is logged and how. Logs go to standard error.
+type Log struct {
+	Level  string `yaml:"level" doc:"trace, debug, info, warn, error or disabled."`
+	Format string `yaml:"format" doc:"\"json\", \"console\", or \"auto\": console on a terminal, else json."`
+}
+
+// NATS says how to reach the bus, or how to be it.
+type NATS struct {
+	URL           string        `yaml:"url" env:"WAGGLE_NATS" doc:"NATS server, or several separated by commas (\"waggle serve\", \"tail\", \"doctor\")."`
+	Addr          string        `yaml:"addr" doc:"Where the embedded NATS server listens (\"waggle up\"). It has no authentication, so only a loopback address is accepted."`
+	Creds         string        `yaml:"creds" doc:"Credentials file (JWT and key) for NATS."`
+	NKey          string        `yaml:"nkey" doc:"File with an nkey seed for NATS."`
+	TLSCA         string        `yaml:"tls_ca" doc:"PEM file of the authority that signed the NATS server's certificate."`
+	TLSCert       string        `yaml:"tls_cert" doc:"PEM file of the client certificate for NATS."`
+	TLSKey        string        `yaml:"tls_key" doc:"PEM file of the client certificate's key."`
+	Replicas      int           `yaml:"replicas" doc:"Copies of every stream: 1, 3 or 5. More than 1 needs a NATS cluster."`
+	EventMaxAge   time.Duration `yaml:"event_max_age" doc:"How long events are kept; 0 = for ever."`
+	EventMaxBytes int64         `yaml:"event_max_bytes" doc:"Size limit of each of the 16 event streams in bytes; 0 = no limit."`
+}
+
+// Providers holds the access to model providers.
+type Providers struct {
+	OpenAI    Provider `yaml:"openai" env:"OPENAI"`
+	Anthropic Provider `yaml:"anthropic" env:"ANTHROPIC"`
+}
+
+// Provider is the access to one model provider.
+type Provider struct {
+	APIKey  Secret `yaml:"api_key" doc:"Key of the provider."`
+	BaseURL string `yaml:"base_url" doc:"Another server that speaks the provider's protocol (vLLM, llama.cpp, Ollama, a proxy)."`
+}
+
+// Auth says who may connect. Empty means no authentication, which is refused
+// unless the gateway listens on a loopback address.
+type Auth struct {
+	APIKeys []APIKey `yaml:"api_keys"`
+	JWT     JWT      `yaml:"jwt"`
+}
+
+// APIKey is one static key. The key itself is never in the configuration.
+type APIKey struct {
+	ID      string    `yaml:"id" doc:"Name of the key for logs; unique."`
+	SHA256  Secret    `yaml:"sha256" doc:"SHA-256 of the key in hex (printf %s KEY | sha256sum)."`
+	Subject string    `yaml:"subject" doc:"Who holds the key."`
+	Tenant  string    `yaml:"tenant" doc:"Tenant whose data the holder sees."`
+	Roles   []string  `yaml:"roles" doc:"user, operator, agent or service."`
+	Expires time.Time `yaml:"expires,omitempty" doc:"When the key ends (RFC 3339); never if absent."`
+}
+
+// JWT accepts tokens of an identity provider.
+type JWT struct {
+	Issuer      string        `yaml:"issuer" doc:"Required \"iss\" of a token. Setting it turns JWTs on."`
+	Audience    string        `yaml:"audience" doc:"Required \"aud\" of a token."`
+	JWKSFile    string        `yaml:"jwks_file" doc:"File with the issuer's public keys."`
+	JWKSURL     string        `yaml:"jwks_url" doc:"URL of the issuer's public keys; instead of jwks_file."`
+	TenantClaim string        `yaml:"tenant_claim" doc:"Claim that names the tenant."`
+	RolesClaim  string        `yaml:"roles_claim" doc:"Claim that lists the roles."`
+	Leeway      time.Duration `yaml:"leeway" doc:"Clock difference to the issuer that is forgiven."`
+}
+
+// Gateway limits what clients may do. Zero means the gateway's own default.
+type Gateway struct {
+	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Web pages that may connect, as origins (https://app.example.com) or host patterns. The gateway's own host is always allowed."`
+	AllowedHosts   []string      `yaml:"allowed_hosts" doc:"Host names that are served; empty = any when authentication is on, else loopback names."`
+	ReadLimit      int64         `yaml:"read_limit" doc:"Largest message of a client in bytes."`
+	QueueBytes     int           `yaml:"queue_bytes" doc:"Outbound bytes that may wait per socket before it reads the log at its own pace."`
+	MaxConnections int           `yaml:"max_connections" doc:"Sockets per gateway."`
+	PerPrincipal   int           `yaml:"max_connections_per_principal" doc:"Sockets per principal, or per address without authentication."`
+	MessageRate    float64       `yaml:"message_rate" doc:"Messages per second and socket."`
+	MessageBurst   int           `yaml:"message_burst" doc:"Messages that may come at once on a socket."`
+	PingInterval   time.Duration `yaml:"ping_interval" doc:"How often an idle socket is pinged."`
+	WriteStall     time.Duration `yaml:"write_stall" doc:"How long a socket may accept nothing before it is closed."`
+	DrainSpread    time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time."`
+}
+
+// Session sets the life of chat sessions.
+type Session struct {
+	TTL time.Duration `yaml:"ttl" doc:"How long a session outlives its last event."`
+}
+
+// Agent limits the workers that run agent turns. Zero means the worker's default.
+type Agent struct {
+	Concurrency int           `yaml:"concurrency" doc:"Runs that one worker process has on at once."`
+	MaxAttempts int           `yaml:"max_attempts" doc:"Attempts at one run, by any worker, before it fails."`
+	MaxRounds   int           `yaml:"max_rounds" doc:"Messages of the model in one run."`
+	MaxTokens   int           `yaml:"max_tokens" doc:"Tokens per message of the model; 0 = the provider's default."`
+	ToolTimeout time.Duration `yaml:"tool_timeout" doc:"Time limit of one tool call."`
+	TurnTimeout time.Duration `yaml:"turn_timeout" doc:"Time limit of one attempt at a run."`
+	System      string        `yaml:"system" doc:"System prompt; empty = the built-in one."`
+}
+
+// Tools says which tools the model is offered.
+type Tools struct {
+	Builtin bool         `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
+	Servers []ToolServer `yaml:"servers"`
+}
+
+// ToolServer is one MCP server: a command that speaks on its standard input and
+// output, or the URL of a streamable HTTP endpoint.
+type ToolServer struct {
+	Name       string            `yaml:"name" doc:"Prefix of its tools' names: letters, digits, underscore; unique."`
+	Command    []string          `yaml:"command,omitempty" doc:"Program and arguments of a stdio server. Keep secrets out of it: use env."`
+	Env        map[string]Secret `yaml:"env,omitempty" doc:"Environment of the program, in addition to PATH, HOME and the like."`
+	Dir        string            `yaml:"dir,omitempty" doc:"Working folder of the program."`
+	URL        string            `yaml:"url,omitempty" doc:"Endpoint of an HTTP server; instead of command."`
+	Headers    map[string]Secret `yaml:"headers,omitempty" doc:"Headers sent to the HTTP server."`
+	Timeout    time.Duration     `yaml:"timeout,omitempty" doc:"Time limit of one call."`
+	OutputCap  int               `yaml:"output_cap,omitempty" doc:"Bytes of output kept per call."`
+	Idempotent []string          `yaml:"idempotent,omitempty" doc:"Tools that may run twice with the same arguments. Only these, and those that declare it themselves, are retried after a crash."`
+}
+
+// Names of settings that other packages mention in messages.
+const (
+	DefaultAddr     = "127.0.0.1:9000" // the port of the ORBIT clients
+	DefaultNATSAddr = "127.0.0.1:4222" // where the nats command looks
+)
+
+// Default returns the configuration of a newcomer: everything on loopback, the
+// demo model, files under the current folder.
+func Default() Config {
+	return Config{
+		Data:      "./data",
+		Workspace: "./workspace",
+		Model:     "demo",
+		Profile:   "standard",
+		// Below the 30 s that container runtimes commonly wait before SIGKILL.
+		Shutdown: 25 * time.Second,
+		Log:      Log{Level: "info", Format: "auto"},
+		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Replicas: 1},
+		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: time.Minute}},
+		Session:  Session{TTL: 24 * time.Hour},
+		Tools:    Tools{Builtin: true},
+	}
+}

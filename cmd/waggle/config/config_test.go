@@ -1,0 +1,257 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func write(t testing.TB, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "waggle.yaml")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}
+
+func env(m map[string]string) func(string) (string, bool) {
+	return func(k string) (string, bool) { v, ok := m[k]; return v, ok }
+}
+
+var everything = For{Roles: Roles, Embedded: true}
+
+func TestDefaultsAreValid(t *testing.T) {
+	l, err := Load(Input{})
+	require.NoError(t, err)
+	require.NoError(t, l.Validate(everything))
+	require.Equal(t, DefaultAddr, l.Addr)
+	require.Equal(t, "demo", l.Model)
+	require.Equal(t, FromDefault, l.Source("addr"))
+}
+
+func TestNothingListensByDefaultWithoutTheGateway(t *testing.T) {
+	l, err := Load(Input{})
+	require.NoError(t, err)
+	require.NoError(t, l.Validate(For{Roles: []string{RoleAgent}}))
+	require.Empty(t, l.Addr)
+}
+
+// Whatever subset of sources sets an option, the strongest one wins.
+func TestPrecedence(t *testing.T) {
+	options := map[string]string{
+		"addr": "WAGGLE_ADDR", "data": "WAGGLE_DATA", "log.level": "WAGGLE_LOG_LEVEL",
+		"nats.url": "WAGGLE_NATS", "agent.concurrency": "WAGGLE_AGENT_CONCURRENCY", "session.ttl": "WAGGLE_SESSION_TTL",
+	}
+	value := func(path string, source Source) string {
+		n := map[Source]int{FromFile: 1, FromEnv: 2, FromFlag: 3}[source]
+		switch path {
+		case "agent.concurrency":
+			return fmt.Sprint(n)
+		case "session.ttl":
+			return fmt.Sprintf("%dm0s", n)
+		}
+		return "from-" + string(source)
+	}
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		vars, flags, want := map[string]string{}, map[string]string{}, map[string]Source{}
+		var file strings.Builder
+		for path, name := range options {
+			want[path] = FromDefault
+			if rapid.Bool().Draw(t, path+" in file") {
+				section, key, nested := strings.Cut(path, ".")
+				if nested {
+					fmt.Fprintf(&file, "%s: {%s: %s}\n", section, key, value(path, FromFile))
+				} else {
+					fmt.Fprintf(&file, "%s: %s\n", path, value(path, FromFile))
+				}
+				want[path] = FromFile
+			}
+			if rapid.Bool().Draw(t, path+" in environment") {
+				vars[name], want[path] = value(path, FromEnv), FromEnv
+			}
+			if rapid.Bool().Draw(t, path+" as flag") {
+				flags[path], want[path] = value(path, FromFlag), FromFlag
+			}
+		}
+		name := filepath.Join(dir, "waggle.yaml")
+		require.NoError(t, os.WriteFile(name, []byte(file.String()), 0o600))
+		l, err := Load(Input{File: name, Env: env(vars), Flags: flags})
+		require.NoError(t, err)
+		for _, f := range Fields(&l.Config) {
+			source, ours := want[f.Path]
+			if !ours {
+				continue
+			}
+			require.Equal(t, source, l.Source(f.Path), f.Path)
+			if source != FromDefault {
+				require.Equal(t, value(f.Path, source), f.Value(), f.Path)
+			}
+		}
+	})
+}
+
+func TestUnknownKeysAreRefusedWithTheirLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"addr: 127.0.0.1:1\nadr: x\n":                      `line 2: unknown key "adr"`,
+		"gateway:\n  read_limt: 5\n":                       `line 2: unknown key "read_limt" in gateway`,
+		"providers:\n  openai:\n    key: x\n":              `line 3: unknown key "key" in providers.`,
+		"tools:\n  servers:\n  - name: a\n    comand: x\n": `line 4: unknown key "comand" in tools.servers[]`,
+		"addr: a\naddr: b\n":                               "line 2",
+		"shutdown: 30\n":                                   "write a unit",
+		"agent: {concurrency: many}\n":                     "line 1",
+		"addr: a\n---\naddr: b\n":                          "more than one YAML document",
+	} {
+		_, err := Load(Input{File: write(t, text)})
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err := Load(Input{File: filepath.Join(t.TempDir(), "none.yaml")})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestEmptyFileMeansDefaults(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "gateway:\n"} {
+		l, err := Load(Input{File: write(t, text)})
+		require.NoError(t, err, text)
+		require.NoError(t, l.Validate(everything), text)
+	}
+}
+
+func TestBadTextIsRefusedByName(t *testing.T) {
+	for path, text := range map[string]string{"agent.concurrency": "x", "session.ttl": "5", "tools.builtin": "maybe", "gateway.message_rate": "fast"} {
+		_, err := Load(Input{Flags: map[string]string{path: text}})
+		require.ErrorContains(t, err, path)
+	}
+	_, err := Load(Input{Env: env(map[string]string{"WAGGLE_SESSION_TTL": "soon"})})
+	require.ErrorContains(t, err, "session.ttl (environment WAGGLE_SESSION_TTL)")
+}
+
+func TestValidateNamesTheOption(t *testing.T) {
+	for text, want := range map[string]string{
+		"addr: nowhere":                                 "addr:",
+		"addr: 127.0.0.1:99999":                         "addr:",
+		"addr: 0.0.0.0:9000":                            "auth.api_keys",
+		"addr: ':9000'":                                 "auth.api_keys",
+		"data: ''":                                      "data:",
+		"workspace: ''":                                 "workspace:",
+		"profile: fast":                                 "profile:",
+		"model: gpt":                                    "model:",
+		"model: 'openai:'":                              "model:",
+		"model: openai:x":                               "providers.openai.api_key:",
+		"model: anthropic:x":                            "ANTHROPIC_API_KEY",
+		"log: {level: loud}":                            "log.level:",
+		"log: {format: xml}":                            "log.format:",
+		"nats: {addr: '0.0.0.0:4222'}":                  "nats.addr:",
+		"nats: {replicas: 2}":                           "nats.replicas:",
+		"nats: {replicas: 3}":                           "nats.replicas:",
+		"session: {ttl: -1h}":                           "session.ttl:",
+		"agent: {concurrency: -1}":                      "agent.concurrency:",
+		"gateway: {message_rate: -1}":                   "gateway.message_rate:",
+		"auth: {api_keys: [{id: a}]}":                   "auth.api_keys[0].sha256:",
+		"auth: {jwt: {issuer: x}}":                      "auth.jwt:",
+		"auth: {jwt: {jwks_url: ftp://}}":               "auth.jwt.jwks_url:",
+		"tools: {servers: [{name: a b, command: [x]}]}": "tools.servers[0].name:",
+		"tools: {servers: [{name: a, command: [x], url: 'http://y'}]}":                       "tools.servers[0]:",
+		"tools: {servers: [{name: a, command: [x]}, {name: a, command: [x]}]}":               "tools.servers[1].name:",
+		"tools: {servers: [{name: workspace, command: [x]}]}":                                "tools.servers[0].name:",
+		"tools: {servers: [{name: a, command: [x], timeout: -5s}]}":                          "tools.servers[0]:",
+		"providers: {openai: {base_url: 'file:///etc', api_key: k}}\nmodel: openai:x":        "providers.openai.base_url:",
+		"auth: {api_keys: [{id: a, sha256: zz, subject: s, tenant: 'a.b', roles: [admin]}]}": "auth.api_keys[0].tenant:",
+	} {
+		l, err := Load(Input{File: write(t, text)})
+		require.NoError(t, err, text)
+		require.ErrorContains(t, l.Validate(everything), want, text)
+	}
+}
+
+func TestServeNeedsANATSAddress(t *testing.T) {
+	for _, url := range []string{"127.0.0.1:4222", "http://x:1", "nats://a:1,nonsense"} {
+		l, err := Load(Input{Flags: map[string]string{"nats.url": url}})
+		require.NoError(t, err)
+		require.ErrorContains(t, l.Validate(For{Roles: []string{RoleSession}}), "nats.url:", url)
+	}
+}
+
+func TestParseRoles(t *testing.T) {
+	got, err := ParseRoles([]string{"gateway", "agent"})
+	require.NoError(t, err)
+	require.Equal(t, []string{RoleAgent, RoleGateway}, got)
+	_, err = ParseRoles([]string{"gatway"})
+	require.ErrorContains(t, err, `no role "gatway"`)
+	_, err = ParseRoles(nil)
+	require.Error(t, err)
+}
+
+const canary = "CANARY-s3cr3t"
+
+func TestSecretsAreNeverShown(t *testing.T) {
+	l, err := Load(Input{
+		File: write(t, `
+providers: {openai: {api_key: `+canary+`1, base_url: 'https://u:`+canary+`2@host/v1'}}
+auth: {api_keys: [{id: k, sha256: `+canary+`3}]}
+nats: {url: 'nats://me:`+canary+`4@a:4222,nats://`+canary+`5@b:4222,not a url `+canary+`@x'}
+tools: {servers: [{name: a, url: 'https://x:`+canary+`6@h/', env: {TOKEN: `+canary+`7}, headers: {Authorization: `+canary+`8}}]}
+`),
+		Env: env(map[string]string{"ANTHROPIC_API_KEY": canary + "9"}),
+	})
+	require.NoError(t, err)
+	require.Equal(t, canary+"9", l.Providers.Anthropic.APIKey.Reveal())
+	var b bytes.Buffer
+	require.NoError(t, l.Print(&b))
+	require.NotContains(t, b.String(), canary)
+	require.Contains(t, b.String(), "TOKEN: '[redacted]'")
+	require.Contains(t, l.Tools.Servers[0].URL, canary, "printing must not change the configuration")
+	if err := l.Validate(For{Roles: Roles}); err != nil {
+		require.NotContains(t, err.Error(), canary)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+		require.NotContains(t, fmt.Sprintf(format, l.Auth), canary, format)
+		require.NotContains(t, fmt.Sprintf(format, l.Tools.Servers[0].Env), canary, format)
+		require.NotContains(t, fmt.Sprintf(format, l.Providers.OpenAI.APIKey), fmt.Sprintf("%x", canary), format)
+	}
+	for _, f := range Fields(&l.Config) {
+		if f.Type() == "secret" {
+			require.NotContains(t, f.Value(), canary)
+		}
+	}
+}
+
+// What is printed can be read again and means the same, but for the secrets.
+func TestPrintedConfigurationCanBeRead(t *testing.T) {
+	l, err := Load(Input{Flags: map[string]string{"session.ttl": "90m", "gateway.allowed_origins": "https://a, https://b"}})
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, l.Print(&b))
+	again, err := Load(Input{File: write(t, b.String())})
+	require.NoError(t, err)
+	require.Equal(t, 90*time.Minute, again.Session.TTL)
+	require.Equal(t, []string{"https://a", "https://b"}, again.Gateway.AllowedOrigins)
+	var c bytes.Buffer
+	require.NoError(t, again.Print(&c))
+	require.Equal(t, b.String(), c.String())
+}
+
+func TestEveryOptionIsDocumentedAndHasItsOwnVariable(t *testing.T) {
+	c := Default()
+	seen := map[string]string{}
+	for _, f := range Fields(&c) {
+		require.NotEmpty(t, f.Doc, f.Path)
+		if f.Env != "" {
+			require.Empty(t, seen[f.Env], f.Path)
+			seen[f.Env] = f.Path
+		}
+	}
+	for name, path := range map[string]string{
+		"WAGGLE_ADDR": "addr", "WAGGLE_NATS": "nats.url", "WAGGLE_NATS_ADDR": "nats.addr",
+		"OPENAI_API_KEY": "providers.openai.api_key", "OPENAI_BASE_URL": "providers.openai.base_url",
+		"ANTHROPIC_API_KEY": "providers.anthropic.api_key", "WAGGLE_MODEL": "model",
+	} {
+		require.Equal(t, path, seen[name])
+	}
+}

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// redacted stands for a secret wherever configuration is shown.
+const redacted = "[redacted]"
+
+// Secret is text that is never shown: every way of printing it gives a
+// placeholder. Reveal is the only way to the value.
+type Secret string
+
+// Reveal returns the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// String implements fmt.Stringer.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// Format keeps the secret out of every formatting verb, %#v and %x included.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
+
+// MarshalYAML implements yaml.Marshaler.
+func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
+
+// MarshalText implements encoding.TextMarshaler, for JSON.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// RedactURLs replaces the user and password of every URL in a list separated by
+// commas. What is not a URL is returned whole only if it has no "@".
+func RedactURLs(list string) string {
+	parts := strings.Split(list, ",")
+	for i, p := range parts {
+		u, err := url.Parse(strings.TrimSpace(p))
+		switch {
+		case err == nil && u.User != nil:
+			u.User = url.User("redacted")
+			parts[i] = u.String()
+		case strings.Contains(p, "@"):
+			parts[i] = redacted
+		}
+	}
+	return strings.Join(parts, ",")
+}

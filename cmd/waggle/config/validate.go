@@ -1,0 +1,285 @@
+package config
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Roles of a process, in the order in which they are started.
+const (
+	RoleTools   = "tools"
+	RoleAgent   = "agent"
+	RoleSession = "session"
+	RoleGateway = "gateway"
+)
+
+// Roles lists every role.
+var Roles = []string{RoleTools, RoleAgent, RoleSession, RoleGateway}
+
+// For says what a configuration is to be used for.
+type For struct {
+	Roles    []string
+	Embedded bool // with the embedded NATS server
+}
+
+// Has reports whether the role is among them.
+func (f For) Has(role string) bool { return slices.Contains(f.Roles, role) }
+
+// ParseRoles splits a list such as "gateway,agent", refuses unknown names and
+// returns the roles in starting order.
+func ParseRoles(list []string) ([]string, error) {
+	for _, r := range list {
+		if !slices.Contains(Roles, r) {
+			return nil, fmt.Errorf("--role: there is no role %q; choose from %s", r, strings.Join(Roles, ", "))
+		}
+	}
+	var out []string
+	for _, r := range Roles {
+		if slices.Contains(list, r) {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("--role: name at least one of %s", strings.Join(Roles, ", "))
+	}
+	return out, nil
+}
+
+// problems collects what is wrong, each with the path of its setting.
+type problems []error
+
+func (p *problems) add(path, format string, args ...any) {
+	*p = append(*p, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)))
+}
+
+// Validate judges all values and returns every problem at once, each beginning
+// with the path of the setting.
+func (l *Loaded) Validate(use For) error {
+	var p problems
+	c := &l.Config
+	p.general(c, use)
+	p.numbers(c)
+	p.nats(&c.NATS, use)
+	if use.Has(RoleAgent) {
+		p.model(c)
+	}
+	if use.Has(RoleGateway) {
+		p.auth(&c.Auth, c.Addr)
+	}
+	if use.Has(RoleTools) {
+		p.tools(&c.Tools)
+	}
+	return errors.Join(p...)
+}
+
+func (p *problems) general(c *Config, use For) {
+	if use.Has(RoleGateway) && c.Addr == "" {
+		c.Addr = DefaultAddr
+	}
+	if c.Addr != "" {
+		p.hostPort("addr", c.Addr)
+	}
+	if use.Embedded && c.Data == "" {
+		p.add("data", "name a folder for the embedded NATS server")
+	}
+	if use.Has(RoleTools) && c.Tools.Builtin && c.Workspace == "" {
+		p.add("workspace", "name a folder, or set tools.builtin to false")
+	}
+	if !slices.Contains([]string{"standard", "strict"}, c.Profile) {
+		p.add("profile", "%q is neither standard nor strict", c.Profile)
+	}
+	if _, err := zerolog.ParseLevel(c.Log.Level); err != nil || c.Log.Level == "" {
+		p.add("log.level", "%q is not a level; choose from trace, debug, info, warn, error, disabled", c.Log.Level)
+	}
+	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
+		p.add("log.format", "%q is not a format; choose from auto, json, console", c.Log.Format)
+	}
+}
+
+func (p *problems) hostPort(path, addr string) {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		p.add(path, "%q is not of the form HOST:PORT", addr)
+		return
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		p.add(path, "%q has no valid port", addr)
+	}
+}
+
+// numbers refuses negative values.
+func (p *problems) numbers(c *Config) {
+	for _, f := range Fields(c) {
+		v := f.value
+		if v.IsValid() && (v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0) {
+			p.add(f.Path, "%s is negative", f.Value())
+		}
+	}
+}
+
+func (p *problems) nats(n *NATS, use For) {
+	if !slices.Contains([]int{1, 3, 5}, n.Replicas) {
+		p.add("nats.replicas", "%d is not 1, 3 or 5", n.Replicas)
+	}
+	if use.Embedded {
+		p.embedded(n)
+		return
+	}
+	for _, part := range splitList(n.URL) {
+		u, err := url.Parse(part)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			p.add("nats.url", "%s is not a NATS address such as nats://127.0.0.1:4222", RedactURLs(part))
+		}
+	}
+	if n.URL == "" {
+		p.add("nats.url", "name the NATS server (--nats or WAGGLE_NATS)")
+	}
+	if (n.TLSCert == "") != (n.TLSKey == "") {
+		p.add("nats.tls_cert", "certificate and key (nats.tls_key) go together")
+	}
+	if n.Creds != "" && n.NKey != "" {
+		p.add("nats.creds", "choose one of nats.creds and nats.nkey")
+	}
+}
+
+func (p *problems) embedded(n *NATS) {
+	p.hostPort("nats.addr", n.Addr)
+	if host, _, err := net.SplitHostPort(n.Addr); err == nil && !loopback(host) {
+		p.add("nats.addr", "%s is not a loopback address, and the embedded NATS server has no authentication; "+
+			"run a NATS server of your own and use \"waggle serve --nats URL\"", n.Addr)
+	}
+	if n.Replicas > 1 {
+		p.add("nats.replicas", "the embedded NATS server is a single one; use 1")
+	}
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+func (p *problems) model(c *Config) {
+	kind, name, _ := strings.Cut(c.Model, ":")
+	switch {
+	case c.Model == "demo":
+	case kind != "openai" && kind != "anthropic" || name == "":
+		p.add("model", "%q is not a model; write demo, openai:NAME or anthropic:NAME", c.Model)
+	case kind == "openai":
+		p.provider("openai", "OPENAI", c.Providers.OpenAI)
+	default:
+		p.provider("anthropic", "ANTHROPIC", c.Providers.Anthropic)
+	}
+}
+
+// provider accepts a server of one's own without a key: many local ones need none.
+func (p *problems) provider(name, env string, v Provider) {
+	if v.APIKey == "" && v.BaseURL == "" {
+		p.add("providers."+name+".api_key", "no key; set %s_API_KEY, or %s_BASE_URL for a server that needs none", env, env)
+	}
+	p.httpURL("providers."+name+".base_url", v.BaseURL)
+}
+
+func (p *problems) httpURL(path, s string) {
+	if s == "" {
+		return
+	}
+	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		p.add(path, "%s is not an http or https URL", RedactURLs(s))
+	}
+}
+
+// Empty reports whether nobody needs to authenticate.
+func (a Auth) Empty() bool { return len(a.APIKeys) == 0 && a.JWT.Issuer == "" }
+
+func (p *problems) auth(a *Auth, addr string) {
+	if host, _, err := net.SplitHostPort(addr); err == nil && a.Empty() && !loopback(host) {
+		p.add("addr", "%s can be reached from other machines, and nobody would have to authenticate; "+
+			"configure auth.api_keys or auth.jwt, or listen on 127.0.0.1", addr)
+	}
+	seen := map[string]bool{}
+	for i, k := range a.APIKeys {
+		p.apiKey(fmt.Sprintf("auth.api_keys[%d]", i), k, seen)
+	}
+	p.jwt(&a.JWT)
+}
+
+func (p *problems) apiKey(at string, k APIKey, seen map[string]bool) {
+	if k.ID == "" || seen[k.ID] {
+		p.add(at+".id", "every key needs an id of its own")
+	}
+	seen[k.ID] = true
+	if b, err := hex.DecodeString(k.SHA256.Reveal()); err != nil || len(b) != 32 {
+		p.add(at+".sha256", "not a SHA-256 in hex (64 digits): printf %%s KEY | sha256sum")
+	}
+	if k.Subject == "" {
+		p.add(at+".subject", "say who holds the key")
+	}
+	if _, err := id.ParseTenant(k.Tenant); err != nil {
+		p.add(at+".tenant", "%s", err)
+	}
+	p.roles(at+".roles", k.Roles)
+}
+
+func (p *problems) roles(at string, roles []string) {
+	known := []string{"user", "operator", "agent", "service"}
+	if len(roles) == 0 {
+		p.add(at, "name at least one of %s", strings.Join(known, ", "))
+	}
+	for _, r := range roles {
+		if !slices.Contains(known, r) {
+			p.add(at, "there is no role %q; choose from %s", r, strings.Join(known, ", "))
+		}
+	}
+}
+
+func (p *problems) jwt(j *JWT) {
+	p.httpURL("auth.jwt.jwks_url", j.JWKSURL)
+	keys := (j.JWKSFile != "") != (j.JWKSURL != "")
+	switch {
+	case j.Issuer != "" && !keys:
+		p.add("auth.jwt", "name the issuer's keys: one of jwks_file and jwks_url")
+	case j.Issuer != "" && j.Audience == "":
+		p.add("auth.jwt.audience", "name the audience that tokens are made for")
+	case j.Issuer == "" && (j.JWKSFile != "" || j.JWKSURL != ""):
+		p.add("auth.jwt.issuer", "name the issuer of the tokens")
+	}
+}
+
+// serverName keeps a tool's full name (<server>_<tool>) within what models accept.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_]{1,24}$`)
+
+func (p *problems) tools(t *Tools) {
+	seen := map[string]bool{}
+	if t.Builtin {
+		seen["workspace"] = true
+	}
+	for i, s := range t.Servers {
+		at := fmt.Sprintf("tools.servers[%d]", i)
+		if !serverName.MatchString(s.Name) || seen[s.Name] {
+			p.add(at+".name", "%q is not a name of its own (letters, digits, underscore; at most 24)", s.Name)
+		}
+		seen[s.Name] = true
+		if (len(s.Command) > 0) == (s.URL != "") {
+			p.add(at, "give one of command and url")
+		}
+		p.httpURL(at+".url", s.URL)
+		if s.OutputCap < 0 || s.Timeout < 0 {
+			p.add(at, "output_cap and timeout cannot be negative")
+		}
+	}
+}
