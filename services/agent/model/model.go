@@ -89,7 +89,8 @@ type Model interface {
 	//
 	// When ctx ends, the request to the provider is closed at once and the error
 	// matches ctx.Err(); a deadline that passed also is a MODEL_TIMEOUT fault. Every
-	// other error is a *fault.Fault with a MODEL_* code and never holds a key.
+	// other error is a *fault.Fault with a MODEL_* code (INTERNAL if req itself is
+	// wrong, such as a tool whose schema is no JSON) and never holds a key.
 	//
 	// An overloaded or failing provider is tried again, with growing pauses and
 	// never earlier than it asked for, until a budget is spent; but only as long as

@@ -20,9 +20,10 @@ type Env struct {
 	AnthropicKey     string
 	AnthropicBaseURL string // without the version path; empty = Anthropic
 
-	RetryBudget  time.Duration // how long a failing provider is tried again; 0 = default
-	FirstTimeout time.Duration // longest wait for the first byte of an answer; 0 = default
-	IdleTimeout  time.Duration // longest silence inside an answer; 0 = default
+	RetryBudget  time.Duration // how long a failing provider is tried again; 0 = 1 minute
+	RetryPause   time.Duration // the first pause between tries, doubled each time; 0 = 500 ms
+	FirstTimeout time.Duration // longest wait for the first byte of an answer; 0 = 5 minutes
+	IdleTimeout  time.Duration // longest silence inside an answer; 0 = 2 minutes
 	Logger       zerolog.Logger
 }
 

@@ -1,0 +1,119 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// maxErrorBody is what is read of an answer that is an error: all of any real one.
+	maxErrorBody = 64 << 10
+	// maxBody bounds a whole stream. An event of some 200 bytes a token times 128k
+	// tokens, the longest output on offer, is 26 MB.
+	maxBody = 128 << 20
+	// maxText bounds the text of one answer: 128k tokens of 4 bytes, sixteen times over.
+	maxText = 8 << 20
+)
+
+var (
+	errSilent  = errors.New("no data from the model's service")
+	errTooLong = errors.New("the answer of the model's service is too long")
+)
+
+// Sink takes the text of one answer.
+type Sink struct {
+	onText  func(string) error
+	text    strings.Builder
+	started bool
+	err     error // of onText
+}
+
+// Text passes a piece on. An error means that the attempt has to end with it.
+func (s *Sink) Text(piece string) error {
+	if piece == "" {
+		return nil
+	}
+	if s.text.Len()+len(piece) > maxText {
+		return errTooLong
+	}
+	s.started = true
+	s.text.WriteString(piece)
+	s.err = s.onText(piece)
+	return s.err
+}
+
+// Guard is the middleware of both vendors' clients: it turns every answer that is
+// no success into a *StatusError, and ends a request whose provider is silent for
+// too long.
+func (c *Client) Guard(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	timer := time.AfterFunc(c.first, func() { cancel(errSilent) })
+	res, err := next(req.WithContext(ctx))
+	timer.Stop()
+	if err != nil {
+		err = guarded(ctx, plain(err))
+		cancel(nil)
+		return nil, err
+	}
+	b := &body{rc: res.Body, ctx: ctx, cancel: cancel, timer: timer, wait: c.first, idle: c.idle, left: maxBody}
+	res.Body = b
+	if res.StatusCode == http.StatusOK {
+		return res, nil
+	}
+	raw, _ := io.ReadAll(io.LimitReader(b, maxErrorBody)) // however much there is: the status is what counts
+	_ = b.Close()
+	return nil, statusError(res, raw, time.Now())
+}
+
+// body is a response body that does not stay silent. Time that its reader takes
+// between reads does not count. One goroutine reads; Close may come from another.
+type body struct {
+	rc     io.ReadCloser
+	ctx    context.Context //nolint:containedctx // the request's, which lives as long as its body.
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	wait   time.Duration // for the next read
+	idle   time.Duration
+	left   int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	b.timer.Reset(b.wait)
+	n, err := b.rc.Read(p)
+	b.timer.Stop()
+	b.wait, b.left = b.idle, b.left-n
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = guarded(b.ctx, err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.timer.Stop()
+	b.cancel(nil)
+	return b.rc.Close()
+}
+
+// guarded replaces the error of a request that was ended for its silence.
+func guarded(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
+// plain drops the URL from a client error: a base URL may hold a password.
+func plain(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
