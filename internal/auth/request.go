@@ -1,0 +1,117 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// The WebSocket subprotocols. A browser cannot set headers on a WebSocket, so it
+// offers two subprotocols: the one that is spoken, and one that carries the token.
+const (
+	Subprotocol      = "waggle"
+	subprotocolToken = "waggle.token."
+)
+
+// TokenFromRequest returns the token that a request carries: Authorization:
+// Bearer, else X-API-Key, else a Sec-WebSocket-Protocol of the form
+// waggle.token.<base64url without padding>. ok is false if there is none. A
+// credential that is there but cannot be read (two of a kind, bad base64) is
+// returned as the empty token with ok true: no Authenticator of New accepts it.
+//
+// subprotocol is "waggle" if the client offers it, and then the handshake has to
+// select it; the protocol with the token must never be echoed.
+func TokenFromRequest(r *http.Request) (token, subprotocol string, ok bool) {
+	offered := offeredProtocols(r.Header)
+	for _, p := range offered {
+		if p == Subprotocol {
+			subprotocol = p
+		}
+	}
+	if t, ok := bearer(r.Header); ok {
+		return t, subprotocol, true
+	}
+	if t, ok := single(r.Header.Values("X-Api-Key")); ok {
+		return t, subprotocol, true
+	}
+	var carried []string
+	for _, p := range offered {
+		if rest, found := strings.CutPrefix(p, subprotocolToken); found {
+			carried = append(carried, rest)
+		}
+	}
+	t, ok := single(carried)
+	if !ok {
+		return "", subprotocol, false
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(t)
+	if err != nil {
+		return "", subprotocol, true
+	}
+	return string(raw), subprotocol, true
+}
+
+// bearer returns the bearer token. Other schemes are not ours: they may belong to
+// a proxy in front of us.
+func bearer(h http.Header) (string, bool) {
+	var tokens []string
+	for _, v := range h.Values("Authorization") {
+		scheme, rest, _ := strings.Cut(v, " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			tokens = append(tokens, strings.TrimSpace(rest))
+		}
+	}
+	return single(tokens)
+}
+
+// single returns the only value. Of several none is right.
+func single(values []string) (string, bool) {
+	switch len(values) {
+	case 0:
+		return "", false
+	case 1:
+		return values[0], true
+	}
+	return "", true
+}
+
+func offeredProtocols(h http.Header) []string {
+	var out []string
+	for _, v := range h.Values("Sec-Websocket-Protocol") {
+		for p := range strings.SplitSeq(v, ",") {
+			out = append(out, strings.TrimSpace(p))
+		}
+	}
+	return out
+}
+
+// HashKey returns the SHA-256 of an API key in lower-case hex, as the
+// configuration holds it. A plain hash is enough because keys are random and long,
+// unlike passwords.
+func HashKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// RequireLoopback returns an error that names the options unless addr (host:port)
+// is on a loopback address, where nobody but this machine can connect. It does not
+// resolve names: only "localhost" counts.
+func RequireLoopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("listening address %q: %w", addr, err)
+	}
+	if strings.EqualFold(host, "localhost") {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%q can be reached from other machines and there is no authentication: "+
+		"configure auth.api_keys or auth.jwt, or listen on 127.0.0.1", addr)
+}

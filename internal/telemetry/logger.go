@@ -1,0 +1,46 @@
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The formats of NewLogger.
+const (
+	FormatJSON    = "json"
+	FormatConsole = "console"
+)
+
+// NewLogger returns a logger that writes to w in one of the formats "json" (one
+// object a line) and "console" (for people). level is a zerolog level: trace,
+// debug, info, warn, error. Lines written with Ctx(ctx) carry the trace_id and
+// span_id of ctx. Writes are not synchronised: w must be safe for concurrent use
+// (os.Stderr is).
+func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
+	l, err := zerolog.ParseLevel(level)
+	if err != nil || level == "" {
+		return zerolog.Logger{}, fmt.Errorf("log level %q is none of trace, debug, info, warn, error", level)
+	}
+	switch format {
+	case FormatJSON:
+	case FormatConsole:
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+	default:
+		return zerolog.Logger{}, fmt.Errorf("log format %q is neither %s nor %s", format, FormatJSON, FormatConsole)
+	}
+	return zerolog.New(w).Level(l).Hook(traceHook{}).With().Timestamp().Logger(), nil
+}
+
+// traceHook adds the ids of the span in a line's context.
+type traceHook struct{}
+
+func (traceHook) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
+	span := trace.SpanContextFromContext(e.GetCtx())
+	if span.IsValid() {
+		e.Str("trace_id", span.TraceID().String()).Str("span_id", span.SpanID().String())
+	}
+}

@@ -1,0 +1,57 @@
+package telemetry
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// NewRegistry returns a registry with the metrics of the Go runtime and of the process.
+func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// Tester is the part of testing.TB that Lint needs, so that the program does not
+// link package testing.
+type Tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Lint fails the test for every metric of g that breaks the Prometheus naming
+// rules or does not start with "waggle_", and for a g without any metric of ours.
+// The collectors of NewRegistry are not looked at: they are not ours.
+func Lint(t Tester, g prometheus.Gatherer) {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Errorf("gather metrics: %v", err)
+		return
+	}
+	var ours []*dto.MetricFamily
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "go_") && !strings.HasPrefix(f.GetName(), "process_") {
+			ours = append(ours, f)
+		}
+	}
+	if len(ours) == 0 {
+		t.Errorf("no metric to lint: use the metrics once before")
+	}
+	for _, f := range ours {
+		if !strings.HasPrefix(f.GetName(), "waggle_") {
+			t.Errorf("metric %s does not start with waggle_", f.GetName())
+		}
+	}
+	problems, err := promlint.NewWithMetricFamilies(ours).Lint()
+	if err != nil {
+		t.Errorf("lint metrics: %v", err)
+	}
+	for _, p := range problems {
+		t.Errorf("metric %s: %s", p.Metric, p.Text)
+	}
+}
