@@ -22,9 +22,9 @@ type members map[string]json.RawMessage
 
 // Decode implements dialect.Codec.
 func (codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
-	m, err := object(frame, "")
-	if err != nil {
-		return nil, err
+	m, ok := object(frame)
+	if !ok {
+		return nil, invalid("", "A message is a JSON object.")
 	}
 	kind, ok := text(m["type"])
 	if !ok {
@@ -65,8 +65,11 @@ func content(m members) (field string, raw json.RawMessage, err error) {
 	if !ok {
 		return "content", nil, nil
 	}
-	inner, err := object(data, "data")
-	return "data.content", inner["content"], err
+	inner, ok := object(data)
+	if !ok {
+		return "", nil, invalid("data", "The data of a message is a JSON object.")
+	}
+	return "data.content", inner["content"], nil
 }
 
 // address makes the one command for a frame.
@@ -99,17 +102,14 @@ func commandID(m members, in dialect.Inbound) (string, error) {
 	return id.EntityFromExternal(s).String(), nil
 }
 
-// object returns the members of a JSON object. field is its place in the frame.
-func object(raw []byte, field string) (members, error) {
+// object returns the members of a JSON object, and false if raw is anything else.
+func object(raw []byte) (members, bool) {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	var m members
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil, invalid(field, "A message is a JSON object, and so is its data.")
+	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &m) != nil {
+		return nil, false
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fault.New(fault.BadJSON).Wrap(err)
-	}
-	return m, nil
+	return m, true
 }
 
 // text returns the JSON string raw, and false if raw is anything else.

@@ -129,7 +129,8 @@ func agentResponse(e event.Event, d event.RunCompletedData) ([]byte, error) {
 }
 
 func runFailed(e event.Event, d event.RunFailedData) ([]byte, error) {
-	return errorFrame(e, d.ExecutionID, d.Code, d.Message)
+	code, message := said(d.Code, d.Message)
+	return errorFrame(e, d.ExecutionID, code, "Agent processing failed: "+message)
 }
 
 func runCancelled(e event.Event, d event.RunCancelledData) ([]byte, error) {
@@ -142,14 +143,18 @@ func runCancelled(e event.Event, d event.RunCancelledData) ([]byte, error) {
 
 // messageRefused belongs to no run: a run that is on goes on.
 func messageRefused(e event.Event, d event.MessageRefusedData) ([]byte, error) {
-	return errorFrame(e, "", d.Code, d.Message)
+	code, message := said(d.Code, d.Message)
+	return errorFrame(e, "", code, message)
+}
+
+// said fills in what an event leaves out: an error always has a code and a text.
+func said(code, message string) (string, string) {
+	code = orDefault(code, string(fault.Internal))
+	return code, orDefault(message, fault.Lookup(fault.Code(code)).Message)
 }
 
 func errorFrame(e event.Event, exec, code, message string) ([]byte, error) {
-	code = orDefault(code, string(fault.Internal))
-	return frame(wire.Error, exec, e, wire.ErrorData{
-		Message: orDefault(message, fault.Lookup(fault.Code(code)).Message), Code: code,
-	})
+	return frame(wire.Error, exec, e, wire.ErrorData{Message: message, Code: code})
 }
 
 func agentDelta(e event.Event, d event.MessageDeltaData) ([]byte, error) {

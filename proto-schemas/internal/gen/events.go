@@ -45,7 +45,7 @@ var rules = map[string]rule{
 	"role":         oneOf(event.RoleUser, event.RoleAssistant),
 	"stop_reason":  oneOf("end", "tool_calls", "length", "filtered"),
 	"level":        oneOf("info", "warning"),
-	"code":         matching(`^[A-Z][A-Z_]*$`),
+	"code":         matching(`^[A-Z][A-Z0-9_]*$`),
 
 	// A run that is cancelled while it waits has no execution id yet.
 	"run.cancelled/execution_id": matching(`^(exec_\d{8}_\d{6}_\d{6})?$`),

@@ -1,0 +1,63 @@
+package dialecttest
+
+import (
+	"encoding/json"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// seedStride thins out the hostile documents for the seed corpus: Exercise runs them
+// all, and a fuzzer finds its way from a few of each kind.
+const seedStride = 11
+
+// FuzzDecode feeds arbitrary frames to every codec. The seed corpus is a sample of the
+// hostile documents, and the protocol's examples.
+func FuzzDecode(f *testing.F, s Suite) {
+	c := load(f, s)
+	for i, doc := range hostileDocuments(s.Inbound) {
+		if i%seedStride == 0 {
+			f.Add([]byte(doc))
+		}
+	}
+	entries, err := fs.ReadDir(s.Examples, ".")
+	require.NoError(f, err)
+	for _, e := range entries {
+		raw, err := fs.ReadFile(s.Examples, e.Name())
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		for _, codec := range c.bound {
+			c.decode(t, codec, doc)
+		}
+	})
+}
+
+// FuzzEncode feeds every codec events of every type: with arbitrary texts where
+// data is well formed, and with arbitrary bytes as data.
+func FuzzEncode(f *testing.F, s Suite) {
+	c := load(f, s)
+	for i, info := range event.Catalogue {
+		for _, text := range texts {
+			f.Add(uint8(i), text, []byte(fill(f, info, text, `{}`, i)), uint64(i))
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, text string, raw []byte, seq uint64) {
+		info := event.Catalogue[int(kind)%len(event.Catalogue)]
+		e := event.Event{Type: info.Type, Subject: Session.Name(), Time: Now, Sequence: max(seq, 1)}
+		e.Data = raw
+		c.encodeDamaged(t, e)
+		arguments := "{}"
+		if json.Valid(raw) {
+			arguments = string(raw)
+		}
+		e.Data = fill(t, info, text, arguments, int(seq%3))
+		for _, codec := range c.bound {
+			c.encode(t, codec, e)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package dialecttest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "github.com/waggle-dev/waggle/"
+
+// impure are the packages of the standard library through which a codec could reach
+// the world, the clock of the machine or another goroutine.
+var impure = []string{
+	"context", "crypto/rand", "io/fs", "io/ioutil", "log", "log/slog", "math/rand", "math/rand/v2", "net", "net/http",
+	"os", "os/exec", "os/signal", "path/filepath", "plugin", "reflect", "runtime", "sync", "sync/atomic", "syscall", "unsafe",
+}
+
+// clock are the functions of package time that are not arithmetic.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// pure checks that the codec imports nothing but the contract and the harmless part
+// of the standard library, starts no goroutine and reads no clock.
+func (c *checker) pure(t *testing.T) {
+	deps := goList(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", c.Package)
+	for _, dep := range strings.Fields(deps) {
+		ours := dep == c.Package || dep == root+"gateway/dialect" || strings.HasPrefix(dep, root+"proto-schemas/")
+		require.True(t, ours, "a dialect is a pure translation: it must not import %s", dep)
+	}
+	dir := strings.TrimSpace(goList(t, "-f", "{{.Dir}}", c.Package))
+	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, sources)
+	for _, path := range sources {
+		if !strings.HasSuffix(path, "_test.go") {
+			pureFile(t, path)
+		}
+	}
+}
+
+func pureFile(t *testing.T, path string) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	for _, i := range file.Imports {
+		name, err := strconv.Unquote(i.Path.Value)
+		require.NoError(t, err)
+		require.NotContains(t, impure, name, "%s", set.Position(i.Pos()))
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt, *ast.ChanType, *ast.SelectStmt:
+			require.Fail(t, "a codec is not concurrent", "%s", set.Position(n.Pos()))
+		case *ast.SelectorExpr:
+			if pkg, ok := n.X.(*ast.Ident); ok && pkg.Name == "time" {
+				require.False(t, slices.Contains(clock, n.Sel.Name), "a codec has no clock: %s", set.Position(n.Pos()))
+			}
+		}
+		return true
+	})
+}
+
+func goList(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).CombinedOutput() //nolint:gosec // Arguments are the suite's.
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}

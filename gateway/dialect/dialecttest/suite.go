@@ -1,0 +1,117 @@
+// Package dialecttest is the conformance suite of dialects. Every dialect runs it
+// with three lines of wiring; what it demands is written in package dialect.
+//
+// Golden transcripts are txtar files:
+//
+//	what the transcript shows, for people
+//	-- query --       the query of the socket's URL (optional)
+//	-- client --      frames of the client, one a line
+//	-- commands --    what they mean: a command, or a fault, for each
+//	-- replies --     the frames that tell the client of the faults
+//	-- bus --         canonical events, one a line; !starting, !ready and !truncated N
+//	                  stand for what the gateway says between them
+//	-- frames --      what the client receives
+//
+// The flag -update rewrites commands, replies and frames.
+package dialecttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Suite says what is special about a dialect.
+type Suite struct {
+	Dialect     dialect.Dialect
+	Package     string       // import path of the codec, which must be pure
+	Variants    []url.Values // one query for every codec that Bind can return
+	Transcripts string       // folder of golden transcripts
+	Schemas     fs.FS        // a JSON Schema <type>.json for every message type
+	Examples    fs.FS        // examples <type>.json of the protocol's description
+	Inbound     []string     // message types from the client
+	Outbound    []string     // message types to the client
+}
+
+// Exercise runs the whole suite against the dialect.
+func Exercise(t *testing.T, s Suite) {
+	t.Helper()
+	c := load(t, s)
+	t.Run("codecs", c.codecs)
+	t.Run("transcripts", c.transcripts)
+	t.Run("examples", c.examples)
+	t.Run("hostile", c.hostile)
+	t.Run("faults", c.faults)
+	t.Run("events", c.events)
+	t.Run("damage", c.damage)
+	t.Run("pure", c.pure)
+}
+
+// checker is a suite with its schemas compiled and its codecs bound.
+type checker struct {
+	Suite
+	schemas schemas
+	bound   []dialect.Codec
+}
+
+func load(t testing.TB, s Suite) *checker {
+	t.Helper()
+	all, err := compile(s.Schemas)
+	require.NoError(t, err)
+	c := &checker{Suite: s, schemas: all}
+	for _, q := range s.Variants {
+		codec, err := s.Dialect.Bind(q)
+		require.NoError(t, err)
+		c.bound = append(c.bound, codec)
+	}
+	require.NotEmpty(t, c.bound, "a suite needs at least one variant")
+	return c
+}
+
+// codecs checks that variants are values of a fixed set with names of their own.
+func (c *checker) codecs(t *testing.T) {
+	names := map[string]bool{}
+	for i, codec := range c.bound {
+		again, err := c.Dialect.Bind(c.Variants[i])
+		require.NoError(t, err)
+		require.Equal(t, codec.Name(), again.Name(), "the same query binds the same codec")
+		require.False(t, names[codec.Name()], "two codecs are called %s", codec.Name())
+		names[codec.Name()] = true
+	}
+	require.NotEmpty(t, c.Dialect.Name())
+}
+
+// Session is the log to which the sockets of the suite belong.
+var Session = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")}
+
+// Now is the time of the suite's sockets.
+var Now = time.Date(2026, time.March, 1, 12, 0, 0, 123_000_000, time.UTC)
+
+// inbound returns a socket whose fresh ids are cmd-1, cmd-2, ...
+func inbound() dialect.Inbound {
+	n := 0
+	return dialect.Inbound{Session: Session, Principal: "alice", Now: Now, NewID: func() string {
+		n++
+		return fmt.Sprintf("cmd-%d", n)
+	}}
+}
+
+// typeOf returns the member "type" of a frame.
+func typeOf(frame []byte) string {
+	var v struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(frame, &v) != nil {
+		return ""
+	}
+	return v.Type
+}

@@ -1,0 +1,230 @@
+package dialecttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden transcripts")
+
+// transcripts runs every golden file, then checks that together they show every
+// message type of the dialect.
+func (c *checker) transcripts(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(c.Transcripts, "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths, "no transcripts in %s", c.Transcripts)
+	seen := map[string]bool{}
+	for _, p := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(p), ".txtar"), func(t *testing.T) { c.transcript(t, p, seen) })
+	}
+	for _, kind := range append(append([]string(nil), c.Inbound...), c.Outbound...) {
+		require.True(t, seen[kind], "no transcript shows %s", kind)
+	}
+}
+
+// transcript is one golden file, played.
+type transcript struct {
+	codec                     dialect.Codec
+	client, bus               [][]byte
+	commands, replies, frames [][]byte
+	events                    []event.Event
+	perEvent                  [][][]byte // frames of each of events
+}
+
+func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
+	archive, err := txtar.ParseFile(path)
+	require.NoError(t, err)
+	tr := c.read(t, archive)
+	tr.playClient(t)
+	tr.playBus(t)
+	for _, f := range tr.client {
+		seen[typeOf(f)] = true
+	}
+	for _, f := range append(append([][]byte(nil), tr.replies...), tr.frames...) {
+		c.frame(t, f)
+		seen[typeOf(f)] = true
+	}
+	tr.stateless(t)
+	tr.resumable(t)
+	tr.compare(t, archive, path)
+}
+
+func (c *checker) read(t *testing.T, a *txtar.Archive) *transcript {
+	t.Helper()
+	require.NotEmpty(t, bytes.TrimSpace(a.Comment), "a transcript says what it shows")
+	query, err := url.ParseQuery(strings.TrimSpace(string(section(a, "query"))))
+	require.NoError(t, err)
+	tr := &transcript{client: lines(section(a, "client")), bus: lines(section(a, "bus"))}
+	tr.codec, err = c.Dialect.Bind(query)
+	require.NoError(t, err)
+	return tr
+}
+
+func (tr *transcript) playClient(t *testing.T) {
+	in := inbound()
+	for _, f := range tr.client {
+		cmds, err := tr.codec.Decode(f, in)
+		if flt, ok := errors.AsType[*fault.Fault](err); ok {
+			require.Empty(t, cmds)
+			tr.commands = append(tr.commands, []byte("fault "+flt.Error()))
+			tr.replies = append(tr.replies, tr.codec.Fail(flt, in.Now))
+			continue
+		}
+		require.NoError(t, err, "an error of Decode is a fault")
+		for _, cmd := range cmds {
+			requireAddressed(t, cmd)
+			raw, err := json.Marshal(cmd)
+			require.NoError(t, err)
+			tr.commands = append(tr.commands, raw)
+		}
+	}
+}
+
+func (tr *transcript) playBus(t *testing.T) {
+	for _, line := range tr.bus {
+		if line[0] == '!' {
+			tr.frames = append(tr.frames, tr.said(t, string(line[1:]))...)
+			continue
+		}
+		Event(t, line)
+		var e event.Event
+		require.NoError(t, json.Unmarshal(line, &e))
+		tr.events = append(tr.events, e)
+		got := tr.codec.Encode(e)
+		tr.perEvent = append(tr.perEvent, got)
+		tr.frames = append(tr.frames, got...)
+	}
+}
+
+// said returns what a gateway says between events.
+func (tr *transcript) said(t *testing.T, what string) [][]byte {
+	word, arg, _ := strings.Cut(what, " ")
+	n, _ := strconv.ParseUint(arg, 10, 64)
+	g := dialect.Greeting{SessionID: Session.Entity.String(), Now: Now, Seq: n}
+	switch word {
+	case "starting":
+		return tr.codec.Greet(g)
+	case "ready":
+		g.Stage = dialect.Ready
+		return tr.codec.Greet(g)
+	case "truncated":
+		return [][]byte{tr.codec.Truncated(n, Now)}
+	}
+	require.Fail(t, "unknown line in the bus section", "!%s", what)
+	return nil
+}
+
+// stateless checks that an event gives the same bytes whatever came before it, and
+// that a codec leaves what it was given and what it returned alone.
+func (tr *transcript) stateless(t *testing.T) {
+	for i := len(tr.events) - 1; i >= 0; i-- {
+		before := bytes.Clone(tr.events[i].Data)
+		require.Equal(t, tr.perEvent[i], tr.codec.Encode(tr.events[i]), "event %d", i+1)
+		require.Equal(t, before, []byte(tr.events[i].Data), "Encode changed event %d", i+1)
+	}
+}
+
+// resumable checks that a client which was cut off after any frame, and asks for
+// what comes after the last seq that it saw, gets exactly the frames it misses.
+func (tr *transcript) resumable(t *testing.T) {
+	for i, e := range tr.events {
+		require.Equal(t, uint64(i+1)+tr.events[0].Sequence-1, e.Sequence, "events of a transcript are dense")
+		require.LessOrEqual(t, len(tr.perEvent[i]), 1, "a client cut off between two frames of one event could not resume")
+		for _, f := range tr.perEvent[i] {
+			require.Equal(t, e.Sequence, seqOf(f), "%s", f)
+		}
+	}
+}
+
+func (tr *transcript) compare(t *testing.T, a *txtar.Archive, path string) {
+	for _, s := range []struct {
+		name string
+		got  [][]byte
+	}{{"commands", tr.commands}, {"replies", tr.replies}, {"frames", tr.frames}} {
+		if *update {
+			setSection(a, s.name, s.got)
+			continue
+		}
+		require.Equal(t, text(s.got), string(section(a, s.name)), "%s; run with -update if this is meant", s.name)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, txtar.Format(a), 0o600))
+	}
+}
+
+// requireAddressed checks that a command asks something of the socket's own session
+// and can be put on the bus as it is.
+func requireAddressed(t testing.TB, cmd command.Command) {
+	t.Helper()
+	require.Equal(t, Session.Tenant, cmd.Tenant)
+	require.Equal(t, Session.Entity, cmd.Key)
+	require.Equal(t, "alice", cmd.Principal)
+	require.Equal(t, Now, cmd.Time)
+	require.Regexp(t, `^[A-Za-z0-9_-]{1,128}$`, cmd.ID)
+	require.True(t, json.Valid(cmd.Data), "%s", cmd.Data)
+	require.False(t, cmd.Service.IsZero())
+	require.False(t, cmd.Verb.IsZero())
+	require.Empty(t, cmd.Source+cmd.TraceParent, "these are the sender's to fill in")
+}
+
+func seqOf(frame []byte) uint64 {
+	var v struct {
+		Seq uint64 `json:"seq"`
+	}
+	_ = json.Unmarshal(frame, &v) // A frame without a seq has seq 0.
+	return v.Seq
+}
+
+func section(a *txtar.Archive, name string) []byte {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
+}
+
+func setSection(a *txtar.Archive, name string, rows [][]byte) {
+	for i := range a.Files {
+		if a.Files[i].Name == name {
+			a.Files[i].Data = []byte(text(rows))
+			return
+		}
+	}
+	if len(rows) > 0 {
+		a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text(rows))})
+	}
+}
+
+func lines(b []byte) [][]byte {
+	var out [][]byte
+	for line := range bytes.Lines(b) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func text(rows [][]byte) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return string(bytes.Join(rows, []byte("\n"))) + "\n"
+}

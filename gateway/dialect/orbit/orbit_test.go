@@ -1,0 +1,52 @@
+package orbit_test
+
+import (
+	"io/fs"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
+	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
+)
+
+func suite(t testing.TB) dialecttest.Suite {
+	t.Helper()
+	examples, err := fs.Sub(wire.Examples, "examples")
+	require.NoError(t, err)
+	return dialecttest.Suite{
+		Dialect:     orbit.Dialect(),
+		Package:     "github.com/waggle-dev/waggle/gateway/dialect/orbit",
+		Variants:    []url.Values{{}, {"deltas": {"true"}}},
+		Transcripts: "testdata/transcripts",
+		Schemas:     wire.Schemas,
+		Examples:    examples,
+		Inbound:     wire.Inbound,
+		Outbound:    wire.Outbound,
+	}
+}
+
+func TestConformance(t *testing.T) { dialecttest.Exercise(t, suite(t)) }
+
+func FuzzDecode(f *testing.F) { dialecttest.FuzzDecode(f, suite(f)) }
+
+func FuzzEncode(f *testing.F) { dialecttest.FuzzEncode(f, suite(f)) }
+
+func TestBind(t *testing.T) {
+	for query, want := range map[string]string{
+		"": "orbit", "deltas=false": "orbit", "deltas=0": "orbit", "session=s1&after=3": "orbit",
+		"deltas=true": "orbit+deltas", "deltas=1": "orbit+deltas",
+	} {
+		q, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		codec, err := orbit.Dialect().Bind(q)
+		require.NoError(t, err, query)
+		require.Equal(t, want, codec.Name(), query)
+	}
+	_, err := orbit.Dialect().Bind(url.Values{"deltas": {"maybe"}})
+	require.ErrorIs(t, err, fault.New(fault.InvalidField))
+	require.ErrorContains(t, err, "deltas")
+}
