@@ -1,0 +1,131 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"))
+}
+
+// peer is the server's end of one connection.
+type peer struct {
+	t     testing.TB
+	ctx   context.Context //nolint:containedctx // of the connection
+	conn  *websocket.Conn
+	query url.Values
+	token string
+}
+
+// serve runs one script per connection, in order, and then refuses.
+func serve(t testing.TB, scripts ...func(p *peer)) string {
+	t.Helper()
+	next := make(chan func(p *peer), len(scripts))
+	for _, s := range scripts {
+		next <- s
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case script := <-next:
+			conn, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				t.Errorf("accept: %v", err)
+				return
+			}
+			defer func() { _ = conn.CloseNow() }()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
+			defer cancel()
+			script(&peer{t, ctx, conn, r.URL.Query(), r.Header.Get("Authorization")})
+		default:
+			http.Error(w, "no more scripts", http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return "ws" + strings.TrimPrefix(srv.URL, "http") + "/ws"
+}
+
+func (p *peer) send(kind string, seq uint64, execution string, data any) {
+	f := orbit.Frame[any]{Type: kind, Seq: seq, Data: data}
+	f.Timestamp.Time = time.Unix(0, 0)
+	if execution != "" {
+		e := orbit.ExecutionID(execution)
+		f.ExecutionID = &e
+	}
+	b, err := f.Encode()
+	if err == nil {
+		err = p.conn.Write(p.ctx, websocket.MessageText, b)
+	}
+	if err != nil {
+		p.t.Errorf("send %s: %v", kind, err)
+	}
+}
+
+func (p *peer) greet(session string, last uint64) {
+	p.send(orbit.AgentStart, 0, "", orbit.MessageData{Message: orbit.StartText})
+	p.send(orbit.AgentReady, 0, "", orbit.ReadyData{Message: orbit.ReadyText, SessionID: session, LastSeq: last})
+}
+
+func (p *peer) read() map[string]any {
+	_, b, err := p.conn.Read(p.ctx)
+	if err != nil {
+		p.t.Errorf("read: %v", err)
+		return nil
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		p.t.Errorf("read: %v", err)
+	}
+	return m
+}
+
+// until waits for the client to leave.
+func (p *peer) until() websocket.StatusCode {
+	_, _, err := p.conn.Read(p.ctx)
+	return websocket.CloseStatus(err)
+}
+
+func (p *peer) leave(code websocket.StatusCode) { _ = p.conn.Close(code, "") }
+
+func (p *peer) echo(seq uint64, exec, text string) {
+	p.send(orbit.UserInput, seq, exec, orbit.MessageData{Message: text})
+	p.send(orbit.AgentThinking, seq+1, exec, orbit.MessageData{Message: orbit.ThinkingText})
+}
+
+func (p *peer) delta(seq uint64, exec, message, text string) {
+	p.send(orbit.AgentDelta, seq, exec, orbit.DeltaData{MessageID: message, Text: text})
+}
+
+func (p *peer) answer(seq uint64, exec, text string) {
+	p.send(orbit.AgentResponse, seq, exec, orbit.ResponseData{Message: text, ExecutionCompleted: true})
+}
+
+func bounded(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestFinal(t *testing.T) {
+	for code, want := range map[websocket.StatusCode]bool{
+		websocket.StatusServiceRestart: false, websocket.StatusGoingAway: false, websocket.StatusTryAgainLater: false,
+		websocket.StatusPolicyViolation: false, 4000: false, 4001: false, 4399: false,
+		4401: true, 4403: true, 4404: true, 4422: true, websocket.StatusMessageTooBig: true, websocket.StatusProtocolError: true,
+	} {
+		require.Equal(t, want, final(websocket.CloseError{Code: code}, false), code)
+	}
+	require.False(t, final(context.DeadlineExceeded, false), "a lost connection (1006) is made again")
+	require.True(t, final(context.DeadlineExceeded, true), "nobody was ever there")
+}

@@ -1,0 +1,135 @@
+package chat
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+)
+
+// lineWidth keeps a tool's arguments and result on one line of a usual terminal.
+const lineWidth = 100
+
+// View turns frames into what a person reads. Everything that comes from the server
+// is stripped of terminal control first.
+type View struct {
+	screen *terminal.Screen
+	stream bool // show text while it is written; otherwise only whole answers
+
+	message  string // the message that is being written
+	written  strings.Builder
+	stripper terminal.Stripper
+}
+
+// NewView returns a view on the screen. With stream it shows text as it comes.
+func NewView(screen *terminal.Screen, stream bool) *View {
+	return &View{screen: screen, stream: stream}
+}
+
+// Show shows one frame.
+func (v *View) Show(f Frame) {
+	switch f.Type {
+	case orbit.AgentStart:
+		v.screen.Status("waiting for an agent")
+	case orbit.AgentReady:
+		v.screen.Status("")
+	case orbit.AgentThinking:
+		v.screen.Status("thinking")
+	case orbit.ToolCalled:
+		v.toolCalled(f)
+	case orbit.ToolResult:
+		v.toolResult(f)
+	case orbit.AgentDelta:
+		v.delta(f)
+	case orbit.DeltaDiscarded:
+		v.discarded()
+	case orbit.AgentResponse:
+		v.response(f)
+	case orbit.Error:
+		v.failure(f)
+	}
+}
+
+// decode reads a frame's data. What cannot be read is empty: the frame is then
+// shown without it.
+func decode[T any](f Frame) T {
+	var d T
+	_ = json.Unmarshal(f.Data, &d)
+	return d
+}
+
+func (v *View) toolCalled(f Frame) {
+	v.endText()
+	d := decode[orbit.ToolCalledData](f)
+	v.screen.Remark(terminal.Cyan, "→ "+terminal.Line(d.ToolName+" "+string(d.Arguments), lineWidth))
+	v.screen.Status("running " + terminal.Line(d.ToolName, lineWidth))
+}
+
+func (v *View) toolResult(f Frame) {
+	d := decode[orbit.ToolResultData](f)
+	v.screen.Remark(terminal.Dim, "← "+terminal.Line(d.Result, lineWidth))
+	v.screen.Status("thinking")
+}
+
+func (v *View) delta(f Frame) {
+	if !v.stream {
+		return
+	}
+	d := decode[orbit.DeltaData](f)
+	if d.MessageID != v.message {
+		v.endText()
+		v.message = d.MessageID
+	}
+	v.written.WriteString(d.Text)
+	_, _ = io.WriteString(v.screen, v.stripper.Strip(d.Text))
+}
+
+// endText closes the text that has been written so far; what follows is another message.
+func (v *View) endText() {
+	v.screen.FreshLine()
+	v.message = ""
+	v.written.Reset()
+	v.stripper = terminal.Stripper{}
+}
+
+func (v *View) discarded() {
+	shown := v.written.Len() > 0
+	v.endText()
+	if shown {
+		v.screen.Remark(terminal.Yellow, "the worker was lost; another one begins this text again")
+	}
+	v.screen.Status("thinking")
+}
+
+// response shows the answer, unless it has just been shown piece by piece.
+func (v *View) response(f Frame) {
+	d := decode[orbit.ResponseData](f)
+	if v.written.String() != d.Message || d.Message == "" {
+		v.screen.FreshLine()
+		_, _ = io.WriteString(v.screen, terminal.Strip(d.Message))
+	}
+	v.end()
+}
+
+func (v *View) failure(f Frame) {
+	v.endText()
+	v.screen.Warn("✗ " + ErrorText(f))
+	v.end()
+}
+
+func (v *View) end() {
+	v.endText()
+	v.screen.Status("")
+}
+
+// ErrorText returns the text of an error frame on one line.
+func ErrorText(f Frame) string {
+	d := decode[orbit.ErrorData](f)
+	text := terminal.Line(d.Message, 2000)
+	if d.Code != "" {
+		text += " [" + terminal.Line(d.Code, 40) + "]"
+	}
+	return text
+}

@@ -1,0 +1,196 @@
+package terminal
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// descriptor is implemented by *os.File; anything else is not a terminal.
+type descriptor interface{ Fd() uintptr }
+
+// Is reports whether v (a file, most likely) is a terminal.
+func Is(v any) bool {
+	d, ok := v.(descriptor)
+	return ok && term.IsTerminal(int(d.Fd())) //nolint:gosec // a descriptor fits an int
+}
+
+// Color reports whether text written to v should be coloured: on a terminal,
+// unless NO_COLOR (no-color.org) or TERM=dumb says otherwise.
+func Color(v any) bool {
+	return Is(v) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// Style is a graphic rendition.
+type Style string
+
+// Styles.
+const (
+	Plain  Style = ""
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+	Blue   Style = "34"
+	Cyan   Style = "36"
+)
+
+// Paint returns text in the style, or as it is if color is false.
+func Paint(color bool, style Style, text string) string {
+	if !color || style == Plain {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+}
+
+// frameTime is one picture of the spinner: ten a second look smooth and cost nothing.
+const frameTime = 100 * time.Millisecond
+
+var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// Screen writes answers to out and, if err is a terminal, remarks and a spinner to
+// err, so that neither damages the other. Methods may be called concurrently.
+type Screen struct {
+	mu       sync.Mutex
+	out, err io.Writer
+	editor   io.Writer // while a line is being edited
+	live     bool      // err is a terminal
+	color    bool
+	status   string // the spinner's text; empty = none
+	shown    bool   // a status line is on the screen
+	inLine   bool   // out does not stand at the beginning of a line
+	frame    int
+	stop     chan struct{}
+	done     chan struct{}
+}
+
+// NewScreen returns a screen. Close stops its spinner.
+func NewScreen(out, err io.Writer) *Screen {
+	return &Screen{out: out, err: err, live: Is(err), color: Color(err)}
+}
+
+// Live reports whether remarks are shown at all.
+func (s *Screen) Live() bool { return s.live }
+
+// Edit sends everything through a line editor, which repaints its prompt below
+// it, and holds the spinner. A nil editor ends that.
+func (s *Screen) Edit(editor io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.editor = editor
+}
+
+// to returns w or the line editor in its place. The caller holds the lock.
+func (s *Screen) to(w io.Writer) io.Writer {
+	if s.editor != nil {
+		return s.editor
+	}
+	return w
+}
+
+// Write writes part of an answer.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	s.clear()
+	s.inLine = p[len(p)-1] != '\n'
+	return s.to(s.out).Write(p)
+}
+
+// FreshLine ends the line that an answer has begun, if there is one.
+func (s *Screen) FreshLine() {
+	s.mu.Lock()
+	inLine := s.inLine
+	s.mu.Unlock()
+	if inLine {
+		_, _ = s.Write([]byte{'\n'})
+	}
+}
+
+// Remark writes a line about what goes on, on a terminal only.
+func (s *Screen) Remark(style Style, line string) {
+	if s.live {
+		s.remark(style, line)
+	}
+}
+
+// Warn writes a line that must be seen, on a terminal or not.
+func (s *Screen) Warn(line string) { s.remark(Red, line) }
+
+func (s *Screen) remark(style Style, line string) {
+	s.FreshLine()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	_, _ = io.WriteString(s.to(s.err), Paint(s.color, style, line)+"\n")
+}
+
+// Status shows text beside a spinner until the next call; empty text removes it.
+func (s *Screen) Status(text string) {
+	if !s.live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	s.status = text
+	if text != "" && s.stop == nil {
+		s.stop, s.done = make(chan struct{}), make(chan struct{})
+		go s.spin(s.stop, s.done)
+	}
+}
+
+func (s *Screen) spin(stop, done chan struct{}) {
+	defer close(done)
+	tick := time.NewTicker(frameTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			s.draw()
+		}
+	}
+}
+
+// draw paints the next picture, unless an answer is in the middle of a line.
+func (s *Screen) draw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status == "" || s.inLine || s.editor != nil {
+		return
+	}
+	s.frame = (s.frame + 1) % len(frames)
+	s.shown = true
+	_, _ = io.WriteString(s.err, "\r\x1b[K"+Paint(s.color, Dim, frames[s.frame]+" "+s.status))
+}
+
+// clear removes the status line. The caller holds the lock.
+func (s *Screen) clear() {
+	if s.shown {
+		_, _ = io.WriteString(s.err, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
+// Close removes the status line and stops the spinner. It may be called twice.
+func (s *Screen) Close() {
+	s.Status("")
+	s.mu.Lock()
+	stop, done := s.stop, s.done
+	s.stop = nil
+	s.mu.Unlock()
+	if stop != nil {
+		close(stop)
+		<-done
+	}
+}

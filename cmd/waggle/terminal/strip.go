@@ -1,0 +1,147 @@
+// Package terminal writes text of unknown origin to a person's terminal: it
+// removes what could steer the terminal, keeps a status line out of the way of
+// the text, and knows what the terminal can do.
+package terminal
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxSequence bounds how much text an unfinished escape sequence can swallow.
+// Real ones are far shorter, hyperlinks included.
+const maxSequence = 2048
+
+// Stripper removes escape sequences and every other control character but
+// newline and tab, and the marks that reverse the order of text on the screen.
+// Bytes that are not UTF-8 become U+FFFD. A sequence may be spread over several
+// calls of Strip. The zero value is ready; it is not safe for concurrent use.
+type Stripper struct {
+	state   state
+	swallow int
+	partial []byte // the beginning of a rune that was cut between two calls
+}
+
+type state int
+
+const (
+	ground  state = iota
+	escape        // after ESC
+	control       // in a control sequence, ESC [ ... final byte
+	text          // in a control string, ESC ] ... BEL or ESC \
+	textEnd       // after ESC within a control string
+)
+
+// Strip returns the printable part of s.
+func (s *Stripper) Strip(in string) string {
+	if len(s.partial) > 0 {
+		in = string(s.partial) + in
+		s.partial = nil
+	}
+	var out strings.Builder
+	for len(in) > 0 {
+		if !utf8.FullRuneInString(in) {
+			s.partial = []byte(in)
+			break
+		}
+		r, n := utf8.DecodeRuneInString(in)
+		in = in[n:]
+		if s.step(r) {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// step advances the state and reports whether r is to be printed.
+func (s *Stripper) step(r rune) bool {
+	if s.state != ground {
+		s.swallow++
+		if r == '\n' || s.swallow > maxSequence {
+			s.state = ground
+		}
+	}
+	switch s.state {
+	case escape:
+		s.state = afterEscape(r)
+		return false
+	case control:
+		if r >= 0x40 && r <= 0x7e {
+			s.state = ground
+		}
+		return false
+	case text:
+		if r == '\a' || r == 0x9c {
+			s.state = ground
+		} else if r == 0x1b {
+			s.state = textEnd
+		}
+		return false
+	case textEnd:
+		s.state = text
+		if r == '\\' {
+			s.state = ground
+		}
+		return false
+	}
+	return s.print(r)
+}
+
+func afterEscape(r rune) state {
+	switch r {
+	case '[':
+		return control
+	case ']', 'P', 'X', '^', '_':
+		return text
+	case 0x1b:
+		return escape
+	case ' ', '#', '%', '(', ')', '*', '+', '-', '.', '/': // one more character follows
+		return escape
+	}
+	return ground
+}
+
+func (s *Stripper) print(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return true
+	case 0x1b:
+		s.begin(escape)
+		return false
+	case 0x9b:
+		s.begin(control)
+		return false
+	case 0x90, 0x98, 0x9d, 0x9e, 0x9f:
+		s.begin(text)
+		return false
+	}
+	return printable(r)
+}
+
+func (s *Stripper) begin(st state) { s.state, s.swallow = st, 0 }
+
+// printable refuses control characters and the bidirectional controls, with
+// which text can be made to look like other text.
+func printable(r rune) bool {
+	return !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) && r != '\u2028' && r != '\u2029'
+}
+
+// Strip is Stripper.Strip for a text that is whole.
+func Strip(in string) string {
+	var s Stripper
+	out := s.Strip(in)
+	if len(s.partial) > 0 {
+		out += "\uFFFD"
+	}
+	return out
+}
+
+// Line returns the text on one line of at most limit characters.
+func Line(in string, limit int) string {
+	words := strings.Join(strings.Fields(Strip(in)), " ")
+	if utf8.RuneCountInString(words) <= limit {
+		return words
+	}
+	return string([]rune(words)[:max(limit-1, 0)]) + "…"
+}
