@@ -2,13 +2,9 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"mime"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/model/internal/upstream"
 )
@@ -47,7 +43,7 @@ func (a *answer) event(data []byte) (done bool, err error) {
 		Error upstream.ErrorBody `json:"error"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return false, fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("event %d: %w", a.events, err))
+		return false, upstream.BadReply("event %d: %w", a.events, err)
 	}
 	switch head.Type {
 	case "error":
@@ -60,7 +56,7 @@ func (a *answer) event(data []byte) (done bool, err error) {
 	}
 	var e sdk.MessageStreamEventUnion
 	if err := json.Unmarshal(data, &e); err != nil {
-		return false, fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("event %d: %w", a.events, err))
+		return false, upstream.BadReply("event %d: %w", a.events, err)
 	}
 	return false, a.apply(&e)
 }
@@ -106,12 +102,12 @@ func (a *answer) begin(e *sdk.MessageStreamEventUnion) error {
 		if in := e.ContentBlock.Input; in != nil {
 			raw, err := json.Marshal(in)
 			if err != nil {
-				return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("input of block %d: %w", e.Index, err))
+				return upstream.BadReply("input of block %d: %w", e.Index, err)
 			}
 			b.start = string(raw)
 		}
 		if b.name == "" || len(a.blocks) >= maxBlocks {
-			return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("tool call %d has no name or is one too many", e.Index))
+			return upstream.BadReply("tool call %d has no name or is one too many", e.Index)
 		}
 		a.blocks = append(a.blocks, b)
 	}
@@ -129,28 +125,15 @@ func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
 			}
 		}
 		if a.argBytes += len(e.Delta.PartialJSON); a.argBytes > maxArguments {
-			return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("%d bytes of arguments", a.argBytes))
+			return upstream.BadReply("%d bytes of arguments", a.argBytes)
 		}
 	}
 	return nil
 }
 
-// end judges a stream that ended without message_stop.
+// end judges a stream that ended without message_stop; a stop reason shows that it is complete too.
 func (a *answer) end(err error, contentType string) error {
-	switch {
-	case err != nil:
-		return err
-	case a.stop != "": // complete: it has its stop reason
-		return nil
-	case a.events == 0 && !isEventStream(contentType):
-		return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("the answer is %q and no event stream", contentType))
-	}
-	return fmt.Errorf("the stream ended after %d events: %w", a.events, io.ErrUnexpectedEOF)
-}
-
-func isEventStream(contentType string) bool {
-	t, _, err := mime.ParseMediaType(contentType)
-	return err == nil && t == "text/event-stream"
+	return upstream.Ended(err, a.stop != "", a.events, contentType)
 }
 
 func (a *answer) reply(text, asked string, req model.Request) model.Reply {

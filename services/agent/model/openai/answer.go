@@ -3,13 +3,9 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
-	"mime"
 
 	sdk "github.com/openai/openai-go/v3"
 
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/model/internal/upstream"
 )
@@ -50,14 +46,14 @@ func (a *answer) event(data []byte) (done bool, err error) {
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
-		return false, fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("event %d: %w", a.events, err))
+		return false, upstream.BadReply("event %d: %w", a.events, err)
 	}
 	if len(e.Error) > 0 && string(e.Error) != "null" {
 		return false, streamError(e.Error)
 	}
 	var chunk sdk.ChatCompletionChunk
 	if err := json.Unmarshal(data, &chunk); err != nil {
-		return false, fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("event %d: %w", a.events, err))
+		return false, upstream.BadReply("event %d: %w", a.events, err)
 	}
 	return false, a.chunk(chunk)
 }
@@ -116,7 +112,7 @@ func (a *answer) call(d sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	p.arguments = append(p.arguments, d.Function.Arguments...)
 	a.argBytes += len(d.Function.Arguments)
 	if len(a.parts) > maxCalls || a.argBytes > maxArguments {
-		return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("%d tool calls with %d bytes of arguments", len(a.parts), a.argBytes))
+		return upstream.BadReply("%d tool calls with %d bytes of arguments", len(a.parts), a.argBytes)
 	}
 	return nil
 }
@@ -140,29 +136,18 @@ func (a *answer) part(d sdk.ChatCompletionChunkChoiceDeltaToolCall) *part {
 	return nil
 }
 
-// end judges a stream that ended without [DONE].
+// end judges a stream that ended without [DONE]; a finish reason shows that it is complete too.
 func (a *answer) end(err error, contentType string) error {
-	switch {
-	case err != nil:
+	if err := upstream.Ended(err, a.finish != "", a.events, contentType); err != nil {
 		return err
-	case a.finish != "": // complete: it has its finish reason
-		return a.check()
-	case a.events == 0 && !isEventStream(contentType):
-		return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("the answer is %q and no event stream", contentType))
 	}
-	return fmt.Errorf("the stream ended after %d events: %w", a.events, io.ErrUnexpectedEOF)
+	return a.check()
 }
 
-func isEventStream(contentType string) bool {
-	t, _, err := mime.ParseMediaType(contentType)
-	return err == nil && t == "text/event-stream"
-}
-
-// check refuses calls that name no tool.
 func (a *answer) check() error {
 	for _, p := range a.parts {
 		if p.name == "" {
-			return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf("tool call %d has no name", p.index))
+			return upstream.BadReply("tool call %d has no name", p.index)
 		}
 	}
 	return nil

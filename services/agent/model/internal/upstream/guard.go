@@ -3,11 +3,15 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 const (
@@ -116,4 +120,28 @@ func plain(err error) error {
 		return u.Err
 	}
 	return err
+}
+
+// Ended judges a stream that has no more events. It returns nil only if the
+// stream is complete and ended without error.
+func Ended(err error, complete bool, events int, contentType string) error {
+	switch {
+	case err != nil:
+		return err
+	case complete:
+		return nil
+	case events == 0 && !isEventStream(contentType):
+		return BadReply("the answer is %q and no event stream", contentType)
+	}
+	return fmt.Errorf("the stream ended after %d events: %w", events, io.ErrUnexpectedEOF)
+}
+
+func isEventStream(contentType string) bool {
+	t, _, err := mime.ParseMediaType(contentType)
+	return err == nil && t == "text/event-stream"
+}
+
+// BadReply returns the fault of an answer that cannot be understood; the text is for the log.
+func BadReply(format string, args ...any) error {
+	return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf(format, args...))
 }
