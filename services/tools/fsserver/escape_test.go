@@ -173,37 +173,6 @@ func FuzzPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) { tr.check(t, path) })
 }
 
-// While every tool is used on a folder, the folder is swapped for a link that
-// leads out, as fast as possible. Nothing outside may be read or written.
-func TestSwappingFoldersForLinksDoesNotLeadOut(t *testing.T) {
-	tr := newTrap(t)
-	swap, real, link := filepath.Join(tr.dir, "swap"), filepath.Join(tr.dir, "real"), filepath.Join(tr.dir, "link")
-	put(t, filepath.Join(real, "secret.txt"), "harmless")
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			_ = os.Rename(real, swap)
-			_ = os.Rename(swap, real)
-			_ = os.Symlink("../outside", link)
-			_ = os.Rename(link, swap)
-			_ = os.Remove(swap)
-		}
-	})
-	for range 300 {
-		got := tr.attack(t, "swap") + tr.attack(t, "swap/secret.txt") + tr.attack(t, "swap/sub/secret.txt")
-		require.NotContains(t, got, canary)
-	}
-	close(stop)
-	wg.Wait()
-	require.Equal(t, tr.before, tr.snapshot(t))
-}
-
 // A file swapped for a pipe must not block the server.
 func TestSwappingAFileForAPipeDoesNotBlock(t *testing.T) {
 	tr := newTrap(t)
@@ -223,7 +192,7 @@ func TestSwappingAFileForAPipeDoesNotBlock(t *testing.T) {
 			_ = os.Rename(pipe, path)
 		}
 	})
-	for range 500 {
+	for range 300 {
 		tr.call(t, "read_file", args{"path": "f"})
 		tr.call(t, "write_file", args{"path": "f", "content": "y", "append": true})
 	}
