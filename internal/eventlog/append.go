@@ -1,0 +1,266 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// ackTimeout bounds one attempt. An ack takes 0.4 ms (R1) to 30 ms (R1 that
+	// syncs every message); what takes seconds is lost with its leader.
+	ackTimeout = 2 * time.Second
+	// busyPause is the pause when another append to the log is in flight: about the
+	// time that it takes (R3 measured: 0.5 ms).
+	busyPause    = time.Millisecond
+	busyPauseMax = 20 * time.Millisecond
+)
+
+// attempt is the appending of one event: one or more tries with the same dedupe id.
+type attempt struct {
+	w        *Writer
+	ev       event.Event
+	id       string
+	raw      []byte
+	deadline time.Time
+}
+
+// ack is what JetStream answers to a publish.
+type ack struct {
+	Error     *apiError `json:"error"`
+	Seq       uint64    `json:"seq"`
+	Duplicate bool      `json:"duplicate"`
+}
+
+// run tries until the event is in the log, a foreign event turns up, or the attempt
+// fails for good. As long as the outcome is unknown it reads on before it tries
+// again: every retry expects the log to end where the Writer has read to.
+func (a *attempt) run(ctx context.Context) (seen, error) {
+	if err := a.encode(); err != nil {
+		return seen{}, err
+	}
+	outage, busy := retryPause, busyPause
+	for {
+		got, err := a.try(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return got, ended(ctx, err)
+		case permanent(err):
+			return got, err
+		case got.own != nil || got.foreign:
+			return got, nil // even if reading on broke off: the position has moved
+		case err == nil:
+			err = errUnknown
+		}
+		if time.Now().After(a.deadline) {
+			return got, unavailable(fmt.Errorf("append to %s: %w", a.w.log, err))
+		}
+		pause, limit := &outage, retryPauseMax
+		if isBusy(err) {
+			pause, limit = &busy, busyPauseMax
+		}
+		if err := wait(ctx, rand.N(*pause)); err != nil { //nolint:gosec // spreads retries, protects nothing
+			return got, err
+		}
+		*pause = min(2**pause, limit)
+	}
+}
+
+// encode fixes the stored form. It stays valid until the Writer's position moves,
+// which ends the attempt.
+func (a *attempt) encode() (err error) {
+	a.ev.Sequence = a.w.at.Seq + 1
+	a.raw, err = encodeStored(a.ev)
+	return err
+}
+
+// try publishes once and finds out what became of it. Neither an own nor a foreign
+// entry and no error means: not now.
+func (a *attempt) try(ctx context.Context) (seen, error) {
+	ok, err := a.publish(ctx)
+	switch {
+	case err == nil && ok.Duplicate:
+		a.count("duplicate")
+		return a.adopt(ctx, ok.Seq)
+	case err == nil:
+		e := &Entry{Event: a.ev, Stream: ok.Seq, Raw: a.raw, From: a.ev.Sequence}
+		a.w.pass(e)
+		a.w.s.announce(a.w.log, e)
+		return seen{own: e}, nil
+	case ctx.Err() != nil || permanent(err):
+		return seen{}, err
+	}
+	a.count(codeOf(err))
+	got, lookErr := a.look(ctx, err)
+	if lookErr != nil && (permanent(lookErr) || ctx.Err() != nil) {
+		return got, lookErr
+	}
+	if got.own != nil {
+		a.w.s.announce(a.w.log, got.own) // whoever appended it may not have lived to announce it
+		return got, nil
+	}
+	if got.foreign {
+		return got, nil
+	}
+	return got, err
+}
+
+// publish sends the event and waits for the answer.
+func (a *attempt) publish(ctx context.Context) (ack, error) {
+	m := &nats.Msg{Subject: a.w.log.Event(), Data: a.raw, Header: nats.Header{
+		event.HeaderMsgID:           {a.id},
+		nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(a.w.at.Stream, 10)},
+		event.HeaderSeq:             {strconv.FormatUint(a.ev.Sequence, 10)},
+		event.HeaderType:            {string(a.ev.Type)},
+	}}
+	limited, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	answer, err := a.w.s.nc.RequestMsgWithContext(limited, m)
+	if err != nil {
+		return ack{}, ended(ctx, fmt.Errorf("publish: %w", err))
+	}
+	var out ack
+	if err := json.Unmarshal(answer.Data, &out); err != nil {
+		return ack{}, fmt.Errorf("answer to publish: %w", err)
+	}
+	if out.Error != nil {
+		if permanent(out.Error) {
+			return ack{}, fmt.Errorf("%w: %w", ErrRefused, out.Error)
+		}
+		return ack{}, out.Error
+	}
+	if out.Seq == 0 {
+		return ack{}, errUnknown // an answer without sequence says nothing
+	}
+	return out, nil
+}
+
+// look reads on after an attempt that was not acknowledged. The refusal for a wrong
+// sequence says where the log really ends; otherwise what a replica has will do,
+// because the next try is refused if that was not all.
+func (a *attempt) look(ctx context.Context, cause error) (seen, error) {
+	w := a.w
+	if end, ok := realEnd(cause); ok {
+		if end <= w.at.Stream {
+			return w.sync(ctx, a.id) // shorter than it was: expired as a whole, or lost
+		}
+		return w.readOver(ctx, end, a.id)
+	}
+	p, err := w.s.readPage(ctx, w.log, w.at)
+	if err != nil || len(p.entries) == 0 || p.entries[0].Sequence != w.at.Seq+1 {
+		return seen{}, err
+	}
+	return w.take(p.entries, a.id), nil
+}
+
+// readOver reads on until the stream sequence has been reached.
+func (w *Writer) readOver(ctx context.Context, stream uint64, own string) (seen, error) {
+	var all seen
+	for w.at.Stream < stream {
+		e, err := w.s.leaderNext(ctx, w.log, w.at.Stream+1)
+		if errors.Is(err, errNone) {
+			return all, nil // the leader has changed its mind, or is another
+		}
+		if err != nil {
+			return all, err
+		}
+		if e.Sequence != w.at.Seq+1 {
+			var got seen
+			got, err = w.sync(ctx, own)
+			all.add(got)
+			return all, err
+		}
+		all.add(w.take([]*Entry{e}, own))
+	}
+	return all, nil
+}
+
+// adopt deals with an append that the stream recognised as one that it has. The
+// dedupe id is shared by all logs of the stream, so what is there is looked at.
+func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
+	w := a.w
+	m, err := w.s.askLeader(ctx, w.log.Stream(), getRequest{Seq: stream})
+	switch {
+	case errors.Is(err, errNone):
+		return seen{}, errUnknown
+	case err != nil:
+		return seen{}, err
+	}
+	if id, _ := headerOf(m, event.HeaderMsgID); id != a.id || m.Subject != w.log.Event() {
+		return seen{}, fmt.Errorf("%w: dedupe id %q belongs to %s of %s", ErrRefused, a.id, id, m.Subject)
+	}
+	if stream <= w.at.Stream { // decide has asked for what observe has seen
+		seq, _ := headerOf(m, event.HeaderSeq)
+		n, err := strconv.ParseUint(seq, 10, 64)
+		if err != nil {
+			return seen{}, fmt.Errorf("%w: %s at stream sequence %d", ErrUnreadable, w.log, stream)
+		}
+		e, err := decodeStored(w.log.Name(), n, m.Seq, m.Data)
+		return seen{own: e}, err
+	}
+	got, err := w.readOver(ctx, stream, a.id)
+	if got.own != nil {
+		w.s.announce(w.log, got.own)
+	}
+	return got, err
+}
+
+// announce tells those who watch the log. Announcements are hints: what is lost is
+// found by the viewers themselves.
+func (s *Store) announce(log subject.Log, e *Entry) {
+	err := s.nc.PublishMsg(&nats.Msg{Subject: log.Live(string(e.Type)), Data: e.Raw, Header: nats.Header{
+		event.HeaderSeq:       {strconv.FormatUint(e.Sequence, 10)},
+		event.HeaderType:      {string(e.Type)},
+		event.HeaderStreamSeq: {strconv.FormatUint(e.Stream, 10)},
+	}})
+	if err != nil {
+		s.log.Debug().Err(err).Stringer("log", log).Uint64("seq", e.Sequence).Msg("event not announced")
+	}
+}
+
+func (a *attempt) count(code string) { a.w.s.met.conflicts.WithLabelValues(code).Inc() }
+
+// codeOf names the outcome of a try for the metrics.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*apiError](err); ok {
+		return strconv.Itoa(int(e.ErrCode))
+	}
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return "no_responders"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return "timeout"
+	}
+	return "other"
+}
+
+// isBusy reports a refusal that passes within milliseconds.
+func isBusy(err error) bool {
+	e, ok := errors.AsType[*apiError](err)
+	return ok && (e.ErrCode == codeWrongLastBusy || e.ErrCode == codeIDInFlight || e.ErrCode == codeWrongLast)
+}
+
+// realEnd returns the last sequence of the subject that the stream names when it
+// refuses an append because of a wrong one.
+func realEnd(err error) (uint64, bool) {
+	e, ok := errors.AsType[*apiError](err)
+	if !ok || e.ErrCode != codeWrongLast {
+		return 0, false
+	}
+	_, text, ok := strings.Cut(e.Description, ": ")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,288 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// group is the viewers of a tail that are at the same position and wait for a
+// batch. They share one read and one merge: thousands of simultaneous recoveries of
+// one log cost as much as one.
+type group struct {
+	t       *tail
+	at      Cursor
+	viewers []*Viewer
+}
+
+// source says where a group's next batch comes from.
+type source uint8
+
+const (
+	fromNowhere source = iota // at the end: go live
+	fromRing
+	fromStream
+	beyondEnd
+)
+
+// enqueue puts a viewer that is catching up into the group of its position.
+func (t *tail) enqueue(v *Viewer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ready || t.gone {
+		return // not ready: begin enqueues everybody
+	}
+	v.mu.Lock()
+	at, ok := v.at, v.state == stateCatching && !v.queued
+	v.queued = v.queued || ok
+	v.mu.Unlock()
+	if !ok {
+		return
+	}
+	if g := t.groups[at.Seq]; g != nil {
+		g.viewers = append(g.viewers, v)
+		if g.at.Stream == 0 {
+			g.at.Stream = at.Stream
+		}
+		return
+	}
+	g := &group{t: t, at: at, viewers: []*Viewer{v}}
+	t.groups[at.Seq] = g
+	t.submit(g)
+}
+
+// submit queues the group with the readers of its stream or, if no read is needed,
+// with those that only look at memory. mu is held.
+func (t *tail) submit(g *group) {
+	if from, _ := t.next(g.at); from == fromNowhere || from == fromRing {
+		t.s.memory.submit(g.fromMemory)
+		return
+	}
+	t.s.pool(t.log).submit(g.fromStream)
+}
+
+// next says where the entries after the position are, and returns them if that is
+// the ring. mu is held.
+func (t *tail) next(at Cursor) (source, []*Entry) {
+	switch {
+	case at.Seq > t.splice.last.Seq:
+		return beyondEnd, nil
+	case at.Seq == t.splice.last.Seq:
+		return fromNowhere, nil
+	}
+	if entries, ok := t.ring.after(at.Seq, pageCount); ok && len(entries) > 0 {
+		return fromRing, entries
+	}
+	return fromStream, nil
+}
+
+// take closes the group: later viewers of the position make a new one.
+func (g *group) take() (source, []*Entry) {
+	g.t.mu.Lock()
+	defer g.t.mu.Unlock()
+	delete(g.t.groups, g.at.Seq)
+	for _, v := range g.viewers {
+		v.mu.Lock()
+		v.queued = false
+		v.mu.Unlock()
+	}
+	return g.t.next(g.at)
+}
+
+// fromMemory serves the group without a read.
+func (g *group) fromMemory() {
+	switch from, entries := g.take(); from {
+	case fromNowhere:
+		g.goLive()
+	case fromRing:
+		g.t.s.met.reads.WithLabelValues("ring").Inc()
+		g.hand(entries)
+	default: // the ring has moved on
+		g.again()
+	}
+}
+
+// fromStream serves the group with a read of the stream.
+func (g *group) fromStream() {
+	from, entries := g.take()
+	switch from {
+	case fromNowhere:
+		g.goLive()
+	case fromRing:
+		g.hand(entries)
+	case fromStream:
+		g.read()
+	case beyondEnd:
+		g.reachBeyond()
+	}
+}
+
+// read hands the group the next page of the stream.
+func (g *group) read() {
+	t := g.t
+	entries, err := patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, g.at) })
+	if err == nil && len(entries) == 0 {
+		err = fmt.Errorf("%w: nothing follows %s of %s", ErrBeyondEnd, g.at, t.log)
+	}
+	if err != nil {
+		g.fail(err)
+		return
+	}
+	t.s.met.reads.WithLabelValues("stream").Inc()
+	if first := entries[0]; first.Sequence != g.at.Seq+1 {
+		for _, v := range g.viewers {
+			v.skip(first.Sequence, first.Stream-1)
+		}
+	}
+	t.recall(entries)
+	last := t.last().Seq
+	for i, e := range entries {
+		if e.Sequence > last {
+			t.emit(healGap, entries[i:]...) // the stream is ahead of the announcements
+			break
+		}
+	}
+	g.hand(entries)
+}
+
+// recall puts what was read before the ring if it fits there.
+func (t *tail) recall(entries []*Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.ring.bytes
+	t.ring.extend(entries, t.splice.last.Seq+1)
+	t.account(before)
+}
+
+// reachBeyond serves viewers whose position lies beyond the end of the tail: either
+// the announcements are behind, or the position is wrong.
+func (g *group) reachBeyond() {
+	t := g.t
+	end, err := patiently(t.s, func() (Cursor, error) { return t.s.end(t.s.ctx, t.log) })
+	if err == nil && end.Seq < g.at.Seq {
+		err = fmt.Errorf("%w: %s ends at %d, not %d", ErrBeyondEnd, t.log, end.Seq, g.at.Seq)
+	}
+	for err == nil {
+		at := t.last()
+		if at.Seq >= g.at.Seq {
+			break
+		}
+		var entries []*Entry
+		entries, err = patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, at) })
+		if err == nil && len(entries) == 0 {
+			err = fmt.Errorf("%w: nothing follows %s of %s", ErrBeyondEnd, at, t.log)
+		}
+		if err == nil {
+			t.advance(at, entries)
+		}
+	}
+	if err != nil {
+		g.fail(err)
+		return
+	}
+	g.again()
+}
+
+// hand delivers the entries to the viewers of the group, merged for those that had
+// been full, and queues each for what comes next.
+func (g *group) hand(entries []*Entry) {
+	var merged []*Entry
+	for _, v := range g.viewers {
+		batch := entries
+		if v.wantsMerged() {
+			if merged == nil {
+				merged = mergeDeltas(entries)
+			}
+			batch = merged
+		}
+		v.feed(batch)
+	}
+	g.again()
+}
+
+// again queues the viewers that still have to catch up.
+func (g *group) again() {
+	for _, v := range g.viewers {
+		g.t.enqueue(v)
+	}
+}
+
+func (g *group) goLive() {
+	for _, v := range g.viewers {
+		if !g.t.join(v) {
+			g.t.enqueue(v)
+		}
+	}
+}
+
+// fail ends the viewers of the group. When the Store closes, Close does it.
+func (g *group) fail(err error) {
+	if errors.Is(err, ErrClosed) {
+		return
+	}
+	for _, v := range g.viewers {
+		v.fail(err)
+	}
+}
+
+// join makes a viewer live if it is at the end of the tail. It returns false if it
+// has to catch up first.
+func (t *tail) join(v *Viewer) bool {
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	t.mu.Lock()
+	v.mu.Lock()
+	over := v.state != stateCatching
+	end := v.at.Seq == t.splice.last.Seq && !t.gone
+	first := !v.caught
+	if !over && end {
+		v.state, v.merging, v.caught = stateLive, false, true
+		v.at = t.splice.last // with the right stream sequence
+		v.index = len(t.live)
+		t.live = append(t.live, v)
+	}
+	seq := v.at.Seq
+	v.mu.Unlock()
+	t.mu.Unlock()
+	if over {
+		return true
+	}
+	if end && first {
+		v.sink.CaughtUp(seq)
+	}
+	return end
+}
+
+// feed delivers a batch to a viewer that catches up.
+func (v *Viewer) feed(entries []*Entry) {
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	v.mu.Lock()
+	for len(entries) > 0 && entries[0].Sequence <= v.at.Seq {
+		entries = entries[1:]
+	}
+	ok := v.state == stateCatching && len(entries) > 0 && entries[0].From == v.at.Seq+1
+	v.mu.Unlock()
+	if ok {
+		v.hand(entries)
+	}
+}
+
+func (v *Viewer) wantsMerged() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.merging
+}
+
+// patiently repeats a read for as long as there is no connection: viewers are not
+// to blame for that and have nowhere better to go.
+func patiently[T any](s *Store, read func() (T, error)) (T, error) {
+	for {
+		v, err := read()
+		f, ok := errors.AsType[*fault.Fault](err)
+		if !ok || f.Code != fault.BusUnavailable || s.conn.Up() || s.ctx.Err() != nil {
+			return v, err
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// checkChunk is how many logs one request compares. The server allows 1,024; the
+// answers carry whole events, so fewer keep a request within pageBytes.
+const checkChunk = pageCount
+
+// due is a tail that is to be compared with its stream, and how far it had come
+// before the stream was asked.
+type due struct {
+	t    *tail
+	last Cursor
+}
+
+// check compares tails with their streams when they are due and drops logs that
+// nobody has watched for a while.
+func (s *Store) check() {
+	tick := time.NewTicker(min(max(s.opt.Check/4, 20*time.Millisecond), time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.wake:
+		case <-tick.C:
+		}
+		s.sweep(time.Now())
+	}
+}
+
+func (s *Store) sweep(now time.Time) {
+	up := s.conn.Up()
+	byStream := make(map[string][]due)
+	var unwatched []*nats.Subscription
+	s.mu.Lock()
+	for _, t := range s.tails {
+		t.mu.Lock()
+		switch {
+		case len(t.viewers) == 0 && t.ready && now.Sub(t.idle) > s.opt.Linger:
+			s.forget(t)
+			unwatched = append(unwatched, t.sub)
+		case up && t.ready && !now.Before(t.checkAt):
+			byStream[t.log.Stream()] = append(byStream[t.log.Stream()], due{t, t.splice.last})
+			t.reschedule(now)
+		}
+		t.mu.Unlock()
+	}
+	s.mu.Unlock()
+	for _, sub := range unwatched {
+		_ = sub.Unsubscribe()
+	}
+	for stream, all := range byStream {
+		for len(all) > 0 {
+			chunk := all[:min(len(all), checkChunk)]
+			all = all[len(chunk):]
+			s.pool(chunk[0].t.log).submit(func() { s.compare(stream, chunk) })
+		}
+	}
+}
+
+// reschedule sets the time of the next check. mu is held.
+func (t *tail) reschedule(now time.Time) {
+	t.s.met.checks.WithLabelValues(t.trigger).Inc()
+	switch t.trigger {
+	case checkSettle, checkPeriod:
+		t.trigger, t.checkAt = checkPeriod, now.Add(jitter(t.s.opt.Check)+t.s.opt.Check/4)
+	default:
+		t.trigger, t.checkAt = checkSettle, now.Add(settle)
+	}
+}
+
+// checkSoon makes the tail due in the given time, unless it is due before.
+func (t *tail) checkSoon(trigger string, in time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at := time.Now().Add(in); t.checkAt.IsZero() || at.Before(t.checkAt) {
+		t.trigger, t.checkAt = trigger, at
+	}
+}
+
+// compare asks for the last message of each log and lets the tails know. Any
+// replica may answer, so an old answer is no news.
+func (s *Store) compare(stream string, tails []due) {
+	byKey := make(map[string]due, len(tails))
+	subjects := make([]string, 0, len(tails))
+	for _, d := range tails {
+		byKey[d.t.log.Event()] = d
+		subjects = append(subjects, d.t.log.Event())
+	}
+	err := s.lastOf(s.ctx, stream, subjects, func(m *nats.Msg) {
+		d, ok := byKey[m.Header.Get(nats.JSSubject)]
+		if !ok {
+			return
+		}
+		delete(byKey, d.t.log.Event())
+		d.t.compared(d.last, m)
+	})
+	if err != nil {
+		s.log.Debug().Err(err).Str("stream", stream).Msg("tail check failed")
+		for _, d := range tails {
+			d.t.checkSoon(checkSettle, settle)
+		}
+		return
+	}
+	for _, d := range byKey { // not in the stream
+		if d.last.Seq > 0 {
+			s.pool(d.t.log).submit(d.t.rewound)
+		}
+	}
+}
+
+// compared takes the last message of the tail's log as some replica has it. before
+// is how far the tail had come when it was asked.
+func (t *tail) compared(before Cursor, m *nats.Msg) {
+	e, err := directEntry(t.log, m)
+	if err != nil {
+		t.broken(err)
+		return
+	}
+	last := t.last()
+	switch {
+	case e.Sequence < before.Seq:
+		t.s.pool(t.log).submit(t.rewound)
+	case e.Sequence == last.Seq+1:
+		t.s.met.heals.WithLabelValues(healCheck).Inc()
+		t.emit(healCheck, e)
+	case e.Sequence > last.Seq:
+		t.emit(healCheck, e)
+	}
+}
+
+// lastOf visits the last message of each of the subjects that has one.
+func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, visit func(*nats.Msg)) error {
+	q := getRequest{MultiLast: subjects, Batch: checkChunk, MaxBytes: pageBytes}
+	for more := true; more; {
+		body, err := json.Marshal(q)
+		if err != nil {
+			return fmt.Errorf("encode tail check of %s: %w", stream, err)
+		}
+		var failed error
+		more = false
+		err = s.replies.many(ctx, directGet(stream), body, checkChunk+2, quiet, func(m *nats.Msg) bool {
+			status := m.Header.Get("Status")
+			if len(m.Data) > 0 || status == "" {
+				visit(m)
+				return true
+			}
+			if failed = statusError(status, m.Header.Get("Description")); failed == nil && number(m, "Nats-Num-Pending") > 0 {
+				more = true
+				q.Seq, q.UpToSeq = number(m, "Nats-Last-Sequence")+1, number(m, "Nats-UpTo-Sequence")
+			}
+			return false
+		})
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
+}
+
+// connection is told when the connection is lost or back.
+func (s *Store) connection(up bool) {
+	if up {
+		s.checkWhere(checkReconnect, func(*tail) bool { return true })
+	}
+}
+
+// slow is told when the client library has dropped messages of a subscription.
+func (s *Store) slow(sub *nats.Subscription) {
+	key := keyOf(sub.Subject)
+	advisory := sub == s.advisory
+	s.checkWhere(checkSlow, func(t *tail) bool { return advisory || t.key == key })
+}
+
+// checkStream is called when a stream has a new leader.
+func (s *Store) checkStream(stream string) {
+	s.checkWhere(checkLeader, func(t *tail) bool { return t.log.Stream() == stream })
+}
+
+func (s *Store) checkWhere(trigger string, match func(*tail) bool) {
+	s.mu.Lock()
+	for _, t := range s.tails {
+		if match(t) {
+			t.checkSoon(trigger, 0)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,156 @@
+package eventlog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// leaderAdvisories matches the advisory about a stream's new leader; the
+	// stream's name is the last token.
+	leaderAdvisories = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*"
+	// maxRun bounds how many waiting announcements of one log are handled at once.
+	maxRun = 64
+)
+
+// tailKey is the part of the log's live subjects that they have in common.
+func tailKey(log subject.Log) string { return strings.TrimSuffix(log.LiveAll(), ">") }
+
+// keyOf returns the tailKey of a live subject or filter: its first four tokens and
+// the dot after them. It returns "" for anything else.
+func keyOf(s string) string {
+	dots := 0
+	for i := range len(s) {
+		if s[i] != '.' {
+			continue
+		}
+		if dots++; dots == 4 {
+			return s[:i+1]
+		}
+	}
+	return ""
+}
+
+// dispatch hands every announcement to the tail of its log. One goroutine does it
+// for all logs.
+func (s *Store) dispatch() {
+	run := make([]*Entry, 0, maxRun)
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case m := <-s.inbound:
+			for m != nil {
+				m = s.route(m, run)
+			}
+		}
+	}
+}
+
+// route handles a message and those waiting behind it that belong to the same
+// subscription. It returns the first that does not.
+func (s *Store) route(m *nats.Msg, run []*Entry) (other *nats.Msg) {
+	if m.Sub == s.advisory {
+		s.checkStream(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
+		return nil
+	}
+	t := s.tail(keyOf(m.Subject))
+	last := Cursor{}
+	if t != nil {
+		last = t.last()
+	}
+	for sub := m.Sub; ; {
+		if t != nil {
+			run = s.appendLive(run, t, last.Seq, m)
+		}
+		select {
+		case m = <-s.inbound:
+		default:
+			m = nil
+		}
+		if m == nil || m.Sub != sub || len(run) == cap(run) {
+			break
+		}
+	}
+	if len(run) > 0 {
+		t.emit(healGap, run...)
+		clear(run)
+	}
+	return m
+}
+
+// appendLive decodes an announcement, unless it is older than what is known.
+func (s *Store) appendLive(run []*Entry, t *tail, last uint64, m *nats.Msg) []*Entry {
+	seq, stream := number(m, event.HeaderSeq), number(m, event.HeaderStreamSeq)
+	if seq <= last || stream == 0 {
+		return run
+	}
+	e, err := decodeStored(t.log.Name(), seq, stream, m.Data)
+	if err != nil {
+		s.log.Warn().Err(err).Msg("announcement ignored")
+		return run
+	}
+	return append(run, e)
+}
+
+func (s *Store) tail(key string) *tail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tails[key]
+}
+
+// subscribe subscribes to the announcements of the tail's log.
+func (t *tail) subscribe() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sub != nil || t.gone {
+		return nil
+	}
+	sub, err := t.s.nc.ChanSubscribe(t.log.LiveAll(), t.s.inbound)
+	if err != nil {
+		return fmt.Errorf("subscribe to %s: %w", t.log, err)
+	}
+	t.sub = sub
+	return nil
+}
+
+// drop forgets a tail.
+func (s *Store) drop(t *tail) {
+	s.mu.Lock()
+	t.mu.Lock()
+	s.forget(t)
+	sub := t.sub
+	t.mu.Unlock()
+	s.mu.Unlock()
+	if sub != nil {
+		_ = sub.Unsubscribe()
+	}
+}
+
+// forget takes the tail out of the Store. s.mu and t.mu are held.
+func (s *Store) forget(t *tail) {
+	if t.gone {
+		return
+	}
+	t.gone = true
+	if s.tails[t.key] == t {
+		delete(s.tails, t.key)
+	}
+	s.met.watched.Dec()
+	before := t.ring.bytes
+	t.ring.clear()
+	t.account(before)
+	t.groups = nil
+}
+
+func (s *Store) flush() error {
+	if err := s.nc.FlushTimeout(leaderTimeout); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package eventlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// ErrUnreadable is wrapped by errors about a stored message that is not an event
+// of its log.
+var ErrUnreadable = errors.New("stored message is not an event of this log")
+
+// Entry is one event of a log as it is stored. Entries are shared by all viewers
+// of a log and must not be modified.
+type Entry struct {
+	event.Event
+	Stream uint64 // sequence within the stream
+	Raw    []byte // the stored JSON, sequence included
+	From   uint64 // first sequence that a merged entry stands for; otherwise Sequence
+
+	memo atomic.Pointer[memo]
+}
+
+// memo is one remembered value of an entry. The list only grows, at its head.
+type memo struct {
+	key  any
+	once sync.Once
+	val  any
+	next *memo
+}
+
+// Cursor returns the position just after the entry.
+func (e *Entry) Cursor() Cursor { return Cursor{Seq: e.Sequence, Stream: e.Stream} }
+
+// Memo returns build's result for the key. build runs once per entry and key,
+// whoever asks; others wait for it. key must be comparable. Memo is meant for a
+// handful of keys (the dialects of a gateway).
+func (e *Entry) Memo(key any, build func() any) any {
+	head := e.memo.Load()
+	for m := head; m != nil; m = m.next {
+		if m.key == key {
+			m.once.Do(func() { m.val = build() })
+			return m.val
+		}
+	}
+	e.memo.CompareAndSwap(head, &memo{key: key, next: head})
+	return e.Memo(key, build) // added by us or by somebody else: look again
+}
+
+// encodeStored returns the JSON form of an event under which it is stored.
+func encodeStored(ev event.Event) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(len(ev.Data) + 320) // 320: the envelope without data, with room to spare
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(ev); err != nil {
+		return nil, fmt.Errorf("encode %s event %s: %w", ev.Type, ev.ID, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// decodeStored returns the entry stored as raw at the stream's sequence. log is
+// the name that the event must carry; seq is the sequence that the headers claim.
+func decodeStored(log string, seq, stream uint64, raw []byte) (*Entry, error) {
+	e := &Entry{Stream: stream, Raw: raw}
+	if err := json.Unmarshal(raw, &e.Event); err != nil {
+		return nil, fmt.Errorf("%w: %s at stream sequence %d: %w", ErrUnreadable, log, stream, err)
+	}
+	if e.Sequence == 0 || e.Sequence != seq || e.Subject != log {
+		return nil, fmt.Errorf("%w: %s at stream sequence %d holds %s seq %d, headers say %d",
+			ErrUnreadable, log, stream, e.Subject, e.Sequence, seq)
+	}
+	e.From = e.Sequence
+	return e, nil
+}

@@ -1,0 +1,148 @@
+package eventlog
+
+import (
+	"errors"
+	"time"
+)
+
+// settle is how long after a loss of announcements a log is checked once more: by
+// then interest in its subject has reached all servers of a cluster, and a follower
+// that answered the first check has what it lacked.
+const settle = 2 * time.Second
+
+// start subscribes to the log's announcements and finds the log's end. Subscribing
+// comes first, so that nothing is missed between the two.
+func (t *tail) start() {
+	last, err := patiently(t.s, func() (last *Entry, err error) {
+		err = t.s.retry(t.s.ctx, func() (err error) {
+			last, err = t.open()
+			return err
+		})
+		return last, err
+	})
+	if err != nil {
+		t.broken(err)
+		return
+	}
+	t.begin(last)
+	t.checkSoon(checkSettle, settle)
+}
+
+// open subscribes and returns the last entry, nil if the log is empty.
+func (t *tail) open() (*Entry, error) {
+	if err := t.subscribe(); err != nil {
+		return nil, err
+	}
+	if err := t.s.flush(); err != nil {
+		return nil, err
+	}
+	last, err := t.s.leaderLast(t.s.ctx, t.log)
+	if err != nil && !errors.Is(err, errNone) && !permanent(err) {
+		// No leader at the moment. Reads go on without: what the replica lacks is
+		// announced, or found by the check when a leader is elected.
+		last, err = t.s.anyLast(t.s.ctx, t.log)
+	}
+	if errors.Is(err, errNone) {
+		return nil, nil //nolint:nilnil // an empty log has no last entry
+	}
+	return last, err
+}
+
+// heal reads until nothing is known to be missing.
+func (t *tail) heal() {
+	for {
+		t.mu.Lock()
+		at, behind := t.splice.last, t.splice.behind()
+		if !behind || t.gone {
+			t.healing = false
+			t.mu.Unlock()
+			return
+		}
+		t.mu.Unlock()
+		entries, err := patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, at) })
+		switch {
+		case err != nil:
+			t.stopHealing()
+			t.broken(err)
+			return
+		case len(entries) == 0:
+			t.s.log.Warn().Stringer("log", t.log).Stringer("at", at).Msg("an event was announced that the log does not have")
+			t.mu.Lock()
+			t.splice.forget()
+			t.mu.Unlock()
+			t.stopHealing()
+			t.rewound()
+			return
+		}
+		t.advance(at, entries)
+	}
+}
+
+func (t *tail) stopHealing() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.healing = false
+}
+
+// advance takes entries that the stream has after the position.
+func (t *tail) advance(at Cursor, entries []*Entry) {
+	if first := entries[0]; first.Sequence > at.Seq+1 {
+		t.skip(Cursor{Seq: first.Sequence - 1, Stream: first.Stream - 1})
+	}
+	t.emit(healGap, entries...)
+}
+
+// skip gives up entries that have expired before they were seen. The live viewers
+// find out by themselves when they read.
+func (t *tail) skip(at Cursor) {
+	t.emitting.Lock()
+	defer t.emitting.Unlock()
+	t.mu.Lock()
+	t.remember(t.splice.skipTo(nil, at))
+	live := append([]*Viewer(nil), t.live...)
+	for _, v := range live {
+		t.unlive(v)
+		v.fallBack()
+	}
+	t.mu.Unlock()
+	for _, v := range live {
+		t.enqueue(v)
+	}
+}
+
+// broken ends the tail: its log cannot be read.
+func (t *tail) broken(err error) {
+	if errors.Is(err, ErrClosed) {
+		return
+	}
+	t.s.log.Error().Err(err).Stringer("log", t.log).Msg("log cannot be read")
+	t.s.drop(t) // first, so that nobody joins a tail that is ending
+	t.fail(err)
+}
+
+// rewound ends the tail if the leader says that the log ends before the position
+// that the tail has reached: acknowledged events were lost with the stream.
+func (t *tail) rewound() {
+	reached := t.last()
+	end, err := patiently(t.s, func() (Cursor, error) { return t.s.end(t.s.ctx, t.log) })
+	switch {
+	case err != nil:
+		t.broken(err)
+	case end.Seq < reached.Seq:
+		t.broken(ErrBeyondEnd)
+	case end.Seq > reached.Seq:
+		t.mu.Lock()
+		t.splice.expect(end)
+		t.healIfBehind(healCheck)
+		t.mu.Unlock()
+	}
+}
+
+// fallBack takes a live viewer back to reading. tail.mu is held.
+func (v *Viewer) fallBack() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.state == stateLive {
+		v.state = stateCatching
+	}
+}

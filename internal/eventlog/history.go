@@ -1,0 +1,185 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// lagPatience is how long a replica may be behind before the leader is asked:
+	// a follower lags 3 to 7 ms (measured under load), so a second is generous.
+	lagPatience = time.Second
+	lagPause    = 3 * time.Millisecond
+	lagPauseMax = 50 * time.Millisecond
+	// retryPause is the first pause after an error of the bus, doubled up to
+	// retryPauseMax, so that an election is met within half a second of its end.
+	retryPause    = 25 * time.Millisecond
+	retryPauseMax = 500 * time.Millisecond
+)
+
+// Read visits the entries after the position, oldest first, up to the end that the
+// log has when Read is called, or a little further. An error of visit ends Read
+// and is returned unchanged. Read returns a *TruncatedError if entries that should
+// follow after have expired, ErrBeyondEnd if the log ends before after, and
+// fault.BusUnavailable wrapped if the bus could not be read for Options.Retry.
+func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit func(*Entry) error) error {
+	end, err := s.end(ctx, log)
+	if err != nil {
+		return err
+	}
+	if end.Seq < after.Seq {
+		return fmt.Errorf("%w: %s ends at %d, not %d", ErrBeyondEnd, log, end.Seq, after.Seq)
+	}
+	for at := after; at.Seq < end.Seq; {
+		entries, err := s.follow(ctx, log, at)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			return fmt.Errorf("%w: %s ended at %d and ends at %d", ErrBeyondEnd, log, end.Seq, at.Seq)
+		}
+		if entries[0].Sequence != at.Seq+1 {
+			return &TruncatedError{First: entries[0].Sequence}
+		}
+		for _, e := range entries {
+			if err := visit(e); err != nil {
+				return err
+			}
+		}
+		at = entries[len(entries)-1].Cursor()
+	}
+	return nil
+}
+
+// Last returns the position of the log's last entry, the zero Cursor if the log is
+// empty. Every event whose append had succeeded before the call is counted. It
+// returns fault.BusUnavailable wrapped if that cannot be known for Options.Retry.
+func (s *Store) Last(ctx context.Context, log subject.Log) (Cursor, error) {
+	return s.end(ctx, log)
+}
+
+// end asks the leader for the log's end until it answers.
+func (s *Store) end(ctx context.Context, log subject.Log) (Cursor, error) {
+	var at Cursor
+	err := s.retry(ctx, func() error {
+		e, err := s.leaderLast(ctx, log)
+		switch {
+		case errors.Is(err, errNone):
+			at = Cursor{}
+		case err != nil:
+			return err
+		default:
+			at = e.Cursor()
+		}
+		return nil
+	})
+	return at, err
+}
+
+// follow returns the entries that follow the position, at least one, waiting for a
+// replica that lags. None means that the leader has none. If the first does not
+// follow at, the leader has confirmed that those between do not exist any more.
+func (s *Store) follow(ctx context.Context, log subject.Log, at Cursor) ([]*Entry, error) {
+	var out []*Entry
+	err := s.retry(ctx, func() (err error) {
+		out, err = s.followOnce(ctx, log, at)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor) ([]*Entry, error) {
+	scan := at
+	patience := time.Now().Add(lagPatience)
+	for pause := lagPause; ; pause = min(2*pause, lagPauseMax) {
+		p, err := s.readPage(ctx, log, scan)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.entries) > 0 && p.entries[0].Sequence == at.Seq+1 {
+			return p.entries, nil
+		}
+		if len(p.entries) > 0 || time.Now().After(patience) {
+			return s.confirm(ctx, log, at, scan.Stream+1)
+		}
+		if p.scanned > scan.Stream {
+			scan.Stream = p.scanned
+			if p.more {
+				pause = lagPause
+				continue
+			}
+		}
+		if err := wait(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// confirm asks the leader what follows the position from the stream sequence from
+// on, after a replica said that nothing does or something that is not next. If that
+// is not the next entry either, the position's stream sequence may be wrong and the
+// log is scanned from its head.
+func (s *Store) confirm(ctx context.Context, log subject.Log, at Cursor, from uint64) ([]*Entry, error) {
+	for {
+		e, err := s.leaderNext(ctx, log, from)
+		switch {
+		case errors.Is(err, errNone) && at.Stream > 0:
+			// Fall through to the scan.
+		case errors.Is(err, errNone):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case e.Sequence == at.Seq+1:
+			return []*Entry{e}, nil
+		case e.Sequence <= at.Seq:
+			from = e.Stream + 1
+			continue
+		case at.Stream == 0:
+			return []*Entry{e}, nil
+		}
+		return s.followOnce(ctx, log, Cursor{Seq: at.Seq})
+	}
+}
+
+// retry calls do until it succeeds, fails for good, or the bus has been in trouble
+// for Options.Retry. Time without connection counts as well.
+func (s *Store) retry(ctx context.Context, do func() error) error {
+	deadline := time.Now().Add(s.opt.Retry)
+	for pause := retryPause; ; pause = min(2*pause, retryPauseMax) {
+		err := do()
+		if err == nil || permanent(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ended(ctx, err)
+		}
+		if time.Now().After(deadline) {
+			return unavailable(err)
+		}
+		if err := wait(ctx, jitter(pause)); err != nil {
+			return err
+		}
+	}
+}
+
+// jitter returns a random duration between half of d and d.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1) //nolint:gosec // spreads retries, protects nothing
+}
+
+// wait returns after d, or with ctx's error when ctx ends first.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

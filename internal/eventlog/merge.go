@@ -1,0 +1,87 @@
+package eventlog
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// maxMergedText bounds the text of a merged delta in bytes. 32 KiB is the size of
+// one coalesced socket write; more would only make a frame that is harder to queue.
+const maxMergedText = 32 << 10
+
+// mergeDeltas returns the entries with each run of consecutive deltas of one
+// message merged into one entry: From is the first sequence of the run, Sequence,
+// Stream, ID and Time are those of its last, the text is the concatenation.
+// Entries that stay single are returned as they are. Deltas that carry members
+// unknown to event.MessageDeltaData are never merged.
+func mergeDeltas(in []*Entry) []*Entry {
+	out := make([]*Entry, 0, len(in))
+	for len(in) > 0 {
+		n, text, first := deltaRun(in)
+		if n < 2 {
+			out, in = append(out, in[0]), in[1:]
+			continue
+		}
+		if m := mergedEntry(in[:n], first, text); m != nil {
+			out = append(out, m)
+		} else {
+			out = append(out, in[:n]...)
+		}
+		in = in[n:]
+	}
+	return out
+}
+
+// deltaRun returns how many entries at the head of in can be merged, their whole
+// text and the data of the first.
+func deltaRun(in []*Entry) (n int, text []byte, first event.MessageDeltaData) {
+	for _, e := range in {
+		d, ok := deltaData(e)
+		if !ok || len(text)+len(d.Text) > maxMergedText {
+			break
+		}
+		if n > 0 && !sameMessage(first, d) {
+			break
+		}
+		if n == 0 {
+			first = d
+		}
+		text = append(text, d.Text...)
+		n++
+	}
+	return n, text, first
+}
+
+func deltaData(e *Entry) (event.MessageDeltaData, bool) {
+	var d event.MessageDeltaData
+	if e.Type != event.MessageDelta {
+		return d, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(e.Data))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&d)
+	return d, err == nil
+}
+
+func sameMessage(a, b event.MessageDeltaData) bool {
+	a.Text, b.Text = "", ""
+	return a == b
+}
+
+// mergedEntry builds the entry that stands for run, or nil if it cannot be encoded.
+func mergedEntry(run []*Entry, d event.MessageDeltaData, text []byte) *Entry {
+	last := run[len(run)-1]
+	d.Text = string(text)
+	data, err := json.Marshal(d)
+	if err != nil {
+		return nil
+	}
+	m := &Entry{Event: last.Event, Stream: last.Stream, From: run[0].From}
+	m.Data = data
+	if m.Raw, err = encodeStored(m.Event); err != nil {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,60 @@
+package eventlog
+
+import "sync"
+
+// pool runs jobs in the order of submission, a bounded number at a time. Its
+// goroutines exist only while there is work.
+type pool struct {
+	limit int
+
+	mu      sync.Mutex
+	queue   []func()
+	running int
+	closed  bool
+	idle    sync.WaitGroup
+}
+
+// submit queues the job. It is dropped if the pool is closed. It never blocks.
+func (p *pool) submit(job func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.queue = append(p.queue, job)
+	if p.running < p.limit {
+		p.running++
+		p.idle.Go(p.work)
+	}
+}
+
+func (p *pool) work() {
+	for {
+		job := p.take()
+		if job == nil {
+			return
+		}
+		job()
+	}
+}
+
+func (p *pool) take() func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 || p.closed {
+		p.running--
+		return nil
+	}
+	job := p.queue[0]
+	p.queue[0] = nil
+	p.queue = p.queue[1:]
+	return job
+}
+
+// close drops what is queued and waits for what is running.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed, p.queue = true, nil
+	p.mu.Unlock()
+	p.idle.Wait()
+}

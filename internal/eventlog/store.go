@@ -1,0 +1,165 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Defaults of Options.
+const (
+	// defaultRetry must outlast the election after a killed R3 leader (4.2 to 7.4 s
+	// measured) twice.
+	defaultRetry = 20 * time.Second
+	// defaultRing covers a reconnect of some seconds at the pace of a model's text.
+	defaultRing      = 512
+	defaultRingBytes = 1 << 20
+	// defaultTotalBytes is a sixteenth of the memory of a small node.
+	defaultTotalBytes = 256 << 20
+	// defaultCheck bounds how long an event can go unseen whose writer died between
+	// storing and announcing it; a check of 1,000 logs takes 12 ms.
+	defaultCheck  = 45 * time.Second
+	defaultLinger = 10 * time.Second
+	// defaultInbound is how many announcements may wait for the dispatcher: about
+	// 100 ms of the most that one connection delivers.
+	defaultInbound = 16384
+)
+
+const (
+	// readersPerStream bounds concurrent reads of one stream: with eight scattered
+	// replays at a time a two-core server is saturated.
+	readersPerStream = 4
+	// memoryReaders bounds the workers that feed viewers from rings.
+	memoryReaders = 4
+)
+
+// Options configure a Store. Zero values mean the defaults.
+type Options struct {
+	Logger     zerolog.Logger
+	Registry   prometheus.Registerer // nil: metrics are not exported
+	Retry      time.Duration         // how long trouble with the bus is borne, default 20 s
+	Ring       int                   // recent events kept per watched log, default 512
+	RingBytes  int                   // memory of recent events per watched log, default 1 MiB
+	TotalBytes int                   // memory of recent events of all watched logs, default 256 MiB; beyond it rings shrink
+	Check      time.Duration         // how often the tail of a watched log is compared with its stream, default 45 s
+	Linger     time.Duration         // how long a log stays watched after its last viewer left, default 10 s
+	Inbound    int                   // announcements that may wait for the dispatcher, default 16384; more are dropped and read later
+}
+
+func (o Options) withDefaults() Options {
+	o.Retry = orDefault(o.Retry, defaultRetry)
+	o.Ring = orDefault(o.Ring, defaultRing)
+	o.RingBytes = orDefault(o.RingBytes, defaultRingBytes)
+	o.TotalBytes = orDefault(o.TotalBytes, defaultTotalBytes)
+	o.Check = orDefault(o.Check, defaultCheck)
+	o.Linger = orDefault(o.Linger, defaultLinger)
+	o.Inbound = orDefault(o.Inbound, defaultInbound)
+	return o
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v <= 0 {
+		return def
+	}
+	return v
+}
+
+// Store reads and writes event logs over one connection. It is safe for
+// concurrent use.
+type Store struct {
+	opt     Options
+	log     zerolog.Logger
+	conn    *bus.Conn
+	nc      *nats.Conn
+	met     *metrics
+	replies *requester
+
+	ctx    context.Context //nolint:containedctx // the life of the Store's own work, ended by Close
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup // dispatcher and checker
+
+	inbound   chan *nats.Msg
+	wake      chan struct{} // of the checker
+	advisory  *nats.Subscription
+	unwatch   []func()
+	memory    *pool // feeds viewers from rings
+	streams   [subject.Partitions]*pool
+	ringBytes atomic.Int64
+
+	mu     sync.Mutex
+	closed bool
+	tails  map[string]*tail // by tailKey
+}
+
+// New returns a Store over the connection, which must outlive it.
+func New(conn *bus.Conn, opt Options) (*Store, error) {
+	opt = opt.withDefaults()
+	met, err := newMetrics(opt.Registry)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		opt: opt, log: opt.Logger, conn: conn, nc: conn.NATS(), met: met,
+		inbound: make(chan *nats.Msg, opt.Inbound), wake: make(chan struct{}, 1),
+		memory: &pool{limit: memoryReaders},
+		tails:  make(map[string]*tail),
+	}
+	for i := range s.streams {
+		s.streams[i] = &pool{limit: readersPerStream}
+	}
+	if s.replies, err = newRequester(s.nc); err != nil {
+		return nil, err
+	}
+	if s.advisory, err = s.nc.ChanSubscribe(leaderAdvisories, s.inbound); err != nil {
+		s.replies.close()
+		return nil, fmt.Errorf("subscribe to leader advisories: %w", err)
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.unwatch = []func(){conn.Watch(s.connection), conn.OnSlow(s.slow)}
+	s.work.Go(s.dispatch)
+	s.work.Go(s.check)
+	return s, nil
+}
+
+// Close ends all viewers with Failed(ErrClosed) and waits for the Store's work to
+// end. Writers must not be used any more. Close is idempotent.
+func (s *Store) Close() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	tails := make([]*tail, 0, len(s.tails))
+	for _, t := range s.tails {
+		tails = append(tails, t)
+	}
+	s.mu.Unlock()
+	for _, stop := range s.unwatch {
+		stop()
+	}
+	s.cancel(ErrClosed)
+	s.work.Wait()
+	s.memory.close()
+	for _, p := range s.streams {
+		p.close()
+	}
+	for _, t := range tails {
+		t.fail(ErrClosed)
+		s.drop(t)
+	}
+	_ = s.advisory.Unsubscribe()
+	s.replies.close()
+}
+
+// pool returns the reader pool of the log's stream.
+func (s *Store) pool(log subject.Log) *pool { return s.streams[log.Partition()] }

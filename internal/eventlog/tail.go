@@ -1,0 +1,189 @@
+package eventlog
+
+import (
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// minRing is how many entries a ring keeps when the Store is over its memory
+// bound: enough that a viewer can leave and enter live mode without a read.
+const minRing = 16
+
+// tail is the live end of one watched log, shared by its viewers.
+//
+// Locks are taken in this order: emitting, Viewer.turn, mu, Viewer.mu.
+// No callback runs under mu.
+type tail struct {
+	s   *Store
+	log subject.Log
+	key string
+
+	// emitting serialises the delivery of new entries to the live viewers.
+	emitting sync.Mutex
+	scratch  []*Viewer // of emit
+	fresh    []*Entry  // of emit
+
+	mu      sync.Mutex
+	sub     *nats.Subscription
+	ready   bool // splice.last is the log's end as the stream knows it
+	gone    bool // dropped from the Store
+	splice  splice
+	ring    *ring
+	viewers map[*Viewer]struct{}
+	live    []*Viewer
+	groups  map[uint64]*group // viewers that wait for a batch, by position
+	healing bool
+	idle    time.Time // since when it has no viewers
+	checkAt time.Time // next comparison with the stream
+	trigger string    // why
+}
+
+func newTail(s *Store, log subject.Log) *tail {
+	return &tail{
+		s: s, log: log, key: tailKey(log),
+		ring:    newRing(s.opt.Ring, s.opt.RingBytes),
+		viewers: make(map[*Viewer]struct{}),
+		groups:  make(map[uint64]*group),
+	}
+}
+
+// emit takes entries from wherever they come and hands what is next to the live
+// viewers. Holes are healed for the given reason.
+func (t *tail) emit(reason string, entries ...*Entry) {
+	t.emitting.Lock()
+	defer t.emitting.Unlock()
+	t.mu.Lock()
+	t.fresh = t.fresh[:0]
+	for _, e := range entries {
+		t.fresh = t.splice.offer(t.fresh, e)
+	}
+	t.remember(t.fresh)
+	t.healIfBehind(reason)
+	t.scratch = append(t.scratch[:0], t.live...)
+	t.mu.Unlock()
+	if len(t.fresh) > 0 {
+		for _, v := range t.scratch {
+			v.offer(t.fresh)
+		}
+	}
+	clear(t.scratch)
+	clear(t.fresh)
+}
+
+// remember puts entries into the ring. mu is held.
+func (t *tail) remember(entries []*Entry) {
+	before := t.ring.bytes
+	for _, e := range entries {
+		t.ring.push(e)
+	}
+	t.account(before)
+}
+
+// account reports a change of the ring's size and shrinks it if all rings together
+// are too big. mu is held.
+func (t *tail) account(before int) {
+	if total := t.s.ringBytes.Add(int64(t.ring.bytes - before)); total > int64(t.s.opt.TotalBytes) {
+		before = t.ring.bytes
+		for t.ring.n > minRing {
+			t.ring.evict()
+		}
+		t.s.ringBytes.Add(int64(t.ring.bytes - before))
+	}
+}
+
+// begin makes the tail ready: last is the log's last entry, nil if it is empty.
+func (t *tail) begin(last *Entry) {
+	t.mu.Lock()
+	if last != nil {
+		before := last.Cursor()
+		before.Seq--
+		before.Stream--
+		t.remember(t.splice.skipTo(nil, before))
+		t.remember(t.splice.offer(nil, last))
+	} else {
+		t.remember(t.splice.release(nil))
+	}
+	t.ready = true
+	t.healIfBehind(healGap)
+	waiting := make([]*Viewer, 0, len(t.viewers))
+	for v := range t.viewers {
+		waiting = append(waiting, v)
+	}
+	t.mu.Unlock()
+	for _, v := range waiting {
+		t.enqueue(v)
+	}
+}
+
+// healIfBehind starts a healing read if entries are known to be missing. mu is held.
+func (t *tail) healIfBehind(reason string) {
+	if !t.ready || t.healing || t.gone || !t.splice.behind() {
+		return
+	}
+	t.healing = true
+	t.s.met.heals.WithLabelValues(reason).Inc()
+	t.s.pool(t.log).submit(t.heal)
+}
+
+// last returns the position of the newest entry that has been let through.
+func (t *tail) last() Cursor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.splice.last
+}
+
+// demote takes a viewer out of the live list and, unless it is full, queues it for
+// its next batch. The viewer's turn is held, so that it cannot go live meanwhile.
+func (t *tail) demote(v *Viewer) {
+	t.mu.Lock()
+	t.unlive(v)
+	v.fallBack()
+	t.mu.Unlock()
+	t.s.met.lags.Inc()
+	t.enqueue(v)
+}
+
+// unlive removes the viewer from the live list. mu is held.
+func (t *tail) unlive(v *Viewer) {
+	if v.index < 0 {
+		return
+	}
+	n := len(t.live) - 1
+	moved := t.live[n]
+	t.live[v.index], moved.index = moved, v.index
+	t.live[n] = nil
+	t.live = t.live[:n]
+	v.index = -1
+}
+
+// leave removes a viewer for good.
+func (t *tail) leave(v *Viewer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.viewers[v]; !ok {
+		return
+	}
+	t.s.met.viewers.Dec()
+	delete(t.viewers, v)
+	t.unlive(v)
+	if len(t.viewers) == 0 {
+		t.idle = time.Now()
+	}
+}
+
+// fail ends all viewers of the tail.
+func (t *tail) fail(err error) {
+	t.mu.Lock()
+	viewers := make([]*Viewer, 0, len(t.viewers))
+	for v := range t.viewers {
+		viewers = append(viewers, v)
+	}
+	t.mu.Unlock()
+	for _, v := range viewers {
+		v.fail(err)
+	}
+}

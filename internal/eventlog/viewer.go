@@ -1,0 +1,203 @@
+package eventlog
+
+import (
+	"sync"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Sink takes what a Viewer sees. Its methods are called one at a time, by the
+// Store's own goroutines, and must not block. They may call Resume and Position of
+// their Viewer, but not Close, and not while holding a lock that is also held
+// around Close.
+type Sink interface {
+	// Deliver takes the next entries, in order, without hole or double, and returns
+	// how many it accepted. If these are not all, the viewer is full: nothing more
+	// is delivered until Viewer.Resume; then it is brought up to date from the first
+	// entry that was not accepted on, at its own pace, with consecutive deltas of
+	// one message merged, until it is live again. The slice is valid only during
+	// the call; its entries stay valid and must not be modified.
+	Deliver(batch []*Entry) (accepted int)
+	// Truncated says that the entries between the viewer's position and first have
+	// expired; deliveries go on with first.
+	Truncated(first uint64)
+	// Failed says that the viewer cannot go on: ErrClosed, ErrBeyondEnd, or the log
+	// could not be read for Options.Retry. Nothing follows it but Close.
+	Failed(err error)
+	// CaughtUp says that everything up to seq, the end of the log, has been
+	// delivered. It is called once, when the viewer goes live for the first time.
+	CaughtUp(seq uint64)
+}
+
+// The states of a Viewer.
+type viewerState uint8
+
+const (
+	stateCatching viewerState = iota // waits for the next batch from ring or stream
+	stateLive                        // gets new entries as they come
+	stateFull                        // waits for Resume
+	stateOver                        // failed or closed
+)
+
+// Viewer is one reader of a log. All its methods are safe for concurrent use.
+type Viewer struct {
+	t    *tail
+	sink Sink
+
+	// turn is held while a callback runs.
+	turn sync.Mutex
+
+	mu      sync.Mutex
+	state   viewerState
+	at      Cursor
+	calling bool // within Deliver
+	again   bool // Resume was called meanwhile
+	merging bool // it was full and has not been live since
+	caught  bool // CaughtUp has been called
+	queued  bool // in a group
+
+	index int // in tail.live, -1 = not there; guarded by tail.mu
+}
+
+// Watch delivers the log's entries after the position to the sink: history, then
+// live, exactly once and in order, until Close. It returns at once. A log that does
+// not exist yet is empty. Failed(ErrBeyondEnd) is called if the log ends before the
+// position. A broken connection is waited for, however long it takes.
+func (s *Store) Watch(log subject.Log, after Cursor, sink Sink) *Viewer {
+	v := &Viewer{sink: sink, at: after, index: -1}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		v.t = newTail(s, log)
+		go v.fail(ErrClosed)
+		return v
+	}
+	t, known := s.tails[tailKey(log)]
+	if !known {
+		t = newTail(s, log)
+		s.tails[t.key] = t
+		s.met.watched.Inc()
+	}
+	v.t = t
+	t.mu.Lock()
+	t.viewers[v] = struct{}{}
+	s.met.viewers.Inc()
+	ready := t.ready
+	t.mu.Unlock()
+	s.mu.Unlock()
+	switch {
+	case !known:
+		s.pool(log).submit(t.start)
+	case ready:
+		t.enqueue(v)
+	}
+	return v
+}
+
+// Resume says that the sink has room again. It does nothing unless the viewer is full.
+func (v *Viewer) Resume() {
+	v.mu.Lock()
+	full := v.state == stateFull
+	if full {
+		v.state = stateCatching
+	} else if v.calling {
+		v.again = true
+	}
+	v.mu.Unlock()
+	if full {
+		v.t.enqueue(v)
+	}
+}
+
+// Position returns the position after the last entry that the sink accepted.
+func (v *Viewer) Position() Cursor {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.at
+}
+
+// Close ends the viewer. When it returns no callback runs or will run. It must not
+// be called from a callback.
+func (v *Viewer) Close() {
+	v.mu.Lock()
+	v.state = stateOver
+	v.mu.Unlock()
+	v.turn.Lock()   // a callback may be running
+	v.turn.Unlock() //nolint:staticcheck // waiting is the purpose
+	v.t.leave(v)
+}
+
+// offer delivers entries to a live viewer and takes it out of live mode if it does
+// not accept all.
+func (v *Viewer) offer(entries []*Entry) {
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	v.mu.Lock()
+	live, next := v.state == stateLive, v.at.Seq+1
+	v.mu.Unlock()
+	for len(entries) > 0 && entries[0].Sequence < next {
+		entries = entries[1:]
+	}
+	if !live || len(entries) == 0 {
+		return
+	}
+	if entries[0].Sequence == next && v.hand(entries) {
+		return
+	}
+	v.t.demote(v)
+}
+
+// hand calls Deliver and keeps what comes of it. It returns whether the sink took
+// all. turn is held.
+func (v *Viewer) hand(entries []*Entry) bool {
+	v.mu.Lock()
+	v.calling, v.again = true, false
+	v.mu.Unlock()
+	n := min(max(v.sink.Deliver(entries), 0), len(entries))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calling = false
+	if n > 0 {
+		v.at = entries[n-1].Cursor()
+	}
+	if n == len(entries) {
+		return true
+	}
+	v.merging = true
+	if v.state != stateOver {
+		v.state = stateFull
+		if v.again {
+			v.state = stateCatching
+		}
+	}
+	return false
+}
+
+// skip tells the sink that the entries before first are gone.
+func (v *Viewer) skip(first, stream uint64) {
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	v.mu.Lock()
+	ok := v.state == stateCatching && v.at.Seq+1 < first
+	if ok {
+		v.at = Cursor{Seq: first - 1, Stream: stream}
+	}
+	v.mu.Unlock()
+	if ok {
+		v.sink.Truncated(first)
+	}
+}
+
+// fail ends the viewer with an error.
+func (v *Viewer) fail(err error) {
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	v.mu.Lock()
+	over := v.state == stateOver
+	v.state = stateOver
+	v.mu.Unlock()
+	if !over {
+		v.sink.Failed(err)
+		v.t.leave(v)
+	}
+}
