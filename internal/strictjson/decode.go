@@ -1,18 +1,49 @@
 package strictjson
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Decode is Check followed by a decode in which names match in their exact case.
+// maxField bounds the field name in an error: longer than any name of ours, short
+// enough that a client cannot fill a log with it.
+const maxField = 100
+
+// Decode checks b as Check does and stores it in v, which must be a non-nil
+// pointer. Names match in their exact case only; a name that v does not have is
+// ignored, as is right for a protocol that grows. json.Unmarshaler,
+// encoding.TextUnmarshaler and the json struct tags of encoding/json work as usual.
+//
+// The error is a *fault.Fault: that of Check, or fault.InvalidField with the path of
+// the field (data.content) when a value does not fit its Go type. v may then be
+// partly filled.
 func Decode(b []byte, v any) error {
 	if err := Check(b); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fault.New(fault.InvalidField).Wrap(err)
+	err := json.Unmarshal(b, v)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return f
+	}
+	f := fault.New(fault.InvalidField).Wrap(err)
+	if bad, ok := errors.AsType[*json.SemanticError](err); ok {
+		return f.At(path(string(bad.JSONPointer)))
+	}
+	return f
+}
+
+// path writes a JSON pointer in the dotted form that errors use.
+func path(pointer string) string {
+	s := strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
+	if len(s) > maxField {
+		s = strings.ToValidUTF8(s[:maxField], "")
+	}
+	return s
 }
