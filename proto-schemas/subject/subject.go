@@ -111,11 +111,22 @@ func ParseEvent(s string) (Log, error) {
 // ParseLive parses a subject under live. into the log and the event type.
 func ParseLive(s string) (Log, string, error) {
 	t := strings.SplitN(s, ".", 5)
-	if len(t) != 5 || t[0] != "live" || t[4] == "" {
+	if len(t) != 5 || t[0] != "live" || !isType(t[4]) {
 		return Log{}, "", invalid("live", s)
 	}
 	l, err := parseLog(t[1:4], s)
 	return l, t[4], err
+}
+
+// isType reports whether s has the form of a canonical event type: words of lower
+// case letters and underscores, joined by dots.
+func isType(s string) bool {
+	for word := range strings.SplitSeq(s, ".") {
+		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // Command addresses a command: Verb asked of Service for the entity Key.
