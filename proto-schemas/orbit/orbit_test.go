@@ -1,0 +1,184 @@
+package orbit_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+)
+
+// outbound is one frame of every type to the client.
+var outbound = map[string]any{
+	orbit.AgentStart:     orbit.Frame[orbit.MessageData]{},
+	orbit.AgentReady:     orbit.Frame[orbit.ReadyData]{},
+	orbit.UserInput:      orbit.Frame[orbit.MessageData]{},
+	orbit.AgentThinking:  orbit.Frame[orbit.MessageData]{},
+	orbit.ToolCalled:     orbit.Frame[orbit.ToolCalledData]{},
+	orbit.ToolExecuting:  orbit.Frame[orbit.ToolExecutingData]{},
+	orbit.ToolResult:     orbit.Frame[orbit.ToolResultData]{},
+	orbit.AgentResponse:  orbit.Frame[orbit.ResponseData]{},
+	orbit.Error:          orbit.Frame[orbit.ErrorData]{},
+	orbit.AgentDelta:     orbit.Frame[orbit.DeltaData]{},
+	orbit.DeltaDiscarded: orbit.Frame[orbit.DiscardedData]{},
+}
+
+type schema struct {
+	ID         string            `json:"$id"`
+	Properties map[string]schema `json:"properties"`
+	Const      any               `json:"const"`
+}
+
+func load(t *testing.T, name string) schema {
+	t.Helper()
+	raw, err := orbit.Schemas.ReadFile("schema/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s schema
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return s
+}
+
+// TestTypesAndSchemasAgree checks that a Go type and its schema have the same
+// members, so that neither is changed alone.
+func TestTypesAndSchemasAgree(t *testing.T) {
+	for _, kind := range orbit.Outbound {
+		s := load(t, kind)
+		if s.ID != "urn:waggle:orbit:"+kind || s.Properties["type"].Const != kind {
+			t.Errorf("%s: the schema is about %s, %v", kind, s.ID, s.Properties["type"].Const)
+		}
+		frame := reflect.TypeOf(outbound[kind])
+		for name := range s.Properties {
+			if !slices.Contains(members(frame), name) {
+				t.Errorf("%s: the Go type has no %s", kind, name)
+			}
+		}
+		data, _ := frame.FieldByName("Data")
+		same(t, kind+".data", members(data.Type), s.Properties["data"].Properties)
+	}
+	same(t, "health", members(reflect.TypeFor[orbit.Health]()), load(t, "health").Properties)
+	for kind, in := range map[string]reflect.Type{
+		orbit.UserMessage: reflect.TypeFor[orbit.UserMessageIn](), orbit.Cancel: reflect.TypeFor[orbit.CancelIn](),
+	} {
+		for name := range load(t, kind).Properties {
+			if !slices.Contains(members(in), name) {
+				t.Errorf("%s: the Go type has no %s", kind, name)
+			}
+		}
+	}
+	if len(outbound) != len(orbit.Outbound) {
+		t.Errorf("%d frames for %d types", len(outbound), len(orbit.Outbound))
+	}
+}
+
+func TestEverySchemaIsOfAKnownType(t *testing.T) {
+	known := append(append([]string{"health"}, orbit.Inbound...), orbit.Outbound...)
+	entries, err := fs.ReadDir(orbit.Schemas, "schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name, _ := strings.CutSuffix(e.Name(), ".json"); !slices.Contains(known, name) {
+			t.Errorf("schema %s belongs to no type", name)
+		}
+	}
+	if len(entries) != len(known) {
+		t.Errorf("%d schemas for %d types", len(entries), len(known))
+	}
+}
+
+// TestExamples checks that every example of the original protocol is of a type that
+// is known, and that no type of it lacks one.
+func TestExamples(t *testing.T) {
+	additions := []string{orbit.Cancel, orbit.AgentDelta, orbit.DeltaDiscarded}
+	for _, kind := range append(append([]string{"health", "envelope"}, orbit.Inbound...), orbit.Outbound...) {
+		raw, err := orbit.Examples.ReadFile("examples/" + kind + ".json")
+		if slices.Contains(additions, kind) {
+			if err == nil {
+				t.Errorf("%s is an addition and has an example of the original", kind)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		var v struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(raw, &v); err != nil || kind != "health" && kind != "envelope" && v.Type != kind {
+			t.Errorf("%s: the example is of type %q, %v", kind, v.Type, err)
+		}
+	}
+}
+
+func TestEnvelopeHasTheMembersOfTheOriginal(t *testing.T) {
+	raw, err := orbit.Examples.ReadFile("examples/envelope.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var example map[string]any
+	if err := json.Unmarshal(raw, &example); err != nil {
+		t.Fatal(err)
+	}
+	for name := range example {
+		if !slices.Contains(members(reflect.TypeFor[orbit.Frame[any]]()), name) {
+			t.Errorf("a frame has no %s", name)
+		}
+	}
+}
+
+func TestFrame(t *testing.T) {
+	none, exec := orbit.ExecutionID(""), orbit.ExecutionID("exec_20260301_120000_000001")
+	at := orbit.Timestamp{Time: time.Date(2026, 3, 1, 13, 0, 0, 7_900_000, time.FixedZone("", 3600))}
+	for want, f := range map[string]orbit.Frame[orbit.MessageData]{
+		`{"type":"a","timestamp":"2026-03-01T12:00:00.007Z","data":{"message":"<b>&"}}`:                                                          {Type: "a", Timestamp: at, Data: orbit.MessageData{Message: "<b>&"}},
+		`{"type":"a","timestamp":"2026-03-01T12:00:00.007Z","execution_id":null,"data":{"message":""}}`:                                          {Type: "a", Timestamp: at, ExecutionID: &none},
+		`{"type":"a","seq":9,"timestamp":"2026-03-01T12:00:00.007Z","execution_id":"exec_20260301_120000_000001","data":{"message":"\u2028\n"}}`: {Type: "a", Seq: 9, Timestamp: at, ExecutionID: &exec, Data: orbit.MessageData{Message: "\u2028\n"}},
+	} {
+		raw, err := f.Encode()
+		if err != nil || string(raw) != want {
+			t.Errorf("got %s, %v\nwant %s", raw, err, want)
+		}
+		var back orbit.Frame[orbit.MessageData]
+		if err := json.Unmarshal(raw, &back); err != nil || back.Seq != f.Seq || back.Data != f.Data ||
+			!back.Timestamp.Equal(at.Truncate(time.Millisecond)) {
+			t.Errorf("%s came back as %+v, %v", raw, back, err)
+		}
+	}
+	bad := orbit.Frame[json.RawMessage]{Type: "a", Data: json.RawMessage(`{`)}
+	if _, err := bad.Encode(); err == nil {
+		t.Error("a frame that is no JSON was encoded")
+	}
+}
+
+// members returns the names that a struct has in JSON.
+func members(t reflect.Type) []string {
+	var out []string
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		out = append(out, name)
+	}
+	return out
+}
+
+func same(t *testing.T, what string, names []string, props map[string]schema) {
+	t.Helper()
+	for _, n := range names {
+		if _, ok := props[n]; !ok {
+			t.Errorf("%s: the schema has no %s", what, n)
+		}
+	}
+	for n := range props {
+		if !slices.Contains(names, n) {
+			t.Errorf("%s: the Go type has no %s", what, n)
+		}
+	}
+}
