@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -25,8 +24,11 @@ func Ask(ctx context.Context, opt Options, text string, screen *terminal.Screen,
 	link.Send(ctx, text)
 	err := link.Run(ctx, a)
 	screen.Close()
-	if a.done {
+	switch {
+	case a.done:
 		return a.err
+	case errors.Is(err, context.Canceled) && link.Session() != "":
+		return fmt.Errorf("interrupted; the answer goes on in session %s", terminal.Line(link.Session(), 200))
 	}
 	return err
 }
@@ -70,7 +72,7 @@ func (a *asker) Frame(f Frame) {
 	mine := a.take(f)
 	switch {
 	case a.raw != nil:
-		_, _ = a.raw.Write(append(ASCII(f.Raw), '\n'))
+		_, _ = a.raw.Write(append(terminal.ASCII(f.Raw), '\n'))
 	case mine && f.Type != orbit.Error:
 		a.view.Show(f)
 	}
@@ -83,21 +85,4 @@ func (a *asker) Frame(f Frame) {
 func (a *asker) Lost(err error) {
 	a.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 	a.screen.Status("reconnecting")
-}
-
-// ASCII returns JSON with every control character beyond ASCII, and every mark that
-// reorders text, as an escape: the same value, harmless on a terminal.
-func ASCII(raw []byte) []byte {
-	out := make([]byte, 0, len(raw)+1)
-	for _, r := range string(raw) {
-		switch {
-		case r == '\n' || r == '\r':
-			out = append(out, ' ')
-		case r > 0x7e && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)):
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			out = append(out, string(r)...)
-		}
-	}
-	return out
 }

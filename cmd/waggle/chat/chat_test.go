@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -199,18 +198,6 @@ func TestRawFramesAreTheServersAndHarmless(t *testing.T) {
 	var f Frame
 	require.NoError(t, json.Unmarshal([]byte(lines[4]), &f.Frame))
 	require.Equal(t, "a\u009b\u202eb", decode[orbit.ResponseData](f).Message)
-}
-
-func TestASCIIKeepsTheValue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.String().Draw(t, "text")
-		b, err := json.Marshal(want)
-		require.NoError(t, err)
-		var got string
-		require.NoError(t, json.Unmarshal(ASCII(b), &got))
-		require.Equal(t, want, got)
-		require.Equal(t, string(ASCII(b)), terminal.Strip(string(ASCII(b))))
-	})
 }
 
 func TestTalkHoldsAConversation(t *testing.T) {

@@ -75,7 +75,7 @@ func (t *talk) loop(ctx context.Context, lines Lines) error {
 		case "/session":
 			t.print(terminal.Line(t.link.Session(), 200))
 		default:
-			if err := t.ask(ctx, text); err != nil && !(lines.Person() && errors.Is(err, ErrNoAnswer)) {
+			if err := t.ask(ctx, text); err != nil && (!lines.Person() || !errors.Is(err, ErrNoAnswer)) {
 				return err
 			}
 		}

@@ -15,7 +15,7 @@ type descriptor interface{ Fd() uintptr }
 // Is reports whether v (a file, most likely) is a terminal.
 func Is(v any) bool {
 	d, ok := v.(descriptor)
-	return ok && term.IsTerminal(int(d.Fd())) //nolint:gosec // a descriptor fits an int
+	return ok && term.IsTerminal(int(d.Fd()))
 }
 
 // Color reports whether text written to v should be coloured: on a terminal,

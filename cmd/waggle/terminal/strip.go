@@ -4,6 +4,7 @@
 package terminal
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -72,9 +73,10 @@ func (s *Stripper) step(r rune) bool {
 		}
 		return false
 	case text:
-		if r == '\a' || r == 0x9c {
+		switch r {
+		case '\a', 0x9c:
 			s.state = ground
-		} else if r == 0x1b {
+		case 0x1b:
 			s.state = textEnd
 		}
 		return false
@@ -144,4 +146,21 @@ func Line(in string, limit int) string {
 		return words
 	}
 	return string([]rune(words)[:max(limit-1, 0)]) + "…"
+}
+
+// ASCII returns JSON with every control character beyond ASCII, and every mark that
+// reorders text, as an escape: the same value, harmless on a terminal.
+func ASCII(raw []byte) []byte {
+	out := make([]byte, 0, len(raw)+1)
+	for _, r := range string(raw) {
+		switch {
+		case r == '\n' || r == '\r':
+			out = append(out, ' ')
+		case r > 0x7e && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)):
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = append(out, string(r)...)
+		}
+	}
+	return out
 }

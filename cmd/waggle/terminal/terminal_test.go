@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -127,4 +128,16 @@ func afterLastClear(s string) string {
 func tick(n int) {
 	<-time.After(time.Duration(n)*frameTime + frameTime/2)
 	synctest.Wait()
+}
+
+func TestASCIIKeepsTheValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.String().Draw(t, "text")
+		b, err := json.Marshal(want)
+		require.NoError(t, err)
+		var got string
+		require.NoError(t, json.Unmarshal(ASCII(b), &got))
+		require.Equal(t, want, got)
+		require.Equal(t, string(ASCII(b)), Strip(string(ASCII(b))))
+	})
 }

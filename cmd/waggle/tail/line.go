@@ -1,0 +1,93 @@
+package tail
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// summaryWidth fits beside the other columns on a wide terminal.
+	summaryWidth = 120
+	// shortID is enough of an id to tell sessions apart; UUID v7 differs at its end.
+	shortID = 12
+)
+
+// Line returns the event on one line. Whatever was stored, it cannot steer the terminal.
+func Line(e event.Event, color bool) string {
+	return fmt.Sprintf("%s %s %s %s %s",
+		terminal.Paint(color, terminal.Dim, e.Time.Local().Format("15:04:05.000")),
+		terminal.Paint(color, terminal.Blue, entity(e.Subject)),
+		terminal.Paint(color, terminal.Dim, fmt.Sprintf("%5d", e.Sequence)),
+		terminal.Paint(color, style(e.Type), fmt.Sprintf("%-18s", terminal.Line(string(e.Type), 40))),
+		terminal.Line(summary(e), summaryWidth))
+}
+
+// entity is the log without its tenant, its id cut at the front.
+func entity(name string) string {
+	l, err := subject.ParseName(name)
+	if err != nil {
+		return terminal.Line(name, 2*shortID)
+	}
+	short := l.Entity.String()
+	if len(short) > shortID {
+		short = "…" + short[len(short)-shortID:]
+	}
+	return string(l.Kind) + "/" + short
+}
+
+func style(t event.Type) terminal.Style {
+	kind, what, _ := strings.Cut(string(t), ".")
+	switch {
+	case what == "failed" || what == "unknown" || what == "refused" || kind == "error":
+		return terminal.Red
+	case kind == "run":
+		return terminal.Green
+	case kind == "tool":
+		return terminal.Cyan
+	case kind == "notice" || what == "discarded" || what == "cancelled":
+		return terminal.Yellow
+	}
+	return terminal.Plain
+}
+
+// shown lists the members of an event's data that tell most, in this order. The
+// rest is noise to a person; --json has it all.
+var shown = []string{
+	"content", "text", "tool", "arguments", "result", "code", "message", "reason",
+	"attempt", "worker", "model", "stop_reason", "input_tokens", "output_tokens", "dialect", "duration_ms",
+}
+
+// bare members are shown without their name.
+var bare = map[string]bool{"content": true, "text": true, "tool": true, "arguments": true, "message": true}
+
+func summary(e event.Event) string {
+	var data map[string]json.RawMessage
+	if json.Unmarshal(e.Data, &data) != nil {
+		return string(e.Data)
+	}
+	var parts []string
+	for _, key := range shown {
+		text := value(data[key])
+		switch {
+		case text == "":
+		case bare[key]:
+			parts = append(parts, text)
+		default:
+			parts = append(parts, key+"="+text)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func value(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}

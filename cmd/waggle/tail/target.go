@@ -1,0 +1,62 @@
+// Package tail shows the events of Waggle to a person who watches: the whole log
+// of one entity, or everything that is announced, one line an event.
+package tail
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Target is what to watch: a log, or announcements that match a subject.
+type Target struct {
+	Log     subject.Log // if Subject is empty
+	Subject string
+}
+
+// livePrefix is what every announcement's subject begins with.
+var livePrefix = strings.TrimSuffix(subject.LiveEverything, ">")
+
+// Parse reads what a person writes: nothing (everything of the tenant, or of all
+// tenants if none is given), KIND/ID, or a NATS subject under live. such as
+// 'live.*.session.*.tool.>'.
+func Parse(text, tenant string) (Target, error) {
+	switch {
+	case text == "" && tenant == "":
+		return Target{Subject: subject.LiveEverything}, nil
+	case strings.HasPrefix(text, livePrefix):
+		if strings.ContainsAny(text, " \t\r\n") {
+			return Target{}, fmt.Errorf("%q is not a NATS subject", text)
+		}
+		return Target{Subject: text}, nil
+	}
+	t := id.DefaultTenant
+	if tenant != "" {
+		var err error
+		if t, err = id.ParseTenant(tenant); err != nil {
+			return Target{}, fmt.Errorf("--tenant: %w", err)
+		}
+	}
+	if text == "" {
+		return Target{Subject: subject.LiveTenant(t)}, nil
+	}
+	kind, entity, ok := strings.Cut(text, "/")
+	if !ok {
+		return Target{}, fmt.Errorf("%q is neither KIND/ID, such as session/ID, nor a subject such as '%s'", text, subject.LiveEverything)
+	}
+	return parseLog(t, kind, entity)
+}
+
+func parseLog(t id.Tenant, kind, entity string) (Target, error) {
+	k, err := id.ParseKind(kind)
+	if err != nil {
+		return Target{}, err
+	}
+	e, err := id.ParseEntity(entity)
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{Log: subject.Log{Tenant: t, Kind: k, Entity: e}}, nil
+}
