@@ -84,6 +84,14 @@ func (c *checker) frame(t testing.TB, frame []byte) {
 	require.NoError(t, c.schemas.check(kind, frame), "%s", frame)
 }
 
+// Fits requires that a document fits the named schema of a dialect.
+func Fits(t testing.TB, fsys fs.FS, name string, doc []byte) {
+	t.Helper()
+	all, err := compile(fsys)
+	require.NoError(t, err)
+	require.NoError(t, all.check(name, doc), "%s", doc)
+}
+
 var canonical = sync.OnceValues(func() (schemas, error) { return compile(event.Schemas) })
 
 // Event requires that the stored form of an event fits the canonical schemas.
