@@ -189,11 +189,11 @@ func (l *Link) once(ctx context.Context, h Handler) (greeted bool, err error) {
 	go func() { defer close(done); keepAlive(ctx, conn) }()
 	defer func() { cancel(); <-done }()
 	for {
+		if ctx.Err() != nil { // the handler has what it wanted
+			return greeted, conn.Close(websocket.StatusNormalClosure, "")
+		}
 		_, raw, err := conn.Read(ctx)
 		if err != nil {
-			if ctx.Err() != nil {
-				_ = conn.Close(websocket.StatusNormalClosure, "")
-			}
 			return greeted, err
 		}
 		var f Frame

@@ -44,8 +44,8 @@ type NATS struct {
 	TLSCert       string        `yaml:"tls_cert" doc:"PEM file of the client certificate for NATS."`
 	TLSKey        string        `yaml:"tls_key" doc:"PEM file of the client certificate's key."`
 	Replicas      int           `yaml:"replicas" doc:"Copies of every stream: 1, 3 or 5. More than 1 needs a NATS cluster."`
-	EventMaxAge   time.Duration `yaml:"event_max_age" doc:"How long events are kept; 0 = for ever."`
-	EventMaxBytes int64         `yaml:"event_max_bytes" doc:"Size limit of each of the 16 event streams in bytes; 0 = no limit."`
+	EventMaxAge   time.Duration `yaml:"event_max_age" doc:"How long events are kept; 0 = 30 days."`
+	EventMaxBytes int64         `yaml:"event_max_bytes" doc:"Size limit of each of the 16 event streams in bytes, the oldest events go first; 0 = 16 GiB."`
 }
 
 // Providers holds the access to model providers.
