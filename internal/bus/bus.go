@@ -1,0 +1,210 @@
+// Package bus connects to NATS, keeps Waggle's streams and buckets as code, and
+// runs the server inside the process where no other is wanted.
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// pingInterval and maxPings notice a dead server within 10 s, which is shorter
+	// than the 15 s for which writers retry.
+	pingInterval = 5 * time.Second
+	maxPings     = 2
+	// drainTimeout bounds Close: a server that does not answer must not hold a
+	// process back for longer than an orchestrator's patience.
+	drainTimeout = 5 * time.Second
+)
+
+// Config says how to reach NATS. The zero value means nats://127.0.0.1:4222.
+type Config struct {
+	URL          string         // one or several, separated by commas
+	Name         string         // connection name, shown by NATS monitoring
+	Creds        string         // credentials file (JWT)
+	NKeySeedFile string         // nkey seed file
+	TLSCA        string         // CA bundle that signs the server's certificate
+	TLSCert      string         // client certificate, with TLSKey
+	TLSKey       string         //
+	InProcess    *server.Server // connect without a socket to a server of this process
+	Logger       zerolog.Logger
+}
+
+// Conn is one connection with its JetStream context. It is safe for concurrent use.
+type Conn struct {
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	instance string
+	closed   chan struct{}
+
+	mu    sync.Mutex
+	next  int
+	state map[int]func(bool)
+	slow  map[int]func(*nats.Subscription)
+}
+
+// Connect connects and waits, within ctx, until the server answers. A connection
+// that is lost later is sought again for ever. What is published while there is no
+// connection fails at once: nothing is queued behind the publisher's back.
+func Connect(ctx context.Context, cfg Config) (*Conn, error) {
+	c := &Conn{
+		instance: uuid.NewString(), closed: make(chan struct{}),
+		state: map[int]func(bool){}, slow: map[int]func(*nats.Subscription){},
+	}
+	url := cfg.URL
+	if url == "" {
+		url = nats.DefaultURL
+	}
+	opts, err := c.options(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c.nc, err = nats.Connect(url, opts...)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, nats.ErrAuthorization) || ctx.Err() != nil {
+			return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	if c.js, err = jetstream.New(c.nc); err != nil {
+		c.nc.Close()
+		return nil, fmt.Errorf("use JetStream: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Conn) options(cfg Config) ([]nats.Option, error) {
+	log := cfg.Logger
+	opts := []nats.Option{
+		nats.Name(cfg.Name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.DrainTimeout(drainTimeout),
+		nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(reconnectDelay),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			log.Warn().Err(err).Msg("the connection to NATS is lost")
+			c.changed(false)
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info().Str("server", nc.ConnectedUrlRedacted()).Msg("connected to NATS again")
+			c.changed(true)
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrSlowConsumer) && sub != nil {
+				c.isSlow(sub)
+				return
+			}
+			log.Warn().Err(err).Msg("NATS reports an error")
+		}),
+	}
+	if cfg.InProcess != nil {
+		opts = append(opts, nats.InProcessServer(cfg.InProcess))
+	}
+	if cfg.Creds != "" {
+		opts = append(opts, nats.UserCredentials(cfg.Creds))
+	}
+	if cfg.NKeySeedFile != "" {
+		o, err := nats.NkeyOptionFromSeed(cfg.NKeySeedFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the nkey seed file: %w", err)
+		}
+		opts = append(opts, o)
+	}
+	if cfg.TLSCA != "" {
+		opts = append(opts, nats.RootCAs(cfg.TLSCA))
+	}
+	if cfg.TLSCert != "" {
+		opts = append(opts, nats.ClientCert(cfg.TLSCert, cfg.TLSKey))
+	}
+	return opts, nil
+}
+
+// reconnectDelay grows to 2 s with full jitter, so that a fleet does not return
+// in one wave.
+func reconnectDelay(attempts int) time.Duration {
+	limit := min(100*time.Millisecond<<min(attempts, 5), 2*time.Second)
+	return limit/2 + rand.N(limit/2) //nolint:gosec // jitter needs no secrecy
+}
+
+// NATS returns the underlying connection.
+func (c *Conn) NATS() *nats.Conn { return c.nc }
+
+// JS returns the JetStream context.
+func (c *Conn) JS() jetstream.JetStream { return c.js }
+
+// Instance returns an id that no other connection has.
+func (c *Conn) Instance() string { return c.instance }
+
+// Up reports whether the connection stands now.
+func (c *Conn) Up() bool { return c.nc.IsConnected() }
+
+// Watch calls f at every loss (false) and return (true) of the connection, one
+// call at a time and in order. f must not block.
+func (c *Conn) Watch(f func(up bool)) (cancel func()) { return add(c, c.state, f) }
+
+// OnSlow calls f when a subscription of this connection has lost messages because
+// they were not taken fast enough. f must not block.
+func (c *Conn) OnSlow(f func(*nats.Subscription)) (cancel func()) { return add(c, c.slow, f) }
+
+func add[F any](c *Conn, m map[int]F, f F) (cancel func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.next
+	c.next++
+	m[n] = f
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(m, n)
+	}
+}
+
+func listeners[F any](c *Conn, m map[int]F) []F {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]F, 0, len(m))
+	for _, f := range m {
+		out = append(out, f)
+	}
+	return out
+}
+
+func (c *Conn) changed(up bool) {
+	for _, f := range listeners(c, c.state) {
+		f(up)
+	}
+}
+
+func (c *Conn) isSlow(sub *nats.Subscription) {
+	for _, f := range listeners(c, c.slow) {
+		f(sub)
+	}
+}
+
+// Close sends what is waiting, unsubscribes and closes. It returns when the
+// connection is closed, within seconds even if the server does not answer.
+func (c *Conn) Close() {
+	if c.nc.IsClosed() {
+		return
+	}
+	if err := c.nc.Drain(); err != nil {
+		c.nc.Close()
+	}
+	<-c.closed
+}

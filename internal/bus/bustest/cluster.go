@@ -1,0 +1,119 @@
+package bustest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+)
+
+// ClusterHandle is a cluster of real servers in this process.
+type ClusterHandle struct {
+	t       testing.TB
+	cfg     []bus.EmbeddedConfig
+	servers []*server.Server
+}
+
+// Cluster starts n servers and makes all streams with n replicas. It ends with the test.
+func Cluster(t testing.TB, n int) *ClusterHandle {
+	t.Helper()
+	h := &ClusterHandle{t: t, servers: make([]*server.Server, n)}
+	ports, routes := freePorts(t, 2*n), []string{}
+	for _, p := range ports[n:] {
+		routes = append(routes, fmt.Sprintf("nats-route://127.0.0.1:%d", p))
+	}
+	for i := range n {
+		h.cfg = append(h.cfg, bus.EmbeddedConfig{
+			Name: fmt.Sprint("n", i), Port: ports[i], StoreDir: t.TempDir(),
+			ClusterName: "test", ClusterPort: ports[n+i], Routes: routes,
+		})
+	}
+	t.Cleanup(func() {
+		for i := range h.servers {
+			h.Kill(i)
+		}
+	})
+	for i := range h.servers {
+		h.Restart(i)
+	}
+	top := bus.DefaultTopology()
+	top.Replicas = n
+	Bootstrap(t, h.Conn(), top)
+	return h
+}
+
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	ports := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		addr, ok := l.Addr().(*net.TCPAddr)
+		require.True(t, ok)
+		ports = append(ports, addr.Port)
+	}
+	return ports
+}
+
+// URL names all servers, for connections that survive each of them.
+func (h *ClusterHandle) URL() string {
+	urls := make([]string, 0, len(h.cfg))
+	for _, c := range h.cfg {
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", c.Port))
+	}
+	return strings.Join(urls, ",")
+}
+
+// Conn returns a new connection that ends with the test.
+func (h *ClusterHandle) Conn() *bus.Conn {
+	h.t.Helper()
+	return Dial(h.t, h.URL())
+}
+
+// Kill ends server i without warning.
+func (h *ClusterHandle) Kill(i int) {
+	if h.servers[i] != nil {
+		stop(h.servers[i])
+		h.servers[i] = nil
+	}
+}
+
+// Restart starts server i on its files.
+func (h *ClusterHandle) Restart(i int) {
+	h.t.Helper()
+	h.servers[i] = start(h.t, h.cfg[i])
+}
+
+// LeaderOf returns the number of the server that leads the stream, waiting for one
+// if there is none.
+func (h *ClusterHandle) LeaderOf(stream string) int {
+	h.t.Helper()
+	leader := -1
+	require.Eventually(h.t, func() bool {
+		for i, s := range h.servers {
+			if s != nil && s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+				leader = i
+				return true
+			}
+		}
+		return false
+	}, Patience, 50*time.Millisecond, "no leader of %s", stream)
+	return leader
+}
+
+// StepDown makes the leader of the stream hand over.
+func (h *ClusterHandle) StepDown(c *bus.Conn, stream string) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	_, err := c.NATS().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil)
+	require.NoError(h.t, err)
+}

@@ -1,0 +1,87 @@
+package bus
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Topology says which streams and buckets there are. It is the same for all
+// services of an installation.
+type Topology struct {
+	Replicas        int           // copies of every stream: 1 embedded, 3 in a cluster
+	EventMaxAge     time.Duration // how long events are kept
+	EventMaxBytes   int64         // per shard; its oldest events go first; 0 = no limit
+	CommandMaxBytes int64         // at the bound new commands are refused
+	CommandMaxAge   time.Duration // a command nobody took by then is dropped
+	LeaseTTL        time.Duration // directory entries without a heartbeat
+}
+
+const (
+	// maxEventBytes is the largest stored event: the largest frame that a client may
+	// send, and a capped tool result, fit with their envelope.
+	maxEventBytes = 256 << 10
+	// dedupeWindow is NATS' default; later repeats are answered from the log.
+	dedupeWindow = 2 * time.Minute
+	// deadMaxAge gives people a month to look at dead letters.
+	deadMaxAge = 30 * 24 * time.Hour
+)
+
+// DefaultTopology returns the topology of a single server.
+func DefaultTopology() Topology {
+	return Topology{
+		Replicas: 1, EventMaxAge: 30 * 24 * time.Hour,
+		// NATS reserves max_bytes when it makes a stream, and 16 shards of a useful size do
+		// not fit on a laptop's disk: there age alone is the limit. In a cluster 10 to 50
+		// GB a shard keep the recovery of a killed server within minutes.
+		EventMaxBytes:   0,
+		CommandMaxBytes: 64 << 20,
+		CommandMaxAge:   24 * time.Hour, // as long as stored outcomes live; an hour would drop work over a night's outage
+		LeaseTTL:        30 * time.Second,
+	}
+}
+
+func (t Topology) streams() []jetstream.StreamConfig {
+	out := make([]jetstream.StreamConfig, 0, subject.Partitions+3)
+	for _, p := range subject.AllPartitions() {
+		out = append(out, jetstream.StreamConfig{
+			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
+			Description: "event logs, shard " + p.String(),
+			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.EventMaxBytes, MaxMsgSize: maxEventBytes,
+			Duplicates: dedupeWindow, AllowDirect: true, AllowRollup: true, DenyDelete: true,
+		})
+	}
+	return append(out,
+		jetstream.StreamConfig{
+			Name: subject.StreamCommands, Subjects: subject.StreamSubjects(subject.StreamCommands),
+			Description: "commands, until they are handled",
+			Retention:   jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: t.CommandMaxAge, MaxBytes: t.CommandMaxBytes, MaxMsgSize: maxEventBytes,
+			Duplicates: dedupeWindow, AllowDirect: true,
+		},
+		jetstream.StreamConfig{
+			Name: subject.StreamTimers, Subjects: subject.StreamSubjects(subject.StreamTimers),
+			Description: "schedules, and timers that are due",
+			// Not a work queue: a schedule must outlive the delivery of what it fires.
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxBytes: t.CommandMaxBytes, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
+			AllowDirect: true, AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
+		},
+		jetstream.StreamConfig{
+			Name: subject.StreamDead, Subjects: subject.StreamSubjects(subject.StreamDead),
+			Description: "commands that were given up, with the reason",
+			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: deadMaxAge, MaxBytes: t.CommandMaxBytes, Duplicates: dedupeWindow, AllowDirect: true,
+		})
+}
+
+func (t Topology) directory() jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: subject.BucketDirectory, Description: "who is connected, and what it can do",
+		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
+		TTL: t.LeaseTTL, LimitMarkerTTL: time.Minute, MaxBytes: 64 << 20,
+	}
+}
