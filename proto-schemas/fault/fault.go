@@ -80,7 +80,7 @@ func (f *Fault) Unwrap() error { return f.cause }
 
 // Is reports whether target is a fault of the same code.
 func (f *Fault) Is(target error) bool {
-	t, ok := target.(*Fault) //nolint:errorlint // Is compares one link of the chain by contract.
+	t, ok := target.(*Fault) // one link of the chain, by the contract of Is
 	return ok && t.Code == f.Code
 }
 

@@ -3,7 +3,6 @@ package gen
 import (
 	"fmt"
 	"go/ast"
-	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -70,6 +69,3 @@ func (c *comments) about(structName, name string) string {
 func oneLine(g *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(g.Text()), " ")
 }
-
-// synopsis returns the first sentence of a text.
-func synopsis(text string) string { return new(doc.Package).Synopsis(text) }

@@ -40,14 +40,14 @@ func one(r *rand.Rand) string {
 	case 0: // raw bytes
 		b := make([]byte, r.IntN(20))
 		for i := range b {
-			b[i] = byte(r.UintN(256))
+			b[i] = anyByte(r)
 		}
 		return string(b)
 	case 1, 2: // a legal token
 		return token(r, 1+r.IntN(40))
 	case 3: // a legal token with one byte changed
 		b := []byte(token(r, 1+r.IntN(40)))
-		b[r.IntN(len(b))] = byte(r.UintN(256))
+		b[r.IntN(len(b))] = anyByte(r)
 		return string(b)
 	}
 	var b strings.Builder
@@ -55,6 +55,10 @@ func one(r *rand.Rand) string {
 		b.WriteString(pieces[r.IntN(len(pieces))])
 	}
 	return b.String()
+}
+
+func anyByte(r *rand.Rand) byte {
+	return byte(r.UintN(256)) //nolint:gosec // It is below 256.
 }
 
 func token(r *rand.Rand, n int) string {
