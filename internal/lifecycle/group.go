@@ -2,33 +2,220 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
 )
 
-// Group runs components together.
+// stopGrace is how long Run waits for one component's Stop. Stop does no work, so
+// that it takes milliseconds; a component that hangs in it must not keep the process
+// alive until an orchestrator kills it together with those that are fine.
+const stopGrace = 5 * time.Second
+
+// ErrStoppedNow is returned by Run, wrapped, when a second signal cut the drain short.
+var ErrStoppedNow = errors.New("stopped by a second signal before everything was drained")
+
+// Group runs components together: they start in order, and end together in
+// reverse order. A Group runs once.
 type Group struct {
 	log    zerolog.Logger
 	budget time.Duration
 	parts  []Component
+	grace  time.Duration
+	listen func(chan<- os.Signal) (cancel func())
 }
 
-// NewGroup returns an empty group.
+// NewGroup returns an empty group. budget bounds the drain of all components
+// together; make it a few seconds less than the time the orchestrator grants.
 func NewGroup(log zerolog.Logger, budget time.Duration) *Group {
-	return &Group{log: log, budget: budget}
+	return &Group{log: log, budget: budget, grace: stopGrace, listen: listen}
 }
 
-// Add appends components in the order of their start.
+func listen(ch chan<- os.Signal) func() {
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	return func() { signal.Stop(ch) }
+}
+
+// Add appends components in the order of their start: each may use those before
+// it. It must not be called after Run.
 func (g *Group) Add(c ...Component) { g.parts = append(g.parts, c...) }
 
-// Run starts the components in order and returns when all have ended.
+// Run starts the components in order and returns when all have ended. The end is
+// brought about by the end of ctx, SIGINT or SIGTERM, a failed start, or a component
+// that ends by itself. Then, in reverse order, each started component is drained and
+// stopped before the next one begins to drain. When the budget is used up, or at a
+// second signal, the rest is stopped without a drain. (The end of ctx is not counted
+// as a signal, so that ctx may come from signal.NotifyContext.)
+//
+// The first error wins: it is returned, later ones are logged. After an end from
+// outside and a complete drain Run returns nil.
 func (g *Group) Run(ctx context.Context) error {
-	for _, c := range g.parts {
-		if err := c.Start(ctx); err != nil {
-			return err
+	asked, ask := context.WithCancelCause(ctx)
+	hurried, hurry := context.WithCancelCause(context.WithoutCancel(ctx))
+	r := &run{Group: g, asked: asked, ask: ask, hurried: hurried, over: make(chan struct{})}
+	signals := make(chan os.Signal, 2)
+	ignore := g.listen(signals)
+	r.watchers.Go(func() { r.watchSignals(signals, hurry) })
+
+	if r.startAll() {
+		g.log.Info().Int("components", len(r.up)).Msg("running")
+		<-asked.Done()
+	}
+	if died, ok := errors.AsType[*failure](context.Cause(asked)); ok {
+		r.fail(died)
+	}
+	r.endAll()
+
+	ignore()
+	close(r.over)
+	r.watchers.Wait()
+	for _, release := range r.release {
+		release()
+	}
+	ask(nil)
+	hurry(nil)
+	return r.first
+}
+
+// run is the state of one Run. Its fields belong to Run's goroutine.
+type run struct {
+	*Group
+	asked    context.Context // ends when it is time to drain
+	ask      context.CancelCauseFunc
+	hurried  context.Context // ends when it is time to stop
+	over     chan struct{}   // closed when the watchers have to end
+	watchers sync.WaitGroup
+	up       []Component
+	release  []context.CancelFunc
+	first    error
+}
+
+func (r *run) watchSignals(signals <-chan os.Signal, hurry context.CancelCauseFunc) {
+	for n := 0; ; n++ {
+		select {
+		case s := <-signals:
+			r.log.Info().Stringer("signal", s).Msg("received")
+			r.ask(nil)
+			if n > 0 {
+				hurry(ErrStoppedNow)
+			}
+		case <-r.over:
+			return
 		}
 	}
-	<-ctx.Done()
-	return nil
+}
+
+// startAll starts the components until one fails or an end is asked for.
+func (r *run) startAll() bool {
+	for _, c := range r.parts {
+		if r.asked.Err() != nil {
+			return false
+		}
+		began := time.Now()
+		if err := r.start(c); err != nil {
+			if r.asked.Err() == nil || !errors.Is(err, context.Canceled) {
+				r.fail(fmt.Errorf("start %s: %w", c.Name(), err))
+			}
+			r.stop(c)
+			return false
+		}
+		r.up = append(r.up, c)
+		r.watchers.Go(func() { r.watch(c) })
+		r.log.Info().Str("component", c.Name()).Dur("took_ms", time.Since(began)).Msg("started")
+	}
+	return true
+}
+
+// start starts c with a context that ends when an end is asked for before c runs,
+// and not any more afterwards: what runs is drained.
+func (r *run) start(c Component) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.asked))
+	r.release = append(r.release, cancel)
+	defer context.AfterFunc(r.asked, cancel)()
+	// For a start that does not mind its context.
+	defer context.AfterFunc(r.hurried, c.Stop)()
+	return c.Start(ctx)
+}
+
+// watch asks for the end when c ends by itself.
+func (r *run) watch(c Component) {
+	select {
+	case err := <-c.Failed():
+		if err == nil {
+			err = errors.New("ended without having been asked to")
+		}
+		r.ask(&failure{c.Name(), err})
+	case <-r.over:
+	}
+}
+
+// failure is the cause of an end that a component brought about.
+type failure struct {
+	name string
+	err  error
+}
+
+func (f *failure) Error() string { return f.name + " failed: " + f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// endAll drains and stops what is up, last started first, within the budget.
+func (r *run) endAll() {
+	ctx, cancel := context.WithTimeoutCause(r.hurried, r.budget, fmt.Errorf("the drain budget of %s is used up", r.budget))
+	defer cancel()
+	for _, c := range slices.Backward(r.up) {
+		began := time.Now()
+		drained := r.drain(ctx, c)
+		r.stop(c)
+		r.log.Info().Str("component", c.Name()).Bool("drained", drained).Dur("took_ms", time.Since(began)).Msg("stopped")
+	}
+}
+
+// drain reports whether c has finished its work. It waits no longer than ctx, also
+// for a component that does.
+func (r *run) drain(ctx context.Context, c Component) bool {
+	err := context.Cause(ctx)
+	if err == nil {
+		done := make(chan error, 1)
+		go func() { done <- c.Drain(ctx) }()
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		r.fail(fmt.Errorf("drain %s: %w", c.Name(), err))
+	}
+	return err == nil
+}
+
+// stop ends c, or gives up after the grace.
+func (r *run) stop(c Component) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Stop()
+	}()
+	grace := time.NewTimer(r.grace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+		r.fail(fmt.Errorf("stop %s: still running after %s, abandoned", c.Name(), r.grace))
+	}
+}
+
+// fail keeps the first error and logs all of them.
+func (r *run) fail(err error) {
+	if r.first == nil {
+		r.first = err
+	}
+	r.log.Error().Err(err).Msg("shutting down with an error")
 }

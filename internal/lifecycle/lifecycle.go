@@ -14,13 +14,14 @@ type Component interface {
 
 	// Start returns nil once the component runs, or an error when it cannot; then
 	// nothing of it is left behind. It is called at most once. ctx bounds the start
-	// only: when it ends before Start has returned, Start gives up and returns an
+	// only: when it ends before Start has returned, Start gives up and returns ctx's
 	// error; afterwards its end means nothing. Start after Stop returns an error.
 	Start(ctx context.Context) error
 
 	// Drain takes no new work, finishes what is on and returns nil, or returns
 	// ctx's error when ctx ends first. It may be called before Start and after Stop,
-	// and then returns at once. The component is not usable afterwards; Stop follows.
+	// or once the component has failed, and then returns at once. The component is not
+	// usable afterwards; Stop follows.
 	Drain(ctx context.Context) error
 
 	// Stop ends the component now, without finishing work, and returns when

@@ -1,0 +1,83 @@
+package lifecycletest
+
+import (
+	"bytes"
+	"context"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+)
+
+// label marks the goroutines of the component under test. A goroutine inherits
+// the labels of the one that starts it, so that those of a shared server or
+// connection are not counted, whenever they come up.
+const label = "lifecycletest"
+
+// contained runs the test and fails it for goroutines that the component leaves.
+func contained(t *testing.T, c lifecycle.Component, run func(*testing.T, lifecycle.Component)) {
+	t.Helper()
+	// A failed test ends its goroutine, and the component must not outlive it.
+	defer within(t, "Stop", c.Stop)
+	pprof.Do(t.Context(), pprof.Labels(label, t.Name()), func(context.Context) { run(t, c) })
+	noGoroutines(t)
+}
+
+// within fails the test if f takes for ever. f may use require.
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		if t.Failed() {
+			t.FailNow()
+		}
+	case <-time.After(patience):
+		require.FailNow(t, what+" does not return", "goroutines:\n%s", all())
+	}
+}
+
+// noGoroutines waits until no goroutine of the component is left: one that has
+// been told to end may need a moment after Stop has returned.
+func noGoroutines(t *testing.T) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for left := labelled(t.Name()); len(left) > 0; left = labelled(t.Name()) {
+		select {
+		case <-tick.C:
+		case <-late:
+			require.FailNow(t, "goroutines of the component are still there", strings.Join(left, "\n\n"))
+		}
+	}
+}
+
+// labelled returns the stacks of the goroutines that carry the label's value, but
+// for that of the test itself.
+func labelled(value string) []string {
+	var out []string
+	for stack := range strings.SplitSeq(all(), "\n\n") {
+		if strings.Contains(stack, `"`+label+`":"`+value+`"`) && !strings.Contains(stack, "lifecycletest.contained+") {
+			out = append(out, stack)
+		}
+	}
+	return out
+}
+
+// all returns the goroutine profile as text, with labels.
+func all() string {
+	var b bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
