@@ -216,6 +216,14 @@ func TestEveryEventTypeCanBeAnnounced(t *testing.T) {
 	}
 }
 
+func TestParseLiveRefusesWhatIsNoType(t *testing.T) {
+	for _, typ := range []string{"", ">", "*", "tool.*", "tool.>", "tool..called", ".tool", "tool.", "Tool", "tool called", "t\x00", "tool-called", "é"} {
+		if _, _, err := subject.ParseLive("live.default.session.s1." + typ); !errors.Is(err, subject.ErrInvalid) {
+			t.Errorf("type %q was let through", typ)
+		}
+	}
+}
+
 func TestCatalogue(t *testing.T) {
 	for _, f := range subject.Catalogue {
 		whatParses(t, f.Example)

@@ -1,6 +1,7 @@
 package orbit_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"net/url"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
@@ -49,4 +51,21 @@ func TestBind(t *testing.T) {
 	_, err := orbit.Dialect().Bind(url.Values{"deltas": {"maybe"}})
 	require.ErrorIs(t, err, fault.New(fault.InvalidField))
 	require.ErrorContains(t, err, "deltas")
+}
+
+// TestADamagedEventIsNotSilence: a viewer that waits for the end of a run must learn
+// that the log cannot be read there.
+func TestADamagedEventIsNotSilence(t *testing.T) {
+	codec, err := orbit.Dialect().Bind(nil)
+	require.NoError(t, err)
+	for _, data := range []string{"", "{", `"x"`, `{"content":7}`} {
+		got := codec.Encode(event.Event{Type: event.RunCompleted, Sequence: 9, Time: dialecttest.Now, Data: []byte(data)})
+		require.Len(t, got, 1)
+		var f wire.Frame[wire.ErrorData]
+		require.NoError(t, json.Unmarshal(got[0], &f))
+		require.Equal(t, wire.Error, f.Type)
+		require.Equal(t, uint64(9), f.Seq)
+		require.Equal(t, string(fault.Internal), f.Data.Code)
+		dialecttest.Fits(t, wire.Schemas, wire.Error, got[0])
+	}
 }
