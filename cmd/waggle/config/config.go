@@ -5,6 +5,8 @@
 // reference page docs/CONFIGURATION.md is generated from the tags in this file.
 package config
 
+//go:generate go run ./configdoc -out ../../../docs/CONFIGURATION.md
+
 import (
 	"time"
 )

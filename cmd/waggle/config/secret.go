@@ -49,3 +49,14 @@ func RedactURLs(list string) string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// FileHoldsSecrets reports whether the file holds something worth hiding.
+func (l *Loaded) FileHoldsSecrets() bool {
+	for _, s := range l.Tools.Servers {
+		if len(s.Env) > 0 || len(s.Headers) > 0 {
+			return true
+		}
+	}
+	return len(l.Auth.APIKeys) > 0 || l.Source("providers.openai.api_key") == FromFile ||
+		l.Source("providers.anthropic.api_key") == FromFile
+}

@@ -1,0 +1,139 @@
+package repocheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "github.com/waggle-dev/waggle/"
+
+// pkg is what `go list` says of a package.
+type pkg struct {
+	ImportPath, Dir, Module         string
+	Imports, TestImports            []string
+	XTestImports, Deps, IgnoredDeps []string
+}
+
+// layer says what the packages under a path may not depend on, directly or not.
+type layer struct {
+	path      string
+	forbidden []string
+	only      []string // if set: the only packages outside the standard library
+	why       string
+}
+
+var layers = []layer{
+	{path: "proto-schemas", only: []string{"proto-schemas"}, why: "the contract must be readable by anybody"},
+	{path: "internal", forbidden: []string{"gateway", "services", "cmd", "e2e"}, why: "the runtime knows nothing above it"},
+	{path: "gateway", forbidden: []string{"services", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
+	{path: "services", forbidden: []string{"gateway", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
+	{path: "cmd", forbidden: []string{"e2e"}, why: "tests depend on the binary, not the binary on tests"},
+	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "services/conversation", only: []string{"proto-schemas"}, why: "a reducer is pure"},
+}
+
+// impure packages are the standard library's ways to the clock, the network and
+// other goroutines; pure packages do without them.
+var impure = []string{"net", "net/http", "os/exec", "log", "log/slog"}
+
+func TestLayers(t *testing.T) {
+	packages := list(t)
+	require.Greater(t, len(packages), 20)
+	for _, l := range layers {
+		found := 0
+		for _, p := range packages {
+			if under(p.ImportPath, l.path) {
+				found++
+				l.check(t, p)
+			}
+		}
+		require.Positive(t, found, "no package under %s", l.path)
+	}
+}
+
+func (l layer) check(t *testing.T, p pkg) {
+	for _, dep := range p.Deps {
+		for _, f := range l.forbidden {
+			if under(dep, f) {
+				t.Errorf("%s depends on %s: %s", p.ImportPath, dep, l.why)
+			}
+		}
+		if l.only != nil && !l.allows(dep) {
+			t.Errorf("%s depends on %s: %s", p.ImportPath, dep, l.why)
+		}
+	}
+	if l.only == nil || strings.Contains(p.ImportPath, "/cmd/") {
+		return
+	}
+	for _, imp := range p.Imports {
+		for _, bad := range impure {
+			if imp == bad {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imp, l.why)
+			}
+		}
+	}
+}
+
+func (l layer) allows(dep string) bool {
+	if first, _, _ := strings.Cut(dep, "/"); !strings.Contains(first, ".") {
+		return true // the standard library
+	}
+	for _, a := range l.only {
+		if under(dep, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func under(importPath, path string) bool {
+	return importPath == root+path || strings.HasPrefix(importPath, root+path+"/")
+}
+
+// list returns every package of the workspace with what its code, without its
+// tests, depends on.
+func list(t *testing.T) []pkg {
+	t.Helper()
+	var out []pkg
+	for _, dir := range modules(t) {
+		c := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Deps", "./...")
+		c.Dir = dir
+		b, err := c.Output()
+		require.NoError(t, err, dir)
+		d := json.NewDecoder(bytes.NewReader(b))
+		for {
+			var p pkg
+			err := d.Decode(&p)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// modules returns the folder of every module of the workspace.
+func modules(t *testing.T) []string {
+	t.Helper()
+	b, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	require.NoError(t, err)
+	return strings.Fields(string(b))
+}
+
+// top returns the repository's root.
+func top(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	return dir
+}

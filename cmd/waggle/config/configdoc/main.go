@@ -1,0 +1,113 @@
+// Command configdoc writes docs/CONFIGURATION.md from the settings' own
+// descriptions, so that the page cannot say anything else than the program does.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+)
+
+const intro = `# Configuration
+
+<!-- Generated from cmd/waggle/config by "make generate". Do not edit. -->
+
+Settings come from four sources. The stronger ones come first:
+
+1. flags (` + "`waggle up --help`" + ` lists them),
+2. environment variables,
+3. one YAML file, named by ` + "`--config FILE` or `WAGGLE_CONFIG`" + `,
+4. defaults.
+
+A key of the file that is not in the tables below is refused, with its line. Lists
+in environment variables are separated by commas. Durations are written with a unit:
+` + "`500ms`, `30s`, `24h`" + `. ` + "`waggle up --print-config`" + ` prints what is in force as YAML, secrets
+redacted; ` + "`waggle doctor`" + ` checks it against reality.
+
+Where a default is 0 or empty, the part concerned uses its own, which is named in its
+description or in docs/OPERATIONS.md.
+`
+
+const example = `
+## Example
+
+` + "```yaml" + `
+addr: 0.0.0.0:9000
+model: openai:gpt-4.1-mini
+providers:
+  openai:
+    base_url: http://127.0.0.1:8000/v1
+auth:
+  api_keys:
+    - id: laptop
+      sha256: 0000000000000000000000000000000000000000000000000000000000000000
+      subject: alice
+      tenant: acme
+      roles: [user]
+tools:
+  servers:
+    - name: everything
+      command: [npx, -y, "@modelcontextprotocol/server-everything"]
+      timeout: 30s
+` + "```" + `
+`
+
+func main() {
+	out := flag.String("out", "", "file to write")
+	flag.Parse()
+	if err := os.WriteFile(*out, []byte(page()), 0o644); err != nil { //nolint:gosec // documentation is public
+		fmt.Fprintln(os.Stderr, "configdoc:", err)
+		os.Exit(1)
+	}
+}
+
+func page() string {
+	c := config.Default()
+	c.Addr = config.DefaultAddr
+	var b strings.Builder
+	b.WriteString(intro)
+	section := "-"
+	for _, f := range config.Fields(&c) {
+		s, key := split(f.Path)
+		if s != section {
+			section = s
+			head(&b, section)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, code(f.Env), code(f.Value()), cell(f.Doc))
+	}
+	b.WriteString(example)
+	return b.String()
+}
+
+// split separates the section from the key: "tools.servers[].name" is key "name"
+// of section "tools.servers[]".
+func split(path string) (section, key string) {
+	i := strings.LastIndex(path, ".")
+	if i < 0 {
+		return "", path
+	}
+	return path[:i], path[i+1:]
+}
+
+func head(b *strings.Builder, section string) {
+	title := "Top level"
+	switch {
+	case strings.HasSuffix(section, "[]"):
+		title = "Each of `" + strings.TrimSuffix(section, "[]") + "`"
+	case section != "":
+		title = "`" + section + "`"
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| Key | Environment | Default | Meaning |\n|---|---|---|---|\n", title)
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
