@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 const (
@@ -213,19 +212,6 @@ func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
 		w.s.announce(w.log, got.own)
 	}
 	return got, err
-}
-
-// announce tells those who watch the log. Announcements are hints: what is lost is
-// found by the viewers themselves.
-func (s *Store) announce(log subject.Log, e *Entry) {
-	err := s.nc.PublishMsg(&nats.Msg{Subject: log.Live(string(e.Type)), Data: e.Raw, Header: nats.Header{
-		event.HeaderSeq:       {strconv.FormatUint(e.Sequence, 10)},
-		event.HeaderType:      {string(e.Type)},
-		event.HeaderStreamSeq: {strconv.FormatUint(e.Stream, 10)},
-	}})
-	if err != nil {
-		s.log.Debug().Err(err).Stringer("log", log).Uint64("seq", e.Sequence).Msg("event not announced")
-	}
 }
 
 func (a *attempt) count(code string) { a.w.s.met.conflicts.WithLabelValues(code).Inc() }

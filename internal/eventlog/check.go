@@ -172,6 +172,7 @@ func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, vi
 // connection is told when the connection is lost or back.
 func (s *Store) connection(up bool) {
 	if up {
+		s.announceAgain()
 		s.checkWhere(checkReconnect, func(*tail) bool { return true })
 	}
 }

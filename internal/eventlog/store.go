@@ -94,6 +94,7 @@ type Store struct {
 	memory    *pool // feeds viewers from rings
 	streams   [subject.Partitions]*pool
 	ringBytes atomic.Int64
+	said      announced
 
 	mu     sync.Mutex
 	closed bool

@@ -86,13 +86,14 @@ func (t *tail) remember(entries []*Entry) {
 // account reports a change of the ring's size and shrinks it if all rings together
 // are too big. mu is held.
 func (t *tail) account(before int) {
-	if total := t.s.ringBytes.Add(int64(t.ring.bytes - before)); total > int64(t.s.opt.TotalBytes) {
-		before = t.ring.bytes
+	total := t.s.ringBytes.Add(int64(t.ring.bytes - before))
+	if before = t.ring.bytes; total > int64(t.s.opt.TotalBytes) {
 		for t.ring.n > minRing {
 			t.ring.evict()
 		}
-		t.s.ringBytes.Add(int64(t.ring.bytes - before))
+		total = t.s.ringBytes.Add(int64(t.ring.bytes - before))
 	}
+	t.s.met.ringBytes.Set(float64(total))
 }
 
 // begin makes the tail ready: last is the log's last entry, nil if it is empty.

@@ -1,0 +1,318 @@
+package eventlog
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// serverEnv makes the test binary a nats-server that can be killed with SIGKILL.
+const serverEnv = "WAGGLE_LOG_TEST_SERVER"
+
+type serverConfig struct {
+	Name    string
+	Port    int
+	Cluster int // port, 0 = alone
+	Routes  []string
+	Dir     string
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(serverEnv); text != "" {
+		serveNATS(text)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serveNATS runs a server until the parent goes away.
+func serveNATS(text string) {
+	var c serverConfig
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		panic(err)
+	}
+	s := newServer(c)
+	s.Start()
+	if !s.ReadyForConnections(30 * time.Second) {
+		panic("server not ready")
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func newServer(c serverConfig) *server.Server {
+	o := &server.Options{
+		ServerName: c.Name, Host: "127.0.0.1", Port: c.Port, JetStream: true, StoreDir: c.Dir,
+		SyncInterval: 100 * time.Millisecond, NoSigs: true, NoLog: os.Getenv("WAGGLE_LOG_VERBOSE") == "",
+		DisableJetStreamBanner: true,
+	}
+	if c.Cluster != 0 {
+		o.Cluster = server.ClusterOpts{Name: "waggle", Host: "127.0.0.1", Port: c.Cluster}
+		for _, r := range c.Routes {
+			u, err := url.Parse(r)
+			if err != nil {
+				panic(err)
+			}
+			o.Routes = append(o.Routes, u)
+		}
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		panic(err)
+	}
+	if !o.NoLog {
+		s.ConfigureLogger()
+	}
+	return s
+}
+
+// process is a nats-server in a process of its own.
+type process struct {
+	cfg   serverConfig
+	cmd   *exec.Cmd
+	stdin io.Closer
+}
+
+func (p *process) start(t testing.TB) {
+	text, err := json.Marshal(p.cfg)
+	require.NoError(t, err)
+	p.cmd = exec.Command(os.Args[0]) //nolint:gosec // this test binary
+	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text), "GOMAXPROCS=2")
+	p.cmd.Stderr = os.Stderr
+	p.stdin, err = p.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err, "server %s did not start", p.cfg.Name)
+	require.Equal(t, "ready\n", line)
+}
+
+// kill ends the process with SIGKILL.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	_ = p.stdin.Close()
+}
+
+func freePorts(t testing.TB, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		out[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return out
+}
+
+// rig is an installation of NATS that the conformance suite runs on.
+type rig struct {
+	name     string
+	replicas int
+	procs    []*process
+}
+
+// newRig starts n servers, each in its own process, with all streams.
+func newRig(t testing.TB, n int) *rig {
+	r := &rig{name: fmt.Sprintf("R%d", n), replicas: n}
+	ports, dir := freePorts(t, 2*n), t.TempDir()
+	for i := range n {
+		c := serverConfig{Name: fmt.Sprintf("n%d", i), Port: ports[i], Dir: fmt.Sprintf("%s/n%d", dir, i)}
+		if n > 1 {
+			c.Cluster = ports[n+i]
+			for _, p := range ports[n:] {
+				c.Routes = append(c.Routes, fmt.Sprintf("nats://127.0.0.1:%d", p))
+			}
+		}
+		r.procs = append(r.procs, &process{cfg: c})
+	}
+	for _, p := range r.procs {
+		p.start(t)
+		t.Cleanup(p.kill)
+	}
+	r.bootstrap(t)
+	return r
+}
+
+func (r *rig) bootstrap(t testing.TB) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn := r.connect(t)
+	top := bus.DefaultTopology()
+	top.Replicas = r.replicas
+	require.Eventually(t, func() bool { return bus.Bootstrap(ctx, conn, top) == nil }, time.Minute, 100*time.Millisecond)
+}
+
+func (r *rig) connect(t testing.TB) *bus.Conn {
+	urls := make([]string, 0, len(r.procs))
+	for _, p := range r.procs {
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", p.cfg.Port))
+	}
+	return connect(t, strings.Join(urls, ","))
+}
+
+func connect(t testing.TB, urls string) *bus.Conn {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := bus.Connect(ctx, bus.Config{URL: urls, Name: "waggle/test"})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// store returns a Store over a connection of its own.
+func (r *rig) store(t testing.TB, o Options) *Store { return newStore(t, r.connect(t), o) }
+
+func newStore(t testing.TB, conn *bus.Conn, o Options) *Store {
+	s, err := New(conn, o)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// leader returns the process that leads the stream.
+func (r *rig) leader(t testing.TB, conn *bus.Conn, stream string) *process {
+	var found *process
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		st, err := conn.JS().Stream(ctx, stream)
+		if err != nil {
+			return false
+		}
+		c := st.CachedInfo().Cluster
+		for _, p := range r.procs {
+			if len(r.procs) == 1 || c != nil && c.Leader == p.cfg.Name {
+				found = p
+			}
+		}
+		return found != nil
+	}, time.Minute, 50*time.Millisecond)
+	return found
+}
+
+// stepDown makes the stream's leader give up, and waits for another.
+func (r *rig) stepDown(t testing.TB, conn *bus.Conn, stream string) {
+	require.Eventually(t, func() bool {
+		m, err := conn.NATS().Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil, 2*time.Second)
+		return err == nil && !strings.Contains(string(m.Data), `"error"`)
+	}, time.Minute, 50*time.Millisecond)
+	r.leader(t, conn, stream)
+}
+
+// single returns a connection to a server within the test's process.
+func single(t testing.TB) *bus.Conn {
+	s := newServer(serverConfig{Name: "single", Port: server.RANDOM_PORT, Dir: t.TempDir()})
+	s.Start()
+	require.True(t, s.ReadyForConnections(30*time.Second))
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	conn := connect(t, s.ClientURL())
+	require.NoError(t, bus.Bootstrap(t.Context(), conn, bus.DefaultTopology()))
+	return conn
+}
+
+func testLog(name string) subject.Log {
+	e, err := id.ParseEntity(name)
+	if err != nil {
+		panic(err)
+	}
+	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: e}
+}
+
+func newEvent(log subject.Log, eventID string, data event.Data) event.Event {
+	ev, err := event.New(log, eventID, "test", time.Now(), data)
+	if err != nil {
+		panic(err)
+	}
+	return ev
+}
+
+func notice(log subject.Log, eventID string) event.Event {
+	return newEvent(log, eventID, event.NoticeData{Level: "info", Code: "test", Message: eventID})
+}
+
+// missing returns a decide function that appends the events that have is false for.
+func missing(have func(id string) bool, events ...event.Event) func() ([]event.Event, error) {
+	return func() ([]event.Event, error) {
+		var out []event.Event
+		for _, ev := range events {
+			if !have(ev.ID) {
+				out = append(out, ev)
+			}
+		}
+		return out, nil
+	}
+}
+
+// fold is the simplest state of a log: what is in it, in order.
+type fold struct{ ids []string }
+
+func (f *fold) observe(e *Entry) { f.ids = append(f.ids, e.ID) }
+
+func (f *fold) has(eventID string) bool {
+	for _, s := range f.ids {
+		if s == eventID {
+			return true
+		}
+	}
+	return false
+}
+
+// fill appends n notices to the log.
+func fill(t testing.TB, s *Store, log subject.Log, from, n int) {
+	w := s.Writer(log, nil)
+	for i := range n {
+		sent := false
+		require.NoError(t, w.Append(t.Context(), func() ([]event.Event, error) {
+			if sent {
+				return nil, nil
+			}
+			sent = true
+			return []event.Event{notice(log, fmt.Sprintf("n%d", from+i))}, nil
+		}))
+	}
+}
+
+// inject stores an event behind the back of all writers and announces nothing.
+func inject(t testing.TB, conn *bus.Conn, log subject.Log, ev event.Event, seq, expect uint64) uint64 {
+	ev.Sequence = seq
+	raw, err := encodeStored(ev)
+	require.NoError(t, err)
+	m := &nats.Msg{Subject: log.Event(), Data: raw, Header: nats.Header{
+		event.HeaderMsgID: {ev.DedupeID()}, event.HeaderSeq: {fmt.Sprint(seq)}, event.HeaderType: {string(ev.Type)},
+		nats.ExpectedLastSubjSeqHdr: {fmt.Sprint(expect)},
+	}}
+	answer, err := conn.NATS().RequestMsg(m, 10*time.Second)
+	require.NoError(t, err)
+	var a ack
+	require.NoError(t, json.Unmarshal(answer.Data, &a))
+	require.Nil(t, a.Error)
+	return a.Seq
+}
+
+var errSynthetic = errors.New("synthetic")
