@@ -20,7 +20,8 @@ const (
 // If the tool's own name has other characters than [A-Za-z0-9_-] or is too long,
 // it is changed and a hash of the original is appended. The result depends on
 // nothing but the two names: a tool that appears later cannot take over the name
-// of another. Names of servers have no underscore, so two servers cannot collide.
+// of another. Two servers cannot collide because checkServerNames keeps one's name
+// from being the beginning of the other's.
 func offeredName(server, tool string) string {
 	clean := strings.Map(func(r rune) rune {
 		if isNameByte(r) {
@@ -37,19 +38,19 @@ func offeredName(server, tool string) string {
 	return name[:min(len(name), maxName-len(tail))] + tail
 }
 
-// serverOf returns the server's part of an offered name.
-func serverOf(offered string) string {
-	server, _, _ := strings.Cut(offered, "_")
-	return server
-}
+// belongsTo reports whether the offered name can be one of the server's.
+func belongsTo(offered, server string) bool { return strings.HasPrefix(offered, server+"_") }
 
-func checkServerName(name string) error {
-	if name == "" || len(name) > maxServerName {
-		return fmt.Errorf("must have 1 to %d characters", maxServerName)
-	}
-	for _, r := range name {
-		if !isNameByte(r) || r == '_' {
-			return fmt.Errorf("%q may have letters, digits and '-' only", name)
+// checkServerNames makes sure that an offered name leads to one server.
+func checkServerNames(names []string) error {
+	for i, n := range names {
+		if n == "" || len(n) > maxServerName || strings.ContainsFunc(n, func(r rune) bool { return !isNameByte(r) }) {
+			return fmt.Errorf("tools.servers: name %q: use 1 to %d of A-Z a-z 0-9 _ -", n, maxServerName)
+		}
+		for j, other := range names {
+			if i != j && (n == other || belongsTo(n, other)) {
+				return fmt.Errorf("tools.servers: names %q and %q: tools named %s_... would belong to both", n, other, n)
+			}
 		}
 	}
 	return nil

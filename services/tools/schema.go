@@ -9,7 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	printer "golang.org/x/text/message"
 
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -28,7 +28,7 @@ const (
 	schemaURL = "tool:///input"
 )
 
-var english = message.NewPrinter(language.English)
+var english = printer.NewPrinter(language.English)
 
 // noLoader refuses references to other documents: they would be fetched from
 // wherever a tool server likes.

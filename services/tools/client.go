@@ -1,0 +1,215 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// silence is how long a service may say nothing about a call before it counts
+	// as dead: four heartbeats. Time without a connection to the bus does not count.
+	silence = 8 * time.Second
+	// look is how often the client looks at the clock. After two missed heartbeats
+	// it asks for the call by name at every look: its answer may have been lost.
+	look = time.Second
+	// cancelWait is how long a cancelled call's outcome is waited for: a deaf server
+	// is killed after 2 s and gets 1 s to end.
+	cancelWait = 10 * time.Second
+	// listTimeout bounds one page of the list.
+	listTimeout = 5 * time.Second
+)
+
+type client struct {
+	conn                      *bus.Conn
+	silence, look, cancelWait time.Duration
+}
+
+// NewClient returns a Caller that asks any instance of the tool service on the bus.
+func NewClient(c *bus.Conn) Caller {
+	return &client{conn: c, silence: silence, look: look, cancelWait: cancelWait}
+}
+
+// List returns the tools on offer. See Caller.
+func (c *client) List(ctx context.Context, tenant id.Tenant) ([]Tool, error) {
+	all := []Tool{}
+	req := listRequest{Tenant: tenant}
+	for {
+		got, err := c.ask(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got.Tools...)
+		if !got.More || len(got.Tools) == 0 {
+			return all, nil
+		}
+		req.After = got.Tools[len(got.Tools)-1].Name
+	}
+}
+
+func (c *client) ask(ctx context.Context, in listRequest) (*reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fault.New(fault.Internal).Wrap(err)
+	}
+	m, err := c.conn.NATS().RequestWithContext(ctx, listSubject, body)
+	if err != nil {
+		return nil, fault.New(fault.ToolsDown).Wrap(err)
+	}
+	out, err := decodeReply(m)
+	if err != nil {
+		return nil, err
+	}
+	if out.Fault != nil {
+		return nil, out.Fault.fault()
+	}
+	return out, nil
+}
+
+func decodeReply(m *nats.Msg) (*reply, error) {
+	var out reply
+	if err := json.Unmarshal(m.Data, &out); err != nil {
+		return nil, fault.New(fault.Internal).Wrap(err)
+	}
+	return &out, nil
+}
+
+// pending is one call on its way.
+type pending struct {
+	c     *client
+	call  Call
+	inbox string
+	msgs  chan *nats.Msg
+	ref   []byte // the encoded callRef
+
+	heard     time.Time // when the service last gave a sign, or could not
+	cancelled time.Time // when ctx ended; zero before
+}
+
+// Answers to the two kinds of request are told apart by their subjects.
+const (
+	toCall   = ".call"
+	toAttach = ".attach"
+)
+
+// inboxSize is far more than the messages about one call that can wait here: its
+// reader does nothing else.
+const inboxSize = 64
+
+// Call runs a tool. See Caller.
+func (c *client) Call(ctx context.Context, call Call) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, fault.New(fault.ToolCancelled).Wrap(err)
+	}
+	body, err := json.Marshal(call)
+	if err != nil {
+		return Result{}, fault.New(fault.ToolBadInput).Wrap(err)
+	}
+	ref, err := json.Marshal(callRef{call.ID, call.Scope, call.Tenant})
+	if err != nil {
+		return Result{}, fault.New(fault.ToolBadInput).Wrap(err)
+	}
+	nc := c.conn.NATS()
+	p := &pending{c: c, call: call, inbox: nc.NewInbox(), msgs: make(chan *nats.Msg, inboxSize), ref: ref, heard: time.Now()}
+	sub, err := nc.ChanSubscribe(p.inbox+".*", p.msgs)
+	if err != nil {
+		return Result{}, fault.New(fault.ToolsDown).Wrap(err)
+	}
+	defer sub.Unsubscribe() //nolint:errcheck // Fails only with a closed connection, which has no subscriptions.
+	m := nats.NewMsg(callSubject)
+	m.Reply, m.Data = p.inbox+toCall, body
+	if parent := telemetry.Inject(ctx); parent != "" {
+		m.Header.Set(headerTrace, parent)
+	}
+	switch err := nc.PublishMsg(m); {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return Result{}, fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be.").Wrap(err)
+	case err != nil:
+		return Result{}, fault.New(fault.ToolsDown).Wrap(err)
+	}
+	return p.wait(ctx)
+}
+
+// wait follows the call to its end.
+func (p *pending) wait(ctx context.Context) (Result, error) {
+	tick := time.NewTicker(p.c.look)
+	defer tick.Stop()
+	done := ctx.Done()
+	for {
+		select {
+		case m := <-p.msgs:
+			if noResponders(m) {
+				if m.Subject == p.inbox+toCall {
+					return Result{}, fault.New(fault.ToolsDown)
+				}
+				continue // No instance is there to be asked again: the silence goes on.
+			}
+			p.heard = time.Now()
+			if m.Header.Get(headerState) == stateDone {
+				return p.outcome(m)
+			}
+		case <-done:
+			done = nil
+			p.cancelled = time.Now()
+			p.tell(cancelSubject, "")
+		case <-tick.C:
+			if err := p.tick(); err != nil {
+				return Result{}, err
+			}
+		}
+	}
+}
+
+// tick looks at the clock. It returns an error when the call must be given up.
+func (p *pending) tick() error {
+	if !p.cancelled.IsZero() {
+		if time.Since(p.cancelled) > p.c.cancelWait {
+			return fault.Newf(fault.ToolLost, "The tool was told to stop, but nothing was heard of it. Whether it had its effect is not known.")
+		}
+		p.tell(cancelSubject, "")
+		p.tell(attachSubject, p.inbox+toAttach)
+		return nil
+	}
+	if !p.c.conn.Up() {
+		p.heard = time.Now()
+		return nil
+	}
+	quiet := time.Since(p.heard)
+	switch {
+	case quiet > p.c.silence:
+		return fault.New(fault.ToolLost)
+	case quiet > p.c.silence/2:
+		p.tell(attachSubject, p.inbox+toAttach)
+	}
+	return nil
+}
+
+// tell sends the call's name to all instances. What is lost is sent again.
+func (p *pending) tell(subj, replyTo string) {
+	m := nats.NewMsg(subj)
+	m.Reply, m.Data = replyTo, p.ref
+	_ = p.c.conn.NATS().PublishMsg(m) // Repeated at the next look.
+}
+
+func (p *pending) outcome(m *nats.Msg) (Result, error) {
+	out, err := decodeReply(m)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case out.Fault != nil:
+		return Result{}, out.Fault.fault()
+	case out.Result == nil:
+		return Result{}, fault.Newf(fault.ToolLost, "The tool service sent an empty answer. Whether the tool had its effect is not known.")
+	}
+	return *out.Result, nil
+}

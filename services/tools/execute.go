@@ -1,0 +1,215 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools/fsserver"
+)
+
+// errCancelled is the cause of a context whose call was cancelled by its caller.
+var errCancelled = errors.New("the call was cancelled")
+
+// execute brings a fresh run to its outcome.
+func (s *Service) execute(r *run, call Call) {
+	began := time.Now()
+	server, res, err := s.perform(r.ctx, call)
+	var f *fault.Fault
+	if err != nil {
+		f = fault.From(err, "")
+	}
+	s.metrics.called(server, f, res, time.Since(began))
+	s.calls.end(r, res, f, s.keeps(call, f))
+}
+
+// keeps reports whether a repeat of the call gets this outcome. It does not if
+// nothing ran, or if the outcome is not known and the tool may be repeated.
+func (s *Service) keeps(call Call, f *fault.Fault) bool {
+	if f == nil {
+		return true
+	}
+	switch f.Code {
+	case fault.ToolFailed:
+		return true
+	case fault.ToolLost, fault.ToolTimeout, fault.ToolCancelled:
+		srv := s.serverOf(call.Tenant, call.Tool)
+		if srv == nil {
+			return true
+		}
+		k := srv.find(call.Tool)
+		return k == nil || !k.Repeatable(call.Arguments)
+	}
+	return false
+}
+
+// perform runs a call. The server's name is for the metrics.
+func (s *Service) perform(ctx context.Context, call Call) (server string, _ Result, err error) {
+	srv := s.serverOf(call.Tenant, call.Tool)
+	if srv == nil {
+		return noServer, Result{}, fault.Newf(fault.ToolNotFound, "There is no tool %s.", shorten(call.Tool, maxName))
+	}
+	limit := srv.cfg.Timeout
+	if call.Timeout > 0 {
+		limit = min(limit, call.Timeout)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+	ctx, span := telemetry.Start(ctx, "tools/call "+call.Tool, trace.SpanKindClient,
+		semconv.GenAIToolName(call.Tool), semconv.GenAIToolCallID(call.ID))
+	defer func() { telemetry.End(span, err) }()
+	res, err := s.try(ctx, srv, call)
+	return srv.cfg.Name, res, err
+}
+
+// try runs a call, and once more if the first attempt reached nobody, or may have
+// reached a tool that may be repeated.
+func (s *Service) try(ctx context.Context, srv *server, call Call) (Result, error) {
+	var res Result
+	var again bool
+	var err error
+	for range 2 {
+		res, again, err = s.attempt(ctx, srv, call)
+		if !again || ctx.Err() != nil {
+			break
+		}
+		s.log.Warn().Err(err).Str("server", srv.cfg.Name).Str("tool", call.Tool).Msg("calling a tool again")
+	}
+	return res, err
+}
+
+// attempt runs a call on the current connection. again says that it may be
+// repeated without risk.
+func (s *Service) attempt(ctx context.Context, srv *server, call Call) (_ Result, again bool, _ error) {
+	if srv.find(call.Tool) == nil && srv.connected() {
+		return Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s.", shorten(call.Tool, maxName))
+	}
+	sess, tool, err := srv.acquire(ctx, call.Tool)
+	if err != nil {
+		return Result{}, false, s.interrupted(err, false)
+	}
+	if sess == nil {
+		return Result{}, false, fault.Newf(fault.ToolsDown, "The tool server %s is not connected. Nothing was run.", srv.cfg.Name)
+	}
+	defer sess.release()
+	if tool == nil {
+		return Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s any more.", call.Tool)
+	}
+	args, err := checkArguments(tool.schema, call.Arguments)
+	if err != nil {
+		return Result{}, false, err
+	}
+	a := newAttempt()
+	got, err := sess.call(ctx, a, &mcp.CallToolParams{Name: tool.own, Arguments: args, Meta: s.meta(ctx, srv, call.Tenant)})
+	if err == nil {
+		return render(got, srv.cfg.OutputCap), false, nil
+	}
+	return s.failed(ctx, srv, sess, tool, call, a, err)
+}
+
+// failed turns the error of an attempt into a fault.
+func (s *Service) failed(ctx context.Context, srv *server, sess *session, tool *known, call Call, a *attempt, err error) (Result, bool, error) {
+	if ctx.Err() != nil {
+		return Result{}, false, s.interrupted(context.Cause(ctx), a.ran())
+	}
+	if !a.ran() {
+		sess.retire()
+		return Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", srv.cfg.Name).Wrap(err)
+	}
+	if je, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, mcp.ErrConnectionClosed) {
+		if je.Code == jsonrpc.CodeInvalidParams {
+			return Result{}, false, fault.Newf(fault.ToolBadInput, "The tool refused the arguments: %s", shorten(je.Message, maxMessage)).Wrap(err)
+		}
+		return Result{}, false, fault.Newf(fault.ToolFailed, "The tool failed: %s", shorten(je.Message, maxMessage)).Wrap(err)
+	}
+	return Result{}, tool.Repeatable(call.Arguments), fault.New(fault.ToolLost).Wrap(err)
+}
+
+// maxMessage bounds what is passed on of a server's error message.
+const maxMessage = 4 << 10
+
+// interrupted turns the cause of a context into a fault.
+func (s *Service) interrupted(cause error, ran bool) error {
+	switch {
+	case errors.Is(cause, errTimeout):
+		return fault.New(fault.ToolTimeout).Wrap(cause)
+	case errors.Is(cause, errStopping) && ran:
+		return fault.New(fault.ToolLost).Wrap(cause)
+	case errors.Is(cause, errStopping):
+		return fault.New(fault.ToolsDown).Wrap(cause)
+	}
+	return fault.New(fault.ToolCancelled).Wrap(cause)
+}
+
+// meta is what goes with a request: the trace for all servers, the tenant for the
+// built-in one, which keeps a folder for each.
+func (s *Service) meta(ctx context.Context, srv *server, tenant id.Tenant) mcp.Meta {
+	m := mcp.Meta{}
+	if parent := telemetry.Inject(ctx); parent != "" {
+		m["traceparent"] = parent
+	}
+	if srv == s.builtin {
+		m[fsserver.TenantKey] = tenant.String()
+	}
+	return m
+}
+
+// render turns a result into text of at most limit bytes. Text is kept; of what a
+// model cannot read here, its kind and size are told.
+func render(res *mcp.CallToolResult, limit int) Result {
+	var parts []string
+	for _, c := range res.Content {
+		parts = append(parts, contentText(c))
+	}
+	if len(parts) == 0 && res.StructuredContent != nil {
+		if b, err := json.Marshal(res.StructuredContent); err == nil {
+			parts = append(parts, string(b))
+		}
+	}
+	text := strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
+	out := Result{Text: text, Bytes: len(text), IsError: res.IsError}
+	if len(text) > limit {
+		out.Text, out.Truncated = cut(text, limit), true
+	}
+	return out
+}
+
+// cut returns the longest beginning of s within limit that ends with a whole
+// character. The copy lets go of the rest.
+func cut(s string, limit int) string {
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return strings.Clone(s[:limit])
+}
+
+func contentText(c mcp.Content) string {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return c.Text
+	case *mcp.ImageContent:
+		return fmt.Sprintf("[An image, %s, %d bytes]", shorten(c.MIMEType, maxTitle), len(c.Data))
+	case *mcp.AudioContent:
+		return fmt.Sprintf("[A sound, %s, %d bytes]", shorten(c.MIMEType, maxTitle), len(c.Data))
+	case *mcp.ResourceLink:
+		return fmt.Sprintf("[A link to %s: %s]", shorten(c.Name, maxTitle), shorten(c.URI, maxMessage))
+	case *mcp.EmbeddedResource:
+		if c.Resource != nil && c.Resource.Blob == nil {
+			return c.Resource.Text
+		}
+	}
+	return "[Content that is not text]"
+}

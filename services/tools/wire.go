@@ -1,0 +1,103 @@
+package tools
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// The subjects of the service. A call is answered by any number of messages with
+// the state "running" and one with the state "done", which has the outcome.
+var (
+	listSubject   = subject.RPC(serviceName, id.MustName("list"))
+	callSubject   = subject.RPC(serviceName, id.MustName("call"))   // body: Call
+	cancelSubject = subject.RPC(serviceName, id.MustName("cancel")) // body: callRef; to all instances
+	attachSubject = subject.RPC(serviceName, id.MustName("attach")) // body: callRef; to all instances
+)
+
+const (
+	headerState = "Waggle-State"
+	headerTrace = "traceparent"
+	stateBusy   = "running"
+	stateDone   = "done"
+	// envelope is what a reply may need besides the text of its result.
+	envelope = 4 << 10
+)
+
+// callRef names a call that was made before.
+type callRef struct {
+	ID     string    `json:"id"`
+	Scope  string    `json:"scope,omitempty"`
+	Tenant id.Tenant `json:"tenant"`
+}
+
+func (r callRef) key() callKey { return callKey{r.Tenant, r.Scope, r.ID} }
+
+// listRequest asks for tools whose names come after After.
+type listRequest struct {
+	Tenant id.Tenant `json:"tenant"`
+	After  string    `json:"after,omitempty"`
+}
+
+// reply answers every request.
+type reply struct {
+	Result *Result    `json:"result,omitempty"`
+	Tools  []Tool     `json:"tools,omitempty"`
+	More   bool       `json:"more,omitempty"` // there are tools after the last one
+	Fault  *wireFault `json:"fault,omitempty"`
+}
+
+// wireFault is a fault on its way. Its cause stays where it happened.
+type wireFault struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+	Field   string     `json:"field,omitempty"`
+	Ref     string     `json:"ref,omitempty"`
+}
+
+func faultReply(f *fault.Fault) reply {
+	return reply{Fault: &wireFault{Code: f.Code, Message: f.Message, Field: f.Field, Ref: f.Ref}}
+}
+
+func (f *wireFault) fault() *fault.Fault {
+	return &fault.Fault{Code: f.Code, Message: f.Message, Field: f.Field, Ref: f.Ref}
+}
+
+// message returns a reply as a message of at most limit bytes: the text of a
+// result is cut further until it fits, because JSON may be longer than the text.
+func message(to string, r reply, limit int) (*nats.Msg, error) {
+	m := nats.NewMsg(to)
+	m.Header.Set(headerState, stateDone)
+	for {
+		b, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		over := len(b) + envelope - limit
+		if over <= 0 || r.Result == nil || r.Result.Text == "" {
+			m.Data = b
+			return m, nil
+		}
+		short := *r.Result
+		// Each byte of text is at least one byte of JSON and at most six.
+		short.Text, short.Truncated = cut(short.Text, max(0, len(short.Text)-max(over/6, 1))), true
+		r.Result = &short
+	}
+}
+
+// busy returns the message that says that a call runs.
+func busy(to string) *nats.Msg {
+	m := nats.NewMsg(to)
+	m.Header.Set(headerState, stateBusy)
+	return m
+}
+
+// noResponders reports whether the server says that nobody listens.
+func noResponders(m *nats.Msg) bool {
+	return len(m.Data) == 0 && m.Header.Get("Status") == strconv.Itoa(503)
+}
