@@ -42,7 +42,7 @@ test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(TESTSUM) -out $(RESULTS)/unit.json -dirs '$(UNIT)' -- $(GO) test -json $(RACE) $(TESTFLAGS) $(PKG)
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
-	@WAGGLE_BIN=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@for dir in $(MODULES); do (cd $$dir && $(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -timeout 20m -p 1 ./...) || exit 1; done

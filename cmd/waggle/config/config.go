@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Addr      string        `yaml:"addr" doc:"Where the gateway listens (WebSocket, HTTP, health, metrics). Without the gateway role nothing listens unless this is set; then it serves health and metrics."`
 	Data      string        `yaml:"data" doc:"Folder of the embedded NATS server's files (\"waggle up\")."`
-	Workspace string        `yaml:"workspace" doc:"Folder that the built-in file tools may read and write. Made if it does not exist."`
+	Workspace string        `yaml:"workspace" doc:"Folder that the built-in file tools may read and write. Made, with a first file in it, if it does not exist."`
 	Model     string        `yaml:"model" doc:"Which model answers: \"demo\" (offline, deterministic), \"openai:NAME\" or \"anthropic:NAME\"."`
 	Profile   string        `yaml:"profile" doc:"Durability of the embedded NATS server: \"standard\" writes to disk every 100 ms, \"strict\" before every acknowledgement."`
 	Shutdown  time.Duration `yaml:"shutdown" doc:"How long work that is on may take to finish after SIGTERM. A second signal stops at once."`
@@ -123,22 +123,27 @@ type Agent struct {
 
 // Tools says which tools the model is offered.
 type Tools struct {
-	Builtin bool         `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
-	Servers []ToolServer `yaml:"servers"`
+	Builtin  bool         `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
+	MaxCalls int          `yaml:"max_calls" doc:"Calls that may run at once; 0 = 64."`
+	Servers  []ToolServer `yaml:"servers"`
 }
 
 // ToolServer is one MCP server: a command that speaks on its standard input and
 // output, or the URL of a streamable HTTP endpoint.
 type ToolServer struct {
-	Name       string            `yaml:"name" doc:"Prefix of its tools' names: letters, digits, underscore; unique."`
-	Command    []string          `yaml:"command,omitempty" doc:"Program and arguments of a stdio server. Keep secrets out of it: use env."`
-	Env        map[string]Secret `yaml:"env,omitempty" doc:"Environment of the program, in addition to PATH, HOME and the like."`
-	Dir        string            `yaml:"dir,omitempty" doc:"Working folder of the program."`
-	URL        string            `yaml:"url,omitempty" doc:"Endpoint of an HTTP server; instead of command."`
-	Headers    map[string]Secret `yaml:"headers,omitempty" doc:"Headers sent to the HTTP server."`
-	Timeout    time.Duration     `yaml:"timeout,omitempty" doc:"Time limit of one call."`
-	OutputCap  int               `yaml:"output_cap,omitempty" doc:"Bytes of output kept per call."`
-	Idempotent []string          `yaml:"idempotent,omitempty" doc:"Tools that may run twice with the same arguments. Only these, and those that declare it themselves, are retried after a crash."`
+	Name         string            `yaml:"name" doc:"Prefix of its tools' names: letters, digits, _ and -; unique."`
+	Command      []string          `yaml:"command,omitempty" doc:"Program and arguments of a stdio server. Keep secrets out of it: use env."`
+	Env          map[string]Secret `yaml:"env,omitempty" doc:"Environment of the program, in addition to PATH, HOME and the like."`
+	Dir          string            `yaml:"dir,omitempty" doc:"Working folder of the program."`
+	URL          string            `yaml:"url,omitempty" doc:"Endpoint of an HTTP server; instead of command."`
+	Headers      map[string]Secret `yaml:"headers,omitempty" doc:"Headers sent to the HTTP server."`
+	Timeout      time.Duration     `yaml:"timeout,omitempty" doc:"Time limit of one call."`
+	OutputCap    int               `yaml:"output_cap,omitempty" doc:"Bytes of output kept per call."`
+	ReadOnly     []string          `yaml:"read_only,omitempty" doc:"Tools that change nothing, beside those that declare it themselves."`
+	Idempotent   []string          `yaml:"idempotent,omitempty" doc:"Tools that may run twice with the same arguments. Only these, and those that declare it themselves, are retried after a crash."`
+	IgnoreHints  bool              `yaml:"ignore_hints,omitempty" doc:"Only read_only and idempotent count, not what the server says of its tools."`
+	KeepOnCancel bool              `yaml:"keep_on_cancel,omitempty" doc:"Trust the program to stop a cancelled call; otherwise it is restarted if it does not."`
+	Tenants      []string          `yaml:"tenants,omitempty" doc:"Tenants that may use it; empty = all."`
 }
 
 // Names of settings that other packages mention in messages.

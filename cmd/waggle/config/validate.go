@@ -261,7 +261,7 @@ func (p *problems) jwt(j *JWT) {
 }
 
 // serverName keeps a tool's full name (<server>_<tool>) within what models accept.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9_]{1,24}$`)
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,30}$`)
 
 func (p *problems) tools(t *Tools) {
 	seen := map[string]bool{}
@@ -271,13 +271,18 @@ func (p *problems) tools(t *Tools) {
 	for i, s := range t.Servers {
 		at := fmt.Sprintf("tools.servers[%d]", i)
 		if !serverName.MatchString(s.Name) || seen[s.Name] {
-			p.add(at+".name", "%q is not a name of its own (letters, digits, underscore; at most 24)", s.Name)
+			p.add(at+".name", "%q is not a name of its own (letters, digits, _ and -; at most 30)", s.Name)
 		}
 		seen[s.Name] = true
 		if (len(s.Command) > 0) == (s.URL != "") {
 			p.add(at, "give one of command and url")
 		}
 		p.httpURL(at+".url", s.URL)
+		for _, t := range s.Tenants {
+			if _, err := id.ParseTenant(t); err != nil {
+				p.add(at+".tenants", "%s", err)
+			}
+		}
 		if s.OutputCap < 0 || s.Timeout < 0 {
 			p.add(at, "output_cap and timeout cannot be negative")
 		}
