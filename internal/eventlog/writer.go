@@ -34,6 +34,9 @@ func (s *Store) Writer(log subject.Log, observe func(*Entry)) *Writer {
 // Seq returns the sequence of the last entry that passed observe.
 func (w *Writer) Seq() uint64 { return w.at.Seq }
 
+// Cursor returns the position of the last entry that passed observe.
+func (w *Writer) Cursor() Cursor { return w.at }
+
 // Sync reads from the Writer's position to the end of the log. Every event whose
 // append had succeeded before the call has passed observe when Sync returns nil. It
 // returns fault.BusUnavailable wrapped after Options.Retry of trouble, and

@@ -53,6 +53,11 @@ func (p Partition) EventStream() string { return "EVT_" + p.String() }
 // EventFilter returns the subject filter of the partition's stream.
 func (p Partition) EventFilter() string { return "evt." + p.String() + ".>" }
 
+// LogFilter returns the filter of all logs of a tenant's kind in the partition.
+func (p Partition) LogFilter(t id.Tenant, k id.Kind) string {
+	return "evt." + p.String() + "." + t.String() + "." + string(k) + ".*"
+}
+
 // Log names the ordered log of one entity.
 type Log struct {
 	Tenant id.Tenant

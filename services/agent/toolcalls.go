@@ -86,7 +86,7 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 		data = append(data, event.ToolCalledData{
 			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
 			Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
-			Idempotent: offered.ReadOnly || offered.Idempotent,
+			Idempotent: offered.Repeatable(c.Arguments),
 		})
 	}
 	data = append(data, event.ToolStartedData{
@@ -157,7 +157,7 @@ func (t *turn) callTool(ctx context.Context, c event.ToolCall) (o outcome) {
 	}()
 	o.call = c
 	o.result, o.err = t.s.deps.Tools.Call(ctx, tools.Call{
-		ID: c.ID, Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments, Timeout: t.s.cfg.ToolTimeout,
+		ID: c.ID, Scope: t.log.Name(), Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments, Timeout: t.s.cfg.ToolTimeout,
 	})
 	return o
 }

@@ -15,14 +15,12 @@ import (
 func (t *turn) watch(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := &sentinel{runID: t.runID, attempt: t.attempt, cancel: cancel}
-	w.log = t.s.deps.Log.Watch(t.log, t.position(), w)
+	w.log = t.s.deps.Log.Watch(t.log, t.writer.Cursor(), w)
 	return ctx, func() {
 		w.log.Close()
 		cancel(nil)
 	}
 }
-
-func (t *turn) position() eventlog.Cursor { return eventlog.Cursor{Seq: t.writer.Seq()} }
 
 // sentinel is a log sink that looks only for the end of an attempt.
 type sentinel struct {

@@ -35,10 +35,9 @@ var expireTimer = id.MustName("expire")
 
 // Config holds the settings of the service. Zero values mean the defaults.
 type Config struct {
-	TTL       time.Duration // how long a session outlives its last event; default DefaultTTL
-	PinnedTTL time.Duration // how fast a dead replica's partitions are taken over; default of command.OrderedConfig
-	AckWait   time.Duration // how long one command may be silent; default of command.OrderedConfig
-	Now       func() time.Time
+	TTL     time.Duration // how long a session outlives its last event; default DefaultTTL
+	AckWait time.Duration // how long one command may be silent; default of command.OrderedConfig
+	Now     func() time.Time
 }
 
 // Deps are what the service works with.
@@ -78,9 +77,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s := &Service{cfg: cfg, deps: deps, cache: cache}
 	s.ordered = command.NewOrdered(deps.Conn, deps.Directory, command.OrderedConfig{
 		Service: cmd.Session, Instance: deps.Instance, Logger: deps.Logger,
-		PinnedTTL: cfg.PinnedTTL, AckWait: cfg.AckWait,
+		AckWait: cfg.AckWait,
 	}, s.handle)
-	s.timers = command.NewTimers(deps.Conn, cmd.Session, s.fired)
+	s.timers = command.NewTimers(deps.Conn, cmd.Session, deps.Logger, s.fired)
 	return s, nil
 }
 
@@ -96,11 +95,9 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("session service: join the directory: %w", err)
 	}
 	s.lease = lease
-	if err := s.ordered.Start(ctx); err != nil {
-		return fmt.Errorf("session service: %w", err)
-	}
-	if err := s.timers.Start(ctx); err != nil {
-		return fmt.Errorf("session service: %w", err)
+	if err := errors.Join(s.ordered.Start(ctx), s.timers.Start(ctx)); err != nil {
+		s.Stop()
+		return errors.Join(fmt.Errorf("session service: %w", err), lease.Leave(ctx))
 	}
 	return nil
 }

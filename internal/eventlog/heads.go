@@ -1,0 +1,78 @@
+package eventlog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Heads returns the newest entry of every log of the kind that the tenant has, the
+// most recently used first. It asks every shard, so it is meant for people and not
+// for hot paths. A log that is written meanwhile may show its entry before last.
+func (s *Store) Heads(ctx context.Context, tenant id.Tenant, kind id.Kind) ([]*Entry, error) {
+	var out []*Entry
+	for _, p := range subject.AllPartitions() {
+		logs, err := s.logs(ctx, p, tenant, kind)
+		if err != nil {
+			return nil, err
+		}
+		for chunk := range slices.Chunk(logs, checkChunk) {
+			heads, err := s.headsOf(ctx, p, chunk)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, heads...)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Entry) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Subject, b.Subject))
+	})
+	return out, nil
+}
+
+// logs lists the logs of a shard by their subjects.
+func (s *Store) logs(ctx context.Context, p subject.Partition, tenant id.Tenant, kind id.Kind) ([]string, error) {
+	stream, err := s.conn.JS().Stream(ctx, p.EventStream())
+	if err != nil {
+		return nil, fmt.Errorf("list the logs of %s: %w", p.EventStream(), err)
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(p.LogFilter(tenant, kind)))
+	if err != nil {
+		return nil, fmt.Errorf("list the logs of %s: %w", p.EventStream(), err)
+	}
+	out := make([]string, 0, len(info.State.Subjects))
+	for subj := range info.State.Subjects {
+		out = append(out, subj)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func (s *Store) headsOf(ctx context.Context, p subject.Partition, subjects []string) ([]*Entry, error) {
+	var out []*Entry
+	var broken error
+	err := s.lastOf(ctx, p.EventStream(), subjects, func(m *nats.Msg) {
+		log, err := subject.ParseEvent(m.Header.Get("Nats-Subject"))
+		if err != nil {
+			broken = err
+			return
+		}
+		e, err := directEntry(log, m)
+		if err != nil {
+			broken = err
+			return
+		}
+		out = append(out, e)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the heads of %s: %w", p.EventStream(), err)
+	}
+	return out, broken
+}
