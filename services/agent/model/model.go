@@ -10,9 +10,12 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // Roles of a Message.
@@ -99,4 +102,15 @@ type Model interface {
 
 	// Close releases idle connections. Calls that are on go on.
 	Close() error
+}
+
+// Ended returns the error that Generate owes to a ctx which has ended.
+func Ended(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fault.New(fault.ModelTimeout).Wrap(ctx.Err())
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("model call stopped: %w: %w", ctx.Err(), cause)
+	}
+	return fmt.Errorf("model call stopped: %w", ctx.Err())
 }

@@ -6,14 +6,12 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/rs/zerolog"
 
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent/model"
 )
 
@@ -85,7 +83,7 @@ func (c *Client) Do(ctx context.Context, onText func(string) error, attempt func
 	case s.err != nil:
 		return "", s.err
 	case ctx.Err() != nil:
-		return "", ended(ctx)
+		return "", model.Ended(ctx)
 	}
 	return "", c.classify(err).fault
 }
@@ -103,17 +101,6 @@ func (c *Client) verdict(ctx context.Context, s *Sink, err error) error {
 		return errors.Join(f, &backoff.RetryAfterError{Duration: f.after})
 	}
 	return f
-}
-
-// ended returns the error of a call whose context has ended.
-func ended(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fault.New(fault.ModelTimeout).Wrap(ctx.Err())
-	}
-	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		return fmt.Errorf("model call stopped: %w: %w", ctx.Err(), cause)
-	}
-	return fmt.Errorf("model call stopped: %w", ctx.Err())
 }
 
 func or(d, fallback time.Duration) time.Duration {

@@ -1,0 +1,134 @@
+package demo_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/agent/model/demo"
+	"github.com/waggle-dev/waggle/services/agent/model/modeltest"
+)
+
+func TestConversation(t *testing.T) {
+	c := newChat(t, files())
+	require.Contains(t, c.say("what does todo.txt say?"), "swim")
+	require.Equal(t, "todo.txt has 2 words.", c.say("and how many words does it have?"))
+	require.Contains(t, c.say("append run to it"), "Done.")
+	require.Contains(t, c.say("read it again"), "walk\nswim\nrun")
+	require.Equal(t, "2+2 = 4", c.say("what is 2+2"))
+	require.Contains(t, c.say("copy it to docs/copy.txt"), "Done.")
+	require.Contains(t, c.say("what does it say?"), "docs/copy.txt says")
+	require.Contains(t, c.say("what about notes.md?"), "Buy milk")
+}
+
+// An earlier failure is not repeated from memory: each message asks anew.
+func TestEachMessageAsksAnew(t *testing.T) {
+	c := newChat(t, files())
+	require.Contains(t, c.say("read new.txt"), "does not exist")
+	c.ws["new.txt"] = "here\n"
+	require.Contains(t, c.say("read new.txt"), "here")
+}
+
+func TestWithoutTools(t *testing.T) {
+	c := newChat(t, files())
+	c.req.Tools = nil
+	for say, want := range map[string]string{
+		"list files":                  "I cannot list the files: no tool for listing files is offered to me.",
+		"read a.txt":                  "I cannot read a.txt: no tool for reading files is offered to me.",
+		"write x to a.txt":            "I cannot write a.txt: no tool for writing files is offered to me.",
+		"search for x":                `I cannot search for "x": no tool for searching files is offered to me.`,
+		"copy a.txt to b.txt":         "I cannot read a.txt: no tool for reading files is offered to me.",
+		"how many words are in a.txt": "I cannot read a.txt: no tool for reading files is offered to me.",
+		"which tools do you have":     "No tools are offered to me.",
+	} {
+		require.Equal(t, want, c.say(say))
+		require.Empty(t, c.made)
+	}
+	require.Equal(t, "2+2 = 4", c.say("2+2"), "the rest works")
+}
+
+// Tools of other servers are found by the ends of their names, and called with the
+// names that their schemas use.
+func TestOtherPeoplesTools(t *testing.T) {
+	req := modeltest.Ask("read a.txt and search for x and write y to b.txt")
+	req.Tools = []model.ToolSpec{
+		{Name: "unread_files", InputSchema: json.RawMessage(`{}`)},
+		{Name: "disk-read_file", InputSchema: json.RawMessage(`{"properties":{"filename":{}}}`)},
+		{Name: "search_files", InputSchema: json.RawMessage(`{"properties":{"pattern":{},"dir":{}}}`)},
+		{Name: "disk_write_file", InputSchema: json.RawMessage(`{"properties":{"file_path":{},"text":{}}}`)},
+	}
+	r, err := modeltest.Generate(t.Context(), t, demo.New(), req)
+	require.NoError(t, err)
+	require.Equal(t, []string{`disk-read_file {"filename":"a.txt"}`, `search_files {"pattern":"x"}`}, called(r))
+	r, err = modeltest.Generate(t.Context(), t, demo.New(), modeltest.Answer(req, r, func(event.ToolCall) (string, bool) { return "ok", false }))
+	require.NoError(t, err)
+	require.Equal(t, []string{`disk_write_file {"file_path":"b.txt","text":"y\n"}`}, called(r))
+}
+
+func called(r model.Reply) []string {
+	var all []string
+	for _, c := range r.ToolCalls {
+		all = append(all, c.Name+" "+string(c.Arguments))
+	}
+	return all
+}
+
+func TestAppendsByReadingWhereTheToolCannot(t *testing.T) {
+	c := newChat(t, files())
+	for i := range c.req.Tools {
+		c.req.Tools[i].InputSchema = json.RawMessage(strings.ReplaceAll(string(c.req.Tools[i].InputSchema), `"append"`, `"other"`))
+	}
+	require.Contains(t, c.say("append run to todo.txt"), "Done.")
+	require.Equal(t, "walk\nswim\nrun\n", c.ws["todo.txt"])
+	require.Contains(t, c.say("append run to nope.txt"), "I did not add to nope.txt")
+}
+
+func TestMaxTokensCutsTheAnswer(t *testing.T) {
+	req := modeltest.Ask("count to 100")
+	req.MaxTokens = 3
+	r, err := modeltest.Generate(t.Context(), t, demo.New(), req)
+	require.NoError(t, err)
+	require.Equal(t, "1 2 3 ", r.Text)
+	require.Equal(t, model.StopLength, r.StopReason)
+	require.False(t, r.Usage.Known)
+}
+
+func TestNoUserMessage(t *testing.T) {
+	req := modeltest.Ask("")
+	req.Messages = nil
+	r, err := modeltest.Generate(t.Context(), t, demo.New(), req)
+	require.NoError(t, err)
+	require.Contains(t, r.Text, "I can")
+}
+
+// FuzzMessage checks that any message ends in an answer, the same one every time,
+// and that nothing is written unless a verb of writing was in it.
+func FuzzMessage(f *testing.F) {
+	for _, u := range utterances {
+		f.Add(u.say)
+	}
+	for _, s := range []string{
+		"\x00", "\"", "'''", "{{{", "}}}", "((((", strings.Repeat("(", 500), strings.Repeat("read a.txt and ", 60), strings.Repeat("?!", 400),
+		"write \"", "a.b", "% % %", "what does \" say", "days until until", "x x x", "1 x", "...and?", "copy it to it", "use {}", "\u202e", "١ + ٢",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if len(s) > 4_000 {
+			return
+		}
+		a, b := newChat(t, files()), newChat(t, files())
+		answer := a.say(s)
+		require.NotEmpty(t, answer)
+		require.Equal(t, answer, b.say(s))
+		require.Equal(t, a.made, b.made)
+		if utf8.ValidString(s) {
+			require.True(t, utf8.ValidString(answer), "%q", answer)
+		}
+	})
+}

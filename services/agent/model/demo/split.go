@@ -1,0 +1,203 @@
+package demo
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxClauses bounds how many requests of one message are worked on.
+	maxClauses = 16
+	// maxWeak bounds the commas and "and"s that are tried as separators, and
+	// maxWeakText the message in which they are: each costs a parse of what is on both sides.
+	maxWeak     = 12
+	maxWeakText = 2_000
+	// maxMessage is how much of a message is looked at.
+	maxMessage = 64 << 10
+)
+
+// strong separators end a request, unless it has only begun. Weak ones do if the
+// parts make more sense than the whole.
+var (
+	strongSep = regexp.MustCompile(`^(?:\s*[?!;\n]+\s*|\.\s+)`)
+	weakSep   = regexp.MustCompile(`(?i)^(?:\s*,\s*(?:and\s+then\s+|and\s+also\s+|and\s+|then\s+|also\s+)?|\s+(?:and\s+then|and\s+also|and|then)\s+)`)
+	begun     = regexp.MustCompile(`(?i)^(?:write|save|append|add|put|create|make|say|echo|repeat)\b`)
+)
+
+// sep is a possible end of a request.
+type sep struct {
+	from, to int
+	strong   bool
+}
+
+// separators finds the places where s may be split: none inside quotations,
+// braces, numbers and names.
+func separators(s string) []sep {
+	var out []sep
+	weak, depth := 0, 0
+	shut := ""
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case shut != "":
+			if strings.HasPrefix(s[i:], shut) {
+				shut = ""
+			}
+		case r == '{':
+			depth++
+		case r == '}':
+			depth = max(0, depth-1)
+		case depth > 0:
+		default:
+			if shut = opening(s, i); shut != "" {
+				break
+			}
+			if m := strongSep.FindString(s[i:]); m != "" {
+				out = append(out, sep{i, i + len(m), true})
+				i += len(m)
+				continue
+			}
+			if m := weakSep.FindString(s[i:]); m != "" && weak < maxWeak && len(s) <= maxWeakText && !inNumber(s, i, len(m)) {
+				out = append(out, sep{i, i + len(m), false})
+				weak++
+				i += len(m)
+				continue
+			}
+		}
+		i += size
+	}
+	return out
+}
+
+// opening returns the quote that ends the quotation which begins at i, or "". It
+// begins after a space, and it has an end.
+func opening(s string, i int) string {
+	for open, shut := range quotes {
+		if !strings.HasPrefix(s[i:], open) {
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(s[:i])
+		if i > 0 && !unicode.IsSpace(before) && !strings.ContainsRune("(:=[,", before) {
+			return ""
+		}
+		rest := s[i+len(open):]
+		if j := strings.Index(rest, shut); j > 0 {
+			return shut
+		}
+	}
+	return ""
+}
+
+// inNumber reports whether the separator at i is a comma between digits.
+func inNumber(s string, i, n int) bool {
+	return s[i:i+n] == "," && i > 0 && i+n < len(s) && s[i-1] >= '0' && s[i-1] <= '9' && s[i+n] >= '0' && s[i+n] <= '9'
+}
+
+// tasks returns what the user's message asks for, in order. There is at least one.
+func tasks(t *turn) []*task {
+	p := &splitter{turn: t, last: t.lastFile(), cache: map[string]bool{}}
+	text := strings.TrimSpace(t.user)
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "")
+	}
+	for rest := text; rest != "" && len(p.out) < maxClauses; {
+		cut := p.first(rest)
+		p.take(rest[:cut.from])
+		rest = strings.TrimSpace(rest[cut.to:])
+	}
+	switch {
+	case text == "":
+		return []*task{help()}
+	case !p.any:
+		return []*task{unknown(text, true)}
+	}
+	return p.out
+}
+
+type splitter struct {
+	turn  *turn
+	last  string
+	out   []*task
+	any   bool            // something was understood
+	cache map[string]bool // whether a text is understood, given last
+}
+
+// first returns where the first request of s ends.
+func (p *splitter) first(s string) sep {
+	all := separators(s)
+	end := sep{len(s), len(s), true}
+	for i, at := range all {
+		left := s[:at.from]
+		switch {
+		case strings.TrimSpace(left) == "":
+			if at.strong {
+				return at
+			}
+		case operand.MatchString(trimClause(left)): // its text goes on to the end
+			return end
+		case at.strong:
+			if p.understood(left) || !begun.MatchString(trimClause(left)) {
+				return at
+			}
+		case p.understood(left) && (p.sensible(s[at.to:]) || !p.understood(s[:strongAfter(all[i:], len(s))])):
+			return at
+		}
+	}
+	return end
+}
+
+// strongAfter returns where the sentence ends that the separators are in.
+func strongAfter(all []sep, end int) int {
+	for _, at := range all {
+		if at.strong {
+			return at.from
+		}
+	}
+	return end
+}
+
+// sensible reports whether s begins with a request that is understood.
+func (p *splitter) sensible(s string) bool {
+	for _, at := range separators(s) {
+		if p.understood(s[:at.from]) {
+			return true
+		}
+		if at.strong {
+			return false
+		}
+	}
+	return p.understood(s)
+}
+
+func (p *splitter) understood(s string) bool {
+	known, ok := p.cache[s]
+	if !ok {
+		known = parse(p.clause(s)) != nil
+		p.cache[s] = known
+	}
+	return known
+}
+
+func (p *splitter) clause(s string) *clause {
+	return &clause{raw: trimClause(s), last: p.last, turn: p.turn}
+}
+
+// take adds the task of one request.
+func (p *splitter) take(s string) {
+	c := p.clause(s)
+	if c.raw == "" || !strings.ContainsFunc(c.raw, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return
+	}
+	k := parse(c)
+	p.any = p.any || k != nil
+	if k == nil {
+		k = unknown(strings.TrimSpace(s), false)
+	}
+	p.out = append(p.out, k)
+	if c.file != "" && c.file != p.last {
+		p.last = c.file
+		clear(p.cache)
+	}
+}
