@@ -137,7 +137,9 @@ func (r *recorder) exact(t testing.TB, after uint64) {
 	}
 }
 
-func watch(s *Store, log subject.Log, after Cursor, r *recorder) *Viewer { return s.Watch(log, after, r) }
+func watch(s *Store, log subject.Log, after Cursor, r *recorder) *Viewer {
+	return s.Watch(log, after, r)
+}
 
 func TestWatchSeesHistoryThenLive(t *testing.T) {
 	conn := single(t)
