@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+)
+
+// Defaults of Config.
+const (
+	// defaultReadLimit holds a long document pasted into a chat; larger things are
+	// passed by reference.
+	defaultReadLimit = 256 << 10
+	// defaultHandshake is what OWASP and the Go servers around us give a header.
+	defaultHandshake = 5 * time.Second
+	// defaultFirstMessage leaves a client on a bad line two round trips and a token
+	// to fetch.
+	defaultFirstMessage = 10 * time.Second
+	// defaultMessage lets a modem at 128 kbit/s send the largest message.
+	defaultMessage = 15 * time.Second
+	// defaultReady outlasts the takeover of a dead worker (lease 30 s) only just:
+	// a client that waits longer does better to come back.
+	defaultReady = 30 * time.Second
+	// defaultPing is below the 30 s after which many proxies cut an idle connection.
+	defaultPing = 25 * time.Second
+	// defaultPong is as long as defaultStall: a client that reads nothing cannot
+	// answer pings either, and must not be cut earlier for that.
+	defaultPong = 30 * time.Second
+	// defaultStall spares a laptop that changes networks.
+	defaultStall = 30 * time.Second
+	// defaultQueue holds about 3,000 frames of ordinary size.
+	defaultQueue = 1 << 20
+	// defaultRate and defaultBurst are far above what people type and a tenth of
+	// what one core decodes.
+	defaultRate  = 20
+	defaultBurst = 40
+	// defaultConnections fit in 200 MB while idle and below the usual limit of
+	// 20,000 descriptors.
+	defaultConnections = 10_000
+	// defaultPerPrincipal is a person with many tabs, and a small server.
+	defaultPerPrincipal = 200
+	// defaultPerIP and the handshake rate bound one stranger. Loopback and private
+	// addresses are exempt unless set: they are mostly proxies, which stand for many.
+	defaultPerIP          = 50
+	defaultHandshakeRate  = 10
+	defaultHandshakeBurst = 50
+	// defaultSpread keeps 10,000 clients from coming back in one second.
+	defaultSpread = 5 * time.Second
+)
+
+// Config says where a gateway listens and what clients may do. Zero fields mean the
+// defaults.
+type Config struct {
+	Addr string // host:port to listen on; port 0 = any free one
+
+	// AllowedOrigins are the web pages that may connect, as exact origins
+	// ("https://app.example.com"). Requests without an Origin do not come from pages
+	// and are not concerned. A gateway on a loopback address also accepts pages that
+	// were served from loopback.
+	AllowedOrigins []string
+	// AllowedHosts are the names under which clients reach this gateway, with a port
+	// ("chat.example.com:8443") or for any port ("chat.example.com"). A gateway on a
+	// loopback address also accepts loopback names. Without any, a gateway that
+	// asks for credentials accepts every name.
+	AllowedHosts []string
+
+	ReadLimit        int64         // largest message of a client in bytes, default 256 KiB
+	HandshakeTimeout time.Duration // for the request's header, default 5 s
+	FirstMessage     time.Duration // for credentials by first message, default 10 s
+	MessageTimeout   time.Duration // for a whole message, counted from its first byte, default 15 s
+	ReadyTimeout     time.Duration // how long a socket waits for services to be there, default 30 s
+	PingInterval     time.Duration // how often an idle socket is pinged, default 25 s
+	PongTimeout      time.Duration // for any sign of life after a ping, default 30 s
+	WriteStall       time.Duration // how long a socket may accept nothing, default 30 s
+	QueueBytes       int           // outbound bytes that may wait per socket, default 1 MiB
+
+	MessageRate    float64 // frames per second and socket, control frames included, default 20
+	MessageBurst   int     // frames that may come at once, default 40
+	MaxConnections int     // sockets of this gateway, default 10,000
+	PerPrincipal   int     // sockets per principal, default 200; anonymous ones are not counted
+	PerIP          int     // sockets per address, default 50 except for loopback and private addresses
+	HandshakeRate  float64 // handshakes per second and address, default 10 with the same exception
+
+	DrainSpread time.Duration // over which Drain spreads the closing of sockets, default 5 s
+}
+
+// Deps is what a gateway works with. All but Registry, Mount, Directory, Topology,
+// Version and Clock are required.
+type Deps struct {
+	Logger    zerolog.Logger
+	Registry  *prometheus.Registry // served under /metrics; nil = one of its own
+	Conn      *bus.Conn
+	Log       *eventlog.Store
+	Commands  *command.Sender
+	Directory *directory.Directory // nil: services are taken to be there, and the gateway is not listed
+	Auth      auth.Authenticator
+	Dialects  map[string]dialect.Dialect // by path
+	Mount     func(*http.ServeMux)       // adds handlers under /api/v1/
+	Topology  bus.Topology               // what /readyz verifies; zero = bus.DefaultTopology
+	Version   string
+	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.ReadLimit, defaultReadLimit)
+	set(&c.HandshakeTimeout, defaultHandshake)
+	set(&c.FirstMessage, defaultFirstMessage)
+	set(&c.MessageTimeout, defaultMessage)
+	set(&c.ReadyTimeout, defaultReady)
+	set(&c.PingInterval, defaultPing)
+	set(&c.PongTimeout, defaultPong)
+	set(&c.WriteStall, defaultStall)
+	set(&c.QueueBytes, defaultQueue)
+	set(&c.MessageRate, defaultRate)
+	set(&c.MessageBurst, defaultBurst)
+	set(&c.MaxConnections, defaultConnections)
+	set(&c.PerPrincipal, defaultPerPrincipal)
+	set(&c.DrainSpread, defaultSpread)
+	return c
+}
+
+func set[T int | int64 | float64 | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// check returns an error that names the option which cannot be used.
+func (c Config) check() error {
+	for _, f := range []struct {
+		name string
+		bad  bool
+	}{
+		{"read_limit", c.ReadLimit < 0}, {"queue_bytes", c.QueueBytes < 0},
+		{"handshake_timeout", c.HandshakeTimeout < 0}, {"first_message", c.FirstMessage < 0},
+		{"message_timeout", c.MessageTimeout < 0}, {"ready_timeout", c.ReadyTimeout < 0},
+		{"ping_interval", c.PingInterval < 0}, {"pong_timeout", c.PongTimeout < 0},
+		{"write_stall", c.WriteStall < 0}, {"message_rate", c.MessageRate < 0}, {"message_burst", c.MessageBurst < 0},
+		{"max_connections", c.MaxConnections < 0}, {"drain_spread", c.DrainSpread < 0},
+	} {
+		if f.bad {
+			return fmt.Errorf("gateway.%s must not be negative", f.name)
+		}
+	}
+	if c.Addr == "" {
+		return errors.New("addr is empty: say where the gateway listens, for example 127.0.0.1:9000")
+	}
+	return nil
+}
+
+func (d Deps) check() error {
+	switch {
+	case d.Conn == nil, d.Log == nil, d.Commands == nil, d.Auth == nil:
+		return errors.New("gateway: Conn, Log, Commands and Auth are required")
+	case len(d.Dialects) == 0:
+		return errors.New("gateway: at least one dialect is required")
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package gateway is the edge of Waggle: it accepts WebSocket connections, turns
+// the frames of their clients into commands on the bus and shows them the events of
+// the log that they watch.
+//
+// A gateway is stateless. What it knows dies with it and harms nobody: a client
+// that comes back to any other gateway with the last seq it saw gets exactly what
+// follows. Every queue has a bound in bytes, and a slow client harms nobody but
+// itself.
+//
+// Three packages do the parts that have a life of their own: dialect says what the
+// frames mean, wire writes them, limit says how many there may be.
+package gateway
