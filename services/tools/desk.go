@@ -168,14 +168,15 @@ func (d *desk) follow(r *run, to string) {
 		d.publish(busy(to))
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	select {
 	case d.slots <- struct{}{}:
 	default:
+		r.dropReply(to)
 		d.send(to, faultReply(fault.New(fault.Overloaded)))
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.closed {
 		return
 	}

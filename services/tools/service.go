@@ -67,7 +67,7 @@ const (
 )
 
 var (
-	errStarted = errors.New("the tool service has been started or stopped before")
+	errStarted        = errors.New("the tool service has been started or stopped before")
 	_          Caller = (*Service)(nil)
 )
 
