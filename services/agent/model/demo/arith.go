@@ -13,8 +13,9 @@ import (
 // Limits of the calculator. They keep one expression from taking the worker's time.
 const (
 	maxDepth    = 100    // nested parentheses: no person writes more
-	maxBits     = 40_000 // of a numerator or denominator: 12,000 digits
+	maxBits     = 10_000 // of a numerator or denominator: 3,000 digits
 	maxExponent = 10_000
+	maxLength   = 1_000 // bytes of an expression; with maxBits it bounds the time to some 50 ms
 	maxDigits   = 1_000 // that are shown of a whole number
 	maxDecimals = 30    // that are shown of an exact decimal fraction
 	decimals    = 12    // that are shown of an inexact one
@@ -105,7 +106,7 @@ type value struct {
 // arithmetic is exact. A percentage that is added or subtracted is one of what
 // stands before it, as on a pocket calculator: 200 + 10% = 220.
 func evaluate(s string) (value, int, error) {
-	if len(s) > 10_000 {
+	if len(s) > maxLength {
 		return value{}, 0, errSyntax
 	}
 	if m := combined.FindStringSubmatch(s); m != nil {

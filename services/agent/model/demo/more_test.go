@@ -114,7 +114,7 @@ func FuzzMessage(f *testing.F) {
 	}
 	for _, s := range []string{
 		"\x00", "\"", "'''", "{{{", "}}}", "((((", strings.Repeat("(", 500), strings.Repeat("read a.txt and ", 60), strings.Repeat("?!", 400),
-		"write \"", "a.b", "% % %", "what does \" say", "days until until", "x x x", "1 x", "...and?", "copy it to it", "use {}", "\u202e", "١ + ٢",
+		"write \"", "a.b", "% % %", "what does \" say", "days until until", "x x x", "1 x", "Write 0 to \xa6", "...and?", "copy it to it", "use {}", "\u202e", "١ + ٢",
 	} {
 		f.Add(s)
 	}
@@ -127,8 +127,6 @@ func FuzzMessage(f *testing.F) {
 		require.NotEmpty(t, answer)
 		require.Equal(t, answer, b.say(s))
 		require.Equal(t, a.made, b.made)
-		if utf8.ValidString(s) {
-			require.True(t, utf8.ValidString(answer), "%q", answer)
-		}
+		require.True(t, utf8.ValidString(answer), "%q", answer)
 	})
 }

@@ -138,14 +138,15 @@ func (c *clause) name(s string, loose bool) (string, bool) {
 // leadFile is what may stand before a file's name.
 const leadFile = `(?:the |my |a |an |new |text |files? |document |note |called |named )*`
 
+var leading = regexp.MustCompile(`(?i)^` + leadFile)
+
 var listSeparator = regexp.MustCompile(`(?i)\s*(?:,\s*and|,|&|\band)\s+`)
 
 // names returns the files that s names, separated by commas or "and".
 func (c *clause) names(s string, loose bool) []string {
 	var out []string
 	for _, part := range listSeparator.Split(strings.TrimSpace(s), -1) {
-		part = regexp.MustCompile(`(?i)^`+leadFile).ReplaceAllString(part, "")
-		n, ok := c.name(part, loose)
+		n, ok := c.name(leading.ReplaceAllString(part, ""), loose)
 		if !ok {
 			return nil
 		}

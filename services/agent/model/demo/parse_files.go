@@ -146,6 +146,7 @@ var (
 	mentions = re(`(?:which|what|find|list|show|are there|is there)(?: me| all| any| a)*(?: of)?(?: the| my)* ?(?:files?|documents?|notes)(?: in (?:the |my )*workspace)?(?: that| which)? (?:contains?|containing|mentions?|mentioning|has|have|with|includes?|including|talks? about|says?|refers? to) ` + ofText + `(.+)`)
 	named    = re(`(?:find|search(?: for)?|list|show|which|what|are there|is there)(?: me)?(?: all| any| a)?(?: of)?(?: the| my)* ?(?:files? (?:are )?(?:named|called|matching|like) (\S+)|(\*?\.?[A-Za-z0-9]+) files)(?: (?:are|exist)(?: there)?)?(?: ` + inWorkspace + `)?`)
 	anywhere = re(`(?:all |any |the |my |every |each )*(?:files?|workspace|folders?|documents?|notes|everything|everywhere|them)(?: (?:in|of) (?:the |my )*workspace)?`)
+	isFolder = regexp.MustCompile(`(?i)\b(?:folder|directory)\b|/`)
 	kind     = regexp.MustCompile(`^\*?\.?(?:md|txt|csv|json|ya?ml|toml|go|py|js|ts|html?|css|sh|log|xml|ini|conf|sql|rs|c|h|java|rb|tex|rst)$`)
 )
 
@@ -194,11 +195,11 @@ func (c *clause) area(s string) (string, bool) {
 	if s == "" || anywhere.MatchString(s) {
 		return "", true
 	}
-	if n, ok := c.name(regexp.MustCompile(`(?i)^`+leadFile).ReplaceAllString(s, ""), false); ok {
+	if n, ok := c.name(leading.ReplaceAllString(s, ""), false); ok {
 		c.file = n
 		return n, true
 	}
-	if !regexp.MustCompile(`(?i)\b(?:folder|directory)\b|/`).MatchString(s) {
+	if !isFolder.MatchString(s) {
 		return "", false
 	}
 	return folderOf(s)

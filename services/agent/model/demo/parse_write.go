@@ -27,6 +27,7 @@ var (
 	copies    = re(`(?:copy|duplicate|back ?up) (?:the )?(?:contents? of |text of )?` + leadFile + aFile + ` (?:to|into|as|in) ` + leadFile + aFile)
 	backups   = re(`(?:make |create |save )?(?:a )?(?:copy|duplicate) of ` + leadFile + aFile + ` (?:to|into|as|in|called|named) ` + leadFile + aFile)
 
+	saidFile   = regexp.MustCompile(`(?i)\bfile (?:called |named )?$`)
 	impossible = re(`(?:delete|remove|erase|rename|move|rm|mv|download|upload|e-?mail|send|browse|google|open the (?:web|internet)) (.+)`)
 )
 
@@ -70,8 +71,11 @@ func parseWrite(c *clause) *task {
 // write returns the task of writing, if the file's name is one. What is written is
 // exactly what stands between the quotes, or the words as they are.
 func (c *clause) write(file, text string, add bool) *task {
-	named := regexp.MustCompile(`(?i)\bfile (?:called |named )?["'“]?` + regexp.QuoteMeta(trimName(file))).MatchString(c.raw)
-	n, ok := c.name(file, named)
+	said := false // that it is a file, so that it need not look like one
+	if i := strings.LastIndex(c.raw, file); i >= 0 {
+		said = saidFile.MatchString(c.raw[:i])
+	}
+	n, ok := c.name(file, said)
 	if !ok {
 		return nil
 	}

@@ -98,10 +98,11 @@ func inNumber(s string, i, n int) bool {
 // tasks returns what the user's message asks for, in order. There is at least one.
 func tasks(t *turn) []*task {
 	p := &splitter{turn: t, last: t.lastFile(), cache: map[string]bool{}}
-	text := strings.TrimSpace(t.user)
+	text := t.user
 	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "")
+		text = text[:maxMessage]
 	}
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	for rest := text; rest != "" && len(p.out) < maxClauses; {
 		cut := p.first(rest)
 		p.take(rest[:cut.from])
