@@ -25,6 +25,9 @@ const (
 	// drainTimeout bounds Close: a server that does not answer must not hold a
 	// process back for longer than an orchestrator's patience.
 	drainTimeout = 5 * time.Second
+	// connectPause spaces the attempts of Connect: a server that is just starting is
+	// ready within a second.
+	connectPause = 200 * time.Millisecond
 )
 
 // Config says how to reach NATS. The zero value means nats://127.0.0.1:4222.
@@ -45,6 +48,7 @@ type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	instance string
+	log      zerolog.Logger
 	closed   chan struct{}
 
 	mu    sync.Mutex
@@ -58,7 +62,7 @@ type Conn struct {
 // connection fails at once: nothing is queued behind the publisher's back.
 func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	c := &Conn{
-		instance: uuid.NewString(), closed: make(chan struct{}),
+		instance: uuid.NewString(), log: cfg.Logger, closed: make(chan struct{}),
 		state: map[int]func(bool){}, slow: map[int]func(*nats.Subscription){},
 	}
 	url := cfg.URL
@@ -80,7 +84,7 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(connectPause):
 		}
 	}
 	if c.js, err = jetstream.New(c.nc); err != nil {
@@ -107,6 +111,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrSlowConsumer) && sub != nil {
+				log.Warn().Str("subject", sub.Subject).Msg("a subscription lost messages because they were not taken fast enough")
 				c.isSlow(sub)
 				return
 			}
@@ -151,11 +156,15 @@ func (c *Conn) JS() jetstream.JetStream { return c.js }
 // Instance returns an id that no other connection has.
 func (c *Conn) Instance() string { return c.instance }
 
+// Logger returns the logger of the connection, for the parts that work on it.
+func (c *Conn) Logger() *zerolog.Logger { return &c.log }
+
 // Up reports whether the connection stands now.
 func (c *Conn) Up() bool { return c.nc.IsConnected() }
 
 // Watch calls f at every loss (false) and return (true) of the connection, one
-// call at a time and in order. f must not block.
+// call at a time and in order. f must not block. A call that is on when cancel is
+// called is not waited for.
 func (c *Conn) Watch(f func(up bool)) (cancel func()) { return add(c, c.state, f) }
 
 // OnSlow calls f when a subscription of this connection has lost messages because

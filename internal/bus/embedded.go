@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rs/zerolog"
 )
 
 // startPatience bounds the start of the embedded server, which includes reading
@@ -25,9 +26,10 @@ type EmbeddedConfig struct {
 	// Sync says how soon a write is on the disk: "100ms" (default), any duration, or
 	// "always" before it is acknowledged.
 	Sync        string
-	ClusterName string   // with ClusterPort and Routes: a member of a cluster
-	ClusterPort int      // 0 = no cluster
-	Routes      []string // nats-route URLs of the other members
+	Logger      zerolog.Logger // what the server reports; its chatter at level debug
+	ClusterName string         // with ClusterPort and Routes: a member of a cluster
+	ClusterPort int            // 0 = no cluster
+	Routes      []string       // nats-route URLs of the other members
 }
 
 // StartEmbedded starts a server with JetStream and returns when it takes
@@ -41,13 +43,23 @@ func StartEmbedded(cfg EmbeddedConfig) (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the embedded NATS server: %w", err)
 	}
+	log := &serverLog{to: cfg.Logger, fatal: make(chan string, 1)}
+	s.SetLoggerV2(log, false, false, false)
 	s.Start()
-	if !s.ReadyForConnections(startPatience) {
-		s.Shutdown()
-		return nil, fmt.Errorf("the embedded NATS server does not start on %s:%d: is the port taken, or %q not writable?",
-			opts.Host, opts.Port, cfg.StoreDir)
+	ready := make(chan bool, 1)
+	go func() { ready <- s.ReadyForConnections(startPatience) }()
+	select {
+	case ok := <-ready:
+		if ok {
+			return s, nil
+		}
+		err = errors.New("it is not ready in time")
+	case why := <-log.fatal:
+		err = errors.New(why)
 	}
-	return s, nil
+	s.Shutdown()
+	s.WaitForShutdown()
+	return nil, fmt.Errorf("start the embedded NATS server on %s:%d with its files in %s: %w", opts.Host, opts.Port, cfg.StoreDir, err)
 }
 
 func serverOptions(cfg EmbeddedConfig) (*server.Options, error) {

@@ -16,6 +16,7 @@ type Topology struct {
 	EventMaxBytes   int64         // per shard; its oldest events go first; 0 = no limit
 	CommandMaxBytes int64         // at the bound new commands are refused
 	CommandMaxAge   time.Duration // a command nobody took by then is dropped
+	TimerMaxBytes   int64         // at the bound the oldest schedules go first, due or not
 	LeaseTTL        time.Duration // directory entries without a heartbeat
 }
 
@@ -38,8 +39,13 @@ func DefaultTopology() Topology {
 		// GB a shard keep the recovery of a killed server within minutes.
 		EventMaxBytes:   0,
 		CommandMaxBytes: 64 << 20,
-		CommandMaxAge:   24 * time.Hour, // as long as stored outcomes live; an hour would drop work over a night's outage
-		LeaseTTL:        30 * time.Second,
+		// As long as a session lives after its last event. What was accepted should survive
+		// a night without workers; a day later nobody waits for the answer any more.
+		CommandMaxAge: 24 * time.Hour,
+		// A schedule takes about 300 bytes: most of a million timers. NATS does not let a
+		// stream with schedules refuse new messages, so the bound has to be out of reach.
+		TimerMaxBytes: 256 << 20,
+		LeaseTTL:      30 * time.Second, // three heartbeats of 10 s
 	}
 }
 
@@ -65,9 +71,10 @@ func (t Topology) streams() []jetstream.StreamConfig {
 		jetstream.StreamConfig{
 			Name: subject.StreamTimers, Subjects: subject.StreamSubjects(subject.StreamTimers),
 			Description: "schedules, and timers that are due",
-			// Not a work queue: a schedule must outlive the delivery of what it fires.
-			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-			Replicas: t.Replicas, MaxBytes: t.CommandMaxBytes, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
+			// A schedule stays until it is due, since no consumer takes it; what it fires
+			// stays until it is handled.
+			Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxBytes: t.TimerMaxBytes, MaxMsgsPerSubject: 1, Duplicates: dedupeWindow,
 			AllowDirect: true, AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true,
 		},
 		jetstream.StreamConfig{

@@ -1,0 +1,127 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Drift is one setting of a stream or bucket that is not as the code has it.
+type Drift struct {
+	Stream string
+	Field  string
+	Want   string
+	Have   string
+	Fixed  bool // Bootstrap mends it; otherwise the stream has to be made anew
+}
+
+// String describes the drift in one line.
+func (d Drift) String() string {
+	return fmt.Sprintf("stream %s: %s is %s, should be %s", d.Stream, d.Field, d.Have, d.Want)
+}
+
+// Verify returns how the streams and the bucket differ from the code, nothing if
+// they do not. A missing one is a drift of the field "stream". Settings that change
+// nothing for Waggle, such as placement or compression, are the operator's.
+func Verify(ctx context.Context, c *Conn, t Topology) ([]Drift, error) {
+	var out []Drift
+	look := func(name string, against func(jetstream.StreamConfig) []Drift) error {
+		s, err := c.js.Stream(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			out = append(out, Drift{Stream: name, Field: "stream", Want: "present", Have: "missing", Fixed: true})
+		case err != nil:
+			return fmt.Errorf("look at stream %s: %w", name, err)
+		default:
+			out = append(out, against(s.CachedInfo().Config)...)
+		}
+		return nil
+	}
+	for _, want := range t.streams() {
+		if err := look(want.Name, func(have jetstream.StreamConfig) []Drift { return compare(want, have) }); err != nil {
+			return nil, err
+		}
+	}
+	kv := t.directory()
+	err := look(bucketStream(kv), func(have jetstream.StreamConfig) []Drift { return compareBucket(kv, have) })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// bucketStream names the stream behind a bucket.
+func bucketStream(kv jetstream.KeyValueConfig) string { return "KV_" + kv.Bucket }
+
+type field struct {
+	name       string
+	want, have any
+	mend       bool
+}
+
+// compare lists every setting that the promises of Waggle build on. What NATS
+// refuses to change on a living stream, and subjects, which other streams may have
+// taken, are not mended.
+func compare(want, have jetstream.StreamConfig) []Drift {
+	return differ(
+		want.Name,
+		field{"subjects", strings.Join(want.Subjects, ","), strings.Join(have.Subjects, ","), false},
+		field{"retention", want.Retention, have.Retention, false},
+		field{"storage", want.Storage, have.Storage, false},
+		field{"mirror", want.Mirror != nil, have.Mirror != nil, false},
+		field{"sources", len(want.Sources), len(have.Sources), true},
+		field{"sealed", want.Sealed, have.Sealed, false},
+		field{"no_ack", want.NoAck, have.NoAck, true},
+		field{"subject_transform", want.SubjectTransform != nil, have.SubjectTransform != nil, true},
+		field{"republish", want.RePublish != nil, have.RePublish != nil, true},
+		field{"replicas", max(want.Replicas, 1), have.Replicas, true},
+		field{"discard", want.Discard, have.Discard, true},
+		field{"max_age", want.MaxAge, have.MaxAge, true},
+		field{"max_bytes", unlimited(want.MaxBytes), unlimited(have.MaxBytes), true},
+		field{"max_msgs", unlimited(want.MaxMsgs), unlimited(have.MaxMsgs), true},
+		field{"max_msgs_per_subject", unlimited(want.MaxMsgsPerSubject), unlimited(have.MaxMsgsPerSubject), true},
+		field{"max_msg_size", unlimited(int64(want.MaxMsgSize)), unlimited(int64(have.MaxMsgSize)), true},
+		field{"duplicate_window", want.Duplicates, have.Duplicates, true},
+		field{"allow_direct", want.AllowDirect, have.AllowDirect, true},
+		field{"allow_rollup_hdrs", want.AllowRollup, have.AllowRollup, true},
+		field{"deny_delete", want.DenyDelete, have.DenyDelete, want.DenyDelete},
+		field{"deny_purge", want.DenyPurge, have.DenyPurge, want.DenyPurge},
+		field{"allow_msg_ttl", want.AllowMsgTTL, have.AllowMsgTTL, want.AllowMsgTTL},
+		field{"allow_msg_schedules", want.AllowMsgSchedules, have.AllowMsgSchedules, want.AllowMsgSchedules},
+	)
+}
+
+func compareBucket(want jetstream.KeyValueConfig, have jetstream.StreamConfig) []Drift {
+	return differ(
+		bucketStream(want),
+		field{"storage", want.Storage, have.Storage, false},
+		field{"replicas", max(want.Replicas, 1), have.Replicas, true},
+		field{"max_age", want.TTL, have.MaxAge, true},
+		field{"max_bytes", unlimited(want.MaxBytes), unlimited(have.MaxBytes), true},
+		field{"max_msgs_per_subject", int64(max(want.History, 1)), have.MaxMsgsPerSubject, true},
+		field{"subject_delete_marker_ttl", want.LimitMarkerTTL, have.SubjectDeleteMarkerTTL, true},
+	)
+}
+
+// unlimited is how the server writes a limit that is not set.
+func unlimited(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+func differ(stream string, fields ...field) []Drift {
+	var out []Drift
+	for _, f := range fields {
+		if f.want != f.have {
+			out = append(out, Drift{
+				Stream: stream, Field: f.name, Want: fmt.Sprint(f.want), Have: fmt.Sprint(f.have), Fixed: f.mend,
+			})
+		}
+	}
+	return out
+}
