@@ -92,17 +92,24 @@ type JWT struct {
 
 // Gateway limits what clients may do. Zero means the gateway's own default.
 type Gateway struct {
-	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Web pages that may connect, as origins (https://app.example.com) or host patterns. The gateway's own host is always allowed."`
-	AllowedHosts   []string      `yaml:"allowed_hosts" doc:"Host names that are served; empty = any when authentication is on, else loopback names."`
-	ReadLimit      int64         `yaml:"read_limit" doc:"Largest message of a client in bytes."`
-	QueueBytes     int           `yaml:"queue_bytes" doc:"Outbound bytes that may wait per socket before it reads the log at its own pace."`
-	MaxConnections int           `yaml:"max_connections" doc:"Sockets per gateway."`
-	PerPrincipal   int           `yaml:"max_connections_per_principal" doc:"Sockets per principal, or per address without authentication."`
-	MessageRate    float64       `yaml:"message_rate" doc:"Messages per second and socket."`
-	MessageBurst   int           `yaml:"message_burst" doc:"Messages that may come at once on a socket."`
-	PingInterval   time.Duration `yaml:"ping_interval" doc:"How often an idle socket is pinged."`
-	WriteStall     time.Duration `yaml:"write_stall" doc:"How long a socket may accept nothing before it is closed."`
-	DrainSpread    time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time."`
+	AllowedOrigins   []string      `yaml:"allowed_origins" doc:"Web pages that may connect, as exact origins (https://app.example.com). On a loopback address, pages served from loopback may too."`
+	AllowedHosts     []string      `yaml:"allowed_hosts" doc:"Names under which clients reach the gateway, with a port or for any port. Empty = loopback names, or every name if credentials are asked for."`
+	ReadLimit        int64         `yaml:"read_limit" doc:"Largest message of a client in bytes; 0 = 256 KiB."`
+	HandshakeTimeout time.Duration `yaml:"handshake_timeout" doc:"Time for a request's header; 0 = 5 s."`
+	FirstMessage     time.Duration `yaml:"first_message" doc:"Time for the credentials where they come as the first message; 0 = 10 s."`
+	MessageTimeout   time.Duration `yaml:"message_timeout" doc:"Time from the first byte of a message to its last; 0 = 15 s."`
+	ReadyTimeout     time.Duration `yaml:"ready_timeout" doc:"How long a socket waits for services to be there; 0 = 30 s."`
+	PingInterval     time.Duration `yaml:"ping_interval" doc:"How often an idle socket is pinged; 0 = 25 s."`
+	PongTimeout      time.Duration `yaml:"pong_timeout" doc:"Time for any sign of life after a ping; 0 = 30 s."`
+	WriteStall       time.Duration `yaml:"write_stall" doc:"How long a socket may accept nothing before it is cut off; 0 = 30 s."`
+	QueueBytes       int           `yaml:"queue_bytes" doc:"Outbound bytes that may wait per socket before it reads the log at its own pace; 0 = 1 MiB."`
+	MessageRate      float64       `yaml:"message_rate" doc:"Frames per second and socket, control frames included; 0 = 20."`
+	MessageBurst     int           `yaml:"message_burst" doc:"Frames that may come at once on a socket; 0 = 40."`
+	MaxConnections   int           `yaml:"max_connections" doc:"Sockets of the gateway; 0 = 10000."`
+	PerPrincipal     int           `yaml:"per_principal" doc:"Sockets per principal; 0 = 200. Anonymous ones are not counted."`
+	PerIP            int           `yaml:"per_ip" doc:"Sockets per address; 0 = 50, loopback and private addresses excepted."`
+	HandshakeRate    float64       `yaml:"handshake_rate" doc:"Handshakes per second and address; 0 = 10, with the same exception."`
+	DrainSpread      time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time; 0 = 5 s."`
 }
 
 // Session sets the life of chat sessions.
@@ -112,12 +119,12 @@ type Session struct {
 
 // Agent limits the workers that run agent turns. Zero means the worker's default.
 type Agent struct {
-	Concurrency int           `yaml:"concurrency" doc:"Runs that one worker process has on at once."`
-	MaxAttempts int           `yaml:"max_attempts" doc:"Attempts at one run, by any worker, before it fails."`
-	MaxRounds   int           `yaml:"max_rounds" doc:"Messages of the model in one run."`
+	Concurrency int           `yaml:"concurrency" doc:"Runs that one worker process has on at once; 0 = 16."`
+	MaxAttempts int           `yaml:"max_attempts" doc:"Attempts at one run, by any worker, before it fails; 0 = 3."`
+	MaxRounds   int           `yaml:"max_rounds" doc:"Messages of the model in one run; 0 = 16."`
 	MaxTokens   int           `yaml:"max_tokens" doc:"Tokens per message of the model; 0 = the provider's default."`
-	ToolTimeout time.Duration `yaml:"tool_timeout" doc:"Time limit of one tool call."`
-	TurnTimeout time.Duration `yaml:"turn_timeout" doc:"Time limit of one attempt at a run."`
+	ToolTimeout time.Duration `yaml:"tool_timeout" doc:"Time limit of one tool call; 0 = 60 s."`
+	TurnTimeout time.Duration `yaml:"turn_timeout" doc:"Time limit of one attempt at a run; 0 = 15 min."`
 	System      string        `yaml:"system" doc:"System prompt; empty = the built-in one."`
 }
 
@@ -137,8 +144,8 @@ type ToolServer struct {
 	Dir          string            `yaml:"dir,omitempty" doc:"Working folder of the program."`
 	URL          string            `yaml:"url,omitempty" doc:"Endpoint of an HTTP server; instead of command."`
 	Headers      map[string]Secret `yaml:"headers,omitempty" doc:"Headers sent to the HTTP server."`
-	Timeout      time.Duration     `yaml:"timeout,omitempty" doc:"Time limit of one call."`
-	OutputCap    int               `yaml:"output_cap,omitempty" doc:"Bytes of output kept per call."`
+	Timeout      time.Duration     `yaml:"timeout,omitempty" doc:"Time limit of one call; 0 = 60 s."`
+	OutputCap    int               `yaml:"output_cap,omitempty" doc:"Bytes of output kept per call; 0 = 128 KiB."`
 	ReadOnly     []string          `yaml:"read_only,omitempty" doc:"Tools that change nothing, beside those that declare it themselves."`
 	Idempotent   []string          `yaml:"idempotent,omitempty" doc:"Tools that may run twice with the same arguments. Only these, and those that declare it themselves, are retried after a crash."`
 	IgnoreHints  bool              `yaml:"ignore_hints,omitempty" doc:"Only read_only and idempotent count, not what the server says of its tools."`

@@ -26,9 +26,6 @@ A key of the file that is not in the tables below is refused, with its line. Lis
 in environment variables are separated by commas. Durations are written with a unit:
 ` + "`500ms`, `30s`, `24h`" + `. ` + "`waggle up --print-config`" + ` prints what is in force as YAML, secrets
 redacted; ` + "`waggle doctor`" + ` checks it against reality.
-
-Where a default is 0 or empty, the part concerned uses its own, which is named in its
-description or in docs/OPERATIONS.md.
 `
 
 const example = `

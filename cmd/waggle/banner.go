@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/process"
+)
+
+// banner says where everything is and what to do next.
+func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&b, "\nWaggle %s runs: %s\n\n", version, strings.Join(use.Roles, ", "))
+	if r.Addr != nil {
+		if use.Has(config.RoleGateway) {
+			line("chat", "ws://%s/ws", r.Addr)
+		}
+		line("health", "http://%s/readyz, metrics at /metrics", r.Addr)
+	}
+	if r.NATSURL != "" {
+		line("NATS", "%s, files in %s", r.NATSURL, l.Data)
+	} else {
+		line("NATS", "%s", config.RedactURLs(l.NATS.URL))
+	}
+	if use.Has(config.RoleTools) && l.Tools.Builtin {
+		line("workspace", "%s", l.Workspace)
+	}
+	if use.Has(config.RoleAgent) {
+		line("model", "%s", describe(l, r.Model))
+	}
+	if use.Embedded {
+		next(&b, l, r)
+	}
+	_, _ = fmt.Fprintln(w, b.String())
+}
+
+// describe names the model and, where a key suggests that another one is meant,
+// says how to choose it.
+func describe(l *config.Loaded, name string) string {
+	if l.Model != "demo" {
+		return name
+	}
+	text := name + " (offline; no language model, but real tools)"
+	if l.Source("model") != config.FromDefault {
+		return text
+	}
+	switch {
+	case l.Providers.OpenAI.APIKey != "":
+		text += "\n             OPENAI_API_KEY is set: use it with --model openai:NAME"
+	case l.Providers.Anthropic.APIKey != "":
+		text += "\n             ANTHROPIC_API_KEY is set: use it with --model anthropic:NAME"
+	}
+	return text
+}
+
+// next shows the commands to try, with the flags that they need here.
+func next(b *strings.Builder, l *config.Loaded, r process.Running) {
+	chat, tail, sub := "waggle chat", "waggle tail", "nats sub 'live.>'"
+	if l.Addr != config.DefaultAddr {
+		chat += fmt.Sprintf(" --url ws://%s/ws", r.Addr)
+	}
+	if l.NATS.Addr != config.DefaultNATSAddr {
+		tail += " --nats " + r.NATSURL
+		sub = "nats --server " + r.NATSURL + " sub 'live.>'"
+	}
+	fmt.Fprintf(b, "\nIn another terminal:\n")
+	fmt.Fprintf(b, "  %s \"which files are in the workspace, and what does notes.md say?\"\n", chat)
+	fmt.Fprintf(b, "  %s        every event, as it happens (or: %s)\n", tail, sub)
+}

@@ -1,0 +1,91 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/process"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// nats checks the bus and what can be seen through it.
+func nats(ctx context.Context, p Patient) []Finding {
+	const what = "NATS"
+	c := p.Config.NATS
+	shown := config.RedactURLs(c.URL)
+	conn, err := process.Connect(ctx, p.Config.Config, "waggle/doctor", zerolog.Nop())
+	if err != nil {
+		return one(Fail, what, shown+" cannot be reached", "start it (\"waggle up\" brings its own), or correct --nats, WAGGLE_NATS and the credentials")
+	}
+	defer conn.Close()
+	info, err := conn.JS().AccountInfo(ctx)
+	if err != nil {
+		return one(Fail, what, shown+" answers, but not JetStream: "+err.Error(), "switch JetStream on (nats-server -js) and let the account use it")
+	}
+	out := one(OK, what, fmt.Sprintf("%s, version %s, %d streams, %d MiB stored",
+		shown, conn.NATS().ConnectedServerVersion(), info.Streams, info.Store>>20), "")
+	out = append(out, streams(ctx, p, conn)...)
+	out = append(out, clock(ctx, conn)...)
+	return append(out, roles(ctx, conn)...)
+}
+
+func streams(ctx context.Context, p Patient, conn *bus.Conn) []Finding {
+	const what = "streams"
+	drift, err := bus.Verify(ctx, conn, process.Topology(p.Config.Config))
+	if err != nil {
+		return one(Fail, what, err.Error(), "start a role once: it makes what is missing")
+	}
+	if len(drift) == 0 {
+		return one(OK, what, "as the code wants them", "")
+	}
+	lines := make([]string, len(drift))
+	for i, d := range drift {
+		lines[i] = d.String()
+	}
+	return one(Fail, what, strings.Join(lines, "\n"), "start a role once: it makes what is missing and mends what can be mended; "+
+		"if it refuses, the stream has to be copied into a new one")
+}
+
+func clock(ctx context.Context, conn *bus.Conn) []Finding {
+	before := time.Now()
+	s, err := conn.JS().Stream(ctx, subject.Partition(0).EventStream())
+	if err != nil {
+		return nil // the streams' finding has said it
+	}
+	after := time.Now()
+	half := after.Sub(before) / 2
+	return skew(s.CachedInfo().TimeStamp.Sub(before.Add(half)), half)
+}
+
+func roles(ctx context.Context, conn *bus.Conn) []Finding {
+	const what = "roles"
+	d, err := directory.Open(ctx, conn)
+	if err != nil {
+		return one(Fail, what, "the directory cannot be read: "+err.Error(), "start a role once: it makes what is missing")
+	}
+	defer d.Close()
+	var present, missing []string
+	for _, r := range config.Roles {
+		if n := len(d.Members(directory.WhatService, id.MustName(r))); n > 0 {
+			present = append(present, fmt.Sprintf("%s %d", r, n))
+		} else {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return one(OK, what, strings.Join(present, ", "), "")
+	}
+	is := "nobody runs " + strings.Join(missing, ", ")
+	if len(present) > 0 {
+		is += "; there are " + strings.Join(present, ", ")
+	}
+	return one(Warn, what, is, "start them: waggle serve --role "+strings.Join(missing, ","))
+}

@@ -1,0 +1,153 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+)
+
+func configuration(_ context.Context, p Patient) []Finding {
+	const what = "configuration"
+	use := config.For{Roles: config.Roles}
+	if err := p.Config.Validate(use); err != nil {
+		return one(Fail, what, err.Error(), "correct the settings named above; docs/CONFIGURATION.md explains each")
+	}
+	if p.Config.File == "" {
+		return one(OK, what, "defaults, environment and flags; no file", "")
+	}
+	if readable(p.Config.File) && p.Config.FileHoldsSecrets() {
+		return one(Warn, what, p.Config.File+" holds secrets and everybody on this machine may read it",
+			"chmod 600 "+p.Config.File)
+	}
+	return one(OK, what, p.Config.File, "")
+}
+
+func readable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().Perm()&0o004 != 0
+}
+
+// own are the variables of the command line tools; they are no settings.
+var own = map[string]bool{"WAGGLE_CONFIG": true, "WAGGLE_URL": true, "WAGGLE_TOKEN": true}
+
+// environment finds variables that look like settings and are none: a misspelt one
+// would otherwise be ignored in silence.
+func environment(_ context.Context, p Patient) []Finding {
+	known := map[string]bool{}
+	for _, f := range config.Fields(&p.Config.Config) {
+		known[f.Env] = true
+	}
+	var strange []string
+	for _, e := range p.Environ {
+		name, _, _ := strings.Cut(e, "=")
+		if strings.HasPrefix(name, "WAGGLE_") && !known[name] && !own[name] {
+			strange = append(strange, name)
+		}
+	}
+	if len(strange) > 0 {
+		return one(Warn, "environment", strings.Join(strange, ", ")+" set, but no such setting",
+			"unset it, or see docs/CONFIGURATION.md for the right name")
+	}
+	return nil
+}
+
+func workspace(_ context.Context, p Patient) []Finding {
+	const what = "workspace"
+	dir := p.Config.Workspace
+	if !p.Config.Tools.Builtin {
+		return nil
+	}
+	f, err := os.CreateTemp(dir, ".waggle-doctor-*")
+	switch {
+	case os.IsNotExist(err):
+		return one(Warn, what, dir+" does not exist", "\"waggle up\" makes it; or choose another with --workspace")
+	case err != nil:
+		return one(Fail, what, err.Error(), "make it writable for this user, or choose another with --workspace")
+	}
+	_ = f.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		return one(Fail, what, err.Error(), "make it writable for this user")
+	}
+	return one(OK, what, dir+" is writable", "")
+}
+
+func model(ctx context.Context, p Patient) []Finding {
+	const what = "model"
+	kind, _, _ := strings.Cut(p.Config.Model, ":")
+	switch kind {
+	case "openai":
+		v := p.Config.Providers.OpenAI
+		return provider(ctx, "openai", base(v.BaseURL, "https://api.openai.com/v1")+"/models", "OPENAI",
+			http.Header{"Authorization": {"Bearer " + v.APIKey.Reveal()}})
+	case "anthropic":
+		v := p.Config.Providers.Anthropic
+		return provider(ctx, "anthropic", base(v.BaseURL, "https://api.anthropic.com")+"/v1/models", "ANTHROPIC",
+			http.Header{"X-Api-Key": {v.APIKey.Reveal()}, "Anthropic-Version": {"2023-06-01"}})
+	}
+	if p.Config.Providers.OpenAI.APIKey != "" || p.Config.Providers.Anthropic.APIKey != "" {
+		return one(Warn, what, "demo, although a provider's key is set", "choose a model with --model openai:NAME or anthropic:NAME")
+	}
+	return one(OK, what, "demo: offline, no language model; needs no key", "")
+}
+
+func base(configured, standard string) string {
+	if configured == "" {
+		return standard
+	}
+	return strings.TrimSuffix(configured, "/")
+}
+
+// provider asks the provider for its models, the cheapest request with a key.
+func provider(ctx context.Context, name, url, env string, header http.Header) []Finding {
+	const what = "model"
+	shown := config.RedactURLs(url)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return one(Fail, what, shown+" is not a URL", "correct "+env+"_BASE_URL")
+	}
+	req.Header = header
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return one(Fail, what, fmt.Sprintf("%s cannot be reached at %s", name, shown),
+			"check the network, a proxy, and "+env+"_BASE_URL")
+	}
+	_ = resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return one(OK, what, fmt.Sprintf("%s answers at %s", name, shown), "")
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return one(Fail, what, fmt.Sprintf("%s refuses the key (%s)", name, resp.Status), "correct "+env+"_API_KEY")
+	}
+	return one(Warn, what, fmt.Sprintf("%s answers at %s, but not to the question for its models (%s)", name, shown, resp.Status),
+		"ask something with \"waggle chat\" to be sure")
+}
+
+func gateway(ctx context.Context, p Patient) []Finding {
+	const what = "gateway"
+	addr := p.Config.Addr
+	if err := p.Probe(ctx, addr, "/livez"); err != nil {
+		return one(Fail, what, fmt.Sprintf("nobody at %s: %v", addr, err), "start it with \"waggle up\" or \"waggle serve --role gateway\"; or correct --addr")
+	}
+	if err := p.Probe(ctx, addr, "/readyz"); err != nil {
+		return one(Fail, what, fmt.Sprintf("%s is not ready: %v", addr, err), "see the findings above, and its log")
+	}
+	return one(OK, what, addr+" is ready", "")
+}
+
+// skew judges the difference of two clocks, measured within the given uncertainty.
+func skew(d, uncertainty time.Duration) []Finding {
+	const what = "clock"
+	is := fmt.Sprintf("%s from the NATS server's (±%s)", d.Abs().Round(time.Millisecond), uncertainty.Round(time.Millisecond))
+	switch off := d.Abs() - uncertainty; {
+	case off > 30*time.Second: // credentials and timers are off by then
+		return one(Fail, what, is, "synchronise the clocks (NTP)")
+	case off > time.Second: // times in the log look out of order to people
+		return one(Warn, what, is, "synchronise the clocks (NTP)")
+	}
+	return one(OK, what, is, "")
+}

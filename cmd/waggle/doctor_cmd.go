@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/doctor"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+)
+
+type doctorCmd struct {
+	serverFlags
+	natsFlags
+}
+
+// Run implements the command.
+func (c *doctorCmd) Run(std streams) error {
+	l, err := load(c.Config, *c)
+	if err != nil {
+		return err
+	}
+	if c.PrintConfig {
+		return l.Print(std.out)
+	}
+	if l.Addr == "" {
+		l.Addr = config.DefaultAddr
+	}
+	failed := false
+	color := terminal.Color(std.out)
+	p := doctor.Patient{Config: l, Environ: os.Environ(), Probe: probe}
+	doctor.Examine(context.Background(), p, func(f doctor.Finding) {
+		doctor.Write(std.out, f, color)
+		failed = failed || f.Level == doctor.Fail
+	})
+	if failed {
+		return errSilent
+	}
+	return nil
+}

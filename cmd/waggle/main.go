@@ -1,0 +1,78 @@
+// Command waggle is every part of Waggle in one binary: the server in one process
+// or role by role, and the tools of the people who use and operate it.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes, beside 0.
+const (
+	exitFailed = 1 // it was tried and failed
+	exitUsage  = 2 // flags or configuration are wrong
+)
+
+type cli struct {
+	Up          upCmd          `cmd:"" help:"Run every role and an embedded NATS server in one process."`
+	Serve       serveCmd       `cmd:"" help:"Run some roles against a NATS server."`
+	Chat        chatCmd        `cmd:"" help:"Ask a question, or talk, in a session of the gateway."`
+	Tail        tailCmd        `cmd:"" help:"Show the events of a session, or of everything, as they happen."`
+	Doctor      doctorCmd      `cmd:"" help:"Check configuration and installation, and say what to do."`
+	Healthcheck healthcheckCmd `cmd:"" help:"Exit with 0 if the process at --addr is ready."`
+	Version     versionCmd     `cmd:"" help:"Show the version."`
+}
+
+// streams are the standard streams, for commands.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// usageError is wrapped by errors of flags and configuration.
+type usageError struct{ error }
+
+func (u usageError) Unwrap() error { return u.error }
+
+// errSilent ends a command that has said everything.
+var errSilent = errors.New("failed")
+
+func run(args []string, std streams) int {
+	var c cli
+	parser, err := kong.New(
+		&c, kong.Name("waggle"), kong.Writers(std.out, std.err),
+		kong.Description("The backbone that multi-agent applications run on."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Bind(std),
+	)
+	if err != nil {
+		return report(std.err, err)
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return report(std.err, usageError{fmt.Errorf("%w (waggle --help shows what there is)", err)})
+	}
+	return report(std.err, ctx.Run())
+}
+
+// report prints the error and returns the exit code for it.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	if !errors.Is(err, errSilent) {
+		_, _ = fmt.Fprintln(w, "waggle:", err)
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/internal/telemetry"
+)
+
+// Flags carry the path of the setting that they override in the tag "opt". Their
+// environment variables are read by package config, which is why kong does not.
+
+type fileFlag struct {
+	Config string `help:"YAML file with the settings (WAGGLE_CONFIG)." placeholder:"FILE" env:"WAGGLE_CONFIG"`
+}
+
+type natsFlags struct {
+	NATS *string `name:"nats" opt:"nats.url" help:"NATS server, or several separated by commas (WAGGLE_NATS)." placeholder:"URL"`
+}
+
+type serverFlags struct {
+	fileFlag
+	Addr        *string `opt:"addr" help:"Where to listen (WAGGLE_ADDR; 127.0.0.1:9000 for a gateway)." placeholder:"HOST:PORT"`
+	Workspace   *string `opt:"workspace" help:"Folder of the file tools (WAGGLE_WORKSPACE; ./workspace)." placeholder:"DIR"`
+	Model       *string `opt:"model" help:"demo, openai:NAME or anthropic:NAME (WAGGLE_MODEL; demo)." placeholder:"MODEL"`
+	LogLevel    *string `opt:"log.level" help:"trace, debug, info, warn, error or disabled (WAGGLE_LOG_LEVEL; info)." placeholder:"LEVEL"`
+	LogFormat   *string `opt:"log.format" help:"json, console or auto (WAGGLE_LOG_FORMAT; auto)." placeholder:"FORMAT"`
+	PrintConfig bool    `help:"Print the effective configuration, secrets redacted, and exit."`
+}
+
+// load merges the flags of a command with all other sources.
+func load(file string, flags ...any) (*config.Loaded, error) {
+	given := map[string]string{}
+	for _, f := range flags {
+		collect(reflect.ValueOf(f), given)
+	}
+	l, err := config.Load(config.Input{File: file, Env: os.LookupEnv, Flags: given})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return l, nil
+}
+
+func collect(v reflect.Value, given map[string]string) {
+	for i := range v.NumField() {
+		sf, fv := v.Type().Field(i), v.Field(i)
+		if path := sf.Tag.Get("opt"); path != "" && !fv.IsNil() {
+			given[path] = fv.Elem().String()
+		} else if sf.Anonymous {
+			collect(fv, given)
+		}
+	}
+}
+
+// check validates the configuration for a use.
+func check(l *config.Loaded, use config.For) error {
+	if err := l.Validate(use); err != nil {
+		return usageError{fmt.Errorf("the configuration is not usable:\n%w", err)}
+	}
+	return nil
+}
+
+// logger returns the logger for the process. Its format follows the terminal
+// unless one is asked for.
+func logger(c config.Log, std streams) (zerolog.Logger, error) {
+	format := c.Format
+	if format == "auto" {
+		format = telemetry.FormatJSON
+		if terminal.Is(std.err) {
+			format = telemetry.FormatConsole
+		}
+	}
+	log, err := telemetry.NewLogger(std.err, c.Level, format)
+	if err != nil {
+		return log, usageError{errors.Join(errors.New("log"), err)}
+	}
+	return log, nil
+}

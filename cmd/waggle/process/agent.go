@@ -1,0 +1,27 @@
+package process
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/services/agent"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+func (p *process) agent(context.Context) (lifecycle.Component, error) {
+	m, err := OpenModel(p.Config, p.Logger)
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, func() { _ = m.Close() })
+	p.running.Model = m.Name()
+	c := p.Config.Agent
+	return agent.New(agent.Config{
+		Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, MaxRounds: c.MaxRounds, MaxTokens: c.MaxTokens,
+		ToolTimeout: c.ToolTimeout, TurnTimeout: c.TurnTimeout, System: c.System,
+	}, agent.Deps{
+		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
+		Tools: tools.NewClient(p.conn), Model: m,
+		Instance: p.instance, Logger: p.Logger.With().Str("role", "agent").Logger(), Registry: p.registry,
+	})
+}

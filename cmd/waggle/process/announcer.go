@@ -1,0 +1,50 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// announcer is the last component to start: when it does, everything runs.
+type announcer struct {
+	tell func()
+	over atomic.Bool
+}
+
+// Name implements lifecycle.Component.
+func (*announcer) Name() string { return "announcer" }
+
+// Start implements lifecycle.Component.
+func (a *announcer) Start(ctx context.Context) error {
+	if a.over.Load() {
+		return errors.New("announcer: started after stop")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	a.tell()
+	return nil
+}
+
+// Drain implements lifecycle.Component.
+func (*announcer) Drain(context.Context) error { return nil }
+
+// Stop implements lifecycle.Component.
+func (a *announcer) Stop() { a.over.Store(true) }
+
+// Failed implements lifecycle.Component.
+func (*announcer) Failed() <-chan error { return nil }
+
+// flushTimeout bounds how long an unreachable trace collector may delay the end.
+const flushTimeout = 3 * time.Second
+
+// flush hands the remaining spans to the collector.
+func (p *process) flush(shutdown func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	if err := shutdown(ctx); err != nil {
+		p.Logger.Warn().Err(err).Msg("the last traces could not be exported")
+	}
+}

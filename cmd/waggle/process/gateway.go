@@ -1,0 +1,66 @@
+package process
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/services/session"
+)
+
+func (p *process) gateway(context.Context) (lifecycle.Component, error) {
+	c := p.Config.Gateway
+	log := p.Logger.With().Str("role", "gateway").Logger()
+	g, err := gateway.New(gateway.Config{
+		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts,
+		ReadLimit: c.ReadLimit, HandshakeTimeout: c.HandshakeTimeout, FirstMessage: c.FirstMessage,
+		MessageTimeout: c.MessageTimeout, ReadyTimeout: c.ReadyTimeout,
+		PingInterval: c.PingInterval, PongTimeout: c.PongTimeout, WriteStall: c.WriteStall, QueueBytes: c.QueueBytes,
+		MessageRate: c.MessageRate, MessageBurst: c.MessageBurst, MaxConnections: c.MaxConnections,
+		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
+	}, gateway.Deps{
+		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
+		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
+		Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect()},
+		Mount:    session.NewAPI(p.log, p.commands, p.auth, log).Mount,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.addr = g.Addr
+	return g, nil
+}
+
+// authenticator returns what decides who may connect. Without authentication the
+// configuration allows a loopback address only.
+func authenticator(ctx context.Context, c config.Config) (auth.Authenticator, error) {
+	if c.Auth.Empty() {
+		return auth.Anonymous(), auth.RequireLoopback(c.Addr)
+	}
+	return auth.New(ctx, Auth(c.Auth))
+}
+
+// Auth returns the authentication part of the configuration in its working form.
+func Auth(a config.Auth) auth.Config {
+	var out auth.Config
+	for _, k := range a.APIKeys {
+		roles := make([]auth.Role, len(k.Roles))
+		for i, r := range k.Roles {
+			roles[i] = auth.Role(r)
+		}
+		out.APIKeys = append(out.APIKeys, auth.APIKey{
+			ID: k.ID, SHA256: k.SHA256.Reveal(), Subject: k.Subject, Tenant: k.Tenant, Roles: roles, Expires: k.Expires,
+		})
+	}
+	if j := a.JWT; j.Issuer != "" {
+		out.JWT = &auth.JWTConfig{
+			Issuer: j.Issuer, Audience: j.Audience, JWKSFile: j.JWKSFile, JWKSURL: j.JWKSURL,
+			TenantClaim: j.TenantClaim, RolesClaim: j.RolesClaim, Leeway: j.Leeway,
+		}
+	}
+	return out
+}

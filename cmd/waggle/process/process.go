@@ -1,0 +1,213 @@
+// Package process puts one waggle process together: the bus, and the roles that
+// run on it. Everything that a role needs is passed to it here; there is a file a
+// role.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Options say what to run. Config has been validated for Use.
+type Options struct {
+	Config  config.Config
+	Use     config.For
+	Version string
+	Logger  zerolog.Logger
+	Ready   func(Running) // called once everything runs; may be nil
+}
+
+// Running tells where a process can be reached.
+type Running struct {
+	Addr    net.Addr // gateway, or health and metrics; nil = nothing listens
+	NATSURL string   // the embedded NATS server; empty without one
+	Model   string   // the agent's model; empty without the role
+}
+
+// process is what the roles share.
+type process struct {
+	Options
+	conn      *bus.Conn
+	log       *eventlog.Store
+	commands  *command.Sender
+	directory *directory.Directory
+	auth      auth.Authenticator
+	instance  id.Name
+	registry  *prometheus.Registry
+	running   Running
+	addr      func() net.Addr // of the component that listens
+	closers   []func()
+}
+
+// Run runs the process until ctx ends and then drains it, or until a part of it
+// fails. A second signal during the drain stops it at once.
+func Run(ctx context.Context, o Options) (err error) {
+	p := &process{Options: o, registry: telemetry.NewRegistry(), addr: func() net.Addr { return nil }}
+	defer p.close()
+	flush, err := telemetry.StartTracing(ctx, "waggle", o.Version)
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, func() { p.flush(flush) })
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	parts, err := p.parts(ctx)
+	if err != nil {
+		return err
+	}
+	g := lifecycle.NewGroup(o.Logger, o.Config.Shutdown)
+	g.Add(parts...)
+	return hint(g.Run(ctx), o.Config.Addr)
+}
+
+// hint adds what to do to an error that everybody meets once.
+func hint(err error, addr string) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: %s is taken; choose another address with --addr or WAGGLE_ADDR", err, addr)
+	}
+	return err
+}
+
+// Connect connects to the NATS server that the configuration names.
+func Connect(ctx context.Context, c config.Config, name string, log zerolog.Logger) (*bus.Conn, error) {
+	return dial(ctx, c.NATS, name, log, nil)
+}
+
+func dial(ctx context.Context, c config.NATS, name string, log zerolog.Logger, embedded *server.Server) (*bus.Conn, error) {
+	conn, err := bus.Connect(ctx, bus.Config{
+		URL: c.URL, Name: name, Creds: c.Creds, NKeySeedFile: c.NKey,
+		TLSCA: c.TLSCA, TLSCert: c.TLSCert, TLSKey: c.TLSKey, InProcess: embedded, Logger: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("NATS at %s cannot be reached; start it, or correct --nats or WAGGLE_NATS: %w", config.RedactURLs(c.URL), err)
+	}
+	return conn, nil
+}
+
+// open connects to the bus and prepares it.
+func (p *process) open(ctx context.Context) error {
+	c := p.Config.NATS
+	var srv *server.Server
+	var err error
+	if p.Use.Embedded {
+		if srv, err = p.embed(); err != nil {
+			return err
+		}
+		c = config.NATS{URL: srv.ClientURL()}
+	}
+	p.Logger.Info().Str("url", config.RedactURLs(c.URL)).Msg("connecting to NATS")
+	if p.conn, err = dial(ctx, c, "waggle/"+p.name(), p.Logger, srv); err != nil {
+		return err
+	}
+	p.closers = append(p.closers, p.conn.Close)
+	if p.instance, err = id.ParseName(p.conn.Instance()); err != nil {
+		return err
+	}
+	if err := bus.Bootstrap(ctx, p.conn, Topology(p.Config)); err != nil {
+		return fmt.Errorf("prepare the streams: %w", err)
+	}
+	return p.share(ctx)
+}
+
+// name describes the process in the connection lists of NATS.
+func (p *process) name() string {
+	if len(p.Use.Roles) == len(config.Roles) {
+		return "all"
+	}
+	name := p.Use.Roles[0]
+	for _, r := range p.Use.Roles[1:] {
+		name += "+" + r
+	}
+	return name
+}
+
+// Topology returns the streams as the configuration wants them.
+func Topology(c config.Config) bus.Topology {
+	t := bus.DefaultTopology()
+	t.Replicas = c.NATS.Replicas
+	if c.NATS.EventMaxAge > 0 {
+		t.EventMaxAge = c.NATS.EventMaxAge
+	}
+	if c.NATS.EventMaxBytes > 0 {
+		t.EventMaxBytes = c.NATS.EventMaxBytes
+	}
+	return t
+}
+
+// share opens what several roles use.
+func (p *process) share(ctx context.Context) (err error) {
+	p.log, err = eventlog.New(p.conn, eventlog.Options{Logger: p.Logger, Registry: p.registry})
+	if err != nil {
+		return fmt.Errorf("open the event log: %w", err)
+	}
+	p.closers = append(p.closers, p.log.Close)
+	p.directory, err = directory.Open(ctx, p.conn)
+	if err != nil {
+		return fmt.Errorf("open the directory: %w", err)
+	}
+	p.closers = append(p.closers, p.directory.Close)
+	p.commands = command.NewSender(p.conn)
+	if p.Use.Has(config.RoleGateway) {
+		p.auth, err = authenticator(ctx, p.Config)
+	}
+	return err
+}
+
+func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
+	builders := map[string]func(context.Context) (lifecycle.Component, error){
+		config.RoleTools: p.tools, config.RoleAgent: p.agent, config.RoleSession: p.session, config.RoleGateway: p.gateway,
+	}
+	var out []lifecycle.Component
+	for _, role := range p.Use.Roles {
+		c, err := builders[role](ctx)
+		if err != nil {
+			return nil, fmt.Errorf("role %s: %w", role, err)
+		}
+		out = append(out, c)
+	}
+	if !p.Use.Has(config.RoleGateway) && p.Config.Addr != "" {
+		h := newHealth(p.Config.Addr, p.ready, p.registry)
+		p.addr = h.Addr
+		out = append(out, h)
+	}
+	return append(out, &announcer{tell: p.announce}), nil
+}
+
+// ready reports why the process cannot work now, or nil.
+func (p *process) ready() error {
+	if !p.conn.Up() {
+		return errors.New("not connected to NATS")
+	}
+	return nil
+}
+
+func (p *process) announce() {
+	p.running.Addr = p.addr()
+	if p.Ready != nil {
+		p.Ready(p.running)
+	}
+}
+
+func (p *process) close() {
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		p.closers[i]()
+	}
+}

@@ -1,0 +1,138 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
+)
+
+func TestComponents(t *testing.T) {
+	t.Run("health", func(t *testing.T) {
+		lifecycletest.Exercise(t, func() lifecycle.Component {
+			return newHealth("127.0.0.1:0", func() error { return nil }, prometheus.NewRegistry())
+		})
+	})
+	t.Run("announcer", func(t *testing.T) {
+		lifecycletest.Exercise(t, func() lifecycle.Component { return &announcer{tell: func() {}} })
+	})
+}
+
+func TestHealthSaysWhetherTheProcessCanWork(t *testing.T) {
+	var bus error
+	h := newHealth("127.0.0.1:0", func() error { return bus }, prometheus.NewRegistry())
+	require.NoError(t, h.Start(t.Context()))
+	defer h.Stop()
+	get := func(path string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.Addr().String()+path, nil)
+		require.NoError(t, err)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(b)
+	}
+	code, _ := get("/livez")
+	require.Equal(t, 200, code)
+	code, _ = get("/readyz")
+	require.Equal(t, 200, code)
+	code, _ = get("/metrics")
+	require.Equal(t, 200, code)
+	bus = errors.New("not connected to NATS")
+	code, text := get("/readyz")
+	require.Equal(t, 503, code)
+	require.Contains(t, text, "not connected to NATS")
+	bus = nil
+	require.NoError(t, h.Drain(t.Context()))
+	code, _ = get("/readyz")
+	require.Equal(t, 503, code, "a draining process is alive and not ready")
+	code, _ = get("/livez")
+	require.Equal(t, 200, code)
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestATakenAddressIsNamedWithTheWayOut(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	taken := l.Addr().String()
+	_, _, err = free(taken)
+	require.ErrorContains(t, err, taken+" is taken")
+	require.ErrorContains(t, err, "--nats-addr")
+	h := newHealth(taken, func() error { return nil }, prometheus.NewRegistry())
+	require.ErrorContains(t, hint(h.Start(t.Context()), taken), "--addr")
+	_, port, err := free("127.0.0.1:0")
+	require.NoError(t, err)
+	require.Equal(t, -1, port)
+}
+
+func TestADataFolderHasOneOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	unlock, err := lock(dir)
+	require.NoError(t, err)
+	_, err = lock(dir)
+	require.ErrorContains(t, err, "in use by another waggle process")
+	unlock()
+	unlock, err = lock(dir)
+	require.NoError(t, err)
+	unlock()
+}
+
+func TestWithoutAuthenticationOnlyLoopback(t *testing.T) {
+	c := config.Default()
+	c.Addr = "0.0.0.0:9000"
+	_, err := authenticator(context.Background(), c)
+	require.Error(t, err)
+	c.Addr = "127.0.0.1:9000"
+	a, err := authenticator(context.Background(), c)
+	require.NoError(t, err)
+	require.Equal(t, auth.Anonymous(), a)
+}
+
+func TestKeysOfTheConfigurationAreAccepted(t *testing.T) {
+	c := config.Default()
+	c.Addr = "0.0.0.0:9000"
+	c.Auth.APIKeys = []config.APIKey{{
+		ID: "k", SHA256: config.Secret(auth.HashKey("open sesame, please")), Subject: "alice", Tenant: "acme", Roles: []string{"user"},
+	}}
+	a, err := authenticator(context.Background(), c)
+	require.NoError(t, err)
+	p, err := a.Authenticate(t.Context(), "open sesame, please")
+	require.NoError(t, err)
+	require.Equal(t, "alice", p.Subject)
+	require.Equal(t, "acme", p.Tenant.String())
+	_, err = a.Authenticate(t.Context(), "wrong")
+	require.Error(t, err)
+}
+
+func TestTheTopologyFollowsTheConfiguration(t *testing.T) {
+	c := config.Default()
+	standard := Topology(c)
+	require.Equal(t, 1, standard.Replicas)
+	require.Positive(t, standard.EventMaxAge)
+	c.NATS.Replicas, c.NATS.EventMaxBytes = 3, 1<<20
+	require.Equal(t, 3, Topology(c).Replicas)
+	require.EqualValues(t, 1<<20, Topology(c).EventMaxBytes)
+	require.Equal(t, standard.EventMaxAge, Topology(c).EventMaxAge)
+}
+
+func TestAProcessIsNamedForItsRoles(t *testing.T) {
+	p := &process{Options: Options{Use: config.For{Roles: []string{"agent", "gateway"}}}}
+	require.Equal(t, "agent+gateway", p.name())
+	p.Use.Roles = config.Roles
+	require.Equal(t, "all", p.name())
+	require.False(t, strings.Contains(p.name(), "+"))
+}

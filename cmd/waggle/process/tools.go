@@ -1,0 +1,53 @@
+package process
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+func (p *process) tools(context.Context) (lifecycle.Component, error) {
+	c := p.Config.Tools
+	servers := make([]tools.ServerConfig, len(c.Servers))
+	for i, s := range c.Servers {
+		tenants, err := tenants(s.Tenants)
+		if err != nil {
+			return nil, fmt.Errorf("tools.servers[%d].tenants: %w", i, err)
+		}
+		servers[i] = tools.ServerConfig{
+			Name: s.Name, Command: s.Command, Env: reveal(s.Env), Dir: s.Dir,
+			URL: s.URL, Headers: reveal(s.Headers), Timeout: s.Timeout, OutputCap: s.OutputCap,
+			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, IgnoreHints: s.IgnoreHints,
+			KeepOnCancel: s.KeepOnCancel, Tenants: tenants,
+		}
+	}
+	return tools.New(tools.Config{
+		Workspace: p.Config.Workspace, Builtin: c.Builtin, Servers: servers, MaxCalls: c.MaxCalls,
+	}, tools.Deps{
+		Conn: p.conn, Directory: p.directory,
+		Logger: p.Logger.With().Str("role", "tools").Logger(), Registry: p.registry,
+	})
+}
+
+func tenants(names []string) ([]id.Tenant, error) {
+	out := make([]id.Tenant, len(names))
+	for i, n := range names {
+		var err error
+		if out[i], err = id.ParseTenant(n); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func reveal(m map[string]config.Secret) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = v.Reveal()
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/process"
+	"github.com/waggle-dev/waggle/cmd/waggle/tail"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+)
+
+type tailCmd struct {
+	fileFlag
+	natsFlags
+	Target string `arg:"" optional:"" help:"session/ID for a session from its beginning, or a subject such as 'live.>'; default everything." placeholder:"session/ID"`
+	Tenant string `help:"Tenant of the session (default \"default\"), or only this tenant's events." placeholder:"TENANT"`
+	After  string `help:"A session: show only what comes after this seq." placeholder:"SEQ"`
+	Follow bool   `negatable:"" default:"true" help:"A session: go on with what happens; --no-follow ends at its last event."`
+	JSON   bool   `name:"json" help:"Print the events themselves, one a line."`
+}
+
+// connectPatience is how long a tool for people waits for NATS.
+const connectPatience = 3 * time.Second
+
+// Run implements the command.
+func (c *tailCmd) Run(std streams) error {
+	l, err := load(c.Config, *c)
+	if err != nil {
+		return err
+	}
+	target, err := tail.Parse(c.Target, c.Tenant)
+	if err != nil {
+		return usageError{err}
+	}
+	o := tail.Options{Out: std.out, JSON: c.JSON, Color: terminal.Color(std.out), Follow: c.Follow}
+	if c.After != "" {
+		if o.After, err = eventlog.ParseCursor(c.After); err != nil {
+			return usageError{fmt.Errorf("--after: %w", err)}
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := connect(ctx, l.Config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := watch(ctx, conn, target, o); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func connect(ctx context.Context, c config.Config) (*bus.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	return process.Connect(ctx, c, "waggle/tail", zerolog.Nop())
+}
+
+func watch(ctx context.Context, conn *bus.Conn, target tail.Target, o tail.Options) error {
+	if target.Subject != "" {
+		return tail.Announcements(ctx, conn.NATS(), target.Subject, o, conn.NATS().Flush)
+	}
+	store, err := eventlog.New(conn, eventlog.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return tail.Log(ctx, store, target.Log, o)
+}
