@@ -3,7 +3,11 @@ package telemetry
 import (
 	"fmt"
 	"io"
+	"os"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
@@ -28,11 +32,30 @@ func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
 	switch format {
 	case FormatJSON:
 	case FormatConsole:
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !isTerminal(w), FormatPrepare: quoteMessage}
 	default:
 		return zerolog.Logger{}, fmt.Errorf("log format %q is neither %s nor %s", format, FormatJSON, FormatConsole)
 	}
 	return zerolog.New(w).Level(l).Hook(traceHook{}).With().Timestamp().Logger(), nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// quoteMessage escapes what could end the line or reach the terminal. The console
+// writer does so for fields, but not for the message.
+func quoteMessage(line map[string]any) error {
+	s, ok := line[zerolog.MessageFieldName].(string)
+	if ok && strings.ContainsFunc(s, unicode.IsControl) {
+		line[zerolog.MessageFieldName] = strconv.Quote(s)
+	}
+	return nil
 }
 
 // traceHook adds the ids of the span in a line's context.

@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-	dto "github.com/prometheus/client_model/go"
 )
 
 // NewRegistry returns a registry with the metrics of the Go runtime and of the process.
@@ -24,7 +23,8 @@ type Tester interface {
 }
 
 // Lint fails the test for every metric of g that breaks the Prometheus naming
-// rules or does not start with "waggle_", and for a g without any metric of ours.
+// rules, does not start with "waggle_" or has no help text, and for a g without any
+// metric of ours.
 // The collectors of NewRegistry are not looked at: they are not ours.
 func Lint(t Tester, g prometheus.Gatherer) {
 	t.Helper()
@@ -33,19 +33,21 @@ func Lint(t Tester, g prometheus.Gatherer) {
 		t.Errorf("gather metrics: %v", err)
 		return
 	}
-	var ours []*dto.MetricFamily
+	ours := families[:0]
 	for _, f := range families {
-		if !strings.HasPrefix(f.GetName(), "go_") && !strings.HasPrefix(f.GetName(), "process_") {
-			ours = append(ours, f)
+		if name := f.GetName(); strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+			continue
+		}
+		ours = append(ours, f)
+		if !strings.HasPrefix(f.GetName(), "waggle_") {
+			t.Errorf("metric %s does not start with waggle_", f.GetName())
+		}
+		if f.GetHelp() == "" {
+			t.Errorf("metric %s has no help text", f.GetName())
 		}
 	}
 	if len(ours) == 0 {
 		t.Errorf("no metric to lint: use the metrics once before")
-	}
-	for _, f := range ours {
-		if !strings.HasPrefix(f.GetName(), "waggle_") {
-			t.Errorf("metric %s does not start with waggle_", f.GetName())
-		}
 	}
 	problems, err := promlint.NewWithMetricFamilies(ours).Lint()
 	if err != nil {

@@ -50,7 +50,7 @@ func StartTracing(ctx context.Context, service, version string) (func(context.Co
 	}
 	exporter, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
-		return nothing, fmt.Errorf("start tracing: exporter: %w", err)
+		return nothing, fmt.Errorf("start tracing (OTEL_TRACES_EXPORTER=%q): %w", os.Getenv("OTEL_TRACES_EXPORTER"), err)
 	}
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName(service), semconv.ServiceVersion(version)),
