@@ -6,11 +6,11 @@
 package directory
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +23,13 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+const (
+	// beatsPerLease is how many heartbeats a lease lives for: two may get lost.
+	beatsPerLease = 3
+	// closeBudget bounds how long Close tries to take its members off the list.
+	closeBudget = 2 * time.Second
+)
+
 // WhatService marks members that are replicas of a Waggle service.
 var WhatService = id.MustName("service")
 
@@ -31,27 +38,43 @@ type Member struct {
 	What     id.Name         `json:"what"`
 	Name     id.Name         `json:"name"`
 	Instance id.Name         `json:"instance"`
-	Data     json.RawMessage `json:"data,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"` // shared: not to be modified
 	Started  time.Time       `json:"started"`
 }
 
 func (m Member) key() string { return subject.DirectoryKey(m.What, m.Name, m.Instance) }
 
-// Directory is a watched copy of the bucket. It is safe for concurrent use.
+// entry is a member as the bucket has it.
+type entry struct {
+	member   Member
+	raw      []byte
+	revision uint64
+	seen     time.Time // when its last heartbeat arrived here
+}
+
+// Directory is a watched copy of the bucket. It is safe for concurrent use. While
+// there is no connection it keeps what it knew; after a reconnect it is read anew.
 type Directory struct {
 	kv        jetstream.KeyValue
+	conn      *bus.Conn
+	lease     time.Duration
 	heartbeat time.Duration
 	end       context.CancelFunc
+	unwatch   func()
 	done      chan struct{}
+	resync    chan struct{}
 
 	mu      sync.Mutex
-	members map[string]Member
+	entries map[string]entry
 	version chan struct{} // closed and replaced at every change
 	watch   map[int]func()
 	next    int
+	leases  map[*Lease]struct{}
+	closed  bool
 }
 
-// Open starts to watch the bucket and returns once the copy is complete.
+// Open starts to watch the bucket and returns once the copy is complete. The time
+// to live of leases is a setting of the bucket (bus.Topology.LeaseTTL).
 func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	kv, err := c.JS().KeyValue(ctx, subject.BucketDirectory)
 	if err != nil {
@@ -61,18 +84,22 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
-	life, end := context.WithCancel(context.Background()) //nolint:contextcheck // it outlives the opening
+	if status.TTL() <= 0 {
+		return nil, errors.New("open the directory: the bucket has no time to live, so that the dead would stay in it")
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	d := &Directory{
-		kv: kv, heartbeat: status.TTL() / 3, end: end, done: make(chan struct{}),
-		members: map[string]Member{}, version: make(chan struct{}), watch: map[int]func(){},
+		kv: kv, conn: c, lease: status.TTL(), heartbeat: status.TTL() / beatsPerLease, end: end,
+		done: make(chan struct{}), resync: make(chan struct{}, 1),
+		entries: map[string]entry{}, version: make(chan struct{}), watch: map[int]func(){}, leases: map[*Lease]struct{}{},
 	}
-	w, err := kv.WatchAll(life)
-	if err != nil {
-		end()
-		return nil, fmt.Errorf("watch the directory: %w", err)
-	}
+	d.unwatch = c.Watch(func(up bool) {
+		if up {
+			d.reconnected()
+		}
+	})
 	ready := make(chan struct{})
-	go d.follow(life, w, ready)
+	go d.follow(life, sync.OnceFunc(func() { close(ready) }))
 	select {
 	case <-ready:
 		return d, nil
@@ -82,104 +109,43 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	}
 }
 
-// Close ends the watch. Leases are not given up.
+// Close ends the watch and takes the members that were joined here off the list, or
+// lets their leases run out if that does not work within 2 s.
 func (d *Directory) Close() {
+	d.mu.Lock()
+	d.closed = true
+	left := make([]*Lease, 0, len(d.leases))
+	for l := range d.leases {
+		left = append(left, l)
+	}
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeBudget)
+	defer cancel()
+	for _, l := range left {
+		if err := l.Leave(ctx); err != nil {
+			d.conn.Logger().Debug().Err(err).Msg("a member stays listed until its lease runs out")
+		}
+	}
+	d.unwatch()
 	d.end()
 	<-d.done
 }
 
-// follow applies updates until life ends. The KV watcher itself survives
-// reconnects: it is an ordered consumer, which starts over where it stopped. Keys
-// that expired meanwhile are dropped by the sweep.
-func (d *Directory) follow(life context.Context, w jetstream.KeyWatcher, ready chan struct{}) {
-	defer close(d.done)
-	defer func() { _ = w.Stop() }()
-	sweep := time.NewTicker(d.heartbeat)
-	defer sweep.Stop()
-	for {
-		select {
-		case <-life.Done():
-			return
-		case <-sweep.C:
-			d.sweep(life)
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return
-			case e == nil:
-				close(ready)
-			default:
-				d.apply(e)
-			}
-		}
-	}
-}
-
-func (d *Directory) apply(e jetstream.KeyValueEntry) {
-	var m Member
-	gone := e.Operation() != jetstream.KeyValuePut || json.Unmarshal(e.Value(), &m) != nil || m.key() != e.Key()
-	d.mu.Lock()
-	old, known := d.members[e.Key()]
-	changed := known == gone || !gone && !old.Started.Equal(m.Started)
-	if gone {
-		delete(d.members, e.Key())
-	} else {
-		d.members[e.Key()] = m
-	}
-	d.mu.Unlock()
-	if changed {
-		d.notify()
-	}
-}
-
-// sweep drops members whose key is gone: the bucket's own expiry leaves a marker
-// only where the server supports it and the watcher was connected.
-func (d *Directory) sweep(life context.Context) {
-	ctx, cancel := context.WithTimeout(life, d.heartbeat)
-	defer cancel()
-	known := d.keys() // what joins while the list is read is not judged by it
-	lister, err := d.kv.ListKeys(ctx)
-	if err != nil {
-		return // no server, no news: the copy stays as it is
-	}
-	live := map[string]bool{}
-	for k := range lister.Keys() {
-		live[k] = true
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	d.mu.Lock()
-	before := len(d.members)
-	for _, k := range known {
-		if !live[k] {
-			delete(d.members, k)
-		}
-	}
-	changed := len(d.members) != before
-	d.mu.Unlock()
-	if changed {
-		d.notify()
-	}
-}
-
-func (d *Directory) keys() []string {
+// reconnected has the copy read anew, because markers of what expired may be gone,
+// and the leases renewed, because they may be what expired.
+func (d *Directory) reconnected() {
+	poke(d.resync)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Collect(maps.Keys(d.members))
+	for l := range d.leases {
+		poke(l.now)
+	}
 }
 
-func (d *Directory) notify() {
-	d.mu.Lock()
-	close(d.version)
-	d.version = make(chan struct{})
-	fs := make([]func(), 0, len(d.watch))
-	for _, f := range d.watch {
-		fs = append(fs, f)
-	}
-	d.mu.Unlock()
-	for _, f := range fs {
-		f()
+func poke(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
 	}
 }
 
@@ -193,18 +159,14 @@ func (d *Directory) All(what id.Name) []Member { return d.list(what.String() + "
 
 func (d *Directory) list(prefix string) []Member {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	keys := make([]string, 0, len(d.members))
-	for k := range d.members {
+	var out []Member
+	for k, e := range d.entries {
 		if strings.HasPrefix(k, prefix) {
-			keys = append(keys, k)
+			out = append(out, e.member)
 		}
 	}
-	slices.Sort(keys)
-	out := make([]Member, 0, len(keys))
-	for _, k := range keys {
-		out = append(out, d.members[k])
-	}
+	d.mu.Unlock()
+	slices.SortFunc(out, func(a, b Member) int { return strings.Compare(a.key(), b.key()) })
 	return out
 }
 
@@ -228,7 +190,8 @@ func (d *Directory) Wait(ctx context.Context, pred func(*Directory) bool) error 
 	}
 }
 
-// Watch calls f after every change, from one goroutine. f must not block.
+// Watch calls f after every change, one call at a time. Heartbeats are no change. f
+// must not block.
 func (d *Directory) Watch(f func()) (cancel func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,3 +204,21 @@ func (d *Directory) Watch(f func()) (cancel func()) {
 		delete(d.watch, n)
 	}
 }
+
+// changed wakes everybody who waits. It is called by the follower only.
+func (d *Directory) changed() {
+	d.mu.Lock()
+	close(d.version)
+	d.version = make(chan struct{})
+	fs := make([]func(), 0, len(d.watch))
+	for _, f := range d.watch {
+		fs = append(fs, f)
+	}
+	d.mu.Unlock()
+	for _, f := range fs {
+		f()
+	}
+}
+
+// same reports whether two entries say the same of a member.
+func same(a, b entry) bool { return bytes.Equal(a.raw, b.raw) }

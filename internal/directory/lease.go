@@ -11,55 +11,91 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// retryPause is how soon a heartbeat that failed is tried again, if the next one is
+// not due before.
+const retryPause = time.Second
+
 // Lease keeps a member listed until Leave.
 type Lease struct {
 	dir  *Directory
 	key  string
 	end  context.CancelFunc
 	done chan struct{}
+	now  chan struct{} // asks for a heartbeat at once
 	once sync.Once
 	err  error
 }
 
 // Join lists the member until its lease is left, renewing it three times per TTL.
-// A key that vanished, for example with its server, is put again at the next
-// heartbeat. Join returns when the member is stored.
+// A key that vanished, for example with its server, is put again as soon as that is
+// noticed. Join returns when the member is stored and in this copy.
 func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if m.Started.IsZero() {
-		m.Started = time.Now()
+		m.Started = time.Now().UTC()
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
-	if _, err := d.kv.Put(ctx, m.key(), raw); err != nil {
+	revision, err := d.kv.Put(ctx, m.key(), raw)
+	if err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
-	life, end := context.WithCancel(context.Background()) //nolint:contextcheck // the lease outlives the joining
-	l := &Lease{dir: d, key: m.key(), end: end, done: make(chan struct{})}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	l := &Lease{dir: d, key: m.key(), end: end, done: make(chan struct{}), now: make(chan struct{}, 1)}
 	go l.keep(life, raw)
+	if !d.add(l) {
+		return nil, errors.Join(fmt.Errorf("join the directory as %s: it is closed", m.key()), l.Leave(ctx))
+	}
+	err = d.Wait(ctx, func(d *Directory) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.entries[l.key].revision >= revision
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.Leave(ctx))
+	}
 	return l, nil
+}
+
+func (d *Directory) add(l *Lease) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.leases[l] = struct{}{}
+	}
+	return !d.closed
 }
 
 func (l *Lease) keep(life context.Context, raw []byte) {
 	defer close(l.done)
-	tick := time.NewTicker(l.dir.heartbeat)
-	defer tick.Stop()
+	due := time.NewTimer(l.dir.heartbeat)
+	defer due.Stop()
 	for {
 		select {
 		case <-life.Done():
 			return
-		case <-tick.C:
-			ctx, cancel := context.WithTimeout(life, l.dir.heartbeat)
-			_, _ = l.dir.kv.Put(ctx, l.key, raw) // a heartbeat that fails is made up for by the next
-			cancel()
+		case <-due.C:
+		case <-l.now:
 		}
+		next := l.dir.heartbeat
+		ctx, cancel := context.WithTimeout(life, l.dir.heartbeat)
+		if _, err := l.dir.kv.Put(ctx, l.key, raw); err != nil && life.Err() == nil {
+			l.dir.conn.Logger().Warn().Err(err).Str("key", l.key).Msg("a heartbeat did not reach the directory")
+			next = min(next, retryPause)
+		}
+		cancel()
+		due.Reset(next)
 	}
 }
 
-// Leave takes the member off the list. It is idempotent.
+// Leave takes the member off the list. It is idempotent and returns the same at
+// every call. After an error the lease runs out by itself.
 func (l *Lease) Leave(ctx context.Context) error {
 	l.once.Do(func() {
+		l.dir.mu.Lock()
+		delete(l.dir.leases, l)
+		l.dir.mu.Unlock()
 		l.end()
 		<-l.done
 		if err := l.dir.kv.Delete(ctx, l.key); err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {

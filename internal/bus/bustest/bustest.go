@@ -28,18 +28,47 @@ func Single(t testing.TB) *bus.Conn {
 // it and starts it again on the same port and files.
 func Server(t testing.TB) (url string, restart func()) {
 	t.Helper()
-	cfg := bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: t.TempDir()}
-	s := start(t, cfg)
-	t.Cleanup(func() { stop(s) })
-	url = s.ClientURL()
-	Bootstrap(t, Dial(t, url), bus.DefaultTopology())
-	return url, func() {
+	i := Start(t, bus.DefaultTopology())
+	return i.URL, func() {
 		t.Helper()
-		addr, ok := s.Addr().(*net.TCPAddr)
-		require.True(t, ok)
-		cfg.Port = addr.Port
-		stop(s)
-		s = start(t, cfg)
+		i.Stop()
+		i.Start()
+	}
+}
+
+// Instance is a server that may be down for a while.
+type Instance struct {
+	URL string
+
+	t   testing.TB
+	cfg bus.EmbeddedConfig
+	srv *server.Server
+}
+
+// Start starts a fresh server with the streams of the topology. It ends with the test.
+func Start(t testing.TB, top bus.Topology) *Instance {
+	t.Helper()
+	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: t.TempDir()}}
+	i.Start()
+	t.Cleanup(i.Stop)
+	addr, ok := i.srv.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	i.cfg.Port, i.URL = addr.Port, i.srv.ClientURL()
+	Bootstrap(t, Dial(t, i.URL), top)
+	return i
+}
+
+// Start starts the server again, on the same port and files.
+func (i *Instance) Start() {
+	i.t.Helper()
+	i.srv = start(i.t, i.cfg)
+}
+
+// Stop ends the server, if it runs.
+func (i *Instance) Stop() {
+	if i.srv != nil {
+		stop(i.srv)
+		i.srv = nil
 	}
 }
 

@@ -1,0 +1,224 @@
+package directory_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	session = id.MustName("session")
+	agent   = id.MustName("agent")
+)
+
+// lease is the time to live in these tests: long enough for a busy machine to keep
+// up its heartbeats, short enough to wait for.
+const lease = 3 * time.Second
+
+func start(t *testing.T) *bustest.Instance {
+	top := bus.DefaultTopology()
+	top.LeaseTTL = lease
+	return bustest.Start(t, top)
+}
+
+func open(t *testing.T, c *bus.Conn) *directory.Directory {
+	d, err := directory.Open(patience(t), c)
+	require.NoError(t, err)
+	t.Cleanup(d.Close)
+	return d
+}
+
+func patience(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), bustest.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func replica(name id.Name, instance string) directory.Member {
+	return directory.Member{What: directory.WhatService, Name: name, Instance: id.MustName(instance)}
+}
+
+func join(t *testing.T, d *directory.Directory, m directory.Member) *directory.Lease {
+	l, err := d.Join(patience(t), m)
+	require.NoError(t, err)
+	return l
+}
+
+// sees waits until the directory lists exactly these instances of the name, in order.
+func sees(t *testing.T, d *directory.Directory, name id.Name, want ...string) {
+	t.Helper()
+	err := d.Wait(patience(t), func(d *directory.Directory) bool {
+		return fmt.Sprint(instances(d, name)) == fmt.Sprint(want)
+	})
+	require.NoError(t, err, "want %v, have %v", want, instances(d, name))
+}
+
+func instances(d *directory.Directory, name id.Name) []string {
+	out := []string{}
+	for _, m := range d.Members(directory.WhatService, name) {
+		out = append(out, m.Instance.String())
+	}
+	return out
+}
+
+func TestMembersAreListedEverywhereUntilTheyLeave(t *testing.T) {
+	s := start(t)
+	a, b := open(t, bustest.Dial(t, s.URL)), open(t, bustest.Dial(t, s.URL))
+	m := replica(session, "two")
+	m.Data = json.RawMessage(`{"model":"demo"}`)
+	two := join(t, a, m)
+	require.Len(t, a.Members(directory.WhatService, session), 1, "Join returns once the own copy has it")
+	one := join(t, b, replica(session, "one"))
+	join(t, b, replica(agent, "three"))
+	for _, d := range []*directory.Directory{a, b} {
+		sees(t, d, session, "one", "two")
+		sees(t, d, agent, "three")
+		require.JSONEq(t, `{"model":"demo"}`, string(d.Members(directory.WhatService, session)[1].Data))
+		require.False(t, d.Members(directory.WhatService, session)[0].Started.IsZero())
+		require.Len(t, d.All(directory.WhatService), 3)
+	}
+	require.NoError(t, one.Leave(patience(t)))
+	require.NoError(t, one.Leave(patience(t)))
+	sees(t, a, session, "two")
+	sees(t, open(t, bustest.Dial(t, s.URL)), session, "two")
+	require.NoError(t, two.Leave(patience(t)))
+	sees(t, b, session)
+}
+
+func TestTheDeadAreDroppedAndTheLivingAreNot(t *testing.T) {
+	s := start(t)
+	d := open(t, bustest.Dial(t, s.URL))
+	join(t, d, replica(session, "living"))
+	doomed := bustest.Dial(t, s.URL)
+	join(t, open(t, doomed), replica(session, "doomed"))
+	sees(t, d, session, "doomed", "living")
+	var changes atomic.Int64
+	defer d.Watch(func() { changes.Add(1) })()
+	doomed.NATS().Close()
+	sees(t, d, session, "living")
+	require.EqualValues(t, 1, changes.Load(), "heartbeats are no change, the death is one")
+	join(t, d, replica(session, "doomed"))
+	sees(t, d, session, "doomed", "living")
+}
+
+func TestAVanishedKeyIsPutAgain(t *testing.T) {
+	s := start(t)
+	c := bustest.Dial(t, s.URL)
+	d := open(t, c)
+	m := replica(session, "a")
+	join(t, d, m)
+	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
+	require.NoError(t, err)
+	gone := make(chan struct{}, 10)
+	defer d.Watch(func() {
+		if len(d.Members(directory.WhatService, session)) == 0 {
+			gone <- struct{}{}
+		}
+	})()
+	require.NoError(t, kv.Purge(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
+	<-gone
+	sees(t, d, session, "a")
+}
+
+// While the server is away one member dies, one leaves unseen and one lives on.
+func TestTheCopyIsReadAgainAfterAnOutage(t *testing.T) {
+	s := start(t)
+	c, other, doomed := bustest.Dial(t, s.URL), bustest.Dial(t, s.URL), bustest.Dial(t, s.URL)
+	d := open(t, c)
+	join(t, open(t, other), replica(session, "living"))
+	join(t, open(t, doomed), replica(session, "doomed"))
+	sees(t, d, session, "doomed", "living")
+	down, up := make(chan struct{}, 1), make(chan struct{}, 1)
+	defer c.Watch(func(ok bool) {
+		if ok {
+			up <- struct{}{}
+		} else {
+			down <- struct{}{}
+		}
+	})()
+	s.Stop()
+	<-down
+	require.Equal(t, []string{"doomed", "living"}, instances(d, session), "what was known is kept")
+	doomed.NATS().Close()
+	<-time.After(lease + time.Second) // all leases run out while nobody can renew them
+	s.Start()
+	<-up
+	sees(t, d, session, "living")
+	join(t, d, replica(session, "later"))
+	sees(t, d, session, "later", "living")
+}
+
+func TestCloseTakesItsMembersOffTheList(t *testing.T) {
+	s := start(t)
+	d := open(t, bustest.Dial(t, s.URL))
+	closing, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+	require.NoError(t, err)
+	join(t, closing, replica(session, "a"))
+	sees(t, d, session, "a")
+	closing.Close()
+	sees(t, d, session)
+	require.ErrorContains(t, closing.Wait(t.Context(), func(*directory.Directory) bool { return false }), "closed")
+	_, err = closing.Join(patience(t), replica(session, "b"))
+	require.ErrorContains(t, err, "closed")
+	sees(t, d, session)
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	s := start(t)
+	d := open(t, bustest.Dial(t, s.URL))
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan struct{}, 10)
+	result := make(chan error)
+	go func() {
+		result <- d.Wait(ctx, func(*directory.Directory) bool { asked <- struct{}{}; return false })
+	}()
+	<-asked
+	join(t, d, replica(session, "a"))
+	<-asked
+	cancel()
+	require.ErrorIs(t, <-result, context.Canceled)
+}
+
+func TestWhatIsNoMemberIsNotListed(t *testing.T) {
+	s := start(t)
+	c := bustest.Dial(t, s.URL)
+	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
+	require.NoError(t, err)
+	m := replica(session, "a")
+	for key, value := range map[string]string{
+		"service.session.junk":  `not json`,
+		"service.session.other": `{"what":"service","name":"session","instance":"a"}`, // claims another key
+		"service.session.bad":   `{"what":"service","name":"ses.sion","instance":"bad"}`,
+	} {
+		_, err := kv.PutString(patience(t), key, value)
+		require.NoError(t, err)
+	}
+	d := open(t, c)
+	join(t, d, m)
+	sees(t, d, session, "a")
+	_, err = kv.PutString(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance), "gone mad")
+	require.NoError(t, err)
+	sees(t, d, session, "a") // the next heartbeat says what is true
+}
+
+func TestABucketWithoutALeaseTimeIsRefused(t *testing.T) {
+	top := bus.DefaultTopology()
+	top.LeaseTTL = 0
+	s := bustest.Start(t, top)
+	_, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+	require.ErrorContains(t, err, "no time to live")
+}
