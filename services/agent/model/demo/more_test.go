@@ -106,6 +106,20 @@ func TestNoUserMessage(t *testing.T) {
 	require.Contains(t, r.Text, "I can")
 }
 
+// Messages that are as bad for the splitter as can be must not keep a worker busy.
+// None of them takes more than a second; without the bounds they take hours.
+func TestLongMessages(t *testing.T) {
+	for name, s := range map[string]string{
+		"sentences that are no requests": strings.Repeat("hello there. ", 5_000), "unfinished writing": strings.Repeat("write a. ", 7_000),
+		"clauses": strings.Repeat("list files, ", 160), "marks": strings.Repeat("? ", 32_000), "quotes": strings.Repeat(" 'a", 20_000),
+		"politeness": strings.Repeat(" please", 9_000), "parentheses": strings.Repeat("(", 60_000), "fractions": strings.Repeat("1/7919+", 140) + "1",
+	} {
+		c := newChat(t, files())
+		require.NotEmpty(t, c.say(s), name)
+		require.LessOrEqual(t, len(c.made), 16, name)
+	}
+}
+
 // FuzzMessage checks that any message ends in an answer, the same one every time,
 // and that nothing is written unless a verb of writing was in it.
 func FuzzMessage(f *testing.F) {

@@ -14,8 +14,15 @@ const (
 	// maxWeakText the message in which they are: each costs a parse of what is on both sides.
 	maxWeak     = 12
 	maxWeakText = 2_000
+	// maxStrong bounds the ends of sentences that are tried, for the same reason.
+	maxStrong = 64
 	// maxMessage is how much of a message is looked at.
 	maxMessage = 64 << 10
+	// maxTried bounds the text that is parsed in search of separators: a quarter of a
+	// second on a slow machine. After it, sentences end where they seem to.
+	maxTried = 128 << 10
+	// window is more than any separator is long.
+	window = 64
 )
 
 // strong separators end a request, unless it has only begun. Weak ones do if the
@@ -36,9 +43,9 @@ type sep struct {
 // braces, numbers and names.
 func separators(s string) []sep {
 	var out []sep
-	weak, depth := 0, 0
+	weak, strong, depth := 0, 0, 0
 	shut := ""
-	for i := 0; i < len(s); {
+	for i := 0; i < len(s) && strong < maxStrong; {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case shut != "":
@@ -54,12 +61,17 @@ func separators(s string) []sep {
 			if shut = opening(s, i); shut != "" {
 				break
 			}
-			if m := strongSep.FindString(s[i:]); m != "" {
+			if !unicode.IsSpace(r) && !strings.ContainsRune(",;.?!", r) {
+				break
+			}
+			ahead := s[i:min(len(s), i+window)]
+			if m := strongSep.FindString(ahead); m != "" {
 				out = append(out, sep{i, i + len(m), true})
+				strong++
 				i += len(m)
 				continue
 			}
-			if m := weakSep.FindString(s[i:]); m != "" && weak < maxWeak && len(s) <= maxWeakText && !inNumber(s, i, len(m)) {
+			if m := weakSep.FindString(ahead); m != "" && weak < maxWeak && len(s) <= maxWeakText && !inNumber(s, i, len(m)) {
 				out = append(out, sep{i, i + len(m), false})
 				weak++
 				i += len(m)
@@ -106,7 +118,7 @@ func tasks(t *turn) []*task {
 	for rest := text; rest != "" && len(p.out) < maxClauses; {
 		cut := p.first(rest)
 		p.take(rest[:cut.from])
-		rest = strings.TrimSpace(rest[cut.to:])
+		rest = strings.TrimLeft(rest[cut.to:], " \t\r\n?!;")
 	}
 	switch {
 	case text == "":
@@ -122,6 +134,7 @@ type splitter struct {
 	last  string
 	out   []*task
 	any   bool            // something was understood
+	tried int             // bytes parsed in search of separators
 	cache map[string]bool // whether a text is understood, given last
 }
 
@@ -174,7 +187,8 @@ func (p *splitter) sensible(s string) bool {
 
 func (p *splitter) understood(s string) bool {
 	known, ok := p.cache[s]
-	if !ok {
+	if !ok && p.tried < maxTried {
+		p.tried += len(s)
 		known = parse(p.clause(s)) != nil
 		p.cache[s] = known
 	}
