@@ -3,6 +3,8 @@ package eventlog
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
@@ -19,9 +22,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-func TestConformanceR1(t *testing.T) { Conformance(t, newRig(t, 1)) }
+func TestConformanceR1(t *testing.T) {
+	t.Parallel()
+	Conformance(t, newRig(t, 1))
+}
 
-func TestConformanceR3(t *testing.T) { Conformance(t, newRig(t, 3)) }
+func TestConformanceR3(t *testing.T) {
+	t.Parallel()
+	Conformance(t, newRig(t, 3))
+}
 
 // Conformance is what the event log promises, whatever it runs on.
 func Conformance(t *testing.T, r *rig) {
@@ -29,11 +38,11 @@ func Conformance(t *testing.T, r *rig) {
 	t.Run("decide again", func(t *testing.T) { decideAgain(t, r) })
 	t.Run("racing writers", func(t *testing.T) { racingWriters(t, r) })
 	t.Run("slow readers", func(t *testing.T) {
-		underLoad(t, r, script{name: "slow readers", pause: time.Millisecond, step: 4 * loadStep})
+		underLoad(t, r, script{name: "slow readers", pause: time.Millisecond, step: 2 * loadStep})
 	})
 	if r.replicas > 1 {
 		t.Run("step-downs", func(t *testing.T) {
-			underLoad(t, r, script{name: "step-downs", blows: 3, strike: func(l *load) {
+			underLoad(t, r, script{name: "step-downs", blows: 2, strike: func(l *load) {
 				for _, log := range l.logs[:4] {
 					r.stepDown(t, l.conn, log.Stream())
 				}
@@ -215,6 +224,7 @@ func underLoad(t *testing.T, r *rig, sc script) {
 		stopSlow = append(stopSlow, hesitate(v, slow))
 		sinks = append(sinks, exact, lossy, slow)
 	}
+	gremlin(t, r.connect(t), l.logs)
 	writers, stores := l.write(t, r)
 	for range sc.blows {
 		l.await(t, l.step)
@@ -236,6 +246,31 @@ func underLoad(t *testing.T, r *rig, sc script) {
 	require.Zero(t, got.doubled)
 	require.Zero(t, got.holes)
 	require.Equal(t, len(sinks), got.readers)
+}
+
+// gremlin announces some events once more, sooner or later.
+func gremlin(t *testing.T, conn *bus.Conn, logs []subject.Log) {
+	const mark = "Gremlin"
+	var mu sync.Mutex // each subscription has a goroutine
+	var kept []*nats.Msg
+	dice := rand.New(rand.NewPCG(1, 2))
+	for _, log := range logs {
+		_, err := conn.NATS().Subscribe(log.LiveAll(), func(m *nats.Msg) {
+			if m.Header.Get(mark) != "" {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			kept = append(kept[max(0, len(kept)-40):], m)
+			if dice.IntN(4) == 0 {
+				again := kept[dice.IntN(len(kept))]
+				h := maps.Clone(again.Header)
+				h.Set(mark, "1")
+				_ = conn.NATS().PublishMsg(&nats.Msg{Subject: again.Subject, Header: h, Data: again.Data})
+			}
+		})
+		require.NoError(t, err)
+	}
 }
 
 // hesitate gives a full viewer a little room now and then, until stopped: then it

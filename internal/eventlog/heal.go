@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -121,21 +122,28 @@ func (t *tail) broken(err error) {
 }
 
 // rewound ends the tail if the leader says that the log ends before the position
-// that the tail has reached: acknowledged events were lost with the stream.
+// that the tail has reached: acknowledged events were lost with the stream. It says
+// so twice, because a server that has just lost its leadership may not know yet.
 func (t *tail) rewound() {
-	reached := t.last()
-	end, err := patiently(t.s, func() (Cursor, error) { return t.s.end(t.s.ctx, t.log) })
-	switch {
-	case err != nil:
-		t.broken(err)
-	case end.Seq < reached.Seq:
-		t.broken(ErrBeyondEnd)
-	case end.Seq > reached.Seq:
-		t.mu.Lock()
-		t.splice.expect(end)
-		t.healIfBehind(healCheck)
-		t.mu.Unlock()
+	for range 2 {
+		reached := t.last()
+		end, err := patiently(t.s, func() (Cursor, error) { return t.s.end(t.s.ctx, t.log) })
+		if err != nil {
+			t.broken(err)
+			return
+		}
+		if end.Seq >= reached.Seq {
+			t.mu.Lock()
+			t.splice.expect(end)
+			t.healIfBehind(healCheck)
+			t.mu.Unlock()
+			return
+		}
+		if wait(t.s.ctx, settle) != nil {
+			return
+		}
 	}
+	t.broken(fmt.Errorf("%w: %s has lost acknowledged events", ErrBeyondEnd, t.log))
 }
 
 // fallBack takes a live viewer back to reading. tail.mu is held.

@@ -1,8 +1,7 @@
 package eventlog
 
 import (
-	"bytes"
-	"encoding/json"
+	"github.com/go-json-experiment/json"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -59,9 +58,7 @@ func deltaData(e *Entry) (event.MessageDeltaData, bool) {
 	if e.Type != event.MessageDelta {
 		return d, false
 	}
-	dec := json.NewDecoder(bytes.NewReader(e.Data))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&d)
+	err := json.Unmarshal(e.Data, &d, json.RejectUnknownMembers(true))
 	return d, err == nil
 }
 

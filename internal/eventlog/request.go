@@ -30,7 +30,7 @@ type requester struct {
 }
 
 func newRequester(nc *nats.Conn) (*requester, error) {
-	r := &requester{nc: nc, prefix: nats.NewInbox() + ".", waiting: make(map[string]chan *nats.Msg)}
+	r := &requester{nc: nc, prefix: nc.NewInbox() + ".", waiting: make(map[string]chan *nats.Msg)}
 	var err error
 	if r.sub, err = nc.Subscribe(r.prefix+"*", r.dispatch); err != nil {
 		return nil, fmt.Errorf("subscribe to replies: %w", err)

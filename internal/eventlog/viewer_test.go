@@ -207,6 +207,7 @@ func TestWatchSaysWhenThePositionIsBeyondTheEnd(t *testing.T) {
 }
 
 func TestResumeDoesNotTrustTheStreamSequence(t *testing.T) {
+	t.Parallel()
 	conn := single(t)
 	s, log := newStore(t, conn, Options{Ring: 4}), testLog("hint")
 	fill(t, s, testLog("other"), 0, 20)
@@ -238,7 +239,49 @@ func TestExpiredHeadIsAnnounced(t *testing.T) {
 	}
 }
 
+func TestResumeAtTheEndReadsNothing(t *testing.T) {
+	conn := single(t)
+	log := testLog("quiet")
+	fill(t, newStore(t, conn, Options{}), log, 0, 600)
+	s := newStore(t, conn, Options{})
+	end, err := s.Last(t.Context(), log)
+	require.NoError(t, err)
+	for _, at := range []Cursor{end, {Seq: 600}} {
+		r := newRecorder(-1)
+		v := watch(s, log, at, r)
+		r.wait(t, "caught up", func() bool { return len(r.caught) == 1 })
+		require.Equal(t, end, v.Position())
+		v.Close()
+	}
+	require.Zero(t, testutil.ToFloat64(s.met.reads.WithLabelValues("stream")))
+	r := newRecorder(-1)
+	defer watch(s, log, Cursor{Seq: 590, Stream: end.Stream - 10}, r).Close()
+	r.reach(t, 600)
+	require.EqualValues(t, 1, testutil.ToFloat64(s.met.reads.WithLabelValues("stream")))
+}
+
+func TestALogThatWasLostEndsItsViewers(t *testing.T) {
+	t.Parallel()
+	conn := single(t)
+	s, log := newStore(t, conn, Options{Check: 100 * time.Millisecond}), testLog("lost")
+	fill(t, s, log, 0, 5)
+	r := newRecorder(-1)
+	v := watch(s, log, Cursor{}, r)
+	defer v.Close()
+	r.reach(t, 5)
+	end, err := s.Last(t.Context(), log)
+	require.NoError(t, err)
+	expire(t, s, log, end.Stream)
+	r.wait(t, "failure", func() bool { return r.failed != nil })
+	require.ErrorIs(t, r.failed, ErrBeyondEnd)
+	again := newRecorder(-1)
+	w := watch(s, log, Cursor{}, again)
+	defer w.Close()
+	again.wait(t, "caught up", func() bool { return len(again.caught) == 1 && again.caught[0] == 0 })
+}
+
 func TestLostAnnouncementsAreHealed(t *testing.T) {
+	t.Parallel()
 	conn := single(t)
 	s, log := newStore(t, conn, Options{Check: 200 * time.Millisecond}), testLog("heal")
 	fill(t, s, log, 0, 3)
