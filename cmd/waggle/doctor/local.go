@@ -142,7 +142,7 @@ func gateway(ctx context.Context, p Patient) []Finding {
 // skew judges the difference of two clocks, measured within the given uncertainty.
 func skew(d, uncertainty time.Duration) []Finding {
 	const what = "clock"
-	is := fmt.Sprintf("%s from the NATS server's (±%s)", d.Abs().Round(time.Millisecond), uncertainty.Round(time.Millisecond))
+	is := fmt.Sprintf("%s off the NATS server's (±%s)", d.Abs().Round(time.Millisecond), uncertainty.Round(100*time.Microsecond))
 	switch off := d.Abs() - uncertainty; {
 	case off > 30*time.Second: // credentials and timers are off by then
 		return one(Fail, what, is, "synchronise the clocks (NTP)")

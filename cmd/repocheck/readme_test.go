@@ -1,0 +1,100 @@
+package repocheck
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pages are the documents whose commands and links must exist.
+var pages = []string{
+	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
+	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md",
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(top(t), name))
+	require.NoError(t, err)
+	return string(b)
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, p := range pages {
+		for _, m := range link.FindAllStringSubmatch(read(t, p), -1) {
+			_, err := os.Stat(filepath.Join(top(t), filepath.Dir(p), m[1]))
+			require.NoError(t, err, p)
+		}
+	}
+}
+
+var makeTarget = regexp.MustCompile("(?m)(?:^|`)make ([a-z0-9-]+)")
+
+func TestMakeTargetsExist(t *testing.T) {
+	makefile := read(t, "Makefile")
+	found := 0
+	for _, p := range pages {
+		for _, m := range makeTarget.FindAllStringSubmatch(read(t, p), -1) {
+			found++
+			require.Contains(t, makefile, "\n"+m[1]+":", p)
+		}
+	}
+	require.Positive(t, found)
+	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(makefile, -1) {
+		require.Regexp(t, `(?m)^`+m[1]+`:.* ## `, makefile, "target %s is not explained", m[1])
+	}
+}
+
+// Commands of the documents name flags that the binary knows. Those of the README
+// are also run: see TestReadme of cmd/waggle.
+func TestFlagsExist(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "waggle")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, filepath.Join(top(t), "cmd", "waggle")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	help := map[string]string{}
+	for _, p := range pages {
+		for _, c := range commands(read(t, p)) {
+			if _, ok := help[c[0]]; !ok {
+				out, err := exec.CommandContext(t.Context(), bin, c[0], "--help").CombinedOutput()
+				require.NoError(t, err, "%s: waggle %s\n%s", p, c[0], out)
+				help[c[0]] = string(out)
+			}
+			for _, word := range c[1:] {
+				name, _, _ := strings.Cut(strings.TrimRight(word, "`.,;)"), "=")
+				if strings.HasPrefix(name, "--") {
+					require.Contains(t, help[c[0]], name, "%s: %s", p, strings.Join(c, " "))
+				}
+			}
+		}
+	}
+	for _, want := range []string{"up", "serve", "chat", "tail", "doctor"} {
+		require.True(t, slices.Contains(keys(help), want), want)
+	}
+}
+
+var command = regexp.MustCompile("waggle ((?:up|serve|chat|tail|doctor|healthcheck|version)\\b[^`\n|#]*)")
+
+// commands returns the words of every waggle command in the text, without "waggle".
+func commands(text string) [][]string {
+	var out [][]string
+	for _, m := range command.FindAllStringSubmatch(text, -1) {
+		out = append(out, strings.Fields(m[1]))
+	}
+	return out
+}
+
+func keys(m map[string]string) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
+}
