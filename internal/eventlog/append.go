@@ -195,16 +195,11 @@ func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
 	case err != nil:
 		return seen{}, err
 	}
-	if id, _ := headerOf(m, event.HeaderMsgID); id != a.id || m.Subject != w.log.Event() {
+	if id := headerOf(m, event.HeaderMsgID); id != a.id || m.Subject != w.log.Event() {
 		return seen{}, fmt.Errorf("%w: dedupe id %q belongs to %s of %s", ErrRefused, a.id, id, m.Subject)
 	}
 	if stream <= w.at.Stream { // decide has asked for what observe has seen
-		seq, _ := headerOf(m, event.HeaderSeq)
-		n, err := strconv.ParseUint(seq, 10, 64)
-		if err != nil {
-			return seen{}, fmt.Errorf("%w: %s at stream sequence %d", ErrUnreadable, w.log, stream)
-		}
-		e, err := decodeStored(w.log.Name(), n, m.Seq, m.Data)
+		e, err := leaderEntry(w.log, m)
 		return seen{own: e}, err
 	}
 	got, err := w.readOver(ctx, stream, a.id)

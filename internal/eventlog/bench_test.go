@@ -60,7 +60,7 @@ func rawAppendN(b *testing.B, js jetstream.JetStream, log subject.Log, n int) {
 	last := uint64(0)
 	for i := range n {
 		ev := benchEvent(log, i)
-		ev.Sequence = uint64(i + 1) //nolint:gosec // small
+		ev.Sequence = uint64(i + 1)
 		raw, err := encodeStored(ev)
 		if err != nil {
 			b.Fatal(err)
@@ -139,7 +139,7 @@ type counter struct {
 func (c *counter) Deliver(batch []*Entry) int {
 	n := int64(0)
 	for _, e := range batch {
-		n += int64(e.Sequence - e.From + 1) //nolint:gosec // small
+		n += int64(e.Sequence - e.From + 1)
 	}
 	if c.left.Add(-n) == 0 {
 		c.done.Done()
@@ -218,7 +218,7 @@ func (c *caughtCounter) CaughtUp(uint64) { c.ready.Done() }
 
 func benchEntry(b *testing.B, log subject.Log, i int) *Entry {
 	ev := benchEvent(log, i)
-	ev.Sequence = uint64(i + 1) //nolint:gosec // small
+	ev.Sequence = uint64(i + 1)
 	raw, err := encodeStored(ev)
 	require.NoError(b, err)
 	return &Entry{Event: ev, Stream: ev.Sequence, Raw: raw, From: ev.Sequence}
@@ -229,7 +229,7 @@ func benchEntry(b *testing.B, log subject.Log, i int) *Entry {
 func BenchmarkReplay(b *testing.B) {
 	const events = 1000
 	log := testLog("replay")
-	replay := func(b *testing.B, s *Store, n int) {
+	replay := func(s *Store, n int) {
 		for range n {
 			var done sync.WaitGroup
 			done.Add(1)
@@ -250,17 +250,17 @@ func BenchmarkReplay(b *testing.B) {
 		_, s := prepare(b, 2*events)
 		// Without a viewer while they were written the ring is filled from behind.
 		for range 8 {
-			replay(b, s, 1)
+			replay(s, 1)
 		}
 		s.tail(tailKey(log)).warm(b, s, events)
 		b.ResetTimer()
-		replay(b, s, b.N)
+		replay(s, b.N)
 		perSecond(b, "events/s", b.N*events)
 	})
 	b.Run("jetstream", func(b *testing.B) {
 		_, s := prepare(b, 1)
 		b.ResetTimer()
-		replay(b, s, b.N)
+		replay(s, b.N)
 		perSecond(b, "events/s", b.N*events)
 	})
 	b.Run("raw-ordered-consumer", func(b *testing.B) {

@@ -379,7 +379,7 @@ func (l *load) verify(t *testing.T, s *Store, sinks []*recorder) tally {
 		seen := make(map[string]int)
 		for n, e := range entries {
 			seen[e.ID]++
-			if e.Sequence != uint64(n+1) { //nolint:gosec // small
+			if e.Sequence != uint64(n+1) {
 				sum.holes++
 			}
 			if seen[e.ID] > 1 {

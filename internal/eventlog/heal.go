@@ -99,7 +99,7 @@ func (t *tail) skip(at Cursor) {
 	t.emitting.Lock()
 	defer t.emitting.Unlock()
 	t.mu.Lock()
-	t.remember(t.splice.skipTo(nil, at))
+	t.remember(t.splice.skipTo(at))
 	live := append([]*Viewer(nil), t.live...)
 	for _, v := range live {
 		t.unlive(v)

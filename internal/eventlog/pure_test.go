@@ -48,7 +48,7 @@ func FuzzParseCursor(f *testing.F) {
 
 // stored returns the entry that a log would hold.
 func stored(t require.TestingT, seq uint64, data event.Data) *Entry {
-	ev, err := event.New(testLog("pure"), fmt.Sprintf("e%d", seq), "test", time.UnixMilli(int64(seq)), data) //nolint:gosec // small
+	ev, err := event.New(testLog("pure"), fmt.Sprintf("e%d", seq), "test", time.UnixMilli(int64(seq)), data)
 	require.NoError(t, err)
 	ev.Sequence = seq
 	raw, err := encodeStored(ev)
@@ -81,8 +81,10 @@ func TestStoredFormIsTheEventItself(t *testing.T) {
 		seq uint64
 		raw string
 	}{
-		{testLog("form").Name(), 5, string(raw)}, {testLog("other").Name(), 4, string(raw)},
-		{testLog("form").Name(), 0, `{}`}, {testLog("form").Name(), 4, `nonsense`},
+		{testLog("form").Name(), 5, string(raw)},
+		{testLog("other").Name(), 4, string(raw)},
+		{testLog("form").Name(), 0, `{}`},
+		{testLog("form").Name(), 4, `nonsense`},
 	} {
 		_, err := decodeStored(bad.log, bad.seq, 9, []byte(bad.raw))
 		require.ErrorIs(t, err, ErrUnreadable)
@@ -147,19 +149,21 @@ func texts(t require.TestingT, log []*Entry) map[string]string {
 	return out
 }
 
-func TestMergePreservesTheFold(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		log := drawLog(t, 40)
-		merged := mergeDeltas(log)
-		require.Equal(t, texts(t, log), texts(t, merged))
-		require.Equal(t, log[len(log)-1].Cursor(), merged[len(merged)-1].Cursor())
-		for i := 1; i < len(merged); i++ { // nothing that could be merged is left
-			a, okA := deltaData(merged[i-1])
-			b, okB := deltaData(merged[i])
-			require.False(t, okA && okB && sameMessage(a, b) && len(a.Text)+len(b.Text) <= maxMergedText)
-		}
-		require.Equal(t, texts(t, merged), texts(t, mergeDeltas(merged)), "merging again changes nothing")
-	})
+func TestMergePreservesTheFold(t *testing.T) { rapid.Check(t, mergePreservesTheFold) }
+
+func FuzzMerge(f *testing.F) { f.Fuzz(rapid.MakeFuzz(mergePreservesTheFold)) }
+
+func mergePreservesTheFold(t *rapid.T) {
+	log := drawLog(t, 40)
+	merged := mergeDeltas(log)
+	require.Equal(t, texts(t, log), texts(t, merged))
+	require.Equal(t, log[len(log)-1].Cursor(), merged[len(merged)-1].Cursor())
+	for i := 1; i < len(merged); i++ { // nothing that could be merged is left
+		a, okA := deltaData(merged[i-1])
+		b, okB := deltaData(merged[i])
+		require.False(t, okA && okB && sameMessage(a, b) && len(a.Text)+len(b.Text) <= maxMergedText)
+	}
+	require.Equal(t, texts(t, merged), texts(t, mergeDeltas(merged)), "merging again changes nothing")
 }
 
 func TestMergeLeavesUnknownMembersAlone(t *testing.T) {
@@ -178,42 +182,44 @@ func TestMergeIsBounded(t *testing.T) {
 	require.Equal(t, texts(t, log), texts(t, merged))
 }
 
-// TestSpliceIsExact: whatever is lost, doubled, late or early on the live side and
+// spliceIsExact: whatever is lost, doubled, late or early on the live side and
 // however history is read, what comes out is the log.
-func TestSpliceIsExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		log := drawLog(t, 30)
-		start := rapid.IntRange(0, len(log)).Draw(t, "start") // the reader resumes here
-		s := &splice{}
-		var out []*Entry
-		out = s.skipTo(out, Cursor{Seq: uint64(start), Stream: uint64(start) * 3})
-		end := 0 // announced so far
-		steps := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 80).Draw(t, "steps")
-		for _, step := range steps {
-			switch {
-			case step < 6 && end < len(log): // announced; 0 = lost
-				if end++; step > 0 {
-					out = s.offer(out, log[end-1])
-				}
-			case step < 8 && end > 0: // doubled, late or early
-				out = s.offer(out, log[rapid.IntRange(0, end-1).Draw(t, "which")])
-			case s.behind(): // heal by one page of history
-				from := int(s.last.Seq) //nolint:gosec // small
-				for _, e := range log[from:min(end, from+rapid.IntRange(1, 5).Draw(t, "page"))] {
-					out = s.offer(out, e)
-				}
+func spliceIsExact(t *rapid.T) {
+	log := drawLog(t, 30)
+	start := rapid.IntRange(0, len(log)).Draw(t, "start") // the reader resumes here
+	s := &splice{}
+	var out []*Entry
+	out = s.skipTo(Cursor{Seq: uint64(start), Stream: uint64(start) * 3})
+	end := 0 // announced so far
+	steps := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 80).Draw(t, "steps")
+	for _, step := range steps {
+		switch {
+		case step < 6 && end < len(log): // announced; 0 = lost
+			if end++; step > 0 {
+				out = s.offer(out, log[end-1])
 			}
-			requireDense(t, out, uint64(start))
+		case step < 8 && end > 0: // doubled, late or early
+			out = s.offer(out, log[rapid.IntRange(0, end-1).Draw(t, "which")])
+		case s.behind(): // heal by one page of history
+			from := int(s.last.Seq)
+			for _, e := range log[from:min(end, from+rapid.IntRange(1, 5).Draw(t, "page"))] {
+				out = s.offer(out, e)
+			}
 		}
-		for _, e := range log[s.last.Seq:] { // the tail check
-			out = s.offer(out, e)
-		}
-		require.False(t, s.behind())
-		require.Empty(t, s.held)
-		require.Zero(t, s.bytes)
-		require.Equal(t, log[start:], append([]*Entry{}, out...))
-	})
+		requireDense(t, out, uint64(start))
+	}
+	for _, e := range log[s.last.Seq:] { // the tail check
+		out = s.offer(out, e)
+	}
+	require.False(t, s.behind())
+	require.Empty(t, s.held)
+	require.Zero(t, s.bytes)
+	require.Equal(t, log[start:], append([]*Entry{}, out...))
 }
+
+func TestSpliceIsExact(t *testing.T) { rapid.Check(t, spliceIsExact) }
+
+func FuzzSplice(f *testing.F) { f.Fuzz(rapid.MakeFuzz(spliceIsExact)) }
 
 func requireDense(t require.TestingT, out []*Entry, after uint64) {
 	for i, e := range out {
@@ -238,10 +244,10 @@ func TestSpliceSkips(t *testing.T) {
 	s := &splice{}
 	require.Empty(t, s.offer(nil, stored(t, 5, delta("m", "x"))))
 	require.Empty(t, s.offer(nil, stored(t, 3, delta("m", "x"))))
-	require.Len(t, s.skipTo(nil, Cursor{Seq: 4, Stream: 12}), 1)
+	require.Len(t, s.skipTo(Cursor{Seq: 4, Stream: 12}), 1)
 	require.EqualValues(t, 5, s.last.Seq)
 	require.Empty(t, s.held)
-	require.Empty(t, s.skipTo(nil, Cursor{Seq: 2}))
+	require.Empty(t, s.skipTo(Cursor{Seq: 2}))
 	require.EqualValues(t, 5, s.last.Seq)
 }
 
@@ -282,7 +288,7 @@ func TestRingAgainstAModel(t *testing.T) {
 			require.LessOrEqual(t, r.n, limit)
 			require.Equal(t, total, r.bytes)
 			require.True(t, r.n <= 1 || r.bytes <= r.limit)
-			at := uint64(rapid.IntRange(0, int(last)).Draw(t, "after")) //nolint:gosec // small
+			at := uint64(rapid.IntRange(0, int(last)).Draw(t, "after"))
 			got, ok := r.after(at, 5)
 			require.Equal(t, r.n > 0 && r.first() <= at+1, ok)
 			requireDense(t, got, at)

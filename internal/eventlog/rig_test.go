@@ -56,7 +56,7 @@ func serveNATS(text string) {
 	if !s.ReadyForConnections(30 * time.Second) {
 		panic("server not ready")
 	}
-	fmt.Println("ready")
+	_, _ = os.Stdout.WriteString("ready\n")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
@@ -96,7 +96,7 @@ type process struct {
 func (p *process) start(t testing.TB) {
 	text, err := json.Marshal(p.cfg)
 	require.NoError(t, err)
-	p.cmd = exec.Command(os.Args[0]) //nolint:gosec // this test binary
+	p.cmd = exec.Command(os.Args[0])
 	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text), "GOMAXPROCS=2")
 	p.cmd.Stderr = os.Stderr
 	p.stdin, err = p.cmd.StdinPipe()

@@ -32,10 +32,10 @@ func (s *splice) offer(out []*Entry, e *Entry) []*Entry {
 }
 
 // skipTo declares that everything up to the position at has been dealt with or
-// does not exist any more. It appends the entries that are next now to out.
-func (s *splice) skipTo(out []*Entry, at Cursor) []*Entry {
+// does not exist any more. It returns the entries that are next now.
+func (s *splice) skipTo(at Cursor) []*Entry {
 	if at.Seq <= s.last.Seq {
-		return out
+		return nil
 	}
 	s.last = at
 	for seq, e := range s.held {
@@ -43,7 +43,7 @@ func (s *splice) skipTo(out []*Entry, at Cursor) []*Entry {
 			s.drop(e)
 		}
 	}
-	return s.release(out)
+	return s.release(nil)
 }
 
 // expect notes that the log is known to reach the position.

@@ -103,7 +103,7 @@ func (t *tail) begin(last *Entry) {
 		before := last.Cursor()
 		before.Seq--
 		before.Stream--
-		t.remember(t.splice.skipTo(nil, before))
+		t.remember(t.splice.skipTo(before))
 		t.remember(t.splice.offer(nil, last))
 	} else {
 		t.remember(t.splice.release(nil))

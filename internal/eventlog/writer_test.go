@@ -13,11 +13,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 func TestAppendStoresAnnouncesAndObserves(t *testing.T) {
@@ -96,10 +96,7 @@ func TestReadGivesHistoryOrSaysWhyNot(t *testing.T) {
 }
 
 // expire removes the entries up to the stream sequence, as age does.
-func expire(t testing.TB, s *Store, log interface {
-	Stream() string
-	Event() string
-}, through uint64) {
+func expire(t testing.TB, s *Store, log subject.Log, through uint64) {
 	body := fmt.Sprintf(`{"filter":%q,"seq":%d}`, log.Event(), through+1)
 	m, err := s.nc.Request("$JS.API.STREAM.PURGE."+log.Stream(), []byte(body), 10*time.Second)
 	require.NoError(t, err)
@@ -315,7 +312,7 @@ func TestDeltasEndWithTheirContext(t *testing.T) {
 	s, log := newStore(t, conn, Options{}), testLog("ctx")
 	ctx, cancel := context.WithCancel(t.Context())
 	w := s.Writer(log, nil)
-	d := w.Deltas(ctx, func(n int, text string) (event.Event, error) {
+	d := w.Deltas(ctx, func(_ int, text string) (event.Event, error) {
 		cancel()
 		return newEvent(log, "d", delta("m", text)), nil
 	}, nil)
@@ -335,7 +332,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 	require.Error(t, err, "one Store per registry")
 	problems, err := testutil.GatherAndLint(reg)
 	require.NoError(t, err)
-	require.Empty(t, problems, "%v", []promlint.Problem(problems))
+	require.Empty(t, problems)
 	n, err := testutil.GatherAndCount(reg, "waggle_log_append_seconds")
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
