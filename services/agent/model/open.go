@@ -48,7 +48,7 @@ type Provider struct {
 //
 //	model.Open(spec, env, demo.Provider(), openai.Provider(), anthropic.Provider())
 //
-// It opens no connection. The error wraps ErrSpec if spec names none of the
+// Each call of the model is traced as one client span. Open makes no connection. The error wraps ErrSpec if spec names none of the
 // providers, and otherwise says which setting is missing.
 func Open(spec string, env Env, providers ...Provider) (Model, error) {
 	prefix, name, named := strings.Cut(spec, ":")
@@ -60,7 +60,10 @@ func Open(spec string, env Env, providers ...Provider) (Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open model %q: %w", spec, err)
 	}
-	return m, nil
+	if name == "" {
+		name = prefix
+	}
+	return &traced{Model: m, provider: prefix, name: name}, nil
 }
 
 func forms(providers []Provider) string {

@@ -1,0 +1,35 @@
+package model
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+)
+
+// traced is a model whose calls are spans.
+type traced struct {
+	Model
+	provider, name string
+}
+
+// Generate implements Model inside one client span a call, tries included. The
+// span holds what the conventions for models want, and none of the conversation.
+func (m *traced) Generate(ctx context.Context, req Request, onText func(string) error) (r Reply, err error) {
+	ctx, span := telemetry.Start(ctx, "chat "+m.name, trace.SpanKindClient,
+		telemetry.OperationChat, telemetry.KeyProvider.String(m.provider), telemetry.KeyRequestModel.String(m.name))
+	defer func() { telemetry.End(span, err) }()
+	if req.MaxTokens > 0 {
+		span.SetAttributes(telemetry.KeyMaxTokens.Int(req.MaxTokens))
+	}
+	r, err = m.Model.Generate(ctx, req, onText)
+	if err != nil {
+		return r, err
+	}
+	span.SetAttributes(telemetry.KeyResponseModel.String(r.Model), telemetry.KeyFinishReasons.StringSlice([]string{r.StopReason}))
+	if r.Usage.Known {
+		span.SetAttributes(telemetry.KeyInputTokens.Int64(r.Usage.InputTokens), telemetry.KeyOutputTokens.Int64(r.Usage.OutputTokens))
+	}
+	return r, nil
+}
