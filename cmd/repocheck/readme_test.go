@@ -1,6 +1,7 @@
 package repocheck
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,4 +98,39 @@ func keys(m map[string]string) []string {
 		out = append(out, k)
 	}
 	return out
+}
+
+// The tests that the architecture page names as the holders of a promise exist.
+func TestNamedTestsExist(t *testing.T) {
+	exists := map[string]bool{}
+	for _, dir := range modules(t) {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+				exists[m[1]] = true
+			}
+			return err
+		})
+		require.NoError(t, err)
+	}
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1)
+	require.Greater(t, len(named), 10)
+	for _, m := range named {
+		require.True(t, exists[m[1]], "ARCHITECTURE.md names %s, which does not exist", m[1])
+	}
+}
+
+// The boxes of the architecture page are real paths.
+func TestNamedPathsExist(t *testing.T) {
+	paths := regexp.MustCompile(`(?:^|[ ">`+"`"+`])((?:cmd|gateway|internal|services|proto-schemas|scripts)/[a-z*/-]+)`).
+		FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1)
+	require.Greater(t, len(paths), 10)
+	for _, m := range paths {
+		found, err := filepath.Glob(filepath.Join(top(t), m[1]))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, m[1])
+	}
 }
