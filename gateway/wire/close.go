@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"io"
+	"net"
+
+	"github.com/coder/websocket"
+)
+
+// How a connection is cut.
+type how int
+
+const (
+	orderly how = iota // both sides have said goodbye
+	plainly            // the peer is gone, or did not answer in time
+	hard               // now, and what the kernel still holds with it
+)
+
+// Finish starts the close handshake: the close frame goes out after all that is
+// queued, or after CloseTimeout, and the connection ends when the peer has
+// answered, or after CloseTimeout again. It never blocks. The first call wins;
+// from then on Send and Force accept nothing and messages of the peer are
+// discarded. A reason is cut at 123 bytes.
+func (s *Socket) Finish(code int, reason string) {
+	frame, code := closeFrame(code, reason)
+	s.finish(frame, code, true)
+}
+
+// finish has ours false where coder answers the peer.
+func (s *Socket) finish(frame []byte, code int, ours bool) {
+	s.mu.Lock()
+	if s.closing == nil && !s.over {
+		s.closing, s.code, s.ours = frame, code, ours
+		s.closeBy = s.hub.now() + int64(s.hub.opts.CloseTimeout)
+	}
+	s.unlockAndKick()
+}
+
+// Abort cuts the connection now. What was queued is lost.
+func (s *Socket) Abort() { s.cut(hard) }
+
+// peerGone is called once coder is done with the connection: it has read the peer's
+// close frame, or lost patience with a control frame.
+func (s *Socket) peerGone() {
+	s.mu.Lock()
+	answering := s.closing != nil && !s.closeSent
+	if answering {
+		s.peerOver = true
+		s.drop() // a peer that has said goodbye does not want it
+	}
+	sent := s.closeSent
+	s.unlockAndKick()
+	switch {
+	case answering: // the connection ends when the close frame is out
+	case sent:
+		s.cut(orderly)
+	default:
+		s.cut(plainly)
+	}
+}
+
+// cut ends the connection, once.
+func (s *Socket) cut(by how) {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.over = true
+	if s.code == 0 {
+		s.code = int(websocket.StatusAbnormalClosure)
+	}
+	s.drop()
+	s.queued, s.pongs = 0, nil
+	unread := !s.reading
+	s.mu.Unlock()
+	s.shut(by)
+	s.hub.remove(s)
+	close(s.done)
+	if unread {
+		s.release()
+	}
+}
+
+// shut closes the connection. Errors do not matter: it is gone either way.
+func (s *Socket) shut(by how) {
+	switch by {
+	case orderly:
+		_ = s.nc.Close()
+		return
+	case hard:
+		if tc, ok := s.base.(*net.TCPConn); ok {
+			_ = tc.SetLinger(0)
+		}
+	case plainly:
+	}
+	_ = s.base.Close() // TLS's own goodbye could block
+}
+
+// release tells coder that the connection is over, without which its memory is
+// never freed. Nobody may be reading.
+func (s *Socket) release() {
+	if s.ws != nil {
+		_ = s.ws.CloseNow()
+	}
+}
+
+// hearOut waits in a goroutine for the peer's answer to our close frame. The caller
+// has the reading side and hands it on.
+func (s *Socket) hearOut(broken bool) {
+	if !s.hub.spawn(func() { s.await(broken) }) {
+		s.cut(hard)
+		s.release()
+	}
+}
+
+// await hears the peer out after our close frame, where nobody reads any more. It
+// has the reading side and ends the connection.
+func (s *Socket) await(broken bool) {
+	if broken {
+		s.discard()
+	} else {
+		for {
+			if _, err := s.message(); s.lost(err) {
+				break
+			}
+		}
+	}
+	s.cut(plainly)
+	s.release()
+}
+
+// discard reads on without looking, so that the kernel does not answer with a
+// reset that would overtake our close frame. The sweeper ends it.
+func (s *Socket) discard() {
+	if hc, ok := s.nc.(interface{ CloseWrite() error }); ok {
+		_ = hc.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, s.nc)
+}

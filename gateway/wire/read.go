@@ -1,0 +1,219 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Read returns the next whole text message. It is called by one goroutine, and the
+// bytes are valid until it is called again.
+//
+// A message that is not text, not UTF-8 or too big is an error *fault.Fault
+// (NOT_TEXT, BAD_UTF8, MESSAGE_TOO_BIG); the caller then calls Finish with the
+// close code of its catalogue entry. After any other error the socket is over or
+// about to be (Done tells): io.EOF means that the peer closed it normally,
+// ErrClosed that we did.
+func (s *Socket) Read() ([]byte, error) {
+	if !s.enter() {
+		return nil, ErrClosed
+	}
+	for {
+		b, err := s.message()
+		if s.lost(err) {
+			return nil, s.conclude(err)
+		}
+		if s.leave() {
+			return b, err
+		}
+	}
+}
+
+// enter takes the reading side.
+func (s *Socket) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.reading || s.closeSent || s.broken {
+		return false
+	}
+	s.reading = true
+	if s.waiting != 0 {
+		s.waiting = s.hub.now() // the pong may have been there all the time
+	}
+	return true
+}
+
+// leave gives the reading side back, unless the socket is closing: then what was
+// read is to be discarded and the peer's close frame waited for.
+func (s *Socket) leave() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing != nil {
+		return false
+	}
+	s.reading = false
+	s.began.Store(0)
+	return true
+}
+
+// lost reports whether err means that nothing more can be read.
+func (s *Socket) lost(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, refused := errors.AsType[*fault.Fault](err)
+	return !refused
+}
+
+// conclude ends the socket after a read that failed, and says why it did.
+func (s *Socket) conclude(err error) error {
+	s.mu.Lock()
+	ours := s.ours
+	s.mu.Unlock()
+	code, broken := websocket.CloseStatus(err), false
+	switch {
+	case code != -1: // coder has answered, and called peerGone
+		err = farewell(code, err)
+	case errors.Is(s.ioErr, net.ErrClosed):
+		ours = true
+	case s.ioErr != nil:
+		s.cut(plainly)
+		err = fmt.Errorf("wire: connection lost: %w", s.ioErr)
+	default:
+		broken = true
+		s.Finish(int(websocket.StatusProtocolError), "protocol error")
+		err = fmt.Errorf("wire: protocol error: %w", err)
+	}
+	s.quit(broken)
+	if ours {
+		return ErrClosed
+	}
+	return err
+}
+
+func farewell(code websocket.StatusCode, err error) error {
+	switch code {
+	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
+		return io.EOF
+	default:
+		return fmt.Errorf("wire: closed by the peer: %w", err)
+	}
+}
+
+// quit gives the reading side back for good. A broken peer's frames make no sense
+// any more: where our close frame is out already, somebody has to hear it out.
+func (s *Socket) quit(broken bool) {
+	s.giveBack()
+	s.mu.Lock()
+	s.broken = s.broken || broken
+	over := s.over
+	handOn := broken && s.closeSent && !over
+	s.reading = handOn
+	s.mu.Unlock()
+	switch {
+	case over:
+		s.release()
+	case handOn:
+		s.hearOut(true)
+	}
+}
+
+// message reads the next message, or the rest of one that was refused and then the
+// next.
+func (s *Socket) message() ([]byte, error) {
+	s.giveBack()
+	if s.rest != nil {
+		if err := s.finishMessage(s.rest); err != nil {
+			return nil, err
+		}
+	}
+	s.inside = false
+	s.mark()
+	kind, r, err := s.ws.Reader(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	s.inside = true
+	if kind != websocket.MessageText {
+		s.rest = r
+		return nil, fault.New(fault.NotText)
+	}
+	return s.assemble(r)
+}
+
+// mark notes when the message began that comes next: now, if some of it is here.
+func (s *Socket) mark() {
+	if s.in.Buffered() > 0 {
+		s.began.Store(s.hub.now())
+	} else {
+		s.began.Store(0)
+	}
+}
+
+func (s *Socket) assemble(r io.Reader) ([]byte, error) {
+	p, ok := s.hub.msgs.Get().(*[]byte)
+	if !ok {
+		p = newBuffer(messageBuffer)
+	}
+	s.buf = p
+	b, limit := *p, s.hub.opts.ReadLimit
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if int64(len(b)) > limit {
+			s.rest = r
+			return nil, fault.New(fault.MessageTooBig)
+		}
+		if err != nil {
+			if err = s.ending(err); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	if !utf8.Valid(b) {
+		return nil, fault.New(fault.BadUTF8)
+	}
+	return b, nil
+}
+
+// ending returns nil if err is the end of a message. A connection that ends within
+// one looks the same to coder, and what came of it must not pass for a message.
+func (s *Socket) ending(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if s.ioErr != nil {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func (s *Socket) finishMessage(r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	if err == nil {
+		err = s.ending(io.EOF)
+	}
+	if err == nil {
+		s.rest = nil
+	}
+	return err
+}
+
+// giveBack returns the last message's memory.
+func (s *Socket) giveBack() {
+	if s.buf != nil {
+		s.hub.msgs.Put(s.buf)
+		s.buf = nil
+	}
+}

@@ -1,0 +1,88 @@
+//go:build unix
+
+package wire
+
+import (
+	"errors"
+	"net"
+	"syscall"
+)
+
+// raw writes to a connection whose descriptor can be had.
+type raw struct{ syscall.RawConn }
+
+func sinkOf(nc net.Conn) sink {
+	if sc, ok := nc.(syscall.Conn); ok {
+		if rc, err := sc.SyscallConn(); err == nil {
+			return raw{rc}
+		}
+	}
+	return plain{nc}
+}
+
+// attempt is one write that must not block. A shard has one and uses it again and
+// again, so that a write allocates nothing.
+type attempt struct {
+	p    []byte
+	n    int
+	err  error
+	call func(fd uintptr) bool
+}
+
+func newAttempt() *attempt {
+	a := &attempt{}
+	a.call = func(fd uintptr) bool {
+		a.n, a.err = writeNow(fd, a.p)
+		return true
+	}
+	return a
+}
+
+// writeNow writes what the socket takes at once: Go's sockets never block.
+func writeNow(fd uintptr, p []byte) (int, error) {
+	for {
+		n, err := syscall.Write(int(fd), p)
+		switch {
+		case n > 0:
+			return n, nil
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EAGAIN):
+			return 0, nil
+		default:
+			return 0, err
+		}
+	}
+}
+
+func (o raw) try(a *attempt, p []byte) (int, error) {
+	a.p, a.n, a.err = p, 0, nil
+	err := o.Write(a.call)
+	a.p = nil
+	if err == nil {
+		err = a.err
+	}
+	return a.n, err
+}
+
+func (o raw) push(p []byte, moved func()) error {
+	var failed error
+	err := o.Write(func(fd uintptr) bool {
+		for len(p) > 0 {
+			n, err := writeNow(fd, p)
+			if err != nil {
+				failed = err
+				return true
+			}
+			if n == 0 {
+				return false // called again when there is room
+			}
+			p = p[n:]
+			moved()
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package wire
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Handler hears of what happens to a socket besides its messages. No method may
+// block, and none may call Hub.Close. They may be called concurrently.
+type Handler interface {
+	// Low: the queue has drained to half of its bound after a Send that was
+	// refused. Called by a writer.
+	Low()
+	// Tick is called about once a second by the sweeper; more often when the hub
+	// has timeouts of less than four seconds.
+	Tick(now time.Time)
+	// Control: a ping or pong has arrived. False means that there were too many:
+	// the socket is closed with 1008. Called by the reader.
+	Control() bool
+	// Ended: the hub ends the socket for the reason f, and has not done so yet: a
+	// frame that is forced now goes out before the close. Called by the sweeper, at
+	// most once.
+	Ended(f *fault.Fault)
+}
+
+// Socket is one WebSocket connection. All methods but Bind and Read may be called
+// concurrently at any time.
+type Socket struct {
+	hub   *Hub
+	shard *shard
+	ws    *websocket.Conn
+	nc    net.Conn // as the HTTP server had it, perhaps TLS
+	base  net.Conn // the connection beneath
+	out   sink
+	done  chan struct{}
+	place int // in the hub's list; guarded by the hub
+
+	heard atomic.Int64 // when the peer was last heard of
+	began atomic.Int64 // when the message that is being read began; 0 = none is
+	moved atomic.Int64 // when the peer that is behind last accepted something
+
+	// Of the goroutine that reads.
+	in     *bufio.Reader
+	early  []byte    // read by the HTTP server before it was ours
+	buf    *[]byte   // the last message
+	rest   io.Reader // what is left of a message that was refused
+	inside bool      // within a message, so that control frames are between its parts
+	ioErr  error     // the connection failed or ended
+
+	mu      sync.Mutex
+	handler Handler
+	queue   []Frame // from head on
+	head    int
+	queued  int    // bytes of the queue and of the chunk that is being written
+	pongs   []byte // control frames that wait
+	dirty   bool   // in the shard's list or being drained
+	behind  bool   // a goroutine of its own writes
+	refused bool   // a Send was, and Low has not been called since
+	reading bool   // somebody uses coder's reading side
+	broken  bool   // the peer broke the protocol: its frames make no sense any more
+	ended   bool   // the handler knows
+
+	pingAt  int64 // when the next ping is due
+	waiting int64 // since when a ping is unanswered; 0 = none is
+
+	code      int    // of the close
+	ours      bool   // we began the close handshake
+	closing   []byte // the close frame, once there is one
+	closeOut  bool   // handed to the network, perhaps not all of it
+	closeSent bool
+	closeBy   int64 // when patience ends
+	hurried   bool  // the queue has been dropped for lack of time
+	peerOver  bool  // the peer's side of the close handshake is done
+	over      bool
+}
+
+func newSocket(h *Hub) *Socket {
+	n := h.next.Add(1) % uint64(len(h.shards))
+	return &Socket{hub: h, shard: h.shards[n], done: make(chan struct{}), place: -1}
+}
+
+func (s *Socket) attach(nc net.Conn, out sink) {
+	s.nc, s.base, s.out = nc, nc, out
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		s.base = t.NetConn()
+	}
+	now := s.hub.now()
+	s.heard.Store(now)
+	s.pingAt = now + int64(s.hub.opts.PingInterval)
+}
+
+// Bind sets the handler. It must be called before the first Read or Send.
+func (s *Socket) Bind(h Handler) {
+	s.mu.Lock()
+	s.handler = h
+	s.mu.Unlock()
+}
+
+// Subprotocol returns the subprotocol that was agreed, or "".
+func (s *Socket) Subprotocol() string { return s.ws.Subprotocol() }
+
+// Done is closed when the connection is over.
+func (s *Socket) Done() <-chan struct{} { return s.done }
+
+// Queued returns the bytes that wait to be written.
+func (s *Socket) Queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued
+}
+
+// CloseCode returns the code with which the socket ended or is ending: that of the
+// first Finish or of the peer, 1006 if the connection broke, 0 while it is open.
+func (s *Socket) CloseCode() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.code
+}
+
+// Send queues frames in order and returns how many it accepted. Fewer than all
+// means that the queue is full, and Low will be called when it has drained to
+// half, or that the socket is closing. A frame larger than the bound is accepted
+// by an empty queue.
+func (s *Socket) Send(frames ...Frame) (accepted int) {
+	s.mu.Lock()
+	if s.closing == nil && !s.over {
+		for _, f := range frames {
+			if s.queued > 0 && s.queued+len(f) > s.hub.opts.QueueBytes {
+				s.refused = true
+				break
+			}
+			s.put(f)
+			accepted++
+		}
+	}
+	s.unlockAndKick()
+	return accepted
+}
+
+// Force queues a frame that must get through, as an error: it may exceed the
+// bound by 64 KiB in all. It returns false where not even that has room or the
+// socket is closing.
+func (s *Socket) Force(f Frame) bool {
+	s.mu.Lock()
+	ok := s.closing == nil && !s.over &&
+		(s.queued == 0 || s.queued+len(f) <= s.hub.opts.QueueBytes+forceExtra)
+	if ok {
+		s.put(f)
+	}
+	s.unlockAndKick()
+	return ok
+}
+
+// put appends a frame; the caller has locked.
+func (s *Socket) put(f Frame) {
+	if s.head > 0 && len(s.queue) == cap(s.queue) {
+		n := copy(s.queue, s.queue[s.head:])
+		clear(s.queue[n:])
+		s.queue, s.head = s.queue[:n], 0
+	}
+	s.queue = append(s.queue, f)
+	s.queued += len(f)
+}
+
+// unlockAndKick unlocks, and tells the shard if it has something to do.
+func (s *Socket) unlockAndKick() {
+	kick := !s.dirty && !s.behind && !s.over && s.pending()
+	if kick {
+		s.dirty = true
+	}
+	s.mu.Unlock()
+	if kick {
+		s.shard.add(s)
+	}
+}
+
+// pending reports whether there is something to write; the caller has locked.
+func (s *Socket) pending() bool {
+	if s.closeOut {
+		return false
+	}
+	return s.head < len(s.queue) || len(s.pongs) > 0 || s.closing != nil
+}
+
+// drop forgets what waits; a chunk that has been taken is not part of it. The
+// caller has locked.
+func (s *Socket) drop() {
+	for _, f := range s.queue[s.head:] {
+		s.queued -= len(f)
+	}
+	s.queue, s.head = nil, 0
+}
+
+// pinged answers a ping.
+func (s *Socket) pinged(payload []byte) {
+	if !s.control() || len(payload) > short {
+		return
+	}
+	s.mu.Lock()
+	if len(s.pongs)+headerLen(len(payload))+len(payload) > maxControlQueue {
+		s.pongs = s.pongs[:0]
+	}
+	s.pongs = append(appendHeader(s.pongs, opPong, len(payload)), payload...)
+	s.unlockAndKick()
+}
+
+// control notes a ping or pong and reports whether the socket goes on.
+func (s *Socket) control() bool {
+	if !s.inside {
+		s.mark()
+	}
+	s.mu.Lock()
+	h, closing := s.handler, s.closing != nil
+	s.mu.Unlock()
+	if closing {
+		return false
+	}
+	if h != nil && !h.Control() {
+		s.Finish(int(websocket.StatusPolicyViolation), "too many control frames")
+		return false
+	}
+	return true
+}
