@@ -3,49 +3,150 @@
 //
 // Tokens are static API keys, of which the configuration holds only the hash, or
 // JWTs of an OpenID Connect issuer. Without either there is no authentication, which
-// is legal on a loopback address only.
+// is legal on a loopback address only. No token, and no part of one, is ever logged
+// or put into an error.
 package auth
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
+// maxToken bounds what is hashed and parsed for a stranger, in bytes. Twice the
+// limit that browsers have for a cookie, where such tokens come from.
+const maxToken = 8 << 10
+
 // Config lists what is accepted. The zero Config accepts nothing.
 type Config struct {
-	APIKeys []APIKey   `json:"api_keys" yaml:"api_keys"`
-	JWT     *JWTConfig `json:"jwt" yaml:"jwt"`
+	APIKeys []APIKey
+	JWT     *JWTConfig // nil = no JWTs
+	Logger  zerolog.Logger
+	Now     func() time.Time // nil = time.Now
 }
 
 // APIKey is one static key.
 type APIKey struct {
-	ID      string    `json:"id" yaml:"id"`           // names the key in logs, unique
-	SHA256  string    `json:"sha256" yaml:"sha256"`   // HashKey of the key
-	Subject string    `json:"subject" yaml:"subject"` // who holds it; default: the ID
-	Tenant  string    `json:"tenant" yaml:"tenant"`   // required
-	Roles   []Role    `json:"roles" yaml:"roles"`     // default: user
-	Expires time.Time `json:"expires" yaml:"expires"` // zero = never
+	ID      string    // names the key in logs: a token as in id.ParseName, unique
+	SHA256  string    // HashKey of the key
+	Subject string    // who holds it; default: the ID
+	Tenant  string    // required
+	Roles   []Role    // default: user
+	Expires time.Time // zero = never
 }
 
-// JWTConfig says which JWTs are accepted.
+// JWTConfig says which JWTs are accepted. They must be signed with an asymmetric
+// algorithm, carry iss, aud, sub and exp, and name a tenant.
 type JWTConfig struct {
-	Issuer      string        `json:"issuer" yaml:"issuer"`             // exact value of iss, required
-	Audience    string        `json:"audience" yaml:"audience"`         // must be in aud, required
-	JWKSFile    string        `json:"jwks_file" yaml:"jwks_file"`       // the issuer's public keys; this or JWKSURL
-	JWKSURL     string        `json:"jwks_url" yaml:"jwks_url"`         // where they are fetched: https, or http on loopback
-	TenantClaim string        `json:"tenant_claim" yaml:"tenant_claim"` // default: tenant
-	RolesClaim  string        `json:"roles_claim" yaml:"roles_claim"`   // default: roles
-	Leeway      time.Duration `json:"leeway" yaml:"leeway"`             // clock difference allowed; default 30 s
+	Issuer      string        // exact value of iss, required
+	Audience    string        // must be in aud, required
+	JWKSFile    string        // the issuer's public keys; this or JWKSURL
+	JWKSURL     string        // where they are fetched: https, or http on a loopback address
+	TenantClaim string        // default: tenant; a.b looks for b in a unless there is a claim a.b
+	RolesClaim  string        // default: roles; a list or a string with spaces; absent = user
+	Leeway      time.Duration // difference of clocks that is forgiven; default 30 s
 }
 
 // Empty reports whether c accepts nothing: there is no authentication.
 func (c Config) Empty() bool { return len(c.APIKeys) == 0 && c.JWT == nil }
 
 // New returns the authenticator that c describes, or an error that names the
-// option. An empty Config is an error.
-func New(_ context.Context, _ Config) (Authenticator, error) { return Anonymous(), nil }
+// option. An empty Config is an error. The result also implements Revoker and
+// Reloader. Keys at a URL are fetched when they are first needed, so that the
+// program starts while the issuer is down; ctx is used for its values only.
+func New(ctx context.Context, c Config) (Authenticator, error) {
+	s, err := newState(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	a := &authenticator{}
+	a.state.Store(s)
+	return a, nil
+}
+
+// Reloader is implemented by the Authenticators of New.
+type Reloader interface {
+	// Reload puts c in place of the configuration. Principals whose credential is
+	// not in c any more, or stands for something else now, are Revoked from then on. On
+	// an error, which names the option, nothing changes.
+	Reload(ctx context.Context, c Config) error
+}
+
+type authenticator struct{ state atomic.Pointer[state] }
+
+// state is what one configuration makes. It does not change.
+type state struct {
+	now  func() time.Time
+	keys keyring
+	jwt  *verifier // nil = not configured
+}
+
+func newState(ctx context.Context, c Config) (*state, error) {
+	if c.Empty() {
+		return nil, errors.New("auth: configure auth.api_keys or auth.jwt")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	keys, err := newKeyring(c.APIKeys)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{now: c.Now, keys: keys}
+	if c.JWT != nil {
+		s.jwt, err = newVerifier(ctx, *c.JWT, c.Now, c.Logger)
+	}
+	return s, err
+}
+
+func (a *authenticator) Reload(ctx context.Context, c Config) error {
+	s, err := newState(ctx, c)
+	if err != nil {
+		return err
+	}
+	a.state.Store(s)
+	return nil
+}
+
+// Authenticate tries the API keys first: a comparison of hashes is cheaper than a
+// signature, and no JWT is one of them.
+func (a *authenticator) Authenticate(ctx context.Context, token string) (Principal, error) {
+	if token == "" || len(token) > maxToken {
+		return Principal{}, refused(fmt.Errorf("a token of %d bytes", len(token)))
+	}
+	s := a.state.Load()
+	if p, ok := s.keys.find(token); ok {
+		return alive(p, s.now())
+	}
+	if s.jwt == nil {
+		return Principal{}, refused(errors.New("no such API key"))
+	}
+	return s.jwt.authenticate(ctx, token)
+}
+
+func (a *authenticator) Revoked(p Principal) bool {
+	s := a.state.Load()
+	if p.credential.issuer != "" {
+		return s.jwt == nil || s.jwt.revoked(p.credential)
+	}
+	return !s.keys.holds(p)
+}
+
+func refused(why error) error { return fault.New(fault.Unauthenticated).Wrap(why) }
+
+func alive(p Principal, now time.Time) (Principal, error) {
+	if !p.Expires.IsZero() && !now.Before(p.Expires) {
+		return Principal{}, fault.New(fault.Expired)
+	}
+	return p, nil
+}
 
 // Anonymous returns the authenticator of an installation without authentication:
 // whatever the token, everybody is "anonymous" of the default tenant, with every

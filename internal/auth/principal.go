@@ -20,12 +20,14 @@ const (
 	RoleService  Role = "service"  // a tool service that connects from outside
 )
 
+var roles = []Role{RoleUser, RoleOperator, RoleAgent, RoleService}
+
 // Principal is who a token stands for.
 type Principal struct {
 	Subject string // who it is, unique within the tenant; for logs and records
 	Tenant  id.Tenant
 	Roles   []Role    // never modified
-	Expires time.Time // when the credential ends; zero = never
+	Expires time.Time // when the credential ends, for a JWT with the leeway; zero = never
 
 	credential credential
 }
@@ -45,7 +47,7 @@ type Authenticator interface {
 	// Authenticate returns the principal of the token. The error is a *fault.Fault:
 	// fault.Unauthenticated or fault.Expired when the token is not good, and the
 	// retryable fault.Internal when that cannot be found out now (the issuer's keys
-	// cannot be fetched, or ctx ended). Neither holds any part of the token.
+	// cannot be fetched, or ctx ended). Neither holds the token.
 	Authenticate(ctx context.Context, token string) (Principal, error)
 }
 
@@ -53,14 +55,26 @@ type Authenticator interface {
 // before they expire. Holders of long connections ask it every few seconds.
 type Revoker interface {
 	// Revoked reports whether the credential behind p is good no longer. It does
-	// not look at p.Expires, does not block and is safe for concurrent use.
+	// not look at p.Expires, does not use the network and is safe for concurrent use.
 	Revoked(p Principal) bool
 }
 
-// credential says what a principal was made from, for Revoked.
+// credential says what a principal was made from, for Revoked. It holds nothing
+// secret.
 type credential struct {
 	key    string   // id of the API key
 	digest [32]byte // of the API key
-	jwt    bool     // made from a JWT
-	kid    string   // the key that signed the JWT
+	issuer string   // of the JWT
+	signer thumbprint
+}
+
+// known returns those of the names that are roles.
+func known(names []string) []Role {
+	var out []Role
+	for _, n := range names {
+		if r := Role(n); slices.Contains(roles, r) && !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	return out
 }

@@ -1,0 +1,238 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// defaultLeeway forgives what hosts with a working time service differ by, with
+	// a good margin; it is also how much longer a stolen token lives.
+	defaultLeeway = 30 * time.Second
+	// maxSubject bounds what every record of a principal's doing carries, in bytes.
+	// OpenID Connect allows 255.
+	maxSubject = 255
+)
+
+// algorithms are the asymmetric ones. With a symmetric one the public key of the
+// issuer would be the secret; "none" is no signature.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+}
+
+// verifier accepts the JWTs of one issuer.
+type verifier struct {
+	JWTConfig
+	now   func() time.Time
+	keys  keySource
+	check *oidc.IDTokenVerifier
+}
+
+// keySource checks signatures.
+type keySource interface {
+	// VerifySignature returns the payload. It notes in the attempt of ctx which key
+	// it was, or that the keys could not be had. Safe for concurrent use.
+	oidc.KeySet
+	// knows reports whether the key, as noted in an attempt, is still good.
+	knows(key thumbprint) bool
+}
+
+// attempt is what a keySource tells beyond the payload; it travels in the context,
+// because go-oidc stands between.
+type attempt struct {
+	key    thumbprint
+	outage error
+}
+
+type attemptKey struct{}
+
+func newVerifier(ctx context.Context, c JWTConfig, now func() time.Time, log zerolog.Logger) (*verifier, error) {
+	switch {
+	case c.Issuer == "":
+		return nil, errors.New("auth.jwt.issuer: required")
+	case c.Audience == "":
+		return nil, errors.New("auth.jwt.audience: required: without it, tokens for other programs would be accepted")
+	case c.Leeway < 0:
+		return nil, errors.New("auth.jwt.leeway: must not be negative")
+	case (c.JWKSFile == "") == (c.JWKSURL == ""):
+		return nil, errors.New("auth.jwt: set one of jwks_file and jwks_url")
+	}
+	c.TenantClaim = orDefault(c.TenantClaim, "tenant")
+	c.RolesClaim = orDefault(c.RolesClaim, "roles")
+	c.Leeway = orDefault(c.Leeway, defaultLeeway)
+	v := &verifier{JWTConfig: c, now: now}
+	var err error
+	if c.JWKSFile != "" {
+		v.keys, err = newFileKeys(c.JWKSFile, now, log)
+	} else {
+		v.keys, err = newRemoteKeys(ctx, c.JWKSURL)
+	}
+	// Times are checked here, with our own leeway.
+	v.check = oidc.NewVerifier(c.Issuer, v.keys, &oidc.Config{
+		ClientID: c.Audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true,
+	})
+	return v, err
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+func (v *verifier) authenticate(ctx context.Context, token string) (Principal, error) {
+	if !compact(token) {
+		return Principal{}, refused(errors.New("neither an API key nor a JWT"))
+	}
+	var a attempt
+	verified, err := v.check.Verify(context.WithValue(ctx, attemptKey{}, &a), token)
+	if err != nil {
+		if a.outage != nil {
+			return Principal{}, fault.Newf(fault.Internal, "Credentials cannot be checked now. Try again later.").Wrap(a.outage)
+		}
+		return Principal{}, refused(err)
+	}
+	var c claims
+	if err := verified.Claims(&c); err != nil {
+		return Principal{}, refused(err)
+	}
+	p, err := v.principal(verified, c)
+	if err != nil {
+		return Principal{}, refused(err)
+	}
+	p.credential.issuer, p.credential.signer = v.Issuer, a.key
+	return alive(p, v.now())
+}
+
+// compact reports whether the token has the form of a JWT. The library would also
+// take white space within, and the JSON form, which may carry several signatures.
+func compact(token string) bool {
+	return strings.Count(token, ".") == 2 && !strings.ContainsFunc(token, func(r rune) bool {
+		return r != '.' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
+// principal reads the claims of a token with a good signature.
+func (v *verifier) principal(t *oidc.IDToken, c claims) (Principal, error) {
+	if t.Expiry.IsZero() {
+		return Principal{}, errors.New("the token has no exp")
+	}
+	begins, err := c.notBefore()
+	if err != nil {
+		return Principal{}, err
+	}
+	if v.now().Add(v.Leeway).Before(begins) {
+		return Principal{}, fmt.Errorf("the token is not valid before %s", begins.UTC().Format(time.RFC3339))
+	}
+	// exp is exact; the leeway is in Expires, so that a socket lives as long as its
+	// token would have been accepted.
+	p := Principal{Subject: t.Subject, Expires: t.Expiry.Add(v.Leeway)}
+	if err := checkSubject(p.Subject); err != nil {
+		return Principal{}, fmt.Errorf("sub: %w", err)
+	}
+	var tenant string
+	if err := c.read(v.TenantClaim, &tenant); err != nil {
+		return Principal{}, err
+	}
+	if p.Tenant, err = id.ParseTenant(tenant); err != nil {
+		return Principal{}, fmt.Errorf("claim %s: %w", v.TenantClaim, err)
+	}
+	p.Roles, err = c.roles(v.RolesClaim)
+	return p, err
+}
+
+func (v *verifier) revoked(c credential) bool {
+	return c.issuer != v.Issuer || !v.keys.knows(c.signer)
+}
+
+// claims are the claims of a token as they stand there.
+type claims map[string]json.RawMessage
+
+// notBefore returns nbf, or the zero time if there is none.
+func (c claims) notBefore() (time.Time, error) {
+	raw, ok := c["nbf"]
+	if !ok {
+		return time.Time{}, nil
+	}
+	var seconds float64
+	if err := json.Unmarshal(raw, &seconds); err != nil || math.Abs(seconds) > 1<<53 {
+		return time.Time{}, errors.New("nbf is not a time")
+	}
+	return time.Unix(int64(seconds), 0), nil
+}
+
+// find returns the claim of that name, or follows the dots of the name into
+// objects, where Keycloak and others keep theirs.
+func (c claims) find(name string) (json.RawMessage, bool) {
+	if raw, ok := c[name]; ok {
+		return raw, true
+	}
+	first, rest, found := strings.Cut(name, ".")
+	raw, ok := c[first]
+	if !found || !ok {
+		return nil, false
+	}
+	var inner claims
+	if json.Unmarshal(raw, &inner) != nil {
+		return nil, false
+	}
+	return inner.find(rest)
+}
+
+// read stores a claim that must be there.
+func (c claims) read(name string, v any) error {
+	raw, ok := c.find(name)
+	if !ok {
+		return fmt.Errorf("the token has no claim %s", name)
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("claim %s is not of the expected form", name)
+	}
+	return nil
+}
+
+// roles returns those roles of the claim that are ours: issuers put those of other
+// programs into the same list. Without the claim it is a user.
+func (c claims) roles(name string) ([]Role, error) {
+	raw, ok := c.find(name)
+	if !ok {
+		return []Role{RoleUser}, nil
+	}
+	var list []string
+	if err := json.Unmarshal(raw, &list); err != nil {
+		var words string
+		if err := json.Unmarshal(raw, &words); err != nil {
+			return nil, fmt.Errorf("claim %s is not of the expected form", name)
+		}
+		list = strings.Fields(words)
+	}
+	return known(list), nil
+}
+
+// checkSubject keeps out what could be mistaken for somebody else in a record.
+func checkSubject(s string) error {
+	switch {
+	case s == "":
+		return errors.New("empty")
+	case len(s) > maxSubject:
+		return fmt.Errorf("longer than %d bytes", maxSubject)
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		return errors.New("has characters that cannot be seen")
+	}
+	return nil
+}
