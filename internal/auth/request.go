@@ -14,8 +14,8 @@ import (
 // The WebSocket subprotocols. A browser cannot set headers on a WebSocket, so it
 // offers two subprotocols: the one that is spoken, and one that carries the token.
 const (
-	Subprotocol      = "waggle"
-	subprotocolToken = "waggle.token."
+	Subprotocol   = "waggle"
+	carrierPrefix = "waggle.token."
 )
 
 // TokenFromRequest returns the token that a request carries: Authorization:
@@ -41,7 +41,7 @@ func TokenFromRequest(r *http.Request) (token, subprotocol string, ok bool) {
 	}
 	var carried []string
 	for _, p := range offered {
-		if rest, found := strings.CutPrefix(p, subprotocolToken); found {
+		if rest, found := strings.CutPrefix(p, carrierPrefix); found {
 			carried = append(carried, rest)
 		}
 	}

@@ -57,21 +57,21 @@ func (g *Group) Add(c ...Component) { g.parts = append(g.parts, c...) }
 // The first error wins: it is returned, later ones are logged. After an end from
 // outside and a complete drain Run returns nil.
 func (g *Group) Run(ctx context.Context) error {
-	asked, ask := context.WithCancelCause(ctx)
-	hurried, hurry := context.WithCancelCause(context.WithoutCancel(ctx))
-	r := &run{Group: g, asked: asked, ask: ask, hurried: hurried, over: make(chan struct{})}
+	asked, ask := context.WithCancelCause(ctx)                            // ends when it is time to drain
+	hurried, hurry := context.WithCancelCause(context.WithoutCancel(ctx)) // ends when it is time to stop
+	r := &run{Group: g, ask: ask, over: make(chan struct{})}
 	signals := make(chan os.Signal, 2)
 	ignore := g.listen(signals)
 	r.watchers.Go(func() { r.watchSignals(signals, hurry) })
 
-	if r.startAll() {
+	if r.startAll(asked, hurried) {
 		g.log.Info().Int("components", len(r.up)).Msg("running")
 		<-asked.Done()
 	}
 	if died, ok := errors.AsType[*failure](context.Cause(asked)); ok {
 		r.fail(died)
 	}
-	r.endAll()
+	r.endAll(hurried)
 
 	ignore()
 	close(r.over)
@@ -87,10 +87,8 @@ func (g *Group) Run(ctx context.Context) error {
 // run is the state of one Run. Its fields belong to Run's goroutine.
 type run struct {
 	*Group
-	asked    context.Context // ends when it is time to drain
 	ask      context.CancelCauseFunc
-	hurried  context.Context // ends when it is time to stop
-	over     chan struct{}   // closed when the watchers have to end
+	over     chan struct{} // closed when the watchers have to end
 	watchers sync.WaitGroup
 	up       []Component
 	release  []context.CancelFunc
@@ -113,14 +111,14 @@ func (r *run) watchSignals(signals <-chan os.Signal, hurry context.CancelCauseFu
 }
 
 // startAll starts the components until one fails or an end is asked for.
-func (r *run) startAll() bool {
+func (r *run) startAll(asked, hurried context.Context) bool {
 	for _, c := range r.parts {
-		if r.asked.Err() != nil {
+		if asked.Err() != nil {
 			return false
 		}
 		began := time.Now()
-		if err := r.start(c); err != nil {
-			if r.asked.Err() == nil || !errors.Is(err, context.Canceled) {
+		if err := r.start(asked, hurried, c); err != nil {
+			if asked.Err() == nil || !errors.Is(err, context.Canceled) {
 				r.fail(fmt.Errorf("start %s: %w", c.Name(), err))
 			}
 			r.stop(c)
@@ -135,12 +133,12 @@ func (r *run) startAll() bool {
 
 // start starts c with a context that ends when an end is asked for before c runs,
 // and not any more afterwards: what runs is drained.
-func (r *run) start(c Component) error {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.asked))
+func (r *run) start(asked, hurried context.Context, c Component) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(asked))
 	r.release = append(r.release, cancel)
-	defer context.AfterFunc(r.asked, cancel)()
+	defer context.AfterFunc(asked, cancel)()
 	// For a start that does not mind its context.
-	defer context.AfterFunc(r.hurried, c.Stop)()
+	defer context.AfterFunc(hurried, c.Stop)()
 	return c.Start(ctx)
 }
 
@@ -166,8 +164,8 @@ func (f *failure) Error() string { return f.name + " failed: " + f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
 // endAll drains and stops what is up, last started first, within the budget.
-func (r *run) endAll() {
-	ctx, cancel := context.WithTimeoutCause(r.hurried, r.budget, fmt.Errorf("the drain budget of %s is used up", r.budget))
+func (r *run) endAll(hurried context.Context) {
+	ctx, cancel := context.WithTimeoutCause(hurried, r.budget, fmt.Errorf("the drain budget of %s is used up", r.budget))
 	defer cancel()
 	for _, c := range slices.Backward(r.up) {
 		began := time.Now()
