@@ -3,6 +3,8 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"testing"
 	"time"
 
@@ -134,4 +136,28 @@ func (c *Client) Close() {
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	require.Eventually(t, cond, Patience, 50*time.Millisecond, what)
+}
+
+// CloseCode returns the close code that the error of Next carries, or -1.
+func CloseCode(err error) int { return int(websocket.CloseStatus(err)) }
+
+// Answer is the answer to an HTTP request.
+type Answer struct {
+	Status int
+	Body   string
+}
+
+// Get asks for a URL.
+func Get(t testing.TB, url string) Answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return Answer{Status: resp.StatusCode, Body: string(body)}
 }

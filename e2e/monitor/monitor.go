@@ -88,12 +88,19 @@ func (s *Session) History(ctx context.Context, nc *nats.Conn) error {
 	}
 }
 
-// Wait waits until an event of the type has arrived and none before it is missing.
-func (s *Session) Wait(ctx context.Context, eventType string) error {
+// Wait waits until n events of the type have arrived and none before the last is
+// missing.
+func (s *Session) Wait(ctx context.Context, eventType string, n int) error {
 	for {
 		all := s.Events()
 		whole := len(all) > 0 && all[len(all)-1].Sequence == uint64(len(all))
-		if whole && slices.ContainsFunc(all, func(e Event) bool { return e.Type == eventType }) {
+		found := 0
+		for _, e := range all {
+			if e.Type == eventType {
+				found++
+			}
+		}
+		if whole && found >= n {
 			return nil
 		}
 		select {

@@ -1,0 +1,156 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// TestAGatewayIsKilledInTheMiddleOfAnAnswer: the viewer goes on at another gateway
+// and has seen, in the end, exactly what an undisturbed viewer saw.
+func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
+	f := newFleet(t, slowAnswer(120, 20*time.Millisecond))
+	f.serve("session,agent,tools")
+	doomed, first := f.gateway()
+	_, second := f.gateway()
+
+	viewer := harness.Dial(t, "ws://"+first+"/ws?deltas=true")
+	viewer.Until("agent_ready")
+	calm := harness.Dial(t, "ws://"+second+"/ws?deltas=true&after=0&session="+waitForSession(t, second, viewer.Session))
+	viewer.Ask("speak slowly")
+	for range 10 {
+		viewer.Until("agent_delta")
+	}
+	doomed.Kill()
+	for { // what the dead gateway had sent is still to be read
+		if _, err := viewer.Next(); err != nil {
+			break
+		}
+	}
+	again := harness.Dial(t, fmt.Sprintf("ws://%s/ws?deltas=true&session=%s&after=%d", second, viewer.Session, viewer.LastSeq))
+	again.LastSeq = viewer.LastSeq
+	again.Until("agent_response")
+	calm.Until("agent_response")
+	require.Equal(t, transcript(calm.Frames), transcript(append(viewer.Frames, again.Frames...)))
+	t.Logf("frames: %d before the kill, %d after it, %d undisturbed; 0 lost, 0 doubled, 0 reordered",
+		len(transcript(viewer.Frames)), len(transcript(again.Frames)), len(transcript(calm.Frames)))
+}
+
+// transcript is what the log has shown: every frame that carries a seq.
+func transcript(frames []harness.Frame) []string {
+	var out []string
+	for _, f := range frames {
+		if f.Seq > 0 {
+			out = append(out, f.Raw)
+		}
+	}
+	return out
+}
+
+// waitForSession waits until the session is in the log and returns its id.
+func waitForSession(t *testing.T, addr, session string) string {
+	t.Helper()
+	harness.Eventually(t, "the session exists", func() bool {
+		return harness.Get(t, "http://"+addr+"/api/v1/sessions/"+session).Status == 200
+	})
+	return session
+}
+
+// TestAWorkerIsKilledInTheMiddleOfAnAnswer: another finishes the run, and the viewer
+// gets one answer.
+func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
+	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {
+		if x.N == 1 {
+			return scripted.Stream(scripted.Text("half an "), scripted.Hang())
+		}
+		return scripted.Stream(scripted.Text("a whole ", "answer"))
+	})
+	f.serve("session,tools")
+	doomed := f.serve("agent")
+	_, addr := f.gateway()
+	viewer := harness.Dial(t, "ws://"+addr+"/ws?deltas=true")
+	viewer.Until("agent_ready")
+	viewer.Ask("speak")
+	viewer.Until("agent_delta")
+	f.serve("agent")
+	began := time.Now()
+	doomed.Kill()
+	answer := viewer.Until("agent_response", "error")
+	require.Equal(t, "a whole answer", answer.Data.Message)
+	t.Logf("taken over and answered %.1f s after the kill", time.Since(began).Seconds())
+
+	viewer.Ask("and once more")
+	viewer.Until("agent_response")
+	counts := map[string]int{}
+	for _, frame := range viewer.Frames {
+		counts[frame.Type]++
+	}
+	require.Equal(t, 2, counts["agent_response"], "one terminal frame a run: %s", viewer.Types())
+	require.Equal(t, 2, counts["agent_thinking"])
+	require.Equal(t, 2, counts["user_input"])
+	require.Equal(t, 1, counts["agent_delta_discarded"])
+	require.Zero(t, counts["error"])
+}
+
+// TestAWorkerIsKilledWhileAToolRuns: a tool that may not be repeated is not run
+// again, and everybody is told that its outcome is unknown.
+func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
+	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {
+		if !strings.Contains(string(x.Body), "Outcome unknown") {
+			return scripted.Stream(scripted.Calls(0, scripted.Call{ID: "call_0", Name: "bank_pay", Arguments: `{"amount":5}`}))
+		}
+		return scripted.Stream(scripted.Text("please check your account"))
+	})
+	f.serve("session,tools")
+	doomed := f.serve("agent")
+	_, addr := f.gateway()
+	viewer := harness.Dial(t, "ws://"+addr+"/ws")
+	viewer.Until("agent_ready")
+	viewer.Ask("pay 5")
+	viewer.Until("tool_executing")
+	<-f.paying
+	f.serve("agent")
+	doomed.Kill()
+	result := viewer.Until("tool_result")
+	require.Contains(t, result.Data.Result, "Outcome unknown")
+	require.Equal(t, "please check your account", viewer.Until("agent_response", "error").Data.Message)
+	require.EqualValues(t, 1, f.pays.Load(), "paid once")
+	require.Equal(t, []string{
+		"agent_start", "agent_ready", "user_input", "agent_thinking", "tool_called", "tool_executing", "tool_result", "agent_response",
+	}, viewer.Types())
+}
+
+// TestAGatewayDrains: on SIGTERM its clients are told to come back, and do, without
+// losing anything.
+func TestAGatewayDrains(t *testing.T) {
+	f := newFleet(t, slowAnswer(60, 20*time.Millisecond))
+	f.serve("session,agent,tools")
+	leaving, first := f.gateway()
+	_, second := f.gateway()
+	viewer := harness.Dial(t, "ws://"+first+"/ws?deltas=true")
+	viewer.Until("agent_ready")
+	viewer.Ask("speak")
+	viewer.Until("agent_delta")
+	done := make(chan error, 1)
+	go func() { done <- leaving.Terminate() }()
+	var err error
+	for err == nil {
+		_, err = viewer.Next()
+	}
+	require.Equal(t, 1012, harness.CloseCode(err), "service restart: come back; %v", err)
+	require.NoError(t, <-done, "a drained gateway ends with 0")
+	again := harness.Dial(t, fmt.Sprintf("ws://%s/ws?deltas=true&session=%s&after=%d", second, viewer.Session, viewer.LastSeq))
+	again.LastSeq = viewer.LastSeq
+	text := ""
+	answer := again.Until("agent_response")
+	for _, frame := range append(viewer.Frames, again.Frames...) {
+		text += frame.Data.Text
+	}
+	require.Equal(t, answer.Data.Message, text)
+}

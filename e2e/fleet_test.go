@@ -1,0 +1,123 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// fleet is an installation of separate processes over one NATS server, which the
+// test runs itself, with a scripted model and one tool that must not run twice.
+type fleet struct {
+	t         *testing.T
+	nats      string
+	config    string
+	workspace string
+	llm       *scripted.Server
+
+	pays   atomic.Int32
+	paying chan struct{}
+}
+
+func newFleet(t *testing.T, script scripted.Script) *fleet {
+	t.Helper()
+	f := &fleet{t: t, workspace: t.TempDir(), paying: make(chan struct{}, 64)}
+	require.NoError(t, os.WriteFile(filepath.Join(f.workspace, "notes.md"), []byte("buy milk"), 0o600))
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "e2e", Port: -1, StoreDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	f.nats = srv.ClientURL()
+	f.llm, err = scripted.Start("127.0.0.1:0", script)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.llm.Close() })
+	f.config = filepath.Join(t.TempDir(), "waggle.yaml")
+	require.NoError(t, os.WriteFile(f.config, fmt.Appendf(nil, `
+model: openai:scripted
+tools:
+  servers:
+    - name: bank
+      url: %s
+`, f.bank()), 0o600))
+	return f
+}
+
+// bank serves a tool that pays once for every call and never answers before its
+// caller has gone: whoever calls it is killed in the middle.
+func (f *fleet) bank() string {
+	srv := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1"}, nil)
+	type in struct {
+		Amount int `json:"amount"`
+	}
+	mcp.AddTool(srv, &mcp.Tool{Name: "pay", Description: "pays"},
+		func(ctx context.Context, _ *mcp.CallToolRequest, a in) (*mcp.CallToolResult, any, error) {
+			f.pays.Add(1)
+			f.paying <- struct{}{}
+			<-ctx.Done()
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(a.Amount)}}}, nil, nil
+		})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil))
+	f.t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return web.URL
+}
+
+// serve starts a process with some roles.
+func (f *fleet) serve(roles string, args ...string) *harness.Process {
+	f.t.Helper()
+	return harness.Start(f.t, harness.Options{
+		Name: roles,
+		Env:  []string{"OPENAI_BASE_URL=" + f.llm.OpenAIBaseURL(), "OPENAI_API_KEY=canary-key-of-the-test"},
+		Args: append([]string{"serve", "--role", roles, "--nats", f.nats, "--config", f.config, "--workspace", f.workspace}, args...),
+	})
+}
+
+// gateway starts a gateway and returns it with its address, once it is ready.
+func (f *fleet) gateway() (*harness.Process, string) {
+	f.t.Helper()
+	addr := harness.FreeAddr(f.t)
+	p := f.serve("gateway", "--addr", addr)
+	p.Ready(addr)
+	return p, addr
+}
+
+// listen connects to NATS as a monitor does.
+func (f *fleet) listen() *nats.Conn {
+	f.t.Helper()
+	nc, err := nats.Connect(f.nats)
+	require.NoError(f.t, err)
+	f.t.Cleanup(nc.Close)
+	return nc
+}
+
+// words is a text that takes a while at a word every interval.
+func words(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("word%03d ", i)
+	}
+	return out
+}
+
+// slowAnswer answers every question with n words, one per interval.
+func slowAnswer(n int, interval time.Duration) scripted.Script {
+	return scripted.Always(scripted.Stream(scripted.Every(interval, words(n)...)))
+}
