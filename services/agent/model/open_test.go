@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -111,7 +110,7 @@ func checkSpan(t *testing.T, s trace.ReadOnlySpan, provider string, more map[str
 	}
 	got := map[string]string{}
 	for _, a := range s.Attributes() {
-		got[string(a.Key)] = attribute.KeyValue(a).Value.Emit()
+		got[string(a.Key)] = a.Value.String()
 	}
 	require.Equal(t, want, got)
 }

@@ -64,7 +64,7 @@ func (a *answer) event(data []byte) (done bool, err error) {
 func (a *answer) apply(e *sdk.MessageStreamEventUnion) error {
 	switch e.Type {
 	case "message_start":
-		a.model = string(e.Message.Model)
+		a.model = e.Message.Model
 		u := e.Message.Usage
 		a.count(input(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens), u.OutputTokens, e.Message.JSON.Usage.Valid())
 	case "message_delta":

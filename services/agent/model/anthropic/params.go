@@ -16,7 +16,7 @@ import (
 const emptyText = "(empty message)"
 
 func params(name string, req model.Request) (sdk.MessageNewParams, error) {
-	p := sdk.MessageNewParams{Model: sdk.Model(name), MaxTokens: defaultMaxTokens}
+	p := sdk.MessageNewParams{Model: name, MaxTokens: defaultMaxTokens}
 	if req.MaxTokens > 0 {
 		p.MaxTokens = int64(req.MaxTokens)
 	}

@@ -24,9 +24,9 @@ const (
 var (
 	errZero   = errors.New("that divides by zero")
 	errTooBig = errors.New("the numbers get too large for me")
-	errSyntax = errors.New("I cannot read that as a calculation")
-	errRoot   = errors.New("I only know roots of numbers that are not negative")
-	errPower  = errors.New("I only know powers with whole exponents")
+	errSyntax = errors.New("not a calculation")
+	errRoot   = errors.New("there is no real root of a negative number")
+	errPower  = errors.New("that power has no whole exponent")
 )
 
 var (
@@ -122,7 +122,7 @@ func evaluate(s string) (value, int, error) {
 		return w
 	})
 	p := &calculator{s: s}
-	v, _, err := p.sum(0)
+	v, err := p.sum(0)
 	if err == nil {
 		if p.peek() != 0 {
 			err = errSyntax
@@ -157,19 +157,18 @@ func (p *calculator) peek() rune {
 	return 0
 }
 
-func (p *calculator) sum(depth int) (v value, percent bool, err error) {
-	v, percent, err = p.product(depth)
+func (p *calculator) sum(depth int) (value, error) {
+	v, _, err := p.product(depth)
 	for err == nil {
 		op := p.peek()
 		if op != '+' && op != '-' {
-			return v, percent, nil
+			return v, nil
 		}
 		p.i++
 		p.operators++
-		var w value
-		var relative bool
-		if w, relative, err = p.product(depth); err != nil {
-			break
+		w, relative, bad := p.product(depth)
+		if bad != nil {
+			return v, bad
 		}
 		if relative {
 			w.rat = new(big.Rat).Mul(w.rat, v.rat)
@@ -178,9 +177,8 @@ func (p *calculator) sum(depth int) (v value, percent bool, err error) {
 			w.rat = new(big.Rat).Neg(w.rat)
 		}
 		v, err = bounded(new(big.Rat).Add(v.rat, w.rat), v, w)
-		percent = false
 	}
-	return v, false, err
+	return v, err
 }
 
 func (p *calculator) product(depth int) (v value, percent bool, err error) {
@@ -308,7 +306,7 @@ func (p *calculator) atom(depth int) (value, error) {
 	switch p.peek() {
 	case '(':
 		p.i++
-		v, _, err := p.sum(depth + 1)
+		v, err := p.sum(depth + 1)
 		if err == nil && p.peek() != ')' {
 			err = errSyntax
 		}

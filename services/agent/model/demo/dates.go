@@ -175,10 +175,11 @@ func parseShift(s string, today time.Time) *task {
 	n, ok := amountOf(amount)
 	base := today
 	if from = strings.TrimSpace(from); from != "" && !strings.EqualFold(from, "now") {
-		known := false
-		if base, known = date(from, today, 0); !known {
+		d, known := date(from, today, 0)
+		if !known {
 			return nil
 		}
+		base = d
 	}
 	if !ok {
 		return say(fmt.Sprintf("%s %s is further than I count.", amount, unit))
@@ -325,7 +326,7 @@ func month(s string) int {
 	return 0
 }
 
-// atoi returns the number, or 0, which no calendar has.
+// atoi returns the number, or 0, which is none of a calendar nor of a line.
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -118,8 +119,8 @@ func (t *turn) read(file string, all bool) (text, error) {
 			return text{content: content.String()}, nil
 		}
 		content.WriteString(strings.TrimSuffix(o.text, next[0]) + "\n")
-		offset, err := strconv.Atoi(next[1])
-		if err != nil || !all || part == maxParts || rd.property("offset") == "" {
+		offset := atoi(next[1])
+		if offset == 0 || !all || part == maxParts || rd.property("offset") == "" {
 			return text{content: content.String(), partial: true}, nil
 		}
 		args = map[string]any{path: file, "offset": offset}
@@ -268,18 +269,11 @@ func searchTask(query, area, glob string) *task {
 		if !ok || query != "" && q == "" || query == "" && pattern == "" {
 			return missing(what, "searching files"), nil
 		}
-		args := map[string]any{}
-		if query != "" {
-			args[q] = query
+		args := map[string]any{q: query, path: area, pattern: glob}
+		if looksLikeFile(area) && pattern != "" { // the path of a search is a folder
+			args[path], args[pattern] = "", area
 		}
-		switch {
-		case glob != "" && pattern != "":
-			args[pattern] = glob
-		case looksLikeFile(area) && pattern != "":
-			args[pattern] = area
-		case area != "" && path != "":
-			args[path] = area
-		}
+		maps.DeleteFunc(args, func(name string, v any) bool { return name == "" || v == "" })
 		o, err := t.call(s.name, args, false)
 		if err != nil {
 			return "", err

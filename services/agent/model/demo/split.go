@@ -43,44 +43,63 @@ type sep struct {
 // braces, numbers and names.
 func separators(s string) []sep {
 	var out []sep
-	weak, strong, depth := 0, 0, 0
-	shut := ""
+	var p protection
+	weak, strong := 0, 0
 	for i := 0; i < len(s) && strong < maxStrong; {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case shut != "":
-			if strings.HasPrefix(s[i:], shut) {
-				shut = ""
-			}
-		case r == '{':
-			depth++
-		case r == '}':
-			depth = max(0, depth-1)
-		case depth > 0:
-		default:
-			if shut = opening(s, i); shut != "" {
-				break
-			}
-			if !unicode.IsSpace(r) && !strings.ContainsRune(",;.?!", r) {
-				break
-			}
-			ahead := s[i:min(len(s), i+window)]
-			if m := strongSep.FindString(ahead); m != "" {
-				out = append(out, sep{i, i + len(m), true})
-				strong++
-				i += len(m)
-				continue
-			}
-			if m := weakSep.FindString(ahead); m != "" && weak < maxWeak && len(s) <= maxWeakText && !inNumber(s, i, len(m)) {
-				out = append(out, sep{i, i + len(m), false})
-				weak++
-				i += len(m)
-				continue
-			}
+		if p.covers(s, i, r) || !unicode.IsSpace(r) && !strings.ContainsRune(",;.?!", r) {
+			i += size
+			continue
 		}
-		i += size
+		at, ok := separator(s, i)
+		switch {
+		case !ok, !at.strong && (weak == maxWeak || len(s) > maxWeakText):
+			i += size
+			continue
+		case at.strong:
+			strong++
+		default:
+			weak++
+		}
+		out = append(out, at)
+		i = at.to
 	}
 	return out
+}
+
+// separator returns the separator that begins at i.
+func separator(s string, i int) (sep, bool) {
+	ahead := s[i:min(len(s), i+window)]
+	if m := strongSep.FindString(ahead); m != "" {
+		return sep{i, i + len(m), true}, true
+	}
+	m := weakSep.FindString(ahead)
+	return sep{i, i + len(m), false}, m != "" && !inNumber(s, i, len(m))
+}
+
+// protection knows whether a place is inside a quotation or braces.
+type protection struct {
+	shut  string // the end of the quotation
+	depth int    // of braces
+}
+
+// covers takes in the next character and reports whether it is protected.
+func (p *protection) covers(s string, i int, r rune) bool {
+	switch {
+	case p.shut != "":
+		if strings.HasPrefix(s[i:], p.shut) {
+			p.shut = ""
+		}
+		return true
+	case r == '{':
+		p.depth++
+	case r == '}':
+		p.depth = max(0, p.depth-1)
+		return true
+	case p.depth == 0:
+		p.shut = opening(s, i)
+	}
+	return p.depth > 0 || p.shut != ""
 }
 
 // opening returns the quote that ends the quotation which begins at i, or "". It

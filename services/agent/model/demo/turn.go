@@ -106,9 +106,9 @@ func drop(all []*task) []*task {
 // call returns the result of a tool, or errWait and leaves the call. Tasks share
 // the results of equal calls, unless an effect lies between them.
 func (t *turn) call(tool string, arguments any, effect bool) (*outcome, error) {
-	raw, err := json.Marshal(arguments)
-	if err != nil {
-		return &outcome{text: err.Error(), failed: true}, nil
+	raw, bad := json.Marshal(arguments)
+	if bad != nil { // arguments in the user's own JSON may nest too deep
+		return &outcome{text: bad.Error(), failed: true}, nil //nolint:nilerr // it is the outcome of the call.
 	}
 	k := key(tool, raw)
 	if o := t.known[k]; o != nil && !effect {

@@ -52,9 +52,16 @@ func Exercise(t *testing.T, s Suite) {
 		name string
 		run  func(*testing.T, Suite, model.Model)
 	}{
-		{"text", text}, {"tool round trip", roundTrip}, {"parallel calls", parallel}, {"failed tool", failedTool},
-		{"unicode", unicode}, {"long answer", long}, {"cancelled by the reader", cancelled},
-		{"deadline has passed", deadline}, {"reader fails", readerFails}, {"many at once", concurrent},
+		{"text", text},
+		{"tool round trip", roundTrip},
+		{"parallel calls", parallel},
+		{"failed tool", failedTool},
+		{"unicode", unicode},
+		{"long answer", long},
+		{"cancelled by the reader", cancelled},
+		{"deadline has passed", deadline},
+		{"reader fails", readerFails},
+		{"many at once", concurrent},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, s, open(t, s.Open)) })

@@ -29,14 +29,21 @@ func start(t *testing.T, s scripted.Script) (*scripted.Server, *http.Client) {
 	return srv, client
 }
 
-func post(ctx context.Context, t *testing.T, c *http.Client, url, body string) *http.Response {
+// answer is what came back, as far as it has arrived.
+type answer struct {
+	status int
+	header http.Header
+	body   io.Reader
+}
+
+func post(ctx context.Context, t *testing.T, c *http.Client, url, body string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	require.NoError(t, err)
 	res, err := c.Do(req)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	return answer{res.StatusCode, res.Header, res.Body}
 }
 
 // The bytes on the wire, as both vendors document them.
@@ -89,9 +96,9 @@ data: {"type":"message_stop"}
 `,
 	} {
 		res := post(t.Context(), t, c, url, ask)
-		require.Equal(t, http.StatusOK, res.StatusCode)
-		require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
-		b, err := io.ReadAll(res.Body)
+		require.Equal(t, http.StatusOK, res.status)
+		require.Equal(t, "text/event-stream", res.header.Get("Content-Type"))
+		b, err := io.ReadAll(res.body)
 		require.NoError(t, err)
 		got := strings.NewReplacer("scripted_1", "scripted_N", "scripted_2", "scripted_N").Replace(string(b))
 		require.Equal(t, want, got)
@@ -108,12 +115,12 @@ func TestGateAndGone(t *testing.T) {
 	second := post(t.Context(), t, c, srv.OpenAIBaseURL()+"/chat/completions", ask)
 	x, err := srv.Exchange(t.Context(), 1)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, first.StatusCode)
+	require.Equal(t, http.StatusOK, first.status)
 	cancel()
 	<-x.Gone()
 	<-x.Done()
 	close(gate)
-	b, err := io.ReadAll(second.Body)
+	b, err := io.ReadAll(second.body)
 	require.NoError(t, err)
 	require.Contains(t, string(b), `"content":"b"`)
 	y, err := srv.Exchange(t.Context(), 2)
@@ -164,9 +171,9 @@ func TestRefusesWhatItCannotRead(t *testing.T) {
 		"", "{", `{"stream":false}`, `{"stream":true,"messages":[{"content":7}]}`,
 		`{"stream":true,"messages":[{"role":"assistant","tool_calls":[{"id":"a","function":{"arguments":"{"}}]}]}`,
 	} {
-		require.Equal(t, http.StatusBadRequest, post(t.Context(), t, c, srv.OpenAIBaseURL()+"/chat/completions", body).StatusCode, body)
+		require.Equal(t, http.StatusBadRequest, post(t.Context(), t, c, srv.OpenAIBaseURL()+"/chat/completions", body).status, body)
 	}
-	require.Equal(t, http.StatusBadRequest, post(t.Context(), t, c, srv.AnthropicBaseURL()+"/v1/messages", `{"stream":true}`).StatusCode)
-	require.Equal(t, http.StatusNotFound, post(t.Context(), t, c, srv.OpenAIBaseURL()+"/embeddings", ask).StatusCode)
+	require.Equal(t, http.StatusBadRequest, post(t.Context(), t, c, srv.AnthropicBaseURL()+"/v1/messages", `{"stream":true}`).status)
+	require.Equal(t, http.StatusNotFound, post(t.Context(), t, c, srv.OpenAIBaseURL()+"/embeddings", ask).status)
 	require.Empty(t, srv.Exchanges())
 }

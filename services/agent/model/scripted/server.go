@@ -83,7 +83,7 @@ type Server struct {
 // Start listens on addr, "127.0.0.1:0" for a port of the system's choice, and
 // answers each request as the script says. The caller closes it.
 func Start(addr string, script Script) (*Server, error) {
-	ln, err := net.Listen("tcp", addr) //nolint:noctx // listening does not block.
+	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("start scripted server: %w", err)
 	}

@@ -6,6 +6,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -32,6 +33,10 @@ const (
 	defaultIdle = 2 * time.Minute
 	// maxIdleConns keeps a connection for each call of a busy worker; the default of two would dial anew.
 	maxIdleConns = 32
+	// maxConnect leaves room for two lost packets, and leaves the budget to other tries.
+	maxConnect = 10 * time.Second
+	// idleConn is below the minute and more after which providers' load balancers drop a connection.
+	idleConn = 50 * time.Second
 )
 
 // Client makes the calls of one model. It may be used from any number of goroutines.
@@ -47,8 +52,11 @@ type Client struct {
 // New returns the client of the model called name. The key is the one to be kept
 // out of errors and logs.
 func New(name, key string, env model.Env) *Client {
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own value.
-	t.MaxIdleConnsPerHost = maxIdleConns
+	t := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		DialContext:         (&net.Dialer{Timeout: maxConnect}).DialContext,
+		TLSHandshakeTimeout: maxConnect, IdleConnTimeout: idleConn, MaxIdleConnsPerHost: maxIdleConns,
+	}
 	return &Client{
 		HTTP: &http.Client{
 			Transport:     t,

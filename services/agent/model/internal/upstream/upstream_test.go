@@ -99,7 +99,7 @@ func TestStatusError(t *testing.T) {
 		`[]`:                      {Status: 418, Detail: `[]`},
 		`{"error":{"message":7}}`: {Status: 418, Detail: `{"error":{"message":7}}`},
 	} {
-		require.Equal(t, want, *statusError(&http.Response{StatusCode: 418, Header: http.Header{}}, []byte(body), time.Now()), body)
+		require.Equal(t, want, *statusError(&http.Response{StatusCode: http.StatusTeapot, Header: http.Header{}}, []byte(body), time.Now()), body)
 	}
 }
 
