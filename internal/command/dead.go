@@ -4,113 +4,87 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
-	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// OnDead is told of every command that was given up, at least once, before it leaves
+// the queue. Its context ends at Stop; then, and after a crash, it is told again.
+type OnDead func(ctx context.Context, c command.Command, reason string)
+
 // DeadLetter is the record of a command that was given up.
 type DeadLetter struct {
-	Command    json.RawMessage `json:"command"`
+	Command    json.RawMessage `json:"command"` // as it was on the queue; a JSON string if it was no JSON
 	Reason     string          `json:"reason"`
 	Deliveries uint64          `json:"deliveries"`
 	Time       time.Time       `json:"time"`
 }
 
-// undertaker gives commands up: the record first, then the owner is told, then the
-// message is taken off the queue.
+// undertaker gives commands up: the record first, then the owner is told, and only
+// then may the message leave the queue.
+//
+// It does not wait for the server's word that deliveries are exhausted, which comes at
+// most once and to whoever listens at that moment. Instead the consumers never
+// exhaust them, and whoever gets a delivery beyond the limit buries it.
 type undertaker struct {
-	conn   *bus.Conn
 	sender *Sender
-	log    zerolog.Logger
-	onDead func(context.Context, command.Command, string)
+	log    *zerolog.Logger
+	onDead OnDead
 }
 
-// bury reports an error when the record could not be stored; the message then stays
-// on the queue and is buried at its next delivery.
+// bury records a command as dead and tells its owner. After an error the message has
+// to stay on the queue. c is zero if the message holds no command.
 func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Command, reason string) error {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return fmt.Errorf("bury a command: %w", err)
 	}
-	if err := u.record(ctx, msg.Subject(), msg.Data(), reason, meta.NumDelivered, meta.Sequence.Stream); err != nil {
-		return err
+	addr, err := subject.ParseCommand(msg.Subject())
+	if err != nil { // nobody's: there is no subject to record it under
+		u.log.Error().Err(err).Msg("a message that is no command was dropped from the queue")
+		return nil
 	}
-	if u.onDead != nil && !c.Service.IsZero() {
-		u.onDead(ctx, c, reason)
-	}
-	return msg.Term()
-}
-
-func (u *undertaker) record(ctx context.Context, subj string, body []byte, reason string, deliveries, seq uint64) error {
+	body := msg.Data()
 	if !json.Valid(body) {
 		body, _ = json.Marshal(string(body)) // a string always has a JSON form
 	}
-	raw, err := json.Marshal(DeadLetter{Command: body, Reason: reason, Deliveries: deliveries, Time: time.Now().UTC()})
+	raw, err := json.Marshal(DeadLetter{Command: body, Reason: reason, Deliveries: meta.NumDelivered, Time: time.Now().UTC()})
 	if err != nil {
 		return fmt.Errorf("encode dead letter: %w", err)
 	}
-	addr, err := subject.ParseCommand(subj)
-	if err != nil {
-		return fmt.Errorf("bury a command: %w", err)
+	record := nats.NewMsg(addr.Dead())
+	record.Data = raw
+	dedupe := fmt.Sprintf("%s:%d.%d", addr.Subject(), meta.Sequence.Stream, meta.Timestamp.UnixNano())
+	if err := u.sender.publish(ctx, record, jetstream.WithMsgID(dedupe)); err != nil {
+		return fmt.Errorf("record a dead command: %w", err)
 	}
-	u.log.Error().Str("subject", subj).Str("reason", reason).Uint64("deliveries", deliveries).Msg("a command was given up")
-	m := nats.NewMsg(addr.Dead())
-	m.Data = raw
-	return u.sender.publish(ctx, m, jetstream.WithMsgID(fmt.Sprintf("dead:%d", seq)))
+	u.log.Error().Str("subject", msg.Subject()).Str("command", c.ID).Str("reason", reason).
+		Uint64("deliveries", meta.NumDelivered).Msg("a command was given up")
+	if c.ID != "" {
+		u.tell(ctx, c, reason)
+	}
+	if ctx.Err() != nil { // the owner may not have heard it
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
-// advisory is what the server says of a message that it will not deliver again.
-type advisory struct {
-	Stream     string `json:"stream"`
-	Consumer   string `json:"consumer"`
-	StreamSeq  uint64 `json:"stream_seq"`
-	Deliveries uint64 `json:"deliveries"`
-}
-
-// watch buries the messages of the consumer that the server has stopped delivering:
-// all their handlers died before they could say anything.
-func (u *undertaker) watch(consumer string) (stop func(), err error) {
-	subj := "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + subject.StreamCommands + "." + consumer
-	sub, err := u.conn.NATS().QueueSubscribe(subj, "dead-letters", func(m *nats.Msg) {
-		ctx, cancel := context.WithTimeout(context.Background(), sendBudget)
-		defer cancel()
-		if err := u.exhume(ctx, m.Data); err != nil {
-			u.log.Error().Err(err).Msg("a command that is not delivered any more could not be recorded")
+func (u *undertaker) tell(ctx context.Context, c command.Command, reason string) {
+	if u.onDead == nil {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			u.log.Error().Str("command", c.ID).Interface("panic", r).Bytes("stack", debug.Stack()).
+				Msg("the report of a dead command panicked")
 		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watch for exhausted deliveries: %w", err)
-	}
-	return func() { _ = sub.Unsubscribe() }, nil
-}
-
-func (u *undertaker) exhume(ctx context.Context, raw []byte) error {
-	var a advisory
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return fmt.Errorf("decode advisory: %w", err)
-	}
-	s, err := u.conn.JS().Stream(ctx, subject.StreamCommands)
-	if err != nil {
-		return fmt.Errorf("read the exhausted command: %w", err)
-	}
-	msg, err := s.GetMsg(ctx, a.StreamSeq)
-	if err != nil {
-		return fmt.Errorf("read the exhausted command: %w", err)
-	}
-	reason := fmt.Sprintf("delivered %d times without an answer", a.Deliveries)
-	if err := u.record(ctx, msg.Subject, msg.Data, reason, a.Deliveries, a.StreamSeq); err != nil {
-		return err
-	}
-	var c command.Command
-	if u.onDead != nil && json.Unmarshal(msg.Data, &c) == nil {
-		u.onDead(ctx, c, reason)
-	}
-	return s.DeleteMsg(ctx, a.StreamSeq)
+	}()
+	u.onDead(ctx, c, reason)
 }

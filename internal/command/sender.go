@@ -8,15 +8,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -25,10 +28,23 @@ const (
 	// how long a sender goes on: a killed stream leader is replaced in 4 to 7.5 s.
 	sendTry    = 3 * time.Second
 	sendBudget = 15 * time.Second
-	sendPause  = 100 * time.Millisecond
+	// sendPause spaces the attempts, with jitter, so that all who waited for the same
+	// leader do not come back at once.
+	sendPause = 100 * time.Millisecond
+	// downPatience is how long a sender waits for the connection itself. Another server
+	// of a cluster is found in well under a second; who has none should not be kept waiting.
+	downPatience = 3 * time.Second
+	// maxID bounds the ids of commands, which become headers.
+	maxID = 256
 	// timerSlack is added to every due time: the server keeps schedules to the second
 	// and was seen to fire them up to 0.6 s early.
 	timerSlack = time.Second
+)
+
+// Codes of server errors that nats.go has no name for.
+const (
+	codeTooLarge    jetstream.ErrorCode = 10054
+	codeStoreFailed jetstream.ErrorCode = 10077 // the stream is full
 )
 
 // Sender publishes commands. It is safe for concurrent use.
@@ -38,52 +54,96 @@ type Sender struct{ conn *bus.Conn }
 func NewSender(c *bus.Conn) *Sender { return &Sender{conn: c} }
 
 // Send returns nil once the command is stored: it will be handled, whatever dies.
-// Otherwise it returns fault.BusUnavailable, and the command may or may not have
-// been stored; sending it again with the same ID is safe. A lost leader is waited
-// for within ctx and 15 s; while there is no connection at all Send fails at once.
-func (s *Sender) Send(ctx context.Context, c command.Command) error {
+// Otherwise it returns a fault, usually BusUnavailable, and the command may or may
+// not have been stored; sending it again with the same ID is safe. A stream without
+// a leader is waited for within ctx and 15 s, a lost connection for 3 s, a full
+// stream not at all. Send fills in Time and, from ctx, TraceParent if they are empty.
+func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
+	if err := check(c); err != nil {
+		return err
+	}
+	ctx, span := telemetry.Start(ctx, "send "+label(c), trace.SpanKindProducer, telemetry.SystemNATS, telemetry.MessagingSend,
+		telemetry.KeyDestination.String(c.Service.String()), telemetry.KeyMessageID.String(c.ID))
+	defer func() { telemetry.End(span, err) }()
 	if c.TraceParent == "" {
 		c.TraceParent = telemetry.Inject(ctx)
 	}
+	if c.Time.IsZero() {
+		c.Time = time.Now().UTC()
+	}
 	body, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("encode command %s.%s: %w", c.Service, c.Verb, err)
+		return fault.Newf(fault.InvalidField, "The data of the command %s is not valid JSON.", label(c)).At("data").Wrap(err)
 	}
 	msg := nats.NewMsg(c.Address().Subject())
 	msg.Data = body
 	return s.publish(ctx, msg, jetstream.WithMsgID(c.DedupeID()))
 }
 
+// check refuses what would become a bad subject or header.
+func check(c command.Command) error {
+	switch {
+	case c.Service == id.Name{} || c.Verb == id.Name{} || c.Tenant.IsZero() || c.Key.IsZero():
+		return fault.Newf(fault.InvalidField, "A command needs a service, a verb, a tenant and a key.")
+	case c.ID == "" || len(c.ID) > maxID || !printable(c.ID):
+		return fault.Newf(fault.InvalidField, "A command needs an id of 1 to %d printable ASCII characters.", maxID).At("id")
+	}
+	return nil
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func label(c command.Command) string { return c.Service.String() + "." + c.Verb.String() }
+
 // SetTimer schedules the timer, replacing what was set before for it. It arrives at
-// the Timers of the service within seconds after at, and not before.
+// the Timers of the service once, within three seconds after at and not before; one
+// that is overdue arrives at once. Errors are those of Send.
 func (s *Sender) SetTimer(ctx context.Context, t subject.Timer, at time.Time) error {
 	msg := nats.NewMsg(t.Set())
-	return s.publish(ctx, msg, jetstream.WithScheduleAt(at.Add(timerSlack)), jetstream.WithScheduleTarget(t.Fire()))
+	due := at.Add(timerSlack + time.Second - 1).Truncate(time.Second) // the header holds whole seconds
+	return s.publish(ctx, msg, jetstream.WithScheduleAt(due), jetstream.WithScheduleTarget(t.Fire()))
 }
 
 func (s *Sender) publish(ctx context.Context, msg *nats.Msg, opts ...jetstream.PublishOpt) error {
 	ctx, cancel := context.WithTimeout(ctx, sendBudget)
 	defer cancel()
+	began := time.Now()
 	for {
 		try, done := context.WithTimeout(ctx, sendTry)
 		_, err := s.conn.JS().PublishMsg(try, msg, opts...)
 		done()
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if final(err) || !s.conn.Up() {
+		case tooLarge(err):
+			return fault.New(fault.MessageTooBig).Wrap(err)
+		case refused(err) || !s.conn.Up() && time.Since(began) > downPatience:
 			return fault.New(fault.BusUnavailable).Wrap(err)
 		}
 		select {
 		case <-ctx.Done():
-			return fault.New(fault.BusUnavailable).Wrap(err)
-		case <-time.After(sendPause):
+			return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("%w; last: %w", context.Cause(ctx), err))
+		case <-time.After(sendPause/2 + rand.N(sendPause)): //nolint:gosec // jitter needs no secrecy
 		}
 	}
 }
 
-// final reports whether a repetition cannot help: the server has refused.
-func final(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code < 500
+func tooLarge(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return errors.Is(err, nats.ErrMaxPayload) || ok && api.ErrorCode == codeTooLarge
+}
+
+// refused reports whether a repetition cannot help.
+func refused(err error) bool {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return api.Code < 500 || api.ErrorCode == codeStoreFailed
+	}
+	return errors.Is(err, nats.ErrConnectionClosed)
 }

@@ -2,9 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
+	"runtime/debug"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,96 +14,86 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+const (
+	// timersConcurrency bounds a crowd of timers that became due in one second.
+	timersConcurrency = 8
+	// timersAckWait is longer than a Sender goes on, which is most of what is done
+	// about a timer.
+	timersAckWait = 2 * sendBudget
+)
+
+// timersBackoff is the pause after a failure. There is no last attempt: a timer that
+// is dropped would leave something open for ever, and one attempt in five minutes
+// harms nobody.
+var timersBackoff = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute}
+
 // Timers receives the due timers of a service, each at least once and at one of the
 // replicas. It is a lifecycle component.
 type Timers struct {
-	conn    *bus.Conn
-	service id.Name
-	f       func(context.Context, subject.Timer) error
-	log     zerolog.Logger
-
-	ctx    context.Context
-	cancel context.CancelFunc
-	mu     sync.Mutex
-	run    jetstream.ConsumeContext
-	wg     sync.WaitGroup
+	*life
+	name string
+	f    func(context.Context, subject.Timer) error
+	log  zerolog.Logger
+	pool *pool
 }
 
-// NewTimers returns a consumer that is not started. f is called for one timer at a
-// time; an error asks for the timer again later.
+// NewTimers returns a consumer that is not started. f is called for several timers
+// at once; an error, or a panic, asks for the timer again later.
 func NewTimers(c *bus.Conn, service id.Name, log zerolog.Logger, f func(context.Context, subject.Timer) error) *Timers {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Timers{conn: c, service: service, f: f, log: log, ctx: ctx, cancel: cancel}
+	t := &Timers{life: newLife(), name: service.String() + " timers", f: f, log: log}
+	t.pool = &pool{
+		life: t.life, conn: c, stream: subject.StreamTimers,
+		slots: make(chan struct{}, timersConcurrency), handle: t.fire, log: &t.log,
+		config: jetstream.ConsumerConfig{
+			Durable: service.String(), FilterSubject: subject.TimerFilter(service),
+			AckPolicy: jetstream.AckExplicitPolicy, AckWait: timersAckWait, MaxDeliver: -1,
+		},
+	}
+	return t
 }
 
 // Name implements lifecycle.Component.
-func (t *Timers) Name() string { return t.service.String() + " timers" }
+func (t *Timers) Name() string { return t.name }
 
-// Failed implements lifecycle.Component.
-func (t *Timers) Failed() <-chan error { return nil }
-
-// Start begins to receive timers.
+// Start makes the shared consumer and begins to receive timers.
 func (t *Timers) Start(ctx context.Context) error {
-	if t.ctx.Err() != nil {
-		return errors.New("timers: started after the end")
+	if err := t.pool.start(ctx); err != nil {
+		return fmt.Errorf("start the %s: %w", t.name, err)
 	}
-	name := t.service.String()
-	cons, err := t.conn.JS().CreateOrUpdateConsumer(ctx, subject.StreamTimers, jetstream.ConsumerConfig{
-		Durable: name, FilterSubject: subject.TimerFilter(t.service), DeliverPolicy: jetstream.DeliverAllPolicy,
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second, MaxDeliver: -1,
-	})
-	if err != nil {
-		return fmt.Errorf("make the timer consumer %s: %w", name, err)
-	}
-	run, err := cons.Consume(t.fire, jetstream.PullMaxMessages(16))
-	if err != nil {
-		return fmt.Errorf("receive the timers of %s: %w", name, err)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.run = run
 	return nil
 }
 
 func (t *Timers) fire(msg jetstream.Msg) {
-	timer, err := subject.ParseTimer(msg.Subject())
-	if err == nil {
-		err = t.f(t.ctx, timer)
-	}
-	if err == nil {
+	err := t.call(msg.Subject())
+	switch {
+	case err == nil:
 		err = msg.Ack()
-	} else {
-		_ = msg.NakWithDelay(5 * time.Second) // timers are not urgent to the second
+	case t.kill.Err() != nil:
+		err = msg.Nak()
+	default:
+		attempt := 1
+		if meta, err := msg.Metadata(); err == nil {
+			attempt = int(meta.NumDelivered) //nolint:gosec // far below any int
+		}
+		t.log.Warn().Err(err).Str("subject", msg.Subject()).Int("attempt", attempt).Msg("a timer could not be handled and comes again")
+		err = msg.NakWithDelay(backoff(timersBackoff, attempt))
 	}
-	if err != nil && t.ctx.Err() == nil {
-		t.log.Warn().Err(err).Str("subject", msg.Subject()).Msg("a timer could not be handled")
-	}
-}
-
-// Drain takes no new timers and finishes the one that is on.
-func (t *Timers) Drain(ctx context.Context) error {
-	t.mu.Lock()
-	run := t.run
-	t.mu.Unlock()
-	if run == nil {
-		return nil
-	}
-	run.Drain()
-	select {
-	case <-run.Closed():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	if err != nil {
+		t.log.Warn().Err(err).Str("subject", msg.Subject()).Msg("the bus was not told what became of a timer")
 	}
 }
 
-// Stop ends at once.
-func (t *Timers) Stop() {
-	t.cancel()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.run != nil {
-		t.run.Stop()
-		<-t.run.Closed()
+func (t *Timers) call(subj string) (err error) {
+	timer, err := subject.ParseTimer(subj)
+	if err != nil {
+		t.log.Error().Err(err).Msg("a message that is no timer was dropped")
+		return nil
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			t.log.Error().Str("subject", subj).Interface("panic", r).Bytes("stack", debug.Stack()).Msg("a timer's handler panicked")
+			err = fmt.Errorf("the handler panicked: %v", r)
+		}
+	}()
+	return t.f(t.kill, timer)
 }

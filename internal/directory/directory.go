@@ -104,7 +104,7 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	case <-ready:
 		return d, nil
 	case <-ctx.Done():
-		d.Close()
+		d.stop()
 		return nil, fmt.Errorf("read the directory: %w", ctx.Err())
 	}
 }
@@ -126,6 +126,10 @@ func (d *Directory) Close() {
 			d.conn.Logger().Debug().Err(err).Msg("a member stays listed until its lease runs out")
 		}
 	}
+	d.stop()
+}
+
+func (d *Directory) stop() {
 	d.unwatch()
 	d.end()
 	<-d.done

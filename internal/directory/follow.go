@@ -88,7 +88,8 @@ func end(w jetstream.KeyWatcher) {
 	if err := w.Stop(); err != nil {
 		return // the connection is closed, and the watch with it
 	}
-	for range w.Updates() { //nolint:revive // until it is closed
+	for open := true; open; {
+		_, open = <-w.Updates()
 	}
 }
 

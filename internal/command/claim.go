@@ -1,0 +1,83 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrClaimLost is the cause of the end of a handler's context when the bus has not
+// confirmed for the ack wait that the command is still ours: another replica may
+// have it by now.
+var ErrClaimLost = errors.New("the claim on the command was not confirmed in time")
+
+// progress is JetStream's "still working on it". It is sent as a request, so that
+// its answer proves that the server has heard it.
+var progress = []byte("+WPI")
+
+// claim is the exclusive hold on one message, renewed every third of the ack wait
+// until it is released, also while a handler winds up that has been told to stop.
+type claim struct {
+	ctx    context.Context // the handler's: ends with its parent or the claim
+	lose   context.CancelCauseFunc
+	life   context.Context // the renewal's: ends with release
+	end    context.CancelFunc
+	ended  chan struct{}
+	nc     *nats.Conn
+	msg    jetstream.Msg
+	wait   time.Duration
+	expiry time.Time // when the server may deliver the message elsewhere
+	lost   bool
+}
+
+func hold(parent context.Context, nc *nats.Conn, msg jetstream.Msg, ackWait time.Duration) *claim {
+	k := &claim{
+		ended: make(chan struct{}), nc: nc, msg: msg, wait: ackWait,
+		expiry: time.Now().Add(ackWait * 9 / 10), // the message was on its way for a while
+	}
+	k.ctx, k.lose = context.WithCancelCause(parent)
+	k.life, k.end = context.WithCancel(context.WithoutCancel(parent))
+	go k.keep()
+	return k
+}
+
+func (k *claim) keep() {
+	defer close(k.ended)
+	tick := time.NewTicker(k.wait / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.life.Done():
+			return
+		case <-tick.C:
+		}
+		k.renew()
+		if time.Now().After(k.expiry) {
+			k.lost = true
+			k.lose(ErrClaimLost)
+			return
+		}
+	}
+}
+
+// renew asks the server for another ack wait. Without an answer the claim stays as
+// long as it was.
+func (k *claim) renew() {
+	ctx, cancel := context.WithDeadline(k.life, k.expiry)
+	defer cancel()
+	asked := time.Now()
+	if _, err := k.nc.RequestWithContext(ctx, k.msg.Reply(), progress); err == nil {
+		k.expiry = asked.Add(k.wait)
+	}
+}
+
+// release ends the renewal and reports whether the claim was good until now.
+func (k *claim) release() bool {
+	k.end()
+	<-k.ended
+	k.lose(nil)
+	return !k.lost
+}

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// busPatience is how long failures of the bus itself do not count as attempts at an
+// ordered command: longer than a rolling restart of a cluster. A command that fails
+// beyond that fails for a reason of its own.
+const busPatience = 10 * time.Minute
+
+var errBus = fault.New(fault.BusUnavailable)
+
+// desk brings commands to an end: handled, given up, or handed back.
+type desk struct {
+	*life
+	conn    *bus.Conn
+	log     zerolog.Logger
+	handler Handler
+	dead    undertaker
+	metrics *metrics
+	broken  error // why it cannot start
+
+	ackWait    time.Duration
+	maxDeliver int
+	backoff    []time.Duration
+	inPlace    bool // tries again without handing the command back
+}
+
+func newDesk(c *bus.Conn, service id.Name, log zerolog.Logger, r prometheus.Registerer, h Handler, onDead OnDead) *desk {
+	d := &desk{life: newLife(), conn: c, log: log.With().Str("service", service.String()).Logger(), handler: h}
+	d.metrics, d.broken = newMetrics(r, service)
+	d.dead = undertaker{sender: NewSender(c), log: &d.log, onDead: onDead}
+	return d
+}
+
+// verdict is what becomes of an attempt.
+type verdict struct {
+	outcome string
+	answer  func() error // to the server; nil = none
+	stay    bool         // may be tried again in place
+}
+
+// handle brings one delivery to its end and answers for it. leave, if there is one,
+// is called before something is handed back, so that it does not come to us again.
+func (d *desk) handle(msg jetstream.Msg, leave func()) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		d.log.Error().Err(err).Msg("a delivery is no delivery of JetStream")
+		return
+	}
+	k := hold(d.kill, d.conn.NATS(), msg, d.ackWait)
+	c, bad := decode(msg)
+	deliveries := int(meta.NumDelivered) //nolint:gosec // far below any int
+	var v verdict
+	switch {
+	case bad != nil:
+		v = d.giveUp(k, command.Command{}, bad.Error())
+	case deliveries > d.maxDeliver:
+		v = d.giveUp(k, c, fmt.Sprintf("it was delivered %d times, and no handler lived to say what became of it", deliveries-1))
+	default:
+		v = d.attempts(k, c, deliveries, meta.Timestamp)
+	}
+	if !k.release() && v.outcome != outcomeDone {
+		return // it is somebody else's by now
+	}
+	if v.answer == nil {
+		return
+	}
+	if v.outcome == outcomeBack && leave != nil {
+		leave()
+	}
+	if err := v.answer(); err != nil {
+		// It is delivered again after the ack wait, which handlers have to bear anyway.
+		d.log.Warn().Err(err).Str("command", c.ID).Str("outcome", v.outcome).Msg("the bus was not told what became of a command")
+	}
+}
+
+// attempts tries the command once, or, in place, until there is a verdict.
+func (d *desk) attempts(k *claim, c command.Command, first int, accepted time.Time) verdict {
+	began := time.Now()
+	attempt := first
+	for try := 1; ; try++ {
+		end := d.metrics.begin(accepted)
+		err := call(k.ctx, &d.log, d.handler, c, Delivery{Attempt: attempt, Final: attempt >= d.maxDeliver})
+		excused := d.inPlace && errors.Is(err, errBus) && time.Since(began) < busPatience
+		v := d.judge(k, c, err, attempt, attempt >= d.maxDeliver && !excused)
+		end(v.outcome)
+		if !v.stay || !d.inPlace {
+			return v
+		}
+		select {
+		case <-k.ctx.Done():
+			return d.judge(k, c, context.Cause(k.ctx), attempt, false)
+		case <-d.quit.Done(): // whoever takes over goes on at once
+			return verdict{outcome: outcomeBack, answer: k.msg.Nak}
+		case <-time.After(backoff(d.backoff, try)):
+		}
+		if !excused {
+			attempt++
+		}
+	}
+}
+
+// judge decides what an attempt's error means.
+func (d *desk) judge(k *claim, c command.Command, err error, attempt int, last bool) verdict {
+	switch {
+	case err == nil:
+		return verdict{outcome: outcomeDone, answer: k.msg.Ack}
+	case errors.Is(context.Cause(k.ctx), ErrClaimLost):
+		d.log.Warn().Err(err).Str("command", c.ID).Msg("the claim on a command was lost while it was handled")
+		return verdict{outcome: outcomeUnsure}
+	case d.kill.Err() != nil:
+		return verdict{outcome: outcomeBack, answer: k.msg.Nak}
+	case isPermanent(err), last:
+		return d.giveUp(k, c, err.Error())
+	}
+	d.log.Warn().Err(err).Str("command", c.ID).Str("verb", label(c)).Int("attempt", attempt).Msg("a command failed and is tried again")
+	return verdict{outcome: outcomeRetry, answer: d.later(k, attempt), stay: true}
+}
+
+func (d *desk) later(k *claim, attempt int) func() error {
+	return func() error { return k.msg.NakWithDelay(backoff(d.backoff, attempt)) }
+}
+
+// giveUp buries the command. If that fails it comes back, after the longest pause.
+func (d *desk) giveUp(k *claim, c command.Command, reason string) verdict {
+	if err := d.dead.bury(k.ctx, k.msg, c, reason); err != nil {
+		if d.kill.Err() != nil {
+			return verdict{outcome: outcomeBack, answer: k.msg.Nak}
+		}
+		d.log.Error().Err(err).Str("command", c.ID).Str("reason", reason).Msg("a command was to be given up, and will be later")
+		return verdict{outcome: outcomeRetry, answer: d.later(k, len(d.backoff))}
+	}
+	return verdict{outcome: outcomeDead, answer: k.msg.Term}
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// What became of a delivery.
+const (
+	outcomeDone   = "done"
+	outcomeRetry  = "retry"       // failed, to be tried again
+	outcomeDead   = "dead"        // given up
+	outcomeBack   = "handed_back" // not finished, because this process is leaving
+	outcomeUnsure = "claim_lost"  // another replica may have it
+)
+
+// metrics are those of one service in one process.
+type metrics struct {
+	handled *prometheus.CounterVec
+	age     prometheus.Observer
+	took    prometheus.Observer
+	on      prometheus.Gauge
+	service string
+}
+
+// Bounds of the histograms in seconds: a command is taken within milliseconds of an
+// idle queue, a model's answer takes minutes, and after a day commands are dropped.
+var (
+	ageBuckets  = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 15, 60, 600, 3600, 86400}
+	tookBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 15, 60, 300}
+)
+
+// newMetrics registers the metrics, or finds them where another component of the
+// process has. Without a registry they are kept for nobody.
+func newMetrics(r prometheus.Registerer, service id.Name) (*metrics, error) {
+	labels := []string{"service"}
+	handled, err1 := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "waggle_command_handled_total", Help: "Attempts at commands by service and outcome.",
+	}, []string{"service", "outcome"}))
+	age, err2 := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "waggle_command_age_seconds", Buckets: ageBuckets,
+		Help: "Time from the acceptance of a command to the beginning of an attempt at it.",
+	}, labels))
+	took, err3 := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "waggle_command_duration_seconds", Help: "Time that one attempt took.", Buckets: tookBuckets,
+	}, labels))
+	on, err4 := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "waggle_command_in_progress", Help: "Commands that are being handled.",
+	}, labels))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, err
+	}
+	s := service.String()
+	return &metrics{
+		handled: handled, age: age.WithLabelValues(s), took: took.WithLabelValues(s), on: on.WithLabelValues(s), service: s,
+	}, nil
+}
+
+func register[C prometheus.Collector](r prometheus.Registerer, c C) (C, error) {
+	if r == nil {
+		return c, nil
+	}
+	err := r.Register(c)
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if same, ok := already.ExistingCollector.(C); ok {
+			return same, nil
+		}
+	}
+	if err != nil {
+		return c, fmt.Errorf("register command metrics: %w", err)
+	}
+	return c, nil
+}
+
+// begin counts an attempt at a command that was accepted at the given time.
+func (m *metrics) begin(accepted time.Time) (end func(outcome string)) {
+	now := time.Now()
+	m.age.Observe(now.Sub(accepted).Seconds())
+	m.on.Inc()
+	return func(outcome string) {
+		m.on.Dec()
+		m.took.Observe(time.Since(now).Seconds())
+		m.handled.WithLabelValues(m.service, outcome).Inc()
+	}
+}
