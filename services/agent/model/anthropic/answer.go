@@ -99,13 +99,13 @@ func (a *answer) begin(e *sdk.MessageStreamEventUnion) error {
 		return a.sink.Text(e.ContentBlock.Text)
 	case "tool_use":
 		b := &block{index: e.Index, id: e.ContentBlock.ID, name: e.ContentBlock.Name}
-		if in := e.ContentBlock.Input; in != nil {
-			raw, err := json.Marshal(in)
-			if err != nil {
-				return upstream.BadReply("input of block %d: %w", e.Index, err)
-			}
-			b.start = string(raw)
+		var start struct { // as it came: numbers keep all their digits
+			Input json.RawMessage `json:"input"`
 		}
+		if err := json.Unmarshal([]byte(e.ContentBlock.RawJSON()), &start); err != nil {
+			return upstream.BadReply("input of block %d: %w", e.Index, err)
+		}
+		b.start = string(start.Input)
 		if b.name == "" || len(a.blocks) >= maxBlocks {
 			return upstream.BadReply("tool call %d has no name or is one too many", e.Index)
 		}
