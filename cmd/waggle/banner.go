@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -60,7 +61,8 @@ func describe(l *config.Loaded, name string) string {
 
 // next shows the commands to try, with the flags that they need here.
 func next(b *strings.Builder, l *config.Loaded, r process.Running) {
-	chat, tail, sub := "waggle chat", "waggle tail", "nats sub 'live.>'"
+	self := os.Args[0] // as it can be called from here
+	chat, tail, sub := self+" chat", self+" tail", "nats sub 'live.>'"
 	if l.Addr != config.DefaultAddr {
 		chat += fmt.Sprintf(" --url ws://%s/ws", r.Addr)
 	}

@@ -74,7 +74,7 @@ func summary(e event.Event) string {
 	for _, key := range shown {
 		text := value(data[key])
 		switch {
-		case text == "":
+		case text == "", key == "attempt" && text == "1": // the usual one
 		case bare[key]:
 			parts = append(parts, text)
 		default:
