@@ -122,11 +122,9 @@ func (a *attempt) publish(ctx context.Context) (ack, error) {
 		event.HeaderSeq:             {strconv.FormatUint(a.ev.Sequence, 10)},
 		event.HeaderType:            {string(a.ev.Type)},
 	}}
-	limited, cancel := context.WithTimeout(ctx, ackTimeout)
-	defer cancel()
-	answer, err := a.w.s.nc.RequestMsgWithContext(limited, m)
+	answer, err := a.w.s.replies.one(ctx, m, ackTimeout)
 	if err != nil {
-		return ack{}, ended(ctx, fmt.Errorf("publish: %w", err))
+		return ack{}, err
 	}
 	var out ack
 	if err := json.Unmarshal(answer.Data, &out); err != nil {
@@ -219,8 +217,10 @@ func codeOf(err error) string {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return "no_responders"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+	case errors.Is(err, nats.ErrTimeout):
 		return "timeout"
+	case errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrReconnectBufExceeded):
+		return "disconnected"
 	}
 	return "other"
 }

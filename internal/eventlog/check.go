@@ -147,7 +147,7 @@ func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, vi
 		}
 		var failed error
 		more = false
-		err = s.replies.many(ctx, directGet(stream), body, checkChunk+2, quiet, func(m *nats.Msg) bool {
+		err = s.replies.many(ctx, &nats.Msg{Subject: directGet(stream), Data: body}, checkChunk+2, quiet, func(m *nats.Msg) bool {
 			status := m.Header.Get("Status")
 			if len(m.Data) > 0 || status == "" {
 				visit(m)
@@ -171,10 +171,12 @@ func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, vi
 
 // connection is told when the connection is lost or back.
 func (s *Store) connection(up bool) {
-	if up {
-		s.announceAgain()
-		s.checkWhere(checkReconnect, func(*tail) bool { return true })
+	if !up {
+		s.replies.disconnected()
+		return
 	}
+	s.announceAgain()
+	s.checkWhere(checkReconnect, func(*tail) bool { return true })
 }
 
 // slow is told when the client library has dropped messages of a subscription.

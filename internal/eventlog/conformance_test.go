@@ -49,6 +49,17 @@ func Conformance(t *testing.T, r *rig) {
 			}})
 		})
 	}
+	t.Run("cut connections", func(t *testing.T) {
+		underLoad(t, r, script{name: "cut connections", blows: 6, step: loadStep / 4, proxied: true, strike: func(l *load) {
+			for i, p := range l.proxies {
+				if i < writerStores {
+					p.breakNext(t)
+				} else {
+					p.breakAll()
+				}
+			}
+		}})
+	})
 	t.Run("kill -9", func(t *testing.T) {
 		underLoad(t, r, script{name: "kill -9", blows: kills(), strike: func(l *load) { l.killLeader(t) }})
 	})
@@ -61,6 +72,8 @@ type script struct {
 	strike func(*load)
 	pause  time.Duration // of each writer between two events, 0 = loadPause
 	step   int64         // events between two blows, 0 = loadStep
+
+	proxied bool // every Store connects through a proxy of its own, the writers' first
 }
 
 // kills is how often a leader is killed; each takes 4 to 7 s on R3.
@@ -181,20 +194,24 @@ func racingWriters(t *testing.T, r *rig) {
 
 // load is writers and readers at work while something is done to the servers.
 type load struct {
-	r      *rig
-	conn   *bus.Conn // of the nemesis
-	logs   []subject.Log
-	acked  atomic.Int64
-	stop   chan struct{}
-	pause  time.Duration
-	step   int64
-	marked map[string][]string // acknowledged ids by log, in order of each writer
-	mu     sync.Mutex
+	r     *rig
+	conn  *bus.Conn // of the nemesis
+	logs  []subject.Log
+	acked atomic.Int64
+	stop  chan struct{}
+	pause time.Duration
+	step  int64
+
+	proxies []*proxy
+	marked  map[string][]string // acknowledged ids by log, in order of each writer
+	mu      sync.Mutex
 }
 
 const (
 	loadLogs    = 6
 	loadWriters = 2 // for each log
+	// writerStores is over how many connections they write.
+	writerStores = 2
 	// loadPause keeps two cores from being all that is tested.
 	loadPause = 4 * time.Millisecond
 	// loadStep is how many events are acknowledged between two blows.
@@ -204,19 +221,26 @@ const (
 // underLoad runs writers and readers, strikes a number of times and counts.
 func underLoad(t *testing.T, r *rig, sc script) {
 	l := &load{r: r, conn: r.connect(t), stop: make(chan struct{}), marked: make(map[string][]string)}
-	l.pause, l.step = max(sc.pause, 0), max(sc.step, loadStep)
+	l.pause, l.step = sc.pause, sc.step
 	if sc.pause == 0 {
 		l.pause = loadPause
+	}
+	if sc.step == 0 {
+		l.step = loadStep
 	}
 	for i := range loadLogs {
 		l.logs = append(l.logs, testLog(fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(sc.name, " ", "_"), r.name, i)))
 	}
-	watching := r.store(t, Options{Check: 2 * time.Second})
-	narrow := r.store(t, Options{Check: 2 * time.Second, Inbound: 4, Ring: 16})
+	var stores []*Store
+	for range writerStores {
+		stores = append(stores, l.store(t, sc, Options{Retry: time.Minute}))
+	}
+	watching := l.store(t, sc, Options{Check: 2 * time.Second})
+	narrow := l.store(t, sc, Options{Check: 2 * time.Second, Inbound: 4, Ring: 16})
 	var sinks []*recorder
 	var stopSlow []func()
 	for _, log := range l.logs {
-		exact, lossy, slow := newRecorder(-1), newRecorder(-1), newRecorder(5)
+		exact, lossy, slow := newRecorder(-1), newRecorder(-1), newRecorder(1)
 		defer watch(watching, log, Cursor{}, exact).Close()
 		defer watch(narrow, log, Cursor{}, lossy).Close() // its announcements are dropped by the client library
 		v := watch(watching, log, Cursor{}, slow)
@@ -225,7 +249,7 @@ func underLoad(t *testing.T, r *rig, sc script) {
 		sinks = append(sinks, exact, lossy, slow)
 	}
 	gremlin(t, r.connect(t), l.logs)
-	writers, stores := l.write(t, r)
+	writers := l.write(t, stores)
 	for range sc.blows {
 		l.await(t, l.step)
 		sc.strike(l)
@@ -238,7 +262,7 @@ func underLoad(t *testing.T, r *rig, sc script) {
 	}
 	got := l.verify(t, r.store(t, Options{}), sinks)
 	report(t, r, sc.name, got, fmt.Sprintf("%d blows, %.0f uncertain appends, %.0f heals, %.0f times full", sc.blows,
-		sum(stores, "timeout", "no_responders", "duplicate", "other", "10158"),
+		sum(stores, "timeout", "no_responders", "disconnected", "duplicate", "other", "10158"),
 		testutil.ToFloat64(narrow.met.heals.WithLabelValues(healGap))+testutil.ToFloat64(narrow.met.heals.WithLabelValues(healCheck)),
 		testutil.ToFloat64(watching.met.lags)))
 	require.Equal(t, got.acked, got.readable)
@@ -246,6 +270,16 @@ func underLoad(t *testing.T, r *rig, sc script) {
 	require.Zero(t, got.doubled)
 	require.Zero(t, got.holes)
 	require.Equal(t, len(sinks), got.readers)
+}
+
+// store returns a Store over a connection of its own.
+func (l *load) store(t *testing.T, sc script, o Options) *Store {
+	if !sc.proxied {
+		return l.r.store(t, o)
+	}
+	p := newProxy(t, l.r.procs[len(l.proxies)%len(l.r.procs)].cfg.Port)
+	l.proxies = append(l.proxies, p)
+	return newStore(t, connect(t, p.url()), o)
 }
 
 // gremlin announces some events once more, sooner or later.
@@ -279,12 +313,12 @@ func hesitate(v *Viewer, r *recorder) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(30 * time.Millisecond)
+		tick := time.NewTicker(60 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				r.allow(5)
+				r.allow(1)
 				v.Resume()
 			case <-done:
 				r.allow(-1)
@@ -297,15 +331,14 @@ func hesitate(v *Viewer, r *recorder) (stop func()) {
 }
 
 // write starts the writers.
-func (l *load) write(t *testing.T, r *rig) (*sync.WaitGroup, []*Store) {
-	stores := []*Store{r.store(t, Options{Retry: time.Minute}), r.store(t, Options{Retry: time.Minute})}
+func (l *load) write(t *testing.T, stores []*Store) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for _, log := range l.logs {
 		for i := range loadWriters {
 			wg.Go(func() { l.writer(t, stores[i%len(stores)], log, fmt.Sprintf("w%d", i)) })
 		}
 	}
-	return &wg, stores
+	return &wg
 }
 
 // sum adds up the conflicts of these codes.

@@ -56,7 +56,8 @@ func (s *Store) readPage(ctx context.Context, log subject.Log, at Cursor) (*page
 	if err != nil {
 		return p, fmt.Errorf("encode read of %s: %w", log, err)
 	}
-	if err := s.replies.many(ctx, directGet(log.Stream()), body, pageCount+2, quiet, p.take); err != nil {
+	m := &nats.Msg{Subject: directGet(log.Stream()), Data: body}
+	if err := s.replies.many(ctx, m, pageCount+2, quiet, p.take); err != nil {
 		return p, err
 	}
 	if len(p.entries) > 0 {

@@ -32,11 +32,9 @@ func (s *Store) askLeader(ctx context.Context, stream string, q getRequest) (*st
 	if err != nil {
 		return nil, fmt.Errorf("encode read of %s: %w", stream, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, leaderTimeout)
-	defer cancel()
-	m, err := s.nc.RequestWithContext(limited, "$JS.API.STREAM.MSG.GET."+stream, body)
+	m, err := s.replies.one(ctx, &nats.Msg{Subject: "$JS.API.STREAM.MSG.GET." + stream, Data: body}, leaderTimeout)
 	if err != nil {
-		return nil, ended(ctx, fmt.Errorf("ask leader of %s: %w", stream, err))
+		return nil, err
 	}
 	var answer struct {
 		Message *storedMsg `json:"message"`
@@ -100,11 +98,9 @@ func (s *Store) anyLast(ctx context.Context, log subject.Log) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode read of %s: %w", log, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, leaderTimeout)
-	defer cancel()
-	m, err := s.nc.RequestWithContext(limited, directGet(log.Stream()), body)
+	m, err := s.replies.one(ctx, &nats.Msg{Subject: directGet(log.Stream()), Data: body}, leaderTimeout)
 	if err != nil {
-		return nil, ended(ctx, fmt.Errorf("read last of %s: %w", log, err))
+		return nil, err
 	}
 	if status := m.Header.Get("Status"); len(m.Data) == 0 && status != "" {
 		if status == "404" {

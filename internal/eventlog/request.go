@@ -11,11 +11,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// requester sends requests that have many answers. All of them share one inbox
-// subscription.
+// requester sends requests and collects their answers, one or many. All requests
+// share one inbox subscription. A request ends at once when the connection is lost:
+// its answer is lost with it.
 //
-// jetstreamext.GetBatch is not used for it: it ends silently, as if complete, when
-// its context expires in the middle of a batch, drops the end marker with the number
+// jetstreamext.GetBatch is not used for batches: it ends silently, as if complete,
+// when its context expires in the middle of one, drops the end marker with the number
 // of messages that are left, makes a subscription and a goroutine for each request,
 // and its inbox lies within the client's own reply prefix, so that the server sends
 // every message twice.
@@ -27,10 +28,14 @@ type requester struct {
 	mu      sync.Mutex
 	counter uint64
 	waiting map[string]chan *nats.Msg
+	lost    chan struct{} // closed when the connection is lost
 }
 
 func newRequester(nc *nats.Conn) (*requester, error) {
-	r := &requester{nc: nc, prefix: nc.NewInbox() + ".", waiting: make(map[string]chan *nats.Msg)}
+	r := &requester{
+		nc: nc, prefix: nc.NewInbox() + ".",
+		waiting: make(map[string]chan *nats.Msg), lost: make(chan struct{}),
+	}
 	var err error
 	if r.sub, err = nc.Subscribe(r.prefix+"*", r.dispatch); err != nil {
 		return nil, fmt.Errorf("subscribe to replies: %w", err)
@@ -55,43 +60,65 @@ func (r *requester) dispatch(m *nats.Msg) {
 	}
 }
 
+// disconnected ends all requests that are waiting.
+func (r *requester) disconnected() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.lost)
+	r.lost = make(chan struct{})
+}
+
+// one sends a request and returns its answer. It fails with nats.ErrTimeout,
+// nats.ErrNoResponders or nats.ErrDisconnected.
+func (r *requester) one(ctx context.Context, m *nats.Msg, timeout time.Duration) (answer *nats.Msg, err error) {
+	err = r.many(ctx, m, 1, timeout, func(m *nats.Msg) bool {
+		answer = m
+		return false
+	})
+	return answer, err
+}
+
 // many sends a request with room for that many answers and calls visit for each
 // until it returns false. It fails with nats.ErrTimeout when nothing has arrived for
-// the time quiet, and with nats.ErrNoResponders when nobody serves the subject.
-func (r *requester) many(ctx context.Context, subject string, body []byte, room int, quiet time.Duration, visit func(*nats.Msg) bool) error {
-	token, ch := r.register(room)
+// the time quiet, with nats.ErrNoResponders when nobody serves the subject, and with
+// nats.ErrDisconnected when the connection is lost.
+func (r *requester) many(ctx context.Context, m *nats.Msg, room int, quiet time.Duration, visit func(*nats.Msg) bool) error {
+	token, ch, lost := r.register(room)
 	defer r.forget(token)
-	if err := r.nc.PublishRequest(subject, r.prefix+token, body); err != nil {
-		return fmt.Errorf("request %s: %w", subject, err)
+	m.Reply = r.prefix + token
+	if err := r.nc.PublishMsg(m); err != nil {
+		return fmt.Errorf("request %s: %w", m.Subject, err)
 	}
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
 	for {
 		select {
-		case m := <-ch:
-			if m.Header.Get("Status") == "503" && len(m.Data) == 0 {
-				return fmt.Errorf("request %s: %w", subject, nats.ErrNoResponders)
+		case a := <-ch:
+			if len(a.Data) == 0 && a.Header.Get("Status") == "503" {
+				return fmt.Errorf("request %s: %w", m.Subject, nats.ErrNoResponders)
 			}
-			if !visit(m) {
+			if !visit(a) {
 				return nil
 			}
 			timer.Reset(quiet)
 		case <-timer.C:
-			return fmt.Errorf("request %s: %w", subject, nats.ErrTimeout)
+			return fmt.Errorf("request %s: %w", m.Subject, nats.ErrTimeout)
+		case <-lost:
+			return fmt.Errorf("request %s: %w", m.Subject, nats.ErrDisconnected)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-func (r *requester) register(room int) (string, chan *nats.Msg) {
-	ch := make(chan *nats.Msg, room)
+func (r *requester) register(room int) (token string, ch chan *nats.Msg, lost chan struct{}) {
+	ch = make(chan *nats.Msg, room)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counter++
-	token := strconv.FormatUint(r.counter, 36)
+	token = strconv.FormatUint(r.counter, 36)
 	r.waiting[token] = ch
-	return token, ch
+	return token, ch, r.lost
 }
 
 func (r *requester) forget(token string) {

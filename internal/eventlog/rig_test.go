@@ -67,7 +67,7 @@ func newServer(c serverConfig) *server.Server {
 		DisableJetStreamBanner: true,
 	}
 	if c.Cluster != 0 {
-		o.Cluster = server.ClusterOpts{Name: "waggle", Host: "127.0.0.1", Port: c.Cluster}
+		o.Cluster = server.ClusterOpts{Name: "waggle", Host: "127.0.0.1", Port: c.Cluster, NoAdvertise: true}
 		for _, r := range c.Routes {
 			u, err := url.Parse(r)
 			if err != nil {
