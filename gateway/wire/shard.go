@@ -57,13 +57,19 @@ func (sh *shard) run() {
 		}
 		sh.list, work = work[:0], sh.list
 		sh.mu.Unlock()
-		for i, s := range work {
-			work[i] = nil
-			if sh.drain(s, buf) {
-				buf = sh.hub.buffer()
-			}
+		buf = sh.round(work, buf)
+	}
+}
+
+// round drains the sockets in turn, and returns the buffer to go on with.
+func (sh *shard) round(work []*Socket, buf *[]byte) *[]byte {
+	for i, s := range work {
+		work[i] = nil
+		if sh.drain(s, buf) {
+			buf = sh.hub.buffer()
 		}
 	}
+	return buf
 }
 
 // drain writes what waits for the socket, without blocking. It reports whether the
