@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,10 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(childMode); mode != "" {
 		child(mode)
 		os.Exit(0)
+	}
+	// Most tests wait for processes to start and end, not for a processor.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -137,7 +142,7 @@ func childServer() *mcp.Server {
 	})
 	add("flood_line", plain, func(context.Context, in) (string, error) { flood("x"); return "", nil })
 	add("flood_notes", plain, func(context.Context, in) (string, error) {
-		flood(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + "\n")
+		flood(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 8000) + `"}}` + "\n")
 		return "", nil
 	})
 	add("flood_long", plain, func(context.Context, in) (string, error) { flood(`{"jsonrpc":"2.0","x":"`); return "", nil })
@@ -149,7 +154,7 @@ func childServer() *mcp.Server {
 	add("spawn", plain, func(_ context.Context, i in) (string, error) { spawn(i.File); select {} })
 	add("stop_self", plain, func(context.Context, in) (string, error) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-		return "woken", nil
+		select {} // The other threads stop a moment later.
 	})
 	add("grow", plain, func(_ context.Context, i in) (string, error) {
 		s.RemoveTools("grow")

@@ -21,6 +21,8 @@ const (
 	// connectTimeout bounds start and handshake of a server. Programs that are
 	// fetched by a package manager on first use take longest.
 	connectTimeout = 30 * time.Second
+	// httpConnectTimeout is shorter: an HTTP server is there, or it is not.
+	httpConnectTimeout = 10 * time.Second
 	// httpBodyLimit bounds what one HTTP response may carry, an event stream
 	// included: as much as a program may say unasked.
 	httpBodyLimit = floodBurst
@@ -80,6 +82,8 @@ func dialProgram(cfg *ServerConfig, log zerolog.Logger) dialer {
 // dialHTTP speaks with a streamable HTTP endpoint.
 func dialHTTP(cfg *ServerConfig) dialer {
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
+		ctx, cancel := context.WithTimeout(ctx, httpConnectTimeout)
+		defer cancel()
 		base := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // It is one unless somebody replaced it.
 		client := &http.Client{Transport: &gate{base: base, headers: cfg.Headers}, CheckRedirect: sameHost}
 		t := &mcp.StreamableClientTransport{Endpoint: cfg.URL, HTTPClient: client, MaxEventSize: maxLine}

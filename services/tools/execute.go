@@ -75,18 +75,25 @@ func (s *Service) perform(ctx context.Context, call Call) (server string, _ Resu
 	return srv.cfg.Name, res, err
 }
 
-// try runs a call, and once more if the first attempt reached nobody, or may have
-// reached a tool that may be repeated.
+// maxAttempts bounds the attempts at one call: two that reach the tool, and as many
+// that find a connection which has just ended.
+const maxAttempts = 4
+
+// try runs a call, and again if the attempt reached nobody, or once more if it may
+// have reached a tool that may be repeated.
 func (s *Service) try(ctx context.Context, srv *server, call Call) (Result, error) {
 	var res Result
 	var again bool
 	var err error
-	for range 2 {
+	for n, lost := 0, 0; n < maxAttempts && lost < 2; n++ {
 		res, again, err = s.attempt(ctx, srv, call)
 		if !again || ctx.Err() != nil {
 			break
 		}
-		s.log.Warn().Err(err).Str("server", srv.cfg.Name).Str("tool", call.Tool).Msg("calling a tool again")
+		if errors.Is(err, fault.New(fault.ToolLost)) {
+			lost++
+		}
+		s.log.Info().Err(err).Str("server", srv.cfg.Name).Str("tool", call.Tool).Msg("a tool call did not come through")
 	}
 	return res, err
 }
@@ -98,7 +105,7 @@ func (s *Service) attempt(ctx context.Context, srv *server, call Call) (_ Result
 		return Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s.", shorten(call.Tool, maxName))
 	}
 	sess, tool, err := srv.acquire(ctx, call.Tool)
-	if err != nil {
+	if err != nil && !errors.Is(err, errTimeout) {
 		return Result{}, false, s.interrupted(err, false)
 	}
 	if sess == nil {
@@ -125,17 +132,36 @@ func (s *Service) failed(ctx context.Context, srv *server, sess *session, tool *
 	if ctx.Err() != nil {
 		return Result{}, false, s.interrupted(context.Cause(ctx), a.ran())
 	}
-	if !a.ran() {
-		sess.retire()
+	je := answerOf(err)
+	if !a.ran() || je != nil && je.Code == mcp.CodeUnsupportedProtocolVersion {
+		sess.retire() // The second: another server has taken its place.
 		return Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", srv.cfg.Name).Wrap(err)
 	}
-	if je, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, mcp.ErrConnectionClosed) {
+	if je != nil {
 		if je.Code == jsonrpc.CodeInvalidParams {
 			return Result{}, false, fault.Newf(fault.ToolBadInput, "The tool refused the arguments: %s", shorten(je.Message, maxMessage)).Wrap(err)
 		}
 		return Result{}, false, fault.Newf(fault.ToolFailed, "The tool failed: %s", shorten(je.Message, maxMessage)).Wrap(err)
 	}
+	if errors.Is(err, mcp.ErrConnectionClosed) {
+		sess.retire()
+	}
 	return Result{}, tool.Repeatable(call.Arguments), fault.New(fault.ToolLost).Wrap(err)
+}
+
+// answerOf returns the JSON-RPC error with which the server answered, or nil if the
+// error arose on this side: the SDK marks those with the codes of its own.
+func answerOf(err error) *jsonrpc.Error {
+	const clientClosing, serverClosing, notSent = -32003, -32004, -32005
+	je, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || errors.Is(err, mcp.ErrConnectionClosed) {
+		return nil
+	}
+	switch je.Code {
+	case clientClosing, serverClosing, notSent:
+		return nil
+	}
+	return je
 }
 
 // maxMessage bounds what is passed on of a server's error message.

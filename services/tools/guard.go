@@ -17,11 +17,12 @@ const (
 	maxLine = 16 << 20
 	// floodBurst and floodRate bound what a server may say unasked: a bucket of
 	// this many bytes, refilled at this rate, and by one line for each call.
+	// A server that logs 200 lines a second for ever is within it.
 	floodBurst = 2 * maxLine
-	floodRate  = 1 << 20
+	floodRate  = 256 << 10
 	// messageCost is charged for a message on top of its bytes: what it occupies
-	// until it is handled.
-	messageCost = 512
+	// until it is handled, roughly.
+	messageCost = 1 << 10
 	// guardBlock is the size of the reads from a server.
 	guardBlock = 64 << 10
 )

@@ -128,9 +128,11 @@ func (p *process) gone(within time.Duration) bool {
 	}
 }
 
-// ending describes how the program ended.
+// ending describes how the program ended, once it has been stopped.
 func (p *process) ending() error {
-	<-p.exited
+	if !closed(p.exited) {
+		return errors.New("the program cannot be killed")
+	}
 	if p.err == nil {
 		return errors.New("the program ended")
 	}

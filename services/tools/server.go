@@ -128,10 +128,7 @@ func (s *server) watch(ctx context.Context, sess *session) error {
 		case <-sess.gone:
 			return errors.New("it did not react to a cancelled call, or cannot be reached")
 		case <-sess.done:
-			if sess.proc != nil {
-				return sess.proc.ending()
-			}
-			return sess.cs.Wait()
+			return sess.ending()
 		case <-s.refresh:
 		case <-tick.C:
 		}

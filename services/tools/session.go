@@ -134,6 +134,17 @@ func (s *session) close(now bool) {
 	<-s.done
 }
 
+// ending tells why a session that is done has ended. A program that is still there
+// is useless without its connection and ended as well.
+func (s *session) ending() error {
+	err := s.cs.Wait()
+	if s.proc != nil {
+		s.proc.stop(false)
+		err = errors.Join(err, s.proc.ending())
+	}
+	return err
+}
+
 // call runs a tool. If ctx ends, the server is told; a program that does not
 // react to that is retired. call returns when the tool has stopped, as far as
 // that can be known, and with ctx's cause as the error if it was stopped.
