@@ -85,8 +85,8 @@ type Config struct {
 	WriteStall       time.Duration // how long a socket may accept nothing, default 30 s
 	QueueBytes       int           // outbound bytes that may wait per socket, default 1 MiB
 
-	MessageRate    float64 // frames per second and socket, control frames included, default 20
-	MessageBurst   int     // frames that may come at once, default 40
+	MessageRate    float64 // messages per second and socket, and as many pings and pongs, default 20
+	MessageBurst   int     // messages that may come at once, default 40
 	MaxConnections int     // sockets of this gateway, default 10,000
 	PerPrincipal   int     // sockets per principal, default 200; anonymous ones are not counted
 	PerIP          int     // sockets per address, default 50 except for loopback and private addresses
@@ -95,8 +95,8 @@ type Config struct {
 	DrainSpread time.Duration // over which Drain spreads the closing of sockets, default 5 s
 }
 
-// Deps is what a gateway works with. All but Registry, Mount, Directory, Topology,
-// Version and Clock are required.
+// Deps is what a gateway works with. Conn, Log, Commands, Auth and Dialects are
+// required.
 type Deps struct {
 	Logger    zerolog.Logger
 	Registry  *prometheus.Registry // served under /metrics; nil = one of its own
@@ -147,7 +147,8 @@ func (c Config) check() error {
 		{"message_timeout", c.MessageTimeout < 0}, {"ready_timeout", c.ReadyTimeout < 0},
 		{"ping_interval", c.PingInterval < 0}, {"pong_timeout", c.PongTimeout < 0},
 		{"write_stall", c.WriteStall < 0}, {"message_rate", c.MessageRate < 0}, {"message_burst", c.MessageBurst < 0},
-		{"max_connections", c.MaxConnections < 0}, {"drain_spread", c.DrainSpread < 0},
+		{"max_connections", c.MaxConnections < 0}, {"per_principal", c.PerPrincipal < 0},
+		{"per_ip", c.PerIP < 0}, {"handshake_rate", c.HandshakeRate < 0}, {"drain_spread", c.DrainSpread < 0},
 	} {
 		if f.bad {
 			return fmt.Errorf("gateway.%s must not be negative", f.name)
@@ -156,7 +157,7 @@ func (c Config) check() error {
 	if c.Addr == "" {
 		return errors.New("addr is empty: say where the gateway listens, for example 127.0.0.1:9000")
 	}
-	return nil
+	return c.checkNames()
 }
 
 func (d Deps) check() error {

@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"net/url"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -21,70 +20,104 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-const (
-	// maxWaiting bounds the frames that wait for services to be there, as many as may
-	// wait for their turn in a session.
-	maxWaiting = 16
-	// floodFactor times the burst of refused frames in a row ends a socket that does
-	// not listen to being told.
-	floodFactor = 10
-)
+// floodFactor times the burst of refused messages in a row ends a socket that does
+// not listen to being told.
+const floodFactor = 10
 
-// conn is one socket of a dialect: it reads frames on one goroutine and shows the
+// authMessage is the type of the first message of a client that has shown no
+// credentials in the handshake.
+const authMessage = "auth"
+
+// conn is one socket of a dialect: it reads messages on one goroutine and shows the
 // log through a feed.
 type conn struct {
 	s            *Server
 	dialect      dialect.Dialect
 	codec        dialect.Codec
-	query        url.Values
-	subprotocols []string
+	key          any // under which an entry remembers the codec's frames
 	sock         *wire.Socket
-	limiter      *rate.Limiter // of messages
+	subprotocols []string
+	messages     *rate.Limiter
 	control      *rate.Limiter // of pings and pongs
 	born         time.Time
+	leave        []func()      // undoes what counts the connection
+	gone         chan struct{} // closed when nothing of it is left
+	opened       chan struct{} // closed when messages are taken up
+	denied       *fault.Fault  // why it is told no, once the socket is open
+
+	wanted, after      string // the query's session and after
+	continues, resumes bool   // whether it has them
+
+	refused int // messages over the rate in a row
 
 	mu        sync.Mutex
 	principal auth.Principal
-	known     bool // principal has been authenticated
+	known     bool        // principal has been authenticated
+	session   subject.Log //
+	created   bool        // the session was made for this socket
+	exists    bool        // the session has a log
+	started   time.Time   // when it was greeted
+	ready     bool        // messages are taken up
+	at        uint64      // where the feed begins
 	feed      *feed
-
-	session subject.Log
-	created bool // the session was made for this socket
-	refused int  // frames over the rate in a row
-
-	inbound sync.Mutex // held while frames are handled, so that they keep their order
-	ready   bool
-	waiting [][]byte
-	bytes   int
-	once    sync.Once // of answerable
 }
 
-func newConn(s *Server, d dialect.Dialect, codec dialect.Codec, query url.Values) *conn {
+func newConn(s *Server, d dialect.Dialect) *conn {
 	return &conn{
-		s: s, dialect: d, codec: codec, query: query, born: s.dep.Clock(),
-		limiter: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
-		control: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
+		s: s, dialect: d, born: s.dep.Clock(), gone: make(chan struct{}), opened: make(chan struct{}),
+		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
+		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}
 }
+
+// frameKey keeps the keys of remembered frames apart from anybody else's.
+type frameKey string
+
+func (c *conn) use(codec dialect.Codec) { c.codec, c.key = codec, frameKey(codec.Name()) }
 
 // run serves the socket until it ends.
 func (c *conn) run() {
-	defer c.s.remove(c)
-	defer c.sock.Abort()
+	defer c.depart()
+	defer c.conclude()
+	defer c.recovered()
 	if err := c.open(); err != nil {
 		c.failed(err)
-		<-c.sock.Done()
 		return
 	}
-	defer c.shown().close()
 	for {
-		frame, err := c.sock.Read()
+		message, err := c.sock.Read()
 		if err != nil {
 			c.failed(err)
-			<-c.sock.Done()
 			return
 		}
-		c.receive(frame)
+		c.s.met.frames.Inc()
+		c.s.met.received.Add(float64(len(message)))
+		if !c.allowed() {
+			continue
+		}
+		select {
+		case <-c.opened: // until then messages wait where they are: in the socket
+		case <-c.sock.Done():
+			return
+		}
+		c.handle(message)
+	}
+}
+
+// conclude waits for the end of the socket, which has begun, and accounts for it.
+func (c *conn) conclude() {
+	<-c.sock.Done()
+	if f := c.shown(); f != nil {
+		f.close()
+	}
+	c.s.met.closed(c.sock.CloseCode())
+}
+
+// recovered ends the socket whose codec has a bug, and nobody else's.
+func (c *conn) recovered() {
+	if r := recover(); r != nil {
+		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("a connection panicked")
+		c.sock.Finish(closeInternal, string(fault.Internal))
 	}
 }
 
@@ -94,16 +127,16 @@ func (c *conn) failed(err error) {
 		c.end(f)
 		return
 	}
-	if !errors.Is(err, io.EOF) {
-		c.s.dep.Logger.Debug().Err(err).Msg("a socket ended")
-	}
-	c.sock.Abort()
+	c.s.dep.Logger.Debug().Err(err).Msg("a socket ended")
 }
 
 // open makes out who is there and which session is meant, greets, and begins to
 // show the session's log.
 func (c *conn) open() error {
-	if err := c.authenticate(); err != nil {
+	if c.denied != nil {
+		return c.denied
+	}
+	if err := c.identify(); err != nil {
 		return err
 	}
 	after, err := c.resolve()
@@ -111,28 +144,29 @@ func (c *conn) open() error {
 		return err
 	}
 	c.greet(dialect.Starting, after.Seq)
+	c.mu.Lock()
+	c.started, c.exists, c.at = c.s.dep.Clock(), !c.created, after.Seq
+	c.mu.Unlock()
 	if c.created {
 		if err := c.create(); err != nil {
-			return err
+			return c.s.asFault(err)
 		}
 	}
+	c.settle()
 	f := newFeed(c, after)
 	c.mu.Lock()
 	c.feed = f
 	c.mu.Unlock()
-	if c.s.answerable() {
-		c.answerable()
-	}
 	return nil
 }
 
-// authenticate takes the credentials of the first message, {"type":"auth",
+// identify takes the credentials of the first message, {"type":"auth",
 // "token":"..."}, unless the handshake carried some.
-func (c *conn) authenticate() error {
+func (c *conn) identify() error {
 	if c.identified() {
 		return nil
 	}
-	frame, err := c.sock.Read()
+	message, err := c.sock.Read()
 	if err != nil {
 		return err
 	}
@@ -140,16 +174,12 @@ func (c *conn) authenticate() error {
 		Type  string `json:"type"`
 		Token string `json:"token"`
 	}
-	if strictjson.Check(frame) != nil || json.Unmarshal(frame, &m) != nil || m.Type != "auth" {
+	if strictjson.Check(message) != nil || json.Unmarshal(message, &m) != nil || m.Type != authMessage {
 		return fault.New(fault.Unauthenticated)
 	}
-	p, err := c.s.dep.Auth.Authenticate(c.s.ctx, m.Token)
-	if err != nil {
-		return err
+	if err := c.authenticate(c.s.ctx, m.Token); err != nil {
+		return c.s.asFault(err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.principal, c.known = p, true
 	return nil
 }
 
@@ -167,87 +197,76 @@ func (c *conn) greet(stage dialect.Stage, seq uint64) {
 	}
 }
 
-// answerable is called once services are there: it says so and takes up the frames
-// that have waited. It does not block its caller.
-func (c *conn) answerable() {
-	if c.shown() == nil {
-		return // open looks by itself
-	}
-	c.once.Do(func() {
-		c.inbound.Lock()
-		if len(c.waiting) == 0 {
-			c.becomeReady()
-			c.inbound.Unlock()
-			return
-		}
-		go func() {
-			defer c.inbound.Unlock()
-			c.becomeReady()
-		}()
-	})
-}
-
-func (c *conn) becomeReady() {
-	c.greet(dialect.Ready, c.shown().position())
-	c.ready = true
-	for _, f := range c.waiting {
-		c.handle(f)
-	}
-	c.waiting = nil
-}
-
-// receive takes one frame of the client.
-func (c *conn) receive(frame []byte) {
-	if !c.allowed() {
+// settle takes up messages, and says so, once somebody is there to answer and the
+// session exists: an id that the client knows can be come back to. It is called
+// whenever one of these may have become true, and does not block.
+func (c *conn) settle() {
+	if !c.s.answerable() {
 		return
 	}
-	c.inbound.Lock()
-	defer c.inbound.Unlock()
-	if c.ready {
-		c.handle(frame)
+	c.mu.Lock()
+	now := !c.ready && c.exists && !c.started.IsZero()
+	c.ready = c.ready || now
+	at := c.at
+	f := c.feed
+	c.mu.Unlock()
+	if !now {
 		return
 	}
-	if len(c.waiting) == maxWaiting || c.bytes+len(frame) > c.s.cfg.QueueBytes {
-		c.tell(fault.New(fault.QueueFull))
-		return
+	if f != nil {
+		at = f.position()
 	}
-	c.bytes += len(frame)
-	c.waiting = append(c.waiting, append([]byte(nil), frame...))
+	c.greet(dialect.Ready, at)
+	close(c.opened)
 }
 
-// allowed applies the rate. A frame over it is refused with an error that says so;
-// a client that goes on regardless is cut off.
+// sessionExists says that the session has a log.
+func (c *conn) sessionExists() {
+	c.mu.Lock()
+	fresh := !c.exists
+	c.exists = true
+	c.mu.Unlock()
+	if fresh {
+		c.settle()
+	}
+}
+
+// allowed applies the rate. A message over it is refused with an error that says
+// so; a client that goes on regardless is cut off.
 func (c *conn) allowed() bool {
-	if c.limiter.Allow() {
+	if c.messages.Allow() {
 		c.refused = 0
 		return true
 	}
 	c.refused++
 	if c.refused > floodFactor*c.s.cfg.MessageBurst {
-		c.sock.Finish(closePolicy, "flood")
+		c.sock.Finish(closePolicy, string(fault.RateLimited))
 		return false
 	}
 	c.tell(fault.New(fault.RateLimited))
 	return false
 }
 
-// handle turns a frame into commands and sends them. What cannot be done is said in
-// the dialect; the socket stays open.
-func (c *conn) handle(frame []byte) {
+// handle turns a message into commands and sends them. What cannot be done is said
+// in the dialect; the socket stays open.
+func (c *conn) handle(message []byte) {
 	ctx, span := telemetry.Start(c.s.ctx, "receive "+c.codec.Name(), trace.SpanKindServer)
-	err := c.forward(ctx, frame)
+	err := c.forward(ctx, message)
 	telemetry.End(span, err)
 	if err != nil {
 		c.tell(c.s.asFault(err))
 	}
 }
 
-func (c *conn) forward(ctx context.Context, frame []byte) error {
-	if err := strictjson.Check(frame); err != nil {
+func (c *conn) forward(ctx context.Context, message []byte) error {
+	if err := strictjson.Check(message); err != nil {
 		return err
 	}
 	p := c.who()
-	cmds, err := c.codec.Decode(frame, dialect.Inbound{
+	if !p.Owns(c.session) {
+		return fault.New(fault.Forbidden)
+	}
+	cmds, err := c.codec.Decode(message, dialect.Inbound{
 		Session: c.session, Principal: p.Subject, NewID: newID, Now: c.s.dep.Clock(),
 	})
 	if err != nil {
@@ -257,7 +276,7 @@ func (c *conn) forward(ctx context.Context, frame []byte) error {
 		if cmd.Tenant != p.Tenant {
 			return fault.New(fault.Forbidden)
 		}
-		cmd.Source = "waggle/gateway"
+		cmd.Source = c.s.source
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
 		}
@@ -280,5 +299,6 @@ func (c *conn) who() auth.Principal {
 
 // tell shows a fault in the dialect.
 func (c *conn) tell(f *fault.Fault) {
+	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	c.sock.Force(wire.Text(c.codec.Fail(f, c.s.dep.Clock())))
 }

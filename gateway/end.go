@@ -12,17 +12,25 @@ import (
 const (
 	closePolicy   = 1008
 	closeInternal = 1011
+	closeTryLater = 1013
+	closePrivate  = 4000 // from here on the codes are ours
 )
 
 var _ wire.Handler = (*conn)(nil)
 
-// end tells the client of a fault and closes the socket with the fault's code.
+// end closes the socket with the fault's code. A code of our own, and one that does
+// not say all, comes behind a frame that explains it.
 func (c *conn) end(f *fault.Fault) {
 	code := fault.Lookup(f.Code).Close
-	if code == 0 {
+	switch {
+	case code == 0 && f.Retryable():
+		code = closeTryLater
+	case code == 0:
 		code = closeInternal
 	}
-	c.tell(f)
+	if code == closeTryLater || code == closeInternal || code >= closePrivate {
+		c.tell(f)
+	}
 	c.sock.Finish(code, string(f.Code))
 }
 
@@ -34,29 +42,34 @@ func (c *conn) Low() {
 }
 
 // Control implements wire.Handler: control frames have a rate of their own.
-func (c *conn) Control() bool { return c.control.Allow() }
+func (c *conn) Control() bool {
+	c.s.met.frames.Inc()
+	return c.control.Allow()
+}
 
-// Ended implements wire.Handler: the socket was ended by the hub.
+// Ended implements wire.Handler: the peer is stuck, silent or slow.
 func (c *conn) Ended(f *fault.Fault) {
-	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("a socket was ended")
+	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("a socket is ended")
 }
 
 // Tick implements wire.Handler: credentials end, and so does the patience with
-// sockets that never show any.
+// sockets that never show any, or for which no service is there.
 func (c *conn) Tick(time.Time) {
 	now := c.s.dep.Clock()
-	if !c.identified() {
-		if now.Sub(c.born) > c.s.cfg.FirstMessage {
-			c.end(fault.New(fault.HandshakeSlow))
-		}
-		return
-	}
-	p := c.who()
+	c.mu.Lock()
+	p, known, started, ready := c.principal, c.known, c.started, c.ready
+	c.mu.Unlock()
 	r, revocable := c.s.dep.Auth.(auth.Revoker)
 	switch {
-	case !p.Expires.IsZero() && now.After(p.Expires):
+	case !known:
+		if c.denied == nil && now.Sub(c.born) > c.s.cfg.FirstMessage {
+			c.end(fault.New(fault.HandshakeSlow))
+		}
+	case !p.Expires.IsZero() && !now.Before(p.Expires):
 		c.end(fault.New(fault.Expired))
 	case revocable && r.Revoked(p):
 		c.end(fault.New(fault.Unauthenticated))
+	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
+		c.end(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
 	}
 }

@@ -1,44 +1,76 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
-	"time"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// readyTimeout bounds the look at the bus: probes give up after a few seconds.
-const readyTimeout = 2 * time.Second
+// retryAfter is what clients are told to wait, in seconds, when the same request
+// may succeed later.
+const retryAfter = "5"
 
-// routes returns everything the gateway serves. Requests for names that are not
-// served here are refused before anything else looks at them.
+// routes returns everything the gateway serves. Probes and metrics are answered
+// under any name: whoever asks knows the machine and not its names.
 func (s *Server) routes() http.Handler {
+	api := http.NewServeMux()
+	if s.dep.Mount != nil {
+		s.dep.Mount(api)
+	}
+	api.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, d := range s.dep.Dialects {
-		mux.HandleFunc("GET "+path, s.accept(d))
+		mux.Handle(path, s.named(s.accept(d)))
 	}
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	if s.dep.Registry != nil {
-		mux.Handle("GET /metrics", promhttp.HandlerFor(s.dep.Registry, promhttp.HandlerOpts{Registry: s.dep.Registry}))
-	}
-	if s.dep.Mount != nil {
-		s.dep.Mount(mux)
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.dep.Registry, promhttp.HandlerOpts{}))
+	mux.Handle("/", s.named(s.sameOrigin(http.MaxBytesHandler(api, s.cfg.ReadLimit))))
+	return mux
+}
+
+// named refuses requests under names that are not served here, before anything else
+// looks at them.
+func (s *Server) named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.hostAllowed(r.Host) {
+			s.met.refused.WithLabelValues(string(fault.HostRefused)).Inc()
 			s.problem(w, fault.New(fault.HostRefused))
 			return
 		}
-		mux.ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin keeps pages of others from using the API, also where they would not
+// see the answer, and lets those that may see it.
+func (s *Server) sameOrigin(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origins := r.Header.Values("Origin")
+		if !s.originAllowed(origins) {
+			s.problem(w, fault.New(fault.OriginRefused))
+			return
+		}
+		if len(origins) == 0 {
+			h.ServeHTTP(w, r)
+			return
+		}
+		head := w.Header()
+		head.Add("Vary", "Origin")
+		head.Set("Access-Control-Allow-Origin", origins[0])
+		if r.Method == http.MethodOptions {
+			head.Set("Access-Control-Allow-Methods", "GET, POST")
+			head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-API-Key")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		h.ServeHTTP(w, r)
 	})
 }
 
@@ -59,47 +91,85 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, map[string]string{"status": "ready"})
 }
 
-func (s *Server) unready(ctx context.Context) *fault.Fault {
-	switch {
-	case s.draining.Load():
-		return fault.New(fault.Draining)
-	case s.connections() >= s.cfg.MaxConnections:
-		return fault.New(fault.Overloaded)
-	case !s.dep.Conn.Up():
-		return fault.New(fault.BusUnavailable)
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	topology := s.dep.Topology
-	if topology == (bus.Topology{}) {
-		topology = bus.DefaultTopology()
-	}
-	drift, err := bus.Verify(ctx, s.dep.Conn, topology)
-	switch {
-	case err != nil:
-		return fault.New(fault.BusUnavailable).Wrap(err)
-	case len(drift) > 0:
-		s.dep.Logger.Error().Str("drift", drift[0].String()).Msg("not ready: the bus is not set up as this version needs it")
-		return fault.New(fault.BusUnavailable)
-	}
-	return nil
-}
-
 func (s *Server) answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
 	s.write(w, v)
 }
 
-// problem answers with a problem document (RFC 9457).
+// problemDocument is an error answer (RFC 9457).
+type problemDocument struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"` // the fault's code
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Field  string `json:"field,omitempty"`
+}
+
+// problem answers with a fault.
 func (s *Server) problem(w http.ResponseWriter, f *fault.Fault) {
-	e := fault.Lookup(f.Code)
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(e.Status)
-	s.write(w, map[string]any{"type": "about:blank", "title": string(f.Code), "status": e.Status, "detail": f.Public()})
+	s.document(w, f, fault.Lookup(f.Code).Status)
+}
+
+func (s *Server) document(w http.ResponseWriter, f *fault.Fault, status int) {
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	if f.Retryable() {
+		h.Set("Retry-After", retryAfter)
+	}
+	if status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	w.WriteHeader(status)
+	s.write(w, problemDocument{Type: "about:blank", Title: string(f.Code), Status: status, Detail: f.Public(), Field: f.Field})
 }
 
 func (s *Server) write(w http.ResponseWriter, v any) {
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		s.dep.Logger.Debug().Err(err).Msg("an answer could not be written")
 	}
+}
+
+// handshake turns the library's refusal of a handshake into a problem document.
+type handshake struct {
+	http.ResponseWriter
+	s      *Server
+	status int // of the refusal; 0 = none
+}
+
+// WriteHeader keeps the status of a refusal until its text is known.
+func (h *handshake) WriteHeader(status int) {
+	if status < http.StatusBadRequest {
+		h.ResponseWriter.WriteHeader(status)
+		return
+	}
+	h.status = status
+}
+
+// Write takes the text of a refusal.
+func (h *handshake) Write(p []byte) (int, error) {
+	if h.status == 0 {
+		return h.ResponseWriter.Write(p)
+	}
+	text := strings.TrimPrefix(strings.TrimSpace(string(p)), "WebSocket protocol violation: ")
+	f := fault.Newf(fault.InvalidField, "This is no WebSocket handshake: %s. Connect with a WebSocket client.", text)
+	if h.status >= http.StatusInternalServerError {
+		f = fault.New(fault.Draining)
+	}
+	h.s.document(h.ResponseWriter, f, h.status)
+	return len(p), nil
+}
+
+// Unwrap lets the library take the connection over.
+func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// asFault returns what a client may be told of err. The log has the rest.
+func (s *Server) asFault(err error) *fault.Fault {
+	ref := newID()
+	f := fault.From(err, ref)
+	if f.Code == fault.Internal && f.Ref == ref {
+		s.dep.Logger.Error().Err(err).Str("reference", ref).Msg("something failed for an internal reason")
+	}
+	return f
 }

@@ -1,8 +1,22 @@
 package gateway
 
 import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// readyTimeout bounds the look at the bus: probes give up after a few seconds.
+	readyTimeout = 2 * time.Second
+	// verifyEvery spares the bus: a look asks for each stream, and probes come every
+	// second or so from several sides.
+	verifyEvery = 30 * time.Second
 )
 
 // needed are the services without which no message of a client is answered.
@@ -21,13 +35,58 @@ func (s *Server) answerable() bool {
 	return true
 }
 
-// membersChanged lets the connections that wait for services look again. It is
-// called by the directory and must not block.
+// membersChanged lets the connections that wait for services look again. The
+// directory calls it.
 func (s *Server) membersChanged() {
 	if !s.answerable() {
 		return
 	}
 	for _, c := range s.open() {
-		c.answerable()
+		c.settle()
 	}
+}
+
+// verified remembers when the streams were last found to be right.
+type verified struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// unready returns why this gateway should get no new connections now, or nil.
+func (s *Server) unready(ctx context.Context) *fault.Fault {
+	switch {
+	case s.isDraining():
+		return fault.New(fault.Draining)
+	case s.connections() >= s.cfg.MaxConnections:
+		return fault.New(fault.Overloaded)
+	case !s.dep.Conn.Up():
+		return fault.New(fault.BusUnavailable)
+	}
+	return s.verify(ctx)
+}
+
+// verify looks at the streams, unless it has done so a short while ago.
+func (s *Server) verify(ctx context.Context) *fault.Fault {
+	s.verified.mu.Lock()
+	defer s.verified.mu.Unlock()
+	if time.Since(s.verified.at) < verifyEvery {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	topology := s.dep.Topology
+	if topology == (bus.Topology{}) {
+		topology = bus.DefaultTopology()
+	}
+	drift, err := bus.Verify(ctx, s.dep.Conn, topology)
+	switch {
+	case err != nil:
+		return fault.New(fault.BusUnavailable).Wrap(err)
+	case len(drift) > 0:
+		s.dep.Logger.Error().Str("drift", drift[0].String()).Int("more", len(drift)-1).
+			Msg("not ready: the bus is not set up as this version needs it")
+		return fault.Newf(fault.BusUnavailable, "The message bus is not set up as this version needs it. See the server's log.")
+	}
+	s.verified.at = time.Now()
+	return nil
 }

@@ -4,43 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/gateway/limit"
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 var _ lifecycle.Component = (*Server)(nil)
 
-// maxHeader bounds the header of a request: credentials and cookies of a careless
-// page fit.
-const maxHeader = 16 << 10
+const (
+	// maxHeader bounds the header of a request: credentials and cookies of a careless
+	// page fit.
+	maxHeader = 16 << 10
+	// idleHTTP is longer than the interval of common probes, so that they keep their
+	// connection.
+	idleHTTP = time.Minute
+	// leavePatience bounds how long Stop tells the directory: without a bus the lease
+	// runs out by itself.
+	leavePatience = time.Second
+)
+
+// errEnded is why a server that was stopped does not start.
+var errEnded = errors.New("gateway: started after it was stopped")
 
 // Server is one gateway. It implements lifecycle.Component.
 type Server struct {
 	cfg  Config
 	dep  Deps
-	hub  *wire.Hub
 	http *http.Server
 	fail chan error
+	met  *metrics
 
 	anonymous bool // nobody is asked for credentials
-	draining  atomic.Bool
-	ctx       context.Context //nolint:containedctx // the life of the sockets, ended by Stop
-	cancel    context.CancelFunc
+	loopback  bool // nobody but this machine can connect
+	source    string
+	verified  verified
+
+	strangers, proxies, principals *limit.Table
+
+	ctx    context.Context //nolint:containedctx // the life of the sockets, ended by Stop
+	cancel context.CancelFunc
 
 	mu       sync.Mutex
+	hub      *wire.Hub
 	listener net.Listener
+	lease    *directory.Lease
 	unwatch  func()
 	conns    map[*conn]struct{}
+	draining bool
 	stopped  bool
 	wg       sync.WaitGroup // readers and the HTTP server
 }
@@ -53,25 +75,42 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	if dep.Clock == nil {
-		dep.Clock = time.Now
-	}
-	s := &Server{cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}}
-	if s.anonymous = dep.Auth == auth.Anonymous(); s.anonymous {
-		if err := auth.RequireLoopback(cfg.Addr); err != nil {
-			return nil, err
-		}
+	dep = dep.withDefaults()
+	s := &Server{
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{},
+		source: "waggle/gateway/" + dep.Conn.Instance(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	needsLoopback := auth.RequireLoopback(cfg.Addr)
+	s.loopback = needsLoopback == nil
+	// Whoever lets nobody's token pass asks for none.
+	if _, err := dep.Auth.Authenticate(s.ctx, ""); err == nil {
+		if needsLoopback != nil {
+			return nil, needsLoopback
+		}
+		s.anonymous = true
+	}
+	if err := s.limits(); err != nil {
+		return nil, err
+	}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
-		ReadTimeout: cfg.MessageTimeout, IdleTimeout: time.Minute,
+		ReadTimeout: cfg.MessageTimeout, IdleTimeout: idleHTTP,
+		ErrorLog: stdlog.New(dep.Logger.With().Str("level", "debug").Logger(), "", 0),
 	}
-	s.hub = wire.NewHub(wire.Options{
-		QueueBytes: cfg.QueueBytes, ReadLimit: cfg.ReadLimit, PingInterval: cfg.PingInterval,
-		PongTimeout: cfg.PongTimeout, MessageTimeout: cfg.MessageTimeout, WriteStall: cfg.WriteStall,
-	})
-	return s, nil
+	var err error
+	s.met, err = newMetrics(s)
+	return s, err
+}
+
+func (d Deps) withDefaults() Deps {
+	if d.Clock == nil {
+		d.Clock = time.Now
+	}
+	if d.Registry == nil {
+		d.Registry = prometheus.NewRegistry()
+	}
+	return d
 }
 
 // Name implements lifecycle.Component.
@@ -90,82 +129,108 @@ func (s *Server) Addr() net.Addr {
 	return s.listener.Addr()
 }
 
-// Start listens and serves.
+// Start listens, joins the directory and serves.
 func (s *Server) Start(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", s.cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
+	lease, err := s.join(ctx)
+	if err != nil {
+		return errors.Join(fmt.Errorf("gateway: %w", err), l.Close())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
-		return errors.Join(errors.New("gateway: started after the end"), l.Close())
+		s.leave(lease)
+		return errors.Join(errEnded, l.Close())
 	}
-	s.listener = l
+	s.hub = wire.NewHub(wire.Options{
+		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
+		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
+	})
+	s.listener, s.lease = l, lease
 	if s.dep.Directory != nil {
 		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
 	}
 	s.wg.Go(func() {
-		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) && !s.draining.Load() {
+		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.fail <- fmt.Errorf("gateway: %w", err)
 		}
 	})
+	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.anonymous).Msg("gateway listens")
 	return nil
 }
 
-// Drain takes no new connections, asks every client to come back elsewhere, spread
-// over Config.DrainSpread, and returns when they have gone.
-func (s *Server) Drain(ctx context.Context) error {
-	s.draining.Store(true)
-	s.closeListener()
-	all := s.open()
-	for _, c := range all {
-		c.end(fault.New(fault.Draining))
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.ctx.Done():
-			return nil
-		case <-time.After(s.cfg.DrainSpread / time.Duration(len(all))):
-		}
+// join lists the gateway in the directory.
+func (s *Server) join(ctx context.Context) (*directory.Lease, error) {
+	if s.dep.Directory == nil {
+		return nil, ctx.Err()
 	}
-	for _, c := range all {
-		select {
-		case <-c.sock.Done():
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	instance, err := id.ParseName(s.dep.Conn.Instance())
+	if err != nil {
+		return nil, err
 	}
-	return s.http.Shutdown(ctx)
+	return s.dep.Directory.Join(ctx, directory.Member{
+		What: directory.WhatService, Name: id.MustName("gateway"), Instance: instance, Started: s.dep.Clock(),
+	})
+}
+
+func (s *Server) leave(l *directory.Lease) {
+	if l == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	defer cancel()
+	if err := l.Leave(ctx); err != nil {
+		s.dep.Logger.Debug().Err(err).Msg("the directory was not told that this gateway leaves")
+	}
 }
 
 // Stop cuts all connections and ends.
 func (s *Server) Stop() {
-	s.draining.Store(true)
 	s.mu.Lock()
-	s.stopped = true
-	unwatch := s.unwatch
-	s.unwatch = nil
+	s.stopped, s.draining = true, true
+	unwatch, lease, listener, hub := s.unwatch, s.lease, s.listener, s.hub
+	s.unwatch, s.lease = nil, nil
 	s.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
 	}
-	s.closeListener()
 	s.cancel()
 	_ = s.http.Close()
-	s.hub.Close()
+	if listener != nil {
+		_ = listener.Close()
+	}
+	if hub != nil {
+		hub.Close()
+	}
+	s.leave(lease)
 	s.wg.Wait()
+	s.met.unregister()
 }
 
-func (s *Server) closeListener() {
+// sockets returns the hub, nil before Start.
+func (s *Server) sockets() *wire.Hub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.listener != nil {
-		_ = s.listener.Close()
-	}
+	return s.hub
 }
 
+func (s *Server) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+func (s *Server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+// open returns the connections there are.
 func (s *Server) open() []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,31 +239,6 @@ func (s *Server) open() []*conn {
 		out = append(out, c)
 	}
 	return out
-}
-
-// add registers a connection, or reports false when the gateway has ended.
-func (s *Server) add(c *conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		return false
-	}
-	s.conns[c] = struct{}{}
-	s.wg.Add(1)
-	return true
-}
-
-func (s *Server) remove(c *conn) {
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.wg.Done()
-}
-
-func (s *Server) connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -11,34 +11,41 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// openID is the id of the command that makes a session: asking twice makes one.
+const openID = "open"
+
 // resolve makes out the session of the socket and the position from which it wants
 // to see the log. A session of somebody else is answered exactly as one that does
 // not exist.
 func (c *conn) resolve() (eventlog.Cursor, error) {
-	name, tenant := c.query.Get("session"), c.who().Tenant
-	if !c.query.Has("session") {
-		c.session = subject.Log{Tenant: tenant, Kind: id.KindSession, Entity: id.EntityFromExternal(newID())}
+	p := c.who()
+	c.session = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
+	if !c.continues {
 		c.created = true
-		return eventlog.Cursor{}, nil
+		if c.resumes {
+			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Name the session that it is a position in.").At("after")
+		}
+		entity, err := id.ParseEntity(newID())
+		c.session.Entity = entity
+		return eventlog.Cursor{}, err
 	}
-	entity, err := id.ParseEntity(name)
+	entity, err := id.ParseEntity(c.wanted)
 	if err != nil {
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound).Wrap(err)
 	}
-	c.session = subject.Log{Tenant: tenant, Kind: id.KindSession, Entity: entity}
-	if !c.who().Owns(c.session) {
+	if c.session.Entity = entity; !p.Owns(c.session) {
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	}
 	last, err := c.s.dep.Log.Last(c.s.ctx, c.session)
 	switch {
 	case err != nil:
-		return eventlog.Cursor{}, err
+		return eventlog.Cursor{}, c.s.asFault(err)
 	case last.Seq == 0:
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
-	case !c.query.Has("after"):
+	case !c.resumes:
 		return last, nil
 	}
-	after, err := eventlog.ParseCursor(c.query.Get("after"))
+	after, err := eventlog.ParseCursor(c.after)
 	if err != nil || after.Seq > last.Seq {
 		return eventlog.Cursor{}, fault.New(fault.CursorInvalid).At("after").Wrap(err)
 	}
@@ -52,18 +59,8 @@ func (c *conn) create() error {
 		return fmt.Errorf("encode %s: %w", command.Open, err)
 	}
 	return c.s.dep.Commands.Send(c.s.ctx, command.Command{
-		ID: "open", Service: command.Session, Verb: command.Open,
+		ID: openID, Service: command.Session, Verb: command.Open,
 		Tenant: c.session.Tenant, Key: c.session.Entity, Principal: c.who().Subject,
-		Source: "waggle/gateway", Time: c.s.dep.Clock(), Data: data,
+		Source: c.s.source, Time: c.s.dep.Clock().UTC(), Data: data,
 	})
-}
-
-// asFault returns what a client may be told of err.
-func (s *Server) asFault(err error) *fault.Fault {
-	ref := newID()
-	f := fault.From(err, ref)
-	if f.Code == fault.Internal {
-		s.dep.Logger.Error().Err(err).Str("reference", ref).Msg("a frame could not be handled for an internal reason")
-	}
-	return f
 }

@@ -137,22 +137,3 @@ func TestAddress(t *testing.T) {
 		require.Equal(t, c.many, many, c.remote)
 	}
 }
-
-func TestFramesOverTheRate(t *testing.T) {
-	f := NewFrames(20, 40)
-	for i := range 40 {
-		ok, wait := f.Take(t0)
-		require.True(t, ok, "frame %d", i)
-		require.Zero(t, wait)
-	}
-	for i := range 20 {
-		ok, wait := f.Take(t0)
-		require.False(t, ok, "frame %d over the burst", i)
-		require.Zero(t, wait, "the first are refused at once")
-	}
-	ok, wait := f.Take(t0)
-	require.False(t, ok)
-	require.Equal(t, 50*time.Millisecond, wait, "then the peer is read no faster than its rate")
-	ok, _ = f.Take(t0.Add(2 * time.Second))
-	require.True(t, ok, "a peer that pauses is welcome again")
-}

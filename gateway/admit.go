@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/limit"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// limits makes the tables that count connections. Loopback and private addresses
+// are mostly proxies, which stand for many people: the defaults do not apply to them.
+func (s *Server) limits() (err error) {
+	set := limit.Limits{Connections: s.cfg.PerIP, Rate: s.cfg.HandshakeRate, Burst: defaultHandshakeBurst}
+	if s.proxies, err = limit.NewTable(set); err != nil {
+		return err
+	}
+	if set.Connections == 0 {
+		set.Connections = defaultPerIP
+	}
+	if set.Rate == 0 {
+		set.Rate = defaultHandshakeRate
+	}
+	if s.strangers, err = limit.NewTable(set); err != nil {
+		return err
+	}
+	s.principals, err = limit.NewTable(limit.Limits{Connections: s.cfg.PerPrincipal})
+	return err
+}
+
+// accept returns the handler that opens sockets of a dialect.
+func (s *Server) accept(d dialect.Dialect) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			s.problem(w, fault.New(fault.NotFound))
+			return
+		}
+		c := newConn(s, d)
+		if s.upgrade(c, w, r) {
+			go c.run() // the handler returns, which frees its request and stack
+		}
+	}
+}
+
+// upgrade makes the request a socket, or answers it and returns false.
+func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bool) {
+	defer func() {
+		if !ok {
+			c.depart()
+		}
+	}()
+	if err := c.admit(r); err != nil {
+		f := s.asFault(err)
+		s.met.refused.WithLabelValues(string(f.Code)).Inc()
+		s.problem(w, f)
+		return false
+	}
+	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, s: s}, r, c.subprotocols)
+	if err != nil { // the answer is written already
+		s.dep.Logger.Debug().Err(err).Msg("a handshake failed")
+		s.met.refused.WithLabelValues(refusedHandshake).Inc()
+		return false
+	}
+	c.sock = sock
+	sock.Bind(c)
+	return true
+}
+
+// admit decides whether a request may open a socket, and counts it if so. The
+// order is from cheap to dear.
+func (c *conn) admit(r *http.Request) error {
+	s := c.s
+	if !s.originAllowed(r.Header.Values("Origin")) {
+		return fault.New(fault.OriginRefused)
+	}
+	if err := s.reserve(c); err != nil {
+		return err
+	}
+	key, many := limit.Address(r.RemoteAddr)
+	table := s.strangers
+	if many {
+		table = s.proxies
+	}
+	if err := c.enter(table, key); err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	codec, err := c.dialect.Bind(query)
+	if err != nil {
+		return err
+	}
+	c.use(codec)
+	c.wanted, c.continues = query.Get("session"), query.Has("session")
+	c.after, c.resumes = query.Get("after"), query.Has("after")
+	return c.credentials(r)
+}
+
+// credentials looks at what the handshake carries. Only browsers put a token into
+// the subprotocol, and they are not shown why a handshake fails: they are told on
+// the socket.
+func (c *conn) credentials(r *http.Request) error {
+	token, subprotocol, given := auth.TokenFromRequest(r)
+	if subprotocol != "" {
+		c.subprotocols = []string{subprotocol}
+	}
+	if !given && !c.s.anonymous {
+		return nil // the first message
+	}
+	err := c.authenticate(r.Context(), token)
+	browser := r.Header.Get("Authorization") == "" && r.Header.Get("X-API-Key") == "" && subprotocol != ""
+	if err != nil && browser {
+		c.denied = c.s.asFault(err)
+		return nil
+	}
+	return err
+}
+
+// authenticate makes out who is there, and whether they may take part and have
+// room for one more socket.
+func (c *conn) authenticate(ctx context.Context, token string) error {
+	p, err := c.s.dep.Auth.Authenticate(ctx, token)
+	if err != nil {
+		return err
+	}
+	if !p.Has(auth.RoleUser) && !p.Has(auth.RoleOperator) {
+		return fault.New(fault.Forbidden)
+	}
+	if !c.s.anonymous {
+		if err := c.enter(c.s.principals, p.Tenant.String()+"/"+p.Subject); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.principal, c.known = p, true
+	return nil
+}
+
+// enter counts the connection in a table until it departs.
+func (c *conn) enter(t *limit.Table, key string) error {
+	leave, verdict := t.Enter(key, c.s.dep.Clock())
+	switch verdict {
+	case limit.TooMany:
+		return fault.New(fault.TooManySockets)
+	case limit.TooFast:
+		return fault.Newf(fault.RateLimited, "Too many connections in a short time. Wait a little, then connect again.")
+	}
+	c.leave = append(c.leave, leave)
+	return nil
+}
+
+// reserve counts the connection of the gateway, unless it has no room or is about
+// to end.
+func (s *Server) reserve(c *conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.draining:
+		return fault.New(fault.Draining)
+	case len(s.conns) >= s.cfg.MaxConnections:
+		return fault.New(fault.Overloaded)
+	}
+	s.conns[c] = struct{}{}
+	s.wg.Add(1)
+	c.leave = append(c.leave, func() {
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		s.wg.Done()
+	})
+	return nil
+}
+
+// depart takes back what admit has counted.
+func (c *conn) depart() {
+	close(c.gone)
+	for _, leave := range c.leave {
+		leave()
+	}
+}

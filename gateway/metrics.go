@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// refusedHandshake is the reason of requests that are no WebSocket handshake.
+const refusedHandshake = "HANDSHAKE"
+
+// otherCode stands for close codes that peers have made up.
+const otherCode = "other"
+
+// metrics of one gateway. Labels have fixed sets of values, whatever clients send.
+type metrics struct {
+	registry prometheus.Registerer
+	all      []prometheus.Collector
+
+	frames   prometheus.Counter
+	received prometheus.Counter
+	lags     prometheus.Counter
+	closes   *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+	faults   *prometheus.CounterVec
+	codes    map[int]string // the close codes that have a label of their own
+}
+
+func newMetrics(s *Server) (*metrics, error) {
+	m := &metrics{
+		registry: s.dep.Registry, codes: closeCodes(),
+		frames:   counter("frames_in_total", "Messages and control frames received."),
+		received: counter("received_bytes_total", "Bytes of messages received, without framing."),
+		lags:     counter("lag_entries_total", "How often a socket's queue was full, so that it left live mode to read the log at its own pace."),
+		closes:   counters("closes_total", "Sockets that ended, by close code; 1006 = without one.", "code"),
+		refused:  counters("refused_total", "Requests for a socket that were refused, by reason.", "reason"),
+		faults:   counters("faults_total", "Error frames sent, by code.", "code"),
+	}
+	stats := func() wire.Stats {
+		if hub := s.sockets(); hub != nil {
+			return hub.Stats()
+		}
+		return wire.Stats{}
+	}
+	m.all = []prometheus.Collector{
+		m.frames, m.received, m.lags, m.closes, m.refused, m.faults,
+		gauge("connections", "Open sockets.", func() float64 { return float64(s.connections()) }),
+		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
+		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) }),
+		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames) }),
+		sum("sent_bytes_total", "Bytes written, with framing.", func() float64 { return float64(stats().BytesWritten) }),
+		sum("writes_total", "Calls that wrote to a socket.", func() float64 { return float64(stats().Writes) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "waggle_gateway_info", Help: "Always 1; the label says which version runs.",
+			ConstLabels: prometheus.Labels{"version": s.dep.Version},
+		}, func() float64 { return 1 }),
+	}
+	for _, c := range m.all {
+		if err := m.registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics of the gateway: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// unregister makes room for another gateway of the process.
+func (m *metrics) unregister() {
+	for _, c := range m.all {
+		m.registry.Unregister(c)
+	}
+}
+
+// closed counts the end of a socket.
+func (m *metrics) closed(code int) {
+	label, ok := m.codes[code]
+	if !ok {
+		label = otherCode
+	}
+	m.closes.WithLabelValues(label).Inc()
+}
+
+// closeCodes are those that we send and those that clients ordinarily send.
+func closeCodes() map[int]string {
+	m := map[int]string{}
+	for _, code := range []int{1000, 1001, 1002, 1005, 1006, closePolicy, closeInternal, closeTryLater} {
+		m[code] = strconv.Itoa(code)
+	}
+	for _, e := range fault.Catalogue {
+		if e.Close != 0 {
+			m[e.Close] = strconv.Itoa(e.Close)
+		}
+	}
+	return m
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "waggle", Subsystem: "gateway", Name: name, Help: help})
+}
+
+func counters(name, help, label string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "waggle", Subsystem: "gateway", Name: name, Help: help}, []string{label})
+}
+
+func gauge(name, help string, f func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "waggle", Subsystem: "gateway", Name: name, Help: help}, f)
+}
+
+func sum(name, help string, f func() float64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "waggle", Subsystem: "gateway", Name: name, Help: help}, f)
+}

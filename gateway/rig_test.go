@@ -1,0 +1,336 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// patience bounds every wait: machines may be busy.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// shared is the NATS server of the tests that do not restart or reconfigure one.
+var shared struct {
+	once sync.Once
+	url  string
+	stop func()
+}
+
+// sharedBus returns a connection of the test's own to the shared server.
+func sharedBus(t testing.TB) *bus.Conn {
+	t.Helper()
+	shared.once.Do(func() {
+		dir, err := os.MkdirTemp("", "gateway-test")
+		require.NoError(t, err)
+		srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "shared", Port: -1, StoreDir: dir})
+		require.NoError(t, err)
+		shared.url = srv.ClientURL()
+		shared.stop = func() {
+			srv.Shutdown()
+			srv.WaitForShutdown()
+			_ = os.RemoveAll(dir)
+		}
+		bustest.Bootstrap(t, bustest.Dial(t, shared.url), bus.DefaultTopology())
+	})
+	return bustest.Dial(t, shared.url)
+}
+
+// rig is a gateway with a real bus behind it and, in the place of the services, the
+// test itself, which writes logs.
+type rig struct {
+	t    testing.TB
+	conn *bus.Conn
+	log  *eventlog.Store
+	dir  *directory.Directory
+	reg  *prometheus.Registry
+	srv  *gateway.Server
+	addr string
+
+	mu       sync.Mutex
+	commands map[string]chan wirecmd.Command // by session
+	writers  map[subject.Log]*eventlog.Writer
+	mute     bool // new sessions are not made
+}
+
+// option changes the gateway before it starts.
+type option func(*gateway.Config, *gateway.Deps)
+
+// start starts a gateway on the shared server.
+func start(t testing.TB, opts ...option) *rig { t.Helper(); return startOn(t, sharedBus(t), opts...) }
+
+func startOn(t testing.TB, conn *bus.Conn, opts ...option) *rig {
+	t.Helper()
+	r := prepare(t, conn)
+	r.srv = r.server(opts...)
+	r.serve()
+	return r
+}
+
+// prepare makes everything but the gateway.
+func prepare(t testing.TB, conn *bus.Conn) *rig {
+	t.Helper()
+	r := &rig{
+		t: t, conn: conn, reg: prometheus.NewRegistry(),
+		commands: map[string]chan wirecmd.Command{}, writers: map[subject.Log]*eventlog.Writer{},
+	}
+	var err error
+	r.log, err = eventlog.New(conn, eventlog.Options{Logger: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(r.log.Close)
+	sub, err := conn.NATS().Subscribe(subject.CommandFilterAll(wirecmd.Session), r.command)
+	require.NoError(t, err)
+	require.NoError(t, conn.NATS().Flush())
+	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	return r
+}
+
+func (r *rig) server(opts ...option) *gateway.Server {
+	r.t.Helper()
+	cfg := gateway.Config{Addr: "127.0.0.1:0"}
+	dep := gateway.Deps{
+		Logger: logger(), Registry: r.reg, Conn: r.conn, Log: r.log, Commands: command.NewSender(r.conn),
+		Directory: r.dir, Auth: auth.Anonymous(), Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect()}, Version: "test",
+	}
+	for _, o := range opts {
+		o(&cfg, &dep)
+	}
+	s, err := gateway.New(cfg, dep)
+	require.NoError(r.t, err)
+	return s
+}
+
+func logger() zerolog.Logger {
+	if os.Getenv("GATEWAY_TEST_LOG") == "" {
+		return zerolog.Nop()
+	}
+	return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr})
+}
+
+func (r *rig) serve() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	require.NoError(r.t, r.srv.Start(ctx))
+	r.t.Cleanup(r.srv.Stop)
+	r.addr = r.srv.Addr().String()
+}
+
+// command takes what the gateway sends. It makes the sessions that are asked for.
+func (r *rig) command(m *nats.Msg) {
+	var c wirecmd.Command
+	if err := json.Unmarshal(m.Data, &c); err != nil {
+		return
+	}
+	r.mu.Lock()
+	mute := r.mute
+	r.mu.Unlock()
+	if c.Verb == wirecmd.Open && !mute {
+		l := subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key}
+		_ = r.append(l, "created", event.SessionCreatedData{Dialect: "orbit", Principal: c.Principal})
+	}
+	r.inbox(c.Key.String()) <- c
+}
+
+// inbox returns the commands for a session.
+func (r *rig) inbox(session string) chan wirecmd.Command {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ch, ok := r.commands[session]
+	if !ok {
+		ch = make(chan wirecmd.Command, 4096)
+		r.commands[session] = ch
+	}
+	return ch
+}
+
+// nextCommand returns the next command for a session.
+func (r *rig) nextCommand(session string) wirecmd.Command {
+	r.t.Helper()
+	select {
+	case c := <-r.inbox(session):
+		return c
+	case <-time.After(patience):
+		require.FailNow(r.t, "no command came for session "+session)
+		return wirecmd.Command{}
+	}
+}
+
+// append writes one event to a log, as a service would.
+func (r *rig) append(l subject.Log, eventID string, data event.Data) error {
+	e, err := event.New(l, eventID, "test", time.Now(), data)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	w := r.writers[l]
+	if w == nil {
+		w = r.log.Writer(l, func(*eventlog.Entry) {})
+		r.writers[l] = w
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	once := []event.Event{e}
+	return w.Append(ctx, func() ([]event.Event, error) {
+		out := once
+		once = nil
+		return out, nil
+	})
+}
+
+// session makes a session of a tenant with some runs in it and returns its log. Each
+// run is one event that ORBIT shows as an agent_response with text as its message.
+func (r *rig) session(tenant string, texts ...string) subject.Log {
+	r.t.Helper()
+	tn, err := id.ParseTenant(tenant)
+	require.NoError(r.t, err)
+	l := subject.Log{Tenant: tn, Kind: id.KindSession, Entity: id.EntityFromExternal(unique())}
+	require.NoError(r.t, r.append(l, "created", event.SessionCreatedData{Dialect: "orbit"}))
+	r.answers(l, texts...)
+	return l
+}
+
+// answers appends runs.
+func (r *rig) answers(l subject.Log, texts ...string) {
+	r.t.Helper()
+	for _, text := range texts {
+		require.NoError(r.t, r.append(l, unique(), event.RunCompletedData{RunID: "r", ExecutionID: "exec_x", Attempt: 1, MessageID: "m", Content: text}))
+	}
+}
+
+var counted struct {
+	mu sync.Mutex
+	n  int
+}
+
+// unique returns an id that no other test has.
+func unique() string {
+	counted.mu.Lock()
+	defer counted.mu.Unlock()
+	counted.n++
+	return fmt.Sprintf("s%d-%d", os.Getpid(), counted.n)
+}
+
+// get makes a request and returns status and body.
+func (r *rig) get(path string, header ...string) (int, string, http.Header) {
+	r.t.Helper()
+	return r.request(http.MethodGet, path, header...)
+}
+
+func (r *rig) request(method, path string, header ...string) (int, string, http.Header) {
+	r.t.Helper()
+	req, err := http.NewRequest(method, "http://"+r.addr+path, nil)
+	require.NoError(r.t, err)
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+			continue
+		}
+		req.Header.Add(header[i], header[i+1])
+	}
+	tr := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: patience}).DialContext}
+	res, err := (&http.Client{Transport: tr, Timeout: patience}).Do(req)
+	require.NoError(r.t, err)
+	defer func() { _ = res.Body.Close() }()
+	var b strings.Builder
+	buf := make([]byte, 4096)
+	for {
+		n, err := res.Body.Read(buf)
+		b.Write(buf[:n])
+		if err != nil {
+			return res.StatusCode, b.String(), res.Header
+		}
+	}
+}
+
+// metric returns the value of a metric, summed over its labels that match.
+func (r *rig) metric(name string, label ...string) float64 {
+	r.t.Helper()
+	families, err := r.reg.Gather()
+	require.NoError(r.t, err)
+	total := 0.0
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if len(label) == 2 && (len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() != label[1]) {
+				continue
+			}
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return total
+}
+
+// eventually waits for a condition that nothing signals.
+func eventually(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	require.Eventually(t, f, patience, 2*time.Millisecond, what)
+}
+
+// settled fails the test unless goroutines, descriptors and sockets return to what
+// they were when it was called.
+func (r *rig) settled() func() {
+	r.t.Helper()
+	goroutines, files := runtime.NumGoroutine(), descriptors(r.t)
+	sockets := r.metric("waggle_gateway_connections")
+	return func() {
+		r.t.Helper()
+		eventually(r.t, "the sockets are gone", func() bool { return r.metric("waggle_gateway_connections") <= sockets })
+		// A few of the runtime's and of the HTTP client's may come and go.
+		eventually(r.t, "the goroutines have returned", func() bool { return runtime.NumGoroutine() <= goroutines+2 })
+		eventually(r.t, "the descriptors have returned", func() bool { return descriptors(r.t) <= files+2 })
+		require.Zero(r.t, r.metric("waggle_gateway_queue_bytes"), "bytes that wait for nobody")
+	}
+}
+
+func descriptors(t testing.TB) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if os.IsNotExist(err) {
+		return 0 // not this system
+	}
+	require.NoError(t, err)
+	return len(entries)
+}
