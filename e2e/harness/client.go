@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -97,7 +98,9 @@ func (c *Client) Next() (Frame, error) {
 		c.Session = f.Data.SessionID
 	}
 	if f.Seq > 0 {
-		require.Greater(c.t, f.Seq, c.LastSeq, "seq of a frame must grow: %s", f.Raw)
+		if f.Seq <= c.LastSeq {
+			return f, fmt.Errorf("seq %d after %d: %s", f.Seq, c.LastSeq, f.Raw)
+		}
 		c.LastSeq = f.Seq
 	}
 	c.Frames = append(c.Frames, f)
@@ -116,6 +119,21 @@ func (c *Client) Until(types ...string) Frame {
 			}
 		}
 	}
+}
+
+// ReadTo reads until n frames of the type have arrived. Unlike Until it may be
+// called on any goroutine.
+func (c *Client) ReadTo(kind string, n int) error {
+	for n > 0 {
+		f, err := c.Next()
+		if err != nil {
+			return fmt.Errorf("after seq %d: %w", c.LastSeq, err)
+		}
+		if f.Type == kind {
+			n--
+		}
+	}
+	return nil
 }
 
 // Types returns the types of all frames so far, in order.

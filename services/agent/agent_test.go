@@ -241,4 +241,3 @@ func TestAttemptsAreBounded(t *testing.T) {
 	next := r.ask("next")
 	r.until(next, event.RunStarted)
 }
-

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -89,8 +91,12 @@ func (t *turn) generate(ctx context.Context) error {
 	return t.append(ctx, data...)
 }
 
+// errFull ends an answer that would not fit into an event.
+var errFull = errors.New("the answer is too long")
+
 // speak streams the model's text into the log as deltas. Both ends stop each other:
-// a lost fence ends the model's request, a failing model ends the stream.
+// a lost fence ends the model's request, a failing model ends the stream. A text that
+// would not fit into an event is cut there, like one that has used up its tokens.
 func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.Reply, error) {
 	exec := t.current().ExecutionID
 	t.what = event.MessageDelta
@@ -99,9 +105,25 @@ func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.
 			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text,
 		})
 	}, t.held)
-	reply, err := t.s.deps.Model.Generate(ctx, req, deltas.Write)
+	var said strings.Builder
+	room := maxText
+	reply, err := t.s.deps.Model.Generate(ctx, req, func(text string) error {
+		part, cut := fit(text, room)
+		room -= jsonLen(part)
+		said.WriteString(part)
+		if err := deltas.Write(part); err != nil {
+			return err
+		}
+		if cut {
+			return errFull
+		}
+		return nil
+	})
 	if flushed := deltas.Close(); flushed != nil {
 		return reply, flushed // the fence or the bus: it comes before whatever the model made of it
+	}
+	if errors.Is(err, errFull) {
+		return model.Reply{Text: said.String(), StopReason: "length", Model: t.s.deps.Model.Name()}, nil
 	}
 	return reply, err
 }

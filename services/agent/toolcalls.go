@@ -182,9 +182,10 @@ func (t *turn) settle(ctx context.Context, o outcome) error {
 			Code: string(f.Code), Message: f.Public(), DurationMS: took,
 		})
 	}
+	text, cut := fit(o.result.Text, maxText)
 	return t.append(ctx, event.ToolCompletedData{
 		CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
-		Result: o.result.Text, Truncated: o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took,
+		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took,
 	})
 }
 
@@ -201,7 +202,8 @@ func (t *turn) toolFault(o outcome) *fault.Fault {
 	if o.err != nil {
 		return t.s.asFault(o.err)
 	}
-	return fault.Newf(fault.ToolFailed, "%s", o.result.Text)
+	text, _ := fit(o.result.Text, maxText)
+	return fault.Newf(fault.ToolFailed, "%s", text)
 }
 
 // String names the attempt in logs.

@@ -1,0 +1,108 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+const question = "which files are in the workspace, and what does notes.md say?"
+
+// up starts everything in one process, as a newcomer does.
+func up(t *testing.T, env []string, args ...string) (dir, addr string) {
+	t.Helper()
+	dir, addr = t.TempDir(), harness.FreeAddr(t)
+	p := harness.Start(t, harness.Options{
+		Name: "up", Dir: dir, Env: env,
+		Args: append([]string{"up", "--addr", addr, "--nats-addr", harness.FreeAddr(t), "--data", filepath.Join(dir, "data")}, args...),
+	})
+	p.Ready(addr)
+	return dir, addr
+}
+
+func TestTheFirstQuestion(t *testing.T) {
+	dir, addr := up(t, nil)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "todo.txt"), []byte("sing"), 0o600))
+	chat := harness.Start(t, harness.Options{Name: "chat", Dir: dir, Args: []string{"chat", "--url", "ws://" + addr + "/ws", question}})
+	require.NoError(t, chat.Wait())
+	for _, want := range []string{"notes.md", "todo.txt", "Welcome to your workspace"} {
+		require.Contains(t, chat.Output(), want)
+	}
+}
+
+// TestABareClientSeesTheProtocol: frame by frame as the protocol describes it, with
+// real calls of real tools.
+func TestABareClientSeesTheProtocol(t *testing.T) {
+	_, addr := up(t, nil)
+	askAndCheck(t, addr)
+}
+
+// TestAnotherModel: the same conversation with a model behind an OpenAI-compatible
+// server.
+func TestAnotherModel(t *testing.T) {
+	llm, err := scripted.Start("127.0.0.1:0", scripted.Smart())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = llm.Close() })
+	_, addr := up(t, []string{"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=canary-key"}, "--model", "openai:x")
+	askAndCheck(t, addr)
+	require.Len(t, llm.Exchanges(), 2, "one step with both calls, one with the answer")
+	require.Equal(t, "Bearer canary-key", llm.Exchanges()[0].Header.Get("Authorization"))
+}
+
+func askAndCheck(t *testing.T, addr string) {
+	t.Helper()
+	c := harness.Dial(t, "ws://"+addr+"/ws")
+	c.Until("agent_ready")
+	c.Ask(question)
+	answer := c.Until("agent_response", "error")
+	require.Contains(t, answer.Data.Message, "notes.md")
+	require.Contains(t, answer.Data.Message, "Welcome to your workspace")
+	require.True(t, answer.Data.ExecutionCompleted)
+	require.Equal(t, []string{
+		"agent_start", "agent_ready", "user_input", "agent_thinking",
+		"tool_called", "tool_executing", "tool_called", "tool_executing", "tool_result", "tool_result", "agent_response",
+	}, c.Types())
+	require.Equal(t, question, c.Frames[2].Data.Message)
+	tools := map[string]bool{}
+	for _, f := range c.Frames {
+		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, f.Timestamp)
+		if f.Seq > 0 {
+			require.Equal(t, *answer.ExecutionID, *f.ExecutionID, "one execution id on all frames of a run")
+			require.Regexp(t, `^exec_\d{8}_\d{6}_\d{6}$`, *f.ExecutionID)
+		}
+		if f.Type == "tool_called" {
+			tools[f.Data.ToolName] = true
+			require.Equal(t, "Executing "+f.Data.ToolName, f.Data.Description)
+		}
+	}
+	require.Equal(t, map[string]bool{"workspace_list_files": true, "workspace_read_file": true}, tools)
+}
+
+// TestTheLogOutlivesEverything: the whole installation is killed and started again
+// on its files; the session goes on with its history.
+func TestTheLogOutlivesEverything(t *testing.T) {
+	dir, addr, bus := t.TempDir(), harness.FreeAddr(t), harness.FreeAddr(t)
+	start := func() *harness.Process {
+		p := harness.Start(t, harness.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", bus}})
+		p.Ready(addr)
+		return p
+	}
+	p := start()
+	c := harness.Dial(t, "ws://"+addr+"/ws")
+	c.Until("agent_ready")
+	c.Ask("what does notes.md say?")
+	c.Until("agent_response")
+	p.Kill()
+
+	start()
+	again := harness.Dial(t, "ws://"+addr+"/ws?after=0&session="+c.Session)
+	again.Until("agent_response")
+	require.Equal(t, transcript(c.Frames), transcript(again.Frames))
+	again.Ask("and how many words does it have?")
+	require.Contains(t, again.Until("agent_response", "error").Data.Message, "words")
+}
