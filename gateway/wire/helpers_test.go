@@ -43,7 +43,9 @@ func (r *record) Low() {
 }
 func (r *record) Tick(time.Time)       { r.ticks.Add(1) }
 func (r *record) Ended(f *fault.Fault) { r.reasons <- f }
-func (r *record) Control() bool        { n := r.controls.Add(1); return r.allowed == 0 || n <= r.allowed }
+
+// Control counts.
+func (r *record) Control() bool { n := r.controls.Add(1); return r.allowed == 0 || n <= r.allowed }
 func newRecord() *record {
 	return &record{low: make(chan struct{}, 1), reasons: make(chan *fault.Fault, 4)}
 }

@@ -33,7 +33,7 @@ type Hub struct {
 // text and close frames handed to it.
 type Stats struct {
 	Sockets, QueuedBytes         int64
-	Writes, Frames, BytesWritten uint64
+	Writes, Frames, BytesWritten int64 // since the hub began
 }
 
 // NewHub starts the writers and the sweeper; Close ends them.

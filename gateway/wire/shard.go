@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 )
 
+// counts are what a shard's goroutine adds up by itself during a round.
+type counts struct{ writes, frames, bytes int64 }
+
 // shard writes for its share of the sockets. A socket that has something to write
 // is in the list once; while a peer is behind, a goroutine of its own has the sink
 // and the shard leaves it alone.
@@ -17,7 +20,8 @@ type shard struct {
 	list    []*Socket
 	stopped bool
 
-	writes, frames, bytes atomic.Uint64
+	writes, frames, bytes atomic.Int64
+	fresh                 counts // of this round, and not yet added
 }
 
 func newShard(h *Hub) *shard {
@@ -69,6 +73,10 @@ func (sh *shard) round(work []*Socket, buf *[]byte) *[]byte {
 			buf = sh.hub.buffer()
 		}
 	}
+	sh.writes.Add(sh.fresh.writes)
+	sh.frames.Add(sh.fresh.frames)
+	sh.bytes.Add(sh.fresh.bytes)
+	sh.fresh = counts{}
 	return buf
 }
 
@@ -82,8 +90,8 @@ func (sh *shard) drain(s *Socket, buf *[]byte) bool {
 		}
 		n, err := s.out.try(sh.try, c.p)
 		if n > 0 {
-			sh.writes.Add(1)
-			sh.bytes.Add(uint64(n))
+			sh.fresh.writes++
+			sh.fresh.bytes += int64(n)
 		}
 		if err != nil {
 			s.cut(hard)
@@ -93,6 +101,7 @@ func (sh *shard) drain(s *Socket, buf *[]byte) bool {
 			c.p = c.p[n:]
 			return s.fallBehind(c, buf)
 		}
+		sh.fresh.frames += int64(c.frames)
 	}
 	s.settle(c)
 	sh.add(s)

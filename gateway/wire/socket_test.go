@@ -367,9 +367,9 @@ func TestStuckPeerCostsOthersNothing(t *testing.T) {
 // TestEndsRace: whatever ends a socket, and however many things at once do, it ends
 // once and leaves nothing behind.
 func TestEndsRace(t *testing.T) {
-	r := newRig(t, Options{CloseTimeout: 200 * time.Millisecond, QueueBytes: 32 << 10}, false)
+	r := newRig(t, Options{CloseTimeout: 20 * time.Millisecond, QueueBytes: 32 << 10}, false)
 	rnd := rand.New(rand.NewPCG(11, 11))
-	for i := range 300 {
+	for i := range 250 {
 		p, e := r.pair()
 		ways := []func(){
 			func() { e.Finish(1012, "restart") },

@@ -30,7 +30,7 @@ func (s *Socket) advance(before chunk, buf []byte) chunk {
 		s.dirty, s.behind = false, false
 	}
 	s.mu.Unlock()
-	s.then(before, f)
+	s.then(f)
 	return c
 }
 
@@ -39,7 +39,7 @@ func (s *Socket) settle(c chunk) {
 	s.mu.Lock()
 	f := s.written(c)
 	s.mu.Unlock()
-	s.then(c, f)
+	s.then(f)
 }
 
 // written accounts for a chunk; the caller has locked.
@@ -63,11 +63,7 @@ func (s *Socket) written(c chunk) (f follow) {
 }
 
 // then does what follows from a write, without a lock.
-func (s *Socket) then(c chunk, f follow) {
-	if len(c.p) == 0 {
-		return
-	}
-	s.shard.frames.Add(uint64(c.frames))
+func (s *Socket) then(f follow) {
 	if f.low != nil {
 		f.low.Low()
 	}
@@ -153,12 +149,12 @@ func (s *Socket) catchUp(c chunk, buf *[]byte) {
 		s.shard.writes.Add(1)
 	}
 	for len(c.p) > 0 {
-		n := uint64(len(c.p))
 		if err := s.out.push(c.p, moved); err != nil {
 			s.cut(hard)
 			return
 		}
-		s.shard.bytes.Add(n)
+		s.shard.bytes.Add(int64(len(c.p)))
+		s.shard.frames.Add(int64(c.frames))
 		c = s.advance(c, *buf)
 	}
 }

@@ -1,0 +1,366 @@
+package wire
+
+import (
+	"net"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// bin takes everything at once.
+type bin struct{}
+
+func (bin) try(_ *attempt, p []byte) (int, error) { return len(p), nil }
+func (bin) push([]byte, func()) error             { return nil }
+
+// tap takes nothing until it is opened, and then lets through what is pushed.
+type tap struct {
+	wanted chan struct{} // somebody pushes
+	open   chan struct{}
+	got    []byte
+	net.Conn
+}
+
+func (*tap) try(*attempt, []byte) (int, error) { return 0, nil }
+
+func (o *tap) push(p []byte, moved func()) error {
+	o.wanted <- struct{}{}
+	if _, ok := <-o.open; !ok {
+		return net.ErrClosed
+	}
+	o.got = append(o.got, p...)
+	moved()
+	return nil
+}
+
+// hand is a hub whose only shard is worked by the test.
+type hand struct {
+	hub *Hub
+	sh  *shard
+	buf *[]byte
+}
+
+func newHand(o Options) *hand {
+	h := &Hub{opts: o.withDefaults(), start: time.Now(), stop: make(chan struct{})}
+	sh := newShard(h)
+	h.shards = []*shard{sh}
+	return &hand{hub: h, sh: sh, buf: newBuffer(coalesce)}
+}
+
+func (h *hand) socket(nc net.Conn, out sink) *Socket {
+	s := newSocket(h.hub)
+	s.attach(nc, out)
+	return s
+}
+
+// work does what the shard's goroutine would, until nothing is left.
+func (h *hand) work() {
+	for len(h.sh.list) > 0 {
+		work := h.sh.list
+		h.sh.list = nil
+		h.buf = h.sh.round(work, h.buf)
+	}
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	h := newHand(Options{QueueBytes: 10_000})
+	near, far := net.Pipe()
+	defer far.Close()
+	o := &tap{wanted: make(chan struct{}, 100), open: make(chan struct{})}
+	s, rec := h.socket(near, o), newRecord()
+	s.Bind(rec)
+
+	huge := numbered(0, 50_000)
+	require.Equal(t, 1, s.Send(huge), "a frame beyond the bound, into an empty queue")
+	require.Zero(t, s.Send(numbered(1, 10)), "the bound")
+	require.True(t, s.Force(numbered(2, 10)))
+	require.False(t, s.Force(numbered(3, 30_000)), "the bound of Force")
+	require.Equal(t, len(huge)+12, s.Queued())
+	require.Empty(t, rec.low)
+
+	h.work() // the huge frame is on its way
+	<-o.wanted
+	require.Empty(t, rec.low)
+	o.open <- struct{}{}
+	<-o.wanted // the forced one
+	<-rec.low
+	require.Equal(t, 12, s.Queued())
+	require.Equal(t, 2, s.Send(numbered(4, 4000), numbered(5, 4000), numbered(6, 4000)))
+	o.open <- struct{}{}
+	<-o.wanted
+	o.open <- struct{}{}
+	<-rec.low
+	h.hub.wg.Wait()
+	require.Zero(t, s.Queued())
+	var want []byte
+	for _, f := range []Frame{huge, numbered(2, 10), numbered(4, 4000), numbered(5, 4000)} {
+		want = append(want, f...)
+	}
+	require.Equal(t, want, o.got)
+	s.Abort()
+}
+
+// TestFinishDropsWhatWillNotLeaveInTime: the peer gets the frame that it is in the
+// middle of, and the close frame, but not the rest.
+func TestFinishDropsWhatWillNotLeaveInTime(t *testing.T) {
+	h := newHand(Options{CloseTimeout: time.Minute})
+	near, far := net.Pipe()
+	defer far.Close()
+	o := &tap{wanted: make(chan struct{}, 100), open: make(chan struct{})}
+	s := h.socket(near, o)
+	first := numbered(0, 100)
+	s.Send(first)
+	h.work()
+	<-o.wanted
+	s.Send(numbered(1, 100))
+	s.reading = true // nobody has to hear the answer
+	s.Finish(1012, "restart")
+	h.hub.start = h.hub.start.Add(-2 * time.Minute) // patience is over
+	s.sweep(time.Now())
+	require.Zero(t, s.Queued()-len(first))
+	o.open <- struct{}{}
+	<-o.wanted
+	o.open <- struct{}{}
+	h.hub.wg.Wait()
+	frame, _ := closeFrame(1012, "restart")
+	require.Equal(t, append(append([]byte(nil), first...), frame...), o.got)
+	require.False(t, s.over)
+	h.hub.start = h.hub.start.Add(-2 * time.Minute)
+	s.sweep(time.Now())
+	<-s.Done()
+}
+
+func TestStuckIsWhoeverAcceptsNothing(t *testing.T) {
+	h := newHand(Options{})
+	near, far := net.Pipe()
+	defer far.Close()
+	o := &tap{wanted: make(chan struct{}, 100), open: make(chan struct{})}
+	s, rec := h.socket(near, o), newRecord()
+	s.Bind(rec)
+	age := func(d time.Duration) {
+		h.hub.start = h.hub.start.Add(-d)
+		s.sweep(time.Now())
+	}
+	age(time.Hour) // idle: nothing waits
+	s.Send(numbered(0, 10))
+	h.work()
+	<-o.wanted
+	age(29 * time.Second)
+	s.Send(numbered(1, 10))
+	o.open <- struct{}{}
+	<-o.wanted // it has accepted something
+	age(29 * time.Second)
+	require.Empty(t, rec.reasons)
+	age(2 * time.Second)
+	require.Equal(t, fault.PeerStuck, (<-rec.reasons).Code)
+	<-s.Done()
+	require.Equal(t, 4001, s.CloseCode())
+	close(o.open)
+	h.hub.wg.Wait()
+}
+
+// TestPongsOfAFloodAreBounded: a peer that pings and accepts nothing.
+func TestPongsOfAFloodAreBounded(t *testing.T) {
+	h := newHand(Options{})
+	near, far := net.Pipe()
+	defer far.Close()
+	s := h.socket(near, bin{})
+	s.inside = true
+	for range 1000 {
+		s.pinged(make([]byte, 125))
+	}
+	require.LessOrEqual(t, len(s.pongs), maxControlQueue)
+	s.Abort()
+}
+
+func TestWritesAllocateNothing(t *testing.T) {
+	h := newHand(Options{})
+	near, far := net.Pipe()
+	defer far.Close()
+	s := h.socket(near, bin{})
+	f := numbered(0, 300)
+	h.sh.list = make([]*Socket, 0, 4)
+	spare := make([]*Socket, 0, 4)
+	one := func() {
+		s.Send(f)
+		work := h.sh.list
+		h.sh.list = spare
+		h.buf = h.sh.round(work, h.buf)
+		spare = work[:0]
+	}
+	one()
+	require.Zero(t, testing.AllocsPerRun(1000, one), "one frame")
+	batch := make([]Frame, 32)
+	for i := range batch {
+		batch[i] = f
+	}
+	many := func() { s.Send(batch...); one() }
+	many()
+	require.Zero(t, testing.AllocsPerRun(1000, many), "33 frames")
+	s.Abort()
+}
+
+func TestWritesPerFrame(t *testing.T) {
+	h := newHand(Options{})
+	near, far := net.Pipe()
+	defer far.Close()
+	s := h.socket(near, bin{})
+	f := numbered(0, 300)
+	writes := func(rounds, frames int) int64 {
+		before := h.sh.writes.Load()
+		for range rounds {
+			for range frames {
+				s.Send(f)
+			}
+			h.work()
+		}
+		return h.sh.writes.Load() - before
+	}
+	require.LessOrEqual(t, writes(100, 1), int64(100), "an empty queue: one write each")
+	require.LessOrEqual(t, writes(100, 32), int64(320), "32 in the queue: a tenth of a write each")
+	require.LessOrEqual(t, writes(1, 1000), int64(20), "a thousand missed messages")
+	s.Abort()
+}
+
+// TestReplayOverARealConnection: the figure for a thousand messages holds where the
+// kernel decides what it accepts.
+func TestReplayOverARealConnection(t *testing.T) {
+	r := newRig(t, Options{}, false)
+	p, e := r.pair()
+	all := make([]Frame, 1000)
+	for i := range all {
+		all[i] = numbered(i, 300)
+	}
+	require.Equal(t, 1000, e.Send(all...))
+	for range all {
+		_, _, err := p.next()
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { return r.hub.Stats().BytesWritten == 304*1000 }, patience, time.Millisecond)
+	require.LessOrEqual(t, r.hub.Stats().Writes, int64(20))
+}
+
+func TestIdleSocketIsOneGoroutine(t *testing.T) {
+	r := newRig(t, Options{}, false)
+	before := runtime.NumGoroutine()
+	const n = 200
+	for range n {
+		p, e := r.pair()
+		require.Equal(t, 1, e.Send(numbered(0, 10)))
+		_, _, err := p.next()
+		require.NoError(t, err)
+	}
+	before++ // the one that asks
+	require.Eventually(t, func() bool { return runtime.NumGoroutine()-before <= n }, patience, 5*time.Millisecond)
+}
+
+func BenchmarkWrite(b *testing.B) {
+	h := newHand(Options{})
+	near, far := net.Pipe()
+	defer far.Close()
+	s := h.socket(near, bin{})
+	f := numbered(0, 300)
+	h.sh.list = make([]*Socket, 0, 4)
+	spare := make([]*Socket, 0, 4)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Send(f)
+		work := h.sh.list
+		h.sh.list = spare
+		h.buf = h.sh.round(work, h.buf)
+		spare = work[:0]
+	}
+	s.Abort()
+}
+
+// BenchmarkFanOut sends to a thousand sockets, and in the same run to a thousand of
+// a hub that calls coder's Write for each; ratio is the second's time over ours,
+// the clients' included.
+func BenchmarkFanOut(b *testing.B) {
+	const n = 1000
+	r := newRig(b, Options{}, false)
+	var ours []*side
+	read := make(chan int, 4*n)
+	drain := func(p *peer) {
+		buf := make([]byte, 64<<10)
+		for {
+			k, err := p.in.Read(buf)
+			if err != nil {
+				return
+			}
+			read <- k
+		}
+	}
+	for range n {
+		p, e := r.pair()
+		ours = append(ours, e)
+		r.wg.Go(func() { drain(p) })
+	}
+	naive := newNaive(b, r, n, drain)
+	f := numbered(0, 300)
+	const batch = 20 // messages to each
+	settle := func() {
+		for left := batch * n * len(f); left > 0; {
+			left -= <-read
+		}
+	}
+	var took [2]time.Duration
+	for b.Loop() {
+		start := time.Now()
+		for range batch {
+			for _, e := range ours {
+				e.Send(f)
+			}
+		}
+		settle()
+		took[0] += time.Since(start)
+		start = time.Now()
+		for range batch {
+			for _, c := range naive {
+				c <- f[headerLen(300):]
+			}
+		}
+		settle()
+		took[1] += time.Since(start)
+	}
+	for i, name := range []string{"ours-ns/frame", "naive-ns/frame"} {
+		b.ReportMetric(float64(took[i].Nanoseconds())/float64(b.N*batch*n), name)
+	}
+	b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
+}
+
+// newNaive returns the queues of n sockets with a writing goroutine each.
+func newNaive(b *testing.B, r *rig, n int, drain func(*peer)) (queues []chan []byte) {
+	accepted := make(chan chan []byte, n)
+	r.srv.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		c, err := websocket.Accept(w, q, nil)
+		if err != nil {
+			return
+		}
+		ch := make(chan []byte, 256)
+		accepted <- ch
+		ctx := c.CloseRead(b.Context())
+		for {
+			select {
+			case m := <-ch:
+				if err := c.Write(b.Context(), websocket.MessageText, m); err != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for range n {
+		p := r.dial()
+		r.wg.Go(func() { drain(p) })
+		queues = append(queues, <-accepted)
+	}
+	return queues
+}
