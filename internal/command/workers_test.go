@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -198,7 +199,8 @@ func TestDrainFinishesWhatIsOn(t *testing.T) {
 	require.ErrorIs(t, w.Drain(short), context.Canceled, "it is still on")
 	close(release)
 	require.NoError(t, w.Drain(patience(t)))
-	require.EqualValues(t, 1, size(t, c, subject.StreamCommands), "the other was left alone")
+	require.Eventually(t, func() bool { return size(t, c, subject.StreamCommands) == 1 }, bustest.Patience, 20*time.Millisecond,
+		"the other was left alone")
 	require.Empty(t, r.calls)
 }
 
@@ -241,6 +243,7 @@ func TestALongHandlerKeepsItsClaim(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "+WPI", string(m.Data))
 	}
+	require.NoError(t, sub.Unsubscribe())
 	require.Empty(t, r.calls, "nobody else got it")
 	close(release)
 	empty(t, c, subject.StreamCommands)

@@ -1,7 +1,6 @@
 package bustest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -109,11 +108,12 @@ func (h *ClusterHandle) LeaderOf(stream string) int {
 	return leader
 }
 
-// StepDown makes the leader of the stream hand over.
+// StepDown makes the leader of the stream hand over. It asks until there is a leader
+// that answers.
 func (h *ClusterHandle) StepDown(c *bus.Conn, stream string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	_, err := c.NATS().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil)
-	require.NoError(h.t, err)
+	require.Eventually(h.t, func() bool {
+		m, err := c.NATS().Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil, 2*time.Second)
+		return err == nil && !strings.Contains(string(m.Data), `"error"`)
+	}, Patience, 50*time.Millisecond, "nobody leads %s", stream)
 }
