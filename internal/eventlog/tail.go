@@ -15,8 +15,8 @@ const minRing = 16
 
 // tail is the live end of one watched log, shared by its viewers.
 //
-// Locks are taken in this order: emitting, Viewer.turn, mu, Viewer.mu.
-// No callback runs under mu.
+// Locks are taken in this order: emitting, Viewer.turn, Store.mu, mu, Viewer.mu.
+// Callbacks run under emitting and Viewer.turn only.
 type tail struct {
 	s   *Store
 	log subject.Log

@@ -62,7 +62,8 @@ type Viewer struct {
 // Watch delivers the log's entries after the position to the sink: history, then
 // live, exactly once and in order, until Close. It returns at once. A log that does
 // not exist yet is empty. Failed(ErrBeyondEnd) is called if the log ends before the
-// position. A broken connection is waited for, however long it takes.
+// position. A broken connection is waited for, however long it takes. The first
+// callback may come before Watch returns.
 func (s *Store) Watch(log subject.Log, after Cursor, sink Sink) *Viewer {
 	v := &Viewer{sink: sink, at: after, index: -1}
 	s.mu.Lock()
