@@ -138,6 +138,9 @@ func (s *Service) failed(ctx context.Context, srv *server, sess *session, tool *
 		return Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", srv.cfg.Name).Wrap(err)
 	}
 	if je != nil {
+		if je.Code == jsonrpc.CodeInvalidRequest {
+			sess.retire() // The server does not know this session: the next call gets a new one.
+		}
 		if je.Code == jsonrpc.CodeInvalidParams {
 			return Result{}, false, fault.Newf(fault.ToolBadInput, "The tool refused the arguments: %s", shorten(je.Message, maxMessage)).Wrap(err)
 		}

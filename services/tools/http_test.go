@@ -22,12 +22,15 @@ import (
 // remote is a streamable HTTP server that can be stopped and started again under
 // its address.
 type remote struct {
+	stateless bool
+
 	addr  string
 	front atomic.Pointer[http.HandlerFunc] // answers before the server, if set
 	srv   *http.Server
+	all   []*mcp.Server
 	quit  chan struct{} // ends every tool that waits
-	calls atomic.Int64 // calls of the tool "effect"
-	ends  atomic.Int64 // calls of the tool "wait" that were stopped
+	calls atomic.Int64  // calls of the tool "effect"
+	ends  atomic.Int64  // calls of the tool "wait" that were stopped
 
 	aborted atomic.Int64 // requests that the client gave up
 }
@@ -35,6 +38,7 @@ type remote struct {
 func (m *remote) up(t testing.TB, stateless bool) {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1"}, nil)
+	m.all = append(m.all, s)
 	add := func(name string, hints *mcp.ToolAnnotations, f func(context.Context) (string, error)) {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: hints},
 			func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
@@ -80,7 +84,17 @@ func (m *remote) listen(t testing.TB, h http.HandlerFunc) {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: patience}
 	m.srv = srv
 	go func() { _ = srv.Serve(l) }()
-	t.Cleanup(func() { _ = srv.Close() })
+}
+
+// end leaves nothing of the server behind. It runs after the service has stopped.
+func (m *remote) end() {
+	close(m.quit)
+	m.down()
+	for _, s := range m.all {
+		for ss := range s.Sessions() {
+			_ = ss.Close()
+		}
+	}
 }
 
 // down cuts every connection, running calls included.
@@ -111,8 +125,8 @@ func TestHTTP(t *testing.T) {
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
-				m := &remote{quit: make(chan struct{})}
-				t.Cleanup(func() { close(m.quit) })
+				m := &remote{stateless: stateless, quit: make(chan struct{})}
+				t.Cleanup(m.end)
 				m.up(t, stateless)
 				r := start(t, tools.Config{Servers: []tools.ServerConfig{m.config()}})
 				r.await(t, "remote_effect")
@@ -131,9 +145,16 @@ func httpRestart(t *testing.T, m *remote, r *rig) {
 		c.Timeout = 500 * time.Millisecond
 		_, err := r.Call(t.Context(), c) // Lost, if the end of the connection was not seen before.
 		require.True(t, errors.Is(err, fault.New(fault.ToolsDown)) || errors.Is(err, fault.New(fault.ToolLost)), "%v", err)
-		m.up(t, i%2 == 0)
+		m.up(t, m.stateless)
 		require.Equal(t, fmt.Sprint(i+2), r.call(t, "remote_effect", nil))
 	}
+	// Another kind of server takes its place.
+	m.down()
+	m.up(t, !m.stateless)
+	require.Eventually(t, func() bool {
+		_, err := r.Call(t.Context(), newCall(t, "remote_effect", nil))
+		return err == nil
+	}, patience, 10*time.Millisecond)
 }
 
 // A call whose connection is cut may have had its effect.
