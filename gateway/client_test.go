@@ -153,6 +153,7 @@ func (e closedError) Error() string { return fmt.Sprintf("closed with %d (%s)", 
 // unmasked, no reserved bits, the shortest length.
 func (c *client) read() (op byte, payload []byte, err error) {
 	var h [8]byte
+	require.NoError(c.t, c.SetDeadline(time.Now().Add(patience)))
 	if _, err = io.ReadFull(c.br, h[:2]); err != nil {
 		return 0, nil, errHungUp
 	}

@@ -168,7 +168,9 @@ func (s *Socket) assemble(r io.Reader) ([]byte, error) {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
-		n, err := r.Read(b[len(b):cap(b)])
+		// No more than it takes to know that there is too much: coder waits until it has
+		// filled what it is given.
+		n, err := r.Read(b[len(b):min(cap(b), int(limit)+1)])
 		b = b[:len(b)+n]
 		if int64(len(b)) > limit {
 			s.rest = r
