@@ -3,10 +3,8 @@ package repocheck
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -52,52 +50,6 @@ func TestMakeTargetsExist(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(makefile, -1) {
 		require.Regexp(t, `(?m)^`+m[1]+`:.* ## `, makefile, "target %s is not explained", m[1])
 	}
-}
-
-// Commands of the documents name flags that the binary knows. Those of the README
-// are also run: see TestReadme of cmd/waggle.
-func TestFlagsExist(t *testing.T) {
-	bin := filepath.Join(t.TempDir(), "waggle")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, filepath.Join(top(t), "cmd", "waggle")).CombinedOutput()
-	require.NoError(t, err, string(out))
-	help := map[string]string{}
-	for _, p := range pages {
-		for _, c := range commands(read(t, p)) {
-			if _, ok := help[c[0]]; !ok {
-				out, err := exec.CommandContext(t.Context(), bin, c[0], "--help").CombinedOutput()
-				require.NoError(t, err, "%s: waggle %s\n%s", p, c[0], out)
-				help[c[0]] = string(out)
-			}
-			for _, word := range c[1:] {
-				name, _, _ := strings.Cut(strings.TrimRight(word, "`.,;)"), "=")
-				if strings.HasPrefix(name, "--") {
-					require.Contains(t, help[c[0]], name, "%s: %s", p, strings.Join(c, " "))
-				}
-			}
-		}
-	}
-	for _, want := range []string{"up", "serve", "chat", "tail", "doctor"} {
-		require.True(t, slices.Contains(keys(help), want), want)
-	}
-}
-
-var command = regexp.MustCompile("waggle ((?:up|serve|chat|tail|doctor|healthcheck|version)\\b[^`\n|#]*)")
-
-// commands returns the words of every waggle command in the text, without "waggle".
-func commands(text string) [][]string {
-	var out [][]string
-	for _, m := range command.FindAllStringSubmatch(text, -1) {
-		out = append(out, strings.Fields(m[1]))
-	}
-	return out
-}
-
-func keys(m map[string]string) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
 }
 
 // The tests that the architecture page names as the holders of a promise exist.

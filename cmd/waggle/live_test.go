@@ -248,7 +248,7 @@ auth:
 	out, err = i.run(t, "WAGGLE_TOKEN='correct horse battery staple' waggle chat '1+1'")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "2")
-	resp, err := http.Get("http://" + i.addr + "/api/v1/sessions") //nolint:noctx // of this machine
+	resp, err := http.Get("http://" + i.addr + "/api/v1/sessions")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
 // Exit codes, beside 0.
@@ -69,7 +71,7 @@ func report(w io.Writer, err error) int {
 		return 0
 	}
 	if !errors.Is(err, errSilent) {
-		_, _ = fmt.Fprintln(w, "waggle:", err)
+		_, _ = fmt.Fprintln(w, "waggle:", terminal.Strip(err.Error())) // may quote a server
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage

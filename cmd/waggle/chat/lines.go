@@ -64,7 +64,7 @@ func (e *editor) Read() (string, error) {
 	if err := e.raw(); err != nil {
 		return "", err
 	}
-	defer func() { _ = e.Close() }()
+	defer func() { _, _ = e.restore() }()
 	text, err := e.term.ReadLine()
 	if errors.Is(err, term.ErrPasteIndicator) {
 		err = nil
@@ -90,15 +90,24 @@ func (e *editor) raw() error {
 	return nil
 }
 
-// Close implements Lines: it ends raw mode.
+// Close implements Lines. It leaves the line that is being edited behind.
 func (e *editor) Close() error {
+	was, err := e.restore()
+	if was {
+		_, _ = io.WriteString(e.out, "\n")
+	}
+	return err
+}
+
+// restore ends raw mode and reports whether it was on.
+func (e *editor) restore() (was bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == nil {
-		return nil
+		return false, nil
 	}
 	e.screen.Edit(nil)
 	state := e.state
 	e.state = nil
-	return term.Restore(int(e.in.Fd()), state)
+	return true, term.Restore(int(e.in.Fd()), state)
 }

@@ -107,7 +107,7 @@ func (l *Link) Run(ctx context.Context, h Handler) error {
 			return ctx.Err()
 		}
 		if final(err, first && !greeted) {
-			return err
+			return closed(err)
 		}
 		if greeted {
 			b.Reset()
@@ -169,6 +169,14 @@ func final(err error, nobodyThere bool) bool {
 		return true
 	}
 	return code >= 4400 && code < 4500
+}
+
+// closed puts the end of a connection into words.
+func closed(err error) error {
+	if c, ok := errors.AsType[websocket.CloseError](err); ok {
+		return fmt.Errorf("the server closed the connection: %s (%d)", c.Reason, c.Code)
+	}
+	return err
 }
 
 // once lives through one connection. It reports whether the server greeted.

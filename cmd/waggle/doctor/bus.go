@@ -71,7 +71,7 @@ func roles(ctx context.Context, conn *bus.Conn) []Finding {
 	if err != nil {
 		return one(Fail, what, "the directory cannot be read: "+err.Error(), "start a role once: it makes what is missing")
 	}
-	defer d.Close()
+	defer d.Close() //nolint:contextcheck // closing takes no context
 	var present, missing []string
 	for _, r := range config.Roles {
 		if n := len(d.Members(directory.WhatService, id.MustName(r))); n > 0 {

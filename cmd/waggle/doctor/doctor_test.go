@@ -64,8 +64,8 @@ func TestEnvironment(t *testing.T) {
 	p := patient(t, "", nil)
 	p.Environ = []string{"WAGGLE_ADDR=x", "WAGGLE_NATS=x", "WAGGLE_TOKEN=x", "PATH=x"}
 	require.Empty(t, environment(t.Context(), p))
-	p.Environ = append(p.Environ, "WAGGLE_ADRESS=x")
-	require.Contains(t, environment(t.Context(), p)[0].Is, "WAGGLE_ADRESS")
+	p.Environ = append(p.Environ, "WAGGLE_ADR=x")
+	require.Contains(t, environment(t.Context(), p)[0].Is, "WAGGLE_ADR")
 }
 
 func TestWorkspace(t *testing.T) {

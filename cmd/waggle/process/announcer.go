@@ -41,8 +41,8 @@ func (*announcer) Failed() <-chan error { return nil }
 const flushTimeout = 3 * time.Second
 
 // flush hands the remaining spans to the collector.
-func (p *process) flush(shutdown func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+func (p *process) flush(ctx context.Context, shutdown func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	if err := shutdown(ctx); err != nil {
 		p.Logger.Warn().Err(err).Msg("the last traces could not be exported")

@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	p.closers = append(p.closers, func() { p.flush(flush) })
+	p.closers = append(p.closers, func() { p.flush(context.WithoutCancel(ctx), flush) })
 	if err := p.open(ctx); err != nil {
 		return err
 	}

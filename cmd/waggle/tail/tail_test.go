@@ -43,8 +43,17 @@ func TestParse(t *testing.T) {
 		require.Equal(t, c.want, got)
 	}
 	for _, c := range [][2]string{
-		{"abc", ""}, {"evt.>", ""}, {"cmd.>", ""}, {"session/", ""}, {"session/a.b", ""}, {"session/a/b", ""},
-		{"planet/x", ""}, {"session/x", "a.b"}, {"", "*"}, {"live.a b", ""}, {"session/>", ""},
+		{"abc", ""},
+		{"evt.>", ""},
+		{"cmd.>", ""},
+		{"session/", ""},
+		{"session/a.b", ""},
+		{"session/a/b", ""},
+		{"planet/x", ""},
+		{"session/x", "a.b"},
+		{"", "*"},
+		{"live.a b", ""},
+		{"session/>", ""},
 	} {
 		_, err := Parse(c[0], c[1])
 		require.Error(t, err, c)

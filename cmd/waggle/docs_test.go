@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var documents = []string{
+	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
+	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md",
+}
+
+// Commands of the documents name flags that there are.
+func TestFlagsExist(t *testing.T) {
+	help := map[string]string{}
+	for _, p := range documents {
+		text, err := os.ReadFile(filepath.Join("../..", p))
+		require.NoError(t, err)
+		for _, c := range commands(string(text)) {
+			if _, ok := help[c[0]]; !ok {
+				out, err := exec.CommandContext(t.Context(), "waggle", c[0], "--help").CombinedOutput()
+				require.NoError(t, err, "%s: waggle %s\n%s", p, c[0], out)
+				help[c[0]] = string(out)
+			}
+			for _, word := range c[1:] {
+				name, _, _ := strings.Cut(word, "=")
+				if strings.HasPrefix(name, "--") {
+					require.Contains(t, help[c[0]], name, "%s: %s", p, strings.Join(c, " "))
+				}
+			}
+		}
+	}
+	for _, want := range []string{"up", "serve", "chat", "tail", "doctor"} {
+		require.Contains(t, help, want)
+	}
+}
+
+var command = regexp.MustCompile("waggle ((?:up|serve|chat|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
+
+// commands returns the words of every waggle command in the text, without "waggle".
+func commands(text string) [][]string {
+	var out [][]string
+	for _, m := range command.FindAllStringSubmatch(text, -1) {
+		words := strings.Fields(m[1])
+		for i := range words {
+			words[i] = strings.TrimRight(words[i], ".,;:)") // the sentence's, not the command's
+		}
+		out = append(out, words)
+	}
+	return out
+}
