@@ -46,6 +46,7 @@ func (r *record) Ended(f *fault.Fault) { r.reasons <- f }
 
 // Control counts.
 func (r *record) Control() bool { n := r.controls.Add(1); return r.allowed == 0 || n <= r.allowed }
+
 func newRecord() *record {
 	return &record{low: make(chan struct{}, 1), reasons: make(chan *fault.Fault, 4)}
 }

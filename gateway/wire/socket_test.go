@@ -367,9 +367,14 @@ func TestStuckPeerCostsOthersNothing(t *testing.T) {
 // TestEndsRace: whatever ends a socket, and however many things at once do, it ends
 // once and leaves nothing behind.
 func TestEndsRace(t *testing.T) {
-	r := newRig(t, Options{CloseTimeout: 20 * time.Millisecond, QueueBytes: 32 << 10}, false)
+	t.Run("tcp", func(t *testing.T) { race(t, 250, false) })
+	t.Run("tls", func(t *testing.T) { race(t, 80, true) })
+}
+
+func race(t *testing.T, rounds int, secure bool) {
+	r := newRig(t, Options{CloseTimeout: 20 * time.Millisecond, QueueBytes: 32 << 10}, secure)
 	rnd := rand.New(rand.NewPCG(11, 11))
-	for i := range 250 {
+	for i := range rounds {
 		p, e := r.pair()
 		ways := []func(){
 			func() { e.Finish(1012, "restart") },
