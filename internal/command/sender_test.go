@@ -1,0 +1,168 @@
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
+	c := bustest.Single(t)
+	one := number(t, cmd.Agent, "k", 1)
+	elsewhere := number(t, cmd.Agent, "other", 1) // the same id of another addressee
+	send(t, c, one, one, elsewhere, one)
+	require.EqualValues(t, 2, size(t, c, subject.StreamCommands))
+	s, err := c.JS().Stream(patience(t), subject.StreamCommands)
+	require.NoError(t, err)
+	msg, err := s.GetMsg(patience(t), 1)
+	require.NoError(t, err)
+	var stored cmd.Command
+	require.NoError(t, json.Unmarshal(msg.Data, &stored))
+	require.False(t, stored.Time.IsZero())
+	stored.Time = one.Time
+	require.Equal(t, one, stored)
+}
+
+func TestWhatCannotBeSentIsRefused(t *testing.T) {
+	c := bustest.Single(t)
+	s := command.NewSender(c)
+	for name, spoil := range map[string]func(*cmd.Command){
+		"no id":         func(c *cmd.Command) { c.ID = "" },
+		"long id":       func(c *cmd.Command) { c.ID = strings.Repeat("x", 257) },
+		"header in id":  func(c *cmd.Command) { c.ID = "x\r\nNats-Rollup: all" },
+		"letters in id": func(c *cmd.Command) { c.ID = "é" },
+		"no service":    func(c *cmd.Command) { c.Service = id.Name{} },
+		"no tenant":     func(c *cmd.Command) { c.Tenant = id.Tenant{} },
+		"no key":        func(c *cmd.Command) { c.Key = id.Entity{} },
+		"no verb":       func(c *cmd.Command) { c.Verb = id.Name{} },
+		"no JSON":       func(c *cmd.Command) { c.Data = json.RawMessage("{") },
+	} {
+		one := number(t, cmd.Agent, "k", 1)
+		spoil(&one)
+		require.ErrorIs(t, s.Send(patience(t), one), fault.New(fault.InvalidField), name)
+	}
+	for _, bytes := range []int{300 << 10, 2 << 20} { // above the stream's bound, above the server's
+		big := number(t, cmd.Agent, "k", 1)
+		big.Data = json.RawMessage(`"` + strings.Repeat("x", bytes) + `"`)
+		require.ErrorIs(t, s.Send(patience(t), big), fault.New(fault.MessageTooBig))
+	}
+	require.Zero(t, size(t, c, subject.StreamCommands))
+}
+
+func TestAFullQueueRefusesAtOnce(t *testing.T) {
+	top := bus.DefaultTopology()
+	top.CommandMaxBytes = 64 << 10
+	in := bustest.Start(t, top)
+	c := bustest.Dial(t, in.URL)
+	s := command.NewSender(c)
+	one := number(t, cmd.Agent, "k", 1)
+	one.Data = json.RawMessage(`"` + strings.Repeat("x", 20<<10) + `"`)
+	var err error
+	for n := 0; err == nil && n < 10; n++ {
+		one.ID = strings.Repeat("c", n+1)
+		err = s.Send(patience(t), one)
+	}
+	require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
+	require.ErrorContains(t, err, "maximum bytes exceeded")
+	require.EqualValues(t, 3, size(t, c, subject.StreamCommands), "what was accepted before is still there")
+}
+
+// What is sent while the bus is away is either accepted when it is back, or refused.
+// It is never queued behind the sender's back.
+func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
+	in := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, in.URL)
+	down := make(chan struct{}, 1)
+	defer c.Watch(func(up bool) {
+		if !up {
+			down <- struct{}{}
+		}
+	})()
+	in.Stop()
+	<-down
+	s := command.NewSender(c)
+	require.ErrorIs(t, s.Send(shortly(t), number(t, cmd.Agent, "k", 1)), fault.New(fault.BusUnavailable))
+	require.ErrorIs(t, s.Send(patience(t), number(t, cmd.Agent, "k", 2)), fault.New(fault.BusUnavailable))
+	accepted := make(chan error)
+	go func() { accepted <- s.Send(context.Background(), number(t, cmd.Agent, "k", 3)) }()
+	in.Start()
+	err := <-accepted
+	require.Eventually(t, c.Up, bustest.Patience, 20*time.Millisecond)
+	n := size(t, c, subject.StreamCommands)
+	if err == nil {
+		require.EqualValues(t, 1, n)
+	} else { // the machine took longer for the restart than a sender waits
+		require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
+		require.Zero(t, n)
+	}
+	require.NoError(t, s.Send(patience(t), number(t, cmd.Agent, "k", 4)))
+}
+
+// One trace leads from the sender through the queue into the handler.
+func TestATraceCrossesTheQueue(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	before := otel.GetTracerProvider()
+	otel.SetTracerProvider(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	c := bustest.Single(t)
+	r := newRecorder(nil)
+	w := workers(t, c, command.WorkersConfig{}, r.handle)
+	ctx, root := telemetry.Tracer().Start(patience(t), "root")
+	require.NoError(t, command.NewSender(c).Send(ctx, number(t, cmd.Agent, "k", 1)))
+	root.End()
+	r.next(t)
+	require.NoError(t, w.Drain(patience(t)))
+	parents := map[string]string{}
+	names := map[string]string{}
+	for _, s := range spans.Ended() {
+		require.Equal(t, root.SpanContext().TraceID(), s.SpanContext().TraceID())
+		names[s.SpanContext().SpanID().String()] = s.Name()
+		parents[s.Name()] = s.Parent().SpanID().String()
+	}
+	require.Equal(t, "send agent.message", names[parents["process agent.message"]])
+	require.Equal(t, "root", names[parents["send agent.message"]])
+}
+
+// A dead letter that cannot be recorded stays on the queue until it can.
+func TestADeadCommandWaitsForItsRecord(t *testing.T) {
+	c := bustest.Single(t)
+	s, err := c.JS().Stream(patience(t), subject.StreamDead)
+	require.NoError(t, err)
+	dead := s.CachedInfo().Config
+	full := dead
+	full.Discard, full.MaxBytes = jetstream.DiscardNew, 1
+	_, err = c.JS().UpdateStream(patience(t), full)
+	require.NoError(t, err)
+	told := make(chan struct{}, 10)
+	workers(t, c, command.WorkersConfig{
+		Backoff: soon, OnDead: func(context.Context, cmd.Command, string) { told <- struct{}{} },
+	}, newRecorder(func(call) error { return command.Permanent(errBroken) }).handle)
+	send(t, c, number(t, cmd.Agent, "k", 1))
+	require.Eventually(t, func() bool {
+		cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Agent.String())
+		return err == nil && cons.CachedInfo().NumRedelivered > 0
+	}, bustest.Patience, 20*time.Millisecond)
+	require.Empty(t, told)
+	_, err = c.JS().UpdateStream(patience(t), dead)
+	require.NoError(t, err)
+	<-told
+	require.Len(t, deadLetters(t, c, 1), 1)
+	empty(t, c, subject.StreamCommands)
+}

@@ -1,0 +1,102 @@
+package command_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/command"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+func timer(name string) subject.Timer {
+	return subject.Timer{
+		Service: cmd.Session, Tenant: id.DefaultTenant, Key: id.EntityFromExternal("k"), Name: id.MustName(name),
+	}
+}
+
+// fired is a timer that arrived.
+type fired struct {
+	name string
+	at   time.Time
+}
+
+func timers(t *testing.T, c *bus.Conn, f func(context.Context, subject.Timer) error) chan fired {
+	t.Helper()
+	out := make(chan fired, 100)
+	tm := command.NewTimers(c, cmd.Session, log(t), func(ctx context.Context, one subject.Timer) error {
+		out <- fired{one.Name.String(), time.Now()}
+		if f == nil {
+			return nil
+		}
+		return f(ctx, one)
+	})
+	t.Cleanup(tm.Stop)
+	require.NoError(t, tm.Start(patience(t)))
+	return out
+}
+
+func TestTimersFireOnceAndNotBefore(t *testing.T) {
+	c := bustest.Single(t)
+	s := command.NewSender(c)
+	got := timers(t, c, nil)
+	due := map[string]time.Time{}
+	now := time.Now()
+	for name, in := range map[string]time.Duration{"overdue": -time.Hour, "now": 0, "soon": 700 * time.Millisecond, "later": 2 * time.Second} {
+		due[name] = now.Add(in)
+		require.NoError(t, s.SetTimer(patience(t), timer(name), due[name]))
+	}
+	require.NoError(t, s.SetTimer(patience(t), timer("moved"), now.Add(time.Second)))
+	due["moved"] = now.Add(3 * time.Second)
+	require.NoError(t, s.SetTimer(patience(t), timer("moved"), due["moved"])) // replaces
+	require.NoError(t, s.SetTimer(patience(t), timer("never"), now.Add(time.Hour)))
+	for range len(due) {
+		f := <-got
+		t.Logf("%s fired %v after it was due", f.name, f.at.Sub(due[f.name]).Round(time.Millisecond))
+		require.Contains(t, due, f.name)
+		require.False(t, f.at.Before(due[f.name]), "%s came too early", f.name)
+		delete(due, f.name)
+	}
+	require.Eventually(t, func() bool { return size(t, c, subject.StreamTimers) == 1 }, bustest.Patience, 20*time.Millisecond,
+		"what is not due yet, and nothing else, is left")
+	require.Empty(t, got)
+}
+
+func TestATimerThatFailsComesAgain(t *testing.T) {
+	c := bustest.Single(t)
+	var calls atomic.Int64
+	got := timers(t, c, func(context.Context, subject.Timer) error {
+		switch calls.Add(1) {
+		case 1:
+			return errBroken
+		case 2:
+			panic("what now")
+		}
+		return nil
+	})
+	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("one"), time.Now()))
+	_, err := c.JS().Publish(patience(t), "timer.fire.session.junk", nil)
+	require.NoError(t, err)
+	for range 3 {
+		require.Equal(t, "one", (<-got).name)
+	}
+	empty(t, c, subject.StreamTimers)
+}
+
+// Schedules outlive the server, and what became due while nobody was there arrives.
+func TestTimersOutliveARestart(t *testing.T) {
+	in := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, in.URL)
+	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("one"), time.Now().Add(time.Second)))
+	in.Stop()
+	in.Start()
+	got := timers(t, bustest.Dial(t, in.URL), nil)
+	require.Equal(t, "one", (<-got).name)
+}
