@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,6 +43,9 @@ type Config struct {
 	Now          func() time.Time
 	NewID        func() string // unique ids; default UUID v7
 }
+
+// farewell bounds how long Stop tries to tell the directory.
+const farewell = time.Second
 
 // defaultSystem keeps the model to what it can know.
 const defaultSystem = "You are a helpful assistant. Use the tools you are offered to find facts; " +
@@ -96,8 +100,10 @@ type Service struct {
 	cfg     Config
 	deps    Deps
 	workers *command.Workers
-	lease   *directory.Lease
 	metrics *metrics
+
+	mu    sync.Mutex
+	lease *directory.Lease
 }
 
 // New returns a worker that is not started.
@@ -132,13 +138,17 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("agent service: %w", err)
 	}
-	s.lease, err = s.deps.Directory.Join(ctx, directory.Member{
+	lease, err := s.deps.Directory.Join(ctx, directory.Member{
 		What: directory.WhatService, Name: cmd.Agent, Instance: s.deps.Instance, Data: data,
 	})
 	if err != nil {
 		return fmt.Errorf("agent service: join the directory: %w", err)
 	}
+	s.mu.Lock()
+	s.lease = lease
+	s.mu.Unlock()
 	if err := s.workers.Start(ctx); err != nil {
+		s.Stop()
 		return fmt.Errorf("agent service: %w", err)
 	}
 	return nil
@@ -146,15 +156,29 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain takes no new run and finishes those that are on, within ctx.
 func (s *Service) Drain(ctx context.Context) error {
-	var left error
-	if s.lease != nil {
-		left = s.lease.Leave(ctx)
-	}
-	return errors.Join(left, s.workers.Drain(ctx))
+	return errors.Join(s.leave(ctx), s.workers.Drain(ctx))
 }
 
 // Stop ends at once: model requests are closed and the runs handed back to the queue.
-func (s *Service) Stop() { s.workers.Stop() }
+func (s *Service) Stop() {
+	s.workers.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	if err := s.leave(ctx); err != nil {
+		s.deps.Logger.Debug().Err(err).Msg("the directory was not told; the lease runs out by itself")
+	}
+}
+
+// leave takes the worker off the directory, so that nobody counts on it.
+func (s *Service) leave(ctx context.Context) error {
+	s.mu.Lock()
+	lease := s.lease
+	s.mu.Unlock()
+	if lease == nil {
+		return nil
+	}
+	return lease.Leave(ctx)
+}
 
 // Failed implements lifecycle.Component.
 func (s *Service) Failed() <-chan error { return s.workers.Failed() }

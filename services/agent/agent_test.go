@@ -1,19 +1,26 @@
 package agent_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/agent"
+	"github.com/waggle-dev/waggle/services/agent/model/demo"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools"
 )
 
 func runID(messageID string) string { return conversation.RunID(messageID) }
@@ -240,4 +247,18 @@ func TestAttemptsAreBounded(t *testing.T) {
 	require.Equal(t, 3, count(events, event.TurnStarted))
 	next := r.ask("next")
 	r.until(next, event.RunStarted)
+}
+
+func TestServiceIsAComponent(t *testing.T) {
+	r := newRig(t, scripted.Smart())
+	n := 0
+	lifecycletest.Exercise(t, func() lifecycle.Component {
+		n++
+		s, err := agent.New(agent.Config{}, agent.Deps{
+			Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Tools: tools.NewClient(r.conn),
+			Model: demo.New(), Instance: id.MustName(fmt.Sprint("c", n)), Logger: zerolog.Nop(),
+		})
+		require.NoError(t, err)
+		return s
+	})
 }

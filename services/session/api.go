@@ -205,12 +205,17 @@ func (a *API) events(r *http.Request, p auth.Principal) (any, error) {
 	switch {
 	case errors.As(err, &cut):
 		return nil, fault.Newf(fault.HeadExpired, "History before seq %d has expired. Ask again with after=%d.", cut.First, cut.First-1)
+	case errors.Is(err, eventlog.ErrBeyondEnd) && after.Seq > 0:
+		if err := a.exists(r.Context(), log); err != nil {
+			return nil, err
+		}
+		return nil, fault.New(fault.CursorInvalid).At("after")
 	case err != nil && !errors.Is(err, errPageFull):
 		return nil, err
 	}
 	if len(events) == 0 {
-		if last, err := a.log.Last(r.Context(), log); err != nil || last.Seq == 0 {
-			return nil, errors.Join(err, fault.New(fault.SessionNotFound))
+		if err := a.exists(r.Context(), log); err != nil {
+			return nil, err
 		}
 	}
 	return map[string]any{"events": events, "next": next.String(), "more": more}, nil
@@ -237,8 +242,8 @@ func (a *API) cancel(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if last, err := a.log.Last(r.Context(), log); err != nil || last.Seq == 0 {
-		return nil, errors.Join(err, fault.New(fault.SessionNotFound))
+	if err := a.exists(r.Context(), log); err != nil {
+		return nil, err
 	}
 	c := cmd.Command{
 		ID: uuid.NewString(), Service: cmd.Session, Verb: cmd.Cancel, Tenant: log.Tenant, Key: log.Entity,
@@ -248,6 +253,15 @@ func (a *API) cancel(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"accepted": true, "command_id": c.ID}, nil
+}
+
+// exists returns fault.SessionNotFound for a log without events.
+func (a *API) exists(ctx context.Context, log subject.Log) error {
+	last, err := a.log.Last(ctx, log)
+	if err == nil && last.Seq == 0 {
+		return fault.New(fault.SessionNotFound)
+	}
+	return err
 }
 
 // sessionLog returns the log that the request names, within the principal's tenant.

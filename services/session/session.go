@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -29,6 +30,8 @@ const (
 	// cachedSessions bounds the folded states kept in memory. A state that was
 	// dropped is folded again from the log.
 	cachedSessions = 512
+	// farewell bounds how long Stop tries to tell the directory.
+	farewell = time.Second
 )
 
 var expireTimer = id.MustName("expire")
@@ -58,8 +61,10 @@ type Service struct {
 	deps    Deps
 	ordered *command.Ordered
 	timers  *command.Timers
-	lease   *directory.Lease
 	cache   *lru.Cache[subject.Log, *held]
+
+	mu    sync.Mutex
+	lease *directory.Lease
 }
 
 // New returns a service that is not started.
@@ -94,27 +99,41 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("session service: join the directory: %w", err)
 	}
+	s.mu.Lock()
 	s.lease = lease
+	s.mu.Unlock()
 	if err := errors.Join(s.ordered.Start(ctx), s.timers.Start(ctx)); err != nil {
 		s.Stop()
-		return errors.Join(fmt.Errorf("session service: %w", err), lease.Leave(ctx))
+		return fmt.Errorf("session service: %w", err)
 	}
 	return nil
 }
 
 // Drain hands the partitions over and finishes the commands that are on.
 func (s *Service) Drain(ctx context.Context) error {
-	var left error
-	if s.lease != nil {
-		left = s.lease.Leave(ctx)
-	}
-	return errors.Join(left, s.timers.Drain(ctx), s.ordered.Drain(ctx))
+	return errors.Join(s.leave(ctx), s.timers.Drain(ctx), s.ordered.Drain(ctx))
 }
 
 // Stop ends at once; commands that are on are delivered again elsewhere.
 func (s *Service) Stop() {
 	s.timers.Stop()
 	s.ordered.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	if err := s.leave(ctx); err != nil {
+		s.deps.Logger.Debug().Err(err).Msg("the directory was not told; the lease runs out by itself")
+	}
+}
+
+// leave takes the service off the directory, so that nobody counts on it.
+func (s *Service) leave(ctx context.Context) error {
+	s.mu.Lock()
+	lease := s.lease
+	s.mu.Unlock()
+	if lease == nil {
+		return nil
+	}
+	return lease.Leave(ctx)
 }
 
 // Failed implements lifecycle.Component.
