@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // tally0 is a Sink that takes everything and allocates nothing.
@@ -79,4 +82,32 @@ func TestNoGoroutinePerLogOrViewer(t *testing.T) {
 		return true
 	}, time.Minute, 5*time.Millisecond)
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, time.Minute, 5*time.Millisecond)
+}
+
+func TestHeadsListTheLogsOfOneTenant(t *testing.T) {
+	conn := single(t)
+	s := newStore(t, conn, Options{})
+	none, err := s.Heads(t.Context(), id.DefaultTenant, id.KindSession)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	other, err := id.ParseTenant("other")
+	require.NoError(t, err)
+	for i := range 40 { // several shards, several logs in each
+		log := testLog(fmt.Sprintf("h%02d", i))
+		fill(t, s, log, 0, 1+i%3)
+		log.Tenant = other
+		fill(t, s, log, 0, 1)
+	}
+	heads, err := s.Heads(t.Context(), id.DefaultTenant, id.KindSession)
+	require.NoError(t, err)
+	require.Len(t, heads, 40)
+	for i, e := range heads {
+		log, err := subject.ParseName(e.Subject)
+		require.NoError(t, err)
+		require.Equal(t, id.DefaultTenant, log.Tenant)
+		end, err := s.Last(t.Context(), log)
+		require.NoError(t, err)
+		require.Equal(t, end, e.Cursor())
+		require.True(t, i == 0 || !e.Time.After(heads[i-1].Time), "newest first")
+	}
 }

@@ -97,7 +97,8 @@ func (p *process) start(t testing.TB) {
 	text, err := json.Marshal(p.cfg)
 	require.NoError(t, err)
 	p.cmd = exec.Command(os.Args[0])
-	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text), "GOMAXPROCS=2")
+	// What the race detector says about the server's own code is not about ours.
+	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text), "GOMAXPROCS=2", "GORACE=log_path="+p.cfg.Dir+".race")
 	p.cmd.Stderr = os.Stderr
 	p.stdin, err = p.cmd.StdinPipe()
 	require.NoError(t, err)
