@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -35,8 +36,13 @@ func (c *chatCmd) Run(std streams) error {
 		}
 		text = string(b)
 	}
-	if strings.TrimSpace(text) == "" && len(c.Text) == 0 {
+	switch {
+	case len(c.Text) == 0 && c.JSON:
+		return usageError{errors.New("--json needs a question")}
+	case len(c.Text) == 0:
 		return c.talk(opt, screen, std)
+	case strings.TrimSpace(text) == "":
+		return usageError{errors.New("the question is empty")}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -73,9 +73,9 @@ type Auth struct {
 type APIKey struct {
 	ID      string    `yaml:"id" doc:"Name of the key for logs; unique."`
 	SHA256  Secret    `yaml:"sha256" doc:"SHA-256 of the key in hex (printf %s KEY | sha256sum)."`
-	Subject string    `yaml:"subject" doc:"Who holds the key."`
+	Subject string    `yaml:"subject" doc:"Who holds the key; default: its id."`
 	Tenant  string    `yaml:"tenant" doc:"Tenant whose data the holder sees."`
-	Roles   []string  `yaml:"roles" doc:"user, operator, agent or service."`
+	Roles   []string  `yaml:"roles" doc:"user, operator, agent or service; default: user."`
 	Expires time.Time `yaml:"expires,omitempty" doc:"When the key ends (RFC 3339); never if absent."`
 }
 
@@ -171,7 +171,7 @@ func Default() Config {
 		Shutdown: 25 * time.Second,
 		Log:      Log{Level: "info", Format: "auto"},
 		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Replicas: 1},
-		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: time.Minute}},
+		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second}},
 		Session:  Session{TTL: 24 * time.Hour},
 		Tools:    Tools{Builtin: true},
 	}

@@ -226,9 +226,6 @@ func (p *problems) apiKey(at string, k APIKey, seen map[string]bool) {
 	if b, err := hex.DecodeString(k.SHA256.Reveal()); err != nil || len(b) != 32 {
 		p.add(at+".sha256", "not a SHA-256 in hex (64 digits): printf %%s KEY | sha256sum")
 	}
-	if k.Subject == "" {
-		p.add(at+".subject", "say who holds the key")
-	}
 	if _, err := id.ParseTenant(k.Tenant); err != nil {
 		p.add(at+".tenant", "%s", err)
 	}
@@ -237,9 +234,6 @@ func (p *problems) apiKey(at string, k APIKey, seen map[string]bool) {
 
 func (p *problems) roles(at string, roles []string) {
 	known := []string{"user", "operator", "agent", "service"}
-	if len(roles) == 0 {
-		p.add(at, "name at least one of %s", strings.Join(known, ", "))
-	}
 	for _, r := range roles {
 		if !slices.Contains(known, r) {
 			p.add(at, "there is no role %q; choose from %s", r, strings.Join(known, ", "))

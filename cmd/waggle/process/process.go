@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/prometheus/client_golang/prometheus"
@@ -113,8 +114,10 @@ func (p *process) open(ctx context.Context) error {
 		}
 		c = config.NATS{URL: srv.ClientURL()}
 	}
-	p.Logger.Info().Str("url", config.RedactURLs(c.URL)).Msg("connecting to NATS")
-	if p.conn, err = dial(ctx, c, "waggle/"+p.name(), p.Logger, srv); err != nil {
+	arrived := p.remind(config.RedactURLs(c.URL))
+	p.conn, err = dial(ctx, c, "waggle/"+p.name(), p.Logger, srv)
+	arrived()
+	if err != nil {
 		return err
 	}
 	p.closers = append(p.closers, p.conn.Close)
@@ -125,6 +128,32 @@ func (p *process) open(ctx context.Context) error {
 		return fmt.Errorf("prepare the streams: %w", err)
 	}
 	return p.share(ctx)
+}
+
+// reminder is how often a process that waits for NATS says so.
+const reminder = 5 * time.Second
+
+// remind logs that NATS is waited for until the returned function is called.
+func (p *process) remind(url string) (arrived func()) {
+	p.Logger.Info().Str("url", url).Msg("connecting to NATS")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		t := time.NewTicker(reminder)
+		defer t.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-t.C:
+				p.Logger.Warn().Str("url", url).Msg("NATS does not answer yet; trying on")
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
 }
 
 // name describes the process in the connection lists of NATS.
