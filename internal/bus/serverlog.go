@@ -13,15 +13,28 @@ type serverLog struct {
 	fatal chan string // the first message after which the server cannot go on
 }
 
-func (l *serverLog) Noticef(format string, v ...any) { l.to.Debug().Msgf("nats-server: "+format, v...) }
-func (l *serverLog) Debugf(format string, v ...any)  { l.to.Trace().Msgf("nats-server: "+format, v...) }
-func (l *serverLog) Tracef(format string, v ...any)  { l.to.Trace().Msgf("nats-server: "+format, v...) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.to.Warn().Msgf("nats-server: "+format, v...) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.to.Error().Msgf("nats-server: "+format, v...) }
+func (l *serverLog) say(level zerolog.Level, format string, v ...any) {
+	l.to.WithLevel(level).Msgf("nats-server: "+format, v...)
+}
 
-// Fatalf does not end the process: whoever started the server decides.
+// Noticef implements server.Logger.
+func (l *serverLog) Noticef(format string, v ...any) { l.say(zerolog.DebugLevel, format, v...) }
+
+// Debugf implements server.Logger.
+func (l *serverLog) Debugf(format string, v ...any) { l.say(zerolog.TraceLevel, format, v...) }
+
+// Tracef implements server.Logger.
+func (l *serverLog) Tracef(format string, v ...any) { l.say(zerolog.TraceLevel, format, v...) }
+
+// Warnf implements server.Logger.
+func (l *serverLog) Warnf(format string, v ...any) { l.say(zerolog.WarnLevel, format, v...) }
+
+// Errorf implements server.Logger.
+func (l *serverLog) Errorf(format string, v ...any) { l.say(zerolog.ErrorLevel, format, v...) }
+
+// Fatalf implements server.Logger. It does not end the process: whoever started the server decides.
 func (l *serverLog) Fatalf(format string, v ...any) {
-	l.to.Error().Msgf("nats-server: "+format, v...)
+	l.say(zerolog.ErrorLevel, format, v...)
 	select {
 	case l.fatal <- fmt.Sprintf(format, v...):
 	default:

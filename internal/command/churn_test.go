@@ -94,7 +94,7 @@ func (l *ledger) audit(t *testing.T, what string) {
 // it is told to.
 func (l *ledger) handler(seed uint64) command.Handler {
 	var mu sync.Mutex
-	dice := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test that can be repeated
+	dice := rand.New(rand.NewPCG(seed, 1)) // a test that can be repeated
 	roll := func(n int) int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -139,6 +139,7 @@ func (l *ledger) feed(t *testing.T, c *bus.Conn, keys, each int) {
 // Replicas join, leave, are stopped in the middle of a command and are cut off, while
 // commands of many keys arrive.
 func TestOrderHoldsWhileReplicasComeAndGo(t *testing.T) {
+	t.Parallel()
 	const keys, each, rounds = 24, 40, 6
 	s := bustest.Start(t, bus.DefaultTopology())
 	l := newLedger()
@@ -187,7 +188,8 @@ func (l *ledger) progress(t *testing.T, n int) {
 
 // The leader of the queue is killed again and again, under load.
 func TestOrderHoldsWhenLeadersAreKilled(t *testing.T) {
-	const keys, each, kills = 16, 60, 2
+	t.Parallel()
+	const keys, each, kills = 16, 40, 2
 	h := bustest.Cluster(t, 3)
 	l := newLedger()
 	fed := make(chan struct{})

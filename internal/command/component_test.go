@@ -20,6 +20,7 @@ import (
 )
 
 func TestComponentsKeepTheContractOfLifecycle(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	dir, err := directory.Open(patience(t), c)
 	require.NoError(t, err)
@@ -45,6 +46,7 @@ func TestComponentsKeepTheContractOfLifecycle(t *testing.T) {
 }
 
 func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	reg := telemetry.NewRegistry()
 	r := newRecorder(func(one call) error {

@@ -20,6 +20,7 @@ import (
 )
 
 func TestCommandsOfOneKeyAreTriedInPlace(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	fails := 3
 	r := newRecorder(func(one call) error {
@@ -43,6 +44,7 @@ func TestCommandsOfOneKeyAreTriedInPlace(t *testing.T) {
 }
 
 func TestADeadCommandLetsTheNextPass(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	r := newRecorder(func(one call) error {
 		if numberOf(one.Command) == 1 {
@@ -66,6 +68,7 @@ func TestADeadCommandLetsTheNextPass(t *testing.T) {
 
 // That the bus is not well is no fault of the command.
 func TestTroubleOfTheBusDoesNotCount(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	tries := 0
 	r := newRecorder(func(call) error {
@@ -99,6 +102,7 @@ func keysOf(service id.Name) map[subject.Partition]string {
 // In quiet, every partition is served by the one replica that owns it, and by another
 // as soon as that has gone, in whatever way.
 func TestPartitionsAreDividedAndTakenOver(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, s.URL)
 	var mu sync.Mutex
@@ -148,6 +152,7 @@ func TestPartitionsAreDividedAndTakenOver(t *testing.T) {
 }
 
 func TestStopHandsAnOrderedCommandBackAtOnce(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	cfg := command.OrderedConfig{AckWait: 10 * bustest.Patience}
 	a := newRecorder(func(one call) error { <-one.ctx.Done(); return one.ctx.Err() })
@@ -164,6 +169,7 @@ func TestStopHandsAnOrderedCommandBackAtOnce(t *testing.T) {
 }
 
 func TestDrainLeavesAFailingCommandToOthers(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	cfg := command.OrderedConfig{AckWait: 10 * bustest.Patience, Backoff: []time.Duration{10 * bustest.Patience}}
 	a := newRecorder(func(call) error { return errBroken })
@@ -178,12 +184,14 @@ func TestDrainLeavesAFailingCommandToOthers(t *testing.T) {
 }
 
 func TestAnOrderedConsumerThatVanishesIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	r := newRecorder(nil)
 	a := newReplica(t, s.URL, "a", command.OrderedConfig{}, r.handle)
 	one := number(t, cmd.Session, "k", 1)
 	send(t, a.conn, one)
 	r.next(t)
+	empty(t, a.conn, subject.StreamCommands)
 	durable := "session-" + one.Address().Partition().String()
 	require.NoError(t, a.conn.JS().DeleteConsumer(patience(t), subject.StreamCommands, durable))
 	send(t, a.conn, number(t, cmd.Session, "k", 2))
@@ -191,6 +199,7 @@ func TestAnOrderedConsumerThatVanishesIsMadeAgain(t *testing.T) {
 }
 
 func TestStartSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamCommands))
 	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamTimers))

@@ -23,6 +23,7 @@ func listed(names ...string) []directory.Member {
 // All replicas that see the same members name the same owner, whatever the order,
 // and when one leaves, only its own partitions move.
 func TestOwnersAgreeAndMoveLittle(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_-]{1,40}`), 2, 8, rapid.ID[string]).Draw(t, "members")
 		members := listed(names...)
@@ -46,6 +47,7 @@ func TestOwnersAgreeAndMoveLittle(t *testing.T) {
 
 // The shares are fair on average. Sixteen partitions cannot be even for every set.
 func TestSharesAreFair(t *testing.T) {
+	t.Parallel()
 	const sets, replicas = 500, 4
 	count := 0
 	for s := range sets {
@@ -65,6 +67,7 @@ func TestSharesAreFair(t *testing.T) {
 }
 
 func TestWhoIsNotListedTakesItselfForTheOwner(t *testing.T) {
+	t.Parallel()
 	self := id.MustName("self")
 	for _, p := range subject.AllPartitions() {
 		require.Equal(t, self, owner(p, self, nil))

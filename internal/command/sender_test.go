@@ -24,6 +24,7 @@ import (
 )
 
 func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	one := number(t, cmd.Agent, "k", 1)
 	elsewhere := number(t, cmd.Agent, "other", 1) // the same id of another addressee
@@ -36,11 +37,12 @@ func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
 	var stored cmd.Command
 	require.NoError(t, json.Unmarshal(msg.Data, &stored))
 	require.False(t, stored.Time.IsZero())
-	stored.Time = one.Time
+	stored.Time, stored.TraceParent = one.Time, one.TraceParent
 	require.Equal(t, one, stored)
 }
 
 func TestWhatCannotBeSentIsRefused(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	s := command.NewSender(c)
 	for name, spoil := range map[string]func(*cmd.Command){
@@ -67,6 +69,7 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 }
 
 func TestAFullQueueRefusesAtOnce(t *testing.T) {
+	t.Parallel()
 	top := bus.DefaultTopology()
 	top.CommandMaxBytes = 64 << 10
 	in := bustest.Start(t, top)
@@ -87,6 +90,7 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 // What is sent while the bus is away is either accepted when it is back, or refused.
 // It is never queued behind the sender's back.
 func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
+	t.Parallel()
 	in := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, in.URL)
 	down := make(chan struct{}, 1)
@@ -142,6 +146,7 @@ func TestATraceCrossesTheQueue(t *testing.T) {
 
 // A dead letter that cannot be recorded stays on the queue until it can.
 func TestADeadCommandWaitsForItsRecord(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	s, err := c.JS().Stream(patience(t), subject.StreamDead)
 	require.NoError(t, err)

@@ -44,6 +44,7 @@ func timers(t *testing.T, c *bus.Conn, f func(context.Context, subject.Timer) er
 }
 
 func TestTimersFireOnceAndNotBefore(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	s := command.NewSender(c)
 	got := timers(t, c, nil)
@@ -70,6 +71,7 @@ func TestTimersFireOnceAndNotBefore(t *testing.T) {
 }
 
 func TestATimerThatFailsComesAgain(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	var calls atomic.Int64
 	got := timers(t, c, func(context.Context, subject.Timer) error {
@@ -92,6 +94,7 @@ func TestATimerThatFailsComesAgain(t *testing.T) {
 
 // Schedules outlive the server, and what became due while nobody was there arrives.
 func TestTimersOutliveARestart(t *testing.T) {
+	t.Parallel()
 	in := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, in.URL)
 	require.NoError(t, command.NewSender(c).SetTimer(patience(t), timer("one"), time.Now().Add(time.Second)))

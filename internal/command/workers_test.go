@@ -21,23 +21,22 @@ import (
 var errBroken = errors.New("broken")
 
 func TestWorkersShareTheQueueWithinTheirBounds(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	const commands, bound = 60, 3
 	var on, most [2]atomic.Int64
 	var handled atomic.Int64
-	all := newLatch()
+	full := newLatch() // opens when every slot of both is taken
 	for i := range 2 {
 		workers(t, c, command.WorkersConfig{Concurrency: bound}, func(context.Context, cmd.Command, command.Delivery) error {
+			defer on[i].Add(-1)
 			n := on[i].Add(1)
 			for m := most[i].Load(); n > m && !most[i].CompareAndSwap(m, n); m = most[i].Load() {
 			}
-			if handled.Add(1) >= commands/2 { // half of them are held up until there is no choice but to share
-				all.open()
+			if handled.Add(1) == 2*bound {
+				full.open()
 			}
-			if n == bound {
-				<-all.ch
-			}
-			on[i].Add(-1)
+			<-full.ch
 			return nil
 		})
 	}
@@ -47,11 +46,12 @@ func TestWorkersShareTheQueueWithinTheirBounds(t *testing.T) {
 	empty(t, c, subject.StreamCommands)
 	t.Logf("%d commands by two workers of %d slots, at most %d and %d at once", handled.Load(), bound, most[0].Load(), most[1].Load())
 	require.EqualValues(t, commands, handled.Load())
-	require.LessOrEqual(t, most[0].Load(), int64(bound))
-	require.LessOrEqual(t, most[1].Load(), int64(bound))
+	require.EqualValues(t, bound, most[0].Load())
+	require.EqualValues(t, bound, most[1].Load())
 }
 
 func TestAFailureIsTriedAgainAndThenGivenUp(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	dead := make(chan string, 1)
 	r := newRecorder(func(call) error { return errBroken })
@@ -76,6 +76,7 @@ func TestAFailureIsTriedAgainAndThenGivenUp(t *testing.T) {
 }
 
 func TestAPermanentErrorAndAPanic(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	r := newRecorder(func(one call) error {
 		if numberOf(one.Command) == 1 {
@@ -101,6 +102,7 @@ func TestAPermanentErrorAndAPanic(t *testing.T) {
 }
 
 func TestWhatIsNoCommandIsGivenUp(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	good := number(t, cmd.Agent, "k", 1)
 	other := number(t, cmd.Agent, "other", 1)
@@ -133,6 +135,7 @@ func abandon(t *testing.T, c *bus.Conn) jetstream.Msg {
 }
 
 func TestAnAbandonedCommandIsTakenOver(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	require.NoError(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Agent, AckWait: ackWait}, nil).Drain(t.Context()))
 	first := workers(t, c, command.WorkersConfig{}, newRecorder(nil).handle) // makes the consumer
@@ -150,6 +153,7 @@ func TestAnAbandonedCommandIsTakenOver(t *testing.T) {
 // A command that kills every process that touches it is given up by one that does not
 // touch it any more, without a word from the server.
 func TestACommandThatKillsIsGivenUpUntouched(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	cfg := command.WorkersConfig{MaxDeliver: 2}
 	first := workers(t, c, cfg, newRecorder(nil).handle)
@@ -158,7 +162,7 @@ func TestACommandThatKillsIsGivenUpUntouched(t *testing.T) {
 	abandon(t, c)
 	require.NoError(t, abandon(t, c).Nak()) // as if it had died again, without the wait
 	dead := make(chan string, 1)
-	cfg.OnDead = func(_ context.Context, c cmd.Command, reason string) { dead <- reason }
+	cfg.OnDead = func(_ context.Context, _ cmd.Command, reason string) { dead <- reason }
 	r := newRecorder(nil)
 	workers(t, c, cfg, r.handle)
 	require.Contains(t, <-dead, "delivered 2 times")
@@ -167,6 +171,7 @@ func TestACommandThatKillsIsGivenUpUntouched(t *testing.T) {
 }
 
 func TestStopHandsBackAtOnce(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	a := newRecorder(func(one call) error { <-one.ctx.Done(); return one.ctx.Err() })
 	// Nobody would wait for this: the other has it because it was handed back.
@@ -181,6 +186,7 @@ func TestStopHandsBackAtOnce(t *testing.T) {
 }
 
 func TestDrainFinishesWhatIsOn(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	release := make(chan struct{})
 	r := newRecorder(func(one call) error {
@@ -206,6 +212,7 @@ func TestDrainFinishesWhatIsOn(t *testing.T) {
 
 // A worker that is cut off learns it before another may get its command.
 func TestACutOffHandlerIsTold(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, s.URL)
 	told := make(chan error, 1)
@@ -229,6 +236,7 @@ func TestACutOffHandlerIsTold(t *testing.T) {
 
 // A handler may take many times the ack wait.
 func TestALongHandlerKeepsItsClaim(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	sub, err := c.NATS().SubscribeSync("$JS.ACK.CMD.agent.>") // the renewals pass here
 	require.NoError(t, err)
@@ -250,17 +258,20 @@ func TestALongHandlerKeepsItsClaim(t *testing.T) {
 }
 
 func TestAConsumerThatVanishesIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
 	r := newRecorder(nil)
 	workers(t, c, command.WorkersConfig{}, r.handle)
 	send(t, c, number(t, cmd.Agent, "k", 1))
 	r.next(t)
+	empty(t, c, subject.StreamCommands)
 	require.NoError(t, c.JS().DeleteConsumer(patience(t), subject.StreamCommands, cmd.Agent.String()))
 	send(t, c, number(t, cmd.Agent, "k", 2))
 	require.Equal(t, "c2", r.next(t).ID)
 }
 
 func TestAClosedConnectionIsAFailure(t *testing.T) {
+	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, s.URL)
 	w := workers(t, c, command.WorkersConfig{}, newRecorder(nil).handle)

@@ -76,6 +76,7 @@ func instances(d *directory.Directory, name id.Name) []string {
 }
 
 func TestMembersAreListedEverywhereUntilTheyLeave(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	a, b := open(t, bustest.Dial(t, s.URL)), open(t, bustest.Dial(t, s.URL))
 	m := replica(session, "two")
@@ -100,6 +101,7 @@ func TestMembersAreListedEverywhereUntilTheyLeave(t *testing.T) {
 }
 
 func TestTheDeadAreDroppedAndTheLivingAreNot(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	d := open(t, bustest.Dial(t, s.URL))
 	join(t, d, replica(session, "living"))
@@ -116,6 +118,7 @@ func TestTheDeadAreDroppedAndTheLivingAreNot(t *testing.T) {
 }
 
 func TestAVanishedKeyIsPutAgain(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	c := bustest.Dial(t, s.URL)
 	d := open(t, c)
@@ -136,6 +139,7 @@ func TestAVanishedKeyIsPutAgain(t *testing.T) {
 
 // While the server is away one member dies, one leaves unseen and one lives on.
 func TestTheCopyIsReadAgainAfterAnOutage(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	c, other, doomed := bustest.Dial(t, s.URL), bustest.Dial(t, s.URL), bustest.Dial(t, s.URL)
 	d := open(t, c)
@@ -163,6 +167,7 @@ func TestTheCopyIsReadAgainAfterAnOutage(t *testing.T) {
 }
 
 func TestCloseTakesItsMembersOffTheList(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	d := open(t, bustest.Dial(t, s.URL))
 	closing, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
@@ -178,6 +183,7 @@ func TestCloseTakesItsMembersOffTheList(t *testing.T) {
 }
 
 func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	d := open(t, bustest.Dial(t, s.URL))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -194,6 +200,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 }
 
 func TestWhatIsNoMemberIsNotListed(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	c := bustest.Dial(t, s.URL)
 	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
@@ -216,6 +223,7 @@ func TestWhatIsNoMemberIsNotListed(t *testing.T) {
 }
 
 func TestABucketWithoutALeaseTimeIsRefused(t *testing.T) {
+	t.Parallel()
 	top := bus.DefaultTopology()
 	top.LeaseTTL = 0
 	s := bustest.Start(t, top)
