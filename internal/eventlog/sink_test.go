@@ -135,3 +135,9 @@ func (r *recorder) exact(t testing.TB, after uint64) {
 func watch(s *Store, log subject.Log, after Cursor, r *recorder) *Viewer {
 	return s.Watch(log, after, r)
 }
+
+// stands waits for the viewer's position, which follows the return of Deliver.
+func stands(t testing.TB, v *Viewer, seq uint64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return v.Position().Seq == seq }, time.Minute, time.Millisecond)
+}
