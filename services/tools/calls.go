@@ -85,7 +85,9 @@ func (r *run) outcome() (Result, error) {
 // forgotten, so that no id runs twice. It is safe for concurrent use.
 type calls struct {
 	now func() time.Time
-	max int
+	max int // runs at once
+
+	maxWaiting, maxKept int // bytes
 
 	mu      sync.Mutex
 	open    bool // takes new calls
@@ -98,7 +100,10 @@ type calls struct {
 }
 
 func newCalls(limit int, now func() time.Time) *calls {
-	c := &calls{now: now, max: limit, open: true, all: make(map[callKey]*run), idle: make(chan struct{})}
+	c := &calls{
+		now: now, max: limit, maxWaiting: maxWaiting, maxKept: rememberBytes,
+		open: true, all: make(map[callKey]*run), idle: make(chan struct{}),
+	}
 	close(c.idle)
 	return c
 }
@@ -124,7 +129,7 @@ func (c *calls) begin(ctx context.Context, call Call) (r *run, fresh bool, err e
 	switch {
 	case !c.open:
 		return nil, false, fault.New(fault.ToolsDown)
-	case c.running >= c.max || c.waiting+len(call.Arguments) > maxWaiting:
+	case c.running >= c.max || c.waiting+len(call.Arguments) > c.maxWaiting:
 		return nil, false, fault.Newf(fault.Overloaded, "Too many tool calls are running. Try again later.")
 	}
 	r = &run{key: keyOf(call), digest: digest, bytes: len(call.Arguments), done: make(chan struct{}), waiters: 1}
@@ -168,7 +173,7 @@ func (r *run) cost() int { return outcomeCost + len(r.result.Text) + len(r.key.i
 // forget drops outcomes that are too old or too many.
 func (c *calls) forget() {
 	n := 0
-	for n < len(c.kept) && (c.size > rememberBytes || c.now().Sub(c.kept[n].ended) > remember) {
+	for n < len(c.kept) && (c.size > c.maxKept || c.now().Sub(c.kept[n].ended) > remember) {
 		c.size -= c.kept[n].cost()
 		delete(c.all, c.kept[n].key)
 		n++

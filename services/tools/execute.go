@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -203,10 +204,8 @@ func render(res *mcp.CallToolResult, limit int) Result {
 	for _, c := range res.Content {
 		parts = append(parts, contentText(c))
 	}
-	if len(parts) == 0 && res.StructuredContent != nil {
-		if b, err := json.Marshal(res.StructuredContent); err == nil {
-			parts = append(parts, string(b))
-		}
+	if extra := structured(res, parts); extra != "" {
+		parts = append(parts, extra)
 	}
 	text := strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
 	out := Result{Text: text, Bytes: len(text), IsError: res.IsError}
@@ -214,6 +213,28 @@ func render(res *mcp.CallToolResult, limit int) Result {
 		out.Text, out.Truncated = cut(text, limit), true
 	}
 	return out
+}
+
+// structured returns the structured content as JSON, unless one of the parts says
+// the same. Servers should repeat it there, but not all do.
+func structured(res *mcp.CallToolResult, parts []string) string {
+	if res.StructuredContent == nil {
+		return ""
+	}
+	b, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		return ""
+	}
+	var want, got any
+	if json.Unmarshal(b, &want) != nil {
+		return ""
+	}
+	for _, p := range parts {
+		if json.Unmarshal([]byte(p), &got) == nil && reflect.DeepEqual(want, got) {
+			return ""
+		}
+	}
+	return string(b)
 }
 
 // cut returns the longest beginning of s within limit that ends with a whole

@@ -90,8 +90,9 @@ func (g *guard) lineStart() error {
 	}
 	switch head[0] {
 	case ' ', '\t', '\r', '\n':
-		_, _ = g.in.Discard(1)
-		return g.charge(1)
+		head, _ = g.in.Peek(g.in.Buffered())
+		n, _ := g.in.Discard(len(head) - len(bytes.TrimLeft(head, " \t\r\n")))
+		return g.charge(n)
 	case '{':
 		g.inLine = true
 	case '[':
@@ -111,10 +112,12 @@ func (g *guard) lineStart() error {
 func (g *guard) drop() error {
 	for first := true; ; first = false {
 		part, err := g.in.ReadSlice('\n')
+		cost := len(part)
 		if first {
 			g.dropped(part)
+			cost += messageCost
 		}
-		if err := g.charge(len(part)); err != nil {
+		if err := g.charge(cost); err != nil {
 			return err
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

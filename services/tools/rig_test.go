@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -40,6 +41,8 @@ type rig struct {
 	svc *tools.Service
 	reg *prometheus.Registry
 	dir string // a folder for what tools record
+
+	conn *bus.Conn // nil without a bus
 }
 
 var nextID atomic.Int64
@@ -61,7 +64,7 @@ func startOnBus(t testing.TB, cfg tools.Config) *rig {
 
 func launch(t testing.TB, cfg tools.Config, deps tools.Deps) *rig {
 	t.Helper()
-	r := &rig{dir: t.TempDir(), reg: prometheus.NewRegistry()}
+	r := &rig{conn: deps.Conn, dir: t.TempDir(), reg: prometheus.NewRegistry()}
 	if cfg.Workspace == "" {
 		cfg.Workspace = filepath.Join(r.dir, "workspace")
 	}
