@@ -44,7 +44,8 @@ func Binary(t testing.TB) string {
 			return
 		}
 		build.path = filepath.Join(dir, "waggle")
-		cmd := exec.Command("go", "build", "-o", build.path, "github.com/waggle-dev/waggle/cmd/waggle")
+		cmd := exec.CommandContext(context.Background(), "go", //nolint:gosec // the arguments are ours
+			"build", "-o", build.path, "github.com/waggle-dev/waggle/cmd/waggle")
 		build.out, build.err = cmd.CombinedOutput()
 	})
 	require.NoError(t, build.err, "build the binary: %s", build.out)
@@ -79,7 +80,7 @@ func Start(t testing.TB, o Options) *Process {
 		o.Dir = t.TempDir()
 	}
 	p := &Process{t: t, name: o.Name, done: make(chan struct{})}
-	p.cmd = exec.Command(Binary(t), o.Args...)
+	p.cmd = exec.CommandContext(context.Background(), Binary(t), o.Args...) //nolint:gosec // tests start what they have built
 	p.cmd.Dir = o.Dir
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.Dir, "TMPDIR=" + os.TempDir()}, o.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
@@ -162,7 +163,8 @@ func (p *Process) cleanup() {
 // FreeAddr returns a loopback address that nobody listened on a moment ago.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
 	return l.Addr().String()

@@ -4,6 +4,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -119,7 +120,7 @@ func (s *Session) Events() []Event {
 	for _, e := range s.events {
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b Event) int { return int(a.Sequence) - int(b.Sequence) })
+	slices.SortFunc(out, func(a, b Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	return out
 }
 

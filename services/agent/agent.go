@@ -148,7 +148,7 @@ func (s *Service) Start(ctx context.Context) error {
 	s.lease = lease
 	s.mu.Unlock()
 	if err := s.workers.Start(ctx); err != nil {
-		s.Stop()
+		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("agent service: %w", err)
 	}
 	return nil

@@ -77,8 +77,8 @@ func (s *State) receive(c command.Command, now time.Time) ([]Fact, error) {
 	if s.Created.IsZero() {
 		return nil, fault.New(fault.SessionNotFound)
 	}
-	if f := s.refusal(); f != nil {
-		return []Fact{{c.ID + ".refused", event.MessageRefusedData{MessageID: c.ID, Code: string(f.Code), Message: f.Message}}}, nil
+	if why := s.refusal(); why != nil {
+		return []Fact{{c.ID + ".refused", event.MessageRefusedData{MessageID: c.ID, Code: string(why.Code), Message: why.Message}}}, nil //nolint:nilerr // a refusal is an outcome, not a failure
 	}
 	queued := s.Waiting()
 	if s.Active() != nil {

@@ -103,7 +103,7 @@ func (s *Service) Start(ctx context.Context) error {
 	s.lease = lease
 	s.mu.Unlock()
 	if err := errors.Join(s.ordered.Start(ctx), s.timers.Start(ctx)); err != nil {
-		s.Stop()
+		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("session service: %w", err)
 	}
 	return nil
