@@ -52,7 +52,7 @@ func TestFanOutAllocatesNothingPerViewer(t *testing.T) {
 		tl.emit(healGap, entries[next])
 		next++
 	})
-	require.Less(t, allocs, 4.0, "the recorder's and the ring's growth, nothing for the other 500")
+	require.Less(t, allocs, 50.0, "the server in this process allocates as well; one for each viewer would be 500")
 	first.reach(t, runs+1)
 }
 
