@@ -2,54 +2,208 @@ package bus_test
 
 import (
 	"context"
+	"errors"
+	"net"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
-func TestBootstrapLeavesNoDrift(t *testing.T) {
-	c := bustest.Single(t)
-	drift, err := bus.Verify(t.Context(), c, bus.DefaultTopology())
-	require.NoError(t, err)
-	require.Empty(t, drift)
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func patience(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), bustest.Patience)
+	t.Cleanup(cancel)
+	return ctx
 }
 
-func TestClusterBootstraps(t *testing.T) {
-	h := bustest.Cluster(t, 3)
-	c := h.Conn()
-	top := bus.DefaultTopology()
-	top.Replicas = 3
-	drift, err := bus.Verify(t.Context(), c, top)
-	require.NoError(t, err)
-	require.Empty(t, drift)
+// states records what a connection tells of itself.
+type states struct{ ch chan bool }
+
+func watch(t *testing.T, c *bus.Conn) states {
+	s := states{make(chan bool, 100)}
+	t.Cleanup(c.Watch(func(up bool) { s.ch <- up }))
+	return s
 }
 
-func TestDriftIsNamedAndMended(t *testing.T) {
+func TestAConnectionComesBackAndSaysSo(t *testing.T) {
+	t.Parallel()
+	in := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, in.URL)
+	s := watch(t, c)
+	require.True(t, c.Up())
+	for range 2 {
+		in.Stop()
+		require.False(t, <-s.ch)
+		require.False(t, c.Up())
+		// Nothing is queued: who publishes now is told at once.
+		require.ErrorIs(t, c.NATS().Publish("x", nil), nats.ErrReconnectBufExceeded)
+		_, err := c.JS().Publish(patience(t), "cmd.a.00.b.c.d", nil)
+		require.Error(t, err)
+		in.Start()
+		require.True(t, <-s.ch)
+		require.True(t, c.Up())
+		_, err = c.JS().Publish(patience(t), "cmd.a.00.b.c.d", nil)
+		require.NoError(t, err)
+	}
+	require.Empty(t, s.ch)
+}
+
+func TestWhoNoLongerWatchesIsNotTold(t *testing.T) {
+	t.Parallel()
+	in := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, in.URL)
+	c.Watch(func(bool) { t.Error("told all the same") })()
+	c.OnSlow(func(*nats.Subscription) { t.Error("told all the same") })()
+	s := watch(t, c)
+	in.Stop()
+	require.False(t, <-s.ch)
+}
+
+func TestASlowSubscriptionIsReported(t *testing.T) {
+	t.Parallel()
 	c := bustest.Single(t)
-	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	slow := make(chan *nats.Subscription, 10)
+	defer c.OnSlow(func(s *nats.Subscription) { slow <- s })()
+	release := make(chan struct{})
+	sub, err := c.NATS().Subscribe("x", func(*nats.Msg) { <-release })
+	require.NoError(t, err)
+	require.NoError(t, sub.SetPendingLimits(2, -1))
+	for range 10 {
+		require.NoError(t, c.NATS().Publish("x", nil))
+	}
+	require.Same(t, sub, <-slow)
+	close(release)
+}
+
+func TestConnectWaitsForTheServerWithinItsContext(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // binding does not wait
+	require.NoError(t, err)
+	addr, ok := l.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	require.NoError(t, l.Close())
+	url := "nats://" + addr.String()
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	s, err := c.JS().Stream(ctx, "EVT_03")
-	require.NoError(t, err)
-	cfg := s.CachedInfo().Config
-	cfg.MaxAge = time.Hour
-	_, err = c.JS().UpdateStream(ctx, cfg)
-	require.NoError(t, err)
-	drift, err := bus.Verify(ctx, c, bus.DefaultTopology())
-	require.NoError(t, err)
-	require.Len(t, drift, 1)
-	require.Equal(t, "EVT_03 max_age", drift[0].Stream+" "+drift[0].Field)
-	require.NoError(t, bus.Bootstrap(ctx, c, bus.DefaultTopology()))
-	drift, err = bus.Verify(ctx, c, bus.DefaultTopology())
-	require.NoError(t, err)
-	require.Empty(t, drift)
+	_, err = bus.Connect(short, bus.Config{URL: url})
+	require.ErrorContains(t, err, url)
 
-	require.NoError(t, c.JS().DeleteStream(ctx, "EVT_03"))
-	_, err = c.JS().CreateStream(ctx, jetstream.StreamConfig{Name: "EVT_03", Subjects: []string{"evt.03.x.>"}})
+	type result struct {
+		*bus.Conn
+		error
+	}
+	got := make(chan result)
+	go func() {
+		c, err := bus.Connect(patience(t), bus.Config{URL: url, Name: "waggle/test"})
+		got <- result{c, err}
+	}()
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: addr.Port, StoreDir: t.TempDir()})
 	require.NoError(t, err)
-	require.ErrorContains(t, bus.Bootstrap(ctx, c, bus.DefaultTopology()), "stream EVT_03: subjects is evt.03.x.>")
+	t.Cleanup(func() { end(srv) })
+	r := <-got
+	require.NoError(t, r.error)
+	defer r.Close()
+	require.Equal(t, "waggle/test", r.NATS().Opts.Name)
+	other := bustest.Dial(t, url)
+	require.NotEqual(t, r.Instance(), other.Instance())
+}
+
+func end(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	t.Parallel()
+	in := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, in.URL)
+	var both sync.WaitGroup
+	both.Go(c.Close)
+	both.Go(c.Close)
+	both.Wait()
+	c.Close()
+	require.False(t, c.Up())
+	cut := bustest.Dial(t, in.URL)
+	s := watch(t, cut)
+	in.Stop()
+	require.False(t, <-s.ch)
+	cut.Close() // does not wait for a server that is not there
+}
+
+func TestAnEmbeddedServerNeedsNoPort(t *testing.T) {
+	t.Parallel()
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{StoreDir: t.TempDir(), Sync: "always"})
+	require.NoError(t, err)
+	t.Cleanup(func() { end(srv) })
+	require.Nil(t, srv.Addr())
+	c, err := bus.Connect(patience(t), bus.Config{InProcess: srv})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
+	_, err = c.JS().Publish(patience(t), "cmd.a.00.b.c.d", nil)
+	require.NoError(t, err)
+}
+
+// lines collects what is logged.
+type lines struct {
+	mu sync.Mutex
+	by map[zerolog.Level]int
+}
+
+func (l *lines) Run(_ *zerolog.Event, level zerolog.Level, _ string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.by[level]++
+}
+
+func TestAServerThatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // binding does not wait
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	for _, c := range []struct {
+		says string
+		cfg  bus.EmbeddedConfig
+	}{
+		{"address already in use", bus.EmbeddedConfig{Port: addr.Port, StoreDir: t.TempDir()}},
+		{"needs a folder", bus.EmbeddedConfig{Port: -1}},
+		{"sync must be", bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir(), Sync: "sometimes"}},
+		{"sync must be", bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir(), Sync: "-1s"}},
+		{"/dev/null", bus.EmbeddedConfig{Port: -1, StoreDir: "/dev/null/x"}},
+	} {
+		heard := &lines{by: map[zerolog.Level]int{}}
+		c.cfg.Logger = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel).Hook(heard)
+		_, err := bus.StartEmbedded(c.cfg)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+func TestBadCredentialsFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	_, err := bus.Connect(t.Context(), bus.Config{NKeySeedFile: "/no/such/seed"})
+	require.ErrorContains(t, err, "nkey seed file")
+	in := bustest.Start(t, bus.DefaultTopology())
+	for _, cfg := range []bus.Config{
+		{URL: in.URL, TLSCA: "/no/such/ca.pem"},
+		{URL: in.URL, TLSCert: "/no/such/cert.pem", TLSKey: "/no/such/key.pem"},
+		{URL: in.URL, Creds: "/no/such/user.creds"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := bus.Connect(ctx, cfg)
+		cancel()
+		require.ErrorContains(t, err, "no such file")
+	}
+	require.False(t, errors.Is(err, context.Canceled))
 }

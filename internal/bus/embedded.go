@@ -14,6 +14,10 @@ import (
 // back what an unclean end has left.
 const startPatience = 60 * time.Second
 
+// startLook is how often the start looks whether the server has failed. A server that
+// does not fail is noticed at once.
+const startLook = 250 * time.Millisecond
+
 // maxPayload is NATS' default, stated because the sizes of frames build on it.
 const maxPayload = 1 << 20
 
@@ -46,20 +50,28 @@ func StartEmbedded(cfg EmbeddedConfig) (*server.Server, error) {
 	log := &serverLog{to: cfg.Logger, fatal: make(chan string, 1)}
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
-	ready := make(chan bool, 1)
-	go func() { ready <- s.ReadyForConnections(startPatience) }()
-	select {
-	case ok := <-ready:
-		if ok {
-			return s, nil
-		}
-		err = errors.New("it is not ready in time")
-	case why := <-log.fatal:
-		err = errors.New(why)
+	err = awaitReady(s, log.fatal)
+	if err == nil {
+		return s, nil
 	}
 	s.Shutdown()
 	s.WaitForShutdown()
 	return nil, fmt.Errorf("start the embedded NATS server on %s:%d with its files in %s: %w", opts.Host, opts.Port, cfg.StoreDir, err)
+}
+
+// awaitReady returns once the server takes connections, or why it never will.
+func awaitReady(s *server.Server, fatal <-chan string) error {
+	for began := time.Now(); time.Since(began) < startPatience; {
+		if s.ReadyForConnections(startLook) {
+			return nil
+		}
+		select {
+		case why := <-fatal:
+			return errors.New(why)
+		default:
+		}
+	}
+	return fmt.Errorf("it is not ready after %v", startPatience)
 }
 
 func serverOptions(cfg EmbeddedConfig) (*server.Options, error) {

@@ -23,8 +23,7 @@ var progress = []byte("+WPI")
 type claim struct {
 	ctx    context.Context // the handler's: ends with its parent or the claim
 	lose   context.CancelCauseFunc
-	life   context.Context // the renewal's: ends with release
-	end    context.CancelFunc
+	end    context.CancelFunc // of the renewal
 	ended  chan struct{}
 	nc     *nats.Conn
 	msg    jetstream.Msg
@@ -39,22 +38,23 @@ func hold(parent context.Context, nc *nats.Conn, msg jetstream.Msg, ackWait time
 		expiry: time.Now().Add(ackWait * 9 / 10), // the message was on its way for a while
 	}
 	k.ctx, k.lose = context.WithCancelCause(parent)
-	k.life, k.end = context.WithCancel(context.WithoutCancel(parent))
-	go k.keep()
+	life, end := context.WithCancel(context.WithoutCancel(parent))
+	k.end = end
+	go k.keep(life)
 	return k
 }
 
-func (k *claim) keep() {
+func (k *claim) keep(life context.Context) {
 	defer close(k.ended)
 	tick := time.NewTicker(k.wait / 3)
 	defer tick.Stop()
 	for {
 		select {
-		case <-k.life.Done():
+		case <-life.Done():
 			return
 		case <-tick.C:
 		}
-		k.renew()
+		k.renew(life)
 		if time.Now().After(k.expiry) {
 			k.lost = true
 			k.lose(ErrClaimLost)
@@ -65,8 +65,8 @@ func (k *claim) keep() {
 
 // renew asks the server for another ack wait. Without an answer the claim stays as
 // long as it was.
-func (k *claim) renew() {
-	ctx, cancel := context.WithDeadline(k.life, k.expiry)
+func (k *claim) renew(life context.Context) {
+	ctx, cancel := context.WithDeadline(life, k.expiry)
 	defer cancel()
 	asked := time.Now()
 	if _, err := k.nc.RequestWithContext(ctx, k.msg.Reply(), progress); err == nil {

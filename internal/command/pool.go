@@ -98,7 +98,7 @@ func (p *pool) pull(cons jetstream.Consumer) error {
 
 // next returns a message, or nil if there was none for a while.
 func (p *pool) next(cons jetstream.Consumer) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), poolPull)
+	ctx, cancel := context.WithTimeout(p.kill, poolPull) // Stop waits for the pull before it kills
 	defer cancel()
 	unhook := context.AfterFunc(p.quit, func() { time.AfterFunc(lastPull, cancel) })
 	defer unhook()

@@ -30,7 +30,7 @@ func Cluster(t testing.TB, n int) *ClusterHandle {
 	}
 	for i := range n {
 		h.cfg = append(h.cfg, bus.EmbeddedConfig{
-			Name: fmt.Sprint("n", i), Port: ports[i], StoreDir: t.TempDir(),
+			Name: fmt.Sprint("n", i), Port: ports[i], StoreDir: t.TempDir(), Sync: syncEvery,
 			ClusterName: "test", ClusterPort: ports[n+i], Routes: routes,
 		})
 	}
@@ -77,7 +77,9 @@ func (h *ClusterHandle) Conn() *bus.Conn {
 	return Dial(h.t, h.URL())
 }
 
-// Kill ends server i without warning.
+// Kill ends server i without warning its clients. A server that shares the test's
+// process hands its leaderships over on the way out; for kill -9 it has to be a
+// process of its own.
 func (h *ClusterHandle) Kill(i int) {
 	if h.servers[i] != nil {
 		stop(h.servers[i])
