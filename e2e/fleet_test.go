@@ -85,7 +85,7 @@ func (f *fleet) serve(roles string, args ...string) *harness.Process {
 	f.t.Helper()
 	return harness.Start(f.t, harness.Options{
 		Name: roles,
-		Env:  []string{"OPENAI_BASE_URL=" + f.llm.OpenAIBaseURL(), "OPENAI_API_KEY=canary-key-of-the-test"},
+		Env:  []string{"OPENAI_BASE_URL=" + f.llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary},
 		Args: append([]string{"serve", "--role", roles, "--nats", f.nats, "--config", f.config, "--workspace", f.workspace}, args...),
 	})
 }

@@ -48,10 +48,10 @@ func TestAnotherModel(t *testing.T) {
 	llm, err := scripted.Start("127.0.0.1:0", scripted.Smart())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = llm.Close() })
-	_, addr := up(t, []string{"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=canary-key"}, "--model", "openai:x")
+	_, addr := up(t, []string{"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary}, "--model", "openai:x")
 	askAndCheck(t, addr)
 	require.Len(t, llm.Exchanges(), 2, "one step with both calls, one with the answer")
-	require.Equal(t, "Bearer canary-key", llm.Exchanges()[0].Header.Get("Authorization"))
+	require.Equal(t, "Bearer "+harness.Canary, llm.Exchanges()[0].Header.Get("Authorization"))
 }
 
 func askAndCheck(t *testing.T, addr string) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -22,6 +23,9 @@ import (
 // Patience bounds every wait of the end-to-end tests. It is long because two
 // cores may have to run a cluster, the services and the race detector at once.
 const Patience = 90 * time.Second
+
+// Canary is part of every secret that tests hand out. No process ever prints it.
+const Canary = "canary-7f3a"
 
 var build struct {
 	once sync.Once
@@ -154,6 +158,9 @@ func (p *Process) cleanup() {
 	default:
 		p.signal(syscall.SIGKILL)
 		<-p.done
+	}
+	if strings.Contains(p.Output(), Canary) {
+		p.t.Errorf("%s has printed a secret:\n%s", p.name, p.Output())
 	}
 	if p.t.Failed() {
 		p.t.Logf("--- output of %s:\n%s", p.name, p.Output())
