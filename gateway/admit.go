@@ -54,6 +54,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 	if err := c.admit(r); err != nil {
 		f := s.asFault(err)
 		s.met.refused.WithLabelValues(string(f.Code)).Inc()
+		w.Header().Set("Connection", "close") // a stranger must not keep it for nothing
 		s.problem(w, f)
 		return false
 	}

@@ -126,17 +126,21 @@ func prepare(t testing.TB, conn *bus.Conn) *rig {
 
 func (r *rig) server(opts ...option) *gateway.Server {
 	r.t.Helper()
-	cfg := gateway.Config{Addr: "127.0.0.1:0"}
-	dep := gateway.Deps{
-		Logger: logger(), Registry: r.reg, Conn: r.conn, Log: r.log, Commands: command.NewSender(r.conn),
-		Directory: r.dir, Auth: auth.Anonymous(), Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect()}, Version: "test",
-	}
+	cfg, dep := gateway.Config{Addr: "127.0.0.1:0"}, r.deps()
 	for _, o := range opts {
 		o(&cfg, &dep)
 	}
 	s, err := gateway.New(cfg, dep)
 	require.NoError(r.t, err)
 	return s
+}
+
+// deps returns what a gateway works with.
+func (r *rig) deps() gateway.Deps {
+	return gateway.Deps{
+		Logger: logger(), Registry: r.reg, Conn: r.conn, Log: r.log, Commands: command.NewSender(r.conn),
+		Directory: r.dir, Auth: auth.Anonymous(), Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect()}, Version: "test",
+	}
 }
 
 func logger() zerolog.Logger {
@@ -165,10 +169,27 @@ func (r *rig) command(m *nats.Msg) {
 	mute := r.mute
 	r.mu.Unlock()
 	if c.Verb == wirecmd.Open && !mute {
-		l := subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key}
-		_ = r.append(l, "created", event.SessionCreatedData{Dialect: "orbit", Principal: c.Principal})
+		_ = r.make(c)
+	}
+	if mute {
+		r.inbox("") <- c
 	}
 	r.inbox(c.Key.String()) <- c
+}
+
+// make makes the session that a command asks for.
+func (r *rig) make(open wirecmd.Command) error {
+	l := subject.Log{Tenant: open.Tenant, Kind: id.KindSession, Entity: open.Key}
+	return r.append(l, "created", event.SessionCreatedData{Dialect: "orbit", Principal: open.Principal})
+}
+
+// anyCommand returns the next command of any session, of a rig that is mute. The
+// session's own inbox does not have it any more.
+func (r *rig) anyCommand() wirecmd.Command {
+	r.t.Helper()
+	c := r.nextCommand("")
+	<-r.inbox(c.Key.String())
+	return c
 }
 
 // inbox returns the commands for a session.

@@ -117,17 +117,23 @@ func (s *Socket) hearOut(broken bool) {
 // await hears the peer out after our close frame, where nobody reads any more. It
 // has the reading side and ends the connection.
 func (s *Socket) await(broken bool) {
-	if broken {
+	if broken || !s.goodbye() {
 		s.discard()
-	} else {
-		for {
-			if _, err := s.message(); s.lost(err) {
-				break
-			}
-		}
 	}
 	s.cut(plainly)
 	s.release()
+}
+
+// goodbye waits for the peer's close frame, or any other end. It returns false if
+// the peer has a lot to say before.
+func (s *Socket) goodbye() bool {
+	for s.late <= maxLate {
+		if _, err := s.message(); s.lost(err) {
+			return true
+		}
+		s.late++
+	}
+	return false
 }
 
 // discard reads on without looking, so that the kernel does not answer with a

@@ -64,6 +64,9 @@ type conn struct {
 // Read is called by the one goroutine that reads the socket.
 func (c conn) Read(p []byte) (n int, err error) {
 	s := c.s
+	if s.late > maxLate {
+		return 0, errLate // not the connection's: what follows is read elsewhere
+	}
 	if len(s.early) > 0 {
 		n = copy(p, s.early)
 		if s.early = s.early[n:]; len(s.early) == 0 {

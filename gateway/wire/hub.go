@@ -12,6 +12,9 @@ import (
 // ErrClosed is what a socket that is over, and a hub that is closed, return.
 var ErrClosed = errors.New("wire: closed")
 
+// errLate ends coder's reading of a peer that goes on after our close frame.
+var errLate = errors.New("wire: the peer does not stop")
+
 // Hub owns sockets: their writers and the sweeper. All methods may be called
 // concurrently.
 type Hub struct {

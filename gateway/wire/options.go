@@ -39,6 +39,9 @@ const (
 	// messageBuffer is where a message is assembled: most fit, larger ones are
 	// allocated on their own.
 	messageBuffer = 4 << 10
+	// maxLate is how many frames are looked at for the peer's close frame after
+	// ours: what was on its way. Of a peer that goes on, nothing is looked at any more.
+	maxLate = 64
 	// piece is what is written at once to a connection that reports progress only
 	// by completing a write, as TLS does.
 	piece = 4 << 10

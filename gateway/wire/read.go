@@ -33,6 +33,10 @@ func (s *Socket) Read() ([]byte, error) {
 		if s.leave() {
 			return b, err
 		}
+		if s.late++; s.late > maxLate {
+			s.quit(true)
+			return nil, ErrClosed
+		}
 	}
 }
 

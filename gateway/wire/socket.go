@@ -54,6 +54,7 @@ type Socket struct {
 	rest   io.Reader // what is left of a message that was refused
 	inside bool      // within a message, so that control frames are between its parts
 	ioErr  error     // the connection failed or ended
+	late   int       // messages and control frames that came after our close frame was due
 
 	mu      sync.Mutex
 	handler Handler
@@ -221,6 +222,7 @@ func (s *Socket) control() bool {
 	h, closing := s.handler, s.closing != nil
 	s.mu.Unlock()
 	if closing {
+		s.late++
 		return false
 	}
 	if h != nil && !h.Control() {
