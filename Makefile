@@ -32,6 +32,7 @@ help: ## show this list
 
 build: ## build bin/waggle
 	@mkdir -p bin
+	@test -x bin/waggle || echo 'the first build takes a few minutes'
 	cd cmd && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/waggle ./waggle
 
 run: build ## build and run everything in one process (chat with it: bin/waggle chat)

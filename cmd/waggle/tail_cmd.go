@@ -42,7 +42,7 @@ func (c *tailCmd) Run(std streams) error {
 	if err != nil {
 		return usageError{err}
 	}
-	o := tail.Options{Out: std.out, JSON: c.JSON, Color: terminal.Color(std.out), Follow: c.Follow}
+	o := tail.Options{Out: std.out, Err: std.err, JSON: c.JSON, Color: terminal.Color(std.out), Follow: c.Follow}
 	if c.After != "" {
 		if o.After, err = eventlog.ParseCursor(c.After); err != nil {
 			return usageError{fmt.Errorf("--after: %w", err)}

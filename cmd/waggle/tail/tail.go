@@ -18,14 +18,15 @@ import (
 // Options say how events are shown.
 type Options struct {
 	Out    io.Writer
-	JSON   bool // the events as they are, one a line
+	Err    io.Writer // remarks that are no events; nil = none
+	JSON   bool      // the events as they are, one a line
 	Color  bool
 	After  eventlog.Cursor // a log: only what comes after it
 	Follow bool            // a log: go on with what happens
 }
 
-// buffered is how many announcements may wait for a slow terminal. Beyond it the
-// oldest view of things is lost, never the log.
+// buffered is how many announcements may wait for a slow terminal: seconds of a
+// busy installation. Beyond it announcements are dropped, and that is said.
 const buffered = 64 << 10
 
 // errReading marks that the reader of the output is gone, as with "| head".
@@ -34,18 +35,25 @@ var errReading = errors.New("output closed")
 // Log shows a log from its beginning and, to follow it, what happens from then on,
 // each event once and in order.
 func Log(ctx context.Context, store *eventlog.Store, log subject.Log, o Options) error {
-	if _, err := store.Last(ctx, log); err != nil {
+	last, err := store.Last(ctx, log)
+	switch {
+	case err != nil:
 		return err
+	case last.Seq == 0 && !o.Follow:
+		return fmt.Errorf("%s/%s of tenant %s has no events", log.Kind, log.Entity, log.Tenant)
+	case last.Seq == 0:
+		o.remark("no events yet")
 	}
 	if !o.Follow {
 		return read(ctx, store, log, o)
 	}
 	for e, err := range store.Tail(ctx, log, o.After) {
-		if err := missing(err, o); err != nil {
-			return err
-		}
-		if e == nil {
+		if cut, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
+			o.expired(cut)
 			continue
+		}
+		if err != nil {
+			return err
 		}
 		if err := o.print(e.Event, e.Raw); err != nil {
 			return err
@@ -62,23 +70,19 @@ func read(ctx context.Context, store *eventlog.Store, log subject.Log, o Options
 	if !ok {
 		return err
 	}
-	if err := missing(err, o); err != nil {
-		return err
-	}
+	o.expired(cut)
 	return store.Read(ctx, log, eventlog.Cursor{Seq: cut.First - 1}, show)
 }
 
-// missing tells that the beginning has expired, which ends nothing.
-func missing(err error, o Options) error {
-	cut, ok := errors.AsType[*eventlog.TruncatedError](err)
-	if !ok {
-		return err
+// expired tells that the beginning is gone, which ends nothing.
+func (o Options) expired(cut *eventlog.TruncatedError) {
+	o.remark("events before seq %d have expired", cut.First)
+}
+
+func (o Options) remark(format string, args ...any) {
+	if o.Err != nil {
+		_, _ = fmt.Fprintf(o.Err, format+"\n", args...)
 	}
-	if o.JSON {
-		return nil
-	}
-	_, err = fmt.Fprintln(o.Out, terminal.Paint(o.Color, terminal.Yellow, fmt.Sprintf("events before seq %d have expired", cut.First)))
-	return err
 }
 
 // Subscriber is the part of a NATS connection that Announcements needs.
@@ -101,6 +105,7 @@ func Announcements(ctx context.Context, nc Subscriber, pattern string, o Options
 			return err
 		}
 	}
+	dropped := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -109,6 +114,10 @@ func Announcements(ctx context.Context, nc Subscriber, pattern string, o Options
 			if err := o.message(m); err != nil {
 				return err
 			}
+		}
+		if n, err := sub.Dropped(); err == nil && n > dropped {
+			o.remark("%d announcements were not shown: they came faster than they could be written", n-dropped)
+			dropped = n
 		}
 	}
 }

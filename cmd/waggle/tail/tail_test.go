@@ -101,9 +101,10 @@ func TestLogShowsHistoryAndThenWhatHappens(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	log := testLog(t, "s1")
+	var out bytes.Buffer
+	require.ErrorContains(t, Log(t.Context(), store, log, Options{Out: &out}), "session/s1 of tenant default has no events")
 	fill(t, store, log, 3)
 
-	var out bytes.Buffer
 	require.NoError(t, Log(t.Context(), store, log, Options{Out: &out}))
 	require.Equal(t, 3, strings.Count(out.String(), "\n"))
 	require.Contains(t, out.String(), "notice 3")
