@@ -87,7 +87,7 @@ func TestASlowSubscriptionIsReported(t *testing.T) {
 
 func TestConnectWaitsForTheServerWithinItsContext(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // binding does not wait
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr, ok := l.Addr().(*net.TCPAddr)
 	require.True(t, ok)
@@ -168,7 +168,7 @@ func (l *lines) Run(_ *zerolog.Event, level zerolog.Level, _ string) {
 
 func TestAServerThatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // binding does not wait
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	addr, ok := l.Addr().(*net.TCPAddr)

@@ -68,8 +68,10 @@ func (d *desk) handle(msg jetstream.Msg, leave func()) {
 	switch {
 	case bad != nil:
 		v = d.giveUp(k, command.Command{}, bad.Error())
+		d.metrics.count(v.outcome)
 	case deliveries > d.maxDeliver:
 		v = d.giveUp(k, c, fmt.Sprintf("it was delivered %d times, and no handler lived to say what became of it", deliveries-1))
+		d.metrics.count(v.outcome)
 	default:
 		v = d.attempts(k, c, deliveries, meta.Timestamp)
 	}

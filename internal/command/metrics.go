@@ -40,7 +40,7 @@ var (
 func newMetrics(r prometheus.Registerer, service id.Name) (*metrics, error) {
 	labels := []string{"service"}
 	handled, err1 := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "waggle_command_handled_total", Help: "Attempts at commands by service and outcome.",
+		Name: "waggle_command_handled_total", Help: "Deliveries and attempts in place by service and outcome.",
 	}, []string{"service", "outcome"}))
 	age, err2 := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "waggle_command_age_seconds", Buckets: ageBuckets,
@@ -77,6 +77,9 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) (C, error) {
 	return c, nil
 }
 
+// count counts what became of a delivery.
+func (m *metrics) count(outcome string) { m.handled.WithLabelValues(m.service, outcome).Inc() }
+
 // begin counts an attempt at a command that was accepted at the given time.
 func (m *metrics) begin(accepted time.Time) (end func(outcome string)) {
 	now := time.Now()
@@ -85,6 +88,6 @@ func (m *metrics) begin(accepted time.Time) (end func(outcome string)) {
 	return func(outcome string) {
 		m.on.Dec()
 		m.took.Observe(time.Since(now).Seconds())
-		m.handled.WithLabelValues(m.service, outcome).Inc()
+		m.count(outcome)
 	}
 }

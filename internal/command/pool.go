@@ -46,7 +46,7 @@ func (p *pool) start(ctx context.Context) error {
 		return err
 	}
 	p.intake.Add(1)
-	err = p.run(func() error {
+	err = p.run(func() error { //nolint:contextcheck // pulling outlives the start
 		defer p.intake.Done()
 		return p.pull(cons)
 	})

@@ -30,7 +30,7 @@ func (p *process) embed() (*server.Server, error) {
 	}
 	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{
 		Host: host, Port: port, StoreDir: filepath.Join(p.Config.Data, "nats"),
-		Sync: syncIntervals[p.Config.Profile], Name: "waggle",
+		Sync: syncIntervals[p.Config.Profile], Name: "waggle", Logger: p.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded NATS server: %w", err)
