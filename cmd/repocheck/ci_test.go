@@ -1,0 +1,59 @@
+package repocheck
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ci runs .ci/run in a folder whose make targets do what the Makefile says.
+func ci(t *testing.T, makefile string) (string, bool) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // a script
+	}
+	write(".ci/run", read(t, ".ci/run"))
+	write("Makefile", ".PHONY: test lint verify e2e\n"+makefile)
+	write("good.json", `{"Action":"pass","Package":"a","Test":"T"}`+"\n"+`{"Action":"pass","Package":"a"}`+"\n")
+	write("bad.json", `{"Action":"output","Package":"b","Test":"T","Output":"why it failed\n"}`+"\n"+
+		`{"Action":"fail","Package":"b","Test":"T"}`+"\n"+`{"Action":"fail","Package":"b"}`+"\n")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, ".cache", "bin", "testsum"),
+		filepath.Join(top(t), "scripts", "testsum", "main.go")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	c := exec.CommandContext(t.Context(), "bash", ".ci/run")
+	c.Dir = dir
+	out, err = c.CombinedOutput()
+	return string(out), err == nil
+}
+
+const (
+	passing = "test:\n\tcp good.json .cache/test/unit.json\ne2e:\n\tcp good.json .cache/test/e2e.json\n"
+	clean   = "lint:\n\t@true\nverify:\n\t@true\n"
+)
+
+func TestTheCheckEndsWithOnePlainLine(t *testing.T) {
+	out, ok := ci(t, passing+clean)
+	require.True(t, ok, out)
+	require.Regexp(t, `\n2 passed, 0 failed\n$`, out)
+}
+
+func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
+	out, ok := ci(t, passing+"lint:\n\t@echo 'a finding'; false\nverify:\n\t@true\n")
+	require.False(t, ok)
+	require.Contains(t, out, "a finding")
+	require.Contains(t, out, "failed: lint\n")
+	require.Regexp(t, `\n2 passed, 0 failed\n$`, out)
+
+	out, ok = ci(t, "test:\n\tcp bad.json .cache/test/unit.json; false\ne2e:\n\tcp good.json .cache/test/e2e.json\n"+clean)
+	require.False(t, ok)
+	require.Contains(t, out, "why it failed")
+	require.Regexp(t, `\n1 passed, 1 failed\n$`, out)
+
+	out, ok = ci(t, "test:\n\tfalse\ne2e:\n\tfalse\n"+clean)
+	require.False(t, ok, out)
+}
