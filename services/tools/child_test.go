@@ -53,7 +53,7 @@ func child(mode string) {
 		go serve()
 		select {}
 	case "banner":
-		fmt.Println("Welcome to my server!\n[INFO] starting\n   \n\"quoted\"\n" + strings.Repeat("#", 200_000))
+		fmt.Fprintln(os.Stdout, "Welcome to my server!\n[INFO] starting\n   \n\"quoted\"\n"+strings.Repeat("#", 200_000))
 		fmt.Fprintln(os.Stderr, "warming up")
 	case "legacy":
 		legacy()
@@ -120,7 +120,7 @@ func childServer() *mcp.Server {
 	plain, reads := mcp.ToolAnnotations{}, mcp.ToolAnnotations{ReadOnlyHint: true}
 	again := mcp.ToolAnnotations{IdempotentHint: true}
 	add("echo", reads, func(_ context.Context, i in) (string, error) { return i.Text, nil })
-	add("effect", plain, func(_ context.Context, i in) (string, error) { return "done", nil })
+	add("effect", plain, func(context.Context, in) (string, error) { return "done", nil })
 	add("big", reads, func(_ context.Context, i in) (string, error) { return strings.Repeat(i.Text, i.N), nil })
 	add("fail", plain, func(context.Context, in) (string, error) { return "", fmt.Errorf("no luck today") })
 	add("pid", reads, func(context.Context, in) (string, error) { return strconv.Itoa(os.Getpid()), nil })
@@ -146,9 +146,9 @@ func childServer() *mcp.Server {
 		return "", nil
 	})
 	add("flood_long", plain, func(context.Context, in) (string, error) { flood(`{"jsonrpc":"2.0","x":"`); return "", nil })
-	add("bad_json", plain, func(context.Context, in) (string, error) { fmt.Println("{not json"); select {} })
+	add("bad_json", plain, func(context.Context, in) (string, error) { fmt.Fprintln(os.Stdout, "{not json"); select {} })
 	add("bad_rpc", plain, func(context.Context, in) (string, error) {
-		fmt.Println(`{"jsonrpc":"3.0","id":[],"result":7,"error":1}`)
+		fmt.Fprintln(os.Stdout, `{"jsonrpc":"3.0","id":[],"result":7,"error":1}`)
 		select {}
 	})
 	add("spawn", plain, func(_ context.Context, i in) (string, error) { spawn(i.File); select {} })
@@ -216,7 +216,7 @@ func legacy() {
 	file := os.Getenv("STARTS")
 	record(file, "start")
 	if b, _ := os.ReadFile(file); strings.Count(string(b), "\n") == 1 {
-		fmt.Println(`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"go away"}}`)
+		fmt.Fprintln(os.Stdout, `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"go away"}}`)
 		os.Exit(1)
 	}
 }

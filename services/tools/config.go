@@ -105,16 +105,12 @@ func (c *ServerConfig) complete() error {
 		return fmt.Errorf("url: give a command or a url, not both")
 	case len(c.Command) > 0 && c.Command[0] == "":
 		return fmt.Errorf("command: the program's name is empty")
+	case c.URL != "" && !isHTTP(c.URL):
+		return fmt.Errorf("url: must be an http or https address")
 	case c.Timeout < 0:
 		return fmt.Errorf("timeout: must not be negative")
 	case c.OutputCap < 0 || c.OutputCap > maxOutputCap:
 		return fmt.Errorf("output_cap: must be at most %d", maxOutputCap)
-	}
-	if c.URL != "" {
-		u, err := url.Parse(c.URL)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("url: must be an http or https address")
-		}
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
@@ -123,6 +119,11 @@ func (c *ServerConfig) complete() error {
 		c.OutputCap = defaultOutputCap
 	}
 	return nil
+}
+
+func isHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // visible reports whether the tenant may see the server.

@@ -142,7 +142,7 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, v := range g.headers {
 		req.Header.Set(name, v)
 	}
-	a := attemptOf(req.Context())
+	a := attemptOf(req.Context()) //nolint:contextcheck // A request carries its context.
 	if a == nil || req.Method != http.MethodPost {
 		a = newAttempt() // Nobody's: a stream that is resumed has been accepted before.
 	}

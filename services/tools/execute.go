@@ -107,7 +107,7 @@ func (s *Service) attempt(ctx context.Context, srv *server, call Call) (_ Result
 	}
 	sess, tool, err := srv.acquire(ctx, call.Tool)
 	if err != nil && !errors.Is(err, errTimeout) {
-		return Result{}, false, s.interrupted(err, false)
+		return Result{}, false, interrupted(err, false)
 	}
 	if sess == nil {
 		return Result{}, false, fault.Newf(fault.ToolsDown, "The tool server %s is not connected. Nothing was run.", srv.cfg.Name)
@@ -131,7 +131,7 @@ func (s *Service) attempt(ctx context.Context, srv *server, call Call) (_ Result
 // failed turns the error of an attempt into a fault.
 func (s *Service) failed(ctx context.Context, srv *server, sess *session, tool *known, call Call, a *attempt, err error) (Result, bool, error) {
 	if ctx.Err() != nil {
-		return Result{}, false, s.interrupted(context.Cause(ctx), a.ran())
+		return Result{}, false, interrupted(context.Cause(ctx), a.ran())
 	}
 	je := answerOf(err)
 	if !a.ran() || je != nil && je.Code == mcp.CodeUnsupportedProtocolVersion {
@@ -139,9 +139,7 @@ func (s *Service) failed(ctx context.Context, srv *server, sess *session, tool *
 		return Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", srv.cfg.Name).Wrap(err)
 	}
 	if je != nil {
-		if je.Code == jsonrpc.CodeInvalidRequest {
-			sess.retire() // The server does not know this session: the next call gets a new one.
-		}
+		srv.changed() // The tool may be gone, or the session: find out.
 		if je.Code == jsonrpc.CodeInvalidParams {
 			return Result{}, false, fault.Newf(fault.ToolBadInput, "The tool refused the arguments: %s", shorten(je.Message, maxMessage)).Wrap(err)
 		}
@@ -172,8 +170,10 @@ func answerOf(err error) *jsonrpc.Error {
 const maxMessage = 4 << 10
 
 // interrupted turns the cause of a context into a fault.
-func (s *Service) interrupted(cause error, ran bool) error {
+func interrupted(cause error, ran bool) error {
 	switch {
+	case errors.Is(cause, errTimeout) && !ran:
+		return fault.Newf(fault.ToolsDown, "The tool server could not be reached in time. Nothing was run.").Wrap(cause)
 	case errors.Is(cause, errTimeout):
 		return fault.New(fault.ToolTimeout).Wrap(cause)
 	case errors.Is(cause, errStopping) && ran:

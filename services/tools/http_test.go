@@ -180,9 +180,10 @@ func httpCancel(t *testing.T, m *remote, r *rig) {
 
 func httpTurnedAway(t *testing.T, m *remote, r *rig) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusUnauthorized} {
+		r.await(t, "remote_effect")
 		m.answer(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", status) })
 		c := newCall(t, "remote_effect", nil)
-		c.Timeout = 300 * time.Millisecond
+		c.Timeout = time.Second
 		r.fails(t, c, fault.ToolsDown)
 		m.answer(nil)
 	}

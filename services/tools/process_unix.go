@@ -47,24 +47,17 @@ type process struct {
 // line by line, from one goroutine.
 func startProcess(c *ServerConfig, stderr func(line []byte)) (*process, error) {
 	p := &process{exited: make(chan struct{})}
-	var pipes [6]*os.File
-	for i := 0; i < len(pipes); i += 2 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(pipes[:i])
-			return nil, err
-		}
-		pipes[i], pipes[i+1] = r, w
+	theirs, ours, err := openPipes()
+	if err != nil {
+		return nil, err
 	}
-	theirs := []*os.File{pipes[0], pipes[3], pipes[5]}
-	ours := []*os.File{pipes[1], pipes[2], pipes[4]}
 	p.stdin, p.stdout = ours[0], ours[1]
 	p.cmd = exec.Command(c.Command[0], c.Command[1:]...) //nolint:gosec,noctx // The operator's command; its end is handled here, for the whole group.
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	p.cmd.Dir, p.cmd.Env = c.Dir, environment(c.Env)
 	p.cmd.SysProcAttr = groupAttr()
 	keepDescriptors()
-	err := p.cmd.Start()
+	err = p.cmd.Start()
 	closeAll(theirs)
 	if err != nil {
 		closeAll(ours)
@@ -72,6 +65,23 @@ func startProcess(c *ServerConfig, stderr func(line []byte)) (*process, error) {
 	}
 	go p.wait(ours[2], stderr)
 	return p, nil
+}
+
+// openPipes returns the two ends of standard input, output and error.
+func openPipes() (theirs, ours []*os.File, _ error) {
+	for fd := range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(theirs)
+			closeAll(ours)
+			return nil, nil, err
+		}
+		if fd > 0 {
+			r, w = w, r
+		}
+		theirs, ours = append(theirs, r), append(ours, w)
+	}
+	return theirs, ours, nil
 }
 
 func closeAll(files []*os.File) {

@@ -140,6 +140,7 @@ func (s *server) watch(ctx context.Context, sess *session) error {
 			return err
 		default:
 			s.log.Warn().Err(err).Msg("a busy tool server does not list its tools")
+			s.changed()
 		}
 		select {
 		case <-ctx.Done():

@@ -120,7 +120,7 @@ func (s *Service) Start(ctx context.Context) error {
 	err := s.start(ctx)
 	close(s.started)
 	if err != nil {
-		s.Stop()
+		s.Stop() //nolint:contextcheck // What has begun is ended even if ctx is over.
 		return fmt.Errorf("tools: %w", err)
 	}
 	return nil
@@ -129,7 +129,7 @@ func (s *Service) Start(ctx context.Context) error {
 func (s *Service) start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
+	defer context.AfterFunc(s.life, cancel)() //nolint:contextcheck // Stop ends a start that is on.
 	if s.builtin != nil {
 		folders, err := fsserver.Open(s.cfg.Workspace)
 		if err != nil {

@@ -173,7 +173,7 @@ func handle[In any](s *server, do func(context.Context, *os.Root, In) (string, e
 		if err != nil {
 			return nil, nil, errors.New("the workspace folder cannot be opened")
 		}
-		defer root.Close() //nolint:errcheck // Nothing was written through it.
+		defer root.Close()
 		text, err := do(ctx, root, in)
 		if err != nil {
 			return nil, nil, err

@@ -41,7 +41,7 @@ func (s *server) read(ctx context.Context, root *os.Root, in readArgs) (string, 
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // Opened for reading.
+	defer f.Close()
 	if info.Size() == 0 {
 		return "[The file is empty.]", nil
 	}

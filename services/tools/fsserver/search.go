@@ -85,9 +85,9 @@ func (f *finder) visit(ctx context.Context, p string, info fs.FileInfo) error {
 	}
 	file, _, err := openFile(f.root, p)
 	if err != nil {
-		return nil //nolint:nilerr // Gone or not readable: a search goes on.
+		return nil // Gone or not readable: a search goes on.
 	}
-	defer file.Close() //nolint:errcheck // Opened for reading.
+	defer file.Close()
 	return f.scan(p, io.LimitReader(withContext(ctx, file), maxSearchedFile))
 }
 
@@ -95,7 +95,7 @@ func (f *finder) visit(ctx context.Context, p string, info fs.FileInfo) error {
 func (f *finder) scan(p string, r io.Reader) error {
 	in := bufio.NewReaderSize(r, block)
 	if head, err := in.Peek(512); len(head) == 0 || (err != nil && !errors.Is(err, io.EOF)) || strings.ContainsRune(string(head), 0) {
-		return nil //nolint:nilerr // Not readable: a search goes on.
+		return nil // Not readable: a search goes on.
 	}
 	for line := 1; ; {
 		// A line longer than the buffer is looked at in pieces of that size.
@@ -109,7 +109,7 @@ func (f *finder) scan(p string, r io.Reader) error {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
-			return nil
+			return nil //nolint:nilerr // The end, or not readable any more: a search goes on.
 		default:
 			line++
 		}
@@ -153,14 +153,14 @@ func fits(glob, names []string) bool {
 	at[0] = true
 	for _, g := range glob {
 		next := make([]bool, len(names)+1)
-		for i := range at {
-			switch {
-			case g == "**":
-				next[i] = at[i] || i > 0 && next[i-1]
-			case i > 0 && at[i-1]:
-				ok, err := path.Match(g, names[i-1])
-				next[i] = ok && err == nil
+		next[0] = g == "**" && at[0]
+		for i, name := range names {
+			if g == "**" {
+				next[i+1] = at[i+1] || next[i]
+				continue
 			}
+			ok, err := path.Match(g, name)
+			next[i+1] = at[i] && ok && err == nil
 		}
 		at = next
 	}

@@ -87,7 +87,7 @@ func (w *walk) names(dir string) ([]string, error) {
 	if err != nil {
 		return nil, explain(dir, err)
 	}
-	defer f.Close() //nolint:errcheck // Opened for reading.
+	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.IsDir() {
 		return nil, errors.Join(explain(dir, err), fmt.Errorf("%s is not a folder", clip(dir)))
 	}

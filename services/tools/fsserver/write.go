@@ -91,7 +91,7 @@ func extended(ctx context.Context, root *os.Root, path, more string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // Opened for reading.
+	defer f.Close()
 	if info.Size()+int64(len(more)) > maxFile {
 		return nil, fmt.Errorf("%s would grow beyond %d bytes", clip(path), maxFile)
 	}
