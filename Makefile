@@ -46,7 +46,7 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
-	@for dir in $(MODULES); do (cd $$dir && $(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -timeout 20m -p 1 ./...) || exit 1; done
+	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)
 
 lint: $(LINT) ## run golangci-lint on every module
 	@status=0; for dir in $(MODULES); do \
