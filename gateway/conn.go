@@ -20,6 +20,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// maxCommand bounds what one message asks for, as encoded: it goes into an event of
+// at most 256 KiB, with everything else that the event says.
+const maxCommand = 160 << 10
+
 // floodFactor times the burst of refused messages in a row ends a socket that does
 // not listen to being told.
 const floodFactor = 10
@@ -275,6 +279,9 @@ func (c *conn) forward(ctx context.Context, message []byte) error {
 	for _, cmd := range cmds {
 		if cmd.Tenant != p.Tenant {
 			return fault.New(fault.Forbidden)
+		}
+		if len(cmd.Data) > maxCommand {
+			return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", maxCommand>>10)
 		}
 		cmd.Source = c.s.source
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
