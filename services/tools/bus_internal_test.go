@@ -48,6 +48,7 @@ func done(t *testing.T, to string, r reply) *nats.Msg {
 var aCall = Call{ID: "1", Tenant: id.DefaultTenant, Tool: "x_y"}
 
 func TestNobodyThere(t *testing.T) {
+	t.Parallel()
 	c, _ := impatient(t)
 	_, err := c.Call(t.Context(), aCall)
 	require.ErrorIs(t, err, fault.New(fault.ToolsDown))
@@ -56,6 +57,7 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestAServiceThatFallsSilentHasLostTheCall(t *testing.T) {
+	t.Parallel()
 	c, nc := impatient(t)
 	pretend(t, nc, callSubject, func(m *nats.Msg) { say(t, nc, busy(m.Reply)) })
 	_, err := c.Call(t.Context(), aCall)
@@ -63,6 +65,7 @@ func TestAServiceThatFallsSilentHasLostTheCall(t *testing.T) {
 }
 
 func TestAServiceThatKeepsTalkingIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	c, nc := impatient(t)
 	pretend(t, nc, callSubject, func(m *nats.Msg) {
 		go func() {
@@ -82,6 +85,7 @@ func TestAServiceThatKeepsTalkingIsWaitedFor(t *testing.T) {
 
 // The answer is lost on its way; the client asks for it.
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	c, nc := impatient(t)
 	pretend(t, nc, callSubject, func(m *nats.Msg) { say(t, nc, busy(m.Reply)) })
 	pretend(t, nc, attachSubject, func(m *nats.Msg) {
@@ -93,6 +97,7 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 }
 
 func TestACancellationThatIsNotConfirmed(t *testing.T) {
+	t.Parallel()
 	c, nc := impatient(t)
 	asked := make(chan struct{}, 1000)
 	pretend(t, nc, callSubject, func(m *nats.Msg) { say(t, nc, busy(m.Reply)) })
@@ -105,6 +110,7 @@ func TestACancellationThatIsNotConfirmed(t *testing.T) {
 }
 
 func TestAnswersThatMakeNoSense(t *testing.T) {
+	t.Parallel()
 	c, nc := impatient(t)
 	answers := make(chan []byte, 10)
 	pretend(t, nc, callSubject, func(m *nats.Msg) {
@@ -122,6 +128,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 }
 
 func TestArgumentsThatAreTooLarge(t *testing.T) {
+	t.Parallel()
 	c, nc := impatient(t)
 	pretend(t, nc, callSubject, func(*nats.Msg) {})
 	call := aCall

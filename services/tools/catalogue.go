@@ -34,6 +34,9 @@ type known struct {
 // harm the others.
 func catalogue(ctx context.Context, cs *mcp.ClientSession, cfg *ServerConfig, log zerolog.Logger) (map[string]*known, error) {
 	all := make(map[string]*known)
+	if caps := cs.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+		return all, nil
+	}
 	seen := 0
 	for t, err := range cs.Tools(ctx, nil) {
 		if err != nil {

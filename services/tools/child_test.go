@@ -17,6 +17,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/fsserver"
 )
 
 // childMode is set in the environment of a tool server: the test binary itself.
@@ -57,6 +61,14 @@ func child(mode string) {
 		fmt.Fprintln(os.Stderr, "warming up")
 	case "legacy":
 		legacy()
+	case "workspace":
+		_ = fsserver.Serve(context.Background(), os.Getenv("DIR"))
+		return
+	case "no tools":
+		_ = mcp.NewServer(&mcp.Implementation{Name: "empty", Version: "1"}, nil).Run(context.Background(), &mcp.StdioTransport{})
+		return
+	case "host":
+		host()
 	}
 	serve()
 }
@@ -208,6 +220,21 @@ func descriptors() string {
 		all = append(all, e.Name()+" "+to)
 	}
 	return strings.Join(all, "\n")
+}
+
+// host runs a service with a stubborn server until it is killed.
+func host() {
+	svc, err := tools.New(tools.Config{Servers: []tools.ServerConfig{program("child", "stubborn")}}, tools.Deps{})
+	if err != nil || svc.Start(context.Background()) != nil {
+		os.Exit(1)
+	}
+	for {
+		c := tools.Call{ID: "1", Tenant: id.DefaultTenant, Tool: "child_pid"}
+		if res, err := svc.Call(context.Background(), c); err == nil {
+			record(os.Getenv("PIDS"), res.Text)
+			select {}
+		}
+	}
 }
 
 // legacy answers the newest handshake with silence, once, and is an ordinary

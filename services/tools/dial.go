@@ -26,6 +26,8 @@ const (
 	// httpBodyLimit bounds what one HTTP response may carry, an event stream
 	// included: as much as a program may say unasked.
 	httpBodyLimit = floodBurst
+	// idleConn is how long an HTTP connection is kept for the next call.
+	idleConn = 90 * time.Second
 	// clientVersion is the version of this MCP client.
 	clientVersion = "1.0.0"
 	// legacyProtocol is the version asked for when a server did not understand the
@@ -84,9 +86,17 @@ func dialHTTP(cfg *ServerConfig) dialer {
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
 		ctx, cancel := context.WithTimeout(ctx, httpConnectTimeout)
 		defer cancel()
-		base := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // It is one unless somebody replaced it.
-		client := &http.Client{Transport: &gate{base: base, headers: cfg.Headers}, CheckRedirect: sameHost}
-		t := &mcp.StreamableClientTransport{Endpoint: cfg.URL, HTTPClient: client, MaxEventSize: maxLine}
+		u, err := url.Parse(cfg.URL)
+		if err != nil {
+			return nil, err
+		}
+		base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: idleConn}
+		g := &gate{base: base, headers: cfg.Headers, user: u.User, query: u.RawQuery}
+		// What may be secret in the address is added by the gate: the address that
+		// the client knows ends up in errors and logs.
+		u.User, u.RawQuery = nil, ""
+		client := &http.Client{Transport: g, CheckRedirect: sameHost}
+		t := &mcp.StreamableClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: maxLine}
 		cs, err := handshake(ctx, t, legacy, changed)
 		if err != nil {
 			base.CloseIdleConnections()
@@ -134,11 +144,18 @@ func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b
 type gate struct {
 	base    http.RoundTripper
 	headers map[string]string
+	user    *url.Userinfo // of the configured address; nil if none
+	query   string
 }
 
 // RoundTrip sends one request.
 func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
+	req.URL.RawQuery = g.query
+	if g.user != nil {
+		password, _ := g.user.Password()
+		req.SetBasicAuth(g.user.Username(), password)
+	}
 	for name, v := range g.headers {
 		req.Header.Set(name, v)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -176,6 +177,41 @@ func TestStopEndsAStubbornServer(t *testing.T) {
 	require.NoError(t, err)
 	r.svc.Stop()
 	require.False(t, alive(pid))
+}
+
+// When this process is killed, its servers do not stay behind.
+func TestKillingTheServiceKillsItsServers(t *testing.T) {
+	t.Parallel()
+	r := &rig{dir: t.TempDir()}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childMode+"=host", "PIDS="+r.file("pids"))
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	r.began(t, "pids")
+	pid := numbers(t, r.file("pids"))[0]
+	require.True(t, alive(pid))
+	require.NoError(t, cmd.Process.Kill())
+	dies(t, pid)
+}
+
+// The workspace server also runs as a program, and a server may have no tools.
+func TestTheWorkspaceAsAProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() + "/files"
+	r := start(t, tools.Config{Servers: []tools.ServerConfig{program("files", "workspace", "DIR", dir), program("empty", "no tools")}})
+	require.True(t, r.await(t, "files_list_files").ReadOnly)
+	require.Contains(t, r.call(t, "files_list_files", nil), "notes.md")
+	require.Equal(t, "files leads out of the workspace", strings.ReplaceAll(r.text(t, "files_read_file", args{"path": "../files"}), "../", ""))
+	connected := `
+# HELP waggle_tools_servers Tool servers by state.
+# TYPE waggle_tools_servers gauge
+waggle_tools_servers{state="connected"} 2
+waggle_tools_servers{state="connecting"} 0
+waggle_tools_servers{state="stopped"} 0
+`
+	require.Eventually(t, func() bool {
+		return testutil.GatherAndCompare(r.reg, strings.NewReader(connected), "waggle_tools_servers") == nil
+	}, patience, 20*time.Millisecond)
 }
 
 // A program sees four variables and the configured ones, and no descriptor but its

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -110,6 +113,60 @@ func (m *remote) answer(h http.HandlerFunc) {
 
 func (m *remote) config() tools.ServerConfig {
 	return tools.ServerConfig{Name: "remote", URL: "http://" + m.addr + "/mcp", Headers: map[string]string{"X-Key": "secret"}}
+}
+
+// What is secret in the address reaches the server, and no error or log.
+func TestHTTPAddressesAreNotTold(t *testing.T) {
+	m := &remote{stateless: true, quit: make(chan struct{})}
+	t.Cleanup(m.end)
+	m.up(t, true)
+	var log lockedBuffer
+	cfg := m.config()
+	cfg.URL = "http://someone:canary1@" + m.addr + "/mcp?key=canary2"
+	svc, err := tools.New(tools.Config{Servers: []tools.ServerConfig{cfg}}, tools.Deps{Logger: zerolog.New(&log)})
+	require.NoError(t, err)
+	t.Cleanup(svc.Stop)
+	require.NoError(t, svc.Start(t.Context()))
+	r := &rig{Caller: svc}
+	r.await(t, "remote_effect")
+	seen := make(chan string, 100)
+	m.answer(func(w http.ResponseWriter, req *http.Request) {
+		user, password, _ := req.BasicAuth()
+		seen <- user + ":" + password + "?" + req.URL.RawQuery
+		http.Error(w, "no", http.StatusNotFound)
+	})
+	c := newCall(t, "remote_effect", nil)
+	c.Timeout = time.Second
+	_, err = r.Call(t.Context(), c)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "canary")
+	require.Equal(t, "someone:canary1?key=canary2", <-seen)
+	m.down()
+	c.ID = "again"
+	_, err = r.Call(t.Context(), c)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "canary")
+	svc.Stop()
+	require.NotEmpty(t, log.String())
+	require.NotContains(t, log.String(), "canary")
+}
+
+// lockedBuffer collects a log.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func TestHTTP(t *testing.T) {

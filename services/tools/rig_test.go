@@ -123,6 +123,14 @@ func (r *rig) call(t testing.TB, tool string, a args) string {
 	return res.Text
 }
 
+// text runs a tool that must answer, well or not, and returns its text.
+func (r *rig) text(t testing.TB, tool string, a args) string {
+	t.Helper()
+	res, err := r.Call(context.Background(), newCall(t, tool, a))
+	require.NoError(t, err)
+	return res.Text
+}
+
 // fails runs a tool that must fail, and returns the fault.
 func (r *rig) fails(t testing.TB, c tools.Call, code fault.Code) *fault.Fault {
 	t.Helper()

@@ -56,6 +56,8 @@ type server struct {
 	since time.Time
 	tools map[string]*known
 	news  chan struct{} // closed and replaced at every change of the above
+
+	closing sync.WaitGroup // ends of HTTP sessions that nobody waits for
 }
 
 func newServer(cfg ServerConfig, dial dialer, log zerolog.Logger, state func(string)) *server {
@@ -78,7 +80,9 @@ func (s *server) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		legacy = !connected && !legacy
+		if !connected {
+			legacy = !legacy
+		}
 		if connected && time.Since(began) > healthy {
 			pause.Reset()
 		}
@@ -100,6 +104,7 @@ func (s *server) live(ctx context.Context, legacy bool) (connected bool, err err
 	if err != nil {
 		return false, err
 	}
+	sess.aside = s.closing.Go
 	defer func() {
 		s.publish(nil, nil)
 		sess.retire()

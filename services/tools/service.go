@@ -243,6 +243,9 @@ func (s *Service) Stop() {
 		s.leave(context.Background())
 		<-s.calls.close()
 		s.running.Wait()
+		for _, srv := range s.servers {
+			srv.closing.Wait()
+		}
 		s.mu.Lock()
 		desk := s.desk
 		s.mu.Unlock()

@@ -26,11 +26,12 @@ var (
 // session over HTTP.
 type session struct {
 	cs    *mcp.ClientSession
-	proc  *process // nil unless a program
-	guard *guard   // nil unless a program
-	seen  bool     // its messages pass through a tap
-	keep  bool     // ServerConfig.KeepOnCancel
-	end   func()   // closes a connection that has no program
+	proc  *process     // nil unless a program
+	guard *guard       // nil unless a program
+	seen  bool         // its messages pass through a tap
+	keep  bool         // ServerConfig.KeepOnCancel
+	end   func()       // closes a connection that has no program
+	aside func(func()) // runs what nobody should wait for
 	done  chan struct{}
 
 	mu      sync.Mutex
@@ -93,7 +94,7 @@ func (s *session) release() {
 	last := s.retired && s.running == 0
 	s.mu.Unlock()
 	if last {
-		s.close(true)
+		s.finish()
 	}
 }
 
@@ -109,8 +110,19 @@ func (s *session) retire() {
 		close(s.gone)
 	}
 	if last {
-		s.close(true)
+		s.finish()
 	}
+}
+
+// finish ends a session that nobody uses. The end of a program is waited for,
+// because it is what makes a cancelled call be over; an HTTP server is told
+// goodbye aside, for it may take its time.
+func (s *session) finish() {
+	if s.proc != nil {
+		s.close(true)
+		return
+	}
+	s.aside(func() { s.close(true) })
 }
 
 // idle reports whether no call is in flight.
