@@ -18,7 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
 func patience(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), bustest.Patience)

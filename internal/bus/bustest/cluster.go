@@ -9,9 +9,20 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 )
+
+// Leftovers are goroutines that nats-server 2.15 may leave behind when a server of a
+// cluster is ended while it still restores its streams.
+func Leftovers() []goleak.Option {
+	const pkg = "github.com/nats-io/nats-server/v2/server"
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction(pkg + ".(*fileStore).flushStreamStateLoop"),
+		goleak.IgnoreAnyFunction(pkg + "/ats.Register.func1"),
+	}
+}
 
 // ClusterHandle is a cluster of real servers in this process.
 type ClusterHandle struct {
