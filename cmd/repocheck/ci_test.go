@@ -15,7 +15,7 @@ func ci(t *testing.T, makefile string) (string, bool) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // a script
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 	}
 	write(".ci/run", read(t, ".ci/run"))
 	write("Makefile", ".PHONY: test lint verify e2e\n"+makefile)
