@@ -44,6 +44,9 @@ type Config struct {
 	NewID        func() string // unique ids; default UUID v7
 }
 
+// deadPause is between two tries to report a dead run; each has its own patience.
+const deadPause = time.Second
+
 // farewell bounds how long Stop tries to tell the directory.
 const farewell = time.Second
 
@@ -202,16 +205,25 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery)
 }
 
 // dead tells the session that a run was given up, so that it still gets its
-// terminal event and the next message its turn.
+// terminal event and the next message its turn. It goes on until ctx ends: the work
+// item is not off the queue before that, and is given up again by the next worker.
 func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 	var ref cmd.RunRef
 	if err := c.Decode(&ref); err != nil {
 		s.deps.Logger.Error().Err(err).Str("key", c.Key.String()).Msg("a dead work item names no run")
 		return
 	}
-	err := s.report(ctx, c, cmd.WorkDead, ref.RunID+".dead", cmd.DeadWork{RunID: ref.RunID, Reason: reason})
-	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("run", ref.RunID).Msg("a dead run could not be reported to its session")
+	for {
+		err := s.report(ctx, c, cmd.WorkDead, ref.RunID+".dead", cmd.DeadWork{RunID: ref.RunID, Reason: reason})
+		if err == nil {
+			return
+		}
+		s.deps.Logger.Error().Err(err).Str("run", ref.RunID).Msg("a dead run could not be reported to its session yet")
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(deadPause):
+		}
 	}
 }
 
