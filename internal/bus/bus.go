@@ -100,8 +100,10 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 		nats.Name(cfg.Name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.DrainTimeout(drainTimeout),
 		nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(reconnectDelay),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			log.Warn().Err(err).Msg("the connection to NATS is lost")
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if !nc.IsClosed() && !nc.IsDraining() { // it was not us
+				log.Warn().Err(err).Msg("the connection to NATS is lost")
+			}
 			c.changed(false)
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
