@@ -5,7 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -57,6 +62,23 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		_, err := compileSchema(json.RawMessage(raw))
 		require.Error(t, err, shorten(raw, 100))
 	}
+}
+
+// Not even a document that exists, is a schema and lies on this machine.
+func TestReferencesAreNotFetched(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "schema.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"type":"string"}`), 0o600))
+	var hits atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hits.Add(1)
+		_, _ = w.Write([]byte(`{"type":"string"}`))
+	}))
+	defer srv.Close()
+	for _, ref := range []string{"file://" + file, srv.URL + "/schema.json"} {
+		_, err := compileSchema(json.RawMessage(`{"properties":{"a":{"$ref":"` + ref + `"}}}`))
+		require.ErrorContains(t, err, "is not fetched")
+	}
+	require.Zero(t, hits.Load())
 }
 
 func TestArgumentsAreChecked(t *testing.T) {
