@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// canary is in every file outside of the workspace, and nowhere in it.
+// canary is in every file outside of the workspace and in a file's name in every
+// folder there, and nowhere in the workspace.
 const canary = "CANARY-OUTSIDE"
 
 // trap is a workspace full of ways out, with files beside it that must be
@@ -31,6 +32,9 @@ func newTrap(t testing.TB) *trap {
 	put(t, filepath.Join(outside, "secret.txt"), canary)
 	put(t, filepath.Join(outside, "sub", "secret.txt"), canary)
 	put(t, filepath.Join(base, "workspace-sibling", "secret.txt"), canary)
+	for _, folder := range []string{outside, filepath.Join(outside, "sub"), filepath.Join(base, "workspace-sibling"), base} {
+		put(t, filepath.Join(folder, canary), canary)
+	}
 	put(t, filepath.Join(dir, "sub", "dir", "inner.txt"), "inner")
 	put(t, filepath.Join(dir, "plain.txt"), "plain")
 	for name, to := range map[string]string{
@@ -106,7 +110,7 @@ func (tr *trap) attack(t testing.TB, path string) string {
 		{"write_file", args{"path": path, "content": "attack", "append": true}},
 		{"write_file", args{"path": path + "/new.txt", "content": "attack"}},
 		{"search_files", args{"path": path, "text": canary[:6]}},
-		{"search_files", args{"path": path, "glob": "secret*"}},
+		{"search_files", args{"path": path, "glob": canary[:6] + "*"}},
 	} {
 		text, _ := tr.call(t, a.tool, a.in)
 		all.WriteString(text)
@@ -118,8 +122,7 @@ func (tr *trap) attack(t testing.TB, path string) string {
 func (tr *trap) check(t testing.TB, path string) {
 	t.Helper()
 	got := tr.attack(t, path)
-	require.NotContains(t, got, canary, "%q read from outside", path)
-	require.NotContains(t, got, "secret.txt\n", "%q listed names outside", path)
+	require.NotContains(t, got, canary, "%q told something from outside", path)
 	require.Equal(t, tr.before, tr.snapshot(t), "%q changed something outside", path)
 }
 
