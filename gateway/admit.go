@@ -39,7 +39,7 @@ func (s *Server) accept(d dialect.Dialect) http.HandlerFunc {
 		}
 		c := newConn(s, d)
 		if s.upgrade(c, w, r) {
-			go c.run() // the handler returns, which frees its request and stack
+			go c.run() //nolint:contextcheck // the socket outlives its request: the handler returns, which frees its request and stack
 		}
 	}
 }

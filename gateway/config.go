@@ -142,13 +142,22 @@ func (c Config) check() error {
 		name string
 		bad  bool
 	}{
-		{"read_limit", c.ReadLimit < 0}, {"queue_bytes", c.QueueBytes < 0},
-		{"handshake_timeout", c.HandshakeTimeout < 0}, {"first_message", c.FirstMessage < 0},
-		{"message_timeout", c.MessageTimeout < 0}, {"ready_timeout", c.ReadyTimeout < 0},
-		{"ping_interval", c.PingInterval < 0}, {"pong_timeout", c.PongTimeout < 0},
-		{"write_stall", c.WriteStall < 0}, {"message_rate", c.MessageRate < 0}, {"message_burst", c.MessageBurst < 0},
-		{"max_connections", c.MaxConnections < 0}, {"per_principal", c.PerPrincipal < 0},
-		{"per_ip", c.PerIP < 0}, {"handshake_rate", c.HandshakeRate < 0}, {"drain_spread", c.DrainSpread < 0},
+		{"read_limit", c.ReadLimit < 0},
+		{"queue_bytes", c.QueueBytes < 0},
+		{"handshake_timeout", c.HandshakeTimeout < 0},
+		{"first_message", c.FirstMessage < 0},
+		{"message_timeout", c.MessageTimeout < 0},
+		{"ready_timeout", c.ReadyTimeout < 0},
+		{"ping_interval", c.PingInterval < 0},
+		{"pong_timeout", c.PongTimeout < 0},
+		{"write_stall", c.WriteStall < 0},
+		{"message_rate", c.MessageRate < 0},
+		{"message_burst", c.MessageBurst < 0},
+		{"max_connections", c.MaxConnections < 0},
+		{"per_principal", c.PerPrincipal < 0},
+		{"per_ip", c.PerIP < 0},
+		{"handshake_rate", c.HandshakeRate < 0},
+		{"drain_spread", c.DrainSpread < 0},
 	} {
 		if f.bad {
 			return fmt.Errorf("gateway.%s must not be negative", f.name)

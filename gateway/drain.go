@@ -17,7 +17,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	lease := s.lease
 	s.lease = nil
 	s.mu.Unlock()
-	s.leave(lease)
+	s.leave(lease) //nolint:contextcheck // ending takes a context of its own
 	if err := s.sendAway(ctx); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (f *feed) Deliver(batch []*eventlog.Entry) int {
 	if !f.flush() {
 		return 0
 	}
-	sent := 0
+	var sent int
 	if len(batch) == 1 {
 		sent = f.send(f.frames(batch[0]))
 	} else {

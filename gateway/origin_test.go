@@ -99,9 +99,14 @@ func TestAnyHostWithCredentials(t *testing.T) {
 
 func TestNamesThatCannotBe(t *testing.T) {
 	for _, c := range []gateway.Config{
-		{AllowedOrigins: []string{"app.example.com"}}, {AllowedOrigins: []string{"https://app.example.com/"}},
-		{AllowedOrigins: []string{"*"}}, {AllowedOrigins: []string{"https://*.example.com/x"}}, {AllowedOrigins: []string{"null"}},
-		{AllowedHosts: []string{""}}, {AllowedHosts: []string{"*"}}, {AllowedHosts: []string{"https://chat.example.com"}},
+		{AllowedOrigins: []string{"app.example.com"}},
+		{AllowedOrigins: []string{"https://app.example.com/"}},
+		{AllowedOrigins: []string{"*"}},
+		{AllowedOrigins: []string{"https://*.example.com/x"}},
+		{AllowedOrigins: []string{"null"}},
+		{AllowedHosts: []string{""}},
+		{AllowedHosts: []string{"*"}},
+		{AllowedHosts: []string{"https://chat.example.com"}},
 	} {
 		r := prepare(t, sharedBus(t))
 		c.Addr = "127.0.0.1:0"

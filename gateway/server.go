@@ -143,7 +143,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
-		s.leave(lease)
+		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
 		return errors.Join(errEnded, l.Close())
 	}
 	s.hub = wire.NewHub(wire.Options{
