@@ -120,7 +120,12 @@ func prepare(t testing.TB, conn *bus.Conn) *rig {
 	sub, err := conn.NATS().Subscribe(subject.CommandFilterAll(wirecmd.Session), r.command)
 	require.NoError(t, err)
 	require.NoError(t, conn.NATS().Flush())
-	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	ended := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(ended) })
+	t.Cleanup(func() { // the handler writes logs: it ends before they do
+		_ = sub.Unsubscribe()
+		<-ended
+	})
 	return r
 }
 
