@@ -1,0 +1,175 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// narrow makes the kernel hold little, so that it is soon the gateway that has to.
+func (c *client) narrow() *client {
+	c.t.Helper()
+	tcp, ok := c.Conn.(*net.TCPConn)
+	require.True(c.t, ok)
+	require.NoError(c.t, tcp.SetReadBuffer(4<<10))
+	return c
+}
+
+// fill appends to a log until the kernel takes nothing more for its viewer, which
+// does not read.
+func (r *rig) fill(l subject.Log) {
+	r.t.Helper()
+	big := strings.Repeat("x", 20<<10)
+	for same, last := 0, 0.0; same < 10; {
+		r.answers(l, big)
+		waiting := r.metric("waggle_gateway_queue_bytes")
+		if same++; waiting == 0 || waiting != last {
+			same, last = 0, waiting
+		}
+	}
+}
+
+// One of a hundred viewers stops reading. The gateway keeps no more for it than the
+// queue's bound, the others see everything as it comes, and when it reads again it
+// gets everything, too, in order.
+func TestViewerThatStopsReading(t *testing.T) {
+	const viewers, bound, events = 100, 64 << 10, 100
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = bound })
+	check := r.bystander()
+	settled := r.settled()
+	l := r.session("default")
+	query := "session=" + l.Entity.String() + "&after=0"
+	sleeper := r.dial(query).narrow()
+	sleeper.ready()
+	awake := make([]*client, viewers-1)
+	for i := range awake {
+		awake[i] = r.dial(query)
+		awake[i].ready()
+	}
+	text := func(i int) string { return fmt.Sprintf("%d %s", i, strings.Repeat("x", 8<<10)) }
+	var wg sync.WaitGroup
+	for _, c := range awake {
+		wg.Go(func() {
+			for i := range events {
+				_, payload, err := c.read()
+				if err != nil || !bytes.Contains(payload, fmt.Appendf(nil, `"message":"%d x`, i)) {
+					t.Errorf("an undisturbed viewer got %.120q instead of event %d: %v", payload, i, err)
+					return
+				}
+			}
+		})
+	}
+	most := 0.0
+	for i := range events {
+		r.answers(l, text(i))
+		most = max(most, r.metric("waggle_gateway_queue_bytes"))
+	}
+	wg.Wait()
+	check()
+	eventually(t, "the sleeper has left live mode", func() bool { return r.metric("waggle_gateway_lag_entries_total") >= 1 })
+	// All the others have taken everything: what waits, waits for the sleeper.
+	waiting := r.metric("waggle_gateway_queue_bytes")
+	require.LessOrEqual(t, waiting, float64(bound), "queue of the one who does not read")
+	require.Positive(t, waiting)
+	for i := range events {
+		s := sleeper.must("agent_response")
+		require.Equal(t, text(i), s.Data.Message, "event %d", i)
+		require.EqualValues(t, i+2, s.Seq)
+	}
+	r.answers(l, "live again")
+	for _, c := range append(awake, sleeper) {
+		require.Equal(t, "live again", c.must("agent_response").Data.Message)
+		c.leave()
+	}
+	settled()
+	t.Logf("%d KB were written for each viewer; at most %d KB waited for all of them, %d KB for the sleeper in the end",
+		events*8, int(most)>>10, int(waiting)>>10)
+}
+
+// While a viewer is behind, deltas of one message are merged for it: it gets the
+// same text in fewer frames.
+func TestDeltasAreMergedForThoseBehind(t *testing.T) {
+	const deltas = 500
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
+	l := r.session("default")
+	c := r.dial("session=" + l.Entity.String() + "&after=0&deltas=true").narrow()
+	c.ready()
+	r.fill(l)
+	var want strings.Builder
+	for i := range deltas {
+		piece := fmt.Sprintf("%d ", i)
+		want.WriteString(piece)
+		require.NoError(t, r.append(l, unique(), event.MessageDeltaData{MessageID: "m", RunID: "r", ExecutionID: "exec_x", Attempt: 1, Text: piece}))
+	}
+	r.answers(l, "end")
+	var got strings.Builder
+	frames := 0
+	for seq := uint64(0); ; {
+		s, err := c.next()
+		require.NoError(t, err)
+		require.Greater(t, s.Seq, seq, "frames in order")
+		seq = s.Seq
+		if s.Data.Message == "end" {
+			break
+		}
+		if s.Type == "agent_delta" {
+			frames++
+			got.WriteString(s.Data.Text)
+		}
+	}
+	require.Equal(t, want.String(), got.String())
+	require.Less(t, frames, deltas/10, "frames for %d deltas", deltas)
+	t.Logf("%d deltas arrived in %d frames", deltas, frames)
+}
+
+// A peer that takes nothing at all is given up, and is told to come back.
+func TestViewerThatIsStuck(t *testing.T) {
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.QueueBytes, c.WriteStall = 16<<10, 200*time.Millisecond
+	})
+	check := r.bystander()
+	settled := r.settled()
+	l := r.session("default")
+	c := r.dial("session=" + l.Entity.String()).narrow()
+	c.ready()
+	r.fill(l)
+	eventually(t, "the peer is given up", func() bool { return r.metric("waggle_gateway_closes_total", "code", "4001") == 1 })
+	check()
+	_ = c.Conn.Close()
+	settled()
+}
+
+// A peer that is gone without a word is noticed by its silence; one that answers
+// pings, or says anything at all, is not.
+func TestSilentPeers(t *testing.T) {
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.PingInterval, c.PongTimeout = 50*time.Millisecond, 100*time.Millisecond
+	})
+	settled := r.settled()
+	query := "session=" + r.session("default").Entity.String()
+	silent, polite := r.dial(query), r.dial(query)
+	silent.ready()
+	polite.ready()
+	pings := 0
+	for pings < 10 {
+		op, payload, err := polite.read()
+		require.NoError(t, err)
+		if op == opPing {
+			pings++
+			polite.write(frame(fin|opPong, payload))
+		}
+	}
+	silent.closes(4000)
+	polite.leave()
+	settled()
+}
