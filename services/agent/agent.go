@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -46,9 +45,6 @@ type Config struct {
 
 // deadPause is between two tries to report a dead run; each has its own patience.
 const deadPause = time.Second
-
-// farewell bounds how long Stop tries to tell the directory.
-const farewell = time.Second
 
 // defaultSystem keeps the model to what it can know.
 const defaultSystem = "You are a helpful assistant. Use the tools you are offered to find facts; " +
@@ -104,9 +100,7 @@ type Service struct {
 	deps    Deps
 	workers *command.Workers
 	metrics *metrics
-
-	mu    sync.Mutex
-	lease *directory.Lease
+	seat    directory.Seat
 }
 
 // New returns a worker that is not started.
@@ -141,15 +135,12 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("agent service: %w", err)
 	}
-	lease, err := s.deps.Directory.Join(ctx, directory.Member{
+	err = s.seat.Take(ctx, s.deps.Directory, directory.Member{
 		What: directory.WhatService, Name: cmd.Agent, Instance: s.deps.Instance, Data: data,
 	})
 	if err != nil {
 		return fmt.Errorf("agent service: join the directory: %w", err)
 	}
-	s.mu.Lock()
-	s.lease = lease
-	s.mu.Unlock()
 	if err := s.workers.Start(ctx); err != nil {
 		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("agent service: %w", err)
@@ -159,28 +150,15 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain takes no new run and finishes those that are on, within ctx.
 func (s *Service) Drain(ctx context.Context) error {
-	return errors.Join(s.leave(ctx), s.workers.Drain(ctx))
+	return errors.Join(s.seat.Leave(ctx), s.workers.Drain(ctx))
 }
 
 // Stop ends at once: model requests are closed and the runs handed back to the queue.
 func (s *Service) Stop() {
 	s.workers.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	if err := s.leave(ctx); err != nil {
+	if err := s.seat.Quit(); err != nil {
 		s.deps.Logger.Debug().Err(err).Msg("the directory was not told; the lease runs out by itself")
 	}
-}
-
-// leave takes the worker off the directory, so that nobody counts on it.
-func (s *Service) leave(ctx context.Context) error {
-	s.mu.Lock()
-	lease := s.lease
-	s.mu.Unlock()
-	if lease == nil {
-		return nil
-	}
-	return lease.Leave(ctx)
 }
 
 // Failed implements lifecycle.Component.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -30,8 +29,6 @@ const (
 	// cachedSessions bounds the folded states kept in memory. A state that was
 	// dropped is folded again from the log.
 	cachedSessions = 512
-	// farewell bounds how long Stop tries to tell the directory.
-	farewell = time.Second
 )
 
 var expireTimer = id.MustName("expire")
@@ -62,9 +59,7 @@ type Service struct {
 	ordered *command.Ordered
 	timers  *command.Timers
 	cache   *lru.Cache[subject.Log, *held]
-
-	mu    sync.Mutex
-	lease *directory.Lease
+	seat    directory.Seat
 }
 
 // New returns a service that is not started.
@@ -93,15 +88,12 @@ func (s *Service) Name() string { return "session" }
 
 // Start joins the directory and begins to take commands.
 func (s *Service) Start(ctx context.Context) error {
-	lease, err := s.deps.Directory.Join(ctx, directory.Member{
+	err := s.seat.Take(ctx, s.deps.Directory, directory.Member{
 		What: directory.WhatService, Name: cmd.Session, Instance: s.deps.Instance,
 	})
 	if err != nil {
 		return fmt.Errorf("session service: join the directory: %w", err)
 	}
-	s.mu.Lock()
-	s.lease = lease
-	s.mu.Unlock()
 	if err := errors.Join(s.ordered.Start(ctx), s.timers.Start(ctx)); err != nil {
 		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("session service: %w", err)
@@ -111,29 +103,16 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain hands the partitions over and finishes the commands that are on.
 func (s *Service) Drain(ctx context.Context) error {
-	return errors.Join(s.leave(ctx), s.timers.Drain(ctx), s.ordered.Drain(ctx))
+	return errors.Join(s.seat.Leave(ctx), s.timers.Drain(ctx), s.ordered.Drain(ctx))
 }
 
 // Stop ends at once; commands that are on are delivered again elsewhere.
 func (s *Service) Stop() {
 	s.timers.Stop()
 	s.ordered.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	if err := s.leave(ctx); err != nil {
+	if err := s.seat.Quit(); err != nil {
 		s.deps.Logger.Debug().Err(err).Msg("the directory was not told; the lease runs out by itself")
 	}
-}
-
-// leave takes the service off the directory, so that nobody counts on it.
-func (s *Service) leave(ctx context.Context) error {
-	s.mu.Lock()
-	lease := s.lease
-	s.mu.Unlock()
-	if lease == nil {
-		return nil
-	}
-	return lease.Leave(ctx)
 }
 
 // Failed implements lifecycle.Component.
