@@ -270,16 +270,6 @@ func (c *client) leave() {
 	c.closes(1000)
 }
 
-// answerOf reads agent_responses until the one with the text.
-func (c *client) answerOf(textOf string) shown {
-	c.t.Helper()
-	for {
-		if s := c.must("agent_response"); s.Data.Message == textOf {
-			return s
-		}
-	}
-}
-
 // bystander is a client that is not concerned: it sees its session go on while
 // something else happens.
 func (r *rig) bystander() (check func()) {
