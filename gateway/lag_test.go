@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -15,15 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
-
-// narrow makes the kernel hold little, so that it is soon the gateway that has to.
-func (c *client) narrow() *client {
-	c.t.Helper()
-	tcp, ok := c.Conn.(*net.TCPConn)
-	require.True(c.t, ok)
-	require.NoError(c.t, tcp.SetReadBuffer(4<<10))
-	return c
-}
 
 // fill appends to a log until the kernel takes nothing more for its viewer, which
 // does not read.
@@ -49,7 +39,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 	settled := r.settled()
 	l := r.session("default")
 	query := "session=" + l.Entity.String() + "&after=0"
-	sleeper := r.dial(query).narrow()
+	sleeper := r.dial(query)
 	sleeper.ready()
 	awake := make([]*client, viewers-1)
 	for i := range awake {
@@ -99,10 +89,10 @@ func TestViewerThatStopsReading(t *testing.T) {
 // While a viewer is behind, deltas of one message are merged for it: it gets the
 // same text in fewer frames.
 func TestDeltasAreMergedForThoseBehind(t *testing.T) {
-	const deltas = 500
+	const deltas = 1000
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
 	l := r.session("default")
-	c := r.dial("session=" + l.Entity.String() + "&after=0&deltas=true").narrow()
+	c := r.dial("session=" + l.Entity.String() + "&after=0&deltas=true")
 	c.ready()
 	r.fill(l)
 	var want strings.Builder
@@ -140,7 +130,7 @@ func TestViewerThatIsStuck(t *testing.T) {
 	check := r.bystander()
 	settled := r.settled()
 	l := r.session("default")
-	c := r.dial("session=" + l.Entity.String()).narrow()
+	c := r.dial("session=" + l.Entity.String())
 	c.ready()
 	r.fill(l)
 	eventually(t, "the peer is given up", func() bool { return r.metric("waggle_gateway_closes_total", "code", "4001") == 1 })
