@@ -61,6 +61,9 @@ func (r *rig) handshake(query string, header ...string) (*client, int, string) {
 	}
 	c.write([]byte(request + host + "\r\n"))
 	status, body := c.answer()
+	if status != http.StatusSwitchingProtocols {
+		_ = c.Conn.Close()
+	}
 	return c, status, body
 }
 
