@@ -80,7 +80,8 @@ type TurnStartedData struct {
 	ExecutionID string `json:"execution_id"`
 	Attempt     int    `json:"attempt"` // 1, 2, ...
 	Worker      string `json:"worker"`
-	Resumed     bool   `json:"resumed"` // an earlier attempt had begun
+	Work        string `json:"work,omitempty"` // the work item that brought the run to the worker
+	Resumed     bool   `json:"resumed"`        // an earlier attempt had begun
 }
 
 // AttemptRefusedData records that a worker which had lost its claim came back.

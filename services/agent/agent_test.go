@@ -16,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/agent/model/demo"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
@@ -164,6 +165,47 @@ func TestTakeoverInTheMiddleOfAMessage(t *testing.T) {
 	require.Equal(t, 2, last[event.RunCompletedData](t, events).Attempt)
 	require.Equal(t, 1, count(events, event.MessageDiscarded))
 	require.Equal(t, 2, count(events, event.TurnStarted))
+}
+
+// TestARunIsTakenUpByANewConsumer: the bus has lost count of the deliveries, with the
+// consumer that kept it. The claimed run is not mistaken for one that is in good hands.
+func TestARunIsTakenUpByANewConsumer(t *testing.T) {
+	r := newRig(t, func(x *scripted.Exchange) scripted.Reply {
+		if x.N == 1 {
+			return scripted.Stream(scripted.Text("half an"), scripted.Hang())
+		}
+		return scripted.Stream(scripted.Text("a whole answer"))
+	})
+	_, cut := r.worker("w1", nil)
+	run := r.ask("speak")
+	r.until(run, event.MessageDelta)
+	cut.NATS().Close()
+	require.NoError(t, r.conn.JS().DeleteConsumer(r.ctx, subject.StreamCommands, cmd.Agent.String()))
+	r.worker("w2", nil)
+	events := r.until(run, event.RunCompleted)
+	require.Equal(t, 2, last[event.RunCompletedData](t, events).Attempt)
+}
+
+// TestASecondWorkItemIsLeftAlone: a run that one work item has brought to a worker is
+// not taken from it by another item.
+func TestASecondWorkItemIsLeftAlone(t *testing.T) {
+	open := make(chan struct{})
+	r := newRig(t, scripted.Sequence(scripted.Stream(scripted.Text("one "), scripted.Gate(open), scripted.Text("answer"))))
+	r.worker("w1", nil)
+	run := r.ask("speak")
+	r.until(run, event.MessageDelta)
+	require.NoError(t, r.send.Send(r.ctx, cmd.Command{
+		ID: "again", Service: cmd.Agent, Verb: cmd.Run, Tenant: r.ref.Tenant, Key: r.ref.Entity,
+		Time: time.Now(), Data: []byte(`{"run_id":"` + run + `"}`),
+	}))
+	require.Eventually(t, func() bool {
+		s, err := r.conn.JS().Stream(r.ctx, subject.StreamCommands)
+		return err == nil && s.CachedInfo().State.Msgs == 1 // only the first is still on the queue
+	}, patience, 20*time.Millisecond)
+	close(open)
+	events := r.until(run, event.RunCompleted)
+	require.Equal(t, "one answer", last[event.RunCompletedData](t, events).Content)
+	require.Equal(t, 1, count(events, event.TurnStarted))
 }
 
 // TestATollIsNotPaidTwice cuts the worker off while a tool runs that may not be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -40,11 +41,12 @@ type turn struct {
 	unsent  []unsent // what is being appended
 	what    event.Type
 	trace   string
+	work    string // names the work item: the same at every delivery of it, different for a second one
 }
 
 func (s *Service) newTurn(c cmd.Command, runID string) *turn {
 	t := &turn{
-		s: s, runID: runID, tenant: c.Tenant, trace: c.TraceParent,
+		s: s, runID: runID, tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
 		log: subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key},
 	}
 	t.writer = s.deps.Log.Writer(t.log, t.observe)
@@ -80,7 +82,7 @@ func (t *turn) run(ctx context.Context, d command.Delivery) (ended bool, err err
 		return false, command.Permanent(fmt.Errorf("run %s is not in the log", t.runID))
 	case r.Status.Terminal():
 		return true, nil
-	case r.Attempt > 0 && d.Attempt == 1:
+	case r.Attempt > 0 && d.Attempt == 1 && r.Work != t.work:
 		// A second work item for a run that another item has brought to a worker: the
 		// first item is delivered again if that worker dies, so this one is not needed.
 		return false, nil
@@ -159,7 +161,7 @@ func (t *turn) take(ctx context.Context) error {
 		}
 		return t.events(unsent{claim, event.TurnStartedData{
 			RunID: t.runID, ExecutionID: r.ExecutionID, Attempt: t.attempt,
-			Worker: t.s.deps.Instance.String(), Resumed: base > 0,
+			Worker: t.s.deps.Instance.String(), Work: t.work, Resumed: base > 0,
 		}})
 	})
 }

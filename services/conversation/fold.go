@@ -84,7 +84,7 @@ func (s *State) runCancelled(_ event.Event, d event.RunCancelledData) error {
 }
 
 func (s *State) turnStarted(e event.Event, d event.TurnStartedData) error {
-	return s.onRun(d.RunID, func(r *Run) { r.Attempt, r.Claim = d.Attempt, e.ID })
+	return s.onRun(d.RunID, func(r *Run) { r.Attempt, r.Claim, r.Work = d.Attempt, e.ID, d.Work })
 }
 
 func (s *State) attemptRefused(_ event.Event, d event.AttemptRefusedData) error {

@@ -73,6 +73,7 @@ type Run struct {
 	Started     time.Time // when it left the queue
 	Attempt     int       // of the newest claim; 0 = never claimed
 	Claim       string    // id of the newest turn.started event: the fence
+	Work        string    // the work item behind that claim
 	Refused     int       // highest attempt that was turned away
 	Messages    []Message
 	Open        []string // messages begun and neither completed nor discarded
