@@ -1,0 +1,283 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+func TestLifecycle(t *testing.T) {
+	r := prepare(t, sharedBus(t))
+	r.openDirectory()
+	fresh := func() lifecycle.Component {
+		r.reg = prometheus.NewRegistry()
+		return r.server()
+	}
+	lifecycletest.Exercise(t, fresh)
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	lifecycletest.StartFails(t, func() lifecycle.Component {
+		r.reg = prometheus.NewRegistry()
+		return r.server(func(c *gateway.Config, _ *gateway.Deps) { c.Addr = l.Addr().String() })
+	})
+}
+
+// openDirectory gives the gateway a directory.
+func (r *rig) openDirectory() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	r.dir, err = directory.Open(ctx, r.conn)
+	require.NoError(r.t, err)
+	r.t.Cleanup(r.dir.Close)
+}
+
+// join lists a service until the test ends or leave is called.
+func (r *rig) join(name string) (leave func()) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	lease, err := r.dir.Join(ctx, directory.Member{What: directory.WhatService, Name: id.MustName(name), Instance: id.MustName(unique())})
+	require.NoError(r.t, err)
+	leave = func() { _ = lease.Leave(context.Background()) }
+	r.t.Cleanup(leave)
+	return leave
+}
+
+func TestConfigurationsThatCannotBe(t *testing.T) {
+	r := prepare(t, sharedBus(t))
+	for field, c := range map[string]gateway.Config{
+		"addr":                    {},
+		"gateway.queue_bytes":     {Addr: "127.0.0.1:0", QueueBytes: -1},
+		"gateway.ping_interval":   {Addr: "127.0.0.1:0", PingInterval: -1},
+		"gateway.per_ip":          {Addr: "127.0.0.1:0", PerIP: -1},
+		"gateway.max_connections": {Addr: "127.0.0.1:0", MaxConnections: -1},
+	} {
+		_, err := gateway.New(c, r.deps())
+		require.ErrorContains(t, err, field)
+	}
+	d := r.deps()
+	d.Dialects = nil
+	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0"}, d)
+	require.ErrorContains(t, err, "dialect")
+	_, err = gateway.New(gateway.Config{Addr: "127.0.0.1:0"}, gateway.Deps{})
+	require.ErrorContains(t, err, "required")
+}
+
+// On a drain every client is told to come back, spread over time; what was queued
+// still arrives, new ones are refused, and probes see why.
+func TestDrain(t *testing.T) {
+	const clients, spread = 20, 500 * time.Millisecond
+	r := prepare(t, bustest.Single(t))
+	r.openDirectory()
+	for _, name := range []string{"session", "agent", "tools"} {
+		r.join(name)
+	}
+	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = spread })
+	r.serve()
+	gateways := func() int { return len(r.dir.Members(directory.WhatService, id.MustName("gateway"))) }
+	eventually(t, "the gateway is listed", func() bool { return gateways() == 1 })
+	l := r.session("default")
+	all := make([]*client, clients)
+	for i := range all {
+		all[i] = r.dial("session=" + l.Entity.String())
+		all[i].ready()
+	}
+	r.answers(l, "just before")
+
+	drained := make(chan error, 1)
+	began := time.Now()
+	go func() { drained <- r.srv.Drain(context.Background()) }()
+	eventually(t, "readiness is off", func() bool {
+		status, body, _ := r.get("/readyz")
+		return status == http.StatusServiceUnavailable && json.Valid([]byte(body))
+	})
+	_, status, body := r.handshake("")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, "DRAINING")
+	ends := make(chan time.Duration, clients)
+	for _, c := range all {
+		go func() {
+			c.must("agent_response")
+			c.closes(1012)
+			ends <- time.Since(began)
+		}()
+	}
+	var last time.Duration
+	for range all {
+		last = <-ends
+	}
+	require.NoError(t, <-drained)
+	require.GreaterOrEqual(t, last, spread/2, "the closes are spread")
+	eventually(t, "the gateway is not listed any more", func() bool { return gateways() == 0 })
+	_, err := net.Dial("tcp", r.addr)
+	require.Error(t, err, "nobody listens")
+	require.Equal(t, float64(clients), r.metric("waggle_gateway_closes_total", "code", "1012"))
+	r.srv.Stop()
+}
+
+// A drain ends with its context, and Stop cuts whoever is left.
+func TestDrainOutOfTime(t *testing.T) {
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = time.Hour })
+	one, two := r.dial(""), r.dial("")
+	one.ready()
+	two.ready()
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, r.srv.Drain(ctx), context.DeadlineExceeded)
+	r.srv.Stop()
+	for _, c := range []*client{one, two} {
+		for {
+			if _, _, err := c.read(); err != nil {
+				break
+			}
+		}
+	}
+}
+
+// Until all services are there, a socket is greeted, and what its client sends
+// waits; then it is taken up in order.
+func TestServicesThatAreNotThereYet(t *testing.T) {
+	r := prepare(t, bustest.Single(t))
+	r.openDirectory()
+	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = patience })
+	r.serve()
+	l := r.session("default", "old")
+	c := r.dial("session=" + l.Entity.String() + "&after=0")
+	c.must("agent_start")
+	require.Equal(t, "old", c.must("agent_response").Data.Message, "history needs no services")
+	for i := range 5 {
+		c.write(message(fmt.Sprint(i)))
+	}
+	r.join("session")
+	r.join("agent")
+	quiet(t, c, 100*time.Millisecond)
+	require.Empty(t, r.inbox(l.Entity.String()))
+	leave := r.join("tools")
+	require.EqualValues(t, 2, c.must("agent_ready").Data.LastSeq)
+	for i := range 5 {
+		var m wirecmd.UserMessage
+		require.NoError(t, r.nextCommand(l.Entity.String()).Decode(&m))
+		require.Equal(t, fmt.Sprint(i), m.Content)
+	}
+	leave()
+	eventually(t, "the tools have left", func() bool { return len(r.dir.Members(directory.WhatService, id.MustName("tools"))) == 0 })
+	c.write(message("still taken"))
+	r.nextCommand(l.Entity.String())
+	other := r.dial("")
+	other.must("agent_start")
+	quiet(t, other, 50*time.Millisecond)
+	r.join("tools")
+	other.must("agent_ready")
+}
+
+func TestServicesThatNeverCome(t *testing.T) {
+	r := prepare(t, bustest.Single(t))
+	r.openDirectory()
+	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) {
+		c.ReadyTimeout, c.PingInterval = 100*time.Millisecond, 40*time.Millisecond
+	})
+	r.serve()
+	settled := r.settled()
+	c := r.dial("")
+	c.must("agent_start")
+	c.write(message("is anybody there?"))
+	require.Equal(t, "OVERLOADED", c.must("error").Data.Code)
+	c.closes(1013)
+	settled()
+}
+
+// A viewer whose history has expired in part is told so, and gets what is left.
+func TestHistoryThatHasExpired(t *testing.T) {
+	r := start(t)
+	l := r.session("default", "one", "two", "three")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := r.conn.JS().Stream(ctx, l.Stream())
+	require.NoError(t, err)
+	last, err := s.GetLastMsgForSubject(ctx, l.Event())
+	require.NoError(t, err)
+	require.NoError(t, s.Purge(ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeSequence(last.Sequence)))
+	c := r.dial("session=" + l.Entity.String() + "&after=1")
+	c.ready()
+	gone := c.refused("HISTORY_EXPIRED")
+	require.EqualValues(t, 4, gone.Data.FirstSeq)
+	require.Equal(t, "three", c.must("agent_response").Data.Message)
+	r.answers(l, "four")
+	require.Equal(t, "four", c.must("agent_response").Data.Message)
+}
+
+// Without a bus nothing is accepted, and nothing is accepted silently; sockets stay
+// and go on when it is back.
+func TestBusThatGoesAway(t *testing.T) {
+	cfg := bus.EmbeddedConfig{Name: "gone", Port: -1, StoreDir: t.TempDir()}
+	srv, err := bus.StartEmbedded(cfg)
+	require.NoError(t, err)
+	conn := bustest.Dial(t, srv.ClientURL())
+	bustest.Bootstrap(t, conn, bus.DefaultTopology())
+	r := startOn(t, conn)
+	l := r.session("default")
+	c := r.dial("session=" + l.Entity.String())
+	c.ready()
+	addr, ok := srv.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	cfg.Port = addr.Port
+	srv.Shutdown()
+	srv.WaitForShutdown()
+
+	eventually(t, "the loss is noticed", func() bool { return !conn.Up() })
+	status, body, _ := r.get("/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, "BUS_UNAVAILABLE")
+	status, _, _ = r.get("/livez")
+	require.Equal(t, http.StatusOK, status, "no bus is no reason to be killed")
+	c.write(message("lost?"))
+	c.refused("BUS_UNAVAILABLE")
+	late := r.dial("")
+	late.must("agent_start")
+	late.refused("BUS_UNAVAILABLE")
+	late.closes(1013)
+
+	srv, err = bus.StartEmbedded(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	eventually(t, "the gateway is ready again", func() bool { status, _, _ := r.get("/readyz"); return status == http.StatusOK })
+	c.write(message("found"))
+	require.JSONEq(t, `{"content":"found"}`, string(r.nextCommand(l.Entity.String()).Data))
+	r.answers(l, "after all")
+	require.Equal(t, "after all", c.must("agent_response").Data.Message)
+}
+
+// Streams that are not as this version needs them make a gateway unready.
+func TestStreamsThatAreWrong(t *testing.T) {
+	url, _ := bustest.Server(t)
+	conn := bustest.Dial(t, url)
+	require.NoError(t, conn.JS().DeleteStream(context.Background(), "EVT_07"))
+	r := startOn(t, conn)
+	status, body, _ := r.get("/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, "not set up")
+}
