@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// fed returns a feed over a real socket. What arrives at the other end is written
+// to w.
+func fed(t *testing.T, codec dialect.Codec, queue int, w io.Writer) *feed {
+	t.Helper()
+	hub := wire.NewHub(wire.Options{QueueBytes: queue})
+	t.Cleanup(hub.Close)
+	s := &Server{dep: Deps{Clock: time.Now}}
+	s.met = &metrics{lags: counter("x_total", "x"), faults: counters("y_total", "y", "code")}
+	c := newConn(s, nil)
+	c.use(codec)
+	c.exists, c.known = true, true
+	accepted := make(chan error, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var err error
+		c.sock, err = hub.Accept(rw, r, nil)
+		accepted <- err
+	}))
+	t.Cleanup(srv.Close)
+	nc, err := net.Dial("tcp", srv.Listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = nc.Close() })
+	_, err = io.WriteString(nc, "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
+	go func() { _, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{nc}, make([]byte, 64<<10)) }()
+	f := &feed{c: c}
+	f.build = f.encode
+	c.feed = f
+	c.sock.Bind(c)
+	return f
+}
+
+func entries(t *testing.T, n int) []*eventlog.Entry {
+	t.Helper()
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s")}
+	out := make([]*eventlog.Entry, n)
+	for i := range out {
+		e, err := event.New(l, "e", "test", time.Unix(0, 0), event.RunCompletedData{Content: strings.Repeat("x", 150)})
+		require.NoError(t, err)
+		e.Sequence = uint64(i + 1)
+		out[i] = &eventlog.Entry{Event: e, From: e.Sequence}
+	}
+	return out
+}
+
+// Handing an entry that somebody has encoded to one viewer more, up to the bytes in
+// the socket, allocates nothing.
+func TestGateNoAllocationPerFrame(t *testing.T) {
+	codec, err := orbit.Dialect().Bind(nil)
+	require.NoError(t, err)
+	f := fed(t, codec, 64<<20, io.Discard)
+	batch, taken := entries(t, 1), 0
+	require.Equal(t, 1, f.Deliver(batch))
+	require.Zero(t, testing.AllocsPerRun(2000, func() {
+		taken += f.Deliver(batch)
+		for f.c.sock.Queued() > 0 { // so that each frame is a write of its own
+			runtime.Gosched()
+		}
+	}))
+	require.Equal(t, 2001, taken)
+}
+
+// several is a codec that gives some frames per event, or a panic.
+type several int
+
+func (several) Name() string                            { return "several" }
+func (several) Greet(dialect.Greeting) [][]byte         { return nil }
+func (several) Fail(f *fault.Fault, _ time.Time) []byte { return []byte(f.Code) }
+func (several) Truncated(uint64, time.Time) []byte      { return nil }
+func (several) Decode([]byte, dialect.Inbound) ([]command.Command, error) {
+	return nil, fault.New(fault.UnknownType)
+}
+
+func (n several) Encode(e event.Event) [][]byte {
+	if n < 0 {
+		panic("a bug")
+	}
+	out := make([][]byte, n)
+	for i := range out {
+		out[i] = fmt.Appendf(nil, "<%d.%d>%s", e.Sequence, i, strings.Repeat(".", 1000))
+	}
+	return out
+}
+
+// An entry of several frames is taken as a whole: what the queue has no room for is
+// kept and comes next, and nothing comes twice.
+func TestEntriesOfSeveralFrames(t *testing.T) {
+	const each, n = 2, 400
+	r, w := io.Pipe()
+	t.Cleanup(func() { _ = r.Close() })
+	f := fed(t, several(each), 4000, w) // the queue has room for one entry and a part
+	batch := entries(t, n)
+	var want strings.Builder
+	for i := range n {
+		for k := range each {
+			fmt.Fprintf(&want, "<%d.%d>", i+1, k)
+		}
+	}
+	got := make(chan string, 1)
+	go func() {
+		var b strings.Builder
+		in := bufio.NewReader(r)
+		for b.Len() < want.Len() {
+			if _, err := in.ReadString('<'); err != nil {
+				break
+			}
+			s, _ := in.ReadString('>')
+			b.WriteString("<" + s)
+		}
+		got <- b.String()
+		_, _ = io.Copy(io.Discard, in)
+	}()
+	partial := false
+	for at := 0; at < n; {
+		at += f.Deliver(batch[at:min(at+7, n)])
+		partial = partial || len(f.rest) > 0
+		f.low()
+		runtime.Gosched()
+	}
+	for f.low(); len(f.rest) > 0; f.low() {
+		runtime.Gosched()
+	}
+	require.Equal(t, want.String(), <-got)
+	require.Equal(t, uint64(n), f.position())
+	require.True(t, partial, "no entry was ever taken in parts")
+}
+
+// A codec with a bug costs its event, not the gateway; an event that cannot be said
+// costs nothing.
+func TestCodecsThatSayNothing(t *testing.T) {
+	f := fed(t, several(-1), 1<<20, io.Discard)
+	batch := entries(t, 2)
+	require.Equal(t, 2, f.Deliver(batch))
+	require.Equal(t, "INTERNAL", string(f.frames(batch[0])[0][2:]))
+	f = fed(t, several(0), 1<<20, io.Discard)
+	require.Equal(t, 2, f.Deliver(entries(t, 2)))
+	require.Equal(t, uint64(2), f.position())
+}
