@@ -110,6 +110,13 @@ func (n several) Encode(e event.Event) [][]byte {
 	return out
 }
 
+// left reports whether an entry is queued in part.
+func left(f *feed) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.rest) > 0
+}
+
 // An entry of several frames is taken as a whole: what the queue has no room for is
 // kept and comes next, and nothing comes twice.
 func TestEntriesOfSeveralFrames(t *testing.T) {
@@ -141,11 +148,11 @@ func TestEntriesOfSeveralFrames(t *testing.T) {
 	partial := false
 	for at := 0; at < n; {
 		at += f.Deliver(batch[at:min(at+7, n)])
-		partial = partial || len(f.rest) > 0
+		partial = partial || left(f)
 		f.low()
 		runtime.Gosched()
 	}
-	for f.low(); len(f.rest) > 0; f.low() {
+	for f.low(); left(f); f.low() {
 		runtime.Gosched()
 	}
 	require.Equal(t, want.String(), <-got)
