@@ -38,6 +38,9 @@ import (
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
+	if os.Getenv(envSockets) != "" {
+		os.Exit(beSockets())
+	}
 	code := m.Run()
 	if shared.stop != nil {
 		shared.stop()

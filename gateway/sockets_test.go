@@ -1,0 +1,74 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// envSockets makes the test binary a process that holds sockets for a benchmark, so
+// that they do not cost the process that is measured: "host:port path count".
+const envSockets = "GATEWAY_TEST_SOCKETS"
+
+// sockets opens n sockets from another process, which reads what comes until stop is
+// called.
+func sockets(t testing.TB, addr, path string, n int) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", envSockets, addr, path, n))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
+	return func() {
+		cancel()
+		_ = cmd.Wait()
+	}
+}
+
+// beSockets is the other process. It ends when it is killed.
+func beSockets() (code int) {
+	var addr, path string
+	var n int
+	if _, err := fmt.Sscan(os.Getenv(envSockets), &addr, &path, &n); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	for range n {
+		nc, err := net.Dial("tcp", addr)
+		if err == nil {
+			_, err = io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n"+upgradeHeader+keyHeader+"\r\n")
+		}
+		br := bufio.NewReaderSize(nc, 4096)
+		var res *http.Response
+		if err == nil {
+			res, err = http.ReadResponse(br, nil)
+		}
+		if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+			fmt.Fprintln(os.Stderr, "cannot open a socket:", err)
+			return 1
+		}
+		go func() {
+			buf := make([]byte, 16<<10)
+			for {
+				if _, err := br.Read(buf); err != nil {
+					os.Exit(0)
+				}
+			}
+		}()
+	}
+	_, _ = os.Stdout.WriteString("ready\n")
+	select {}
+}
