@@ -81,9 +81,11 @@ func TestGateAllocationsPerViewer(t *testing.T) {
 	all := measure(viewers + 1)
 	per := (all - one) / (events * viewers)
 	t.Logf("%.4f allocations per frame and viewer more (%.0f for one viewer, %.0f for %d)", per, one, all, viewers+1)
-	// What is left belongs to events and to the scrapes; with the race detector, pools
-	// forget on purpose. One allocation per frame would be 1.
-	require.Less(t, per, 0.25, "allocations per frame and viewer")
+	// What is left belongs to events and to the scrapes. With the race detector a pool
+	// forgets every fourth item on purpose, which makes up to a quarter for each pool that
+	// a frame meets: its batch and its write. One allocation per frame would be 1; that
+	// there is none at all on the write path is gated exactly in package wire.
+	require.Less(t, per, 0.6, "allocations per frame and viewer")
 }
 
 // What is missed leaves in few writes.

@@ -47,16 +47,8 @@ func beSockets() (code int) {
 		return 2
 	}
 	for range n {
-		nc, err := net.Dial("tcp", addr)
-		if err == nil {
-			_, err = io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n"+upgradeHeader+keyHeader+"\r\n")
-		}
-		br := bufio.NewReaderSize(nc, 4096)
-		var res *http.Response
-		if err == nil {
-			res, err = http.ReadResponse(br, nil)
-		}
-		if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		br, err := openSocket(addr, path)
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "cannot open a socket:", err)
 			return 1
 		}
@@ -71,4 +63,24 @@ func beSockets() (code int) {
 	}
 	_, _ = os.Stdout.WriteString("ready\n")
 	select {}
+}
+
+func openSocket(addr, path string) (*bufio.Reader, error) {
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n"+upgradeHeader+keyHeader+"\r\n"); err != nil {
+		return nil, err
+	}
+	br := bufio.NewReaderSize(nc, 4096)
+	res, err := http.ReadResponse(br, nil)
+	if err != nil {
+		return nil, err
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		return nil, fmt.Errorf("status %d", res.StatusCode)
+	}
+	return br, nil
 }
