@@ -66,7 +66,8 @@ func entries(t *testing.T, n int) []*eventlog.Entry {
 		e, err := event.New(l, "e", "test", time.Unix(0, 0), event.RunCompletedData{Content: strings.Repeat("x", 150)})
 		require.NoError(t, err)
 		e.Sequence = uint64(i + 1)
-		out[i] = &eventlog.Entry{Event: e, From: e.Sequence}
+		e.From = e.Sequence
+		out[i] = &eventlog.Entry{Event: e}
 	}
 	return out
 }

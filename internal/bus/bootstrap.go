@@ -46,14 +46,15 @@ func Bootstrap(ctx context.Context, c *Conn, t Topology) error {
 			return nil
 		})
 	}
-	kv := t.directory()
-	g.Go(func() error {
-		err := ensure(ctx, c, kv.Bucket, func(ctx context.Context) error { return ensureBucket(ctx, c, kv) })
-		if err != nil {
-			return fmt.Errorf("set up bucket %s: %w", kv.Bucket, err)
-		}
-		return nil
-	})
+	for _, kv := range t.buckets() {
+		g.Go(func() error {
+			err := ensure(ctx, c, kv.Bucket, func(ctx context.Context) error { return ensureBucket(ctx, c, kv) })
+			if err != nil {
+				return fmt.Errorf("set up bucket %s: %w", kv.Bucket, err)
+			}
+			return nil
+		})
+	}
 	return g.Wait()
 }
 

@@ -45,10 +45,11 @@ func Verify(ctx context.Context, c *Conn, t Topology) ([]Drift, error) {
 			return nil, err
 		}
 	}
-	kv := t.directory()
-	err := look(bucketStream(kv), func(have jetstream.StreamConfig) []Drift { return compareBucket(kv, have) })
-	if err != nil {
-		return nil, err
+	for _, kv := range t.buckets() {
+		err := look(bucketStream(kv), func(have jetstream.StreamConfig) []Drift { return compareBucket(kv, have) })
+		if err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -26,6 +26,8 @@ const (
 	maxEventBytes = 256 << 10
 	// dedupeWindow is NATS' default; later repeats are answered from the log.
 	dedupeWindow = 2 * time.Minute
+	// acksMaxBytes holds about half a million positions; the oldest go first.
+	acksMaxBytes = 64 << 20
 	// deadMaxAge gives people a month to look at dead letters.
 	deadMaxAge = 30 * 24 * time.Hour
 )
@@ -83,6 +85,20 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: deadMaxAge, MaxBytes: t.CommandMaxBytes, Duplicates: dedupeWindow, AllowDirect: true,
 		})
+}
+
+// buckets returns the key-value buckets.
+func (t Topology) buckets() []jetstream.KeyValueConfig {
+	return []jetstream.KeyValueConfig{t.directory(), t.acks()}
+}
+
+// acks keeps how far clients have read as long as the events that they read.
+func (t Topology) acks() jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: subject.BucketAcks, Description: "how far clients have read",
+		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
+		TTL: t.EventMaxAge, MaxBytes: acksMaxBytes,
+	}
 }
 
 func (t Topology) directory() jetstream.KeyValueConfig {

@@ -92,7 +92,8 @@ func (a *attempt) try(ctx context.Context) (seen, error) {
 		a.count("duplicate")
 		return a.adopt(ctx, ok.Seq)
 	case err == nil:
-		e := &Entry{Event: a.ev, Stream: ok.Seq, Raw: a.raw, From: a.ev.Sequence}
+		e := &Entry{Event: a.ev, Raw: a.raw}
+		e.Stream, e.From = ok.Seq, a.ev.Sequence
 		a.w.pass(e)
 		a.w.s.announce(a.w.log, e)
 		return seen{own: e}, nil

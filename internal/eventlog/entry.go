@@ -19,10 +19,8 @@ var ErrUnreadable = errors.New("stored message is not an event of this log")
 // Entry is one event of a log as it is stored. Entries are shared by all viewers
 // of a log and must not be modified.
 type Entry struct {
-	event.Event
-	Stream uint64 // sequence within the stream
-	Raw    []byte // the stored JSON, sequence included
-	From   uint64 // first sequence that a merged entry stands for; otherwise Sequence
+	event.Event        // Stream and From are always set
+	Raw         []byte // the stored JSON, sequence included
 
 	memo atomic.Pointer[memo]
 }
@@ -69,7 +67,7 @@ func encodeStored(ev event.Event) ([]byte, error) {
 // decodeStored returns the entry stored as raw at the stream's sequence. log is
 // the name that the event must carry; seq is the sequence that the headers claim.
 func decodeStored(log string, seq, stream uint64, raw []byte) (*Entry, error) {
-	e := &Entry{Stream: stream, Raw: raw}
+	e := &Entry{Raw: raw}
 	if err := json.Unmarshal(raw, &e.Event, lenient); err != nil {
 		return nil, fmt.Errorf("%w: %s at stream sequence %d: %w", ErrUnreadable, log, stream, err)
 	}
@@ -77,6 +75,6 @@ func decodeStored(log string, seq, stream uint64, raw []byte) (*Entry, error) {
 		return nil, fmt.Errorf("%w: %s at stream sequence %d holds %s seq %d, headers say %d",
 			ErrUnreadable, log, stream, e.Subject, e.Sequence, seq)
 	}
-	e.From = e.Sequence
+	e.Stream, e.From = stream, e.Sequence
 	return e, nil
 }

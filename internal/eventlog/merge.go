@@ -75,7 +75,8 @@ func mergedEntry(run []*Entry, d event.MessageDeltaData, text []byte) *Entry {
 	if err != nil {
 		return nil
 	}
-	m := &Entry{Event: last.Event, Stream: last.Stream, From: run[0].From}
+	m := &Entry{Event: last.Event}
+	m.From = run[0].From
 	m.Data = data
 	if m.Raw, err = encodeStored(m.Event); err != nil {
 		return nil

@@ -191,9 +191,9 @@ func TestForgedAnnouncementsAreForgotten(t *testing.T) {
 	ghost.Sequence = 9
 	raw, err := encodeStored(ghost)
 	require.NoError(t, err)
-	s.publishLive(log, &Entry{Event: ghost, Stream: 99, Raw: raw})
-	s.publishLive(log, &Entry{Event: ghost, Stream: 99, Raw: []byte("nonsense")})
-	s.publishLive(log, &Entry{Event: ghost, Stream: 0, Raw: raw})
+	s.publishLive(log, &Entry{Event: at(ghost, 99), Raw: raw})
+	s.publishLive(log, &Entry{Event: at(ghost, 99), Raw: []byte("nonsense")})
+	s.publishLive(log, &Entry{Event: at(ghost, 0), Raw: raw})
 	fill(t, s, log, 10, 10) // the ghost's sequence belongs to one of these
 	r.reach(t, 13)
 	r.exact(t, 0)
@@ -419,4 +419,10 @@ func TestRingsShrinkWhenMemoryIsShort(t *testing.T) {
 		r.exact(t, 0)
 	}
 	require.Less(t, s.ringBytes.Load(), int64(64<<10+8*(minRing+1)*3200))
+}
+
+// at returns the event as stored at the stream's sequence.
+func at(e event.Event, stream uint64) event.Event {
+	e.Stream = stream
+	return e
 }

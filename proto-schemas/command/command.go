@@ -6,30 +6,51 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Services that take commands.
 var (
-	Session = id.MustName("session")
-	Agent   = id.MustName("agent")
+	Session  = id.MustName("session")  // lifecycle: open, close, expire, acknowledge
+	Pipeline = id.MustName("pipeline") // runs: everything that a message leads to
+	Agent    = id.MustName("agent")    // units of work
 )
 
 // Verbs of the session service. Commands of one session are handled in order.
 var (
-	Open      = id.MustName("open")       // data: OpenSession
-	Message   = id.MustName("message")    // data: UserMessage
-	Cancel    = id.MustName("cancel")     // data: CancelRun
-	Close     = id.MustName("close")      // data: CloseSession
-	TurnEnded = id.MustName("turn-ended") // data: RunRef; the agent's worker reports a terminal event
-	WorkDead  = id.MustName("work-dead")  // data: DeadWork; a work item was given up
-	Expire    = id.MustName("expire")     // no data; the session's TTL timer fired
+	Open   = id.MustName("open")   // data: OpenSession
+	Close  = id.MustName("close")  // data: CloseSession
+	Expire = id.MustName("expire") // no data; the session's TTL timer fired
+	Ack    = id.MustName("ack")    // data: AckEvents
+)
+
+// Verbs of the pipeline service. Commands of one session are handled in order.
+var (
+	Message     = id.MustName("message")      // data: UserMessage
+	Cancel      = id.MustName("cancel")       // data: CancelRun
+	Respond     = id.MustName("respond")      // data: RespondInput
+	CancelTask  = id.MustName("cancel-task")  // data: TaskRef
+	RestartTask = id.MustName("restart-task") // data: TaskRef
+	CancelPlan  = id.MustName("cancel-plan")  // data: CancelRun
+	Replan      = id.MustName("replan")       // data: ReplanRun
+	TurnEnded   = id.MustName("turn-ended")   // data: WorkRef; the agent's worker has done what it could
+	WorkDead    = id.MustName("work-dead")    // data: DeadWork; a work item was given up
+	Due         = id.MustName("due")          // no data; a deadline of the session has passed
+	Resume      = id.MustName("resume")       // no data; a restored session is to go on
 )
 
 // Verbs of the agent service. Any worker may take any of them.
 var (
-	Run = id.MustName("run") // data: RunRef
+	Run = id.MustName("run") // data: WorkRef
+)
+
+// Verbs of the session service that are asked for by request and reply.
+var (
+	Attach = id.MustName("attach") // AttachRequest -> AttachReply
+	Export = id.MustName("export") // ExportRequest -> event.StateExportedData
+	Import = id.MustName("import") // ImportRequest -> ImportReply
 )
 
 // Command asks a service to do something for one entity.
@@ -48,6 +69,7 @@ type Command struct {
 	Time        time.Time       `json:"time"`
 	Data        json.RawMessage `json:"data,omitempty"`
 	TraceParent string          `json:"traceparent,omitempty"`
+	ReplyTo     string          `json:"reply_to,omitempty"` // the connection that asides go to: subject.Aside; empty = nobody waits for one
 }
 
 // Address returns the subject parts of the command.
@@ -72,31 +94,68 @@ func (c Command) Decode(v any) error {
 // OpenSession creates a session, or does nothing if it exists.
 type OpenSession struct {
 	Dialect string `json:"dialect"`
+	event.Preferences
 }
 
 // UserMessage is a message of a user to a session. Command.ID is its id.
 type UserMessage struct {
 	Content string `json:"content"`
+	event.RunSpec
 }
 
 // CancelRun stops a run. An empty RunID means the run that is on.
 type CancelRun struct {
 	RunID  string `json:"run_id,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	Pause  bool   `json:"pause,omitempty"` // sum the session up afterwards: session.paused, also if no run was on
 }
+
+// RespondInput answers a question. Tasks replaces the list, Modified changes
+// members of tasks with the same id; both are as the client wrote them.
+type RespondInput struct {
+	InputID  string          `json:"input_id"`
+	Approved bool            `json:"approved"`
+	Feedback string          `json:"feedback,omitempty"`
+	Tasks    json.RawMessage `json:"tasks,omitempty"`
+	Modified json.RawMessage `json:"modified,omitempty"`
+	ClientID string          `json:"client_id,omitempty"`
+}
+
+// TaskRef names a task of the run that is on, or of the last one.
+type TaskRef struct {
+	TaskID      string `json:"task_id"`
+	Reason      string `json:"reason,omitempty"`
+	MaxAttempts int    `json:"max_attempts,omitempty"` // restart: absent = the server's limit
+}
+
+// ReplanRun asks for another plan. An empty question means the one before.
+type ReplanRun struct {
+	Question string `json:"question,omitempty"`
+	event.RunSpec
+}
+
+// AckEvents records how far a client has read. The highest of all counts.
+type AckEvents struct {
+	ClientID string `json:"client_id"`
+	Seq      uint64 `json:"seq"`
+}
+
+// WorkRef names a unit of work of a session's run.
+type WorkRef struct {
+	RunID  string `json:"run_id"`
+	WorkID string `json:"work_id,omitempty"` // absent: the run itself, which is a chat run
+}
+
+// Unit returns the id of the unit of work.
+func (w WorkRef) Unit() string { return event.Part{WorkID: w.WorkID}.Unit(w.RunID) }
 
 // CloseSession ends a session.
 type CloseSession struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RunRef names one run of a session.
-type RunRef struct {
-	RunID string `json:"run_id"`
-}
-
 // DeadWork reports that the bus gave up delivering a work item.
 type DeadWork struct {
-	RunID  string `json:"run_id"`
+	WorkRef
 	Reason string `json:"reason"`
 }

@@ -63,6 +63,75 @@ func (UsageRecordedData) EventType() Type { return UsageRecorded }
 // EventType implements Data.
 func (NoticeData) EventType() Type { return Notice }
 
+// EventType implements Data.
+func (SessionPausedData) EventType() Type { return SessionPaused }
+
+// EventType implements Data.
+func (SessionRestoredData) EventType() Type { return SessionRestored }
+
+// EventType implements Data.
+func (PlanStartedData) EventType() Type { return PlanStarted }
+
+// EventType implements Data.
+func (PlanCompletedData) EventType() Type { return PlanCompleted }
+
+// EventType implements Data.
+func (PlanInvalidData) EventType() Type { return PlanInvalid }
+
+// EventType implements Data.
+func (PlanCancelledData) EventType() Type { return PlanCancelled }
+
+// EventType implements Data.
+func (InputRequestedData) EventType() Type { return InputRequested }
+
+// EventType implements Data.
+func (InputAnsweredData) EventType() Type { return InputAnswered }
+
+// EventType implements Data.
+func (InputExpiredData) EventType() Type { return InputExpired }
+
+// EventType implements Data.
+func (TaskStartedData) EventType() Type { return TaskStarted }
+
+// EventType implements Data.
+func (TaskCompletedData) EventType() Type { return TaskCompleted }
+
+// EventType implements Data.
+func (TaskFailedData) EventType() Type { return TaskFailed }
+
+// EventType implements Data.
+func (TaskCancelledData) EventType() Type { return TaskCancelled }
+
+// EventType implements Data.
+func (TaskRestartedData) EventType() Type { return TaskRestarted }
+
+// EventType implements Data.
+func (TurnFailedData) EventType() Type { return TurnFailed }
+
+// EventType implements Data.
+func (RetryScheduledData) EventType() Type { return RetryScheduled }
+
+// EventType implements Data.
+func (RunProgressedData) EventType() Type { return RunProgressed }
+
+// EventType implements Data.
+func (AggregateStartedData) EventType() Type { return AggregateStarted }
+
+// EventType implements Data.
+func (AggregateCompletedData) EventType() Type { return AggregateCompleted }
+
+// EventType implements Data.
+func (PipelineCompletedData) EventType() Type { return PipelineCompleted }
+
+// EventType implements Data.
+func (ErrorData) EventType() Type { return Error }
+
+// EventType implements Data.
+func (StateExportedData) EventType() Type { return StateExported }
+
+// EventType implements Data.
+func (CommandRefusedData) EventType() Type { return CommandRefused }
+
 // Info describes one canonical type for documentation, schemas and checks.
 type Info struct {
 	Type    Type
@@ -93,4 +162,31 @@ var Catalogue = []Info{
 	{ToolUnknown, ToolUnknownData{}, "the outcome of a tool call is unknown"},
 	{UsageRecorded, UsageRecordedData{}, "what a model call consumed"},
 	{Notice, NoticeData{}, "something people should know"},
+	{SessionPaused, SessionPausedData{}, "what was on has been stopped; the session goes on with the next message"},
+	{SessionRestored, SessionRestoredData{}, "a session has the state of an export"},
+	{PlanStarted, PlanStartedData{}, "a plan is being made"},
+	{PlanCompleted, PlanCompletedData{}, "a plan is made"},
+	{PlanInvalid, PlanInvalidData{}, "what should be a list of tasks is none"},
+	{PlanCancelled, PlanCancelledData{}, "a plan will not be carried out"},
+	{InputRequested, InputRequestedData{}, "people are asked a question"},
+	{InputAnswered, InputAnsweredData{}, "the one answer that counts"},
+	{InputExpired, InputExpiredData{}, "nobody answered in time"},
+	{TaskStarted, TaskStartedData{}, "an attempt at a task began"},
+	{TaskCompleted, TaskCompletedData{}, "a task has its result"},
+	{TaskFailed, TaskFailedData{}, "the attempts at a task are used up"},
+	{TaskCancelled, TaskCancelledData{}, "a task will not be solved"},
+	{TaskRestarted, TaskRestartedData{}, "a task gets another attempt"},
+	{TurnFailed, TurnFailedData{}, "a unit of work ended in an error"},
+	{RetryScheduled, RetryScheduledData{}, "failed work will be tried again after a pause"},
+	{RunProgressed, RunProgressedData{}, "how far the tasks of a run are"},
+	{AggregateStarted, AggregateStartedData{}, "the answer is being made of the results"},
+	{AggregateCompleted, AggregateCompletedData{}, "the answer is made of the results"},
+	{PipelineCompleted, PipelineCompletedData{}, "a pipeline run, summed up"},
+	{Error, ErrorData{}, "an error that does not end the run by itself"},
+}
+
+// Asides lists the types that are no part of any log: they answer one connection.
+var Asides = []Info{
+	{StateExported, StateExportedData{}, "the state of a session"},
+	{CommandRefused, CommandRefusedData{}, "why a command had no effect"},
 }

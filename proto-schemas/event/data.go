@@ -12,11 +12,23 @@ const (
 type SessionCreatedData struct {
 	Dialect   string `json:"dialect"`             // the dialect of the socket that made it
 	Principal string `json:"principal,omitempty"` // who made it
+	Preferences
+}
+
+// Preferences are what the maker of a session asked for.
+type Preferences struct {
+	ClientID    string          `json:"client_id,omitempty"`    // the device that made it
+	UserID      string          `json:"user_id,omitempty"`      // as the client says; proves nothing
+	Language    string          `json:"language,omitempty"`     // zh_CN, en_US; of texts for people
+	ConfirmPlan *bool           `json:"confirm_plan,omitempty"` // ask before a plan is carried out; absent = the server's setting
+	OnBusy      string          `json:"on_busy,omitempty"`      // reject, enqueue, interrupt; absent = the server's setting
+	Extra       json.RawMessage `json:"extra,omitempty"`        // what else the client said of itself, an object
 }
 
 // SessionClosedData ends a session: no message is accepted after it.
 type SessionClosedData struct {
-	Reason string `json:"reason"` // user_request, timeout
+	Reason string `json:"reason"`          // user_request, timeout
+	Stats  *Stats `json:"stats,omitempty"` // what the session amounted to
 }
 
 // MessageReceivedData records that a user's message was accepted. RunID is the
@@ -27,6 +39,7 @@ type MessageReceivedData struct {
 	Content   string `json:"content"`
 	Principal string `json:"principal,omitempty"`
 	Queued    int    `json:"queued"` // runs ahead of this one; 0 = starts at once
+	RunSpec
 }
 
 // MessageRefusedData records that a user's message was not accepted.
@@ -41,7 +54,8 @@ type RunStartedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"` // exec_YYYYMMDD_HHMMSS_ffffff, UTC, unique in the session
 	MessageID   string `json:"message_id"`
-	Content     string `json:"content"` // the user's text
+	Content     string `json:"content"`        // the user's text
+	Mode        string `json:"mode,omitempty"` // absent (chat), plan, tasks
 }
 
 // RunCompletedData is the terminal event of a run that has an answer.
@@ -52,6 +66,8 @@ type RunCompletedData struct {
 	MessageID   string `json:"message_id"` // the assistant message that holds the answer
 	Content     string `json:"content"`    // the answer
 	DurationMS  int64  `json:"duration_ms"`
+	Outcome     string `json:"outcome,omitempty"` // pipeline runs: success, partial_success, rejected, cancelled, timeout
+	Usage       *Usage `json:"usage,omitempty"`   // of the whole run
 }
 
 // RunFailedData is the terminal event of a run that ended in an error.
@@ -62,6 +78,9 @@ type RunFailedData struct {
 	Code        string `json:"code"` // from the error catalogue
 	Message     string `json:"message"`
 	Retryable   bool   `json:"retryable"`
+	Answer      string `json:"answer,omitempty"` // what the user is told where a final answer is due all the same
+	Usage       *Usage `json:"usage,omitempty"`  // of the whole run
+	DurationMS  int64  `json:"duration_ms,omitempty"`
 }
 
 // RunCancelledData is the terminal event of a run that was stopped on request.
@@ -82,6 +101,10 @@ type TurnStartedData struct {
 	Worker      string `json:"worker"`
 	Work        string `json:"work,omitempty"` // the work item that brought the run to the worker
 	Resumed     bool   `json:"resumed"`        // an earlier attempt had begun
+	MaxAttempts int    `json:"max_attempts,omitempty"`
+	Model       string `json:"model,omitempty"`      // the one that will be asked
+	MaxTokens   int    `json:"max_tokens,omitempty"` // limit on one message of the model
+	Part
 }
 
 // AttemptRefusedData records that a worker which had lost its claim came back.
@@ -91,6 +114,7 @@ type AttemptRefusedData struct {
 	Current int    `json:"current"` // the one that holds the claim
 	Worker  string `json:"worker"`
 	What    Type   `json:"what"` // the type of event that it tried to append
+	Part
 }
 
 // MessageStartedData opens a message of the model. Deltas and a completed or
@@ -102,6 +126,7 @@ type MessageStartedData struct {
 	Attempt     int    `json:"attempt"`
 	Role        string `json:"role"`
 	Model       string `json:"model"`
+	Part
 }
 
 // MessageDeltaData carries the next piece of a message's text. Consecutive deltas
@@ -112,6 +137,7 @@ type MessageDeltaData struct {
 	ExecutionID string `json:"execution_id"`
 	Attempt     int    `json:"attempt"`
 	Text        string `json:"text"`
+	Part
 }
 
 // MessageCompletedData holds the whole of a message: its text equals the
@@ -125,6 +151,7 @@ type MessageCompletedData struct {
 	Content     string     `json:"content"`
 	ToolCalls   []ToolCall `json:"tool_calls,omitempty"` // what the model asks for, in order
 	StopReason  string     `json:"stop_reason"`          // end, tool_calls, length, filtered
+	Part
 }
 
 // ToolCall is one call that a model asked for.
@@ -142,6 +169,7 @@ type MessageDiscardedData struct {
 	ExecutionID string `json:"execution_id"`
 	Attempt     int    `json:"attempt"` // the one that discards it
 	Reason      string `json:"reason"`
+	Part
 }
 
 // ToolCalledData is the intent: it is in the log before the tool may run.
@@ -155,6 +183,7 @@ type ToolCalledData struct {
 	Arguments   json.RawMessage `json:"arguments"`
 	Digest      string          `json:"digest"`     // sha256 of tool and canonical arguments, hex
 	Idempotent  bool            `json:"idempotent"` // declared idempotent or read-only: may be retried
+	Part
 }
 
 // ToolStartedData says that the call was handed to the tool.
@@ -165,6 +194,7 @@ type ToolStartedData struct {
 	Attempt     int    `json:"attempt"`
 	Tool        string `json:"tool"`
 	Retry       bool   `json:"retry"` // started before, by an attempt that died; the tool is idempotent
+	Part
 }
 
 // ToolCompletedData is the result of a call that worked.
@@ -178,6 +208,7 @@ type ToolCompletedData struct {
 	Truncated   bool   `json:"truncated,omitempty"` // Result was cut at the output cap
 	Bytes       int    `json:"bytes"`               // length of the whole result
 	DurationMS  int64  `json:"duration_ms"`
+	Part
 }
 
 // ToolFailedData is the result of a call that did not work; the tool had no effect
@@ -191,6 +222,7 @@ type ToolFailedData struct {
 	Code        string `json:"code"`
 	Message     string `json:"message"`
 	DurationMS  int64  `json:"duration_ms"`
+	Part
 }
 
 // ToolUnknownData says that a call was started, its result was lost and the tool
@@ -202,17 +234,20 @@ type ToolUnknownData struct {
 	Attempt     int    `json:"attempt"`
 	Tool        string `json:"tool"`
 	Message     string `json:"message"`
+	Part
 }
 
 // UsageRecordedData records what one model call consumed, as the provider counted it.
 type UsageRecordedData struct {
-	RunID        string `json:"run_id"`
-	ExecutionID  string `json:"execution_id"`
-	Attempt      int    `json:"attempt"`
-	MessageID    string `json:"message_id"`
-	Model        string `json:"model"`
-	InputTokens  int64  `json:"input_tokens"`
-	OutputTokens int64  `json:"output_tokens"`
+	RunID        string   `json:"run_id"`
+	ExecutionID  string   `json:"execution_id"`
+	Attempt      int      `json:"attempt"`
+	MessageID    string   `json:"message_id"`
+	Model        string   `json:"model"`
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	CostUSD      *float64 `json:"cost_usd,omitempty"` // by the price table; absent = the model has no price there
+	Part
 }
 
 // NoticeData tells people something that changes no state.
@@ -221,4 +256,8 @@ type NoticeData struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	RunID   string `json:"run_id,omitempty"`
+	Action  string `json:"action,omitempty"`  // what was asked for: cancel_task, restart_task, cancel_plan, replan
+	TaskID  string `json:"task_id,omitempty"` // the task that it was asked for
+	OK      *bool  `json:"ok,omitempty"`      // whether it was done
+	Mode    string `json:"mode,omitempty"`    // of a replan: in_run, restart
 }

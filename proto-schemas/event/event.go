@@ -40,6 +40,9 @@ type Event struct {
 	Sequence    uint64          `json:"sequence"`              // position in the log: 1, 2, 3, ...
 	Data        json.RawMessage `json:"data"`                  // depends on the type
 	TraceParent string          `json:"traceparent,omitempty"` // W3C trace context
+
+	Stream uint64 `json:"-"` // where it is stored, for readers of a log; 0 = not known
+	From   uint64 `json:"-"` // the first sequence that a merged event stands for; 0 or Sequence = it stands for itself
 }
 
 // New returns an event of the given log. Sequence is assigned by the append.

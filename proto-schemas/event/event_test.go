@@ -147,10 +147,16 @@ func TestCatalogueIsComplete(t *testing.T) {
 			t.Errorf("no schema of %s: %v", info.Type, err)
 		}
 		for f := range reflect.TypeOf(info.Data).Fields() {
-			if f.Tag.Get("json") == "" {
+			if f.Tag.Get("json") == "" && !f.Anonymous {
 				t.Errorf("%s.%s has no name in JSON", reflect.TypeOf(info.Data), f.Name)
 			}
 		}
+	}
+	for _, info := range event.Asides {
+		if listed[info.Type] || info.Data.EventType() != info.Type || info.Meaning == "" {
+			t.Errorf("aside %s is wrong: %+v", info.Type, info)
+		}
+		listed[info.Type] = true
 	}
 	for _, value := range constants(t, "types.go", "Type") {
 		if !listed[event.Type(value)] {

@@ -33,6 +33,43 @@ const (
 	Notice        Type = "notice"
 )
 
+// The canonical types of pipeline runs: plan, confirm, solve, aggregate.
+const (
+	SessionPaused   Type = "session.paused"
+	SessionRestored Type = "session.restored"
+
+	PlanStarted   Type = "plan.started"
+	PlanCompleted Type = "plan.completed"
+	PlanInvalid   Type = "plan.invalid"
+	PlanCancelled Type = "plan.cancelled"
+
+	InputRequested Type = "input.requested"
+	InputAnswered  Type = "input.answered"
+	InputExpired   Type = "input.expired"
+
+	TaskStarted   Type = "task.started"
+	TaskCompleted Type = "task.completed"
+	TaskFailed    Type = "task.failed"
+	TaskCancelled Type = "task.cancelled"
+	TaskRestarted Type = "task.restarted"
+
+	TurnFailed     Type = "turn.failed"
+	RetryScheduled Type = "retry.scheduled"
+	RunProgressed  Type = "run.progressed"
+
+	AggregateStarted   Type = "aggregate.started"
+	AggregateCompleted Type = "aggregate.completed"
+	PipelineCompleted  Type = "pipeline.completed"
+	Error              Type = "error"
+)
+
+// The types of asides: answers to one connection, which are in no log and have no
+// sequence.
+const (
+	StateExported  Type = "state.exported"
+	CommandRefused Type = "command.refused"
+)
+
 // Terminal reports whether an event of this type ends a run.
 func (t Type) Terminal() bool {
 	return t == RunCompleted || t == RunFailed || t == RunCancelled

@@ -44,6 +44,20 @@ const (
 	ToolLost        Code = "TOOL_LOST"
 	ToolCancelled   Code = "TOOL_CANCELLED"
 	ToolsDown       Code = "TOOLS_UNAVAILABLE"
+	SessionBusy     Code = "SESSION_BUSY"
+	SessionExpired  Code = "SESSION_EXPIRED"
+	StateTampered   Code = "STATE_TAMPERED"
+	StateExpired    Code = "STATE_EXPIRED"
+	StateTooBig     Code = "STATE_TOO_BIG"
+	InputAnswered   Code = "INPUT_ANSWERED"
+	InputNotFound   Code = "INPUT_NOT_FOUND"
+	InputExpired    Code = "INPUT_EXPIRED"
+	TaskNotFound    Code = "TASK_NOT_FOUND"
+	PlanInvalid     Code = "PLAN_INVALID"
+	PlanFailed      Code = "PLAN_FAILED"
+	TaskTimeout     Code = "TASK_TIMEOUT"
+	TasksFailed     Code = "TASKS_FAILED"
+	NoSuchAgent     Code = "NO_SUCH_AGENT"
 )
 
 // Catalogue is every fault that a client can meet. Close codes of 4000 and above
@@ -91,4 +105,18 @@ var Catalogue = []Entry{
 	{ToolLost, 502, 0, false, Provider, "The tool's server went away while the tool was running. Whether it had its effect is not known: check before you repeat it."},
 	{ToolCancelled, 499, 0, false, Client, "The tool call was cancelled. Call it again if it is still wanted."},
 	{ToolsDown, 503, 0, true, Server, "No tool service is running. Start one with the role tools."},
+	{SessionBusy, 409, 0, true, Client, "A run is on in this session. Wait for its end, cancel it, or set on_busy to enqueue or interrupt."},
+	{SessionExpired, 410, 0, false, Client, "There is no such session, or it has expired. Create a new session."},
+	{StateTampered, 422, 0, false, Client, "The signed state was changed, or signed with another key. Use one that this installation exported."},
+	{StateExpired, 422, 0, false, Client, "The signed state is older than it may be. Export a new one, or create a new session."},
+	{StateTooBig, 413, 0, false, Client, "The session's state is too large to be exported in one piece. Reconnect with your last seq instead."},
+	{InputAnswered, 409, 0, false, Client, "This question has been answered before. Nothing was changed."},
+	{InputNotFound, 422, 0, false, Client, "There is no such question in this session. Use the step_id of the question."},
+	{InputExpired, 408, 0, true, Client, "The question was not answered in time. Send the message again."},
+	{TaskNotFound, 422, 0, false, Client, "There is no such task in this run. Use an id of its tasks."},
+	{PlanInvalid, 422, 0, true, Client, "This is not a list of tasks that can be solved. Correct it and send it again."},
+	{PlanFailed, 502, 0, true, Provider, "No plan could be made of the request. Say it differently and send it again."},
+	{TaskTimeout, 504, 0, true, Provider, "The task was not solved in time. Allow more time, or make it smaller."},
+	{TasksFailed, 502, 0, true, Provider, "No task could be solved. See the error of each task and send the message again."},
+	{NoSuchAgent, 503, 0, true, Server, "No agent with this capability is running. Start one, or leave the capability out."},
 }

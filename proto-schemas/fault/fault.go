@@ -41,6 +41,10 @@ type Fault struct {
 	Message string
 	Ref     string // reference into the server's log; Internal only
 	Field   string // the offending field, if there is one
+
+	Constraint string // what a value of the field has to fulfil; may be empty
+	Provided   []byte // the offending value as JSON; may be nil
+
 	cause   error
 }
 
@@ -63,6 +67,14 @@ func (f *Fault) Wrap(cause error) *Fault {
 func (f *Fault) At(field string) *Fault {
 	c := *f
 	c.Field = field
+	return &c
+}
+
+// Unlike returns the fault with the rule that the field's value broke and, as JSON,
+// the value.
+func (f *Fault) Unlike(constraint string, provided []byte) *Fault {
+	c := *f
+	c.Constraint, c.Provided = constraint, provided
 	return &c
 }
 

@@ -37,6 +37,10 @@ var Catalogue = []Form{
 		"Ask and wait for the answer.", RPC(id.MustName("tools"), id.MustName("call")),
 	},
 	{
+		"aside.<gateway>.<connection>", "core NATS, at most once",
+		"An answer to one connection, in no log.", Aside(id.MustName("gateway-1"), id.MustName("c42")),
+	},
+	{
 		"dead.<service>.<tenant>.<key>.<verb>", "stream " + StreamDead,
 		"A command that was given up, with the reason.", exampleCommand.Dead(),
 	},
@@ -47,7 +51,7 @@ var (
 		Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("0199c3d2-41f0-7a53-8e0b-5d1c9a7e2f10"),
 	}
 	exampleCommand = Command{
-		Service: id.MustName("session"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Verb: id.MustName("message"),
+		Service: id.MustName("pipeline"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Verb: id.MustName("message"),
 	}
 	exampleTimer = Timer{
 		Service: id.MustName("session"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Name: id.MustName("expire"),

@@ -8,6 +8,7 @@
 //	timer.set.<service>.<tenant>.<key>.<name> a schedule                   stream TIMER
 //	timer.fire.<service>.<tenant>.<key>.<name> the schedule, due           stream TIMER
 //	rpc.<service>.<verb>                      ask and wait                 NATS micro
+//	aside.<gateway>.<connection>              say to one connection        core NATS
 //	dead.<service>.<tenant>.<key>.<verb>      a command given up           stream DEAD
 //
 // <type> is a canonical event type and may itself hold dots (message.delta), so
@@ -34,6 +35,7 @@ const (
 	StreamTimers    = "TIMER"
 	StreamDead      = "DEAD"
 	BucketDirectory = "directory"
+	BucketAcks      = "acks"
 )
 
 // ErrInvalid is wrapped by every parse error of this package.
@@ -228,6 +230,30 @@ func ParseTimer(s string) (Timer, error) {
 	return out, nil
 }
 
+// Aside returns the subject of what is said to one connection of one gateway and
+// is in no log. A command carries it as its reply_to.
+func Aside(gateway, connection id.Name) string {
+	return "aside." + gateway.String() + "." + connection.String()
+}
+
+// AsideFilter returns the filter of all connections of a gateway.
+func AsideFilter(gateway id.Name) string { return "aside." + gateway.String() + ".*" }
+
+// ParseAside parses a subject under aside. .
+func ParseAside(s string) (gateway, connection id.Name, err error) {
+	t := strings.Split(s, ".")
+	if len(t) != 3 || t[0] != "aside" {
+		return gateway, connection, invalid("aside", s)
+	}
+	var errs [2]error
+	gateway, errs[0] = id.ParseName(t[1])
+	connection, errs[1] = id.ParseName(t[2])
+	if err := errors.Join(errs[:]...); err != nil {
+		return gateway, connection, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return gateway, connection, nil
+}
+
 // RPC returns the subject of a request-reply endpoint.
 func RPC(service, verb id.Name) string { return "rpc." + service.String() + "." + verb.String() }
 
@@ -236,6 +262,9 @@ func RPC(service, verb id.Name) string { return "rpc." + service.String() + "." 
 func DirectoryKey(what, name, instance id.Name) string {
 	return what.String() + "." + name.String() + "." + instance.String()
 }
+
+// AckKey returns the KV key of a client's position in a log.
+func AckKey(l Log, client id.Entity) string { return l.Name() + "." + client.String() }
 
 // DirectoryFilter returns the KV filter of all instances of what.
 func DirectoryFilter(what id.Name) string { return what.String() + ".>" }

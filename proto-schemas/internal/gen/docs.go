@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -68,6 +69,7 @@ func subjects() []byte {
 		p.row(code(s), code(strings.Join(subject.StreamSubjects(s), ", ")))
 	}
 	p.row("bucket "+code(subject.BucketDirectory), "keys `<what>.<name>.<instance>`")
+	p.row("bucket "+code(subject.BucketAcks), "keys `<tenant>.<kind>.<id>.<client>`: the seq that a client has read up to")
 	p.WriteString("\n## Headers of an event\n\n")
 	p.header("Header", "Value")
 	p.row(code(event.HeaderMsgID), "`<tenant>.<kind>.<id>:<event id>`: a repeat is dropped")
@@ -100,6 +102,7 @@ func events(c *comments) []byte {
 	p := newPage("Canonical events")
 	p.WriteString("Every event is one JSON object with the attribute names of CloudEvents 1.0. The schemas are in\n" +
 		"`" + schemaDir + "`.\n\n")
+	p.header("Member", "Type", "")
 	fields(p, c, reflect.TypeFor[event.Event]())
 	p.WriteString("\n## Types\n\n")
 	p.header("Type", "Meaning")
@@ -107,24 +110,44 @@ func events(c *comments) []byte {
 		p.row(fmt.Sprintf("[`%s`](#%s)", info.Type, anchor(info.Type)), info.Meaning)
 	}
 	for _, info := range event.Catalogue {
-		t := reflect.TypeOf(info.Data)
-		p.printf("\n## %s\n\n%s\n\n", info.Type, c.about(t.Name(), code(string(info.Type))))
-		fields(p, c, t)
-		for f := range t.Fields() {
-			if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
-				name, _ := jsonName(f)
-				p.printf("\nEach of `%s`:\n\n", name)
-				fields(p, c, f.Type.Elem())
-			}
-		}
+		described(p, c, info)
+	}
+	p.WriteString("\n# Asides\n\nAnswers to one connection. They have the form of an event, but no `sequence`, and are in no log.\n")
+	for _, info := range event.Asides {
+		described(p, c, info)
 	}
 	return p.Bytes()
 }
 
-func fields(p *page, c *comments, t reflect.Type) {
+func described(p *page, c *comments, info event.Info) {
+	t := reflect.TypeOf(info.Data)
+	p.printf("\n## %s\n\n%s\n\n", info.Type, c.about(t.Name(), code(string(info.Type))))
 	p.header("Member", "Type", "")
+	fields(p, c, t)
+	for f := range t.Fields() {
+		of := f.Type
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if !f.Anonymous && of.Kind() == reflect.Struct && of != reflect.TypeFor[time.Time]() {
+			name, _ := jsonName(f)
+			p.printf("\n`%s`:\n\n", name)
+			p.header("Member", "Type", "")
+			fields(p, c, of)
+		}
+	}
+}
+
+func fields(p *page, c *comments, t reflect.Type) {
 	for f := range t.Fields() {
 		name, optional := jsonName(f)
+		if f.Anonymous {
+			fields(p, c, f.Type)
+			continue
+		}
+		if name == "-" {
+			continue
+		}
 		about := c.fields[t.Name()+"."+f.Name]
 		if optional {
 			about = strings.TrimSuffix("optional; "+about, "; ")

@@ -38,6 +38,10 @@ var rules = map[string]rule{
 	"execution_id": matching(execPattern),
 	"attempt":      atLeast(1),
 	"current":      atLeast(1),
+	"stage":        oneOf("", event.StagePlanning, event.StageSolving, event.StageAggregation),
+	"mode":         oneOf("", event.ModePlan, event.ModeTasks),
+	"decision":     oneOf(event.DecisionApprove, event.DecisionModify, event.DecisionReject),
+	"on_busy":      oneOf("", event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt),
 	"queued":       atLeast(0),
 	"duration_ms":  atLeast(0),
 	"bytes":        atLeast(0),
@@ -51,6 +55,12 @@ var rules = map[string]rule{
 	"run.cancelled/execution_id": matching(`^(exec_\d{8}_\d{6}_\d{6})?$`),
 	// Notices have codes of their own.
 	"notice/code": matching(`.`),
+	// A restored session may have waited for a decision, or for nothing.
+	"session.restored/stage": oneOf(event.StagePlanning, "confirmation", event.StageSolving, event.StageAggregation, "idle"),
+	// A replan happens in the run that is on, or starts one.
+	"notice/mode": oneOf("", "in_run", "restart"),
+	// A unit of work can fail before any worker claimed it.
+	"turn.failed/attempt": atLeast(0),
 	// A run can fail before any worker claimed it.
 	"run.failed/attempt": atLeast(0),
 }
@@ -81,8 +91,21 @@ func envelope(c *comments, name, description string) *schema {
 // a later version may add some, and they are carried along.
 func object(c *comments, owner string, t reflect.Type) *schema {
 	s := &schema{Type: "object", Properties: newProperties()}
+	s.members(c, owner, t)
+	return s
+}
+
+// members adds the members of a struct, and those of the structs that it embeds.
+func (s *schema) members(c *comments, owner string, t reflect.Type) {
 	for f := range t.Fields() {
+		if f.Anonymous {
+			s.members(c, owner, f.Type)
+			continue
+		}
 		name, optional := jsonName(f)
+		if name == "-" {
+			continue
+		}
 		member := member(c, owner, f.Type)
 		member.Description = c.fields[t.Name()+"."+f.Name]
 		if r, ok := rules[ruleKey(owner, name)]; ok {
@@ -95,7 +118,6 @@ func object(c *comments, owner string, t reflect.Type) *schema {
 			s.Required = append(s.Required, name)
 		}
 	}
-	return s
 }
 
 func member(c *comments, owner string, t reflect.Type) *schema {
@@ -112,8 +134,14 @@ func member(c *comments, owner string, t reflect.Type) *schema {
 		return &schema{Type: "boolean"}
 	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return &schema{Type: "integer"}
+	case reflect.Float64:
+		return &schema{Type: "number"}
+	case reflect.Pointer:
+		return member(c, owner, t.Elem())
+	case reflect.Struct:
+		return object(c, "", t)
 	case reflect.Slice:
-		return &schema{Type: "array", Items: object(c, owner, t.Elem())}
+		return &schema{Type: "array", Items: member(c, owner, t.Elem())}
 	}
 	panic(fmt.Sprintf("gen: no schema for a member of type %s", t))
 }

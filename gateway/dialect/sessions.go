@@ -1,0 +1,102 @@
+package dialect
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Sessions is implemented by codecs of dialects in which one socket holds several
+// sessions and every frame names its own. The gateway then makes no session when a
+// socket opens; frames ask for one.
+//
+// Every event gives exactly one frame, so that the seq of the frames of a session
+// is as dense as its log. Events with sequence 0 are asides: their frames carry no
+// seq and no event_id.
+type Sessions interface {
+	Codec
+
+	// Request says which session a frame is about and what it asks of the gateway.
+	// The rules for frame and error are those of Decode, which is called afterwards
+	// for an Act, with the session's log in Inbound.
+	Request(frame []byte) (Request, error)
+
+	// In returns the variant of the codec for texts in the language (zh_CN, en_US).
+	// Any other language is the dialect's default. The variants are a fixed set.
+	In(language string) Sessions
+
+	// Connected returns the frame that greets a socket.
+	Connected(at Link) []byte
+
+	// Heartbeat returns the frame that says that the server lives. session is empty
+	// for a socket without one; seq is the newest of the session.
+	Heartbeat(at Link, session string, seq uint64) []byte
+
+	// Refuse returns the frame that tells the client of a fault of one of its
+	// frames. session is what the frame named, if anything; asked says what for.
+	Refuse(at Link, session string, asked Action, f *fault.Fault) []byte
+
+	// Expired tells a returning client that what it asked for begins at first.
+	Expired(at Link, session string, first uint64) []byte
+
+	// Replayed closes a replay: count events up to seq have been shown. matched
+	// says whether the client's hash of the state is right, nil if it sent none.
+	Replayed(at Link, session string, count int, seq uint64, cursor string, matched *bool) []byte
+
+	// Batch returns one frame that holds the frames of the events, in order.
+	Batch(at Link, session string, events []event.Event) []byte
+
+	// Exported returns the frame that holds the exported state of a session.
+	Exported(at Link, session string, state event.StateExportedData) []byte
+}
+
+// MaxBatch is how many events the frame of a batch holds at most.
+const MaxBatch = 200
+
+// Link is what a frame may say of the socket that it goes to.
+type Link struct {
+	ConnectionID string
+	Now          time.Time
+	Uptime       time.Duration // of the gateway
+}
+
+// Action is what a frame asks of the gateway.
+type Action string
+
+// The actions.
+const (
+	Act    Action = "act"    // send the commands that Decode makes of it
+	Open   Action = "open"   // make a session and show it
+	Resume Action = "resume" // show a session from where the client left it
+	Ack    Action = "ack"    // note how far the client has read
+	Export Action = "export" // show the state of the session
+	Import Action = "import" // restore a session from a signed state and show it
+)
+
+// Request is a frame as the gateway sees it. Session is the id as the client wrote
+// it, which may be no legal one; empty if the frame names none.
+type Request struct {
+	Action  Action
+	Session string
+
+	Open    command.OpenSession // Open
+	Resume  Position            // Resume, Import: where the client left
+	Batch   bool                // Resume, Import: many missed events in one frame
+	Merge   bool                // Resume, Import: consecutive pieces of a text as one
+	Acked   Position            // Ack
+	History bool                // Export: with the newest events
+	Max     int                 // Export: how many; 0 = the server's choice
+	Signed  json.RawMessage     // Import
+}
+
+// Position is where a client stands in a session. EventID wins over Seq; without
+// either it is the client's last acknowledged position.
+type Position struct {
+	Seq      *uint64
+	EventID  string
+	ClientID string
+	Hash     string
+}

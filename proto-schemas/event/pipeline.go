@@ -1,0 +1,378 @@
+package event
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Modes of a run.
+const (
+	ModeChat  = ""      // one turn of the agent answers
+	ModePlan  = "plan"  // plan, confirm, solve, aggregate
+	ModeTasks = "tasks" // solve the given tasks, aggregate
+)
+
+// Stages of a pipeline run.
+const (
+	StagePlanning    = "planning"
+	StageSolving     = "solving"
+	StageAggregation = "aggregation"
+)
+
+// What a session does with a message that comes while a run is on.
+const (
+	OnBusyReject    = "reject"
+	OnBusyEnqueue   = "enqueue"
+	OnBusyInterrupt = "interrupt"
+)
+
+// Decisions on a question.
+const (
+	DecisionApprove = "approve"
+	DecisionModify  = "modify"
+	DecisionReject  = "reject"
+)
+
+// Part names the piece of a pipeline run that an event belongs to. All its members
+// are empty in a chat run.
+type Part struct {
+	WorkID string `json:"work_id,omitempty"` // unit of work that a worker claims: a plan, one attempt at a task, an aggregate
+	Stage  string `json:"stage,omitempty"`   // planning, solving, aggregation
+	TaskID string `json:"task_id,omitempty"` // while solving
+}
+
+// Unit returns the id of the unit of work: the work's, or the run's in a chat run.
+func (p Part) Unit(runID string) string {
+	if p.WorkID != "" {
+		return p.WorkID
+	}
+	return runID
+}
+
+// RunSpec says how a message is to be answered.
+type RunSpec struct {
+	Mode           string          `json:"mode,omitempty"`            // absent (chat), plan, tasks
+	Tasks          []Task          `json:"tasks,omitempty"`           // mode tasks: what to solve
+	ConfirmPlan    *bool           `json:"confirm_plan,omitempty"`    // absent = the session's setting
+	OnBusy         string          `json:"on_busy,omitempty"`         // reject, enqueue, interrupt; absent = the session's setting
+	MaxConcurrent  int             `json:"max_concurrent,omitempty"`  // tasks at once; absent = the server's limit
+	TimeoutSeconds int             `json:"timeout_seconds,omitempty"` // of one attempt at a task; absent = the server's limit
+	ClientID       string          `json:"client_id,omitempty"`       // the device it came from
+	Extra          json.RawMessage `json:"extra,omitempty"`           // what else the client said with it, an object
+}
+
+// Task is one piece of a plan.
+type Task struct {
+	ID               string          `json:"id"` // [A-Za-z0-9_-]{1,128}, unique in the plan
+	Title            string          `json:"title"`
+	Description      string          `json:"description,omitempty"`
+	Priority         int             `json:"priority,omitempty"` // lower starts earlier among tasks that could start
+	Dependencies     []string        `json:"dependencies,omitempty"`
+	Capability       string          `json:"capability,omitempty"` // any agent that has it may solve the task; absent = the built-in one
+	Context          json.RawMessage `json:"context,omitempty"`
+	EstimatedTokens  int64           `json:"estimated_tokens,omitempty"`
+	EstimatedSeconds int64           `json:"estimated_time_seconds,omitempty"`
+	Extra            json.RawMessage `json:"extra,omitempty"` // members that we do not know, an object
+}
+
+// Usage is what a piece of work consumed, as the providers counted it.
+type Usage struct {
+	LLMCalls     int      `json:"llm_calls"`
+	ToolCalls    int      `json:"tool_calls"`
+	InputTokens  *int64   `json:"input_tokens,omitempty"`  // absent = some provider did not say
+	OutputTokens *int64   `json:"output_tokens,omitempty"` // absent = some provider did not say
+	CostUSD      *float64 `json:"cost_usd,omitempty"`      // absent = some model has no price
+}
+
+// Stats is what a session amounted to.
+type Stats struct {
+	DurationSeconds  int64  `json:"duration_seconds"`
+	TotalMessages    int    `json:"total_messages"`
+	TotalTasks       int    `json:"total_tasks"`
+	CompletionStatus string `json:"completion_status"` // success, partial, failed
+	Usage            Usage  `json:"usage"`
+}
+
+// ToolUse counts the calls of one tool.
+type ToolUse struct {
+	Name  string `json:"name"`
+	Calls int    `json:"calls"`
+}
+
+// SessionPausedData says that what was on has been stopped and summed up. The
+// session stays usable: a new message continues it.
+type SessionPausedData struct {
+	Reason string `json:"reason"` // user_request
+	Stats  Stats  `json:"stats"`
+}
+
+// SessionRestoredData opens or continues a session with the state of an export.
+type SessionRestoredData struct {
+	Dialect      string          `json:"dialect"`
+	Principal    string          `json:"principal,omitempty"` // who restored it
+	ExportedAt   time.Time       `json:"exported_at"`
+	ExportedSeq  uint64          `json:"exported_seq"` // the newest event that the export knew
+	Stage        string          `json:"stage"`        // of the run that was on: planning, confirmation, solving, aggregation; idle without one
+	MessageCount int             `json:"message_count"`
+	Warnings     []string        `json:"warnings,omitempty"` // what could not be taken along
+	State        json.RawMessage `json:"state"`              // conversation.Snapshot
+}
+
+// PlanStartedData begins a try at a plan.
+type PlanStartedData struct {
+	RunID       string          `json:"run_id"`
+	ExecutionID string          `json:"execution_id"`
+	PlanID      string          `json:"plan_id"`
+	Number      int             `json:"number"` // 1, 2, ... in the run
+	Question    string          `json:"question"`
+	Context     json.RawMessage `json:"context,omitempty"`
+	Part
+}
+
+// PlanCompletedData is a plan that holds: its tasks name each other correctly.
+type PlanCompletedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	PlanID      string `json:"plan_id"`
+	Tasks       []Task `json:"tasks"`
+	Summary     string `json:"summary,omitempty"`
+	Reasoning   string `json:"reasoning,omitempty"`
+	Usage       Usage  `json:"usage"`
+	DurationMS  int64  `json:"duration_ms"`
+	Part
+}
+
+// PlanInvalidData says that what should be a list of tasks is none.
+type PlanInvalidData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	PlanID      string `json:"plan_id,omitempty"`
+	InputID     string `json:"input_id,omitempty"` // the answer to this question held it; the question stays open
+	By          string `json:"by,omitempty"`       // who gave it
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	Raw         string `json:"raw,omitempty"` // the beginning of it
+	Recovery    string `json:"recovery"`      // retry, manual_input, none
+	Part
+}
+
+// PlanCancelledData ends a plan that will not be carried out.
+type PlanCancelledData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	PlanID      string `json:"plan_id"`
+	Reason      string `json:"reason"` // user_request, timeout, error, replan
+	By          string `json:"by,omitempty"`
+	Feedback    string `json:"feedback,omitempty"`
+	Tasks       []Task `json:"tasks,omitempty"` // as far as it was known
+	DurationMS  int64  `json:"duration_ms"`
+	Part
+}
+
+// InputRequestedData asks people a question. It takes exactly one answer.
+type InputRequestedData struct {
+	InputID        string `json:"input_id"`
+	RunID          string `json:"run_id"`
+	ExecutionID    string `json:"execution_id"`
+	Scope          string `json:"scope"` // plan
+	PlanID         string `json:"plan_id,omitempty"`
+	Tasks          []Task `json:"tasks,omitempty"`
+	Summary        string `json:"summary,omitempty"`
+	TimeoutSeconds int    `json:"timeout_seconds"`
+}
+
+// InputAnsweredData is the one answer that counts.
+type InputAnsweredData struct {
+	InputID     string `json:"input_id"`
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	CommandID   string `json:"command_id"`
+	Decision    string `json:"decision"` // approve, modify, reject
+	Feedback    string `json:"feedback,omitempty"`
+	Tasks       []Task `json:"tasks,omitempty"` // modify: the tasks as they are now
+	By          string `json:"by,omitempty"`
+	ClientID    string `json:"client_id,omitempty"`
+	ElapsedMS   int64  `json:"elapsed_ms"`
+}
+
+// InputExpiredData says that nobody answered in time.
+type InputExpiredData struct {
+	InputID        string `json:"input_id"`
+	RunID          string `json:"run_id"`
+	ExecutionID    string `json:"execution_id"`
+	TimeoutSeconds int    `json:"timeout_seconds"`
+	ElapsedMS      int64  `json:"elapsed_ms"`
+}
+
+// TaskStartedData begins an attempt at a task.
+type TaskStartedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	StepID      string `json:"step_id"`
+	Task        Task   `json:"task"`
+	Attempt     int    `json:"attempt"` // 1, 2, ... at this task
+	Part
+}
+
+// TaskCompletedData is a task's result.
+type TaskCompletedData struct {
+	RunID       string    `json:"run_id"`
+	ExecutionID string    `json:"execution_id"`
+	StepID      string    `json:"step_id"`
+	Title       string    `json:"title"`
+	Attempt     int       `json:"attempt"`
+	MessageID   string    `json:"message_id,omitempty"` // the message that holds the output
+	Output      string    `json:"output"`
+	Usage       Usage     `json:"usage"`
+	Tools       []ToolUse `json:"tools,omitempty"`
+	DurationMS  int64     `json:"duration_ms"`
+	Part
+}
+
+// TaskFailedData says that a task's attempts are used up.
+type TaskFailedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	StepID      string `json:"step_id"`
+	Title       string `json:"title"`
+	Attempt     int    `json:"attempt"`
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	DurationMS  int64  `json:"duration_ms"`
+	Part
+}
+
+// TaskCancelledData says that a task will not be solved.
+type TaskCancelledData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	StepID      string `json:"step_id"`
+	Title       string `json:"title"`
+	Reason      string `json:"reason"` // user_request, dependency_failed, timeout
+	By          string `json:"by,omitempty"`
+	Partial     string `json:"partial,omitempty"` // what had been said
+	DurationMS  int64  `json:"duration_ms"`
+	Part
+}
+
+// TaskRestartedData says that a task gets another attempt.
+type TaskRestartedData struct {
+	RunID         string `json:"run_id"`
+	ExecutionID   string `json:"execution_id"`
+	Attempt       int    `json:"attempt"` // the one to come
+	MaxAttempts   int    `json:"max_attempts"`
+	Reason        string `json:"reason"` // retry_after_error, user_request, dependency_restarted
+	By            string `json:"by,omitempty"`
+	BackoffMS     int64  `json:"backoff_ms"`
+	PreviousError string `json:"previous_error,omitempty"`
+	Part
+}
+
+// TurnFailedData says that a unit of work ended in an error. Attempt is the claim
+// of the worker that reports it, 0 if none did.
+type TurnFailedData struct {
+	RunID          string `json:"run_id"`
+	ExecutionID    string `json:"execution_id"`
+	Attempt        int    `json:"attempt,omitempty"`
+	Code           string `json:"code"`
+	Message        string `json:"message"`
+	Retryable      bool   `json:"retryable"`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty"` // of a timeout: what was allowed
+	ElapsedMS      int64  `json:"elapsed_ms"`
+	Try            int    `json:"try"`       // of the plan, task or aggregate: 1, 2, ...
+	MaxTries       int    `json:"max_tries"` //
+	Part
+}
+
+// RetryScheduledData says that failed work will be tried again after a pause.
+type RetryScheduledData struct {
+	RunID        string `json:"run_id"`
+	ExecutionID  string `json:"execution_id"`
+	Attempt      int    `json:"attempt"` // the one that failed
+	MaxAttempts  int    `json:"max_attempts"`
+	RetryAfterMS int64  `json:"retry_after_ms"`
+	Code         string `json:"code"`
+	Message      string `json:"message"`
+	Part
+}
+
+// RunProgressedData says how far the tasks of a run are.
+type RunProgressedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	TaskID      string `json:"task_id"` // the task that moved it on
+	Title       string `json:"title"`   //
+	Status      string `json:"status"`  // of that task: completed, failed, cancelled
+	Completed   int    `json:"completed"`
+	Failed      int    `json:"failed"`
+	Cancelled   int    `json:"cancelled"`
+	Total       int    `json:"total"`
+	ElapsedMS   int64  `json:"elapsed_ms"` // since solving began
+}
+
+// AggregateStartedData begins the answer that is made of the tasks' results.
+type AggregateStartedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	TaskCount   int    `json:"task_count"`
+	Completed   int    `json:"completed"`
+	Failed      int    `json:"failed"` // failed or cancelled
+	Part
+}
+
+// AggregateCompletedData is the answer made of the tasks' results.
+type AggregateCompletedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	MessageID   string `json:"message_id,omitempty"`
+	Result      string `json:"result"`
+	Bytes       int    `json:"bytes"`
+	Usage       Usage  `json:"usage"`
+	DurationMS  int64  `json:"duration_ms"`
+	Part
+}
+
+// PipelineCompletedData sums a pipeline run up. The run's terminal event follows.
+type PipelineCompletedData struct {
+	RunID       string `json:"run_id"`
+	ExecutionID string `json:"execution_id"`
+	Status      string `json:"status"` // success, partial_success, failed
+	TotalMS     int64  `json:"total_ms"`
+	PlanMS      int64  `json:"plan_ms"`
+	SolveMS     int64  `json:"solve_ms"`
+	AggregateMS int64  `json:"aggregate_ms"`
+	Summary     string `json:"summary"`
+}
+
+// ErrorData tells people of an error that does not end the run by itself.
+type ErrorData struct {
+	RunID       string `json:"run_id,omitempty"`
+	ExecutionID string `json:"execution_id,omitempty"`
+	Stage       string `json:"stage,omitempty"`
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	Operation   string `json:"operation,omitempty"`
+	Recovery    string `json:"recovery,omitempty"` // retry, escalate, skip
+}
+
+// StateExportedData is an aside: the state of a session, readable and signed.
+type StateExportedData struct {
+	ExportedAt time.Time         `json:"exported_at"`
+	ValidUntil time.Time         `json:"valid_until"`
+	Seq        uint64            `json:"seq"`               // the newest event that it knows
+	Hash       string            `json:"hash"`              // of the state: what client_state_hash is compared with
+	State      json.RawMessage   `json:"state"`             // readable: stage, plan_context, current_task_id, completed_task_ids, agent_state
+	Signed     json.RawMessage   `json:"signed"`            // to be imported: state, timestamp, version, checksum, signature
+	History    []json.RawMessage `json:"history,omitempty"` // canonical events, oldest first
+}
+
+// CommandRefusedData is an aside: why a command had no effect.
+type CommandRefusedData struct {
+	CommandID  string `json:"command_id"`
+	Code       string `json:"code"`
+	Message    string `json:"message"`
+	Field      string `json:"field,omitempty"`
+	InputID    string `json:"input_id,omitempty"`    // the question that was answered before
+	AnsweredBy string `json:"answered_by,omitempty"` // by whom
+	Decision   string `json:"decision,omitempty"`    // and how
+}
