@@ -83,7 +83,7 @@ func address(m members, in dialect.Inbound, verb id.Name, data any) ([]command.C
 		return nil, fault.From(err, "")
 	}
 	return []command.Command{{
-		ID: cmdID, Service: command.Session, Verb: verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
+		ID: cmdID, Service: command.Pipeline, Verb: verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
 		Principal: in.Principal, Time: in.Now.UTC(), Data: raw,
 	}}, nil
 }
