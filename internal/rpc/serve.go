@@ -1,0 +1,189 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Handle adds an endpoint to a server that is not started yet. f answers one request;
+// several are handled at a time. Its faults reach the caller as they are, and any
+// other error, or a panic, as INTERNAL with a reference. ctx ends when the caller has
+// stopped waiting (after 30 s if it did not say) or the server is stopped; a drain
+// does not end it. A request may be asked twice, so f bears repetition.
+func Handle[In, Out any](s *Server, verb id.Name, f func(context.Context, In) (Out, error)) {
+	e := &endpoint{s: s, verb: verb, label: s.cfg.Service.String() + "." + verb.String(), slots: make(chan struct{}, s.cfg.Concurrency)}
+	e.call = func(ctx context.Context, body []byte) ([]byte, error) {
+		var in In
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, fault.Newf(fault.BadJSON, "The request is not one that %s understands.", e.label).Wrap(err)
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		b, err := json.Marshal(out)
+		if err != nil {
+			return nil, fmt.Errorf("encode the answer: %w", err)
+		}
+		return b, nil
+	}
+	s.endpoints = append(s.endpoints, e)
+}
+
+// endpoint answers one verb.
+type endpoint struct {
+	s     *Server
+	verb  id.Name
+	label string
+	call  func(context.Context, []byte) ([]byte, error)
+	slots chan struct{}
+
+	waiting  atomic.Int64 // requests that wait for a slot or are handled
+	requests atomic.Int64 // that were answered
+	errors   atomic.Int64
+	nanos    atomic.Int64
+}
+
+// Handle implements micro.Handler. It never blocks: what waits, waits elsewhere.
+func (e *endpoint) Handle(r micro.Request) {
+	if !e.s.enter() {
+		m := nats.NewMsg(r.Reply())
+		m.Header.Set(headerAgain, "1")
+		setFault(m, fault.Newf(fault.BusUnavailable, "The %s service is stopping. Try again in a few seconds.", e.s.cfg.Service))
+		e.publish(m)
+		return
+	}
+	if e.waiting.Add(1) > int64(cap(e.slots)*(1+waitingPerSlot)) {
+		e.waiting.Add(-1)
+		e.answer(r.Reply(), nil, fault.Newf(fault.Overloaded, "The %s service has more to do than it can. Try again later.", e.s.cfg.Service))
+		e.s.handled.Done()
+		return
+	}
+	arrived := time.Now()
+	go func() {
+		defer e.s.handled.Done()
+		defer e.waiting.Add(-1)
+		e.serve(r, arrived)
+	}()
+}
+
+// serve waits for a slot and answers the request.
+func (e *endpoint) serve(r micro.Request, arrived time.Time) {
+	ctx, cancel := context.WithDeadline(e.s.kill, arrived.Add(patience(r)))
+	defer cancel()
+	select {
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
+	case <-ctx.Done():
+		e.answer(r.Reply(), nil, context.Cause(ctx))
+		return
+	}
+	began := time.Now()
+	out, err := e.run(ctx, r)
+	took := time.Since(began)
+	e.nanos.Add(int64(took))
+	e.s.metrics.took.WithLabelValues(e.s.cfg.Service.String(), e.verb.String()).Observe(took.Seconds())
+	e.answer(r.Reply(), out, err)
+}
+
+// patience returns how long the caller waits.
+func patience(r micro.Request) time.Duration {
+	ms, err := strconv.ParseInt(r.Headers().Get(headerTimeout), 10, 64)
+	if err != nil || ms <= 0 || ms > handlerTimeout.Milliseconds() {
+		return handlerTimeout
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// run calls the handler with the caller's trace, turning a panic into an error.
+func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err error) {
+	ctx = telemetry.Extract(ctx, r.Headers().Get(headerTrace))
+	ctx, span := telemetry.Start(ctx, "answer "+e.label, trace.SpanKindServer, telemetry.SystemNATS,
+		telemetry.KeyDestination.String(e.label), telemetry.KeyMessageSize.Int(len(r.Data())))
+	defer func() {
+		if p := recover(); p != nil {
+			e.s.log.Error().Str("verb", e.label).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("a request's handler panicked")
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+		telemetry.End(span, err)
+	}()
+	return e.call(ctx, r.Data())
+}
+
+// answer sends the outcome. What is too large for a message is a fault instead.
+func (e *endpoint) answer(to string, out []byte, err error) {
+	m := nats.NewMsg(to)
+	m.Data = out
+	limit := e.s.conn.NATS().MaxPayload()
+	if err == nil && int64(len(out)) > limit {
+		err = fault.Newf(fault.MessageTooBig, "The answer of %s has %d bytes, more than a message of the bus may have (%d).", e.label, len(out), limit)
+	}
+	outcome := outcomeDone
+	if err != nil {
+		f := e.public(err)
+		outcome = string(f.Code)
+		setFault(m, f)
+		e.errors.Add(1)
+	}
+	e.requests.Add(1)
+	e.s.metrics.handled.WithLabelValues(e.s.cfg.Service.String(), e.verb.String(), outcome).Inc()
+	e.publish(m)
+}
+
+// public returns the fault that the caller is told.
+func (e *endpoint) public(err error) *fault.Fault {
+	if _, ok := errors.AsType[*fault.Fault](err); !ok && e.s.kill.Err() != nil {
+		return fault.Newf(fault.BusUnavailable, "The %s service stopped before it had an answer. Try again in a few seconds.", e.s.cfg.Service)
+	}
+	f := fault.From(err, uuid.NewString())
+	if f.Code == fault.Internal {
+		e.s.log.Error().Err(err).Str("verb", e.label).Str("reference", f.Ref).Msg("a request failed for an internal reason")
+	}
+	return f
+}
+
+// publish sends an answer. Who misses it asks again.
+func (e *endpoint) publish(m *nats.Msg) {
+	if m.Subject == "" {
+		return // asked without a reply subject: nobody wants to know
+	}
+	if err := e.s.conn.NATS().PublishMsg(m); err != nil {
+		e.s.log.Debug().Err(err).Str("verb", e.label).Msg("an answer was not sent")
+	}
+}
+
+// Stats are shown by the statistics of NATS micro: its own count how long requests
+// take to be accepted, not to be answered.
+type Stats struct {
+	Requests   int64 `json:"requests"` // answered
+	Errors     int64 `json:"errors"`
+	InProgress int64 `json:"in_progress"`
+	AverageMS  int64 `json:"average_ms"`
+}
+
+func (s *Server) stats(of *micro.Endpoint) any {
+	for _, e := range s.endpoints {
+		if e.verb.String() != of.Name {
+			continue
+		}
+		st := Stats{Requests: e.requests.Load(), Errors: e.errors.Load(), InProgress: e.waiting.Load()}
+		st.AverageMS = time.Duration(e.nanos.Load() / max(st.Requests, 1)).Milliseconds()
+		return st
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package rpc
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Headers of a request.
+const (
+	headerTrace = "traceparent"
+	// headerTimeout says in milliseconds how long the caller waits. It is a duration,
+	// because the clocks of two machines differ.
+	headerTimeout = "Waggle-Timeout"
+)
+
+// headerAgain marks a reply of a replica that is leaving and has done nothing: the
+// caller asks another one.
+const headerAgain = "Waggle-Ask-Again"
+
+// wireFault is a fault on its way. Its cause stays where it happened.
+type wireFault struct {
+	Code       fault.Code      `json:"code"`
+	Message    string          `json:"message"`
+	Field      string          `json:"field,omitempty"`
+	Ref        string          `json:"ref,omitempty"`
+	Constraint string          `json:"constraint,omitempty"`
+	Provided   json.RawMessage `json:"provided,omitempty"`
+}
+
+// setFault makes m the answer of a request that failed, with the headers by which
+// the tools for NATS micro know an error.
+func setFault(m *nats.Msg, f *fault.Fault) {
+	w := wireFault{Code: f.Code, Message: f.Message, Field: f.Field, Ref: f.Ref, Constraint: f.Constraint}
+	if json.Valid(f.Provided) {
+		w.Provided = f.Provided
+	}
+	m.Data, _ = json.Marshal(w) //nolint:errchkjson // strings, and JSON that was checked
+	m.Header.Set(micro.ErrorHeader, string(f.Code))
+	m.Header.Set(micro.ErrorCodeHeader, strconv.Itoa(fault.Lookup(f.Code).Status))
+}
+
+// faultOf returns the fault of an answer, or nil.
+func faultOf(m *nats.Msg) *fault.Fault {
+	if m.Header.Get(micro.ErrorHeader) == "" {
+		return nil
+	}
+	var w wireFault
+	if err := json.Unmarshal(m.Data, &w); err != nil {
+		return fault.New(fault.Internal).Wrap(err)
+	}
+	return &fault.Fault{Code: w.Code, Message: w.Message, Field: w.Field, Ref: w.Ref, Constraint: w.Constraint, Provided: w.Provided}
+}
