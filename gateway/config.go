@@ -57,6 +57,14 @@ const (
 	defaultHandshakeBurst = 50
 	// defaultSpread keeps 10,000 clients from coming back in one second.
 	defaultSpread = 5 * time.Second
+	// defaultHeartbeat is what the MyAgent protocol says.
+	defaultHeartbeat = 30 * time.Second
+	// defaultSessions is a person with many conversations in one window. With all of
+	// them busy the queue still holds some 50 frames of each.
+	defaultSessions = 64
+	// defaultAcks bounds what a client sees twice after a crash of its gateway, and
+	// makes of a client that acknowledges every piece of a text one write.
+	defaultAcks = 5 * time.Second
 )
 
 // Config says where a gateway listens and what clients may do. Zero fields mean the
@@ -93,10 +101,16 @@ type Config struct {
 	HandshakeRate  float64 // handshakes per second and address, default 10 with the same exception
 
 	DrainSpread time.Duration // over which Drain spreads the closing of sockets, default 5 s
+
+	// Of sockets that hold several sessions.
+	Heartbeat         time.Duration // between two heartbeats of a session, default 30 s
+	SessionsPerSocket int           // default 64
+	AckInterval       time.Duration // how long an acknowledgement waits for a higher one, default 5 s
 }
 
 // Deps is what a gateway works with. Conn, Log, Commands, Auth and Dialects are
-// required.
+// required. A dialect whose codecs implement dialect.Sessions gets sockets that hold
+// several sessions, any other one session each.
 type Deps struct {
 	Logger    zerolog.Logger
 	Registry  *prometheus.Registry // served under /metrics; nil = one of its own
@@ -127,6 +141,9 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxConnections, defaultConnections)
 	set(&c.PerPrincipal, defaultPerPrincipal)
 	set(&c.DrainSpread, defaultSpread)
+	set(&c.Heartbeat, defaultHeartbeat)
+	set(&c.SessionsPerSocket, defaultSessions)
+	set(&c.AckInterval, defaultAcks)
 	return c
 }
 
@@ -158,6 +175,9 @@ func (c Config) check() error {
 		{"per_ip", c.PerIP < 0},
 		{"handshake_rate", c.HandshakeRate < 0},
 		{"drain_spread", c.DrainSpread < 0},
+		{"heartbeat", c.Heartbeat < 0},
+		{"sessions_per_socket", c.SessionsPerSocket < 0},
+		{"ack_interval", c.AckInterval < 0},
 	} {
 		if f.bad {
 			return fmt.Errorf("gateway.%s must not be negative", f.name)

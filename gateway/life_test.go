@@ -117,6 +117,7 @@ func TestServicesThatAreNotThereYet(t *testing.T) {
 		c.write(message(fmt.Sprint(i)))
 	}
 	r.join("session")
+	r.join("pipeline")
 	r.join("agent")
 	quiet(t, c, 100*time.Millisecond)
 	require.Empty(t, r.inbox(l.Entity.String()))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -20,7 +21,7 @@ const (
 )
 
 // needed are the services without which no message of a client is answered.
-var needed = []id.Name{id.MustName("session"), id.MustName("agent"), id.MustName("tools")}
+var needed = []id.Name{command.Session, command.Pipeline, command.Agent, id.MustName("tools")}
 
 // answerable reports whether somebody is there to answer.
 func (s *Server) answerable() bool {

@@ -34,6 +34,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// allCommands are those of all services, in the order in which they were sent.
+var allCommands = subject.StreamSubjects(subject.StreamCommands)[0]
+
 // patience bounds every wait: machines may be busy.
 const patience = 60 * time.Second
 
@@ -120,7 +123,7 @@ func prepare(t testing.TB, conn *bus.Conn) *rig {
 	r.log, err = eventlog.New(conn, eventlog.Options{Logger: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(r.log.Close)
-	sub, err := conn.NATS().Subscribe(subject.CommandFilterAll(wirecmd.Session), r.command)
+	sub, err := conn.NATS().Subscribe(allCommands, r.command)
 	require.NoError(t, err)
 	require.NoError(t, conn.NATS().Flush())
 	ended := make(chan struct{})
