@@ -9,6 +9,8 @@ package config
 
 import (
 	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 // Config is everything that can be set. Its zero value is not usable: start
@@ -26,7 +28,9 @@ type Config struct {
 	Auth      Auth          `yaml:"auth"`
 	Gateway   Gateway       `yaml:"gateway"`
 	Session   Session       `yaml:"session"`
+	Pipeline  Pipeline      `yaml:"pipeline"`
 	Agent     Agent         `yaml:"agent"`
+	Models    Models        `yaml:"models"`
 	Tools     Tools         `yaml:"tools"`
 }
 
@@ -112,9 +116,34 @@ type Gateway struct {
 	DrainSpread      time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time; 0 = 5 s."`
 }
 
-// Session sets the life of chat sessions.
+// Session sets the life of sessions.
 type Session struct {
-	TTL time.Duration `yaml:"ttl" doc:"How long a session outlives its last event."`
+	TTL          time.Duration `yaml:"ttl" doc:"How long a session outlives its last event."`
+	StateKeys    []Secret      `yaml:"state_keys" doc:"Keys of exported states, each of 32 characters or more. The first one signs; a state signed with any of them is accepted. Installations that are to take each other's sessions over need a key in common. Without a key no state is exported or imported."`
+	StateKeyFile string        `yaml:"state_key_file" doc:"File with such keys, one a line; instead of state_keys. \"waggle up\" without any makes \"state.key\" in its data folder."`
+}
+
+// Pipeline sets how runs that plan are carried out. Clients may ask for less.
+type Pipeline struct {
+	ConfirmPlan    bool          `yaml:"confirm_plan" doc:"Ask before a plan is carried out, unless the client says otherwise."`
+	ConfirmTimeout time.Duration `yaml:"confirm_timeout" doc:"How long a question to people stays open."`
+	MaxConcurrent  int           `yaml:"max_concurrent" doc:"Tasks of one run that are solved at once."`
+	TaskTimeout    time.Duration `yaml:"task_timeout" doc:"Time limit of one attempt at a task."`
+	TaskAttempts   int           `yaml:"task_attempts" doc:"Attempts at a task before it has failed."`
+	RetryBackoff   time.Duration `yaml:"retry_backoff" doc:"Pause before the second attempt; it doubles before each further one, give or take 10 %."`
+	OnBusy         string        `yaml:"on_busy" doc:"What becomes of a message that comes while a run is on: \"reject\", \"enqueue\" or \"interrupt\". Of ORBIT sockets it is always \"enqueue\"."`
+}
+
+// Models says what is known of models beside their names.
+type Models struct {
+	Prices []Price `yaml:"prices"`
+}
+
+// Price is what one model costs. What a model without a price costs is not shown.
+type Price struct {
+	Model  string  `yaml:"model" doc:"The model as it is named in the setting \"model\", for example \"openai:gpt-4.1-mini\"; unique."`
+	Input  float64 `yaml:"input" doc:"US dollars for a million input tokens."`
+	Output float64 `yaml:"output" doc:"US dollars for a million output tokens."`
 }
 
 // Agent limits the workers that run agent turns. Zero means the worker's default.
@@ -173,6 +202,11 @@ func Default() Config {
 		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Replicas: 1},
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second}},
 		Session:  Session{TTL: 24 * time.Hour},
-		Tools:    Tools{Builtin: true},
+		// The numbers of the MyAgent protocol.
+		Pipeline: Pipeline{
+			ConfirmTimeout: 300 * time.Second, MaxConcurrent: 10, TaskTimeout: 300 * time.Second,
+			TaskAttempts: 3, RetryBackoff: 2 * time.Second, OnBusy: event.OnBusyReject,
+		},
+		Tools: Tools{Builtin: true},
 	}
 }

@@ -151,7 +151,12 @@ func TestValidateNamesTheOption(t *testing.T) {
 		"nats: {replicas: 2}":                           "nats.replicas:",
 		"nats: {replicas: 3}":                           "nats.replicas:",
 		"session: {ttl: -1h}":                           "session.ttl:",
+		"session: {state_keys: [short]}":                "session.state_keys: key 1",
 		"agent: {concurrency: -1}":                      "agent.concurrency:",
+		"models: {prices: [{input: 1}]}":                "models.prices[0].model:",
+		"models: {prices: [{model: a, input: -1}]}":     "models.prices[0].input:",
+		"models: {prices: [{model: a, output: .inf}]}":  "models.prices[0].output:",
+		"models: {prices: [{model: a}, {model: a}]}":    "models.prices[1].model:",
 		"gateway: {message_rate: -1}":                   "gateway.message_rate:",
 		"auth: {api_keys: [{id: a}]}":                   "auth.api_keys[0].sha256:",
 		"auth: {jwt: {issuer: x}}":                      "auth.jwt:",
@@ -196,6 +201,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 providers: {openai: {api_key: `+canary+`1, base_url: 'https://u:`+canary+`2@host/v1'}}
 auth: {api_keys: [{id: k, sha256: `+canary+`3}]}
 nats: {url: 'nats://me:`+canary+`4@a:4222,nats://`+canary+`5@b:4222,not a url `+canary+`@x'}
+session: {state_keys: [`+canary+`a, `+canary+`b]}
 tools: {servers: [{name: a, url: 'https://x:`+canary+`6@h/', env: {TOKEN: `+canary+`7}, headers: {Authorization: `+canary+`8}}]}
 `),
 		Env: env(map[string]string{"ANTHROPIC_API_KEY": canary + "9"}),
@@ -213,6 +219,7 @@ tools: {servers: [{name: a, url: 'https://x:`+canary+`6@h/', env: {TOKEN: `+cana
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		require.NotContains(t, fmt.Sprintf(format, l.Auth), canary, format)
 		require.NotContains(t, fmt.Sprintf(format, l.Tools.Servers[0].Env), canary, format)
+		require.NotContains(t, fmt.Sprintf(format, l.Session), canary, format)
 		require.NotContains(t, fmt.Sprintf(format, l.Providers.OpenAI.APIKey), fmt.Sprintf("%x", canary), format)
 	}
 	for _, f := range Fields(&l.Config) {
@@ -220,6 +227,33 @@ tools: {servers: [{name: a, url: 'https://x:`+canary+`6@h/', env: {TOKEN: `+cana
 			require.NotContains(t, f.Value(), canary)
 		}
 	}
+}
+
+func TestPipelineSettingsAreJudged(t *testing.T) {
+	for text, want := range map[string]string{
+		"on_busy: wait": "on_busy", "max_concurrent: 0": "max_concurrent", "max_concurrent: 101": "max_concurrent",
+		"task_attempts: 0": "task_attempts", "task_attempts: 11": "task_attempts", "retry_backoff: 0s": "retry_backoff",
+		"confirm_timeout: 10ms": "confirm_timeout", "task_timeout: 0s": "task_timeout",
+	} {
+		l, err := Load(Input{File: write(t, "pipeline: {"+text+"}\n")})
+		require.NoError(t, err, text)
+		use := For{Roles: []string{RolePipeline}}
+		require.ErrorContains(t, l.Validate(use), "pipeline."+want+":", text)
+		require.NoError(t, l.Validate(For{Roles: []string{RoleSession}}), text)
+	}
+}
+
+func TestStateKeysComeFromOnePlace(t *testing.T) {
+	key := strings.Repeat("k", 32)
+	l, err := Load(Input{
+		Env:   env(map[string]string{"WAGGLE_SESSION_STATE_KEYS": key + "1, " + key + "2"}),
+		Flags: map[string]string{"session.state_key_file": "keys"},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []Secret{Secret(key + "1"), Secret(key + "2")}, l.Session.StateKeys)
+	require.ErrorContains(t, l.Validate(everything), "choose one of")
+	l.Session.StateKeyFile = ""
+	require.NoError(t, l.Validate(everything))
 }
 
 // What is printed can be read again and means the same, but for the secrets.

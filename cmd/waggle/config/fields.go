@@ -75,7 +75,7 @@ func (f Field) Type() string {
 		return "duration"
 	case []string:
 		return "list"
-	case Secret:
+	case Secret, []Secret:
 		return "secret"
 	}
 	if f.value.CanInt() || f.value.CanFloat() {
@@ -92,6 +92,8 @@ func (f Field) Value() string {
 	switch v := f.value.Interface().(type) {
 	case []string:
 		return strings.Join(v, ",")
+	case []Secret:
+		return strings.TrimSuffix(strings.Repeat(redacted+",", len(v)), ",")
 	default:
 		return fmt.Sprint(v)
 	}
@@ -109,6 +111,12 @@ func (f Field) set(text string) error {
 		return nil
 	case *[]string:
 		*p = splitList(text)
+		return nil
+	case *[]Secret:
+		*p = nil
+		for _, part := range splitList(text) {
+			*p = append(*p, Secret(part))
+		}
 		return nil
 	}
 	return f.setScalar(text)

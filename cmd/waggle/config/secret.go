@@ -57,6 +57,10 @@ func (l *Loaded) FileHoldsSecrets() bool {
 			return true
 		}
 	}
-	return len(l.Auth.APIKeys) > 0 || l.Source("providers.openai.api_key") == FromFile ||
-		l.Source("providers.anthropic.api_key") == FromFile
+	for _, path := range []string{"providers.openai.api_key", "providers.anthropic.api_key", "session.state_keys"} {
+		if l.Source(path) == FromFile {
+			return true
+		}
+	}
+	return len(l.Auth.APIKeys) > 0
 }

@@ -19,10 +19,11 @@ import (
 
 // Roles of a process, in the order in which they are started.
 const (
-	RoleTools   = "tools"
-	RoleAgent   = "agent"
-	RoleSession = "session"
-	RoleGateway = "gateway"
+	RoleTools    = "tools"
+	RoleAgent    = "agent"
+	RolePipeline = "pipeline"
+	RoleSession  = "session"
+	RoleGateway  = "gateway"
 )
 
 // Roles lists every role.
@@ -74,6 +75,13 @@ func (l *Loaded) Validate(use For) error {
 	p.nats(&c.NATS, use)
 	if use.Has(RoleAgent) {
 		p.model(c)
+		p.prices(&c.Models)
+	}
+	if use.Has(RolePipeline) {
+		p.pipeline(&c.Pipeline)
+	}
+	if use.Has(RoleSession) {
+		p.stateKeys(&c.Session)
 	}
 	if use.Has(RoleGateway) {
 		p.auth(&c.Auth, c.Addr)

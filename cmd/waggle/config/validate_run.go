@@ -1,0 +1,85 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+const (
+	// minStateKey makes guessing a key as hard as breaking HMAC-SHA256.
+	minStateKey = 32
+	// maxTaskAttempts keeps the last pause of a doubling backoff in the order of minutes.
+	maxTaskAttempts = 10
+	// maxTasks is how many tasks a plan may have; more at once mean nothing.
+	maxTasks = 100
+)
+
+// pipeline judges how runs are carried out.
+func (p *problems) pipeline(c *Pipeline) {
+	choices := []string{event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}
+	if !slices.Contains(choices, c.OnBusy) {
+		p.add("pipeline.on_busy", "%q is none of reject, enqueue, interrupt", c.OnBusy)
+	}
+	if c.MaxConcurrent < 1 || c.MaxConcurrent > maxTasks {
+		p.add("pipeline.max_concurrent", "%d is not from 1 to %d", c.MaxConcurrent, maxTasks)
+	}
+	if c.TaskAttempts < 1 || c.TaskAttempts > maxTaskAttempts {
+		p.add("pipeline.task_attempts", "%d is not from 1 to %d", c.TaskAttempts, maxTaskAttempts)
+	}
+	// Clients are told these in whole seconds.
+	p.seconds("pipeline.confirm_timeout", c.ConfirmTimeout)
+	p.seconds("pipeline.task_timeout", c.TaskTimeout)
+	if c.RetryBackoff <= 0 {
+		p.add("pipeline.retry_backoff", "%s is no pause", c.RetryBackoff)
+	}
+}
+
+func (p *problems) seconds(path string, d time.Duration) {
+	if d < time.Second {
+		p.add(path, "%s is less than a second", d)
+	}
+}
+
+// prices judges what models cost.
+func (p *problems) prices(m *Models) {
+	seen := map[string]bool{}
+	for i, v := range m.Prices {
+		at := fmt.Sprintf("models.prices[%d]", i)
+		if v.Model == "" || seen[v.Model] {
+			p.add(at+".model", "every price needs a model of its own")
+		}
+		seen[v.Model] = true
+		p.amount(at+".input", v.Input)
+		p.amount(at+".output", v.Output)
+	}
+}
+
+func (p *problems) amount(path string, v float64) {
+	if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+		p.add(path, "%v is not an amount of dollars", v)
+	}
+}
+
+// stateKeys judges the keys of exported states; those of a file are read later.
+func (p *problems) stateKeys(s *Session) {
+	if len(s.StateKeys) > 0 && s.StateKeyFile != "" {
+		p.add("session.state_keys", "choose one of session.state_keys and session.state_key_file")
+	}
+	if err := CheckStateKeys(s.StateKeys); err != nil {
+		p.add("session.state_keys", "%s", err)
+	}
+}
+
+// CheckStateKeys refuses keys that could be guessed.
+func CheckStateKeys(keys []Secret) error {
+	for i, k := range keys {
+		if len(k.Reveal()) < minStateKey {
+			return fmt.Errorf("key %d has less than %d characters (openssl rand -hex 32 makes one)", i+1, minStateKey)
+		}
+	}
+	return nil
+}
