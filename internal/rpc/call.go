@@ -87,7 +87,11 @@ func unanswered(ctx context.Context, conn *bus.Conn, service id.Name, size int, 
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("ask the %s service: %w", service, context.Cause(ctx))
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return fault.Newf(fault.BusUnavailable, "The %s service did not answer in time. Try again in a few seconds.", service).Wrap(err)
+		return late(service).Wrap(err)
 	}
 	return fault.New(fault.BusUnavailable).Wrap(err)
+}
+
+func late(service id.Name) *fault.Fault {
+	return fault.Newf(fault.BusUnavailable, "The %s service did not answer in time. Try again in a few seconds.", service)
 }

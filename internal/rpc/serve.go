@@ -70,7 +70,7 @@ func (e *endpoint) Handle(r micro.Request) {
 	}
 	if e.waiting.Add(1) > int64(cap(e.slots)*(1+waitingPerSlot)) {
 		e.waiting.Add(-1)
-		e.answer(r.Reply(), nil, fault.Newf(fault.Overloaded, "The %s service has more to do than it can. Try again later.", e.s.cfg.Service))
+		e.answer(e.s.kill, r.Reply(), nil, fault.Newf(fault.Overloaded, "The %s service has more to do than it can. Try again later.", e.s.cfg.Service))
 		e.s.handled.Done()
 		return
 	}
@@ -90,7 +90,7 @@ func (e *endpoint) serve(r micro.Request, arrived time.Time) {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
 	case <-ctx.Done():
-		e.answer(r.Reply(), nil, context.Cause(ctx))
+		e.answer(ctx, r.Reply(), nil, context.Cause(ctx))
 		return
 	}
 	began := time.Now()
@@ -98,7 +98,7 @@ func (e *endpoint) serve(r micro.Request, arrived time.Time) {
 	took := time.Since(began)
 	e.nanos.Add(int64(took))
 	e.s.metrics.took.WithLabelValues(e.s.cfg.Service.String(), e.verb.String()).Observe(took.Seconds())
-	e.answer(r.Reply(), out, err)
+	e.answer(ctx, r.Reply(), out, err)
 }
 
 // patience returns how long the caller waits.
@@ -126,7 +126,7 @@ func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err er
 }
 
 // answer sends the outcome. What is too large for a message is a fault instead.
-func (e *endpoint) answer(to string, out []byte, err error) {
+func (e *endpoint) answer(ctx context.Context, to string, out []byte, err error) {
 	m := nats.NewMsg(to)
 	m.Data = out
 	limit := e.s.conn.NATS().MaxPayload()
@@ -135,7 +135,7 @@ func (e *endpoint) answer(to string, out []byte, err error) {
 	}
 	outcome := outcomeDone
 	if err != nil {
-		f := e.public(err)
+		f := e.public(ctx, err)
 		outcome = string(f.Code)
 		setFault(m, f)
 		e.errors.Add(1)
@@ -145,10 +145,17 @@ func (e *endpoint) answer(to string, out []byte, err error) {
 	e.publish(m)
 }
 
-// public returns the fault that the caller is told.
-func (e *endpoint) public(err error) *fault.Fault {
-	if _, ok := errors.AsType[*fault.Fault](err); !ok && e.s.kill.Err() != nil {
+// public returns the fault that the caller is told. An error of a handler whose
+// context had ended is taken as the consequence of that.
+func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
+	_, known := errors.AsType[*fault.Fault](err)
+	switch {
+	case known:
+	case e.s.kill.Err() != nil:
 		return fault.Newf(fault.BusUnavailable, "The %s service stopped before it had an answer. Try again in a few seconds.", e.s.cfg.Service)
+	case ctx.Err() != nil:
+		e.s.log.Warn().Err(err).Str("verb", e.label).Msg("a request took longer than its caller waits")
+		return late(e.s.cfg.Service)
 	}
 	f := fault.From(err, uuid.NewString())
 	if f.Code == fault.Internal {
