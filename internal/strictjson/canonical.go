@@ -1,0 +1,22 @@
+package strictjson
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Canonical checks b as Check does and returns the one form that all writings of
+// the same document have: names sorted, no white space, the shortest escapes. It is
+// the form of RFC 8785, but for integers, which keep all their digits. b is not
+// modified. The error is that of Check.
+func Canonical(b []byte) ([]byte, error) {
+	if err := Check(b); err != nil {
+		return nil, err
+	}
+	v := jsontext.Value(bytes.Clone(b))
+	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+		return nil, badJSON("syntax error", 0)
+	}
+	return v, nil
+}
