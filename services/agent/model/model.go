@@ -50,12 +50,19 @@ type ToolSpec struct {
 	InputSchema json.RawMessage // JSON Schema of the arguments, an object
 }
 
+// Schema is the form of an answer that is JSON.
+type Schema struct {
+	Name string          // [A-Za-z0-9_-]{1,64}
+	JSON json.RawMessage // JSON Schema of an object, all of its members required and no others allowed
+}
+
 // Request is everything a model needs for one answer.
 type Request struct {
 	System    string        // instructions that precede the messages; may be empty
 	Messages  []Message     // oldest first
 	Tools     []ToolSpec    // may be empty
 	MaxTokens int           // limit on the answer in tokens; 0 = the provider's own limit
+	Schema    *Schema       // the text is to be JSON of this form, as far as the provider can see to it: read it with care; nil = any text
 	NewID     func() string // makes ids for calls that the provider left without a usable one; must not be nil
 	Now       time.Time     // what the model may take for the current time
 }
