@@ -93,8 +93,7 @@ func (c *conn) admit(r *http.Request) error {
 		return err
 	}
 	c.use(codec)
-	c.wanted, c.continues = query.Get("session"), query.Has("session")
-	c.after, c.resumes = query.Get("after"), query.Has("after")
+	c.query = query
 	return c.credentials(r)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -16,8 +17,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // maxCommand bounds what one message asks for, as encoded: it goes into an event of
@@ -32,13 +33,14 @@ const floodFactor = 10
 // credentials in the handshake.
 const authMessage = "auth"
 
-// conn is one socket of a dialect: it reads messages on one goroutine and shows the
-// log through a feed.
+// conn is one socket: it reads messages on one goroutine, within the limits, of
+// somebody who is known. What it does with them is its manner.
 type conn struct {
 	s            *Server
 	dialect      dialect.Dialect
 	codec        dialect.Codec
-	key          any // under which an entry remembers the codec's frames
+	query        url.Values
+	manner       manner
 	sock         *wire.Socket
 	subprotocols []string
 	messages     *rate.Limiter
@@ -49,21 +51,33 @@ type conn struct {
 	opened       chan struct{} // closed when messages are taken up
 	denied       *fault.Fault  // why it is told no, once the socket is open
 
-	wanted, after      string // the query's session and after
-	continues, resumes bool   // whether it has them
-
 	refused int // messages over the rate in a row
 
 	mu        sync.Mutex
 	principal auth.Principal
-	known     bool        // principal has been authenticated
-	session   subject.Log //
-	created   bool        // the session was made for this socket
-	exists    bool        // the session has a log
-	started   time.Time   // when it was greeted
-	ready     bool        // messages are taken up
-	at        uint64      // where the feed begins
-	feed      *feed
+	known     bool      // principal has been authenticated
+	started   time.Time // when it was greeted
+	ready     bool      // messages are taken up
+}
+
+// manner is what a socket does with the messages that it reads: one session is
+// shown on it, or as many as its client asks for. begin, handle and close are called
+// by the goroutine that reads; settle, low and tick by anybody, and do not block.
+type manner interface {
+	// begin greets the client, who is known by now.
+	begin() error
+	// settle lets messages be taken up (conn.takeUp) if all else is there: somebody
+	// to answer is.
+	settle()
+	// handle does what a message asks for. What cannot be done it says in the dialect;
+	// the error is for the trace.
+	handle(ctx context.Context, message []byte) error
+	// low: the socket's queue has room again.
+	low()
+	// tick is called about once a second.
+	tick(now time.Time)
+	// close ends what begin and handle have begun. The socket is over.
+	close()
 }
 
 func newConn(s *Server, d dialect.Dialect) *conn {
@@ -74,10 +88,15 @@ func newConn(s *Server, d dialect.Dialect) *conn {
 	}
 }
 
-// frameKey keeps the keys of remembered frames apart from anybody else's.
-type frameKey string
-
-func (c *conn) use(codec dialect.Codec) { c.codec, c.key = codec, frameKey(codec.Name()) }
+// use sets the codec, which decides the manner.
+func (c *conn) use(codec dialect.Codec) {
+	c.codec = codec
+	if several, ok := codec.(dialect.Sessions); ok {
+		c.manner = newMany(c, several)
+		return
+	}
+	c.manner = newOne(c)
+}
 
 // run serves the socket until it ends.
 func (c *conn) run() {
@@ -108,12 +127,15 @@ func (c *conn) run() {
 	}
 }
 
+func (c *conn) handle(message []byte) {
+	ctx, span := telemetry.Start(c.s.ctx, "receive "+c.codec.Name(), trace.SpanKindServer)
+	telemetry.End(span, c.manner.handle(ctx, message))
+}
+
 // conclude waits for the end of the socket, which has begun, and accounts for it.
 func (c *conn) conclude() {
 	<-c.sock.Done()
-	if f := c.shown(); f != nil {
-		f.close()
-	}
+	c.manner.close()
 	c.s.met.closed(c.sock.CloseCode())
 }
 
@@ -134,8 +156,7 @@ func (c *conn) failed(err error) {
 	c.s.dep.Logger.Debug().Err(err).Msg("a socket ended")
 }
 
-// open makes out who is there and which session is meant, greets, and begins to
-// show the session's log.
+// open makes out who is there and begins.
 func (c *conn) open() error {
 	if c.denied != nil {
 		return c.denied
@@ -143,25 +164,7 @@ func (c *conn) open() error {
 	if err := c.identify(); err != nil {
 		return err
 	}
-	after, err := c.resolve()
-	if err != nil {
-		return err
-	}
-	c.greet(dialect.Starting, after.Seq)
-	c.mu.Lock()
-	c.started, c.exists, c.at = c.s.dep.Clock(), !c.created, after.Seq
-	c.mu.Unlock()
-	if c.created {
-		if err := c.create(); err != nil {
-			return c.s.asFault(err)
-		}
-	}
-	c.settle()
-	f := newFeed(c, after)
-	c.mu.Lock()
-	c.feed = f
-	c.mu.Unlock()
-	return nil
+	return c.manner.begin()
 }
 
 // identify takes the credentials of the first message, {"type":"auth",
@@ -193,45 +196,33 @@ func (c *conn) identified() bool {
 	return c.known
 }
 
-func (c *conn) greet(stage dialect.Stage, seq uint64) {
-	for _, p := range c.codec.Greet(dialect.Greeting{
-		Stage: stage, SessionID: c.session.Entity.String(), Now: c.s.dep.Clock(), Seq: seq,
-	}) {
-		c.sock.Force(wire.Text(p))
-	}
+// greeted notes that the client waits from now on for its messages to be taken up.
+func (c *conn) greeted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started = c.s.dep.Clock()
 }
 
-// settle takes up messages, and says so, once somebody is there to answer and the
-// session exists: an id that the client knows can be come back to. It is called
-// whenever one of these may have become true, and does not block.
+// settle looks whether messages can be taken up. It is called whenever that may
+// have become true, and does not block.
 func (c *conn) settle() {
-	if !c.s.answerable() {
-		return
-	}
 	c.mu.Lock()
-	now := !c.ready && c.exists && !c.started.IsZero()
-	c.ready = c.ready || now
-	at := c.at
-	f := c.feed
+	waiting := !c.ready && !c.started.IsZero()
 	c.mu.Unlock()
-	if !now {
-		return
+	if waiting && c.s.answerable() {
+		c.manner.settle()
 	}
-	if f != nil {
-		at = f.position()
-	}
-	c.greet(dialect.Ready, at)
-	close(c.opened)
 }
 
-// sessionExists says that the session has a log.
-func (c *conn) sessionExists() {
+// takeUp lets messages be taken up, after welcome has been called, once.
+func (c *conn) takeUp(welcome func()) {
 	c.mu.Lock()
-	fresh := !c.exists
-	c.exists = true
+	before := c.ready
+	c.ready = true
 	c.mu.Unlock()
-	if fresh {
-		c.settle()
+	if !before {
+		welcome()
+		close(c.opened)
 	}
 }
 
@@ -251,31 +242,8 @@ func (c *conn) allowed() bool {
 	return false
 }
 
-// handle turns a message into commands and sends them. What cannot be done is said
-// in the dialect; the socket stays open.
-func (c *conn) handle(message []byte) {
-	ctx, span := telemetry.Start(c.s.ctx, "receive "+c.codec.Name(), trace.SpanKindServer)
-	err := c.forward(ctx, message)
-	telemetry.End(span, err)
-	if err != nil {
-		c.tell(c.s.asFault(err))
-	}
-}
-
-func (c *conn) forward(ctx context.Context, message []byte) error {
-	if err := strictjson.Check(message); err != nil {
-		return err
-	}
-	p := c.who()
-	if !p.Owns(c.session) {
-		return fault.New(fault.Forbidden)
-	}
-	cmds, err := c.codec.Decode(message, dialect.Inbound{
-		Session: c.session, Principal: p.Subject, NewID: newID, Now: c.s.dep.Clock(),
-	})
-	if err != nil {
-		return err
-	}
+// send sends what a message has been found to ask for.
+func (c *conn) send(ctx context.Context, p auth.Principal, replyTo string, cmds ...command.Command) error {
 	for _, cmd := range cmds {
 		if cmd.Tenant != p.Tenant {
 			return fault.New(fault.Forbidden)
@@ -283,19 +251,12 @@ func (c *conn) forward(ctx context.Context, message []byte) error {
 		if len(cmd.Data) > maxCommand {
 			return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", maxCommand>>10)
 		}
-		cmd.Source = c.s.source
+		cmd.Source, cmd.ReplyTo = c.s.source, replyTo
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// shown returns the feed, nil before the log is shown.
-func (c *conn) shown() *feed {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.feed
 }
 
 func (c *conn) who() auth.Principal {

@@ -35,11 +35,7 @@ func (c *conn) end(f *fault.Fault) {
 }
 
 // Low implements wire.Handler: the queue has drained.
-func (c *conn) Low() {
-	if f := c.shown(); f != nil {
-		f.low()
-	}
-}
+func (c *conn) Low() { c.manner.low() }
 
 // Control implements wire.Handler: control frames have a rate of their own.
 func (c *conn) Control() bool {
@@ -71,5 +67,7 @@ func (c *conn) Tick(time.Time) {
 		c.end(fault.New(fault.Unauthenticated))
 	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
 		c.end(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
+	default:
+		c.manner.tick(now)
 	}
 }

@@ -1,47 +1,78 @@
 package gateway
 
 import (
-	"errors"
 	"runtime/debug"
 	"slices"
 	"sync"
 
+	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
+
+// audience hears what becomes of the logs that a socket shows. It is called by the
+// log's goroutines: no method blocks, and none closes a feed.
+type audience interface {
+	// seen: the log exists.
+	seen()
+	// expired: the events before first are gone, and the feed goes on with it.
+	expired(f *feed, first uint64)
+	// failed: nothing more comes of the feed.
+	failed(f *feed, err error)
+}
+
+// frameKey keeps the keys of remembered frames apart from anybody else's.
+type frameKey string
 
 // feed shows a log on a socket. It is the socket's sink: when the socket's queue is
 // full the log goes on without it, and brings it up to date when it has drained.
 type feed struct {
 	c     *conn
+	log   subject.Log
+	codec dialect.Codec
+	key   any // under which an entry remembers the codec's frames
+	to    audience
 	build func() any      // builds the frames of entry; made once
 	entry *eventlog.Entry // of build; callbacks come one at a time
 
-	mu   sync.Mutex // guards what follows: a sink may be called before Watch has returned
-	v    *eventlog.Viewer
-	at   uint64       // the last entry taken
-	rest []wire.Frame // frames of it that the queue had no room for
+	mu     sync.Mutex // guards what follows: a sink may be called before Watch has returned
+	v      *eventlog.Viewer
+	at     eventlog.Cursor // after the last entry taken
+	rest   []wire.Frame    // what the queue had no room for
+	replay *replay         // until what was missed has been shown
+	held   bool            // nothing is taken for now
+	over   bool            // closed
 }
 
 // batches holds what several entries become, so that they leave in few writes.
 var batches = sync.Pool{New: func() any { return new([]wire.Frame) }}
 
-func newFeed(c *conn, after eventlog.Cursor) *feed {
-	f := &feed{c: c, at: after.Seq}
+// newFeed returns a feed that shows nothing yet.
+func newFeed(c *conn, log subject.Log, codec dialect.Codec, to audience) *feed {
+	f := &feed{c: c, log: log, codec: codec, key: frameKey(codec.Name()), to: to}
 	f.build = f.encode
-	v := c.s.dep.Log.Watch(c.session, after, f)
+	return f
+}
+
+// watch begins to show the log after the position.
+func (f *feed) watch(after eventlog.Cursor) {
+	f.mu.Lock()
+	f.at = after
+	f.mu.Unlock()
+	v := f.c.s.dep.Log.Watch(f.log, after, f)
 	f.mu.Lock()
 	f.v = v
 	f.mu.Unlock()
 	v.Resume() // in case that it was full before anybody could have said so
-	return f
 }
 
+// position returns the sequence of the last entry that was taken.
 func (f *feed) position() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.at
+	return f.at.Seq
 }
 
 // low is called when the socket's queue has room again.
@@ -55,7 +86,8 @@ func (f *feed) low() {
 	}
 }
 
-// flush queues what was left of an entry and reports whether nothing is left.
+// flush queues what was left over and reports whether nothing is left. The caller
+// has locked.
 func (f *feed) flush() bool {
 	if len(f.rest) > 0 {
 		f.rest = f.rest[f.c.sock.Send(f.rest...):]
@@ -63,28 +95,46 @@ func (f *feed) flush() bool {
 	return len(f.rest) == 0
 }
 
+// close ends the feed. When it returns, nothing more comes of it.
 func (f *feed) close() {
 	f.mu.Lock()
 	v := f.v
+	f.over, f.rest = true, nil
 	f.mu.Unlock()
 	if v != nil {
 		v.Close()
 	}
 }
 
-// Deliver implements eventlog.Sink. An entry is encoded once per dialect, whoever
+// Deliver implements eventlog.Sink. An entry is encoded once per codec, whoever
 // watches it, and what comes together leaves together.
 func (f *feed) Deliver(batch []*eventlog.Entry) int {
-	f.c.sessionExists()
+	f.to.seen()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.flush() {
-		return 0
+	taken := 0
+	if !f.held && f.flush() && f.replay != nil {
+		taken = f.replay.show(f, batch)
 	}
+	if !f.held && len(f.rest) == 0 && f.replay == nil {
+		taken += f.show(batch[taken:])
+	}
+	if taken < len(batch) {
+		f.c.s.met.lags.Inc()
+	}
+	return taken
+}
+
+// show queues entries as they are and returns how many it has taken. The caller has
+// locked.
+func (f *feed) show(batch []*eventlog.Entry) int {
 	var sent int
-	if len(batch) == 1 {
+	switch len(batch) {
+	case 0:
+		return 0
+	case 1:
 		sent = f.send(f.frames(batch[0]))
-	} else {
+	default:
 		all, _ := batches.Get().(*[]wire.Frame)
 		for _, e := range batch {
 			*all = append(*all, f.frames(e)...)
@@ -94,11 +144,7 @@ func (f *feed) Deliver(batch []*eventlog.Entry) int {
 		*all = (*all)[:0]
 		batches.Put(all)
 	}
-	taken := f.took(batch, sent)
-	if taken < len(batch) {
-		f.c.s.met.lags.Inc()
-	}
-	return taken
+	return f.took(batch, sent)
 }
 
 func (f *feed) send(frames []wire.Frame) int {
@@ -116,7 +162,7 @@ func (f *feed) took(batch []*eventlog.Entry, sent int) int {
 		if sent == 0 && len(frames) > 0 {
 			return i
 		}
-		f.at = e.Sequence
+		f.at = e.Cursor()
 		if sent < len(frames) {
 			f.rest = slices.Clone(frames[sent:])
 			return i + 1
@@ -128,46 +174,45 @@ func (f *feed) took(batch []*eventlog.Entry, sent int) int {
 
 func (f *feed) frames(e *eventlog.Entry) []wire.Frame {
 	f.entry = e
-	frames, _ := e.Memo(f.c.key, f.build).([]wire.Frame)
+	frames, _ := e.Memo(f.key, f.build).([]wire.Frame)
 	return frames
 }
 
-// encode builds the frames of an entry. A codec that panics must not take every
-// gateway down with the log that it cannot read.
-func (f *feed) encode() (v any) {
-	e, c := f.entry, f.c
-	defer func() {
-		if r := recover(); r != nil {
-			c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).
-				Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("an event cannot be encoded")
-			v = []wire.Frame{wire.Text(c.codec.Fail(fault.New(fault.Internal), c.s.dep.Clock()))}
+// encode builds the frames of an entry.
+func (f *feed) encode() any {
+	var out []wire.Frame
+	ok := f.c.safely(f.log, func() {
+		payloads := f.codec.Encode(f.entry.Event)
+		out = make([]wire.Frame, 0, len(payloads))
+		for _, p := range payloads {
+			out = append(out, wire.Text(p))
 		}
-	}()
-	payloads := c.codec.Encode(e.Event)
-	out := make([]wire.Frame, 0, len(payloads))
-	for _, p := range payloads {
-		out = append(out, wire.Text(p))
+	})
+	if !ok {
+		out = []wire.Frame{wire.Text(f.codec.Fail(fault.New(fault.Internal), f.c.s.dep.Clock()))}
 	}
 	return out
 }
 
-// Truncated implements eventlog.Sink.
-func (f *feed) Truncated(first uint64) {
-	f.c.sessionExists()
-	f.c.sock.Force(wire.Text(f.c.codec.Truncated(first, f.c.s.dep.Clock())))
+// safely calls a codec for a log and reports whether it returned: one that panics
+// must not take every gateway down with the log that it cannot read.
+func (c *conn) safely(log subject.Log, encode func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).
+				Stringer("log", log).Msg("an event cannot be encoded")
+			ok = false
+		}
+	}()
+	encode()
+	return true
 }
+
+// Truncated implements eventlog.Sink.
+func (f *feed) Truncated(first uint64) { f.to.expired(f, first) }
 
 // CaughtUp implements eventlog.Sink.
 func (f *feed) CaughtUp(uint64) {}
 
 // Failed implements eventlog.Sink.
-func (f *feed) Failed(err error) {
-	switch {
-	case errors.Is(err, eventlog.ErrClosed):
-		f.c.end(fault.New(fault.Draining))
-	case errors.Is(err, eventlog.ErrBeyondEnd):
-		f.c.end(fault.New(fault.CursorInvalid))
-	default:
-		f.c.end(f.c.s.asFault(err))
-	}
-}
+func (f *feed) Failed(err error) { f.to.failed(f, err) }

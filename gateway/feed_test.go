@@ -35,7 +35,9 @@ func fed(t *testing.T, codec dialect.Codec, queue int, w io.Writer) *feed {
 	s.met = &metrics{lags: counter("x_total", "x"), faults: counters("y_total", "y", "code")}
 	c := newConn(s, nil)
 	c.use(codec)
-	c.exists, c.known = true, true
+	o, ok := c.manner.(*one)
+	require.True(t, ok)
+	c.known, o.exists = true, true
 	accepted := make(chan error, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var err error
@@ -51,9 +53,8 @@ func fed(t *testing.T, codec dialect.Codec, queue int, w io.Writer) *feed {
 	require.NoError(t, err)
 	require.NoError(t, <-accepted)
 	go func() { _, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{nc}, make([]byte, 64<<10)) }()
-	f := &feed{c: c}
-	f.build = f.encode
-	c.feed = f
+	f := newFeed(c, subject.Log{}, codec, o)
+	o.feed = f
 	c.sock.Bind(c)
 	return f
 }

@@ -24,6 +24,8 @@ type metrics struct {
 	frames   prometheus.Counter
 	received prometheus.Counter
 	lags     prometheus.Counter
+	acks     prometheus.Counter
+	lost     prometheus.Counter
 	closes   *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	faults   *prometheus.CounterVec
@@ -36,6 +38,8 @@ func newMetrics(s *Server) (*metrics, error) {
 		frames:   counter("frames_in_total", "Messages and control frames received."),
 		received: counter("received_bytes_total", "Bytes of messages received, without framing."),
 		lags:     counter("lag_entries_total", "How often a socket's queue was full, so that it left live mode to read the log at its own pace."),
+		acks:     counter("acks_total", "Acknowledgements of events sent on, after coalescing."),
+		lost:     counter("asides_lost_total", "Answers to one connection that had no room in its queue."),
 		closes:   counters("closes_total", "Sockets that ended, by close code; 1006 = without one.", "code"),
 		refused:  counters("refused_total", "Requests for a socket that were refused, by reason.", "reason"),
 		faults:   counters("faults_total", "Error frames sent, by code.", "code"),
@@ -47,8 +51,9 @@ func newMetrics(s *Server) (*metrics, error) {
 		return wire.Stats{}
 	}
 	m.all = []prometheus.Collector{
-		m.frames, m.received, m.lags, m.closes, m.refused, m.faults,
+		m.frames, m.received, m.lags, m.acks, m.lost, m.closes, m.refused, m.faults,
 		gauge("connections", "Open sockets.", func() float64 { return float64(s.connections()) }),
+		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.attached()) }),
 		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
 		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) }),
 		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames) }),

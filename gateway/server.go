@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	stdlog "log"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,6 +51,8 @@ type Server struct {
 	anonymous bool // nobody is asked for credentials
 	loopback  bool // nobody but this machine can connect
 	source    string
+	name      id.Name   // of the instance
+	born      time.Time // by the clock of the frames
 	verified  verified
 
 	strangers, proxies, principals *limit.Table
@@ -62,6 +66,8 @@ type Server struct {
 	lease    *directory.Lease
 	unwatch  func()
 	conns    map[*conn]struct{}
+	links    map[string]*many // sockets that hold several sessions, by the id of the connection
+	asides   *hearing
 	draining bool
 	stopped  bool
 	wg       sync.WaitGroup // readers and the HTTP server
@@ -77,8 +83,12 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	cfg = cfg.withDefaults()
 	dep = dep.withDefaults()
 	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{},
-		source: "waggle/gateway/" + dep.Conn.Instance(),
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}, links: map[string]*many{},
+		born: dep.Clock(), source: "waggle/gateway/" + dep.Conn.Instance(),
+	}
+	var err error
+	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
+		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	needsLoopback := auth.RequireLoopback(cfg.Addr)
@@ -98,7 +108,6 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		ReadTimeout: cfg.MessageTimeout, IdleTimeout: idleHTTP,
 		ErrorLog: stdlog.New(dep.Logger.With().Str("level", "debug").Logger(), "", 0),
 	}
-	var err error
 	s.met, err = newMetrics(s)
 	return s, err
 }
@@ -136,16 +145,23 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
+	asides, err := s.hear()
+	if err != nil {
+		return errors.Join(fmt.Errorf("gateway: %w", err), l.Close())
+	}
 	lease, err := s.join(ctx)
 	if err != nil {
+		asides.end()
 		return errors.Join(fmt.Errorf("gateway: %w", err), l.Close())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
+		asides.end()
 		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
 		return errors.Join(errEnded, l.Close())
 	}
+	s.asides = asides
 	s.hub = wire.NewHub(wire.Options{
 		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
 		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
@@ -154,6 +170,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.dep.Directory != nil {
 		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
 	}
+	s.wg.Go(s.sendAcks)
 	s.wg.Go(func() {
 		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.fail <- fmt.Errorf("gateway: %w", err)
@@ -168,12 +185,8 @@ func (s *Server) join(ctx context.Context) (*directory.Lease, error) {
 	if s.dep.Directory == nil {
 		return nil, ctx.Err()
 	}
-	instance, err := id.ParseName(s.dep.Conn.Instance())
-	if err != nil {
-		return nil, err
-	}
 	return s.dep.Directory.Join(ctx, directory.Member{
-		What: directory.WhatService, Name: id.MustName("gateway"), Instance: instance, Started: s.dep.Clock(),
+		What: directory.WhatService, Name: id.MustName("gateway"), Instance: s.name, Started: s.dep.Clock(),
 	})
 }
 
@@ -192,13 +205,14 @@ func (s *Server) leave(l *directory.Lease) {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	s.stopped, s.draining = true, true
-	unwatch, lease, listener, hub := s.unwatch, s.lease, s.listener, s.hub
-	s.unwatch, s.lease = nil, nil
+	unwatch, lease, listener, hub, asides := s.unwatch, s.lease, s.listener, s.hub, s.asides
+	s.unwatch, s.lease, s.asides = nil, nil, nil
 	s.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
 	}
 	s.cancel()
+	asides.end()
 	_ = s.http.Close()
 	if listener != nil {
 		_ = listener.Close()
@@ -222,6 +236,19 @@ func (s *Server) connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
+}
+
+// attached counts the sessions on sockets that hold several.
+func (s *Server) attached() (n int) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.links))
+	s.mu.Unlock()
+	for _, m := range all {
+		m.mu.Lock()
+		n += len(m.sessions)
+		m.mu.Unlock()
+	}
+	return n
 }
 
 func (s *Server) isDraining() bool {

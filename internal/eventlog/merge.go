@@ -10,6 +10,11 @@ import (
 // one coalesced socket write; more would only make a frame that is harder to queue.
 const maxMergedText = 32 << 10
 
+// Merge returns the entries, which follow each other in a log, as a viewer that has
+// been full would get them: with consecutive deltas of one message merged. The slice
+// is not modified.
+func Merge(entries []*Entry) []*Entry { return mergeDeltas(entries) }
+
 // mergeDeltas returns the entries with each run of consecutive deltas of one
 // message merged into one entry: From is the first sequence of the run, Sequence,
 // Stream, ID and Time are those of its last, the text is the concatenation.

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// linkBytes is how long the id of a connection is: 60 random bits, of which no two
+// of a gateway's connections have the same.
+const linkBytes = 12
+
+// hearing is the subscription to what services say to single connections.
+type hearing struct {
+	sub   *nats.Subscription
+	ended chan struct{}
+}
+
+// hear takes what is said to the connections of this gateway.
+func (s *Server) hear() (*hearing, error) {
+	h := &hearing{ended: make(chan struct{})}
+	var err error
+	if h.sub, err = s.dep.Conn.NATS().Subscribe(subject.AsideFilter(s.name), s.aside); err != nil {
+		return nil, fmt.Errorf("subscribe to asides: %w", err)
+	}
+	h.sub.SetClosedHandler(func(string) { close(h.ended) })
+	return h, nil
+}
+
+// end returns when no aside is being shown.
+func (h *hearing) end() {
+	if h == nil {
+		return
+	}
+	if err := h.sub.Unsubscribe(); err == nil {
+		<-h.ended
+	}
+}
+
+// aside shows one connection what is said to it.
+func (s *Server) aside(m *nats.Msg) {
+	_, link, err := subject.ParseAside(m.Subject)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	to := s.links[link.String()]
+	s.mu.Unlock()
+	if to == nil {
+		return // it has left
+	}
+	var e event.Event
+	if err := json.Unmarshal(m.Data, &e); err != nil {
+		s.dep.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("an aside is no event")
+		return
+	}
+	log, err := subject.ParseName(e.Subject)
+	if err != nil || e.Sequence != 0 || !to.c.who().Owns(log) {
+		s.dep.Logger.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("an aside that is none is not shown")
+		return
+	}
+	to.whisper(log, e)
+}
+
+// whisper shows an aside. One that not even the room for such frames can hold, of a
+// client that does not read, is dropped: whoever reads again sees the log's end.
+func (m *many) whisper(log subject.Log, e event.Event) {
+	codec := m.codecFor(log.Entity)
+	m.c.safely(log, func() {
+		for _, p := range codec.Encode(e) {
+			if !m.c.sock.Force(wire.Text(p)) {
+				m.c.s.met.lost.Inc()
+			}
+		}
+	})
+}
+
+// link gives the connection an id, under which asides find it.
+func (s *Server) link(m *many) (id.Name, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		name, err := id.ParseName("c" + strings.ToLower(rand.Text()[:linkBytes]))
+		if err != nil {
+			return id.Name{}, err
+		}
+		if s.links[name.String()] == nil {
+			s.links[name.String()] = m
+			return name, nil
+		}
+	}
+}
+
+func (s *Server) unlink(name id.Name) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.links, name.String())
+}

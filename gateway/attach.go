@@ -1,0 +1,179 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// open makes a session and shows it from its first event on.
+func (m *many) open(ctx context.Context, req dialect.Request) error {
+	entity, err := id.ParseEntity(newID())
+	if err != nil {
+		return err
+	}
+	log := subject.Log{Tenant: m.c.who().Tenant, Kind: id.KindSession, Entity: entity}
+	if err := m.roomFor(log); err != nil {
+		return err
+	}
+	cmd, err := m.c.opening(log, req.Open.Preferences)
+	if err != nil {
+		return err
+	}
+	if err := m.c.send(ctx, m.c.who(), m.reply, cmd); err != nil {
+		return err
+	}
+	m.show(&attached{log: log, codec: m.codec.In(req.Open.Language), client: req.Open.ClientID}, eventlog.Cursor{}, nil)
+	return nil
+}
+
+// attach returns the session, which the socket shows from now on if it did not.
+func (m *many) attach(ctx context.Context, log subject.Log) (*attached, error) {
+	if a := m.find(log.Entity); a != nil {
+		return a, nil
+	}
+	reply, after, err := m.locate(ctx, log, command.AttachRequest{Live: true})
+	if err != nil {
+		return nil, err
+	}
+	a := &attached{log: log, codec: m.codec.In(reply.Language), head: reply.Head}
+	m.show(a, after, nil)
+	return a, nil
+}
+
+// resume shows a session from where the client left it, instead of however it has
+// been shown before: what was missed, then a word that this was all, then what comes.
+func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request, at dialect.Position) error {
+	where := command.AttachRequest{EventID: at.EventID, ClientID: at.ClientID, Hash: at.Hash}
+	if at.EventID == "" {
+		where.After = at.Seq
+	}
+	reply, after, err := m.locate(ctx, log, where)
+	if err != nil {
+		return err
+	}
+	a := &attached{log: log, codec: m.codec.In(reply.Language), client: at.ClientID, head: reply.Head}
+	m.show(a, after, func(f *feed) {
+		if session := log.Entity.String(); reply.FirstSeq > 0 {
+			f.say(func() []byte { return a.codec.Expired(m.at(), session, reply.FirstSeq) })
+			if reply.Exported != nil {
+				f.say(func() []byte { return a.codec.Exported(m.at(), session, *reply.Exported) })
+			}
+		}
+		f.replay = &replay{
+			codec: a.codec, link: m.at, after: after.Seq, head: reply.Head,
+			batch: req.Batch, merge: req.Merge, matched: reply.HashMatched,
+		}
+		f.replay.close(f)
+	})
+	return nil
+}
+
+// restore makes a session of a signed state, which keeps its id, and shows it. A
+// position in the session's former life is none in the new one.
+func (m *many) restore(ctx context.Context, req dialect.Request) error {
+	p := m.c.who()
+	var reply command.ImportReply
+	if err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Import, command.ImportRequest{
+		Tenant: p.Tenant, Principal: p.Subject, Signed: req.Signed,
+	}, &reply); err != nil {
+		return err
+	}
+	at := req.Resume
+	if reply.Restored {
+		at.Seq, at.EventID = new(uint64), ""
+	}
+	log := subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: reply.Session}
+	return m.resume(ctx, log, req, at)
+}
+
+// export shows the state of a session.
+func (m *many) export(ctx context.Context, log subject.Log, req dialect.Request) error {
+	state, err := m.state(ctx, log, req)
+	if err != nil {
+		return err
+	}
+	m.put(wire.Text(m.codecFor(log.Entity).Exported(m.at(), log.Entity.String(), state)))
+	return nil
+}
+
+func (m *many) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
+	p := m.c.who()
+	if !p.Owns(log) {
+		return state, fault.New(fault.SessionExpired)
+	}
+	err = rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Export, command.ExportRequest{
+		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, History: req.History, MaxHistory: req.Max,
+	}, &state)
+	return state, err
+}
+
+// locate asks where the socket's client stands in a session. The call waits 10 s,
+// longer than the election after a lost leader; until then the client's next frames
+// wait, because they are handled in order.
+func (m *many) locate(ctx context.Context, log subject.Log, req command.AttachRequest) (reply command.AttachReply, after eventlog.Cursor, err error) {
+	p := m.c.who()
+	if !p.Owns(log) {
+		return reply, after, fault.New(fault.SessionExpired)
+	}
+	if err := m.roomFor(log); err != nil {
+		return reply, after, err
+	}
+	req.Tenant, req.Session, req.Principal = log.Tenant, log.Entity, p.Subject
+	if err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Attach, req, &reply); err != nil {
+		return reply, after, err
+	}
+	if after, err = eventlog.ParseCursor(reply.After); err != nil {
+		return reply, after, fmt.Errorf("the session service's answer for %s: %w", log, err)
+	}
+	if reply.FirstSeq > after.Seq+1 {
+		after = eventlog.Cursor{Seq: reply.FirstSeq - 1}
+	}
+	return reply, after, nil
+}
+
+// roomFor returns a fault if the socket may not show one session more.
+func (m *many) roomFor(log subject.Log) error {
+	if m.find(log.Entity) != nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.sessions) >= m.c.s.cfg.SessionsPerSocket {
+		return fault.Newf(fault.RateLimited, "This connection holds %d sessions, which is all it may. Open another connection for more.", len(m.sessions))
+	}
+	return nil
+}
+
+// show puts a session on the socket, in the place of what it showed of it before.
+// first is called before anything else is shown, with the feed locked.
+func (m *many) show(a *attached, after eventlog.Cursor, first func(*feed)) {
+	f := newFeed(m.c, a.log, a.codec, m)
+	a.feed = f
+	if old := m.find(a.log.Entity); old != nil {
+		old.feed.close()
+		if a.client == "" {
+			a.client = old.client
+		}
+	}
+	f.mu.Lock() // so that nothing comes before first, and no room is missed after it
+	f.at = after
+	m.mu.Lock()
+	m.sessions = append(slices.DeleteFunc(m.sessions, func(o *attached) bool { return o.log == a.log }), a)
+	m.mu.Unlock()
+	if first != nil {
+		first(f)
+	}
+	f.mu.Unlock()
+	f.watch(after)
+}

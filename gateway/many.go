@@ -1,0 +1,271 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+var (
+	_ manner   = (*many)(nil)
+	_ audience = (*many)(nil)
+)
+
+// many is the manner of a socket that shows as many sessions as its client asks
+// for. Its frames are handled in order, one at a time.
+type many struct {
+	c     *conn
+	codec dialect.Sessions // of frames without a session
+	id    id.Name          // of the connection
+	reply string           // where asides to it go
+	room  chan struct{}    // the queue has room again
+
+	mu       sync.Mutex
+	sessions []*attached
+	first    int // of the sessions that gets room next
+	acks     map[ackKey]uint64
+	beaten   time.Time // when the last heartbeats were sent
+}
+
+// attached is a session on a socket. It is changed by nobody.
+type attached struct {
+	log    subject.Log
+	codec  dialect.Sessions
+	client string // the device, as it has named itself
+	head   uint64 // where the log ended when it was attached
+	feed   *feed
+}
+
+func newMany(c *conn, codec dialect.Sessions) *many {
+	return &many{c: c, codec: codec, room: make(chan struct{}, 1), acks: map[ackKey]uint64{}}
+}
+
+// begin implements manner.
+func (m *many) begin() (err error) {
+	if m.id, err = m.c.s.link(m); err != nil {
+		return m.c.s.asFault(err)
+	}
+	m.reply = subject.Aside(m.c.s.name, m.id)
+	m.c.sock.Force(wire.Text(m.codec.Connected(m.at())))
+	m.mu.Lock()
+	m.beaten = m.c.s.dep.Clock()
+	m.mu.Unlock()
+	m.c.greeted()
+	m.c.settle()
+	return nil
+}
+
+// at returns what frames may say of the socket.
+func (m *many) at() dialect.Link {
+	now := m.c.s.dep.Clock()
+	return dialect.Link{ConnectionID: m.id.String(), Now: now, Uptime: now.Sub(m.c.s.born)}
+}
+
+// settle implements manner.
+func (m *many) settle() { m.c.takeUp(func() {}) }
+
+// handle implements manner.
+func (m *many) handle(ctx context.Context, message []byte) error {
+	req := dialect.Request{Action: dialect.Act}
+	err := strictjson.Check(message)
+	if err == nil {
+		req, err = m.codec.Request(message)
+	}
+	if err == nil {
+		err = m.do(ctx, req, message)
+	}
+	if err != nil {
+		m.refuse(req, err)
+	}
+	return err
+}
+
+func (m *many) do(ctx context.Context, req dialect.Request, message []byte) error {
+	switch req.Action {
+	case dialect.Open:
+		return m.open(ctx, req)
+	case dialect.Import:
+		return m.restore(ctx, req)
+	}
+	entity, err := id.ParseEntity(req.Session)
+	if err != nil {
+		return fault.New(fault.SessionExpired).Wrap(err)
+	}
+	log := subject.Log{Tenant: m.c.who().Tenant, Kind: id.KindSession, Entity: entity}
+	switch req.Action {
+	case dialect.Resume:
+		return m.resume(ctx, log, req, req.Resume)
+	case dialect.Ack:
+		a, err := m.attach(ctx, log)
+		if err != nil {
+			return err
+		}
+		return m.ack(a, req.Acked)
+	case dialect.Export:
+		return m.export(ctx, log, req)
+	default:
+		return m.act(ctx, log, message)
+	}
+}
+
+// act sends what a frame asks for to a session, and shows the session from then on.
+func (m *many) act(ctx context.Context, log subject.Log, message []byte) error {
+	p := m.c.who()
+	if !p.Owns(log) {
+		return fault.New(fault.SessionExpired)
+	}
+	cmds, err := m.codecFor(log.Entity).Decode(message, dialect.Inbound{
+		Session: log, Principal: p.Subject, NewID: newID, Now: m.c.s.dep.Clock(),
+	})
+	if err != nil || len(cmds) == 0 {
+		return err
+	}
+	if _, err := m.attach(ctx, log); err != nil {
+		return err
+	}
+	return m.c.send(ctx, p, m.reply, cmds...)
+}
+
+// refuse tells the client that a frame of its has no effect.
+func (m *many) refuse(req dialect.Request, err error) {
+	f := m.c.s.asFault(err)
+	m.c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
+	codec := m.codec
+	if entity, err := id.ParseEntity(req.Session); err == nil {
+		codec = m.codecFor(entity)
+	}
+	m.c.sock.Force(wire.Text(codec.Refuse(m.at(), req.Session, req.Action, f)))
+}
+
+// put sends a frame that the client has asked for, however large, and waits until
+// the queue has room for it. Only the goroutine that reads may call it.
+func (m *many) put(frame wire.Frame) {
+	for m.c.sock.Send(frame) == 0 {
+		select {
+		case <-m.room:
+		case <-m.c.sock.Done():
+			return
+		}
+	}
+}
+
+// find returns the session if the socket shows it.
+func (m *many) find(entity id.Entity) *attached {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range m.sessions {
+		if a.log.Entity == entity {
+			return a
+		}
+	}
+	return nil
+}
+
+// codecFor returns the variant for a session's frames.
+func (m *many) codecFor(entity id.Entity) dialect.Sessions {
+	if a := m.find(entity); a != nil {
+		return a.codec
+	}
+	return m.codec
+}
+
+// shown returns the sessions, beginning with another one each time.
+func (m *many) shown() []*attached {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.sessions)
+	if n == 0 {
+		return nil
+	}
+	m.first = (m.first + 1) % n
+	return slices.Concat(m.sessions[m.first:], m.sessions[:m.first])
+}
+
+// low implements manner. No session is always the last to get the room there is.
+func (m *many) low() {
+	select {
+	case m.room <- struct{}{}:
+	default:
+	}
+	for _, a := range m.shown() {
+		a.feed.low()
+	}
+}
+
+// tick implements manner: heartbeats are due.
+func (m *many) tick(now time.Time) {
+	m.mu.Lock()
+	due := !m.beaten.IsZero() && now.Sub(m.beaten) >= m.c.s.cfg.Heartbeat
+	if due {
+		m.beaten = now
+	}
+	m.mu.Unlock()
+	if !due {
+		return
+	}
+	all := m.shown()
+	for _, a := range all {
+		a.feed.beat(func(seq uint64) []byte { return a.codec.Heartbeat(m.at(), a.log.Entity.String(), seq) })
+	}
+	if len(all) == 0 {
+		m.c.sock.Send(wire.Text(m.codec.Heartbeat(m.at(), "", 0)))
+	}
+}
+
+// close implements manner.
+func (m *many) close() {
+	for _, a := range m.shown() {
+		a.feed.close()
+	}
+	if m.id.IsZero() {
+		return
+	}
+	m.c.s.unlink(m.id)
+	ctx, cancel := context.WithTimeout(context.Background(), lastAcks)
+	defer cancel()
+	m.flushAcks(ctx)
+}
+
+// seen implements audience.
+func (m *many) seen() {}
+
+// expired implements audience: what is gone is told by the state that it led to.
+func (m *many) expired(f *feed, first uint64) {
+	codec := m.codecFor(f.log.Entity)
+	f.skip(first, func() []byte { return codec.Expired(m.at(), f.log.Entity.String(), first) })
+	// The socket is counted until its feeds are closed, so Stop has not returned.
+	m.c.s.wg.Go(func() {
+		state, err := m.state(m.c.s.ctx, f.log, dialect.Request{})
+		if err != nil {
+			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", f.log).Msg("an expired history is not explained")
+			f.release(nil)
+			return
+		}
+		f.release(func() []byte { return codec.Exported(m.at(), f.log.Entity.String(), state) })
+	})
+}
+
+// failed implements audience: the session is not shown any more, others are.
+func (m *many) failed(f *feed, err error) {
+	if errors.Is(err, eventlog.ErrClosed) {
+		m.c.end(fault.New(fault.Draining))
+		return
+	}
+	if errors.Is(err, eventlog.ErrBeyondEnd) {
+		err = fault.New(fault.SessionExpired).Wrap(err)
+	}
+	m.refuse(dialect.Request{Action: dialect.Resume, Session: f.log.Entity.String()}, err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sessions = slices.DeleteFunc(m.sessions, func(a *attached) bool { return a.feed == f })
+}

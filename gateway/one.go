@@ -1,0 +1,239 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// openID is the id of the command that makes a session: asking twice makes one.
+const openID = "open"
+
+// Parameters of the query of a socket that shows one session.
+const (
+	querySession = "session" // the one to go on with; absent = a new one
+	queryAfter   = "after"   // the last event seen; absent = the newest
+)
+
+var (
+	_ manner   = (*one)(nil)
+	_ audience = (*one)(nil)
+)
+
+// one is the manner of a socket that shows one session: that of its query, or a
+// new one.
+type one struct {
+	c       *conn
+	session subject.Log
+	created bool // the session was made for this socket
+
+	mu     sync.Mutex
+	exists bool   // the session has a log
+	at     uint64 // where the feed begins
+	feed   *feed
+}
+
+func newOne(c *conn) *one { return &one{c: c} }
+
+// begin implements manner.
+func (o *one) begin() error {
+	after, err := o.resolve()
+	if err != nil {
+		return err
+	}
+	o.greet(dialect.Starting, after.Seq)
+	o.mu.Lock()
+	o.exists, o.at = !o.created, after.Seq
+	o.mu.Unlock()
+	o.c.greeted()
+	if o.created {
+		if err := o.create(); err != nil {
+			return o.c.s.asFault(err)
+		}
+	}
+	o.c.settle()
+	f := newFeed(o.c, o.session, o.c.codec, o)
+	f.watch(after)
+	o.mu.Lock()
+	o.feed = f
+	o.mu.Unlock()
+	return nil
+}
+
+// resolve makes out the session of the socket and the position from which it wants
+// to see the log. A session of somebody else is answered exactly as one that does
+// not exist.
+func (o *one) resolve() (eventlog.Cursor, error) {
+	c, p := o.c, o.c.who()
+	resumes := c.query.Has(queryAfter)
+	o.session = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
+	if !c.query.Has(querySession) {
+		o.created = true
+		if resumes {
+			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Name the session that it is a position in.").At(queryAfter)
+		}
+		entity, err := id.ParseEntity(newID())
+		o.session.Entity = entity
+		return eventlog.Cursor{}, err
+	}
+	entity, err := id.ParseEntity(c.query.Get(querySession))
+	if err != nil {
+		return eventlog.Cursor{}, fault.New(fault.SessionNotFound).Wrap(err)
+	}
+	if o.session.Entity = entity; !p.Owns(o.session) {
+		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
+	}
+	last, err := c.s.dep.Log.Last(c.s.ctx, o.session)
+	switch {
+	case err != nil:
+		return eventlog.Cursor{}, c.s.asFault(err)
+	case last.Seq == 0:
+		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
+	case !resumes:
+		return last, nil
+	}
+	after, err := eventlog.ParseCursor(c.query.Get(queryAfter))
+	if err != nil || after.Seq > last.Seq {
+		return eventlog.Cursor{}, fault.New(fault.CursorInvalid).At(queryAfter).Wrap(err)
+	}
+	return after, nil
+}
+
+// create asks for the new session.
+func (o *one) create() error {
+	cmd, err := o.c.opening(o.session, event.Preferences{})
+	if err != nil {
+		return err
+	}
+	return o.c.send(o.c.s.ctx, o.c.who(), "", cmd)
+}
+
+// opening returns the command that makes a session.
+func (c *conn) opening(session subject.Log, p event.Preferences) (command.Command, error) {
+	data, err := json.Marshal(command.OpenSession{Dialect: c.dialect.Name(), Preferences: p})
+	if err != nil {
+		return command.Command{}, fmt.Errorf("encode %s: %w", command.Open, err)
+	}
+	return command.Command{
+		ID: openID, Service: command.Session, Verb: command.Open, Tenant: session.Tenant, Key: session.Entity,
+		Principal: c.who().Subject, Time: c.s.dep.Clock().UTC(), Data: data,
+	}, nil
+}
+
+func (o *one) greet(stage dialect.Stage, seq uint64) {
+	for _, p := range o.c.codec.Greet(dialect.Greeting{
+		Stage: stage, SessionID: o.session.Entity.String(), Now: o.c.s.dep.Clock(), Seq: seq,
+	}) {
+		o.c.sock.Force(wire.Text(p))
+	}
+}
+
+// settle implements manner. Messages are taken up, and that is said, once the
+// session exists: an id that the client knows can be come back to.
+func (o *one) settle() {
+	o.mu.Lock()
+	exists, at, f := o.exists, o.at, o.feed
+	o.mu.Unlock()
+	if !exists {
+		return
+	}
+	o.c.takeUp(func() {
+		if f != nil {
+			at = f.position()
+		}
+		o.greet(dialect.Ready, at)
+	})
+}
+
+// handle implements manner.
+func (o *one) handle(ctx context.Context, message []byte) error {
+	err := o.forward(ctx, o.c.who(), message)
+	if err != nil {
+		o.c.tell(o.c.s.asFault(err))
+	}
+	return err
+}
+
+// forward turns a message into commands and sends them.
+func (o *one) forward(ctx context.Context, p auth.Principal, message []byte) error {
+	if err := strictjson.Check(message); err != nil {
+		return err
+	}
+	if !p.Owns(o.session) {
+		return fault.New(fault.Forbidden)
+	}
+	cmds, err := o.c.codec.Decode(message, dialect.Inbound{
+		Session: o.session, Principal: p.Subject, NewID: newID, Now: o.c.s.dep.Clock(),
+	})
+	if err != nil {
+		return err
+	}
+	return o.c.send(ctx, p, "", cmds...)
+}
+
+// shown returns the feed, nil before the log is shown.
+func (o *one) shown() *feed {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.feed
+}
+
+// low implements manner.
+func (o *one) low() {
+	if f := o.shown(); f != nil {
+		f.low()
+	}
+}
+
+// tick implements manner.
+func (o *one) tick(time.Time) {}
+
+// close implements manner.
+func (o *one) close() {
+	if f := o.shown(); f != nil {
+		f.close()
+	}
+}
+
+// seen implements audience: a session that is seen exists.
+func (o *one) seen() {
+	o.mu.Lock()
+	fresh := !o.exists
+	o.exists = true
+	o.mu.Unlock()
+	if fresh {
+		o.c.settle()
+	}
+}
+
+// expired implements audience.
+func (o *one) expired(_ *feed, first uint64) {
+	o.seen()
+	o.c.sock.Force(wire.Text(o.c.codec.Truncated(first, o.c.s.dep.Clock())))
+}
+
+// failed implements audience.
+func (o *one) failed(_ *feed, err error) {
+	switch {
+	case errors.Is(err, eventlog.ErrClosed):
+		o.c.end(fault.New(fault.Draining))
+	case errors.Is(err, eventlog.ErrBeyondEnd):
+		o.c.end(fault.New(fault.CursorInvalid))
+	default:
+		o.c.end(o.c.s.asFault(err))
+	}
+}
