@@ -158,4 +158,5 @@ type CloseSession struct {
 type DeadWork struct {
 	WorkRef
 	Reason string `json:"reason"`
+	Code   string `json:"code,omitempty"` // from the error catalogue; absent = ATTEMPTS_EXHAUSTED
 }

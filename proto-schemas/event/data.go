@@ -54,8 +54,9 @@ type RunStartedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"` // exec_YYYYMMDD_HHMMSS_ffffff, UTC, unique in the session
 	MessageID   string `json:"message_id"`
-	Content     string `json:"content"`        // the user's text
-	Mode        string `json:"mode,omitempty"` // absent (chat), plan, tasks
+	Content     string `json:"content"`           // the user's text
+	Mode        string `json:"mode,omitempty"`    // absent (chat), plan, tasks
+	Repairs     string `json:"repairs,omitempty"` // mode tasks: the run whose plan and results it starts from
 }
 
 // RunCompletedData is the terminal event of a run that has an answer.

@@ -239,6 +239,12 @@ func Aside(gateway, connection id.Name) string {
 // AsideFilter returns the filter of all connections of a gateway.
 func AsideFilter(gateway id.Name) string { return "aside." + gateway.String() + ".*" }
 
+// ReplyTo returns the address of a connection as commands carry it: "<gateway>.<connection>".
+func ReplyTo(gateway, connection id.Name) string { return gateway.String() + "." + connection.String() }
+
+// ParseReplyTo parses the form that ReplyTo returns.
+func ParseReplyTo(s string) (gateway, connection id.Name, err error) { return ParseAside("aside." + s) }
+
 // ParseAside parses a subject under aside. .
 func ParseAside(s string) (gateway, connection id.Name, err error) {
 	t := strings.Split(s, ".")

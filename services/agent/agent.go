@@ -166,37 +166,37 @@ func (s *Service) Failed() <-chan error { return s.workers.Failed() }
 
 // handle runs one attempt of one run.
 func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery) error {
-	var ref cmd.RunRef
+	var ref cmd.WorkRef
 	if err := c.Decode(&ref); err != nil {
 		return command.Permanent(err)
 	}
-	t := s.newTurn(c, ref.RunID)
+	t := s.newTurn(c, ref)
 	ended, err := t.run(ctx, d)
 	s.metrics.attempt(ended, err)
 	if err != nil {
-		return fmt.Errorf("run %s of session %s: %w", ref.RunID, c.Key, err)
+		return fmt.Errorf("%s of session %s: %w", ref.Unit(), c.Key, err)
 	}
 	if !ended {
 		return nil
 	}
-	return s.report(ctx, c, cmd.TurnEnded, ref.RunID+".ended", ref)
+	return s.report(ctx, c, cmd.TurnEnded, ref.Unit()+".ended", ref)
 }
 
 // dead tells the session that a run was given up, so that it still gets its
 // terminal event and the next message its turn. It goes on until ctx ends: the work
 // item is not off the queue before that, and is given up again by the next worker.
 func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
-	var ref cmd.RunRef
+	var ref cmd.WorkRef
 	if err := c.Decode(&ref); err != nil {
 		s.deps.Logger.Error().Err(err).Str("key", c.Key.String()).Msg("a dead work item names no run")
 		return
 	}
 	for {
-		err := s.report(ctx, c, cmd.WorkDead, ref.RunID+".dead", cmd.DeadWork{RunID: ref.RunID, Reason: reason})
+		err := s.report(ctx, c, cmd.WorkDead, ref.Unit()+".dead", cmd.DeadWork{WorkRef: ref, Reason: reason})
 		if err == nil {
 			return
 		}
-		s.deps.Logger.Error().Err(err).Str("run", ref.RunID).Msg("a dead run could not be reported to its session yet")
+		s.deps.Logger.Error().Err(err).Str("unit", ref.Unit()).Msg("a dead run could not be reported to its session yet")
 		select {
 		case <-ctx.Done():
 			return
@@ -213,7 +213,7 @@ func (s *Service) report(ctx context.Context, c cmd.Command, verb id.Name, comma
 		return fmt.Errorf("encode %s: %w", verb, err)
 	}
 	return s.deps.Commands.Send(ctx, cmd.Command{
-		ID: commandID, Service: cmd.Session, Verb: verb, Tenant: c.Tenant, Key: c.Key,
+		ID: commandID, Service: cmd.Pipeline, Verb: verb, Tenant: c.Tenant, Key: c.Key,
 		Source: source, Time: s.cfg.Now(), Data: raw, TraceParent: c.TraceParent,
 	})
 }

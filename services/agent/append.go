@@ -13,20 +13,20 @@ type unsent struct {
 	data event.Data
 }
 
-// current returns the run as the log has it now. run has checked that it exists,
-// and runs never leave the log.
-func (t *turn) current() *conversation.Run { return t.state.Run(t.runID) }
+// current returns the unit of work as the log has it now. run has checked that it
+// exists, and units never leave the log.
+func (t *turn) current() *conversation.Work { return t.state.Work(t.unit) }
 
-// held reports whether this attempt may still write: errEnded after the run's
-// terminal event, errFenced once another attempt has claimed the run.
+// held reports whether this attempt may still write: errEnded once the unit has
+// ended, errFenced once another attempt has claimed it.
 func (t *turn) held() error {
-	r := t.current()
+	w := t.current()
 	switch {
 	case t.broken != nil:
 		return t.broken
-	case r.Status.Terminal():
+	case w.Ended || w.Failure != nil:
 		return errEnded
-	case r.Claim != t.claim:
+	case w.Claim != t.claim:
 		return errFenced
 	}
 	return nil

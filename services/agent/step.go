@@ -17,7 +17,7 @@ func (t *turn) step(ctx context.Context) error {
 	if err := t.held(); err != nil {
 		return err
 	}
-	switch st := t.state.Next(t.runID); st.Kind {
+	switch st := t.state.Next(t.unit); st.Kind {
 	case conversation.StepDiscard:
 		return t.discard(ctx, st.Discard)
 	case conversation.StepCalls:
@@ -40,7 +40,7 @@ func (t *turn) discard(ctx context.Context, messages []string) error {
 	for _, m := range messages {
 		data = append(data, event.MessageDiscardedData{
 			MessageID: m, RunID: t.runID, ExecutionID: t.current().ExecutionID, Attempt: t.attempt,
-			Reason: "the worker that wrote it is gone",
+			Reason: "the worker that wrote it is gone", Part: t.current().Part,
 		})
 	}
 	return t.append(ctx, data...)
@@ -48,6 +48,9 @@ func (t *turn) discard(ctx context.Context, messages []string) error {
 
 func (t *turn) finish(ctx context.Context, answer conversation.Message) error {
 	r := t.current()
+	if r.Part.WorkID != "" {
+		return errEnded // what becomes of it is the pipeline's business
+	}
 	err := t.append(ctx, event.RunCompletedData{
 		RunID: t.runID, ExecutionID: r.ExecutionID, Attempt: t.attempt, MessageID: answer.ID,
 		Content: answer.Content, DurationMS: t.s.cfg.Now().Sub(r.Started).Milliseconds(),
@@ -67,7 +70,7 @@ func (t *turn) generate(ctx context.Context) error {
 	exec, msg := t.current().ExecutionID, t.s.cfg.NewID()
 	err = t.append(ctx, event.MessageStartedData{
 		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-		Role: event.RoleAssistant, Model: t.s.deps.Model.Name(),
+		Role: event.RoleAssistant, Model: t.s.deps.Model.Name(), Part: t.current().Part,
 	})
 	if err != nil {
 		return err
@@ -79,13 +82,13 @@ func (t *turn) generate(ctx context.Context) error {
 	calls := t.uniqueCalls(reply.ToolCalls)
 	data := []event.Data{event.MessageCompletedData{
 		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-		Role: event.RoleAssistant, Content: reply.Text, ToolCalls: calls, StopReason: reply.StopReason,
+		Role: event.RoleAssistant, Content: reply.Text, ToolCalls: calls, StopReason: reply.StopReason, Part: t.current().Part,
 	}}
 	if reply.Usage.Known {
 		t.s.metrics.tokens(reply)
 		data = append(data, event.UsageRecordedData{
 			RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, MessageID: msg, Model: reply.Model,
-			InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens,
+			InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens, Part: t.current().Part,
 		})
 	}
 	return t.append(ctx, data...)
@@ -102,7 +105,7 @@ func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.
 	t.what = event.MessageDelta
 	deltas := t.writer.Deltas(ctx, func(n int, text string) (event.Event, error) {
 		return event.New(t.log, fmt.Sprintf("%s.%d", msg, n), source, t.s.cfg.Now(), event.MessageDeltaData{
-			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text,
+			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text, Part: t.current().Part,
 		})
 	}, t.held)
 	var said strings.Builder
@@ -149,7 +152,8 @@ func (t *turn) request(ctx context.Context) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	lines, dropped := t.state.History(t.runID, t.s.cfg.HistoryBytes)
+	b := t.state.Brief(t.unit, t.s.cfg.HistoryBytes)
+	lines, dropped := append(b.History, b.Own...), b.Dropped
 	req := model.Request{
 		System: t.s.cfg.System, MaxTokens: t.s.cfg.MaxTokens,
 		NewID: func() string { return "call_" + t.s.cfg.NewID() }, Now: t.s.cfg.Now(),

@@ -78,7 +78,7 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 	known := t.state.Call(c.ID)
 	if known != nil && known.Status == conversation.CallStarted && !known.Idempotent {
 		return false, t.append(ctx, event.ToolUnknownData{
-			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name, Message: unknownOutcome,
+			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name, Message: unknownOutcome, Part: t.current().Part,
 		})
 	}
 	var data []event.Data
@@ -86,12 +86,12 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 		data = append(data, event.ToolCalledData{
 			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
 			Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
-			Idempotent: offered.Repeatable(c.Arguments),
+			Idempotent: offered.Repeatable(c.Arguments), Part: t.current().Part,
 		})
 	}
 	data = append(data, event.ToolStartedData{
 		CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
-		Retry: known != nil && known.Status == conversation.CallStarted,
+		Retry: known != nil && known.Status == conversation.CallStarted, Part: t.current().Part,
 	})
 	return true, t.append(ctx, data...)
 }
@@ -173,19 +173,19 @@ func (t *turn) settle(ctx context.Context, o outcome) error {
 	case t.unknowable(o):
 		return t.append(ctx, event.ToolUnknownData{
 			CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-			Tool: o.call.Name, Message: unknownOutcome,
+			Tool: o.call.Name, Message: unknownOutcome, Part: t.current().Part,
 		})
 	case o.err != nil || o.result.IsError:
 		f := t.toolFault(o)
 		return t.append(ctx, event.ToolFailedData{
 			CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
-			Code: string(f.Code), Message: f.Public(), DurationMS: took,
+			Code: string(f.Code), Message: f.Public(), DurationMS: took, Part: t.current().Part,
 		})
 	}
 	text, cut := fit(o.result.Text, maxText)
 	return t.append(ctx, event.ToolCompletedData{
 		CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
-		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took,
+		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took, Part: t.current().Part,
 	})
 }
 

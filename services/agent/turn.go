@@ -32,6 +32,7 @@ type turn struct {
 	s       *Service
 	log     subject.Log
 	runID   string
+	unit    string // the unit of work: the run itself in a chat run
 	tenant  id.Tenant
 	state   conversation.State
 	writer  *eventlog.Writer
@@ -44,9 +45,9 @@ type turn struct {
 	work    string // names the work item: the same at every delivery of it, different for a second one
 }
 
-func (s *Service) newTurn(c cmd.Command, runID string) *turn {
+func (s *Service) newTurn(c cmd.Command, ref cmd.WorkRef) *turn {
 	t := &turn{
-		s: s, runID: runID, tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
+		s: s, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
 		log: subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key},
 	}
 	t.writer = s.deps.Log.Writer(t.log, t.observe)
@@ -76,13 +77,13 @@ func (t *turn) run(ctx context.Context, d command.Delivery) (ended bool, err err
 	if t.broken != nil {
 		return false, command.Permanent(t.broken)
 	}
-	r := t.state.Run(t.runID)
+	w := t.current()
 	switch {
-	case r == nil:
-		return false, command.Permanent(fmt.Errorf("run %s is not in the log", t.runID))
-	case r.Status.Terminal():
+	case w == nil:
+		return false, command.Permanent(fmt.Errorf("%s is not in the log", t.unit))
+	case w.Ended || w.Failure != nil:
 		return true, nil
-	case r.Attempt > 0 && d.Attempt == 1 && r.Work != t.work:
+	case w.Attempt > 0 && d.Attempt == 1 && w.Item != t.work:
 		// A second work item for a run that another item has brought to a worker: the
 		// first item is delivered again if that worker dies, so this one is not needed.
 		return false, nil
@@ -125,11 +126,7 @@ func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	case errors.Is(err, fault.New(fault.BusUnavailable)):
 		return false, err
 	}
-	f := t.s.asFault(err)
-	err = t.append(ctx, event.RunFailedData{
-		RunID: t.runID, ExecutionID: t.current().ExecutionID, Attempt: t.attempt,
-		Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(),
-	})
+	err = t.append(ctx, t.failure(t.s.asFault(err)))
 	switch {
 	case errors.Is(err, errFenced):
 		return false, t.refused(ctx)
@@ -139,11 +136,26 @@ func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	return err == nil, err
 }
 
+// failure is the event that ends the unit: of a chat run the run's own end.
+func (t *turn) failure(f *fault.Fault) event.Data {
+	w := t.current()
+	if w.Part.WorkID == "" {
+		return event.RunFailedData{
+			RunID: t.runID, ExecutionID: w.ExecutionID, Attempt: t.attempt,
+			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(),
+		}
+	}
+	return event.TurnFailedData{
+		RunID: t.runID, ExecutionID: w.ExecutionID, Attempt: t.attempt, Code: string(f.Code), Message: f.Public(),
+		Retryable: f.Retryable(), ElapsedMS: t.s.cfg.Now().Sub(w.Started).Milliseconds(), Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
+	}
+}
+
 // take claims the run with the next attempt number. A run whose attempts are
 // used up is not claimed again: take returns the fault that ends it.
 func (t *turn) take(ctx context.Context) error {
 	before := t.current()
-	base, claim := before.Attempt, t.runID+".turn."+t.s.cfg.NewID()
+	base, claim := before.Attempt, t.unit+".turn."+t.s.cfg.NewID()
 	if base >= t.s.cfg.MaxAttempts {
 		t.attempt, t.claim = base, before.Claim // the end is written in the dead attempt's name
 		return fault.New(fault.AttemptsOver)
@@ -152,7 +164,7 @@ func (t *turn) take(ctx context.Context) error {
 	return t.writer.Append(ctx, func() ([]event.Event, error) {
 		r := t.current()
 		switch {
-		case r.Status.Terminal():
+		case r.Ended || r.Failure != nil:
 			return nil, errEnded
 		case r.Claim == claim:
 			return nil, nil
@@ -161,7 +173,8 @@ func (t *turn) take(ctx context.Context) error {
 		}
 		return t.events(unsent{claim, event.TurnStartedData{
 			RunID: t.runID, ExecutionID: r.ExecutionID, Attempt: t.attempt,
-			Worker: t.s.deps.Instance.String(), Work: t.work, Resumed: base > 0,
+			Worker: t.s.deps.Instance.String(), Work: t.work, Resumed: base > 0, MaxAttempts: t.s.cfg.MaxAttempts,
+			Model: t.s.deps.Model.Name(), MaxTokens: t.s.cfg.MaxTokens, Part: r.Part,
 		}})
 	})
 }
@@ -176,7 +189,7 @@ func (t *turn) refused(ctx context.Context) error {
 		}
 		return t.events(unsent{eventID, event.AttemptRefusedData{
 			RunID: t.runID, Attempt: t.attempt, Current: r.Attempt,
-			Worker: t.s.deps.Instance.String(), What: t.what,
+			Worker: t.s.deps.Instance.String(), What: t.what, Part: r.Part,
 		}})
 	})
 	if err != nil {

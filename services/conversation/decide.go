@@ -8,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // MaxWaiting is how many messages may wait behind the run that is on: enough for
@@ -24,29 +25,63 @@ type Fact struct {
 	Data event.Data
 }
 
-// Decide returns the events that the command still calls for in this state, none
-// if it has had its whole effect. now is the time of handling.
-//
-// After the returned events have been applied, Decide returns none: a command
-// that is handled twice changes nothing the second time.
-func (s *State) Decide(c command.Command, now time.Time, ttl time.Duration) ([]Fact, error) {
-	switch c.Verb {
-	case command.Open:
-		return s.open(c)
-	case command.Message:
-		return s.receive(c, now)
-	case command.Cancel:
-		return s.cancel(c, now)
-	case command.Close:
-		return s.close(c)
-	case command.TurnEnded:
-		return s.next(c.ID, now), nil
-	case command.WorkDead:
-		return s.workDead(c, now)
-	case command.Expire:
-		return s.expire(c, now, ttl), nil
+// Decision is what a command calls for. Aside is an answer for whoever sent the
+// command and nobody else; it may be nil, and may be given again when the command
+// is handled again.
+type Decision struct {
+	Facts []Fact
+	Aside event.Data
+}
+
+// Rules are the settings that decisions depend on.
+type Rules struct {
+	TTL            time.Duration // how long a session outlives its last event
+	ConfirmPlan    bool          // ask before a plan is carried out, unless session or message say otherwise
+	ConfirmTimeout time.Duration // how long a question stays open
+	OnBusy         string        // reject, enqueue, interrupt, unless session or message say otherwise
+	MaxConcurrent  int           // tasks of a run at once
+	TaskTimeout    time.Duration // of one attempt at a task, from its first claim
+	Tries          int           // at a plan, a task or an aggregate
+	Replans        int           // further tries after a plan that is none
+	Backoff        time.Duration // before the second try; doubled before each further one
+}
+
+// verbs holds how each command is decided.
+var verbs = map[id.Name]func(*State, command.Command, time.Time, Rules) (Decision, error){
+	command.Open:        (*State).open,
+	command.Message:     (*State).receive,
+	command.Cancel:      (*State).cancel,
+	command.Close:       (*State).close,
+	command.TurnEnded:   (*State).goOn,
+	command.Due:         (*State).goOn,
+	command.Resume:      (*State).goOn,
+	command.WorkDead:    (*State).workDead,
+	command.Expire:      (*State).expire,
+	command.Respond:     (*State).respond,
+	command.CancelTask:  (*State).cancelTask,
+	command.RestartTask: (*State).restartTask,
+	command.CancelPlan:  (*State).cancelPlan,
+	command.Replan:      (*State).replan,
+}
+
+// Decide returns what the command still calls for in this state. now is the time of
+// handling. Whoever handles a command appends the facts, applies them and asks again
+// until there are none: then the command has had its whole effect, and asking once
+// more changes nothing. The aside that counts is the one of the first answer.
+func (s *State) Decide(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	decide, ok := verbs[c.Verb]
+	if !ok {
+		return Decision{}, fault.Newf(fault.UnknownType, "sessions have no command %q", c.Verb)
 	}
-	return nil, fault.Newf(fault.UnknownType, "session has no command %q", c.Verb)
+	s.init()
+	return decide(s, c, now, rules)
+}
+
+func facts(list ...Fact) Decision { return Decision{Facts: list} }
+
+// goOn decides what follows from the state alone.
+func (s *State) goOn(_ command.Command, now time.Time, rules Rules) (Decision, error) {
+	return facts(s.advance(now, rules)...), nil
 }
 
 // RunID returns the id of the run that answers the message with the given id.
@@ -55,71 +90,92 @@ func RunID(messageID string) string {
 	return "run_" + hex.EncodeToString(sum[:10])
 }
 
-func (s *State) open(c command.Command) ([]Fact, error) {
+func (s *State) open(c command.Command, _ time.Time, _ Rules) (Decision, error) {
 	if !s.Created.IsZero() {
-		return nil, nil
+		return Decision{}, nil
 	}
 	var d command.OpenSession
 	if err := c.Decode(&d); err != nil {
-		return nil, err
+		return Decision{}, err
 	}
-	return []Fact{{c.ID + ".created", event.SessionCreatedData{Dialect: d.Dialect, Principal: c.Principal}}}, nil
+	return facts(Fact{c.ID + ".created", event.SessionCreatedData{
+		Dialect: d.Dialect, Principal: c.Principal, Preferences: d.Preferences,
+	}}), nil
 }
 
-func (s *State) receive(c command.Command, now time.Time) ([]Fact, error) {
+func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision, error) {
 	if _, known := s.messages[c.ID]; known {
-		return s.next(c.ID, now), nil
+		return s.goOn(c, now, rules)
 	}
 	var d command.UserMessage
 	if err := c.Decode(&d); err != nil {
-		return nil, err
+		return Decision{}, err
 	}
 	if s.Created.IsZero() {
-		return nil, fault.New(fault.SessionNotFound)
+		return Decision{}, fault.New(fault.SessionNotFound)
 	}
-	if why := s.refusal(); why != nil {
-		return []Fact{{c.ID + ".refused", event.MessageRefusedData{MessageID: c.ID, Code: string(why.Code), Message: why.Message}}}, nil //nolint:nilerr // a refusal is an outcome, not a failure
+	if why := s.refusal(d.RunSpec, rules); why != nil {
+		return facts(Fact{c.ID + ".refused", event.MessageRefusedData{MessageID: c.ID, Code: string(why.Code), Message: why.Message}}), nil //nolint:nilerr // a refusal is an outcome, not a failure
+	}
+	if r := s.Active(); r != nil && s.onBusy(d.RunSpec, rules) == event.OnBusyInterrupt {
+		return facts(s.stop(c, r, "interrupted", now)...), nil // the message itself is decided about next
 	}
 	queued := s.Waiting()
 	if s.Active() != nil {
 		queued++
 	}
 	got := event.MessageReceivedData{
-		MessageID: c.ID, RunID: RunID(c.ID), Content: d.Content, Principal: c.Principal, Queued: queued,
+		MessageID: c.ID, RunID: RunID(c.ID), Content: d.Content, Principal: c.Principal, Queued: queued, RunSpec: d.RunSpec,
 	}
-	facts := []Fact{{c.ID + ".received", got}}
+	list := []Fact{{c.ID + ".received", got}}
 	if queued == 0 {
-		facts = append(facts, s.start(c.ID, &Run{ID: got.RunID, MessageID: got.MessageID, Content: got.Content}, now))
+		list = append(list, s.start(&Run{ID: got.RunID, MessageID: got.MessageID, Content: got.Content, Spec: d.RunSpec}, now))
 	}
-	return facts, nil
+	return facts(list...), nil
 }
 
-func (s *State) refusal() *fault.Fault {
+func (s *State) refusal(spec event.RunSpec, rules Rules) *fault.Fault {
 	switch {
 	case s.Closed:
 		return fault.New(fault.SessionClosed)
 	case s.Waiting() >= MaxWaiting:
 		return fault.New(fault.QueueFull)
+	case s.Active() != nil && s.onBusy(spec, rules) == event.OnBusyReject:
+		return fault.New(fault.SessionBusy)
 	}
 	return nil
 }
 
+// onBusy is what becomes of a message while a run is on. Chats always wait: people
+// type ahead.
+func (s *State) onBusy(spec event.RunSpec, rules Rules) string {
+	switch {
+	case spec.OnBusy != "":
+		return spec.OnBusy
+	case spec.Mode == event.ModeChat:
+		return event.OnBusyEnqueue
+	case s.Preferences.OnBusy != "":
+		return s.Preferences.OnBusy
+	}
+	return rules.OnBusy
+}
+
 // next starts the oldest waiting run if none is on.
-func (s *State) next(by string, now time.Time) []Fact {
+func (s *State) next(now time.Time) []Fact {
 	if s.Active() != nil {
 		return nil
 	}
 	for _, r := range s.order {
 		if r.Status == Queued {
-			return []Fact{s.start(by, r, now)}
+			return []Fact{s.start(r, now)}
 		}
 	}
 	return nil
 }
 
-func (s *State) start(by string, r *Run, now time.Time) Fact {
-	return Fact{by + ".started." + r.ID, event.RunStartedData{
-		RunID: r.ID, ExecutionID: s.executionID(now), MessageID: r.MessageID, Content: r.Content,
+func (s *State) start(r *Run, now time.Time) Fact {
+	return Fact{r.ID + ".started", event.RunStartedData{
+		RunID: r.ID, ExecutionID: s.executionID(now), MessageID: r.MessageID, Content: r.Content, Mode: r.Spec.Mode,
 	}}
 }
 
@@ -144,76 +200,90 @@ func dotted(exec string) string {
 	return string(b)
 }
 
-func (s *State) cancel(c command.Command, now time.Time) ([]Fact, error) {
+func (s *State) cancel(c command.Command, now time.Time, rules Rules) (Decision, error) {
 	var d command.CancelRun
 	if err := c.Decode(&d); err != nil {
-		return nil, err
+		return Decision{}, err
 	}
 	r := s.Active()
 	if d.RunID != "" {
 		r = s.Run(d.RunID)
 	}
-	if s.cancels[c.ID] || r == nil || r.Status.Terminal() {
-		return s.next(c.ID, now), nil
+	if r != nil && !r.Status.Terminal() && !s.cancelled(c, r) {
+		return facts(s.stop(c, r, orElse(d.Reason, "user_request"), now)...), nil
 	}
-	reason := d.Reason
-	if reason == "" {
-		reason = "user_request"
+	if paused := c.ID + ".paused"; d.Pause && !s.Created.IsZero() && !s.Closed && !s.once[paused] {
+		return facts(Fact{paused, event.SessionPausedData{Reason: "user_request", Stats: s.Stats(now)}}), nil
 	}
-	return []Fact{{c.ID + ".cancelled", event.RunCancelledData{
-		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
-	}}}, nil
+	return s.goOn(c, now, rules)
 }
 
-func (s *State) close(c command.Command) ([]Fact, error) {
+// cancelled reports whether the command has had its effect: it stops one run, not
+// the one after it as well.
+func (s *State) cancelled(c command.Command, r *Run) bool {
+	for _, other := range s.order {
+		if other != r && s.once[c.ID+".cancelled."+other.ID] {
+			return true
+		}
+	}
+	return s.once[c.ID+".paused"]
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func (s *State) close(c command.Command, now time.Time, _ Rules) (Decision, error) {
 	if s.Created.IsZero() || s.Closed {
-		return nil, nil
+		return Decision{}, nil
 	}
 	var d command.CloseSession
 	if err := c.Decode(&d); err != nil {
-		return nil, err
+		return Decision{}, err
 	}
-	reason := d.Reason
-	if reason == "" {
-		reason = "user_request"
-	}
-	return s.ending(c, reason), nil
+	return facts(s.ending(c, orElse(d.Reason, "user_request"), now)...), nil
 }
 
 // ending cancels every open run, then closes the session.
-func (s *State) ending(c command.Command, reason string) []Fact {
-	var facts []Fact
+func (s *State) ending(c command.Command, reason string, now time.Time) []Fact {
+	var list []Fact
 	for _, r := range s.order {
 		if !r.Status.Terminal() {
-			facts = append(facts, Fact{c.ID + ".cancelled." + r.ID, event.RunCancelledData{
-				RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
-			}})
+			list = append(list, s.stop(c, r, reason, now)...)
 		}
 	}
-	return append(facts, Fact{c.ID + ".closed", event.SessionClosedData{Reason: reason}})
+	stats := s.Stats(now)
+	return append(list, Fact{c.ID + ".closed", event.SessionClosedData{Reason: reason, Stats: &stats}})
 }
 
-// workDead fails a run whose work item the bus gave up delivering.
-func (s *State) workDead(c command.Command, now time.Time) ([]Fact, error) {
+// workDead fails a unit whose work item the bus gave up delivering, or which nobody
+// can do.
+func (s *State) workDead(c command.Command, now time.Time, rules Rules) (Decision, error) {
 	var d command.DeadWork
 	if err := c.Decode(&d); err != nil {
-		return nil, err
+		return Decision{}, err
 	}
-	r := s.Run(d.RunID)
-	if r == nil || r.Status != Running {
-		return s.next(c.ID, now), nil
+	w, r := s.Work(d.Unit()), s.Run(d.RunID)
+	if w == nil || r == nil || w.Ended || w.Failure != nil || r.Status != Running {
+		return s.goOn(c, now, rules)
 	}
-	entry := fault.Lookup(fault.AttemptsOver)
-	return []Fact{{c.ID + ".failed", event.RunFailedData{
-		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: r.Attempt,
+	entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.AttemptsOver))))
+	if r.Pipeline != nil {
+		return facts(s.failed(w, entry, now, 0)), nil
+	}
+	return facts(Fact{c.ID + ".failed", event.RunFailedData{
+		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: w.Attempt,
 		Code: string(entry.Code), Message: entry.Message, Retryable: entry.Retryable,
-	}}}, nil
+	}}), nil
 }
 
-// expire closes a session in which nothing has happened for ttl and no run is on.
-func (s *State) expire(c command.Command, now time.Time, ttl time.Duration) []Fact {
-	if s.Created.IsZero() || s.Closed || s.Active() != nil || now.Before(s.Updated.Add(ttl)) {
-		return nil
+// expire closes a session in which nothing has happened for the TTL and no run is on.
+func (s *State) expire(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	if s.Created.IsZero() || s.Closed || s.Active() != nil || now.Before(s.Updated.Add(rules.TTL)) {
+		return Decision{}, nil
 	}
-	return s.ending(c, "timeout")
+	return facts(s.ending(c, "timeout", now)...), nil
 }

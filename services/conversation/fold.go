@@ -2,7 +2,7 @@ package conversation
 
 import (
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -27,6 +27,30 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.ToolCompleted:    with((*State).toolCompleted),
 	event.ToolFailed:       with((*State).toolFailed),
 	event.ToolUnknown:      with((*State).toolUnknown),
+	event.UsageRecorded:    with((*State).usageRecorded),
+	event.MessageDelta:     with((*State).messageDelta),
+	event.TurnFailed:       with((*State).turnFailed),
+
+	event.SessionPaused:   with((*State).paused),
+	event.SessionRestored: with((*State).restored),
+
+	event.PlanStarted:        with((*State).planStarted),
+	event.PlanCompleted:      with((*State).planCompleted),
+	event.PlanInvalid:        with((*State).planInvalid),
+	event.PlanCancelled:      with((*State).planCancelled),
+	event.InputRequested:     with((*State).inputRequested),
+	event.InputAnswered:      with((*State).inputAnswered),
+	event.InputExpired:       with((*State).inputExpired),
+	event.TaskStarted:        with((*State).taskStarted),
+	event.TaskCompleted:      with((*State).taskCompleted),
+	event.TaskFailed:         with((*State).taskFailed),
+	event.TaskCancelled:      with((*State).taskCancelled),
+	event.TaskRestarted:      with((*State).taskRestarted),
+	event.RetryScheduled:     with((*State).retryScheduled),
+	event.AggregateStarted:   with((*State).aggregateStarted),
+	event.AggregateCompleted: with((*State).aggregateCompleted),
+	event.PipelineCompleted:  with((*State).pipelineCompleted),
+	event.Error:              with((*State).errorTold),
 }
 
 func with[T event.Data](f func(*State, event.Event, T) error) func(*State, event.Event) error {
@@ -41,7 +65,7 @@ func with[T event.Data](f func(*State, event.Event, T) error) func(*State, event
 }
 
 func (s *State) created(e event.Event, d event.SessionCreatedData) error {
-	s.Created, s.Dialect, s.Principal = e.Time, d.Dialect, d.Principal
+	s.Created, s.Dialect, s.Principal, s.Preferences = e.Time, d.Dialect, d.Principal, d.Preferences
 	return nil
 }
 
@@ -50,12 +74,23 @@ func (s *State) closed(event.Event, event.SessionClosedData) error {
 	return nil
 }
 
+func (s *State) paused(e event.Event, _ event.SessionPausedData) error {
+	s.once[e.ID] = true
+	return nil
+}
+
 func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
-	r := &Run{ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal, Status: Queued}
+	s.totals.messages++
+	s.accept(&Run{
+		ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal, Spec: d.RunSpec, Status: Queued,
+	})
+	return nil
+}
+
+func (s *State) accept(r *Run) {
 	s.runs[r.ID] = r
 	s.order = append(s.order, r)
-	s.messages[d.MessageID] = d.RunID
-	return nil
+	s.messages[r.MessageID] = r.ID
 }
 
 func (s *State) refused(_ event.Event, d event.MessageRefusedData) error {
@@ -64,70 +99,69 @@ func (s *State) refused(_ event.Event, d event.MessageRefusedData) error {
 }
 
 func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
-	return s.onRun(d.RunID, func(r *Run) {
-		r.Status, r.ExecutionID, r.StartedBy, r.Started = Running, d.ExecutionID, e.ID, e.Time
-		s.lastExec = d.ExecutionID
-	})
-}
-
-func (s *State) runCompleted(_ event.Event, d event.RunCompletedData) error {
-	return s.onRun(d.RunID, func(r *Run) { r.end(Completed); r.Answer = d.Content })
-}
-
-func (s *State) runFailed(_ event.Event, d event.RunFailedData) error {
-	return s.onRun(d.RunID, func(r *Run) { r.end(Failed) })
-}
-
-func (s *State) runCancelled(_ event.Event, d event.RunCancelledData) error {
-	s.cancels[d.CommandID] = true
-	return s.onRun(d.RunID, func(r *Run) { r.end(Cancelled) })
-}
-
-func (s *State) turnStarted(e event.Event, d event.TurnStartedData) error {
-	return s.onRun(d.RunID, func(r *Run) { r.Attempt, r.Claim, r.Work = d.Attempt, e.ID, d.Work })
-}
-
-func (s *State) attemptRefused(_ event.Event, d event.AttemptRefusedData) error {
-	return s.onRun(d.RunID, func(r *Run) { r.Refused = max(r.Refused, d.Attempt) })
-}
-
-func (s *State) messageStarted(_ event.Event, d event.MessageStartedData) error {
-	return s.onRun(d.RunID, func(r *Run) { r.Open = append(r.Open, d.MessageID) })
-}
-
-func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) error {
-	return s.onRun(d.RunID, func(r *Run) {
-		r.closeMessage(d.MessageID)
-		r.Messages = append(r.Messages, Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls})
-	})
-}
-
-func (s *State) messageDiscarded(_ event.Event, d event.MessageDiscardedData) error {
-	return s.onRun(d.RunID, func(r *Run) { r.closeMessage(d.MessageID) })
-}
-
-func (s *State) toolCalled(_ event.Event, d event.ToolCalledData) error {
-	s.calls[d.CallID] = &Call{
-		ID: d.CallID, RunID: d.RunID, Tool: d.Tool, Arguments: d.Arguments,
-		Idempotent: d.Idempotent, Status: CallIntended, Attempt: d.Attempt,
+	if d.Repairs != "" && s.runs[d.RunID] == nil {
+		s.accept(s.repair(d))
 	}
-	return nil
+	return s.onRun(d.RunID, func(r *Run) {
+		r.Status, r.ExecutionID, r.Started = Running, d.ExecutionID, e.Time
+		s.lastExec = d.ExecutionID
+		if r.Spec.Mode == event.ModeChat {
+			s.begin(&Work{ID: r.ID, RunID: r.ID, ExecutionID: d.ExecutionID, StartedBy: e.ID, Started: e.Time}, r)
+			return
+		}
+		if r.Pipeline == nil {
+			r.Pipeline = &Pipeline{Phase: Planning, Question: r.Content}
+		}
+		if r.Spec.Mode == event.ModeTasks && d.Repairs == "" {
+			r.Pipeline.Phase, r.Pipeline.Tasks = Solving, newTasks(r.Spec.Tasks)
+			s.totals.tasks += len(r.Spec.Tasks)
+		}
+	})
 }
 
-func (s *State) toolStarted(_ event.Event, d event.ToolStartedData) error {
-	return s.onCall(d.CallID, d.Attempt, CallStarted, "")
+// begin adds a unit of work.
+func (s *State) begin(w *Work, r *Run) {
+	s.works[w.ID] = w
+	r.works = append(r.works, w)
 }
 
-func (s *State) toolCompleted(_ event.Event, d event.ToolCompletedData) error {
-	return s.onCall(d.CallID, d.Attempt, CallCompleted, d.Result)
+func (s *State) runCompleted(e event.Event, d event.RunCompletedData) error {
+	return s.onRun(d.RunID, func(r *Run) {
+		if !r.Status.Terminal() {
+			r.Answer, r.Outcome = d.Content, d.Outcome
+		}
+		r.end(Completed, e.Time)
+	})
 }
 
-func (s *State) toolFailed(_ event.Event, d event.ToolFailedData) error {
-	return s.onCall(d.CallID, d.Attempt, CallFailed, d.Message)
+func (s *State) runFailed(e event.Event, d event.RunFailedData) error {
+	return s.onRun(d.RunID, func(r *Run) {
+		if !r.Status.Terminal() {
+			r.Answer = d.Answer
+		}
+		r.end(Failed, e.Time)
+	})
 }
 
-func (s *State) toolUnknown(_ event.Event, d event.ToolUnknownData) error {
-	return s.onCall(d.CallID, d.Attempt, CallUnknown, d.Message)
+func (s *State) runCancelled(e event.Event, d event.RunCancelledData) error {
+	s.once[e.ID] = true
+	return s.onRun(d.RunID, func(r *Run) { r.end(Cancelled, e.Time) })
+}
+
+// end makes the run terminal. The first terminal event counts; no writer appends
+// a second one, and a fold must not let one undo the first.
+func (r *Run) end(to Status, at time.Time) {
+	if r.Status.Terminal() {
+		return
+	}
+	r.Status, r.Over = to, at
+	for _, w := range r.works {
+		w.Ended = true
+	}
+	if r.Pipeline != nil {
+		r.Pipeline.Phase = Done
+		r.Pipeline.withdraw()
+	}
 }
 
 func (s *State) onRun(id string, f func(*Run)) error {
@@ -139,23 +173,11 @@ func (s *State) onRun(id string, f func(*Run)) error {
 	return nil
 }
 
-func (s *State) onCall(id string, attempt int, to CallStatus, result string) error {
-	c := s.calls[id]
-	if c == nil {
-		return fmt.Errorf("tool call %q was never intended", id)
+func (s *State) onWork(runID string, p event.Part, f func(*Work)) error {
+	w := s.works[p.Unit(runID)]
+	if w == nil {
+		return fmt.Errorf("unit of work %q was never begun", p.Unit(runID))
 	}
-	c.Status, c.Attempt, c.Result = to, attempt, result
+	f(w)
 	return nil
-}
-
-// end makes the run terminal. The first terminal event counts; no writer appends
-// a second one, and a fold must not let one undo the first.
-func (r *Run) end(to Status) {
-	if !r.Status.Terminal() {
-		r.Status = to
-	}
-}
-
-func (r *Run) closeMessage(id string) {
-	r.Open = slices.DeleteFunc(r.Open, func(m string) bool { return m == id })
 }

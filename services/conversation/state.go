@@ -46,19 +46,24 @@ func (s CallStatus) Final() bool { return s == CallCompleted || s == CallFailed 
 
 // State is the fold of a session's log. The zero value is a log without events.
 type State struct {
-	Seq       uint64
-	Created   time.Time
-	Updated   time.Time
-	Dialect   string
-	Principal string
-	Closed    bool
+	Seq         uint64
+	Created     time.Time
+	Updated     time.Time
+	Dialect     string
+	Principal   string
+	Preferences event.Preferences
+	Closed      bool
 
 	runs     map[string]*Run
 	order    []*Run            // as accepted
 	messages map[string]string // id of a received or refused message -> run id, "" when refused
-	calls    map[string]*Call  // by call id, over all runs
-	cancels  map[string]bool   // ids of cancel commands that had their effect
+	works    map[string]*Work
+	calls    map[string]*Call // by call id, over all runs
+	inputs   map[string]*Input
+	once     map[string]bool // ids of events that a command may cause only once
+	history  []Line          // what was said before the state was exported and restored
 	lastExec string
+	totals   totals
 }
 
 // Run is one answer to one message.
@@ -68,16 +73,48 @@ type Run struct {
 	MessageID   string
 	Content     string
 	Principal   string
+	Spec        event.RunSpec
 	Status      Status
-	StartedBy   string    // id of its run.started event
 	Started     time.Time // when it left the queue
+	Over        time.Time // when it became terminal
+	Answer      string
+	Outcome     string    // of a completed pipeline run
+	Pipeline    *Pipeline // nil in a chat run
+
+	works []*Work // its units, as begun
+}
+
+// Attempt returns the newest claim of the run's newest unit, 0 if none was claimed.
+func (r *Run) Attempt() int {
+	if len(r.works) == 0 {
+		return 0
+	}
+	return r.works[len(r.works)-1].Attempt
+}
+
+// Work is a unit of work: what a worker claims. The unit of a chat run has the
+// run's id.
+type Work struct {
+	ID          string
+	RunID       string
+	ExecutionID string
+	Part        event.Part // zero in a chat run
+	StartedBy   string     // id of the event that began it
+	Started     time.Time
+	Claimed     time.Time // when it was first claimed; zero = never
+	Ended       bool      // it needs no worker any more
 	Attempt     int       // of the newest claim; 0 = never claimed
 	Claim       string    // id of the newest turn.started event: the fence
-	Work        string    // the work item behind that claim
+	Item        string    // the work item behind that claim
 	Refused     int       // highest attempt that was turned away
 	Messages    []Message
 	Open        []string // messages begun and neither completed nor discarded
-	Answer      string
+	Failure     *event.TurnFailedData
+	Try         int // of the plan, task or aggregate: 1, 2, ...
+	MaxTries    int
+
+	partial []byte // what the open messages have said
+	tally   tally
 }
 
 // Message is a whole message of the model.
@@ -91,6 +128,7 @@ type Message struct {
 type Call struct {
 	ID         string
 	RunID      string
+	Work       string // the unit that made it
 	Tool       string
 	Arguments  json.RawMessage
 	Idempotent bool
@@ -104,6 +142,9 @@ func (s *State) Run(id string) *Run { return s.runs[id] }
 
 // Runs returns all runs in the order in which their messages were accepted.
 func (s *State) Runs() []*Run { return s.order }
+
+// Work returns the unit of work with the id, or nil.
+func (s *State) Work(id string) *Work { return s.works[id] }
 
 // Call returns the call with the id, or nil.
 func (s *State) Call(id string) *Call { return s.calls[id] }
@@ -133,7 +174,8 @@ func (s *State) Waiting() int {
 // passed over; an error means that the log holds something no writer of this
 // program appends.
 func (s *State) Apply(e event.Event) error {
-	s.Seq, s.Updated = e.Sequence, e.Time
+	s.Seq = e.Sequence
+	s.Updated = e.Time
 	fold, ok := folds[e.Type]
 	if !ok {
 		return nil
@@ -148,7 +190,9 @@ func (s *State) init() {
 	if s.runs == nil {
 		s.runs = map[string]*Run{}
 		s.messages = map[string]string{}
+		s.works = map[string]*Work{}
 		s.calls = map[string]*Call{}
-		s.cancels = map[string]bool{}
+		s.inputs = map[string]*Input{}
+		s.once = map[string]bool{}
 	}
 }

@@ -1,20 +1,24 @@
 package conversation
 
-import "github.com/waggle-dev/waggle/proto-schemas/event"
+import (
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
 
 // StepKind says what a worker has to do next for a run.
 type StepKind int
 
-// The steps of a run, in the order in which they are looked for.
+// The steps of a unit, in the order in which they are looked for.
 const (
-	StepNone     StepKind = iota // the run has ended
+	StepNone     StepKind = iota // it needs no worker any more
 	StepDiscard                  // messages of a dead attempt are still open
 	StepCalls                    // tool calls of the last message have no outcome
 	StepGenerate                 // it is the model's turn
 	StepFinish                   // the last message is the answer
 )
 
-// Step is the next thing to do for a run.
+// Step is the next thing to do for a unit of work.
 type Step struct {
 	Kind    StepKind
 	Discard []string         // StepDiscard: message ids
@@ -23,23 +27,23 @@ type Step struct {
 	Rounds  int              // messages of the model so far
 }
 
-// Next returns what is left to do for the run. It depends on nothing but the log,
-// so a worker that takes over goes on exactly where the dead one stopped.
-func (s *State) Next(runID string) Step {
-	r := s.Run(runID)
-	if r == nil || r.Status != Running {
+// Next returns what is left to do for the unit of work. It depends on nothing but
+// the log, so a worker that takes over goes on exactly where the dead one stopped.
+func (s *State) Next(workID string) Step {
+	w := s.Work(workID)
+	if w == nil || w.Ended || w.Failure != nil {
 		return Step{Kind: StepNone}
 	}
-	st := Step{Rounds: len(r.Messages)}
-	if len(r.Open) > 0 {
-		st.Kind, st.Discard = StepDiscard, append([]string(nil), r.Open...)
+	st := Step{Rounds: len(w.Messages)}
+	if len(w.Open) > 0 {
+		st.Kind, st.Discard = StepDiscard, append([]string(nil), w.Open...)
 		return st
 	}
-	if len(r.Messages) == 0 {
+	if len(w.Messages) == 0 {
 		st.Kind = StepGenerate
 		return st
 	}
-	last := r.Messages[len(r.Messages)-1]
+	last := w.Messages[len(w.Messages)-1]
 	if len(last.ToolCalls) == 0 {
 		st.Kind, st.Answer = StepFinish, last
 		return st
@@ -64,30 +68,90 @@ func (s *State) unsettled(m Message) []event.ToolCall {
 
 // Line is one line of the conversation as a model sees it.
 type Line struct {
-	Role       string // user, assistant, tool
-	Content    string
-	ToolCalls  []event.ToolCall
-	ToolCallID string
-	IsError    bool
+	Role       string           `json:"role"` // user, assistant, tool
+	Content    string           `json:"content,omitempty"`
+	ToolCalls  []event.ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string           `json:"tool_call_id,omitempty"`
+	IsError    bool             `json:"is_error,omitempty"`
 }
 
-// History returns the conversation up to and including the run, oldest first. Of
-// earlier runs it holds what was said and done; messages whose tool calls never
-// got an outcome are left out, because no model accepts them. Whole earlier runs
-// are dropped, oldest first, until the text fits into limit bytes; the run itself
-// is always whole. dropped is the number of runs left out.
-func (s *State) History(runID string, limit int) (lines []Line, dropped int) {
+// Result is what has become of a task.
+type Result struct {
+	Task   event.Task
+	Status string // completed, failed, cancelled
+	Output string
+	Error  string
+}
+
+// Brief is what a worker has to know to do a unit of work.
+type Brief struct {
+	History  []Line // earlier runs: what was said and done, oldest first; of a chat run also its own question
+	Dropped  int    // earlier runs left out of History
+	Stage    string // empty in a chat run
+	Question string
+	Context  json.RawMessage
+	Feedback []string    // planning: why earlier plans of the run were no good, oldest first
+	Task     *event.Task // solving
+	Inputs   []Result    // solving: results of its dependencies
+	Results  []Result    // aggregation: of all tasks, in the order of the plan
+	Own      []Line      // what the unit has said and got from tools so far
+}
+
+// Brief returns what a worker has to know for the unit. Of earlier runs it holds what
+// was said and done; messages whose tool calls never got an outcome are left out,
+// because no model accepts them. Whole earlier runs are dropped, oldest first, until
+// the text fits into limit bytes; the unit itself is always whole.
+func (s *State) Brief(workID string, limit int) Brief {
+	w := s.Work(workID)
+	r := s.Run(w.RunID)
+	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: s.said(w)}
+	size := bytesOf(b.Own)
+	if r.Pipeline == nil {
+		size += len(r.Content)
+	}
+	b.History, b.Dropped = s.before(r, limit-size)
+	p := r.Pipeline
+	if p == nil {
+		b.History = append(b.History, Line{Role: event.RoleUser, Content: r.Content})
+		return b
+	}
+	b.Question, b.Context = p.Question, p.Context
+	switch w.Part.Stage {
+	case event.StagePlanning:
+		b.Feedback = append(append(b.Feedback, p.Feedback...), p.Invalid...)
+	case event.StageSolving:
+		t := p.Task(w.Part.TaskID)
+		b.Task = &t.Task
+		for _, id := range t.Dependencies {
+			b.Inputs = append(b.Inputs, p.Task(id).result())
+		}
+	case event.StageAggregation:
+		for _, t := range p.Tasks {
+			b.Results = append(b.Results, t.result())
+		}
+	}
+	return b
+}
+
+func (t *Task) result() Result {
+	return Result{Task: t.Task, Status: stateNames[t.State], Output: t.Output, Error: t.Error}
+}
+
+// before returns what was said in the runs before r.
+func (s *State) before(r *Run, limit int) (lines []Line, dropped int) {
 	var blocks [][]Line
-	size := 0
-	for i := s.index(runID); i >= 0; i-- {
+	for i := s.index(r.ID) - 1; i >= 0; i-- {
 		block := s.lines(s.order[i])
-		n := bytesOf(block)
-		if len(blocks) > 0 && size+n > limit {
+		if limit -= bytesOf(block); limit < 0 {
 			dropped = i + 1
 			break
 		}
-		size += n
 		blocks = append(blocks, block)
+	}
+	if limit >= 0 {
+		if limit -= bytesOf(s.history); limit >= 0 {
+			lines = append(lines, s.history...)
+		}
 	}
 	for i := len(blocks) - 1; i >= 0; i-- {
 		lines = append(lines, blocks[i]...)
@@ -104,9 +168,26 @@ func (s *State) index(runID string) int {
 	return -1
 }
 
+// lines is a run as later runs see it: of a pipeline run question and answer, of a
+// chat run also what was done on the way.
 func (s *State) lines(r *Run) []Line {
 	out := []Line{{Role: event.RoleUser, Content: r.Content}}
-	for _, m := range r.Messages {
+	if r.Pipeline != nil {
+		if r.Answer != "" {
+			out = append(out, Line{Role: event.RoleAssistant, Content: r.Answer})
+		}
+		return out
+	}
+	for _, w := range r.works {
+		out = append(out, s.said(w)...)
+	}
+	return out
+}
+
+// said is what a unit has said and got from tools, up to a call without an outcome.
+func (s *State) said(w *Work) []Line {
+	var out []Line
+	for _, m := range w.Messages {
 		if len(s.unsettled(m)) > 0 {
 			break
 		}

@@ -162,7 +162,7 @@ func (a *API) show(r *http.Request, p auth.Principal) (any, error) {
 	for _, run := range st.Runs() {
 		d.Runs = append(d.Runs, RunDetail{
 			RunID: run.ID, ExecutionID: run.ExecutionID, MessageID: run.MessageID, Status: string(run.Status),
-			Attempt: run.Attempt, Content: run.Content, Answer: run.Answer,
+			Attempt: run.Attempt(), Content: run.Content, Answer: run.Answer,
 		})
 	}
 	return d, nil
@@ -246,7 +246,7 @@ func (a *API) cancel(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	c := cmd.Command{
-		ID: uuid.NewString(), Service: cmd.Session, Verb: cmd.Cancel, Tenant: log.Tenant, Key: log.Entity,
+		ID: uuid.NewString(), Service: cmd.Pipeline, Verb: cmd.Cancel, Tenant: log.Tenant, Key: log.Entity,
 		Principal: p.Subject, Source: "waggle/api", Time: time.Now(), Data: json.RawMessage(`{}`),
 	}
 	if err := a.commands.Send(r.Context(), c); err != nil {

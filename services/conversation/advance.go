@@ -1,0 +1,330 @@
+package conversation
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// maxRaw bounds what is quoted of a plan that is none, in bytes.
+const maxRaw = 2000
+
+// Outcomes of a pipeline run, and the states in which it is summed up.
+const (
+	success        = "success"
+	partialSuccess = "partial_success"
+	failure        = "failed"
+	rejected       = "rejected"
+	cancelled      = "cancelled"
+	timedOut       = "timeout"
+)
+
+// Reasons why a plan is cancelled, besides timedOut.
+const (
+	userRequest  = "user_request"
+	reasonError  = "error"
+	reasonReplan = "replan"
+)
+
+// Reasons of a restart.
+const (
+	restartAfterError    = "retry_after_error"
+	restartUser          = "user_request"
+	restartForDependency = "dependency_restarted"
+)
+
+// advance returns what follows from the state alone at the given time: the next
+// step of the run that is on, or the start of the next one.
+func (s *State) advance(now time.Time, rules Rules) []Fact {
+	r := s.Active()
+	switch {
+	case s.Closed:
+		return nil
+	case r == nil:
+		return s.next(now)
+	case r.Pipeline == nil:
+		return nil // the worker of a chat run ends it
+	}
+	d := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
+	if list := d.unsound(); len(list) > 0 {
+		return list
+	}
+	switch r.Pipeline.Phase {
+	case Planning:
+		return d.plan()
+	case Confirming:
+		return d.confirm()
+	case Solving:
+		return d.solve()
+	case Aggregating:
+		return d.aggregate()
+	case Done:
+	}
+	return nil
+}
+
+// director decides the steps of one pipeline run.
+type director struct {
+	s     *State
+	r     *Run
+	p     *Pipeline
+	now   time.Time
+	rules Rules
+}
+
+func (d director) plan() []Fact {
+	p := d.p
+	switch {
+	case p.Dropped != "":
+		return []Fact{d.drop()}
+	case p.Planned && d.s.confirms(d.r, d.rules):
+		return []Fact{d.ask()}
+	case p.Planned:
+		return d.solve()
+	case p.Retry != nil:
+		if d.now.Before(p.Retry.Due) {
+			return nil
+		}
+		return []Fact{d.startPlan(p.Question)}
+	case len(p.Invalid) > d.rules.Replans:
+		return []Fact{d.runFailed(fault.Lookup(fault.PlanFailed), p.Invalid[len(p.Invalid)-1], "")}
+	case p.Unit == nil || p.Unit.Ended:
+		return []Fact{d.startPlan(p.Question)}
+	case p.Unit.Failure != nil:
+		return d.planUnitFailed(p.Unit)
+	}
+	if m, ok := p.Unit.final(); ok {
+		return []Fact{d.judge(p.Unit, m)}
+	}
+	return nil
+}
+
+// final returns the unit's last word: a message without tool calls.
+func (w *Work) final() (Message, bool) {
+	if len(w.Messages) == 0 || len(w.Open) > 0 {
+		return Message{}, false
+	}
+	last := w.Messages[len(w.Messages)-1]
+	return last, len(last.ToolCalls) == 0
+}
+
+func (d director) startPlan(question string) Fact {
+	n := d.p.Plans + 1
+	work := fmt.Sprintf("%s.plan.%d", d.r.ID, n)
+	return Fact{work + ".started", event.PlanStartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: fmt.Sprintf("plan_%s_%d", short(d.r.ID), n),
+		Number: n, Question: question, Context: d.p.Context,
+		Part: event.Part{WorkID: work, Stage: event.StagePlanning},
+	}}
+}
+
+// short is enough of a run's id to tell the runs of a session apart.
+func short(runID string) string {
+	_, hash, _ := strings.Cut(runID, "_")
+	return hash[:min(len(hash), 12)]
+}
+
+// judge makes a plan of the planner's text, or says why it is none.
+func (d director) judge(w *Work, m Message) Fact {
+	made, err := plan.Coerce([]byte(m.Content))
+	if err != nil {
+		recovery := "retry"
+		if len(d.p.Invalid) >= d.rules.Replans {
+			recovery = "none"
+		}
+		return Fact{w.ID + ".invalid", event.PlanInvalidData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Code: string(fault.PlanInvalid),
+			Message: fault.From(err, "").Public(), Raw: clip(m.Content, maxRaw), Recovery: recovery, Part: w.Part,
+		}}
+	}
+	return Fact{w.ID + ".completed", event.PlanCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Tasks: made.Tasks,
+		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.tally.usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+	}}
+}
+
+func clip(s string, limit int) string {
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit], "")
+	}
+	return s
+}
+
+func since(now, then time.Time) int64 {
+	if then.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(then).Milliseconds())
+}
+
+// planUnitFailed tries again after a pause, or gives the run up.
+func (d director) planUnitFailed(w *Work) []Fact {
+	if retry, ok := d.retry(w, d.p.retries+1, d.rules.Tries); ok {
+		return append(discards(w), retry)
+	}
+	return append(discards(w), d.planCancelled(w.ID, reasonError, "", ""))
+}
+
+// drop ends a run whose plan will not be carried out, a step at a time.
+func (d director) drop() Fact {
+	p := d.p
+	switch {
+	case p.Dropped == reasonError:
+		f := p.Unit.Failure
+		return d.runFailed(fault.Lookup(fault.Code(f.Code)), f.Message, "")
+	case p.Dropped == timedOut && !p.Input.Expired:
+		in := p.Input
+		return Fact{in.ID + ".expired", event.InputExpiredData{
+			InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
+			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(d.now, in.Asked),
+		}}
+	case p.Dropped == timedOut:
+		return d.runCompleted(timedOut, "The plan was not confirmed in time, and nothing was done.", "")
+	case p.Input != nil && p.Input.rejected():
+		text := "The plan was rejected, and nothing was done."
+		if why := p.Input.Answered.Feedback; why != "" {
+			text += " Reason given: " + why
+		}
+		return d.runCompleted(rejected, text, "")
+	}
+	return d.runCompleted(cancelled, "The plan was cancelled, and nothing was done.", "")
+}
+
+func (in *Input) rejected() bool {
+	return in.Answered != nil && in.Answered.Decision == event.DecisionReject
+}
+
+// retry schedules another try of a failed unit, unless trying again is of no use.
+func (d director) retry(w *Work, attempt, tries int) (Fact, bool) {
+	f := w.Failure
+	if !f.Retryable || attempt >= tries {
+		return Fact{}, false
+	}
+	return Fact{w.ID + ".retry", event.RetryScheduledData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: attempt, MaxAttempts: tries,
+		RetryAfterMS: backoff(d.rules.Backoff, attempt, w.ID).Milliseconds(), Code: f.Code, Message: f.Message, Part: w.Part,
+	}}, true
+}
+
+// backoff is the pause before the try after the given one: doubled each time, and
+// up to a tenth longer or shorter, so that what failed together does not come back
+// together. The unit's id stands in for chance.
+func backoff(base time.Duration, attempt int, unit string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(unit))
+	jitter := 0.9 + 0.2*float64(h.Sum32())/float64(1<<32)
+	return time.Duration(float64(base<<min(attempt-1, 10)) * jitter)
+}
+
+// discards closes the messages that a unit leaves half said.
+func discards(w *Work) []Fact {
+	list := make([]Fact, 0, len(w.Open))
+	for _, m := range w.Open {
+		list = append(list, Fact{m + ".discarded", event.MessageDiscardedData{
+			MessageID: m, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Reason: "the work was stopped", Part: w.Part,
+		}})
+	}
+	return list
+}
+
+func (s *State) confirms(r *Run, rules Rules) bool {
+	switch {
+	case r.Spec.Mode != event.ModePlan:
+		return false
+	case r.Pipeline.Input != nil && r.Pipeline.Input.Answered != nil && r.Pipeline.Input.PlanID == r.Pipeline.PlanID:
+		return false
+	case r.Spec.ConfirmPlan != nil:
+		return *r.Spec.ConfirmPlan
+	case s.Preferences.ConfirmPlan != nil:
+		return *s.Preferences.ConfirmPlan
+	}
+	return rules.ConfirmPlan
+}
+
+func (d director) ask() Fact {
+	input := fmt.Sprintf("plan_confirm_%s_%d", short(d.r.ID), d.p.Plans)
+	return Fact{fmt.Sprintf("%s.requested.%d", input, d.s.Seq), event.InputRequestedData{
+		InputID: input, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Scope: "plan", PlanID: d.p.PlanID,
+		Tasks: d.p.list(), Summary: d.p.Summary, TimeoutSeconds: int(d.rules.ConfirmTimeout / time.Second),
+	}}
+}
+
+func (d director) confirm() []Fact {
+	in := d.p.Input
+	switch {
+	case d.p.Dropped != "":
+		return []Fact{d.drop()}
+	case !d.p.Planned: // another plan was asked for
+		return d.plan()
+	case in.rejected():
+		return []Fact{d.planCancelled(in.ID, userRequest, in.Answered.By, in.Answered.Feedback)}
+	case in.Answered != nil:
+		return d.solve()
+	case in.Over:
+		return []Fact{d.ask()}
+	case d.now.Before(in.Asked.Add(in.Timeout)):
+		return nil
+	}
+	return []Fact{d.planCancelled(in.ID, timedOut, "", "")}
+}
+
+// planCancelled ends a plan that is made or being made. by is who asked for it.
+func (d director) planCancelled(eventID, reason, by, feedback string) Fact {
+	data := event.PlanCancelledData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Reason: reason, By: by, Feedback: feedback,
+		Tasks: d.p.list(), DurationMS: since(d.now, d.p.planStarted),
+	}
+	if d.p.Unit != nil {
+		data.Part = d.p.Unit.Part
+	}
+	return Fact{eventID + ".plan-cancelled", data}
+}
+
+// runCompleted ends the run with an answer.
+func (d director) runCompleted(outcome, answer, message string) Fact {
+	u := d.usage()
+	data := event.RunCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: 1, MessageID: message, Content: answer,
+		DurationMS: since(d.now, d.r.Started), Outcome: outcome, Usage: &u,
+	}
+	return Fact{d.r.ID + ".completed", data}
+}
+
+func (d director) runFailed(entry fault.Entry, message, answer string) Fact {
+	u := d.usage()
+	return Fact{d.r.ID + ".failed", event.RunFailedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Code: string(entry.Code), Message: orElse(message, entry.Message),
+		Retryable: entry.Retryable, Answer: answer, Usage: &u, DurationMS: since(d.now, d.r.Started),
+	}}
+}
+
+func (d director) usage() event.Usage {
+	var t tally
+	for _, w := range d.r.works {
+		t.add(w.tally)
+	}
+	return t.usage()
+}
+
+// unsound ends a run whose tasks, as the client gave them, cannot be solved.
+func (d director) unsound() []Fact {
+	if d.r.Spec.Mode != event.ModeTasks || d.p.Planned {
+		return nil
+	}
+	err := plan.Check(d.r.Spec.Tasks)
+	switch {
+	case err == nil:
+		return nil
+	case len(d.p.Invalid) > 0:
+		return []Fact{d.runFailed(fault.Lookup(fault.PlanInvalid), d.p.Invalid[0], "")}
+	}
+	return []Fact{{d.r.ID + ".invalid", event.PlanInvalidData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Code: string(fault.PlanInvalid),
+		Message: fault.From(err, "").Public(), Recovery: "manual_input",
+	}}}
+}

@@ -1,0 +1,362 @@
+package conversation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// stop cancels a run with everything that is open in it. by the command c.
+func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []Fact {
+	var list []Fact
+	if p := r.Pipeline; p != nil {
+		d := director{s: s, r: r, p: p, now: now}
+		list = d.stop(c, reason)
+	}
+	return append(list, Fact{c.ID + ".cancelled." + r.ID, event.RunCancelledData{
+		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
+	}})
+}
+
+func (d director) stop(c command.Command, reason string) []Fact {
+	var list []Fact
+	p := d.p
+	if p.Unit != nil {
+		list = append(list, discards(p.Unit)...)
+	}
+	if p.Phase == Planning || p.Phase == Confirming {
+		if p.Dropped != "" {
+			return list
+		}
+		return append(list, d.planCancelled(c.ID+"."+d.r.ID, reason, c.Principal, ""))
+	}
+	for _, t := range p.Tasks {
+		if !t.Final() {
+			list = append(list, d.endTask(t, c.ID+".cancelled."+t.ID, reason, c.Principal)...)
+		}
+	}
+	return list
+}
+
+// endTask cancels a task and takes back what it has half said.
+func (d director) endTask(t *Task, eventID, reason, by string) []Fact {
+	var list []Fact
+	if t.State == plan.Running {
+		list = discards(t.Work)
+	}
+	return append(list, d.taskCancelled(t, eventID, reason, by))
+}
+
+// current is the director of the pipeline run that is on, if one is.
+func (s *State) current(now time.Time, rules Rules) (director, bool) {
+	r := s.Active()
+	if r == nil || r.Pipeline == nil {
+		return director{}, false
+	}
+	return director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}, true
+}
+
+// done tells the sender of a command about a task or plan whether it had an effect.
+func done(action id.Name, taskID string, ok bool, message string) event.NoticeData {
+	level := "info"
+	if !ok {
+		level = "warning"
+	}
+	return event.NoticeData{
+		Level: level, Code: "ACTION", Message: message, Action: action.String(), TaskID: taskID, OK: &ok,
+	}
+}
+
+// notDone says that the command had no effect, and goes on with what is due.
+func (s *State) notDone(c command.Command, taskID, why string, now time.Time, rules Rules) (Decision, error) {
+	return Decision{Facts: s.advance(now, rules), Aside: done(c.Verb, taskID, false, why)}, nil
+}
+
+func (s *State) wasDone(c command.Command, taskID string, now time.Time, rules Rules) (Decision, error) {
+	return Decision{Facts: s.advance(now, rules), Aside: done(c.Verb, taskID, true, "Done.")}, nil
+}
+
+func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	var ref command.TaskRef
+	if err := c.Decode(&ref); err != nil {
+		return Decision{}, err
+	}
+	eventID := c.ID + ".cancelled." + ref.TaskID
+	if s.once[eventID] {
+		return s.wasDone(c, ref.TaskID, now, rules)
+	}
+	d, ok := s.current(now, rules)
+	if !ok || d.p.Phase != Solving || d.p.Task(ref.TaskID) == nil {
+		return s.notDone(c, ref.TaskID, "No such task is being solved.", now, rules)
+	}
+	t := d.p.Task(ref.TaskID)
+	if t.Final() {
+		return s.notDone(c, ref.TaskID, "The task has its outcome already.", now, rules)
+	}
+	list := append(d.endTask(t, eventID, userRequest, c.Principal), d.progressed(t, eventID, plan.Cancelled))
+	return Decision{Facts: list, Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+}
+
+// restartTask gives a task another attempt, and with it what depends on it. After
+// the end of a run, a new run repairs its result.
+func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	var ref command.TaskRef
+	if err := c.Decode(&ref); err != nil {
+		return Decision{}, err
+	}
+	if s.once[c.ID+".restarted."+ref.TaskID] {
+		return s.wasDone(c, ref.TaskID, now, rules)
+	}
+	d, on := s.current(now, rules)
+	switch {
+	case on && d.p.Task(ref.TaskID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
+		return Decision{Facts: d.restart(c, ref), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+	case s.Active() != nil:
+		return s.notDone(c, ref.TaskID, "The run that is on has no such task, or cannot go back any more.", now, rules)
+	}
+	old := s.lastPipeline(ref.TaskID)
+	if old == nil || s.Closed {
+		return s.notDone(c, ref.TaskID, "There is no such task.", now, rules)
+	}
+	begun := event.RunStartedData{
+		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeTasks, Repairs: old.ID,
+	}
+	r := s.repair(begun)
+	r.ExecutionID, r.Status = begun.ExecutionID, Running
+	d = director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
+	list := append([]Fact{{r.ID + ".started", begun}}, d.restart(c, ref)...)
+	return Decision{Facts: list, Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+}
+
+// lastPipeline returns the last run, if it was a pipeline run that had the task.
+func (s *State) lastPipeline(taskID string) *Run {
+	for i := len(s.order) - 1; i >= 0; i-- {
+		if r := s.order[i]; r.Pipeline != nil {
+			if r.Pipeline.Task(taskID) == nil {
+				return nil
+			}
+			return r
+		}
+	}
+	return nil
+}
+
+// repair returns the run that starts from the plan and results of another.
+func (s *State) repair(d event.RunStartedData) *Run {
+	old := s.runs[d.Repairs]
+	r := &Run{ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Status: Queued}
+	r.Pipeline = &Pipeline{Phase: Solving, Question: d.Content, Planned: true}
+	if old == nil || old.Pipeline == nil {
+		return r
+	}
+	r.Principal, r.Spec = old.Principal, old.Spec
+	r.Spec.Mode = d.Mode
+	r.Pipeline.Question, r.Pipeline.Summary, r.Pipeline.PlanID = old.Pipeline.Question, old.Pipeline.Summary, old.Pipeline.PlanID
+	for _, t := range old.Pipeline.Tasks {
+		c := *t
+		c.Work, c.Retry = nil, nil
+		r.Pipeline.Tasks = append(r.Pipeline.Tasks, &c)
+	}
+	return r
+}
+
+// restart puts a task and what depends on it back to the start.
+func (d director) restart(c command.Command, ref command.TaskRef) []Fact {
+	var list []Fact
+	if d.p.Phase == Aggregating {
+		list = discards(d.p.Unit)
+	}
+	tries := ref.MaxAttempts
+	if tries <= 0 || tries > d.rules.Tries {
+		tries = d.rules.Tries
+	}
+	again := func(t *Task, reason string) {
+		if t.State == plan.Running {
+			list = append(list, d.endTask(t, c.ID+".ended."+t.ID, userRequest, c.Principal)...)
+		}
+		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
+	}
+	for _, dependant := range plan.Dependants(d.p.list(), ref.TaskID) {
+		t := d.p.Task(dependant)
+		if t.State != plan.Waiting && t.Error != byUser && !d.s.once[c.ID+".restarted."+t.ID] {
+			again(t, restartForDependency)
+		}
+	}
+	again(d.p.Task(ref.TaskID), restartUser) // last: it marks the command as done
+	return list
+}
+
+// byUser marks a task that a person cancelled.
+const byUser = "cancelled: " + userRequest
+
+func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	eventID := c.ID
+	if s.once[eventID+".plan-cancelled"] {
+		return s.wasDone(c, "", now, rules)
+	}
+	d, ok := s.current(now, rules)
+	if !ok || (d.p.Phase != Planning && d.p.Phase != Confirming) || d.p.Dropped != "" {
+		return s.notDone(c, "", "No plan is being made.", now, rules)
+	}
+	var list []Fact
+	if d.p.Unit != nil {
+		list = discards(d.p.Unit)
+	}
+	list = append(list, d.planCancelled(eventID, userRequest, c.Principal, ""))
+	return Decision{Facts: list, Aside: done(c.Verb, "", true, "Done.")}, nil
+}
+
+func (s *State) replan(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	var d command.ReplanRun
+	if err := c.Decode(&d); err != nil {
+		return Decision{}, err
+	}
+	dir, on := s.current(now, rules)
+	switch {
+	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
+		return dir.replan(c, orElse(d.Question, dir.p.Question))
+	case s.Active() != nil:
+		return s.notDone(c, "", "The plan is being carried out already.", now, rules)
+	}
+	if _, known := s.messages[c.ID]; known {
+		return s.goOn(c, now, rules)
+	}
+	if d.Question == "" {
+		d.Question = s.lastQuestion()
+	}
+	if d.Question == "" {
+		return s.notDone(c, "", "There is no question to plan for. Send one.", now, rules)
+	}
+	return s.planAgain(c, d, now, rules)
+}
+
+// planAgain starts a run for the question, as if it had been sent as a message.
+func (s *State) planAgain(c command.Command, d command.ReplanRun, now time.Time, rules Rules) (Decision, error) {
+	d.Mode = event.ModePlan
+	data, err := json.Marshal(command.UserMessage{Content: d.Question, RunSpec: d.RunSpec})
+	if err != nil {
+		return Decision{}, fmt.Errorf("encode %s: %w", command.Message, err)
+	}
+	c.Data = data
+	got, err := s.receive(c, now, rules)
+	notice := done(c.Verb, "", true, "A new run was started.")
+	notice.Mode = "restart"
+	got.Aside = notice
+	return got, err
+}
+
+func (s *State) lastQuestion() string {
+	for i := len(s.order) - 1; i >= 0; i-- {
+		if p := s.order[i].Pipeline; p != nil && p.Question != "" {
+			return p.Question
+		}
+	}
+	return ""
+}
+
+// replan drops the plan that is made or being made for another one.
+func (d director) replan(c command.Command, question string) (Decision, error) {
+	notice := done(c.Verb, "", true, "Another plan is being made.")
+	notice.Mode = "in_run"
+	switch {
+	case !d.s.once[c.ID+".plan-cancelled"]:
+		var list []Fact
+		if d.p.Unit != nil {
+			list = discards(d.p.Unit)
+		}
+		return Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Aside: notice}, nil
+	case d.p.Unit == nil || d.p.Unit.Ended:
+		return facts(d.startPlan(question)), nil
+	}
+	return Decision{Facts: d.s.advance(d.now, d.rules), Aside: notice}, nil
+}
+
+// respond takes the answer to a question. The first one counts; everybody else is
+// told whose that was.
+func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	var d command.RespondInput
+	if err := c.Decode(&d); err != nil {
+		return Decision{}, err
+	}
+	in := s.inputs[d.InputID]
+	switch {
+	case in == nil:
+		return s.refuse(c, fault.New(fault.InputNotFound), nil, now, rules)
+	case in.Answered != nil && in.Answered.CommandID == c.ID, s.once[c.ID+".invalid"]:
+		return s.goOn(c, now, rules)
+	case in.Answered != nil:
+		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
+	case in.Over:
+		return s.refuse(c, fault.New(fault.InputExpired), in, now, rules)
+	}
+	r := s.runs[in.RunID]
+	dir := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
+	return facts(dir.answer(c, d, in)), nil
+}
+
+func (d director) answer(c command.Command, a command.RespondInput, in *Input) Fact {
+	data := event.InputAnsweredData{
+		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
+		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, ElapsedMS: since(d.now, in.Asked),
+	}
+	if !a.Approved {
+		data.Decision = event.DecisionReject
+		return Fact{c.ID + ".answered", data}
+	}
+	tasks, err := d.edited(a)
+	if err != nil {
+		return Fact{c.ID + ".invalid", event.PlanInvalidData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, InputID: in.ID, By: c.Principal,
+			Code: string(fault.PlanInvalid), Message: fault.From(err, "").Public(),
+			Raw: clip(string(append(bytes.Clone(a.Tasks), a.Modified...)), maxRaw), Recovery: "manual_input",
+		}}
+	}
+	if tasks != nil {
+		data.Decision, data.Tasks = event.DecisionModify, tasks
+	}
+	return Fact{c.ID + ".answered", data}
+}
+
+// edited returns the tasks as the answer wants them, nil if it leaves them as they are.
+func (d director) edited(a command.RespondInput) ([]event.Task, error) {
+	switch {
+	case given(a.Tasks):
+		tasks, err := plan.CoerceTasks(a.Tasks)
+		if err != nil || same(tasks, d.p.list()) {
+			return nil, err
+		}
+		return tasks, nil
+	case given(a.Modified):
+		return plan.Override(d.p.list(), a.Modified)
+	}
+	return nil, nil
+}
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// same reports whether the lists say the same: clients send the tasks back also
+// when nobody has touched them.
+func same(a, b []event.Task) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// refuse tells the sender why the command has no effect.
+func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Time, rules Rules) (Decision, error) {
+	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: "step_id"}
+	if in != nil {
+		data.InputID, data.Field = in.ID, ""
+		if in.Answered != nil {
+			data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
+		}
+	}
+	return Decision{Facts: s.advance(now, rules), Aside: data}, nil
+}

@@ -1,0 +1,89 @@
+package conversation
+
+import (
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// Due returns the earliest moment at which the state calls for something by itself:
+// an open question expires, a task's time runs out, or a pause before another try
+// ends. It is zero if there is none. Asking the state earlier does no harm.
+func (s *State) Due(now time.Time, rules Rules) time.Time {
+	d, ok := s.current(now, rules)
+	if !ok {
+		return time.Time{}
+	}
+	var due time.Time
+	at := func(t time.Time) {
+		if due.IsZero() || t.Before(due) {
+			due = t
+		}
+	}
+	if in := d.p.Input; in != nil && !in.Over {
+		at(in.Asked.Add(in.Timeout))
+	}
+	if d.p.Retry != nil {
+		at(d.p.Retry.Due)
+	}
+	for _, t := range d.p.Tasks {
+		switch {
+		case t.Retry != nil:
+			at(t.Retry.Due)
+		case t.State == plan.Running:
+			at(d.deadline(t))
+		}
+	}
+	return due
+}
+
+// deadline is when a task's time runs out. The time of one that no worker has taken
+// up has not begun: it is looked at again later.
+func (d director) deadline(t *Task) time.Time {
+	if w := t.Work; !w.Claimed.IsZero() {
+		return w.Claimed.Add(d.taskTimeout())
+	}
+	due := t.Work.Started.Add(d.taskTimeout())
+	if due.After(d.now) {
+		return due
+	}
+	return d.now.Add(d.taskTimeout())
+}
+
+// Unclaimed returns the units of work that no worker has taken up yet, in the order
+// in which they were begun.
+func (s *State) Unclaimed() []*Work {
+	r := s.Active()
+	if r == nil {
+		return nil
+	}
+	var out []*Work
+	for _, w := range r.works {
+		if !w.Ended && w.Attempt == 0 && w.Failure == nil {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Stats sums the session up.
+func (s *State) Stats(now time.Time) event.Stats {
+	st := event.Stats{TotalTasks: s.totals.tasks, CompletionStatus: success, Usage: s.totals.usage()}
+	if !s.Created.IsZero() {
+		st.DurationSeconds = int64(max(0, now.Sub(s.Created)) / time.Second)
+	}
+	st.TotalMessages = s.totals.messages
+	if len(s.order) == 0 {
+		return st
+	}
+	last := s.order[len(s.order)-1]
+	switch {
+	case last.Status == Completed && (last.Outcome == "" || last.Outcome == success):
+	case last.Outcome == partialSuccess, last.Pipeline != nil && last.Pipeline.count(plan.Done) > 0:
+		st.CompletionStatus = "partial"
+	default:
+		st.CompletionStatus = failure
+	}
+	return st
+}

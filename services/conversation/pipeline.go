@@ -1,0 +1,135 @@
+package conversation
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// Phase is how far a pipeline run has come.
+type Phase string
+
+// The phases of a pipeline run, in their order.
+const (
+	Planning    Phase = "planning"
+	Confirming  Phase = "confirmation"
+	Solving     Phase = "solving"
+	Aggregating Phase = "aggregation"
+	Done        Phase = "done"
+)
+
+// Pipeline is what is special about a run that plans, solves and aggregates.
+type Pipeline struct {
+	Phase     Phase
+	Question  string
+	Context   json.RawMessage
+	Plans     int      // begun
+	Invalid   []string // why the planner's texts were no plans, since the last wish for a new one
+	Feedback  []string // what people said about earlier plans
+	PlanID    string
+	Planned   bool // the newest plan holds, and Tasks is what it says
+	Summary   string
+	Tasks     []*Task // in the order of the plan
+	Unit      *Work   // the plan or aggregate that is being made, or the last one
+	Input     *Input  // the newest question
+	Result    string  // of the aggregate
+	ResultID  string  // the message that holds it
+	Status    string  // as summed up
+	Aggregate int     // begun
+	Retry     *Retry  // the plan or aggregate waits for another try
+	Dropped   string  // why the plan will not be carried out; the run's end is to come
+	Reported  bool    // people were told that no task could be solved
+	Combined  bool    // the newest aggregate is there
+
+	retries                          int // of the plan or aggregate since the last that worked
+	planStarted, planEnded           time.Time
+	solveStarted, solveEnded         time.Time
+	aggregateStarted, aggregateEnded time.Time
+}
+
+// Retry is work that waits for another try.
+type Retry struct {
+	Since time.Time
+	Due   time.Time
+	Error string
+}
+
+// Task is a piece of a plan and how far it has come.
+type Task struct {
+	event.Task
+	State    plan.State
+	Attempt  int // begun
+	Max      int // attempts that it may have; 0 = the rules' limit
+	Work     *Work
+	Output   string
+	Error    string
+	Started  time.Time // of the newest attempt
+	Retry    *Retry
+}
+
+// Final reports whether the task has an outcome.
+func (t *Task) Final() bool {
+	return t.State == plan.Done || t.State == plan.Failed || t.State == plan.Cancelled
+}
+
+// Input is a question to people.
+type Input struct {
+	ID       string
+	RunID    string
+	Asked    time.Time
+	Timeout  time.Duration
+	Answered *event.InputAnsweredData
+	Expired  bool
+	PlanID   string
+	Over     bool // answered, expired or withdrawn
+}
+
+// Task returns the task with the id, or nil.
+func (p *Pipeline) Task(id string) *Task {
+	for _, t := range p.Tasks {
+		if t.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+func (p *Pipeline) list() []event.Task {
+	out := make([]event.Task, len(p.Tasks))
+	for i, t := range p.Tasks {
+		out[i] = t.Task
+	}
+	return out
+}
+
+func (p *Pipeline) state(id string) plan.State { return p.Task(id).State }
+
+func (p *Pipeline) count(want plan.State) int {
+	n := 0
+	for _, t := range p.Tasks {
+		if t.State == want {
+			n++
+		}
+	}
+	return n
+}
+
+// open reports whether some task has no outcome yet.
+func (p *Pipeline) open() bool {
+	for _, t := range p.Tasks {
+		if !t.Final() {
+			return true
+		}
+	}
+	return false
+}
+
+func newTasks(list []event.Task) []*Task {
+	out := make([]*Task, len(list))
+	for i, t := range list {
+		out[i] = &Task{Task: t}
+	}
+	return out
+}

@@ -1,0 +1,223 @@
+package conversation
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// Snapshot is what of a session can be taken to another place: what was said, and
+// the run that is on, or the last one, as far as it has come. Work that is being
+// done is not part of it: it begins anew at the other place.
+type Snapshot struct {
+	Created     time.Time         `json:"created"`
+	Dialect     string            `json:"dialect"`
+	Principal   string            `json:"principal,omitempty"`
+	Preferences event.Preferences `json:"preferences"`
+	History     []Line            `json:"history,omitempty"` // of finished runs, oldest first
+	Run         *RunSnapshot      `json:"run,omitempty"`
+	Queued      []RunSnapshot     `json:"queued,omitempty"`
+	Messages    int               `json:"messages"`
+	Tasks       int               `json:"tasks"`
+	Usage       event.Usage       `json:"usage"`
+	Warnings    []string          `json:"warnings,omitempty"`
+}
+
+// RunSnapshot is one run of a snapshot.
+type RunSnapshot struct {
+	ID        string        `json:"id"`
+	MessageID string        `json:"message_id"`
+	Content   string        `json:"content"`
+	Principal string        `json:"principal,omitempty"`
+	Spec      event.RunSpec `json:"spec"`
+	Status    Status        `json:"status"`
+	Execution string        `json:"execution_id,omitempty"`
+	Started   time.Time     `json:"started,omitzero"`
+	Answer    string        `json:"answer,omitempty"`
+	Outcome   string        `json:"outcome,omitempty"`
+
+	Phase    Phase           `json:"phase,omitempty"`
+	Question string          `json:"question,omitempty"`
+	Context  json.RawMessage `json:"context,omitempty"`
+	Plans    int             `json:"plans,omitempty"`
+	Planned  bool            `json:"planned,omitempty"`
+	Summary  string          `json:"summary,omitempty"`
+	Approved bool            `json:"approved,omitempty"` // the plan was confirmed
+	Tasks    []TaskSnapshot  `json:"tasks,omitempty"`
+	Result   string          `json:"result,omitempty"`
+}
+
+// TaskSnapshot is one task of a snapshot.
+type TaskSnapshot struct {
+	Task    event.Task `json:"task"`
+	Status  string     `json:"status"` // waiting, completed, failed, cancelled
+	Attempt int        `json:"attempt"`
+	Output  string     `json:"output,omitempty"`
+	Error   string     `json:"error,omitempty"`
+}
+
+// Snapshot returns the state in a form that can be taken elsewhere. Of what was said
+// it keeps the newest within limit bytes.
+func (s *State) Snapshot(limit int) Snapshot {
+	snap := Snapshot{
+		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
+		Messages: s.totals.messages, Tasks: s.totals.tasks, Usage: s.totals.usage(),
+	}
+	end := len(s.order)
+	for i, r := range s.order {
+		switch {
+		case r.Status == Queued:
+			snap.Queued = append(snap.Queued, s.runSnapshot(r))
+		case r.Status == Running, i == len(s.order)-1 && r.Pipeline != nil:
+			one := s.runSnapshot(r)
+			snap.Run = &one
+			end = min(end, i)
+		}
+	}
+	snap.History = append(snap.History, s.history...)
+	for _, r := range s.order[:end] {
+		if r.Status.Terminal() {
+			snap.History = append(snap.History, s.lines(r)...)
+		}
+	}
+	dropped := 0
+	for size := bytesOf(snap.History); size > limit && len(snap.History) > 0; dropped++ {
+		size -= bytesOf(snap.History[:1])
+		snap.History = snap.History[1:]
+	}
+	// A history that begins with the result of a call which was left out is no history.
+	for len(snap.History) > 0 && snap.History[0].Role != event.RoleUser {
+		snap.History = snap.History[1:]
+		dropped++
+	}
+	if dropped > 0 {
+		snap.Warnings = append(snap.Warnings, fmt.Sprintf("The %d oldest lines of the conversation were left out.", dropped))
+	}
+	snap.Warnings = append(snap.Warnings, s.unfinished()...)
+	return snap
+}
+
+// unfinished names the calls that may still have their effect where they were made.
+func (s *State) unfinished() []string {
+	var out []string
+	for _, r := range s.order {
+		for _, w := range r.works {
+			if r.Status != Running || w.Ended || len(w.Messages) == 0 {
+				continue
+			}
+			for _, tc := range s.unsettled(w.Messages[len(w.Messages)-1]) {
+				if c := s.calls[tc.ID]; c != nil && c.Status == CallStarted && !c.Idempotent {
+					out = append(out, "Outcome unknown: the tool "+c.Tool+" was running. Check whether it had its effect before it is called again.")
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (s *State) runSnapshot(r *Run) RunSnapshot {
+	snap := RunSnapshot{
+		ID: r.ID, MessageID: r.MessageID, Content: r.Content, Principal: r.Principal, Spec: r.Spec, Status: r.Status,
+		Execution: r.ExecutionID, Started: r.Started, Answer: r.Answer, Outcome: r.Outcome,
+	}
+	p := r.Pipeline
+	if p == nil {
+		return snap
+	}
+	snap.Phase, snap.Question, snap.Context, snap.Plans = p.Phase, p.Question, p.Context, p.Plans
+	snap.Planned, snap.Summary, snap.Result = p.Planned, p.Summary, p.Result
+	snap.Approved = p.Input != nil && p.Input.Answered != nil && p.Input.PlanID == p.PlanID
+	for _, t := range p.Tasks {
+		one := TaskSnapshot{Task: t.Task, Status: stateNames[t.State], Attempt: t.Attempt, Output: t.Output, Error: t.Error}
+		if t.State == plan.Running {
+			one.Status = stateNames[plan.Waiting]
+		}
+		snap.Tasks = append(snap.Tasks, one)
+	}
+	return snap
+}
+
+// Stage says what a session with the snapshot is doing: planning, confirmation,
+// solving, aggregation, or idle.
+func (s Snapshot) Stage() string {
+	switch {
+	case s.Run == nil || s.Run.Status.Terminal():
+		return "idle"
+	case s.Run.Phase == "" || s.Run.Phase == Done:
+		return string(Solving)
+	}
+	return string(s.Run.Phase)
+}
+
+func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
+	var snap Snapshot
+	if err := json.Unmarshal(d.State, &snap); err != nil {
+		return fmt.Errorf("decode the restored state: %w", err)
+	}
+	s.Created, s.Dialect, s.Principal, s.Preferences = snap.Created, snap.Dialect, d.Principal, snap.Preferences
+	if s.Created.IsZero() {
+		s.Created = e.Time
+	}
+	s.history = snap.History
+	s.totals.messages, s.totals.tasks = snap.Messages, snap.Tasks
+	s.totals.calls, s.totals.tools = snap.Usage.LLMCalls, snap.Usage.ToolCalls
+	if u := snap.Usage; u.InputTokens != nil && u.OutputTokens != nil {
+		s.totals.recorded, s.totals.input, s.totals.output = u.LLMCalls, *u.InputTokens, *u.OutputTokens
+	}
+	if u := snap.Usage; u.CostUSD != nil {
+		s.totals.priced, s.totals.cost = u.LLMCalls, *u.CostUSD
+	}
+	if snap.Run != nil {
+		s.restoreRun(*snap.Run)
+	}
+	for _, r := range snap.Queued {
+		s.restoreRun(r)
+	}
+	return nil
+}
+
+// restoreRun takes a run over. What was being done is done again: a chat run starts
+// anew, a plan or aggregate that was being made is made again, and an open question
+// is asked again.
+func (s *State) restoreRun(snap RunSnapshot) {
+	r := &Run{
+		ID: snap.ID, MessageID: snap.MessageID, Content: snap.Content, Principal: snap.Principal, Spec: snap.Spec,
+		Status: snap.Status, ExecutionID: snap.Execution, Started: snap.Started, Answer: snap.Answer, Outcome: snap.Outcome,
+	}
+	s.lastExec = max(s.lastExec, snap.Execution)
+	s.runs[r.ID] = r
+	s.order = append(s.order, r)
+	s.messages[r.MessageID] = r.ID
+	if snap.Phase == "" {
+		if r.Status == Running {
+			r.Status = Queued
+		}
+		return
+	}
+	p := &Pipeline{
+		Phase: snap.Phase, Question: snap.Question, Context: snap.Context, Plans: snap.Plans, Planned: snap.Planned,
+		Summary: snap.Summary, Result: snap.Result, PlanID: fmt.Sprintf("plan_%s_%d", short(r.ID), snap.Plans),
+	}
+	r.Pipeline = p
+	for _, t := range snap.Tasks {
+		p.Tasks = append(p.Tasks, &Task{Task: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Output: t.Output, Error: t.Error})
+	}
+	if snap.Approved {
+		p.Input = &Input{RunID: r.ID, PlanID: p.PlanID, Over: true, Answered: &event.InputAnsweredData{RunID: r.ID, Decision: event.DecisionApprove}}
+	}
+	if p.Phase == Confirming && !snap.Approved {
+		p.Phase = Planning // it holds already: the question is asked next
+	}
+}
+
+func stateOf(name string) plan.State {
+	for state, n := range stateNames {
+		if n == name {
+			return state
+		}
+	}
+	return plan.Waiting
+}

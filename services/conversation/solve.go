@@ -1,0 +1,298 @@
+package conversation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// solve settles what has come to an end, starts what can start, and goes over to
+// the aggregate when nothing is left.
+func (d director) solve() []Fact {
+	for _, t := range d.p.Tasks {
+		if list := d.settle(t); len(list) > 0 {
+			return list
+		}
+	}
+	if list := d.doomed(); len(list) > 0 {
+		return list
+	}
+	if list := d.startTasks(); len(list) > 0 {
+		return list
+	}
+	if d.p.open() {
+		return nil
+	}
+	return d.solved()
+}
+
+// settle returns what has become of a task that is being solved, or waits for
+// another try.
+func (d director) settle(t *Task) []Fact {
+	if t.Retry != nil {
+		if d.now.Before(t.Retry.Due) {
+			return nil
+		}
+		return []Fact{d.restarted(t, fmt.Sprintf("%s.again", t.Work.ID), restartAfterError, "", d.tries(t))}
+	}
+	if t.State != plan.Running {
+		return nil
+	}
+	w := t.Work
+	if w.Failure != nil {
+		return d.taskUnitFailed(t, w)
+	}
+	if m, ok := w.final(); ok {
+		return d.taskCompleted(t, w, m)
+	}
+	if limit := d.taskTimeout(); !w.Claimed.IsZero() && !d.now.Before(w.Claimed.Add(limit)) {
+		return []Fact{d.s.failed(w, fault.Lookup(fault.TaskTimeout), d.now, limit)}
+	}
+	return nil
+}
+
+// tries is the highest attempt that a task may have.
+func (d director) tries(t *Task) int {
+	if t.Max > 0 {
+		return t.Max
+	}
+	return d.rules.Tries
+}
+
+func (d director) taskTimeout() time.Duration {
+	if n := d.r.Spec.TimeoutSeconds; n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	return d.rules.TaskTimeout
+}
+
+// failed says that a unit ended in an error that its worker does not report.
+func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Duration) Fact {
+	return Fact{w.ID + ".failed", event.TurnFailedData{
+		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code), Message: entry.Message,
+		Retryable: entry.Retryable, TimeoutSeconds: int(limit / time.Second), ElapsedMS: since(now, w.Started),
+		Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
+	}}
+}
+
+func (d director) taskCompleted(t *Task, w *Work, m Message) []Fact {
+	return []Fact{
+		{w.ID + ".completed", event.TaskCompletedData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Attempt: t.Attempt,
+			MessageID: m.ID, Output: m.Content, Usage: w.tally.usage(), Tools: w.tally.byTool,
+			DurationMS: since(d.now, t.Started), Part: w.Part,
+		}},
+		d.progressed(t, w.ID, plan.Done),
+	}
+}
+
+func stepID(t *Task) string { return "solve_" + t.ID }
+
+func (d director) taskUnitFailed(t *Task, w *Work) []Fact {
+	if retry, ok := d.retry(w, t.Attempt, d.tries(t)); ok {
+		return append(discards(w), retry)
+	}
+	return append(
+		discards(w), Fact{w.ID + ".given-up", event.TaskFailedData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Attempt: t.Attempt,
+			Code: w.Failure.Code, Message: w.Failure.Message, DurationMS: since(d.now, t.Started), Part: w.Part,
+		}}, d.progressed(t, w.ID, plan.Failed),
+	)
+}
+
+var stateNames = map[plan.State]string{
+	plan.Waiting: "waiting", plan.Running: "running", plan.Done: "completed", plan.Failed: "failed", plan.Cancelled: "cancelled",
+}
+
+// progressed says how far the run will be once the task has come to the state.
+func (d director) progressed(t *Task, eventID string, to plan.State) Fact {
+	data := event.RunProgressedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskID: t.ID, Title: t.Title, Status: stateNames[to],
+		Completed: d.p.count(plan.Done), Failed: d.p.count(plan.Failed), Cancelled: d.p.count(plan.Cancelled),
+		Total: len(d.p.Tasks), ElapsedMS: since(d.now, d.p.solveStarted),
+	}
+	switch to {
+	case plan.Done:
+		data.Completed++
+	case plan.Failed:
+		data.Failed++
+	case plan.Cancelled:
+		data.Cancelled++
+	case plan.Waiting, plan.Running:
+	}
+	return Fact{eventID + ".progressed", data}
+}
+
+// restarted gives a task another attempt.
+func (d director) restarted(t *Task, eventID, reason, by string, limit int) Fact {
+	data := event.TaskRestartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: t.Attempt + 1, MaxAttempts: limit, Reason: reason, By: by,
+		PreviousError: t.Error, Part: event.Part{Stage: event.StageSolving, TaskID: t.ID},
+	}
+	if t.Retry != nil {
+		data.PreviousError, data.BackoffMS = t.Retry.Error, since(t.Retry.Due, t.Retry.Since)
+	}
+	return Fact{eventID, data}
+}
+
+// doomed cancels the tasks that can never start.
+func (d director) doomed() []Fact {
+	ids := plan.Doomed(d.p.list(), d.p.state)
+	if len(ids) == 0 {
+		return nil
+	}
+	t := d.p.Task(ids[0])
+	base := fmt.Sprintf("%s.t.%s.%d.doomed", d.r.ID, t.ID, t.Attempt)
+	return []Fact{d.taskCancelled(t, base, "dependency_failed", ""), d.progressed(t, base, plan.Cancelled)}
+}
+
+func (d director) taskCancelled(t *Task, eventID, reason, by string) Fact {
+	data := event.TaskCancelledData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Reason: reason, By: by,
+		DurationMS: since(d.now, t.Started), Part: event.Part{Stage: event.StageSolving, TaskID: t.ID},
+	}
+	if t.State == plan.Running {
+		data.Part, data.Partial = t.Work.Part, strings.ToValidUTF8(string(t.Work.partial), "")
+	} else {
+		data.DurationMS = 0
+	}
+	return Fact{eventID, data}
+}
+
+func (d director) startTasks() []Fact {
+	limit := d.rules.MaxConcurrent
+	if n := d.r.Spec.MaxConcurrent; n > 0 {
+		limit = min(n, limit)
+	}
+	state := func(id string) plan.State {
+		if t := d.p.Task(id); t.Retry == nil {
+			return t.State
+		}
+		return plan.Running // it waits for its time, not for a slot
+	}
+	var list []Fact
+	for _, id := range plan.Start(d.p.list(), state, limit-d.p.count(plan.Running)) {
+		list = append(list, d.startTask(d.p.Task(id)))
+	}
+	return list
+}
+
+func (d director) startTask(t *Task) Fact {
+	n := t.Attempt + 1
+	work := fmt.Sprintf("%s.t.%s.%d", d.r.ID, t.ID, n)
+	return Fact{work + ".started", event.TaskStartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Task: t.Task, Attempt: n,
+		Part: event.Part{WorkID: work, Stage: event.StageSolving, TaskID: t.ID},
+	}}
+}
+
+// solved goes on once every task has an outcome.
+func (d director) solved() []Fact {
+	done := d.p.count(plan.Done)
+	switch {
+	case done == 0:
+		return []Fact{d.noneSolved()}
+	case d.r.Spec.Mode == event.ModePlan || len(d.p.Tasks) > 1:
+		return []Fact{d.startAggregate()}
+	}
+	return []Fact{d.conclude(success, d.p.Tasks[0].Output, "")}
+}
+
+// conclude sums the run up, then ends it.
+func (d director) conclude(status, answer, message string) Fact {
+	if d.p.Status == "" {
+		return d.summed(status, answer)
+	}
+	return d.runCompleted(status, answer, message)
+}
+
+// noneSolved ends a run without any result, a step at a time.
+func (d director) noneSolved() Fact {
+	entry := fault.Lookup(fault.TasksFailed)
+	switch {
+	case d.p.Status == "":
+		return d.summed(failure, entry.Message)
+	case !d.p.Reported:
+		return Fact{d.r.ID + ".error", event.ErrorData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Stage: event.StageSolving, Code: string(entry.Code),
+			Message: entry.Message, Operation: "solve_tasks", Recovery: "retry",
+		}}
+	}
+	return d.runFailed(entry, entry.Message, d.report())
+}
+
+// report tells people what became of each task when there is nothing else to tell.
+func (d director) report() string {
+	var b strings.Builder
+	b.WriteString("None of the tasks could be solved.")
+	for _, t := range d.p.Tasks {
+		fmt.Fprintf(&b, "\n- %s: %s", t.Title, orElse(t.Error, stateNames[t.State]))
+	}
+	return clip(b.String(), maxSummary*8)
+}
+
+// maxSummary bounds the summary of a run, in bytes: a line or two for people.
+const maxSummary = 500
+
+func (d director) summed(status, summary string) Fact {
+	p := d.p
+	data := event.PipelineCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Status: status, TotalMS: since(d.now, d.r.Started),
+		PlanMS: since(p.planEnded, p.planStarted), SolveMS: since(p.solveEnded, p.solveStarted), Summary: clip(summary, maxSummary),
+	}
+	if p.Phase == Aggregating {
+		data.AggregateMS = since(p.aggregateEnded, p.aggregateStarted)
+	}
+	return Fact{d.r.ID + ".summed", data}
+}
+
+func (d director) status() string {
+	if d.p.count(plan.Done) == len(d.p.Tasks) {
+		return success
+	}
+	return partialSuccess
+}
+
+func (d director) startAggregate() Fact {
+	work := fmt.Sprintf("%s.aggregate.%d", d.r.ID, d.p.Aggregate+1)
+	done := d.p.count(plan.Done)
+	return Fact{work + ".started", event.AggregateStartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskCount: len(d.p.Tasks), Completed: done, Failed: len(d.p.Tasks) - done,
+		Part: event.Part{WorkID: work, Stage: event.StageAggregation},
+	}}
+}
+
+func (d director) aggregate() []Fact {
+	p, w := d.p, d.p.Unit
+	switch {
+	case p.Combined:
+		return []Fact{d.conclude(d.status(), p.Result, p.ResultID)}
+	case p.Retry != nil:
+		if d.now.Before(p.Retry.Due) {
+			return nil
+		}
+		return []Fact{d.startAggregate()}
+	case w == nil || w.Ended:
+		return []Fact{d.startAggregate()}
+	case w.Failure != nil:
+		if retry, ok := d.retry(w, p.retries+1, d.rules.Tries); ok {
+			return append(discards(w), retry)
+		}
+		if p.Status == "" {
+			return append(discards(w), d.summed(failure, w.Failure.Message))
+		}
+		return []Fact{d.runFailed(fault.Lookup(fault.Code(w.Failure.Code)), w.Failure.Message, "")}
+	}
+	m, ok := w.final()
+	if !ok {
+		return nil
+	}
+	return []Fact{{w.ID + ".completed", event.AggregateCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, MessageID: m.ID, Result: m.Content, Bytes: len(m.Content),
+		Usage: w.tally.usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
+	}}}
+}

@@ -1,0 +1,190 @@
+// Package manager is the runtime of the process managers of sessions: services that
+// handle a session's commands in order, decide with the pure reducer of package
+// conversation, append what was decided, and then send what it entails.
+//
+// Several services may manage the same log: every append is conditional, and what
+// is decided is decided again when somebody else's event comes first.
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// cachedSessions bounds the folded states kept in memory. A state that was dropped
+// is folded again from the log.
+const cachedSessions = 512
+
+// Config says what a manager is for.
+type Config struct {
+	Service id.Name // whose commands it handles
+	Timer   id.Name // of its one timer per session
+	Rules   conversation.Rules
+	AckWait time.Duration    // how long one command may be silent; 0 = default of command.OrderedConfig
+	Now     func() time.Time // nil = time.Now
+
+	// Handle takes a command that is no matter of the log; nil if there are none. It
+	// reports whether it took it.
+	Handle func(ctx context.Context, c cmd.Command) (bool, error)
+	// FollowUp sends what a handled command entails. It is called again when the
+	// command is delivered again, so it derives ids from the state.
+	FollowUp func(ctx context.Context, h *Held, c cmd.Command) error
+	// Fired makes the command for a timer that is due.
+	Fired func(now time.Time) (verb id.Name)
+}
+
+// Deps are what a manager works with.
+type Deps struct {
+	Conn      *bus.Conn
+	Log       *eventlog.Store
+	Commands  *command.Sender
+	Directory *directory.Directory
+	Instance  id.Name
+	Logger    zerolog.Logger
+}
+
+// Manager handles the commands of sessions. It is a lifecycle component; any number
+// of replicas may run.
+type Manager struct {
+	cfg     Config
+	deps    Deps
+	source  string
+	ordered *command.Ordered
+	timers  *command.Timers
+	cache   *lru.Cache[subject.Log, *Held]
+	seat    directory.Seat
+}
+
+// New returns a manager that is not started.
+func New(cfg Config, deps Deps) (*Manager, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cache, err := lru.New[subject.Log, *Held](cachedSessions)
+	if err != nil {
+		return nil, fmt.Errorf("%s service: %w", cfg.Service, err)
+	}
+	m := &Manager{cfg: cfg, deps: deps, cache: cache, source: "waggle/" + cfg.Service.String()}
+	m.ordered = command.NewOrdered(deps.Conn, deps.Directory, command.OrderedConfig{
+		Service: cfg.Service, Instance: deps.Instance, Logger: deps.Logger, AckWait: cfg.AckWait,
+	}, m.handle)
+	m.timers = command.NewTimers(deps.Conn, cfg.Service, deps.Logger, m.fired)
+	return m, nil
+}
+
+// Name implements lifecycle.Component.
+func (m *Manager) Name() string { return m.cfg.Service.String() }
+
+// Start joins the directory and begins to take commands.
+func (m *Manager) Start(ctx context.Context) error {
+	err := m.seat.Take(ctx, m.deps.Directory, directory.Member{
+		What: directory.WhatService, Name: m.cfg.Service, Instance: m.deps.Instance,
+	})
+	if err != nil {
+		return fmt.Errorf("%s service: join the directory: %w", m.cfg.Service, err)
+	}
+	if err := errors.Join(m.ordered.Start(ctx), m.timers.Start(ctx)); err != nil {
+		m.Stop() //nolint:contextcheck // ending takes a context of its own
+		return fmt.Errorf("%s service: %w", m.cfg.Service, err)
+	}
+	return nil
+}
+
+// Drain hands the partitions over and finishes the commands that are on.
+func (m *Manager) Drain(ctx context.Context) error {
+	return errors.Join(m.seat.Leave(ctx), m.timers.Drain(ctx), m.ordered.Drain(ctx))
+}
+
+// Stop ends at once; commands that are on are delivered again elsewhere.
+func (m *Manager) Stop() {
+	m.timers.Stop()
+	m.ordered.Stop()
+	if err := m.seat.Quit(); err != nil {
+		m.deps.Logger.Debug().Err(err).Msg("the directory was not told; the lease runs out by itself")
+	}
+}
+
+// Failed implements lifecycle.Component.
+func (m *Manager) Failed() <-chan error { return m.ordered.Failed() }
+
+// fired turns a due timer into a command, so that it takes its place in the
+// session's order.
+func (m *Manager) fired(ctx context.Context, t subject.Timer) error {
+	now := m.cfg.Now()
+	verb := m.cfg.Fired(now)
+	return m.Send(ctx, cmd.Command{
+		ID: fmt.Sprintf("%s-%d", verb, now.UnixMilli()), Service: m.cfg.Service, Verb: verb, Tenant: t.Tenant, Key: t.Key,
+	})
+}
+
+// Send sends a command in the service's name.
+func (m *Manager) Send(ctx context.Context, c cmd.Command) error {
+	c.Source, c.Time, c.TraceParent = m.source, m.cfg.Now(), telemetry.Inject(ctx)
+	return m.deps.Commands.Send(ctx, c)
+}
+
+// SetTimer sets the session's one timer of this service. Setting it to the moment
+// that it is set to already does nothing.
+func (m *Manager) SetTimer(ctx context.Context, h *Held, due time.Time) error {
+	if due.IsZero() || due.Equal(h.armed) {
+		return nil
+	}
+	t := subject.Timer{Service: m.cfg.Service, Tenant: h.Log.Tenant, Key: h.Log.Entity, Name: m.cfg.Timer}
+	if err := m.deps.Commands.SetTimer(ctx, t, due); err != nil {
+		return err
+	}
+	h.armed = due
+	return nil
+}
+
+// aside tells the connection that sent the command, if it waits for something, and
+// nobody else. It may get lost with the connection.
+func (m *Manager) aside(log subject.Log, c cmd.Command, data event.Data) {
+	if data == nil || c.ReplyTo == "" {
+		return
+	}
+	gateway, connection, err := subject.ParseReplyTo(c.ReplyTo)
+	if err != nil {
+		m.deps.Logger.Warn().Err(err).Msg("a command names no connection to answer to")
+		return
+	}
+	e, err := event.New(log, c.ID+".aside", m.source, m.cfg.Now(), data)
+	if err != nil {
+		m.deps.Logger.Error().Err(err).Msg("an aside cannot be encoded")
+		return
+	}
+	raw, err := json.Marshal(e)
+	if err == nil {
+		err = m.deps.Conn.NATS().Publish(subject.Aside(gateway, connection), raw)
+	}
+	if err != nil {
+		m.deps.Logger.Warn().Err(err).Msg("an aside could not be sent")
+	}
+}
+
+// permanent marks the errors that no repetition can mend.
+func permanent(err error) error {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if ok && !f.Retryable() {
+		return command.Permanent(err)
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+// Package pipeline is the process manager of runs: it accepts messages into a
+// session's log, lets one run at a time have its turn, and leads pipeline runs
+// through their stages: plan, confirm, solve, aggregate. It decides with the pure
+// reducer of package conversation and never does long work itself: units of work go
+// to the agent workers.
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/agent/card"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+// Defaults of Config.
+const (
+	// DefaultConfirmTimeout, DefaultTaskTimeout and DefaultConcurrent are what the
+	// protocol's examples show.
+	DefaultConfirmTimeout = 5 * time.Minute
+	DefaultTaskTimeout    = 5 * time.Minute
+	DefaultConcurrent     = 10
+	// DefaultTries and DefaultBackoff are the protocol's: 2 s, 4 s, three attempts.
+	DefaultTries   = 3
+	DefaultBackoff = 2 * time.Second
+	// replans is how often the planner may try again after a text that is no plan.
+	replans = 2
+)
+
+var dueTimer = id.MustName("due")
+
+// Config holds the settings of the service. Zero values mean the defaults.
+type Config struct {
+	ConfirmPlan    bool          // ask before a plan is carried out, unless session or message say otherwise
+	ConfirmTimeout time.Duration // how long a question stays open
+	OnBusy         string        // reject (default), enqueue, interrupt
+	MaxConcurrent  int           // tasks of a run at once
+	TaskTimeout    time.Duration // of one attempt at a task
+	Tries          int           // at a plan, a task or an aggregate
+	Backoff        time.Duration // before the second try
+	AckWait        time.Duration // how long one command may be silent
+	Now            func() time.Time
+}
+
+// Rules returns the settings as the reducer takes them.
+func (c Config) Rules() conversation.Rules {
+	r := conversation.Rules{
+		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
+		TaskTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans,
+	}
+	duration := func(v *time.Duration, def time.Duration) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	duration(&r.ConfirmTimeout, DefaultConfirmTimeout)
+	duration(&r.TaskTimeout, DefaultTaskTimeout)
+	duration(&r.Backoff, DefaultBackoff)
+	if r.MaxConcurrent <= 0 {
+		r.MaxConcurrent = DefaultConcurrent
+	}
+	if r.Tries <= 0 {
+		r.Tries = DefaultTries
+	}
+	if r.OnBusy == "" {
+		r.OnBusy = event.OnBusyReject
+	}
+	return r
+}
+
+// Service handles the commands about runs. It is a lifecycle component; any number
+// of replicas may run.
+type Service struct {
+	*manager.Manager
+	rules conversation.Rules
+	now   func() time.Time
+	deps  manager.Deps
+}
+
+// New returns a service that is not started.
+func New(cfg Config, deps manager.Deps) (*Service, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps}
+	m, err := manager.New(manager.Config{
+		Service: cmd.Pipeline, Timer: dueTimer, Rules: s.rules, AckWait: cfg.AckWait, Now: cfg.Now,
+		FollowUp: s.followUp, Fired: func(time.Time) id.Name { return cmd.Due },
+	}, deps)
+	if err != nil {
+		return nil, err
+	}
+	s.Manager = m
+	return s, nil
+}
+
+// sentKept bounds what is remembered of sent units of one session.
+const sentKept = 1000
+
+// followUp hands units of work that nobody has taken up to the workers, and sets the
+// timer to the next moment at which the session calls for something by itself.
+func (s *Service) followUp(ctx context.Context, h *manager.Held, c cmd.Command) error {
+	if len(h.Sent) > sentKept {
+		clear(h.Sent)
+	}
+	for _, w := range h.State.Unclaimed() {
+		if h.Sent[w.ID] {
+			continue
+		}
+		if err := s.dispatch(ctx, h, c, w); err != nil {
+			return err
+		}
+		h.Sent[w.ID] = true
+	}
+	return s.SetTimer(ctx, h, h.State.Due(s.now(), s.rules))
+}
+
+// dispatch sends a unit to the workers, or fails it if no agent can do it.
+func (s *Service) dispatch(ctx context.Context, h *manager.Held, c cmd.Command, w *conversation.Work) error {
+	ref := cmd.WorkRef{RunID: w.RunID, WorkID: w.Part.WorkID}
+	if !s.able(&h.State, w) {
+		return s.send(ctx, c, cmd.Pipeline, cmd.WorkDead, w.ID+".dead", cmd.DeadWork{
+			WorkRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",
+		})
+	}
+	return s.send(ctx, c, cmd.Agent, cmd.Run, w.ID, ref)
+}
+
+func (s *Service) send(ctx context.Context, c cmd.Command, service, verb id.Name, commandID string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", verb, err)
+	}
+	return s.Send(ctx, cmd.Command{ID: commandID, Service: service, Verb: verb, Tenant: c.Tenant, Key: c.Key, Data: raw})
+}
+
+// able reports whether some agent that is there has the capability that the unit's
+// task asks for.
+func (s *Service) able(st *conversation.State, w *conversation.Work) bool {
+	if w.Part.Stage != event.StageSolving {
+		return true
+	}
+	task := st.Run(w.RunID).Pipeline.Task(w.Part.TaskID)
+	if task == nil || task.State != plan.Running || task.Capability == "" {
+		return true
+	}
+	return slices.Contains(card.Capabilities(s.deps.Directory), task.Capability)
+}
+
