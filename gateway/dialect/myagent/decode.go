@@ -1,0 +1,275 @@
+package myagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+const (
+	// titleLimit cuts a description that stands for a missing title, in characters:
+	// the length to which the protocol cuts texts for people.
+	titleLimit = 120
+	// reasonLimit cuts a reason, in characters: the original's advice for texts.
+	reasonLimit = 500
+	// byUser is the reason of a command that gives none.
+	byUser = "user_request"
+)
+
+// verbs are the commands that frames turn into, all of the pipeline service, and what
+// reads the data of each.
+var verbs = map[string]struct {
+	verb id.Name
+	data func(*form, object) any
+}{
+	wire.UserMessage:     {command.Message, (*form).message},
+	wire.UserSolveTasks:  {command.Message, (*form).solve},
+	wire.UserResponse:    {command.Respond, (*form).respond},
+	wire.UserCancel:      {command.Cancel, (*form).cancel},
+	wire.UserCancelPlan:  {command.CancelPlan, (*form).cancelPlan},
+	wire.UserCancelTask:  {command.CancelTask, (*form).task},
+	wire.UserRestartTask: {command.RestartTask, (*form).restart},
+	wire.UserReplan:      {command.Replan, (*form).replan},
+}
+
+// Decode implements dialect.Codec. Frames that ask something of the gateway (see
+// Request) give no commands.
+func (*codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
+	var f form
+	kind, top := f.envelope(frame)
+	if f.fault != nil {
+		return nil, f.fault
+	}
+	v, ok := verbs[kind]
+	if !ok {
+		return nil, nil
+	}
+	f.needID(top, "session_id")
+	given := first(f.name(f.object(top, "metadata"), "message_id"), f.name(top, "id"))
+	data := v.data(&f, top)
+	if f.fault != nil {
+		return nil, f.fault
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return nil, fault.From(err, "")
+	}
+	name := ""
+	if given != "" {
+		name = id.EntityFromExternal(given).String()
+	} else {
+		name = in.NewID()
+	}
+	return []command.Command{{
+		ID: name, Service: command.Pipeline, Verb: v.verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
+		Principal: in.Principal, Time: in.Now.UTC(), Data: raw,
+	}}, nil
+}
+
+func (f *form) message(top object) any {
+	m := command.UserMessage{RunSpec: f.spec(top)}
+	m.Mode = event.ModePlan
+	switch raw := top.get("content"); {
+	case raw != nil && raw[0] == '{':
+		m.Content = f.question(f.object(top, "content"), "question")
+	case raw == nil || raw[0] == '"':
+		m.Content = f.question(top, "content")
+	default:
+		f.wrong("content", aQuestion, raw)
+	}
+	return m
+}
+
+// spec reads how a message is to be answered. Metadata that has no meaning here stays
+// with it.
+func (f *form) spec(top object) event.RunSpec {
+	meta := f.object(top, "metadata")
+	s := event.RunSpec{ConfirmPlan: f.boolean(meta, "confirm_plan"), OnBusy: f.onBusy(meta), ClientID: f.id(meta, "client_id")}
+	if n := f.integer(meta, "max_concurrent", 1, wire.MaxTasks); n != nil {
+		s.MaxConcurrent = int(*n)
+	}
+	if b := f.boolean(meta, "parallelizable"); b != nil && !*b {
+		s.MaxConcurrent = 1
+	}
+	if n := f.integer(meta, "timeout_seconds", 1, wire.MaxTimeout); n != nil {
+		s.TimeoutSeconds = int(*n)
+	}
+	s.Extra = encoded(meta.rest("message_id", "confirm_plan", "on_busy", "client_id", "max_concurrent", "parallelizable", "timeout_seconds"))
+	return s
+}
+
+func (f *form) solve(top object) any {
+	m := command.UserMessage{RunSpec: f.spec(top)}
+	m.Mode = event.ModeTasks
+	content := f.object(top, "content")
+	m.Tasks = f.tasks(content)
+	var titles []string
+	for _, t := range m.Tasks {
+		titles = append(titles, t.Title)
+	}
+	m.Content = cut(firstSaid(
+		deref(f.text(content, "question", wire.MaxContent)), deref(f.text(content, "plan_summary", wire.MaxContent)), strings.Join(titles, "; "),
+	), wire.MaxContent)
+	return m
+}
+
+// tasks reads content.tasks: a list, or one task.
+func (f *form) tasks(content object) []event.Task {
+	raw := content.get("tasks")
+	field := content.at("tasks")
+	rule := fmt.Sprintf("1 to %d tasks", wire.MaxTasks)
+	if raw == nil {
+		f.wrong(field, rule, nil)
+		return nil
+	}
+	if raw[0] == '{' {
+		return []event.Task{f.oneTask(raw, field)}
+	}
+	var list []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
+		f.wrong(field, rule, raw)
+		return nil
+	}
+	if len(list) < 1 || len(list) > wire.MaxTasks {
+		f.wrong(field, rule, fmt.Appendf(nil, "%d", len(list)))
+		return nil
+	}
+	tasks := make([]event.Task, 0, len(list))
+	for i, raw := range list {
+		tasks = append(tasks, f.oneTask(raw, fmt.Sprintf("%s[%d]", field, i)))
+	}
+	return tasks
+}
+
+func (f *form) oneTask(raw json.RawMessage, field string) event.Task {
+	m, ok := members(raw)
+	if !ok {
+		f.wrong(field, aTask, raw)
+		return event.Task{}
+	}
+	o := object{path: field, members: m}
+	said := func(name string) string { return deref(f.text(o, name, wire.MaxContent)) }
+	title, name, description, objective := said("title"), said("name"), said("description"), said("objective")
+	t := event.Task{
+		ID:          f.taskID(o.get("id"), o.at("id")),
+		Title:       firstSaid(title, name, cut(firstSaid(objective, description), titleLimit)),
+		Description: firstSaid(description, objective),
+		Capability:  f.id(o, "capability"), Context: o.get("context"),
+		Priority:         int(number(f.integer(o, "priority", 0, 1_000_000))),
+		EstimatedTokens:  number(f.integer(o, "estimated_tokens", 0, wire.MaxSeq)),
+		EstimatedSeconds: number(f.integer(o, "estimated_time_seconds", 0, wire.MaxSeq)),
+		Dependencies:     f.dependencies(o),
+	}
+	if blank(t.Title) {
+		f.wrong(o.at("title"), "a text that says what is to be done", o.get("title"))
+	}
+	t.Extra = encoded(o.rest(append([]string{"name", "objective"}, wire.TaskMembers...)...))
+	return t
+}
+
+func (f *form) dependencies(o object) []string {
+	raw := o.get("dependencies")
+	if raw == nil {
+		return nil
+	}
+	field, rule := o.at("dependencies"), fmt.Sprintf("a list of at most %d ids of tasks", wire.MaxTasks)
+	var list []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil || len(list) > wire.MaxTasks {
+		f.wrong(field, rule, raw)
+		return nil
+	}
+	var ids []string
+	for i, raw := range list {
+		ids = append(ids, f.taskID(raw, fmt.Sprintf("%s[%d]", field, i)))
+	}
+	return ids
+}
+
+// respond reads the answer to a question. What should be tasks is passed on as it is:
+// whether it is a list of tasks is for the plan to say.
+func (f *form) respond(top object) any {
+	content := f.object(top, "content")
+	approved, confirmed := f.boolean(content, "approved"), f.boolean(content, "confirmed")
+	if approved == nil {
+		approved = confirmed
+	}
+	if approved == nil {
+		f.wrong("content.approved", aBoolean, nil)
+	}
+	return command.RespondInput{
+		InputID: f.needID(top, "step_id"), Approved: truth(approved),
+		Feedback: deref(f.text(content, "feedback", wire.MaxContent)),
+		Tasks:    content.get("tasks"), Modified: content.get("modified_tasks"),
+		ClientID: f.id(f.object(top, "metadata"), "client_id"),
+	}
+}
+
+func (f *form) cancel(top object) any {
+	f.id(f.object(top, "metadata"), "client_id")
+	return command.CancelRun{Reason: f.reason(top), Pause: true}
+}
+
+func (f *form) cancelPlan(top object) any {
+	f.id(f.object(top, "metadata"), "client_id")
+	return command.CancelRun{Reason: f.reason(top)}
+}
+
+// reason reads why something is asked for. Anything but a text is passed over.
+func (f *form) reason(top object) string {
+	s, _ := str(f.object(top, "metadata").get("reason"))
+	return firstSaid(cut(s, reasonLimit), byUser)
+}
+
+func (f *form) task(top object) any {
+	f.id(f.object(top, "metadata"), "client_id")
+	content := f.object(top, "content")
+	return command.TaskRef{TaskID: f.taskID(content.get("task_id"), content.at("task_id")), Reason: f.reason(top)}
+}
+
+func (f *form) restart(top object) any {
+	ref, _ := f.task(top).(command.TaskRef)
+	ref.MaxAttempts = int(number(f.integer(f.object(top, "metadata"), "max_attempts", 1, wire.MaxTries)))
+	return ref
+}
+
+func (f *form) replan(top object) any {
+	r := command.ReplanRun{RunSpec: f.spec(top)}
+	r.Mode = event.ModePlan
+	switch raw := top.get("content"); {
+	case raw == nil:
+	case raw[0] == '{':
+		r.Question = deref(f.text(f.object(top, "content"), "question", wire.MaxContent))
+	case raw[0] == '"':
+		r.Question = deref(f.text(top, "content", wire.MaxContent))
+	default:
+		f.wrong("content", aQuestion, raw)
+	}
+	if blank(r.Question) {
+		r.Question = ""
+	}
+	return r
+}
+
+// firstSaid returns the first text that says something.
+func firstSaid(texts ...string) string {
+	for _, s := range texts {
+		if !blank(s) {
+			return s
+		}
+	}
+	return ""
+}
+
+func number(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

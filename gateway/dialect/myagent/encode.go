@@ -1,0 +1,217 @@
+package myagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// frames maps the types of events to what makes their frame, but for the members that
+// all frames have.
+type frames map[event.Type]func(*codec, event.Event) (wire.Frame, error)
+
+// allFrames returns the frames of every canonical type.
+func allFrames() frames {
+	return frames{
+		event.SessionCreated:     with(sessionCreated),
+		event.SessionClosed:      with(sessionClosed),
+		event.SessionPaused:      with(sessionPaused),
+		event.SessionRestored:    with(sessionRestored),
+		event.MessageReceived:    with(messageReceived),
+		event.MessageRefused:     with(messageRefused),
+		event.MessageStarted:     with(messageStarted),
+		event.MessageDelta:       with(messageDelta),
+		event.MessageCompleted:   with(messageCompleted),
+		event.MessageDiscarded:   with(messageDiscarded),
+		event.RunStarted:         with(runStarted),
+		event.RunCompleted:       with(runCompleted),
+		event.RunFailed:          with(runFailed),
+		event.RunCancelled:       with(runCancelled),
+		event.TurnStarted:        with(turnStarted),
+		event.TurnFailed:         with(turnFailed),
+		event.AttemptRefused:     with(attemptRefused),
+		event.ToolCalled:         with(toolCalled),
+		event.ToolStarted:        with(toolStarted),
+		event.ToolCompleted:      with(toolCompleted),
+		event.ToolFailed:         with(toolFailed),
+		event.ToolUnknown:        with(toolUnknown),
+		event.UsageRecorded:      with(usageRecorded),
+		event.Notice:             with(notice),
+		event.PlanStarted:        with(planStarted),
+		event.PlanCompleted:      with(planCompleted),
+		event.PlanInvalid:        with(planInvalid),
+		event.PlanCancelled:      with(planCancelled),
+		event.InputRequested:     with(inputRequested),
+		event.InputAnswered:      with(inputAnswered),
+		event.InputExpired:       with(inputExpired),
+		event.TaskStarted:        with(taskStarted),
+		event.TaskCompleted:      with(taskCompleted),
+		event.TaskFailed:         with(taskFailed),
+		event.TaskCancelled:      with(taskCancelled),
+		event.TaskRestarted:      with(taskRestarted),
+		event.RetryScheduled:     with(retryScheduled),
+		event.RunProgressed:      with(runProgressed),
+		event.AggregateStarted:   with(aggregateStarted),
+		event.AggregateCompleted: with(aggregateCompleted),
+		event.PipelineCompleted:  with(pipelineCompleted),
+		event.Error:              with(agentError),
+		event.StateExported:      with(stateExported),
+		event.CommandRefused:     with(commandRefused),
+	}
+}
+
+// with decodes the event's data for f.
+func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, event.Event) (wire.Frame, error) {
+	return func(c *codec, e event.Event) (wire.Frame, error) {
+		d, err := event.As[T](e)
+		if err != nil {
+			return wire.Frame{}, err
+		}
+		return f(c, e, d), nil
+	}
+}
+
+// Encode implements dialect.Codec. It gives one frame for any event: for one that
+// cannot be read a system.error, for one of an unknown type a system.notice.
+func (c *codec) Encode(e event.Event) [][]byte {
+	build, ok := c.frames[e.Type]
+	if !ok {
+		build = with(unknown)
+		e.Data = json.RawMessage("{}") // Whatever it says, nobody here could read it.
+	}
+	f, err := build(c, e)
+	if err == nil {
+		var b []byte
+		if b, err = c.sealed(e, f); err == nil {
+			return [][]byte{b}
+		}
+	}
+	return [][]byte{c.damaged(e)}
+}
+
+// damaged stands for an event that cannot be read: a viewer must not mistake a damaged
+// log for silence, and its seq must not be missing.
+func (c *codec) damaged(e event.Event) []byte {
+	f := fault.Newf(fault.Internal, "An event of this session cannot be shown. Tell the operator its seq.")
+	b, err := c.sealed(e, c.tell(trouble{Fault: f}))
+	if err != nil {
+		panic("myagent: " + err.Error()) // A frame without raw members can always be encoded.
+	}
+	return b
+}
+
+// sealed fills in what all frames of a log have and encodes the frame. An aside is in
+// no log and has neither seq nor event_id.
+func (*codec) sealed(e event.Event, f wire.Frame) ([]byte, error) {
+	f.SessionID = sessionOf(e.Subject)
+	f.Timestamp = wire.Stamp(e.Time)
+	if e.Sequence > 0 {
+		f.Seq, f.EventID = e.Sequence, cursor(e)
+	}
+	return f.Encode()
+}
+
+// cursor is where a client comes back after the event: <seq>, and where it is stored if
+// that is known.
+func cursor(e event.Event) string {
+	seq := strconv.FormatUint(e.Sequence, 10)
+	if e.Stream == 0 {
+		return seq
+	}
+	return seq + "." + strconv.FormatUint(e.Stream, 10)
+}
+
+// sessionOf returns the id in the name of a log: tenant.kind.id.
+func sessionOf(log string) string { return log[strings.LastIndexByte(log, '.')+1:] }
+
+// nothing is the data of an event whose type is not known here.
+type nothing struct{}
+
+// EventType implements event.Data.
+func (nothing) EventType() event.Type { return "" }
+
+// unknown keeps the seq of the frames dense where a newer writer says something that
+// this version has no word for.
+func unknown(c *codec, e event.Event, _ nothing) wire.Frame {
+	return c.notice(c.words.other, wire.NoticeMeta{Action: string(e.Type)})
+}
+
+// notice returns a system.notice that changes nothing for its viewers.
+func (*codec) notice(text string, m wire.NoticeMeta) wire.Frame {
+	m.Type, m.Severity = first(m.Type, "info"), first(m.Severity, "low")
+	return wire.Frame{Event: wire.SystemNotice, Content: wire.NoticeContent{Message: text}, Metadata: m, ShowContent: text}
+}
+
+// run names the run that an event belongs to.
+func run(runID, execution string) wire.Context {
+	return wire.Context{RunID: runID, ExecutionID: execution}
+}
+
+// work names the piece of a run that an event belongs to.
+func work(runID, execution string, p event.Part) wire.Work {
+	return wire.Work{Context: run(runID, execution), Stage: p.Stage, TaskID: p.TaskID}
+}
+
+// spent says what a piece of work consumed.
+func spent(u event.Usage) wire.Spent {
+	return wire.Spent{LLMCalls: u.LLMCalls, TokensUsed: tokens(u), CostUSD: u.CostUSD}
+}
+
+// tokens are absent where no provider gave any.
+func tokens(u event.Usage) *wire.Tokens {
+	if u.InputTokens == nil && u.OutputTokens == nil {
+		return nil
+	}
+	return &wire.Tokens{Input: u.InputTokens, Output: u.OutputTokens}
+}
+
+// tasks are the tasks of a plan on the wire; never nil, so that a list is a list.
+func tasks(list []event.Task) []wire.Task {
+	out := make([]wire.Task, 0, len(list))
+	for _, t := range list {
+		out = append(out, task(t))
+	}
+	return out
+}
+
+func task(t event.Task) wire.Task {
+	w := wire.Task{
+		ID: t.ID, Title: t.Title, Description: t.Description, Priority: t.Priority, Dependencies: t.Dependencies,
+		Capability: t.Capability, Context: t.Context, EstimatedTokens: t.EstimatedTokens, EstimatedSeconds: t.EstimatedSeconds,
+	}
+	if m, ok := members(t.Extra); ok {
+		w.Extra = map[string]any{}
+		for name, raw := range m {
+			w.Extra[name] = raw
+		}
+	}
+	return w
+}
+
+// asObject returns raw as a JSON object, which is all that the protocol allows there.
+// Nothing is {}, and a value of another kind becomes its member "value".
+func asObject(raw json.RawMessage) json.RawMessage {
+	if _, ok := members(raw); ok {
+		return raw
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}")
+	}
+	return fmt.Appendf(nil, `{"value":%s}`, raw)
+}
+
+// optionalObject is asObject for members that are absent where there is nothing.
+func optionalObject(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return asObject(raw)
+}
+
+// seconds turns milliseconds into the protocol's other unit.
+func seconds(ms int64) float64 { return float64(ms) / 1000 }

@@ -1,0 +1,181 @@
+package myagent
+
+import (
+	"fmt"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// What a client can do about an error, in the protocol's words.
+const (
+	retry       = "retry"
+	escalate    = "escalate"
+	skip        = "skip"
+	reconnect   = "reconnect"
+	askUser     = "escalate_to_user"
+	backOff     = "exponential_backoff"
+	newSession  = "create_new_session"
+	withState   = "reconnect_with_state"
+	notInTable  = fault.Internal
+	severeFault = "critical"
+	mildFault   = "medium"
+)
+
+// verdict is how the protocol tells of a fault.
+type verdict struct {
+	event    string // of a frame of its own: a fault that is the news of another event has that event's name
+	code     string // metadata.error_code
+	recovery string // metadata.recovery_action or recovery_strategy, as the event has it
+}
+
+// verdicts is the one table of error codes. It has an entry for every fault of the
+// catalogue.
+var verdicts = map[fault.Code]verdict{
+	fault.InvalidField:  {wire.ErrorValidation, "ERR_VAL_001", askUser},
+	fault.BadJSON:       {wire.ErrorValidation, "ERR_VAL_002", askUser},
+	fault.UnknownType:   {wire.ErrorValidation, "ERR_VAL_003", askUser},
+	fault.NotFound:      {wire.ErrorValidation, "ERR_VAL_004", askUser},
+	fault.CursorInvalid: {wire.ErrorValidation, "ERR_VAL_005", askUser},
+	fault.InputNotFound: {wire.ErrorValidation, "ERR_VAL_006", askUser},
+	fault.TaskNotFound:  {wire.ErrorValidation, "ERR_VAL_007", askUser},
+	fault.MessageTooBig: {wire.ErrorValidation, "ERR_VAL_008", askUser},
+	fault.NotText:       {wire.ErrorValidation, "ERR_VAL_009", askUser},
+	fault.BadUTF8:       {wire.ErrorValidation, "ERR_VAL_010", askUser},
+
+	fault.RateLimited:    {wire.ErrorRateLimited, "ERR_RATE_001", backOff},
+	fault.TooManySockets: {wire.ErrorRateLimited, "ERR_RATE_002", backOff},
+
+	fault.SessionExpired:  {wire.ErrorRecoveryFailed, "SESSION_EXPIRED", newSession},
+	fault.SessionNotFound: {wire.ErrorRecoveryFailed, "SESSION_EXPIRED", newSession},
+	fault.SessionClosed:   {wire.ErrorRecoveryFailed, "SESSION_INACTIVE", newSession},
+	fault.StateTampered:   {wire.ErrorRecoveryFailed, "STATE_TAMPERED", newSession},
+	fault.StateExpired:    {wire.ErrorRecoveryFailed, "STATE_EXPIRED", newSession},
+	fault.StateTooBig:     {wire.ErrorRecoveryFailed, "STATE_TOO_BIG", withState},
+	fault.HeadExpired:     {wire.ErrorRecoveryFailed, "HISTORY_EXPIRED", withState},
+
+	fault.Internal:        {wire.SystemError, "SYS_001", retry},
+	fault.BusUnavailable:  {wire.SystemError, "SYS_BUS_001", retry},
+	fault.Overloaded:      {wire.SystemError, "SYS_LOAD_001", reconnect},
+	fault.Draining:        {wire.SystemError, "SYS_DRAIN_001", reconnect},
+	fault.HandshakeSlow:   {wire.SystemError, "ERR_CONN_001", reconnect},
+	fault.MessageSlow:     {wire.SystemError, "ERR_CONN_002", reconnect},
+	fault.PeerSilent:      {wire.SystemError, "ERR_CONN_003", reconnect},
+	fault.PeerStuck:       {wire.SystemError, "ERR_CONN_004", reconnect},
+	fault.Unauthenticated: {wire.SystemError, "ERR_AUTH_001", escalate},
+	fault.Expired:         {wire.SystemError, "ERR_AUTH_002", escalate},
+	fault.Forbidden:       {wire.SystemError, "ERR_AUTH_003", escalate},
+	fault.OriginRefused:   {wire.SystemError, "ERR_AUTH_004", escalate},
+	fault.HostRefused:     {wire.SystemError, "ERR_AUTH_005", escalate},
+
+	fault.SessionBusy:   {wire.AgentError, "SESSION_BUSY", retry},
+	fault.QueueFull:     {wire.AgentError, "QUEUE_FULL", retry},
+	fault.InputAnswered: {wire.AgentError, "INPUT_ANSWERED", skip},
+	fault.PlanInvalid:   {wire.AgentError, "COERCE_001", retry},
+	fault.TaskTimeout:   {wire.AgentError, "ERR_TIMEOUT_001", retry},
+	fault.ModelTimeout:  {wire.AgentError, "ERR_TIMEOUT_002", retry},
+	fault.ToolTimeout:   {wire.AgentError, "ERR_TIMEOUT_003", retry},
+	fault.InputExpired:  {wire.AgentError, "ERR_TIMEOUT_004", retry},
+	fault.AttemptsOver:  {wire.AgentError, "AGENT_001", retry},
+	fault.TurnLimit:     {wire.AgentError, "AGENT_002", escalate},
+	fault.RunCancelled:  {wire.AgentError, "AGENT_003", retry},
+	fault.TasksFailed:   {wire.AgentError, "AGENT_004", retry},
+	fault.PlanFailed:    {wire.AgentError, "AGENT_005", retry},
+	fault.NoSuchAgent:   {wire.AgentError, "AGENT_006", escalate},
+	fault.ModelFailed:   {wire.AgentError, "AGENT_MODEL_001", retry},
+	fault.ModelBusy:     {wire.AgentError, "AGENT_MODEL_002", retry},
+	fault.ModelRefused:  {wire.AgentError, "AGENT_MODEL_003", escalate},
+	fault.ModelBadReply: {wire.AgentError, "AGENT_MODEL_004", retry},
+	fault.ToolNotFound:  {wire.AgentError, "AGENT_TOOL_001", skip},
+	fault.ToolBadInput:  {wire.AgentError, "AGENT_TOOL_002", skip},
+	fault.ToolFailed:    {wire.AgentError, "AGENT_TOOL_003", skip},
+	fault.ToolLost:      {wire.AgentError, "AGENT_TOOL_004", escalate},
+	fault.ToolCancelled: {wire.AgentError, "AGENT_TOOL_005", retry},
+	fault.ToolsDown:     {wire.AgentError, "AGENT_TOOL_006", retry},
+}
+
+// judged returns how to tell of a code that an event carries: error_code and error_type,
+// what to do, and whether the same may work later. A code that is in no catalogue is
+// told as an internal error of that type.
+func judged(code string) (v verdict, kind string, retryable bool) {
+	v, ok := verdicts[fault.Code(code)]
+	if !ok {
+		v = verdicts[notInTable]
+	}
+	return v, first(code, string(notInTable)), fault.Lookup(fault.Code(code)).Retryable
+}
+
+// said returns the text of an error that an event tells of.
+func said(code, message string) string {
+	return first(message, fault.Lookup(fault.Code(code)).Message)
+}
+
+// trouble is a fault with what is known of its circumstances.
+type trouble struct {
+	*fault.Fault
+	where     wire.Context
+	operation string
+	details   *wire.ErrorContext
+}
+
+// tell returns the frame about a fault that is no news of a log.
+func (c *codec) tell(t trouble) wire.Frame {
+	v, kind, retryable := judged(string(t.Code))
+	text := t.Public()
+	f := wire.Frame{Event: v.event, Content: text}
+	switch v.event {
+	case wire.ErrorValidation:
+		f.ShowContent = fmt.Sprintf(c.words.invalid, text)
+		f.Metadata = wire.ValidationMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery,
+			Field: t.Field, Constraint: t.Constraint, Provided: t.Provided, Operation: t.operation, Details: t.details,
+		}
+	case wire.ErrorRateLimited:
+		f.Metadata = wire.RateLimitedMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery, Operation: t.operation,
+		}
+	case wire.ErrorRecoveryFailed:
+		f.ShowContent = fmt.Sprintf(c.words.recoveryFailed, text)
+		f.Metadata = wire.RecoveryFailedMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Strategy: v.recovery, Operation: t.operation,
+		}
+	case wire.AgentError:
+		f.ShowContent = fmt.Sprintf(c.words.agentError, text)
+		f.Metadata = wire.ErrorMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recovery: v.recovery, Recoverable: retryable,
+			Operation: t.operation, Field: t.Field, Details: t.details,
+		}
+	default:
+		f.ShowContent = fmt.Sprintf(c.words.systemError, text)
+		f.Metadata = wire.SystemErrorMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Severity: severity(t.Code), Recovery: v.recovery, Operation: t.operation,
+		}
+	}
+	return f
+}
+
+func severity(code fault.Code) string {
+	if fault.Lookup(code).Blame == fault.Client {
+		return mildFault
+	}
+	return severeFault
+}
+
+// Refuse implements dialect.Sessions.
+func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f *fault.Fault) []byte {
+	return c.linked(at, session, c.tell(trouble{Fault: f, where: link(at), operation: string(asked)}))
+}
+
+// commandRefused is the aside that tells of a command without effect. Whose answer
+// counted is part of the text, because not every client shows metadata.
+func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
+	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(d.Field)
+	if d.AnsweredBy != "" {
+		f.Message += " (answered by " + d.AnsweredBy + ": " + d.Decision + ")"
+	}
+	return c.tell(trouble{Fault: f, details: &wire.ErrorContext{
+		CommandID: d.CommandID, StepID: d.InputID, AnsweredBy: d.AnsweredBy, Decision: d.Decision,
+	}})
+}

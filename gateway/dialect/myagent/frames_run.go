@@ -1,0 +1,247 @@
+package myagent
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+func runStarted(c *codec, _ event.Event, d event.RunStartedData) wire.Frame {
+	return c.notice(c.words.runStarted, wire.NoticeMeta{
+		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionRunStarted, MessageID: d.MessageID, Mode: d.Mode,
+	})
+}
+
+func runCompleted(_ *codec, _ event.Event, d event.RunCompletedData) wire.Frame {
+	m := wire.FinalAnswerMeta{
+		Context: run(d.RunID, d.ExecutionID), MessageID: d.MessageID, Status: first(d.Outcome, "success"), GenerationMS: &d.DurationMS,
+	}
+	return finalAnswer(d.Content, m, d.Usage)
+}
+
+// runFailed is a final answer where the user is owed one, and an error otherwise.
+func runFailed(c *codec, _ event.Event, d event.RunFailedData) wire.Frame {
+	if d.Answer == "" {
+		return c.agentError(d.Message, wire.ErrorMeta{Context: run(d.RunID, d.ExecutionID), ErrorType: d.Code, Operation: "run"})
+	}
+	v, kind, _ := judged(d.Code)
+	m := wire.FinalAnswerMeta{Context: run(d.RunID, d.ExecutionID), Status: "failed", ErrorCode: v.code, ErrorType: kind}
+	if d.DurationMS > 0 {
+		m.GenerationMS = &d.DurationMS
+	}
+	return finalAnswer(d.Answer, m, d.Usage)
+}
+
+// finalAnswer fills in what the run consumed, as far as that is known.
+func finalAnswer(text string, m wire.FinalAnswerMeta, u *event.Usage) wire.Frame {
+	m.Type = "text"
+	if u != nil {
+		m.TokensUsed, m.CostUSD, m.LLMCalls, m.ToolCalls = tokens(*u), u.CostUSD, &u.LLMCalls, &u.ToolCalls
+		if u.InputTokens != nil && u.OutputTokens != nil {
+			total := *u.InputTokens + *u.OutputTokens
+			m.TotalTokens = &total
+		}
+	}
+	return wire.Frame{Event: wire.AgentFinalAnswer, Content: text, Metadata: m, ShowContent: text}
+}
+
+func runCancelled(c *codec, _ event.Event, d event.RunCancelledData) wire.Frame {
+	return wire.Frame{
+		Event: wire.AgentInterrupted, Content: "Execution cancelled",
+		Metadata:    wire.InterruptedMeta{Context: run(d.RunID, d.ExecutionID), Reason: d.Reason, By: d.By},
+		ShowContent: c.words.interrupted,
+	}
+}
+
+// turnStarted is news only once for each piece of work, but a viewer of a task is told
+// that another worker has taken it up.
+func turnStarted(c *codec, _ event.Event, d event.TurnStartedData) wire.Frame {
+	if d.Resumed && d.Stage == event.StageSolving {
+		return c.solverRetry(d.TaskID, wire.SolverRetryMeta{
+			Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, Model: d.Model,
+		})
+	}
+	return c.thinking(thoughts(d.Stage), wire.ThinkingMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), Model: d.Model, MaxTokens: d.MaxTokens, Attempt: d.Attempt, Resumed: d.Resumed,
+	})
+}
+
+// thoughts are what an agent that begins a stage thinks about.
+func thoughts(stage string) string {
+	switch stage {
+	case event.StagePlanning:
+		return "Analyzing the task and planning approach..."
+	case event.StageSolving:
+		return "Working on the task..."
+	case event.StageAggregation:
+		return "Putting the results together..."
+	}
+	return "Thinking about the message..."
+}
+
+func (c *codec) thinking(text string, m wire.ThinkingMeta) wire.Frame {
+	return wire.Frame{Event: wire.AgentThinking, Content: text, Metadata: m, ShowContent: c.words.thinking}
+}
+
+func (c *codec) solverRetry(step string, m wire.SolverRetryMeta) wire.Frame {
+	m.Reason = "worker_lost"
+	show := c.words.retrying
+	if m.MaxAttempts > 0 {
+		show = fmt.Sprintf(c.words.retryingOf, m.Attempt, m.MaxAttempts)
+	}
+	return wire.Frame{Event: wire.SolverRetry, Content: wire.SolverRetryContent{StepName: step}, Metadata: m, ShowContent: show}
+}
+
+// turnFailed has three names: a task that took too long, a model that did, and the rest.
+func turnFailed(c *codec, _ event.Event, d event.TurnFailedData) wire.Frame {
+	v, kind, _ := judged(d.Code)
+	text, where := said(d.Code, d.Message), work(d.RunID, d.ExecutionID, d.Part)
+	again := d.Retryable && d.Try < d.MaxTries
+	switch fault.Code(d.Code) {
+	case fault.TaskTimeout:
+		m := wire.TimeoutErrorMeta{
+			Work: where, ErrorCode: v.code, ErrorType: kind, TimeoutSeconds: d.TimeoutSeconds, ElapsedSeconds: seconds(d.ElapsedMS),
+			Strategy: askUser, Attempt: d.Try, MaxAttempts: d.MaxTries,
+		}
+		if again {
+			m.Strategy = retry
+		}
+		return c.timeout(text, m)
+	case fault.ModelTimeout:
+		return wire.Frame{Event: wire.AgentTimeout, Content: text, ShowContent: c.words.timeout, Metadata: wire.TimeoutMeta{
+			Work: where, Duration: seconds(d.ElapsedMS), Timeout: d.TimeoutSeconds, ErrorCode: v.code, ErrorType: kind,
+			Attempt: d.Try, MaxAttempts: d.MaxTries, Recoverable: again,
+		}}
+	}
+	return wire.Frame{
+		Event: wire.ErrorExecution, Content: text, ShowContent: fmt.Sprintf(c.words.executionError, text),
+		Metadata: wire.ExecutionErrorMeta{
+			Work: where, ErrorCode: v.code, ErrorType: kind, Recoverable: again, Attempt: d.Try, MaxAttempts: d.MaxTries, ExecutionMS: d.ElapsedMS,
+		},
+	}
+}
+
+func (c *codec) timeout(text string, m wire.TimeoutErrorMeta) wire.Frame {
+	limit := fmt.Sprint(m.TimeoutSeconds)
+	if m.TimeoutSeconds == 0 {
+		limit = fmt.Sprint(m.ElapsedSeconds)
+	}
+	return wire.Frame{Event: wire.ErrorTimeout, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.tooLong, limit)}
+}
+
+func retryScheduled(_ *codec, _ event.Event, d event.RetryScheduledData) wire.Frame {
+	v, kind, _ := judged(d.Code)
+	return wire.Frame{Event: wire.ErrorRetryAttempt, Metadata: wire.RetryMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, RetryAfterMS: d.RetryAfterMS,
+		ErrorType: kind, ErrorMessage: said(d.Code, d.Message), ErrorCode: v.code,
+	}}
+}
+
+func attemptRefused(c *codec, _ event.Event, d event.AttemptRefusedData) wire.Frame {
+	return c.notice(c.words.refused, wire.NoticeMeta{
+		Work: work(d.RunID, "", d.Part), Action: wire.ActionAttemptRefused,
+		Attempt: d.Attempt, Current: d.Current, Worker: d.Worker, Refused: string(d.What),
+	})
+}
+
+func messageStarted(c *codec, _ event.Event, d event.MessageStartedData) wire.Frame {
+	return c.thinking(thoughts(d.Stage), wire.ThinkingMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), Model: d.Model, MessageID: d.MessageID, Attempt: d.Attempt,
+	})
+}
+
+// messageDelta is a piece of an answer, but what a planner writes is no answer to anybody.
+func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame {
+	var merged uint64
+	if e.From > 0 && e.From < e.Sequence {
+		merged = e.From
+	}
+	where := work(d.RunID, d.ExecutionID, d.Part)
+	if d.Stage == event.StagePlanning {
+		return c.thinking(d.Text, wire.ThinkingMeta{Work: where, MessageID: d.MessageID, Attempt: d.Attempt, MergedFrom: merged})
+	}
+	return wire.Frame{
+		Event: wire.AgentPartialAnswer, Content: d.Text, ShowContent: cut(d.Text, longText),
+		Metadata: wire.PartialAnswerMeta{Work: where, MessageID: d.MessageID, Streaming: true, Attempt: d.Attempt, MergedFrom: merged},
+	}
+}
+
+// messageCompleted closes a text. It holds none itself: the pieces have been shown.
+func messageCompleted(c *codec, _ event.Event, d event.MessageCompletedData) wire.Frame {
+	where := work(d.RunID, d.ExecutionID, d.Part)
+	if d.Stage == event.StagePlanning {
+		return c.thinking("The planner has answered.", wire.ThinkingMeta{
+			Work: where, MessageID: d.MessageID, Attempt: d.Attempt, StopReason: d.StopReason,
+		})
+	}
+	length := utf8.RuneCountInString(d.Content)
+	return wire.Frame{Event: wire.AgentPartialAnswer, Content: "", Metadata: wire.PartialAnswerMeta{
+		Work: where, MessageID: d.MessageID, Streaming: true, Final: true, TotalLength: &length, StopReason: d.StopReason, Attempt: d.Attempt,
+	}}
+}
+
+func messageDiscarded(c *codec, _ event.Event, d event.MessageDiscardedData) wire.Frame {
+	return c.notice(c.words.discarded, wire.NoticeMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), Action: wire.ActionTextDiscarded, MessageID: d.MessageID, Reason: d.Reason, Attempt: d.Attempt,
+	})
+}
+
+func toolCalled(c *codec, _ event.Event, d event.ToolCalledData) wire.Frame {
+	return wire.Frame{
+		Event: wire.AgentToolCall, Content: first(d.Description, "Calling "+d.Tool), ShowContent: c.words.toolCall,
+		Metadata: wire.ToolCallMeta{
+			Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, ToolArgs: asObject(d.Arguments), CallID: d.CallID, Attempt: d.Attempt,
+		},
+	}
+}
+
+// toolStarted is a retry for those who watch a task, where an attempt that died had
+// called the tool before.
+func toolStarted(c *codec, _ event.Event, d event.ToolStartedData) wire.Frame {
+	where := work(d.RunID, d.ExecutionID, d.Part)
+	if d.Retry && d.Stage == event.StageSolving {
+		return c.solverRetry(d.Tool, wire.SolverRetryMeta{Work: where, Attempt: d.Attempt, CallID: d.CallID, ToolName: d.Tool})
+	}
+	return c.notice(fmt.Sprintf(c.words.toolStarted, d.Tool), wire.NoticeMeta{
+		Work: where, Action: wire.ActionToolStarted, ToolName: d.Tool, CallID: d.CallID, Attempt: d.Attempt,
+	})
+}
+
+func toolCompleted(c *codec, _ event.Event, d event.ToolCompletedData) wire.Frame {
+	return c.toolResult(first(cut(d.Result, longText), "The tool returned nothing"), wire.ToolResultMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, CallID: d.CallID, ExecutionMS: &d.DurationMS, Attempt: d.Attempt,
+		Result: wire.ToolResult{Status: "success", Output: d.Result, Truncated: d.Truncated, Bytes: d.Bytes},
+	})
+}
+
+func toolFailed(c *codec, _ event.Event, d event.ToolFailedData) wire.Frame {
+	v, kind, _ := judged(d.Code)
+	text := said(d.Code, d.Message)
+	return c.toolResult("Failed: "+cut(text, longText), wire.ToolResultMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, CallID: d.CallID, ExecutionMS: &d.DurationMS, Attempt: d.Attempt,
+		Result: wire.ToolResult{Status: "failed", Error: text, ErrorCode: v.code, ErrorType: kind},
+	})
+}
+
+func toolUnknown(c *codec, _ event.Event, d event.ToolUnknownData) wire.Frame {
+	v, kind, _ := judged(string(fault.ToolLost))
+	text := said(kind, d.Message)
+	return c.toolResult("Outcome unknown: "+cut(text, longText), wire.ToolResultMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, CallID: d.CallID, Attempt: d.Attempt,
+		Result: wire.ToolResult{Status: "unknown", Error: text, ErrorCode: v.code, ErrorType: kind},
+	})
+}
+
+func (c *codec) toolResult(text string, m wire.ToolResultMeta) wire.Frame {
+	return wire.Frame{Event: wire.AgentToolResult, Content: text, Metadata: m, ShowContent: c.words.toolResult}
+}
+
+func usageRecorded(c *codec, _ event.Event, d event.UsageRecordedData) wire.Frame {
+	return c.notice(fmt.Sprintf(c.words.usage, d.Model), wire.NoticeMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), Action: wire.ActionUsage, MessageID: d.MessageID, Model: d.Model, Attempt: d.Attempt,
+		TokensUsed: &wire.Tokens{Input: &d.InputTokens, Output: &d.OutputTokens}, CostUSD: d.CostUSD,
+	})
+}

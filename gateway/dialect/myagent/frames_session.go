@@ -1,0 +1,144 @@
+package myagent
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// capabilities are the stages that a run of this server has.
+var capabilities = []string{event.StagePlanning, event.StageSolving, event.StageAggregation}
+
+func sessionCreated(c *codec, e event.Event, d event.SessionCreatedData) wire.Frame {
+	return wire.Frame{
+		Event:   wire.AgentSessionCreated,
+		Content: wire.SessionCreatedContent{SessionID: sessionOf(e.Subject), CreatedAt: wire.Stamp(e.Time)},
+		Metadata: wire.SessionCreatedMeta{
+			ServerVersion: c.settings.ServerVersion, Capabilities: capabilities, TTLHours: c.settings.SessionTTL.Hours(),
+			MaxConcurrent: c.settings.MaxConcurrentTasks, HeartbeatSeconds: c.settings.Heartbeat.Seconds(),
+			ClientID: d.ClientID, Language: d.Language,
+		},
+		ShowContent: c.words.created,
+	}
+}
+
+func sessionClosed(c *codec, _ event.Event, d event.SessionClosedData) wire.Frame {
+	text := "Session ended normally"
+	if d.Reason == "timeout" {
+		text = "Session ended because it was not used"
+	}
+	return c.sessionEnd(text, wire.SessionEndMeta{Reason: d.Reason}, d.Stats)
+}
+
+func sessionPaused(c *codec, _ event.Event, d event.SessionPausedData) wire.Frame {
+	return c.sessionEnd("Session stopped. A new message continues it.", wire.SessionEndMeta{Reason: d.Reason, Open: true}, &d.Stats)
+}
+
+func (c *codec) sessionEnd(text string, m wire.SessionEndMeta, s *event.Stats) wire.Frame {
+	if s != nil {
+		m.Duration, m.TotalMessages, m.TotalTasks, m.Completion = &s.DurationSeconds, &s.TotalMessages, &s.TotalTasks, s.CompletionStatus
+		m.Stats = &wire.Stats{Spent: spent(s.Usage), ToolCalls: s.Usage.ToolCalls}
+	}
+	return wire.Frame{Event: wire.AgentSessionEnd, Content: text, Metadata: m, ShowContent: c.words.ended}
+}
+
+func sessionRestored(_ *codec, e event.Event, d event.SessionRestoredData) wire.Frame {
+	warnings := d.Warnings
+	if warnings == nil {
+		warnings = []string{}
+	}
+	return wire.Frame{
+		Event:   wire.AgentStateRestored,
+		Content: "The session has the state of the export",
+		Metadata: wire.StateRestoredMeta{
+			RestoredAt: wire.Stamp(e.Time), Stage: d.Stage, Integrity: "verified", OriginalID: sessionOf(e.Subject),
+			ExportedAt: wire.Stamp(d.ExportedAt), ExportedSeq: d.ExportedSeq, MessageCount: d.MessageCount, Warnings: warnings, By: d.Principal,
+		},
+	}
+}
+
+// messageReceived shows every viewer what was asked.
+func messageReceived(_ *codec, _ event.Event, d event.MessageReceivedData) wire.Frame {
+	f := wire.Frame{
+		Event: wire.UserMessage, Content: d.Content,
+		Metadata: wire.EchoMeta{
+			Context: wire.Context{RunID: d.RunID}, MessageID: d.MessageID, By: d.Principal, ClientID: d.ClientID, Queued: d.Queued,
+			ConfirmPlan: d.ConfirmPlan, OnBusy: d.OnBusy, MaxConcurrent: d.MaxConcurrent, TimeoutSeconds: d.TimeoutSeconds,
+			Extra: optionalObject(d.Extra),
+		},
+	}
+	if d.Mode == event.ModeTasks {
+		f.Event, f.Content = wire.UserSolveTasks, wire.Tasks{Tasks: tasks(d.Tasks)}
+	}
+	return f
+}
+
+func messageRefused(c *codec, _ event.Event, d event.MessageRefusedData) wire.Frame {
+	return c.agentError(d.Message, wire.ErrorMeta{ErrorType: d.Code, Operation: "message", MessageID: d.MessageID})
+}
+
+// agentError fills in what follows from the code, which is in m.ErrorType.
+func (c *codec) agentError(message string, m wire.ErrorMeta) wire.Frame {
+	text := said(m.ErrorType, message)
+	v, kind, retryable := judged(m.ErrorType)
+	m.ErrorCode, m.ErrorType, m.Recoverable = v.code, kind, retryable
+	if m.Recovery == "" {
+		m.Recovery = recoveryAction(v.recovery)
+	}
+	return wire.Frame{Event: wire.AgentError, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.agentError, text)}
+}
+
+// recoveryAction says with the words of agent.error what a client can do.
+func recoveryAction(recovery string) string {
+	switch recovery {
+	case retry, skip, escalate:
+		return recovery
+	case reconnect, withState, backOff:
+		return retry
+	}
+	return escalate
+}
+
+func agentError(c *codec, _ event.Event, d event.ErrorData) wire.Frame {
+	return c.agentError(d.Message, wire.ErrorMeta{
+		Context: run(d.RunID, d.ExecutionID), ErrorType: d.Code, Stage: d.Stage, Operation: d.Operation, Recovery: d.Recovery,
+	})
+}
+
+// notice is severe only where it warns.
+func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
+	m := wire.NoticeMeta{
+		Work: wire.Work{Context: wire.Context{RunID: d.RunID}, TaskID: d.TaskID}, Action: first(d.Action, d.Code), Code: d.Code, OK: d.OK, Mode: d.Mode,
+	}
+	switch d.Level {
+	case "warning":
+		m.Type, m.Severity = d.Level, mildFault
+	case "maintenance":
+		m.Type = d.Level
+	}
+	return c.notice(first(d.Message, c.words.other), m)
+}
+
+func stateExported(c *codec, _ event.Event, d event.StateExportedData) wire.Frame {
+	m := wire.StateExportedMeta{
+		ExportedAt: wire.Stamp(d.ExportedAt), ValidUntil: wire.Stamp(d.ValidUntil),
+		SessionState: asObject(d.State), SignedState: optionalObject(d.Signed),
+		LastSeq: d.Seq, StateHash: d.Hash, StateSize: len(d.Signed), History: c.history(d.History),
+	}
+	return wire.Frame{Event: wire.AgentStateExported, Metadata: m}
+}
+
+// history turns the events of an export into frames.
+func (c *codec) history(events []json.RawMessage) []json.RawMessage {
+	var out []json.RawMessage
+	for _, raw := range events {
+		var e event.Event
+		if json.Unmarshal(raw, &e) != nil {
+			continue // No event: there is no seq that would be missing.
+		}
+		out = append(out, c.Encode(e)[0])
+	}
+	return out
+}

@@ -1,0 +1,212 @@
+package myagent
+
+import (
+	"fmt"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// percent is the whole of a progress.
+const percent = 100
+
+func planStarted(c *codec, _ event.Event, d event.PlanStartedData) wire.Frame {
+	return wire.Frame{
+		Event: wire.PlanStart, Content: wire.PlanStartContent{Question: d.Question, Context: optionalObject(d.Context)},
+		Metadata:    wire.PlanStartMeta{Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Attempt: d.Number},
+		ShowContent: fmt.Sprintf(c.words.planning, cut(d.Question, shortText)),
+	}
+}
+
+func planCompleted(c *codec, _ event.Event, d event.PlanCompletedData) wire.Frame {
+	m := wire.PlanCompletedMeta{
+		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, TaskCount: len(d.Tasks),
+		Summary: d.Summary, Reasoning: d.Reasoning, Spent: spent(d.Usage), PlanningMS: d.DurationMS,
+	}
+	for _, t := range d.Tasks {
+		m.EstimatedTokens += t.EstimatedTokens
+		m.EstimatedSeconds += t.EstimatedSeconds
+	}
+	return wire.Frame{
+		Event: wire.PlanCompleted, Content: wire.Tasks{Tasks: tasks(d.Tasks)}, Metadata: m,
+		ShowContent: c.counted(c.words.planReady, len(d.Tasks), d.Summary),
+	}
+}
+
+// counted says how many tasks there are and, if anything is known of it, what they are about.
+func (c *codec) counted(format string, n int, summary string) string {
+	s := fmt.Sprintf(format, n)
+	if summary != "" {
+		s += fmt.Sprintf(c.words.summary, cut(summary, shortText))
+	}
+	return s
+}
+
+func planInvalid(_ *codec, _ event.Event, d event.PlanInvalidData) wire.Frame {
+	v, kind, _ := judged(first(d.Code, string(fault.PlanInvalid)))
+	text := said(kind, d.Message)
+	return wire.Frame{Event: wire.PlanCoercionError, Content: text, Metadata: wire.CoercionMeta{
+		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, ErrorCode: v.code, ErrorType: kind, RawOutput: d.Raw,
+		ErrorMessage: text, Recovery: d.Recovery, ConfirmStepID: d.InputID, By: d.By,
+	}}
+}
+
+func planCancelled(c *codec, _ event.Event, d event.PlanCancelledData) wire.Frame {
+	m := wire.PlanCancelledMeta{
+		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Reason: d.Reason, By: d.By, Feedback: d.Feedback, AfterMS: d.DurationMS,
+	}
+	if len(d.Tasks) > 0 {
+		m.PartialPlan = &wire.Tasks{Tasks: tasks(d.Tasks)}
+	}
+	text := "Planning cancelled"
+	switch d.Reason {
+	case byUser:
+		text = "Planning cancelled by user"
+	case "timeout":
+		text = "Planning cancelled: the plan was not confirmed in time"
+	}
+	return wire.Frame{Event: wire.PlanCancelled, Content: text, Metadata: m, ShowContent: c.words.planCancelled}
+}
+
+func inputRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Frame {
+	text, show := c.words.confirmOther, c.words.confirmOther
+	if d.Scope == event.ModePlan {
+		text = c.counted(c.words.confirmPlan, len(d.Tasks), "")
+		show = c.counted(c.words.confirmPlan, len(d.Tasks), d.Summary)
+	}
+	return wire.Frame{
+		Event: wire.AgentUserConfirm, StepID: d.InputID, Content: text, ShowContent: show,
+		Metadata: wire.ConfirmMeta{
+			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, PlanID: d.PlanID, Tasks: tasks(d.Tasks), TaskCount: len(d.Tasks),
+			Summary: d.Summary, TimeoutSeconds: d.TimeoutSeconds, Required: true,
+			Options: []wire.Option{
+				{Value: event.DecisionApprove, Label: c.words.approve},
+				{Value: event.DecisionModify, Label: c.words.modify},
+				{Value: event.DecisionReject, Label: c.words.reject},
+			},
+		},
+	}
+}
+
+func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Frame {
+	m := wire.NoticeMeta{
+		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionUserConfirm, StepID: d.InputID, Decision: d.Decision,
+		By: d.By, ClientID: d.ClientID, Feedback: d.Feedback, ResponseMS: &d.ElapsedMS,
+	}
+	if len(d.Tasks) > 0 {
+		m.Tasks = tasks(d.Tasks)
+	}
+	return c.notice(fmt.Sprintf(c.words.answered, d.Decision), m)
+}
+
+func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame {
+	v, kind, _ := judged(string(fault.InputExpired))
+	return c.timeout(fmt.Sprintf("Nobody answered the question within %d seconds", d.TimeoutSeconds), wire.TimeoutErrorMeta{
+		Work:      wire.Work{Context: run(d.RunID, d.ExecutionID), Stage: "confirmation"},
+		ErrorCode: v.code, ErrorType: kind, TimeoutSeconds: d.TimeoutSeconds, ElapsedSeconds: seconds(d.ElapsedMS), Strategy: askUser, StepID: d.InputID,
+	})
+}
+
+// taskStarted tells who solves the task: the agents of a capability, or our own.
+func taskStarted(c *codec, _ event.Event, d event.TaskStartedData) wire.Frame {
+	return wire.Frame{
+		Event: wire.SolverStart, StepID: d.StepID, Content: wire.SolverStartContent{Task: task(d.Task)},
+		Metadata: wire.SolverStartMeta{
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.Task.ID, SolverID: first(d.Task.Capability, "solver_default"),
+			Attempt: d.Attempt, DependenciesDone: true,
+		},
+		ShowContent: fmt.Sprintf(c.words.solving, first(d.Task.Title, d.Task.ID)),
+	}
+}
+
+func taskCompleted(c *codec, _ event.Event, d event.TaskCompletedData) wire.Frame {
+	uses := make([]wire.ToolUse, 0, len(d.Tools))
+	for _, t := range d.Tools {
+		uses = append(uses, wire.ToolUse{Name: t.Name, Calls: t.Calls})
+	}
+	return wire.Frame{
+		Event: wire.SolverCompleted, StepID: d.StepID,
+		Content: wire.SolverCompletedContent{
+			Task: wire.TaskName{ID: d.TaskID, Title: d.Title}, Result: wire.SolverResult{Status: "success", Output: d.Output},
+		},
+		Metadata: wire.SolverCompletedMeta{
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.TaskID, MessageID: d.MessageID, Attempt: d.Attempt,
+			ExecutionMS: d.DurationMS, Spent: spent(d.Usage), ToolCalls: uses,
+		},
+		ShowContent: fmt.Sprintf(c.words.solved, first(d.Title, d.TaskID)),
+	}
+}
+
+// taskFailed is never the end: a client may restart the task.
+func taskFailed(c *codec, _ event.Event, d event.TaskFailedData) wire.Frame {
+	v, kind, _ := judged(d.Code)
+	name := first(d.Title, d.TaskID)
+	return wire.Frame{
+		Event: wire.SolverStepFailed, Content: wire.StepFailedContent{ErrorMessage: said(d.Code, d.Message), StepName: name},
+		Metadata: wire.StepFailedMeta{
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.TaskID, ErrorCode: v.code, ErrorType: kind, Recovery: true,
+			Attempt: d.Attempt, ExecutionMS: d.DurationMS,
+		},
+		ShowContent: fmt.Sprintf(c.words.taskFailed, name),
+	}
+}
+
+func taskCancelled(c *codec, _ event.Event, d event.TaskCancelledData) wire.Frame {
+	m := wire.SolverCancelledMeta{
+		Context: run(d.RunID, d.ExecutionID), Reason: d.Reason, By: d.By, Title: d.Title, ExecutionMS: d.DurationMS,
+	}
+	if d.Partial != "" {
+		m.Partial = &wire.PartialResult{Output: d.Partial}
+	}
+	return wire.Frame{Event: wire.SolverCancelled, Content: wire.TaskRef{TaskID: d.TaskID}, Metadata: m, ShowContent: c.words.taskCancelled}
+}
+
+func taskRestarted(c *codec, _ event.Event, d event.TaskRestartedData) wire.Frame {
+	return wire.Frame{
+		Event: wire.SolverRestarted, Content: wire.SolverRestartedContent{TaskID: d.TaskID, PreviousError: d.PreviousError},
+		Metadata: wire.SolverRestartedMeta{
+			Context: run(d.RunID, d.ExecutionID), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, Reason: d.Reason, By: d.By, BackoffMS: d.BackoffMS,
+		},
+		ShowContent: fmt.Sprintf(c.words.restarted, d.Attempt, d.MaxAttempts),
+	}
+}
+
+func runProgressed(c *codec, _ event.Event, d event.RunProgressedData) wire.Frame {
+	done := 0
+	if d.Total > 0 {
+		done = min((d.Completed+d.Failed+d.Cancelled)*percent/d.Total, percent)
+	}
+	return wire.Frame{
+		Event: wire.SolverProgress, Content: wire.SolverProgressContent{CurrentTask: first(d.Title, d.TaskID), Status: d.Status},
+		Metadata: wire.SolverProgressMeta{
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.TaskID, Percent: done, Completed: d.Completed, Failed: d.Failed,
+			Cancelled: d.Cancelled, Total: d.Total, ElapsedMS: d.ElapsedMS,
+		},
+		ShowContent: fmt.Sprintf(c.words.progress, done),
+	}
+}
+
+func aggregateStarted(c *codec, _ event.Event, d event.AggregateStartedData) wire.Frame {
+	return wire.Frame{Event: wire.AggregateStart, ShowContent: c.words.aggregating, Metadata: wire.AggregateStartMeta{
+		Context: run(d.RunID, d.ExecutionID), TaskCount: d.TaskCount, Completed: d.Completed, Failed: d.Failed,
+	}}
+}
+
+func aggregateCompleted(c *codec, _ event.Event, d event.AggregateCompletedData) wire.Frame {
+	return wire.Frame{
+		Event:   wire.AggregateCompleted,
+		Content: wire.AggregateContent{FinalResult: wire.FinalResult{Type: "text", Content: d.Result}, Output: d.Result},
+		Metadata: wire.AggregateCompletedMeta{
+			Context: run(d.RunID, d.ExecutionID), MessageID: d.MessageID, AggregationMS: d.DurationMS, Bytes: d.Bytes, Spent: spent(d.Usage),
+		},
+		ShowContent: c.words.aggregated,
+	}
+}
+
+func pipelineCompleted(c *codec, _ event.Event, d event.PipelineCompletedData) wire.Frame {
+	return wire.Frame{Event: wire.PipelineCompleted, ShowContent: c.words.pipelineDone, Metadata: wire.PipelineMeta{
+		Context: run(d.RunID, d.ExecutionID), TotalMS: d.TotalMS, PlanMS: d.PlanMS, SolveMS: d.SolveMS, AggregateMS: d.AggregateMS,
+		Status: d.Status, Summary: d.Summary,
+	}}
+}

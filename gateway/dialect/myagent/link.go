@@ -1,0 +1,123 @@
+package myagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// serverName is the name that the original server gives itself.
+const serverName = "MyAgent WebSocket Server"
+
+// Greet implements dialect.Codec. A socket of this dialect has no session when it
+// opens: it is greeted once.
+func (c *codec) Greet(g dialect.Greeting) [][]byte {
+	if g.Stage != dialect.Starting {
+		return nil
+	}
+	return [][]byte{c.Connected(dialect.Link{Now: g.Now})}
+}
+
+// Fail implements dialect.Codec.
+func (c *codec) Fail(f *fault.Fault, now time.Time) []byte {
+	return c.linked(dialect.Link{Now: now}, "", c.tell(trouble{Fault: f}))
+}
+
+// Truncated implements dialect.Codec.
+func (c *codec) Truncated(first uint64, now time.Time) []byte {
+	return c.Expired(dialect.Link{Now: now}, "", first)
+}
+
+// Connected implements dialect.Sessions.
+func (c *codec) Connected(at dialect.Link) []byte {
+	return c.linked(at, "", wire.Frame{
+		Event:   wire.SystemConnected,
+		Content: wire.ConnectedContent{ServerName: serverName, ServerVersion: c.settings.ServerVersion},
+		Metadata: wire.ConnectedMeta{
+			Context: link(at), Capabilities: capabilities, HeartbeatSeconds: c.settings.Heartbeat.Seconds(),
+			MaxTTLHours: c.settings.SessionTTL.Hours(), UptimeSeconds: int64(at.Uptime.Seconds()),
+		},
+		ShowContent: c.words.connected,
+	})
+}
+
+// Heartbeat implements dialect.Sessions.
+func (c *codec) Heartbeat(at dialect.Link, session string, seq uint64) []byte {
+	m := wire.HeartbeatMeta{Context: link(at), UptimeSeconds: int64(at.Uptime.Seconds())}
+	if session != "" {
+		m.Seq = &seq
+	}
+	return c.linked(at, session, wire.Frame{
+		Event: wire.SystemHeartbeat, Content: wire.HeartbeatContent{ServerTime: wire.Stamp(at.Now)}, Metadata: m, ShowContent: c.words.heartbeat,
+	})
+}
+
+// Expired implements dialect.Sessions.
+func (c *codec) Expired(at dialect.Link, session string, first uint64) []byte {
+	return c.linked(at, session, c.notice(fmt.Sprintf(c.words.historyExpired, first), wire.NoticeMeta{
+		Work: wire.Work{Context: link(at)}, Type: "warning", Severity: mildFault, Action: wire.ActionHistoryExpired, FirstLeft: first,
+	}))
+}
+
+// Replayed implements dialect.Sessions.
+func (c *codec) Replayed(at dialect.Link, session string, count int, seq uint64, cursor string, matched *bool) []byte {
+	return c.linked(at, session, c.notice(c.words.replayed, wire.NoticeMeta{
+		Work: wire.Work{Context: link(at)}, Action: wire.ActionReplay, Replayed: &count, LastSeq: seq, LastEventID: cursor, HashMatched: matched,
+	}))
+}
+
+// Batch implements dialect.Sessions.
+func (c *codec) Batch(at dialect.Link, session string, events []event.Event) []byte {
+	m := wire.NoticeMeta{Work: wire.Work{Context: link(at)}, Action: wire.ActionReplayBatch, Count: len(events)}
+	list := make([]json.RawMessage, 0, len(events))
+	for _, e := range events {
+		list = append(list, c.Encode(e)[0])
+	}
+	if len(events) > 0 {
+		first, last := events[0], events[len(events)-1]
+		m.FirstSeq, m.LastSeq, m.LastEventID = first.Sequence, last.Sequence, cursor(last)
+		if first.From > 0 {
+			m.FirstSeq = min(first.From, first.Sequence)
+		}
+	}
+	f := c.notice(c.words.batch, m)
+	f.Content = wire.NoticeContent{Message: c.words.batch, EventList: list}
+	return c.linked(at, session, f)
+}
+
+// Exported implements dialect.Sessions. A state that is no JSON gives a system.error.
+func (c *codec) Exported(at dialect.Link, session string, state event.StateExportedData) []byte {
+	f := stateExported(c, event.Event{}, state)
+	if m, ok := f.Metadata.(wire.StateExportedMeta); ok {
+		m.Context = link(at)
+		f.Metadata = m
+	}
+	return c.linked(at, session, f)
+}
+
+// link names the connection in a frame that is made for it alone.
+func link(at dialect.Link) wire.Context { return wire.Context{ConnectionID: at.ConnectionID} }
+
+// linked fills in what frames for one connection have and encodes the frame. Such a
+// frame is in no log. It names no session that could not be one.
+func (c *codec) linked(at dialect.Link, session string, f wire.Frame) []byte {
+	f.Timestamp = wire.Stamp(at.Now)
+	if idForm.MatchString(session) {
+		f.SessionID = session
+	}
+	b, err := f.Encode()
+	if err == nil {
+		return b
+	}
+	f = c.tell(trouble{Fault: fault.New(fault.Internal), where: link(at)})
+	f.Timestamp, f.SessionID = wire.Stamp(at.Now), ""
+	if b, err = f.Encode(); err != nil {
+		panic("myagent: " + err.Error()) // A frame without raw members can always be encoded.
+	}
+	return b
+}
