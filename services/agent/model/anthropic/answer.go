@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -19,6 +20,7 @@ const (
 // answer is what has arrived of one streamed answer.
 type answer struct {
 	sink     *upstream.Sink
+	forced   bool // the arguments of the one tool call are the text
 	model    string
 	stop     sdk.StopReason
 	events   int
@@ -106,6 +108,9 @@ func (a *answer) begin(e *sdk.MessageStreamEventUnion) error {
 			return upstream.BadReply("input of block %d: %w", e.Index, err)
 		}
 		b.start = string(start.Input)
+		if a.forced { // an empty object only stands for what is to come
+			return a.sink.Text(strings.TrimPrefix(b.start, "{}"))
+		}
 		if b.name == "" || len(a.blocks) >= maxBlocks {
 			return upstream.BadReply("tool call %d has no name or is one too many", e.Index)
 		}
@@ -119,6 +124,9 @@ func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
 	case "text_delta":
 		return a.sink.Text(e.Delta.Text)
 	case "input_json_delta":
+		if a.forced {
+			return a.sink.Text(e.Delta.PartialJSON)
+		}
 		for _, b := range a.blocks {
 			if b.index == e.Index {
 				b.pieces = append(b.pieces, e.Delta.PartialJSON...)

@@ -1,4 +1,5 @@
-// Package anthropic speaks the messages protocol of Anthropic.
+// Package anthropic speaks the messages protocol of Anthropic. An answer of a given
+// form is the arguments of a tool that the model is made to call.
 package anthropic
 
 import (
@@ -75,7 +76,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	}
 	var a *answer
 	text, err := m.client.Do(ctx, onText, func(ctx context.Context, s *upstream.Sink) error {
-		a = &answer{sink: s}
+		a = &answer{sink: s, forced: forced(req)}
 		return m.attempt(ctx, params, a)
 	})
 	if err != nil {

@@ -38,8 +38,19 @@ func params(name string, req model.Request) (sdk.MessageNewParams, error) {
 		}
 		p.Tools = append(p.Tools, u)
 	}
-	return p, nil
+	if !forced(req) {
+		return p, nil
+	}
+	u, err := tool(model.ToolSpec{Name: req.Schema.Name, Description: "Gives the answer.", InputSchema: req.Schema.JSON})
+	p.Tools = append(p.Tools, u)
+	p.ToolChoice = sdk.ToolChoiceParamOfTool(req.Schema.Name)
+	return p, err
 }
+
+// forced reports whether the form of the answer is enforced: the model has to call a
+// tool with it, and the arguments are the answer. Every Claude model can do that, but
+// only without other tools; beside those the form is left to the prompt.
+func forced(req model.Request) bool { return req.Schema != nil && len(req.Tools) == 0 }
 
 // appendMessage adds blocks to the conversation. Neighbours of one role become one
 // message: all results of parallel calls have to come in the same one.

@@ -13,6 +13,9 @@
 // the start at every call (turn.go). A task that lacks a tool's result leaves a
 // call; if calls were left, they are the reply, and otherwise the answers are.
 //
+// In the stages of a pipeline run it makes a task of each clause, solves a task as it
+// answers a message, and lists what came of the tasks (stages.go).
+//
 // Results of tools are data: they are shown and counted, never obeyed.
 package demo
 
@@ -51,7 +54,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	if ctx.Err() != nil {
 		return model.Reply{}, model.Ended(ctx)
 	}
-	text, calls := newTurn(req).run()
+	text, calls := answer(req)
 	if len(calls) > 0 {
 		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: name}, nil
 	}

@@ -33,7 +33,7 @@ func parse(c *clause) *task {
 }
 
 // polite is what may stand before a request without changing it.
-var polite = regexp.MustCompile(`(?i)^(?:(?:and|then|also|now|next|first|finally|so|ok|okay|well|oh|but|please|pls|kindly|just)\b[,:]?\s*|` +
+var polite = regexp.MustCompile(`(?i)^(?:(?:and|then|after that|afterwards|also|now|next|first|finally|lastly|so|ok|okay|well|oh|but|please|pls|kindly|just)\b[,:]?\s*|` +
 	`(?:can|could|would|will) you (?:please |also |now |then )*|i(?:'d| would) like (?:you )?to (?:know |see )?|i want (?:you )?to (?:know |see )?|` +
 	`(?:tell|show|give) (?:me|us) (?:again )?|let (?:me|us) (?:know|see) |do you know |i need to know |help me |go ahead and )`)
 

@@ -129,16 +129,8 @@ func inNumber(s string, i, n int) bool {
 // tasks returns what the user's message asks for, in order. There is at least one.
 func tasks(t *turn) []*task {
 	p := &splitter{turn: t, last: t.lastFile(), cache: map[string]bool{}}
-	text := t.user
-	if len(text) > maxMessage {
-		text = text[:maxMessage]
-	}
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	for rest := text; rest != "" && len(p.out) < maxClauses; {
-		cut := p.first(rest)
-		p.take(rest[:cut.from])
-		rest = strings.TrimLeft(rest[cut.to:], " \t\r\n?!;")
-	}
+	text := clean(t.user)
+	p.split(text)
 	switch {
 	case text == "":
 		return []*task{help()}
@@ -148,13 +140,33 @@ func tasks(t *turn) []*task {
 	return p.out
 }
 
+// clean returns as much of a message as is looked at.
+func clean(text string) string {
+	if len(text) > maxMessage {
+		text = text[:maxMessage]
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+}
+
 type splitter struct {
 	turn  *turn
 	last  string
 	out   []*task
+	parts []part          // what each task was made of
 	any   bool            // something was understood
 	tried int             // bytes parsed in search of separators
 	cache map[string]bool // whether a text is understood, given last
+}
+
+// split takes a text apart.
+func (p *splitter) split(rest string) {
+	lead := ""
+	for rest != "" && len(p.out) < maxClauses {
+		cut := p.first(rest)
+		p.take(rest[:cut.from], lead)
+		lead = rest[cut.from:cut.to]
+		rest = strings.TrimLeft(rest[cut.to:], " \t\r\n?!;")
+	}
 }
 
 // first returns where the first request of s ends.
@@ -218,8 +230,8 @@ func (p *splitter) clause(s string) *clause {
 	return &clause{raw: trimClause(s), last: p.last, turn: p.turn}
 }
 
-// take adds the task of one request.
-func (p *splitter) take(s string) {
+// take adds the task of one request, and what stood before it.
+func (p *splitter) take(s, lead string) {
 	c := p.clause(s)
 	if c.raw == "" || !strings.ContainsFunc(c.raw, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return
@@ -230,8 +242,26 @@ func (p *splitter) take(s string) {
 		k = unknown(strings.TrimSpace(s), false)
 	}
 	p.out = append(p.out, k)
+	before, _, _ := strings.Cut(s, c.raw)
+	p.parts = append(p.parts, part{
+		text: c.raw, lead: lead + " " + before, effect: k.effect, small: k.small, files: filesIn(c),
+	})
 	if c.file != "" && c.file != p.last {
 		p.last = c.file
 		clear(p.cache)
 	}
+}
+
+// filesIn returns the files that a clause names.
+func filesIn(c *clause) []string {
+	var out []string
+	for _, w := range strings.Fields(c.raw) {
+		if w = trimName(w); looksLikeFile(w) {
+			out = append(out, w)
+		}
+	}
+	if c.file != "" {
+		out = append(out, c.file)
+	}
+	return out
 }

@@ -44,7 +44,7 @@ func ExerciseHTTP(t *testing.T, h HTTP) {
 		"no server": h.noServer, "empty answer": h.empty, "a token at a time": h.slow,
 		"invalid arguments": h.invalidArguments, "ids": h.ids, "no usage": h.noUsage,
 		"length": h.length, "no arguments": h.noArguments, "text before calls": h.textAndCalls, "dates": h.dates,
-		"refuses odd addresses": h.addresses,
+		"refuses odd addresses": h.addresses, "form": h.form,
 	}
 	for name, run := range cases {
 		t.Run(name, run)

@@ -29,7 +29,8 @@ const Question = "which files are in the workspace, and what does notes.md say?"
 
 // Suite is a model under test. It must answer greetings with text, Question with
 // calls of both tools in one step and then from both results, and "what does
-// notes.md say?" with a call of read_file and then from its result.
+// notes.md say?" with a call of read_file and then from its result. It plans Request
+// as two tasks, solves a task as it answers its title, and answers with all results.
 type Suite struct {
 	Open  func(t *testing.T) model.Model // a new model; the suite closes it
 	Usage bool                           // it reports usage
@@ -62,6 +63,9 @@ func Exercise(t *testing.T, s Suite) {
 		{"deadline has passed", deadline},
 		{"reader fails", readerFails},
 		{"many at once", concurrent},
+		{"a plan", plans},
+		{"a task", solves},
+		{"an answer made of results", aggregates},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, s, open(t, s.Open)) })

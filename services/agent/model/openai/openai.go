@@ -3,7 +3,8 @@
 //
 // Of those servers it asks little. Missing call ids, usage, finish reasons and
 // call indexes are made up for; what is never made up for is a stream that ends
-// without a sign that it is complete.
+// without a sign that it is complete. A server that refuses an answer's schema is
+// asked again without it, and not bothered with one any more.
 package openai
 
 import (
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -36,7 +38,8 @@ var errNoKey = errors.New("OPENAI_API_KEY is not set; without it OPENAI_BASE_URL
 // Model is one model of one server.
 type Model struct {
 	name    string
-	vendor  bool // the server is OpenAI's own
+	vendor  bool        // the server is OpenAI's own
+	free    atomic.Bool // the server has refused a form for answers
 	client  *upstream.Client
 	service sdk.ChatCompletionService
 }
@@ -93,12 +96,28 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	var a *answer
 	text, err := m.client.Do(ctx, onText, func(ctx context.Context, s *upstream.Sink) error {
 		a = &answer{sink: s}
-		return m.attempt(ctx, params, a)
+		err := m.attempt(ctx, params, a)
+		if params.ResponseFormat.OfJSONSchema == nil || !refusesForm(err) {
+			return err
+		}
+		a, params.ResponseFormat = &answer{sink: s}, sdk.ChatCompletionNewParamsResponseFormatUnion{}
+		if err = m.attempt(ctx, params, a); err == nil {
+			m.free.Store(true)
+		}
+		return err
 	})
 	if err != nil {
 		return model.Reply{}, err
 	}
 	return a.reply(text, m.name, req), nil
+}
+
+// refusesForm reports whether an error may mean that the server cannot enforce a
+// schema: servers that do not know response_format say so with one of these. Then it
+// is asked without: the prompt describes the form, too.
+func refusesForm(err error) bool {
+	s, ok := errors.AsType[*upstream.StatusError](err)
+	return ok && (s.Status == http.StatusBadRequest || s.Status == http.StatusUnprocessableEntity)
 }
 
 // attempt makes one request and reads its stream to the end. The vendor's own
@@ -141,6 +160,11 @@ func (m *Model) params(req model.Request) (sdk.ChatCompletionNewParams, error) {
 			return p, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s: %w", t.Name, err))
 		}
 		p.Tools = append(p.Tools, sdk.ChatCompletionFunctionTool(f))
+	}
+	if req.Schema != nil && !m.free.Load() {
+		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
+			Name: req.Schema.Name, Strict: param.NewOpt(true), Schema: req.Schema.JSON,
+		}}
 	}
 	switch {
 	case req.MaxTokens <= 0:

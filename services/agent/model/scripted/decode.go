@@ -6,6 +6,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/agent/prompt"
 )
 
 // decode reads the request's body.
@@ -19,6 +20,10 @@ func (x *Exchange) decode() error {
 	if err != nil {
 		return fmt.Errorf("decode request: %w", err)
 	}
+	x.Stage, x.Data, _ = prompt.Read(x.Prompt)
+	if x.Stage == event.StageSolving && x.Data.Task != nil {
+		x.Task = x.Data.Task.ID
+	}
 	return nil
 }
 
@@ -27,7 +32,13 @@ type openaiRequest struct {
 	Stream              bool   `json:"stream"`
 	MaxTokens           int    `json:"max_tokens"`
 	MaxCompletionTokens int    `json:"max_completion_tokens"`
-	Messages            []struct {
+	ResponseFormat      struct {
+		JSONSchema *struct {
+			Name   string          `json:"name"`
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
+	Messages []struct {
 		Role       string          `json:"role"`
 		Content    json.RawMessage `json:"content"`
 		ToolCallID string          `json:"tool_call_id"`
@@ -58,6 +69,9 @@ func (x *Exchange) decodeOpenAI() error {
 	}
 	x.Model = r.Model
 	x.Prompt.MaxTokens = max(r.MaxTokens, r.MaxCompletionTokens)
+	if f := r.ResponseFormat.JSONSchema; f != nil {
+		x.Prompt.Schema = &model.Schema{Name: f.Name, JSON: f.Schema}
+	}
 	for _, m := range r.Messages {
 		text, err := plainText(m.Content)
 		if err != nil {
@@ -86,7 +100,11 @@ type anthropicRequest struct {
 	Stream    bool            `json:"stream"`
 	MaxTokens int             `json:"max_tokens"`
 	System    json.RawMessage `json:"system"`
-	Messages  []struct {
+	Choice    struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+	} `json:"tool_choice"`
+	Messages []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"messages"`
@@ -127,6 +145,10 @@ func (x *Exchange) decodeAnthropic() error {
 		}
 	}
 	for _, t := range r.Tools {
+		if r.Choice.Type == "tool" && t.Name == r.Choice.Name { // it stands for the form of the answer
+			x.Prompt.Schema = &model.Schema{Name: t.Name, JSON: t.InputSchema}
+			continue
+		}
 		x.Prompt.Tools = append(x.Prompt.Tools, model.ToolSpec{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
 	}
 	return nil

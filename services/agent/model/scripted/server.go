@@ -15,11 +15,20 @@
 // Smart is a script that behaves like a simple model: it calls the tools that the
 // user's text asks for and answers from their results.
 //
+// Stages answers the requests of pipeline runs, each stage and task by a script of
+// its own, with plans made by Plan:
+//
+//	scripted.Stages{
+//		Plan:  scripted.InTurn(scripted.Stream(scripted.Text("no plan")), scripted.Plan(tasks...)),
+//		Tasks: map[string]scripted.Script{"b": scripted.Always(scripted.Fail(400, "bad", "no"))},
+//	}.Script()
+//
 // Each request becomes an Exchange, which tells what was asked, when its answer
 // was complete, and when the client gave up on it:
 //
 //	x, err := srv.Exchange(ctx, 1)   // waits for the first request
 //	<-x.Gone()                       // the client closed it before it was answered
+//	x, err = srv.Find(ctx, func(x *scripted.Exchange) bool { return x.Task == "b" })
 package scripted
 
 import (
@@ -35,6 +44,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/agent/prompt"
 )
 
 // The protocols that a Server speaks.
@@ -56,8 +66,21 @@ type Exchange struct {
 	Body     []byte // as it arrived
 	Model    string
 	Prompt   model.Request // the body, decoded; NewID and Now are not set
+	Arrived  time.Time
+
+	Stage string      // event.Stage*: what it is asked for; empty in a chat
+	Task  string      // solving: the task's id
+	Data  prompt.Data // what is known in the stage
 
 	gone, done chan struct{}
+	ended      time.Time
+}
+
+// Ended returns when the server had finished with the request or, if Gone is closed,
+// when it saw that the client had closed it. It waits for that.
+func (x *Exchange) Ended() time.Time {
+	<-x.done
+	return x.ended
 }
 
 // Gone is closed when the client has closed the request before its answer was complete.
@@ -131,21 +154,27 @@ func (s *Server) Exchanges() []*Exchange {
 
 // Exchange waits for the n-th request, counted from 1.
 func (s *Server) Exchange(ctx context.Context, n int) (*Exchange, error) {
-	for {
+	x, err := s.Find(ctx, func(x *Exchange) bool { return x.N == n })
+	if err != nil {
+		return nil, fmt.Errorf("request %d: %w", n, err)
+	}
+	return x, nil
+}
+
+// Find waits for a request that fits and returns the first.
+func (s *Server) Find(ctx context.Context, fits func(*Exchange) bool) (*Exchange, error) {
+	for seen := 0; ; {
 		s.mu.Lock()
-		arrived := s.arrived
-		var x *Exchange
-		if n <= len(s.all) {
-			x = s.all[n-1]
-		}
+		arrived, all := s.arrived, s.all
 		s.mu.Unlock()
-		if x != nil {
-			return x, nil
+		if i := slices.IndexFunc(all[seen:], fits); i >= 0 {
+			return all[seen+i], nil
 		}
+		seen = len(all)
 		select {
 		case <-arrived:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("request %d has not arrived: %w", n, ctx.Err())
+			return nil, fmt.Errorf("it has not arrived: %w", ctx.Err())
 		}
 	}
 }
@@ -156,13 +185,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, protocol string) 
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	x := &Exchange{Protocol: protocol, Header: r.Header, Body: body, gone: make(chan struct{}), done: make(chan struct{})}
+	x := &Exchange{
+		Protocol: protocol, Header: r.Header, Body: body, Arrived: time.Now(),
+		gone: make(chan struct{}), done: make(chan struct{}),
+	}
 	if err := x.decode(); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	s.add(x)
-	defer close(x.done)
+	defer func() {
+		x.ended = time.Now()
+		close(x.done)
+	}()
 	reply := s.script(x)
 	switch err := reply.write(r.Context(), s.stop, w, x); {
 	case err == nil:

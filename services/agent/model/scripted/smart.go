@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/agent/model"
 )
 
@@ -26,9 +27,19 @@ var (
 //   - without anything to call it answers "You said: ..." with the user's text.
 //
 // Tools that are not offered are not called. It reports a token a word.
+//
+// In the stages of a pipeline run it plans a task for each part of the question
+// between semicolons, one after the other where a part begins with "then"; it solves
+// a task as it answers its title; and its answer lists what became of each task.
 func Smart() Script {
 	return func(x *Exchange) Reply {
+		if r, ok := smartStage(x); ok {
+			return r
+		}
 		user, results := turn(x.Prompt.Messages)
+		if x.Stage == event.StageSolving && x.Data.Task != nil {
+			user = x.Data.Task.Title
+		}
 		in := int64(len(strings.Fields(user)))
 		if len(results) > 0 {
 			text := strings.Join(results, "\n\n")

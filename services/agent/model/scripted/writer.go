@@ -18,6 +18,7 @@ type Writer struct {
 	reason   *string
 	block    int  // Anthropic: index of the next content block
 	textOpen bool // Anthropic: the block before it is text and still open
+	forced   bool // Anthropic: the text is arguments
 }
 
 type object = map[string]any
@@ -45,13 +46,19 @@ func (w *Writer) Text(ctx context.Context, s string) error {
 	if w.x.Protocol == OpenAI {
 		return w.chunk(ctx, object{"content": s}, nil)
 	}
+	block, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": s}
+	if f := w.x.Prompt.Schema; f != nil { // the text is the arguments of the tool that the model is made to call
+		w.forced = true
+		block = object{"type": "tool_use", "id": "toolu_" + w.id(), "name": f.Name, "input": object{}}
+		delta = object{"type": "input_json_delta", "partial_json": s}
+	}
 	if !w.textOpen {
-		if err := w.open(ctx, object{"type": "text", "text": ""}); err != nil {
+		if err := w.open(ctx, block); err != nil {
 			return err
 		}
 		w.textOpen = true
 	}
-	return w.delta(ctx, object{"type": "text_delta", "text": s})
+	return w.delta(ctx, delta)
 }
 
 // Call streams one tool call, its arguments in fragments of at most size runes.
@@ -148,7 +155,7 @@ func (w *Writer) finish(plain, calls string) string {
 	switch {
 	case w.reason != nil:
 		return *w.reason
-	case w.calls > 0:
+	case w.calls > 0, w.forced:
 		return calls
 	}
 	return plain
