@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/cmd/waggle/planchat"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
@@ -19,6 +21,8 @@ type chatCmd struct {
 	Session string   `help:"Session to continue; without it a new one begins." placeholder:"ID"`
 	Token   string   `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
 	JSON    bool     `name:"json" help:"Print the gateway's frames instead, one a line."`
+	Plan    bool     `help:"Let the question be planned: show the plan, ask whether to carry it out, show how its tasks get on."`
+	Yes     bool     `help:"With --plan: carry the plan out without asking."`
 }
 
 // maxQuestion is what the gateway takes at once.
@@ -37,12 +41,16 @@ func (c *chatCmd) Run(std streams) error {
 		text = string(b)
 	}
 	switch {
+	case c.Yes && !c.Plan:
+		return usageError{errors.New("--yes needs --plan")}
 	case len(c.Text) == 0 && c.JSON:
 		return usageError{errors.New("--json needs a question")}
+	case len(c.Text) > 0 && strings.TrimSpace(text) == "":
+		return usageError{errors.New("the question is empty")}
+	case c.Plan:
+		return c.plan(text, screen, std)
 	case len(c.Text) == 0:
 		return c.talk(opt, screen, std)
-	case strings.TrimSpace(text) == "":
-		return usageError{errors.New("the question is empty")}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -54,15 +62,49 @@ func (c *chatCmd) Run(std streams) error {
 }
 
 func (c *chatCmd) talk(opt chat.Options, screen *terminal.Screen, std streams) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	ctx, interrupts, stop := interruptible()
 	defer stop()
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
-	defer signal.Stop(interrupts)
-	lines := chat.Piped(std.in)
+	return chat.Talk(ctx, opt, lines(screen, std), screen, terminal.Is(std.out), interrupts)
+}
+
+// plan asks in the dialect of runs that plan, which has a path of its own.
+func (c *chatCmd) plan(text string, screen *terminal.Screen, std streams) error {
+	ctx, interrupts, stop := interruptible()
+	defer stop()
+	confirm := !c.Yes
+	opt := planchat.Options{
+		Options: client.Options{
+			URL: sessionURL(c.URL), Session: c.Session, Token: c.Token, Language: "en_US", ConfirmPlan: &confirm,
+		},
+		Text: text, Stream: terminal.Is(std.out), Interrupts: interrupts,
+	}
+	if c.JSON {
+		opt.Raw = std.out
+	}
+	return planchat.Talk(ctx, opt, lines(screen, std), screen)
+}
+
+// sessionURL returns the address of the session protocol beside that of the chat.
+func sessionURL(chat string) string {
+	if base, ok := strings.CutSuffix(chat, "/ws"); ok {
+		return base + "/ws/session"
+	}
+	return chat
+}
+
+// interruptible returns a context that SIGTERM ends, and where interrupts arrive.
+func interruptible() (ctx context.Context, interrupts <-chan os.Signal, stop func()) {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, os.Interrupt)
+	return ctx, got, func() { signal.Stop(got); cancel() }
+}
+
+// lines is what a person types, or what is piped in.
+func lines(screen *terminal.Screen, std streams) chat.Lines {
 	out, isFile := std.out.(*os.File)
 	if isFile && terminal.Is(std.in) && terminal.Is(out) {
-		lines = chat.Editor(std.in, out, screen)
+		return chat.Editor(std.in, out, screen)
 	}
-	return chat.Talk(ctx, opt, lines, screen, terminal.Is(std.out), interrupts)
+	return chat.Piped(std.in)
 }

@@ -23,6 +23,7 @@ type cli struct {
 	Up          upCmd          `cmd:"" help:"Run every role and an embedded NATS server in one process."`
 	Serve       serveCmd       `cmd:"" help:"Run some roles against a NATS server."`
 	Chat        chatCmd        `cmd:"" help:"Ask a question, or talk, in a session of the gateway."`
+	Sessions    sessionsCmd    `cmd:"" help:"List, show, export, import and cancel sessions."`
 	Tail        tailCmd        `cmd:"" help:"Show the events of a session, or of everything, as they happen."`
 	Doctor      doctorCmd      `cmd:"" help:"Check configuration and installation, and say what to do."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Exit with 0 if the process at --addr is ready."`

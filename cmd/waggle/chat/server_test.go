@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -116,16 +115,4 @@ func bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func TestFinal(t *testing.T) {
-	for code, want := range map[websocket.StatusCode]bool{
-		websocket.StatusServiceRestart: false, websocket.StatusGoingAway: false, websocket.StatusTryAgainLater: false,
-		websocket.StatusPolicyViolation: false, 4000: false, 4001: false, 4399: false,
-		4401: true, 4403: true, 4404: true, 4422: true, websocket.StatusMessageTooBig: true, websocket.StatusProtocolError: true,
-	} {
-		require.Equal(t, want, final(websocket.CloseError{Code: code}, false), code)
-	}
-	require.False(t, final(context.DeadlineExceeded, false), "a lost connection (1006) is made again")
-	require.True(t, final(context.DeadlineExceeded, true), "nobody was ever there")
 }

@@ -122,6 +122,9 @@ func (s *Screen) Remark(style Style, line string) {
 	}
 }
 
+// Note writes a line that is part of the conversation, on a terminal or not.
+func (s *Screen) Note(style Style, line string) { s.remark(style, line) }
+
 // Warn writes a line that must be seen, on a terminal or not.
 func (s *Screen) Warn(line string) { s.remark(Red, line) }
 

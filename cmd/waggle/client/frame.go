@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/coder/websocket"
+)
+
+// Frame is a message of the server whose content and metadata have not been
+// looked at.
+type Frame struct {
+	Event     string          `json:"event"`
+	SessionID string          `json:"session_id"`
+	StepID    string          `json:"step_id"`
+	Seq       uint64          `json:"seq"` // 0 = for this connection, in no log
+	EventID   string          `json:"event_id"`
+	Timestamp string          `json:"timestamp"`
+	Content   json.RawMessage `json:"content"`
+	Metadata  json.RawMessage `json:"metadata"`
+	Show      string          `json:"show_content"`
+	Raw       []byte          `json:"-"`
+}
+
+// Read returns the next frame of a connection.
+func Read(ctx context.Context, conn *websocket.Conn) (Frame, error) {
+	_, raw, err := conn.Read(ctx)
+	if err != nil {
+		return Frame{}, err
+	}
+	return parse(raw)
+}
+
+// parse reads a frame.
+func parse(raw []byte) (Frame, error) {
+	f := Frame{Raw: raw}
+	switch err := json.Unmarshal(raw, &f); {
+	case err != nil:
+		return f, fmt.Errorf("the server does not speak MyAgent: %w", err)
+	case f.Event == "":
+		return f, errors.New("the server does not speak MyAgent: a frame names no event")
+	}
+	return f, nil
+}
+
+// Text returns the content if it is a text, else "".
+func (f Frame) Text() string {
+	var s string
+	_ = json.Unmarshal(f.Content, &s) // an object is no text
+	return s
+}
+
+// Meta are members of the metadata that several events share. What an event does
+// not have is empty.
+type Meta struct {
+	Action    string `json:"action"`
+	MessageID string `json:"message_id"`
+	RunID     string `json:"run_id"`
+	ErrorCode string `json:"error_code"`
+	TaskID    string `json:"task_id"`
+	Stage     string `json:"stage"`
+	StepID    string `json:"step_id"`
+	LastSeq   uint64 `json:"last_seq"`
+	First     uint64 `json:"first_available_seq"`
+	MergedSeq uint64 `json:"merged_from"`
+	Decision  string `json:"decision"`
+	By        string `json:"by"`
+	ClientID  string `json:"client_id"`
+	Context   struct {
+		StepID     string `json:"step_id"`
+		AnsweredBy string `json:"answered_by"`
+		Decision   string `json:"decision"`
+	} `json:"context"`
+}
+
+// Meta returns what is known of the metadata.
+func (f Frame) Meta() Meta { return As[Meta](f.Metadata) }
+
+// As reads a part of a frame. What cannot be read is empty: the frame is then
+// shown without it.
+func As[T any](raw json.RawMessage) T {
+	var v T
+	_ = json.Unmarshal(raw, &v)
+	return v
+}
+
+// From returns the first seq that the frame stands for.
+func (f Frame) From() uint64 {
+	if m := f.Meta().MergedSeq; m > 0 {
+		return m
+	}
+	return f.Seq
+}

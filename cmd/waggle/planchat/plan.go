@@ -1,0 +1,142 @@
+package planchat
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// draft is a plan that a person may change before it is carried out.
+type draft struct {
+	tasks   []myagent.Task
+	changed bool
+}
+
+// number returns the position of a task in the plan, from 1; 0 if it is not in it.
+func (d *draft) number(id string) int {
+	return 1 + slices.IndexFunc(d.tasks, func(t myagent.Task) bool { return t.ID == id })
+}
+
+// table returns the plan for people, a row a task.
+func (d *draft) table() [][]string {
+	rows := [][]string{{"#", "Task", "After", "Estimate"}}
+	for i, t := range d.tasks {
+		after := make([]string, len(t.Dependencies))
+		for j, id := range t.Dependencies {
+			after[j] = strconv.Itoa(d.number(id))
+		}
+		rows = append(rows, []string{strconv.Itoa(i + 1), t.Title, strings.Join(after, ", "), estimate(t)})
+	}
+	return rows
+}
+
+func estimate(t myagent.Task) string {
+	var parts []string
+	if t.EstimatedSeconds > 0 {
+		parts = append(parts, fmt.Sprintf("%d s", t.EstimatedSeconds))
+	}
+	if t.EstimatedTokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", t.EstimatedTokens))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// at returns the index of the task with the number that the person wrote.
+func (d *draft) at(word string) (int, error) {
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 1 || n > len(d.tasks) {
+		return 0, fmt.Errorf("there is no task %q; they have the numbers 1 to %d", word, len(d.tasks))
+	}
+	return n - 1, nil
+}
+
+// drop takes tasks out, and the dependencies on them.
+func (d *draft) drop(words []string) error {
+	gone := map[string]bool{}
+	for _, w := range words {
+		i, err := d.at(w)
+		if err != nil {
+			return err
+		}
+		gone[d.tasks[i].ID] = true
+	}
+	switch {
+	case len(gone) == 0:
+		return errors.New("say which tasks: drop 2 3")
+	case len(gone) == len(d.tasks):
+		return errors.New("nothing would be left; n rejects the plan")
+	}
+	d.tasks = slices.DeleteFunc(slices.Clone(d.tasks), func(t myagent.Task) bool { return gone[t.ID] })
+	for i := range d.tasks {
+		d.tasks[i].Dependencies = slices.DeleteFunc(slices.Clone(d.tasks[i].Dependencies), func(id string) bool { return gone[id] })
+	}
+	d.changed = true
+	return nil
+}
+
+// retitle gives a task another title.
+func (d *draft) retitle(word, title string) error {
+	i, err := d.at(word)
+	if err != nil {
+		return err
+	}
+	if title == "" {
+		return errors.New("say the new title: title 2 A BETTER ONE")
+	}
+	d.tasks = slices.Clone(d.tasks)
+	d.tasks[i].Title = title
+	d.changed = true
+	return nil
+}
+
+// verdict is what a person decided. The zero value is no decision yet.
+type verdict struct {
+	decided  bool
+	approved bool
+	feedback string
+}
+
+const decisions = `y                approve and proceed
+n WHY            reject, with the reason if you like
+drop 2 3         take tasks out
+title 2 NEW ONE  give a task another title`
+
+// decide takes a line of the person. The error says what was not understood.
+func (d *draft) decide(line string) (verdict, error) {
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+	if len(words) == 0 {
+		return verdict{}, errors.New("y or n? (? lists what else there is)")
+	}
+	_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	switch strings.ToLower(words[0]) {
+	case "y", "yes", "ok", "approve":
+		return verdict{decided: true, approved: true}, nil
+	case "n", "no", "reject":
+		return verdict{decided: true, feedback: strings.TrimSpace(rest)}, nil
+	case "drop":
+		return verdict{}, d.drop(words[1:])
+	case "title":
+		if len(words) < 2 {
+			return verdict{}, errors.New("say which task: title 2 A BETTER ONE")
+		}
+		_, title, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		return verdict{}, d.retitle(words[1], strings.TrimSpace(title))
+	}
+	return verdict{}, errors.New(decisions)
+}
+
+// answer is the content of the response to the question.
+func (d *draft) answer(v verdict) map[string]any {
+	out := map[string]any{"approved": v.approved}
+	if v.feedback != "" {
+		out["feedback"] = v.feedback
+	}
+	if v.approved && d.changed {
+		return map[string]any{"confirmed": true, "tasks": d.tasks}
+	}
+	return out
+}

@@ -1,0 +1,280 @@
+// Package planchat is the terminal's view of runs that plan: it shows the plan,
+// asks whether it is to be carried out, shows how its tasks get on and streams the
+// answer that is made of them.
+package planchat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/chat"
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// Options say what to talk about.
+type Options struct {
+	client.Options
+	Text       string    // the one question; empty = the lines are a conversation
+	Stream     bool      // show the answer as it is written
+	Raw        io.Writer // write the frames themselves here instead; may be nil
+	Interrupts <-chan os.Signal
+}
+
+// Talk asks the question, or one after the other, and returns when the answer, or
+// the end of the lines, is there. Decisions on plans are read from the lines, too.
+// An interrupt stops the run that is on; another one leaves.
+func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.Screen) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer screen.Close()
+	t := &talk{
+		opt: opt, screen: screen, view: view{screen: screen, stream: opt.Stream}, client: client.New(opt.Options),
+		reader: newReader(lines), person: lines.Person(), frames: make(chan client.Frame), over: ctx.Done(),
+		ended: make(chan struct{}),
+	}
+	go func() {
+		defer close(t.ended)
+		t.err = t.client.Run(ctx, t)
+	}()
+	err := t.loop(ctx)
+	cancel()
+	<-t.ended
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, lines.Close())
+}
+
+// talk is one conversation. Its loop is the only goroutine that touches it.
+type talk struct {
+	opt    Options
+	client *client.Client
+	screen *terminal.Screen
+	view   view
+	reader *reader
+	person bool
+	frames chan client.Frame
+	over   <-chan struct{}
+	ended  chan struct{} // the client's; err is set
+	err    error
+
+	message  string // id of the message that is being answered; empty = none is
+	run      string // its run, once it is known
+	step     string // the question that is open; empty = none is
+	summedUp bool   // the pipeline of the run has been summed up: an answer follows
+	stopping bool   // the person has asked to stop
+}
+
+// Frame implements client.Handler.
+func (t *talk) Frame(f client.Frame) {
+	select {
+	case t.frames <- f:
+	case <-t.over:
+	}
+}
+
+// Lost implements client.Handler.
+func (t *talk) Lost(err error) {
+	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
+	t.screen.Status("reconnecting")
+}
+
+// loop returns io.EOF at the end of the conversation.
+func (t *talk) loop(ctx context.Context) error {
+	if t.opt.Text != "" {
+		t.ask(ctx, t.opt.Text)
+	}
+	for {
+		var err error
+		select {
+		case <-t.ended:
+			return t.err
+		case f := <-t.frames:
+			err = t.take(f)
+		case l := <-t.wanted():
+			t.reader.taken()
+			err = t.read(ctx, l)
+		case <-t.opt.Interrupts:
+			err = t.interrupt(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// wanted returns where the next line comes from, or nil if there is nothing to say.
+func (t *talk) wanted() <-chan line {
+	if t.message == "" || t.step != "" {
+		return t.reader.next()
+	}
+	return nil
+}
+
+func (t *talk) read(ctx context.Context, l line) error {
+	switch {
+	case t.step != "" && errors.Is(l.err, io.EOF):
+		return fmt.Errorf("%w: nobody decides on the plan; it waits in session %s", chat.ErrNoAnswer, terminal.Line(t.client.Session(), 200))
+	case l.err != nil:
+		return l.err
+	case t.step != "":
+		t.decide(ctx, l.text)
+		return nil
+	}
+	switch text := strings.TrimSpace(l.text); text {
+	case "":
+	case "/quit", "/exit":
+		return io.EOF
+	case "/session":
+		_, _ = fmt.Fprintln(t.screen, terminal.Line(t.client.Session(), 200))
+	default:
+		t.ask(ctx, text)
+	}
+	return nil
+}
+
+func (t *talk) ask(ctx context.Context, text string) {
+	t.screen.Status("sending")
+	t.run, t.step, t.summedUp, t.stopping = "", "", false, false
+	t.view.plan = draft{}
+	t.message = t.client.Message(ctx, text, nil)
+}
+
+// decide takes what the person says to the plan.
+func (t *talk) decide(ctx context.Context, text string) {
+	v, err := t.view.plan.decide(text)
+	switch {
+	case err != nil:
+		t.screen.Note(terminal.Yellow, err.Error())
+	case v.decided:
+		t.client.Respond(ctx, t.step, t.view.plan.answer(v))
+		t.step = ""
+		t.screen.Status("sending")
+	default:
+		t.view.table()
+		t.prompt()
+	}
+}
+
+func (t *talk) prompt() {
+	t.screen.Note(terminal.Bold, "Carry it out? y, n WHY, drop 2 3, title 2 NEW ONE")
+}
+
+func (t *talk) interrupt(ctx context.Context) error {
+	switch {
+	case t.message == "":
+		return io.EOF
+	case t.stopping:
+		return fmt.Errorf("interrupted; the run goes on in session %s", terminal.Line(t.client.Session(), 200))
+	}
+	t.stopping = true
+	t.screen.Status("stopping; Ctrl-C again leaves")
+	t.client.Cancel(ctx)
+	return nil
+}
+
+// take looks at a frame of the server.
+func (t *talk) take(f client.Frame) error {
+	if t.opt.Raw != nil {
+		_, _ = t.opt.Raw.Write(append(terminal.ASCII(f.Raw), '\n'))
+	}
+	m := f.Meta()
+	switch {
+	case t.message == "":
+		return nil
+	case m.MessageID == t.message && m.RunID != "" && t.run == "":
+		t.run = m.RunID
+	case m.MessageID == t.message && f.Event == myagent.AgentError, f.Seq == 0 && f.Event == myagent.ErrorValidation:
+		return t.refused(f)
+	case f.Seq == 0 && f.Event == myagent.AgentError && m.Context.StepID != "":
+		t.screen.Note(terminal.Yellow, client.ErrorText(f))
+	case t.run == "" || m.RunID != t.run:
+		return nil
+	}
+	if t.opt.Raw == nil {
+		t.view.show(f)
+	}
+	return t.follow(f, m)
+}
+
+// refused ends the question, or asks for another decision on the plan.
+func (t *talk) refused(f client.Frame) error {
+	if t.run != "" {
+		t.screen.Note(terminal.Yellow, client.ErrorText(f))
+		return nil
+	}
+	t.screen.Warn("✗ " + client.ErrorText(f))
+	return t.end(fmt.Errorf("%w: %s", chat.ErrNoAnswer, client.ErrorText(f)))
+}
+
+// follow notes how far the run is.
+func (t *talk) follow(f client.Frame, m client.Meta) error {
+	switch f.Event {
+	case myagent.AgentUserConfirm:
+		if t.view.plan.tasks == nil {
+			t.view.plan = draft{tasks: client.As[myagent.ConfirmMeta](f.Metadata).Tasks}
+		}
+		t.step = f.StepID
+		t.prompt()
+	case myagent.SystemNotice:
+		t.answered(m)
+	case myagent.PlanCoercionError:
+		t.view.plan.changed = false
+		if t.step = client.As[myagent.CoercionMeta](f.Metadata).ConfirmStepID; t.step != "" {
+			t.prompt()
+		}
+	case myagent.PlanCancelled:
+		t.step = ""
+	case myagent.PipelineCompleted:
+		t.summedUp = true
+	case myagent.AgentFinalAnswer:
+		return t.end(unless(client.As[myagent.FinalAnswerMeta](f.Metadata).Status))
+	case myagent.AgentInterrupted:
+		return t.end(fmt.Errorf("%w: the run was stopped", chat.ErrNoAnswer))
+	case myagent.AgentError:
+		if !t.summedUp {
+			return t.end(fmt.Errorf("%w: %s", chat.ErrNoAnswer, client.ErrorText(f)))
+		}
+	}
+	return nil
+}
+
+// unless makes an error of an answer that is none.
+func unless(status string) error {
+	if status == "failed" {
+		return fmt.Errorf("%w: the run failed", chat.ErrNoAnswer)
+	}
+	return nil
+}
+
+// answered closes the question when somebody has decided, here or elsewhere.
+func (t *talk) answered(m client.Meta) {
+	if m.Action != myagent.ActionUserConfirm {
+		return
+	}
+	if t.step == m.StepID {
+		by := orElse(m.By, m.ClientID)
+		t.screen.Note(terminal.Yellow, "decided elsewhere ("+terminal.Line(by, lineWidth)+"): "+terminal.Line(m.Decision, lineWidth))
+	}
+	t.step = ""
+}
+
+// end closes the question. The conversation goes on unless it was the only one, or
+// nobody is there to read why there is no answer.
+func (t *talk) end(err error) error {
+	t.message, t.run, t.step = "", "", ""
+	t.screen.Status("")
+	switch {
+	case t.opt.Text != "" && err == nil:
+		return io.EOF
+	case t.opt.Text != "" || err != nil && !t.person:
+		return err
+	}
+	return nil
+}

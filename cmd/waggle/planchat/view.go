@@ -1,0 +1,198 @@
+package planchat
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+const (
+	// lineWidth fits remarks on common terminals without wrapping.
+	lineWidth = 100
+	// cellWidth leaves room for the other columns of a plan.
+	cellWidth = 60
+)
+
+// view shows the frames of one run.
+type view struct {
+	screen   *terminal.Screen
+	stream   bool // show the answer as it is written
+	plan     draft
+	message  string // the message whose text is being written
+	written  strings.Builder
+	stripper terminal.Stripper
+}
+
+// show shows a frame of the run.
+func (v *view) show(f client.Frame) {
+	switch f.Event {
+	case myagent.PlanStart:
+		v.screen.Status("planning")
+	case myagent.PlanCompleted:
+		v.planned(f)
+	case myagent.PlanCoercionError:
+		v.screen.Note(terminal.Yellow, "the plan cannot be used: "+terminal.Line(client.As[myagent.CoercionMeta](f.Metadata).ErrorMessage, lineWidth))
+	case myagent.PlanCancelled:
+		v.screen.Note(terminal.Yellow, "plan cancelled")
+	case myagent.AggregateStart:
+		v.screen.Status("putting the results together")
+	case myagent.AgentToolCall:
+		d := client.As[myagent.ToolCallMeta](f.Metadata)
+		v.remark(terminal.Cyan, "  → "+d.ToolName+" "+string(d.ToolArgs))
+	case myagent.AgentToolResult:
+		d := client.As[myagent.ToolResultMeta](f.Metadata)
+		v.remark(terminal.Dim, "  ← "+orElse(d.Result.Output, d.Result.Error))
+	case myagent.AgentPartialAnswer:
+		v.piece(f)
+	case myagent.AgentFinalAnswer:
+		v.answer(f)
+	case myagent.AgentError, myagent.AgentTimeout, myagent.ErrorTimeout, myagent.ErrorExecution:
+		v.warn(client.ErrorText(f))
+	case myagent.AgentInterrupted:
+		v.endText()
+		v.screen.Note(terminal.Yellow, "stopped")
+	default:
+		v.task(f)
+	}
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+func (v *view) remark(style terminal.Style, text string) {
+	v.screen.Remark(style, terminal.Line(text, lineWidth))
+}
+
+func (v *view) warn(text string) {
+	v.endText()
+	v.screen.Warn("✗ " + text)
+}
+
+func (v *view) planned(f client.Frame) {
+	v.plan = draft{tasks: client.As[myagent.Tasks](f.Content).Tasks}
+	if s := client.As[myagent.PlanCompletedMeta](f.Metadata).Summary; s != "" {
+		v.screen.Note(terminal.Bold, "Plan: "+terminal.Line(s, lineWidth))
+	}
+	v.table()
+}
+
+func (v *view) table() {
+	for i, line := range terminal.Table(v.plan.table(), cellWidth) {
+		style := terminal.Plain
+		if i == 0 {
+			style = terminal.Dim
+		}
+		v.screen.Note(style, "  "+line)
+	}
+}
+
+// task shows how the tasks get on.
+func (v *view) task(f client.Frame) {
+	switch f.Event {
+	case myagent.SolverStart:
+		task := client.As[myagent.SolverStartContent](f.Content).Task
+		if v.plan.number(task.ID) == 0 {
+			v.plan.tasks = append(v.plan.tasks, task)
+		}
+		v.progress(terminal.Blue, "▸", task.ID, "")
+	case myagent.SolverCompleted:
+		d := client.As[myagent.SolverCompletedMeta](f.Metadata)
+		v.progress(terminal.Green, "✓", d.TaskID, duration(d.ExecutionMS))
+	case myagent.SolverStepFailed:
+		v.progress(terminal.Red, "✗", f.Meta().TaskID, client.As[myagent.StepFailedContent](f.Content).ErrorMessage)
+	case myagent.SolverCancelled:
+		v.progress(terminal.Yellow, "–", client.As[myagent.TaskRef](f.Content).TaskID,
+			"cancelled: "+client.As[myagent.SolverCancelledMeta](f.Metadata).Reason)
+	case myagent.SolverRestarted:
+		d := client.As[myagent.SolverRestartedMeta](f.Metadata)
+		v.progress(terminal.Yellow, "↻", client.As[myagent.SolverRestartedContent](f.Content).TaskID,
+			fmt.Sprintf("attempt %d of %d", d.Attempt, d.MaxAttempts))
+	case myagent.SystemNotice:
+		if f.Meta().Action == myagent.ActionTextDiscarded && f.Meta().Stage == stageAggregation {
+			v.discarded()
+		}
+	}
+}
+
+func duration(ms int64) string {
+	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+}
+
+func (v *view) progress(style terminal.Style, mark, id, text string) {
+	n := v.plan.number(id)
+	title := id
+	if n > 0 {
+		title = v.plan.tasks[n-1].Title
+	}
+	if text != "" {
+		text = "  " + text
+	}
+	v.screen.Note(style, terminal.Line(fmt.Sprintf("%s %d %s%s", mark, n, terminal.Line(title, cellWidth), text), lineWidth))
+	v.screen.Status("solving")
+}
+
+// stageAggregation is the stage whose text is the answer.
+const stageAggregation = "aggregation"
+
+func (v *view) piece(f client.Frame) {
+	d := client.As[myagent.PartialAnswerMeta](f.Metadata)
+	if !v.stream || d.Stage != stageAggregation || d.Final {
+		return
+	}
+	if d.MessageID != v.message {
+		v.endText()
+		v.message = d.MessageID
+	}
+	v.written.WriteString(f.Text())
+	_, _ = io.WriteString(v.screen, v.stripper.Strip(f.Text()))
+}
+
+// endText closes the text that has been written so far; what follows is another message.
+func (v *view) endText() {
+	v.screen.FreshLine()
+	v.message = ""
+	v.written.Reset()
+	v.stripper = terminal.Stripper{}
+}
+
+func (v *view) discarded() {
+	if v.written.Len() > 0 {
+		v.endText()
+		v.screen.Remark(terminal.Yellow, "the worker was lost; another one begins this text again")
+	}
+}
+
+// answer shows the answer, unless it has just been shown piece by piece, and what
+// it took.
+func (v *view) answer(f client.Frame) {
+	if text := f.Text(); v.written.String() != text || text == "" {
+		v.screen.FreshLine()
+		_, _ = io.WriteString(v.screen, terminal.Strip(text))
+	}
+	v.endText()
+	v.remark(terminal.Dim, bill(client.As[myagent.FinalAnswerMeta](f.Metadata)))
+}
+
+// bill says what an answer took, as far as it is known.
+func bill(d myagent.FinalAnswerMeta) string {
+	parts := []string{d.Status}
+	if d.GenerationMS != nil {
+		parts = append(parts, duration(*d.GenerationMS))
+	}
+	if d.TotalTokens != nil {
+		parts = append(parts, fmt.Sprintf("%d tokens", *d.TotalTokens))
+	}
+	if d.CostUSD != nil {
+		parts = append(parts, fmt.Sprintf("$%.4f", *d.CostUSD))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,81 @@
+package sessions
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+)
+
+// cellWidth keeps a table of four columns within common terminals.
+const cellWidth = 48
+
+// WriteList writes the sessions as a table, the newest first.
+func WriteList(w io.Writer, raw json.RawMessage, now time.Time) error {
+	var d struct{ Sessions []Summary }
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return fmt.Errorf("the gateway's answer is no list of sessions: %w", err)
+	}
+	if len(d.Sessions) == 0 {
+		_, err := fmt.Fprintln(w, "no sessions")
+		return err
+	}
+	slices.SortStableFunc(d.Sessions, func(a, b Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	rows := [][]string{{"SESSION", "EVENTS", "NEWEST", "AGE"}}
+	for _, s := range d.Sessions {
+		rows = append(rows, []string{s.SessionID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, age(now, s.UpdatedAt)})
+	}
+	return table(w, rows)
+}
+
+// WriteDetail writes one session and its runs.
+func WriteDetail(w io.Writer, raw json.RawMessage, now time.Time) error {
+	var d Detail
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return fmt.Errorf("the gateway's answer is no session: %w", err)
+	}
+	head := [][]string{
+		{"session", d.SessionID},
+		{"status", d.Status},
+		{"dialect", d.Dialect},
+		{"created", d.CreatedAt.Format(time.RFC3339)},
+		{"updated", age(now, d.UpdatedAt) + " ago"},
+		{"events", strconv.FormatUint(d.LastSeq, 10)},
+	}
+	if err := table(w, head); err != nil || len(d.Runs) == 0 {
+		return err
+	}
+	rows := [][]string{{"RUN", "STATUS", "QUESTION", "ANSWER"}}
+	for i, r := range d.Runs {
+		rows = append(rows, []string{strconv.Itoa(i + 1), r.Status, r.Content, r.Answer})
+	}
+	_, _ = fmt.Fprintln(w)
+	return table(w, rows)
+}
+
+func table(w io.Writer, rows [][]string) error {
+	for _, line := range terminal.Table(rows, cellWidth) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// age is how long ago something was, in the unit that people would use.
+func age(now, then time.Time) string {
+	d := max(now.Sub(then), 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+)
+
+type sessionsCmd struct {
+	List   sessionsListCmd   `cmd:"" help:"List the sessions, the newest first."`
+	Show   sessionsShowCmd   `cmd:"" help:"Show a session and its runs."`
+	Export sessionsExportCmd `cmd:"" help:"Write the state of a session, signed, so that it can be imported elsewhere."`
+	Import sessionsImportCmd `cmd:"" help:"Go on with an exported session here. Needs the key that it was signed with."`
+	Cancel sessionsCancelCmd `cmd:"" help:"Stop what is on in a session. It stays usable."`
+}
+
+// gatewayFlags say which gateway is asked, and as whom.
+type gatewayFlags struct {
+	URL   string `name:"url" default:"ws://127.0.0.1:9000/ws" env:"WAGGLE_URL" help:"The gateway (${env})."`
+	Token string `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
+}
+
+// ask makes a request and writes the answer: as it is, or as people like it.
+func (g gatewayFlags) ask(
+	std streams, asJSON bool,
+	request func(context.Context, *sessions.API) (json.RawMessage, error),
+	write func(io.Writer, json.RawMessage, time.Time) error,
+) error {
+	api, err := sessions.New(g.URL, g.Token)
+	if err != nil {
+		return usageError{err}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	raw, err := request(ctx, api)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		_, err := std.out.Write(append(terminal.ASCII(raw), '\n'))
+		return err
+	}
+	return write(std.out, raw, time.Now())
+}
+
+type sessionsListCmd struct {
+	gatewayFlags
+	JSON bool `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *sessionsListCmd) Run(std streams) error {
+	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.List(ctx) }, sessions.WriteList)
+}
+
+type sessionsShowCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The session."`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *sessionsShowCmd) Run(std streams) error {
+	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Show(ctx, c.ID) }, sessions.WriteDetail)
+}
+
+type sessionsCancelCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The session."`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *sessionsCancelCmd) Run(std streams) error {
+	return c.ask(
+		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Cancel(ctx, c.ID) },
+		func(w io.Writer, _ json.RawMessage, _ time.Time) error {
+			_, err := fmt.Fprintln(w, "asked to stop; \"waggle tail session/"+terminal.Line(c.ID, 200)+"\" shows whether it has")
+			return err
+		})
+}
+
+type sessionsExportCmd struct {
+	gatewayFlags
+	ID     string `arg:"" help:"The session."`
+	Output string `short:"o" help:"File to write instead of standard output; only you may read it." placeholder:"FILE"`
+}
+
+// Run implements the command.
+func (c *sessionsExportCmd) Run(std streams) error {
+	return c.ask(
+		std, c.Output == "", func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Export(ctx, c.ID) },
+		func(w io.Writer, raw json.RawMessage, _ time.Time) error {
+			if err := os.WriteFile(filepath.Clean(c.Output), raw, 0o600); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(w, "written to "+c.Output)
+			return err
+		})
+}
+
+type sessionsImportCmd struct {
+	gatewayFlags
+	File string `arg:"" help:"What \"sessions export\" wrote; \"-\" reads it from standard input."`
+}
+
+// maxState is more than any state that a server exports.
+const maxState = 64 << 20
+
+// Run implements the command.
+func (c *sessionsImportCmd) Run(std streams) error {
+	in := std.in
+	if c.File != "-" {
+		f, err := os.Open(filepath.Clean(c.File))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxState))
+	if err != nil {
+		return err
+	}
+	signed, err := sessions.Signed(text)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	session, warnings, err := sessions.Import(ctx, sessionURL(c.URL), c.Token, signed)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		_, _ = fmt.Fprintln(std.err, "warning: "+terminal.Line(w, 500))
+	}
+	_, err = fmt.Fprintln(std.out, terminal.Line(session, 200))
+	return err
+}
