@@ -161,6 +161,8 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	if s.Created.IsZero() {
 		s.Created = e.Time
 	}
+	// A session that comes back from elsewhere has what was said here in its history.
+	s.order, s.totals, s.Closed = nil, totals{}, false
 	s.history = snap.History
 	s.totals.messages, s.totals.tasks = snap.Messages, snap.Tasks
 	s.totals.calls, s.totals.tools = snap.Usage.LLMCalls, snap.Usage.ToolCalls
