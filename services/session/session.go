@@ -6,12 +6,19 @@ package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
 // DefaultTTL closes a session a day after its last event.
@@ -19,18 +26,29 @@ const DefaultTTL = 24 * time.Hour
 
 var expireTimer = id.MustName("expire")
 
+// source is the service in the events that it appends by itself.
+const source = "waggle/session"
+
 // Config holds the settings of the service. Zero values mean the defaults.
 type Config struct {
 	TTL     time.Duration // how long a session outlives its last event; default DefaultTTL
 	AckWait time.Duration // how long one command may be silent; default of command.OrderedConfig
 	Now     func() time.Time
+
+	// StateKeys sign the states that are exported, and verify those that come back: the
+	// first signs. Without a key states are exported unsigned and none is imported.
+	StateKeys [][]byte
+	Registry  prometheus.Registerer // of the metrics about requests; nil: for nobody
 }
 
 // Service handles the commands of sessions. It is a lifecycle component; any
 // number of replicas may run.
 type Service struct {
 	*manager.Manager
-	cfg Config
+	cfg  Config
+	conn *bus.Conn
+	desk *desk
+	rpc  *rpc.Server
 }
 
 // New returns a service that is not started.
@@ -41,16 +59,64 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Service{cfg: cfg}
+	keys := seal.Keys(cfg.StateKeys)
+	if err := keys.Check(); err != nil {
+		return nil, fmt.Errorf("session service: %w", err)
+	}
+	s := &Service{cfg: cfg, conn: deps.Conn}
+	s.desk = &desk{log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
+	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
+		Service: cmd.Session, Description: "Says where clients of sessions stand, and takes states elsewhere and back",
+		Logger: deps.Logger, Registry: cfg.Registry,
+	})
+	s.desk.offer(s.rpc)
 	m, err := manager.New(manager.Config{
 		Service: cmd.Session, Timer: expireTimer, Rules: conversation.Rules{TTL: cfg.TTL}, AckWait: cfg.AckWait, Now: cfg.Now,
-		FollowUp: s.followUp, Fired: func(time.Time) id.Name { return cmd.Expire },
+		Handle: s.handle, FollowUp: s.followUp, Fired: func(time.Time) id.Name { return cmd.Expire },
 	}, deps)
 	if err != nil {
 		return nil, err
 	}
 	s.Manager = m
 	return s, nil
+}
+
+// Start opens the bucket of positions, begins to take commands, and then to answer
+// requests.
+func (s *Service) Start(ctx context.Context) error {
+	a, err := openAcks(ctx, s.conn.JS())
+	if err != nil {
+		return fmt.Errorf("session service: %w", err)
+	}
+	s.desk.acks = a
+	if err := s.Manager.Start(ctx); err != nil {
+		return err
+	}
+	if err := s.rpc.Start(ctx); err != nil {
+		s.Stop() //nolint:contextcheck // ending takes a context of its own
+		return fmt.Errorf("session service: %w", err)
+	}
+	return nil
+}
+
+// Drain answers what was asked and finishes the commands that are on.
+func (s *Service) Drain(ctx context.Context) error {
+	return errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
+}
+
+// Stop ends at once: who asked is told to ask again, and commands that are on are
+// delivered again elsewhere.
+func (s *Service) Stop() {
+	s.rpc.Stop()
+	s.Manager.Stop()
+}
+
+// handle takes what is no matter of a session's log.
+func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
+	if c.Verb != cmd.Ack {
+		return false, nil
+	}
+	return true, s.desk.acknowledge(ctx, c)
 }
 
 // followUp arms the timer that ends an idle session.

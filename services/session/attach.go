@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"crypto/subtle"
+	"strconv"
+	"strings"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// wish is where a client would like to begin.
+type wish struct {
+	after *uint64
+	event *eventlog.Cursor // wins over all others
+	live  bool
+	acked uint64 // what counts without any other; 0 = the beginning
+}
+
+// ends are the oldest and the newest event that are left of a log which has events.
+type ends struct {
+	first uint64
+	last  eventlog.Cursor
+}
+
+// begin returns the position after which the client is shown the log, and, if what
+// it would have to see next has expired, the first event that is left (otherwise 0).
+// A position beyond the newest event is CURSOR_INVALID.
+func (w wish) begin(log ends) (after eventlog.Cursor, first uint64, err error) {
+	field := "last_seq"
+	switch {
+	case w.event != nil:
+		after, field = *w.event, "last_event_id"
+	case w.after != nil:
+		after.Seq = *w.after
+	case w.live:
+		return log.last, 0, nil
+	default:
+		after.Seq = min(w.acked, log.last.Seq) // the log may have been lost since
+	}
+	switch {
+	case after.Seq > log.last.Seq:
+		return after, 0, beyond(field, after.Seq, log.last.Seq)
+	case after.Seq == log.last.Seq:
+		return log.last, 0, nil
+	case after.Seq+1 < log.first:
+		return eventlog.Cursor{Seq: log.first - 1}, log.first, nil
+	}
+	return after, 0, nil
+}
+
+func beyond(field string, got, last uint64) *fault.Fault {
+	f := fault.Newf(fault.CursorInvalid, "%s is %d, beyond the newest event of this session (%d). Use the seq of the last event you received.", field, got, last)
+	return f.At(field).Unlike("at most "+strconv.FormatUint(last, 10), strconv.AppendUint(nil, got, 10))
+}
+
+// attach answers where a client that comes to a session stands. See cmd.AttachReply.
+func (d *desk) attach(ctx context.Context, in cmd.AttachRequest) (cmd.AttachReply, error) {
+	log := sessionLog(in.Tenant, in.Session)
+	first, last, err := d.open(ctx, log)
+	if err != nil {
+		return cmd.AttachReply{}, err
+	}
+	w, err := d.wish(ctx, log, in)
+	if err != nil {
+		return cmd.AttachReply{}, err
+	}
+	after, missing, err := w.begin(ends{first: first.Sequence, last: last.Cursor()})
+	if err != nil {
+		return cmd.AttachReply{}, err
+	}
+	language, err := languageOf(first.Event)
+	if err != nil {
+		return cmd.AttachReply{}, err
+	}
+	out := cmd.AttachReply{After: after.String(), Head: last.Sequence, Language: language, FirstSeq: missing}
+	if missing == 0 && in.Hash == "" {
+		return out, nil
+	}
+	state, err := d.export(ctx, log)
+	if err != nil {
+		return cmd.AttachReply{}, err
+	}
+	if missing > 0 {
+		out.Exported = &state
+	}
+	if in.Hash != "" {
+		same := sameHash(in.Hash, state.Hash)
+		out.HashMatched = &same
+	}
+	return out, nil
+}
+
+// open returns the ends of a session's log. A session that is unknown or whose time
+// is over is SESSION_EXPIRED.
+func (d *desk) open(ctx context.Context, log subject.Log) (first, last *eventlog.Entry, err error) {
+	if log.Tenant.IsZero() || log.Entity.IsZero() {
+		return nil, nil, fault.New(fault.SessionExpired)
+	}
+	first, last, err = d.log.Ends(ctx, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if first == nil {
+		return nil, nil, fault.New(fault.SessionExpired)
+	}
+	over, err := d.expired(ctx, log, last)
+	if err != nil {
+		return nil, nil, err
+	}
+	if over {
+		return nil, nil, fault.New(fault.SessionExpired)
+	}
+	return first, last, nil
+}
+
+// afterTheEnd are the events that may follow the end of a session.
+var afterTheEnd = map[event.Type]bool{
+	event.SessionClosed: true, event.MessageRefused: true, event.AttemptRefused: true, event.Notice: true, event.Error: true,
+}
+
+// expired reports whether the session was closed because its time was over. The log
+// is read only if its newest event leaves that open.
+func (d *desk) expired(ctx context.Context, log subject.Log, last *eventlog.Entry) (bool, error) {
+	if !afterTheEnd[last.Type] {
+		return false, nil
+	}
+	over := false
+	err := readAll(ctx, d.log, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		switch e.Type {
+		case event.SessionRestored:
+			over = false
+		case event.SessionClosed:
+			c, err := event.As[event.SessionClosedData](e.Event)
+			over = c.Reason == closedByTime
+			return err
+		}
+		return nil
+	})
+	return over, err
+}
+
+// closedByTime is the reason of a session.closed that its timer caused.
+const closedByTime = "timeout"
+
+// wish returns what the request asks for. The client's last ack is looked up only
+// when it counts.
+func (d *desk) wish(ctx context.Context, log subject.Log, in cmd.AttachRequest) (wish, error) {
+	w := wish{after: in.After, live: in.Live}
+	if in.EventID != "" {
+		at, err := eventlog.ParseCursor(in.EventID)
+		if err != nil {
+			return w, fault.New(fault.CursorInvalid).At("last_event_id").Wrap(err)
+		}
+		w.event = &at
+	}
+	if w.event != nil || w.after != nil || w.live || in.ClientID == "" {
+		return w, nil
+	}
+	var err error
+	w.acked, err = d.acks.get(ctx, log, id.EntityFromExternal(in.ClientID))
+	return w, err
+}
+
+// languageOf returns the language of the session that the event opens. It is empty,
+// which means the dialect's own, once that event has expired.
+func languageOf(first event.Event) (string, error) {
+	switch first.Type {
+	case event.SessionCreated:
+		c, err := event.As[event.SessionCreatedData](first)
+		return c.Language, err
+	case event.SessionRestored:
+		r, err := event.As[event.SessionRestoredData](first)
+		if err != nil {
+			return "", err
+		}
+		snap, err := decodeSnapshot(r.State)
+		return snap.Preferences.Language, err
+	}
+	return "", nil
+}
+
+// sameHash compares hashes as clients write them, with and without their kind.
+func sameHash(theirs, ours string) bool {
+	theirs = strings.ToLower(strings.TrimPrefix(theirs, "sha256:"))
+	return subtle.ConstantTimeCompare([]byte(theirs), []byte(ours)) == 1
+}

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/session/seal"
+)
+
+const (
+	// MaxSigned bounds a signed state in bytes: it comes back in a client's frame, of
+	// which 256 KiB are allowed, with room for how a client may write it.
+	MaxSigned = 160 << 10
+	// leastConversation is where leaving out more of the conversation stops to help.
+	leastConversation = 1 << 10
+	// defaultHistory and maxHistory bound the events of an export, and maxHistoryBytes
+	// their size: state, signed state and history fit a message of the bus (1 MiB).
+	defaultHistory  = 100
+	maxHistory      = 1000
+	maxHistoryBytes = 384 << 10
+)
+
+// portable is the part of a signed state that is signed. The snapshot is a text, so
+// that no client on its way reads and writes its numbers.
+type portable struct {
+	SessionID string    `json:"session_id"`
+	Tenant    id.Tenant `json:"tenant"`
+	Seq       uint64    `json:"seq"` // how much the log knows: see folded.know
+	Dialect   string    `json:"dialect"`
+	Stage     string    `json:"stage"`
+	Messages  int       `json:"message_count"`
+	CreatedAt time.Time `json:"created_at"`
+	Snapshot  string    `json:"snapshot"`
+}
+
+// exportState answers cmd.Export.
+func (d *desk) exportState(ctx context.Context, in cmd.ExportRequest) (event.StateExportedData, error) {
+	log := sessionLog(in.Tenant, in.Session)
+	if _, _, err := d.open(ctx, log); err != nil {
+		return event.StateExportedData{}, err
+	}
+	out, err := d.export(ctx, log)
+	if err != nil || !in.History {
+		return out, err
+	}
+	out.History, err = d.history(ctx, log, out.Seq, in.MaxHistory)
+	return out, err
+}
+
+// export returns the state of a session as its log has it now. Without a key it is
+// not signed.
+func (d *desk) export(ctx context.Context, log subject.Log) (event.StateExportedData, error) {
+	f, err := foldLog(ctx, d.log, log)
+	if err != nil {
+		return event.StateExportedData{}, fmt.Errorf("export session %s: %w", log.Entity, err)
+	}
+	now, st := d.now().UTC(), &f.state
+	out := event.StateExportedData{ExportedAt: now, ValidUntil: now.Add(seal.Valid), Seq: st.Seq}
+	if out.State, err = encode(describe(st, st.Snapshot(maxMemoryBytes))); err != nil {
+		return event.StateExportedData{}, err
+	}
+	if out.Hash, err = seal.Hash(out.State); err != nil {
+		return event.StateExportedData{}, err
+	}
+	out.Signed, err = d.sign(log, f, now)
+	return out, err
+}
+
+// sign returns the signed state, with as much of the conversation as fits. It is
+// nil without a key, and STATE_TOO_BIG if what must be there does not fit.
+func (d *desk) sign(log subject.Log, f *folded, now time.Time) (json.RawMessage, error) {
+	if len(d.keys) == 0 {
+		return nil, nil
+	}
+	st := &f.state
+	for limit := MaxSigned; ; limit /= 2 {
+		if limit < leastConversation {
+			limit = 0
+		}
+		snap := st.Snapshot(limit)
+		text, err := encode(snap)
+		if err != nil {
+			return nil, err
+		}
+		body, err := encode(portable{
+			SessionID: log.Entity.String(), Tenant: log.Tenant, Seq: f.upTo, Dialect: st.Dialect,
+			Stage: snap.Stage(), Messages: snap.Messages, CreatedAt: st.Created, Snapshot: string(text),
+		})
+		if err != nil {
+			return nil, err
+		}
+		signed, err := d.keys.Seal(body, now)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(signed) <= MaxSigned:
+			return signed, nil
+		case limit == 0:
+			return nil, fault.New(fault.StateTooBig)
+		}
+	}
+}
+
+// errEnough ends a read.
+var errEnough = errors.New("enough")
+
+// history returns the newest events up to seq, oldest first: at most n, and fewer if
+// they are large.
+func (d *desk) history(ctx context.Context, log subject.Log, seq uint64, n int) ([]json.RawMessage, error) {
+	switch {
+	case n <= 0:
+		n = defaultHistory
+	case n > maxHistory:
+		n = maxHistory
+	}
+	after := eventlog.Cursor{}
+	if seq > uint64(n) {
+		after.Seq = seq - uint64(n)
+	}
+	out, size := []json.RawMessage{}, 0
+	err := readAll(ctx, d.log, log, after, func(e *eventlog.Entry) error {
+		if e.Sequence > seq {
+			return errEnough
+		}
+		out, size = append(out, e.Raw), size+len(e.Raw)
+		for size > maxHistoryBytes && len(out) > 1 {
+			size -= len(out[0])
+			out = out[1:]
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, fmt.Errorf("read the history of session %s: %w", log.Entity, err)
+	}
+	return out, nil
+}
+
+func decodeSnapshot(raw []byte) (conversation.Snapshot, error) {
+	var snap conversation.Snapshot
+	if err := json.Unmarshal(raw, &snap); err != nil {
+		return snap, fmt.Errorf("decode a session's snapshot: %w", err)
+	}
+	return snap, nil
+}

@@ -1,0 +1,72 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// folded is a session's log as this package sees it.
+type folded struct {
+	state  conversation.State
+	upTo   uint64          // how much is known: see know
+	events map[string]bool // ids of the events that restored a state
+	broken error           // what could not be folded
+	first  uint64
+}
+
+// observe folds the next event. Of a log whose head has expired it takes what the
+// rest says: there, events about things that are not known are passed over.
+func (f *folded) observe(e *eventlog.Entry) {
+	if f.first == 0 {
+		f.first, f.events = e.Sequence, map[string]bool{}
+	}
+	if err := f.state.Apply(e.Event); err != nil && f.broken == nil && f.first == 1 {
+		f.broken = err
+	}
+	f.know(e.Event)
+}
+
+// know counts what the log knows: each event is one more, and a restored state is as
+// much as was known where it was exported. By that count the states of a session are
+// compared that has moved to another place and comes back.
+func (f *folded) know(e event.Event) {
+	f.upTo++
+	if f.upTo < e.Sequence {
+		f.upTo = e.Sequence // the head has expired
+	}
+	if e.Type != event.SessionRestored {
+		return
+	}
+	f.events[e.ID] = true
+	if d, err := event.As[event.SessionRestoredData](e); err == nil {
+		f.upTo = max(f.upTo, d.ExportedSeq+1)
+	}
+}
+
+// foldLog returns the fold of a session's log.
+func foldLog(ctx context.Context, store *eventlog.Store, log subject.Log) (*folded, error) {
+	var f folded
+	err := readAll(ctx, store, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		f.observe(e)
+		return f.broken
+	})
+	return &f, err
+}
+
+// readAll visits what is left of a log after the position, oldest first. An error of
+// visit ends it and is returned.
+func readAll(ctx context.Context, store *eventlog.Store, log subject.Log, after eventlog.Cursor, visit func(*eventlog.Entry) error) error {
+	for {
+		err := store.Read(ctx, log, after, visit)
+		var cut *eventlog.TruncatedError
+		if !errors.As(err, &cut) || cut.First <= after.Seq+1 {
+			return err
+		}
+		after = eventlog.Cursor{Seq: cut.First - 1}
+	}
+}

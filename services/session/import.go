@@ -1,0 +1,125 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// restore is one import, verified.
+type restore struct {
+	log     subject.Log
+	eventID string // derived from the signed state: a repeat is the same event
+	data    event.SessionRestoredData
+	goesOn  bool // there is a run to be gone on with
+}
+
+// importState answers cmd.Import. A repeat changes nothing.
+func (d *desk) importState(ctx context.Context, in cmd.ImportRequest) (cmd.ImportReply, error) {
+	r, err := d.verify(in)
+	if err != nil {
+		return cmd.ImportReply{}, err
+	}
+	is, now, err := d.restore(ctx, r)
+	if err != nil {
+		return cmd.ImportReply{}, fmt.Errorf("restore session %s: %w", r.log.Entity, err)
+	}
+	if is {
+		if err := d.resume(ctx, r); err != nil {
+			return cmd.ImportReply{}, fmt.Errorf("resume session %s: %w", r.log.Entity, err)
+		}
+	}
+	return cmd.ImportReply{Session: r.log.Entity, Restored: now}, nil
+}
+
+// verify checks the signed state and makes the event of it.
+func (d *desk) verify(in cmd.ImportRequest) (restore, error) {
+	if len(d.keys) == 0 {
+		return restore{}, fault.Newf(fault.StateTampered, "Signed states cannot be verified here: session.state_keys is not set. Ask the operator to set it, or create a new session.")
+	}
+	state, at, err := d.keys.Open(in.Signed, d.now())
+	if err != nil {
+		return restore{}, err
+	}
+	var p portable
+	if err := json.Unmarshal(state, &p); err != nil {
+		return restore{}, notOurs("It is not the state of a session.").Wrap(err)
+	}
+	if p.Tenant.IsZero() || p.Tenant != in.Tenant {
+		return restore{}, notOurs("It was exported for another tenant.")
+	}
+	session, err := id.ParseEntity(p.SessionID)
+	if err != nil {
+		return restore{}, notOurs("It names no session.").Wrap(err)
+	}
+	snap, err := decodeSnapshot([]byte(p.Snapshot))
+	if err != nil {
+		return restore{}, notOurs("It is not the state of a session.").Wrap(err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", at.Unix(), state))
+	return restore{
+		log: sessionLog(in.Tenant, session), eventID: "restored-" + hex.EncodeToString(sum[:12]),
+		goesOn: snap.Stage() != idle || len(snap.Queued) > 0,
+		data: event.SessionRestoredData{
+			Dialect: p.Dialect, Principal: in.Principal, ExportedAt: at, ExportedSeq: p.Seq, Stage: snap.Stage(),
+			MessageCount: snap.Messages, Warnings: snap.Warnings, State: []byte(p.Snapshot),
+		},
+	}, nil
+}
+
+// idle is the stage of a session without a run.
+const idle = "idle"
+
+func notOurs(reason string) *fault.Fault {
+	return fault.Newf(fault.StateTampered, "The signed state cannot be used. %s Use one that this installation exported for you.", reason)
+}
+
+// restore appends the event, unless the log knows as much as the signed state: then
+// its own events count. is reports whether the event is in the log, and now whether
+// that is new.
+func (d *desk) restore(ctx context.Context, r restore) (is, now bool, err error) {
+	var f folded
+	err = d.log.Writer(r.log, f.observe).Append(ctx, func() ([]event.Event, error) {
+		now = false
+		switch {
+		case f.broken != nil:
+			return nil, f.broken
+		case f.events[r.eventID], f.upTo >= r.data.ExportedSeq:
+			return nil, nil
+		case f.state.Active() != nil, f.state.Waiting() > 0:
+			return nil, fault.New(fault.SessionBusy)
+		}
+		e, err := event.New(r.log, r.eventID, source, d.now(), r.data)
+		if err != nil {
+			return nil, err
+		}
+		e.TraceParent = telemetry.Inject(ctx)
+		now = true
+		return []event.Event{e}, nil
+	})
+	return f.events[r.eventID], now, err
+}
+
+// resume makes the session live here: its time runs, and so does what was on.
+func (d *desk) resume(ctx context.Context, r restore) error {
+	due := d.now().Add(d.ttl)
+	if err := d.commands.SetTimer(ctx, expiry(r.log), due); err != nil {
+		return err
+	}
+	if !r.goesOn {
+		return nil
+	}
+	return d.commands.Send(ctx, cmd.Command{
+		ID: r.eventID + ".resume", Service: cmd.Pipeline, Verb: cmd.Resume, Tenant: r.log.Tenant, Key: r.log.Entity,
+		Source: source, Time: d.now(), Data: json.RawMessage(`{}`), TraceParent: telemetry.Inject(ctx),
+	})
+}

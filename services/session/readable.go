@@ -1,0 +1,220 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/plan"
+)
+
+const (
+	// maxMemory and maxMemoryBytes bound what a readable state holds of the
+	// conversation: what MyAgent's own server exported at most.
+	maxMemory      = 100
+	maxMemoryBytes = 100_000
+	// maxTaskText bounds each text of a task there, in bytes: a hundred tasks then fit
+	// a frame many times over. The signed state has them whole.
+	maxTaskText = 500
+)
+
+// readable is the state of a session for people and programs that look at it.
+type readable struct {
+	Stage     string      `json:"stage"` // planning, confirmation, solving, aggregation, idle
+	Plan      planContext `json:"plan_context"`
+	Current   *string     `json:"current_task_id"`
+	Completed []string    `json:"completed_task_ids"`
+	Agent     agentState  `json:"agent_state"`
+}
+
+type planContext struct {
+	Question string      `json:"question"`
+	Tasks    []taskState `json:"tasks"`
+	Status   string      `json:"status"` // idle, in_progress, completed, failed, cancelled
+}
+
+type taskState struct {
+	ID           string   `json:"id"`
+	Title        string   `json:"title"`
+	Description  string   `json:"description,omitempty"`
+	Dependencies []string `json:"dependencies,omitempty"`
+	Status       string   `json:"status"` // waiting, running, completed, failed, cancelled
+	Attempt      int      `json:"attempt"`
+	Output       string   `json:"output,omitempty"`
+	Error        string   `json:"error,omitempty"`
+}
+
+type agentState struct {
+	Memory []memory  `json:"llm_memory"` // the newest lines, oldest first
+	Tools  toolState `json:"tool_state"`
+}
+
+type memory struct {
+	Role       string           `json:"role"`
+	Content    string           `json:"content"`
+	ToolCalls  []event.ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string           `json:"tool_call_id,omitempty"`
+}
+
+type toolState struct {
+	Calls int        `json:"calls"`
+	Open  []openCall `json:"open"` // without an outcome
+}
+
+type openCall struct {
+	ID     string `json:"id"`
+	Tool   string `json:"tool"`
+	Status string `json:"status"`
+}
+
+// describe returns the readable state.
+func describe(st *conversation.State, snap conversation.Snapshot) readable {
+	out := readable{
+		Stage: snap.Stage(), Completed: []string{},
+		Plan: planContext{Tasks: []taskState{}, Status: "idle"},
+		Agent: agentState{
+			Memory: recall(snap),
+			Tools:  toolState{Calls: snap.Usage.ToolCalls, Open: openCalls(st)},
+		},
+	}
+	if snap.Run == nil {
+		return out
+	}
+	out.Plan.Question, out.Plan.Status = snap.Run.Content, string(snap.Run.Status)
+	if snap.Run.Question != "" {
+		out.Plan.Question = snap.Run.Question
+	}
+	if snap.Run.Status == conversation.Running {
+		out.Plan.Status = "in_progress"
+	}
+	running := runningTasks(st.Run(snap.Run.ID))
+	for _, t := range snap.Run.Tasks {
+		one := taskState{
+			ID: t.Task.ID, Title: clip(t.Task.Title, maxTaskText), Description: clip(t.Task.Description, maxTaskText),
+			Dependencies: t.Task.Dependencies, Status: t.Status, Attempt: t.Attempt,
+			Output: clip(t.Output, maxTaskText), Error: clip(t.Error, maxTaskText),
+		}
+		if running[one.ID] {
+			one.Status = "running"
+			if out.Current == nil {
+				out.Current = &one.ID
+			}
+		}
+		if one.Status == "completed" {
+			out.Completed = append(out.Completed, one.ID)
+		}
+		out.Plan.Tasks = append(out.Plan.Tasks, one)
+	}
+	return out
+}
+
+// runningTasks returns the ids of the tasks that are being solved, which a snapshot
+// does not tell: elsewhere they wait.
+func runningTasks(r *conversation.Run) map[string]bool {
+	out := map[string]bool{}
+	if r == nil || r.Pipeline == nil {
+		return out
+	}
+	for _, t := range r.Pipeline.Tasks {
+		if t.State == plan.Running {
+			out[t.ID] = true
+		}
+	}
+	return out
+}
+
+// recall returns the newest lines of the conversation, the run that is on included.
+func recall(snap conversation.Snapshot) []memory {
+	all := make([]memory, 0, len(snap.History)+2)
+	for _, l := range snap.History {
+		all = append(all, memory{Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID})
+	}
+	if r := snap.Run; r != nil {
+		all = append(all, memory{Role: event.RoleUser, Content: r.Content})
+		if r.Answer != "" {
+			all = append(all, memory{Role: event.RoleAssistant, Content: r.Answer})
+		}
+	}
+	size, from := 0, len(all)
+	for from > 0 && len(all)-from < maxMemory {
+		size += all[from-1].bytes()
+		if size > maxMemoryBytes {
+			break
+		}
+		from--
+	}
+	return all[from:]
+}
+
+func (m memory) bytes() int {
+	n := len(m.Content)
+	for _, c := range m.ToolCalls {
+		n += len(c.Arguments)
+	}
+	return n
+}
+
+// openCalls returns the tool calls of the run that is on which have no outcome.
+func openCalls(st *conversation.State) []openCall {
+	out := []openCall{}
+	for _, w := range openWorks(st) {
+		if len(w.Messages) == 0 {
+			continue
+		}
+		for _, tc := range w.Messages[len(w.Messages)-1].ToolCalls {
+			if c := st.Call(tc.ID); c != nil && !c.Status.Final() {
+				out = append(out, openCall{ID: c.ID, Tool: c.Tool, Status: string(c.Status)})
+			}
+		}
+	}
+	return out
+}
+
+// openWorks returns the units of the run that is on which a worker may have.
+func openWorks(st *conversation.State) []*conversation.Work {
+	r := st.Active()
+	if r == nil {
+		return nil
+	}
+	var out []*conversation.Work
+	add := func(w *conversation.Work) {
+		if w != nil && !w.Ended {
+			out = append(out, w)
+		}
+	}
+	if r.Pipeline == nil {
+		add(st.Work(r.ID))
+		return out
+	}
+	add(r.Pipeline.Unit)
+	for _, t := range r.Pipeline.Tasks {
+		add(t.Work)
+	}
+	return out
+}
+
+// clip cuts a text to at most n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// encode returns v as JSON without escapes that only web pages need: they would
+// grow with each document that is put into another.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode a session's state: %w", err)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
