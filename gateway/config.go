@@ -57,8 +57,8 @@ const (
 	defaultHandshakeBurst = 50
 	// defaultSpread keeps 10,000 clients from coming back in one second.
 	defaultSpread = 5 * time.Second
-	// defaultHeartbeat is what the MyAgent protocol says.
-	defaultHeartbeat = 30 * time.Second
+	// DefaultHeartbeat is what the MyAgent protocol says.
+	DefaultHeartbeat = 30 * time.Second
 	// defaultSessions is a person with many conversations in one window. With all of
 	// them busy the queue still holds some 50 frames of each.
 	defaultSessions = 64
@@ -141,7 +141,7 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxConnections, defaultConnections)
 	set(&c.PerPrincipal, defaultPerPrincipal)
 	set(&c.DrainSpread, defaultSpread)
-	set(&c.Heartbeat, defaultHeartbeat)
+	set(&c.Heartbeat, DefaultHeartbeat)
 	set(&c.SessionsPerSocket, defaultSessions)
 	set(&c.AckInterval, defaultAcks)
 	return c

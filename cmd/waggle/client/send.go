@@ -52,7 +52,7 @@ func (c *Client) Respond(ctx context.Context, stepID string, content map[string]
 	c.send(ctx, pending{
 		frame: map[string]any{
 			"event": myagent.UserResponse, "step_id": stepID, "content": content,
-			"metadata": map[string]any{"client_id": c.opt.ClientID},
+			"metadata": map[string]any{"client_id": c.opt.ClientID, "message_id": uuid.NewString()},
 		},
 		settled: func(f Frame) bool {
 			m := f.Meta()

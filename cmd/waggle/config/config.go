@@ -113,13 +113,15 @@ type Gateway struct {
 	PerPrincipal     int           `yaml:"per_principal" doc:"Sockets per principal; 0 = 200. Anonymous ones are not counted."`
 	PerIP            int           `yaml:"per_ip" doc:"Sockets per address; 0 = 50, loopback and private addresses excepted."`
 	HandshakeRate    float64       `yaml:"handshake_rate" doc:"Handshakes per second and address; 0 = 10, with the same exception."`
+	Heartbeat        time.Duration `yaml:"heartbeat" doc:"How often clients of the session protocol are told that the server lives; 0 = 30 s."`
+	SocketSessions   int           `yaml:"sessions_per_socket" doc:"Sessions that one socket may hold, where the protocol allows several; 0 = 64."`
 	DrainSpread      time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time; 0 = 5 s."`
 }
 
 // Session sets the life of sessions.
 type Session struct {
 	TTL          time.Duration `yaml:"ttl" doc:"How long a session outlives its last event."`
-	StateKeys    []Secret      `yaml:"state_keys" doc:"Keys of exported states, each of 32 characters or more. The first one signs; a state signed with any of them is accepted. Installations that are to take each other's sessions over need a key in common. Without a key no state is exported or imported."`
+	StateKeys    []Secret      `yaml:"state_keys" doc:"Keys of exported states, each of 32 characters or more. The first one signs; a state signed with any of them is accepted. Installations that are to take each other's sessions over need a key in common. Without a key states are exported unsigned, and none is imported."`
 	StateKeyFile string        `yaml:"state_key_file" doc:"File with such keys, one a line; instead of state_keys. \"waggle up\" without any makes \"state.key\" in its data folder."`
 }
 

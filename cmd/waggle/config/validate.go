@@ -27,7 +27,7 @@ const (
 )
 
 // Roles lists every role.
-var Roles = []string{RoleTools, RoleAgent, RoleSession, RoleGateway}
+var Roles = []string{RoleTools, RoleAgent, RolePipeline, RoleSession, RoleGateway}
 
 // For says what a configuration is to be used for.
 type For struct {

@@ -6,6 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
@@ -22,10 +23,11 @@ func (p *process) gateway(context.Context) (lifecycle.Component, error) {
 		PingInterval: c.PingInterval, PongTimeout: c.PongTimeout, WriteStall: c.WriteStall, QueueBytes: c.QueueBytes,
 		MessageRate: c.MessageRate, MessageBurst: c.MessageBurst, MaxConnections: c.MaxConnections,
 		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
+		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
-		Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect()},
+		Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect(), "/ws/session": p.myagent()},
 		Mount:    session.NewAPI(p.log, p.commands, p.auth, log).Mount,
 	})
 	if err != nil {
@@ -33,6 +35,18 @@ func (p *process) gateway(context.Context) (lifecycle.Component, error) {
 	}
 	p.addr = g.Addr
 	return g, nil
+}
+
+// myagent returns the session protocol, which tells its clients of the limits here.
+func (p *process) myagent() dialect.Dialect {
+	heartbeat := p.Config.Gateway.Heartbeat
+	if heartbeat == 0 {
+		heartbeat = gateway.DefaultHeartbeat
+	}
+	return myagent.Dialect(myagent.Settings{
+		ServerVersion: p.Version, SessionTTL: p.Config.Session.TTL, Heartbeat: heartbeat,
+		MaxConcurrentTasks: p.Config.Pipeline.MaxConcurrent,
+	})
 }
 
 // authenticator returns what decides who may connect. Without authentication the

@@ -8,8 +8,11 @@ import (
 )
 
 func (p *process) session(context.Context) (lifecycle.Component, error) {
-	return session.New(session.Config{TTL: p.Config.Session.TTL}, session.Deps{
-		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
-		Instance: p.instance, Logger: p.Logger.With().Str("role", "session").Logger(), Registry: p.registry,
-	})
+	keys, err := stateKeys(p.Config, p.Use.Embedded)
+	if err != nil {
+		return nil, err
+	}
+	return session.New(session.Config{
+		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry,
+	}, p.manages("session"))
 }
