@@ -16,7 +16,7 @@ import (
 
 // sampleLimit bounds how much of a wrong value is given back, in characters: enough to
 // recognise it.
-const sampleLimit = 60
+const sampleLimit = 40
 
 // Forms of strings.
 var (

@@ -53,7 +53,7 @@ func (f *form) envelope(frame []byte) (string, object) {
 		return "", top
 	}
 	if !slices.Contains(wire.Inbound, kind) && f.fault == nil {
-		f.fault = fault.Newf(fault.UnknownType, "The event %q is not known here. Send one that the protocol knows.", cut(kind, sampleLimit)).
+		f.fault = fault.New(fault.UnknownType).
 			At("event").Unlike("one of "+strings.Join(wire.Inbound, ", "), sample(top.get("event")))
 	}
 	return kind, top
