@@ -3,12 +3,12 @@ package dialecttest
 import (
 	"encoding/json"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -23,13 +23,25 @@ func (c *checker) faults(t *testing.T) {
 		for _, entry := range fault.Catalogue {
 			f := fault.New(entry.Code).Wrap(errors.New(secret)).At("content")
 			f.Ref = "ref-1"
-			frame := codec.Fail(f, Now)
-			c.frame(t, frame)
-			require.NotContains(t, string(frame), secret)
-			require.Contains(t, string(frame), "ref-1")
+			for _, frame := range told(codec, f) {
+				c.frame(t, frame)
+				require.NotContains(t, string(frame), secret)
+				require.Contains(t, string(frame), "ref-1")
+			}
 		}
 		c.frame(t, codec.Truncated(18, Now))
 	}
+}
+
+// told returns every frame that can tell of a fault.
+func told(codec dialect.Codec, f *fault.Fault) [][]byte {
+	out := [][]byte{codec.Fail(f, Now)}
+	if s, ok := codec.(dialect.Sessions); ok {
+		for _, a := range actions {
+			out = append(out, s.Refuse(Link, Session.Entity.String(), a, f))
+		}
+	}
+	return out
 }
 
 // texts are what models, tools and users may write.
@@ -41,12 +53,12 @@ var texts = []string{
 
 // events encodes every canonical type with every text and checks the frames.
 func (c *checker) events(t *testing.T) {
-	for _, info := range event.Catalogue {
+	for _, info := range c.types() {
 		for i, text := range texts {
 			for _, raw := range []string{`{}`, `{"a":{"b":[1,2]}}`, `[1,"x"]`, `"x"`, `null`, `1e999`} {
 				e := event.Event{
 					SpecVersion: event.SpecVersion, ID: "e1", Source: "test", Type: info.Type,
-					Subject: Session.Name(), Time: Now, Sequence: uint64(i + 1), Data: fill(t, info, text, raw, i),
+					Subject: Session.Name(), Time: Now, Sequence: uint64(i + 1), Stream: uint64(i * 7), Data: fill(t, info, text, raw, i),
 				}
 				for _, codec := range c.bound {
 					c.encode(t, codec, e)
@@ -54,53 +66,86 @@ func (c *checker) events(t *testing.T) {
 			}
 		}
 	}
+	e := event.Event{Type: "something.new", Subject: Session.Name(), Sequence: 1, Time: Now, Data: []byte(`{}`)}
 	for _, codec := range c.bound {
-		require.Empty(t, codec.Encode(event.Event{Type: "something.new", Sequence: 1, Time: Now, Data: []byte(`{}`)}),
-			"an event that a codec does not know is passed over")
+		if _, dense := codec.(dialect.Sessions); !dense {
+			require.Empty(t, codec.Encode(e), "an event that a codec does not know is passed over")
+			continue
+		}
+		c.encode(t, codec, e)
+		require.Contains(t, string(codec.Encode(e)[0]), string(e.Type), "a viewer is told that there was something")
 	}
+}
+
+// types are the canonical types, with the asides if the dialect has a place for them.
+func (c *checker) types() []event.Info {
+	if !c.dense() {
+		return event.Catalogue
+	}
+	return append(append([]event.Info(nil), event.Catalogue...), event.Asides...)
+}
+
+// dense reports whether every event gives a frame.
+func (c *checker) dense() bool {
+	_, ok := c.bound[0].(dialect.Sessions)
+	return ok
 }
 
 // encode checks all that is promised of Encode for one event with sane data.
-func (c *checker) encode(t testing.TB, codec dialect.Codec, e event.Event) {
-	t.Helper()
-	for _, f := range codec.Encode(e) {
+func (c *checker) encode(t require.TestingT, codec dialect.Codec, e event.Event) {
+	got := codec.Encode(e)
+	for _, f := range got {
 		c.frame(t, f)
 		require.Equal(t, e.Sequence, seqOf(f), "%s", f)
 	}
+	c.exactlyOne(t, codec, e, got)
 }
 
-// fill returns the JSON data of a canonical type with the text in every string,
-// except where only a token makes sense, and n in every number.
-func fill(t testing.TB, info event.Info, text, raw string, n int) json.RawMessage {
-	t.Helper()
-	v := reflect.New(reflect.TypeOf(info.Data)).Elem()
-	for f, field := range v.Fields() {
-		switch {
-		case f.Name == "ExecutionID":
-			field.SetString("exec_20260301_120000_000001")
-		case f.Name == "Code":
-			field.SetString("TOOL_FAILED")
-		case field.Type() == reflect.TypeFor[json.RawMessage]():
-			field.SetBytes([]byte(raw))
-		case field.Kind() == reflect.String:
-			field.SetString(text)
-		case field.CanInt():
-			field.SetInt(int64(n))
-		case field.Kind() == reflect.Bool:
-			field.SetBool(n%2 == 1)
-		}
+// exactlyOne checks what dialects promise in which a socket holds several sessions.
+func (c *checker) exactlyOne(t require.TestingT, codec dialect.Codec, e event.Event, got [][]byte) {
+	if _, dense := codec.(dialect.Sessions); !dense {
+		return
 	}
-	data, err := json.Marshal(v.Interface())
-	require.NoError(t, err)
-	return data
+	require.Len(t, got, 1, "an event without a frame is a gap for clients")
+	require.Equal(t, Session.Entity.String(), member(got[0], "session_id"))
+	if e.Sequence == 0 {
+		require.Empty(t, member(got[0], "event_id"), "an aside is no place to come back to")
+		return
+	}
+	require.Equal(t, cursor(e), member(got[0], "event_id"), "%s", got[0])
 }
 
-// damage gives every codec events that no writer of this program makes. Frames may
-// be missing, but what is there must be JSON text.
+// anyEvent draws events of any type with any data, and checks the frames of each.
+func (c *checker) anyEvent(t *testing.T) {
+	types := c.types()
+	rapid.Check(t, func(r *rapid.T) {
+		info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
+		e := event.Event{
+			Type: info.Type, Subject: Session.Name(), Time: Now,
+			Sequence: rapid.Uint64Range(0, 1<<53).Draw(r, "sequence"), Stream: rapid.Uint64().Draw(r, "stream"),
+			Data: fill(t, info, rapid.String().Draw(r, "text"), `{"k":`+jsonString(rapid.String().Draw(r, "raw"))+`}`, rapid.IntRange(0, 9).Draw(r, "n")),
+		}
+		e.From = rapid.Uint64Range(0, e.Sequence).Draw(r, "from")
+		for _, codec := range c.bound {
+			c.encode(r, codec, e)
+		}
+	})
+}
+
+func jsonString(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
+}
+
+// damage gives every codec events that no writer of this program makes. What is there
+// must be JSON text; frames may be missing, but not where every event gives one.
 func (c *checker) damage(t *testing.T) {
-	for _, info := range event.Catalogue {
+	for _, info := range c.types() {
 		for _, data := range []string{``, `null`, `[]`, `{`, `{}`, `"x"`, `{"execution_id":1}`, `{"arguments":{"a":"` + "\xff" + `"}}`, `{"attempt":"x"}`} {
-			c.encodeDamaged(t, event.Event{Type: info.Type, Sequence: 7, Time: Now, Data: []byte(data)})
+			c.encodeDamaged(t, event.Event{Type: info.Type, Subject: Session.Name(), Sequence: 7, Time: Now, Data: []byte(data)})
 		}
 	}
 }
@@ -108,10 +153,12 @@ func (c *checker) damage(t *testing.T) {
 func (c *checker) encodeDamaged(t testing.TB, e event.Event) {
 	t.Helper()
 	for _, codec := range c.bound {
-		for _, f := range codec.Encode(e) {
+		got := codec.Encode(e)
+		for _, f := range got {
 			require.True(t, json.Valid(f) && utf8.Valid(f), "%q", f)
-			require.Contains(t, c.Outbound, typeOf(f))
+			require.Contains(t, c.Outbound, c.typeOf(f))
 			require.Equal(t, e.Sequence, seqOf(f))
 		}
+		c.exactlyOne(t, codec, e, got)
 	}
 }

@@ -2,10 +2,7 @@ package dialecttest
 
 import (
 	"encoding/json"
-	"io/fs"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -18,17 +15,13 @@ const seedStride = 11
 // hostile documents, and the protocol's examples.
 func FuzzDecode(f *testing.F, s Suite) {
 	c := load(f, s)
-	for i, doc := range hostileDocuments(s.Inbound) {
+	for i, doc := range hostileDocuments(c.Kind, s.Inbound) {
 		if i%seedStride == 0 {
 			f.Add([]byte(doc))
 		}
 	}
-	entries, err := fs.ReadDir(s.Examples, ".")
-	require.NoError(f, err)
-	for _, e := range entries {
-		raw, err := fs.ReadFile(s.Examples, e.Name())
-		require.NoError(f, err)
-		f.Add(raw)
+	for _, doc := range c.accepted(f) {
+		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		for _, codec := range c.bound {
@@ -41,13 +34,14 @@ func FuzzDecode(f *testing.F, s Suite) {
 // data is well formed, and with arbitrary bytes as data.
 func FuzzEncode(f *testing.F, s Suite) {
 	c := load(f, s)
-	for i, info := range event.Catalogue {
+	types := c.types()
+	for i, info := range types {
 		for _, text := range texts {
 			f.Add(uint8(i), text, []byte(fill(f, info, text, `{}`, i)), uint64(i))
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, text string, raw []byte, seq uint64) {
-		info := event.Catalogue[int(kind)%len(event.Catalogue)]
+		info := types[int(kind)%len(types)]
 		e := event.Event{Type: info.Type, Subject: Session.Name(), Time: Now, Sequence: max(seq, 1)}
 		e.Data = raw
 		c.encodeDamaged(t, e)

@@ -1,8 +1,11 @@
 package dialecttest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -17,20 +22,28 @@ import (
 // a fault or commands for the socket's own session, and whether it does must agree
 // with the schema of its type.
 func (c *checker) hostile(t *testing.T) {
-	docs := hostileDocuments(c.Inbound)
+	docs := append(hostileDocuments(c.Kind, c.Inbound), c.mutations(t)...)
 	require.Greater(t, len(docs), 300)
 	for _, codec := range c.bound {
 		for _, doc := range docs {
 			c.decode(t, codec, []byte(doc))
 		}
+		for _, doc := range c.Accepted {
+			_, _, err := ask(codec, []byte(doc))
+			require.NoError(t, err, "%s", doc)
+		}
 	}
 }
 
-// decode checks all that is promised of Decode for one document.
+// maxRefusal bounds a frame that refuses another one, in bytes: it quotes a field and
+// a value of it, not the whole message.
+const maxRefusal = 1024
+
+// decode checks all that is promised of Request and Decode for one document.
 func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) {
 	t.Helper()
 	kept := string(doc)
-	cmds, err := codec.Decode(doc, inbound())
+	r, cmds, err := ask(codec, doc)
 	require.Equal(t, kept, string(doc), "Decode must not change the frame")
 	for _, cmd := range cmds {
 		requireAddressed(t, cmd)
@@ -40,46 +53,124 @@ func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) {
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%.200q: an error of Decode is a fault, not %T", doc, err)
 		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a client's mistake is not ours", doc)
-		reply := codec.Fail(f, Now)
+		reply := refusal(codec, r, f)
 		c.frame(t, reply)
-		require.Less(t, len(reply), 1024, "a refusal must not quote the whole message")
+		require.Less(t, len(reply), maxRefusal, "a refusal must not quote the whole message: %s", reply)
 	}
-	if kind := typeOf(doc); slices.Contains(c.Inbound, kind) {
+	if kind := c.typeOf(doc); slices.Contains(c.Inbound, kind) && strictjson.Check(doc) == nil {
 		fits := c.schemas.check(kind, doc)
 		require.Equal(t, fits == nil, err == nil, "%.200q: schema says %v, codec says %v", doc, fits, err)
 	}
 }
 
+// ask does what a gateway does with a frame. Without sessions of its own a frame can
+// only be something to send on.
+func ask(codec dialect.Codec, doc []byte) (dialect.Request, []command.Command, error) {
+	r := dialect.Request{Action: dialect.Act}
+	if s, ok := codec.(dialect.Sessions); ok {
+		var err error
+		if r, err = s.Request(doc); err != nil || r.Action != dialect.Act {
+			return r, nil, err
+		}
+	}
+	cmds, err := codec.Decode(doc, inbound())
+	return r, cmds, err
+}
+
+func refusal(codec dialect.Codec, r dialect.Request, f *fault.Fault) []byte {
+	if s, ok := codec.(dialect.Sessions); ok {
+		return s.Refuse(Link, r.Session, r.Action, f)
+	}
+	return codec.Fail(f, Now)
+}
+
 // values are JSON values of every kind, with the ones that programs trip over.
 var values = []string{
-	`null`, `true`, `false`, `0`, `-0`, `1e308`, `1e999`, `123456789012345678901234567890`, `0.1`,
+	`null`, `true`, `false`, `0`, `-0`, `1`, `-1`, `3.0`, `30e-1`, `101`, `86401`, `9007199254740992`, `1e308`, `1e999`,
+	`123456789012345678901234567890`, `0.1`,
 	`""`, `" "`, `"\t\n\r"`, `"\u00a0\u2003"`, `"x"`, `"\u0000"`, `"\u202e\u2066abc"`, `"\ud83d\ude00"`,
 	`"\"\\\/\b\f"`, `"<script>&amp;"`, `"$JS.API.>"`, `"_INBOX.x"`, `"evt.00.default.session.s1"`, `"*"`, `">"`,
-	`"a.b.c"`, `"../../etc/passwd"`, `"h_abc"`, `"exec_20260301_120000_000000"`, `"\r\nNats-Msg-Id: x"`,
-	`[]`, `[1]`, `["x"]`, `{}`, `{"content":"x"}`, `{"content":1}`, `{"content":null}`, `{"":""}`, `{"Content":"x"}`,
-	`"` + strings.Repeat("a", 10_240) + `"`, `"` + strings.Repeat("é", 129) + `"`,
+	`"a.b.c"`, `"../../etc/passwd"`, `"h_abc"`, `"exec_20260301_120000_000000"`, `"\r\nNats-Msg-Id: x"`, `"12.34"`, `"012"`,
+	`[]`, `[1]`, `["x"]`, `[null]`, `[{}]`, `{}`, `{"content":"x"}`, `{"content":1}`, `{"content":null}`, `{"":""}`, `{"Content":"x"}`,
+	`"` + strings.Repeat("a", 10_240) + `"`, `"` + strings.Repeat("é", 129) + `"`, `"` + strings.Repeat(`\u0000`, 200) + `"`,
 	strings.Repeat("[", 31) + strings.Repeat("]", 31), strings.Repeat(`{"a":`, 31) + `1` + strings.Repeat("}", 31),
 }
 
 // hostileDocuments returns every value as a whole message, as a type, and as each
-// member that messages of the given types may have.
-func hostileDocuments(types []string) []string {
+// member that messages of the given types may have. The type is in the member named by kind.
+func hostileDocuments(member string, types []string) []string {
 	docs := slices.Clone(values)
 	docs = append(docs, ``, ` `, "\n", `{`, `}`, `{"type"`, `{"type":}`, `{"type":"x"`, `nul`, `"`, `{"type":"x"}{}`, "\x00", "\xff\xfe",
 		`{"type":"user_message","content":"x"}`+"\n"+`{"type":"cancel"}`, `{"type":"x","type":"y"}`, "\ufeff{}", "{\"type\":\"\xff\"}")
 	for _, v := range values {
-		docs = append(docs, fmt.Sprintf(`{"type":%s}`, v), fmt.Sprintf(`{"TYPE":%s}`, v))
+		docs = append(docs, fmt.Sprintf(`{%q:%s}`, member, v), fmt.Sprintf(`{%q:%s}`, strings.ToUpper(member), v))
 	}
 	for _, kind := range types {
-		docs = append(docs, fmt.Sprintf(`{"type":%q}`, kind), fmt.Sprintf(`{"Type":%q}`, kind), fmt.Sprintf(`{"type":"%s "}`, kind),
-			fmt.Sprintf(`{"type":%q}`, strings.ToUpper(kind)), fmt.Sprintf(`[{"type":%q}]`, kind))
-		for _, member := range []string{"content", "Content", "data", "id", "timestamp", "execution_id", "session", "tenant", "principal", "seq", "__proto__"} {
+		docs = append(docs, fmt.Sprintf(`{%q:%q}`, member, kind), fmt.Sprintf(`{"Type":%q}`, kind), fmt.Sprintf(`{%q:"%s "}`, member, kind),
+			fmt.Sprintf(`{%q:%q}`, member, strings.ToUpper(kind)), fmt.Sprintf(`[{%q:%q}]`, member, kind))
+		for _, name := range []string{"content", "Content", "data", "id", "timestamp", "execution_id", "session", "tenant", "principal", "seq", "__proto__"} {
 			for _, v := range values {
-				docs = append(docs, fmt.Sprintf(`{"type":%q,%q:%s}`, kind, member, v),
-					fmt.Sprintf(`{"type":%q,"content":"hi",%q:%s}`, kind, member+"2", v),
-					fmt.Sprintf(`{%q:%s,"type":%q,"data":{"content":"hi"}}`, member, v, kind))
+				docs = append(docs, fmt.Sprintf(`{%q:%q,%q:%s}`, member, kind, name, v),
+					fmt.Sprintf(`{%q:%q,"content":"hi",%q:%s}`, member, kind, name+"2", v),
+					fmt.Sprintf(`{%q:%s,%q:%q,"data":{"content":"hi"}}`, name, v, member, kind))
 			}
 		}
 	}
 	return docs
+}
+
+// mutations returns every frame that the suite knows to be accepted, with each of its
+// members, however deep, taken out and replaced by each value.
+func (c *checker) mutations(t testing.TB) []string {
+	t.Helper()
+	var out []string
+	for _, doc := range c.accepted(t) {
+		var v any
+		require.NoError(t, json.Unmarshal([]byte(doc), &v))
+		mutate(v, func(changed any) { v = changed }, func() {
+			b, err := json.Marshal(v)
+			require.NoError(t, err)
+			out = append(out, string(b))
+		})
+	}
+	return out
+}
+
+// accepted are the frames that the suite knows to be accepted.
+func (c *checker) accepted(t testing.TB) []string {
+	t.Helper()
+	out := slices.Clone(c.Accepted)
+	entries, err := fs.ReadDir(c.Examples, ".")
+	require.NoError(t, err)
+	for _, e := range entries {
+		raw, err := fs.ReadFile(c.Examples, e.Name())
+		require.NoError(t, err)
+		if slices.Contains(c.Inbound, c.typeOf(raw)) {
+			out = append(out, string(raw))
+		}
+	}
+	return out
+}
+
+// mutate changes v, which put stores in its place, to each value and calls emit each
+// time; then it does so with all that v has inside. v is the same again afterwards.
+func mutate(v any, put func(any), emit func()) {
+	for _, raw := range values {
+		put(json.RawMessage(raw))
+		emit()
+	}
+	put(v)
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			inner := v[name]
+			delete(v, name)
+			emit()
+			mutate(inner, func(changed any) { v[name] = changed }, emit)
+		}
+	case []any:
+		for i, inner := range v {
+			mutate(inner, func(changed any) { v[i] = changed }, emit)
+		}
+	}
 }

@@ -76,12 +76,23 @@ func (s schemas) check(name string, doc []byte) error {
 	return nil
 }
 
+// echo marks the schema of what the server sends of a type that goes both ways.
+const echo = ".echo"
+
 // frame requires that a frame for the client is of a known type and fits its schema.
-func (c *checker) frame(t testing.TB, frame []byte) {
-	t.Helper()
-	kind := typeOf(frame)
+func (c *checker) frame(t require.TestingT, frame []byte) {
+	kind := c.typeOf(frame)
 	require.Contains(t, c.Outbound, kind, "%s", frame)
+	if _, both := c.schemas[kind+echo]; both {
+		kind += echo
+	}
 	require.NoError(t, c.schemas.check(kind, frame), "%s", frame)
+}
+
+// Checker returns what says whether a document fits the named schema of a dialect.
+func Checker(fsys fs.FS) (func(name string, doc []byte) error, error) {
+	all, err := compile(fsys)
+	return all.check, err
 }
 
 // Fits requires that a document fits the named schema of a dialect.
@@ -100,5 +111,5 @@ func Event(t testing.TB, raw []byte) {
 	all, err := canonical()
 	require.NoError(t, err)
 	require.NoError(t, all.check("event", raw), "%s", raw)
-	require.NoError(t, all.check(typeOf(raw), raw), "%s", raw)
+	require.NoError(t, all.check(member(raw, "type"), raw), "%s", raw)
 }

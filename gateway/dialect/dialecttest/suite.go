@@ -12,6 +12,12 @@
 //	                  stand for what the gateway says between them
 //	-- frames --      what the client receives
 //
+// Where a socket holds several sessions, commands also shows what a frame asks of the
+// gateway, a bus line with sequence 0 is an aside, and bus may hold !connected,
+// !heartbeat N, !expired N, !replayed COUNT SEQ [true|false], !batch FROM TO (of the
+// events before it), !refuse ACTION CODE, !exported JSON and !merged FROM (the event
+// before it, as one that stands for those from FROM on).
+//
 // The flag -update rewrites commands, replies and frames.
 package dialecttest
 
@@ -40,6 +46,9 @@ type Suite struct {
 	Examples    fs.FS        // examples <type>.json of the protocol's description
 	Inbound     []string     // message types from the client
 	Outbound    []string     // message types to the client
+	Kind        string       // the member of a message that names its type; empty = type
+	Accepted    []string     // messages of the client in all shapes that are accepted, besides the examples
+	Unsaid      []string     // members of examples that the dialect never sends: <type> <path>
 }
 
 // Exercise runs the whole suite against the dialect.
@@ -53,6 +62,8 @@ func Exercise(t *testing.T, s Suite) {
 	t.Run("faults", c.faults)
 	t.Run("events", c.events)
 	t.Run("damage", c.damage)
+	t.Run("any event", c.anyEvent)
+	t.Run("links", c.links)
 	t.Run("pure", c.pure)
 }
 
@@ -67,6 +78,9 @@ func load(t testing.TB, s Suite) *checker {
 	t.Helper()
 	all, err := compile(s.Schemas)
 	require.NoError(t, err)
+	if s.Kind == "" {
+		s.Kind = "type"
+	}
 	c := &checker{Suite: s, schemas: all}
 	for _, q := range s.Variants {
 		codec, err := s.Dialect.Bind(q)
@@ -105,13 +119,15 @@ func inbound() dialect.Inbound {
 	}}
 }
 
-// typeOf returns the member "type" of a frame.
-func typeOf(frame []byte) string {
-	var v struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(frame, &v) != nil {
+// typeOf returns the type of a frame.
+func (c *checker) typeOf(frame []byte) string { return member(frame, c.Kind) }
+
+// member returns a string member of a frame, empty if it has none.
+func member(frame []byte, name string) string {
+	var m map[string]json.RawMessage
+	var s string
+	if json.Unmarshal(frame, &m) != nil || json.Unmarshal(m[name], &s) != nil {
 		return ""
 	}
-	return v.Type
+	return s
 }

@@ -54,11 +54,11 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 	tr.playClient(t)
 	tr.playBus(t)
 	for _, f := range tr.client {
-		seen[typeOf(f)] = true
+		seen[c.typeOf(f)] = true
 	}
 	for _, f := range append(append([][]byte(nil), tr.replies...), tr.frames...) {
 		c.frame(t, f)
-		seen[typeOf(f)] = true
+		seen[c.typeOf(f)] = true
 	}
 	tr.stateless(t)
 	tr.resumable(t)
@@ -79,11 +79,23 @@ func (c *checker) read(t *testing.T, a *txtar.Archive) *transcript {
 func (tr *transcript) playClient(t *testing.T) {
 	in := inbound()
 	for _, f := range tr.client {
-		cmds, err := tr.codec.Decode(f, in)
+		asked := dialect.Request{}
+		var cmds []command.Command
+		var err error
+		s, many := tr.codec.(dialect.Sessions)
+		if many {
+			if asked, err = s.Request(f); err == nil && asked.Action != dialect.Act {
+				tr.commands = append(tr.commands, []byte(shown(t, asked)))
+				continue
+			}
+		}
+		if err == nil {
+			cmds, err = tr.codec.Decode(f, in)
+		}
 		if flt, ok := errors.AsType[*fault.Fault](err); ok {
 			require.Empty(t, cmds)
 			tr.commands = append(tr.commands, []byte("fault "+flt.Error()))
-			tr.replies = append(tr.replies, tr.codec.Fail(flt, in.Now))
+			tr.replies = append(tr.replies, refusal(tr.codec, asked, flt))
 			continue
 		}
 		require.NoError(t, err, "an error of Decode is a fault")
@@ -102,13 +114,16 @@ func (tr *transcript) playBus(t *testing.T) {
 			tr.frames = append(tr.frames, tr.said(t, string(line[1:]))...)
 			continue
 		}
-		Event(t, line)
 		var e event.Event
-		require.NoError(t, json.Unmarshal(line, &e))
-		tr.events = append(tr.events, e)
+		require.NoError(t, json.Unmarshal(line, &e), "%s", line)
 		got := tr.codec.Encode(e)
-		tr.perEvent = append(tr.perEvent, got)
 		tr.frames = append(tr.frames, got...)
+		if e.Sequence == 0 {
+			continue // An aside is in no log.
+		}
+		Event(t, line)
+		tr.events = append(tr.events, e)
+		tr.perEvent = append(tr.perEvent, got)
 	}
 }
 
@@ -126,8 +141,9 @@ func (tr *transcript) said(t *testing.T, what string) [][]byte {
 	case "truncated":
 		return [][]byte{tr.codec.Truncated(n, Now)}
 	}
-	require.Fail(t, "unknown line in the bus section", "!%s", what)
-	return nil
+	s, ok := tr.codec.(dialect.Sessions)
+	require.True(t, ok, "unknown line in the bus section: !%s", what)
+	return [][]byte{tr.linked(t, s, word, arg)}
 }
 
 // stateless checks that an event gives the same bytes whatever came before it, and
