@@ -1,5 +1,9 @@
-// Package agent is the worker that runs agent turns: it claims a run, lets the
-// model speak and call tools, and writes every step into the session's log.
+// Package agent is the worker that runs agent turns: it claims a unit of work - a
+// chat run, or of a pipeline run a plan, an attempt at a task or an aggregate -, lets
+// the model speak and call tools, and writes every step into the session's log.
+//
+// A worker ends a chat run itself. What becomes of another unit is decided by the
+// pipeline service, which is told when the model has said its last word.
 //
 // A worker keeps nothing that matters: what is left to do follows from the log
 // (conversation.State.Next), so when one dies another goes on where it stopped.
@@ -24,21 +28,24 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
 // Config holds the settings of a worker. Zero values mean the defaults.
 type Config struct {
-	Concurrency  int           // runs at once; default 16: a run mostly waits for its model
-	AckWait      time.Duration // silence after which a dead worker's run goes to another; default 10 s
-	MaxAttempts  int           // claims of one run before it is failed; default 3
-	MaxRounds    int           // messages of the model in one run; default 16
+	Concurrency  int           // units at once; default 16: one mostly waits for its model
+	AckWait      time.Duration // silence after which a dead worker's unit goes to another; default 10 s
+	MaxAttempts  int           // claims of one unit before it is failed; default 3
+	MaxRounds    int           // messages of the model in one unit; default 16
 	ToolTimeout  time.Duration // per tool call; default 60 s
 	TurnTimeout  time.Duration // one attempt; default 15 min
 	HistoryBytes int           // conversation handed to the model; default 256 KiB
 	MaxTokens    int           // per message of the model; 0 = the provider's default
-	System       string        // system prompt; default defaultSystem
+	System       string        // system prompt, of all stages; default defaultSystem, where tools are offered
+	Capabilities []string      // what tasks may ask of this worker; default card.General
+	Prices       Prices        // what models cost; what is not in it has no known cost
 	Now          func() time.Time
 	NewID        func() string // unique ids; default UUID v7
 }
@@ -68,8 +75,8 @@ func (c Config) withDefaults() Config {
 	dur(&c.AckWait, 10*time.Second)
 	dur(&c.ToolTimeout, time.Minute)
 	dur(&c.TurnTimeout, 15*time.Minute)
-	if c.System == "" {
-		c.System = defaultSystem
+	if len(c.Capabilities) == 0 {
+		c.Capabilities = []string{card.General}
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -129,9 +136,7 @@ func (s *Service) Name() string { return "agent" }
 
 // Start joins the directory and begins to take runs.
 func (s *Service) Start(ctx context.Context) error {
-	data, err := json.Marshal(struct {
-		Model string `json:"model"`
-	}{s.deps.Model.Name()})
+	data, err := card.Card{Model: s.deps.Model.Name(), Capabilities: s.cfg.Capabilities}.Data()
 	if err != nil {
 		return fmt.Errorf("agent service: %w", err)
 	}
@@ -164,7 +169,7 @@ func (s *Service) Stop() {
 // Failed implements lifecycle.Component.
 func (s *Service) Failed() <-chan error { return s.workers.Failed() }
 
-// handle runs one attempt of one run.
+// handle runs one attempt at one unit of work.
 func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery) error {
 	var ref cmd.WorkRef
 	if err := c.Decode(&ref); err != nil {

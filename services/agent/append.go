@@ -13,9 +13,12 @@ type unsent struct {
 	data event.Data
 }
 
-// current returns the unit of work as the log has it now. run has checked that it
-// exists, and units never leave the log.
+// current returns the unit of work as the log has it now: nil if the session has been
+// restored to a state without it.
 func (t *turn) current() *conversation.Work { return t.state.Work(t.unit) }
+
+// over reports whether a unit needs no worker any more.
+func over(w *conversation.Work) bool { return w == nil || w.Ended || w.Failure != nil }
 
 // held reports whether this attempt may still write: errEnded once the unit has
 // ended, errFenced once another attempt has claimed it.
@@ -24,7 +27,7 @@ func (t *turn) held() error {
 	switch {
 	case t.broken != nil:
 		return t.broken
-	case w.Ended || w.Failure != nil:
+	case over(w):
 		return errEnded
 	case w.Claim != t.claim:
 		return errFenced

@@ -29,6 +29,8 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/model/openai"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/pipeline"
 	"github.com/waggle-dev/waggle/services/session"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -37,7 +39,7 @@ import (
 const patience = 60 * time.Second
 
 // rig is everything between a command and its events, all of it real: a NATS
-// server, the session service, the tool service with an MCP server of the test's
+// server, the session and pipeline services, the tool service with an MCP server of the test's
 // own, and workers whose model is behind HTTP.
 type rig struct {
 	t    *testing.T
@@ -57,6 +59,11 @@ type rig struct {
 
 func newRig(t *testing.T, script scripted.Script) *rig {
 	t.Helper()
+	return newRigWith(t, script, pipeline.Config{Backoff: time.Millisecond, OnBusy: event.OnBusyEnqueue})
+}
+
+func newRigWith(t *testing.T, script scripted.Script, rules pipeline.Config) *rig {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	t.Cleanup(cancel)
 	r := &rig{
@@ -73,12 +80,17 @@ func newRig(t *testing.T, script scripted.Script) *rig {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.llm.Close() })
 	r.startTools()
-	s, err := session.New(session.Config{}, session.Deps{
-		Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Instance: id.MustName("session-1"), Logger: zerolog.Nop(),
-	})
+	deps := manager.Deps{
+		Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Instance: id.MustName("one"), Logger: zerolog.Nop(),
+	}
+	s, err := session.New(session.Config{}, deps)
 	require.NoError(t, err)
 	require.NoError(t, s.Start(ctx))
 	t.Cleanup(s.Stop)
+	p, err := pipeline.New(rules, deps)
+	require.NoError(t, err)
+	require.NoError(t, p.Start(ctx))
+	t.Cleanup(p.Stop)
 	r.command(cmd.Open, "open", cmd.OpenSession{Dialect: "orbit"})
 	return r
 }
@@ -148,8 +160,12 @@ func (r *rig) command(verb id.Name, commandID string, data any) {
 	r.t.Helper()
 	raw, err := json.Marshal(data)
 	require.NoError(r.t, err)
+	service := cmd.Pipeline
+	if verb == cmd.Open {
+		service = cmd.Session
+	}
 	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{
-		ID: commandID, Service: cmd.Session, Verb: verb, Tenant: r.ref.Tenant, Key: r.ref.Entity, Time: time.Now(), Data: raw,
+		ID: commandID, Service: service, Verb: verb, Tenant: r.ref.Tenant, Key: r.ref.Entity, Time: time.Now(), Data: raw,
 	}))
 }
 

@@ -39,15 +39,15 @@ func (t *turn) discard(ctx context.Context, messages []string) error {
 	data := make([]event.Data, 0, len(messages))
 	for _, m := range messages {
 		data = append(data, event.MessageDiscardedData{
-			MessageID: m, RunID: t.runID, ExecutionID: t.current().ExecutionID, Attempt: t.attempt,
-			Reason: "the worker that wrote it is gone", Part: t.current().Part,
+			MessageID: m, RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt,
+			Reason: "the worker that wrote it is gone", Part: t.job.Part,
 		})
 	}
 	return t.append(ctx, data...)
 }
 
 func (t *turn) finish(ctx context.Context, answer conversation.Message) error {
-	r := t.current()
+	r := &t.job
 	if r.Part.WorkID != "" {
 		return errEnded // what becomes of it is the pipeline's business
 	}
@@ -67,10 +67,10 @@ func (t *turn) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	exec, msg := t.current().ExecutionID, t.s.cfg.NewID()
+	exec, msg := t.job.ExecutionID, t.s.cfg.NewID()
 	err = t.append(ctx, event.MessageStartedData{
 		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-		Role: event.RoleAssistant, Model: t.s.deps.Model.Name(), Part: t.current().Part,
+		Role: event.RoleAssistant, Model: t.s.deps.Model.Name(), Part: t.job.Part,
 	})
 	if err != nil {
 		return err
@@ -79,35 +79,72 @@ func (t *turn) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	calls := t.uniqueCalls(reply.ToolCalls)
-	data := []event.Data{event.MessageCompletedData{
-		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-		Role: event.RoleAssistant, Content: reply.Text, ToolCalls: calls, StopReason: reply.StopReason, Part: t.current().Part,
-	}}
-	if reply.Usage.Known {
-		t.s.metrics.tokens(reply)
-		data = append(data, event.UsageRecordedData{
-			RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, MessageID: msg, Model: reply.Model,
-			InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens, Part: t.current().Part,
-		})
+	if len(reply.ToolCalls) > 0 && !hasTools(t.job.Part.Stage) {
+		return fault.New(fault.ModelBadReply).Wrap(errors.New("the model calls tools where it was offered none"))
 	}
-	return t.append(ctx, data...)
+	said := event.MessageCompletedData{
+		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Role: event.RoleAssistant,
+		Content: reply.Text, ToolCalls: t.uniqueCalls(reply.ToolCalls), StopReason: reply.StopReason, Part: t.job.Part,
+	}
+	used, known := t.usage(msg, reply)
+	switch {
+	case !known:
+		return t.append(ctx, said)
+	case t.job.Part.WorkID == "":
+		return t.append(ctx, said, used)
+	}
+	return t.append(ctx, used, said) // the pipeline may end the unit as soon as its last word is there
+}
+
+// usage is what a message consumed. It is known if the provider said so.
+func (t *turn) usage(msg string, r model.Reply) (u event.UsageRecordedData, known bool) {
+	if !r.Usage.Known {
+		return u, false
+	}
+	t.s.metrics.tokens(r)
+	return event.UsageRecordedData{
+		RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, MessageID: msg, Model: r.Model,
+		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens,
+		CostUSD: t.s.cfg.Prices.cost(r, t.s.deps.Model.Name()), Part: t.job.Part,
+	}, true
 }
 
 // errFull ends an answer that would not fit into an event.
 var errFull = errors.New("the answer is too long")
 
+// stream takes a text piece by piece.
+type stream interface {
+	Write(text string) error
+	Close() error
+}
+
+// mute is the stream of texts that are nothing to show while they are written: plans
+// are JSON.
+type mute struct{}
+
+func (mute) Write(string) error { return nil }
+func (mute) Close() error       { return nil }
+
+// deltas streams a message into the log.
+func (t *turn) deltas(ctx context.Context, msg string) stream {
+	w := &t.job
+	if w.Part.Stage == event.StagePlanning {
+		return mute{}
+	}
+	t.what = event.MessageDelta
+	exec, part := w.ExecutionID, w.Part
+	return t.writer.Deltas(ctx, func(n int, text string) (event.Event, error) {
+		return event.New(t.log, fmt.Sprintf("%s.%d", msg, n), source, t.s.cfg.Now(), event.MessageDeltaData{
+			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text, Part: part,
+		})
+	}, t.held)
+}
+
 // speak streams the model's text into the log as deltas. Both ends stop each other:
 // a lost fence ends the model's request, a failing model ends the stream. A text that
 // would not fit into an event is cut there, like one that has used up its tokens.
 func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.Reply, error) {
-	exec := t.current().ExecutionID
-	t.what = event.MessageDelta
-	deltas := t.writer.Deltas(ctx, func(n int, text string) (event.Event, error) {
-		return event.New(t.log, fmt.Sprintf("%s.%d", msg, n), source, t.s.cfg.Now(), event.MessageDeltaData{
-			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text, Part: t.current().Part,
-		})
-	}, t.held)
+	deltas := t.deltas(ctx, msg)
 	var said strings.Builder
 	room := maxText
 	reply, err := t.s.deps.Model.Generate(ctx, req, func(text string) error {
@@ -132,42 +169,17 @@ func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.
 }
 
 // uniqueCalls gives calls whose id was used before in the session a new one: some
-// servers number the calls of every answer from zero.
+// servers number the calls of every answer from zero. Units of a pipeline run, which
+// cannot see what others are about to use, get new ones anyway.
 func (t *turn) uniqueCalls(calls []event.ToolCall) []event.ToolCall {
 	out := make([]event.ToolCall, 0, len(calls))
 	seen := map[string]bool{}
 	for _, c := range calls {
-		if c.ID == "" || seen[c.ID] || t.state.Call(c.ID) != nil {
+		if c.ID == "" || seen[c.ID] || t.state.Call(c.ID) != nil || t.job.Part.WorkID != "" {
 			c.ID = "call_" + t.s.cfg.NewID()
 		}
 		seen[c.ID] = true
 		out = append(out, c)
 	}
 	return out
-}
-
-// request is what the model is asked: the conversation so far and the tools.
-func (t *turn) request(ctx context.Context) (model.Request, error) {
-	offered, err := t.tools(ctx)
-	if err != nil {
-		return model.Request{}, err
-	}
-	b := t.state.Brief(t.unit, t.s.cfg.HistoryBytes)
-	lines, dropped := append(b.History, b.Own...), b.Dropped
-	req := model.Request{
-		System: t.s.cfg.System, MaxTokens: t.s.cfg.MaxTokens,
-		NewID: func() string { return "call_" + t.s.cfg.NewID() }, Now: t.s.cfg.Now(),
-	}
-	if dropped > 0 {
-		req.System += fmt.Sprintf("\n\nThe %d oldest exchanges of this conversation are left out.", dropped)
-	}
-	for _, l := range lines {
-		req.Messages = append(req.Messages, model.Message{
-			Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID, IsError: l.IsError,
-		})
-	}
-	for _, o := range offered {
-		req.Tools = append(req.Tools, model.ToolSpec{Name: o.Name, Description: o.Description, InputSchema: o.InputSchema})
-	}
-	return req, nil
 }

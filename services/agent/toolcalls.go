@@ -74,11 +74,11 @@ func (t *turn) callTools(ctx context.Context, calls []event.ToolCall) error {
 // prepare records intent and start of one call. It reports false when the call
 // already has its outcome: it must not be repeated.
 func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool) (bool, error) {
-	exec := t.current().ExecutionID
+	exec := t.job.ExecutionID
 	known := t.state.Call(c.ID)
 	if known != nil && known.Status == conversation.CallStarted && !known.Idempotent {
 		return false, t.append(ctx, event.ToolUnknownData{
-			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name, Message: unknownOutcome, Part: t.current().Part,
+			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name, Message: unknownOutcome, Part: t.job.Part,
 		})
 	}
 	var data []event.Data
@@ -86,12 +86,12 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 		data = append(data, event.ToolCalledData{
 			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
 			Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
-			Idempotent: offered.Repeatable(c.Arguments), Part: t.current().Part,
+			Idempotent: offered.Repeatable(c.Arguments), Part: t.job.Part,
 		})
 	}
 	data = append(data, event.ToolStartedData{
 		CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
-		Retry: known != nil && known.Status == conversation.CallStarted, Part: t.current().Part,
+		Retry: known != nil && known.Status == conversation.CallStarted, Part: t.job.Part,
 	})
 	return true, t.append(ctx, data...)
 }
@@ -130,9 +130,13 @@ func (t *turn) runTools(ctx context.Context, calls []event.ToolCall) error {
 	slots := make(chan struct{}, parallelCalls)
 	for _, c := range calls {
 		wg.Go(func() {
-			slots <- struct{}{}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done(): // no tool starts after the end
+				return
+			}
+			defer func() { <-slots }()
 			results <- t.callTool(ctx, c)
-			<-slots
 		})
 	}
 	for range calls {
@@ -168,24 +172,24 @@ func (t *turn) settle(ctx context.Context, o outcome) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	exec, took := t.current().ExecutionID, o.took.Milliseconds()
+	exec, took := t.job.ExecutionID, o.took.Milliseconds()
 	switch {
 	case t.unknowable(o):
 		return t.append(ctx, event.ToolUnknownData{
 			CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-			Tool: o.call.Name, Message: unknownOutcome, Part: t.current().Part,
+			Tool: o.call.Name, Message: unknownOutcome, Part: t.job.Part,
 		})
 	case o.err != nil || o.result.IsError:
 		f := t.toolFault(o)
 		return t.append(ctx, event.ToolFailedData{
 			CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
-			Code: string(f.Code), Message: f.Public(), DurationMS: took, Part: t.current().Part,
+			Code: string(f.Code), Message: f.Public(), DurationMS: took, Part: t.job.Part,
 		})
 	}
 	text, cut := fit(o.result.Text, maxText)
 	return t.append(ctx, event.ToolCompletedData{
 		CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
-		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took, Part: t.current().Part,
+		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took, Part: t.job.Part,
 	})
 }
 

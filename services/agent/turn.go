@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -25,16 +26,20 @@ const source = "waggle/agent"
 var (
 	errEnded  = errors.New("the run has ended")
 	errFenced = errors.New("another attempt holds the run")
+	// errSlow is in the fault of an attempt that has used up its time.
+	errSlow = errors.New("the attempt takes too long")
 )
 
-// turn is one attempt of one run. Everything in it belongs to one goroutine.
+// turn is one attempt at one unit of work. Everything in it belongs to one goroutine.
 type turn struct {
 	s       *Service
 	log     subject.Log
 	runID   string
 	unit    string // the unit of work: the run itself in a chat run
 	tenant  id.Tenant
+	job     conversation.Work // the unit as it was begun: what does not change of it
 	state   conversation.State
+	shadow  *conversation.State // the same again, for the sentinel; nil once that has it
 	writer  *eventlog.Writer
 	broken  error // the log holds an event that cannot be folded
 	attempt int
@@ -47,7 +52,7 @@ type turn struct {
 
 func (s *Service) newTurn(c cmd.Command, ref cmd.WorkRef) *turn {
 	t := &turn{
-		s: s, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
+		s: s, shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
 		log: subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key},
 	}
 	t.writer = s.deps.Log.Writer(t.log, t.observe)
@@ -58,13 +63,16 @@ func (t *turn) observe(e *eventlog.Entry) {
 	if err := t.state.Apply(e.Event); err != nil && t.broken == nil {
 		t.broken = err
 	}
+	if t.shadow != nil {
+		_ = t.shadow.Apply(e.Event) // what cannot be folded is in t.broken
+	}
 	if len(t.unsent) > 0 && t.unsent[0].id == e.ID {
 		t.unsent = t.unsent[1:]
 	}
 }
 
-// run does what is left of the run. ended says that the run has its terminal
-// event; an error asks for another delivery.
+// run does what is left of the unit. ended says that it needs no worker any more; an
+// error asks for another delivery.
 func (t *turn) run(ctx context.Context, d command.Delivery) (ended bool, err error) {
 	ctx = telemetry.Extract(ctx, t.trace)
 	ctx, span := telemetry.Start(ctx, "invoke_agent", trace.SpanKindInternal)
@@ -78,26 +86,28 @@ func (t *turn) run(ctx context.Context, d command.Delivery) (ended bool, err err
 		return false, command.Permanent(t.broken)
 	}
 	w := t.current()
-	switch {
-	case w == nil:
+	if w == nil {
 		return false, command.Permanent(fmt.Errorf("%s is not in the log", t.unit))
-	case w.Ended || w.Failure != nil:
+	}
+	t.job = *w
+	switch {
+	case over(w):
 		return true, nil
 	case w.Attempt > 0 && d.Attempt == 1 && w.Item != t.work:
-		// A second work item for a run that another item has brought to a worker: the
+		// A second work item for a unit that another item has brought to a worker: the
 		// first item is delivered again if that worker dies, so this one is not needed.
 		return false, nil
 	}
 	return t.conclude(ctx, t.attend(ctx))
 }
 
-// attend claims the run and works on it until it has ended, the claim is lost or
+// attend claims the unit and works on it until it has ended, the claim is lost or
 // ctx ends.
 func (t *turn) attend(ctx context.Context) error {
 	if err := t.take(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.s.cfg.TurnTimeout, fault.New(fault.ModelTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, t.s.cfg.TurnTimeout, fault.New(fault.ModelTimeout).Wrap(errSlow))
 	defer cancel()
 	ctx, stop := t.watch(ctx)
 	defer stop()
@@ -113,8 +123,8 @@ func (t *turn) attend(ctx context.Context) error {
 	}
 }
 
-// conclude settles how the attempt ended: terminal event written, claim lost, run
-// cancelled, failed, or interrupted and to be taken up again.
+// conclude settles how the attempt ended: the unit's last word written, claim lost,
+// unit ended by somebody else, failed, or interrupted and to be taken up again.
 func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	switch {
 	case errors.Is(err, errEnded):
@@ -126,7 +136,7 @@ func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	case errors.Is(err, fault.New(fault.BusUnavailable)):
 		return false, err
 	}
-	err = t.append(ctx, t.failure(t.s.asFault(err)))
+	err = t.append(ctx, t.failure(err))
 	switch {
 	case errors.Is(err, errFenced):
 		return false, t.refused(ctx)
@@ -137,21 +147,25 @@ func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 }
 
 // failure is the event that ends the unit: of a chat run the run's own end.
-func (t *turn) failure(f *fault.Fault) event.Data {
-	w := t.current()
+func (t *turn) failure(err error) event.Data {
+	w, f := &t.job, t.s.asFault(err)
 	if w.Part.WorkID == "" {
 		return event.RunFailedData{
 			RunID: t.runID, ExecutionID: w.ExecutionID, Attempt: t.attempt,
 			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(),
 		}
 	}
+	var allowed time.Duration
+	if errors.Is(err, errSlow) {
+		allowed = t.s.cfg.TurnTimeout
+	}
 	return event.TurnFailedData{
 		RunID: t.runID, ExecutionID: w.ExecutionID, Attempt: t.attempt, Code: string(f.Code), Message: f.Public(),
-		Retryable: f.Retryable(), ElapsedMS: t.s.cfg.Now().Sub(w.Started).Milliseconds(), Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
+		Retryable: f.Retryable(), TimeoutSeconds: int(math.Ceil(allowed.Seconds())), ElapsedMS: t.s.cfg.Now().Sub(w.Started).Milliseconds(), Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
 	}
 }
 
-// take claims the run with the next attempt number. A run whose attempts are
+// take claims the unit with the next attempt number. One whose attempts are
 // used up is not claimed again: take returns the fault that ends it.
 func (t *turn) take(ctx context.Context) error {
 	before := t.current()
@@ -162,19 +176,19 @@ func (t *turn) take(ctx context.Context) error {
 	}
 	t.claim, t.attempt = claim, base+1
 	return t.writer.Append(ctx, func() ([]event.Event, error) {
-		r := t.current()
+		w := t.current()
 		switch {
-		case r.Ended || r.Failure != nil:
+		case over(w):
 			return nil, errEnded
-		case r.Claim == claim:
+		case w.Claim == claim:
 			return nil, nil
-		case r.Attempt != base:
+		case w.Attempt != base:
 			return nil, errFenced
 		}
 		return t.events(unsent{claim, event.TurnStartedData{
-			RunID: t.runID, ExecutionID: r.ExecutionID, Attempt: t.attempt,
+			RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt,
 			Worker: t.s.deps.Instance.String(), Work: t.work, Resumed: base > 0, MaxAttempts: t.s.cfg.MaxAttempts,
-			Model: t.s.deps.Model.Name(), MaxTokens: t.s.cfg.MaxTokens, Part: r.Part,
+			Model: t.s.deps.Model.Name(), MaxTokens: t.s.cfg.MaxTokens, Part: t.job.Part,
 		}})
 	})
 }
@@ -183,13 +197,13 @@ func (t *turn) take(ctx context.Context) error {
 func (t *turn) refused(ctx context.Context) error {
 	eventID := t.claim + ".refused"
 	err := t.writer.Append(ctx, func() ([]event.Event, error) {
-		r := t.current()
-		if r.Refused >= t.attempt {
+		w := t.current()
+		if w == nil || w.Refused >= t.attempt {
 			return nil, nil
 		}
 		return t.events(unsent{eventID, event.AttemptRefusedData{
-			RunID: t.runID, Attempt: t.attempt, Current: r.Attempt,
-			Worker: t.s.deps.Instance.String(), What: t.what, Part: r.Part,
+			RunID: t.runID, Attempt: t.attempt, Current: w.Attempt,
+			Worker: t.s.deps.Instance.String(), What: t.what, Part: t.job.Part,
 		}})
 	})
 	if err != nil {

@@ -2,33 +2,33 @@ package agent
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation"
 )
 
 // watch returns a context that ends when the log shows that this attempt must
-// stop: the run was cancelled or claimed by another. It is what makes a
-// cancellation close the model's HTTP request at once, instead of at the next
-// append.
+// stop: its unit has ended, with its run or by itself, or another attempt has claimed
+// it. It is what makes a cancellation close the model's HTTP request at once, instead
+// of at the next append.
 func (t *turn) watch(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	w := &sentinel{runID: t.runID, attempt: t.attempt, cancel: cancel}
-	w.log = t.s.deps.Log.Watch(t.log, t.writer.Cursor(), w)
+	w := &sentinel{unit: t.unit, claim: t.claim, state: t.shadow, cancel: cancel}
+	t.shadow = nil
+	v := t.s.deps.Log.Watch(t.log, t.writer.Cursor(), w)
 	return ctx, func() {
-		w.log.Close()
+		v.Close()
 		cancel(nil)
 	}
 }
 
-// sentinel is a log sink that looks only for the end of an attempt.
+// sentinel is a log sink that looks only for the end of an attempt. It has the state
+// folded for itself, so that it knows of every way in which a unit can end.
 type sentinel struct {
-	runID   string
-	attempt int
-	cancel  context.CancelCauseFunc
-	log     *eventlog.Viewer
-	seen    atomic.Uint64
+	unit, claim string
+	state       *conversation.State
+	cancel      context.CancelCauseFunc
 }
 
 // Deliver implements eventlog.Sink.
@@ -40,20 +40,18 @@ func (w *sentinel) Deliver(batch []*eventlog.Entry) int {
 }
 
 func (w *sentinel) look(e event.Event) {
-	w.seen.Store(e.Sequence)
-	switch e.Type {
-	case event.RunCancelled, event.RunFailed:
-		var d struct {
-			RunID string `json:"run_id"`
-		}
-		if e.Decode(&d) == nil && d.RunID == w.runID {
-			w.cancel(errEnded)
-		}
-	case event.TurnStarted:
-		d, err := event.As[event.TurnStartedData](e)
-		if err == nil && d.RunID == w.runID && d.Attempt > w.attempt {
-			w.cancel(errFenced)
-		}
+	if e.Type == event.MessageDelta { // most of the log, and never the end of anything
+		return
+	}
+	if err := w.state.Apply(e); err != nil {
+		w.cancel(err)
+		return
+	}
+	switch u := w.state.Work(w.unit); {
+	case over(u):
+		w.cancel(errEnded)
+	case u.Claim != w.claim:
+		w.cancel(errFenced)
 	}
 }
 
@@ -64,5 +62,5 @@ func (w *sentinel) Truncated(uint64) {}
 func (w *sentinel) CaughtUp(uint64) {}
 
 // Failed implements eventlog.Sink. Without the watch the fence still holds at
-// every append, but a cancellation would wait for it: better to hand the run back.
+// every append, but a cancellation would wait for it: better to hand the unit back.
 func (w *sentinel) Failed(err error) { w.cancel(err) }

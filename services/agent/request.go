@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/agent/card"
+	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/agent/prompt"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// hasTools reports whether the model may call tools in a stage. A plan and an answer
+// made of results are made of what is there.
+func hasTools(stage string) bool { return stage == event.ModeChat || stage == event.StageSolving }
+
+// request is what the model is asked: the conversation so far, in a stage of a
+// pipeline run what that is about, and the tools.
+func (t *turn) request(ctx context.Context) (model.Request, error) {
+	b := t.state.Brief(t.unit, t.s.cfg.HistoryBytes)
+	req := model.Request{
+		System: t.system(b), MaxTokens: t.s.cfg.MaxTokens,
+		NewID: func() string { return "call_" + t.s.cfg.NewID() }, Now: t.s.cfg.Now(),
+	}
+	var offered []tools.Tool
+	var err error
+	if b.Stage != event.StageAggregation { // a planner has to know what the others will have
+		if offered, err = t.tools(ctx); err != nil {
+			return model.Request{}, err
+		}
+	}
+	req.Messages = messages(b.History)
+	if b.Stage != "" {
+		text, err := prompt.Write(t.data(b, offered))
+		if err != nil {
+			return model.Request{}, err
+		}
+		req.Messages = append(req.Messages, model.Message{Role: model.RoleUser, Content: text})
+	}
+	req.Messages = append(req.Messages, messages(b.Own)...)
+	if b.Stage == event.StagePlanning {
+		req.Schema = prompt.PlanSchema()
+	}
+	if !hasTools(b.Stage) {
+		return req, nil
+	}
+	for _, o := range offered {
+		req.Tools = append(req.Tools, model.ToolSpec{Name: o.Name, Description: o.Description, InputSchema: o.InputSchema})
+	}
+	return req, nil
+}
+
+// system is what the model is told first.
+func (t *turn) system(b conversation.Brief) string {
+	s := t.s.cfg.System
+	if s == "" && hasTools(b.Stage) {
+		s = defaultSystem
+	}
+	if b.Stage != "" {
+		s = prompt.System(b.Stage, s)
+	}
+	if b.Dropped > 0 {
+		s += fmt.Sprintf("\n\nThe %d oldest exchanges of this conversation are left out.", b.Dropped)
+	}
+	return s
+}
+
+// data is what the model has to know in a stage. Of results it holds as much as of
+// the conversation.
+func (t *turn) data(b conversation.Brief, offered []tools.Tool) prompt.Data {
+	d := prompt.Data{
+		Question: b.Question, Context: b.Context, Feedback: b.Feedback, Task: b.Task,
+		Inputs:  prompt.Share(results(b.Inputs), t.s.cfg.HistoryBytes),
+		Results: prompt.Share(results(b.Results), t.s.cfg.HistoryBytes),
+	}
+	if b.Stage != event.StagePlanning {
+		return d
+	}
+	for _, o := range offered {
+		about, _, _ := strings.Cut(strings.TrimSpace(o.Description), "\n")
+		d.Tools = append(d.Tools, o.Name+": "+about)
+	}
+	for _, c := range card.Capabilities(t.s.deps.Directory) {
+		if c != card.General {
+			d.Capabilities = append(d.Capabilities, c)
+		}
+	}
+	return d
+}
+
+func results(all []conversation.Result) []prompt.Result {
+	var out []prompt.Result
+	for _, r := range all {
+		out = append(out, prompt.Result{ID: r.Task.ID, Title: r.Task.Title, Status: r.Status, Output: r.Output, Error: r.Error})
+	}
+	return out
+}
+
+func messages(lines []conversation.Line) []model.Message {
+	var out []model.Message
+	for _, l := range lines {
+		out = append(out, model.Message{
+			Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID, IsError: l.IsError,
+		})
+	}
+	return out
+}
