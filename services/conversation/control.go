@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -93,7 +94,7 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decis
 		return s.wasDone(c, ref.TaskID, now, rules)
 	}
 	d, ok := s.current(now, rules)
-	if !ok || d.p.Phase != Solving || d.p.Task(ref.TaskID) == nil {
+	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Task(ref.TaskID) == nil {
 		return s.notDone(c, ref.TaskID, "No such task is being solved.", now, rules)
 	}
 	t := d.p.Task(ref.TaskID)
@@ -116,7 +117,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Deci
 	}
 	d, on := s.current(now, rules)
 	switch {
-	case on && d.p.Task(ref.TaskID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
+	case on && d.p.Planned && d.p.Task(ref.TaskID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
 		return Decision{Facts: d.restart(c, ref), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
 	case s.Active() != nil:
 		return s.notDone(c, ref.TaskID, "The run that is on has no such task, or cannot go back any more.", now, rules)
@@ -139,7 +140,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Deci
 func (s *State) lastPipeline(taskID string) *Run {
 	for i := len(s.order) - 1; i >= 0; i-- {
 		if r := s.order[i]; r.Pipeline != nil {
-			if r.Pipeline.Task(taskID) == nil {
+			if !r.Pipeline.Planned || r.Pipeline.Task(taskID) == nil {
 				return nil
 			}
 			return r
@@ -183,14 +184,28 @@ func (d director) restart(c command.Command, ref command.TaskRef) []Fact {
 		}
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
-	for _, dependant := range plan.Dependants(d.p.list(), ref.TaskID) {
-		t := d.p.Task(dependant)
-		if t.State != plan.Waiting && t.Error != byUser && !d.s.once[c.ID+".restarted."+t.ID] {
+	for _, dependant := range d.affected(ref.TaskID) {
+		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.once[c.ID+".restarted."+t.ID] {
 			again(t, restartForDependency)
 		}
 	}
 	again(d.p.Task(ref.TaskID), restartUser) // last: it marks the command as done
 	return list
+}
+
+// affected returns what depends on the task and could be solved after it: not what
+// a person cancelled, nor what waits for that.
+func (d director) affected(taskID string) []string {
+	list := d.p.list()
+	ids := plan.Dependants(list, taskID)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return d.p.Task(id).Error == byUser })
+	doomed := plan.Doomed(list, func(id string) plan.State {
+		if id == taskID || slices.Contains(ids, id) {
+			return plan.Waiting
+		}
+		return d.p.state(id)
+	})
+	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(doomed, id) })
 }
 
 // byUser marks a task that a person cancelled.
@@ -219,14 +234,14 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (Decision,
 		return Decision{}, err
 	}
 	dir, on := s.current(now, rules)
+	_, known := s.messages[c.ID]
 	switch {
+	case known, s.once[c.ID+".plan-cancelled"] && (!on || !dir.betweenPlans()):
+		return s.goOn(c, now, rules)
 	case on && (dir.p.Phase == Planning || dir.p.Phase == Confirming) && dir.p.Dropped == "":
 		return dir.replan(c, orElse(d.Question, dir.p.Question))
 	case s.Active() != nil:
 		return s.notDone(c, "", "The plan is being carried out already.", now, rules)
-	}
-	if _, known := s.messages[c.ID]; known {
-		return s.goOn(c, now, rules)
 	}
 	if d.Question == "" {
 		d.Question = s.lastQuestion()
@@ -265,17 +280,21 @@ func (s *State) lastQuestion() string {
 func (d director) replan(c command.Command, question string) (Decision, error) {
 	notice := done(c.Verb, "", true, "Another plan is being made.")
 	notice.Mode = "in_run"
-	switch {
-	case !d.s.once[c.ID+".plan-cancelled"]:
+	if !d.s.once[c.ID+".plan-cancelled"] {
 		var list []Fact
 		if d.p.Unit != nil {
 			list = discards(d.p.Unit)
 		}
 		return Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Aside: notice}, nil
-	case d.p.Unit == nil || d.p.Unit.Ended:
-		return facts(d.startPlan(question)), nil
 	}
-	return Decision{Facts: d.s.advance(d.now, d.rules), Aside: notice}, nil
+	return facts(d.startPlan(question)), nil
+}
+
+// betweenPlans reports whether one plan was dropped for another that is not begun.
+func (d director) betweenPlans() bool {
+	p := d.p
+	return (p.Phase == Planning || p.Phase == Confirming) && p.Dropped == "" && !p.Planned && p.Retry == nil &&
+		(p.Unit == nil || p.Unit.Ended) && len(p.Invalid) == 0
 }
 
 // respond takes the answer to a question. The first one counts; everybody else is

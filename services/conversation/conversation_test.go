@@ -26,6 +26,7 @@ type world struct {
 	state conversation.State
 	log   []event.Event
 	now   time.Time
+	aside event.Data // of the command handled last
 }
 
 func newWorld(t require.TestingT) *world {
@@ -40,24 +41,46 @@ func (w *world) append(eventID string, d event.Data) {
 	require.NoError(w.t, w.state.Apply(e))
 }
 
+// rules are those of the tests.
+var rules = conversation.Rules{
+	TTL: ttl, ConfirmTimeout: 5 * time.Minute, OnBusy: event.OnBusyReject, MaxConcurrent: 3,
+	TaskTimeout: time.Minute, Tries: 3, Replans: 2, Backoff: 2 * time.Second,
+}
+
 // do handles a command as the service does: until it calls for nothing more.
 func (w *world) do(verb id.Name, commandID string, data any) int {
+	n, whole := w.try(w.command(verb, commandID, data), 1<<30)
+	require.True(w.t, whole)
+	return n
+}
+
+func (w *world) command(verb id.Name, commandID string, data any) command.Command {
 	raw, err := json.Marshal(data)
 	require.NoError(w.t, err)
-	c := command.Command{
-		ID: commandID, Service: command.Session, Verb: verb, Tenant: log.Tenant, Key: log.Entity,
-		Time: w.now, Data: raw,
+	return command.Command{
+		ID: commandID, Service: command.Pipeline, Verb: verb, Tenant: log.Tenant, Key: log.Entity,
+		Time: w.now, Data: raw, Principal: "alice",
 	}
-	n := 0
-	for {
-		facts, err := w.state.Decide(c, w.now, ttl)
+}
+
+// try handles a command until it calls for nothing more, or the service dies after
+// so many events. It returns how many were appended and whether it lived.
+func (w *world) try(c command.Command, dies int) (n int, whole bool) {
+	for round := 0; ; round++ {
+		got, err := w.state.Decide(c, w.now, rules)
 		require.NoError(w.t, err)
-		if len(facts) == 0 {
-			return n
+		if round == 0 {
+			w.aside = got.Aside
 		}
-		n += len(facts)
-		require.Less(w.t, n, 100, "a command must come to an end")
-		for _, f := range facts {
+		if len(got.Facts) == 0 {
+			return n, true
+		}
+		for _, f := range got.Facts {
+			if n == dies {
+				return n, false
+			}
+			n++
+			require.Less(w.t, n, 1000, "a command must come to an end")
 			w.append(f.ID, f.Data)
 		}
 	}
@@ -74,7 +97,7 @@ func TestMessagesTakeTurns(t *testing.T) {
 	require.Regexp(t, `^exec_20260102_030405_000000$`, w.state.Run(first).ExecutionID)
 
 	w.append("x", event.RunCompletedData{RunID: first, Content: "1"})
-	require.Equal(t, 1, w.do(command.TurnEnded, first+".ended", command.RunRef{RunID: first}))
+	require.Equal(t, 1, w.do(command.TurnEnded, first+".ended", command.WorkRef{RunID: first}))
 	require.Equal(t, conversation.Running, w.state.Run(second).Status)
 	require.Regexp(t, `^exec_20260102_030405_000001$`, w.state.Run(second).ExecutionID,
 		"two runs within one microsecond have different ids")
@@ -129,12 +152,12 @@ func TestNextFollowsTheLog(t *testing.T) {
 	w.append("c", event.ToolCalledData{RunID: run, CallID: "t1"})
 	w.append("d", event.ToolCompletedData{RunID: run, CallID: "t1", Result: "r"})
 	require.Equal(t, calls[1:], w.state.Next(run).Calls)
-	lines, _ := w.state.History(run, 1000)
+	lines := w.said(run)
 	require.Len(t, lines, 1, "a message whose calls are open is not shown to a model")
 	w.append("e", event.ToolCalledData{RunID: run, CallID: "t2"})
 	w.append("f", event.ToolUnknownData{RunID: run, CallID: "t2", Message: "?"})
 	require.Equal(t, conversation.StepGenerate, w.state.Next(run).Kind)
-	lines, _ = w.state.History(run, 1000)
+	lines = w.said(run)
 	require.Len(t, lines, 4)
 	require.True(t, lines[3].IsError)
 	w.append("g", event.MessageCompletedData{RunID: run, MessageID: "m2", Content: "done"})
@@ -150,9 +173,16 @@ func TestHistoryIsBounded(t *testing.T) {
 		w.append(c+"m", event.MessageCompletedData{RunID: conversation.RunID(c), MessageID: c, Content: "0123456789"})
 		w.append(c+"e", event.RunCompletedData{RunID: conversation.RunID(c)})
 	}
-	lines, dropped := w.state.History(conversation.RunID("c5"), 45)
-	require.Equal(t, 3, dropped)
+	b := w.state.Brief(conversation.RunID("c5"), 45)
+	lines := append(b.History, b.Own...)
+	require.Equal(t, 3, b.Dropped)
 	require.Len(t, lines, 4)
+}
+
+// said is what the model is shown for a chat run.
+func (w *world) said(run string) []conversation.Line {
+	b := w.state.Brief(run, 1000)
+	return append(b.History, b.Own...)
 }
 
 // TestAnyHistoryKeepsTheInvariants drives a session through random commands,
@@ -184,7 +214,9 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 			"work": func(t *rapid.T) { w.work(t) },
 			"dead": func(*rapid.T) {
 				if r := w.state.Active(); r != nil {
-					issue(func() int { return w.do(command.WorkDead, r.ID+".dead", command.DeadWork{RunID: r.ID}) })
+					issue(func() int {
+						return w.do(command.WorkDead, r.ID+".dead", command.DeadWork{WorkRef: command.WorkRef{RunID: r.ID}})
+					})
 				}
 			},
 			"time": func(t *rapid.T) {
@@ -203,8 +235,8 @@ func (w *world) work(t *rapid.T) {
 	}
 	n := len(w.log)
 	ev := func(d event.Data) { w.append(fmt.Sprint("w", n), d) }
-	if r.Attempt == 0 || rapid.IntRange(0, 9).Draw(t, "takeover") == 0 {
-		ev(event.TurnStartedData{RunID: r.ID, Attempt: r.Attempt + 1})
+	if r.Attempt() == 0 || rapid.IntRange(0, 9).Draw(t, "takeover") == 0 {
+		ev(event.TurnStartedData{RunID: r.ID, Attempt: r.Attempt() + 1})
 		return
 	}
 	switch st := w.state.Next(r.ID); st.Kind {
@@ -233,7 +265,7 @@ func (w *world) work(t *rapid.T) {
 		ev(event.MessageCompletedData{RunID: r.ID, MessageID: m, ToolCalls: calls})
 	case conversation.StepFinish:
 		ev(event.RunCompletedData{RunID: r.ID, Content: st.Answer.Content})
-		w.do(command.TurnEnded, r.ID+".ended", command.RunRef{RunID: r.ID})
+		w.do(command.TurnEnded, r.ID+".ended", command.WorkRef{RunID: r.ID})
 	case conversation.StepNone:
 		t.Fatal("an active run has something left to do")
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/plan"
 )
 
 // folds holds the effect of each event type on the state.
@@ -114,6 +115,7 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 		}
 		if r.Spec.Mode == event.ModeTasks && d.Repairs == "" {
 			r.Pipeline.Phase, r.Pipeline.Tasks = Solving, newTasks(r.Spec.Tasks)
+			r.Pipeline.Planned = plan.Check(r.Spec.Tasks) == nil
 			s.totals.tasks += len(r.Spec.Tasks)
 		}
 	})

@@ -185,6 +185,7 @@ func (s *State) taskRestarted(e event.Event, d event.TaskRestartedData) error {
 		}
 		p.Phase = Solving
 		t.settle(plan.Waiting)
+		t.Restarts++
 		t.Output = ""
 		if d.Reason != restartAfterError {
 			t.Max = d.MaxAttempts

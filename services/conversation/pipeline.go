@@ -61,6 +61,7 @@ type Task struct {
 	event.Task
 	State    plan.State
 	Attempt  int // begun
+	Restarts int
 	Max      int // attempts that it may have; 0 = the rules' limit
 	Work     *Work
 	Output   string

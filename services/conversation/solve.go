@@ -146,7 +146,7 @@ func (d director) doomed() []Fact {
 		return nil
 	}
 	t := d.p.Task(ids[0])
-	base := fmt.Sprintf("%s.t.%s.%d.doomed", d.r.ID, t.ID, t.Attempt)
+	base := fmt.Sprintf("%s.t.%s.%d.%d.doomed", d.r.ID, t.ID, t.Attempt, t.Restarts)
 	return []Fact{d.taskCancelled(t, base, "dependency_failed", ""), d.progressed(t, base, plan.Cancelled)}
 }
 

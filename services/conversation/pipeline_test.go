@@ -1,0 +1,369 @@
+package conversation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// ask opens a session and sends a message for a pipeline run.
+func (w *world) ask(spec event.RunSpec) *conversation.Run {
+	w.do(command.Open, "open", command.OpenSession{Dialect: "myagent"})
+	if spec.Mode == "" {
+		spec.Mode = event.ModePlan
+	}
+	w.do(command.Message, "m1", command.UserMessage{Content: "build it", RunSpec: spec})
+	return w.state.Run(conversation.RunID("m1"))
+}
+
+// claim lets a worker take up a unit.
+func (w *world) claim(u *conversation.Work) {
+	w.append(fmt.Sprintf("claim.%d", len(w.log)), event.TurnStartedData{
+		RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w", Part: u.Part,
+	})
+}
+
+// say lets a worker finish a unit with a text, and report.
+func (w *world) say(u *conversation.Work, text string) {
+	if u.Attempt == 0 {
+		w.claim(u)
+	}
+	w.append(fmt.Sprintf("said.%d", len(w.log)), event.MessageCompletedData{
+		MessageID: fmt.Sprintf("msg.%d", len(w.log)), RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt,
+		Role: event.RoleAssistant, Content: text, StopReason: "end", Part: u.Part,
+	})
+	w.ended(u)
+}
+
+// fail lets a worker report that a unit failed.
+func (w *world) fail(u *conversation.Work, retryable bool) {
+	if u.Attempt == 0 {
+		w.claim(u)
+	}
+	w.append(fmt.Sprintf("failed.%d", len(w.log)), event.TurnFailedData{
+		RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt, Code: "MODEL_FAILED", Message: "broken", Retryable: retryable, Part: u.Part,
+	})
+	w.ended(u)
+}
+
+func (w *world) ended(u *conversation.Work) {
+	w.do(command.TurnEnded, u.ID+".ended", command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID})
+}
+
+// unit returns the one unit that waits for a worker.
+func (w *world) unit() *conversation.Work {
+	all := w.state.Unclaimed()
+	require.Len(w.t, all, 1)
+	return all[0]
+}
+
+// tasks are a plan in which b and c need a, and d needs both.
+const tasks = `{"tasks":[{"id":"a","title":"A"},{"id":"b","title":"B","dependencies":["a"]},
+	{"id":"c","title":"C","dependencies":["a"]},{"id":"d","title":"D","dependencies":["b","c"]}],"summary":"four letters"}`
+
+// types returns the types of the events after the first n, without those of workers.
+func (w *world) types(n int) string {
+	var out []string
+	for _, e := range w.log[n:] {
+		switch e.Type {
+		case event.TurnStarted, event.MessageCompleted, event.MessageStarted, event.RunProgressed:
+		default:
+			out = append(out, string(e.Type))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestPlanSolveAggregate(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(event.RunSpec{})
+	require.Equal(t, "session.created message.received run.started plan.started", w.types(0))
+	n := len(w.log)
+	w.say(w.unit(), tasks)
+	require.Equal(t, "plan.completed task.started", w.types(n))
+	n = len(w.log)
+	w.say(w.unit(), "did A")
+	require.Equal(t, "task.completed task.started task.started", w.types(n))
+	both := w.state.Unclaimed()
+	brief := w.state.Brief(both[1].ID, 1000)
+	require.Equal(t, "C", brief.Task.Title)
+	require.Equal(t, "did A", brief.Inputs[0].Output)
+	w.say(both[1], "did C")
+	w.say(both[0], "did B")
+	w.say(w.unit(), "did D")
+	n = len(w.log)
+	last := w.unit()
+	require.Equal(t, event.StageAggregation, last.Part.Stage)
+	require.Len(t, w.state.Brief(last.ID, 1000).Results, 4)
+	w.say(last, "ABCD")
+	require.Equal(t, "aggregate.completed pipeline.completed run.completed", w.types(n))
+	require.Equal(t, conversation.Completed, r.Status)
+	require.Equal(t, "ABCD", r.Answer)
+	require.Equal(t, 4, w.state.Stats(w.now).TotalTasks)
+	require.True(t, w.state.Due(w.now, rules).IsZero())
+}
+
+func TestAPlanIsConfirmedOnce(t *testing.T) {
+	w := newWorld(t)
+	yes := true
+	w.ask(event.RunSpec{ConfirmPlan: &yes})
+	w.say(w.unit(), tasks)
+	require.Empty(t, w.state.Unclaimed(), "nothing starts before the answer")
+	in := w.state.Active().Pipeline.Input
+	require.Equal(t, in.Asked.Add(5*time.Minute), w.state.Due(w.now, rules))
+
+	n := len(w.log)
+	w.do(command.Respond, "r0", command.RespondInput{InputID: in.ID, Approved: true, Tasks: []byte(`"x"`)})
+	require.Equal(t, "plan.invalid", w.types(n), "the question stays open")
+	w.do(command.Respond, "r1", command.RespondInput{InputID: in.ID, Approved: true, Modified: []byte(`[{"id":"a","title":"AA"}]`)})
+	require.Equal(t, "AA", w.state.Active().Pipeline.Task("a").Title)
+	require.Equal(t, "plan.invalid input.answered task.started", w.types(n))
+
+	n = len(w.log)
+	w.do(command.Respond, "r2", command.RespondInput{InputID: in.ID, Approved: false})
+	require.Empty(t, w.types(n))
+	refused, ok := w.aside.(event.CommandRefusedData)
+	require.True(t, ok)
+	require.Equal(t, "INPUT_ANSWERED", refused.Code)
+	require.Equal(t, "alice", refused.AnsweredBy)
+	w.do(command.Respond, "r1", command.RespondInput{InputID: in.ID, Approved: true})
+	require.Nil(t, w.aside, "a repeat of the answer that counts is not refused")
+	w.do(command.Respond, "r3", command.RespondInput{InputID: "nonsense"})
+	refused, _ = w.aside.(event.CommandRefusedData)
+	require.Equal(t, "INPUT_NOT_FOUND", refused.Code)
+}
+
+func TestAPlanIsRejected(t *testing.T) {
+	w := newWorld(t)
+	yes := true
+	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
+	w.say(w.unit(), tasks)
+	n := len(w.log)
+	w.do(command.Respond, "r1", command.RespondInput{InputID: r.Pipeline.Input.ID, Feedback: "too dear"})
+	require.Equal(t, "input.answered plan.cancelled run.completed", w.types(n))
+	require.Equal(t, "rejected", r.Outcome)
+	require.Contains(t, r.Answer, "too dear")
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	w := newWorld(t)
+	yes := true
+	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
+	w.say(w.unit(), tasks)
+	n := len(w.log)
+	w.now = w.now.Add(5*time.Minute - time.Millisecond)
+	require.Zero(t, w.do(command.Due, "d1", nil))
+	w.now = w.now.Add(time.Millisecond)
+	w.do(command.Due, "d2", nil)
+	require.Equal(t, "plan.cancelled input.expired run.completed", w.types(n))
+	require.Equal(t, "timeout", r.Outcome)
+	w.do(command.Respond, "late", command.RespondInput{InputID: r.Pipeline.Input.ID, Approved: true})
+	refused, _ := w.aside.(event.CommandRefusedData)
+	require.Equal(t, "INPUT_EXPIRED", refused.Code)
+}
+
+func TestThePlannerMayTryAgainTwice(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(event.RunSpec{})
+	n := len(w.log)
+	w.say(w.unit(), "I would rather not")
+	require.Len(t, w.state.Brief(w.unit().ID, 1000).Feedback, 1)
+	w.say(w.unit(), `{"tasks":[{"id":"a","title":"A","dependencies":["b"]},{"id":"b","title":"B","dependencies":["a"]}]}`)
+	w.say(w.unit(), "still not")
+	require.Equal(t, "plan.invalid plan.started plan.invalid plan.started plan.invalid run.failed", w.types(n))
+	require.Equal(t, conversation.Failed, r.Status)
+}
+
+func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(event.RunSpec{})
+	w.say(w.unit(), `{"tasks":[{"id":"a","title":"A"},{"id":"b","title":"B","dependencies":["a"]},{"id":"c","title":"C"}]}`)
+	units := w.state.Unclaimed()
+	w.say(units[1], "did C")
+	n := len(w.log)
+	for i, pause := range []time.Duration{2 * time.Second, 4 * time.Second} {
+		w.fail(w.state.Active().Pipeline.Task("a").Work, true)
+		due := w.state.Due(w.now, rules)
+		require.InDelta(t, pause.Seconds(), due.Sub(w.now).Seconds(), pause.Seconds()/10+0.001, "try %d", i+1)
+		w.now = due.Add(-time.Millisecond)
+		require.Zero(t, w.do(command.Due, fmt.Sprint("early", i), nil))
+		w.now = due
+		w.do(command.Due, fmt.Sprint("due", i), nil)
+	}
+	w.fail(w.state.Active().Pipeline.Task("a").Work, true)
+	require.Equal(t, "turn.failed retry.scheduled task.restarted task.started turn.failed retry.scheduled task.restarted task.started "+
+		"turn.failed task.failed task.cancelled aggregate.started", w.types(n))
+	w.say(w.unit(), "only C")
+	require.Equal(t, "partial_success", r.Outcome)
+	require.Equal(t, "partial", w.state.Stats(w.now).CompletionStatus)
+
+	// A restart of the failed task repairs the result, in a run of its own.
+	n = len(w.log)
+	w.do(command.RestartTask, "again", command.TaskRef{TaskID: "a"})
+	notice, _ := w.aside.(event.NoticeData)
+	require.True(t, *notice.OK)
+	require.Equal(t, "run.started task.restarted task.restarted task.started", w.types(n))
+	w.say(w.unit(), "did A")
+	w.say(w.unit(), "did B")
+	w.say(w.unit(), "A, B and C")
+	repaired := w.state.Runs()[1]
+	require.Equal(t, "success", repaired.Outcome)
+	require.Equal(t, "A, B and C", repaired.Answer)
+}
+
+func TestNoTaskSucceeds(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}, {ID: "b", Title: "B", Dependencies: []string{"a"}}}})
+	n := len(w.log)
+	w.fail(w.unit(), false)
+	require.Equal(t, "turn.failed task.failed task.cancelled pipeline.completed error run.failed", w.types(n))
+	require.Equal(t, conversation.Failed, r.Status)
+	require.Contains(t, r.Answer, "broken")
+}
+
+func TestTasksAsGivenAreChecked(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Dependencies: []string{"zz"}}}})
+	require.Equal(t, "session.created message.received run.started plan.invalid run.failed", w.types(0))
+	require.Equal(t, conversation.Failed, r.Status)
+}
+
+func TestOneTaskNeedsNoAggregate(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}}})
+	w.say(w.unit(), "did A")
+	require.Equal(t, "did A", r.Answer)
+	require.NotContains(t, w.types(0), "aggregate")
+}
+
+func TestATaskRunsOutOfTime(t *testing.T) {
+	w := newWorld(t)
+	w.ask(event.RunSpec{Mode: event.ModeTasks, TimeoutSeconds: 10, Tasks: []event.Task{{ID: "a", Title: "A"}}})
+	u := w.unit()
+	w.now = w.now.Add(time.Hour)
+	require.Zero(t, w.do(command.Due, "d0", nil), "the time of a task that nobody took up has not begun")
+	w.claim(u)
+	due := w.state.Due(w.now, rules)
+	require.Equal(t, w.now.Add(10*time.Second), due)
+	n := len(w.log)
+	w.now = due
+	w.do(command.Due, "d1", nil)
+	require.Equal(t, "turn.failed retry.scheduled", w.types(n))
+	require.True(t, u.Ended)
+}
+
+func TestCancelSumsUp(t *testing.T) {
+	w := newWorld(t)
+	w.ask(event.RunSpec{})
+	w.say(w.unit(), tasks)
+	w.claim(w.unit())
+	n := len(w.log)
+	w.do(command.Cancel, "k", command.CancelRun{Pause: true})
+	require.Equal(t, "task.cancelled task.cancelled task.cancelled task.cancelled run.cancelled session.paused", w.types(n))
+	require.Zero(t, w.do(command.Cancel, "k", command.CancelRun{Pause: true}))
+	n = len(w.log)
+	w.do(command.Message, "m2", command.UserMessage{Content: "go on", RunSpec: event.RunSpec{Mode: event.ModePlan}})
+	require.Equal(t, "message.received run.started plan.started", w.types(n), "the session stays usable")
+}
+
+func TestBusy(t *testing.T) {
+	for policy, want := range map[string]string{
+		"":                    "message.refused",
+		event.OnBusyReject:    "message.refused",
+		event.OnBusyEnqueue:   "message.received",
+		event.OnBusyInterrupt: "plan.cancelled run.cancelled message.received run.started plan.started",
+	} {
+		w := newWorld(t)
+		w.ask(event.RunSpec{})
+		n := len(w.log)
+		w.do(command.Message, "m2", command.UserMessage{Content: "me too", RunSpec: event.RunSpec{Mode: event.ModePlan, OnBusy: policy}})
+		require.Equal(t, want, w.types(n), "on_busy %q", policy)
+	}
+}
+
+func TestReplanAndCancelPlan(t *testing.T) {
+	w := newWorld(t)
+	yes := true
+	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
+	w.say(w.unit(), tasks)
+	first := r.Pipeline.Input
+	n := len(w.log)
+	w.do(command.Replan, "p1", command.ReplanRun{Question: "smaller"})
+	require.Equal(t, "plan.cancelled plan.started", w.types(n))
+	require.True(t, first.Over)
+	require.Equal(t, "smaller", r.Pipeline.Question)
+	w.say(w.unit(), tasks)
+	require.NotEqual(t, first.ID, r.Pipeline.Input.ID)
+	n = len(w.log)
+	w.do(command.CancelPlan, "p2", command.CancelRun{})
+	require.Equal(t, "plan.cancelled run.completed", w.types(n))
+	w.do(command.CancelPlan, "p3", command.CancelRun{})
+	notice, _ := w.aside.(event.NoticeData)
+	require.False(t, *notice.OK)
+	n = len(w.log)
+	w.do(command.Replan, "p4", command.ReplanRun{})
+	require.Equal(t, "message.received run.started plan.started", w.types(n))
+	require.Equal(t, "smaller", w.state.Active().Pipeline.Question)
+}
+
+func TestCancelAndRestartOfOneTask(t *testing.T) {
+	w := newWorld(t)
+	w.ask(event.RunSpec{})
+	w.say(w.unit(), tasks)
+	w.say(w.unit(), "did A")
+	n := len(w.log)
+	w.do(command.CancelTask, "k1", command.TaskRef{TaskID: "b"})
+	require.Equal(t, "task.cancelled task.cancelled", w.types(n), "what depends on it goes with it")
+	w.do(command.CancelTask, "k2", command.TaskRef{TaskID: "b"})
+	notice, _ := w.aside.(event.NoticeData)
+	require.False(t, *notice.OK)
+	n = len(w.log)
+	w.do(command.RestartTask, "k3", command.TaskRef{TaskID: "a"})
+	require.Equal(t, "task.cancelled task.restarted task.restarted task.started", w.types(n),
+		"c was being solved; b stays as a person left it, and d with it")
+}
+
+func TestASnapshotGoesOnElsewhere(t *testing.T) {
+	w := newWorld(t)
+	yes := true
+	w.ask(event.RunSpec{ConfirmPlan: &yes})
+	w.say(w.unit(), tasks)
+	asked := w.state.Active().Pipeline.Input.ID
+	there := w.moved(t)
+	require.Equal(t, "session.restored input.requested", there.types(0))
+	require.Equal(t, asked, there.state.Active().Pipeline.Input.ID, "the question keeps its id")
+	there.do(command.Respond, "yes", command.RespondInput{InputID: asked, Approved: true})
+	there.say(there.unit(), "did A")
+	there.claim(there.state.Unclaimed()[0])
+
+	third := there.moved(t)
+	require.Equal(t, "session.restored task.started task.started", third.types(0))
+	for _, u := range third.state.Unclaimed() {
+		third.say(u, "did it")
+	}
+	third.say(third.unit(), "did D")
+	third.say(third.unit(), "all")
+	require.Equal(t, "all", third.state.Runs()[0].Answer)
+	require.Equal(t, 1, third.state.Stats(w.now).TotalMessages)
+	require.Equal(t, 4, third.state.Stats(w.now).TotalTasks)
+}
+
+// moved restores the session's snapshot in a new log.
+func (w *world) moved(t *testing.T) *world {
+	snap := w.state.Snapshot(1000)
+	raw, err := json.Marshal(snap)
+	require.NoError(t, err)
+	there := newWorld(t)
+	there.now = w.now
+	there.append("restored", event.SessionRestoredData{Dialect: "myagent", Stage: snap.Stage(), State: raw})
+	there.do(command.Resume, "resume", nil)
+	return there
+}
