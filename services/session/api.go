@@ -12,13 +12,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/conversation"
 )
 
 const (
@@ -33,20 +33,24 @@ const (
 //	GET  /api/v1/sessions
 //	GET  /api/v1/sessions/{id}
 //	GET  /api/v1/sessions/{id}/events?after=<seq or cursor>&limit=<n>
+//	GET  /api/v1/sessions/{id}/state?history=<true>&max_history=<n>
 //	POST /api/v1/sessions/{id}/cancel
+//	POST /api/v1/sessions/import
 //
 // Errors are problem documents (RFC 9457). Every request is authenticated, and a
 // session of another tenant does not exist.
 type API struct {
+	conn     *bus.Conn
 	log      *eventlog.Store
 	commands *command.Sender
 	auth     auth.Authenticator
 	logger   zerolog.Logger
 }
 
-// NewAPI returns the API over the given log.
-func NewAPI(log *eventlog.Store, commands *command.Sender, a auth.Authenticator, logger zerolog.Logger) *API {
-	return &API{log: log, commands: commands, auth: a, logger: logger}
+// NewAPI returns the API over the given log. States are asked of the session service
+// over the connection.
+func NewAPI(conn *bus.Conn, log *eventlog.Store, commands *command.Sender, a auth.Authenticator, logger zerolog.Logger) *API {
+	return &API{conn: conn, log: log, commands: commands, auth: a, logger: logger}
 }
 
 // Mount registers the API's routes.
@@ -54,7 +58,9 @@ func (a *API) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/sessions", a.serve(a.list))
 	mux.HandleFunc("GET /api/v1/sessions/{id}", a.serve(a.show))
 	mux.HandleFunc("GET /api/v1/sessions/{id}/events", a.serve(a.events))
+	mux.HandleFunc("GET /api/v1/sessions/{id}/state", a.serve(a.state))
 	mux.HandleFunc("POST /api/v1/sessions/{id}/cancel", a.serve(a.cancel))
+	mux.HandleFunc("POST /api/v1/sessions/import", a.serve(a.restore))
 }
 
 type handler func(r *http.Request, p auth.Principal) (any, error)
@@ -95,9 +101,10 @@ func (a *API) problem(w http.ResponseWriter, err error) {
 	}
 }
 
-// Summary is one session in a list.
+// Summary is one session in a list: what its newest event tells.
 type Summary struct {
 	SessionID string    `json:"session_id"`
+	Status    string    `json:"status"` // open, closed
 	LastSeq   uint64    `json:"last_seq"`
 	LastEvent string    `json:"last_event"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -114,71 +121,22 @@ func (a *API) list(r *http.Request, p auth.Principal) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Summary{
-			SessionID: l.Entity.String(), LastSeq: h.Sequence, LastEvent: string(h.Type), UpdatedAt: h.Time,
-		})
+		one := Summary{
+			SessionID: l.Entity.String(), Status: statusOpen, LastSeq: h.Sequence, LastEvent: string(h.Type), UpdatedAt: h.Time,
+		}
+		if h.Type == event.SessionClosed {
+			one.Status = statusClosed
+		}
+		out = append(out, one)
 	}
 	return map[string]any{"sessions": out}, nil
 }
 
-// Detail is one session with its runs.
-type Detail struct {
-	SessionID string      `json:"session_id"`
-	Status    string      `json:"status"` // open, closed
-	Dialect   string      `json:"dialect"`
-	CreatedAt time.Time   `json:"created_at"`
-	UpdatedAt time.Time   `json:"updated_at"`
-	LastSeq   uint64      `json:"last_seq"`
-	Runs      []RunDetail `json:"runs"`
-}
-
-// RunDetail is one run of a session.
-type RunDetail struct {
-	RunID       string `json:"run_id"`
-	ExecutionID string `json:"execution_id,omitempty"`
-	MessageID   string `json:"message_id"`
-	Status      string `json:"status"`
-	Attempt     int    `json:"attempt"`
-	Content     string `json:"content"`
-	Answer      string `json:"answer,omitempty"`
-}
-
-func (a *API) show(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.sessionLog(r, p)
-	if err != nil {
-		return nil, err
-	}
-	st, err := a.fold(r.Context(), log)
-	if err != nil {
-		return nil, err
-	}
-	d := Detail{
-		SessionID: log.Entity.String(), Status: "open", Dialect: st.Dialect,
-		CreatedAt: st.Created, UpdatedAt: st.Updated, LastSeq: st.Seq, Runs: []RunDetail{},
-	}
-	if st.Closed {
-		d.Status = "closed"
-	}
-	for _, run := range st.Runs() {
-		d.Runs = append(d.Runs, RunDetail{
-			RunID: run.ID, ExecutionID: run.ExecutionID, MessageID: run.MessageID, Status: string(run.Status),
-			Attempt: run.Attempt(), Content: run.Content, Answer: run.Answer,
-		})
-	}
-	return d, nil
-}
-
-func (a *API) fold(ctx context.Context, log subject.Log) (*conversation.State, error) {
-	var st conversation.State
-	err := a.log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error { return st.Apply(e.Event) })
-	if err != nil {
-		return nil, err
-	}
-	if st.Created.IsZero() {
-		return nil, fault.New(fault.SessionNotFound)
-	}
-	return &st, nil
-}
+// Values of a session's status.
+const (
+	statusOpen   = "open"
+	statusClosed = "closed"
+)
 
 // errPageFull ends a read at the page's limit.
 var errPageFull = errors.New("page full")
@@ -235,24 +193,6 @@ func page(r *http.Request) (after eventlog.Cursor, limit int, err error) {
 		}
 	}
 	return after, limit, nil
-}
-
-func (a *API) cancel(r *http.Request, p auth.Principal) (any, error) {
-	log, err := a.sessionLog(r, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.exists(r.Context(), log); err != nil {
-		return nil, err
-	}
-	c := cmd.Command{
-		ID: uuid.NewString(), Service: cmd.Pipeline, Verb: cmd.Cancel, Tenant: log.Tenant, Key: log.Entity,
-		Principal: p.Subject, Source: "waggle/api", Time: time.Now(), Data: json.RawMessage(`{}`),
-	}
-	if err := a.commands.Send(r.Context(), c); err != nil {
-		return nil, err
-	}
-	return map[string]any{"accepted": true, "command_id": c.ID}, nil
 }
 
 // exists returns fault.SessionNotFound for a log without events.
