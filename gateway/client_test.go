@@ -50,7 +50,7 @@ func (r *rig) dial(query string, header ...string) *client {
 func (r *rig) handshake(query string, header ...string) (*client, int, string) {
 	r.t.Helper()
 	c := r.tcp()
-	request := "GET /ws?" + query + " HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+	request := "GET " + r.path + "?" + query + " HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 	host := "Host: " + r.addr + "\r\n"
 	for i := 0; i < len(header); i += 2 {
@@ -208,17 +208,26 @@ type shown struct {
 // next returns the next frame of the dialect. Pings of the server are answered.
 func (c *client) next() (shown, error) {
 	c.t.Helper()
+	var s shown
+	payload, err := c.text()
+	if err == nil {
+		require.NoError(c.t, json.Unmarshal(payload, &s), "%s", payload)
+	}
+	return s, err
+}
+
+// text returns the next text frame. Pings of the server are answered.
+func (c *client) text() ([]byte, error) {
+	c.t.Helper()
 	for {
 		op, payload, err := c.read()
 		switch {
 		case err != nil:
-			return shown{}, err
+			return nil, err
 		case op == opPing:
 			c.write(frame(fin|opPong, payload))
 		case op == opText:
-			var s shown
-			require.NoError(c.t, json.Unmarshal(payload, &s), "%s", payload)
-			return s, nil
+			return payload, nil
 		}
 	}
 }

@@ -91,6 +91,7 @@ type rig struct {
 	reg  *prometheus.Registry
 	srv  *gateway.Server
 	addr string
+	path string // of the sockets that dial opens
 
 	mu       sync.Mutex
 	commands map[string]chan wirecmd.Command // by session
@@ -116,7 +117,7 @@ func startOn(t testing.TB, conn *bus.Conn, opts ...option) *rig {
 func prepare(t testing.TB, conn *bus.Conn) *rig {
 	t.Helper()
 	r := &rig{
-		t: t, conn: conn, reg: prometheus.NewRegistry(),
+		t: t, conn: conn, reg: prometheus.NewRegistry(), path: "/ws",
 		commands: map[string]chan wirecmd.Command{}, writers: map[subject.Log]*eventlog.Writer{},
 	}
 	var err error

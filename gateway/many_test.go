@@ -1,0 +1,330 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/strictjson/hostile"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// several returns a gateway whose sockets hold several sessions, and the session
+// service's office.
+func several(t testing.TB, opts ...option) (*rig, *office) {
+	t.Helper()
+	r := prepare(t, sharedBus(t))
+	return r, opens(r, opts...)
+}
+
+// A frame asks for a session, which is there from its first event on; the next is
+// another one. Commands name the connection, and their order is kept.
+func TestSessionsOfASocket(t *testing.T) {
+	r, _ := several(t)
+	c, link := r.talker()
+	first, open := c.opened(r, asked{Client: "phone", Lang: "en_US"})
+	require.JSONEq(t, `{"dialect":"talk","client_id":"phone","language":"en_US"}`, string(open.Data))
+	require.Equal(t, wirecmd.Open, open.Verb)
+	gateway, connection, err := subject.ParseAside(open.ReplyTo)
+	require.NoError(t, err)
+	require.Equal(t, r.conn.Instance(), gateway.String())
+	require.Equal(t, link, connection.String())
+	second, _ := c.opened(r, asked{})
+	require.NotEqual(t, first, second)
+	for i := range 10 {
+		for _, l := range []subject.Log{first, second} {
+			c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: fmt.Sprint(i)})
+		}
+	}
+	for _, l := range []subject.Log{first, second} {
+		for i := range 10 {
+			got := r.nextCommand(l.Entity.String())
+			require.JSONEq(t, fmt.Sprintf(`{"content":"%d"}`, i), string(got.Data))
+			require.Equal(t, open.ReplyTo, got.ReplyTo)
+			require.Equal(t, "anonymous", got.Principal)
+			require.Contains(t, got.Source, "waggle/gateway/")
+		}
+	}
+	r.answers(first, "in English")
+	require.Equal(t, "en_US", c.said("event").Lang)
+	r.answers(second, "in Chinese")
+	require.Equal(t, "zh_CN", c.said("event").Lang)
+	require.EqualValues(t, 2, r.metric("waggle_gateway_sessions"))
+	c.leave()
+	eventually(t, "the sessions are gone from the gateway", func() bool { return r.metric("waggle_gateway_sessions") == 0 })
+}
+
+// A client may simply go on with a session that it knows: it sees what comes from
+// then on, and its messages are sent.
+func TestActingOnASessionThatIsNotAttached(t *testing.T) {
+	r, o := several(t)
+	o.language = "en_US"
+	l := r.session("default", "one", "two")
+	c, _ := r.talker()
+	c.ask(asked{Ask: "act", Session: l.Entity.String()}) // asks for nothing
+	c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: "bad"})
+	require.Equal(t, "INVALID_FIELD", c.said("refused").Code)
+	require.Empty(t, o.attaches(), "nothing was attached for nothing")
+	for i := range 3 {
+		c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: fmt.Sprint(i)})
+		r.nextCommand(l.Entity.String())
+	}
+	require.Len(t, o.attaches(), 1)
+	require.True(t, o.attaches()[0].Live)
+	r.answers(l, "three")
+	s := c.said("event")
+	require.EqualValues(t, 4, s.Seq)
+	require.Equal(t, "en_US", s.Lang)
+}
+
+// What a session is not: unknown, no id, somebody else's. All look the same.
+func TestSessionsThatAreNotThere(t *testing.T) {
+	a := authenticated(key("alice", "acme"), key("bob", "globex"))
+	r, _ := several(t, unlimited, a)
+	l := r.session("acme", "secret")
+	c, _ := r.talker(bearer("bob")...)
+	var first said
+	for _, ask := range []string{"act", "resume", "ack", "export"} {
+		for i, session := range append(awkward(), "nobody", l.Entity.String(), "") {
+			c.ask(asked{Ask: ask, Session: session, Text: "x", After: ptr(uint64(1))})
+			s := c.said("refused")
+			require.Equal(t, "SESSION_EXPIRED", s.Code, "%s %.40q", ask, session)
+			require.Equal(t, ask, s.Action)
+			if i == 0 {
+				first = s
+			}
+			first.Session, first.Action = s.Session, s.Action
+			require.Equal(t, first, s, "%s of %.40q is told apart", ask, session)
+		}
+	}
+	require.Empty(t, r.inbox(l.Entity.String()))
+	require.Zero(t, r.metric("waggle_gateway_sessions"))
+}
+
+// What services say to one connection is shown there and nowhere else.
+func TestAsides(t *testing.T) {
+	r, _ := several(t)
+	one, _ := r.talker()
+	other, _ := r.talker()
+	l, open := one.opened(r, asked{Lang: "en_US"})
+	other.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(1))})
+	other.said("replayed")
+	tell := func(l subject.Log, seq uint64, text string) {
+		e, err := event.New(l, unique(), "test", time.Now(), event.CommandRefusedData{Code: "INPUT_ANSWERED", Message: text})
+		require.NoError(t, err)
+		e.Sequence = seq
+		b, err := json.Marshal(e)
+		require.NoError(t, err)
+		require.NoError(t, r.conn.NATS().Publish(open.ReplyTo, b))
+	}
+	foreign := l
+	foreign.Tenant = mustTenant(t, "globex")
+	tell(foreign, 0, "not yours")
+	tell(l, 7, "no aside")
+	require.NoError(t, r.conn.NATS().Publish(open.ReplyTo, []byte("no event")))
+	require.NoError(t, r.conn.NATS().Publish(open.ReplyTo+"x", []byte("{}")))
+	tell(l, 0, "yours")
+	s := one.said("aside")
+	require.Equal(t, "en_US", s.Lang)
+	require.Contains(t, string(s.Data), "yours")
+	stranger := subject.Log{Tenant: l.Tenant, Kind: l.Kind, Entity: id.EntityFromExternal(unique())}
+	tell(stranger, 0, "of a session that is not attached")
+	require.Equal(t, "zh_CN", one.said("aside").Lang)
+	r.answers(l, "for both")
+	one.sees(l, 2, 2)
+	other.sees(l, 2, 2)
+	one.leave()
+	tell(l, 0, "too late")
+	r.answers(l, "for one")
+	other.sees(l, 3, 3)
+}
+
+func mustTenant(t testing.TB, s string) id.Tenant {
+	t.Helper()
+	tn, err := id.ParseTenant(s)
+	require.NoError(t, err)
+	return tn
+}
+
+// The state of a session, and a session made of a state.
+func TestStates(t *testing.T) {
+	r, o := several(t)
+	l := r.session("default", "one")
+	c, link := r.talker()
+	c.ask(asked{Ask: "export", Session: l.Entity.String(), Max: 7})
+	s := c.said("exported")
+	require.JSONEq(t, `{"max":7,"history":true}`, string(s.Data))
+	require.Equal(t, link, s.Link)
+	require.Zero(t, r.metric("waggle_gateway_sessions"), "an export attaches nothing")
+
+	c.ask(asked{Ask: "import", Signed: json.RawMessage(`7`)})
+	s = c.said("refused")
+	require.Equal(t, "STATE_TAMPERED", s.Code)
+	require.Equal(t, "import", s.Action)
+	o.restored = true
+	signed, err := json.Marshal(l.Entity.String())
+	require.NoError(t, err)
+	c.ask(asked{Ask: "import", Signed: signed, After: ptr(uint64(99))}) // a position of its former life
+	c.sees(l, 1, 2)
+	require.EqualValues(t, 2, c.said("replayed").Count)
+	o.mu.Lock()
+	o.restored = false
+	o.mu.Unlock()
+	c.ask(asked{Ask: "import", Signed: signed, After: ptr(uint64(1))})
+	c.sees(l, 2, 2)
+	require.EqualValues(t, 1, c.said("replayed").Count)
+}
+
+// A state larger than the queue comes all the same, and after it what comes after it.
+func TestStateLargerThanTheQueue(t *testing.T) {
+	r, o := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 2000 })
+	_ = o
+	l := r.session("default")
+	c, _ := r.talker()
+	for i := range 30 {
+		c.ask(asked{Ask: "export", Session: l.Entity.String(), Max: i + 1})
+	}
+	for i := range 30 {
+		require.JSONEq(t, fmt.Sprintf(`{"max":%d,"history":true}`, i+1), string(c.said("exported").Data))
+	}
+}
+
+// Without a session service a frame is refused, with a word to try again, and the
+// socket stays open.
+func TestSessionServiceThatIsNotThere(t *testing.T) {
+	r, o := several(t)
+	l := r.session("default", "one")
+	c, _ := r.talker()
+	o.srv.Stop()
+	for _, ask := range []string{"resume", "act", "export", "ack", "import"} {
+		c.ask(asked{Ask: ask, Session: l.Entity.String(), Text: "x", After: ptr(uint64(1)), Signed: json.RawMessage(`"x"`)})
+		s := c.said("refused")
+		require.Equal(t, "BUS_UNAVAILABLE", s.Code)
+		require.Contains(t, s.Text, "try again")
+	}
+	o.serve()
+	c.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0))})
+	c.sees(l, 1, 2)
+	c.said("replayed")
+}
+
+// A socket holds so many sessions and no more; those that it has can still be used.
+func TestSessionsPerSocket(t *testing.T) {
+	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.SessionsPerSocket = 2 })
+	extra := r.session("default")
+	c, _ := r.talker()
+	a, _ := c.opened(r, asked{})
+	b, _ := c.opened(r, asked{})
+	for _, ask := range []asked{{Ask: "open"}, {Ask: "resume", Session: extra.Entity.String()}, {Ask: "act", Session: extra.Entity.String(), Text: "x"}} {
+		c.ask(ask)
+		s := c.said("refused")
+		require.Equal(t, "RATE_LIMITED", s.Code)
+		require.Contains(t, s.Text, "holds 2 sessions")
+	}
+	for _, l := range []subject.Log{a, b} {
+		c.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0))})
+		c.sees(l, 1, 1)
+		c.said("replayed")
+	}
+	other, _ := r.talker()
+	other.ask(asked{Ask: "resume", Session: extra.Entity.String(), After: ptr(uint64(0))})
+	other.sees(extra, 1, 1)
+}
+
+// Heartbeats come by the gateway's clock, one for each session with its newest seq,
+// or one for a socket that has none.
+func TestHeartbeats(t *testing.T) {
+	clock := &handClock{now: time.Now()}
+	r, _ := several(t, func(c *gateway.Config, d *gateway.Deps) {
+		c.PingInterval = 40 * time.Millisecond // so that the sweeper looks every 10 ms
+		d.Clock = clock.Now
+	})
+	c, link := r.talker()
+	clock.advance(30 * time.Second)
+	s := c.said("heartbeat")
+	require.Empty(t, s.Session)
+	require.Equal(t, link, s.Link)
+	a, _ := c.opened(r, asked{})
+	b, _ := c.opened(r, asked{})
+	r.answers(b, "two", "three")
+	c.sees(b, 2, 3)
+	for range 3 {
+		clock.advance(30 * time.Second)
+		got := map[string]uint64{}
+		for range 2 {
+			s := c.said("heartbeat")
+			got[s.Session] = s.Seq
+		}
+		require.Equal(t, map[string]uint64{a.Entity.String(): 1, b.Entity.String(): 3}, got)
+	}
+	clock.advance(29 * time.Second)
+	r.answers(a, "two")
+	c.sees(a, 2, 2) // and no heartbeat before it
+}
+
+// The credentials are those of any socket: a header, a subprotocol or the first
+// message. A token in the address is none, because addresses are logged.
+func TestCredentialsOfSessionSockets(t *testing.T) {
+	a := authenticated(key("alice", "acme"))
+	r, _ := several(t, a)
+	c := r.dial("token=alice")
+	c.write(text(`{"ask":"open"}`))
+	c.closes(4401)
+	c = r.dial("")
+	c.write(text(`{"type":"auth","token":"alice"}`))
+	c.said("connected")
+	l, _ := c.opened(r, asked{})
+	require.Equal(t, "acme", l.Tenant.String())
+	c.leave()
+}
+
+// Documents that must not be understood give one refusal each and nothing else.
+func TestHostileDocumentsOnSessionSockets(t *testing.T) {
+	r, o := several(t, unlimited)
+	settled := r.settled()
+	c, _ := r.talker()
+	documents := hostile.Documents()
+	for i, d := range documents {
+		c.write(frame(fin|opText, d.Body))
+		if d.Code == fault.BadUTF8 {
+			c.closes(1007)
+			c, _ = r.talker()
+			continue
+		}
+		marker := fmt.Sprintf("after-%d", i)
+		c.ask(asked{Ask: "export", Session: marker})
+		s, refused := c.said("refused"), 0
+		for ; s.Session != marker; s = c.said("refused") {
+			refused++
+			if !d.Legal {
+				require.EqualValues(t, fault.BadJSON, s.Code, d.Name)
+			}
+		}
+		require.Equal(t, 1, refused, d.Name)
+	}
+	require.Empty(t, o.attaches())
+	_ = c.Conn.Close()
+	settled()
+	t.Logf("%d documents", len(documents))
+}
+
+// A message that is too long for an event is refused before it is sent.
+func TestMessagesThatAreTooLong(t *testing.T) {
+	r, _ := several(t)
+	c, _ := r.talker()
+	l, _ := c.opened(r, asked{})
+	c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: strings.Repeat("x", 170<<10)})
+	require.Equal(t, "INVALID_FIELD", c.said("refused").Code)
+	c.ask(asked{Ask: string(dialect.Act), Session: l.Entity.String(), Text: "short"})
+	require.JSONEq(t, `{"content":"short"}`, string(r.nextCommand(l.Entity.String()).Data))
+}

@@ -1,0 +1,385 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// resume asks for a session from a seq on.
+func (c *client) resume(l subject.Log, after uint64, more ...func(*asked)) {
+	c.t.Helper()
+	a := asked{Ask: "resume", Session: l.Entity.String(), After: &after}
+	for _, f := range more {
+		f(&a)
+	}
+	c.ask(a)
+}
+
+func inBatches(a *asked) { a.Batch = true }
+func merged(a *asked)    { a.Merge = true }
+
+// replayed reads the notice that ends a replay.
+func (c *client) replayed(l subject.Log, count int, seq uint64) said {
+	c.t.Helper()
+	s := c.said("replayed")
+	require.Equal(c.t, l.Entity.String(), s.Session)
+	require.Equal(c.t, count, s.Count)
+	require.Equal(c.t, seq, s.Seq)
+	require.True(c.t, strings.HasPrefix(s.Cursor, fmt.Sprint(seq)), s.Cursor)
+	return s
+}
+
+// What was missed comes one by one, then the notice, then what is new. The position
+// may be a seq, an event_id, or what the client has acknowledged.
+func TestResumeOfASession(t *testing.T) {
+	r, o := several(t)
+	l := r.session("default", "two", "three", "four")
+	c, link := r.talker()
+	c.resume(l, 1)
+	c.sees(l, 2, 4)
+	s := c.replayed(l, 3, 4)
+	require.Equal(t, link, s.Link)
+	require.Nil(t, s.Matched)
+	r.answers(l, "five")
+	c.sees(l, 5, 5)
+
+	o.acked[l.Entity.String()+" phone"] = 3
+	c, _ = r.talker()
+	c.ask(asked{Ask: "resume", Session: l.Entity.String(), Client: "phone", Hash: "right"})
+	c.sees(l, 4, 5)
+	require.True(t, *c.replayed(l, 2, 5).Matched)
+	c.ask(asked{Ask: "resume", Session: l.Entity.String(), EventID: s.Cursor, After: ptr(uint64(1)), Hash: "wrong"})
+	c.sees(l, 5, 5)
+	require.False(t, *c.replayed(l, 1, 5).Matched)
+	c.resume(l, 5)
+	c.replayed(l, 0, 5)
+	r.answers(l, "six")
+	c.sees(l, 6, 6)
+	c.resume(l, 99)
+	require.Equal(t, "CURSOR_INVALID", c.said("refused").Code)
+	r.answers(l, "seven")
+	c.sees(l, 7, 7) // a resume that is refused leaves what there was
+}
+
+// A session that is resumed again on the same socket is shown from there, once.
+func TestResumeTwiceOnOneSocket(t *testing.T) {
+	r, _ := several(t)
+	l := r.session("default", "two", "three", "four")
+	c, _ := r.talker()
+	for _, after := range []uint64{0, 2, 4, 1} {
+		c.resume(l, after)
+		c.sees(l, after+1, 4)
+		c.replayed(l, 4-int(after), 4)
+	}
+	c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: "x"})
+	r.nextCommand(l.Entity.String())
+	r.answers(l, "five", "six")
+	c.sees(l, 5, 6)
+	require.EqualValues(t, 1, r.metric("waggle_gateway_sessions"))
+}
+
+// With batches the same events come in few frames, of at most 200 each.
+func TestReplayInBatches(t *testing.T) {
+	const missed = 501
+	r, _ := several(t)
+	l := r.session("default")
+	r.many(l, missed)
+	c, _ := r.talker()
+	c.resume(l, 1, inBatches)
+	next, frames := uint64(2), 0
+	for next < missed+2 {
+		s := c.said("batch")
+		require.LessOrEqual(t, len(s.Events), dialect.MaxBatch)
+		for _, e := range s.Events {
+			require.Equal(t, next, e.Seq)
+			next++
+		}
+		frames++
+	}
+	c.replayed(l, missed, missed+1)
+	r.answers(l, "live")
+	c.sees(l, missed+2, missed+2)
+	require.LessOrEqual(t, frames, missed/100, "frames for %d events", missed)
+	t.Logf("%d events in %d frames", missed, frames)
+}
+
+// Batches are bounded in bytes, too.
+func TestReplayInBatchesOfLargeEvents(t *testing.T) {
+	r, _ := several(t)
+	l := r.session("default")
+	for range 10 {
+		r.answers(l, strings.Repeat("x", 100<<10))
+	}
+	c, _ := r.talker()
+	c.resume(l, 1, inBatches)
+	for next := uint64(2); next <= 11; {
+		s := c.said("batch")
+		require.LessOrEqual(t, len(s.Events), 2)
+		for _, e := range s.Events {
+			require.Equal(t, next, e.Seq)
+			next++
+		}
+	}
+	c.replayed(l, 10, 11)
+}
+
+// deltas appends the pieces of a message.
+func (r *rig) deltas(l subject.Log, message string, n int) (whole string) {
+	r.t.Helper()
+	var b strings.Builder
+	for i := range n {
+		piece := fmt.Sprintf("%d ", i)
+		b.WriteString(piece)
+		require.NoError(r.t, r.append(l, unique(), event.MessageDeltaData{MessageID: message, RunID: "r", ExecutionID: "exec_x", Attempt: 1, Text: piece}))
+	}
+	return b.String()
+}
+
+// On request consecutive pieces of a text come as one, with the seq of the last and
+// word of the first; live they come as they are.
+func TestReplayMerged(t *testing.T) {
+	r, _ := several(t)
+	l := r.session("default")
+	one := r.deltas(l, "m1", 100)
+	two := r.deltas(l, "m2", 50)
+	r.answers(l, "end")
+	for _, more := range [][]func(*asked){{merged}, {merged, inBatches}} {
+		c, _ := r.talker()
+		c.resume(l, 1, more...)
+		texts := map[string]string{}
+		for next := uint64(2); next <= 152; {
+			events := []said{}
+			if len(more) > 1 {
+				events = c.said("batch").Events
+			} else {
+				events = append(events, c.said("event"))
+			}
+			for _, s := range events {
+				if s.From == 0 {
+					s.From = s.Seq
+				}
+				require.Equal(t, next, s.From, "no event is left out")
+				next = s.Seq + 1
+				var d event.MessageDeltaData
+				require.NoError(t, json.Unmarshal(s.Data, &d))
+				texts[d.MessageID] += d.Text
+			}
+		}
+		require.Equal(t, one, texts["m1"])
+		require.Equal(t, two, texts["m2"])
+		c.replayed(l, 151, 152)
+		_ = c.Conn.Close()
+	}
+	c, _ := r.talker()
+	c.resume(l, 152, merged)
+	c.replayed(l, 0, 152)
+	r.deltas(l, "m3", 5)
+	c.sees(l, 153, 157)
+}
+
+// expire makes the events of a log before its last few go.
+func (r *rig) expire(l subject.Log, keep uint64) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := r.conn.JS().Stream(ctx, l.Stream())
+	require.NoError(r.t, err)
+	require.NoError(r.t, s.Purge(ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeKeep(keep)))
+}
+
+// Who asks for what has expired is told where the rest begins and shown the state,
+// then the rest; also if it expires only while the client comes.
+func TestReplayOfExpiredHistory(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		r, o := several(t)
+		o.blind = blind
+		l := r.session("default", "two", "three", "four", "five")
+		r.expire(l, 2)
+		for _, more := range [][]func(*asked){nil, {inBatches}} {
+			c, _ := r.talker()
+			c.resume(l, 1, more...)
+			require.EqualValues(t, 4, c.said("expired").Seq)
+			require.EqualValues(t, 5, c.said("exported").Seq)
+			if more == nil {
+				c.sees(l, 4, 5)
+			} else {
+				require.Len(t, c.said("batch").Events, 2)
+			}
+			c.replayed(l, 2, 5)
+			c.ask(asked{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(5))})
+			r.answers(l, "more")
+			c.said("event")
+			_ = c.Conn.Close()
+			r.expire(l, 1)
+			l = r.session("default", "two", "three", "four", "five")
+			r.expire(l, 2)
+		}
+	}
+}
+
+// Two sockets on one session see the same bytes, a late one as well.
+func TestViewersOfASessionSeeTheSameBytes(t *testing.T) {
+	const events = 300
+	r, _ := several(t)
+	l := r.session("default")
+	watch := func() *client {
+		c, _ := r.talker()
+		c.resume(l, 0)
+		return c
+	}
+	early := []*client{watch(), watch()}
+	r.many(l, events)
+	late := watch()
+	var all []string
+	for i, c := range append(early, late) {
+		var got []string
+		for len(got) <= events {
+			b, err := c.text()
+			require.NoError(t, err)
+			if strings.Contains(string(b), `"kind":"event"`) {
+				got = append(got, string(b))
+			}
+		}
+		if i == 0 {
+			all = got
+		}
+		require.Equal(t, all, got, "viewer %d", i)
+	}
+}
+
+// Two sessions share a queue that is full all the time: each gets everything, in
+// order, and none waits for the end of the other.
+func TestSessionsShareAQueue(t *testing.T) {
+	const events = 200
+	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 32 << 10 })
+	logs := []subject.Log{r.session("default"), r.session("default"), r.session("default")}
+	for _, l := range logs {
+		texts := slices.Repeat([]string{strings.Repeat("x", 4<<10)}, events)
+		r.answers(l, texts...)
+	}
+	c, _ := r.talker()
+	tc, ok := c.Conn.(*net.TCPConn)
+	require.True(t, ok)
+	require.NoError(t, tc.SetReadBuffer(16<<10)) // so that the kernel does not take it all
+	for _, l := range logs {
+		c.resume(l, 1)
+	}
+	eventually(t, "the queue is full", func() bool { return r.metric("waggle_gateway_lag_entries_total") >= 1 })
+	next := map[string]uint64{}
+	var ends []string
+	least := uint64(events)
+	for len(ends) < len(logs) {
+		b, err := c.text()
+		require.NoError(t, err)
+		var s said
+		require.NoError(t, json.Unmarshal(b, &s))
+		if s.Kind == "replayed" {
+			ends = append(ends, s.Session)
+			if len(ends) == 1 {
+				for _, l := range logs {
+					least = min(least, next[l.Name()])
+				}
+			}
+			continue
+		}
+		require.Equal(t, max(next[s.Session], 1)+1, s.Seq, "%s", b)
+		next[s.Session] = s.Seq
+	}
+	require.Greater(t, least, uint64(events/20), "a session had got hardly anything when another one had all")
+	t.Logf("when the first session had its %d events, the last had %d", events, least)
+}
+
+// A thousand missed events, on a socket of its own each time.
+func TestReplayOfAThousand(t *testing.T) {
+	const missed, runs = 1000, 20
+	r, _ := several(t)
+	l := r.session("default")
+	r.many(l, missed)
+	for name, more := range map[string][]func(*asked){"one by one": nil, "in batches": {inBatches}} {
+		took := make([]time.Duration, runs)
+		for i := range took {
+			c, _ := r.talker()
+			began := time.Now()
+			c.resume(l, 1, more...)
+			n := uint64(0)
+			for {
+				b, err := c.text()
+				require.NoError(t, err)
+				var s said
+				require.NoError(t, json.Unmarshal(b, &s))
+				if s.Kind == "replayed" {
+					require.Equal(t, missed, s.Count)
+					break
+				}
+				for _, e := range append(s.Events, s) {
+					if e.Kind == "event" {
+						n++
+						require.Equal(t, n+1, e.Seq)
+					}
+				}
+			}
+			took[i] = time.Since(began)
+			require.EqualValues(t, missed, n)
+			c.leave()
+		}
+		slices.Sort(took)
+		t.Logf("%d missed events %s, asked for and read: p50 %v, p99 %v", missed, name, took[runs/2], took[runs*99/100])
+	}
+}
+
+// Acknowledgements are sent on now and then, the highest of each client, and when
+// the socket ends. What cannot have been read is not noted.
+func TestAcknowledgements(t *testing.T) {
+	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 300*time.Millisecond, 1000 })
+	l := r.session("default", "two", "three", "four", "five")
+	c, _ := r.talker()
+	c.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0)), Client: "phone"})
+	c.sees(l, 1, 5)
+	c.said("replayed")
+	ack := func(client string, seq uint64, eventID string) {
+		c.ask(asked{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
+	}
+	for _, seq := range []uint64{1, 3, 4, 2, 6, 1 << 60, 0} {
+		ack("phone", seq, "")
+		ack("", seq, "") // of the phone
+		ack("tablet", 99, fmt.Sprintf("%d.77", min(seq, 3)))
+	}
+	ack("x", 0, "nonsense")
+	require.Equal(t, "CURSOR_INVALID", c.said("refused").Code)
+	highest := map[string]uint64{}
+	commands := 0
+	next := func() {
+		got := r.nextCommand(l.Entity.String())
+		require.Equal(t, wirecmd.Ack, got.Verb)
+		var a wirecmd.AckEvents
+		require.NoError(t, got.Decode(&a))
+		require.Greater(t, a.Seq, highest[a.ClientID], "sent twice")
+		highest[a.ClientID] = a.Seq
+		commands++
+	}
+	for highest["phone"] < 4 || highest["tablet"] < 3 {
+		next()
+	}
+	require.LessOrEqual(t, commands, 4, "21 acknowledgements of two clients")
+	ack("phone", 5, "")
+	c.leave()
+	next()
+	require.EqualValues(t, 5, highest["phone"], "what was not sent is sent when the socket ends")
+	eventually(t, "the socket is gone", func() bool { return r.metric("waggle_gateway_connections") == 0 })
+	require.Empty(t, r.inbox(l.Entity.String()))
+}
