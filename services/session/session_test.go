@@ -1,0 +1,111 @@
+package session_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/session"
+)
+
+func TestASessionOpensWithWhatItsMakerAskedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{})
+	yes := true
+	want := event.Preferences{
+		ClientID: "phone", UserID: "u1", Language: "en_US", ConfirmPlan: &yes, OnBusy: event.OnBusyEnqueue, Extra: []byte(`{"app":"x"}`),
+	}
+	r.open(log, want)
+	got, err := event.As[event.SessionCreatedData](r.all(log)[0])
+	require.NoError(t, err)
+	require.Equal(t, want, got.Preferences)
+	require.Equal(t, "myagent", got.Dialect)
+	r.command(log, cmd.Session, cmd.Open, "again", cmd.OpenSession{Dialect: "orbit"})
+	r.command(log, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
+	require.Len(t, r.until(log, event.SessionClosed), 2, "it is opened once")
+}
+
+func TestAnIdleSessionExpires(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{TTL: time.Second})
+	r.startPipeline("p")
+	r.open(log, event.Preferences{})
+	events := r.until(log, event.SessionClosed)
+	d, err := event.As[event.SessionClosedData](events[len(events)-1])
+	require.NoError(t, err)
+	require.Equal(t, "timeout", d.Reason)
+	require.NotNil(t, d.Stats)
+	require.Equal(t, "success", d.Stats.CompletionStatus)
+	require.GreaterOrEqual(t, d.Stats.DurationSeconds, int64(1))
+	require.GreaterOrEqual(t, events[1].Time.Sub(events[0].Time), time.Second)
+	r.command(log, cmd.Pipeline, cmd.Message, "late", cmd.UserMessage{Content: "hello?"})
+	require.Len(t, r.until(log, event.MessageRefused), 3)
+}
+
+// TestTwoReplicasShareTheSessions: many sessions over two replicas of both services,
+// one of which stops in the middle; each command is taken once and in order.
+func TestTwoReplicasShareTheSessions(t *testing.T) {
+	t.Parallel()
+	const sessions, messages = 12, 8
+	r := newRig(t)
+	leaving, going := r.start("a", session.Config{}), r.startPipeline("a")
+	r.start("b", session.Config{})
+	r.startPipeline("b")
+	logs := make([]subject.Log, sessions)
+	for i := range logs {
+		logs[i] = sessionLog(fmt.Sprint("s", i))
+		r.command(logs[i], cmd.Session, cmd.Open, "open", cmd.OpenSession{
+			Dialect: "orbit", Preferences: event.Preferences{OnBusy: event.OnBusyEnqueue},
+		})
+	}
+	for _, l := range logs {
+		r.until(l, event.SessionCreated)
+	}
+	for n := range messages {
+		for _, l := range logs {
+			r.command(l, cmd.Pipeline, cmd.Message, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
+		}
+		if n == messages/2 {
+			leaving.Stop()
+			going.Stop()
+		}
+	}
+	for _, l := range logs {
+		r.command(l, cmd.Pipeline, cmd.Message, "last", cmd.UserMessage{Content: fmt.Sprint(messages)})
+		next := 0
+		for _, e := range r.received(l, messages+1) {
+			d, err := event.As[event.MessageReceivedData](e)
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(next), d.Content, "in order, once")
+			next++
+		}
+		r.command(l, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
+		r.until(l, event.SessionClosed)
+	}
+}
+
+func TestServiceIsAComponent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	n := 0
+	lifecycletest.Exercise(t, func() lifecycle.Component {
+		n++
+		return r.service(fmt.Sprint("c", n), session.Config{StateKeys: keys})
+	})
+}
+
+func TestAStateKeyThatCanBeGuessedIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := session.New(session.Config{StateKeys: [][]byte{[]byte("short")}}, r.deps("a"))
+	require.ErrorContains(t, err, "key 1")
+}
