@@ -28,7 +28,7 @@ func (p *process) gateway(context.Context) (lifecycle.Component, error) {
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
 		Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect(), "/ws/session": p.myagent()},
-		Mount:    session.NewAPI(p.log, p.commands, p.auth, log).Mount,
+		Mount:    session.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount,
 	})
 	if err != nil {
 		return nil, err
