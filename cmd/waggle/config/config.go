@@ -143,20 +143,21 @@ type Models struct {
 
 // Price is what one model costs. What a model without a price costs is not shown.
 type Price struct {
-	Model  string  `yaml:"model" doc:"The model as it is named in the setting \"model\", for example \"openai:gpt-4.1-mini\"; unique."`
+	Model  string  `yaml:"model" doc:"The model, as in the setting \"model\" (\"openai:gpt-4.1-mini\") or as the provider calls it in its answers; unique."`
 	Input  float64 `yaml:"input" doc:"US dollars for a million input tokens."`
 	Output float64 `yaml:"output" doc:"US dollars for a million output tokens."`
 }
 
 // Agent limits the workers that run agent turns. Zero means the worker's default.
 type Agent struct {
-	Concurrency int           `yaml:"concurrency" doc:"Runs that one worker process has on at once; 0 = 16."`
-	MaxAttempts int           `yaml:"max_attempts" doc:"Attempts at one run, by any worker, before it fails; 0 = 3."`
-	MaxRounds   int           `yaml:"max_rounds" doc:"Messages of the model in one run; 0 = 16."`
-	MaxTokens   int           `yaml:"max_tokens" doc:"Tokens per message of the model; 0 = the provider's default."`
-	ToolTimeout time.Duration `yaml:"tool_timeout" doc:"Time limit of one tool call; 0 = 60 s."`
-	TurnTimeout time.Duration `yaml:"turn_timeout" doc:"Time limit of one attempt at a run; 0 = 15 min."`
-	System      string        `yaml:"system" doc:"System prompt; empty = the built-in one."`
+	Concurrency  int           `yaml:"concurrency" doc:"Runs that one worker process has on at once; 0 = 16."`
+	MaxAttempts  int           `yaml:"max_attempts" doc:"Attempts at one run, by any worker, before it fails; 0 = 3."`
+	MaxRounds    int           `yaml:"max_rounds" doc:"Messages of the model in one run; 0 = 16."`
+	MaxTokens    int           `yaml:"max_tokens" doc:"Tokens per message of the model; 0 = the provider's default."`
+	ToolTimeout  time.Duration `yaml:"tool_timeout" doc:"Time limit of one tool call; 0 = 60 s."`
+	TurnTimeout  time.Duration `yaml:"turn_timeout" doc:"Time limit of one attempt at a run; 0 = 15 min."`
+	Capabilities []string      `yaml:"capabilities" doc:"What tasks of plans may ask of this worker; empty = \"general\"."`
+	System       string        `yaml:"system" doc:"System prompt; empty = the built-in one."`
 }
 
 // Tools says which tools the model is offered.

@@ -120,7 +120,7 @@ func TestAPlanIsShownConfirmedAndCarriedOut(t *testing.T) {
 		"Carry it out? y, n WHY, drop 2 3, title 2 NEW ONE",
 		"y                approve and proceed", "n WHY            reject, with the reason if you like",
 		"drop 2 3         take tasks out", "title 2 NEW ONE  give a task another title",
-		"▸ 1 Look around", "↻ 1 Look around attempt 2 of 3", "✓ 1 Look around 1.5s",
+		"▸ 1 Look around", "↻ 1 Look around attempt 2 of 3", "✓ 1 Look around 1.5 s",
 		"✗ 2 内容生成 no luck", "– 3 Write cancelled: dependency_failed",
 	}, strings.Split(strings.TrimSpace(notes), "\n"))
 }

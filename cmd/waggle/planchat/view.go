@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -124,7 +123,7 @@ func (v *view) task(f client.Frame) {
 }
 
 func duration(ms int64) string {
-	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
+	return fmt.Sprintf("%.1f s", float64(ms)/1000)
 }
 
 func (v *view) progress(style terminal.Style, mark, id, text string) {

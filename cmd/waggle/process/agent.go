@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -19,9 +20,18 @@ func (p *process) agent(context.Context) (lifecycle.Component, error) {
 	return agent.New(agent.Config{
 		Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, MaxRounds: c.MaxRounds, MaxTokens: c.MaxTokens,
 		ToolTimeout: c.ToolTimeout, TurnTimeout: c.TurnTimeout, System: c.System,
+		Capabilities: c.Capabilities, Prices: prices(p.Config.Models),
 	}, agent.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Tools: tools.NewClient(p.conn), Model: m,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", "agent").Logger(), Registry: p.registry,
 	})
+}
+
+func prices(m config.Models) agent.Prices {
+	out := agent.Prices{}
+	for _, p := range m.Prices {
+		out[p.Model] = agent.Price{InputPerMillion: p.Input, OutputPerMillion: p.Output}
+	}
+	return out
 }
