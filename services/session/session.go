@@ -72,7 +72,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 	s.desk.offer(s.rpc)
 	m, err := manager.New(manager.Config{
 		Service: cmd.Session, Timer: expireTimer, Rules: conversation.Rules{TTL: cfg.TTL}, AckWait: cfg.AckWait, Now: cfg.Now,
-		Handle: s.handle, FollowUp: s.followUp, Fired: func(time.Time) id.Name { return cmd.Expire },
+		Handle: s.handle, FollowUp: s.followUp, Fired: cmd.Expire,
 	}, deps)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,21 @@ func TestAnIdleSessionExpires(t *testing.T) {
 	require.Len(t, r.until(log, event.MessageRefused), 3)
 }
 
+func TestCommandsForNobodyAreGivenUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.startPipeline("p")
+	other := sessionLog("nobody")
+	r.command(other, cmd.Pipeline, cmd.Message, "m1", cmd.UserMessage{Content: "hello?"})
+	require.Eventually(t, func() bool {
+		s, err := r.conn.JS().Stream(r.ctx, subject.StreamDead)
+		return err == nil && s.CachedInfo().State.Msgs == 1
+	}, patience, 20*time.Millisecond)
+	last, err := r.log.Last(r.ctx, other)
+	require.NoError(t, err)
+	require.Zero(t, last.Seq, "no log is begun for a session that does not exist")
+}
+
 // TestTwoReplicasShareTheSessions: many sessions over two replicas of both services,
 // one of which stops in the middle; each command is taken once and in order.
 func TestTwoReplicasShareTheSessions(t *testing.T) {

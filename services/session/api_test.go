@@ -1,0 +1,191 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/session"
+)
+
+// web is the API of an installation.
+type web struct {
+	r    *rig
+	url  string
+	keys map[string]string
+}
+
+func (r *rig) serveAPI() *web {
+	r.t.Helper()
+	w := &web{r: r, keys: map[string]string{"alice": "key-of-alice", "eve": "key-of-eve"}}
+	a, err := auth.New(r.ctx, auth.Config{APIKeys: []auth.APIKey{
+		{ID: "1", SHA256: auth.HashKey(w.keys["alice"]), Subject: "alice", Tenant: "default", Roles: []auth.Role{auth.RoleUser}},
+		{ID: "2", SHA256: auth.HashKey(w.keys["eve"]), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
+	}})
+	require.NoError(r.t, err)
+	mux := http.NewServeMux()
+	session.NewAPI(r.conn, r.log, r.send, a, zerolog.Nop()).Mount(mux)
+	srv := httptest.NewServer(mux)
+	r.t.Cleanup(srv.Close)
+	r.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	w.url = srv.URL
+	return w
+}
+
+func (w *web) ask(who, method, path string) (int, string) {
+	return w.send(who, method, path, "")
+}
+
+func (w *web) send(who, method, path, body string) (int, string) {
+	t := w.r.t
+	t.Helper()
+	req, err := http.NewRequestWithContext(w.r.ctx, method, w.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+w.keys[who])
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(b)
+}
+
+func TestAPIShowsSessions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{})
+	r.startPipeline("p")
+	w := r.serveAPI()
+	r.open(log, event.Preferences{Language: "en_US"})
+	r.command(log, cmd.Pipeline, cmd.Message, "m1", cmd.UserMessage{Content: "hello"})
+	r.until(log, event.RunStarted)
+
+	status, body := w.ask("alice", "GET", "/api/v1/sessions")
+	require.Equal(t, 200, status, body)
+	require.Contains(t, body, `"session_id":"s1","status":"open","last_seq":3`)
+	status, body = w.ask("alice", "GET", "/api/v1/sessions/s1")
+	require.Equal(t, 200, status, body)
+	require.Contains(t, body, `"status":"running"`)
+	require.Contains(t, body, `"language":"en_US"`)
+	status, body = w.ask("alice", "GET", "/api/v1/sessions/s1/events?after=1&limit=1")
+	require.Equal(t, 200, status, body)
+	var page struct {
+		Events []event.Event
+		Next   string
+		More   bool
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &page))
+	require.Len(t, page.Events, 1)
+	require.EqualValues(t, 2, page.Events[0].Sequence)
+	require.True(t, page.More)
+	status, body = w.ask("alice", "GET", "/api/v1/sessions/s1/events?after="+page.Next)
+	require.Equal(t, 200, status, body)
+	require.NoError(t, json.Unmarshal([]byte(body), &page))
+	require.EqualValues(t, 3, page.Events[0].Sequence)
+	require.False(t, page.More)
+
+	for _, path := range []string{"/events?after=x", "/events?after=99", "/events?limit=0", "/events?limit=1001"} {
+		status, body = w.ask("alice", "GET", "/api/v1/sessions/s1"+path)
+		require.Equal(t, 422, status, path+body)
+	}
+	// A session of another tenant is answered exactly like one that does not exist.
+	for _, path := range []string{"GET /%s", "GET /%s/events", "POST /%s/cancel", "GET /%s/state"} {
+		method, path, _ := strings.Cut(path, " ")
+		is, foreign := w.ask("eve", method, "/api/v1/sessions"+fmt.Sprintf(path, "s1"))
+		none, missing := w.ask("eve", method, "/api/v1/sessions"+fmt.Sprintf(path, "nope"))
+		require.Equal(t, 404, is)
+		require.Equal(t, none, is)
+		require.Equal(t, missing, foreign)
+	}
+	_, body = w.ask("eve", "GET", "/api/v1/sessions")
+	require.JSONEq(t, `{"sessions":[]}`, body)
+	status, _ = w.ask("mallory", "GET", "/api/v1/sessions")
+	require.Equal(t, 401, status)
+	for _, bad := range []string{"*", "%3E", "a.b", "%00", strings.Repeat("x", 10_000)} {
+		status, _ = w.ask("alice", "GET", "/api/v1/sessions/"+bad)
+		require.Contains(t, []int{404, 400}, status, bad)
+	}
+
+	for path, want := range map[string]int{
+		"GET /nope": 404, "GET /nope/state": 404, "GET /nope/events": 404, "POST /nope/cancel": 404,
+		"GET /s1/state?history=maybe": 422, "GET /s1/state?max_history=0": 422, "GET /s1/state?history=1&max_history=2": 200,
+		"POST /s1/cancel": 200,
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		status, body = w.ask("alice", method, "/api/v1/sessions"+path)
+		require.Equal(t, want, status, path+body)
+	}
+	r.until(log, event.RunCancelled)
+	r.command(log, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
+	r.until(log, event.SessionClosed)
+	_, body = w.ask("alice", "GET", "/api/v1/sessions")
+	require.Contains(t, body, `"status":"closed"`)
+	_, body = w.ask("alice", "GET", "/api/v1/sessions/s1")
+	require.Contains(t, body, `"status":"closed"`)
+}
+
+func TestAPIShowsTheTasksOfRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{})
+	r.startPipeline("p")
+	w := r.serveAPI()
+	r.open(log, event.Preferences{})
+	r.pipelineRun(log)
+	status, body := w.ask("alice", "GET", "/api/v1/sessions/s1")
+	require.Equal(t, 200, status, body)
+	var d session.Detail
+	require.NoError(t, json.Unmarshal([]byte(body), &d))
+	require.Len(t, d.Runs, 1)
+	require.Equal(t, "tasks", d.Runs[0].Mode)
+	require.Equal(t, "solving", d.Runs[0].Stage)
+	require.Equal(t, []session.TaskDetail{
+		{TaskID: "t1", Title: "one", Status: "completed", Attempt: 1, Output: "first result"},
+		{TaskID: "t2", Title: "two", Status: "running", Attempt: 1, Dependencies: []string{"t1"}},
+	}, d.Runs[0].Tasks)
+	require.Equal(t, 2, d.Stats.TotalTasks)
+}
+
+func TestAPIMovesStates(t *testing.T) {
+	t.Parallel()
+	here, there := newRig(t), newRig(t)
+	here.start("a", session.Config{StateKeys: keys})
+	service := there.start("a", session.Config{StateKeys: keys})
+	from, to := here.serveAPI(), there.serveAPI()
+	here.open(log, event.Preferences{})
+	status, body := from.ask("alice", "GET", "/api/v1/sessions/s1/state")
+	require.Equal(t, 200, status, body)
+	var exported event.StateExportedData
+	require.NoError(t, json.Unmarshal([]byte(body), &exported))
+
+	const path = "/api/v1/sessions/import"
+	for body, want := range map[string]int{
+		"": 400, "{": 400, "{}": 422, strings.Repeat("x", 300<<10): 413, string(exported.State): 422,
+	} {
+		status, answer := to.send("alice", "POST", path, body)
+		require.Equal(t, want, status, answer)
+		require.Contains(t, answer, "about:blank")
+	}
+	status, body = to.send("eve", "POST", path, string(exported.Signed))
+	require.Equal(t, 422, status, "the state of another tenant: "+body)
+	status, _ = to.send("mallory", "POST", path, string(exported.Signed))
+	require.Equal(t, 401, status)
+	status, body = to.send("alice", "POST", path, string(exported.Signed))
+	require.Equal(t, 200, status, body)
+	require.JSONEq(t, `{"session":"s1","restored":true}`, body)
+
+	service.Stop()
+	status, body = to.ask("alice", "GET", "/api/v1/sessions/s1/state")
+	require.Equal(t, 503, status, body)
+	require.Contains(t, body, "No session service is running")
+}
