@@ -46,6 +46,9 @@ func (m *Manager) handle(ctx context.Context, c cmd.Command, _ command.Delivery)
 		m.cache.Remove(h.Log)
 		return permanent(err)
 	}
+	if c.Verb == m.cfg.Fired {
+		h.armed = time.Time{} // it has fired: whatever is due next has to be set again
+	}
 	if err := m.cfg.FollowUp(ctx, h, c); err != nil {
 		m.cache.Remove(h.Log)
 		return fmt.Errorf("session %s: follow up %s: %w", c.Key, c.Verb, err)

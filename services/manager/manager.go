@@ -33,6 +33,11 @@ import (
 // is folded again from the log.
 const cachedSessions = 512
 
+// timerPause is the least time to the next firing: where the clocks of NATS and of
+// this process differ, a timer fires early and is set again, and that must not
+// become a busy loop.
+const timerPause = 100 * time.Millisecond
+
 // Config says what a manager is for.
 type Config struct {
 	Service id.Name // whose commands it handles
@@ -47,8 +52,8 @@ type Config struct {
 	// FollowUp sends what a handled command entails. It is called again when the
 	// command is delivered again, so it derives ids from the state.
 	FollowUp func(ctx context.Context, h *Held, c cmd.Command) error
-	// Fired makes the command for a timer that is due.
-	Fired func(now time.Time) (verb id.Name)
+	// Fired is the verb of the command that a due timer becomes.
+	Fired id.Name
 }
 
 // Deps are what a manager works with.
@@ -129,9 +134,8 @@ func (m *Manager) Failed() <-chan error { return m.ordered.Failed() }
 // session's order.
 func (m *Manager) fired(ctx context.Context, t subject.Timer) error {
 	now := m.cfg.Now()
-	verb := m.cfg.Fired(now)
 	return m.Send(ctx, cmd.Command{
-		ID: fmt.Sprintf("%s-%d", verb, now.UnixMilli()), Service: m.cfg.Service, Verb: verb, Tenant: t.Tenant, Key: t.Key,
+		ID: fmt.Sprintf("%s-%d", m.cfg.Fired, now.UnixMilli()), Service: m.cfg.Service, Verb: m.cfg.Fired, Tenant: t.Tenant, Key: t.Key,
 	})
 }
 
@@ -147,8 +151,12 @@ func (m *Manager) SetTimer(ctx context.Context, h *Held, due time.Time) error {
 	if due.IsZero() || due.Equal(h.armed) {
 		return nil
 	}
+	at := due
+	if soon := m.cfg.Now().Add(timerPause); at.Before(soon) {
+		at = soon
+	}
 	t := subject.Timer{Service: m.cfg.Service, Tenant: h.Log.Tenant, Key: h.Log.Entity, Name: m.cfg.Timer}
-	if err := m.deps.Commands.SetTimer(ctx, t, due); err != nil {
+	if err := m.deps.Commands.SetTimer(ctx, t, at); err != nil {
 		return err
 	}
 	h.armed = due

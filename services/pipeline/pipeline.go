@@ -94,7 +94,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps}
 	m, err := manager.New(manager.Config{
 		Service: cmd.Pipeline, Timer: dueTimer, Rules: s.rules, AckWait: cfg.AckWait, Now: cfg.Now,
-		FollowUp: s.followUp, Fired: func(time.Time) id.Name { return cmd.Due },
+		FollowUp: s.followUp, Fired: cmd.Due,
 	}, deps)
 	if err != nil {
 		return nil, err

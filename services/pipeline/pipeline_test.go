@@ -1,0 +1,220 @@
+package pipeline_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/pipeline"
+)
+
+const twoTasks = `{"tasks":[{"id":"a","title":"A"},{"id":"b","title":"B","dependencies":["a"]}]}`
+
+func planned(confirm bool) cmd.UserMessage {
+	return cmd.UserMessage{Content: "build it", RunSpec: event.RunSpec{Mode: event.ModePlan, ConfirmPlan: &confirm}}
+}
+
+// TestStages: a message leads through plan, tasks in their order, and the aggregate,
+// each unit of work handed to the workers once.
+func TestStages(t *testing.T) {
+	r := newRig(t)
+	r.start("a", pipeline.Config{})
+	items := r.items()
+	r.open(log)
+	r.command(log, cmd.Message, "m1", planned(false))
+	for _, text := range []string{twoTasks, "did A", "did B", "A and B"} {
+		r.work(log, items, text)
+	}
+	events := r.until(log, event.RunCompleted, 1)
+	d, err := event.As[event.RunCompletedData](events[len(events)-1])
+	require.NoError(t, err)
+	require.Equal(t, "A and B", d.Content)
+	require.Empty(t, items)
+	for i, e := range events {
+		require.EqualValues(t, i+1, e.Sequence)
+	}
+}
+
+// TestRacingAnswers: of a hundred answers to one question one counts, and everybody
+// else is told whose that was.
+func TestRacingAnswers(t *testing.T) {
+	const racers = 100
+	r := newRig(t)
+	r.start("a", pipeline.Config{})
+	r.start("b", pipeline.Config{})
+	items := r.items()
+	r.open(log)
+	gateway := id.MustName("gw")
+	asides := make(chan *nats.Msg, 2*racers)
+	sub, err := r.conn.NATS().ChanSubscribe(subject.AsideFilter(gateway), asides)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	require.NoError(t, r.conn.NATS().Flush())
+	r.command(log, cmd.Message, "m1", planned(true))
+	r.work(log, items, twoTasks)
+	events := r.until(log, event.InputRequested, 1)
+	asked, err := event.As[event.InputRequestedData](events[len(events)-1])
+	require.NoError(t, err)
+
+	var wg sync.WaitGroup
+	for i := range racers {
+		wg.Go(func() {
+			name := fmt.Sprint("r", i)
+			r.commandFrom(log, cmd.Respond, name, cmd.RespondInput{InputID: asked.InputID, Approved: i%2 == 0},
+				subject.ReplyTo(gateway, id.MustName(name)))
+		})
+	}
+	wg.Wait()
+	told := map[string]bool{}
+	var winner string
+	for range racers - 1 {
+		select {
+		case m := <-asides:
+			var e event.Event
+			require.NoError(t, json.Unmarshal(m.Data, &e))
+			require.Equal(t, event.CommandRefused, e.Type)
+			require.Zero(t, e.Sequence)
+			d, err := event.As[event.CommandRefusedData](e)
+			require.NoError(t, err)
+			require.Equal(t, "INPUT_ANSWERED", d.Code)
+			_, connection, err := subject.ParseAside(m.Subject)
+			require.NoError(t, err)
+			require.Equal(t, connection.String(), d.CommandID, "who asked is told")
+			told[d.CommandID] = true
+			if winner == "" {
+				winner = d.AnsweredBy
+			}
+			require.Equal(t, winner, d.AnsweredBy)
+		case <-time.After(patience):
+			require.Fail(t, "somebody was not told", "%d were", len(told))
+		}
+	}
+	require.Len(t, told, racers-1)
+	answers := 0
+	for _, e := range r.until(log, event.InputAnswered, 1) {
+		if e.Type == event.InputAnswered {
+			answers++
+			d, err := event.As[event.InputAnsweredData](e)
+			require.NoError(t, err)
+			require.Equal(t, winner, d.By)
+			require.False(t, told[d.CommandID])
+		}
+	}
+	require.Equal(t, 1, answers)
+}
+
+// TestDeadlinesComeByThemselves: nobody sends anything, and the question still expires.
+func TestDeadlinesComeByThemselves(t *testing.T) {
+	r := newRig(t)
+	r.start("a", pipeline.Config{ConfirmTimeout: time.Second})
+	items := r.items()
+	r.open(log)
+	r.command(log, cmd.Message, "m1", planned(true))
+	r.work(log, items, twoTasks)
+	events := r.until(log, event.RunCompleted, 1)
+	n := len(events)
+	require.Equal(t, []event.Type{event.InputRequested, event.PlanCancelled, event.InputExpired, event.RunCompleted}, types(events[n-4:]))
+	require.GreaterOrEqual(t, events[n-3].Time.Sub(events[n-4].Time), time.Second)
+}
+
+func TestAFailedTaskIsTriedAgain(t *testing.T) {
+	r := newRig(t)
+	r.start("a", pipeline.Config{Backoff: 50 * time.Millisecond})
+	items := r.items()
+	r.open(log)
+	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}}}})
+	r.work(log, items, "")
+	r.work(log, items, "")
+	ref := r.work(log, items, "did A")
+	events := r.until(log, event.RunCompleted, 1)
+	require.Contains(t, types(events), event.RetryScheduled)
+	require.Equal(t, 3, r.fold(log).Work(ref.Unit()).Try)
+}
+
+func TestNobodyHasTheCapability(t *testing.T) {
+	r := newRig(t)
+	r.start("a", pipeline.Config{Tries: 1})
+	r.open(log)
+	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{
+		Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Capability: "welding"}},
+	}})
+	events := r.until(log, event.RunFailed, 1)
+	for _, e := range events {
+		if e.Type == event.TurnFailed {
+			d, err := event.As[event.TurnFailedData](e)
+			require.NoError(t, err)
+			require.Equal(t, "NO_SUCH_AGENT", d.Code)
+			return
+		}
+	}
+	require.Fail(t, "no unit failed", "%v", types(events))
+}
+
+func TestCommandsForNobodyAreGivenUp(t *testing.T) {
+	r := newRig(t)
+	r.start("a", pipeline.Config{})
+	other := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("nobody")}
+	r.command(other, cmd.Message, "m1", cmd.UserMessage{Content: "hello?"})
+	require.Eventually(t, func() bool {
+		s, err := r.conn.JS().Stream(r.ctx, subject.StreamDead)
+		return err == nil && s.CachedInfo().State.Msgs == 1
+	}, patience, 20*time.Millisecond)
+	last, err := r.log.Last(r.ctx, other)
+	require.NoError(t, err)
+	require.Zero(t, last.Seq, "no log is begun for a session that does not exist")
+}
+
+// TestTwoReplicasShareTheSessions: many sessions over two replicas, one of which
+// stops in the middle; each message is taken once and in order.
+func TestTwoReplicasShareTheSessions(t *testing.T) {
+	const sessions, messages = 12, 8
+	r := newRig(t)
+	leaving := r.start("a", pipeline.Config{})
+	r.start("b", pipeline.Config{})
+	logs := make([]subject.Log, sessions)
+	for i := range logs {
+		logs[i] = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(fmt.Sprint("s", i))}
+		r.open(logs[i])
+	}
+	for n := range messages {
+		for _, l := range logs {
+			r.command(l, cmd.Message, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
+		}
+		if n == messages/2 {
+			leaving.Stop()
+		}
+	}
+	for _, l := range logs {
+		next := 0
+		for _, e := range r.until(l, event.MessageReceived, messages) {
+			if e.Type != event.MessageReceived {
+				continue
+			}
+			d, err := event.As[event.MessageReceivedData](e)
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(next), d.Content, "in order, once")
+			next++
+		}
+		require.Equal(t, messages, next)
+	}
+}
+
+func TestServiceIsAComponent(t *testing.T) {
+	r := newRig(t)
+	n := 0
+	lifecycletest.Exercise(t, func() lifecycle.Component {
+		n++
+		return r.service(fmt.Sprint("c", n), pipeline.Config{})
+	})
+}
