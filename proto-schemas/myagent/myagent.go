@@ -110,15 +110,15 @@ const (
 // Seq is the position of the event that the frame reports in its session and EventID
 // the cursor to come back with; frames that report no event of a session have neither.
 type Frame struct {
-	Event       string `json:"event"`
-	SessionID   string `json:"session_id,omitempty"`
-	Seq         uint64 `json:"seq,omitempty"`
-	EventID     string `json:"event_id,omitempty"`
-	StepID      string `json:"step_id,omitempty"`
-	Content     any    `json:"content,omitempty"`
-	Metadata    any    `json:"metadata"`
-	Timestamp   string `json:"timestamp"`
-	ShowContent string `json:"show_content,omitempty"`
+	Event       string  `json:"event"`
+	SessionID   string  `json:"session_id,omitempty"`
+	Seq         uint64  `json:"seq,omitempty"`
+	EventID     string  `json:"event_id,omitempty"`
+	StepID      *string `json:"step_id,omitempty"` // nil where the event has none
+	Content     any     `json:"content,omitempty"`
+	Metadata    any     `json:"metadata"`
+	Timestamp   string  `json:"timestamp"`
+	ShowContent string  `json:"show_content,omitempty"`
 }
 
 // Encode returns the frame as JSON on one line: UTF-8, and without the escapes for

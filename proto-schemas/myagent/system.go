@@ -40,8 +40,8 @@ type NoticeContent struct {
 // members after it are additions that belong to some of the actions.
 type NoticeMeta struct {
 	Work
-	Type     string `json:"type"`     // info, warning, maintenance
-	Severity string `json:"severity"` // low, medium, high
+	Type     string `json:"type"`     // info, warning
+	Severity string `json:"severity"` // low; of a warning: medium
 	Action   string `json:"action"`
 
 	Code      string `json:"code,omitempty"`       // from the server's catalogues

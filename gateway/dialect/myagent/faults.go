@@ -156,15 +156,25 @@ func (c *codec) tell(t trouble) wire.Frame {
 	return f
 }
 
+// severity is critical where nothing can be done until the operator has looked.
 func severity(code fault.Code) string {
-	if fault.Lookup(code).Blame == fault.Client {
-		return mildFault
+	if code == fault.Internal || code == fault.BusUnavailable {
+		return severeFault
 	}
-	return severeFault
+	return mildFault
 }
 
-// Refuse implements dialect.Sessions.
+// Refuse implements dialect.Sessions. Of a bad position it speaks in the words of this
+// protocol: the catalogue's are those of another one.
 func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f *fault.Fault) []byte {
+	if f.Code == fault.CursorInvalid && f.Field == "" {
+		said := *f
+		said.Field, said.Constraint = "content.last_seq", "the seq of a frame of this session"
+		if f.Message == fault.Lookup(f.Code).Message {
+			said.Message = "This is not a position in the session. Use the seq or the event_id of the last frame that you received."
+		}
+		f = &said
+	}
 	return c.linked(at, session, c.tell(trouble{Fault: f, where: link(at), operation: string(asked)}))
 }
 

@@ -97,10 +97,10 @@ func (f *form) wrong(field, rule string, raw []byte) {
 		subject = "A message"
 	}
 	if raw == nil {
-		f.fault = fault.Newf(fault.InvalidField, "%s is missing. It has to be %s.", subject, rule).At(field).Unlike(rule, nil)
+		f.fault = fault.Newf(fault.InvalidField, "%s is missing: it has to be %s. Add it and send the message again.", subject, rule).At(field).Unlike(rule, nil)
 		return
 	}
-	f.fault = fault.Newf(fault.InvalidField, "%s is not allowed to be this. It has to be %s.", subject, rule).At(field).Unlike(rule, sample(raw))
+	f.fault = fault.Newf(fault.InvalidField, "%s has to be %s. Correct it and send the message again.", subject, rule).At(field).Unlike(rule, sample(raw))
 }
 
 // object reads a member that is an object. An absent one has no members.

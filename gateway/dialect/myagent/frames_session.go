@@ -112,11 +112,8 @@ func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
 	m := wire.NoticeMeta{
 		Work: wire.Work{Context: wire.Context{RunID: d.RunID}, TaskID: d.TaskID}, Action: first(d.Action, d.Code), Code: d.Code, OK: d.OK, Mode: d.Mode,
 	}
-	switch d.Level {
-	case "warning":
+	if d.Level == "warning" {
 		m.Type, m.Severity = d.Level, mildFault
-	case "maintenance":
-		m.Type = d.Level
 	}
 	return c.notice(first(d.Message, c.words.other), m)
 }

@@ -76,7 +76,7 @@ func inputRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fr
 		show = c.counted(c.words.confirmPlan, len(d.Tasks), d.Summary)
 	}
 	return wire.Frame{
-		Event: wire.AgentUserConfirm, StepID: d.InputID, Content: text, ShowContent: show,
+		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: text, ShowContent: show,
 		Metadata: wire.ConfirmMeta{
 			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, PlanID: d.PlanID, Tasks: tasks(d.Tasks), TaskCount: len(d.Tasks),
 			Summary: d.Summary, TimeoutSeconds: d.TimeoutSeconds, Required: true,
@@ -111,7 +111,7 @@ func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame 
 // taskStarted tells who solves the task: the agents of a capability, or our own.
 func taskStarted(c *codec, _ event.Event, d event.TaskStartedData) wire.Frame {
 	return wire.Frame{
-		Event: wire.SolverStart, StepID: d.StepID, Content: wire.SolverStartContent{Task: task(d.Task)},
+		Event: wire.SolverStart, StepID: &d.StepID, Content: wire.SolverStartContent{Task: task(d.Task)},
 		Metadata: wire.SolverStartMeta{
 			Context: run(d.RunID, d.ExecutionID), TaskID: d.Task.ID, SolverID: first(d.Task.Capability, "solver_default"),
 			Attempt: d.Attempt, DependenciesDone: true,
@@ -126,7 +126,7 @@ func taskCompleted(c *codec, _ event.Event, d event.TaskCompletedData) wire.Fram
 		uses = append(uses, wire.ToolUse{Name: t.Name, Calls: t.Calls})
 	}
 	return wire.Frame{
-		Event: wire.SolverCompleted, StepID: d.StepID,
+		Event: wire.SolverCompleted, StepID: &d.StepID,
 		Content: wire.SolverCompletedContent{
 			Task: wire.TaskName{ID: d.TaskID, Title: d.Title}, Result: wire.SolverResult{Status: "success", Output: d.Output},
 		},

@@ -1,0 +1,66 @@
+package myagent
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// TestEveryFaultHasAVerdict: the table is complete, and one code means one thing.
+func TestEveryFaultHasAVerdict(t *testing.T) {
+	codes := map[string]fault.Code{}
+	for _, e := range fault.Catalogue {
+		v, ok := verdicts[e.Code]
+		require.True(t, ok, "%s has no verdict", e.Code)
+		require.NotEmpty(t, v.event+v.code+v.recovery)
+		if other, taken := codes[v.code]; taken {
+			require.Equal(t, "SESSION_EXPIRED", v.code, "%s and %s have one code", e.Code, other)
+		}
+		codes[v.code] = e.Code
+	}
+	require.Len(t, verdicts, len(fault.Catalogue))
+}
+
+// TestEveryTypeHasAFrame: nothing of the catalogue is shown as an unknown event.
+func TestEveryTypeHasAFrame(t *testing.T) {
+	all := allFrames()
+	for _, info := range append(append([]event.Info(nil), event.Catalogue...), event.Asides...) {
+		require.Contains(t, all, info.Type)
+	}
+	require.Len(t, all, len(event.Catalogue)+len(event.Asides))
+}
+
+func TestWhole(t *testing.T) {
+	for raw, want := range map[string]int64{
+		"0": 0, "-0": 0, "7": 7, "-7": -7, "3.0": 3, "30e-1": 3, "0.3E1": 3, "1e2": 100, "5e+1": 50, "100.00": 100, "0e9999999": 0,
+		"999999999999999999": 999999999999999999,
+	} {
+		got, ok := whole([]byte(raw))
+		require.True(t, ok, raw)
+		require.Equal(t, want, got, raw)
+	}
+	for _, raw := range []string{"", "x", `"1"`, "0.1", "1e-1", "1e19", "1e999999999999999999999", "1234567890123456789", "[1]", "null", "true", "-"} {
+		_, ok := whole([]byte(raw))
+		require.False(t, ok, raw)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for in, want := range map[string]string{"": "", "ab": "ab", "abc": "abc", "abcd": "abc…", "规划完成": "规划完…", "规划完": "规划完"} {
+		require.Equal(t, want, cut(in, 3))
+	}
+}
+
+// TestSample: what is given back is JSON, and short.
+func TestSample(t *testing.T) {
+	for in, want := range map[string]string{
+		`7`: `7`, ` "x" `: `"x"`, `{`: `"{"`, `["a"]`: `["a"]`,
+		`"0123456789012345678901234567890123456789x"`: `"0123456789012345678901234567890123456789…"`,
+		`[0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0]`: `"[0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9…"`,
+	} {
+		require.Equal(t, want, string(sample([]byte(in))))
+	}
+}
