@@ -29,7 +29,8 @@ type ackKey struct {
 }
 
 // ack notes how far a client has read. What it says of events that this socket has
-// not heard of is ignored: it would lose them when it comes back.
+// not heard of is ignored: it would lose them when it comes back. So is what nobody
+// says who has not named itself: it could not be found again.
 func (m *many) ack(a *attached, at dialect.Position) error {
 	seq, err := ackedSeq(at)
 	if err != nil {
@@ -39,11 +40,20 @@ func (m *many) ack(a *attached, at dialect.Position) error {
 	if client == "" {
 		client = a.client
 	}
-	if seq == 0 || seq > max(a.head, a.feed.position()) {
+	if client == "" || seq == 0 || seq > max(a.head, a.feed.position()) {
 		return nil
 	}
 	m.note(ackKey{a.log, client}, seq)
 	return nil
+}
+
+// ackOnly notes an acknowledgement that names no session: it is for the only one of
+// the socket.
+func (m *many) ackOnly(at dialect.Position) error {
+	if all := m.shown(); len(all) == 1 {
+		return m.ack(all[0], at)
+	}
+	return fault.Newf(fault.InvalidField, "This connection does not hold exactly one session. Say which one you mean.").At("session_id")
 }
 
 // ackedSeq returns the position that a client names.

@@ -1,7 +1,10 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -81,6 +84,76 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "dialect")
 	_, err = gateway.New(gateway.Config{Addr: "127.0.0.1:0"}, gateway.Deps{})
 	require.ErrorContains(t, err, "required")
+}
+
+// On a drain every client is told to come back, spread over time; what was queued
+// still arrives, new ones are refused, and probes see why.
+func TestDrain(t *testing.T) {
+	const clients, spread = 20, 500 * time.Millisecond
+	r := prepare(t, bustest.Single(t))
+	r.openDirectory()
+	for _, name := range []string{"session", "pipeline", "agent", "tools"} {
+		r.join(name)
+	}
+	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = spread })
+	r.serve()
+	gateways := func() int { return len(r.dir.Members(directory.WhatService, id.MustName("gateway"))) }
+	eventually(t, "the gateway is listed", func() bool { return gateways() == 1 })
+	l := r.session("default")
+	all := make([]*client, clients)
+	for i := range all {
+		all[i] = r.dial("session=" + l.Entity.String())
+		all[i].ready()
+	}
+	r.answers(l, "just before")
+	const frames = 3 * clients // with those of the greeting
+	eventually(t, "it is written to everybody, which is after its append", func() bool {
+		return r.metric("waggle_gateway_frames_out_total") == frames
+	})
+
+	drained := make(chan error, 1)
+	began := time.Now()
+	go func() { drained <- r.srv.Drain(context.Background()) }()
+	eventually(t, "readiness is off", func() bool {
+		status, body, _ := r.get("/readyz")
+		return status == http.StatusServiceUnavailable && json.Valid([]byte(body))
+	})
+	_, status, body := r.handshake("")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, "DRAINING")
+	ends := make(chan error, clients)
+	for _, c := range all {
+		go func() {
+			err := errHungUp // a client that fails the test ends its goroutine
+			defer func() { ends <- err }()
+			err = c.sentAway("just before")
+		}()
+	}
+	for range all {
+		require.NoError(t, <-ends)
+	}
+	last := time.Since(began)
+	require.NoError(t, <-drained)
+	require.GreaterOrEqual(t, last, spread/2, "the closes are spread")
+	eventually(t, "the gateway is not listed any more", func() bool { return gateways() == 0 })
+	_, err := net.Dial("tcp", r.addr)
+	require.Error(t, err, "nobody listens")
+	require.Equal(t, float64(clients), r.metric("waggle_gateway_closes_total", "code", "1012"))
+	r.srv.Stop()
+}
+
+// sentAway reads a message and the word to come back.
+func (c *client) sentAway(message string) error {
+	op, payload, err := c.read()
+	if err != nil || op != opText || !bytes.Contains(payload, []byte(message)) {
+		return fmt.Errorf("%q came instead of the message: %w", payload, err)
+	}
+	_, payload, err = c.read()
+	closed, ok := errors.AsType[closedError](err)
+	if !ok || closed.code != 1012 {
+		return fmt.Errorf("%q came instead of the close frame: %w", payload, err)
+	}
+	return c.try(frame(fin|opClose, []byte{0x03, 0xf4}))
 }
 
 // A drain ends with its context, and Stop cuts whoever is left.

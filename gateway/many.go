@@ -97,6 +97,9 @@ func (m *many) do(ctx context.Context, req dialect.Request, message []byte) erro
 	case dialect.Import:
 		return m.restore(ctx, req)
 	}
+	if req.Action == dialect.Ack && req.Session == "" {
+		return m.ackOnly(req.Acked)
+	}
 	entity, err := id.ParseEntity(req.Session)
 	if err != nil {
 		return fault.New(fault.SessionExpired).Wrap(err)

@@ -95,7 +95,7 @@ func TestSessionsThatAreNotThere(t *testing.T) {
 	c, _ := r.talker(bearer("bob")...)
 	var first said
 	for _, ask := range []string{"act", "resume", "ack", "export"} {
-		for i, session := range append(awkward(), "nobody", l.Entity.String(), "") {
+		for i, session := range append(awkward(), "nobody", l.Entity.String()) {
 			c.ask(asked{Ask: ask, Session: session, Text: "x", After: ptr(uint64(1))})
 			s := c.said("refused")
 			require.Equal(t, "SESSION_EXPIRED", s.Code, "%s %.40q", ask, session)
@@ -109,6 +109,10 @@ func TestSessionsThatAreNotThere(t *testing.T) {
 	}
 	require.Empty(t, r.inbox(l.Entity.String()))
 	require.Zero(t, r.metric("waggle_gateway_sessions"))
+	for ask, code := range map[string]string{"act": "SESSION_EXPIRED", "resume": "SESSION_EXPIRED", "export": "SESSION_EXPIRED", "ack": "INVALID_FIELD"} {
+		c.ask(asked{Ask: ask, Text: "x"})
+		require.Equal(t, code, c.said("refused").Code, "%s without a session", ask)
+	}
 }
 
 // What services say to one connection is shown there and nowhere else.
