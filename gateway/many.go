@@ -55,7 +55,7 @@ func (m *many) begin() (err error) {
 	if m.id, err = m.c.s.link(m); err != nil {
 		return m.c.s.asFault(err)
 	}
-	m.reply = subject.Aside(m.c.s.name, m.id)
+	m.reply = subject.ReplyTo(m.c.s.name, m.id)
 	m.c.sock.Force(wire.Text(m.codec.Connected(m.at())))
 	m.mu.Lock()
 	m.beaten = m.c.s.dep.Clock()

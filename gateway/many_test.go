@@ -35,7 +35,7 @@ func TestSessionsOfASocket(t *testing.T) {
 	first, open := c.opened(r, asked{Client: "phone", Lang: "en_US"})
 	require.JSONEq(t, `{"dialect":"talk","client_id":"phone","language":"en_US"}`, string(open.Data))
 	require.Equal(t, wirecmd.Open, open.Verb)
-	gateway, connection, err := subject.ParseAside(open.ReplyTo)
+	gateway, connection, err := subject.ParseReplyTo(open.ReplyTo)
 	require.NoError(t, err)
 	require.Equal(t, r.conn.Instance(), gateway.String())
 	require.Equal(t, link, connection.String())
@@ -121,6 +121,7 @@ func TestAsides(t *testing.T) {
 	one, _ := r.talker()
 	other, _ := r.talker()
 	l, open := one.opened(r, asked{Lang: "en_US"})
+	to := aside(t, open.ReplyTo)
 	other.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(1))})
 	other.said("replayed")
 	tell := func(l subject.Log, seq uint64, text string) {
@@ -129,14 +130,14 @@ func TestAsides(t *testing.T) {
 		e.Sequence = seq
 		b, err := json.Marshal(e)
 		require.NoError(t, err)
-		require.NoError(t, r.conn.NATS().Publish(open.ReplyTo, b))
+		require.NoError(t, r.conn.NATS().Publish(to, b))
 	}
 	foreign := l
 	foreign.Tenant = mustTenant(t, "globex")
 	tell(foreign, 0, "not yours")
 	tell(l, 7, "no aside")
-	require.NoError(t, r.conn.NATS().Publish(open.ReplyTo, []byte("no event")))
-	require.NoError(t, r.conn.NATS().Publish(open.ReplyTo+"x", []byte("{}")))
+	require.NoError(t, r.conn.NATS().Publish(to, []byte("no event")))
+	require.NoError(t, r.conn.NATS().Publish(to+"x", []byte("{}")))
 	tell(l, 0, "yours")
 	s := one.said("aside")
 	require.Equal(t, "en_US", s.Lang)
@@ -151,6 +152,14 @@ func TestAsides(t *testing.T) {
 	tell(l, 0, "too late")
 	r.answers(l, "for one")
 	other.sees(l, 3, 3)
+}
+
+// aside returns the subject on which a service answers a command.
+func aside(t testing.TB, replyTo string) string {
+	t.Helper()
+	gateway, connection, err := subject.ParseReplyTo(replyTo)
+	require.NoError(t, err)
+	return subject.Aside(gateway, connection)
 }
 
 func mustTenant(t testing.TB, s string) id.Tenant {

@@ -69,7 +69,7 @@ type Command struct {
 	Time        time.Time       `json:"time"`
 	Data        json.RawMessage `json:"data,omitempty"`
 	TraceParent string          `json:"traceparent,omitempty"`
-	ReplyTo     string          `json:"reply_to,omitempty"` // the connection that asides go to: subject.Aside; empty = nobody waits for one
+	ReplyTo     string          `json:"reply_to,omitempty"` // the connection that asides go to: subject.ReplyTo; empty = nobody waits for one
 }
 
 // Address returns the subject parts of the command.
