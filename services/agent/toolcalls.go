@@ -46,9 +46,10 @@ func (t *turn) tools(ctx context.Context) ([]tools.Tool, error) {
 	}
 }
 
-// callTools brings every listed call to an outcome. Intent and start are in the
-// log before a tool runs, the result after. A call that a dead attempt had started
-// is repeated only if its tool is idempotent.
+// callTools brings every listed call to an outcome: several side by side, begun in
+// their order. Intent and start are in the log before a tool runs, the result after. A
+// call that a dead attempt had started is repeated only if its tool is idempotent. The
+// log's writer belongs to this goroutine alone.
 func (t *turn) callTools(ctx context.Context, calls []event.ToolCall) error {
 	offered, err := t.tools(ctx)
 	if err != nil {
@@ -58,17 +59,42 @@ func (t *turn) callTools(ctx context.Context, calls []event.ToolCall) error {
 	for _, o := range offered {
 		byName[o.Name] = o
 	}
-	var run []event.ToolCall
-	for _, c := range calls {
-		ok, err := t.prepare(ctx, c, byName[c.Name])
-		if err != nil {
-			return err
+	return t.runTools(ctx, calls, byName)
+}
+
+func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map[string]tools.Tool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+	}()
+	results := make(chan outcome, len(calls))
+	for running := 0; len(calls) > 0 || running > 0; {
+		if len(calls) > 0 && running < parallelCalls {
+			c := calls[0]
+			calls = calls[1:]
+			ok, err := t.prepare(ctx, c, offered[c.Name])
+			if err != nil {
+				return err
+			}
+			if ok {
+				running++
+				wg.Go(func() { results <- t.callTool(ctx, c) })
+			}
+			continue
 		}
-		if ok {
-			run = append(run, c)
+		select {
+		case o := <-results:
+			running--
+			if err := t.settle(ctx, o); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	return t.runTools(ctx, run)
+	return nil
 }
 
 // prepare records intent and start of one call. It reports false when the call
@@ -117,41 +143,6 @@ type outcome struct {
 	took   time.Duration
 }
 
-// runTools runs calls side by side and appends their results as they come: the
-// log's writer belongs to this goroutine alone.
-func (t *turn) runTools(ctx context.Context, calls []event.ToolCall) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer func() {
-		cancel()
-		wg.Wait()
-	}()
-	results := make(chan outcome, len(calls))
-	slots := make(chan struct{}, parallelCalls)
-	for _, c := range calls {
-		wg.Go(func() {
-			select {
-			case slots <- struct{}{}:
-			case <-ctx.Done(): // no tool starts after the end
-				return
-			}
-			defer func() { <-slots }()
-			results <- t.callTool(ctx, c)
-		})
-	}
-	for range calls {
-		select {
-		case o := <-results:
-			if err := t.settle(ctx, o); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
 func (t *turn) callTool(ctx context.Context, c event.ToolCall) (o outcome) {
 	ctx, span := telemetry.Start(ctx, "execute_tool "+c.Name, trace.SpanKindInternal)
 	began := t.s.cfg.Now()
@@ -159,7 +150,10 @@ func (t *turn) callTool(ctx context.Context, c event.ToolCall) (o outcome) {
 		o.took = t.s.cfg.Now().Sub(began)
 		telemetry.End(span, o.err)
 	}()
-	o.call = c
+	if o.call = c; ctx.Err() != nil { // no tool starts after the end
+		o.err = context.Cause(ctx)
+		return o
+	}
 	o.result, o.err = t.s.deps.Tools.Call(ctx, tools.Call{
 		ID: c.ID, Scope: t.log.Name(), Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments, Timeout: t.s.cfg.ToolTimeout,
 	})
