@@ -6,12 +6,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Canonical is Default.Canonical.
+func Canonical(b []byte) ([]byte, error) { return Default.Canonical(b) }
+
 // Canonical checks b as Check does and returns the one form that all writings of
 // the same document have: names sorted, no white space, the shortest escapes. It is
 // the form of RFC 8785, but for integers, which keep all their digits. b is not
 // modified. The error is that of Check.
-func Canonical(b []byte) ([]byte, error) {
-	if err := Check(b); err != nil {
+func (l Limits) Canonical(b []byte) ([]byte, error) {
+	if err := l.Check(b); err != nil {
 		return nil, err
 	}
 	v := jsontext.Value(bytes.Clone(b))

@@ -15,7 +15,7 @@ func TestCanonical(t *testing.T) {
 	for in, want := range map[string]string{
 		` { "b" : [ 1 , 2.0 ] , "a" : "\u00e9\u003c\/" } `: `{"a":"é</","b":[1,2]}`,
 		`{"n":9007199254740993,"m":18446744073709551615}`:  `{"m":18446744073709551615,"n":9007199254740993}`,
-		`1e2`:     `100`,
+		`1e2`:      `100`,
 		`"\u001F"`: `"\u001f"`,
 	} {
 		got, err := strictjson.Canonical([]byte(in))

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -82,16 +83,20 @@ func (d *desk) attach(ctx context.Context, in cmd.AttachRequest) (cmd.AttachRepl
 	if missing == 0 && in.Hash == "" {
 		return out, nil
 	}
-	state, err := d.export(ctx, log)
+	f, state, err := d.describe(ctx, log)
 	if err != nil {
 		return cmd.AttachReply{}, err
-	}
-	if missing > 0 {
-		out.Exported = &state
 	}
 	if in.Hash != "" {
 		same := sameHash(in.Hash, state.Hash)
 		out.HashMatched = &same
+	}
+	if missing > 0 {
+		state.Signed, err = d.sign(log, f, state.ExportedAt)
+		if err != nil && !errors.Is(err, fault.New(fault.StateTooBig)) { // it can be read all the same
+			return cmd.AttachReply{}, err
+		}
+		out.Exported = &state
 	}
 	return out, nil
 }

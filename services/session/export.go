@@ -23,11 +23,14 @@ const (
 	MaxSigned = 160 << 10
 	// leastConversation is where leaving out more of the conversation stops to help.
 	leastConversation = 1 << 10
+	// maxState bounds a readable state in bytes, as long as less of the conversation
+	// helps: what is left then is a plan, which was one event (256 KiB) itself.
+	maxState = 256 << 10
 	// defaultHistory and maxHistory bound the events of an export, and maxHistoryBytes
 	// their size: state, signed state and history fit a message of the bus (1 MiB).
 	defaultHistory  = 100
 	maxHistory      = 1000
-	maxHistoryBytes = 384 << 10
+	maxHistoryBytes = 256 << 10
 )
 
 // portable is the part of a signed state that is signed. The snapshot is a text, so
@@ -60,20 +63,34 @@ func (d *desk) exportState(ctx context.Context, in cmd.ExportRequest) (event.Sta
 // export returns the state of a session as its log has it now. Without a key it is
 // not signed.
 func (d *desk) export(ctx context.Context, log subject.Log) (event.StateExportedData, error) {
+	f, out, err := d.describe(ctx, log)
+	if err == nil {
+		out.Signed, err = d.sign(log, f, out.ExportedAt)
+	}
+	return out, err
+}
+
+// describe returns the state of a session for reading, and what it was made of.
+func (d *desk) describe(ctx context.Context, log subject.Log) (*folded, event.StateExportedData, error) {
+	now := d.now().UTC()
+	out := event.StateExportedData{ExportedAt: now, ValidUntil: now.Add(seal.Valid)}
 	f, err := foldLog(ctx, d.log, log)
 	if err != nil {
-		return event.StateExportedData{}, fmt.Errorf("export session %s: %w", log.Entity, err)
+		return nil, out, fmt.Errorf("export session %s: %w", log.Entity, err)
 	}
-	now, st := d.now().UTC(), &f.state
-	out := event.StateExportedData{ExportedAt: now, ValidUntil: now.Add(seal.Valid), Seq: st.Seq}
-	if out.State, err = encode(describe(st, st.Snapshot(maxMemoryBytes))); err != nil {
-		return event.StateExportedData{}, err
+	out.Seq = f.state.Seq
+	snap := f.state.Snapshot(maxMemoryBytes)
+	for limit := maxMemoryBytes; ; limit /= 2 {
+		out.State, err = encode(describe(&f.state, snap, limit))
+		if err != nil {
+			return nil, out, err
+		}
+		if len(out.State) <= maxState || limit == 0 {
+			break
+		}
 	}
-	if out.Hash, err = seal.Hash(out.State); err != nil {
-		return event.StateExportedData{}, err
-	}
-	out.Signed, err = d.sign(log, f, now)
-	return out, err
+	out.Hash, err = seal.Hash(out.State)
+	return f, out, err
 }
 
 // sign returns the signed state, with as much of the conversation as fits. It is

@@ -108,7 +108,7 @@ func TestTheReadableStateIsTheOneOfTheProtocol(t *testing.T) {
 	)
 	f := facts(t, list...)
 	snap := f.state.Snapshot(maxMemoryBytes)
-	raw, err := encode(describe(&f.state, snap))
+	raw, err := encode(describe(&f.state, snap, maxMemoryBytes))
 	require.NoError(t, err)
 	cut := strings.Repeat("é", 250)
 	require.JSONEq(t, `{
@@ -126,7 +126,7 @@ func TestTheReadableStateIsTheOneOfTheProtocol(t *testing.T) {
 	}`, string(raw))
 
 	empty := facts(t, event.SessionCreatedData{Dialect: "myagent"})
-	raw, err = encode(describe(&empty.state, empty.state.Snapshot(maxMemoryBytes)))
+	raw, err = encode(describe(&empty.state, empty.state.Snapshot(maxMemoryBytes), maxMemoryBytes))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"stage":"idle","plan_context":{"question":"","tasks":[],"status":"idle"},"current_task_id":null,
 		"completed_task_ids":[],"agent_state":{"llm_memory":[],"tool_state":{"calls":0,"open":[]}}}`, string(raw))
@@ -141,13 +141,14 @@ func TestMemoryIsBounded(t *testing.T) {
 	for n := range 150 {
 		snap.History = append(snap.History, conversation.Line{Role: event.RoleUser, Content: fmt.Sprint(n)})
 	}
-	got := recall(snap)
+	got := recall(snap, maxMemoryBytes)
 	require.Len(t, got, maxMemory)
 	require.Equal(t, "149", got[len(got)-1].Content)
 	snap.History = append(snap.History, conversation.Line{
 		Role: event.RoleAssistant, ToolCalls: []event.ToolCall{{ID: "c", Arguments: bytes.Repeat([]byte(" "), maxMemoryBytes-3)}},
 	})
-	require.Len(t, recall(snap), 2)
+	require.Len(t, recall(snap, maxMemoryBytes), 2)
+	require.Empty(t, recall(snap, 0))
 	require.Equal(t, "a", clip("aéé", 2))
 }
 
@@ -221,4 +222,20 @@ func FuzzImport(f *testing.F) {
 		require.NoError(t, st.Apply(e), "what was verified can be folded")
 		st.Snapshot(maxMemoryBytes)
 	})
+}
+
+func TestAHundredTasksThatNameEachOtherCanBeHashed(t *testing.T) {
+	out := readable{}
+	for n := range 100 {
+		one := taskState{ID: fmt.Sprint(n)}
+		for d := range n {
+			one.Dependencies = append(one.Dependencies, fmt.Sprint(d))
+		}
+		one.Dependencies = append(one.Dependencies, make([]string, 100)...)
+		out.Plan.Tasks = append(out.Plan.Tasks, one)
+	}
+	raw, err := encode(out)
+	require.NoError(t, err)
+	_, err = seal.Hash(raw)
+	require.NoError(t, err)
 }

@@ -347,7 +347,7 @@ func TestTheHistoryOfAnExportIsBounded(t *testing.T) {
 	last := r.append(log, large, large, large, large)
 	exported, err = r.export(cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, History: true, MaxHistory: 10})
 	require.NoError(t, err)
-	require.Len(t, exported.History, 2, "the newest that fit")
+	require.Len(t, exported.History, 1, "the newest that fit")
 
 	r.expire(log, last)
 	isFault(t, second(r.export(cmd.ExportRequest{})), fault.SessionExpired)
@@ -371,4 +371,26 @@ func TestAStateOutlivesTheBeginningOfItsLog(t *testing.T) {
 	require.Equal(t, "there", memory[1].Content)
 	require.Len(t, exported.History, 9)
 	require.EqualValues(t, 13, exported.Seq)
+}
+
+// TestAStateThatIsTooLargeCanBeRead: a run that cannot be signed in one piece keeps
+// nobody from coming back, and what is read of it is bounded.
+func TestAStateThatIsTooLargeCanBeRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{StateKeys: keys})
+	r.open(log, event.Preferences{})
+	cut := r.append(log, run(1, strings.Repeat("\x01", 25_000), strings.Repeat("\x02", 25_000))...)
+	exported, err := r.export(cmd.ExportRequest{})
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(exported.State), 256<<10)
+	large := strings.Repeat("x", 200<<10)
+	r.append(log, event.MessageReceivedData{MessageID: "m2", RunID: "run_2", Content: large})
+	isFault(t, second(r.export(cmd.ExportRequest{})), fault.StateTooBig)
+	r.expire(log, cut)
+	got, err := r.attach(cmd.AttachRequest{})
+	require.NoError(t, err)
+	require.NotZero(t, got.FirstSeq)
+	require.JSONEq(t, "null", string(got.Exported.Signed))
+	require.LessOrEqual(t, len(got.Exported.State), 256<<10)
 }

@@ -53,10 +53,16 @@ type agentState struct {
 }
 
 type memory struct {
-	Role       string           `json:"role"`
-	Content    string           `json:"content"`
-	ToolCalls  []event.ToolCall `json:"tool_calls,omitempty"`
-	ToolCallID string           `json:"tool_call_id,omitempty"`
+	Role       string `json:"role"`
+	Content    string `json:"content"`
+	ToolCalls  []call `json:"tool_calls,omitempty"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
+}
+
+type call struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON, as the model wrote it
 }
 
 type toolState struct {
@@ -70,13 +76,14 @@ type openCall struct {
 	Status string `json:"status"`
 }
 
-// describe returns the readable state.
-func describe(st *conversation.State, snap conversation.Snapshot) readable {
+// describe returns the readable state, with the newest lines of the conversation
+// within limit bytes.
+func describe(st *conversation.State, snap conversation.Snapshot, limit int) readable {
 	out := readable{
 		Stage: snap.Stage(), Completed: []string{},
 		Plan: planContext{Tasks: []taskState{}, Status: "idle"},
 		Agent: agentState{
-			Memory: recall(snap),
+			Memory: recall(snap, limit),
 			Tools:  toolState{Calls: snap.Usage.ToolCalls, Open: openCalls(st)},
 		},
 	}
@@ -126,11 +133,16 @@ func runningTasks(r *conversation.Run) map[string]bool {
 	return out
 }
 
-// recall returns the newest lines of the conversation, the run that is on included.
-func recall(snap conversation.Snapshot) []memory {
+// recall returns the newest lines of the conversation within limit bytes, the run that
+// is on included.
+func recall(snap conversation.Snapshot, limit int) []memory {
 	all := make([]memory, 0, len(snap.History)+2)
 	for _, l := range snap.History {
-		all = append(all, memory{Role: l.Role, Content: l.Content, ToolCalls: l.ToolCalls, ToolCallID: l.ToolCallID})
+		m := memory{Role: l.Role, Content: l.Content, ToolCallID: l.ToolCallID}
+		for _, c := range l.ToolCalls {
+			m.ToolCalls = append(m.ToolCalls, call{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)})
+		}
+		all = append(all, m)
 	}
 	if r := snap.Run; r != nil {
 		all = append(all, memory{Role: event.RoleUser, Content: r.Content})
@@ -141,7 +153,7 @@ func recall(snap conversation.Snapshot) []memory {
 	size, from := 0, len(all)
 	for from > 0 && len(all)-from < maxMemory {
 		size += all[from-1].bytes()
-		if size > maxMemoryBytes {
+		if size > limit {
 			break
 		}
 		from--
