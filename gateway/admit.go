@@ -97,7 +97,8 @@ func (c *conn) admit(r *http.Request) error {
 	return c.credentials(r)
 }
 
-// credentials looks at what the handshake carries. Only browsers put a token into
+// credentials looks at what the handshake carries. A token in the query is none:
+// addresses end up in logs and histories. Only browsers put a token into
 // the subprotocol, and they are not shown why a handshake fails: they are told on
 // the socket.
 func (c *conn) credentials(r *http.Request) error {

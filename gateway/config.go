@@ -35,7 +35,8 @@ const (
 	// defaultPing is below the 30 s after which many proxies cut an idle connection.
 	defaultPing = 25 * time.Second
 	// defaultPong is as long as defaultStall: a client that reads nothing cannot
-	// answer pings either, and must not be cut earlier for that.
+	// answer pings either, and must not be cut earlier for that. With defaultPing it
+	// makes 55 s: the MyAgent protocol gives up who is silent for 60.
 	defaultPong = 30 * time.Second
 	// defaultStall spares a laptop that changes networks.
 	defaultStall = 30 * time.Second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -91,6 +92,69 @@ func TestResumeTwiceOnOneSocket(t *testing.T) {
 	r.answers(l, "five", "six")
 	c.sees(l, 5, 6)
 	require.EqualValues(t, 1, r.metric("waggle_gateway_sessions"))
+}
+
+// Resumes while events come: after each of them everything from its position on is
+// shown, once, and its notice comes right behind the event that it names.
+func TestResumesWhileEventsCome(t *testing.T) {
+	const resumes, before = 25, 50
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	r, _ := several(t, unlimited)
+	l := r.session("default")
+	r.many(l, before)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				r.answers(l, "more")
+			}
+		}
+	}()
+	c, _ := r.talker()
+	asked := make([]uint64, resumes)
+	for i := range asked {
+		asked[i] = dice.Uint64N(before)
+		c.resume(l, asked[i])
+	}
+	last, open := uint64(0), 0 // open: resumes of which the first event has come
+	for notices := 0; notices < resumes; {
+		b, err := c.text()
+		require.NoError(t, err)
+		var s said
+		require.NoError(t, json.Unmarshal(b, &s))
+		if s.Kind == "replayed" {
+			require.Equal(t, last, s.Seq, "notice %d", notices)
+			for open < resumes && asked[open-1]+uint64(s.Count) != s.Seq {
+				open++ // the one before was overtaken exactly where this one begins
+			}
+			require.Equal(t, asked[open-1]+uint64(s.Count), s.Seq)
+			notices = open // a resume that was overtaken by the next has none
+			continue
+		}
+		if s.Seq != last+1 || open == 0 {
+			for open < resumes && asked[open]+1 != s.Seq {
+				open++ // overtaken before its first event
+			}
+			require.Less(t, open, resumes, "event %d after %d is of no resume", s.Seq, last)
+			open++
+		}
+		last = s.Seq
+	}
+	close(stop)
+	<-stopped
+	end, err := r.log.Last(context.Background(), l)
+	require.NoError(t, err)
+	for last < end.Seq {
+		s := c.said("event")
+		require.Equal(t, last+1, s.Seq)
+		last = s.Seq
+	}
 }
 
 // With batches the same events come in few frames, of at most 200 each.
