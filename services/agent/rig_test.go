@@ -64,6 +64,7 @@ func newRig(t *testing.T, script scripted.Script) *rig {
 
 func newRigWith(t *testing.T, script scripted.Script, rules pipeline.Config) *rig {
 	t.Helper()
+	t.Parallel() // tests mostly wait
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	t.Cleanup(cancel)
 	r := &rig{

@@ -97,9 +97,9 @@ func (f found) plan() (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	summary, _ := f.rest.text(namesSummary)
-	reasoning, _ := f.rest.text(namesReasoning)
-	return Plan{Tasks: tasks, Summary: cut(summary, maxSummary), Reasoning: cut(reasoning, maxReasoning)}, nil
+	return Plan{
+		Tasks: tasks, Summary: cut(f.rest.text(namesSummary), maxSummary), Reasoning: cut(f.rest.text(namesReasoning), maxReasoning),
+	}, nil
 }
 
 // cut shortens a text to at most limit bytes, visibly.
@@ -317,15 +317,15 @@ func (o object) find(names []string) (key string, ok bool) {
 	return "", false
 }
 
-// text returns the first member with one of the names that is a text.
-func (o object) text(names []string) (string, bool) {
+// text returns the first member with one of the names that is a text, "" for none.
+func (o object) text(names []string) string {
 	for _, n := range names {
 		for _, key := range o.keys(n) {
 			var s string
 			if first(o[key]) == '"' && json.Unmarshal(o[key], &s) == nil {
-				return strings.TrimSpace(s), true
+				return strings.TrimSpace(s)
 			}
 		}
 	}
-	return "", false
+	return ""
 }

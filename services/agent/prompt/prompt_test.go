@@ -48,8 +48,10 @@ func TestAChatHasNoStage(t *testing.T) {
 	text, err := prompt.Write(prompt.Data{Question: "q"})
 	require.NoError(t, err)
 	for _, r := range []model.Request{
-		request("You are helpful.", text), request(prompt.System(event.StagePlanning, ""), "hello"),
-		request("Stage: sleeping", text), {System: prompt.System(event.StagePlanning, "")},
+		request("You are helpful.", text),
+		request(prompt.System(event.StagePlanning, ""), "hello"),
+		request("Stage: sleeping", text),
+		{System: prompt.System(event.StagePlanning, "")},
 	} {
 		_, _, ok := prompt.Read(r)
 		require.False(t, ok)
