@@ -51,8 +51,10 @@ type ImportRequest struct {
 }
 
 // ImportReply names the session, which keeps the id it was exported under.
-// Restored is false when the session is there and knows more than the export: then
-// its own log counts and nothing was changed.
+// Restored is true when its log has the state from a restore, this one or an earlier
+// one: a position that the client has from the session's former life is none in it.
+// It is false when the session is there and knows more by itself: then its own log
+// counts and nothing was changed.
 type ImportReply struct {
 	Session  id.Entity `json:"session"`
 	Restored bool      `json:"restored"`

@@ -137,7 +137,7 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	// Again, it changes nothing; neither does an older state.
 	again, err := there.restore(exported.Signed)
 	require.NoError(t, err)
-	require.Equal(t, cmd.ImportReply{Session: log.Entity}, again)
+	require.Equal(t, reply, again, "a repeat has the same answer: what was seen before is of the former life")
 	moved, err := there.export(cmd.ExportRequest{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"t1"}, readable(t, moved).Completed)
@@ -190,9 +190,15 @@ func TestASessionComesBack(t *testing.T) {
 		text += m.Content + "|"
 	}
 	require.Equal(t, "who are you|a bee|and now|still one|", text, "once, and nothing of what was left behind")
+	before := here.all(log)
 	reply, err = move(there, here)
 	require.NoError(t, err)
-	require.False(t, reply.Restored)
+	require.True(t, reply.Restored)
+	require.Equal(t, before, here.all(log))
+	here.append(log, notice("e"))
+	reply, err = move(here, here)
+	require.NoError(t, err)
+	require.False(t, reply.Restored, "its own log counts")
 }
 
 // run is a chat run that was answered.

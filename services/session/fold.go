@@ -14,6 +14,7 @@ import (
 type folded struct {
 	state  conversation.State
 	upTo   uint64          // how much is known: see know
+	former uint64          // how much of that came with restored states
 	events map[string]bool // ids of the events that restored a state
 	broken error           // what could not be folded
 	first  uint64
@@ -44,7 +45,7 @@ func (f *folded) know(e event.Event) {
 	}
 	f.events[e.ID] = true
 	if d, err := event.As[event.SessionRestoredData](e); err == nil {
-		f.upTo = max(f.upTo, d.ExportedSeq+1)
+		f.upTo, f.former = max(f.upTo, d.ExportedSeq+1), max(f.former, d.ExportedSeq)
 	}
 }
 

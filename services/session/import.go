@@ -23,22 +23,22 @@ type restore struct {
 	goesOn  bool // there is a run to be gone on with
 }
 
-// importState answers cmd.Import. A repeat changes nothing.
+// importState answers cmd.Import. A repeat changes nothing and has the same answer.
 func (d *desk) importState(ctx context.Context, in cmd.ImportRequest) (cmd.ImportReply, error) {
 	r, err := d.verify(in)
 	if err != nil {
 		return cmd.ImportReply{}, err
 	}
-	is, now, err := d.restore(ctx, r)
+	f, err := d.restore(ctx, r)
 	if err != nil {
 		return cmd.ImportReply{}, fmt.Errorf("restore session %s: %w", r.log.Entity, err)
 	}
-	if is {
+	if f.events[r.eventID] {
 		if err := d.resume(ctx, r); err != nil {
 			return cmd.ImportReply{}, fmt.Errorf("resume session %s: %w", r.log.Entity, err)
 		}
 	}
-	return cmd.ImportReply{Session: r.log.Entity, Restored: now}, nil
+	return cmd.ImportReply{Session: r.log.Entity, Restored: f.former >= r.data.ExportedSeq}, nil
 }
 
 // verify checks the signed state and makes the event of it.
@@ -58,8 +58,8 @@ func (d *desk) verify(in cmd.ImportRequest) (restore, error) {
 		return restore{}, notOurs("It was exported for another tenant.")
 	}
 	session, err := id.ParseEntity(p.SessionID)
-	if err != nil {
-		return restore{}, notOurs("It names no session.").Wrap(err)
+	if err != nil || p.Seq == 0 {
+		return restore{}, notOurs("It names no session with events.").Wrap(err)
 	}
 	snap, err := decodeSnapshot([]byte(p.Snapshot))
 	if err != nil {
@@ -84,12 +84,10 @@ func notOurs(reason string) *fault.Fault {
 }
 
 // restore appends the event, unless the log knows as much as the signed state: then
-// its own events count. is reports whether the event is in the log, and now whether
-// that is new.
-func (d *desk) restore(ctx context.Context, r restore) (is, now bool, err error) {
+// its own events count. It returns the log as it is then.
+func (d *desk) restore(ctx context.Context, r restore) (*folded, error) {
 	var f folded
-	err = d.log.Writer(r.log, f.observe).Append(ctx, func() ([]event.Event, error) {
-		now = false
+	err := d.log.Writer(r.log, f.observe).Append(ctx, func() ([]event.Event, error) {
 		switch {
 		case f.broken != nil:
 			return nil, f.broken
@@ -103,10 +101,9 @@ func (d *desk) restore(ctx context.Context, r restore) (is, now bool, err error)
 			return nil, err
 		}
 		e.TraceParent = telemetry.Inject(ctx)
-		now = true
 		return []event.Event{e}, nil
 	})
-	return f.events[r.eventID], now, err
+	return &f, err
 }
 
 // resume makes the session live here: its time runs, and so does what was on.
