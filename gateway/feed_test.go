@@ -173,3 +173,47 @@ func TestCodecsThatSayNothing(t *testing.T) {
 	require.Equal(t, 2, f.Deliver(entries(t, 2)))
 	require.Equal(t, uint64(2), f.position())
 }
+
+// bad is a codec of sockets with several sessions that cannot say what was missed.
+type bad struct{ several }
+
+func (bad) Request([]byte) (dialect.Request, error) { return dialect.Request{}, nil }
+func (b bad) In(string) dialect.Sessions            { return b }
+func (bad) Connected(dialect.Link) []byte           { return nil }
+func (bad) Heartbeat(dialect.Link, string, uint64) []byte {
+	panic("a bug")
+}
+
+func (bad) Refuse(_ dialect.Link, _ string, _ dialect.Action, f *fault.Fault) []byte {
+	return []byte(f.Code)
+}
+func (bad) Expired(dialect.Link, string, uint64) []byte { panic("a bug") }
+func (bad) Replayed(_ dialect.Link, _ string, count int, _ uint64, _ string, _ *bool) []byte {
+	return fmt.Appendf(nil, "replayed %d", count)
+}
+func (bad) Batch(dialect.Link, string, []event.Event) []byte              { panic("a bug") }
+func (bad) Exported(dialect.Link, string, event.StateExportedData) []byte { panic("a bug") }
+
+// A codec with a bug costs the frames that it cannot make. The replay goes on, and
+// so does the gateway.
+func TestCodecsThatCannotReplay(t *testing.T) {
+	r, w := io.Pipe()
+	t.Cleanup(func() { _ = r.Close() })
+	codec := bad{several(1)}
+	f := fed(t, codec.several, 1<<20, w)
+	f.replay = &replay{codec: codec, link: func() dialect.Link { return dialect.Link{} }, head: 3, batch: true}
+	f.skip(2, func() []byte { return codec.Expired(dialect.Link{}, "", 2) })
+	require.Zero(t, f.Deliver(entries(t, 4)[1:]), "a feed that is held takes nothing")
+	f.release(func() []byte { return codec.Exported(dialect.Link{}, "", event.StateExportedData{}) })
+	require.Equal(t, 3, f.Deliver(entries(t, 4)[1:]))
+	f.beat(func(seq uint64) []byte { return codec.Heartbeat(dialect.Link{}, "", seq) })
+	var got strings.Builder
+	for in := bufio.NewReader(r); strings.Count(got.String(), "INTERNAL") < 4; {
+		b, err := in.ReadByte()
+		require.NoError(t, err)
+		got.WriteByte(b)
+	}
+	replayed := strings.Index(got.String(), "replayed 2")
+	require.Greater(t, replayed, strings.Index(got.String(), "INTERNAL"))
+	require.Greater(t, strings.Index(got.String(), "<4.0>"), replayed)
+}
