@@ -37,7 +37,8 @@ var layers = []layer{
 	{path: "services", forbidden: []string{"gateway", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
 	{path: "cmd", forbidden: []string{"e2e"}, why: "tests depend on the binary, not the binary on tests"},
 	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
-	{path: "services/conversation", only: []string{"proto-schemas"}, why: "a reducer is pure"},
+	{path: "services/conversation", only: []string{"proto-schemas", "services/plan"}, why: "a reducer is pure"},
+	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
 }
 
 // impure packages are the standard library's ways to the clock, the network and

@@ -148,6 +148,7 @@ func (r *rig) worker(name string, mod func(*agent.Config)) (*agent.Service, *bus
 // workerOf starts a worker with a model of the test's choice.
 func (r *rig) workerOf(name string, m model.Model, mod func(*agent.Config)) (*agent.Service, *bus.Conn) {
 	r.t.Helper()
+	r.t.Cleanup(func() { _ = m.Close() })
 	c := bustest.Dial(r.t, r.conn.NATS().ConnectedUrl())
 	cfg := agent.Config{AckWait: 2 * time.Second}
 	if mod != nil {
