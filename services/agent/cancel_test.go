@@ -27,7 +27,7 @@ func TestCancelClosesEveryRequest(t *testing.T) {
 	}
 	for stage, script := range stages {
 		t.Run(stage, func(t *testing.T) {
-			const rounds = 8
+			const rounds = 5
 			r := newRigWith(t, script.Script(), pipeline.Config{Backoff: time.Millisecond})
 			r.worker("w1", nil)
 			var took []time.Duration
