@@ -12,7 +12,7 @@ import (
 const seedStride = 11
 
 // textStride thins out the texts in the same way: every type gets some of them.
-const textStride = 5
+const textStride = 8
 
 // FuzzDecode feeds arbitrary frames to every codec. The seed corpus is a sample of the
 // hostile documents, and the protocol's examples.

@@ -70,7 +70,7 @@ func (tr *transcript) linked(t *testing.T, s dialect.Sessions, word, arg string)
 		if b, err := strconv.ParseBool(args[2]); err == nil {
 			matched = &b
 		}
-		return s.Replayed(Link, session, int(number(0)), number(1), args[1], matched) //nolint:gosec // A number of a test.
+		return s.Replayed(Link, session, int(number(0)), number(1), args[1], matched)
 	case "batch":
 		begin := tr.events[0].Sequence
 		return s.Batch(Link, session, tr.events[number(0)-begin:number(1)-begin+1])

@@ -61,16 +61,19 @@ func (*codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error
 	if err != nil {
 		return nil, fault.From(err, "")
 	}
-	name := ""
-	if given != "" {
-		name = id.EntityFromExternal(given).String()
-	} else {
-		name = in.NewID()
-	}
 	return []command.Command{{
-		ID: name, Service: command.Pipeline, Verb: v.verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
+		ID: commandID(given, in), Service: command.Pipeline, Verb: v.verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
 		Principal: in.Principal, Time: in.Now.UTC(), Data: raw,
 	}}, nil
+}
+
+// commandID is the client's id, or a fresh one where it gives none. An id that is not a
+// legal token is replaced by its hash, so that a repeat is still a repeat.
+func commandID(given string, in dialect.Inbound) string {
+	if given == "" {
+		return in.NewID()
+	}
+	return id.EntityFromExternal(given).String()
 }
 
 func (f *form) message(top object) any {
