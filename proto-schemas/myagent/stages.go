@@ -77,8 +77,8 @@ type PlanCancelledMeta struct {
 }
 
 // CoercionMeta is the metadata of plan.coercion_error. Recovery actions: retry (another
-// plan is made), manual_input (the question that metadata.confirm_step_id names is still
-// open), none.
+// plan is made), manual_input (send a better list: to the question that
+// metadata.confirm_step_id names, which is still open, or as a new message), none.
 type CoercionMeta struct {
 	Context
 	PlanID        string `json:"plan_id,omitempty"`

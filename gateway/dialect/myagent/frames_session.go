@@ -3,6 +3,7 @@ package myagent
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -110,7 +111,8 @@ func agentError(c *codec, _ event.Event, d event.ErrorData) wire.Frame {
 // notice is severe only where it warns.
 func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
 	m := wire.NoticeMeta{
-		Work: wire.Work{Context: wire.Context{RunID: d.RunID}, TaskID: d.TaskID}, Action: first(d.Action, d.Code), Code: d.Code, OK: d.OK, Mode: d.Mode,
+		Work: wire.Work{Context: wire.Context{RunID: d.RunID}, TaskID: d.TaskID}, Code: d.Code, OK: d.OK, Mode: d.Mode,
+		Action: strings.ReplaceAll(first(d.Action, d.Code), "-", "_"), // Verbs of the bus have a dash, those of the protocol none.
 	}
 	if d.Level == "warning" {
 		m.Type, m.Severity = d.Level, mildFault
