@@ -43,7 +43,7 @@ func begin(p *clienttest.Peer, session bool) uint64 {
 		Metadata: myagent.PlanCompletedMeta{Context: ofRun, TaskCount: 3, Summary: "Three steps"},
 	})
 	p.Send(myagent.Frame{
-		Event: myagent.AgentUserConfirm, Seq: 5, StepID: confirm, Metadata: myagent.ConfirmMeta{Context: ofRun, Tasks: plan},
+		Event: myagent.AgentUserConfirm, Seq: 5, StepID: &confirm, Metadata: myagent.ConfirmMeta{Context: ofRun, Tasks: plan},
 	})
 	return 6
 }
