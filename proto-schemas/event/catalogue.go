@@ -130,7 +130,67 @@ func (ErrorData) EventType() Type { return Error }
 func (StateExportedData) EventType() Type { return StateExported }
 
 // EventType implements Data.
+func (CallRequestedData) EventType() Type { return CallRequested }
+
+// EventType implements Data.
 func (CommandRefusedData) EventType() Type { return CommandRefused }
+
+// EventType implements Data.
+func (ClientCreatedData) EventType() Type { return ClientCreated }
+
+// EventType implements Data.
+func (ClientRegisteredData) EventType() Type { return ClientRegistered }
+
+// EventType implements Data.
+func (ClientMessageData) EventType() Type { return ClientMessage }
+
+// EventType implements Data.
+func (TaskCreatedData) EventType() Type { return TaskCreated }
+
+// EventType implements Data.
+func (TaskQueuedData) EventType() Type { return TaskQueued }
+
+// EventType implements Data.
+func (TaskAssignedData) EventType() Type { return TaskAssigned }
+
+// EventType implements Data.
+func (TaskReportedData) EventType() Type { return TaskReported }
+
+// EventType implements Data.
+func (TaskNotifiedData) EventType() Type { return TaskNotified }
+
+// EventType implements Data.
+func (TaskMessagedData) EventType() Type { return TaskMessaged }
+
+// EventType implements Data.
+func (TaskReleasedData) EventType() Type { return TaskReleased }
+
+// EventType implements Data.
+func (TaskRefusedData) EventType() Type { return TaskRefused }
+
+// EventType implements Data.
+func (TaskAskedData) EventType() Type { return TaskAsked }
+
+// EventType implements Data.
+func (TaskAskExpiredData) EventType() Type { return TaskAskExpired }
+
+// EventType implements Data.
+func (TaskFinishedData) EventType() Type { return TaskFinished }
+
+// EventType implements Data.
+func (ChildCreatedData) EventType() Type { return ChildCreated }
+
+// EventType implements Data.
+func (ChildFinishedData) EventType() Type { return ChildFinished }
+
+// EventType implements Data.
+func (CallStartedData) EventType() Type { return CallStarted }
+
+// EventType implements Data.
+func (CallNotifiedData) EventType() Type { return CallNotified }
+
+// EventType implements Data.
+func (CallFinishedData) EventType() Type { return CallFinished }
 
 // Info describes one canonical type for documentation, schemas and checks.
 type Info struct {
@@ -183,10 +243,30 @@ var Catalogue = []Info{
 	{AggregateCompleted, AggregateCompletedData{}, "the answer is made of the results"},
 	{PipelineCompleted, PipelineCompletedData{}, "a pipeline run, summed up"},
 	{Error, ErrorData{}, "an error that does not end the run by itself"},
+	{ClientCreated, ClientCreatedData{}, "a client has an inbox"},
+	{ClientRegistered, ClientRegisteredData{}, "a client said who it is"},
+	{ClientMessage, ClientMessageData{}, "a message from one client to another"},
+	{TaskCreated, TaskCreatedData{}, "a task for an agent was accepted"},
+	{TaskQueued, TaskQueuedData{}, "a task waits for an agent"},
+	{TaskAssigned, TaskAssignedData{}, "an agent has the task"},
+	{TaskReported, TaskReportedData{}, "the agent says how the task is"},
+	{TaskNotified, TaskNotifiedData{}, "the agent tells the client something"},
+	{TaskMessaged, TaskMessagedData{}, "the client tells the agent something"},
+	{TaskReleased, TaskReleasedData{}, "the task was taken from an agent that is gone"},
+	{TaskRefused, TaskRefusedData{}, "a report on a task that is not the agent's was turned away"},
+	{TaskAsked, TaskAskedData{}, "the agent asks the client"},
+	{TaskAskExpired, TaskAskExpiredData{}, "nobody answered the agent in time"},
+	{TaskFinished, TaskFinishedData{}, "the end of a task for an agent"},
+	{ChildCreated, ChildCreatedData{}, "an agent gave a task to another"},
+	{ChildFinished, ChildFinishedData{}, "a child task has ended"},
+	{CallStarted, CallStartedData{}, "intent to call a tool within a task"},
+	{CallNotified, CallNotifiedData{}, "a service says how a call is"},
+	{CallFinished, CallFinishedData{}, "the outcome of a tool call within a task"},
 }
 
 // Asides lists the types that are no part of any log: they answer one connection.
 var Asides = []Info{
 	{StateExported, StateExportedData{}, "the state of a session"},
 	{CommandRefused, CommandRefusedData{}, "why a command had no effect"},
+	{CallRequested, CallRequestedData{}, "a service is asked to run a tool"},
 }

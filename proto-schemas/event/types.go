@@ -63,11 +63,35 @@ const (
 	Error              Type = "error"
 )
 
+// The canonical types of tasks that are given to agents of the swarm.
+const (
+	ClientCreated    Type = "client.created"
+	ClientRegistered Type = "client.registered"
+	ClientMessage    Type = "client.message"
+	TaskCreated      Type = "task.created"
+	TaskQueued       Type = "task.queued"
+	TaskAssigned     Type = "task.assigned"
+	TaskReported     Type = "task.reported"
+	TaskNotified     Type = "task.notified"
+	TaskMessaged     Type = "task.messaged"
+	TaskReleased     Type = "task.released"
+	TaskRefused      Type = "task.refused"
+	TaskAsked        Type = "task.asked"
+	TaskAskExpired   Type = "task.ask_expired"
+	TaskFinished     Type = "task.finished"
+	ChildCreated     Type = "child.created"
+	ChildFinished    Type = "child.finished"
+	CallStarted      Type = "call.started"
+	CallNotified     Type = "call.notified"
+	CallFinished     Type = "call.finished"
+)
+
 // The types of asides: answers to one connection, which are in no log and have no
 // sequence.
 const (
 	StateExported  Type = "state.exported"
 	CommandRefused Type = "command.refused"
+	CallRequested  Type = "call.requested"
 )
 
 // Terminal reports whether an event of this type ends a run.

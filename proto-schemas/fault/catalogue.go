@@ -58,6 +58,21 @@ const (
 	TaskTimeout     Code = "TASK_TIMEOUT"
 	TasksFailed     Code = "TASKS_FAILED"
 	NoSuchAgent     Code = "NO_SUCH_AGENT"
+	AgentNotFound   Code = "AGENT_NOT_FOUND"
+	AgentOffline    Code = "AGENT_OFFLINE"
+	AgentLost       Code = "AGENT_LOST"
+	ClientNotFound  Code = "CLIENT_NOT_FOUND"
+	ServiceNotFound Code = "SERVICE_NOT_FOUND"
+	ServiceBusy     Code = "SERVICE_UNAVAILABLE"
+	ServiceLost     Code = "SERVICE_LOST"
+	ServerNotFound  Code = "MCP_SERVER_NOT_FOUND"
+	BadOutput       Code = "INVALID_OUTPUT"
+	TaskNotOwned    Code = "TASK_NOT_OWNED"
+	TaskFinished    Code = "TASK_FINISHED"
+	ParentUnknown   Code = "PARENT_UNKNOWN"
+	TooDeep         Code = "TASK_TOO_DEEP"
+	NotRegistered   Code = "NOT_REGISTERED"
+	TaskFailed      Code = "TASK_EXECUTION_ERROR"
 )
 
 // Catalogue is every fault that a client can meet. Close codes of 4000 and above
@@ -118,5 +133,20 @@ var Catalogue = []Entry{
 	{PlanFailed, 502, 0, true, Provider, "No plan could be made of the request. Say it differently and send it again."},
 	{TaskTimeout, 504, 0, true, Provider, "The task was not solved in time. Allow more time, or make it smaller."},
 	{TasksFailed, 502, 0, true, Provider, "No task could be solved. See the error of each task and send the message again."},
+	{AgentNotFound, 404, 0, false, Client, "There is no such agent. Ask for the list of agents."},
+	{AgentOffline, 503, 0, true, Server, "The agent is not connected and did not come in time. Try again later."},
+	{AgentLost, 503, 0, true, Server, "The agents that had the task went away before it was done. Send it again."},
+	{ClientNotFound, 404, 0, false, Client, "There is no such client. Ask for the list of clients."},
+	{ServiceNotFound, 404, 0, false, Client, "There is no such service. Ask for the list of services."},
+	{ServiceBusy, 503, 0, true, Provider, "The service takes no calls at the moment. Try again later."},
+	{ServiceLost, 502, 0, false, Provider, "The service went away during the call. Whether it had its effect is not known: check before you repeat it."},
+	{ServerNotFound, 404, 0, false, Client, "There is no such MCP server. Ask for the list of servers."},
+	{BadOutput, 502, 0, false, Provider, "What the tool answered does not fit its schema. Tell whoever runs it."},
+	{TaskNotOwned, 409, 0, false, Client, "This task is not yours: another agent has it. Drop it."},
+	{TaskFinished, 409, 0, false, Client, "This task has ended. Nothing was changed."},
+	{ParentUnknown, 422, 0, false, Client, "It is not clear for which task this is. Name it as parentTaskId."},
+	{TooDeep, 422, 0, false, Client, "The task is nested too deeply, or would wait for itself. Solve it without another agent."},
+	{NotRegistered, 409, 0, false, Client, "This connection is not registered. Register, then send it again."},
+	{TaskFailed, 502, 0, false, Provider, "The agent could not do the task. See its error."},
 	{NoSuchAgent, 503, 0, true, Server, "No agent with this capability is running. Start one, or leave the capability out."},
 }

@@ -48,6 +48,7 @@ const (
 	KindTask    Kind = "task"
 	KindAgent   Kind = "agent"
 	KindTeam    Kind = "team"
+	KindClient  Kind = "client" // the inbox of a client of the swarm
 )
 
 // DefaultTenant is the tenant of installations without authentication.

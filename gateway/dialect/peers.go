@@ -1,0 +1,90 @@
+package dialect
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Peers is implemented by codecs of sockets on which one participant of a swarm
+// speaks: a client, an agent or a service. The socket of a client shows the client's
+// log; the others are told asides only. Frames become orders, which the gateway
+// carries out in their order.
+type Peers interface {
+	// Name is short, constant and unique among all codecs.
+	Name() string
+
+	// Kind is command.PeerClient, PeerAgent or PeerService.
+	Kind() string
+
+	// Welcome returns the first frame of a socket. Of a client, opened says which
+	// inbox it has.
+	Welcome(at Link, opened *command.OpenClientReply) []byte
+
+	// Orders turns a frame into what it asks of the gateway. The rules for frame and
+	// error are those of Codec.Decode; requestID is what an error answers to, as far
+	// as it can be made out.
+	Orders(frame []byte, in PeerInbound) (orders []Order, requestID string, err error)
+
+	// Encode turns an event of the client's log, or an aside, into frames. Events of
+	// a log give the same bytes for every socket.
+	Encode(e event.Event) [][]byte
+
+	// Answer turns the reply to an order into frames.
+	Answer(at Link, o Order, reply json.RawMessage) [][]byte
+
+	// Refuse returns the frame that tells of a fault of the frame with the id.
+	Refuse(at Link, requestID string, f *fault.Fault) []byte
+
+	// Ping returns the frame that asks the peer for a sign of life, nil where the
+	// protocol has none and pings of WebSocket do.
+	Ping(at Link) []byte
+}
+
+// PeerInbound is what a codec may know about the socket on which a frame arrived.
+type PeerInbound struct {
+	Peer  command.Peer // as registered; Online is false before
+	NewID func() string
+	Now   time.Time
+}
+
+// Order is one thing that a frame asks of the gateway. Exactly one of its kinds is set.
+type Order struct {
+	RequestID string // of the frame; what the answer refers to
+	Type      string // of the frame, for Answer
+
+	Command  *command.Command // send it; the gateway sets tenant, principal, source and reply_to
+	Ask      *Ask             // ask the service and answer with what it says
+	Register *command.Peer    // take or change the peer's place in the directory, then Answer with the peer
+	Forward  *Forward         // hand on what a service says about a call
+	Say      [][]byte         // frames to be sent back at once
+	Leave    bool             // the peer says goodbye: it does not keep its tasks
+}
+
+// Ask is a request to a service. The gateway wraps Data into a command.PeerRequest.
+type Ask struct {
+	Service id.Name
+	Verb    id.Name
+	Data    any
+	Long    bool // it may take as long as a tool runs: frames after it do not wait
+}
+
+// Forward is what a service says about a call that it was given.
+type Forward struct {
+	CallID       string
+	Final        bool
+	Result       json.RawMessage         // final
+	Failure      *fault.Fault            // final: the service reports an error
+	Notification *event.CallNotifiedData // not final
+}
+
+// Dispatch is an aside that hands work to an agent or a service, as
+// event.TaskAssigned or CallRequested say it. The gateway confirms it once its frames
+// are in the socket's queue.
+type Dispatch struct {
+	Event event.Event `json:"event"`
+}

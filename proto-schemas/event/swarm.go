@@ -1,0 +1,239 @@
+package event
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Origin names the event of another log that an event stands for. Copying an event
+// into another log happens once, because the target says how far it has come.
+type Origin struct {
+	Log string `json:"origin_log,omitempty"` // tenant.kind.id
+	Seq uint64 `json:"origin_seq,omitempty"`
+}
+
+// Ends of a task.
+const (
+	TaskEndCompleted = "completed"
+	TaskEndFailed    = "failed"
+	TaskEndCancelled = "cancelled"
+)
+
+// ClientCreatedData opens the log of a client: what it is told, in order.
+type ClientCreatedData struct {
+	ClientID    string `json:"client_id"`
+	Principal   string `json:"principal,omitempty"`
+	TokenSHA256 string `json:"token_sha256"` // hex; who shows the token is the client
+}
+
+// ClientRegisteredData is what a client says of itself.
+type ClientRegisteredData struct {
+	ClientID     string          `json:"client_id"`
+	Name         string          `json:"name,omitempty"`
+	ClientType   string          `json:"client_type,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Capabilities []string        `json:"capabilities,omitempty"`
+	Extra        json.RawMessage `json:"extra,omitempty"`
+}
+
+// ClientMessageData is a message from one client to another.
+type ClientMessageData struct {
+	MessageID   string          `json:"message_id"`
+	SenderID    string          `json:"sender_id"`
+	SenderName  string          `json:"sender_name,omitempty"`
+	TargetID    string          `json:"target_id"`
+	MessageType string          `json:"message_type,omitempty"`
+	Data        json.RawMessage `json:"data,omitempty"`
+	ExpiresAt   time.Time       `json:"expires_at"` // not delivered afterwards
+}
+
+// TaskHead is what every event about a swarm task repeats, so that one event tells
+// enough by itself.
+type TaskHead struct {
+	TaskID    string `json:"task_id"`
+	RequestID string `json:"request_id,omitempty"` // of the frame that created the task: the creator's call settles on it
+	ClientID  string `json:"client_id,omitempty"`  // whose task it is; empty for work of a session's pipeline
+	ParentID  string `json:"parent_id,omitempty"`  // the task whose agent asked for it
+	AgentID   string `json:"agent_id,omitempty"`   // who has it, or had it last
+	AgentName string `json:"agent_name,omitempty"`
+	Attempt   int    `json:"attempt"` // 0 = nobody has had it yet
+}
+
+// TaskCreatedData records that a task was accepted.
+type TaskCreatedData struct {
+	TaskHead
+	WantedID     string          `json:"wanted_id,omitempty"`    // the agent asked for, by id
+	WantedName   string          `json:"wanted_name,omitempty"`  // or by name
+	Capabilities []string        `json:"capabilities,omitempty"` // or by what it can do
+	TaskType     string          `json:"task_type,omitempty"`
+	Data         json.RawMessage `json:"data"`
+	Depth        int             `json:"depth"`           // 0 = not a child
+	Chain        []string        `json:"chain,omitempty"` // names of the agents above it, outermost first
+	QueueMS      int64           `json:"queue_ms"`        // how long it may wait for an agent
+	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
+	Session      string          `json:"session,omitempty"` // the session whose pipeline gave it
+	WorkID       string          `json:"work_id,omitempty"` // and the unit of work there
+	RunID        string          `json:"run_id,omitempty"`
+	Principal    string          `json:"principal,omitempty"`
+}
+
+// TaskQueuedData says that the task waits for an agent.
+type TaskQueuedData struct {
+	TaskHead
+	Reason string `json:"reason"` // offline, busy, released
+}
+
+// TaskAssignedData gives the task to one agent. Attempt is the fence: what comes
+// from an earlier one is refused.
+type TaskAssignedData struct {
+	TaskHead
+	TaskType string          `json:"task_type,omitempty"`
+	Data     json.RawMessage `json:"data"`
+	Caller   json.RawMessage `json:"caller,omitempty"` // id and name of the agent that asked for a child task
+	Deadline time.Time       `json:"deadline,omitzero"`
+}
+
+// TaskReportedData is a status as the agent reports it.
+type TaskReportedData struct {
+	TaskHead
+	Status   string          `json:"status"` // started, running, completed, failed, or the agent's own word
+	Progress json.RawMessage `json:"progress,omitempty"`
+}
+
+// TaskNotifiedData is what an agent tells the client on the way.
+type TaskNotifiedData struct {
+	TaskHead
+	NotificationType string          `json:"notification_type"` // progress, info, warning, error, debug, step, status
+	Level            string          `json:"level,omitempty"`
+	Message          json.RawMessage `json:"message"`
+	Data             json.RawMessage `json:"data,omitempty"`
+}
+
+// TaskMessagedData is what the client tells the agent on the way.
+type TaskMessagedData struct {
+	TaskHead
+	MessageID   string          `json:"message_id"`
+	MessageType string          `json:"message_type,omitempty"`
+	Message     json.RawMessage `json:"message"`
+	From        string          `json:"from"`               // client id
+	InputID     string          `json:"input_id,omitempty"` // the question that it answers
+}
+
+// TaskReleasedData takes the task from an agent that is gone.
+type TaskReleasedData struct {
+	TaskHead
+	Reason string `json:"reason"` // agent_lost, agent_left, not_delivered
+}
+
+// TaskRefusedData records that an agent reported on a task which is not, or no
+// longer, its own.
+type TaskRefusedData struct {
+	TaskHead
+	By   string `json:"by"`   // the agent that was refused
+	What string `json:"what"` // result, error, status
+	Code string `json:"code"` // TASK_NOT_OWNED, TASK_FINISHED
+}
+
+// TaskAskedData is a question of the agent to the client. It takes one answer.
+type TaskAskedData struct {
+	TaskHead
+	InputID     string          `json:"input_id"`
+	MessageType string          `json:"message_type,omitempty"`
+	Message     json.RawMessage `json:"message"`
+	Options     json.RawMessage `json:"options,omitempty"`
+	TimeoutMS   int64           `json:"timeout_ms"`
+}
+
+// TaskAskExpiredData says that nobody answered in time. The task goes on.
+type TaskAskExpiredData struct {
+	TaskHead
+	InputID string `json:"input_id"`
+}
+
+// TaskFinishedData is the one end of a task.
+type TaskFinishedData struct {
+	TaskHead
+	Status    string          `json:"status"` // completed, failed, cancelled
+	Result    json.RawMessage `json:"result,omitempty"`
+	Code      string          `json:"code,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	Details   json.RawMessage `json:"details,omitempty"`
+	CreatedAt time.Time       `json:"created_at"`
+}
+
+// ChildCreatedData tells the parent's log of a task that its agent asked for.
+type ChildCreatedData struct {
+	TaskHead
+	ChildID        string `json:"child_id"`
+	ChildRequestID string `json:"child_request_id,omitempty"` // of the agent's frame
+	ChildAgentID   string `json:"child_agent_id,omitempty"`
+	ChildAgentName string `json:"child_agent_name,omitempty"`
+	TaskType       string `json:"task_type,omitempty"`
+	Description    string `json:"description,omitempty"`
+}
+
+// ChildFinishedData tells the parent's log of a child's end.
+type ChildFinishedData struct {
+	TaskHead
+	ChildID string          `json:"child_id"`
+	Status  string          `json:"status"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Code    string          `json:"code,omitempty"`
+	Error   string          `json:"error,omitempty"`
+}
+
+// CallStartedData is the intent of a tool call that an agent asks for within a task.
+type CallStartedData struct {
+	TaskHead
+	CallID      string          `json:"call_id"`
+	CallRequest string          `json:"call_request,omitempty"` // id of the agent's frame
+	Kind        string          `json:"kind"`                   // service, mcp
+	Server      string          `json:"server"`                 // id of the service or MCP server
+	ServerName  string          `json:"server_name,omitempty"`
+	Tool        string          `json:"tool"`
+	Arguments   json.RawMessage `json:"arguments"`
+	Idempotent  bool            `json:"idempotent"`
+	TimeoutMS   int64           `json:"timeout_ms,omitempty"`
+}
+
+// CallNotifiedData is what a service tells on the way.
+type CallNotifiedData struct {
+	TaskHead
+	CallID           string          `json:"call_id"`
+	Server           string          `json:"server"`
+	ServerName       string          `json:"server_name,omitempty"`
+	NotificationType string          `json:"notification_type"`
+	Message          string          `json:"message,omitempty"`
+	Data             json.RawMessage `json:"data,omitempty"`
+	At               time.Time       `json:"at"`
+}
+
+// CallFinishedData is the outcome of a tool call.
+type CallFinishedData struct {
+	TaskHead
+	CallID      string          `json:"call_id"`
+	CallRequest string          `json:"call_request,omitempty"`
+	Kind        string          `json:"kind"`
+	Server      string          `json:"server"`
+	ServerName  string          `json:"server_name,omitempty"`
+	Tool        string          `json:"tool"`
+	Status      string          `json:"status"` // success, error, unknown
+	Result      json.RawMessage `json:"result,omitempty"`
+	Code        string          `json:"code,omitempty"`
+	Error       string          `json:"error,omitempty"`
+	DurationMS  int64           `json:"duration_ms"`
+}
+
+// CallRequestedData is an aside: it hands a call to one replica of a service.
+type CallRequestedData struct {
+	CallID    string          `json:"call_id"`
+	ServiceID string          `json:"service_id"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	TaskID    string          `json:"task_id,omitempty"`
+	AgentID   string          `json:"agent_id,omitempty"`
+	ClientID  string          `json:"client_id,omitempty"`
+	Priority  string          `json:"priority,omitempty"`
+	Deadline  time.Time       `json:"deadline,omitzero"`
+	Inbox     string          `json:"inbox"` // subject of the caller: what the service says goes there
+}
