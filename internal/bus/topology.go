@@ -28,6 +28,12 @@ const (
 	dedupeWindow = 2 * time.Minute
 	// acksMaxBytes holds about half a million positions; the oldest go first.
 	acksMaxBytes = 64 << 20
+	// registryMaxAge is how long an agent or service that went away is still known: as
+	// long as its events.
+	registryMaxAge = 30 * 24 * time.Hour
+	// registryMaxBytes holds some ten thousand agents and services with their schemas;
+	// those not seen for longest go first.
+	registryMaxBytes = 64 << 20
 	// deadMaxAge gives people a month to look at dead letters.
 	deadMaxAge = 30 * 24 * time.Hour
 )
@@ -89,7 +95,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 
 // buckets returns the key-value buckets.
 func (t Topology) buckets() []jetstream.KeyValueConfig {
-	return []jetstream.KeyValueConfig{t.directory(), t.acks()}
+	return []jetstream.KeyValueConfig{t.directory(), t.acks(), t.registry()}
 }
 
 // acks keeps how far clients have read as long as the events that they read.
@@ -98,6 +104,15 @@ func (t Topology) acks() jetstream.KeyValueConfig {
 		Bucket: subject.BucketAcks, Description: "how far clients have read",
 		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
 		TTL: t.EventMaxAge, MaxBytes: acksMaxBytes,
+	}
+}
+
+// registry keeps which agents and services there are, connected or not.
+func (t Topology) registry() jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: subject.BucketRegistry, Description: "agents and services that were seen",
+		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
+		TTL: registryMaxAge, MaxBytes: registryMaxBytes,
 	}
 }
 

@@ -104,7 +104,7 @@ func MustName(s string) Name {
 // ParseKind returns s as a Kind, or an error that wraps ErrInvalid if it names none.
 func ParseKind(s string) (Kind, error) {
 	switch k := Kind(s); k {
-	case KindSession, KindTask, KindAgent, KindTeam:
+	case KindSession, KindTask, KindAgent, KindTeam, KindClient:
 		return k, nil
 	}
 	return "", fmt.Errorf("%w: unknown kind %q", ErrInvalid, clip(s))

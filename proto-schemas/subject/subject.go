@@ -36,6 +36,7 @@ const (
 	StreamDead      = "DEAD"
 	BucketDirectory = "directory"
 	BucketAcks      = "acks"
+	BucketRegistry  = "registry"
 )
 
 // ErrInvalid is wrapped by every parse error of this package.
@@ -267,6 +268,12 @@ func RPC(service, verb id.Name) string { return "rpc." + service.String() + "." 
 // participant: <what>.<name>.<instance>.
 func DirectoryKey(what, name, instance id.Name) string {
 	return what.String() + "." + name.String() + "." + instance.String()
+}
+
+// RegistryKey returns the KV key of an agent or service that was seen once:
+// <tenant>.<kind>.<peer>.
+func RegistryKey(t id.Tenant, kind id.Name, peer id.Entity) string {
+	return t.String() + "." + kind.String() + "." + peer.String()
 }
 
 // AckKey returns the KV key of a client's position in a log.

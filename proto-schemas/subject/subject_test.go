@@ -19,7 +19,7 @@ const maxSubject = 2048
 
 func TestNoStringChangesTheNumberOfTokens(t *testing.T) {
 	service, verb := id.MustName("session"), id.MustName("message")
-	kinds := []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
+	kinds := []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam, id.KindClient}
 	n := 0
 	hostile.Strings(3, 100_000, func(s string) {
 		n++

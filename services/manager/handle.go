@@ -10,38 +10,33 @@ import (
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// Held is a session's folded state with the writer that keeps it up to date. The
-// ordered consumer handles one command of a session at a time, which is all the
-// locking there is.
-type Held struct {
+// Held is the folded state of one log with the writer that keeps it up to date. The
+// ordered consumer handles one command of a log at a time, which is all the locking
+// there is.
+type Held[S any] struct {
 	Log    subject.Log
-	State  conversation.State
+	State  S
 	Sent   map[string]bool // follow-ups that this process has sent; FollowUp keeps it
 	writer *eventlog.Writer
 	broken error     // the log holds an event that cannot be folded
 	armed  time.Time // what the timer is set to, as far as this process knows
 }
 
-func (h *Held) observe(e *eventlog.Entry) {
-	if err := h.State.Apply(e.Event); err != nil && h.broken == nil {
-		h.broken = err
-	}
-}
+// Seq returns the sequence of the last event that State has seen.
+func (h *Held[S]) Seq() uint64 { return h.writer.Seq() }
 
 // handle is a step of the process manager: load the state, append the events
 // first, then send the follow-up commands, with ids that a repeat derives again.
-func (m *Manager) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
+func (m *Manager[S]) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
 	if m.cfg.Handle != nil {
 		if taken, err := m.cfg.Handle(ctx, c); taken {
 			return permanent(err)
 		}
 	}
-	h := m.hold(subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key})
+	h := m.hold(subject.Log{Tenant: c.Tenant, Kind: m.cfg.Kind, Entity: c.Key})
 	if err := m.apply(ctx, h, c); err != nil {
 		m.cache.Remove(h.Log)
 		return permanent(err)
@@ -51,41 +46,45 @@ func (m *Manager) handle(ctx context.Context, c cmd.Command, _ command.Delivery)
 	}
 	if err := m.cfg.FollowUp(ctx, h, c); err != nil {
 		m.cache.Remove(h.Log)
-		return fmt.Errorf("session %s: follow up %s: %w", c.Key, c.Verb, err)
+		return fmt.Errorf("%s %s: follow up %s: %w", m.cfg.Kind, c.Key, c.Verb, err)
 	}
 	return nil
 }
 
-func (m *Manager) hold(log subject.Log) *Held {
+func (m *Manager[S]) hold(log subject.Log) *Held[S] {
 	if h, ok := m.cache.Get(log); ok {
 		return h
 	}
-	h := &Held{Log: log, Sent: map[string]bool{}}
-	h.writer = m.deps.Log.Writer(log, h.observe)
+	h := &Held[S]{Log: log, Sent: map[string]bool{}}
+	h.writer = m.deps.Log.Writer(log, func(e *eventlog.Entry) {
+		if err := m.cfg.Apply(&h.State, e.Event); err != nil && h.broken == nil {
+			h.broken = err
+		}
+	})
 	m.cache.Add(log, h)
 	return h
 }
 
 // apply appends what the command calls for, until it calls for nothing more, and
 // then says aside what only its sender needs to know.
-func (m *Manager) apply(ctx context.Context, h *Held, c cmd.Command) error {
+func (m *Manager[S]) apply(ctx context.Context, h *Held[S], c cmd.Command) error {
 	if err := h.writer.Sync(ctx); err != nil {
-		return fmt.Errorf("session %s: %w", c.Key, err)
+		return fmt.Errorf("%s %s: %w", m.cfg.Kind, c.Key, err)
 	}
 	for round := 0; ; round++ {
-		var d conversation.Decision
+		var d Decision
 		err := h.writer.Append(ctx, func() ([]event.Event, error) {
 			if h.broken != nil {
 				return nil, command.Permanent(h.broken)
 			}
 			var err error
-			if d, err = h.State.Decide(c, m.cfg.Now(), m.cfg.Rules); err != nil {
+			if d, err = m.cfg.Decide(h, c, m.cfg.Now()); err != nil {
 				return nil, err
 			}
 			return m.events(ctx, h, d.Facts)
 		})
 		if err != nil {
-			return fmt.Errorf("session %s: handle %s: %w", c.Key, c.Verb, err)
+			return fmt.Errorf("%s %s: handle %s: %w", m.cfg.Kind, c.Key, c.Verb, err)
 		}
 		if round == 0 {
 			m.aside(h.Log, c, d.Aside)
@@ -96,7 +95,7 @@ func (m *Manager) apply(ctx context.Context, h *Held, c cmd.Command) error {
 	}
 }
 
-func (m *Manager) events(ctx context.Context, h *Held, facts []conversation.Fact) ([]event.Event, error) {
+func (m *Manager[S]) events(ctx context.Context, h *Held[S], facts []Fact) ([]event.Event, error) {
 	events := make([]event.Event, 0, len(facts))
 	for _, f := range facts {
 		e, err := event.New(h.Log, f.ID, m.source, m.cfg.Now(), f.Data)

@@ -1,6 +1,6 @@
-// Package manager is the runtime of the process managers of sessions: services that
-// handle a session's commands in order, decide with the pure reducer of package
-// conversation, append what was decided, and then send what it entails.
+// Package manager is the runtime of process managers: services that handle the
+// commands of one log in order, decide with a pure reducer of that log, append what
+// was decided, and then send what it entails.
 //
 // Several services may manage the same log: every append is conditional, and what
 // is decided is decided again when somebody else's event comes first.
@@ -26,32 +26,63 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// cachedSessions bounds the folded states kept in memory. A state that was dropped
+// cachedStates bounds the folded states kept in memory. A state that was dropped
 // is folded again from the log.
-const cachedSessions = 512
+const cachedStates = 512
 
 // timerPause is the least time to the next firing: where the clocks of NATS and of
 // this process differ, a timer fires early and is set again, and that must not
 // become a busy loop.
 const timerPause = 100 * time.Millisecond
 
-// Config says what a manager is for.
-type Config struct {
-	Service id.Name // whose commands it handles
-	Timer   id.Name // of its one timer per session
-	Rules   conversation.Rules
+// Fact is an event to be: its data and an id that is the same however often the
+// same command is handled.
+type Fact struct {
+	ID   string
+	Data event.Data
+}
+
+// Decision is what a command calls for. Aside is an answer for whoever sent the
+// command and nobody else; it may be nil.
+type Decision struct {
+	Facts []Fact
+	Aside event.Data
+}
+
+// Decided returns the decision of a reducer that has a type of its own for facts.
+func Decided[F ~struct {
+	ID   string
+	Data event.Data
+}](facts []F, aside event.Data) Decision {
+	d := Decision{Aside: aside}
+	for _, f := range facts {
+		d.Facts = append(d.Facts, Fact(f))
+	}
+	return d
+}
+
+// Config says what a manager of logs with the state S is for. The zero S is the state
+// of a log without events.
+type Config[S any] struct {
+	Service id.Name          // whose commands it handles
+	Kind    id.Kind          // of the logs; a command's key is the log's entity
+	Timer   id.Name          // of its one timer per log
 	AckWait time.Duration    // how long one command may be silent; 0 = default of command.OrderedConfig
 	Now     func() time.Time // nil = time.Now
 
+	// Apply folds one event into the state.
+	Apply func(*S, event.Event) error
+	// Decide returns what the command still calls for in the state. It is asked again
+	// after its facts were appended, until there are none, and appends nothing itself.
+	Decide func(h *Held[S], c cmd.Command, now time.Time) (Decision, error)
 	// Handle takes a command that is no matter of the log; nil if there are none. It
 	// reports whether it took it.
 	Handle func(ctx context.Context, c cmd.Command) (bool, error)
 	// FollowUp sends what a handled command entails. It is called again when the
 	// command is delivered again, so it derives ids from the state.
-	FollowUp func(ctx context.Context, h *Held, c cmd.Command) error
+	FollowUp func(ctx context.Context, h *Held[S], c cmd.Command) error
 	// Fired is the verb of the command that a due timer becomes.
 	Fired id.Name
 }
@@ -66,28 +97,28 @@ type Deps struct {
 	Logger    zerolog.Logger
 }
 
-// Manager handles the commands of sessions. It is a lifecycle component; any number
+// Manager handles the commands of logs of one kind. It is a lifecycle component; any number
 // of replicas may run.
-type Manager struct {
-	cfg     Config
+type Manager[S any] struct {
+	cfg     Config[S]
 	deps    Deps
 	source  string
 	ordered *command.Ordered
 	timers  *command.Timers
-	cache   *lru.Cache[subject.Log, *Held]
+	cache   *lru.Cache[subject.Log, *Held[S]]
 	seat    directory.Seat
 }
 
 // New returns a manager that is not started.
-func New(cfg Config, deps Deps) (*Manager, error) {
+func New[S any](cfg Config[S], deps Deps) (*Manager[S], error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	cache, err := lru.New[subject.Log, *Held](cachedSessions)
+	cache, err := lru.New[subject.Log, *Held[S]](cachedStates)
 	if err != nil {
 		return nil, fmt.Errorf("%s service: %w", cfg.Service, err)
 	}
-	m := &Manager{cfg: cfg, deps: deps, cache: cache, source: "waggle/" + cfg.Service.String()}
+	m := &Manager[S]{cfg: cfg, deps: deps, cache: cache, source: "waggle/" + cfg.Service.String()}
 	m.ordered = command.NewOrdered(deps.Conn, deps.Directory, command.OrderedConfig{
 		Service: cfg.Service, Instance: deps.Instance, Logger: deps.Logger, AckWait: cfg.AckWait,
 	}, m.handle)
@@ -96,10 +127,10 @@ func New(cfg Config, deps Deps) (*Manager, error) {
 }
 
 // Name implements lifecycle.Component.
-func (m *Manager) Name() string { return m.cfg.Service.String() }
+func (m *Manager[S]) Name() string { return m.cfg.Service.String() }
 
 // Start joins the directory and begins to take commands.
-func (m *Manager) Start(ctx context.Context) error {
+func (m *Manager[S]) Start(ctx context.Context) error {
 	err := m.seat.Take(ctx, m.deps.Directory, directory.Member{
 		What: directory.WhatService, Name: m.cfg.Service, Instance: m.deps.Instance,
 	})
@@ -114,12 +145,12 @@ func (m *Manager) Start(ctx context.Context) error {
 }
 
 // Drain hands the partitions over and finishes the commands that are on.
-func (m *Manager) Drain(ctx context.Context) error {
+func (m *Manager[S]) Drain(ctx context.Context) error {
 	return errors.Join(m.seat.Leave(ctx), m.timers.Drain(ctx), m.ordered.Drain(ctx))
 }
 
 // Stop ends at once; commands that are on are delivered again elsewhere.
-func (m *Manager) Stop() {
+func (m *Manager[S]) Stop() {
 	m.timers.Stop()
 	m.ordered.Stop()
 	if err := m.seat.Quit(); err != nil {
@@ -128,11 +159,11 @@ func (m *Manager) Stop() {
 }
 
 // Failed implements lifecycle.Component.
-func (m *Manager) Failed() <-chan error { return m.ordered.Failed() }
+func (m *Manager[S]) Failed() <-chan error { return m.ordered.Failed() }
 
 // fired turns a due timer into a command, so that it takes its place in the
-// session's order.
-func (m *Manager) fired(ctx context.Context, t subject.Timer) error {
+// log's order.
+func (m *Manager[S]) fired(ctx context.Context, t subject.Timer) error {
 	now := m.cfg.Now()
 	return m.Send(ctx, cmd.Command{
 		ID: fmt.Sprintf("%s-%d", m.cfg.Fired, now.UnixMilli()), Service: m.cfg.Service, Verb: m.cfg.Fired, Tenant: t.Tenant, Key: t.Key,
@@ -140,14 +171,14 @@ func (m *Manager) fired(ctx context.Context, t subject.Timer) error {
 }
 
 // Send sends a command in the service's name.
-func (m *Manager) Send(ctx context.Context, c cmd.Command) error {
+func (m *Manager[S]) Send(ctx context.Context, c cmd.Command) error {
 	c.Source, c.Time, c.TraceParent = m.source, m.cfg.Now(), telemetry.Inject(ctx)
 	return m.deps.Commands.Send(ctx, c)
 }
 
-// SetTimer sets the session's one timer of this service. Setting it to the moment
+// SetTimer sets the log's one timer of this service. Setting it to the moment
 // that it is set to already does nothing.
-func (m *Manager) SetTimer(ctx context.Context, h *Held, due time.Time) error {
+func (m *Manager[S]) SetTimer(ctx context.Context, h *Held[S], due time.Time) error {
 	if due.IsZero() || due.Equal(h.armed) {
 		return nil
 	}
@@ -165,7 +196,7 @@ func (m *Manager) SetTimer(ctx context.Context, h *Held, due time.Time) error {
 
 // aside tells the connection that sent the command, if it waits for something, and
 // nobody else. It may get lost with the connection.
-func (m *Manager) aside(log subject.Log, c cmd.Command, data event.Data) {
+func (m *Manager[S]) aside(log subject.Log, c cmd.Command, data event.Data) {
 	if data == nil || c.ReplyTo == "" {
 		return
 	}

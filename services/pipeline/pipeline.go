@@ -80,7 +80,7 @@ func (c Config) Rules() conversation.Rules {
 // Service handles the commands about runs. It is a lifecycle component; any number
 // of replicas may run.
 type Service struct {
-	*manager.Manager
+	*manager.Manager[conversation.State]
 	rules conversation.Rules
 	now   func() time.Time
 	deps  manager.Deps
@@ -92,10 +92,10 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 		cfg.Now = time.Now
 	}
 	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps}
-	m, err := manager.New(manager.Config{
-		Service: cmd.Pipeline, Timer: dueTimer, Rules: s.rules, AckWait: cfg.AckWait, Now: cfg.Now,
+	m, err := manager.New(manager.Sessions(manager.Config[conversation.State]{
+		Service: cmd.Pipeline, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now,
 		FollowUp: s.followUp, Fired: cmd.Due,
-	}, deps)
+	}, s.rules), deps)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ const sentKept = 1000
 
 // followUp hands units of work that nobody has taken up to the workers, and sets the
 // timer to the next moment at which the session calls for something by itself.
-func (s *Service) followUp(ctx context.Context, h *manager.Held, c cmd.Command) error {
+func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
 	if len(h.Sent) > sentKept {
 		clear(h.Sent)
 	}
@@ -125,7 +125,7 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held, c cmd.Command) 
 }
 
 // dispatch sends a unit to the workers, or fails it if no agent can do it.
-func (s *Service) dispatch(ctx context.Context, h *manager.Held, c cmd.Command, w *conversation.Work) error {
+func (s *Service) dispatch(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
 	ref := cmd.WorkRef{RunID: w.RunID, WorkID: w.Part.WorkID}
 	if !s.able(&h.State, w) {
 		return s.send(ctx, c, cmd.Pipeline, cmd.WorkDead, w.ID+".dead", cmd.DeadWork{
@@ -155,4 +155,3 @@ func (s *Service) able(st *conversation.State, w *conversation.Work) bool {
 	}
 	return slices.Contains(card.Capabilities(s.deps.Directory), task.Capability)
 }
-

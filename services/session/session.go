@@ -44,7 +44,7 @@ type Config struct {
 // Service handles the commands of sessions. It is a lifecycle component; any
 // number of replicas may run.
 type Service struct {
-	*manager.Manager
+	*manager.Manager[conversation.State]
 	cfg  Config
 	conn *bus.Conn
 	desk *desk
@@ -70,10 +70,10 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 		Logger: deps.Logger, Registry: cfg.Registry,
 	})
 	s.desk.offer(s.rpc)
-	m, err := manager.New(manager.Config{
-		Service: cmd.Session, Timer: expireTimer, Rules: conversation.Rules{TTL: cfg.TTL}, AckWait: cfg.AckWait, Now: cfg.Now,
+	m, err := manager.New(manager.Sessions(manager.Config[conversation.State]{
+		Service: cmd.Session, Timer: expireTimer, AckWait: cfg.AckWait, Now: cfg.Now,
 		Handle: s.handle, FollowUp: s.followUp, Fired: cmd.Expire,
-	}, deps)
+	}, conversation.Rules{TTL: cfg.TTL}), deps)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 }
 
 // followUp arms the timer that ends an idle session.
-func (s *Service) followUp(ctx context.Context, h *manager.Held, c cmd.Command) error {
+func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
 	if (c.Verb == cmd.Open || c.Verb == cmd.Expire) && !h.State.Closed {
 		return s.armExpiry(ctx, h)
 	}
@@ -130,7 +130,7 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held, c cmd.Command) 
 // armExpiry sets the session's one timer to the moment at which it will have been
 // idle for the TTL. When it fires too early, because the session has been used
 // since, it is armed again from there.
-func (s *Service) armExpiry(ctx context.Context, h *manager.Held) error {
+func (s *Service) armExpiry(ctx context.Context, h *manager.Held[conversation.State]) error {
 	due := h.State.Updated.Add(s.cfg.TTL)
 	if now := s.cfg.Now(); due.Before(now) {
 		due = now.Add(time.Minute) // a run is on: look again soon

@@ -1,0 +1,21 @@
+package manager
+
+import (
+	"time"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// Sessions returns cfg for the logs of sessions, with the reducer of package
+// conversation.
+func Sessions(cfg Config[conversation.State], rules conversation.Rules) Config[conversation.State] {
+	cfg.Kind = id.KindSession
+	cfg.Apply = (*conversation.State).Apply
+	cfg.Decide = func(h *Held[conversation.State], c cmd.Command, now time.Time) (Decision, error) {
+		d, err := h.State.Decide(c, now, rules)
+		return Decided(d.Facts, d.Aside), err
+	}
+	return cfg
+}
