@@ -269,13 +269,14 @@ func count(frames []client.Frame, name string) int {
 func TestWhatIsWrongIsSaid(t *testing.T) {
 	release := make(chan struct{})
 	f := newFleet(t, scripted.Stages{Plan: scripted.Always(scripted.Stream(scripted.Gate(release), scripted.Text(`{"tasks":[{"id":"a","title":"A"}]}`)))}.Script())
-	f.serve(everyone)
+	sessions := f.serve("session")
+	f.serve("pipeline,agent,tools")
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)
-	m.Raw(`{"event":"user.dance","session_id":"s"}`)
-	m.Until(myagent.SystemError, myagent.ErrorValidation)
-	m.Raw(`[1`)
-	m.Until(myagent.SystemError)
+	for text, code := range map[string]string{`{"event":"user.dance","session_id":"s"}`: "UNKNOWN_MESSAGE_TYPE", `[1`: "BAD_JSON", `{}`: "INVALID_FIELD"} {
+		m.Raw(text)
+		require.Equal(t, code, client.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation).Metadata).ErrorType)
+	}
 	m.Create("en_US", nil)
 
 	m.Raw(`{"event":"user.solve_tasks","session_id":"` + m.Session + `","content":{"tasks":[]}}`)
@@ -303,10 +304,16 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	close(release)
 	m.Until(myagent.AgentFinalAnswer)
 
-	for range 80 {
-		m.Raw(`{"event":"user.request_state","session_id":"` + m.Session + `"}`)
+	for range 80 { // twice what a socket may send at once
+		m.Raw(`{"event":"user.dance"}`)
 	}
 	m.Until(myagent.ErrorRateLimited)
+
+	sessions.Kill()
+	o := harness.Talk(t, addr)
+	o.Session = m.Session
+	o.Send(myagent.UserRequestState, nil)
+	require.Equal(t, "BUS_UNAVAILABLE", client.As[myagent.SystemErrorMeta](o.Until(myagent.SystemError).Metadata).ErrorType)
 }
 
 // TestAClientComesBack: in every manner of the protocol, after acknowledgements, with
