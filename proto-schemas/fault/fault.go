@@ -45,7 +45,7 @@ type Fault struct {
 	Constraint string // what a value of the field has to fulfil; may be empty
 	Provided   []byte // the offending value as JSON; may be nil
 
-	cause   error
+	cause error
 }
 
 // New returns the catalogue's fault for the code, with its default text.
