@@ -155,4 +155,3 @@ func (s *Service) able(st *conversation.State, w *conversation.Work) bool {
 	}
 	return slices.Contains(card.Capabilities(s.deps.Directory), task.Capability)
 }
-
