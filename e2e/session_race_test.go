@@ -73,7 +73,7 @@ func TestAHundredDecideAtOnce(t *testing.T) {
 		if !winner {
 			told++
 			require.Equal(t, counted.Decision, f.Meta().Context.Decision)
-			require.Equal(t, counted.ClientID, f.Meta().Context.AnsweredBy, "%s", f.Raw)
+			require.Equal(t, counted.By, f.Meta().Context.AnsweredBy, "%s", f.Raw)
 		}
 	}
 	owner.Until("the answer", func(f client.Frame) bool { return f.Event == myagent.AgentFinalAnswer })

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -87,7 +86,7 @@ func TestTasksFailAreCancelledAndRestarted(t *testing.T) {
 		Tasks: map[string]scripted.Script{
 			"bad": func(*scripted.Exchange) scripted.Reply {
 				if broken.Load() {
-					return scripted.Fail(http.StatusInternalServerError, "server_error", "out of order")
+					return scripted.Stream(scripted.Text("out of "), scripted.Cut())
 				}
 				return say("mended")
 			},
@@ -199,22 +198,24 @@ func TestASolverIsKilled(t *testing.T) {
 // TestAModelThatDoesNotAnswer: a task that takes too long is given up, one try after
 // the other, and so is a model that says nothing.
 func TestAModelThatDoesNotAnswer(t *testing.T) {
-	f := newFleet(t, scripted.Stages{
-		Tasks: map[string]scripted.Script{
-			"endless": scripted.Always(scripted.Stream(scripted.Every(50*time.Millisecond, words(1000)...))),
-			"mute":    scripted.Always(scripted.Reply{Status: http.StatusGatewayTimeout, Body: `{"error":{"message":"too slow"}}`}),
-		},
-	}.Script())
-	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\n")
+	f := newFleet(t, scripted.Stages{Tasks: map[string]scripted.Script{
+		"endless": scripted.Always(scripted.Stream(scripted.Every(50*time.Millisecond, words(1000)...))),
+		"mute":    scripted.Always(scripted.Stream(scripted.Hang())),
+	}}.Script())
+	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nagent: {turn_timeout: 3s}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)
 	m.Create("en_US", nil)
-	m.Send(myagent.UserSolveTasks, map[string]any{
-		"content": map[string]any{"tasks": tasks("endless", "mute")}, "metadata": map[string]any{"timeout_seconds": 1},
-	})
-	answer := m.Until(myagent.AgentFinalAnswer)
-	require.Equal(t, "failed", client.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
-	require.Equal(t, 2, count(m.Frames, myagent.ErrorTimeout), "the task's own limit, twice")
-	require.Equal(t, 2, count(m.Frames, myagent.AgentTimeout), "the model's, twice")
+	for task, told := range map[string]string{"endless": myagent.ErrorTimeout, "mute": myagent.AgentTimeout} {
+		from := len(m.Frames)
+		metadata := map[string]any{}
+		if task == "endless" {
+			metadata["timeout_seconds"] = 1 // the task's own limit, before the worker's
+		}
+		m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": tasks(task)}, "metadata": metadata})
+		answer := m.Until(myagent.AgentFinalAnswer)
+		require.Equal(t, "failed", client.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
+		require.Equal(t, 2, count(m.Frames[from:], told), "both attempts at %s: %s", task, harness.Names(m.Frames[from:]))
+	}
 }

@@ -241,8 +241,11 @@ func first(a, b string) string {
 // encode writes a frame on one line.
 func encode(f frame) string {
 	var b strings.Builder
-	for i, k := range keys(f) {
-		if i > 0 {
+	for _, k := range keys(f) {
+		if k == "timestamp" || k == "event_id" {
+			continue // every frame has them: see note
+		}
+		if b.Len() > 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%q: %s", k, value(f[k]))

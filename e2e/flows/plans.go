@@ -244,12 +244,12 @@ func plans() []Flow {
 }
 
 // awaitPiece waits for a piece of a model's text: what waits at a gate has been said
-// up to it.
+// up to it. Of a plan no pieces are shown, only that there is a text.
 func (m *Socket) awaitPiece(event string) {
 	m.s.t.Helper()
 	for {
-		v, err := decode(m.Await(event)[0].Raw)
-		if err != nil || piece(v) {
+		f := m.Await(event)[0]
+		if f.Event == myagent.AgentPartialAnswer || f.Meta().MessageID != "" {
 			return
 		}
 	}

@@ -72,6 +72,14 @@ type block struct {
 	raws   []string // of sent texts that are no objects; else ""
 }
 
+const preface = `%s
+
+The model is the %s one. Every frame that is received has a timestamp, and those with
+a seq an event_id; they are left out here. Names and numbers that differ from run to
+run are in angle brackets, and consecutive pieces of a text are joined.
+
+`
+
 // transcript writes what was said as a txtar archive.
 func (s *Scene) transcript(f Flow) (string, error) {
 	var blocks []*block
@@ -101,7 +109,7 @@ func (s *Scene) transcript(f Flow) (string, error) {
 	}
 	r := n.replacer()
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n\nThe model is the %s one.\n\n", f.About, s.Model)
+	fmt.Fprintf(&out, preface, f.About, s.Model)
 	for i, b := range blocks {
 		way := "receives"
 		if b.sent {
