@@ -16,7 +16,7 @@ import (
 // and has seen, in the end, exactly what an undisturbed viewer saw.
 func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	f := newFleet(t, slowAnswer(120, 20*time.Millisecond))
-	f.serve("session,agent,tools")
+	f.serve("session,pipeline,agent,tools")
 	doomed, first := f.gateway()
 	_, second := f.gateway()
 
@@ -71,7 +71,7 @@ func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 		}
 		return scripted.Stream(scripted.Text("a whole ", "answer"))
 	})
-	f.serve("session,tools")
+	f.serve("session,pipeline,tools")
 	doomed := f.serve("agent")
 	_, addr := f.gateway()
 	viewer := harness.Dial(t, "ws://"+addr+"/ws?deltas=true")
@@ -107,7 +107,7 @@ func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 		}
 		return scripted.Stream(scripted.Text("please check your account"))
 	})
-	f.serve("session,tools")
+	f.serve("session,pipeline,tools")
 	doomed := f.serve("agent")
 	_, addr := f.gateway()
 	viewer := harness.Dial(t, "ws://"+addr+"/ws")
@@ -130,7 +130,7 @@ func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 // losing anything.
 func TestAGatewayDrains(t *testing.T) {
 	f := newFleet(t, slowAnswer(60, 20*time.Millisecond))
-	f.serve("session,agent,tools")
+	f.serve("session,pipeline,agent,tools")
 	leaving, first := f.gateway()
 	_, second := f.gateway()
 	viewer := harness.Dial(t, "ws://"+first+"/ws?deltas=true")

@@ -80,6 +80,16 @@ func (f *fleet) bank() string {
 	return web.URL
 }
 
+// configure adds settings to the configuration file.
+func (f *fleet) configure(yaml string) {
+	f.t.Helper()
+	file, err := os.OpenFile(f.config, os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(f.t, err)
+	_, err = file.WriteString(yaml)
+	require.NoError(f.t, err)
+	require.NoError(f.t, file.Close())
+}
+
 // serve starts a process with some roles.
 func (f *fleet) serve(roles string, args ...string) *harness.Process {
 	f.t.Helper()

@@ -14,7 +14,7 @@ import (
 // with a reason, or cut and said to be.
 func TestLongTextsAreCutOrRefusedNeverLost(t *testing.T) {
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("<", 1000), 100)...))))
-	f.serve("session,agent,tools")
+	f.serve("session,pipeline,agent,tools")
 	_, addr := f.gateway()
 	c := harness.Dial(t, "ws://"+addr+"/ws")
 	c.Until("agent_ready")

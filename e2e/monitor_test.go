@@ -17,7 +17,7 @@ import (
 // has the same conversation as the chat.
 func TestAMonitorRebuildsTheSession(t *testing.T) {
 	f := newFleet(t, scripted.Smart())
-	f.serve("session,agent,tools")
+	f.serve("session,pipeline,agent,tools")
 	_, addr := f.gateway()
 	chat := harness.Dial(t, "ws://"+addr+"/ws")
 	chat.Until("agent_ready")

@@ -24,7 +24,7 @@ func TestAViewerThatStopsReading(t *testing.T) {
 	// nor into the gateway's queue.
 	pieces := repeat(strings.Repeat("text ", 4000), 6)
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Every(5*time.Millisecond, pieces...))))
-	f.serve("session,agent,tools")
+	f.serve("session,pipeline,agent,tools")
 	gw, addr := f.gateway()
 	asker := harness.Dial(t, "ws://"+addr+"/ws")
 	asker.Until("agent_ready")

@@ -159,6 +159,7 @@ func (m *many) roomFor(log subject.Log) error {
 // first is called before anything else is shown, with the feed locked.
 func (m *many) show(a *attached, after eventlog.Cursor, first func(*feed)) {
 	f := newFeed(m.c, a.log, a.codec, m)
+	f.spare = m.c.s.cfg.QueueBytes / m.c.s.cfg.SessionsPerSocket // of all together as much as the queue
 	a.feed = f
 	if old := m.find(a.log.Entity); old != nil {
 		old.feed.close()

@@ -7,6 +7,10 @@
 // follows. Every queue has a bound in bytes, and a slow client harms nobody but
 // itself.
 //
+// A socket reads, counts and authenticates in one way, whatever its dialect. There
+// are two manners of what follows: one session for each socket, or, where the codec
+// implements dialect.Sessions, as many as the client asks for.
+//
 // Three packages do the parts that have a life of their own: dialect says what the
 // frames mean, wire writes them, limit says how many there may be.
 package gateway

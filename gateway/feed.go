@@ -34,6 +34,7 @@ type feed struct {
 	codec dialect.Codec
 	key   any // under which an entry remembers the codec's frames
 	to    audience
+	spare int             // bytes that may be kept for when the queue has room, besides a part of an entry
 	build func() any      // builds the frames of entry; made once
 	entry *eventlog.Entry // of build; callbacks come one at a time
 
@@ -160,7 +161,7 @@ func (f *feed) took(batch []*eventlog.Entry, sent int) int {
 	for i, e := range batch {
 		frames := f.frames(e)
 		if sent == 0 && len(frames) > 0 {
-			return i
+			return i + f.keep(batch[i:])
 		}
 		f.at = e.Cursor()
 		if sent < len(frames) {
@@ -170,6 +171,20 @@ func (f *feed) took(batch []*eventlog.Entry, sent int) int {
 		sent -= len(frames)
 	}
 	return len(batch)
+}
+
+// keep takes entries that the queue had no room for, within the feed's own spare
+// room, and returns how many. So every feed of a socket has something to send when
+// there is room again, however long it takes to read on in its log.
+func (f *feed) keep(batch []*eventlog.Entry) (n int) {
+	for kept := 0; n < len(batch) && kept < f.spare; n++ {
+		for _, p := range f.frames(batch[n]) {
+			f.rest = append(f.rest, p)
+			kept += len(p)
+		}
+		f.at = batch[n].Cursor()
+	}
+	return n
 }
 
 func (f *feed) frames(e *eventlog.Entry) []wire.Frame {

@@ -14,7 +14,7 @@ import (
 // pages are the documents whose commands and links must exist.
 var pages = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
-	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md",
+	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
 }
 
 func read(t *testing.T, name string) string {

@@ -13,7 +13,7 @@ import (
 
 var documents = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
-	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md",
+	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
 }
 
 // Commands of the documents name flags that there are.
@@ -41,7 +41,7 @@ func TestFlagsExist(t *testing.T) {
 	}
 }
 
-var command = regexp.MustCompile("waggle ((?:up|serve|chat|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
+var command = regexp.MustCompile("waggle ((?:up|serve|chat|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
 
 // commands returns the words of every waggle command in the text, without "waggle".
 func commands(text string) [][]string {

@@ -70,10 +70,11 @@ type Process struct {
 
 // Options say how a process is started.
 type Options struct {
-	Name string   // for messages
-	Dir  string   // working directory; default a fresh one
-	Env  []string // added to a minimal environment
-	Args []string
+	Name  string   // for messages
+	Dir   string   // working directory; default a fresh one
+	Env   []string // added to a minimal environment
+	Stdin string   // what is piped in
+	Args  []string
 }
 
 // Start starts the binary. The process is killed when the test ends; its output
@@ -87,7 +88,7 @@ func Start(t testing.TB, o Options) *Process {
 	p.cmd = exec.CommandContext(context.Background(), Binary(t), o.Args...) //nolint:gosec // tests start what they have built
 	p.cmd.Dir = o.Dir
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.Dir, "TMPDIR=" + os.TempDir()}, o.Env...)
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = strings.NewReader(o.Stdin), p, p
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, p.cmd.Start())
 	go func() {
@@ -193,6 +194,13 @@ func (p *Process) Ready(addr string) {
 		case <-tick.C:
 		}
 	}
+}
+
+// Up reports whether the process at addr says that it is ready.
+func Up(addr string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	return ready(ctx, addr)
 }
 
 func ready(ctx context.Context, addr string) bool {

@@ -152,12 +152,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for _, info := range event.Asides {
-		if listed[info.Type] || info.Data.EventType() != info.Type || info.Meaning == "" {
-			t.Errorf("aside %s is wrong: %+v", info.Type, info)
-		}
-		listed[info.Type] = true
-	}
+	listAsides(t, listed)
 	for _, value := range constants(t, "types.go", "Type") {
 		if !listed[event.Type(value)] {
 			t.Errorf("%s is not in the catalogue", value)
@@ -166,6 +161,16 @@ func TestCatalogueIsComplete(t *testing.T) {
 	}
 	if len(listed) > 0 {
 		t.Errorf("the catalogue has types that are no constants: %v", listed)
+	}
+}
+
+func listAsides(t *testing.T, listed map[event.Type]bool) {
+	t.Helper()
+	for _, info := range event.Asides {
+		if listed[info.Type] || info.Data.EventType() != info.Type || info.Meaning == "" {
+			t.Errorf("aside %s is wrong: %+v", info.Type, info)
+		}
+		listed[info.Type] = true
 	}
 }
 

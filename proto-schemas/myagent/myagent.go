@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 // Events from the client.
@@ -128,7 +129,10 @@ func (f Frame) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s frame: %w", f.Event, err)
 	}
-	return bytes.ToValidUTF8(b, []byte("\ufffd")), nil
+	if !utf8.Valid(b) { // Only raw members can hold that.
+		b = bytes.ToValidUTF8(b, []byte("\ufffd"))
+	}
+	return b, nil
 }
 
 // Stamp writes a time as frames have it: RFC 3339, UTC, milliseconds.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -71,7 +72,7 @@ func done(action id.Name, taskID string, ok bool, message string) event.NoticeDa
 		level = "warning"
 	}
 	return event.NoticeData{
-		Level: level, Code: "ACTION", Message: message, Action: action.String(), TaskID: taskID, OK: &ok,
+		Level: level, Code: "ACTION", Message: message, Action: strings.ReplaceAll(action.String(), "-", "_"), TaskID: taskID, OK: &ok,
 	}
 }
 

@@ -78,14 +78,13 @@ func (c *Client) Cancel(ctx context.Context) {
 	})
 }
 
-// Break cuts the connection without a word, as a bad line does.
-func (c *Client) Break() {
+// Break cuts the connection without a word, as a bad line does, and reports whether
+// there was one on which the session was attached.
+func (c *Client) Break() bool {
 	c.mu.Lock()
-	conn := c.dialed
+	conn := c.conn
 	c.mu.Unlock()
-	if conn != nil {
-		_ = conn.CloseNow()
-	}
+	return conn != nil && conn.CloseNow() == nil
 }
 
 // ErrorText returns the text of a frame that reports an error, on one line.

@@ -157,7 +157,7 @@ func fields(p *page, c *comments, t reflect.Type) {
 }
 
 func jsonType(c *comments, t reflect.Type) string {
-	s := member(c, "", t)
+	s := member(c, t)
 	switch {
 	case s.Format != "":
 		return s.Format

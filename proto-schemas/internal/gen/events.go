@@ -106,7 +106,7 @@ func (s *schema) members(c *comments, owner string, t reflect.Type) {
 		if name == "-" {
 			continue
 		}
-		member := member(c, owner, f.Type)
+		member := member(c, f.Type)
 		member.Description = c.fields[t.Name()+"."+f.Name]
 		if r, ok := rules[ruleKey(owner, name)]; ok {
 			r.apply(member)
@@ -120,7 +120,7 @@ func (s *schema) members(c *comments, owner string, t reflect.Type) {
 	}
 }
 
-func member(c *comments, owner string, t reflect.Type) *schema {
+func member(c *comments, t reflect.Type) *schema {
 	switch {
 	case t == reflect.TypeFor[json.RawMessage]():
 		return &schema{}
@@ -137,11 +137,11 @@ func member(c *comments, owner string, t reflect.Type) *schema {
 	case reflect.Float64:
 		return &schema{Type: "number"}
 	case reflect.Pointer:
-		return member(c, owner, t.Elem())
+		return member(c, t.Elem())
 	case reflect.Struct:
 		return object(c, "", t)
 	case reflect.Slice:
-		return &schema{Type: "array", Items: member(c, owner, t.Elem())}
+		return &schema{Type: "array", Items: member(c, t.Elem())}
 	}
 	panic(fmt.Sprintf("gen: no schema for a member of type %s", t))
 }

@@ -1,0 +1,147 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+)
+
+// Device is a client that comes back whenever its connection breaks. Frames are
+// kept; each has to fit its schema.
+type Device struct {
+	*client.Client
+	t     testing.TB
+	ended chan struct{}
+
+	mu      sync.Mutex
+	frames  []client.Frame // those of the log
+	asides  []client.Frame
+	losses  int
+	gaps    []error
+	news    chan struct{} // replaced at each frame
+	failure error
+}
+
+// Follow runs a device until the test ends.
+func Follow(t testing.TB, opt client.Options) *Device {
+	t.Helper()
+	d := &Device{Client: client.New(opt), t: t, ended: make(chan struct{}), news: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(d.ended)
+		err := d.Run(ctx, d)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !errors.Is(err, context.Canceled) {
+			d.failure = err
+		}
+		close(d.news)
+		d.news = make(chan struct{})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-d.ended
+	})
+	return d
+}
+
+// Frame implements client.Handler.
+func (d *Device) Frame(f client.Frame) {
+	check(d.t, f)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.Seq > 0 {
+		d.frames = append(d.frames, f)
+	} else {
+		d.asides = append(d.asides, f)
+	}
+	close(d.news)
+	d.news = make(chan struct{})
+}
+
+// Lost implements client.Handler.
+func (d *Device) Lost(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.losses++
+	if _, ok := errors.AsType[*client.GapError](err); ok {
+		d.gaps = append(d.gaps, err)
+	}
+}
+
+// Frames returns the frames of the log so far.
+func (d *Device) Frames() []client.Frame {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]client.Frame(nil), d.frames...)
+}
+
+// Raw returns the frames of the log so far as they came.
+func (d *Device) Raw() []string {
+	frames := d.Frames()
+	out := make([]string, len(frames))
+	for i, f := range frames {
+		out[i] = string(f.Raw)
+	}
+	return out
+}
+
+// Losses returns how often the connection was lost, and the gaps that were seen.
+func (d *Device) Losses() (int, []error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.losses, d.gaps
+}
+
+// Await waits until a frame, of the log or not, is of the kind, and returns it. It
+// may be called on any goroutine; the error says why there is none.
+func (d *Device) Await(ctx context.Context, is func(client.Frame) bool) (client.Frame, error) {
+	frames, asides := 0, 0
+	for {
+		d.mu.Lock()
+		news, failure := d.news, d.failure
+		fresh := append(append([]client.Frame(nil), d.frames[frames:]...), d.asides[asides:]...)
+		frames, asides = len(d.frames), len(d.asides)
+		d.mu.Unlock()
+		for _, f := range fresh {
+			if is(f) {
+				return f, nil
+			}
+		}
+		if failure != nil {
+			return client.Frame{}, failure
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return client.Frame{}, ctx.Err()
+		}
+	}
+}
+
+// Until waits until the device has seen a frame of the kind.
+func (d *Device) Until(what string, is func(client.Frame) bool) client.Frame {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	f, err := d.Await(ctx, is)
+	require.NoError(d.t, err, "while waiting for %s; got %s", what, Names(d.Frames()))
+	return f
+}
+
+// UntilSeq waits until the device has seen the log up to seq.
+func (d *Device) UntilSeq(seq uint64) {
+	d.t.Helper()
+	d.Until("the newest event", func(f client.Frame) bool { return f.Seq >= seq })
+}
+
+// Within bounds a step of a test.
+func Within(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}

@@ -1,0 +1,148 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// cancelLimit is how soon the model's HTTP request has to be closed, for 99 of 100
+// cancels.
+const cancelLimit = 250 * time.Millisecond
+
+// TestACancelStopsEverything: at random points of a run, while it plans, solves with
+// tools and puts together. The model's request is closed, no tool starts any more,
+// and the session goes on with the next message.
+func TestACancelStopsEverything(t *testing.T) {
+	const cancels = 50
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	f := newFleet(t, endless())
+	f.serve(everyone)
+	_, addr := f.gateway()
+	m := harness.Talk(t, addr)
+	m.Create("en_US", nil)
+	took := make([]time.Duration, 0, cancels)
+	stages := map[string]int{}
+	for i := range cancels {
+		stage := []string{"plan", "solve", "aggregate"}[random.IntN(3)]
+		stages[stage]++
+		m.Message(fmt.Sprintf("hang in %s, run %d", stage, i), nil)
+		x := waitingIn(t, f.llm, stage, i)
+		pause(time.Duration(random.IntN(40)) * time.Millisecond)
+		sent := time.Now()
+		m.Send(myagent.UserCancel, map[string]any{"content": "enough", "metadata": map[string]any{"reason": "takes_too_long"}})
+		select {
+		case <-x.Gone():
+			took = append(took, time.Since(sent))
+		case <-time.After(harness.Patience):
+			require.Fail(t, "the model's request stays open", "%s, run %d", stage, i)
+		}
+		m.Until(myagent.AgentInterrupted)
+		end := client.As[myagent.SessionEndMeta](m.Until(myagent.AgentSessionEnd).Metadata)
+		require.Equal(t, "user_request", end.Reason)
+		require.True(t, end.Open)
+		require.NotNil(t, end.Stats)
+	}
+	m.Message("an ordinary question", nil)
+	require.Equal(t, myagent.AgentFinalAnswer, m.Until(myagent.AgentFinalAnswer, myagent.AgentError, myagent.AgentInterrupted).Event)
+
+	events := history(t, addr, m.Session)
+	tools := noToolAfterTheEnd(t, events)
+	for run, n := range terminals(t, events) {
+		require.Equal(t, 1, n, "terminal events of %s", run)
+	}
+	slices.Sort(took)
+	t.Logf("%d cancels (%v): the model's request was closed after p50 %s, p99 %s, at most %s; %d tools were started, none after its run had ended",
+		cancels, stages, took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), tools)
+	require.Less(t, took[len(took)*99/100], cancelLimit)
+}
+
+// endless hangs in the stage that the question names. Its tasks call tools first.
+func endless() scripted.Script {
+	hang := func(x *scripted.Exchange, stage string) bool {
+		return strings.Contains(string(x.Body), "hang in "+stage)
+	}
+	stuck := scripted.Stream(scripted.Text("so far "), scripted.Hang())
+	return scripted.Stages{
+		Plan: func(x *scripted.Exchange) scripted.Reply {
+			if hang(x, "plan") {
+				return stuck
+			}
+			list := tasks("a", "b")
+			for i := range list {
+				list[i].Description = x.Data.Question
+			}
+			return scripted.Plan(list...)
+		},
+		Solve: func(x *scripted.Exchange) scripted.Reply {
+			last := x.Prompt.Messages[len(x.Prompt.Messages)-1]
+			if last.Role != "tool" {
+				return scripted.Stream(scripted.Calls(0, scripted.Call{ID: fmt.Sprintf("call_%d", x.N), Name: "workspace_list_files", Arguments: `{}`}))
+			}
+			if hang(x, "solve") {
+				return stuck
+			}
+			return say("done " + x.Task)
+		},
+		Aggregate: func(x *scripted.Exchange) scripted.Reply {
+			if hang(x, "aggregate") {
+				return stuck
+			}
+			return say("all done")
+		},
+	}.Script()
+}
+
+// waitingIn waits until the model is asked something in the stage of the run that
+// it does not answer.
+func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scripted.Exchange {
+	t.Helper()
+	name := map[string]string{"plan": event.StagePlanning, "solve": event.StageSolving, "aggregate": event.StageAggregation}[stage]
+	ctx, cancel := harness.Within(harness.Patience)
+	defer cancel()
+	for n := 1; ; n++ {
+		x, err := llm.Exchange(ctx, n)
+		require.NoError(t, err, "run %d hangs in %s", run, stage)
+		toolDone := stage != "solve" || x.Prompt.Messages[len(x.Prompt.Messages)-1].Role == "tool"
+		if x.Stage == name && toolDone && strings.Contains(string(x.Body), fmt.Sprintf("run %d", run)+`\"`) {
+			return x
+		}
+	}
+}
+
+// pause lets a run get on for a while.
+func pause(d time.Duration) { <-time.After(d) }
+
+// noToolAfterTheEnd requires that no tool starts after the terminal event of its run
+// and returns how many were started.
+func noToolAfterTheEnd(t *testing.T, events []event.Event) int {
+	t.Helper()
+	over, started := map[string]bool{}, 0
+	for _, e := range events {
+		var d struct {
+			RunID string `json:"run_id"`
+		}
+		require.NoError(t, e.Decode(&d))
+		switch {
+		case e.Type.Terminal():
+			over[d.RunID] = true
+		case e.Type == event.ToolStarted:
+			started++
+			require.False(t, over[d.RunID], "seq %d: a tool starts after the end of %s", e.Sequence, d.RunID)
+		}
+	}
+	return started
+}

@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// quick is a model that plans two tasks and solves them at once.
+func quick() scripted.Script {
+	return scripted.Stages{
+		Plan:  scripted.Always(scripted.Plan(tasks("a", "b")...)),
+		Solve: func(x *scripted.Exchange) scripted.Reply { return say("did " + x.Task) },
+	}.Script()
+}
+
+// TestAHundredDecideAtOnce: over two gateways. One decision counts, and the other
+// ninety-nine are told whose.
+func TestAHundredDecideAtOnce(t *testing.T) {
+	const deciders = 100
+	f := newFleet(t, quick())
+	f.serve(everyone)
+	_, first := f.gateway()
+	_, second := f.gateway()
+	yes := true
+	owner := harness.Follow(t, client.Options{URL: "ws://" + first + "/ws/session", ConfirmPlan: &yes})
+	owner.Message(t.Context(), "go", nil)
+	question := owner.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
+
+	all := make([]*harness.Device, deciders)
+	for i := range all {
+		addr := []string{first, second}[i%2]
+		all[i] = harness.Follow(t, client.Options{
+			URL: "ws://" + addr + "/ws/session", Session: owner.Session(), ClientID: fmt.Sprintf("device_%d", i),
+		})
+	}
+	for _, d := range all {
+		d.UntilSeq(question.Seq)
+		d.Until("the end of the replay", func(f client.Frame) bool { return f.Meta().Action == myagent.ActionReplay })
+	}
+	var start, decided sync.WaitGroup
+	start.Add(1)
+	for i, d := range all {
+		decided.Go(func() {
+			start.Wait()
+			d.Tell(t.Context(), map[string]any{
+				"event": myagent.UserResponse, "step_id": question.StepID,
+				"content":  map[string]any{"approved": i%3 != 0, "feedback": fmt.Sprintf("says device %d", i)},
+				"metadata": map[string]any{"client_id": fmt.Sprintf("device_%d", i)},
+			})
+		})
+	}
+	start.Done()
+	decided.Wait()
+
+	counted := owner.Until("the decision", func(f client.Frame) bool { return f.Meta().Action == myagent.ActionUserConfirm }).Meta()
+	told := 0
+	for i, d := range all {
+		winner := counted.ClientID == fmt.Sprintf("device_%d", i)
+		f := d.Until("what became of its decision", func(f client.Frame) bool {
+			return winner && f.Meta().Action == myagent.ActionUserConfirm ||
+				!winner && f.Seq == 0 && f.Event == myagent.AgentError && f.Meta().Context.StepID == question.StepID
+		})
+		if !winner {
+			told++
+			require.Equal(t, counted.Decision, f.Meta().Context.Decision)
+			require.Equal(t, counted.By, f.Meta().Context.AnsweredBy, "%s", f.Raw)
+		}
+	}
+	owner.Until("the answer", func(f client.Frame) bool { return f.Event == myagent.AgentFinalAnswer })
+	require.Len(t, inLog[event.InputAnsweredData](t, first, owner.Session()), 1)
+	require.Equal(t, deciders-1, told)
+	t.Logf("%d decisions at once over two gateways: %s by %s counted, %d were told so", deciders, counted.Decision, counted.ClientID, told)
+}
+
+// inLog returns the data of a session's events of a type.
+func inLog[T event.Data](t *testing.T, addr, session string) []T {
+	t.Helper()
+	return all[T](t, history(t, addr, session))
+}
+
+// TestTwoBrowsersAndAPhone: on two gateways, one of them on a bad line, and one that
+// comes when all is over: all have seen the same, byte for byte.
+func TestTwoBrowsersAndAPhone(t *testing.T) {
+	f := newFleet(t, scripted.Stages{
+		Plan: scripted.Always(scripted.Plan(tasks("a", "b", "c")...)),
+		Solve: func(x *scripted.Exchange) scripted.Reply {
+			return scripted.Stream(scripted.Every(3*time.Millisecond, words(40)...))
+		},
+		Aggregate: scripted.Always(scripted.Stream(scripted.Every(3*time.Millisecond, words(80)...))),
+	}.Script())
+	f.serve(everyone)
+	_, first := f.gateway()
+	_, second := f.gateway()
+	url := func(addr string) string { return "ws://" + addr + "/ws/session" }
+	yes := true
+	browser := harness.Follow(t, client.Options{URL: url(first), ClientID: "browser_1", ConfirmPlan: &yes})
+	browser.Until("the session", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
+	join := func(addr, name string) *harness.Device {
+		return harness.Follow(t, client.Options{URL: url(addr), Session: browser.Session(), ClientID: name})
+	}
+	other, phone := join(second, "browser_2"), join(second, "phone")
+	browser.Message(t.Context(), "go", nil)
+	question := phone.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
+	phone.Respond(t.Context(), question.StepID, map[string]any{"approved": true})
+	broken := 0
+	for broken < 5 {
+		seq := phone.Seq()
+		phone.Break()
+		broken++
+		phone.UntilSeq(seq + 10)
+	}
+	end := other.Until("the answer", func(f client.Frame) bool { return f.Event == myagent.AgentFinalAnswer })
+	late := join(first, "latecomer")
+	for _, d := range []*harness.Device{browser, other, phone, late} {
+		d.UntilSeq(end.Seq)
+		_, gaps := d.Losses()
+		require.Empty(t, gaps)
+	}
+	want := browser.Raw()[:end.Seq]
+	for name, d := range map[string]*harness.Device{"browser 2": other, "phone": phone, "latecomer": late} {
+		require.Equal(t, want, d.Raw()[:end.Seq], name)
+	}
+	t.Logf("%d events, identical on three devices and for a latecomer; the phone's line broke %d times", end.Seq, broken)
+}

@@ -1,0 +1,232 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+const (
+	// chaosReconnects is how often lines are broken; those that the kills break come
+	// on top.
+	chaosReconnects = 1000
+	chaosClients    = 25
+	// chaosKillEvery is the mean time between two kills: a killed worker's work is
+	// taken up after 10 s of silence, and most runs shall have time to end in between.
+	chaosKillEvery = 4 * time.Second
+)
+
+// chaos is an installation whose processes are killed at random, and clients whose
+// lines are broken at random.
+type chaos struct {
+	*fleet
+	seed  uint64
+	addrs []string // of the two gateways
+
+	mu     sync.Mutex
+	random *rand.Rand
+	kills  map[string]int
+
+	breaks atomic.Int64
+}
+
+func (c *chaos) pick(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.random.IntN(n)
+}
+
+// url is that of a gateway at random.
+func (c *chaos) url() string { return "ws://" + c.addrs[c.pick(len(c.addrs))] + "/ws/session" }
+
+// TestEveryReconnectIsExact: a thousand broken lines over two gateways, while
+// gateways, pipelines and workers are killed. Each client sees each event of its
+// session once and in order, and each message ends once.
+func TestEveryReconnectIsExact(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	c := &chaos{seed: seed, random: rand.New(rand.NewPCG(seed, 0)), kills: map[string]int{}}
+	c.fleet = newFleet(t, scripted.Stages{
+		Plan:      scripted.Always(scripted.Plan(tasks("a", "b")...)),
+		Solve:     scripted.Always(scripted.Stream(scripted.Every(20*time.Millisecond, words(30)...))),
+		Aggregate: scripted.Always(scripted.Stream(scripted.Every(20*time.Millisecond, words(30)...))),
+	}.Script())
+	c.configure("pipeline: {retry_backoff: 50ms}\n")
+	c.addrs = []string{harness.FreeAddr(t), harness.FreeAddr(t)}
+	began := time.Now()
+	devices, sent := c.run(t)
+	c.judge(t, devices, sent, time.Since(began))
+}
+
+// run lets the clients talk until their lines have been broken often enough, and
+// returns them and the ids of what they sent, when all has been answered.
+func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
+	t.Helper()
+	c.serve("session,tools")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	victims := c.victims()
+	go func() { defer close(stopped); c.killer(stop, victims) }()
+	devices, sent := make([]*harness.Device, chaosClients), make([][]string, chaosClients)
+	var talking errgroup.Group
+	for i := range devices {
+		devices[i] = harness.Follow(t, client.Options{
+			URL: "ws://" + c.addrs[i%2] + "/ws/session", Next: c.url, ClientID: fmt.Sprintf("client_%d", i),
+		})
+		talking.Go(func() (err error) {
+			sent[i], err = c.talk(devices[i])
+			return err
+		})
+	}
+	err := talking.Wait()
+	close(stop)
+	<-stopped
+	require.NoError(t, err)
+	return devices, sent
+}
+
+// talk asks one question after the other, with a line that breaks every now and then.
+func (c *chaos) talk(d *harness.Device) ([]string, error) {
+	ctx, cancel := harness.Within(4 * harness.Patience)
+	defer cancel()
+	if _, err := d.Await(ctx, func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated }); err != nil {
+		return nil, fmt.Errorf("no session: %w", err)
+	}
+	broken := make(chan struct{})
+	go func() { defer close(broken); c.breaker(ctx, d) }()
+	defer func() { cancel(); <-broken }()
+	var sent []string
+	for c.breaks.Load() < chaosReconnects {
+		id := d.Message(ctx, "go", nil)
+		sent = append(sent, id)
+		if _, err := d.Await(ctx, endOf(d, id)); err != nil {
+			return sent, fmt.Errorf("session %s: message %s (%d): %w; it has seen %v", d.Session(), id, len(sent), err, tailOf(d, 12))
+		}
+	}
+	return sent, nil
+}
+
+func tailOf(d *harness.Device, n int) []string {
+	names := harness.Names(d.Frames())
+	return names[max(0, len(names)-n):]
+}
+
+// endOf tells the terminal frame of the run that answers the message.
+func endOf(_ *harness.Device, message string) func(client.Frame) bool {
+	run := ""
+	return func(f client.Frame) bool {
+		m := f.Meta()
+		if f.Event == myagent.UserMessage && m.MessageID == message {
+			run = m.RunID
+		}
+		over := f.Event == myagent.AgentFinalAnswer || f.Event == myagent.AgentInterrupted || f.Event == myagent.AgentError
+		return over && f.Seq > 0 && (m.MessageID == message || run != "" && m.RunID == run)
+	}
+}
+
+// breaker cuts the client's line at random moments, once it is attached again.
+func (c *chaos) breaker(ctx context.Context, d *harness.Device) {
+	for c.breaks.Load() < chaosReconnects {
+		wait := time.NewTimer(time.Duration(100+c.pick(900)) * time.Millisecond)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		}
+		if d.Break() {
+			c.breaks.Add(1)
+		}
+	}
+}
+
+// victims starts what will be killed: of each kind there are two, so that there is
+// always somebody to take over.
+func (c *chaos) victims() []func() func() {
+	kinds := []func() func(){}
+	add := func(kind string, start func() *harness.Process) {
+		p := start()
+		kinds = append(kinds, func() func() {
+			c.kills[kind]++
+			p.Kill()
+			return func() { p = start() }
+		})
+	}
+	for i := range 2 {
+		add("gateway", func() *harness.Process { return c.serve("gateway", "--addr", c.addrs[i]) })
+		add("pipeline", func() *harness.Process { return c.serve("pipeline") })
+		add("agent", func() *harness.Process { return c.serve("agent") })
+	}
+	return kinds
+}
+
+// killer kills processes one after the other, and starts each again at once.
+func (c *chaos) killer(stop <-chan struct{}, victims []func() func()) {
+	for {
+		pause := time.NewTimer(chaosKillEvery/2 + time.Duration(c.pick(int(chaosKillEvery))))
+		select {
+		case <-pause.C:
+			victims[c.pick(len(victims))]()()
+		case <-stop:
+			pause.Stop()
+			return
+		}
+	}
+}
+
+// judge compares what each client has seen with the log and with a latecomer.
+func (c *chaos) judge(t *testing.T, devices []*harness.Device, sent [][]string, took time.Duration) {
+	t.Helper()
+	addr := c.addrs[0]
+	harness.Eventually(t, "the gateway is there", func() bool { return harness.Up(addr) })
+	events, messages, losses := 0, 0, 0
+	outcomes := map[event.Type]int{}
+	for i, d := range devices {
+		log := history(t, addr, d.Session())
+		d.UntilSeq(uint64(len(log)))
+		frames := d.Frames()
+		require.Equal(t, len(log), len(frames), "events of session %d", i)
+		for j, f := range frames {
+			require.EqualValues(t, j+1, f.Seq)
+		}
+		late := harness.Follow(t, client.Options{URL: "ws://" + addr + "/ws/session", Session: d.Session()})
+		late.UntilSeq(uint64(len(log)))
+		require.True(t, slices.Equal(d.Raw(), late.Raw()), "session %d: what was seen over broken lines is what a latecomer sees", i)
+		lost, gaps := d.Losses()
+		require.Empty(t, gaps)
+		losses += lost
+		accepted := map[string]int{}
+		for _, m := range all[event.MessageReceivedData](t, log) {
+			accepted[m.MessageID]++
+		}
+		require.Len(t, accepted, len(sent[i]))
+		for _, id := range sent[i] {
+			require.Equal(t, 1, accepted[id], "message %s", id)
+		}
+		for run, n := range terminals(t, log) {
+			require.Equal(t, 1, n, "terminal events of %s", run)
+		}
+		for _, e := range log {
+			if e.Type.Terminal() {
+				outcomes[e.Type]++
+			}
+		}
+		events, messages = events+len(log), messages+len(sent[i])
+	}
+	t.Logf("%d reconnects (%d forced) of %d clients over 2 gateways in %.0f s, kill -9 of %v: %d events seen by each client of its session, "+
+		"0 lost, 0 doubled, 0 reordered; %d messages accepted, each ended once: %v",
+		losses, c.breaks.Load(), chaosClients, took.Seconds(), c.kills, events, messages, outcomes)
+}
