@@ -62,10 +62,14 @@ type Order struct {
 	Register *command.Peer    // take or change the peer's place in the directory, then Answer with the peer
 	Forward  *Forward         // hand on what a service says about a call
 	Say      [][]byte         // frames to be sent back at once
-	Leave    bool             // the peer says goodbye: it does not keep its tasks
+	Leave    bool             // the peer says goodbye: it does not keep its tasks. Its socket stays
 }
 
 // Ask is a request to a service. The gateway wraps Data into a command.PeerRequest.
+//
+// A client asks for another inbox, instead of the one that its socket shows, with the
+// verb command.OpenClient and a command.OpenClientRequest as Data, of which the gateway
+// takes ClientID, Token and After.
 type Ask struct {
 	Service id.Name
 	Verb    id.Name

@@ -32,6 +32,7 @@ var (
 // Verbs of the task service about one client: its key is the client's id.
 var (
 	TellClient = id.MustName("tell-client") // data: event.ClientMessageData
+	AckClient  = id.MustName("ack-client")  // data: AckEvents; how far the client has its inbox. The highest counts
 )
 
 // Verbs of the task service that are asked for by request and reply.
@@ -64,6 +65,25 @@ const (
 	StatusError       = "error"
 	StatusMaintenance = "maintenance"
 )
+
+// What peers are in the directory. While one with an id comes back there can be
+// several entries of it: the one that is online counts, of two the younger (Since).
+var (
+	WhatAgent   = id.MustName("agent")
+	WhatService = id.MustName("asp-service")
+	WhatClient  = id.MustName("client")
+)
+
+// PeerWhat returns what peers of the kind are in the directory.
+func PeerWhat(kind string) id.Name {
+	switch kind {
+	case PeerAgent:
+		return WhatAgent
+	case PeerService:
+		return WhatService
+	}
+	return WhatClient
+}
 
 // Peer is a connected client, agent or service of the swarm, as its gateway knows
 // it: the data of its entry in the directory.
@@ -172,6 +192,19 @@ type ToolOutcome struct {
 	Code       string          `json:"code,omitempty"`
 	Error      string          `json:"error,omitempty"`
 	DurationMS int64           `json:"duration_ms"`
+}
+
+// CallNews is what a gateway says to the inbox of a call (event.CallRequestedData):
+// what the service tells on the way, and once, with Final, how it ended. A notification
+// may follow the end.
+type CallNews struct {
+	CallID       string                  `json:"call_id"`
+	ServiceID    string                  `json:"service_id"` // who says so, as its gateway knows it
+	Notification *event.CallNotifiedData `json:"notification,omitempty"`
+	Final        bool                    `json:"final,omitempty"`
+	Result       json.RawMessage         `json:"result,omitempty"` // final, without Code
+	Code         string                  `json:"code,omitempty"`   // final: it failed; SERVICE_LOST if the service went away
+	Error        string                  `json:"error,omitempty"`
 }
 
 // NewTask asks for a task.
