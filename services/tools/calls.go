@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -41,6 +42,7 @@ type run struct {
 	ctx    context.Context   //nolint:containedctx // The run's own: it outlives the caller.
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when result and err are set
+	notes  notes
 
 	result Result
 	err    *fault.Fault // nil after success
@@ -115,7 +117,7 @@ func (c *calls) begin(ctx context.Context, call Call) (r *run, fresh bool, err e
 	if call.ID == "" || len(call.ID) > maxCallID || len(call.Scope) > maxCallID {
 		return nil, false, fault.Newf(fault.ToolBadInput, "A call needs an id of 1 to %d bytes.", maxCallID).At("id")
 	}
-	digest := sha256.Sum256([]byte(call.Tool + "\x00" + string(call.Arguments)))
+	digest := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %t %s", call.Kind, call.Server, call.Tool, call.Raw, call.Arguments)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget()
@@ -168,7 +170,9 @@ func (c *calls) end(r *run, res Result, err *fault.Fault, keep bool) {
 	}
 }
 
-func (r *run) cost() int { return outcomeCost + len(r.result.Text) + len(r.key.id) + len(r.key.scope) }
+func (r *run) cost() int {
+	return outcomeCost + len(r.result.Text) + len(r.result.Data) + len(r.key.id) + len(r.key.scope)
+}
 
 // forget drops outcomes that are too old or too many.
 func (c *calls) forget() {
@@ -181,8 +185,9 @@ func (c *calls) forget() {
 	c.kept = slices.Delete(c.kept, 0, n)
 }
 
-// leave says that a caller no longer waits. The last one cancels the run.
-func (c *calls) leave(r *run) {
+// leave says that a caller no longer waits. The last one cancels the run: leave
+// reports whether it was the last, or the run is over or being stopped anyway.
+func (c *calls) leave(r *run) bool {
 	c.mu.Lock()
 	r.waiters--
 	last := r.waiters == 0
@@ -190,6 +195,7 @@ func (c *calls) leave(r *run) {
 	if last {
 		r.cancel(errCancelled)
 	}
+	return r.ctx.Err() != nil
 }
 
 // find returns the run with the key, or nil.

@@ -25,8 +25,8 @@ const (
 // known is a tool that can be called.
 type known struct {
 	Tool
-	own    string // what its server calls it
-	schema *jsonschema.Schema
+	schema *jsonschema.Schema // of the arguments
+	out    *jsonschema.Schema // of structured results; nil = anything goes
 }
 
 // catalogue fetches the tools of a server and returns those that can be offered,
@@ -46,13 +46,13 @@ func catalogue(ctx context.Context, cs *mcp.ClientSession, cfg *ServerConfig, lo
 			log.Warn().Int("limit", maxTools).Msg("tool server has too many tools, the rest is not offered")
 			break
 		}
-		k, err := learn(cfg, t)
+		k, err := learn(cfg, t, log)
 		if err != nil {
 			log.Warn().Err(err).Str("tool", shorten(t.Name, maxTitle)).Msg("tool is not offered")
 			continue
 		}
 		if other, taken := all[k.Name]; taken {
-			log.Warn().Str("tool", k.Name).Str("first", other.own).Msg("two tools of a server have one name, the second is not offered")
+			log.Warn().Str("tool", k.Name).Str("first", other.Own).Msg("two tools of a server have one name, the second is not offered")
 			continue
 		}
 		all[k.Name] = k
@@ -60,8 +60,8 @@ func catalogue(ctx context.Context, cs *mcp.ClientSession, cfg *ServerConfig, lo
 	return all, nil
 }
 
-// learn checks one tool and compiles its schema.
-func learn(cfg *ServerConfig, t *mcp.Tool) (*known, error) {
+// learn checks one tool and compiles its schemas.
+func learn(cfg *ServerConfig, t *mcp.Tool, log zerolog.Logger) (*known, error) {
 	raw, err := json.Marshal(t.InputSchema)
 	if err != nil {
 		return nil, fmt.Errorf("its input schema: %w", err)
@@ -70,11 +70,17 @@ func learn(cfg *ServerConfig, t *mcp.Tool) (*known, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its input schema: %w", err)
 	}
-	k := &known{own: t.Name, schema: schema, Tool: Tool{
+	k := &known{schema: schema, Tool: Tool{
+		Kind: KindMCP, Own: t.Name,
 		Name: offeredName(cfg.Name, t.Name), Server: cfg.Name, Title: shorten(t.Title, maxTitle),
 		Description: shorten(t.Description, maxDescription), InputSchema: raw,
 		ReadOnly: slices.Contains(cfg.ReadOnly, t.Name), Idempotent: slices.Contains(cfg.Idempotent, t.Name),
 	}}
+	if t.OutputSchema != nil {
+		if err := k.promise(t.OutputSchema); err != nil {
+			log.Warn().Err(err).Str("tool", k.Name).Msg("output schema of a tool is not usable: its results are not checked")
+		}
+	}
 	if cfg.IgnoreHints {
 		return k, nil
 	}
@@ -87,4 +93,17 @@ func learn(cfg *ServerConfig, t *mcp.Tool) (*known, error) {
 	}
 	k.IdempotentUnless, _ = t.Meta[fsserver.UnlessKey].(string)
 	return k, nil
+}
+
+// promise compiles the schema of the tool's structured results.
+func (k *known) promise(schema any) error {
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return err
+	}
+	if k.out, err = compileSchema(raw); err != nil {
+		return err
+	}
+	k.OutputSchema = raw
+	return nil
 }

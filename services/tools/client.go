@@ -33,36 +33,72 @@ type client struct {
 	silence, look, cancelWait time.Duration
 }
 
-// NewClient returns a Caller that asks any instance of the tool service on the bus.
-func NewClient(c *bus.Conn) Caller {
+// NewClient returns a Toolbox that asks any instance of the tool service on the bus.
+func NewClient(c *bus.Conn) Toolbox {
 	return &client{conn: c, silence: silence, look: look, cancelWait: cancelWait}
 }
 
 // List returns the tools on offer. See Caller.
 func (c *client) List(ctx context.Context, tenant id.Tenant) ([]Tool, error) {
+	_, all, err := c.tools(ctx, listRequest{Tenant: tenant})
+	return all, err
+}
+
+// ToolsOf returns a server and its tools. See Toolbox.
+func (c *client) ToolsOf(ctx context.Context, tenant id.Tenant, kind, server string) (Server, []Tool, error) {
+	if kind == "" {
+		return Server{}, nil, badKind()
+	}
+	of, all, err := c.tools(ctx, listRequest{Tenant: tenant, Kind: kind, Server: server})
+	switch {
+	case err != nil:
+		return Server{}, nil, err
+	case of == nil:
+		return Server{}, nil, fault.Newf(fault.Internal, "The tool service sent an empty answer.")
+	}
+	return *of, all, nil
+}
+
+func (c *client) tools(ctx context.Context, req listRequest) (*Server, []Tool, error) {
 	all := []Tool{}
-	req := listRequest{Tenant: tenant}
 	for {
-		got, err := c.ask(ctx, req)
+		got, err := c.ask(ctx, listSubject, req)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, got.Tools...)
 		if !got.More || len(got.Tools) == 0 {
-			return all, nil
+			return got.Server, all, nil
 		}
 		req.After = got.Tools[len(got.Tools)-1].Name
 	}
 }
 
-func (c *client) ask(ctx context.Context, in listRequest) (*reply, error) {
+// Servers returns the servers that the tenant may see. See Toolbox.
+func (c *client) Servers(ctx context.Context, tenant id.Tenant, kind string) ([]Server, error) {
+	all := []Server{}
+	req := listRequest{Tenant: tenant, Kind: kind}
+	for {
+		got, err := c.ask(ctx, seekSubject, req)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got.Servers...)
+		if !got.More || len(got.Servers) == 0 {
+			return all, nil
+		}
+		req.After = got.Servers[len(got.Servers)-1].order()
+	}
+}
+
+func (c *client) ask(ctx context.Context, subj string, in listRequest) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, fault.New(fault.Internal).Wrap(err)
 	}
-	m, err := c.conn.NATS().RequestWithContext(ctx, listSubject, body)
+	m, err := c.conn.NATS().RequestWithContext(ctx, subj, body)
 	if err != nil {
 		return nil, fault.New(fault.ToolsDown).Wrap(err)
 	}
@@ -91,6 +127,7 @@ type pending struct {
 	inbox string
 	msgs  chan *nats.Msg
 	ref   []byte // the encoded callRef
+	told  func(Notification)
 
 	heard     time.Time // when the service last gave a sign, or could not
 	cancelled time.Time // when ctx ended; zero before
@@ -103,11 +140,17 @@ const (
 )
 
 // inboxSize is far more than the messages about one call that can wait here: its
-// reader does nothing else.
-const inboxSize = 64
+// reader does little else. What does not fit is dropped; an outcome that was is
+// asked for again.
+const inboxSize = 4 * notesWaiting
 
 // Call runs a tool. See Caller.
 func (c *client) Call(ctx context.Context, call Call) (Result, error) {
+	return c.CallWith(ctx, call, nil)
+}
+
+// CallWith runs a tool and tells of its notifications. See Toolbox.
+func (c *client) CallWith(ctx context.Context, call Call, told func(Notification)) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, fault.New(fault.ToolCancelled).Wrap(err)
 	}
@@ -120,7 +163,10 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 		return Result{}, fault.New(fault.ToolBadInput).Wrap(err)
 	}
 	nc := c.conn.NATS()
-	p := &pending{c: c, call: call, inbox: nc.NewInbox(), msgs: make(chan *nats.Msg, inboxSize), ref: ref, heard: time.Now()}
+	p := &pending{
+		c: c, call: call, inbox: nc.NewInbox(), msgs: make(chan *nats.Msg, inboxSize),
+		ref: ref, told: told, heard: time.Now(),
+	}
 	sub, err := nc.ChanSubscribe(p.inbox+".*", p.msgs)
 	if err != nil {
 		return Result{}, fault.New(fault.ToolsDown).Wrap(err)
@@ -128,6 +174,9 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 	defer sub.Unsubscribe() //nolint:errcheck // Fails only with a closed connection, which has no subscriptions.
 	m := nats.NewMsg(callSubject)
 	m.Reply, m.Data = p.inbox+toCall, body
+	if told != nil {
+		m.Header.Set(headerNotify, "1")
+	}
 	if parent := telemetry.Inject(ctx); parent != "" {
 		m.Header.Set(headerTrace, parent)
 	}
@@ -155,8 +204,11 @@ func (p *pending) wait(ctx context.Context) (Result, error) {
 				continue // No instance is there to be asked again: the silence goes on.
 			}
 			p.heard = time.Now()
-			if m.Header.Get(headerState) == stateDone {
+			switch m.Header.Get(headerState) {
+			case stateDone:
 				return p.outcome(m)
+			case stateTold:
+				p.note(m)
 			}
 		case <-done:
 			done = nil
@@ -199,6 +251,15 @@ func (p *pending) tell(subj, replyTo string) {
 	m := nats.NewMsg(subj)
 	m.Reply, m.Data = replyTo, p.ref
 	_ = p.c.conn.NATS().PublishMsg(m) // Repeated at the next look.
+}
+
+// note passes a notification on.
+func (p *pending) note(m *nats.Msg) {
+	var n Notification
+	if p.told != nil && json.Unmarshal(m.Data, &n) == nil {
+		p.told(n)
+		p.heard = time.Now() // The silence was on this side.
+	}
 }
 
 func (p *pending) outcome(m *nats.Msg) (Result, error) {

@@ -53,11 +53,12 @@ func openDesk(s *Service, nc *nats.Conn) (*desk, error) {
 	}
 	d.micro, err = micro.AddService(nc, micro.Config{
 		Name: serviceName.String(), Version: apiVersion, QueueGroup: serviceName.String(),
-		Description: "Runs tools of MCP servers",
+		Description: "Runs tools of MCP servers and services",
 	})
 	if err == nil {
 		err = errors.Join(
 			d.micro.AddEndpoint("list", micro.HandlerFunc(d.list), micro.WithEndpointSubject(listSubject)),
+			d.micro.AddEndpoint("servers", micro.HandlerFunc(d.servers), micro.WithEndpointSubject(seekSubject)),
 			d.micro.AddEndpoint("call", micro.HandlerFunc(d.call), micro.WithEndpointSubject(callSubject)),
 			nc.Flush(), // The server knows of the subscriptions when the service says that it runs.
 		)
@@ -93,35 +94,63 @@ func (d *desk) close() {
 
 // list answers one page of tools.
 func (d *desk) list(req micro.Request) {
+	d.answer(req, func(ctx context.Context, in listRequest) (reply, error) {
+		room := int(d.nc.MaxPayload()) - envelope
+		if in.Kind == "" && in.Server == "" {
+			all, err := d.s.List(ctx, in.Tenant)
+			out := reply{}
+			out.Tools, out.More = page(all, func(t Tool) string { return t.Name }, in.After, room)
+			return out, err
+		}
+		server, all, err := d.s.ToolsOf(ctx, in.Tenant, in.Kind, in.Server)
+		if err != nil {
+			return reply{}, err
+		}
+		head, err := json.Marshal(server)
+		out := reply{Server: &server}
+		out.Tools, out.More = page(all, func(t Tool) string { return t.Name }, in.After, room-len(head))
+		return out, err
+	})
+}
+
+// servers answers one page of servers.
+func (d *desk) servers(req micro.Request) {
+	d.answer(req, func(ctx context.Context, in listRequest) (reply, error) {
+		all, err := d.s.Servers(ctx, in.Tenant, in.Kind)
+		out := reply{}
+		out.Servers, out.More = page(all, Server.order, in.After, int(d.nc.MaxPayload())-envelope)
+		return out, err
+	})
+}
+
+func (d *desk) answer(req micro.Request, say func(context.Context, listRequest) (reply, error)) {
 	var in listRequest
 	if err := json.Unmarshal(req.Data(), &in); err != nil {
 		d.send(req.Reply(), faultReply(fault.New(fault.BadJSON)))
 		return
 	}
-	all, err := d.s.List(context.Background(), in.Tenant)
+	out, err := say(context.Background(), in)
 	if err != nil {
-		d.send(req.Reply(), faultReply(fault.From(err, "")))
-		return
+		out = faultReply(fault.From(err, ""))
 	}
-	d.send(req.Reply(), page(all, in.After, int(d.nc.MaxPayload())-envelope))
+	d.send(req.Reply(), out)
 }
 
-// page returns the tools after a name, as many as fit and at least one.
-func page(all []Tool, after string, room int) reply {
-	var out reply
+// page returns what comes after a place in the order, as much as fits and at least
+// one, and whether there is more.
+func page[T any](all []T, order func(T) string, after string, room int) (some []T, more bool) {
 	for _, t := range all {
-		if t.Name <= after {
+		if order(t) <= after {
 			continue
 		}
 		b, err := json.Marshal(t)
-		if err != nil || len(b)+1 > room && len(out.Tools) > 0 {
-			out.More = true
-			break
+		if err != nil || len(b)+1 > room && len(some) > 0 {
+			return some, true
 		}
 		room -= len(b) + 1
-		out.Tools = append(out.Tools, t)
+		some = append(some, t)
 	}
-	return out
+	return some, false
 }
 
 // call starts a call and leaves its answer to a goroutine.
@@ -132,18 +161,18 @@ func (d *desk) call(req micro.Request) {
 		return
 	}
 	ctx := telemetry.Extract(context.Background(), req.Headers().Get(headerTrace))
-	r, err := d.s.begin(ctx, in)
+	r, e, err := d.s.begin(ctx, in, req.Headers().Get(headerNotify) != "")
 	if err != nil {
 		d.send(req.Reply(), faultReply(fault.From(err, "")))
 		return
 	}
-	d.follow(r, req.Reply())
+	d.follow(r, req.Reply(), e)
 }
 
 // attach answers a caller that has heard nothing for a while, if its call is known here.
 func (d *desk) attach(m *nats.Msg) {
 	if r := d.find(m); r != nil && m.Reply != "" {
-		d.follow(r, m.Reply)
+		d.follow(r, m.Reply, ear{})
 	}
 }
 
@@ -162,41 +191,58 @@ func (d *desk) find(m *nats.Msg) *run {
 	return d.s.calls.find(in.key())
 }
 
-// follow tells a caller that its call runs until it can tell the outcome.
-func (d *desk) follow(r *run, to string) {
+// follow tells a caller that its call runs, and what e hears, until it can tell the
+// outcome.
+func (d *desk) follow(r *run, to string, e ear) {
+	if e.stop == nil {
+		e.stop = func() {}
+	}
 	if !r.addReply(to) {
+		e.stop()
 		d.publish(busy(to))
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	full := false
 	select {
 	case d.slots <- struct{}{}:
 	default:
-		r.dropReply(to)
-		d.send(to, faultReply(fault.New(fault.Overloaded)))
-		return
+		full = true
 	}
-	if d.closed {
+	if full || d.closed {
+		e.stop()
+		r.dropReply(to)
+	}
+	if full {
+		d.send(to, faultReply(fault.New(fault.Overloaded)))
+	}
+	if full || d.closed {
 		return
 	}
 	d.answers.Go(func() {
 		defer func() { <-d.slots }()
 		defer r.dropReply(to)
-		d.tell(r, to)
+		defer e.stop()
+		d.tell(r, to, e)
 	})
 }
 
-// tell sends signs of life until the run is done, and then its outcome.
-func (d *desk) tell(r *run, to string) {
+// tell sends signs of life and notifications until the run is done, and then its
+// outcome.
+func (d *desk) tell(r *run, to string, e ear) {
 	d.publish(busy(to))
 	tick := time.NewTicker(d.beat)
 	defer tick.Stop()
+	note := func(n Notification) { d.note(to, n) }
 	for {
 		select {
 		case <-tick.C:
 			d.publish(busy(to))
+		case n := <-e.notes:
+			note(n)
 		case <-r.done:
+			empty(e.notes, note)
 			if r.err != nil {
 				d.send(to, faultReply(r.err))
 				return
@@ -205,6 +251,19 @@ func (d *desk) tell(r *run, to string) {
 			return
 		}
 	}
+}
+
+// note sends a notification.
+func (d *desk) note(to string, n Notification) {
+	b, err := json.Marshal(n)
+	if err != nil {
+		d.s.log.Error().Err(err).Msg("a notification cannot be encoded")
+		return
+	}
+	m := nats.NewMsg(to)
+	m.Header.Set(headerState, stateTold)
+	m.Data = b
+	d.publish(m)
 }
 
 func (d *desk) send(to string, r reply) {

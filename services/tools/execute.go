@@ -28,52 +28,44 @@ var errCancelled = errors.New("the call was cancelled")
 // execute brings a fresh run to its outcome.
 func (s *Service) execute(r *run, call Call) {
 	began := time.Now()
-	server, res, err := s.perform(r.ctx, call)
+	label := noServer
+	var res Result
+	rt, err := s.route(call)
+	if err == nil {
+		label = rt.label()
+		res, err = perform(r.ctx, rt, call, func(n Notification) { s.metrics.missed.Add(float64(r.notes.tell(n))) })
+	}
 	var f *fault.Fault
 	if err != nil {
 		f = fault.From(err, "")
 	}
-	s.metrics.called(server, f, res, time.Since(began))
-	s.calls.end(r, res, f, s.keeps(call, f))
+	s.metrics.called(label, f, res, time.Since(began))
+	s.calls.end(r, res, f, keeps(rt, call, f))
 }
 
 // keeps reports whether a repeat of the call gets this outcome. It does not if
 // nothing ran, or if the outcome is not known and the tool may be repeated.
-func (s *Service) keeps(call Call, f *fault.Fault) bool {
+func keeps(rt route, call Call, f *fault.Fault) bool {
 	if f == nil {
 		return true
 	}
 	switch f.Code {
-	case fault.ToolFailed:
+	case fault.ToolFailed, fault.BadOutput:
 		return true
-	case fault.ToolLost, fault.ToolTimeout, fault.ToolCancelled:
-		srv := s.serverOf(call.Tenant, call.Tool)
-		if srv == nil {
-			return true
-		}
-		k := srv.find(call.Tool)
-		return k == nil || !k.Repeatable(call.Arguments)
+	case fault.ToolLost, fault.ServiceLost, fault.ToolTimeout, fault.ToolCancelled:
+		return rt == nil || !rt.repeatable(call)
 	}
 	return false
 }
 
-// perform runs a call. The server's name is for the metrics.
-func (s *Service) perform(ctx context.Context, call Call) (server string, _ Result, err error) {
-	srv := s.serverOf(call.Tenant, call.Tool)
-	if srv == nil {
-		return noServer, Result{}, fault.Newf(fault.ToolNotFound, "There is no tool %s.", shorten(call.Tool, maxName))
-	}
-	limit := srv.cfg.Timeout
-	if call.Timeout > 0 {
-		limit = min(limit, call.Timeout)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+// perform runs a call within its time.
+func perform(ctx context.Context, rt route, call Call, told func(Notification)) (_ Result, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, rt.limit(call.Timeout), errTimeout)
 	defer cancel()
 	ctx, span := telemetry.Start(ctx, "tools/call "+call.Tool, trace.SpanKindClient,
 		semconv.GenAIToolName(call.Tool), semconv.GenAIToolCallID(call.ID))
 	defer func() { telemetry.End(span, err) }()
-	res, err := s.try(ctx, srv, call)
-	return srv.cfg.Name, res, err
+	return rt.run(ctx, call, told)
 }
 
 // maxAttempts bounds the attempts at one call: two that reach the tool, and as many
@@ -121,9 +113,10 @@ func (s *Service) attempt(ctx context.Context, srv *server, call Call) (_ Result
 		return Result{}, false, err
 	}
 	a := newAttempt()
-	got, err := sess.call(ctx, a, &mcp.CallToolParams{Name: tool.own, Arguments: args, Meta: s.meta(ctx, srv, call.Tenant)})
+	got, err := sess.call(ctx, a, &mcp.CallToolParams{Name: tool.Own, Arguments: args, Meta: s.meta(ctx, srv, call.Tenant)})
 	if err == nil {
-		return render(got, srv.cfg.OutputCap), false, nil
+		res, err := answered(got, tool, call.Raw, srv.cfg.OutputCap)
+		return res, false, err
 	}
 	return s.failed(ctx, srv, sess, tool, call, a, err)
 }
@@ -197,22 +190,76 @@ func (s *Service) meta(ctx context.Context, srv *server, tenant id.Tenant) mcp.M
 	return m
 }
 
+// answered turns what a tool answered into a result of at most limit bytes, unless
+// it does not fit the tool's schema.
+func answered(res *mcp.CallToolResult, tool *known, raw bool, limit int) (Result, error) {
+	if tool.out != nil && !res.IsError && res.StructuredContent != nil {
+		b, err := plainJSON(res.StructuredContent)
+		if err != nil {
+			return Result{}, fault.New(fault.BadOutput).Wrap(err)
+		}
+		if err := checkOutput(tool.out, b); err != nil {
+			return Result{}, err
+		}
+	}
+	if raw {
+		return renderRaw(res, limit)
+	}
+	return render(res, limit), nil
+}
+
 // render turns a result into text of at most limit bytes. Text is kept; of what a
 // model cannot read here, its kind and size are told.
 func render(res *mcp.CallToolResult, limit int) Result {
-	var parts []string
-	for _, c := range res.Content {
-		parts = append(parts, contentText(c))
-	}
-	if extra := structured(res, parts); extra != "" {
-		parts = append(parts, extra)
-	}
-	text := strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
+	text := textOf(res)
 	out := Result{Text: text, Bytes: len(text), IsError: res.IsError}
 	if len(text) > limit {
 		out.Text, out.Truncated = cut(text, limit), true
 	}
 	return out
+}
+
+func textOf(res *mcp.CallToolResult) string {
+	parts := texts(res)
+	if extra := structured(res, parts); extra != "" {
+		parts = append(parts, extra)
+	}
+	return strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
+}
+
+func texts(res *mcp.CallToolResult) []string {
+	var parts []string
+	for _, c := range res.Content {
+		parts = append(parts, contentText(c))
+	}
+	return parts
+}
+
+// renderRaw turns a result into the array of its content as JSON of at most limit
+// bytes. If it is longer there is one text, as render has it, cut further until its
+// JSON fits.
+func renderRaw(res *mcp.CallToolResult, limit int) (Result, error) {
+	all := append([]mcp.Content{}, res.Content...)
+	if extra := structured(res, texts(res)); extra != "" {
+		all = append(all, &mcp.TextContent{Text: extra})
+	}
+	data, err := plainJSON(all)
+	out := Result{Data: data, Bytes: len(data), IsError: res.IsError}
+	if err != nil || len(data) <= limit {
+		return out, err
+	}
+	text := textOf(res)
+	for n := min(limit, len(text)); n >= 0; n -= max(1, (len(out.Data)-limit)/6) {
+		if n < len(text) {
+			text = cut(text, n)
+		}
+		out.Data, err = plainJSON([]mcp.Content{&mcp.TextContent{Text: text}})
+		if err != nil || len(out.Data) <= limit {
+			break
+		}
+	}
+	out.Truncated = true
+	return out, err
 }
 
 // structured returns the structured content as JSON, unless one of the parts says

@@ -16,6 +16,7 @@ type metrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	servers *prometheus.GaugeVec
+	missed  prometheus.Counter
 }
 
 // newMetrics registers the metrics; a nil registry keeps them to themselves.
@@ -32,11 +33,15 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waggle_tools_servers", Help: "Tool servers by state.",
 		}, []string{"state"}),
+		missed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waggle_tools_notifications_dropped_total",
+			Help: "Notifications of services that were too many, or came faster than their callers took them.",
+		}),
 	}
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.calls, m.seconds, m.servers} {
+	for _, c := range []prometheus.Collector{m.calls, m.seconds, m.servers, m.missed} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

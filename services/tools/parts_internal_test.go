@@ -208,13 +208,13 @@ func TestPages(t *testing.T) {
 	var got []Tool
 	pages := 0
 	for after := ""; ; pages++ {
-		p := page(all, after, 3000)
-		got = append(got, p.Tools...)
-		if !p.More {
+		some, more := page(all, func(t Tool) string { return t.Name }, after, 3000)
+		got = append(got, some...)
+		if !more {
 			break
 		}
-		require.NotEmpty(t, p.Tools)
-		after = p.Tools[len(p.Tools)-1].Name
+		require.NotEmpty(t, some)
+		after = some[len(some)-1].Name
 	}
 	require.Equal(t, all, got)
 	require.Greater(t, pages, 10)

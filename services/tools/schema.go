@@ -71,15 +71,39 @@ func checkArguments(s *jsonschema.Schema, raw json.RawMessage) (map[string]any, 
 	if !ok {
 		return nil, fault.Newf(fault.ToolBadInput, "The arguments must be a JSON object.")
 	}
-	err = s.Validate(v)
+	if f := fits(s, v, fault.ToolBadInput, "The arguments do not fit the tool's schema"); f != nil {
+		return nil, f
+	}
+	return object, nil
+}
+
+// checkOutput returns nil if an answer fits the schema, or INVALID_OUTPUT with the
+// JSON pointer of what does not fit and why.
+func checkOutput(s *jsonschema.Schema, raw json.RawMessage) error {
+	v, err := decode(raw)
+	if err != nil {
+		return fault.Newf(fault.BadOutput, "What the tool answered is not usable JSON: %s.", reason(err)).Wrap(err)
+	}
+	if f := fits(s, v, fault.BadOutput, "What the tool answered does not fit its schema"); f != nil {
+		return f
+	}
+	return nil
+}
+
+// fits returns nil if the value fits the schema. No schema is fit by everything.
+func fits(s *jsonschema.Schema, v any, code fault.Code, what string) *fault.Fault {
+	if s == nil {
+		return nil
+	}
+	err := s.Validate(v)
 	if err == nil {
-		return object, nil
+		return nil
 	}
 	ve, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return nil, fault.New(fault.ToolBadInput).Wrap(err)
+		return fault.New(code).Wrap(err)
 	}
-	return nil, misfit(ve)
+	return misfit(ve, code, what)
 }
 
 // decode reads JSON whose numbers are harmless.
@@ -127,7 +151,7 @@ func checkNumber(s string) error {
 }
 
 // misfit turns a validation error into one fault: each reason with its place.
-func misfit(ve *jsonschema.ValidationError) *fault.Fault {
+func misfit(ve *jsonschema.ValidationError, code fault.Code, what string) *fault.Fault {
 	var reasons []string
 	first := ""
 	var visit func(*jsonschema.ValidationError)
@@ -145,7 +169,7 @@ func misfit(ve *jsonschema.ValidationError) *fault.Fault {
 		reasons = append(reasons, "at "+quoted(at)+": "+shorten(e.ErrorKind.LocalizedString(english), maxReason))
 	}
 	visit(ve)
-	return fault.Newf(fault.ToolBadInput, "The arguments do not fit the tool's schema: %s.", strings.Join(reasons, "; ")).At(first)
+	return fault.Newf(code, "%s: %s.", what, strings.Join(reasons, "; ")).At(first)
 }
 
 // maxReason bounds one reason, which may quote a value.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +33,7 @@ type Deps struct {
 }
 
 // Service runs the tool servers and calls their tools, for this process (it is a
-// Caller itself) and for the bus. It is a lifecycle.Component.
+// Toolbox itself) and for the bus. It is a lifecycle.Component.
 type Service struct {
 	cfg     Config
 	deps    Deps
@@ -67,8 +65,8 @@ const (
 )
 
 var (
-	errStarted        = errors.New("the tool service has been started or stopped before")
-	_          Caller = (*Service)(nil)
+	errStarted         = errors.New("the tool service has been started or stopped before")
+	_          Toolbox = (*Service)(nil)
 )
 
 // New checks the configuration; errors name the option. Nothing runs before Start.
@@ -255,55 +253,63 @@ func (s *Service) Stop() {
 	})
 }
 
-// List returns the tools on offer. See Caller.
-func (s *Service) List(ctx context.Context, tenant id.Tenant) ([]Tool, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fault.New(fault.ToolsDown).Wrap(err)
-	}
-	list := []Tool{}
-	for _, srv := range s.servers {
-		if srv.cfg.visible(tenant) {
-			list = append(list, srv.offered()...)
-		}
-	}
-	slices.SortFunc(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
-}
-
 // Call runs a tool. See Caller.
 func (s *Service) Call(ctx context.Context, call Call) (Result, error) {
-	r, err := s.begin(ctx, call)
+	return s.CallWith(ctx, call, nil)
+}
+
+// CallWith runs a tool and tells of its notifications. See Toolbox.
+func (s *Service) CallWith(ctx context.Context, call Call, told func(Notification)) (Result, error) {
+	r, heard, err := s.begin(ctx, call, told != nil)
 	if err != nil {
 		return Result{}, err
 	}
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		s.calls.leave(r)
+	if told != nil {
+		defer heard.stop()
+		defer empty(heard.notes, told)
+	}
+	for done := ctx.Done(); ; {
 		select {
+		case n := <-heard.notes:
+			told(n)
 		case <-r.done:
-		case <-r.ctx.Done(): // No other caller wants it: it is being stopped.
-			<-r.done
-		default:
-			return Result{}, fault.New(fault.ToolCancelled)
+			return r.outcome()
+		case <-done:
+			done = nil
+			if !s.calls.leave(r) {
+				return Result{}, fault.New(fault.ToolCancelled) // Another caller wants it: it goes on.
+			}
 		}
 	}
-	return r.outcome()
 }
 
-// begin returns the run of a call, started if it is new.
-func (s *Service) begin(ctx context.Context, call Call) (*run, error) {
+// ear hears the notifications of a run; the zero value hears none.
+type ear struct {
+	notes <-chan Notification
+	stop  func()
+}
+
+// begin returns the run of a call, started if it is new, and, if wanted, an ear for
+// its notifications.
+func (s *Service) begin(ctx context.Context, call Call, listen bool) (*run, ear, error) {
 	s.mu.Lock()
 	ready := s.state == running
 	s.mu.Unlock()
 	if !ready {
-		return nil, fault.New(fault.ToolsDown)
+		return nil, ear{}, fault.New(fault.ToolsDown)
 	}
 	r, isNew, err := s.calls.begin(ctx, call)
-	if err == nil && isNew {
+	if err != nil {
+		return nil, ear{}, err
+	}
+	var e ear
+	if listen {
+		e.notes, e.stop = r.notes.listen()
+	}
+	if isNew {
 		go s.execute(r, call)
 	}
-	return r, err
+	return r, e, nil
 }
 
 // serverOf returns the server that an offered name belongs to, or nil.

@@ -76,13 +76,13 @@ func TestTheServiceIsDiscoverable(t *testing.T) {
 		subjects = append(subjects, e.Subject)
 		require.Equal(t, "tools", e.QueueGroup)
 	}
-	require.ElementsMatch(t, []string{"rpc.tools.list", "rpc.tools.call"}, subjects)
+	require.ElementsMatch(t, []string{"rpc.tools.list", "rpc.tools.servers", "rpc.tools.call"}, subjects)
 }
 
 func TestRequestsThatMakeNoSense(t *testing.T) {
 	r := startOnBus(t, tools.Config{Builtin: true})
 	nc := bustest.Dial(t, busURL(t, r)).NATS()
-	for _, subj := range []string{"rpc.tools.list", "rpc.tools.call", "rpc.tools.cancel", "rpc.tools.attach"} {
+	for _, subj := range []string{"rpc.tools.list", "rpc.tools.servers", "rpc.tools.call", "rpc.tools.cancel", "rpc.tools.attach"} {
 		for _, body := range []string{"", "{", "[]", "null", `{"tenant":"a.b"}`, `{"id":7}`, `{"timeout":-1}`, strings.Repeat("x", 100_000)} {
 			require.NoError(t, nc.PublishRequest(subj, "nobody.cares", []byte(body)))
 			require.NoError(t, nc.Publish(subj, []byte(body)))

@@ -30,6 +30,11 @@ type Tool struct {
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"` // a JSON Schema of an object
+	// OutputSchema is what the tool's structured results fit: those that do not are
+	// INVALID_OUTPUT. Empty means that nothing is promised.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	Kind         string          `json:"kind"` // of the server: KindMCP, KindService
+	Own          string          `json:"own"`  // what the server calls the tool
 	// ReadOnly says that the tool changes nothing; Idempotent that a repeated call
 	// with the same arguments has no further effect. Either may be repeated after
 	// an unknown outcome.
@@ -65,13 +70,24 @@ type Call struct {
 	// that ran it remembers it (10 minutes); it never runs a tool twice there.
 	ID string `json:"id"`
 	// Scope is what ID is unique in, for example the name of a session's log.
-	Scope     string          `json:"scope,omitempty"`
-	Tenant    id.Tenant       `json:"tenant"`
-	Tool      string          `json:"tool"` // as offered
+	Scope  string    `json:"scope,omitempty"`
+	Tenant id.Tenant `json:"tenant"`
+	// Tool is the offered name, or, with Kind and Server, the server's own.
+	Tool      string          `json:"tool"`
+	Kind      string          `json:"kind,omitempty"`
+	Server    string          `json:"server,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Timeout bounds the run. Zero means the server's own limit, which also caps
 	// longer ones. It does not depend on the clocks of two machines agreeing.
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// Raw asks for Result.Data in place of Result.Text.
+	Raw bool `json:"raw,omitempty"`
+
+	// For services: on whose behalf the call is.
+	TaskID   string `json:"task_id,omitempty"`
+	AgentID  string `json:"agent_id,omitempty"`
+	ClientID string `json:"client_id,omitempty"`
+	Priority string `json:"priority,omitempty"`
 }
 
 // Result is what a tool answered.
@@ -80,6 +96,43 @@ type Result struct {
 	Truncated bool   `json:"truncated,omitempty"` // Text is not all of it
 	Bytes     int    `json:"bytes"`               // length of the whole text
 	IsError   bool   `json:"is_error,omitempty"`  // the tool ran and reports a failure of its own
+	// Data is the answer as JSON if the call asked for it, whole: what the service
+	// said, or the content array of MCP, which is cut to one text if it is too long.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Kinds of servers, as events and commands name them.
+const (
+	KindMCP     = "mcp"
+	KindService = "service"
+)
+
+// Server offers tools: an MCP server of the configuration, or a service of the
+// swarm with all its replicas.
+type Server struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Type of an MCP server is stdio, http or builtin; of a service it is service.
+	Type string `json:"type"`
+	// Status is a status of command.Peer. A service has the best of its replicas;
+	// an MCP server is active while it is connected and inactive while it is not.
+	Status string `json:"status"`
+	// Capabilities are what a service said of itself, and an MCP server's tools by
+	// their own names.
+	Capabilities []string        `json:"capabilities"`
+	Description  string          `json:"description,omitempty"`
+	Extra        json.RawMessage `json:"extra,omitempty"` // what else a service said, an object
+	Replicas     int             `json:"replicas,omitempty"`
+	Since        time.Time       `json:"since,omitzero"` // when the first replica registered
+}
+
+// Notification is what a service says about a call on the way.
+type Notification struct {
+	Type    string          `json:"type"`
+	Message string          `json:"message,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	At      time.Time       `json:"at"`
 }
 
 // Caller lists and calls tools. It is safe for concurrent use.
@@ -99,4 +152,22 @@ type Caller interface {
 	List(ctx context.Context, tenant id.Tenant) ([]Tool, error)
 	// Call runs a tool and returns its result.
 	Call(ctx context.Context, call Call) (Result, error)
+}
+
+// Toolbox is a Caller that also tells where tools come from. It is safe for
+// concurrent use.
+type Toolbox interface {
+	Caller
+	// CallWith is Call with a function that is told of notifications, one at a time,
+	// in their order and before CallWith returns. Those that come faster than told
+	// takes them are dropped, as are some when the bus fails; the call is not harmed.
+	// told may be nil.
+	CallWith(ctx context.Context, call Call, told func(Notification)) (Result, error)
+	// Servers returns the servers of a kind (all kinds if it is empty) that the
+	// tenant may see, sorted by kind and id, connected or not.
+	Servers(ctx context.Context, tenant id.Tenant, kind string) ([]Server, error)
+	// ToolsOf returns a server and its tools, sorted by name. A service is found by
+	// its id, or by its name if one service only has it. Errors are *fault.Fault:
+	// MCP_SERVER_NOT_FOUND, SERVICE_NOT_FOUND, TOOLS_UNAVAILABLE.
+	ToolsOf(ctx context.Context, tenant id.Tenant, kind, server string) (Server, []Tool, error)
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -12,19 +13,24 @@ import (
 )
 
 // The subjects of the service. A call is answered by any number of messages with
-// the state "running" and one with the state "done", which has the outcome.
+// the state "running", or "told" if notifications are wanted, and one with the state
+// "done", which has the outcome.
 var (
-	listSubject   = subject.RPC(serviceName, id.MustName("list"))
-	callSubject   = subject.RPC(serviceName, id.MustName("call"))   // body: Call
-	cancelSubject = subject.RPC(serviceName, id.MustName("cancel")) // body: callRef; to all instances
-	attachSubject = subject.RPC(serviceName, id.MustName("attach")) // body: callRef; to all instances
+	listSubject   = subject.RPC(serviceName, id.MustName("list"))    // body: listRequest
+	seekSubject   = subject.RPC(serviceName, id.MustName("servers")) // body: listRequest
+	callSubject   = subject.RPC(serviceName, id.MustName("call"))    // body: Call
+	cancelSubject = subject.RPC(serviceName, id.MustName("cancel"))  // body: callRef; to all instances
+	attachSubject = subject.RPC(serviceName, id.MustName("attach"))  // body: callRef; to all instances
 )
 
 const (
 	headerState = "Waggle-State"
 	headerTrace = "traceparent"
 	stateBusy   = "running"
+	stateTold   = "told"
 	stateDone   = "done"
+	// headerNotify is set on calls whose caller wants notifications.
+	headerNotify = "Waggle-Notify"
 	// envelope is what a reply may need besides the text of its result.
 	envelope = 4 << 10
 )
@@ -38,18 +44,23 @@ type callRef struct {
 
 func (r callRef) key() callKey { return callKey{r.Tenant, r.Scope, r.ID} }
 
-// listRequest asks for tools whose names come after After.
+// listRequest asks for tools whose names come after After, those of one server if it
+// is named; or for servers of a kind whose orders come after After.
 type listRequest struct {
 	Tenant id.Tenant `json:"tenant"`
+	Kind   string    `json:"kind,omitempty"`
+	Server string    `json:"server,omitempty"`
 	After  string    `json:"after,omitempty"`
 }
 
 // reply answers every request.
 type reply struct {
-	Result *Result    `json:"result,omitempty"`
-	Tools  []Tool     `json:"tools,omitempty"`
-	More   bool       `json:"more,omitempty"` // there are tools after the last one
-	Fault  *wireFault `json:"fault,omitempty"`
+	Result  *Result    `json:"result,omitempty"`
+	Tools   []Tool     `json:"tools,omitempty"`
+	Server  *Server    `json:"server,omitempty"` // whose tools they are, if one was named
+	Servers []Server   `json:"servers,omitempty"`
+	More    bool       `json:"more,omitempty"` // there is more after the last one
+	Fault   *wireFault `json:"fault,omitempty"`
 }
 
 // wireFault is a fault on its way. Its cause stays where it happened.
@@ -70,15 +81,20 @@ func (f *wireFault) fault() *fault.Fault {
 
 // message returns a reply as a message of at most limit bytes: the text of a
 // result is cut further until it fits, because JSON may be longer than the text.
+// Data cannot be cut: in place of what does not fit there is a fault.
 func message(to string, r reply, limit int) (*nats.Msg, error) {
 	m := nats.NewMsg(to)
 	m.Header.Set(headerState, stateDone)
 	for {
-		b, err := json.Marshal(r)
+		b, err := plainJSON(r)
 		if err != nil {
 			return nil, err
 		}
 		over := len(b) + envelope - limit
+		if over > 0 && r.Result != nil && r.Result.Data != nil {
+			r = faultReply(tooLong(len(r.Result.Data), limit-envelope))
+			continue
+		}
 		if over <= 0 || r.Result == nil || r.Result.Text == "" {
 			m.Data = b
 			return m, nil
@@ -88,6 +104,22 @@ func message(to string, r reply, limit int) (*nats.Msg, error) {
 		short.Text, short.Truncated = cut(short.Text, max(0, len(short.Text)-max(over/6, 1))), true
 		r.Result = &short
 	}
+}
+
+// plainJSON encodes v without making <, > and & longer, which is for web pages.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// tooLong is the fault of an answer that may not be cut and is too long.
+func tooLong(size, limit int) *fault.Fault {
+	return fault.Newf(fault.BadOutput, "What the tool answered has %d bytes, and more than %d cannot be passed on. Ask for less at once.", size, limit)
 }
 
 // busy returns the message that says that a call runs.
