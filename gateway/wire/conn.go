@@ -18,7 +18,7 @@ func (h *Hub) upgrade(w http.ResponseWriter, r *http.Request, subprotocols []str
 		InsecureSkipVerify: true, // the gateway has checked Origin and Host against its lists
 		CompressionMode:    websocket.CompressionDisabled,
 		OnPingReceived:     func(_ context.Context, p []byte) bool { s.pinged(p); return false },
-		OnPongReceived:     func(context.Context, []byte) { s.control() },
+		OnPongReceived:     func(_ context.Context, p []byte) { s.ponged(p) },
 	})
 	if err != nil {
 		return nil, err

@@ -24,6 +24,10 @@ type Lease struct {
 	now  chan struct{} // asks for a heartbeat at once
 	once sync.Once
 	err  error
+
+	mu     sync.Mutex
+	member Member // as Set left it
+	raw    []byte // the member, encoded
 }
 
 // Join lists the member until its lease is left, renewing it three times per TTL.
@@ -42,8 +46,8 @@ func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Lease{dir: d, key: m.key(), end: end, done: make(chan struct{}), now: make(chan struct{}, 1)}
-	go l.keep(life, raw)
+	l := &Lease{dir: d, key: m.key(), end: end, done: make(chan struct{}), now: make(chan struct{}, 1), member: m, raw: raw}
+	go l.keep(life)
 	if !d.add(l) {
 		return nil, errors.Join(fmt.Errorf("join the directory as %s: it is closed", m.key()), l.Leave(ctx))
 	}
@@ -67,7 +71,7 @@ func (d *Directory) add(l *Lease) bool {
 	return !d.closed
 }
 
-func (l *Lease) keep(life context.Context, raw []byte) {
+func (l *Lease) keep(life context.Context) {
 	defer close(l.done)
 	due := time.NewTimer(l.dir.heartbeat)
 	defer due.Stop()
@@ -80,7 +84,7 @@ func (l *Lease) keep(life context.Context, raw []byte) {
 		}
 		next := l.dir.heartbeat
 		ctx, cancel := context.WithTimeout(life, l.dir.heartbeat)
-		if _, err := l.dir.kv.Put(ctx, l.key, raw); err != nil && life.Err() == nil {
+		if _, err := l.dir.kv.Put(ctx, l.key, l.current()); err != nil && life.Err() == nil {
 			l.dir.conn.Logger().Warn().Err(err).Str("key", l.key).Msg("a heartbeat did not reach the directory")
 			next = min(next, retryPause)
 		}

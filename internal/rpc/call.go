@@ -27,13 +27,18 @@ const (
 	maxAsks = 8
 )
 
-// Call asks one replica of the service and decodes its answer into out, which may be
-// nil. It returns the service's fault, or one that says what is wrong: BUS_UNAVAILABLE,
-// which may be tried again, if no replica runs, none answers within ctx and 10 s, or
+// Call asks one replica of the service as CallWithin does, for 10 s at most.
+func Call(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out any) error {
+	return CallWithin(ctx, conn, callTimeout, service, verb, in, out)
+}
+
+// CallWithin asks one replica of the service and decodes its answer into out, which may
+// be nil. It returns the service's fault, or one that says what is wrong: BUS_UNAVAILABLE,
+// which may be tried again, if no replica runs, none answers within ctx and patience, or
 // there is no connection; MESSAGE_TOO_BIG if the request does not fit a message of the
 // bus. If ctx is cancelled its cause is wrapped. Without an answer the request may or
-// may not have been handled. Call is safe for concurrent use.
-func Call(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out any) (err error) {
+// may not have been handled. It is safe for concurrent use.
+func CallWithin(ctx context.Context, conn *bus.Conn, patience time.Duration, service, verb id.Name, in, out any) (err error) {
 	label := service.String() + "." + verb.String()
 	ctx, span := telemetry.Start(ctx, "ask "+label, trace.SpanKindClient, telemetry.SystemNATS, telemetry.KeyDestination.String(label))
 	defer func() { telemetry.End(span, err) }()
@@ -41,7 +46,7 @@ func Call(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out an
 	if err != nil {
 		return fmt.Errorf("ask %s: encode the request: %w", label, err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, callTimeout)
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var answer *nats.Msg
 	for range maxAsks {

@@ -1,0 +1,61 @@
+package directory_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// data returns what a directory has of the only member of a name.
+func data(d *directory.Directory) string {
+	if all := d.Members(directory.WhatService, session); len(all) == 1 {
+		return string(all[0].Data)
+	}
+	return ""
+}
+
+func TestAMemberChangesWhatItSays(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := bustest.Dial(t, s.URL)
+	own, other := open(t, c), open(t, bustest.Dial(t, s.URL))
+	m := replica(session, "a")
+	m.Data = json.RawMessage(`0`)
+	l := join(t, own, m)
+	for i := 1; i <= 20; i++ {
+		require.NoError(t, l.Set(json.RawMessage(fmt.Sprint(i))))
+		if i%5 == 0 {
+			require.NoError(t, l.Shown(patience(t)))
+			require.Equal(t, fmt.Sprint(i), data(own))
+		}
+	}
+	require.NoError(t, other.Wait(patience(t), func(d *directory.Directory) bool { return data(d) == "20" }))
+	require.Error(t, l.Set(json.RawMessage(`{`)))
+	kv, err := c.JS().KeyValue(patience(t), subject.BucketDirectory)
+	require.NoError(t, err)
+	require.NoError(t, kv.Purge(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
+	sees(t, other, session, "a")
+	require.Equal(t, "20", data(other), "heartbeats say what was said last")
+}
+
+func TestALapsedMemberIsListedUntilItsLeaseEnds(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	d := open(t, bustest.Dial(t, s.URL))
+	ending, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+	require.NoError(t, err)
+	l := join(t, ending, replica(session, "a"))
+	join(t, ending, replica(agent, "b"))
+	l.Lapse()
+	require.NoError(t, l.Leave(patience(t)))
+	ending.Close()
+	sees(t, d, agent)
+	require.Len(t, d.Members(directory.WhatService, session), 1, "who lapses is not taken off the list")
+	sees(t, d, session)
+}
