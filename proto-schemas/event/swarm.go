@@ -67,9 +67,10 @@ type TaskCreatedData struct {
 	Capabilities []string        `json:"capabilities,omitempty"` // or by what it can do
 	TaskType     string          `json:"task_type,omitempty"`
 	Data         json.RawMessage `json:"data"`
-	Depth        int             `json:"depth"`           // 0 = not a child
-	Chain        []string        `json:"chain,omitempty"` // names of the agents above it, outermost first
-	QueueMS      int64           `json:"queue_ms"`        // how long it may wait for an agent
+	Caller       json.RawMessage `json:"caller,omitempty"` // id and name of the agent that asked for a child task
+	Depth        int             `json:"depth"`            // 0 = not a child
+	Chain        []string        `json:"chain,omitempty"`  // names of the agents above it, outermost first
+	QueueMS      int64           `json:"queue_ms"`         // how long it may wait for an agent
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
 	Session      string          `json:"session,omitempty"` // the session whose pipeline gave it
 	WorkID       string          `json:"work_id,omitempty"` // and the unit of work there

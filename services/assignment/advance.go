@@ -1,0 +1,153 @@
+package assignment
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Reasons of task.queued and task.released.
+const (
+	reasonOffline  = "offline"
+	reasonBusy     = "busy"
+	reasonReleased = "released"
+	reasonLost     = "agent_lost"
+)
+
+// advance returns the next event that the state calls for by itself, if there is one.
+func (s *State) advance(env Env) []Fact {
+	if s.Created.IsZero() || s.Done() {
+		return nil
+	}
+	due := s.Deadline()
+	switch {
+	case s.task.Depth > env.Rules.MaxDepth:
+		return s.fail(fault.TooDeep, "")
+	case !due.IsZero() && !env.Now.Before(due):
+		return s.fail(fault.TaskTimeout, "")
+	case s.asking() && !env.Now.Before(s.question.due):
+		return []Fact{{s.question.eventID + ".expired", event.TaskAskExpiredData{TaskHead: s.head, InputID: s.question.id}}}
+	case s.holder == "":
+		return s.place(env)
+	case !env.Now.Before(s.heard.Add(env.Rules.Lease)) && !there(env.Agents, s.holder):
+		return []Fact{s.released(reasonLost)}
+	}
+	return nil
+}
+
+func (s *State) fail(code fault.Code, text string) []Fact {
+	return []Fact{{"failed", s.ending(StatusFailed, code, text)}}
+}
+
+// released takes the task from its agent. An attempt is released once.
+func (s *State) released(reason string) Fact {
+	return Fact{fmt.Sprintf("released.%d", s.head.Attempt), event.TaskReleasedData{TaskHead: s.head, Reason: reason}}
+}
+
+// there reports whether the agent has a connection or may come back to its place.
+func there(agents []Candidate, agentID string) bool {
+	for _, a := range agents {
+		if a.ID == agentID {
+			return a.Online || a.Away
+		}
+	}
+	return false
+}
+
+// place finds an agent for a task that nobody has, or lets it wait, or gives it up.
+func (s *State) place(env Env) []Fact {
+	if s.head.Attempt >= env.Rules.Tries {
+		return s.fail(fault.AgentLost, "")
+	}
+	if a, ok := Choose(s.task, s.eligible(env)); ok {
+		head := s.head
+		head.AgentID, head.AgentName, head.Attempt = a.ID, a.Name, s.head.Attempt+1
+		return []Fact{{fmt.Sprintf("assigned.%d", head.Attempt), event.TaskAssignedData{
+			TaskHead: head, TaskType: s.task.TaskType, Data: s.task.Data, Caller: s.task.Caller, Deadline: s.Deadline(),
+		}}}
+	}
+	reason, known := s.reason(env)
+	switch {
+	case !s.queued && s.head.Attempt == 0 && !known:
+		return s.fail(fault.AgentNotFound, "")
+	case !s.queued:
+		return []Fact{{fmt.Sprintf("queued.%d", s.head.Attempt), event.TaskQueuedData{TaskHead: s.head, Reason: reason}}}
+	case env.Now.Before(s.patience()):
+		return nil
+	case s.head.Attempt > 0:
+		return s.fail(fault.AgentLost, "")
+	case reason == reasonBusy:
+		return s.fail(fault.AgentOffline, "The agent took no tasks all the time. Try again later.")
+	}
+	return s.fail(fault.AgentOffline, "")
+}
+
+// reason says why the task has to wait, and whether there is anybody to wait for.
+func (s *State) reason(env Env) (reason string, known bool) {
+	reason = reasonOffline
+	for _, a := range env.Agents {
+		if wanted(s.task, a) {
+			known = true
+			if a.Online {
+				reason = reasonBusy
+			}
+		}
+	}
+	if s.head.Attempt > 0 {
+		reason = reasonReleased
+	}
+	return reason, known
+}
+
+// eligible returns the agents without the one that has just lost the task: whoever
+// says that it is there may not have noticed yet. If it connected since, it is
+// somebody new.
+func (s *State) eligible(env Env) []Candidate {
+	if s.lost == "" || !env.Now.Before(s.lostAt.Add(env.Rules.Pause)) {
+		return env.Agents
+	}
+	out := make([]Candidate, 0, len(env.Agents))
+	for _, a := range env.Agents {
+		if a.ID != s.lost || a.Since.After(s.lostAt) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// patience is until when the task waits for an agent.
+func (s *State) patience() time.Time { return s.waiting.Add(millis(s.task.QueueMS)) }
+
+// Due returns the earliest moment at which the state calls for something by itself:
+// the task's time or that of a question runs out, it has waited long enough, an agent
+// may be tried again, or it is time to look whether the one that has it is still
+// there. It is zero if there is none. Asking the state earlier does no harm.
+func (s *State) Due(env Env) time.Time {
+	if s.Created.IsZero() || s.Done() {
+		return time.Time{}
+	}
+	due := s.Deadline()
+	at := func(t time.Time) {
+		if due.IsZero() || t.Before(due) {
+			due = t
+		}
+	}
+	if s.asking() {
+		at(s.question.due)
+	}
+	if s.holder != "" {
+		look := s.heard.Add(env.Rules.Lease)
+		if !env.Now.Before(look) && there(env.Agents, s.holder) {
+			look = env.Now.Add(env.Rules.Lease)
+		}
+		at(look)
+		return due
+	}
+	at(s.patience())
+	if again := s.lostAt.Add(env.Rules.Pause); s.lost != "" && env.Now.Before(again) {
+		at(again)
+	}
+	return due
+}

@@ -1,0 +1,188 @@
+package assignment
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// What is refused, in task.refused.
+const (
+	whatResult = "result"
+	whatError  = "error"
+	whatStatus = "status"
+)
+
+// Ends of the ids of events that end a task because its agent says so. They tell a
+// fold how the end came about.
+const (
+	byResult = ".result"
+	byReport = ".reported-failed"
+)
+
+// reportFailed is the status with which agents say that they could not do the task.
+const reportFailed = "failed"
+
+// fence says why an agent has no say in the task, nil if it has.
+func (s *State) fence(agentID string) *fault.Fault {
+	switch {
+	case s.Created.IsZero():
+		return fault.Newf(fault.TaskNotFound, "There is no such task.")
+	case s.Done() && agentID == s.head.AgentID:
+		return fault.New(fault.TaskFinished)
+	case s.holder == "" || agentID != s.holder:
+		return fault.New(fault.TaskNotOwned)
+	}
+	return nil
+}
+
+// turnAway records that an agent without a say reported on the task, once, and tells it.
+func (s *State) turnAway(c command.Command, agentID, what string, why *fault.Fault, env Env) (Decision, error) {
+	eventID := c.ID + ".refused"
+	if s.Created.IsZero() {
+		return s.refuse(c, why, env)
+	}
+	aside := event.Data(refusal(c, why))
+	if what != whatStatus && s.trails(agentID) && (s.trailing == "" || s.trailing == eventID) {
+		aside = nil // the result that goes with the failure which the agent has just reported
+	}
+	if s.once[eventID] {
+		return Decision{Facts: s.advance(env), Aside: aside}, nil
+	}
+	data := event.TaskRefusedData{TaskHead: s.head, By: agentID, What: what, Code: string(why.Code)}
+	return Decision{Facts: []Fact{{eventID, data}}, Aside: aside}, nil
+}
+
+// trails reports whether the agent ended the task by a status. Agents say both, a
+// status and a result, and the second of the two is no mistake.
+func (s *State) trails(agentID string) bool {
+	return s.Done() && agentID == s.head.AgentID && strings.HasSuffix(s.endID, byReport)
+}
+
+// followsUp reports whether a status only repeats the end that the agent has made.
+func (s *State) followsUp(agentID string) bool {
+	return s.Done() && agentID == s.head.AgentID && (strings.HasSuffix(s.endID, byReport) || strings.HasSuffix(s.endID, byResult))
+}
+
+// report takes the agent's status. That it failed ends the task.
+func (s *State) report(c command.Command, d command.TaskReport, env Env) (Decision, error) {
+	why := s.fence(d.AgentID)
+	eventID := c.ID + ".reported"
+	switch {
+	case s.once[eventID], s.once[c.ID+byReport]:
+		return s.goOn(env)
+	case d.Status == Delivered && (why != nil || s.confirmed), s.followsUp(d.AgentID):
+		return s.goOn(env)
+	case why != nil, s.once[c.ID+".refused"]:
+		return s.turnAway(c, d.AgentID, whatStatus, orNotOwned(why), env)
+	case d.Status == reportFailed:
+		return fact(c.ID+byReport, s.ending(StatusFailed, fault.TaskFailed, d.Error))
+	}
+	return fact(eventID, event.TaskReportedData{TaskHead: s.head, Status: d.Status, Progress: d.Progress})
+}
+
+// orNotOwned is the reason of a refusal that was recorded before the agent got the
+// task after all.
+func orNotOwned(why *fault.Fault) *fault.Fault {
+	if why == nil {
+		return fault.New(fault.TaskNotOwned)
+	}
+	return why
+}
+
+// result ends the task, if it comes from the agent that has it.
+func (s *State) result(c command.Command, d command.TaskResult, env Env) (Decision, error) {
+	what := whatResult
+	if d.Failed {
+		what = whatError
+	}
+	why := s.fence(d.AgentID)
+	switch {
+	case s.once[c.ID+byResult]:
+		return s.goOn(env)
+	case why != nil, s.once[c.ID+".refused"]:
+		return s.turnAway(c, d.AgentID, what, orNotOwned(why), env)
+	}
+	end := event.TaskFinishedData{TaskHead: s.head, Status: StatusCompleted, Result: d.Result, Details: d.Details, CreatedAt: s.Created}
+	if d.Failed {
+		code, own := coded(d.Code)
+		end = s.ending(StatusFailed, code, d.Error)
+		end.Result, end.Details = d.Result, d.Details
+		if len(d.Details) == 0 {
+			end.Details = own
+		}
+	}
+	return fact(c.ID+byResult, end)
+}
+
+// coded returns the code of the catalogue for what an agent calls its error, and the
+// agent's own word as details where that is another.
+func coded(word string) (fault.Code, json.RawMessage) {
+	code := fault.Code(word)
+	switch {
+	case word == "":
+		return fault.TaskFailed, nil
+	case fault.Lookup(code).Code == code:
+		return code, nil
+	}
+	own, err := json.Marshal(map[string]string{"code": word})
+	if err != nil { // a string can be encoded
+		return fault.TaskFailed, nil
+	}
+	return fault.TaskFailed, own
+}
+
+func (s *State) notify(c command.Command, d command.TaskNotification, env Env) (Decision, error) {
+	eventID := c.ID + ".notified"
+	if s.once[eventID] {
+		return s.goOn(env)
+	}
+	if why := s.fence(d.AgentID); why != nil {
+		return s.refuse(c, why, env)
+	}
+	return fact(eventID, event.TaskNotifiedData{
+		TaskHead: s.head, NotificationType: d.NotificationType, Level: d.Level, Message: d.Message, Data: d.Data,
+	})
+}
+
+// ask puts a question of the agent to the client. Its id is that of the agent's
+// frame, if that has one: the answer refers to it.
+func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (Decision, error) {
+	eventID := c.ID + ".asked"
+	if s.once[eventID] {
+		return s.goOn(env)
+	}
+	why := s.fence(d.AgentID)
+	if why == nil && s.asking() {
+		why = fault.Newf(fault.QueueFull, "Another question of this task is open. Wait for its answer, then ask again.")
+	}
+	if why != nil {
+		return s.refuse(c, why, env)
+	}
+	asked := event.TaskAskedData{
+		TaskHead: s.head, InputID: d.RequestID, MessageType: d.MessageType, Message: d.Message, Options: d.Options,
+		TimeoutMS: millis(d.TimeoutMS).Milliseconds(),
+	}
+	if asked.InputID == "" {
+		asked.InputID = derived("input_", c)
+	}
+	if asked.TimeoutMS == 0 {
+		asked.TimeoutMS = env.Rules.AskTimeout.Milliseconds()
+	}
+	return fact(eventID, asked)
+}
+
+// release takes the task from an agent that is gone. It says which attempt it means:
+// another one is not touched.
+func (s *State) release(_ command.Command, d command.AgentGone, env Env) (Decision, error) {
+	if s.holder == "" || d.AgentID != s.holder || d.Attempt != s.head.Attempt {
+		return s.goOn(env)
+	}
+	if d.Reason == "" {
+		d.Reason = reasonLost
+	}
+	return Decision{Facts: []Fact{s.released(d.Reason)}}, nil
+}

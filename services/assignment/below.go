@@ -1,0 +1,125 @@
+package assignment
+
+import (
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Outcomes of calls.
+const (
+	callSuccess = "success"
+	callError   = "error"
+	callUnknown = "unknown"
+)
+
+// spawn records the child that the agent asks for. That the target exists is the
+// child's own matter.
+func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (Decision, error) {
+	if s.once[c.ID+".child"] || s.children[d.ChildID] != nil {
+		return s.goOn(env)
+	}
+	why := s.fence(d.AgentID)
+	switch {
+	case why != nil:
+	case d.ChildID == "" || d.ChildID == s.head.TaskID:
+		why = fault.New(fault.InvalidField).At("child_id")
+	case s.task.Depth >= env.Rules.MaxDepth:
+		why = fault.New(fault.TooDeep)
+	case s.open(s.childIDs, s.childHead) >= MaxOpen:
+		why = fault.Newf(fault.QueueFull, "Too many children of this task are open. Wait for one to end, then send it again.")
+	}
+	if why != nil {
+		return s.refuse(c, why, env)
+	}
+	return fact(c.ID+".child", event.ChildCreatedData{
+		TaskHead: s.head, ChildID: d.ChildID, ChildRequestID: d.RequestID, ChildAgentID: d.TargetID, ChildAgentName: d.TargetName,
+		TaskType: d.TaskType, Description: d.Description,
+	})
+}
+
+func (s *State) childHead(childID string) *event.TaskHead {
+	if made := s.children[childID].made; made != nil {
+		return &made.TaskHead
+	}
+	return nil
+}
+
+// childEnded records the end of a child, once, also after the parent's own: the agent
+// that asked for it is the one in the head.
+func (s *State) childEnded(_ command.Command, d event.ChildFinishedData, env Env) (Decision, error) {
+	c := s.children[d.ChildID]
+	if c == nil || c.made == nil {
+		return s.goOn(env)
+	}
+	d.TaskHead = c.made.TaskHead
+	return fact(d.ChildID+".child-finished", d)
+}
+
+// call records the intent of a tool call. Workers carry it out.
+func (s *State) call(c command.Command, d command.ToolRequest, env Env) (Decision, error) {
+	callID := derived("call_", c)
+	if s.calls[callID] != nil {
+		return s.goOn(env)
+	}
+	why := s.fence(d.AgentID)
+	if why == nil && s.open(s.callIDs, s.callHead) >= MaxOpen {
+		why = fault.Newf(fault.QueueFull, "Too many calls of this task are open. Wait for one to end, then call again.")
+	}
+	if why != nil {
+		return s.refuse(c, why, env)
+	}
+	if len(d.Arguments) == 0 {
+		d.Arguments = json.RawMessage("{}")
+	}
+	return fact(callID+".call-started", event.CallStartedData{
+		TaskHead: s.head, CallID: callID, CallRequest: d.RequestID, Kind: d.Kind, Server: d.Server, ServerName: env.Tool.ServerName,
+		Tool: d.Tool, Arguments: d.Arguments, Idempotent: env.Tool.Idempotent, TimeoutMS: millis(d.TimeoutMS).Milliseconds(),
+	})
+}
+
+func (s *State) callHead(callID string) *event.TaskHead {
+	if intent := s.calls[callID].intent; intent != nil {
+		return &intent.TaskHead
+	}
+	return nil
+}
+
+// callNotified records what a service says about an open call of the agent that has
+// the task.
+func (s *State) callNotified(c command.Command, d event.CallNotifiedData, env Env) (Decision, error) {
+	eventID := c.ID + ".call-notified"
+	l := s.calls[d.CallID]
+	switch {
+	case s.once[eventID]:
+		return s.goOn(env)
+	case s.Done():
+		return s.refuse(c, fault.New(fault.TaskFinished), env)
+	case l == nil || l.intent == nil || !s.current(l.intent.TaskHead):
+		return s.refuse(c, fault.Newf(fault.NotFound, "No such call is open."), env)
+	case l.told >= MaxNotes:
+		return s.refuse(c, fault.New(fault.RateLimited), env)
+	}
+	d.TaskHead = l.intent.TaskHead
+	return fact(eventID, d)
+}
+
+// callEnded records the outcome of a call, once, also after the end of the task: what
+// was done is not undone by that. What it says of the call itself is the intent's.
+func (s *State) callEnded(_ command.Command, d event.CallFinishedData, env Env) (Decision, error) {
+	l := s.calls[d.CallID]
+	if l == nil || l.intent == nil {
+		return s.goOn(env)
+	}
+	if d.Status != callSuccess && d.Status != callError && d.Status != callUnknown {
+		return Decision{}, fault.Newf(fault.InvalidField, "A call cannot end as %q.", d.Status).At("status")
+	}
+	in := l.intent
+	d.TaskHead, d.CallRequest, d.Kind, d.Server, d.Tool = in.TaskHead, in.CallRequest, in.Kind, in.Server, in.Tool
+	if d.ServerName == "" {
+		d.ServerName = in.ServerName
+	}
+	return fact(d.CallID+".call-finished", d)
+}

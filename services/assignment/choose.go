@@ -1,0 +1,66 @@
+package assignment
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// Candidate is an agent that the service knows of. One that is neither online nor
+// away is remembered only: a task may wait for it, but it holds none.
+type Candidate struct {
+	ID, Name     string
+	Capabilities []string
+	Online       bool      // it has a connection
+	Away         bool      // it has none, but its place is kept for it, and with it its tasks
+	Status       string    // of command.Peer; only active ones are given tasks
+	Load         int       // tasks that it has
+	Since        time.Time // when it connected, or last changed
+}
+
+// Choose returns the agent that is given the task: the one asked for by id if it can
+// take it, else one of the name asked for, else, if no name was, one with all the
+// capabilities asked for. Of several the least loaded one is taken, of these the one
+// that is there longest. It is false if none can take the task.
+func Choose(want event.TaskCreatedData, agents []Candidate) (Candidate, bool) {
+	var best Candidate
+	found := false
+	for _, a := range agents {
+		if !a.Online || a.Status != command.StatusActive || a.ID == "" || !wanted(want, a) {
+			continue
+		}
+		if !found || better(want, a, best) {
+			best, found = a, true
+		}
+	}
+	return best, found
+}
+
+func better(want event.TaskCreatedData, a, than Candidate) bool {
+	if byID := want.WantedID != ""; byID && (a.ID == want.WantedID) != (than.ID == want.WantedID) {
+		return a.ID == want.WantedID
+	}
+	return cmp.Or(cmp.Compare(a.Load, than.Load), a.Since.Compare(than.Since), cmp.Compare(a.ID, than.ID)) < 0
+}
+
+// wanted reports whether the task may be given to the agent. A task that asks for
+// nobody in particular is for nobody.
+func wanted(want event.TaskCreatedData, a Candidate) bool {
+	switch {
+	case want.WantedID != "" && a.ID == want.WantedID:
+		return true
+	case want.WantedName != "":
+		return a.Name == want.WantedName
+	case len(want.Capabilities) == 0:
+		return false
+	}
+	for _, c := range want.Capabilities {
+		if !slices.Contains(a.Capabilities, c) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,257 @@
+package assignment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// MaxOpen is how many calls, and how many children, one task may have open at once:
+// more than an agent can use the results of, few enough that one that runs wild is
+// told soon.
+const MaxOpen = 32
+
+// MaxNotes is how many notifications of one call are recorded: one a second for a
+// quarter of an hour. A service that floods loses the rest, and nobody else does.
+const MaxNotes = 1000
+
+// typeAnswer is the type of messages that answer a question and are nothing else.
+const typeAnswer = "input_response"
+
+// Fact is an event to be: its data and an id that is the same however often the
+// same command is handled.
+type Fact struct {
+	ID   string
+	Data event.Data
+}
+
+// Decision is what a command calls for. Aside is an answer for whoever sent the
+// command and nobody else; it may be nil, and may be given again when the command
+// is handled again.
+type Decision struct {
+	Facts []Fact
+	Aside event.Data
+}
+
+// Rules are the settings that decisions depend on. Their zero value is of no use;
+// begin with DefaultRules.
+type Rules struct {
+	QueueTimeout time.Duration // how long a task waits for an agent, unless it says otherwise
+	TaskTimeout  time.Duration // how long a task may take in all, unless it says otherwise; 0 = as long as it does
+	AskTimeout   time.Duration // how long a question to the client is open, unless it says otherwise
+	Lease        time.Duration // after so long a silence it is looked whether the agent is still there
+	Pause        time.Duration // how long an agent that lost a task is not given the same one again, unless it connects anew
+	Tries        int           // how many agents may have the task, one after the other
+	MaxDepth     int           // how deep children may be nested
+}
+
+// DefaultRules are what the protocol promises. The pause is as long as it takes the
+// directory to see that an agent is gone.
+var DefaultRules = Rules{
+	QueueTimeout: 30 * time.Second, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
+	Tries: 3, MaxDepth: 16,
+}
+
+// Env is what a decision depends on beside the log and the command.
+type Env struct {
+	Now    time.Time
+	Agents []Candidate // all that are known in the tenant
+	Tool   Tool        // what is known of the tool that command.CallTool asks for
+	Rules  Rules
+}
+
+// Tool is what the directory says of a tool.
+type Tool struct {
+	ServerName string
+	Idempotent bool
+}
+
+// step decides one verb whose command has been read.
+type step[T any] func(*State, command.Command, T, Env) (Decision, error)
+
+// verbs holds how each command is decided.
+var verbs = map[id.Name]func(*State, command.Command, Env) (Decision, error){
+	command.CreateTask:   reads((*State).create),
+	command.MessageTask:  reads((*State).message),
+	command.CancelSwarm:  reads((*State).cancel),
+	command.ReportTask:   reads((*State).report),
+	command.NotifyTask:   reads((*State).notify),
+	command.AskTask:      reads((*State).ask),
+	command.ResultTask:   reads((*State).result),
+	command.ReleaseTask:  reads((*State).release),
+	command.SpawnTask:    reads((*State).spawn),
+	command.ChildEnded:   reads((*State).childEnded),
+	command.CallTool:     reads((*State).call),
+	command.CallNotified: reads((*State).callNotified),
+	command.CallEnded:    reads((*State).callEnded),
+	command.TaskDue:      func(s *State, _ command.Command, env Env) (Decision, error) { return s.goOn(env) },
+}
+
+// reads decodes a command's data before its step. Data that cannot be read are the
+// sender's fault, and coming again does not mend them.
+func reads[T any](f step[T]) func(*State, command.Command, Env) (Decision, error) {
+	return func(s *State, c command.Command, env Env) (Decision, error) {
+		var d T
+		if err := c.Decode(&d); err != nil {
+			return Decision{}, fault.New(fault.InvalidField).Wrap(err)
+		}
+		return f(s, c, d, env)
+	}
+}
+
+// Decide returns what the command still calls for in this state. Whoever handles a
+// command appends the facts, applies them and asks again until there are none: then
+// the command has had its whole effect, and asking once more changes nothing. The
+// aside that counts is the one of the first answer.
+func (s *State) Decide(c command.Command, env Env) (Decision, error) {
+	decide, ok := verbs[c.Verb]
+	if !ok {
+		return Decision{}, fault.Newf(fault.UnknownType, "tasks have no command %q", c.Verb)
+	}
+	return decide(s, c, env)
+}
+
+func fact(eventID string, d event.Data) (Decision, error) {
+	return Decision{Facts: []Fact{{eventID, d}}}, nil
+}
+
+// goOn decides what follows from the state alone.
+func (s *State) goOn(env Env) (Decision, error) { return Decision{Facts: s.advance(env)}, nil }
+
+// refuse tells the sender why the command has no effect.
+func (s *State) refuse(c command.Command, f *fault.Fault, env Env) (Decision, error) {
+	return Decision{Facts: s.advance(env), Aside: refusal(c, f)}, nil
+}
+
+func refusal(c command.Command, f *fault.Fault) event.CommandRefusedData {
+	return event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}
+}
+
+// derived returns an id that is the same for the same command.
+func derived(prefix string, c command.Command) string {
+	sum := sha256.Sum256([]byte(c.Key.String() + "/" + c.ID))
+	return prefix + hex.EncodeToString(sum[:10])
+}
+
+func (s *State) create(c command.Command, d command.NewTask, env Env) (Decision, error) {
+	eventID := c.ID + ".created"
+	switch {
+	case s.once[eventID]:
+		return s.goOn(env)
+	case !s.Created.IsZero():
+		return s.refuse(c, fault.Newf(fault.InvalidField, "There is a task with this id already.").At("task_id"), env)
+	}
+	if d.TaskID == "" {
+		d.TaskID = c.Key.String()
+	}
+	if len(d.Data) == 0 {
+		d.Data = json.RawMessage("null")
+	}
+	queue, timeout := millis(d.QueueMS), millis(d.TimeoutMS)
+	if queue == 0 {
+		queue = env.Rules.QueueTimeout
+	}
+	if timeout == 0 {
+		timeout = env.Rules.TaskTimeout
+	}
+	return fact(eventID, event.TaskCreatedData{
+		TaskHead: event.TaskHead{TaskID: d.TaskID, RequestID: d.RequestID, ClientID: d.ClientID, ParentID: d.ParentID},
+		WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities, TaskType: d.TaskType, Data: d.Data,
+		Caller: d.Caller, Depth: d.Depth, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
+		Session: d.Session, WorkID: d.WorkID, RunID: d.RunID, Principal: c.Principal,
+	})
+}
+
+// foreign reports whether the task is none of the client's. Services name no client.
+func (s *State) foreign(clientID string) bool {
+	return s.Created.IsZero() || (clientID != "" && clientID != s.head.ClientID)
+}
+
+// message takes what the client tells the agent. While a question is open it is the
+// answer.
+func (s *State) message(c command.Command, d command.TaskMessage, env Env) (Decision, error) {
+	eventID := c.ID + ".messaged"
+	q := s.question
+	switch {
+	case s.once[eventID]:
+		return s.goOn(env)
+	case s.foreign(d.ClientID):
+		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."), env)
+	case s.Done():
+		return s.refuse(c, fault.New(fault.TaskFinished), env)
+	case !s.asking() && q != nil && d.MessageType == typeAnswer:
+		return s.tooLate(c, q, env)
+	}
+	told := event.TaskMessagedData{
+		TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, From: d.ClientID,
+	}
+	if s.asking() {
+		told.InputID = q.id
+	}
+	return fact(eventID, told)
+}
+
+// tooLate tells whoever answers a question that is not open any more.
+func (s *State) tooLate(c command.Command, q *question, env Env) (Decision, error) {
+	f := fault.New(fault.InputAnswered)
+	if q.answered == nil {
+		f = fault.New(fault.InputExpired)
+	}
+	data := refusal(c, f)
+	data.InputID = q.id
+	if q.answered != nil {
+		data.AnsweredBy = q.answered.From
+	}
+	return Decision{Facts: s.advance(env), Aside: data}, nil
+}
+
+// cancel ends the task, whoever has it.
+func (s *State) cancel(c command.Command, d command.CancelTaskData, env Env) (Decision, error) {
+	eventID := c.ID + ".cancelled"
+	switch {
+	case s.once[eventID]:
+		return Decision{Aside: s.cancelled(c)}, nil
+	case s.foreign(d.ClientID):
+		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."), env)
+	case s.Done():
+		return s.refuse(c, fault.New(fault.TaskFinished), env)
+	}
+	text := "The task was cancelled."
+	if d.Reason != "" {
+		text = "The task was cancelled: " + d.Reason
+	}
+	end := s.ending(StatusCancelled, fault.RunCancelled, text)
+	return Decision{Facts: []Fact{{eventID, end}}, Aside: s.cancelled(c)}, nil
+}
+
+// cancelled tells the sender that its command was carried out.
+func (s *State) cancelled(c command.Command) event.NoticeData {
+	ok := true
+	return event.NoticeData{Level: "info", Code: "ACTION", Message: "Done.", Action: c.Verb.String(), TaskID: s.head.TaskID, OK: &ok}
+}
+
+// ending is the end of the task. An empty text is the catalogue's.
+func (s *State) ending(status string, code fault.Code, text string) event.TaskFinishedData {
+	if text == "" {
+		text = fault.Lookup(code).Message
+	}
+	return event.TaskFinishedData{TaskHead: s.head, Status: status, Code: string(code), Error: text, CreatedAt: s.Created}
+}
+
+// open returns how many of the things that the agent has begun are open.
+func (s *State) open(ids []string, head func(id string) *event.TaskHead) int {
+	n := 0
+	for _, each := range slices.Backward(ids) {
+		if h := head(each); h != nil && s.current(*h) {
+			n++
+		}
+	}
+	return n
+}

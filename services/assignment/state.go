@@ -1,0 +1,255 @@
+// Package assignment is the pure reducer of a swarm task's log: what a task is, as a
+// fold of its events, who may have it, and which events a command calls for.
+//
+// It has no clock, no randomness and no I/O; times, the agents that are there and ids
+// come as arguments. Whatever happens, a task has exactly one end: a service that
+// dies between two events leaves a log that the same command, when it comes again,
+// carries on from.
+package assignment
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// The statuses of a task, as they are on the wire. The last three are final.
+const (
+	StatusCreated      = "created"
+	StatusQueued       = "queued"
+	StatusRunning      = "running"
+	StatusWaitingInput = "waiting_input"
+	StatusCompleted    = event.TaskEndCompleted
+	StatusFailed       = event.TaskEndFailed
+	StatusCancelled    = event.TaskEndCancelled
+)
+
+// Delivered is the word with which the service itself reports that the frame of the
+// newest assignment is queued on the agent's socket. Reported by anybody else, or
+// about an attempt that is over, it means nothing.
+const Delivered = "delivered"
+
+// State is the fold of a task's log. The zero value is a log without events.
+type State struct {
+	Seq     uint64
+	Created time.Time // zero = there is no such task
+	Ended   time.Time
+
+	task     event.TaskCreatedData
+	head     event.TaskHead
+	end      *event.TaskFinishedData
+	endID    string // id of the event that ended it: tells how
+	progress json.RawMessage
+
+	holder    string // agent that has it; empty = nobody
+	assigned  *event.TaskAssignedData
+	heard     time.Time // when the holder was last heard of
+	confirmed bool      // the holder has it for sure
+	waiting   time.Time // since when it waits for an agent
+	queued    bool      // and that was said
+	lost      string    // agent that it was taken from last
+	lostAt    time.Time
+
+	mail     []event.TaskMessagedData // what the client told whoever solves the task
+	question *question                // the newest
+	calls    map[string]*call
+	callIDs  []string // as started
+	children map[string]*child
+	childIDs []string        // as created
+	once     map[string]bool // ids of all events
+	trailing string          // id of the refusal that the end by a status report entailed
+}
+
+// question is what the agent asked the client.
+type question struct {
+	id       string // for the client and the agent
+	eventID  string
+	due      time.Time
+	over     bool // answered, expired, or its agent is gone
+	answered *event.TaskMessagedData
+}
+
+// call is a tool call of the task. Intent is kept until it has its outcome.
+type call struct {
+	intent *event.CallStartedData
+	told   int // notifications
+}
+
+// child is a task that the task's agent gave to another. Made is kept until its end.
+type child struct {
+	made *event.ChildCreatedData
+}
+
+// Head returns what every event about the task repeats.
+func (s *State) Head() event.TaskHead { return s.head }
+
+// Task returns what was asked for. Its bytes must not be changed.
+func (s *State) Task() event.TaskCreatedData { return s.task }
+
+// Done reports whether the task has its end.
+func (s *State) Done() bool { return s.end != nil }
+
+// End returns how the task ended, nil while it is open.
+func (s *State) End() *event.TaskFinishedData { return s.end }
+
+// Holder returns the agent that has the task, empty if none has.
+func (s *State) Holder() string { return s.holder }
+
+// Waiting reports whether the task is open and nobody has it: it may go on when an
+// agent comes, gets free or is changed.
+func (s *State) Waiting() bool { return !s.Created.IsZero() && !s.Done() && s.holder == "" }
+
+// Status returns the word for the task on the wire, empty if there is no such task.
+func (s *State) Status() string {
+	switch {
+	case s.Created.IsZero():
+		return ""
+	case s.Done():
+		return s.end.Status
+	case s.asking():
+		return StatusWaitingInput
+	case s.holder != "":
+		return StatusRunning
+	case s.queued || s.head.Attempt > 0:
+		return StatusQueued
+	}
+	return StatusCreated
+}
+
+// View returns the task as it is now.
+func (s *State) View() command.TaskView {
+	v := command.TaskView{TaskHead: s.head, Status: s.Status(), Progress: s.progress, CreatedAt: s.Created, EndedAt: s.Ended}
+	if s.Done() {
+		v.Result, v.Code, v.Error = s.end.Result, s.end.Code, s.end.Error
+	}
+	return v
+}
+
+// Deadline returns when the task fails if it has no end by then, zero if it may take
+// as long as it does.
+func (s *State) Deadline() time.Time {
+	if s.Created.IsZero() || s.task.TimeoutMS <= 0 {
+		return time.Time{}
+	}
+	return s.Created.Add(millis(s.task.TimeoutMS))
+}
+
+// Undelivered returns the assignment that nobody has confirmed and whose agent has
+// not been heard of: it is to be dispatched. It is nil if there is none.
+func (s *State) Undelivered() *event.TaskAssignedData {
+	if s.Done() || s.holder == "" || s.confirmed {
+		return nil
+	}
+	return s.assigned
+}
+
+// Mail returns what the client said before the agent that has the task was given it:
+// it is to be told after the assignment. It is nil once the agent was heard of.
+func (s *State) Mail() []event.TaskMessagedData {
+	if s.Undelivered() == nil {
+		return nil
+	}
+	return s.mail
+}
+
+// Question returns the id of the open question to the client, empty if there is none.
+func (s *State) Question() string {
+	if !s.asking() {
+		return ""
+	}
+	return s.question.id
+}
+
+func (s *State) asking() bool { return s.question != nil && !s.question.over && !s.Done() }
+
+// Pending returns the calls to be run: those of the agent that has the task, without
+// an outcome, as started. A call whose agent has lost the task, or whose task has
+// ended, is not begun any more; if it was begun, its outcome is recorded all the same.
+func (s *State) Pending() []event.CallStartedData {
+	var out []event.CallStartedData
+	for _, id := range s.callIDs {
+		if c := s.calls[id].intent; c != nil && s.current(c.TaskHead) {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+// Children returns the ids of the tasks that agents with this task asked for and that
+// have not ended, as created.
+func (s *State) Children() []string { return s.childrenThat(func(event.TaskHead) bool { return true }) }
+
+// Orphans returns those of Children that nobody waits for, because this task has
+// ended or was taken from the agent that asked for them: they are to be cancelled.
+func (s *State) Orphans() []string {
+	return s.childrenThat(func(h event.TaskHead) bool { return !s.current(h) })
+}
+
+func (s *State) childrenThat(f func(event.TaskHead) bool) []string {
+	var out []string
+	for _, id := range s.childIDs {
+		if c := s.children[id].made; c != nil && f(c.TaskHead) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// current reports whether who did something under the head still has the task.
+func (s *State) current(h event.TaskHead) bool {
+	return !s.Done() && s.holder != "" && h.AgentID == s.holder && h.Attempt == s.head.Attempt
+}
+
+// Child returns the command that creates the child of a spawn which was accepted.
+// It is false if it was not, or the child has ended.
+func (s *State) Child(d command.SpawnChild) (command.NewTask, bool) {
+	c := s.children[d.ChildID]
+	if c == nil || c.made == nil {
+		return command.NewTask{}, false
+	}
+	caller, err := json.Marshal(struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}{c.made.AgentID, c.made.AgentName})
+	if err != nil { // two strings can be encoded
+		return command.NewTask{}, false
+	}
+	return command.NewTask{
+		TaskID: d.ChildID, RequestID: d.RequestID, ClientID: s.head.ClientID, AgentID: d.TargetID, AgentName: d.TargetName,
+		TaskType: d.TaskType, Data: d.Data, TimeoutMS: d.TimeoutMS, ParentID: s.head.TaskID, Depth: s.task.Depth + 1,
+		Chain: append(append([]string(nil), s.task.Chain...), c.made.AgentName), Caller: caller, Session: s.task.Session,
+	}, true
+}
+
+// Apply folds the next event of the log into s. Unknown types and members are passed
+// over; an error means that the log holds something no writer of this program
+// appends.
+func (s *State) Apply(e event.Event) error {
+	s.Seq = e.Sequence
+	if s.once == nil {
+		s.once, s.calls, s.children = map[string]bool{}, map[string]*call{}, map[string]*child{}
+	}
+	s.once[e.ID] = true
+	fold, ok := folds[e.Type]
+	if !ok {
+		return nil
+	}
+	if err := fold(s, e); err != nil {
+		return fmt.Errorf("task log %s, seq %d: %w", e.Subject, e.Sequence, err)
+	}
+	return nil
+}
+
+// longest is the longest time that a member in milliseconds can mean, so that sums
+// with it stay dates: ten years.
+const longest = 10 * 365 * 24 * time.Hour
+
+func millis(n int64) time.Duration {
+	if n > longest.Milliseconds() {
+		return longest
+	}
+	return time.Duration(max(0, n)) * time.Millisecond
+}
