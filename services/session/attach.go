@@ -168,7 +168,7 @@ func (d *desk) wish(ctx context.Context, log subject.Log, in cmd.AttachRequest) 
 		return w, nil
 	}
 	var err error
-	w.acked, err = d.acks.get(ctx, log, id.EntityFromExternal(in.ClientID))
+	w.acked, err = d.acks.Get(ctx, log, id.EntityFromExternal(in.ClientID))
 	return w, err
 }
 

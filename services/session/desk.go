@@ -12,6 +12,7 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
@@ -21,7 +22,7 @@ import (
 type desk struct {
 	log      *eventlog.Store
 	commands *command.Sender
-	acks     *acks
+	acks     *acks.Acks
 	keys     seal.Keys
 	ttl      time.Duration
 	now      func() time.Time
@@ -52,7 +53,7 @@ func (d *desk) acknowledge(ctx context.Context, c cmd.Command) error {
 		d.logger.Debug().Str("session", c.Key.String()).Msg("an acknowledgement of nothing, or of nobody, was passed over")
 		return nil
 	}
-	return d.acks.put(ctx, log, id.EntityFromExternal(in.ClientID), seq)
+	return d.acks.Put(ctx, log, id.EntityFromExternal(in.ClientID), seq)
 }
 
 // expiry returns the timer that ends an idle session.

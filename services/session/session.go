@@ -16,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/manager"
 	"github.com/waggle-dev/waggle/services/session/seal"
@@ -84,7 +85,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 // Start opens the bucket of positions, begins to take commands, and then to answer
 // requests.
 func (s *Service) Start(ctx context.Context) error {
-	a, err := openAcks(ctx, s.conn.JS())
+	a, err := acks.Open(ctx, s.conn.JS())
 	if err != nil {
 		return fmt.Errorf("session service: %w", err)
 	}

@@ -1,4 +1,5 @@
-package session
+// Package acks remembers how far clients have read the logs that they are shown.
+package acks
 
 import (
 	"context"
@@ -14,26 +15,26 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// acks remembers how far the clients of sessions have read. It is safe for
-// concurrent use, also by several replicas.
-type acks struct{ kv jetstream.KeyValue }
+// Acks is the bucket of acknowledged positions. It is safe for concurrent use, also by
+// several replicas. Its errors are fault.BusUnavailable wrapped, or ctx's.
+type Acks struct{ kv jetstream.KeyValue }
 
-// openAcks opens the bucket of acknowledged positions.
-func openAcks(ctx context.Context, js jetstream.JetStream) (*acks, error) {
+// Open opens the bucket of acknowledged positions.
+func Open(ctx context.Context, js jetstream.JetStream) (*Acks, error) {
 	kv, err := js.KeyValue(ctx, subject.BucketAcks)
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket %s: %w", subject.BucketAcks, err)
 	}
-	return &acks{kv: kv}, nil
+	return &Acks{kv: kv}, nil
 }
 
-// get returns the position of a client, 0 if it has never acknowledged one.
-func (a *acks) get(ctx context.Context, log subject.Log, client id.Entity) (uint64, error) {
+// Get returns the position of a client, 0 if it has never acknowledged one.
+func (a *Acks) Get(ctx context.Context, log subject.Log, client id.Entity) (uint64, error) {
 	seq, _, err := a.read(ctx, log, client)
 	return seq, err
 }
 
-func (a *acks) read(ctx context.Context, log subject.Log, client id.Entity) (seq, revision uint64, err error) {
+func (a *Acks) read(ctx context.Context, log subject.Log, client id.Entity) (seq, revision uint64, err error) {
 	e, err := a.kv.Get(ctx, subject.AckKey(log, client))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return 0, 0, nil
@@ -52,9 +53,9 @@ func (a *acks) read(ctx context.Context, log subject.Log, client id.Entity) (seq
 // bucket's leader lags.
 const conflictPause = 5 * time.Millisecond
 
-// put notes that a client has read up to seq. The highest of all counts, whatever
+// Put notes that a client has read up to seq. The highest of all counts, whatever
 // the order in which they come.
-func (a *acks) put(ctx context.Context, log subject.Log, client id.Entity, seq uint64) error {
+func (a *Acks) Put(ctx context.Context, log subject.Log, client id.Entity, seq uint64) error {
 	for {
 		known, revision, err := a.read(ctx, log, client)
 		if err != nil || known >= seq {
