@@ -38,6 +38,7 @@ var layers = []layer{
 	{path: "cmd", forbidden: []string{"e2e"}, why: "tests depend on the binary, not the binary on tests"},
 	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "services/conversation", only: []string{"proto-schemas", "services/plan"}, why: "a reducer is pure"},
+	{path: "services/assignment", only: []string{"proto-schemas"}, why: "a reducer is pure"},
 	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
 }
 
