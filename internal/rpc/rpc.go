@@ -34,6 +34,8 @@ const (
 	// handlerTimeout ends a handler whose caller gave no deadline: longer than the
 	// event log bears trouble with the bus (20 s).
 	handlerTimeout = 30 * time.Second
+	// handlerLimit ends any handler: longer than tools may run.
+	handlerLimit = time.Hour
 )
 
 // Config says what a server is.

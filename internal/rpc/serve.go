@@ -104,10 +104,10 @@ func (e *endpoint) serve(r micro.Request, arrived time.Time) {
 // patience returns how long the caller waits.
 func patience(r micro.Request) time.Duration {
 	ms, err := strconv.ParseInt(r.Headers().Get(headerTimeout), 10, 64)
-	if err != nil || ms <= 0 || ms > handlerTimeout.Milliseconds() {
+	if err != nil || ms <= 0 {
 		return handlerTimeout
 	}
-	return time.Duration(ms) * time.Millisecond
+	return time.Duration(min(ms, handlerLimit.Milliseconds())) * time.Millisecond
 }
 
 // run calls the handler with the caller's trace, turning a panic into an error.

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"time"
 
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -13,7 +14,7 @@ import (
 func Sessions(cfg Config[conversation.State], rules conversation.Rules) Config[conversation.State] {
 	cfg.Kind = id.KindSession
 	cfg.Apply = (*conversation.State).Apply
-	cfg.Decide = func(h *Held[conversation.State], c cmd.Command, now time.Time) (Decision, error) {
+	cfg.Decide = func(_ context.Context, h *Held[conversation.State], c cmd.Command, now time.Time) (Decision, error) {
 		d, err := h.State.Decide(c, now, rules)
 		return Decided(d.Facts, d.Aside), err
 	}

@@ -78,7 +78,7 @@ func (m *Manager[S]) apply(ctx context.Context, h *Held[S], c cmd.Command) error
 				return nil, command.Permanent(h.broken)
 			}
 			var err error
-			if d, err = m.cfg.Decide(h, c, m.cfg.Now()); err != nil {
+			if d, err = m.cfg.Decide(ctx, h, c, m.cfg.Now()); err != nil {
 				return nil, err
 			}
 			return m.events(ctx, h, d.Facts)

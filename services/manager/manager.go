@@ -28,8 +28,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// cachedStates bounds the folded states kept in memory. A state that was dropped
-// is folded again from the log.
+// cachedStates is the default of Config.Cached: sessions are large.
 const cachedStates = 512
 
 // timerPause is the least time to the next firing: where the clocks of NATS and of
@@ -69,6 +68,7 @@ type Config[S any] struct {
 	Service id.Name          // whose commands it handles
 	Kind    id.Kind          // of the logs; a command's key is the log's entity
 	Timer   id.Name          // of its one timer per log
+	Cached  int              // folded states kept in memory; default 512. One that was dropped is folded again
 	AckWait time.Duration    // how long one command may be silent; 0 = default of command.OrderedConfig
 	Now     func() time.Time // nil = time.Now
 
@@ -76,7 +76,7 @@ type Config[S any] struct {
 	Apply func(*S, event.Event) error
 	// Decide returns what the command still calls for in the state. It is asked again
 	// after its facts were appended, until there are none, and appends nothing itself.
-	Decide func(h *Held[S], c cmd.Command, now time.Time) (Decision, error)
+	Decide func(ctx context.Context, h *Held[S], c cmd.Command, now time.Time) (Decision, error)
 	// Handle takes a command that is no matter of the log; nil if there are none. It
 	// reports whether it took it.
 	Handle func(ctx context.Context, c cmd.Command) (bool, error)
@@ -114,7 +114,10 @@ func New[S any](cfg Config[S], deps Deps) (*Manager[S], error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	cache, err := lru.New[subject.Log, *Held[S]](cachedStates)
+	if cfg.Cached <= 0 {
+		cfg.Cached = cachedStates
+	}
+	cache, err := lru.New[subject.Log, *Held[S]](cfg.Cached)
 	if err != nil {
 		return nil, fmt.Errorf("%s service: %w", cfg.Service, err)
 	}
