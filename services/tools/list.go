@@ -29,6 +29,14 @@ func (s *Service) List(ctx context.Context, tenant id.Tenant) ([]Tool, error) {
 			list = append(list, srv.offered()...)
 		}
 	}
+	if s.swarm != nil {
+		v, _ := s.swarm.look()
+		for at, k := range v.offered {
+			if at.tenant == tenant {
+				list = append(list, k.Tool)
+			}
+		}
+	}
 	sortTools(list)
 	return list, nil
 }
@@ -42,6 +50,12 @@ func (s *Service) Servers(ctx context.Context, tenant id.Tenant, kind string) ([
 	for _, srv := range s.servers {
 		if srv.cfg.visible(tenant) && (kind == "" || kind == KindMCP) {
 			list = append(list, srv.describe())
+		}
+	}
+	if s.swarm != nil && (kind == "" || kind == KindService) {
+		v, _ := s.swarm.look()
+		for _, svc := range v.of(tenant) {
+			list = append(list, svc.describe())
 		}
 	}
 	slices.SortFunc(list, func(a, b Server) int { return strings.Compare(a.order(), b.order()) })
@@ -62,6 +76,12 @@ func (s *Service) ToolsOf(ctx context.Context, tenant id.Tenant, kind, server st
 		}
 		return Server{}, nil, fault.New(fault.ServerNotFound)
 	case KindService:
+		if s.swarm != nil {
+			v, _ := s.swarm.look()
+			if svc := v.find(tenant, server); svc != nil {
+				return svc.describe(), svc.offered(), nil
+			}
+		}
 		return Server{}, nil, fault.New(fault.ServiceNotFound)
 	}
 	return Server{}, nil, badKind()

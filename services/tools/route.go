@@ -26,12 +26,19 @@ func (s *Service) route(call Call) (route, error) {
 		if srv := s.serverOf(call.Tenant, call.Tool); srv != nil {
 			return mcpRoute{s, srv, call.Tool}, nil
 		}
+		if s.swarm != nil {
+			if rt, ok := s.swarm.offered(call.Tenant, call.Tool); ok {
+				return rt, nil
+			}
+		}
 	case call.Kind == KindMCP:
 		srv := s.serverNamed(call.Tenant, call.Server)
 		if srv == nil {
 			return nil, fault.New(fault.ServerNotFound)
 		}
 		return mcpRoute{s, srv, offeredName(srv.cfg.Name, call.Tool)}, nil
+	case call.Kind == KindService && s.swarm != nil:
+		return s.swarm.named(call.Tenant, call.Server, call.Tool)
 	case call.Kind == KindService:
 		return nil, fault.New(fault.ServiceNotFound)
 	default:

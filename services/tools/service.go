@@ -27,7 +27,7 @@ const leaveTimeout = 2 * time.Second
 // Deps is what a service works with.
 type Deps struct {
 	Conn      *bus.Conn            // nil: calls come from this process only
-	Directory *directory.Directory // nil: the service is not announced
+	Directory *directory.Directory // nil: the service is not announced and knows no services of the swarm
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer // nil: metrics are kept but not shown
 }
@@ -42,6 +42,7 @@ type Service struct {
 	calls   *calls
 	servers []*server
 	builtin *server // nil if there is none
+	swarm   *swarm  // nil without a directory on the bus
 
 	life    context.Context //nolint:containedctx // From New to Stop.
 	end     context.CancelFunc
@@ -84,6 +85,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		calls: newCalls(cfg.MaxCalls, time.Now), started: make(chan struct{}), beat: beat,
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	if deps.Conn != nil && deps.Directory != nil {
+		s.swarm = newSwarm(cfg, deps, m)
+	}
 	for _, c := range cfg.Servers {
 		dial := dialHTTP(&c)
 		if len(c.Command) > 0 {
@@ -142,6 +146,9 @@ func (s *Service) start(ctx context.Context) error {
 		if err := s.builtin.ready(ctx); err != nil {
 			return fmt.Errorf("start the workspace server: %w", err)
 		}
+	}
+	if s.swarm != nil {
+		s.swarm.follow()
 	}
 	if s.deps.Conn != nil {
 		d, err := openDesk(s, s.deps.Conn.NATS())
@@ -243,6 +250,9 @@ func (s *Service) Stop() {
 		s.running.Wait()
 		for _, srv := range s.servers {
 			srv.closing.Wait()
+		}
+		if s.swarm != nil {
+			s.swarm.end()
 		}
 		s.mu.Lock()
 		desk := s.desk
