@@ -37,6 +37,8 @@ var (
 	Replan      = id.MustName("replan")       // data: ReplanRun
 	TurnEnded   = id.MustName("turn-ended")   // data: WorkRef; the agent's worker has done what it could
 	WorkDead    = id.MustName("work-dead")    // data: DeadWork; a work item was given up
+	WorkTaken   = id.MustName("work-taken")   // data: TakenWork; an agent of the swarm has the unit
+	WorkDone    = id.MustName("work-done")    // data: DoneWork; and has come to its end
 	Due         = id.MustName("due")          // no data; a deadline of the session has passed
 	Resume      = id.MustName("resume")       // no data; a restored session is to go on
 )
@@ -152,6 +154,26 @@ func (w WorkRef) Unit() string { return event.Part{WorkID: w.WorkID}.Unit(w.RunI
 // CloseSession ends a session.
 type CloseSession struct {
 	Reason string `json:"reason,omitempty"`
+}
+
+// TakenWork reports that an agent of the swarm has taken a unit of work, as a task.
+type TakenWork struct {
+	WorkRef
+	TaskID  string `json:"task_id"`
+	Agent   string `json:"agent"`
+	Attempt int    `json:"attempt"` // at the swarm's task
+}
+
+// DoneWork reports what became of a unit that an agent of the swarm had.
+type DoneWork struct {
+	WorkRef
+	TaskID    string `json:"task_id"`
+	Agent     string `json:"agent,omitempty"`
+	Output    string `json:"output,omitempty"` // text for people; of other results their JSON
+	Failed    bool   `json:"failed,omitempty"`
+	Code      string `json:"code,omitempty"`
+	Message   string `json:"message,omitempty"`
+	Retryable bool   `json:"retryable,omitempty"`
 }
 
 // DeadWork reports that the bus gave up delivering a work item.

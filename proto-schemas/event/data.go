@@ -105,6 +105,7 @@ type TurnStartedData struct {
 	MaxAttempts int    `json:"max_attempts,omitempty"`
 	Model       string `json:"model,omitempty"`      // the one that will be asked
 	MaxTokens   int    `json:"max_tokens,omitempty"` // limit on one message of the model
+	SwarmTask   string `json:"swarm_task,omitempty"` // the task log of the agent that has the unit; Worker is its name
 	Part
 }
 

@@ -56,6 +56,8 @@ var verbs = map[id.Name]func(*State, command.Command, time.Time, Rules) (Decisio
 	command.Due:         (*State).goOn,
 	command.Resume:      (*State).goOn,
 	command.WorkDead:    (*State).workDead,
+	command.WorkTaken:   (*State).workTaken,
+	command.WorkDone:    (*State).workDone,
 	command.Expire:      (*State).expire,
 	command.Respond:     (*State).respond,
 	command.CancelTask:  (*State).cancelTask,

@@ -367,3 +367,30 @@ func (w *world) moved(t *testing.T) *world {
 	there.do(command.Resume, "resume", nil)
 	return there
 }
+
+func TestAnAgentOfTheSwarmSolvesATask(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Capability: "welding"}}})
+	u := w.unit()
+	ref := command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID}
+	w.do(command.WorkTaken, "t1", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
+	require.Zero(t, w.do(command.WorkTaken, "t1", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1}))
+	require.Empty(t, w.state.Unclaimed())
+	w.do(command.WorkTaken, "t2", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "other", Attempt: 2})
+	n := len(w.log)
+	w.do(command.WorkDone, "d1", command.DoneWork{WorkRef: ref, TaskID: "task-1", Output: "welded"})
+	require.Equal(t, "task.completed pipeline.completed run.completed", w.types(n))
+	require.Equal(t, "welded", r.Answer)
+	require.Zero(t, w.do(command.WorkDone, "d2", command.DoneWork{WorkRef: ref, Output: "late"}))
+	require.Empty(t, w.state.Abandoned())
+}
+
+func TestATaskOfTheSwarmIsRecalled(t *testing.T) {
+	w := newWorld(t)
+	w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Capability: "welding"}}})
+	u := w.unit()
+	ref := command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID}
+	w.do(command.WorkTaken, "t1", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
+	w.do(command.Cancel, "k", command.CancelRun{})
+	require.Len(t, w.state.Abandoned(), 1)
+}

@@ -121,37 +121,53 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.Sta
 		}
 		h.Sent[w.ID] = true
 	}
+	for _, w := range h.State.Abandoned() {
+		if recall := w.ID + ".recall"; !h.Sent[recall] {
+			if err := s.recall(ctx, c, w); err != nil {
+				return err
+			}
+			h.Sent[recall] = true
+		}
+	}
 	return s.SetTimer(ctx, h, h.State.Due(s.now(), s.rules))
 }
 
-// dispatch sends a unit to the workers, or fails it if no agent can do it.
+// dispatch sends a unit to the workers, or to the swarm if its task asks for what only
+// an agent there can do. If nobody can, the unit has failed.
 func (s *Service) dispatch(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
 	ref := cmd.WorkRef{RunID: w.RunID, WorkID: w.Part.WorkID}
-	if !s.able(&h.State, w) {
-		return s.send(ctx, c, cmd.Pipeline, cmd.WorkDead, w.ID+".dead", cmd.DeadWork{
-			WorkRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",
-		})
+	capability := wanted(&h.State, w)
+	switch {
+	case capability == "", slices.Contains(card.Capabilities(s.deps.Directory), capability):
+		return s.send(ctx, c, cmd.Agent, cmd.Run, w.ID, ref)
+	case s.inSwarm(c.Tenant, capability):
+		return s.delegate(ctx, h, c, w)
 	}
-	return s.send(ctx, c, cmd.Agent, cmd.Run, w.ID, ref)
+	return s.send(ctx, c, cmd.Pipeline, cmd.WorkDead, w.ID+".dead", cmd.DeadWork{
+		WorkRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",
+	})
 }
 
 func (s *Service) send(ctx context.Context, c cmd.Command, service, verb id.Name, commandID string, data any) error {
+	return s.sendTo(ctx, c.Tenant, c.Key, service, verb, commandID, data)
+}
+
+func (s *Service) sendTo(ctx context.Context, tenant id.Tenant, key id.Entity, service, verb id.Name, commandID string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", verb, err)
 	}
-	return s.Send(ctx, cmd.Command{ID: commandID, Service: service, Verb: verb, Tenant: c.Tenant, Key: c.Key, Data: raw})
+	return s.Send(ctx, cmd.Command{ID: commandID, Service: service, Verb: verb, Tenant: tenant, Key: key, Data: raw})
 }
 
-// able reports whether some agent that is there has the capability that the unit's
-// task asks for.
-func (s *Service) able(st *conversation.State, w *conversation.Work) bool {
+// wanted is the capability that the unit's task asks for; empty if any worker will do.
+func wanted(st *conversation.State, w *conversation.Work) string {
 	if w.Part.Stage != event.StageSolving {
-		return true
+		return ""
 	}
 	task := st.Run(w.RunID).Pipeline.Task(w.Part.TaskID)
-	if task == nil || task.State != plan.Running || task.Capability == "" {
-		return true
+	if task == nil || task.State != plan.Running {
+		return ""
 	}
-	return slices.Contains(card.Capabilities(s.deps.Directory), task.Capability)
+	return task.Capability
 }

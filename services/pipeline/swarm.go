@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/waggle-dev/waggle/internal/directory"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/manager"
+)
+
+// briefBytes bounds the results of other tasks that go with a task to an agent of the
+// swarm: enough to work on, and far below what a command may hold.
+const briefBytes = 64 << 10
+
+// swarmTask is what an agent of the swarm gets as the data of a task.
+type swarmTask struct {
+	ID          string          `json:"id"`
+	Title       string          `json:"title"`
+	Description string          `json:"description,omitempty"`
+	Context     json.RawMessage `json:"context,omitempty"`
+	Question    string          `json:"question,omitempty"` // what the whole plan is for
+	Inputs      []swarmInput    `json:"inputs,omitempty"`   // results of the tasks that it depends on
+}
+
+type swarmInput struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Output string `json:"output"`
+}
+
+// inSwarm reports whether an agent of the swarm that is there has the capability.
+func (s *Service) inSwarm(tenant id.Tenant, capability string) bool {
+	return slices.ContainsFunc(s.deps.Directory.All(cmd.WhatAgent), func(m directory.Member) bool {
+		var p cmd.Peer
+		return json.Unmarshal(m.Data, &p) == nil && p.Tenant == tenant && slices.Contains(p.Capabilities, capability)
+	})
+}
+
+// delegate gives a unit to the swarm, as a task whose id follows from the unit.
+func (s *Service) delegate(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
+	b := h.State.Brief(w.ID, briefBytes)
+	t := swarmTask{
+		ID: b.Task.ID, Title: b.Task.Title, Description: b.Task.Description, Context: b.Task.Context, Question: b.Question,
+	}
+	room := briefBytes
+	for _, in := range b.Inputs {
+		text := in.Output[:min(len(in.Output), room)]
+		room -= len(text)
+		t.Inputs = append(t.Inputs, swarmInput{ID: in.Task.ID, Title: in.Task.Title, Output: text})
+	}
+	data, err := json.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("encode a task for the swarm: %w", err)
+	}
+	task := id.EntityFromExternal(w.ID)
+	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
+		TaskID: task.String(), Capabilities: []string{b.Task.Capability}, TaskType: "solve", Data: data,
+		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: h.Log.Entity.String(), RunID: w.RunID, WorkID: w.Part.WorkID,
+	})
+}
+
+// recall tells the swarm that nobody wants the result of a unit any more.
+func (s *Service) recall(ctx context.Context, c cmd.Command, w *conversation.Work) error {
+	task, err := id.ParseEntity(w.SwarmTask)
+	if err != nil {
+		return fmt.Errorf("recall %s: %w", w.ID, err)
+	}
+	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CancelSwarm, w.ID+".recall", cmd.CancelTaskData{
+		TaskID: w.SwarmTask, Reason: "nobody wants the result any more",
+	})
+}
