@@ -1,0 +1,204 @@
+package asp
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// answers is the table of the replies to requests. Requests that are not in it are
+// answered by events: Submit and SpawnTask, or not at all: OpenClient and NameClient,
+// which only come with a Register.
+var answers = map[id.Name]func(*codec, dialect.Order, json.RawMessage) (wire.Frame, error){
+	command.ListAgents:   decoded(agentList),
+	command.ListServices: decoded(serviceList),
+	command.ListClients:  decoded(clientList),
+	command.ListServers:  decoded(serverList),
+	command.ListTools:    decoded(toolList),
+	command.RunTool:      decoded(toolOutcome),
+	command.ShowTask:     decoded(taskView),
+	command.SendClient:   decoded(clientNote),
+}
+
+// decoded decodes a reply for f.
+func decoded[T any](f func(*codec, dialect.Order, T) wire.Frame) func(*codec, dialect.Order, json.RawMessage) (wire.Frame, error) {
+	return func(c *codec, o dialect.Order, reply json.RawMessage) (wire.Frame, error) {
+		var v T
+		if err := json.Unmarshal(reply, &v); err != nil {
+			return wire.Frame{}, fmt.Errorf("decode reply to %s: %w", o.Type, err)
+		}
+		return f(c, o, v), nil
+	}
+}
+
+// Answer implements dialect.Peers.
+func (c *codec) Answer(at dialect.Link, o dialect.Order, reply json.RawMessage) [][]byte {
+	build := decoded(registered)
+	switch {
+	case o.Ask != nil:
+		build = answers[o.Ask.Verb]
+	case o.Register == nil:
+		build = nil
+	}
+	if build == nil {
+		return nil
+	}
+	f, err := build(c, o, reply)
+	if err != nil {
+		f = wire.Frame{Type: wire.Error, Content: trouble(fault.New(fault.Internal).Wrap(err))}
+	}
+	f.RequestID = o.RequestID
+	return [][]byte{linked(at, f)}
+}
+
+// registered answers what changes a peer's place in the directory.
+func registered(c *codec, o dialect.Order, p command.Peer) wire.Frame {
+	status := first(p.Status, command.StatusActive)
+	switch {
+	case c.kind == command.PeerClient:
+		p.Online = true
+		return wire.Frame{Type: wire.RegisterResponse, Content: wire.RegisterResponseContent{Success: true, ClientID: p.ID, Client: clientEntry(p)}}
+	case o.Type == wire.AgentStatus || o.Type == "agent.status.update":
+		return wire.Frame{Type: wire.AgentStatusUpdated, Content: wire.StatusUpdatedContent{ID: p.ID, Status: status, Message: "Agent status updated successfully"}}
+	case o.Type == wire.ServiceStatus:
+		return wire.Frame{Type: wire.ServiceStatusUpdated, Content: wire.StatusUpdatedContent{ID: p.ID, Status: status, Message: "Service status updated successfully"}}
+	case c.kind == command.PeerAgent:
+		return wire.Frame{Type: wire.AgentRegistered, Content: wire.AgentRegisteredContent{
+			ID: p.ID, AgentID: p.ID, Name: p.Name, Status: status, Message: "Agent registered successfully",
+		}}
+	}
+	return wire.Frame{Type: wire.ServiceRegistered, Content: wire.ServiceRegisteredContent{
+		ID: p.ID, ServiceID: p.ID, Name: p.Name, Status: status, Message: "Service registered successfully",
+	}}
+}
+
+func agentList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
+	out := wire.AgentListContent{Agents: []wire.AgentEntry{}}
+	for _, p := range l.Peers {
+		out.Agents = append(out.Agents, wire.AgentEntry{
+			ID: p.ID, Name: p.Name, Status: statusOf(p), Capabilities: list(p.Capabilities), Description: first(p.Description, describedIn(p.Extra)),
+			AgentType: extra(p.Extra, "agentType", "type"), RegisteredAt: wire.Stamp(p.Since), Online: p.Online,
+		})
+	}
+	kind := wire.AgentListResponse
+	if c.kind == command.PeerAgent {
+		kind = wire.AgentAgentListReply
+	}
+	if o.Type == "agent.list.request" {
+		kind = wire.AgentListReply
+	}
+	return wire.Frame{Type: kind, Content: out}
+}
+
+// describedIn returns the description in a manifest.
+func describedIn(raw json.RawMessage) string {
+	m, _ := members(raw)
+	return extra(m["manifest"], "description")
+}
+
+func serviceList(_ *codec, _ dialect.Order, l command.PeerList) wire.Frame {
+	out := wire.ServiceListContent{Services: []wire.ServiceEntry{}}
+	for _, p := range l.Peers {
+		out.Services = append(out.Services, wire.ServiceEntry{
+			ID: p.ID, Name: p.Name, Status: statusOf(p), Capabilities: list(p.Capabilities), Description: first(p.Description, describedIn(p.Extra)), Online: p.Online,
+		})
+	}
+	return wire.Frame{Type: wire.AgentServiceListReply, Content: out}
+}
+
+func clientList(_ *codec, _ dialect.Order, l command.PeerList) wire.Frame {
+	out := wire.ClientListContent{Clients: []wire.ClientEntry{}}
+	for _, p := range l.Peers {
+		out.Clients = append(out.Clients, clientEntry(p))
+	}
+	return wire.Frame{Type: wire.ClientListResponse, Content: out}
+}
+
+func clientEntry(p command.Peer) wire.ClientEntry {
+	return wire.ClientEntry{
+		ID: p.ID, Name: p.Name, Status: statusOf(p), ClientType: extra(p.Extra, "clientType", "type"), Version: extra(p.Extra, "version"),
+		Capabilities: list(p.Capabilities), RegisteredAt: wire.Stamp(p.Since), Online: p.Online,
+	}
+}
+
+func serverList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
+	out := wire.ServerListContent{Servers: []wire.ServerEntry{}}
+	for _, p := range l.Peers {
+		out.Servers = append(out.Servers, wire.ServerEntry{
+			ID: p.ID, Name: p.Name, Type: extra(p.Extra, "type"), Status: statusOf(p), Capabilities: list(p.Capabilities),
+		})
+	}
+	kind := wire.ServerListResponse
+	if c.kind == command.PeerAgent {
+		kind = wire.AgentServerListReply
+	}
+	if o.Type == "mcp.servers.list.request" {
+		kind = wire.ServerListReply
+	}
+	return wire.Frame{Type: kind, Content: out}
+}
+
+func toolList(c *codec, o dialect.Order, l command.ToolList) wire.Frame {
+	tools := make([]wire.ToolEntry, 0, len(l.Tools))
+	for _, t := range l.Tools {
+		tools = append(tools, wire.ToolEntry{
+			ID: t.ID, Name: first(t.Name, t.ID), Description: t.Description, InputSchema: t.InputSchema, Parameters: t.InputSchema, OutputSchema: t.OutputSchema,
+		})
+	}
+	if o.Type == wire.ServiceToolsList {
+		return wire.Frame{Type: wire.ServiceToolsReply, Content: wire.ServiceToolsContent{ServiceID: l.Server, ServiceName: first(l.Name, l.Server), Tools: tools}}
+	}
+	kind := wire.ServerTools
+	if c.kind == command.PeerAgent {
+		kind = wire.MCPToolsReply
+	}
+	return wire.Frame{Type: kind, Content: wire.ServerToolsContent{ServerID: l.Server, ServerName: first(l.Name, l.Server), Tools: tools}}
+}
+
+// toolOutcome answers a call outside of a task, or one whose task was found by its caller.
+func toolOutcome(c *codec, o dialect.Order, d command.ToolOutcome) wire.Frame {
+	if d.Kind == kindService {
+		return wire.Frame{Type: wire.ServiceExecuteReply, Content: wire.ServiceExecuteReplyContent{
+			ServiceID: d.Server, ServiceName: d.ServerName, ToolID: d.Tool, TaskID: d.TaskID, Status: outcome(d.Status), Result: d.Result,
+			Error: why(d.Status, d.Error, d.Code), Code: d.Code, ExecutionTime: d.DurationMS,
+		}}
+	}
+	kind := wire.MCPTaskExecution
+	if c.kind == command.PeerAgent {
+		kind = wire.ToolExecuteReply
+	}
+	return wire.Frame{Type: kind, Content: executed(event.CallFinishedData{
+		TaskHead: event.TaskHead{TaskID: d.TaskID}, Server: d.Server, ServerName: d.ServerName, Tool: d.Tool, Status: d.Status,
+		Result: d.Result, Code: d.Code, Error: d.Error, DurationMS: d.DurationMS,
+	})}
+}
+
+func taskView(_ *codec, _ dialect.Order, v command.TaskView) wire.Frame {
+	return wire.Frame{Type: wire.TaskStatusResponse, Content: wire.TaskStatusContent{
+		TaskID: v.TaskID, Status: v.Status, AgentID: v.AgentID, AgentName: v.AgentName, CreatedAt: wire.Stamp(v.CreatedAt), Progress: v.Progress,
+		Result: v.Result, Error: v.Error, Code: v.Code, CompletedAt: wire.Stamp(v.EndedAt),
+	}}
+}
+
+func clientNote(c *codec, o dialect.Order, n command.ClientNote) wire.Frame {
+	if c.kind == command.PeerService {
+		return wire.Frame{Type: wire.NotificationReceived, Content: wire.NotificationReceivedContent{Message: received, NotificationID: o.RequestID}}
+	}
+	return wire.Frame{Type: wire.MessageSent, Content: wire.MessageSentContent{
+		Target: wire.Party{Type: command.PeerClient, ID: n.TargetID}, TargetClientID: n.TargetID, Status: statusSent,
+	}}
+}
+
+// list returns a list that is never null.
+func list(l []string) []string {
+	if l == nil {
+		return []string{}
+	}
+	return l
+}

@@ -1,0 +1,290 @@
+// Package asp translates between the Agent Swarm Protocol and the canonical commands
+// and events of swarm tasks, for each of its three roles.
+//
+// What a gateway has to know:
+//
+//   - The id of every command carries the id of its frame (see commandID), because
+//     asides answer with nothing but the command's id. A frame without an id is
+//     answered without requestId.
+//   - client.agent.task.create.response, task.message.sent and the end of a task are
+//     events of the client's log: the answers to Submit and the like have no frames.
+//   - A task.finished aside to a client (sequence 0) answers its cancel request.
+//   - client.register with clientId and resumeToken asks for OpenClient first: the
+//     gateway then shows that client's log. Orders after one that failed do not count.
+//   - agent.request without a parent is SpawnTask as an Ask, with no TaskID: whoever
+//     answers finds the only running task of the asking agent, or says PARENT_UNKNOWN.
+//     A tool call without a task is RunTool as an Ask.
+//   - Of the frames of one event only the last has its seq: a client that is cut off
+//     between them gets all of them again, with the same ids.
+package asp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Settings are what frames say of the server. All gateways of an installation have the
+// same.
+type Settings struct {
+	ServerVersion      string
+	Heartbeat          time.Duration // between two pings
+	QueueTimeout       time.Duration // how long a task waits for an agent, unless it says otherwise
+	TaskTimeout        time.Duration // of a task that says none; 0 = no limit
+	MaxConcurrentTasks int           // of one connection of an agent or a service
+}
+
+// greeting is the text of the first frame of every socket. It is the protocol's own.
+const greeting = "Welcome to Agent Swarm Protocol"
+
+// features are what the server can do, in the protocol's words.
+var features = []string{"tasks", "agents", "services", "mcp", "clients", "resume", "cancel"}
+
+// Client returns the codec of the sockets of clients.
+func Client(s Settings) dialect.Peers {
+	return &codec{name: "asp-client", kind: command.PeerClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents()}
+}
+
+// Agent returns the codec of the sockets of agents.
+func Agent(s Settings) dialect.Peers {
+	return &codec{name: "asp-agent", kind: command.PeerAgent, settings: s, types: wire.Agent, in: agentFrames(), out: agentEvents()}
+}
+
+// Service returns the codec of the sockets of services.
+func Service(s Settings) dialect.Peers {
+	return &codec{name: "asp-service", kind: command.PeerService, settings: s, types: wire.Service, in: serviceFrames(), out: serviceEvents()}
+}
+
+// codec is the codec of one role.
+type codec struct {
+	name, kind string
+	settings   Settings
+	types      wire.Types
+	in         map[string]reader
+	out        map[event.Type]writer
+}
+
+// reader makes orders of one type of frame.
+type reader struct {
+	means  string // for Table
+	member bool   // only of a registered peer
+	read   func(*frame) []dialect.Order
+}
+
+// writer makes frames of one type of event. The frames have type, content and, where
+// they differ from the usual, id and requestId.
+type writer func(event.Event) ([]wire.Frame, error)
+
+// Name implements dialect.Peers.
+func (c *codec) Name() string { return c.name }
+
+// Kind implements dialect.Peers.
+func (c *codec) Kind() string { return c.kind }
+
+// Welcome implements dialect.Peers.
+func (c *codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte {
+	f := wire.Frame{ID: at.ConnectionID, Type: wire.Welcome}
+	if c.kind != command.PeerClient {
+		content := wire.WelcomeContent{
+			Version: c.settings.ServerVersion, OrchestratorVersion: c.settings.ServerVersion, Message: greeting,
+			Config: wire.WelcomeConfig{MaxConcurrentTasks: c.settings.MaxConcurrentTasks, HeartbeatInterval: c.settings.Heartbeat.Milliseconds()},
+		}
+		if c.kind == command.PeerAgent {
+			content.Config.TaskTimeout = c.settings.TaskTimeout.Milliseconds()
+		}
+		f.Content = content
+		return linked(at, f)
+	}
+	content := wire.ClientWelcomeContent{
+		Version: c.settings.ServerVersion, OrchestratorVersion: c.settings.ServerVersion, Message: greeting,
+		Config: wire.ClientConfig{
+			MaxConcurrentTasks: c.settings.MaxConcurrentTasks, DefaultTimeout: c.settings.QueueTimeout.Milliseconds(), SupportedFeatures: features,
+		},
+	}
+	if opened != nil {
+		content.ClientID, content.ResumeToken, content.Resumed = opened.ClientID, opened.Token, opened.Resumed
+	}
+	f.Type, f.Content = wire.ClientWelcome, content
+	return linked(at, f)
+}
+
+// Orders implements dialect.Peers.
+func (c *codec) Orders(raw []byte, in dialect.PeerInbound) ([]dialect.Order, string, error) {
+	f := frame{in: in}
+	r, ok := c.open(&f, raw)
+	if !ok || f.fault != nil {
+		return nil, f.id, f.err()
+	}
+	if r.member && !in.Peer.Online {
+		return nil, f.id, fault.New(fault.NotRegistered)
+	}
+	orders := r.read(&f)
+	if f.fault != nil {
+		return nil, f.id, f.fault
+	}
+	for i := range orders {
+		orders[i].RequestID, orders[i].Type = f.id, f.kind
+	}
+	return orders, f.id, nil
+}
+
+// open reads what all frames have and returns what reads the rest.
+func (c *codec) open(f *frame, raw []byte) (reader, bool) {
+	m, ok := members(raw)
+	if !ok {
+		f.wrong("", anObject, raw)
+		return reader{}, false
+	}
+	f.top = object{members: m}
+	f.id = f.name(f.top, "id")
+	if f.fault != nil {
+		f.id = ""
+	}
+	if f.kind, ok = str(f.top.get("type")); !ok {
+		f.wrong("type", "the name of a message", f.top.get("type"))
+		return reader{}, false
+	}
+	name := f.kind
+	if canonical, ok := c.types.Aliases[name]; ok {
+		name = canonical
+	}
+	r, ok := c.in[name]
+	if !ok && f.fault == nil {
+		f.fault = fault.New(fault.UnknownType).At("type").Unlike("one of "+strings.Join(c.types.In, ", "), sample(f.top.get("type")))
+	}
+	f.content = f.object(f.top, "content")
+	return r, ok
+}
+
+// Encode implements dialect.Peers.
+func (c *codec) Encode(e event.Event) [][]byte {
+	write, ok := c.out[e.Type]
+	if !ok {
+		return nil
+	}
+	frames, err := write(e)
+	var out [][]byte
+	for i, f := range frames {
+		if err != nil {
+			break
+		}
+		var b []byte
+		b, err = sealed(e, f, i == len(frames)-1)
+		out = append(out, b)
+	}
+	if err != nil {
+		return [][]byte{damaged(e)}
+	}
+	return out
+}
+
+// sealed fills in what frames of events have and encodes the frame.
+func sealed(e event.Event, f wire.Frame, last bool) ([]byte, error) {
+	f.Timestamp = wire.Stamp(e.Time)
+	if f.ID == "" {
+		f.ID = e.ID
+	}
+	if last {
+		f.Seq = e.Sequence
+	} else {
+		f.ID += "." + f.Type
+	}
+	return f.Encode()
+}
+
+// damaged stands for an event that cannot be read: its peer must not mistake a damaged
+// log for silence.
+func damaged(e event.Event) []byte {
+	f := fault.Newf(fault.Internal, "Something that concerns you cannot be shown. Tell the operator its id and seq.")
+	b, err := sealed(e, wire.Frame{Type: wire.Error, Content: trouble(f)}, true)
+	if err != nil {
+		panic("asp: " + err.Error()) // A frame without raw members can always be encoded.
+	}
+	return b
+}
+
+// Refuse implements dialect.Peers.
+func (c *codec) Refuse(at dialect.Link, requestID string, f *fault.Fault) []byte {
+	return linked(at, wire.Frame{Type: wire.Error, RequestID: requestID, Content: trouble(f)})
+}
+
+// Ping implements dialect.Peers. The protocol has none for clients.
+func (c *codec) Ping(at dialect.Link) []byte {
+	if c.kind == command.PeerClient {
+		return nil
+	}
+	return linked(at, wire.Frame{
+		ID: "ping." + at.ConnectionID + "." + wire.Stamp(at.Now), Type: wire.Ping, Content: wire.PulseContent{Timestamp: wire.Stamp(at.Now)},
+	})
+}
+
+// linked fills in what frames for one connection have and encodes the frame. An answer
+// has an id that follows from what it answers.
+func linked(at dialect.Link, f wire.Frame) []byte {
+	f.Timestamp = wire.Stamp(at.Now)
+	if f.ID == "" {
+		f.ID = "re." + first(f.RequestID, at.ConnectionID+"."+f.Timestamp)
+	}
+	b, err := f.Encode()
+	if err == nil {
+		return b
+	}
+	f.Type, f.Content = wire.Error, trouble(fault.New(fault.Internal))
+	if b, err = f.Encode(); err != nil {
+		panic("asp: " + err.Error()) // A frame without raw members can always be encoded.
+	}
+	return b
+}
+
+// trouble tells of a fault.
+func trouble(f *fault.Fault) wire.ErrorContent {
+	c := wire.ErrorContent{Error: f.Public(), Code: string(f.Code), Field: f.Field}
+	if f.Field != "" && f.Constraint != "" {
+		c.Details = f.Field + ": " + f.Constraint
+	}
+	if json.Valid(f.Provided) {
+		c.Provided = f.Provided
+	}
+	return c
+}
+
+// Row is one message type and what becomes of it.
+type Row struct {
+	Type    string
+	In      bool     // from the peer
+	Aliases []string // other names that are taken for it
+	Means   string
+}
+
+// Table lists every message of a role (command.PeerClient, PeerAgent, PeerService) and
+// how it is handled.
+func Table(kind string) []Row {
+	c, _ := map[string]dialect.Peers{
+		command.PeerClient: Client(Settings{}), command.PeerAgent: Agent(Settings{}), command.PeerService: Service(Settings{}),
+	}[kind].(*codec)
+	if c == nil {
+		return nil
+	}
+	var out []Row
+	for _, t := range c.types.In {
+		r := Row{Type: t, In: true, Means: c.in[t].means}
+		for alias, of := range c.types.Aliases {
+			if of == t {
+				r.Aliases = append(r.Aliases, alias)
+			}
+		}
+		slices.Sort(r.Aliases)
+		out = append(out, r)
+	}
+	for _, t := range c.types.Out {
+		out = append(out, Row{Type: t, Means: outMeans[kind][t]})
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package asp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Kinds of the tools that peers call.
+const (
+	kindService = "service"
+	kindMCP     = "mcp"
+)
+
+// one is what most frames ask: one thing.
+func one(o dialect.Order) []dialect.Order { return []dialect.Order{o} }
+
+// ask asks the task service.
+func ask(verb id.Name, data any) []dialect.Order {
+	return one(dialect.Order{Ask: &dialect.Ask{Service: command.Task, Verb: verb, Data: data}})
+}
+
+// tell sends a command about a task.
+func (f *frame) tell(verb id.Name, task string, data any) []dialect.Order {
+	if f.fault != nil {
+		return nil
+	}
+	return one(dialect.Order{Command: &command.Command{
+		ID: commandID(f.in.NewID(), f.id), Service: command.Task, Verb: verb,
+		Key: id.EntityFromExternal(task), Time: f.in.Now.UTC(), Data: encoded(data),
+	}})
+}
+
+// say answers at once.
+func (f *frame) say(kind string, content any) []dialect.Order {
+	return one(dialect.Order{Say: [][]byte{linked(dialect.Link{Now: f.in.Now}, f.reply(kind, content))}})
+}
+
+// reply is a frame that answers this one.
+func (f *frame) reply(kind string, content any) wire.Frame {
+	out := wire.Frame{Type: kind, RequestID: f.id, Content: content}
+	if f.id == "" {
+		out.ID = "re." + f.in.NewID()
+	}
+	return out
+}
+
+// ping answers a ping.
+func ping(f *frame) []dialect.Order {
+	return f.say(wire.Pong, wire.PulseContent{Timestamp: wire.Stamp(f.in.Now)})
+}
+
+// pong is a sign of life, which any frame is.
+func pong(*frame) []dialect.Order { return nil }
+
+// filter reads content.filters.
+func (f *frame) filter(types ...string) command.PeerFilter {
+	o := f.object(f.content, "filters")
+	p := command.PeerFilter{Capabilities: f.words(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID)}
+	p.Status = f.word(o, "status")
+	if known, ok := statuses[p.Status]; ok {
+		p.Status = known
+	}
+	for _, name := range types {
+		p.Type = first(p.Type, f.word(o, name))
+	}
+	return p
+}
+
+// tool reads a call of a tool: server and name are where they may be named, params where
+// its arguments may be.
+func (f *frame) tool(kind string, server, name []place, params ...string) command.ToolRequest {
+	r := command.ToolRequest{RequestID: f.id, Kind: kind, Server: f.needName(server...), Tool: f.needName(name...)}
+	r.TimeoutMS, r.Priority = f.wait(f.content, "timeout"), f.word(f.content, "priority")
+	for _, p := range params {
+		if o := f.object(f.content, p); o.members != nil && r.Arguments == nil {
+			r.Arguments = f.content.get(p)
+		}
+	}
+	return r
+}
+
+// run asks for a tool outside of a task that is known.
+func run(r command.ToolRequest) []dialect.Order {
+	return one(dialect.Order{Ask: &dialect.Ask{Service: command.Task, Verb: command.RunTool, Data: r, Long: true}})
+}
+
+// peer returns the sender with what the frame says of it. A peer that is registered
+// keeps its id.
+func (f *frame) peer(kind string, ids ...string) command.Peer {
+	p := f.in.Peer
+	p.Kind = kind
+	if p.ID == "" || !f.in.Peer.Online {
+		p.ID = first(ids...)
+	}
+	p.Capabilities = f.words(f.content, "capabilities")
+	p.Description = f.text(f.content, "description", 0, wire.MaxText)
+	p.Status = first(f.status(f.content, "status"), command.StatusActive)
+	return p
+}
+
+// withStatus returns the sender with another status.
+func (f *frame) withStatus() []dialect.Order {
+	p := f.in.Peer
+	p.Status = f.status(f.content, "status")
+	if p.Status == "" {
+		f.wrong("content.status", "active, inactive, busy, error or maintenance", nil)
+	}
+	f.text(f.content, "message", 0, wire.MaxText)
+	return one(dialect.Order{Register: &p})
+}
+
+// leave says goodbye.
+func (f *frame) leave(kind string) []dialect.Order {
+	bye := f.say(kind, wire.UnregisteredContent{ID: f.in.Peer.ID, Message: "Goodbye"})
+	return append(bye, dialect.Order{Leave: true})
+}
+
+// notificationTypes are the types of notifications that the protocol names.
+var notificationTypes = []string{"progress", "info", "warning", "error", "debug", "step", "status"}
+
+// typeIn returns the type that a message says of itself, if it is one of the protocol.
+func typeIn(message json.RawMessage) string {
+	m, ok := members(message)
+	if !ok {
+		return ""
+	}
+	if s, _ := str(m["type"]); slices.Contains(notificationTypes, s) {
+		return s
+	}
+	return ""
+}
+
+// failure is an error as agents and services tell of it.
+type failure struct {
+	text, code string
+	details    json.RawMessage
+}
+
+// failureOf returns the error that a result stands for: SDKs report a handler that
+// failed as a result that is an object with nothing but an error and what explains it.
+func failureOf(result json.RawMessage) (failure, bool) {
+	m, ok := members(result)
+	if !ok || !truthy(m["error"]) {
+		return failure{}, false
+	}
+	for name := range m {
+		if !slices.Contains([]string{"error", "code", "details", "stack", "status", "message", "timestamp", "metadata"}, name) {
+			return failure{}, false
+		}
+	}
+	return failureIn(m), true
+}
+
+// failureIn reads the error of an object. A stack stays where it came from.
+func failureIn(m map[string]json.RawMessage) failure {
+	out := failure{text: errorText(m["error"])}
+	if s, _ := str(m["code"]); isCode(s) {
+		out.code = s
+	}
+	if d := m["details"]; len(d) > 0 && string(d) != "null" {
+		out.details = d
+	}
+	if inner, ok := members(m["error"]); ok && out.code == "" {
+		if s, _ := str(inner["code"]); isCode(s) {
+			out.code = s
+		}
+	}
+	return out
+}
+
+// errorText returns what an error says: a text, the message of an object, or its JSON.
+func errorText(raw json.RawMessage) string {
+	s, ok := str(raw)
+	if m, isObject := members(raw); isObject {
+		for _, name := range []string{"message", "error"} {
+			if inner, there := str(m[name]); there && !ok {
+				s, ok = inner, true
+			}
+		}
+	}
+	if !ok {
+		s = string(raw)
+	}
+	return cut(s, wire.MaxText)
+}
+
+// isCode reports whether s has the form of a code: A-Z, 0-9 and _.
+func isCode(s string) bool {
+	return s != "" && len(s) <= wire.MaxWord && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
+
+// truthy reports whether a value is true for the SDKs.
+func truthy(raw json.RawMessage) bool {
+	switch string(raw) {
+	case "", "null", "false", "0", `""`:
+		return false
+	}
+	return true
+}

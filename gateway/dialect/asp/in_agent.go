@@ -1,0 +1,236 @@
+package asp
+
+import (
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// statusFailed is how an agent says that it cannot do a task.
+const statusFailed = "failed"
+
+// agentFrames is the table of what agents send.
+func agentFrames() map[string]reader {
+	return map[string]reader{
+		wire.AgentRegister:      {means: "the agent takes its place; again: it changes what it says of itself, but not its id", read: registerAgent},
+		wire.AgentUnregister:    {means: "goodbye: its tasks go to others at once (addition)", member: true, read: leaveAgent},
+		wire.AgentTaskResult:    {means: "the end of a task; a result that is nothing but an error is a failure", member: true, read: agentResult},
+		wire.AgentResponse:      {means: "the same, in the described form of a child task", member: true, read: agentResult},
+		wire.TaskStatus:         {means: "how the task is", member: true, read: taskStatus},
+		wire.TaskMessage:        {means: "a task.notification to the client; its type, if message.type is one of the seven", member: true, read: notifyTask},
+		wire.TaskNotification:   {means: "a task.notification to the client", member: true, read: notifyTask},
+		wire.TaskRequestMessage: {means: "a question to the client", member: true, read: askTask},
+		wire.TaskError:          {means: "the task failed", member: true, read: taskError},
+		wire.AgentStatus:        {means: "active agents are given tasks, others are not", member: true, read: (*frame).withStatus},
+		wire.AgentAgentList:     {means: "list of agents", read: clientAgents},
+		wire.AgentServiceList:   {means: "list of services", read: listServices},
+		wire.ServiceToolsList:   {means: "tools of a service", read: serviceTools},
+		wire.ServiceExecute:     {means: "runs a tool of a service, within the task that is named or else the only one of the agent", member: true, read: agentService},
+		wire.AgentRequest:       {means: "a child task for another agent", member: true, read: agentRequest},
+		wire.AgentServerList:    {means: "list of MCP servers", read: listServers},
+		wire.MCPToolsList:       {means: "tools of an MCP server", read: serverTools},
+		wire.ToolExecute:        {means: "runs a tool of an MCP server, within a task like a service's", member: true, read: agentMCP},
+		wire.Ping:               {means: "answered by pong", read: ping},
+		wire.Pong:               {means: "a sign of life", read: pong},
+	}
+}
+
+func registerAgent(f *frame) []dialect.Order {
+	manifest := f.object(f.content, "manifest")
+	p := f.peer(command.PeerAgent, f.name(f.content, "id"), f.name(f.content, "agentId"), f.name(manifest, "id"), f.in.NewID())
+	p.Name = f.needName(f.here("name", "agentName")...)
+	p.Extra = f.content.rest("id", "agentId", "name", "agentName", "capabilities", "description", "status")
+	return one(dialect.Order{Register: &p})
+}
+
+func leaveAgent(f *frame) []dialect.Order { return f.leave(wire.AgentUnregistered) }
+
+// task reads the id of the task that a frame is about, at one of the places where agents
+// put it.
+func (f *frame) task() string {
+	return f.needName(place{f.content, "taskId"}, place{f.top, "taskId"})
+}
+
+// within reads the id of the task within which an agent asks for something, empty if it
+// names none.
+func (f *frame) within(names ...string) string {
+	task := ""
+	for _, n := range names {
+		task = first(task, f.name(f.content, n))
+	}
+	return first(task, f.name(f.top, "taskId"))
+}
+
+// agentResult reads the end of a task. The described form names the task by the id of
+// the frame that it answers, which is the task's.
+func agentResult(f *frame) []dialect.Order {
+	task := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"}, place{f.top, "requestId"})
+	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID, Result: orNull(f.content.get("result"))}
+	if f.kind == wire.AgentResponse && f.content.get("result") == nil {
+		r.Result = orNull(f.content.get("data"))
+	}
+	failed := f.word(f.content, "status") == statusFailed
+	why, isFailure := failureOf(r.Result)
+	if truthy(f.content.get("error")) {
+		why, isFailure = failureIn(f.content.members), true
+	}
+	if failed || isFailure {
+		fail(&r, why)
+	}
+	return f.tell(command.ResultTask, task, r)
+}
+
+// fail makes a result a failure.
+func fail(r *command.TaskResult, why failure) {
+	r.Failed = true
+	r.Code = first(why.code, string(fault.TaskFailed))
+	r.Error = first(why.text, fault.Lookup(fault.TaskFailed).Message)
+	r.Details = why.details
+	if _, same := failureOf(r.Result); same || string(r.Result) == "null" {
+		r.Result = nil
+	}
+}
+
+func taskError(f *frame) []dialect.Order {
+	task := f.task()
+	f.need(f.content, "error")
+	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID}
+	fail(&r, failureIn(f.content.members))
+	return f.tell(command.ResultTask, task, r)
+}
+
+func taskStatus(f *frame) []dialect.Order {
+	task := f.task()
+	r := command.TaskReport{TaskID: task, AgentID: f.in.Peer.ID, Status: f.word(f.content, "status"), Progress: f.content.get("progress")}
+	if r.Status == "" {
+		f.wrong("content.status", "started, running, completed or failed", f.content.get("status"))
+	}
+	if raw := f.content.get("error"); truthy(raw) {
+		r.Error = errorText(raw)
+	}
+	return f.tell(command.ReportTask, task, r)
+}
+
+func notifyTask(f *frame) []dialect.Order {
+	c, task := f.content, f.task()
+	n := command.TaskNotification{
+		TaskID: task, AgentID: f.in.Peer.ID, RequestID: f.id, Level: f.word(c, "level"), Message: f.need(c, "message"), Data: c.get("data"),
+	}
+	n.NotificationType = first(f.word(c, "notificationType"), typeIn(n.Message), "info")
+	if inner, ok := members(n.Message); ok && n.Data == nil && len(inner["data"]) > 0 {
+		n.Data = inner["data"]
+	}
+	n.Level = first(n.Level, levelOf(n.NotificationType))
+	return f.tell(command.NotifyTask, task, n)
+}
+
+// levelOf returns the level of a notification that says none.
+func levelOf(notificationType string) string {
+	switch notificationType {
+	case "warning", "error", "debug":
+		return notificationType
+	}
+	return "info"
+}
+
+// askTask reads a question, in either form: as members of the content, or in
+// content.request, which may be anything.
+func askTask(f *frame) []dialect.Order {
+	c, task := f.content, f.task()
+	q := command.TaskQuestion{
+		TaskID: task, AgentID: f.in.Peer.ID, RequestID: first(f.id, f.in.NewID()), MessageType: f.word(c, "messageType"),
+		Message: c.get("message"), Options: c.get("options"), TimeoutMS: f.wait(c, "timeout"),
+	}
+	switch request := c.get("request"); {
+	case q.Message == nil && request == nil:
+		f.wrong("content.message", "there, or a request", nil)
+	case q.Message == nil:
+		unfold(&q, request)
+	}
+	q.MessageType = first(q.MessageType, "input_request")
+	return f.tell(command.AskTask, task, q)
+}
+
+// unfold reads a request: an object with a message is a question in the described form,
+// if that holds all of it; anything else is the message itself.
+func unfold(q *command.TaskQuestion, request json.RawMessage) {
+	q.Message = request
+	m, ok := members(request)
+	inner := object{members: m}
+	if !ok || inner.get("message") == nil || inner.rest("message", "messageType", "type", "options", "timeout") != nil {
+		return
+	}
+	q.Message = inner.get("message")
+	if q.Options == nil {
+		q.Options = inner.get("options")
+	}
+	for _, name := range []string{"messageType", "type"} {
+		if s, _ := str(inner.get(name)); len(s) <= wire.MaxWord {
+			q.MessageType = first(q.MessageType, s)
+		}
+	}
+	var ms int64
+	if q.TimeoutMS == 0 && json.Unmarshal(inner.get("timeout"), &ms) == nil && ms > 0 && ms <= wire.MaxWait {
+		q.TimeoutMS = ms
+	}
+}
+
+func listServices(f *frame) []dialect.Order { return ask(command.ListServices, f.filter("type")) }
+
+func serviceTools(f *frame) []dialect.Order {
+	return ask(command.ListTools, command.ToolsOf{Kind: kindService, Server: f.needName(f.here("serviceId", "service")...)})
+}
+
+func agentService(f *frame) []dialect.Order {
+	return f.call(f.tool(kindService, f.here("serviceId", "service"), f.here("toolId", "toolName", "functionName", "operation"), "params", "parameters"))
+}
+
+func agentMCP(f *frame) []dialect.Order {
+	return f.call(f.tool(kindMCP, f.here("serverId"), f.here("toolName", "toolId"), "parameters", "params"))
+}
+
+// call calls a tool within the task that the frame names, or else asks for it: which
+// task it belongs to is then found by who asks.
+func (f *frame) call(r command.ToolRequest) []dialect.Order {
+	r.TaskID, r.AgentID = f.within("taskId", "parentTaskId"), f.in.Peer.ID
+	if r.TaskID == "" {
+		return run(r)
+	}
+	return f.tell(command.CallTool, r.TaskID, r)
+}
+
+// agentRequest reads a request for a child task. Without a parent it is asked for: which
+// task is the parent is then found by who asks.
+func agentRequest(f *frame) []dialect.Order {
+	c := f.content
+	s := command.SpawnChild{
+		TaskID: f.within("parentTaskId", "taskId"), AgentID: f.in.Peer.ID, RequestID: f.id, ChildID: f.in.NewID(),
+		TargetID: f.name(c, "targetAgentId"), TaskType: f.word(c, "taskType"), Description: f.text(c, "description", 0, wire.MaxText),
+		Data: f.need(c, "taskData"), TimeoutMS: f.wait(c, "timeout"),
+	}
+	data, _ := members(s.Data)
+	for _, name := range []string{"taskType", "type"} {
+		if word, _ := str(data[name]); len(word) <= wire.MaxWord {
+			s.TaskType = first(s.TaskType, word)
+		}
+	}
+	s.TargetName = first(f.name(c, "targetAgent"), f.name(c, "targetAgentName"))
+	if s.TargetName == "" && s.TargetID == "" {
+		f.wrong("content.targetAgent", "the name of an agent", nil)
+	}
+	if s.TaskID == "" {
+		return ask(command.SpawnTask, s)
+	}
+	return f.tell(command.SpawnTask, s.TaskID, s)
+}
+
+// orNull returns raw, or null where there is none.
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}

@@ -1,0 +1,142 @@
+package asp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// fromClient is the type of a message to an agent that says none. It is the SDK's.
+const fromClient = "client.message"
+
+// clientFrames is the table of what clients send.
+func clientFrames() map[string]reader {
+	return map[string]reader{
+		wire.AgentListRequest:  {means: "list of agents; status, capabilities (all of them) and name (a part of it) have to fit", read: clientAgents},
+		wire.TaskCreateRequest: {means: "gives a task to the agent with agentId, else agentName, else to any with all capabilities", read: createTask},
+		wire.TaskStatusRequest: {means: "how a task is", read: showTask},
+		wire.TaskCancelRequest: {means: "stops a task (addition)", read: cancelTask},
+		wire.TaskMessage:       {means: "tells the agent of a task something; answers its open question, if it has one", read: messageTask},
+		wire.ServerListRequest: {means: "list of MCP servers; type, status and capabilities have to fit", read: listServers},
+		wire.ServerTools:       {means: "tools of an MCP server", read: serverTools},
+		wire.ToolExecute:       {means: "runs a tool of an MCP server", read: clientTool},
+		wire.ClientRegister:    {means: "names the client; with clientId and resumeToken it comes back as that client", read: registerClient},
+		wire.ClientList:        {means: "list of clients; clientType and status have to fit", read: listClients},
+		wire.ClientMessage:     {means: "a message to another client, kept while that is away", read: messageClient},
+		wire.Ping:              {means: "answered by pong", read: ping},
+		wire.Pong:              {means: "a sign of life", read: pong},
+	}
+}
+
+func clientAgents(f *frame) []dialect.Order { return ask(command.ListAgents, f.filter()) }
+
+func listServers(f *frame) []dialect.Order { return ask(command.ListServers, f.filter("type")) }
+
+func listClients(f *frame) []dialect.Order {
+	return ask(command.ListClients, f.filter("clientType", "type"))
+}
+
+func createTask(f *frame) []dialect.Order {
+	c := f.content
+	t := command.NewTask{
+		TaskID: f.in.NewID(), RequestID: f.id, ClientID: f.in.Peer.ID, AgentID: f.name(c, "agentId"), AgentName: f.name(c, "agentName"),
+		Capabilities: f.words(c, "capabilities"), TaskType: f.word(c, "taskType"), Data: f.need(c, "taskData"),
+		QueueMS: f.wait(c, "queueTimeout"), TimeoutMS: f.wait(c, "timeout"),
+	}
+	data, _ := members(t.Data)
+	t.TaskType = first(t.TaskType, typeOfData(data))
+	if t.AgentID != "" || t.AgentName != "" {
+		return ask(command.Submit, t)
+	}
+	if raw := data["capabilities"]; len(t.Capabilities) == 0 && len(raw) > 0 {
+		t.Capabilities, _ = names(raw) // What is none is the agent's business.
+	}
+	if len(t.Capabilities) == 0 {
+		f.wrong("content.agentId", "there, unless there is an agentName, or capabilities that the agent must have", nil)
+	}
+	return ask(command.Submit, t)
+}
+
+// typeOfData returns the type that the data of a task says of itself.
+func typeOfData(data map[string]json.RawMessage) string {
+	s, _ := str(data["taskType"])
+	if len(s) > wire.MaxWord {
+		return ""
+	}
+	return s
+}
+
+func showTask(f *frame) []dialect.Order {
+	return ask(command.ShowTask, command.TaskRefData{TaskID: f.needName(f.here("taskId")...)})
+}
+
+func cancelTask(f *frame) []dialect.Order {
+	task := f.needName(f.here("taskId")...)
+	return f.tell(command.CancelSwarm, task, command.CancelTaskData{
+		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id, Reason: f.text(f.content, "reason", 0, wire.MaxText),
+	})
+}
+
+func messageTask(f *frame) []dialect.Order {
+	task := f.needName(f.here("taskId")...)
+	return f.tell(command.MessageTask, task, command.TaskMessage{
+		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id,
+		MessageType: first(f.word(f.content, "messageType"), fromClient), Message: f.need(f.content, "message"),
+	})
+}
+
+func serverTools(f *frame) []dialect.Order {
+	return ask(command.ListTools, command.ToolsOf{Kind: kindMCP, Server: f.needName(f.here("serverId")...)})
+}
+
+func clientTool(f *frame) []dialect.Order {
+	return run(f.tool(kindMCP, f.here("serverId"), f.here("toolName", "toolId"), "parameters", "params"))
+}
+
+// registerClient makes two or three orders: to come back as the client that it was, to
+// write down its name, and to show it to others, which is what is answered.
+func registerClient(f *frame) []dialect.Order {
+	c := f.content
+	p := f.peer(command.PeerClient)
+	p.Name = first(f.name(c, "clientName"), f.name(c, "name"), p.Name)
+	kind, version := first(f.word(c, "clientType"), f.word(c, "type")), f.word(c, "version")
+	p.Extra = c.rest("clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq")
+	var orders []dialect.Order
+	back := command.OpenClientRequest{ClientID: f.name(c, "clientId"), Token: f.name(c, "resumeToken"), After: f.seq(c, "lastSeq")}
+	if back.ClientID != "" && back.Token != "" {
+		orders = ask(command.OpenClient, back)
+	}
+	orders = append(orders, ask(command.NameClient, event.ClientRegisteredData{
+		ClientID: p.ID, Name: p.Name, ClientType: kind, Version: version, Capabilities: p.Capabilities, Extra: p.Extra,
+	})...)
+	return append(orders, dialect.Order{Register: &p})
+}
+
+// seq reads a position, nil if it is absent.
+func (f *frame) seq(o object, name string) *uint64 {
+	raw := o.get(name)
+	if raw == nil {
+		return nil
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || n < 0 || n > maxSeq {
+		f.wrong(o.at(name), fmt.Sprintf("a number from 0 to %d", int64(maxSeq)), raw)
+		return nil
+	}
+	u := uint64(n)
+	return &u
+}
+
+// maxSeq is the largest position that every JSON reader can hold.
+const maxSeq = 1<<53 - 1
+
+func messageClient(f *frame) []dialect.Order {
+	target := f.object(f.content, "target")
+	to := f.needName(place{f.content, "targetClientId"}, place{target, "id"})
+	return ask(command.SendClient, command.ClientNote{TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.get("data")})
+}

@@ -1,0 +1,196 @@
+package asp
+
+import (
+	"encoding/json"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Types of notifications that the server makes, and their level.
+const (
+	notifyStatus = "status"
+	levelInfo    = "info"
+	levelWarning = "warning"
+)
+
+// clientEvents is the table of what clients are told. Events that are not in it have no
+// frames: the opening of the log, a name (its request is answered), and what agents are
+// refused.
+func clientEvents() map[event.Type]writer {
+	return map[event.Type]writer{
+		event.ClientMessage:  with(clientMessage),
+		event.TaskCreated:    with(taskCreated),
+		event.TaskQueued:     with(taskQueued),
+		event.TaskAssigned:   with(taskAssigned),
+		event.TaskReported:   with(taskReported),
+		event.TaskNotified:   with(taskNotified),
+		event.TaskMessaged:   with(taskMessaged),
+		event.TaskReleased:   with(taskReleased),
+		event.TaskAsked:      with(taskAsked),
+		event.TaskAskExpired: with(taskAskExpired),
+		event.TaskFinished:   with(taskFinished),
+		event.ChildCreated:   with(childCreated),
+		event.ChildFinished:  with(childFinished),
+		event.CallStarted:    with(callStarted),
+		event.CallNotified:   with(called),
+		event.CallFinished:   with(callFinished),
+		event.CommandRefused: with(refused),
+	}
+}
+
+func clientMessage(e event.Event, d event.ClientMessageData) []wire.Frame {
+	return frames(wire.ClientMessage, "", wire.ClientMessageContent{
+		MessageID: d.MessageID, Sender: wire.Party{Type: command.PeerClient, ID: d.SenderID, Name: d.SenderName}, SenderClientID: d.SenderID,
+		TargetClientID: d.TargetID, MessageType: d.MessageType, Data: d.Data, ExpiresAt: wire.Stamp(d.ExpiresAt), Timestamp: wire.Stamp(e.Time),
+	})
+}
+
+// taskCreated answers the request for a task. A child task is told of by its parent.
+func taskCreated(e event.Event, d event.TaskCreatedData) []wire.Frame {
+	if d.ParentID != "" {
+		return nil
+	}
+	return frames(wire.TaskCreateResponse, d.RequestID, wire.TaskCreatedContent{
+		TaskID: d.TaskID, AgentID: first(d.AgentID, d.WantedID), AgentName: first(d.AgentName, d.WantedName),
+		Status: statusCreated, CreatedAt: wire.Stamp(e.Time), Message: "Task successfully created",
+	})
+}
+
+// note is a notification that the server makes.
+func note(e event.Event, h event.TaskHead, level, text string, data wire.StatusData) []wire.Frame {
+	data.Attempt = h.Attempt
+	n := notification(e, h)
+	n.NotificationType, n.Message, n.Data, n.Level = notifyStatus, quoted(text), encoded(data), level
+	return frames(wire.TaskNotification, "", n)
+}
+
+// notification fills in what all notifications have. That of a child task is also one
+// about its parent.
+func notification(e event.Event, h event.TaskHead) wire.TaskNotificationContent {
+	n := wire.TaskNotificationContent{TaskID: h.TaskID, AgentID: h.AgentID, AgentName: h.AgentName, Timestamp: wire.Stamp(e.Time)}
+	if h.ParentID != "" {
+		n.ParentTaskID, n.ChildTaskID, n.ChildAgentName, n.IsChild = h.ParentID, h.TaskID, h.AgentName, true
+	}
+	return n
+}
+
+func taskQueued(e event.Event, d event.TaskQueuedData) []wire.Frame {
+	return note(e, d.TaskHead, levelInfo, "The task waits for an agent", wire.StatusData{Status: statusQueued, Reason: d.Reason})
+}
+
+func taskAssigned(e event.Event, d event.TaskAssignedData) []wire.Frame {
+	return note(e, d.TaskHead, levelInfo, "The task has an agent", wire.StatusData{Status: statusRunning})
+}
+
+func taskReleased(e event.Event, d event.TaskReleasedData) []wire.Frame {
+	return note(e, d.TaskHead, levelWarning, "The agent is gone; the task goes to another", wire.StatusData{Status: statusQueued, Reason: d.Reason})
+}
+
+func taskReported(e event.Event, d event.TaskReportedData) []wire.Frame {
+	return note(e, d.TaskHead, levelInfo, "The agent reports a status", wire.StatusData{Status: d.Status, Progress: d.Progress})
+}
+
+func taskAskExpired(e event.Event, d event.TaskAskExpiredData) []wire.Frame {
+	return note(e, d.TaskHead, levelWarning, "The question was not answered in time; the task goes on",
+		wire.StatusData{Status: statusRunning, Reason: string(fault.InputExpired), InputID: d.InputID})
+}
+
+func taskNotified(e event.Event, d event.TaskNotifiedData) []wire.Frame {
+	n := notification(e, d.TaskHead)
+	n.NotificationType, n.Message, n.Data = first(d.NotificationType, levelInfo), orNull(d.Message), d.Data
+	n.Level = first(d.Level, levelOf(n.NotificationType))
+	return frames(wire.TaskNotification, "", n)
+}
+
+func taskMessaged(_ event.Event, d event.TaskMessagedData) []wire.Frame {
+	return frames(wire.TaskMessageSent, first(requestOf(d.MessageID), d.MessageID), wire.TaskMessageSentContent{
+		TaskID: d.TaskID, Status: statusSent, InputID: d.InputID,
+	})
+}
+
+func taskAsked(_ event.Event, d event.TaskAskedData) []wire.Frame {
+	return frames(wire.TaskRequestMessage, "", wire.TaskQuestionContent{
+		TaskID: d.TaskID, AgentID: d.AgentID, AgentName: d.AgentName, MessageType: d.MessageType, Message: orNull(d.Message),
+		Options: d.Options, Timeout: d.TimeoutMS, InputID: d.InputID,
+	})
+}
+
+// taskFinished is the end of a task: the result settles the call that created it. An
+// aside answers the client's cancel. The end of a child is told of by its parent.
+func taskFinished(e event.Event, d event.TaskFinishedData) []wire.Frame {
+	if e.Sequence == 0 {
+		return frames(wire.TaskCancelResponse, requestOf(e.ID), wire.TaskCancelContent{TaskID: d.TaskID, Status: d.Status, Message: "The task has ended"})
+	}
+	if d.ParentID != "" {
+		return nil
+	}
+	end := wire.TaskResultContent{
+		TaskID: d.TaskID, AgentID: d.AgentID, AgentName: d.AgentName, Status: d.Status, Result: d.Result, Code: d.Code,
+		Details: d.Details, CreatedAt: wire.Stamp(d.CreatedAt), CompletedAt: wire.Stamp(e.Time),
+	}
+	switch d.Status {
+	case event.TaskEndCompleted:
+		end.Result = orNull(d.Result)
+	case event.TaskEndCancelled:
+		end.Error = first(d.Error, "The task was cancelled.")
+	default:
+		end.Code = first(d.Code, string(fault.TaskFailed))
+		end.Error = first(d.Error, fault.Lookup(fault.Code(end.Code)).Message)
+	}
+	out := frames(wire.TaskResult, d.RequestID, end)
+	if d.Status != event.TaskEndFailed {
+		return out
+	}
+	return append(frames(wire.TaskError, "", wire.TaskErrorContent{
+		TaskID: d.TaskID, AgentID: d.AgentID, AgentName: d.AgentName, Error: end.Error, Code: end.Code, Details: d.Details,
+		Status: d.Status, FailedAt: wire.Stamp(e.Time), Timestamp: wire.Stamp(e.Time),
+	}), out...)
+}
+
+func childCreated(_ event.Event, d event.ChildCreatedData) []wire.Frame {
+	return frames(wire.ChildTaskCreated, "", wire.ChildTaskCreatedContent{
+		ParentTaskID: d.TaskID, ChildTaskID: d.ChildID, AgentID: d.AgentID, ChildAgentID: d.ChildAgentID, ChildAgentName: d.ChildAgentName,
+		TaskType: d.TaskType, Description: d.Description,
+	})
+}
+
+func childFinished(_ event.Event, d event.ChildFinishedData) []wire.Frame {
+	return frames(wire.ChildTaskStatus, "", wire.ChildTaskStatusContent{
+		ParentTaskID: d.TaskID, ChildTaskID: d.ChildID, Status: d.Status, Result: d.Result, Error: why(d.Status, d.Error, d.Code), Code: d.Code,
+	})
+}
+
+// callStarted tells of calls of services; those of MCP servers are told of when they end.
+func callStarted(e event.Event, d event.CallStartedData) []wire.Frame {
+	if d.Kind != kindService {
+		return nil
+	}
+	return frames(wire.ServiceStarted, "", wire.ServiceStartedContent{
+		ServiceID: d.Server, ServiceName: first(d.ServerName, d.Server), TaskID: d.TaskID, Operation: d.Tool, ServiceTaskID: d.CallID,
+		ToolID: d.Tool, ToolName: d.Tool, AgentID: d.AgentID, AgentName: d.AgentName, Timestamp: wire.Stamp(e.Time),
+	})
+}
+
+func callFinished(e event.Event, d event.CallFinishedData) []wire.Frame {
+	if d.Kind != kindService {
+		return frames(wire.MCPTaskExecution, "", executed(d))
+	}
+	return frames(wire.ServiceCompleted, "", wire.ServiceCompletedContent{
+		ServiceID: d.Server, ServiceName: first(d.ServerName, d.Server), TaskID: d.TaskID, ServiceTaskID: d.CallID, Status: d.Status,
+		Result: d.Result, Error: why(d.Status, d.Error, d.Code), Code: d.Code, ExecutionTime: d.DurationMS, Timestamp: wire.Stamp(e.Time),
+	})
+}
+
+// extra reads a text of what a peer said of itself besides what the protocol has.
+func extra(raw json.RawMessage, names ...string) string {
+	m, _ := members(raw)
+	for _, n := range names {
+		if s, ok := str(m[n]); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
