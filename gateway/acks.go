@@ -118,7 +118,7 @@ func (m *many) sendAck(ctx context.Context, k ackKey, seq uint64) error {
 func (s *Server) sendAcks() {
 	t := time.NewTicker(s.cfg.AckInterval)
 	defer t.Stop()
-	var all []*many
+	var all []interface{ flushAcks(ctx context.Context) }
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -128,6 +128,9 @@ func (s *Server) sendAcks() {
 		s.mu.Lock()
 		for _, m := range s.links {
 			all = append(all, m)
+		}
+		for _, p := range s.peers {
+			all = append(all, p)
 		}
 		s.mu.Unlock()
 		for _, m := range all {

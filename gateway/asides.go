@@ -52,8 +52,12 @@ func (s *Server) aside(m *nats.Msg) {
 		return
 	}
 	s.mu.Lock()
-	to := s.links[link.String()]
+	to, peer := s.links[link.String()], s.peers[link.String()]
 	s.mu.Unlock()
+	if peer != nil {
+		peer.aside(m)
+		return
+	}
 	if to == nil {
 		return // it has left
 	}

@@ -107,10 +107,15 @@ type Config struct {
 	Heartbeat         time.Duration // between two heartbeats of a session, default 30 s
 	SessionsPerSocket int           // default 64
 	AckInterval       time.Duration // how long an acknowledgement waits for a higher one, default 5 s
+
+	Peers PeerConfig // of the sockets of Deps.Peers
+	// Legacy are more addresses to listen on, each of which serves what is under one
+	// path (of Deps.Dialects or Deps.Peers) under every path. Default none.
+	Legacy map[string]string
 }
 
-// Deps is what a gateway works with. Conn, Log, Commands, Auth and Dialects are
-// required. A dialect whose codecs implement dialect.Sessions gets sockets that hold
+// Deps is what a gateway works with. Conn, Log, Commands, Auth, and Dialects
+// or Peers, are required. A dialect whose codecs implement dialect.Sessions gets sockets that hold
 // several sessions, any other one session each.
 type Deps struct {
 	Logger    zerolog.Logger
@@ -121,6 +126,7 @@ type Deps struct {
 	Directory *directory.Directory // nil: services are taken to be there, and the gateway is not listed
 	Auth      auth.Authenticator
 	Dialects  map[string]dialect.Dialect // by path
+	Peers     map[string]dialect.Peers   // by path: sockets of the participants of a swarm. They need Directory
 	Mount     func(*http.ServeMux)       // adds handlers under /api/v1/
 	Topology  bus.Topology               // what /readyz verifies; zero = bus.DefaultTopology
 	Version   string
@@ -145,6 +151,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Heartbeat, DefaultHeartbeat)
 	set(&c.SessionsPerSocket, defaultSessions)
 	set(&c.AckInterval, defaultAcks)
+	c.Peers = c.Peers.withDefaults()
 	return c
 }
 
@@ -187,15 +194,17 @@ func (c Config) check() error {
 	if c.Addr == "" {
 		return errors.New("addr is empty: say where the gateway listens, for example 127.0.0.1:9000")
 	}
-	return c.checkNames()
+	return errors.Join(c.Peers.check(), c.checkNames())
 }
 
 func (d Deps) check() error {
 	switch {
 	case d.Conn == nil, d.Log == nil, d.Commands == nil, d.Auth == nil:
 		return errors.New("gateway: Conn, Log, Commands and Auth are required")
-	case len(d.Dialects) == 0:
+	case len(d.Dialects)+len(d.Peers) == 0:
 		return errors.New("gateway: at least one dialect is required")
+	case len(d.Peers) > 0 && d.Directory == nil:
+		return errors.New("gateway: the peers of a swarm need a directory")
 	}
 	return nil
 }

@@ -91,6 +91,10 @@ func newConn(s *Server, d dialect.Dialect) *conn {
 // use sets the codec, which decides the manner.
 func (c *conn) use(codec dialect.Codec) {
 	c.codec = codec
+	if peers, ok := codec.(spoken); ok {
+		c.manner = newPeer(c, peers.Peers)
+		return
+	}
 	if several, ok := codec.(dialect.Sessions); ok {
 		c.manner = newMany(c, several)
 		return
@@ -268,5 +272,7 @@ func (c *conn) who() auth.Principal {
 // tell shows a fault in the dialect.
 func (c *conn) tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
-	c.sock.Force(wire.Text(c.codec.Fail(f, c.s.dep.Clock())))
+	if frame := c.codec.Fail(f, c.s.dep.Clock()); len(frame) > 0 {
+		c.sock.Force(wire.Text(frame))
+	}
 }

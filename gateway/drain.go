@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	if err := s.sendAway(ctx); err != nil {
 		return err
 	}
-	if err := s.http.Shutdown(ctx); err != nil {
+	if err := errors.Join(s.http.Shutdown(ctx), s.shutdownExtra(ctx)); err != nil {
 		return fmt.Errorf("gateway: end HTTP: %w", err)
 	}
 	return nil

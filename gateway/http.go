@@ -27,6 +27,9 @@ func (s *Server) routes() http.Handler {
 	for path, d := range s.dep.Dialects {
 		mux.Handle(path, s.named(s.accept(d)))
 	}
+	for path, codec := range s.dep.Peers {
+		mux.Handle(path, s.named(s.accept(spoken{codec})))
+	}
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -54,6 +54,7 @@ func newMetrics(s *Server) (*metrics, error) {
 		m.frames, m.received, m.lags, m.acks, m.lost, m.closes, m.refused, m.faults,
 		gauge("connections", "Open sockets.", func() float64 { return float64(s.connections()) }),
 		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.attached()) }),
+		gauge("peers", "Peers of a swarm that have a place here, also those that are away for a moment.", func() float64 { return float64(len(s.allPlaces())) }),
 		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
 		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) }),
 		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames) }),

@@ -17,7 +17,6 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/limit"
 	"github.com/waggle-dev/waggle/gateway/wire"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -54,6 +53,7 @@ type Server struct {
 	name      id.Name   // of the instance
 	born      time.Time // by the clock of the frames
 	verified  verified
+	moved     chan struct{} // the directory has changed: see who has lost its place
 
 	strangers, proxies, principals *limit.Table
 
@@ -67,6 +67,9 @@ type Server struct {
 	unwatch  func()
 	conns    map[*conn]struct{}
 	links    map[string]*many // sockets that hold several sessions, by the id of the connection
+	peers    map[string]*peer // sockets of peers, by the id of the connection
+	places   map[*place]struct{}
+	extra    []extra
 	asides   *hearing
 	draining bool
 	stopped  bool
@@ -77,13 +80,14 @@ type Server struct {
 // which cannot be used. Without authentication it refuses any address but a
 // loopback one.
 func New(cfg Config, dep Deps) (*Server, error) {
-	if err := errors.Join(cfg.check(), dep.check()); err != nil {
+	if err := errors.Join(cfg.check(), dep.check(), cfg.checkLegacy(dep)); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
 	dep = dep.withDefaults()
 	s := &Server{
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}, links: map[string]*many{},
+		peers: map[string]*peer{}, places: map[*place]struct{}{}, moved: make(chan struct{}, 1),
 		born: dep.Clock(), source: "waggle/gateway/" + dep.Conn.Instance(),
 	}
 	var err error
@@ -91,7 +95,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	needsLoopback := auth.RequireLoopback(cfg.Addr)
+	needsLoopback := cfg.requireLoopback()
 	s.loopback = needsLoopback == nil
 	// Whoever lets nobody's token pass asks for none.
 	if _, err := dep.Auth.Authenticate(s.ctx, ""); err == nil {
@@ -103,13 +107,17 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	if err := s.limits(); err != nil {
 		return nil, err
 	}
-	s.http = &http.Server{
-		Handler: s.routes(), ReadHeaderTimeout: cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
-		ReadTimeout: cfg.MessageTimeout, IdleTimeout: idleHTTP,
-		ErrorLog: stdlog.New(dep.Logger.With().Str("level", "debug").Logger(), "", 0),
-	}
+	s.http = s.httpServer(s.routes())
 	s.met, err = newMetrics(s)
 	return s, err
+}
+
+func (s *Server) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
+		ReadTimeout: s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
+		ErrorLog: stdlog.New(s.dep.Logger.With().Str("level", "debug").Logger(), "", 0),
+	}
 }
 
 func (d Deps) withDefaults() Deps {
@@ -145,21 +153,26 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
+	extra, err := s.listenExtra(ctx)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	shut := func() error { return errors.Join(l.Close(), closeExtra(extra)) }
 	asides, err := s.hear()
 	if err != nil {
-		return errors.Join(fmt.Errorf("gateway: %w", err), l.Close())
+		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
 	}
 	lease, err := s.join(ctx)
 	if err != nil {
 		asides.end()
-		return errors.Join(fmt.Errorf("gateway: %w", err), l.Close())
+		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
 		asides.end()
 		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
-		return errors.Join(errEnded, l.Close())
+		return errors.Join(errEnded, shut())
 	}
 	s.asides = asides
 	s.hub = wire.NewHub(wire.Options{
@@ -171,6 +184,10 @@ func (s *Server) Start(ctx context.Context) error {
 		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
 	}
 	s.wg.Go(s.sendAcks)
+	if len(s.dep.Peers) > 0 {
+		s.wg.Go(s.keepPlaces)
+	}
+	s.serveExtra(extra)
 	s.wg.Go(func() {
 		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.fail <- fmt.Errorf("gateway: %w", err)
@@ -205,7 +222,7 @@ func (s *Server) leave(l *directory.Lease) {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	s.stopped, s.draining = true, true
-	unwatch, lease, listener, hub, asides := s.unwatch, s.lease, s.listener, s.hub, s.asides
+	unwatch, lease, listener, hub, asides, extra := s.unwatch, s.lease, s.listener, s.hub, s.asides, s.extra
 	s.unwatch, s.lease, s.asides = nil, nil, nil
 	s.mu.Unlock()
 	if unwatch != nil {
@@ -214,6 +231,7 @@ func (s *Server) Stop() {
 	s.cancel()
 	asides.end()
 	_ = s.http.Close()
+	_ = closeExtra(extra)
 	if listener != nil {
 		_ = listener.Close()
 	}
@@ -222,6 +240,7 @@ func (s *Server) Stop() {
 	}
 	s.leave(lease)
 	s.wg.Wait()
+	s.lapsePlaces()
 	s.met.unregister()
 }
 

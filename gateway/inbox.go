@@ -1,0 +1,263 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Parameters of the query of a client's socket.
+const (
+	queryClient = "clientId"    // the client that comes back
+	queryToken  = "resumeToken" // and what shows that it is
+)
+
+// welcomeDelay is how long after the upgrade a client's welcome is sent: the SDK loses
+// one that it reads together with the answer to its handshake. Of 150 that came 1 ms
+// later it lost 4, from 2 ms on none.
+const welcomeDelay = 15 * time.Millisecond
+
+var _ audience = (*inbox)(nil)
+
+// inbox is the log of a client on its socket, and how far the client has it.
+type inbox struct {
+	p    *peer
+	log  subject.Log
+	feed *feed
+
+	mu     sync.Mutex
+	asked  string // payload of the ping whose pong says that the client has all up to probed
+	probed uint64
+	has    uint64 // the client has said so
+	stored uint64 // and the service was told
+}
+
+// welcomeClient opens the client's inbox, lists the client and shows the inbox.
+func (p *peer) welcomeClient() error {
+	delay := time.NewTimer(welcomeDelay)
+	defer delay.Stop()
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	p.wg.Go(func() { // whoever has gone needs no inbox
+		select {
+		case <-p.c.sock.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	req, err := p.comesBack()
+	if err != nil {
+		return err
+	}
+	if err := p.awaitTasks(ctx); err != nil {
+		return err
+	}
+	reply, in, after, err := p.open(ctx, req)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-delay.C:
+	case <-ctx.Done():
+	}
+	p.c.sock.Force(wire.Text(p.codec.Welcome(p.at(), &reply)))
+	p.show(in, after)
+	return nil
+}
+
+// comesBack reads the query of the socket.
+func (p *peer) comesBack() (req command.OpenClientRequest, err error) {
+	q := p.c.query
+	req.ClientID, req.Token = q.Get(queryClient), q.Get(queryToken)
+	if !q.Has(queryAfter) {
+		return req, nil
+	}
+	after, err := strconv.ParseUint(q.Get(queryAfter), 10, 64)
+	if err != nil || req.ClientID == "" {
+		return req, fault.Newf(fault.CursorInvalid, "after is the number of the last event that you have, and needs clientId and resumeToken.").At(queryAfter)
+	}
+	req.After = &after
+	return req, nil
+}
+
+// awaitTasks waits until somebody is there to open inboxes.
+func (p *peer) awaitTasks(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.c.s.cfg.ReadyTimeout)
+	defer cancel()
+	err := p.c.s.dep.Directory.Wait(ctx, func(d *directory.Directory) bool {
+		return len(d.Members(directory.WhatService, command.Task)) > 0
+	})
+	if err != nil {
+		return fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later.").Wrap(err)
+	}
+	return nil
+}
+
+// open opens an inbox and takes the client's place in the directory.
+func (p *peer) open(ctx context.Context, req command.OpenClientRequest) (reply command.OpenClientReply, in *inbox, after eventlog.Cursor, err error) {
+	who := p.c.who()
+	req.Tenant, req.Principal = who.Tenant, who.Subject
+	if err := rpc.Call(ctx, p.c.s.dep.Conn, command.Task, command.OpenClient, req, &reply); err != nil {
+		return reply, nil, after, err
+	}
+	entity, err := id.ParseEntity(reply.ClientID)
+	if err == nil {
+		after, err = eventlog.ParseCursor(reply.After)
+	}
+	if err != nil {
+		return reply, nil, after, fmt.Errorf("the task service's answer for a client: %w", err)
+	}
+	if self := p.who(); self.ID != reply.ClientID {
+		self.ID, self.Online, self.Status = reply.ClientID, true, command.StatusActive
+		if _, err := p.settleDown(ctx, self); err != nil {
+			return reply, nil, after, err
+		}
+	}
+	in = &inbox{p: p, log: subject.Log{Tenant: who.Tenant, Kind: id.KindClient, Entity: entity}}
+	in.has, in.stored = after.Seq, after.Seq
+	in.feed = newFeed(p.c, in.log, spoken{p.codec}, in)
+	return reply, in, after, nil
+}
+
+// show shows an inbox on the socket, instead of the one before.
+func (p *peer) show(in *inbox, after eventlog.Cursor) {
+	p.mu.Lock()
+	p.inbox = in
+	p.mu.Unlock()
+	in.feed.watch(after)
+}
+
+// reopen changes the socket to the inbox that the client comes back to.
+func (p *peer) reopen(ctx context.Context, o dialect.Order, req command.OpenClientRequest) error {
+	p.mu.Lock()
+	former, old := p.place, p.inbox
+	p.mu.Unlock()
+	if old == nil {
+		return fault.New(fault.UnknownType)
+	}
+	if req.ClientID == old.log.Entity.String() && req.After == nil {
+		seq := old.feed.position() // it is where it wants to be
+		req.After = &seq
+	}
+	reply, in, after, err := p.open(ctx, req)
+	if err != nil {
+		return err
+	}
+	old.feed.close()
+	p.flushAcks(ctx)
+	if former != nil && former.who().ID != reply.ClientID {
+		former.leave()
+	}
+	if err := p.answer(o, reply); err != nil {
+		return err
+	}
+	p.show(in, after)
+	return nil
+}
+
+// probe asks the client for a sign that it has what was sent, if something was. It does
+// not block.
+func (in *inbox) probe() {
+	seq, complete := in.feed.queued()
+	in.mu.Lock()
+	due := complete && in.asked == "" && seq > in.has
+	payload := "has " + strconv.FormatUint(seq, 10)
+	if due {
+		in.asked, in.probed = payload, seq
+	}
+	in.mu.Unlock()
+	if due && in.p.c.sock.Send(wire.Ping([]byte(payload))) == 0 {
+		in.mu.Lock()
+		in.asked = ""
+		in.mu.Unlock()
+	}
+}
+
+// ponged takes a pong. One that answers to nothing says nothing.
+func (in *inbox) ponged(payload []byte) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.asked != "" && string(payload) == in.asked {
+		in.asked, in.has = "", max(in.has, in.probed)
+	}
+}
+
+// queued returns the sequence of the last entry that was taken, and whether all its
+// frames are in the socket's queue.
+func (f *feed) queued() (seq uint64, complete bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at.Seq, len(f.rest) == 0
+}
+
+// flushAcks tells the service how far the client has its inbox. What cannot be told
+// waits for the next time.
+func (p *peer) flushAcks(ctx context.Context) {
+	p.mu.Lock()
+	in := p.inbox
+	p.mu.Unlock()
+	if in == nil {
+		return
+	}
+	in.mu.Lock()
+	has, stored := in.has, in.stored
+	in.mu.Unlock()
+	if has <= stored {
+		return
+	}
+	if err := p.sendAck(ctx, in.log, has); err != nil {
+		p.c.s.dep.Logger.Debug().Err(err).Stringer("log", in.log).Msg("an acknowledgement waits")
+		return
+	}
+	p.c.s.met.acks.Inc()
+	in.mu.Lock()
+	in.stored = max(in.stored, has)
+	in.mu.Unlock()
+}
+
+func (p *peer) sendAck(ctx context.Context, log subject.Log, seq uint64) error {
+	data, err := json.Marshal(command.AckEvents{ClientID: log.Entity.String(), Seq: seq})
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", command.AckClient, err)
+	}
+	who := p.c.who()
+	return p.c.send(ctx, who, "", command.Command{
+		ID: newID(), Service: command.Task, Verb: command.AckClient, Tenant: log.Tenant, Key: log.Entity,
+		Principal: who.Subject, Time: p.c.s.dep.Clock().UTC(), Data: data,
+	})
+}
+
+// seen implements audience.
+func (in *inbox) seen() {}
+
+// expired implements audience: events are gone that the client has not had.
+func (in *inbox) expired(f *feed, first uint64) {
+	in.p.c.sock.Force(wire.Text(f.codec.Truncated(first, in.p.c.s.dep.Clock())))
+}
+
+// failed implements audience.
+func (in *inbox) failed(_ *feed, err error) {
+	c := in.p.c
+	switch {
+	case errors.Is(err, eventlog.ErrClosed):
+		c.end(fault.New(fault.Draining))
+	case errors.Is(err, eventlog.ErrBeyondEnd):
+		c.end(fault.New(fault.CursorInvalid))
+	default:
+		c.end(c.s.asFault(err))
+	}
+}

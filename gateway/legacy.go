@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+)
+
+// extra is a listener that serves one dialect under every path.
+type extra struct {
+	path string // whose dialect it is
+	l    net.Listener
+	http *http.Server
+}
+
+// listenExtra opens the extra listeners of the configuration: all of them or none.
+func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
+	for addr, path := range s.cfg.Legacy {
+		var lc net.ListenConfig
+		l, err := lc.Listen(ctx, "tcp", addr)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("gateway.legacy: %w", err), closeExtra(all))
+		}
+		all = append(all, extra{path: path, l: l, http: s.httpServer(s.named(s.socketsUnder(path)))})
+	}
+	return all, nil
+}
+
+func closeExtra(all []extra) error {
+	var errs []error
+	for _, e := range all {
+		errs = append(errs, e.http.Close(), e.l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// socketsUnder returns the handler that opens the sockets of a path.
+func (s *Server) socketsUnder(path string) http.HandlerFunc {
+	if codec := s.dep.Peers[path]; codec != nil {
+		return s.accept(spoken{codec})
+	}
+	return s.accept(s.dep.Dialects[path])
+}
+
+// serveExtra serves the extra listeners until they are closed.
+func (s *Server) serveExtra(all []extra) {
+	s.extra = all
+	for _, e := range all {
+		s.wg.Go(func() {
+			if err := e.http.Serve(e.l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				select {
+				case s.fail <- fmt.Errorf("gateway: %w", err):
+				default: // it has failed already
+				}
+			}
+		})
+		s.dep.Logger.Info().Stringer("addr", e.l.Addr()).Str("path", e.path).Msg("gateway listens for one protocol")
+	}
+}
+
+// shutdownExtra ends the extra listeners gracefully.
+func (s *Server) shutdownExtra(ctx context.Context) error {
+	s.mu.Lock()
+	all := s.extra
+	s.mu.Unlock()
+	var errs []error
+	for _, e := range all {
+		errs = append(errs, e.http.Shutdown(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// LegacyAddrs returns the addresses of the extra listeners by the path that they
+// serve; none before Start.
+func (s *Server) LegacyAddrs() map[string]net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]net.Addr, len(s.extra))
+	for _, e := range s.extra {
+		out[e.path] = e.l.Addr()
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// askPatience is what rpc.Call gives a service that only looks something up.
+	askPatience = 10 * time.Second
+	// longPatience is longer than any tool is let run. What runs is ended by its own
+	// limits; this one is for services that have forgotten about it.
+	longPatience = 15 * time.Minute
+)
+
+// carryOut does what a frame asks for.
+func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
+	if (o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long) && !p.who().Online {
+		return fault.New(fault.NotRegistered)
+	}
+	switch {
+	case o.Command != nil:
+		return p.command(ctx, *o.Command)
+	case o.Ask != nil && o.Ask.Long:
+		return p.askLong(o)
+	case o.Ask != nil:
+		return p.ask(ctx, o, askPatience)
+	case o.Register != nil:
+		self, err := p.register(ctx, *o.Register)
+		if err != nil {
+			return err
+		}
+		return p.answer(o, self)
+	case o.Forward != nil:
+		return p.forward(*o.Forward)
+	case o.Leave:
+		p.leave()
+	default:
+		p.put(o.Say)
+	}
+	return nil
+}
+
+// command sends a command in the peer's name. The peer's tenant is the server's word.
+func (p *peer) command(ctx context.Context, cmd command.Command) error {
+	who := p.c.who()
+	cmd.Tenant, cmd.Principal, cmd.Time = who.Tenant, who.Subject, p.c.s.dep.Clock().UTC()
+	if err := p.c.send(ctx, who, p.reply, cmd); err != nil {
+		return err
+	}
+	if cmd.Verb == command.ResultTask && p.work.release(cmd.Key.String()) {
+		p.loaded()
+	}
+	return nil
+}
+
+// ask asks a service and answers with what it says.
+func (p *peer) ask(ctx context.Context, o dialect.Order, patience time.Duration) error {
+	if req, ok := o.Ask.Data.(command.OpenClientRequest); ok && o.Ask.Verb == command.OpenClient {
+		return p.reopen(ctx, o, req)
+	}
+	data, err := json.Marshal(o.Ask.Data)
+	if err != nil {
+		return fmt.Errorf("encode the data of %s: %w", o.Ask.Verb, err)
+	}
+	self := p.who()
+	var reply json.RawMessage
+	if err := rpc.CallWithin(ctx, p.c.s.dep.Conn, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
+		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
+		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
+	}, &reply); err != nil {
+		return err
+	}
+	p.put(p.codec.Answer(p.at(), o, reply))
+	return nil
+}
+
+// askLong asks without keeping later frames waiting. Such requests end with the socket.
+func (p *peer) askLong(o dialect.Order) error {
+	select {
+	case p.asks <- struct{}{}:
+	default:
+		return fault.Newf(fault.RateLimited, "This connection waits for %d tools, which is all it may. Wait for one to answer.", cap(p.asks))
+	}
+	p.wg.Go(func() {
+		defer func() { <-p.asks }()
+		log := subject.Log{Tenant: p.c.who().Tenant}
+		p.c.safely(log, func() {
+			if err := p.ask(p.ctx, o, longPatience); err != nil && p.ctx.Err() == nil {
+				p.refuse(o.RequestID, err)
+			}
+		})
+	})
+	return nil
+}
+
+// answer answers with what the gateway says itself.
+func (p *peer) answer(o dialect.Order, reply any) error {
+	data, err := json.Marshal(reply)
+	if err != nil {
+		return fmt.Errorf("encode the answer to %s: %w", o.Type, err)
+	}
+	p.put(p.codec.Answer(p.at(), o, data))
+	return nil
+}
+
+// forward hands on what a service says about a call that came on this connection.
+func (p *peer) forward(f dialect.Forward) error {
+	self, now := p.who(), p.c.s.dep.Clock()
+	inbox, err := p.work.inbox(f.CallID, f.Final, now)
+	if err != nil {
+		return err
+	}
+	news := command.CallNews{CallID: f.CallID, ServiceID: self.ID, Final: f.Final, Result: f.Result}
+	if n := f.Notification; n != nil {
+		said := *n
+		said.CallID, said.Server, said.ServerName = f.CallID, self.ID, self.Name
+		if said.At.IsZero() {
+			said.At = now.UTC()
+		}
+		news.Notification = &said
+	}
+	if f.Failure != nil {
+		news.Code, news.Error = string(f.Failure.Code), f.Failure.Public()
+	}
+	p.tellCaller(inbox, news)
+	if f.Final {
+		p.loaded()
+	}
+	return nil
+}

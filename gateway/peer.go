@@ -1,0 +1,345 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+var (
+	_ manner      = (*peer)(nil)
+	_ wire.Prober = (*conn)(nil)
+)
+
+// peer is the manner of a socket on which one participant of a swarm speaks: a
+// client, which is shown its inbox, an agent or a service. What its frames ask for is
+// done in their order, but for what takes as long as a tool runs.
+type peer struct {
+	c     *conn
+	codec dialect.Peers
+	id    id.Name // of the connection
+	reply string  // where asides to it go
+	rate  *rate.Limiter
+	asks  chan struct{} // a slot for each long request
+	work  *work
+
+	ctx    context.Context //nolint:containedctx // the life of the socket, for long requests
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // long requests
+
+	mu     sync.Mutex
+	room   chan struct{} // closed when the queue has room again
+	self   command.Peer  // as registered; Online is false before
+	place  *place        // nil before
+	inbox  *inbox        // of a client
+	idle   time.Time     // since when no frame is being handled; zero = one is
+	pinged time.Time     // when the last ping was sent
+}
+
+func newPeer(c *conn, codec dialect.Peers) *peer {
+	cfg := c.s.cfg.Peers
+	// Peers are not told that they are too fast but read more slowly: an error that they
+	// do not expect ends programs that use the SDKs.
+	c.messages = rate.NewLimiter(rate.Inf, 0)
+	p := &peer{
+		c: c, codec: codec, rate: rate.NewLimiter(rate.Limit(cfg.Rate), cfg.Burst),
+		asks: make(chan struct{}, cfg.Asks), work: newWork(cfg.Calls), room: make(chan struct{}),
+	}
+	p.ctx, p.cancel = context.WithCancel(c.s.ctx)
+	return p
+}
+
+// begin implements manner.
+func (p *peer) begin() (err error) {
+	if p.id, err = p.c.s.meet(p); err != nil {
+		return p.c.s.asFault(err)
+	}
+	p.reply = subject.ReplyTo(p.c.s.name, p.id)
+	who := p.c.who()
+	p.mu.Lock()
+	p.self = command.Peer{
+		Kind: p.codec.Kind(), Tenant: who.Tenant, Principal: who.Subject,
+		Gateway: p.c.s.name.String(), Connection: p.id.String(),
+	}
+	p.idle, p.pinged = p.c.s.dep.Clock(), p.c.s.dep.Clock()
+	p.mu.Unlock()
+	if p.codec.Kind() == command.PeerClient {
+		err = p.welcomeClient()
+	} else {
+		p.c.sock.Force(wire.Text(p.codec.Welcome(p.at(), nil)))
+	}
+	if err != nil {
+		return p.c.s.asFault(err)
+	}
+	p.c.greeted()
+	p.c.takeUp(func() {})
+	return nil
+}
+
+// at returns what frames may say of the socket.
+func (p *peer) at() dialect.Link {
+	now := p.c.s.dep.Clock()
+	return dialect.Link{ConnectionID: p.id.String(), Now: now, Uptime: now.Sub(p.c.s.born)}
+}
+
+// settle implements manner. A peer's frames are taken up at once: who is not there to
+// answer them is said for each.
+func (p *peer) settle() {}
+
+// handle implements manner.
+func (p *peer) handle(ctx context.Context, message []byte) error {
+	p.busy(true)
+	defer p.busy(false)
+	if err := p.rate.Wait(p.ctx); err != nil {
+		return err // the gateway stops
+	}
+	if err := strictjson.Check(message); err != nil {
+		p.refuse("", err)
+		return err
+	}
+	orders, requestID, err := p.codec.Orders(message, dialect.PeerInbound{
+		Peer: p.who(), NewID: newID, Now: p.c.s.dep.Clock(),
+	})
+	if err != nil {
+		p.refuse(requestID, err)
+		return err
+	}
+	for _, o := range orders {
+		if err := p.carryOut(ctx, o); err != nil {
+			if o.RequestID == "" {
+				o.RequestID = requestID
+			}
+			p.refuse(o.RequestID, err)
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *peer) busy(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle = p.c.s.dep.Clock(); on {
+		p.idle = time.Time{}
+	}
+}
+
+// who returns the peer as registered.
+func (p *peer) who() command.Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.self
+}
+
+// refuse tells the peer that a frame of its has no effect.
+func (p *peer) refuse(requestID string, err error) {
+	f := p.c.s.asFault(err)
+	p.c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
+	p.c.sock.Force(wire.Text(p.codec.Refuse(p.at(), requestID, f)))
+}
+
+// put sends frames that the peer has asked for, however large, and waits until the
+// queue has room for them.
+func (p *peer) put(payloads [][]byte) {
+	frames := make([]wire.Frame, 0, len(payloads))
+	for _, b := range payloads {
+		frames = append(frames, wire.Text(b))
+	}
+	for {
+		p.mu.Lock()
+		room := p.room
+		p.mu.Unlock()
+		if frames = frames[p.c.sock.Send(frames...):]; len(frames) == 0 {
+			return
+		}
+		select {
+		case <-room:
+		case <-p.c.sock.Done():
+			return
+		}
+	}
+}
+
+// low implements manner.
+func (p *peer) low() {
+	p.mu.Lock()
+	close(p.room)
+	p.room = make(chan struct{})
+	in := p.inbox
+	p.mu.Unlock()
+	if in != nil {
+		in.feed.low()
+	}
+}
+
+// tick implements manner.
+func (p *peer) tick(now time.Time) {
+	cfg := p.c.s.cfg.Peers
+	p.mu.Lock()
+	idle, place, in := p.idle, p.place, p.inbox
+	ping := !p.pinged.IsZero() && now.Sub(p.pinged) >= cfg.Ping
+	if ping {
+		p.pinged = now
+	}
+	p.mu.Unlock()
+	if !idle.IsZero() && now.Sub(idle) > cfg.Dead && p.c.sock.Silence() > cfg.Dead {
+		p.c.end(fault.New(fault.PeerSilent))
+		return
+	}
+	if ping {
+		p.c.sock.Send(wire.Ping(nil))
+		if frame := p.codec.Ping(p.at()); frame != nil {
+			p.c.sock.Send(wire.Text(frame))
+		}
+	}
+	if in != nil {
+		in.probe()
+	}
+	if place != nil {
+		if p.work.tidy(now) {
+			p.loaded()
+		}
+		place.tick()
+	}
+}
+
+// close implements manner.
+func (p *peer) close() {
+	p.cancel()
+	p.wg.Wait()
+	if p.id.IsZero() {
+		return
+	}
+	p.c.s.part(p.id)
+	p.mu.Lock()
+	place, in := p.place, p.inbox
+	p.mu.Unlock()
+	if in != nil {
+		in.feed.close()
+	}
+	p.loseCalls()
+	if place != nil {
+		place.linger()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastAcks)
+	defer cancel()
+	p.flushAcks(ctx)
+}
+
+// Pong implements wire.Prober.
+func (c *conn) Pong(payload []byte) {
+	p, ok := c.manner.(*peer)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	in := p.inbox
+	p.mu.Unlock()
+	if in != nil {
+		in.ponged(payload)
+	}
+}
+
+// register takes the peer's place in the directory, or changes what it says there,
+// and returns the peer as it is listed.
+func (p *peer) register(ctx context.Context, want command.Peer) (command.Peer, error) {
+	p.mu.Lock()
+	self, place := p.self, p.place
+	p.mu.Unlock()
+	switch {
+	case want.ID == "":
+		return self, fault.Newf(fault.InvalidField, "Say who registers.").At("id")
+	case self.Online && want.ID != self.ID:
+		return self, fault.Newf(fault.InvalidField, "This connection is registered with another id. Open another connection for another peer.").At("id")
+	}
+	want.Kind, want.Tenant, want.Principal, want.Gateway, want.Connection = self.Kind, self.Tenant, self.Principal, self.Gateway, self.Connection
+	want.Online, want.Since, want.Load = true, self.Since, p.work.load()
+	if want.Status == "" {
+		want.Status = command.StatusActive
+	}
+	want.Capabilities, want.Tools = slices.Clone(want.Capabilities), slices.Clone(want.Tools)
+	if place == nil || !place.held() {
+		return p.settleDown(ctx, want)
+	}
+	if err := place.change(func(listed *command.Peer) {
+		want.Since = listed.Since
+		*listed = want
+	}); err != nil {
+		return self, err
+	}
+	p.become(place)
+	return place.who(), nil
+}
+
+// settleDown takes a new place.
+func (p *peer) settleDown(ctx context.Context, want command.Peer) (command.Peer, error) {
+	place, err := p.c.s.take(ctx, want, p.id)
+	if err != nil {
+		return p.who(), err
+	}
+	p.become(place)
+	return place.who(), nil
+}
+
+func (p *peer) become(at *place) {
+	self := at.who()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.self, p.place = self, at
+}
+
+// leave gives up the peer's place: it does not come back. Its socket stays.
+func (p *peer) leave() {
+	p.mu.Lock()
+	place := p.place
+	p.place, p.self.Online = nil, false
+	p.mu.Unlock()
+	if place != nil {
+		place.leave()
+	}
+}
+
+// loaded tells the directory how much the peer has to do.
+func (p *peer) loaded() {
+	p.mu.Lock()
+	place := p.place
+	p.mu.Unlock()
+	if place == nil {
+		return
+	}
+	if err := place.change(func(listed *command.Peer) { listed.Load = p.work.load() }); err != nil {
+		p.c.s.dep.Logger.Warn().Err(err).Msg("a peer's load is not told to the directory")
+	}
+}
+
+// loseCalls tells the callers of a service whose socket has ended that no results come.
+func (p *peer) loseCalls() {
+	f := fault.New(fault.ServiceLost)
+	for callID, inbox := range p.work.end() {
+		p.tellCaller(inbox, command.CallNews{
+			CallID: callID, ServiceID: p.who().ID, Final: true, Code: string(f.Code), Error: f.Public(),
+		})
+	}
+}
+
+func (p *peer) tellCaller(inbox string, news command.CallNews) {
+	data, err := json.Marshal(news)
+	if err == nil {
+		err = p.c.s.dep.Conn.NATS().Publish(inbox, data)
+	}
+	if err != nil {
+		p.c.s.dep.Logger.Warn().Err(err).Str("call", news.CallID).Msg("a caller is not told about its call")
+	}
+}
