@@ -1,0 +1,288 @@
+package assignment_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/assignment"
+)
+
+func question(requestID string) command.TaskQuestion {
+	return command.TaskQuestion{AgentID: "a1", RequestID: requestID, MessageType: "input_request", Message: raw, Options: raw}
+}
+
+func answer(messageType string) command.TaskMessage {
+	return command.TaskMessage{ClientID: "c1", MessageType: messageType, Message: raw}
+}
+
+func TestAQuestionTakesOneAnswer(t *testing.T) {
+	w := running(t)
+	require.Equal(t, []event.Type{event.TaskAsked}, w.do(command.AskTask, "q", question("q1")))
+	require.Equal(t, assignment.StatusWaitingInput, w.state.Status())
+	require.Equal(t, "q1", w.state.Question(), "the question has the id of the agent's frame")
+	require.Equal(t, w.now.Add(30*time.Second), w.state.Due(w.env()))
+	require.Empty(t, w.do(command.AskTask, "q", question("q1")), "a repeated command changes nothing")
+	require.Nil(t, w.aside)
+	w.do(command.AskTask, "qq", question("q2"))
+	w.refused("QUEUE_FULL")
+
+	w.do(command.MessageTask, "m0", command.TaskMessage{ClientID: "c2", MessageType: "input_response", Message: raw})
+	w.refused("TASK_NOT_FOUND")
+	require.Equal(t, []event.Type{event.TaskMessaged}, w.do(command.MessageTask, "m1", answer("client.message")))
+	var d event.TaskMessagedData
+	w.last(&d)
+	require.Equal(t, "q1", d.InputID)
+	require.Equal(t, "c1", d.From)
+	require.Equal(t, "a1", d.AgentID)
+	require.Equal(t, assignment.StatusRunning, w.state.Status())
+
+	require.Empty(t, w.do(command.MessageTask, "m2", answer("input_response")))
+	told := w.refused("INPUT_ANSWERED")
+	require.Equal(t, "q1", told.InputID)
+	require.Equal(t, "c1", told.AnsweredBy)
+	require.Empty(t, w.do(command.MessageTask, "m1", answer("client.message")), "a repeated command changes nothing")
+	require.Nil(t, w.aside)
+
+	require.Equal(t, []event.Type{event.TaskMessaged}, w.do(command.MessageTask, "m3", answer("")), "other messages are no answers")
+	var other event.TaskMessagedData
+	w.last(&other)
+	require.Empty(t, other.InputID)
+	require.Equal(t, []event.Type{event.TaskAsked}, w.do(command.AskTask, "q3", question("q1")), "ids of frames may come again")
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	w := running(t)
+	q := question("")
+	q.TimeoutMS = 2000
+	w.do(command.AskTask, "q", q)
+	input := w.state.Question()
+	require.Regexp(t, `^input_[0-9a-f]{20}$`, input)
+	start := w.now
+	require.Equal(t, []event.Type{event.TaskAskExpired}, w.due())
+	require.Equal(t, 2*time.Second, w.now.Sub(start))
+	require.Equal(t, assignment.StatusRunning, w.state.Status(), "the task goes on")
+	w.do(command.MessageTask, "m", answer("input_response"))
+	require.Equal(t, input, w.refused("INPUT_EXPIRED").InputID)
+	w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1"})
+	w.ended(assignment.StatusCompleted, "")
+	w.do(command.MessageTask, "m2", answer("input_response"))
+	w.refused("TASK_FINISHED")
+}
+
+func TestAQuestionEndsWithItsAgent(t *testing.T) {
+	w := running(t)
+	w.do(command.AskTask, "q", question("q1"))
+	w.leave("a1")
+	w.do(command.ReleaseTask, "g", command.AgentGone{AgentID: "a1", Attempt: 1})
+	require.Empty(t, w.state.Question())
+	require.Equal(t, assignment.StatusRunning, w.state.Status())
+	w.do(command.MessageTask, "m", answer("input_response"))
+	w.refused("INPUT_EXPIRED")
+}
+
+func TestOnlyWhoHasTheTaskSpeaks(t *testing.T) {
+	said := func(w *world, agentID, code string) {
+		n := fmt.Sprint(len(w.log), agentID)
+		require.Empty(w.t, w.do(command.NotifyTask, n+"n", command.TaskNotification{AgentID: agentID, Message: raw}))
+		w.refused(code)
+		require.Empty(w.t, w.do(command.AskTask, n+"q", command.TaskQuestion{AgentID: agentID, Message: raw}))
+		w.refused(code)
+		require.Empty(w.t, w.do(command.SpawnTask, n+"s", command.SpawnChild{AgentID: agentID, ChildID: "k"}))
+		w.refused(code)
+		require.Empty(w.t, w.do(command.CallTool, n+"c", command.ToolRequest{AgentID: agentID}))
+		w.refused(code)
+	}
+	w := running(t)
+	said(w, "a2", "TASK_NOT_OWNED")
+	said(w, "", "TASK_NOT_OWNED")
+	w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1"})
+	said(w, "a1", "TASK_FINISHED")
+	said(w, "a2", "TASK_NOT_OWNED")
+}
+
+func TestWhatIsDelivered(t *testing.T) {
+	w := newWorld(t)
+	w.leave("a1")
+	w.leave("a2")
+	w.do(command.CreateTask, "c", forA())
+	delivered := command.TaskReport{AgentID: "a1", Status: assignment.Delivered}
+	require.Empty(t, w.do(command.ReportTask, "d0", delivered), "nobody has it")
+	require.Nil(t, w.aside)
+	w.do(command.MessageTask, "m", answer(""))
+	require.Empty(t, w.state.Mail(), "nobody to be told")
+
+	w.agent("a1").Online, w.agent("a2").Online = true, true
+	w.do(command.TaskDue, "came", nil)
+	require.NotNil(t, w.state.Undelivered())
+	require.Len(t, w.state.Mail(), 1)
+	require.Equal(t, []event.Type{event.TaskReported}, w.do(command.ReportTask, "d1", delivered))
+	require.Nil(t, w.state.Undelivered())
+	require.Empty(t, w.state.Mail())
+	require.Empty(t, w.do(command.ReportTask, "d2", delivered), "said before")
+
+	w.do(command.ReleaseTask, "g", command.AgentGone{AgentID: "a1", Attempt: 1})
+	require.Equal(t, "a2", w.state.Holder())
+	require.Equal(t, "a2", w.state.Undelivered().AgentID)
+	require.Len(t, w.state.Mail(), 1, "the next agent is told what the client said")
+	require.Empty(t, w.do(command.ReportTask, "d3", delivered), "that attempt is over")
+	require.NotNil(t, w.state.Undelivered())
+	for i := range 40 {
+		w.do(command.MessageTask, fmt.Sprint("m", i), answer(""))
+	}
+	require.Len(t, w.state.Mail(), 32)
+}
+
+func TestChildren(t *testing.T) {
+	w := newWorld(t)
+	d := forA()
+	d.Depth, d.Chain, d.Session = 1, []string{"A"}, "s"
+	w.do(command.CreateTask, "c", d)
+	spawn := command.SpawnChild{
+		AgentID: "a1", RequestID: "f1", ChildID: "k1", TargetName: "A", TargetID: "a2", TaskType: "x", Description: "d", Data: raw, TimeoutMS: 5,
+	}
+	require.Equal(t, []event.Type{event.ChildCreated}, w.do(command.SpawnTask, "s", spawn))
+	require.Empty(t, w.do(command.SpawnTask, "s", spawn), "a repeated command changes nothing")
+	require.Empty(t, w.do(command.SpawnTask, "s2", spawn), "nor does a second child of the same id")
+	child, ok := w.state.Child(spawn)
+	require.True(t, ok)
+	require.JSONEq(t, `{"id":"a1","name":"A"}`, string(child.Caller))
+	child.Caller = nil
+	require.Equal(t, command.NewTask{
+		TaskID: "k1", RequestID: "f1", ClientID: "c1", AgentID: "a2", AgentName: "A", TaskType: "x", Data: raw, TimeoutMS: 5,
+		ParentID: "t1", Depth: 2, Chain: []string{"A", "A"}, Session: "s",
+	}, child, "an agent may occur again below itself")
+	require.Equal(t, []string{"k1"}, w.state.Children())
+	require.Empty(t, w.state.Orphans())
+
+	for _, wrong := range []string{"", "t1"} {
+		spawn.ChildID = wrong
+		w.do(command.SpawnTask, "w"+wrong, spawn)
+		w.refused(string(fault.InvalidField))
+	}
+	spawn.ChildID = "k2"
+	_, ok = w.state.Child(spawn)
+	require.False(t, ok)
+	w.do(command.SpawnTask, "s3", spawn)
+	end := event.ChildFinishedData{ChildID: "k1", Status: "completed", Result: raw}
+	require.Equal(t, []event.Type{event.ChildFinished}, w.do(command.ChildEnded, "e", end))
+	require.Empty(t, w.do(command.ChildEnded, "e", end))
+	require.Empty(t, w.do(command.ChildEnded, "e2", end), "a child ends once")
+	require.Equal(t, []string{"k2"}, w.state.Children())
+
+	w.leave("a1")
+	w.do(command.ReleaseTask, "g", command.AgentGone{AgentID: "a1", Attempt: 1})
+	require.Equal(t, []string{"k2"}, w.state.Orphans(), "nobody waits for the child of a lost agent")
+	spawn.AgentID, spawn.ChildID = "a2", "k3"
+	w.do(command.SpawnTask, "s4", spawn)
+	require.Equal(t, []string{"k2"}, w.state.Orphans())
+	w.do(command.CancelSwarm, "x", command.CancelTaskData{})
+	require.Equal(t, []string{"k2", "k3"}, w.state.Orphans())
+	w.do(command.ChildEnded, "e3", event.ChildFinishedData{ChildID: "k2", Status: "cancelled"})
+	var d2 event.ChildFinishedData
+	w.last(&d2)
+	require.Equal(t, "a1", d2.AgentID, "the head names who asked for the child")
+	require.Equal(t, []string{"k3"}, w.state.Orphans())
+}
+
+func TestChildrenAreBounded(t *testing.T) {
+	w := newWorld(t)
+	d := forA()
+	d.Depth = 15
+	w.do(command.CreateTask, "c", d)
+	for i := range assignment.MaxOpen + 1 {
+		require.Equal(t, i < assignment.MaxOpen, len(w.do(command.SpawnTask, fmt.Sprint("s", i), command.SpawnChild{AgentID: "a1", ChildID: fmt.Sprint("k", i)})) == 1)
+	}
+	w.refused("QUEUE_FULL")
+	w.do(command.ChildEnded, "e", event.ChildFinishedData{ChildID: "k3", Status: "completed"})
+	require.Len(t, w.do(command.SpawnTask, "again", command.SpawnChild{AgentID: "a1", ChildID: "again"}), 1)
+
+	d.Depth = 16
+	w = newWorld(t)
+	w.do(command.CreateTask, "c", d)
+	w.do(command.SpawnTask, "s", command.SpawnChild{AgentID: "a1", ChildID: "k"})
+	w.refused("TASK_TOO_DEEP")
+	require.False(t, w.state.Done())
+	d.Depth = 17
+	w = newWorld(t)
+	w.do(command.CreateTask, "c", d)
+	w.ended(assignment.StatusFailed, "TASK_TOO_DEEP")
+}
+
+func TestCalls(t *testing.T) {
+	w := running(t)
+	w.tool = assignment.Tool{ServerName: "Calc", Idempotent: true}
+	ask := command.ToolRequest{AgentID: "a1", RequestID: "f1", Kind: "service", Server: "calc", Tool: "add", TimeoutMS: 900}
+	require.Equal(t, []event.Type{event.CallStarted}, w.do(command.CallTool, "k", ask))
+	require.Empty(t, w.do(command.CallTool, "k", ask), "a repeated command changes nothing")
+	require.Len(t, w.state.Pending(), 1)
+	intent := w.state.Pending()[0]
+	require.Regexp(t, `^call_[0-9a-f]{20}$`, intent.CallID)
+	require.Equal(t, event.CallStartedData{
+		TaskHead: w.state.Head(), CallID: intent.CallID, CallRequest: "f1", Kind: "service", Server: "calc", ServerName: "Calc",
+		Tool: "add", Arguments: []byte("{}"), Idempotent: true, TimeoutMS: 900,
+	}, intent)
+
+	note := event.CallNotifiedData{CallID: intent.CallID, Message: "half"}
+	require.Equal(t, []event.Type{event.CallNotified}, w.do(command.CallNotified, "n", note))
+	require.Empty(t, w.do(command.CallNotified, "n", note))
+	end := event.CallFinishedData{CallID: intent.CallID, Status: "perhaps", Tool: "other"}
+	_, err := w.state.Decide(w.command(command.CallEnded, "e", end), w.env())
+	require.ErrorIs(t, err, fault.New(fault.InvalidField))
+	end.Status = "success"
+	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.CallEnded, "e", end))
+	var d event.CallFinishedData
+	w.last(&d)
+	require.Equal(t, "add", d.Tool)
+	require.Equal(t, "f1", d.CallRequest)
+	require.Equal(t, "Calc", d.ServerName)
+	require.Empty(t, w.do(command.CallEnded, "e2", end), "one outcome")
+	require.Empty(t, w.state.Pending())
+	w.do(command.CallNotified, "n2", note)
+	w.refused("NOT_FOUND")
+}
+
+func TestCallsOutliveNobody(t *testing.T) {
+	w := running(t)
+	ask := command.ToolRequest{AgentID: "a1", Kind: "mcp", Server: "fs", Tool: "read"}
+	w.do(command.CallTool, "k", ask)
+	first := w.state.Pending()[0].CallID
+	w.leave("a1")
+	w.do(command.ReleaseTask, "g", command.AgentGone{AgentID: "a1", Attempt: 1})
+	require.Empty(t, w.state.Pending(), "nobody waits for the calls of a lost agent")
+	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.CallEnded, "e", event.CallFinishedData{CallID: first, Status: "success"}))
+	var d event.CallFinishedData
+	w.last(&d)
+	require.Equal(t, 1, d.Attempt, "the outcome is that of the first attempt")
+	require.NotNil(t, w.state.Undelivered(), "the second agent was not heard of by that")
+
+	ask.AgentID = "a2"
+	w.do(command.CallTool, "k2", ask)
+	second := w.state.Pending()[0].CallID
+	w.do(command.CancelSwarm, "x", command.CancelTaskData{})
+	require.Empty(t, w.state.Pending())
+	require.Empty(t, w.do(command.CallNotified, "n", event.CallNotifiedData{CallID: second}))
+	w.refused("TASK_FINISHED")
+	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.CallEnded, "e2", event.CallFinishedData{CallID: second, Status: "unknown"}),
+		"what was done is recorded all the same")
+}
+
+func TestCallsAreBounded(t *testing.T) {
+	w := running(t)
+	for i := range assignment.MaxOpen + 1 {
+		require.Equal(t, i < assignment.MaxOpen, len(w.do(command.CallTool, fmt.Sprint("k", i), command.ToolRequest{AgentID: "a1"})) == 1)
+	}
+	w.refused("QUEUE_FULL")
+	one := w.state.Pending()[0].CallID
+	for i := range assignment.MaxNotes {
+		require.Len(t, w.do(command.CallNotified, fmt.Sprint("n", i), event.CallNotifiedData{CallID: one}), 1)
+	}
+	require.Empty(t, w.do(command.CallNotified, "flood", event.CallNotifiedData{CallID: one}))
+	w.refused("RATE_LIMITED")
+	require.Len(t, w.do(command.CallNotified, "other", event.CallNotifiedData{CallID: w.state.Pending()[1].CallID}), 1, "others are not hurt")
+}
