@@ -1,0 +1,194 @@
+package task
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// openClient opens the inbox of a client, or says where one that comes back goes on.
+// An inbox of somebody else is as unknown as one that was never made.
+func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.OpenClientReply, error) {
+	if in.Tenant.IsZero() {
+		return cmd.OpenClientReply{}, fault.New(fault.InvalidField).At("tenant")
+	}
+	if in.ClientID == "" {
+		return s.newClient(ctx, in)
+	}
+	log := clientLog(in.Tenant, in.ClientID)
+	var last eventlog.Cursor
+	known := false
+	err := s.inboxes.read(ctx, log, func(b *inbox) {
+		known, last = b.belongsTo(in), b.writer.Cursor()
+	})
+	switch {
+	case err != nil:
+		return cmd.OpenClientReply{}, err
+	case !known:
+		return cmd.OpenClientReply{}, fault.New(fault.ClientNotFound)
+	}
+	after, err := s.resumeAt(ctx, log, in.After, last)
+	if err != nil {
+		return cmd.OpenClientReply{}, err
+	}
+	return cmd.OpenClientReply{ClientID: in.ClientID, After: after.String(), Resumed: true}, nil
+}
+
+// belongsTo reports whether the inbox is that of who asks.
+func (b *inbox) belongsTo(in cmd.OpenClientRequest) bool {
+	sum := sha256.Sum256([]byte(in.Token))
+	right := subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(b.created.TokenSHA256)) == 1
+	return b.created.ClientID == in.ClientID && b.created.Principal == in.Principal && right
+}
+
+// resumeAt returns where a client that comes back goes on: after what it says that it
+// has, else after what was noted for it last.
+func (s *Service) resumeAt(ctx context.Context, log subject.Log, after *uint64, last eventlog.Cursor) (eventlog.Cursor, error) {
+	var at uint64
+	if after == nil {
+		noted, err := s.acks.Get(ctx, log, log.Entity)
+		if err != nil {
+			return last, err
+		}
+		at = min(noted, last.Seq)
+	} else if at = *after; at > last.Seq {
+		f := fault.Newf(fault.CursorInvalid, "after is %d, beyond the newest event of this client (%d).", at, last.Seq)
+		return last, f.At("after").Unlike("at most "+strconv.FormatUint(last.Seq, 10), strconv.AppendUint(nil, at, 10))
+	}
+	if at == last.Seq {
+		return last, nil
+	}
+	return eventlog.Cursor{Seq: at}, nil
+}
+
+// tokenBytes make a token that cannot be guessed: 256 bits.
+const tokenBytes = 32
+
+// newClient makes an inbox. Its id is random too, so that no two clients meet.
+func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.OpenClientReply, error) {
+	secret := make([]byte, tokenBytes)
+	rand.Read(secret) //nolint:errcheck // it never fails: the program would end
+	token := hex.EncodeToString(secret)
+	sum := sha256.Sum256([]byte(token))
+	client := "client_" + uuid.NewString()
+	log := clientLog(in.Tenant, client)
+	created, err := event.New(log, "created", source, s.cfg.Now(), event.ClientCreatedData{
+		ClientID: client, Principal: in.Principal, TokenSHA256: hex.EncodeToString(sum[:]),
+	})
+	if err != nil {
+		return cmd.OpenClientReply{}, err
+	}
+	at, err := s.inboxes.change(ctx, log, func(b *inbox) ([]event.Event, error) {
+		if b.exists {
+			return nil, nil
+		}
+		return []event.Event{created}, nil
+	})
+	return cmd.OpenClientReply{ClientID: client, Token: token, After: at.String()}, err
+}
+
+// nameClient records what a client says of itself.
+func (s *Service) nameClient(ctx context.Context, in cmd.PeerRequest) (event.ClientRegisteredData, error) {
+	d, err := data[event.ClientRegisteredData](in)
+	if err != nil {
+		return d, err
+	}
+	d.ClientID = in.ID
+	known, err := s.inboxes.add(ctx, clientLog(in.Tenant, in.ID), "registered."+uuid.NewString(), d)
+	if err == nil && !known {
+		err = fault.New(fault.ClientNotFound)
+	}
+	return d, err
+}
+
+// sendClient takes a message from one client to another. When it returns the message
+// will be delivered, if the target comes for it in time.
+func (s *Service) sendClient(ctx context.Context, in cmd.PeerRequest) (cmd.ClientNote, error) {
+	d, err := data[cmd.ClientNote](in)
+	if err != nil {
+		return d, err
+	}
+	known := false
+	if d.TargetID != "" {
+		if err := s.inboxes.read(ctx, clientLog(in.Tenant, d.TargetID), func(b *inbox) { known = b.exists }); err != nil {
+			return d, err
+		}
+	}
+	if !known {
+		return d, fault.New(fault.ClientNotFound)
+	}
+	m := event.ClientMessageData{
+		MessageID: uuid.NewString(), SenderID: in.ID, SenderName: in.Name, TargetID: d.TargetID,
+		MessageType: d.MessageType, Data: d.Data, ExpiresAt: s.cfg.Now().Add(s.cfg.Keep).UTC(),
+	}
+	return d, s.Send(ctx, cmd.Command{
+		ID: m.MessageID, Service: cmd.Task, Verb: cmd.TellClient, Tenant: in.Tenant, Key: id.EntityFromExternal(d.TargetID),
+		Principal: in.Principal, Data: encode(m),
+	})
+}
+
+// tell handles cmd.TellClient: it puts a message into a client's log, once. One that
+// has expired on the way, or whose client is gone, is dropped.
+func (s *Service) tell(ctx context.Context, c cmd.Command) error {
+	var m event.ClientMessageData
+	if err := c.Decode(&m); err != nil {
+		return command.Permanent(err)
+	}
+	if !m.ExpiresAt.IsZero() && s.cfg.Now().After(m.ExpiresAt) {
+		return nil
+	}
+	log := subject.Log{Tenant: c.Tenant, Kind: id.KindClient, Entity: c.Key}
+	_, err := s.inboxes.add(ctx, log, c.ID+".message", m)
+	if errors.Is(err, eventlog.ErrRefused) {
+		return command.Permanent(err)
+	}
+	return err
+}
+
+// acknowledge handles cmd.AckClient: it notes how far a client has its inbox. A
+// position beyond the end counts as the end.
+func (s *Service) acknowledge(ctx context.Context, c cmd.Command) error {
+	var in cmd.AckEvents
+	if err := c.Decode(&in); err != nil {
+		return command.Permanent(err)
+	}
+	log := subject.Log{Tenant: c.Tenant, Kind: id.KindClient, Entity: c.Key}
+	last, err := s.deps.Log.Last(ctx, log)
+	if err != nil {
+		return err
+	}
+	if seq := min(in.Seq, last.Seq); seq > 0 {
+		return s.acks.Put(ctx, log, log.Entity, seq)
+	}
+	return nil
+}
+
+// data decodes what a request carries.
+func data[T any](in cmd.PeerRequest) (T, error) {
+	var v T
+	if in.Tenant.IsZero() {
+		return v, fault.New(fault.InvalidField).At("tenant")
+	}
+	if len(in.Data) == 0 {
+		return v, nil
+	}
+	if err := json.Unmarshal(in.Data, &v); err != nil {
+		return v, fault.New(fault.InvalidField).At("data").Wrap(err)
+	}
+	return v, nil
+}

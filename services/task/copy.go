@@ -1,0 +1,69 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// copyLimit bounds the data of a copied event, so that it fits into a stored event
+// (256 KiB) with its envelope and its origin.
+const copyLimit = 250 << 10
+
+// visible are the events of a task that its client is told of. The others are
+// between the service and agents.
+var visible = map[event.Type]bool{
+	event.TaskCreated: true, event.TaskQueued: true, event.TaskAssigned: true, event.TaskReported: true,
+	event.TaskNotified: true, event.TaskReleased: true, event.TaskAsked: true, event.TaskAskExpired: true,
+	event.TaskFinished: true, event.ChildCreated: true, event.ChildFinished: true,
+	event.CallStarted: true, event.CallNotified: true, event.CallFinished: true,
+}
+
+// withoutTask are the events that repeat what the client asked for, which the client
+// knows and need not be stored for it again.
+var withoutTask = map[event.Type]bool{event.TaskCreated: true, event.TaskAssigned: true}
+
+// copied returns the event as it stands in a client's log: with its origin, and an id
+// that is the same at every attempt.
+func copied(to subject.Log, e event.Event) (event.Event, error) {
+	from, err := subject.ParseName(e.Subject)
+	if err != nil {
+		return event.Event{}, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(e.Data, &members); err != nil || members == nil {
+		return event.Event{}, fmt.Errorf("copy %s seq %d: its data is no JSON object: %w", e.Subject, e.Sequence, err)
+	}
+	if withoutTask[e.Type] {
+		members["data"] = json.RawMessage("null")
+	}
+	shorten(members)
+	members["origin_log"], members["origin_seq"] = encode(e.Subject), encode(e.Sequence)
+	c := event.Event{
+		SpecVersion: e.SpecVersion, ID: fmt.Sprintf("%s.%d", from.Entity, e.Sequence), Source: e.Source, Type: e.Type,
+		Subject: to.Name(), Time: e.Time, TraceParent: e.TraceParent,
+	}
+	c.Data, err = json.Marshal(members)
+	return c, err
+}
+
+// shorten leaves the largest members out until the rest fits: who wants them asks for
+// the task.
+func shorten(members map[string]json.RawMessage) {
+	for {
+		sum, largest := 0, ""
+		for k, v := range members {
+			sum += len(k) + len(v)
+			if largest == "" || len(v) > len(members[largest]) || len(v) == len(members[largest]) && k < largest {
+				largest = k
+			}
+		}
+		if sum <= copyLimit {
+			return
+		}
+		delete(members, largest)
+		members["shortened"] = json.RawMessage("true")
+	}
+}

@@ -1,0 +1,179 @@
+package task
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/directory"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/assignment"
+)
+
+// crowd knows who is there, by the directory, and who was there before, by the
+// registry. It is safe for concurrent use.
+type crowd struct {
+	dir      *directory.Directory
+	registry *registry
+	index    *index
+
+	mu      sync.Mutex
+	stale   bool               // the directory has changed since peers was made
+	read    map[string]reading // by the key of the member
+	peers   map[peerKey]cmd.Peer
+	unwatch func()
+}
+
+// peerKey names a peer of a kind and tenant.
+type peerKey struct {
+	tenant   id.Tenant
+	kind, id string
+}
+
+// reading is the data of a member as it was read.
+type reading struct {
+	raw  []byte
+	peer cmd.Peer
+	ok   bool
+}
+
+func newCrowd(d *directory.Directory, x *index) *crowd {
+	c := &crowd{dir: d, index: x, stale: true}
+	c.registry = newRegistry()
+	return c
+}
+
+// open begins to follow directory and registry.
+func (c *crowd) open(ctx context.Context, js jetstream.JetStream, log zerolog.Logger) error {
+	c.unwatch = c.dir.Watch(func() {
+		c.mu.Lock()
+		c.stale = true
+		c.mu.Unlock()
+	})
+	return c.registry.open(ctx, js, log)
+}
+
+// close may be called more than once, and also if open was not.
+func (c *crowd) close() {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	c.registry.close()
+}
+
+// online returns all peers of the directory by their keys. The map must not be
+// changed; it is replaced when the directory changes.
+func (c *crowd) online() map[peerKey]cmd.Peer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.peers == nil || c.stale {
+		c.stale = false
+		c.refresh()
+	}
+	return c.peers
+}
+
+// refresh reads the directory. Only what has changed is decoded. While a peer comes
+// back it can have several entries: the one that is online counts, of two the younger.
+func (c *crowd) refresh() {
+	read, peers := map[string]reading{}, map[peerKey]cmd.Peer{}
+	for _, what := range []id.Name{cmd.WhatAgent, cmd.WhatService, cmd.WhatClient} {
+		for _, m := range c.dir.All(what) {
+			place := what.String() + "." + m.Name.String() + "." + m.Instance.String()
+			r, known := c.read[place]
+			if !known || !bytes.Equal(r.raw, m.Data) {
+				r = readPeer(what, m)
+			}
+			read[place] = r
+			if !r.ok {
+				continue
+			}
+			key := keyOf(r.peer)
+			if old, double := peers[key]; !double || better(r.peer, old) {
+				peers[key] = r.peer
+			}
+		}
+	}
+	c.read, c.peers = read, peers
+}
+
+func keyOf(p cmd.Peer) peerKey { return peerKey{p.Tenant, p.Kind, p.ID} }
+
+func better(a, than cmd.Peer) bool {
+	if a.Online != than.Online {
+		return a.Online
+	}
+	return a.Since.After(than.Since)
+}
+
+// readPeer decodes a member. One that says nothing usable is no peer, and no reason
+// to overlook the others.
+func readPeer(what id.Name, m directory.Member) reading {
+	r := reading{raw: m.Data}
+	if json.Unmarshal(m.Data, &r.peer) != nil {
+		return r
+	}
+	r.ok = r.peer.ID != "" && !r.peer.Tenant.IsZero() && cmd.PeerWhat(r.peer.Kind) == what
+	if r.peer.Since.IsZero() {
+		r.peer.Since = m.Started
+	}
+	return r
+}
+
+// find returns a peer of the directory.
+func (c *crowd) find(t id.Tenant, kind, peer string) (cmd.Peer, bool) {
+	p, ok := c.online()[peerKey{t, kind, peer}]
+	return p, ok
+}
+
+// away reports whether an agent has no connection, but its place is kept for it.
+func (c *crowd) away(t id.Tenant, agent string) bool {
+	p, there := c.find(t, cmd.PeerAgent, agent)
+	return there && !p.Online
+}
+
+// candidates returns the agents of a tenant, with those that are only remembered.
+func (c *crowd) candidates(t id.Tenant) []assignment.Candidate {
+	var out []assignment.Candidate
+	for _, p := range c.all(t, cmd.PeerAgent) {
+		_, there := c.find(t, cmd.PeerAgent, p.ID)
+		out = append(out, assignment.Candidate{
+			ID: p.ID, Name: p.Name, Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,
+			Status: p.Status, Since: p.Since, Load: max(p.Load, c.index.load(t, p.ID)),
+		})
+	}
+	return out
+}
+
+// all returns the peers of a kind and tenant by name: those of the directory, and
+// those that are remembered, which are offline and inactive.
+func (c *crowd) all(t id.Tenant, kind string) []cmd.Peer {
+	found := map[string]cmd.Peer{}
+	for _, p := range c.registry.all(t, kind) {
+		found[p.ID] = p
+	}
+	for k, p := range c.online() {
+		if k.tenant == t && k.kind == kind {
+			found[k.id] = p
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b cmd.Peer) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// remembered is how a peer is remembered when it has gone.
+func remembered(p cmd.Peer) cmd.Peer {
+	p.Gateway, p.Connection, p.Principal, p.Load = "", "", "", 0
+	p.Online, p.Status, p.Since = false, cmd.StatusInactive, time.Time{}
+	return p
+}

@@ -1,0 +1,278 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// kindServer is the kind of MCP servers in lists.
+const kindServer = tools.KindMCP
+
+// offer adds the verbs of the service to the server.
+func (s *Service) offer(r *rpc.Server) {
+	rpc.Handle(r, cmd.OpenClient, s.openClient)
+	rpc.Handle(r, cmd.NameClient, s.nameClient)
+	rpc.Handle(r, cmd.SendClient, s.sendClient)
+	rpc.Handle(r, cmd.ListAgents, s.lists(cmd.PeerAgent))
+	rpc.Handle(r, cmd.ListServices, s.lists(cmd.PeerService))
+	rpc.Handle(r, cmd.ListClients, s.lists(cmd.PeerClient))
+	rpc.Handle(r, cmd.ListServers, s.listServers)
+	rpc.Handle(r, cmd.ListTools, s.listTools)
+	rpc.Handle(r, cmd.RunTool, s.runTool)
+	rpc.Handle(r, cmd.ShowTask, s.showTask)
+	rpc.Handle(r, cmd.Submit, s.submit)
+}
+
+// lists answers with the peers of a kind that the request's tenant has. Agents and
+// services that were there before are inactive.
+func (s *Service) lists(kind string) func(context.Context, cmd.PeerRequest) (cmd.PeerList, error) {
+	return func(_ context.Context, in cmd.PeerRequest) (cmd.PeerList, error) {
+		f, err := data[cmd.PeerFilter](in)
+		if err != nil {
+			return cmd.PeerList{}, err
+		}
+		out := cmd.PeerList{Peers: []cmd.Peer{}}
+		for _, p := range s.crowd.all(in.Tenant, kind) {
+			if !p.Online {
+				p.Status = cmd.StatusInactive
+			}
+			if matches(p, f) {
+				out.Peers = append(out.Peers, public(p))
+			}
+		}
+		return out, nil
+	}
+}
+
+// public is what other peers may know of a peer.
+func public(p cmd.Peer) cmd.Peer {
+	p.Principal, p.Gateway, p.Connection = "", "", ""
+	return p
+}
+
+// Words of clients for being there.
+const (
+	wordOnline  = "online"
+	wordOffline = "offline"
+)
+
+// matches reports whether a peer passes the filter.
+func matches(p cmd.Peer, f cmd.PeerFilter) bool {
+	switch strings.ToLower(f.Status) {
+	case "":
+	case wordOnline:
+		if !p.Online {
+			return false
+		}
+	case wordOffline:
+		if p.Online {
+			return false
+		}
+	default:
+		if !strings.EqualFold(f.Status, p.Status) {
+			return false
+		}
+	}
+	if !strings.Contains(strings.ToLower(p.Name), strings.ToLower(f.Name)) {
+		return false
+	}
+	for _, c := range f.Capabilities {
+		if !slices.Contains(p.Capabilities, c) {
+			return false
+		}
+	}
+	return f.Type == "" || strings.EqualFold(f.Type, typeOf(p))
+}
+
+// typeOf is the member type of what else a peer said of itself.
+func typeOf(p cmd.Peer) string {
+	var extra struct {
+		Type       string `json:"type"`
+		ClientType string `json:"client_type"`
+	}
+	if len(p.Extra) == 0 || json.Unmarshal(p.Extra, &extra) != nil {
+		return ""
+	}
+	if extra.Type == "" {
+		return extra.ClientType
+	}
+	return extra.Type
+}
+
+// listServers answers with the MCP servers.
+func (s *Service) listServers(ctx context.Context, in cmd.PeerRequest) (cmd.PeerList, error) {
+	f, err := data[cmd.PeerFilter](in)
+	if err != nil {
+		return cmd.PeerList{}, err
+	}
+	list, err := s.tools.Servers(ctx, in.Tenant, tools.KindMCP)
+	if err != nil {
+		return cmd.PeerList{}, err
+	}
+	out := cmd.PeerList{Peers: []cmd.Peer{}}
+	for _, v := range list {
+		p := cmd.Peer{
+			Kind: kindServer, Tenant: in.Tenant, ID: v.ID, Name: v.Name, Capabilities: v.Capabilities, Description: v.Description,
+			Status: v.Status, Online: v.Status == cmd.StatusActive, Since: v.Since, Extra: withType(v.Extra, v.Type),
+		}
+		if matches(p, f) {
+			out.Peers = append(out.Peers, p)
+		}
+	}
+	return out, nil
+}
+
+// withType adds the type of a server to what else it said.
+func withType(extra json.RawMessage, kind string) json.RawMessage {
+	all := map[string]any{}
+	if len(extra) > 0 && json.Unmarshal(extra, &all) != nil {
+		return extra
+	}
+	all["type"] = kind
+	return encode(all)
+}
+
+// listTools answers with the tools of a service or an MCP server.
+func (s *Service) listTools(ctx context.Context, in cmd.PeerRequest) (cmd.ToolList, error) {
+	d, err := data[cmd.ToolsOf](in)
+	if err != nil {
+		return cmd.ToolList{}, err
+	}
+	server, list, err := s.tools.ToolsOf(ctx, in.Tenant, d.Kind, d.Server)
+	if err != nil {
+		return cmd.ToolList{}, err
+	}
+	out := cmd.ToolList{Server: server.ID, Name: server.Name, Tools: []cmd.PeerTool{}}
+	for _, t := range list {
+		out.Tools = append(out.Tools, cmd.PeerTool{
+			ID: t.Own, Name: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+			Idempotent: t.Idempotent || t.ReadOnly,
+		})
+	}
+	return out, nil
+}
+
+// runTool runs a tool outside of any task, for as long as its caller waits. What
+// becomes of it is in no log; that the tool failed is an outcome and no error.
+func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutcome, error) {
+	d, err := data[cmd.ToolRequest](in)
+	if err != nil {
+		return cmd.ToolOutcome{}, err
+	}
+	call := tools.Call{
+		ID: uuid.NewString(), Scope: "asp", Tenant: in.Tenant, Kind: d.Kind, Server: d.Server, Tool: d.Tool, Arguments: d.Arguments,
+		Timeout: time.Duration(d.TimeoutMS) * time.Millisecond, Raw: true, Priority: d.Priority,
+	}
+	switch in.Kind {
+	case cmd.PeerClient:
+		call.ClientID = in.ID
+	case cmd.PeerAgent:
+		call.AgentID = in.ID
+	}
+	began := s.cfg.Now()
+	result, err := s.tools.Call(ctx, call)
+	if refused(err) {
+		return cmd.ToolOutcome{}, err
+	}
+	out := cmd.ToolOutcome{ToolRequest: d, ServerName: s.look(ctx, shelfKey{in.Tenant, d.Kind, d.Server}).server.Name}
+	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
+	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
+	return out, nil
+}
+
+// refused reports whether a call was not begun.
+func refused(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch fault.From(err, "").Code {
+	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolsDown, fault.Overloaded, fault.ServiceBusy:
+		return true
+	}
+	return false
+}
+
+func taskLog(t id.Tenant, task string) subject.Log {
+	return subject.Log{Tenant: t, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
+}
+
+// showTask answers with a task as it is now. One of another tenant does not exist.
+func (s *Service) showTask(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
+	d, err := data[cmd.TaskRefData](in)
+	if err != nil {
+		return cmd.TaskView{}, err
+	}
+	unknown := fault.Newf(fault.TaskNotFound, "There is no such task.")
+	if d.TaskID == "" {
+		return cmd.TaskView{}, unknown
+	}
+	var st assignment.State
+	err = s.deps.Log.Read(ctx, taskLog(in.Tenant, d.TaskID), eventlog.Cursor{}, func(e *eventlog.Entry) error { return st.Apply(e.Event) })
+	switch {
+	case err != nil:
+		return cmd.TaskView{}, err
+	case st.Created.IsZero():
+		return cmd.TaskView{}, unknown
+	}
+	return st.View(), nil
+}
+
+// submit takes a task, if there is, or was, an agent that may do it. When it returns
+// the task will come to an end, whatever dies.
+func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
+	d, err := data[cmd.NewTask](in)
+	if err != nil {
+		return cmd.TaskView{}, err
+	}
+	if d.AgentID == "" && d.AgentName == "" && len(d.Capabilities) == 0 {
+		return cmd.TaskView{}, fault.Newf(fault.InvalidField, "Say which agent is to do it: its id, its name, or what it has to be capable of.").At("agentName")
+	}
+	if !s.wanted(in.Tenant, d) {
+		return cmd.TaskView{}, fault.New(fault.AgentNotFound)
+	}
+	if in.Kind == cmd.PeerClient {
+		d.ClientID = in.ID
+	}
+	if d.TaskID == "" {
+		d.TaskID = uuid.NewString()
+	}
+	if d.RequestID == "" {
+		d.RequestID = in.RequestID
+	}
+	err = s.Send(ctx, cmd.Command{
+		ID: createID, Service: cmd.Task, Verb: cmd.CreateTask, Tenant: in.Tenant, Key: id.EntityFromExternal(d.TaskID),
+		Principal: in.Principal, ReplyTo: in.ReplyTo, Data: encode(d),
+	})
+	if err != nil {
+		return cmd.TaskView{}, err
+	}
+	head := event.TaskHead{TaskID: d.TaskID, RequestID: d.RequestID, ClientID: d.ClientID, ParentID: d.ParentID}
+	return cmd.TaskView{TaskHead: head, Status: assignment.StatusCreated, CreatedAt: s.cfg.Now().UTC()}, nil
+}
+
+// wanted reports whether some agent that is known may be given the task.
+func (s *Service) wanted(t id.Tenant, d cmd.NewTask) bool {
+	want := event.TaskCreatedData{WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities}
+	for _, a := range s.crowd.candidates(t) {
+		a.Online, a.Status = true, cmd.StatusActive
+		if _, ok := assignment.Choose(want, []assignment.Candidate{a}); ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,96 @@
+package task
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// agentKey names an agent of a tenant.
+type agentKey struct {
+	tenant id.Tenant
+	agent  string
+}
+
+// place is where a task is: with an agent, or waiting for one.
+type place struct {
+	task    string
+	agent   string // empty = it waits
+	attempt int
+	unsaid  bool      // the agent has not been told everything
+	seen    time.Time // when it was handled last
+}
+
+// index knows where the open tasks are that this process has lately handled. It is a
+// help for speed: what it does not know, timers bring to light. It is safe for
+// concurrent use.
+type index struct {
+	mu     sync.Mutex
+	places map[subject.Log]place
+	held   map[agentKey]map[subject.Log]struct{}
+}
+
+func newIndex() *index {
+	return &index{places: map[subject.Log]place{}, held: map[agentKey]map[subject.Log]struct{}{}}
+}
+
+// put notes where an open task is.
+func (x *index) put(log subject.Log, p place) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.remove(log)
+	x.places[log] = p
+	if p.agent == "" {
+		return
+	}
+	key := agentKey{log.Tenant, p.agent}
+	if x.held[key] == nil {
+		x.held[key] = map[subject.Log]struct{}{}
+	}
+	x.held[key][log] = struct{}{}
+}
+
+// drop forgets a task.
+func (x *index) drop(log subject.Log) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.remove(log)
+}
+
+// remove is drop while mu is held.
+func (x *index) remove(log subject.Log) {
+	key := agentKey{log.Tenant, x.places[log].agent}
+	delete(x.places, log)
+	delete(x.held[key], log)
+	if len(x.held[key]) == 0 {
+		delete(x.held, key)
+	}
+}
+
+// load returns how many tasks the agent has.
+func (x *index) load(t id.Tenant, agent string) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.held[agentKey{t, agent}])
+}
+
+// all returns where the tasks are.
+func (x *index) all() map[subject.Log]place {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return maps.Clone(x.places)
+}
+
+// forget drops what was handled last before then.
+func (x *index) forget(before time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for log, p := range x.places {
+		if p.seen.Before(before) {
+			x.remove(log)
+		}
+	}
+}

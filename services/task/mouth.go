@@ -1,0 +1,65 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// confirmWait is how long a gateway may take to say that a frame is in a socket's
+// queue, which takes it well under a millisecond. One that is gone is told by NATS at
+// once; one that is stuck must not hold up the other tasks of the partition for long.
+const confirmWait = 3 * time.Second
+
+// confirmed is what a gateway answers.
+const confirmed = "+"
+
+var (
+	errAway    = errors.New("the agent has no connection")
+	errRefused = errors.New("the gateway did not confirm")
+)
+
+// mouth tells agents what they have to know, on their connections.
+type mouth struct {
+	conn   *bus.Conn
+	crowd  *crowd
+	logger zerolog.Logger
+}
+
+// say tells an agent of an event and returns once its gateway has queued the frame.
+// errAway says that the agent is not connected; any other error that it is not known
+// to have been told.
+func (m *mouth) say(ctx context.Context, t id.Tenant, agent string, e event.Event) error {
+	p, ok := m.crowd.find(t, cmd.PeerAgent, agent)
+	if !ok || !p.Online {
+		return errAway
+	}
+	gateway, connection, err := subject.ParseReplyTo(p.Gateway + "." + p.Connection)
+	if err != nil {
+		return err
+	}
+	e.Sequence = 0 // it is said, and not shown
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, confirmWait)
+	defer cancel()
+	answer, err := m.conn.NATS().RequestWithContext(ctx, subject.Aside(gateway, connection), raw)
+	if err != nil {
+		return err
+	}
+	if string(answer.Data) != confirmed {
+		return errRefused
+	}
+	return nil
+}

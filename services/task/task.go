@@ -1,0 +1,197 @@
+// Package task is the process manager of the tasks of the swarm: it takes tasks,
+// finds agents for them, hands them over, follows what agents and clients say until
+// every task has its one end, and runs the tools that agents call on the way. It
+// decides with the pure reducer of package assignment.
+//
+// Around that it keeps the inboxes of clients, to which it copies what concerns them
+// once and in order, remembers which agents and services there are, and answers the
+// requests of gateways about all of them.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/acks"
+	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// DefaultKeep is how long a message waits for a client that is away: the protocol's.
+const DefaultKeep = 24 * time.Hour
+
+// cachedTasks bounds the folded tasks kept in memory: four times what a busy
+// installation works on at once.
+const cachedTasks = 4096
+
+var dueTimer = id.MustName("due")
+
+// Config holds the settings of the service. Zero values mean the defaults.
+type Config struct {
+	Rules   assignment.Rules
+	Keep    time.Duration    // how long a message waits for a client that is away; default DefaultKeep
+	AckWait time.Duration    // how long one command, or one tool call, may be silent
+	Calls   int              // tool calls of tasks at once in this process; default of command.WorkersConfig
+	Now     func() time.Time // nil = time.Now
+
+	Registry prometheus.Registerer // of the metrics; nil: for nobody
+}
+
+// Service handles the commands of tasks and clients and answers requests about the
+// swarm. It is a lifecycle component; any number of replicas may run.
+type Service struct {
+	*manager.Manager[life]
+	cfg     Config
+	deps    manager.Deps
+	tools   tools.Toolbox
+	crowd   *crowd
+	index   *index
+	inboxes *inboxes
+	mouth   *mouth
+	calls   *command.Workers
+	rpc     *rpc.Server
+	watch   *watch
+	shelf   shelf
+	acks    *acks.Acks
+}
+
+// New returns a service that is not started. The toolbox is where agents' and
+// clients' calls of tools go.
+func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cfg.Rules = rules(cfg.Rules)
+	if cfg.Keep <= 0 {
+		cfg.Keep = DefaultKeep
+	}
+	s := &Service{cfg: cfg, deps: deps, tools: box, index: newIndex()}
+	s.crowd = newCrowd(deps.Directory, s.index)
+	s.mouth = &mouth{conn: deps.Conn, crowd: s.crowd, logger: deps.Logger}
+	var err error
+	if s.inboxes, err = newInboxes(deps.Log, cfg.Now); err != nil {
+		return nil, fmt.Errorf("task service: %w", err)
+	}
+	s.Manager, err = manager.New(manager.Config[life]{
+		Service: cmd.Task, Kind: id.KindTask, Timer: dueTimer, Cached: cachedTasks, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.TaskDue,
+		Apply: (*life).apply, Decide: s.decide, Handle: s.handle, FollowUp: s.followUp,
+	}, deps)
+	if err != nil {
+		return nil, err
+	}
+	s.calls = s.workers()
+	s.watch = newWatch(s)
+	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
+		Service: cmd.Task, Description: "Knows the agents, services, clients and tasks of the swarm",
+		Logger: deps.Logger, Registry: cfg.Registry,
+	})
+	s.offer(s.rpc)
+	return s, nil
+}
+
+// Start opens the buckets, begins to take commands and tool calls, and then to answer
+// requests.
+func (s *Service) Start(ctx context.Context) error {
+	var err error
+	if s.acks, err = acks.Open(ctx, s.deps.Conn.JS()); err != nil {
+		return fmt.Errorf("task service: %w", err)
+	}
+	if err := s.crowd.open(ctx, s.deps.Conn.JS(), s.deps.Logger); err != nil {
+		return fmt.Errorf("task service: %w", err)
+	}
+	s.watch.start() //nolint:contextcheck // it ends with the service
+	for _, start := range []func(context.Context) error{s.Manager.Start, s.calls.Start, s.rpc.Start} {
+		if err := start(ctx); err != nil {
+			s.Stop() //nolint:contextcheck // ending takes a context of its own
+			return fmt.Errorf("task service: %w", err)
+		}
+	}
+	return nil
+}
+
+// Drain answers what was asked and finishes the commands and calls that are on.
+func (s *Service) Drain(ctx context.Context) error {
+	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Manager.Drain(ctx))
+	s.watch.stop()
+	s.crowd.close()
+	return err
+}
+
+// Stop ends at once: who asked is told to ask again, and commands and calls that are
+// on are delivered again elsewhere.
+func (s *Service) Stop() {
+	s.rpc.Stop()
+	s.calls.Stop()
+	s.Manager.Stop()
+	s.watch.stop()
+	s.crowd.close()
+}
+
+// decide asks the reducer, with the agents that there are.
+func (s *Service) decide(ctx context.Context, h *manager.Held[life], c cmd.Command, now time.Time) (manager.Decision, error) {
+	env := s.env(h.Log.Tenant, now)
+	env.Tool = s.tool(ctx, c)
+	d, err := h.State.Decide(c, env)
+	return manager.Decided(d.Facts, d.Aside), err
+}
+
+func (s *Service) env(t id.Tenant, now time.Time) assignment.Env {
+	return assignment.Env{Now: now, Agents: s.crowd.candidates(t), Rules: s.cfg.Rules}
+}
+
+// handle takes the commands about clients.
+func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
+	switch c.Verb {
+	case cmd.TellClient:
+		return true, s.tell(ctx, c)
+	case cmd.AckClient:
+		return true, s.acknowledge(ctx, c)
+	}
+	return false, nil
+}
+
+// source is the service in the events that it appends by itself.
+const source = "waggle/task"
+
+// life is the state of a task with what is still to be told about it.
+type life struct {
+	assignment.State
+	inbox  []event.Event // for the client: not known to be in its log
+	outbox []event.Event // for the agent that has the task: not known to be told
+	told   uint64        // sequence up to which the agent was told
+	asked  bool          // told was looked up
+}
+
+// apply folds an event and keeps it as long as somebody is to be told.
+func (l *life) apply(e event.Event) error {
+	if err := l.Apply(e); err != nil {
+		return err
+	}
+	if l.Task().ClientID != "" {
+		l.inbox = append(l.inbox, e)
+	}
+	switch e.Type {
+	case event.TaskAssigned, event.TaskReleased:
+		l.outbox = nil // what was said before is the reducer's matter: Mail
+	case event.TaskMessaged, event.ChildCreated, event.ChildFinished, event.CallFinished, event.TaskAskExpired:
+		if l.Holder() != "" {
+			l.outbox = append(l.outbox, e)
+		}
+	case event.TaskFinished:
+		l.outbox = nil
+		if f := l.End(); f != nil && stops(f) {
+			l.outbox = []event.Event{e}
+		}
+	}
+	return nil
+}

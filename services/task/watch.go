@@ -1,0 +1,174 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/assignment"
+)
+
+const (
+	// sweepEvery is how often the index forgets tasks that another replica has taken
+	// over, and forgotten how many leases after the last sign of one: a task that is
+	// handled here is heard of once a lease.
+	sweepEvery = time.Minute
+	forgotten  = 4
+)
+
+// reasonLost is why a task is released whose agent has left the directory.
+const reasonLost = "agent_lost"
+
+// watch follows the directory: it remembers newcomers, takes tasks from agents that
+// are gone and looks at tasks again that somebody may take now. What it misses, the
+// timers of tasks find.
+type watch struct {
+	s    *Service
+	life context.Context //nolint:containedctx // from New to stop
+	end  context.CancelFunc
+	wake chan struct{}
+	done chan struct{}
+	seen map[peerKey]string // what was last known of a peer, as far as it matters
+}
+
+func newWatch(s *Service) *watch {
+	w := &watch{s: s, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: map[peerKey]string{}}
+	w.life, w.end = context.WithCancel(context.Background())
+	close(w.done)
+	return w
+}
+
+// start begins to follow the directory.
+func (w *watch) start() {
+	w.done = make(chan struct{})
+	go w.run()
+}
+
+// stop returns when the watch is over. It may be called more than once, and also if
+// the watch was never started.
+func (w *watch) stop() {
+	w.end()
+	<-w.done
+}
+
+func (w *watch) run() {
+	defer close(w.done)
+	defer w.s.deps.Directory.Watch(func() {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	})()
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	for {
+		w.look()
+		select {
+		case <-w.life.Done():
+			return
+		case <-w.wake:
+		case <-sweep.C:
+			w.s.index.forget(w.s.cfg.Now().Add(-forgotten * w.s.cfg.Rules.Lease))
+		}
+	}
+}
+
+// look compares the directory with what was seen before.
+func (w *watch) look() {
+	peers := w.s.crowd.online()
+	came := map[id.Tenant]bool{}
+	for key, p := range peers {
+		if key.kind == cmd.PeerClient {
+			continue
+		}
+		mark := markOf(p)
+		if w.seen[key] == mark {
+			continue
+		}
+		w.seen[key] = mark
+		came[key.tenant] = came[key.tenant] || key.kind == cmd.PeerAgent
+		w.note(p, false)
+	}
+	for key := range w.seen {
+		if _, there := peers[key]; !there {
+			delete(w.seen, key)
+			w.note(cmd.Peer{Kind: key.kind, Tenant: key.tenant, ID: key.id}, true)
+		}
+	}
+	for log, p := range w.s.index.all() {
+		if p.agent == "" {
+			if came[log.Tenant] {
+				w.poke(log)
+			}
+			continue
+		}
+		agent, there := peers[peerKey{log.Tenant, cmd.PeerAgent, p.agent}]
+		switch {
+		case !there:
+			w.release(log, p)
+		case p.unsaid && agent.Online:
+			w.poke(log)
+		}
+	}
+}
+
+// markOf is what has to change of a peer for tasks, or the registry, to care.
+func markOf(p cmd.Peer) string {
+	caps := slices.Clone(p.Capabilities)
+	slices.Sort(caps)
+	return fmt.Sprint(p.Online, p.Status, p.Name, p.Connection, strings.Join(caps, "\x00"), len(p.Tools), p.Description)
+}
+
+// note remembers a peer. Of one that has gone the entry is written again, so that it
+// lasts from now on.
+func (w *watch) note(p cmd.Peer, gone bool) {
+	if gone {
+		known, ok := w.s.crowd.registry.one(p)
+		if !ok {
+			return
+		}
+		p = known
+	}
+	if err := w.s.crowd.registry.note(w.life, p, gone); err != nil && w.life.Err() == nil {
+		w.s.deps.Logger.Warn().Err(err).Str("peer", p.ID).Msg("a peer is not remembered")
+	}
+}
+
+// poke has the task looked at again.
+func (w *watch) poke(log subject.Log) {
+	w.send(log, cmd.Command{ID: fmt.Sprintf("poke-%d", w.s.cfg.Now().UnixNano()), Verb: cmd.TaskDue})
+}
+
+// release takes the task from an agent that is gone.
+func (w *watch) release(log subject.Log, p place) {
+	w.send(log, w.s.gone(p, reasonLost))
+}
+
+func (w *watch) send(log subject.Log, c cmd.Command) {
+	c.Service, c.Tenant, c.Key = cmd.Task, log.Tenant, log.Entity
+	if err := w.s.Send(w.life, c); err != nil && w.life.Err() == nil {
+		w.s.deps.Logger.Warn().Err(err).Str("task", log.String()).Msg("a task waits for its timer: the bus did not take the command")
+	}
+}
+
+// gone returns the command that takes a task from its agent. One attempt is released
+// once for each reason.
+func (s *Service) gone(p place, reason string) cmd.Command {
+	return cmd.Command{
+		ID: fmt.Sprintf("%s.%d", reason, p.attempt), Verb: cmd.ReleaseTask,
+		Data: encode(cmd.AgentGone{TaskID: p.task, AgentID: p.agent, Attempt: p.attempt, Reason: reason}),
+	}
+}
+
+// rules returns the rules with the defaults for what was left open.
+func rules(r assignment.Rules) assignment.Rules {
+	if r == (assignment.Rules{}) {
+		return assignment.DefaultRules
+	}
+	return r
+}
