@@ -55,11 +55,12 @@ func (s *Server) aside(m *nats.Msg) {
 	to, peer := s.links[link.String()], s.peers[link.String()]
 	s.mu.Unlock()
 	if peer != nil {
-		peer.aside(m)
+		s.reply(m, peer.aside(m))
 		return
 	}
-	if to == nil {
-		return // it has left
+	if to == nil { // it has left
+		s.reply(m, refused)
+		return
 	}
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil {

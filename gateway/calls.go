@@ -55,19 +55,34 @@ func (w *work) count() int {
 	return n
 }
 
-// add remembers a call and reports whether there was room for it.
-func (w *work) add(callID, inbox string, deadline, now time.Time) bool {
+// How a call stands that a service is to be handed.
+type verdict int
+
+const (
+	full  verdict = iota // the service has as many as it may
+	fresh                // it is new
+	known                // the service has it already: its caller has asked again
+)
+
+// add remembers a call, unless there is no room for it. Whoever asked for it last is
+// told about it.
+func (w *work) add(callID, inbox string, deadline, now time.Time) verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if deadline.IsZero() {
 		deadline = now.Add(callLife)
 	}
 	w.forget(now)
-	if _, known := w.calls[callID]; known || w.count() >= w.max || len(w.calls) >= 2*w.max {
-		return false
+	c, had := w.calls[callID]
+	v := fresh
+	switch {
+	case had && !c.over:
+		v = known
+	case w.count() >= w.max || !had && len(w.calls) >= 2*w.max:
+		return full
 	}
 	w.calls[callID] = call{inbox: inbox, until: deadline.Add(callAfterlife)}
-	return true
+	return v
 }
 
 // drop takes back add.

@@ -258,6 +258,9 @@ func (p *peer) register(ctx context.Context, want command.Peer) (command.Peer, e
 	p.mu.Lock()
 	self, place := p.self, p.place
 	p.mu.Unlock()
+	if self.Kind == command.PeerClient {
+		want.ID = self.ID // the service has given it
+	}
 	switch {
 	case want.ID == "":
 		return self, fault.Newf(fault.InvalidField, "Say who registers.").At("id")
@@ -300,12 +303,14 @@ func (p *peer) become(at *place) {
 	p.self, p.place = self, at
 }
 
-// leave gives up the peer's place: it does not come back. Its socket stays.
+// leave gives up the peer's place: it does not come back, and its calls end at once. Its
+// socket stays.
 func (p *peer) leave() {
 	p.mu.Lock()
 	place := p.place
 	p.place, p.self.Online = nil, false
 	p.mu.Unlock()
+	p.loseCalls()
 	if place != nil {
 		place.leave()
 	}

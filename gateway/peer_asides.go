@@ -8,40 +8,41 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/gateway/wire"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// confirmed is what the gateway answers when what it was handed is in the socket's
-// queue. Without it, whoever has handed it over has to take it as not delivered.
-var confirmed = []byte("+")
+// What the gateway answers to whoever has handed something to a connection and wants to
+// know what became of it. No answer means that this is not known.
+var (
+	confirmed = []byte("+") // it is in the socket's queue, or there was nothing to be said
+	refused   = []byte("-") // it is not, and will not be
+)
 
-// aside shows a peer what is said to it, and confirms that to whoever wants to know.
-func (p *peer) aside(m *nats.Msg) {
+// reply answers whoever wants to know.
+func (s *Server) reply(m *nats.Msg, answer []byte) {
+	if m.Reply == "" || answer == nil {
+		return
+	}
+	if err := m.Respond(answer); err != nil {
+		s.dep.Logger.Debug().Err(err).Msg("an aside is not confirmed")
+	}
+}
+
+// aside shows a peer what is said to it, and returns the answer.
+func (p *peer) aside(m *nats.Msg) []byte {
 	log := p.c.s.dep.Logger
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil {
 		log.Warn().Err(err).Str("subject", m.Subject).Msg("an aside is no event")
-		return
+		return refused
 	}
 	about, err := subject.ParseName(e.Subject)
-	inLog := e.Sequence != 0 && p.codec.Kind() == command.PeerClient
-	if err != nil || inLog || !p.c.who().Owns(about) {
+	if err != nil || e.Sequence != 0 || !p.c.who().Owns(about) {
 		log.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("an aside that is none is not shown")
-		return
+		return refused
 	}
-	if !p.hand(about, e) || m.Reply == "" {
-		return
-	}
-	if err := m.Respond(confirmed); err != nil {
-		log.Debug().Err(err).Msg("an aside is not confirmed")
-	}
-}
-
-// hand hands an event to the peer and reports whether it is in the socket's queue.
-func (p *peer) hand(about subject.Log, e event.Event) bool {
 	switch e.Type {
 	case event.TaskAssigned:
 		return p.handTask(about, e)
@@ -52,51 +53,68 @@ func (p *peer) hand(about subject.Log, e event.Event) bool {
 			p.loaded()
 		}
 	}
-	return p.queue(about, e)
+	_, answer := p.queue(about, e)
+	return answer
 }
 
 // handTask hands a task to an agent that is there for tasks.
-func (p *peer) handTask(about subject.Log, e event.Event) bool {
-	if !p.who().Online || !p.queue(about, e) {
-		return false
+func (p *peer) handTask(about subject.Log, e event.Event) []byte {
+	if !p.who().Online {
+		return refused
+	}
+	frames, answer := p.queue(about, e)
+	if frames == 0 {
+		return refused
 	}
 	p.work.assign(about.Entity.String())
 	p.loaded()
-	return true
+	return answer
 }
 
-// handCall hands a call to a service, unless it has as many as it may.
-func (p *peer) handCall(about subject.Log, e event.Event) bool {
+// handCall hands a call to a service, unless it has as many as it may. One that it has
+// already it is not asked for twice.
+func (p *peer) handCall(about subject.Log, e event.Event) []byte {
 	c, err := event.As[event.CallRequestedData](e)
 	if err != nil || c.CallID == "" || c.Inbox == "" {
 		p.c.s.dep.Logger.Warn().Err(err).Stringer("log", about).Msg("a call that cannot be answered is not handed on")
-		return false
+		return refused
 	}
-	if !p.who().Online || !p.work.add(c.CallID, c.Inbox, c.Deadline, p.c.s.dep.Clock()) {
-		return false
+	if !p.who().Online {
+		return refused
 	}
-	if !p.queue(about, e) {
+	switch p.work.add(c.CallID, c.Inbox, c.Deadline, p.c.s.dep.Clock()) {
+	case full:
+		return refused
+	case known:
+		return confirmed
+	}
+	frames, answer := p.queue(about, e)
+	if frames == 0 {
 		p.work.drop(c.CallID)
-		return false
+		return refused
 	}
 	p.loaded()
-	return true
+	return answer
 }
 
-// queue queues what an event becomes. It reports false if that is nothing, or if not
-// even the room for such frames can hold it.
-func (p *peer) queue(about subject.Log, e event.Event) (ok bool) {
+// queue queues what an event becomes and returns how many frames that is. The answer is
+// nil if the queue, with the room that there is for such frames behind a full one, could
+// not hold all of them: then it is not known what the peer will make of it.
+func (p *peer) queue(about subject.Log, e event.Event) (queued int, answer []byte) {
 	p.c.safely(about, func() {
-		frames := p.codec.Encode(e)
-		for _, b := range frames {
+		for _, b := range p.codec.Encode(e) {
 			if !p.c.sock.Force(wire.Text(b)) {
 				p.c.s.met.lost.Inc()
 				return
 			}
+			queued++
 		}
-		ok = len(frames) > 0
+		answer = confirmed
 	})
-	return ok
+	if answer == nil && queued == 0 {
+		answer = refused
+	}
+	return queued, answer
 }
 
 // meet gives the connection of a peer an id, under which asides find it.
