@@ -8,7 +8,9 @@
 //     answered without requestId.
 //   - client.agent.task.create.response, task.message.sent and the end of a task are
 //     events of the client's log: the answers to Submit and the like have no frames.
-//   - A task.finished aside to a client (sequence 0) answers its cancel request.
+//   - A notice aside with the action cancel answers a client's cancel request.
+//   - The question of an agent is known by the id of its frame: InputID is what an answer
+//     refers to.
 //   - client.register with clientId and resumeToken asks for OpenClient first: the
 //     gateway then shows that client's log. Orders after one that failed do not count.
 //   - agent.request without a parent is SpawnTask as an Ask, with no TaskID: whoever

@@ -124,7 +124,7 @@ func notifyTask(f *frame) []dialect.Order {
 		n.Data = inner["data"]
 	}
 	n.Level = first(n.Level, levelOf(n.NotificationType))
-	return f.tell(command.NotifyTask, task, n)
+	return append(f.tell(command.NotifyTask, task, n), f.say(wire.TaskMessageReceived, wire.TaskMessageReceivedContent{TaskID: task, Status: statusReceived})...)
 }
 
 // levelOf returns the level of a notification that says none.

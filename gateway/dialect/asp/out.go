@@ -114,9 +114,6 @@ func refused(_ event.Event, d event.CommandRefusedData) []wire.Frame {
 // quoted returns a text as JSON.
 func quoted(s string) json.RawMessage { return encoded(s) }
 
-// question returns the id of the frame that asked the question.
-func question(inputID string) string { return first(requestOf(inputID), inputID) }
-
 // called tells how a service says that a call is.
 func called(e event.Event, d event.CallNotifiedData) []wire.Frame {
 	at := d.At

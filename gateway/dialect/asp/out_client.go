@@ -38,7 +38,16 @@ func clientEvents() map[event.Type]writer {
 		event.CallNotified:   with(called),
 		event.CallFinished:   with(callFinished),
 		event.CommandRefused: with(refused),
+		event.Notice:         with(done),
 	}
+}
+
+// done answers the client's cancel. Other notices are about sessions.
+func done(e event.Event, d event.NoticeData) []wire.Frame {
+	if e.Sequence != 0 || d.Action != command.CancelSwarm.String() {
+		return nil
+	}
+	return frames(wire.TaskCancelResponse, requestOf(e.ID), wire.TaskCancelContent{TaskID: d.TaskID, Status: statusCancelled, Message: "The task is cancelled"})
 }
 
 func clientMessage(e event.Event, d event.ClientMessageData) []wire.Frame {
@@ -106,7 +115,7 @@ func taskNotified(e event.Event, d event.TaskNotifiedData) []wire.Frame {
 }
 
 func taskMessaged(_ event.Event, d event.TaskMessagedData) []wire.Frame {
-	return frames(wire.TaskMessageSent, first(requestOf(d.MessageID), d.MessageID), wire.TaskMessageSentContent{
+	return frames(wire.TaskMessageSent, requestOf(d.MessageID), wire.TaskMessageSentContent{
 		TaskID: d.TaskID, Status: statusSent, InputID: d.InputID,
 	})
 }
@@ -118,12 +127,9 @@ func taskAsked(_ event.Event, d event.TaskAskedData) []wire.Frame {
 	})
 }
 
-// taskFinished is the end of a task: the result settles the call that created it. An
-// aside answers the client's cancel. The end of a child is told of by its parent.
+// taskFinished is the end of a task: the result settles the call that created it. The
+// end of a child is told of by its parent.
 func taskFinished(e event.Event, d event.TaskFinishedData) []wire.Frame {
-	if e.Sequence == 0 {
-		return frames(wire.TaskCancelResponse, requestOf(e.ID), wire.TaskCancelContent{TaskID: d.TaskID, Status: d.Status, Message: "The task has ended"})
-	}
 	if d.ParentID != "" {
 		return nil
 	}

@@ -14,7 +14,6 @@ func agentEvents() map[event.Type]writer {
 	return map[event.Type]writer{
 		event.TaskAssigned:   with(execute),
 		event.TaskMessaged:   with(messageResponse),
-		event.TaskNotified:   with(messageReceived),
 		event.TaskAskExpired: with(unanswered),
 		event.TaskRefused:    with(notYours),
 		event.TaskReleased:   with(taken),
@@ -79,20 +78,16 @@ func naming(data, caller json.RawMessage) json.RawMessage {
 // messageResponse hands on what the client says. The SDK waits for the answer to its
 // question as for a reply.
 func messageResponse(_ event.Event, d event.TaskMessagedData) []wire.Frame {
-	return frames(wire.TaskMessageResponse, question(d.InputID), wire.TaskMessageResponseContent{
+	return frames(wire.TaskMessageResponse, d.InputID, wire.TaskMessageResponseContent{
 		TaskID: d.TaskID, MessageType: first(d.MessageType, fromClient), Message: orNull(d.Message), ClientID: first(d.From, d.ClientID), InputID: d.InputID,
 	})
-}
-
-func messageReceived(e event.Event, d event.TaskNotifiedData) []wire.Frame {
-	return frames(wire.TaskMessageReceived, requestOf(e.ID), wire.TaskMessageReceivedContent{TaskID: d.TaskID, Status: statusReceived})
 }
 
 // unanswered ends the agent's wait for an answer. The task goes on.
 func unanswered(_ event.Event, d event.TaskAskExpiredData) []wire.Frame {
 	c := trouble(fault.Newf(fault.InputExpired, "The client has not answered in time. The task goes on."))
 	c.TaskID = d.TaskID
-	return frames(wire.Error, question(d.InputID), c)
+	return frames(wire.Error, d.InputID, c)
 }
 
 // notYours tells an agent that its report did not count. Other agents' are not its business.

@@ -1,0 +1,232 @@
+package dialecttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// shownOrder is an order as transcripts show it.
+type shownOrder struct {
+	RequestID string           `json:"request_id,omitempty"`
+	Type      string           `json:"type"`
+	Command   *command.Command `json:"command,omitempty"`
+	Ask       *shownAsk        `json:"ask,omitempty"`
+	Register  *command.Peer    `json:"register,omitempty"`
+	Forward   *shownForward    `json:"forward,omitempty"`
+	Say       int              `json:"say,omitempty"` // how many frames; they are among the replies
+	Leave     bool             `json:"leave,omitempty"`
+}
+
+type shownAsk struct {
+	Service string `json:"service"`
+	Verb    string `json:"verb"`
+	Data    any    `json:"data"`
+	Long    bool   `json:"long,omitempty"`
+}
+
+type shownForward struct {
+	CallID       string                  `json:"call_id"`
+	Final        bool                    `json:"final"`
+	Result       json.RawMessage         `json:"result,omitempty"`
+	Failure      string                  `json:"failure,omitempty"`
+	Notification *event.CallNotifiedData `json:"notification,omitempty"`
+}
+
+func showOrder(t *testing.T, o dialect.Order) []byte {
+	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Register: o.Register, Say: len(o.Say), Leave: o.Leave}
+	if o.Command != nil {
+		c := *o.Command
+		c.Tenant = Session.Tenant // the gateway's to fill in
+		s.Command = &c
+	}
+	if a := o.Ask; a != nil {
+		s.Ask = &shownAsk{Service: a.Service.String(), Verb: a.Verb.String(), Data: a.Data, Long: a.Long}
+	}
+	if f := o.Forward; f != nil {
+		s.Forward = &shownForward{CallID: f.CallID, Final: f.Final, Result: f.Result, Notification: f.Notification}
+		if f.Failure != nil {
+			s.Forward.Failure = f.Failure.Error()
+		}
+	}
+	raw, err := json.Marshal(s)
+	require.NoError(t, err)
+	return raw
+}
+
+// peerTranscript is one golden file, played.
+type peerTranscript struct {
+	*peers
+	in                      dialect.PeerInbound
+	asked                   []dialect.Order
+	orders, replies, frames [][]byte
+	events                  []event.Event
+	perEvent                [][][]byte
+}
+
+// transcripts runs every golden file, then checks that together they show every
+// message type of the role.
+func (c *peers) transcripts(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(c.Transcripts, "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths, "no transcripts in %s", c.Transcripts)
+	said, heard := map[string]bool{}, map[string]bool{}
+	for _, p := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(p), ".txtar"), func(t *testing.T) { c.transcript(t, p, said, heard) })
+	}
+	for _, kind := range c.Inbound {
+		require.True(t, heard[kind], "no transcript shows a %s from the peer", kind)
+	}
+	for alias := range c.Aliases {
+		require.True(t, heard[alias], "no transcript shows a %s from the peer", alias)
+	}
+	for _, kind := range c.Outbound {
+		require.True(t, said[kind], "no transcript shows a %s to the peer", kind)
+	}
+}
+
+func (c *peers) transcript(t *testing.T, path string, said, heard map[string]bool) {
+	a, err := txtar.ParseFile(path)
+	require.NoError(t, err)
+	require.NotEmpty(t, bytes.TrimSpace(a.Comment), "a transcript says what it shows")
+	tr := &peerTranscript{peers: c, in: c.socket()}
+	if raw := section(a, "peer"); raw != nil {
+		tr.in.Peer = command.Peer{}
+		require.NoError(t, json.Unmarshal(raw, &tr.in.Peer))
+	}
+	for _, f := range lines(section(a, "client")) {
+		heard[kindOf(f)] = true
+		tr.hear(t, f)
+	}
+	for _, line := range lines(section(a, "bus")) {
+		tr.play(t, line)
+	}
+	for _, f := range slices.Concat(tr.replies, tr.frames) {
+		c.frame(t, f)
+		said[kindOf(f)] = true
+	}
+	for i := len(tr.events) - 1; i >= 0; i-- {
+		before := bytes.Clone(tr.events[i].Data)
+		require.Equal(t, tr.perEvent[i], c.Codec.Encode(tr.events[i]), "event %d", i+1)
+		require.Equal(t, before, []byte(tr.events[i].Data), "Encode changed event %d", i+1)
+		lastHasSeq(t, tr.events[i], tr.perEvent[i])
+	}
+	tr.compare(t, a, path)
+}
+
+// hear gives the codec a frame of the peer.
+func (tr *peerTranscript) hear(t *testing.T, f []byte) {
+	orders, requestID, err := tr.Codec.Orders(f, tr.in)
+	if flt, ok := errors.AsType[*fault.Fault](err); ok {
+		require.Empty(t, orders)
+		tr.orders = append(tr.orders, []byte("fault "+flt.Error()))
+		tr.replies = append(tr.replies, tr.Codec.Refuse(Link, requestID, flt))
+		return
+	}
+	require.NoError(t, err, "an error of Orders is a fault")
+	if len(orders) == 0 {
+		tr.orders = append(tr.orders, []byte("nothing"))
+	}
+	for _, o := range orders {
+		tr.sane(t, o)
+		tr.asked = append(tr.asked, o)
+		tr.orders = append(tr.orders, showOrder(t, o))
+		tr.replies = append(tr.replies, o.Say...)
+	}
+}
+
+// play is one line of the bus.
+func (tr *peerTranscript) play(t *testing.T, line []byte) {
+	if line[0] == '!' {
+		tr.frames = append(tr.frames, tr.linked(t, string(line[1:]))...)
+		return
+	}
+	var e event.Event
+	require.NoError(t, json.Unmarshal(line, &e), "%s", line)
+	if e.Sequence > 0 {
+		require.False(t, tr.Asides, "who has no log is told asides: %s", line)
+		Event(t, line)
+	}
+	got := tr.Codec.Encode(e)
+	tr.frames = append(tr.frames, got...)
+	tr.events, tr.perEvent = append(tr.events, e), append(tr.perEvent, got)
+}
+
+// linked returns what a gateway says of itself.
+func (tr *peerTranscript) linked(t *testing.T, what string) [][]byte {
+	word, arg, _ := strings.Cut(what, " ")
+	switch word {
+	case "welcome":
+		var opened *command.OpenClientReply
+		if arg != "" {
+			require.NoError(t, json.Unmarshal([]byte(arg), &opened))
+		}
+		return [][]byte{tr.Codec.Welcome(Link, opened)}
+	case "ping":
+		return [][]byte{tr.Codec.Ping(Link)}
+	case "refuse":
+		return [][]byte{tr.Codec.Refuse(Link, "req-1", fault.New(fault.Code(arg)))}
+	}
+	require.Equal(t, "answer", word, "unknown line in the bus section: !%s", what)
+	number, reply, _ := strings.Cut(arg, " ")
+	n, err := strconv.Atoi(number)
+	require.NoError(t, err)
+	require.True(t, n >= 1 && n <= len(tr.asked), "there is no order %d", n)
+	return tr.Codec.Answer(Link, tr.asked[n-1], json.RawMessage(reply))
+}
+
+func (tr *peerTranscript) compare(t *testing.T, a *txtar.Archive, path string) {
+	for _, s := range []struct {
+		name string
+		got  [][]byte
+	}{{"orders", tr.orders}, {"replies", tr.replies}, {"frames", tr.frames}} {
+		if *update {
+			setSection(a, s.name, s.got)
+			continue
+		}
+		require.Equal(t, text(s.got), string(section(a, s.name)), "%s; run with -update if this is meant", s.name)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, txtar.Format(a), 0o600))
+	}
+}
+
+// examples checks the examples of the protocol's description: those of the peer are
+// accepted and fit their schemas, and of those to it every member is in some frame of
+// the transcripts, with the same kind of value.
+func (c *peers) examples(t *testing.T) {
+	said := map[string][]any{}
+	paths, err := filepath.Glob(filepath.Join(c.Transcripts, "*.txtar"))
+	require.NoError(t, err)
+	for _, p := range paths {
+		a, err := txtar.ParseFile(p)
+		require.NoError(t, err)
+		for _, f := range append(lines(section(a, "frames")), lines(section(a, "replies"))...) {
+			said[kindOf(f)] = append(said[kindOf(f)], parse(t, f))
+		}
+	}
+	for kind, raw := range c.described(t, "in") {
+		require.NotEmpty(t, kind)
+		c.orders(t, raw)
+		require.NoError(t, c.in.check(kind, raw))
+	}
+	shapes := &checker{Suite: Suite{Unsaid: c.Unsaid}}
+	for kind, raw := range c.described(t, "out") {
+		require.NoError(t, c.out.check(kind, raw))
+		shapes.shape(t, kind, kind, parse(t, raw), said[kind])
+	}
+}

@@ -1,0 +1,382 @@
+package dialecttest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// PeerSuite says what is special about one role of a protocol of peers. What is
+// demanded of its codec is written at dialect.Peers.
+//
+// Golden transcripts are txtar files:
+//
+//	what the transcript shows, for people
+//	-- peer --      the peer as registered (optional: Registered)
+//	-- client --    frames of the peer, one a line
+//	-- orders --    what they ask for: an order, or a fault, for each
+//	-- replies --   the frames that tell of faults, and those that are said at once
+//	-- bus --       events and asides, one a line; !welcome [JSON of the opened inbox],
+//	                !ping, !refuse CODE and !answer N JSON (the reply to order N, from 1)
+//	                stand for what the gateway says between them
+//	-- frames --    what the peer receives
+//
+// The flag -update rewrites orders, replies and frames.
+type PeerSuite struct {
+	Codec       dialect.Peers
+	Package     string            // import path of the codec, which must be pure
+	Transcripts string            // folder of golden transcripts
+	Schemas     fs.FS             // in/<type>.json and out/<type>.json
+	Examples    fs.FS             // in/<type>.json and out/<type>.json; nil = the protocol has none
+	Inbound     []string          // message types from the peer
+	Aliases     map[string]string // other names of those
+	Outbound    []string          // message types to the peer
+	Accepted    []string          // messages in all shapes that are accepted, besides the examples
+	Unsaid      []string          // members of examples that are never sent: <type> <path>
+	Asides      bool              // the peer has no log: all that it is told is an aside
+}
+
+// ExercisePeers runs the whole suite against the codec.
+func ExercisePeers(t *testing.T, s PeerSuite) {
+	t.Helper()
+	c := loadPeers(t, s)
+	t.Run("codec", c.codec)
+	t.Run("transcripts", c.transcripts)
+	t.Run("examples", c.examples)
+	t.Run("hostile", c.hostile)
+	t.Run("faults", c.faults)
+	t.Run("events", c.events)
+	t.Run("damage", c.damage)
+	t.Run("any event", c.anyEvent)
+	t.Run("pure", (&checker{Suite: Suite{Package: s.Package}}).pure)
+}
+
+// Registered is the peer of the suite's sockets.
+func Registered(kind string) command.Peer {
+	return command.Peer{
+		Kind: kind, Tenant: Session.Tenant, ID: kind + "-1", Name: "Peer One", Status: command.StatusActive, Online: true,
+		Gateway: "gw-1", Connection: Link.ConnectionID, Since: Now,
+	}
+}
+
+// peers is a suite with its schemas compiled.
+type peers struct {
+	PeerSuite
+	in, out schemas
+}
+
+func loadPeers(t testing.TB, s PeerSuite) *peers {
+	t.Helper()
+	c := &peers{PeerSuite: s}
+	for dir, into := range map[string]*schemas{"in": &c.in, "out": &c.out} {
+		sub, err := fs.Sub(s.Schemas, dir)
+		require.NoError(t, err)
+		*into, err = compile(sub)
+		require.NoError(t, err)
+	}
+	return c
+}
+
+// codec checks that every message type has a schema and that none is left over.
+func (c *peers) codec(t *testing.T) {
+	require.NotEmpty(t, c.Codec.Name())
+	require.Contains(t, []string{command.PeerClient, command.PeerAgent, command.PeerService}, c.Codec.Kind())
+	in := slices.Clone(c.Inbound)
+	for alias, of := range c.Aliases {
+		require.Contains(t, c.Inbound, of)
+		in = append(in, alias)
+	}
+	require.ElementsMatch(t, in, named(c.in))
+	require.ElementsMatch(t, c.Outbound, named(c.out))
+}
+
+func named(s schemas) []string {
+	var out []string
+	for name := range s {
+		out = append(out, name)
+	}
+	return out
+}
+
+// kindOf returns the type of a frame.
+func kindOf(frame []byte) string { return member(frame, "type") }
+
+// frame requires that a frame for the peer is of a known type and fits its schema.
+func (c *peers) frame(t require.TestingT, frame []byte) {
+	kind := kindOf(frame)
+	require.Contains(t, c.Outbound, kind, "%s", frame)
+	require.NoError(t, c.out.check(kind, frame), "%s", frame)
+}
+
+// socket returns what the codec may know of the suite's socket.
+func (c *peers) socket() dialect.PeerInbound {
+	n := 0
+	return dialect.PeerInbound{Peer: Registered(c.Codec.Kind()), Now: Now, NewID: func() string {
+		n++
+		return fmt.Sprintf("new-%d", n)
+	}}
+}
+
+// orders checks all that is promised of Orders for one document, and returns its orders.
+func (c *peers) orders(t testing.TB, doc []byte) []dialect.Order {
+	t.Helper()
+	kept := string(doc)
+	got, requestID, err := c.Codec.Orders(doc, c.socket())
+	require.Equal(t, kept, string(doc), "Orders must not change the frame")
+	if err != nil {
+		require.Empty(t, got, "%.200q: a fault means that nothing was asked", doc)
+		f, ok := errors.AsType[*fault.Fault](err)
+		require.True(t, ok, "%.200q: an error of Orders is a fault, not %T", doc, err)
+		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a peer's mistake is not ours", doc)
+		reply := c.Codec.Refuse(Link, requestID, f)
+		c.frame(t, reply)
+		require.Less(t, len(reply), maxRefusal+len(requestID), "a refusal must not quote the whole message: %s", reply)
+	}
+	for _, o := range got {
+		c.sane(t, o)
+	}
+	if kind := kindOf(doc); c.in[kind] != nil && strictjson.Check(doc) == nil {
+		fits := c.in.check(kind, doc)
+		require.Equal(t, fits == nil, err == nil, "%.300q: schema says %v, codec says %v", doc, fits, err)
+	}
+	return got
+}
+
+// sane checks that exactly one kind of an order is set and that it can be carried out.
+func (c *peers) sane(t testing.TB, o dialect.Order) {
+	t.Helper()
+	kinds := 0
+	for _, set := range []bool{o.Command != nil, o.Ask != nil, o.Register != nil, o.Forward != nil, len(o.Say) > 0, o.Leave} {
+		if set {
+			kinds++
+		}
+	}
+	require.Equal(t, 1, kinds, "%+v", o)
+	for _, f := range o.Say {
+		c.frame(t, f)
+	}
+	switch {
+	case o.Command != nil:
+		require.Regexp(t, `^[A-Za-z0-9_-]{1,128}$`, o.Command.ID)
+		require.False(t, o.Command.Key.IsZero() || o.Command.Service.IsZero() || o.Command.Verb.IsZero())
+		require.True(t, json.Valid(o.Command.Data), "%s", o.Command.Data)
+		require.Empty(t, o.Command.Principal+o.Command.Source+o.Command.ReplyTo, "these are the gateway's to fill in")
+	case o.Ask != nil:
+		require.False(t, o.Ask.Service.IsZero() || o.Ask.Verb.IsZero())
+		_, err := json.Marshal(o.Ask.Data)
+		require.NoError(t, err)
+	case o.Register != nil:
+		require.Equal(t, c.Codec.Kind(), o.Register.Kind)
+		require.NotEmpty(t, o.Register.ID)
+		_, err := json.Marshal(o.Register)
+		require.NoError(t, err)
+	case o.Forward != nil:
+		require.NotEmpty(t, o.Forward.CallID)
+		require.Equal(t, o.Forward.Final, o.Forward.Notification == nil)
+		require.False(t, o.Forward.Failure != nil && o.Forward.Result != nil, "an outcome is one of both")
+	}
+}
+
+// accepted are the frames that the suite knows to be accepted.
+func (c *peers) accepted(t testing.TB) []string {
+	t.Helper()
+	out := slices.Clone(c.Accepted)
+	for _, raw := range c.described(t, "in") {
+		out = append(out, string(raw))
+	}
+	return out
+}
+
+// described returns the examples of the protocol's description for one direction.
+func (c *peers) described(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	if c.Examples == nil {
+		return out
+	}
+	entries, err := fs.ReadDir(c.Examples, dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		raw, err := fs.ReadFile(c.Examples, dir+"/"+e.Name())
+		require.NoError(t, err)
+		require.Equal(t, e.Name(), kindOf(raw)+".json")
+		out[kindOf(raw)] = raw
+	}
+	return out
+}
+
+// hostile feeds the codec documents that no friendly peer sends. Whether it takes one
+// must agree with the schema of its type.
+func (c *peers) hostile(t *testing.T) {
+	types := slices.Clone(c.Inbound)
+	for alias := range c.Aliases {
+		types = append(types, alias)
+	}
+	slices.Sort(types)
+	docs := hostileDocuments("type", types)
+	for _, doc := range c.accepted(t) {
+		c.orders(t, []byte(doc))
+		_, _, err := c.Codec.Orders([]byte(doc), c.socket())
+		require.NoError(t, err, "%s", doc)
+		var v any
+		require.NoError(t, json.Unmarshal([]byte(doc), &v))
+		mutate(v, func(changed any) { v = changed }, func() {
+			b, err := json.Marshal(v)
+			require.NoError(t, err)
+			docs = append(docs, string(b))
+		})
+	}
+	docs = thin(docs)
+	require.Greater(t, len(docs), 300)
+	for _, doc := range docs {
+		c.orders(t, []byte(doc))
+	}
+}
+
+// faults checks that every fault of the catalogue can be told, and that nothing of its
+// cause is.
+func (c *peers) faults(t *testing.T) {
+	const secret = "nats: 10.0.0.7 refused"
+	for _, entry := range fault.Catalogue {
+		f := fault.New(entry.Code).Wrap(errors.New(secret)).At("content")
+		f.Ref = "ref-1"
+		frame := c.Codec.Refuse(Link, "req-1", f)
+		c.frame(t, frame)
+		require.NotContains(t, string(frame), secret)
+		require.Contains(t, string(frame), "ref-1")
+		require.Equal(t, "req-1", member(frame, "requestId"))
+	}
+}
+
+// types are all canonical types.
+func (c *peers) types() []event.Info {
+	return append(append([]event.Info(nil), event.Catalogue...), event.Asides...)
+}
+
+// events encodes every canonical type with every text and every kind of JSON.
+func (c *peers) events(t *testing.T) {
+	for _, info := range c.types() {
+		for i := range max(len(texts), len(raws)) {
+			for _, data := range []json.RawMessage{
+				fill(t, info, texts[i%len(texts)], `{}`, i), fill(t, info, "plain", raws[i%len(raws)], i),
+			} {
+				c.encode(t, c.event(info.Type, uint64(i), data))
+			}
+		}
+	}
+	require.Empty(t, c.Codec.Encode(c.event("something.new", 1, []byte(`{}`))), "an event that a codec does not know is passed over")
+}
+
+// event returns an event of the client's log, or an aside where there is none.
+func (c *peers) event(kind event.Type, seq uint64, data []byte) event.Event {
+	if c.Asides {
+		seq = 0
+	}
+	return event.Event{
+		SpecVersion: event.SpecVersion, ID: "e1", Source: "test", Type: kind, Subject: Session.Name(), Time: Now, Sequence: seq, Data: data,
+	}
+}
+
+// encode checks all that is promised of Encode for one event with sane data: of its
+// frames the last has its seq.
+func (c *peers) encode(t require.TestingT, e event.Event) {
+	got := c.Codec.Encode(e)
+	for _, f := range got {
+		c.frame(t, f)
+	}
+	require.Equal(t, got, c.Codec.Encode(e), "the same event gives the same bytes")
+	lastHasSeq(t, e, got)
+}
+
+func lastHasSeq(t require.TestingT, e event.Event, got [][]byte) {
+	ids := map[string]bool{}
+	for i, f := range got {
+		want := uint64(0)
+		if i == len(got)-1 {
+			want = e.Sequence
+		}
+		require.Equal(t, want, seqOf(f), "%s", f)
+		require.False(t, ids[member(f, "id")], "two frames of an event have one id")
+		ids[member(f, "id")] = true
+	}
+}
+
+// anyEvent draws events of any type with any data.
+func (c *peers) anyEvent(t *testing.T) {
+	types := c.types()
+	rapid.Check(t, func(r *rapid.T) {
+		info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
+		e := c.event(info.Type, rapid.Uint64Range(0, 1<<53).Draw(r, "sequence"), fill(
+			t, info, rapid.String().Draw(r, "text"), `{"k":`+jsonString(rapid.String().Draw(r, "raw"))+`}`, rapid.IntRange(0, 9).Draw(r, "n"),
+		))
+		e.Time = Now.Add(time.Duration(rapid.Int64Range(0, 1<<50).Draw(r, "time")))
+		c.encode(r, e)
+	})
+}
+
+// damage gives the codec events that no writer of this program makes. What is there
+// must be JSON text.
+func (c *peers) damage(t *testing.T) {
+	for _, info := range c.types() {
+		for _, data := range []string{``, `null`, `[]`, `{`, `{}`, `"x"`, `{"task_id":1}`, `{"data":{"a":"` + "\xff" + `"}}`, `{"attempt":"x"}`} {
+			c.damaged(t, c.event(info.Type, 7, []byte(data)))
+		}
+	}
+}
+
+func (c *peers) damaged(t testing.TB, e event.Event) {
+	t.Helper()
+	got := c.Codec.Encode(e)
+	for _, f := range got {
+		require.True(t, json.Valid(f) && utf8.Valid(f), "%q", f)
+		require.Contains(t, c.Outbound, kindOf(f))
+	}
+	lastHasSeq(t, e, got)
+}
+
+// FuzzOrders feeds arbitrary frames to the codec.
+func FuzzOrders(f *testing.F, s PeerSuite) {
+	c := loadPeers(f, s)
+	for i, doc := range hostileDocuments("type", s.Inbound) {
+		if i%(seedStride*seedStride) == 0 {
+			f.Add([]byte(doc))
+		}
+	}
+	for _, doc := range c.accepted(f) {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) { c.orders(t, doc) })
+}
+
+// FuzzPeerEncode feeds the codec events of every type: with arbitrary texts where data
+// is well formed, and with arbitrary bytes as data.
+func FuzzPeerEncode(f *testing.F, s PeerSuite) {
+	c := loadPeers(f, s)
+	types := c.types()
+	for i, info := range types {
+		f.Add(uint8(i), texts[i%len(texts)], []byte(fill(f, info, "x", `{}`, i)), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, text string, raw []byte, seq uint64) {
+		info := types[int(kind)%len(types)]
+		c.damaged(t, c.event(info.Type, seq, raw))
+		inner := "{}"
+		if json.Valid(raw) {
+			inner = string(raw)
+		}
+		c.encode(t, c.event(info.Type, seq, fill(t, info, text, inner, int(seq%3))))
+	})
+}

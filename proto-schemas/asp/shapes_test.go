@@ -1,0 +1,75 @@
+package asp_test
+
+import "github.com/waggle-dev/waggle/proto-schemas/asp"
+
+// contents are the types of what the server sends to each role.
+var contents = map[string]map[string]any{
+	"client": {
+		asp.ClientWelcome:      asp.ClientWelcomeContent{},
+		asp.AgentListResponse:  asp.AgentListContent{},
+		asp.TaskCreateResponse: asp.TaskCreatedContent{},
+		asp.TaskResult:         asp.TaskResultContent{},
+		asp.TaskStatusResponse: asp.TaskStatusContent{},
+		asp.TaskCancelResponse: asp.TaskCancelContent{},
+		asp.TaskNotification:   asp.TaskNotificationContent{},
+		asp.TaskError:          asp.TaskErrorContent{},
+		asp.TaskRequestMessage: asp.TaskQuestionContent{},
+		asp.TaskMessageSent:    asp.TaskMessageSentContent{},
+		asp.ChildTaskCreated:   asp.ChildTaskCreatedContent{},
+		asp.ChildTaskStatus:    asp.ChildTaskStatusContent{},
+		asp.ServiceStarted:     asp.ServiceStartedContent{},
+		asp.ServiceNotified:    asp.ServiceNotificationContent{},
+		asp.ServiceCompleted:   asp.ServiceCompletedContent{},
+		asp.ServerListResponse: asp.ServerListContent{},
+		asp.ServerTools:        asp.ServerToolsContent{},
+		asp.MCPTaskExecution:   asp.MCPExecutionContent{},
+		asp.RegisterResponse:   asp.RegisterResponseContent{},
+		asp.ClientListResponse: asp.ClientListContent{},
+		asp.ClientMessage:      asp.ClientMessageContent{},
+		asp.MessageSent:        asp.MessageSentContent{},
+		asp.Pong:               asp.PulseContent{},
+		asp.Error:              asp.ErrorContent{},
+	},
+	"agent": {
+		asp.Welcome:               asp.WelcomeContent{},
+		asp.AgentRegistered:       asp.AgentRegisteredContent{},
+		asp.AgentUnregistered:     asp.UnregisteredContent{},
+		asp.AgentStatusUpdated:    asp.StatusUpdatedContent{},
+		asp.TaskExecute:           asp.TaskExecuteContent{},
+		asp.TaskCancel:            asp.CancelTaskContent{},
+		asp.TaskMessageResponse:   asp.TaskMessageResponseContent{},
+		asp.TaskMessageReceived:   asp.TaskMessageReceivedContent{},
+		asp.AgentAgentListReply:   asp.AgentListContent{},
+		asp.AgentListReply:        asp.AgentListContent{},
+		asp.AgentServiceListReply: asp.ServiceListContent{},
+		asp.ServiceToolsReply:     asp.ServiceToolsContent{},
+		asp.ServiceExecuteReply:   asp.ServiceExecuteReplyContent{},
+		asp.ServiceNotified:       asp.ServiceNotificationContent{},
+		asp.ChildAccepted:         asp.ChildAcceptedContent{},
+		asp.ChildResponse:         asp.ChildResponseContent{},
+		asp.AgentServerListReply:  asp.ServerListContent{},
+		asp.ServerListReply:       asp.ServerListContent{},
+		asp.MCPToolsReply:         asp.ServerToolsContent{},
+		asp.ToolExecuteReply:      asp.MCPExecutionContent{},
+		asp.Ping:                  asp.PulseContent{},
+		asp.Pong:                  asp.PulseContent{},
+		asp.Error:                 asp.ErrorContent{},
+	},
+	"service": {
+		asp.Welcome:              asp.WelcomeContent{},
+		asp.ServiceRegistered:    asp.ServiceRegisteredContent{},
+		asp.ServiceUnregistered:  asp.UnregisteredContent{},
+		asp.ServiceExecute:       asp.ServiceExecuteContent{},
+		asp.NotificationReceived: asp.NotificationReceivedContent{},
+		asp.ServiceStatusUpdated: asp.StatusUpdatedContent{},
+		asp.Ping:                 asp.PulseContent{},
+		asp.Pong:                 asp.PulseContent{},
+		asp.Error:                asp.ErrorContent{},
+	},
+}
+
+// unsent are members of the description's examples that no frame has, and why.
+var unsent = map[string]string{
+	"client service.started content.estimatedDuration": "nobody knows how long a call takes before it has ended",
+	"service error content.stack":                      "where an error happened in the server is for its log",
+}
