@@ -36,6 +36,7 @@ func conform(t *testing.T, begin func(testing.TB, tools.Config) *rig) {
 	r.await(t, "child_echo")
 	for name, test := range map[string]func(*testing.T, *rig){
 		"list":            offers,
+		"by server":       byServer,
 		"workspace":       workspace,
 		"wrong arguments": wrongArguments,
 		"not there":       notThere,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -256,7 +257,9 @@ func serviceStatus(t *testing.T, f *field) {
 	f.fails(t, ask(t, "status", "plain", nil), fault.ServiceBusy)
 	require.Empty(t, p.calls)
 	f.connect(t, serviceOf("status"), answers(`"second"`))
-	p.seen(func(s tools.Server) bool { return s.ID == "status" && s.Replicas == 2 && s.Status == command.StatusActive })
+	p.seen(func(s tools.Server) bool {
+		return s.ID == "status" && s.Replicas == 2 && s.Status == command.StatusActive
+	})
 	require.Equal(t, "second", f.call(t, "status_plain", nil))
 }
 
@@ -475,24 +478,33 @@ func serviceLarge(t *testing.T, f *field) {
 // A gateway that is gone, or refuses, or says nothing.
 func TestGatewaysThatDoNotConfirm(t *testing.T) {
 	t.Parallel()
-	f := newField(t, tools.Config{}, false)
-	tools.Hasten(f.svc, patience/200, patience/200, patience/200)
-	for name, reply := range map[string]string{"gone": "", "refuses": "-ERR", "mute": "mute"} {
-		p := f.connect(t, serviceOf(name), silent)
-		require.NoError(t, p.sub.Unsubscribe())
-		if reply != "" {
-			p.fakeGateway(reply)
-		}
-		if reply == "mute" {
-			f.fails(t, ask(t, name, "plain", nil), fault.ServiceLost)
-		} else {
-			f.fails(t, ask(t, name, "plain", nil), fault.ServiceBusy)
-		}
-		f.connect(t, func() command.Peer { d := serviceOf(name); d.Load = 5; return d }(), answers(`"other"`))
-		p.seen(func(s tools.Server) bool { return s.ID == name && s.Replicas == 2 })
-		res, err := f.Call(t.Context(), ask(t, name, "again", nil))
-		require.NoError(t, err, name)
-		require.JSONEq(t, `"other"`, string(res.Data))
+	for name, tc := range map[string]struct {
+		reply   string
+		confirm time.Duration
+		code    fault.Code
+	}{
+		"gone":    {"", patience, fault.ServiceBusy},
+		"refuses": {"-ERR", patience, fault.ServiceBusy},
+		"mute":    {"mute", patience / 100, fault.ServiceLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newField(t, tools.Config{}, false)
+			tools.Hasten(f.svc, tc.confirm, patience/100, patience/100)
+			p := f.connect(t, serviceOf(name), silent)
+			require.NoError(t, p.sub.Unsubscribe())
+			if tc.reply != "" {
+				p.fakeGateway(tc.reply)
+			}
+			require.NoError(t, f.conn.NATS().Flush())
+			f.fails(t, ask(t, name, "plain", nil), tc.code)
+			f.connect(t, func() command.Peer { d := serviceOf(name); d.Load = 5; return d }(), answers(`"other"`))
+			p.seen(func(s tools.Server) bool { return s.ID == name && s.Replicas == 2 })
+			tools.Hasten(f.svc, patience/20, patience/100, patience/100)
+			res, err := f.Call(t.Context(), ask(t, name, "again", nil))
+			require.NoError(t, err)
+			require.JSONEq(t, `"other"`, string(res.Data))
+		})
 	}
 }
 
@@ -564,7 +576,6 @@ func (p *peer) fakeGateway(reply string) {
 	p.t.Helper()
 	sub, err := p.f.conn.NATS().Subscribe("aside."+p.peer.Gateway+"."+p.peer.Connection, respond(reply))
 	require.NoError(p.t, err)
-	require.NoError(p.t, p.f.conn.NATS().Flush())
 	p.sub = sub
 }
 

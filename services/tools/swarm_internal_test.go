@@ -1,0 +1,227 @@
+package tools
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+func TestChooseProperty(t *testing.T) {
+	epoch := time.Unix(1_800_000_000, 0)
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) candidate {
+			return candidate{
+				id: rapid.StringN(1, 3, -1).Draw(t, "id"), load: rapid.IntRange(0, 3).Draw(t, "load"),
+				idle: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "idle")) * time.Second),
+			}
+		}), 0, 8, func(c candidate) string { return c.id }).Draw(t, "list")
+		i := choose(list)
+		if len(list) == 0 {
+			require.Equal(t, -1, i)
+			return
+		}
+		got := list[i]
+		for _, c := range list {
+			require.LessOrEqual(t, got.load, c.load, "the least loaded")
+			if c.load == got.load {
+				require.False(t, c.idle.Before(got.idle), "of these the one that has been idle for longest")
+			}
+		}
+		mixed := rapid.Permutation(list).Draw(t, "mixed")
+		require.Equal(t, got, mixed[choose(mixed)], "whatever the order")
+	})
+}
+
+// Replicas of one service get calls in turn, whatever the times that calls take.
+func TestTakeProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, key, all := stage(t, rapid.IntRange(1, 5).Draw(t, "replicas"))
+		held := map[string][]*replica{}
+		usable := func(r *replica) bool { return r.peer.Online && r.peer.Status == command.StatusActive }
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			if rapid.Bool().Draw(t, "end one") {
+				ids := []string{}
+				for id := range held {
+					ids = append(ids, id)
+				}
+				slices.Sort(ids)
+				if len(ids) > 0 {
+					id := rapid.SampledFrom(ids).Draw(t, "who")
+					w.release(key, held[id][0])
+					if held[id] = held[id][1:]; len(held[id]) == 0 {
+						delete(held, id)
+					}
+				}
+				continue
+			}
+			r, err := w.take(key, "t", nil)
+			if err != nil {
+				var f *fault.Fault
+				require.ErrorAs(t, err, &f)
+				require.Equal(t, fault.ServiceBusy, f.Code)
+				require.True(t, w.calls[key] >= w.max || !slices.ContainsFunc(all, usable))
+				continue
+			}
+			require.True(t, usable(r))
+			for _, other := range all {
+				if usable(other) {
+					require.LessOrEqual(t, len(held[r.id])+r.peer.Load, len(held[other.id])+other.peer.Load)
+				}
+			}
+			held[r.id] = append(held[r.id], r)
+		}
+		open := 0
+		for id, list := range held {
+			require.Equal(t, len(list), w.open[id])
+			open += len(list)
+		}
+		require.Equal(t, open, w.calls[key])
+		require.Len(t, w.open, len(held), "nothing is kept of what has ended")
+	})
+}
+
+// stage returns a swarm with one service, of which replicas are in all conditions.
+func stage(t *rapid.T, n int) (*swarm, serviceKey, []*replica) {
+	w := &swarm{max: 20, open: map[string]int{}, idle: map[string]time.Time{}, calls: map[serviceKey]int{}}
+	var all []*replica
+	for i := range n {
+		p := command.Peer{
+			Kind: command.PeerService, Tenant: id.DefaultTenant, ID: "s", Connection: string(rune('a' + i)), Gateway: "g",
+			Status: rapid.SampledFrom([]string{command.StatusActive, command.StatusActive, command.StatusBusy}).Draw(t, "status"),
+			Online: rapid.SampledFrom([]bool{true, true, false}).Draw(t, "online"),
+			Load:   rapid.IntRange(0, 3).Draw(t, "load"), Tools: []command.PeerTool{{ID: "t"}},
+		}
+		data, err := json.Marshal(p)
+		require.NoError(t, err)
+		r, err := newReplica("k", directory.Member{Data: data}, nil, compileSchema)
+		require.NoError(t, err)
+		all = append(all, r)
+	}
+	w.view = newView(slices.Clone(all))
+	return w, serviceKey{id.DefaultTenant, "s"}, all
+}
+
+func TestServicePrefixes(t *testing.T) {
+	reserved := []string{"workspace", "web_search"}
+	for in, want := range map[string]string{"llm-service-001": "llm-service-001", "A": "A", "searcher": "searcher"} {
+		require.Equal(t, want, servicePrefix(in, reserved))
+	}
+	for _, in := range []string{"", "workspace", "web", "a_b", "ä", "x-0123abcd", strings.Repeat("x", 31), "a b", "a.b"} {
+		require.NotEqual(t, in, servicePrefix(in, reserved))
+	}
+	require.Equal(t, "workspaces", servicePrefix("workspaces", reserved))
+}
+
+func TestServicePrefixProperty(t *testing.T) {
+	ids := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-c_-]{0,4}(-[0-9a-f]{8})?`))
+	names := rapid.StringMatching(`[a-c]{1,2}(_[a-c]{1,2})?`)
+	rapid.Check(t, func(t *rapid.T) {
+		server, a, b := names.Draw(t, "server"), ids.Draw(t, "a"), ids.Draw(t, "b")
+		p := servicePrefix(a, []string{server})
+		require.Regexp(t, `^[A-Za-z0-9-]{1,30}$`, p)
+		require.Equal(t, p, servicePrefix(a, []string{server}))
+		if a != b {
+			q := servicePrefix(b, []string{server})
+			require.NotEqual(t, p, q)
+			require.NotEqual(t, offeredName(p, rapid.String().Draw(t, "x")), offeredName(q, rapid.String().Draw(t, "y")))
+		}
+		require.False(t, belongsTo(offeredName(p, rapid.String().Draw(t, "tool")), server), "no tool of a service is taken for a server's")
+	})
+}
+
+// The answer of an MCP tool has to fit what the tool promises.
+func TestStructuredContentIsChecked(t *testing.T) {
+	cfg := &ServerConfig{Name: "s"}
+	k, err := learn(cfg, &mcp.Tool{
+		Name: "t", InputSchema: map[string]any{"type": "object"},
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}`),
+	}, zerolog.Nop())
+	require.NoError(t, err)
+	require.NotEmpty(t, k.OutputSchema)
+	_, err = answered(&mcp.CallToolResult{StructuredContent: map[string]any{"a": []any{1, "x"}}}, k, false, 1000)
+	var f *fault.Fault
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, fault.BadOutput, f.Code)
+	require.Equal(t, "/a/1", f.Field)
+	for _, res := range []*mcp.CallToolResult{
+		{StructuredContent: map[string]any{"a": []any{1}}},
+		{StructuredContent: map[string]any{"a": "x"}, IsError: true},
+		{Content: []mcp.Content{&mcp.TextContent{Text: "no structure"}}},
+	} {
+		_, err := answered(res, k, false, 1000)
+		require.NoError(t, err)
+	}
+	bad, err := learn(cfg, &mcp.Tool{Name: "t", InputSchema: map[string]any{"type": "object"}, OutputSchema: json.RawMessage(`{"type":7}`)}, zerolog.Nop())
+	require.NoError(t, err)
+	require.Nil(t, bad.out)
+	require.Empty(t, bad.OutputSchema)
+}
+
+func TestRawContentProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(64, 400).Draw(t, "limit")
+		res := &mcp.CallToolResult{}
+		for range rapid.IntRange(0, 3).Draw(t, "parts") {
+			text := strings.Repeat(rapid.StringN(0, 4, -1).Draw(t, "text"), rapid.IntRange(0, 200).Draw(t, "times"))
+			if rapid.Bool().Draw(t, "image") {
+				res.Content = append(res.Content, &mcp.ImageContent{Data: []byte(text), MIMEType: "image/png"})
+			} else {
+				res.Content = append(res.Content, &mcp.TextContent{Text: text})
+			}
+		}
+		out, err := renderRaw(res, limit)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(out.Data), limit)
+		require.LessOrEqual(t, len(out.Data), out.Bytes)
+		require.Equal(t, out.Truncated, out.Bytes > limit)
+		var all []map[string]any
+		require.NoError(t, json.Unmarshal(out.Data, &all))
+		if !out.Truncated {
+			require.Len(t, all, len(res.Content))
+		}
+	})
+}
+
+// What has been compiled is kept for as long as somebody has it, and no longer.
+func TestSchemasAreCompiledOnce(t *testing.T) {
+	w := &swarm{schemas: map[[32]byte]compiled{}}
+	raw := json.RawMessage(`{"type":"object"}`)
+	first, err := w.compile(raw, nil)
+	require.NoError(t, err)
+	_, err = w.compile(json.RawMessage(`{"type":7}`), nil)
+	require.Error(t, err)
+	before := w.schemas
+	w.schemas = map[[32]byte]compiled{}
+	w.keep(&replica{peer: command.Peer{Tools: []command.PeerTool{{InputSchema: raw}}}}, before)
+	require.Len(t, w.schemas, 1)
+	again, err := w.compile(raw, before)
+	require.NoError(t, err)
+	require.Same(t, first, again)
+}
+
+func TestNotesAreDroppedRatherThanWaitedFor(t *testing.T) {
+	var n notes
+	require.Zero(t, n.tell(Notification{}))
+	heard, stop := n.listen()
+	for range notesWaiting {
+		require.Zero(t, n.tell(Notification{}))
+	}
+	require.Equal(t, 1, n.tell(Notification{}))
+	got := 0
+	empty(heard, func(Notification) { got++ })
+	require.Equal(t, notesWaiting, got)
+	stop()
+	require.Zero(t, n.tell(Notification{}))
+}
