@@ -32,7 +32,7 @@ func ruleKey(owner, m string) string { return owner + "/" + m }
 var rules = map[string]rule{
 	"specversion":  matching(`^1\.0$`),
 	"id":           matching(`.`),
-	"subject":      matching(`^[A-Za-z0-9_-]{1,64}\.(session|task|agent|team)\.[A-Za-z0-9_-]{1,128}$`),
+	"subject":      matching(`^[A-Za-z0-9_-]{1,64}\.(session|task|agent|team|client)\.[A-Za-z0-9_-]{1,128}$`),
 	"sequence":     atLeast(1),
 	"traceparent":  matching(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`),
 	"execution_id": matching(execPattern),
