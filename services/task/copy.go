@@ -6,17 +6,26 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/assignment"
 )
 
 // copyLimit bounds the data of a copied event, so that it fits into a stored event
 // (256 KiB) with its envelope and its origin.
 const copyLimit = 250 << 10
 
-// visible are the events of a task that its client is told of. The others are
-// between the service and agents.
-var visible = map[event.Type]bool{
-	event.TaskCreated: true, event.TaskQueued: true, event.TaskAssigned: true, event.TaskReported: true,
-	event.TaskNotified: true, event.TaskReleased: true, event.TaskAsked: true, event.TaskAskExpired: true,
+// visible reports whether a task's client is told of an event. The others are between
+// the service and agents.
+func visible(e event.Event) bool {
+	if e.Type == event.TaskReported {
+		r, err := event.As[event.TaskReportedData](e)
+		return err != nil || r.Status != assignment.Delivered
+	}
+	return shown[e.Type]
+}
+
+var shown = map[event.Type]bool{
+	event.TaskCreated: true, event.TaskQueued: true, event.TaskAssigned: true,
+	event.TaskNotified: true, event.TaskMessaged: true, event.TaskReleased: true, event.TaskAsked: true, event.TaskAskExpired: true,
 	event.TaskFinished: true, event.ChildCreated: true, event.ChildFinished: true,
 	event.CallStarted: true, event.CallNotified: true, event.CallFinished: true,
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/manager"
@@ -36,7 +36,7 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[life], c cmd.Com
 	}
 	s.locate(h)
 	for _, step := range []func(context.Context, *manager.Held[life], cmd.Command) error{
-		s.dispatch, s.converse, s.family, s.call, s.relay,
+		s.dispatch, s.converse, s.family, s.call, s.report, s.relay,
 	} {
 		if err := step(ctx, h, c); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Service) locate(h *manager.Held[life]) {
 	}
 	s.index.put(h.Log, place{
 		task: l.Head().TaskID, agent: l.Holder(), attempt: l.Head().Attempt, seen: s.cfg.Now(),
-		unsaid: len(l.outbox) > 0 || l.Undelivered() != nil,
+		unsaid: l.owed(),
 	})
 }
 
@@ -65,7 +65,7 @@ func (s *Service) due(h *manager.Held[life]) time.Time {
 	now := s.cfg.Now()
 	due := l.Due(s.env(h.Log.Tenant, now))
 	soon := now.Add(lookAgain)
-	if !l.Done() && (l.Waiting() || len(l.outbox) > 0 || l.Undelivered() != nil) && (due.IsZero() || soon.Before(due)) {
+	if !l.Done() && (l.Waiting() || l.owed()) && (due.IsZero() || soon.Before(due)) {
 		return soon
 	}
 	return due
@@ -96,7 +96,7 @@ func (s *Service) dispatch(ctx context.Context, h *manager.Held[life], _ cmd.Com
 		h.Sent[attemptID(a)] = true
 		return s.sendTo(ctx, h, s.gone(place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt}, notDelivered))
 	}
-	l.outbox = withoutMail(l.outbox, l.Mail())
+	l.withoutMail()
 	h.Sent[attemptID(a)] = true
 	return s.sendTo(ctx, h, cmd.Command{
 		ID: fmt.Sprintf("%s.%d", assignment.Delivered, a.Attempt), Verb: cmd.ReportTask,
@@ -106,20 +106,16 @@ func (s *Service) dispatch(ctx context.Context, h *manager.Held[life], _ cmd.Com
 
 func attemptID(a *event.TaskAssignedData) string { return fmt.Sprintf("assigned.%d", a.Attempt) }
 
-// withoutMail returns the events that were not told as mail.
-func withoutMail(events []event.Event, mail []event.TaskMessagedData) []event.Event {
+// withoutMail drops the news that were told as mail.
+func (l *life) withoutMail() {
 	told := map[string]bool{}
-	for _, m := range mail {
+	for _, m := range l.Mail() {
 		told[m.MessageID] = true
 	}
-	var out []event.Event
-	for _, e := range events {
-		if m, err := event.As[event.TaskMessagedData](e); e.Type == event.TaskMessaged && err == nil && told[m.MessageID] {
-			continue
-		}
-		out = append(out, e)
-	}
-	return out
+	l.keep(func(n news) bool {
+		m, err := event.As[event.TaskMessagedData](n.event)
+		return n.event.Type != event.TaskMessaged || err != nil || !told[m.MessageID]
+	})
 }
 
 // say tells the task's agent of something that is no event of the log.
@@ -131,52 +127,66 @@ func (s *Service) say(ctx context.Context, h *manager.Held[life], eventID string
 	return s.mouth.say(ctx, h.Log.Tenant, h.State.Head().AgentID, e)
 }
 
-// converse tells the task's agent what has happened since it was told last. What
-// cannot be said now is said when the agent is back; that the task is over is said to
-// whoever is there to hear it.
+// converse tells agents what has happened since they were told last. What the agent
+// that has the task has to know, and cannot be told now, is told when it is back.
 func (s *Service) converse(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
 	l := &h.State
-	agent := l.Head().AgentID
-	if len(l.outbox) == 0 || agent == "" || l.Undelivered() != nil && !h.Sent[attemptID(l.Undelivered())] {
+	if len(l.outbox) == 0 {
 		return nil
 	}
-	if err := s.recall(ctx, h, agent); err != nil {
+	if err := s.recall(ctx, h); err != nil {
 		return err
 	}
-	said := l.told
+	said := uint64(0)
 	for len(l.outbox) > 0 {
-		e := l.outbox[0]
-		if e.Sequence > l.told {
-			if err := s.mouth.say(ctx, h.Log.Tenant, agent, e); err != nil && !l.Done() {
-				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", agent).Msg("an agent is told later")
-				break
+		n := l.outbox[0]
+		switch {
+		case !lasting[n.event.Type]:
+			s.mouth.mention(h.Log.Tenant, n.to, n.event)
+		case n.event.Sequence <= l.told:
+		case l.Undelivered() != nil && !h.Sent[attemptID(l.Undelivered())]:
+			return nil // first the task
+		default:
+			if err := s.mouth.say(ctx, h.Log.Tenant, n.to, n.event); err != nil {
+				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("an agent is told later")
+				return s.remember(ctx, h, said)
 			}
-			l.told = e.Sequence
+			said = n.event.Sequence
+			l.told = said
 		}
 		l.outbox = l.outbox[1:]
 	}
-	if l.told == said || l.Done() {
-		return nil
-	}
-	return s.acks.Put(ctx, h.Log, id.EntityFromExternal(agent), l.told)
+	return s.remember(ctx, h, said)
 }
 
-// recall looks up how far the agent was told, if this process does not know.
-func (s *Service) recall(ctx context.Context, h *manager.Held[life], agent string) error {
-	if h.State.asked {
-		return nil
+// remember notes how far the agent was told, for whoever has the task next.
+func (s *Service) remember(ctx context.Context, h *manager.Held[life], said uint64) error {
+	if agent := h.State.Holder(); said > 0 && agent != "" {
+		return s.acks.Put(ctx, h.Log, id.EntityFromExternal(agent), said)
 	}
-	told, err := s.acks.Get(ctx, h.Log, id.EntityFromExternal(agent))
-	if err != nil {
-		return err
-	}
-	h.State.told, h.State.asked = max(h.State.told, told), true
 	return nil
 }
 
-// stops reports whether the end is news for the agent that has the task.
-func stops(f *event.TaskFinishedData) bool {
-	return f.Attempt > 0 && (f.Status == event.TaskEndCancelled || f.Code == string(fault.TaskTimeout))
+// recall looks up how far the agent was told, if this process does not know. Then it
+// has also heard of the notifications, or not: they are not repeated.
+func (s *Service) recall(ctx context.Context, h *manager.Held[life]) error {
+	l := &h.State
+	if l.asked {
+		return nil
+	}
+	if agent := l.Holder(); agent != "" && l.owed() {
+		told, err := s.acks.Get(ctx, h.Log, id.EntityFromExternal(agent))
+		if err != nil {
+			return err
+		}
+		l.told = max(l.told, told)
+	}
+	if n := len(l.outbox); n > 0 {
+		last := l.outbox[n-1].event.Sequence
+		l.keep(func(n news) bool { return n.event.Type != event.CallNotified || n.event.Sequence == last })
+	}
+	l.asked = true
+	return nil
 }
 
 // family creates the child that the command asks for, cancels those that nobody waits
@@ -202,7 +212,7 @@ func (s *Service) family(ctx context.Context, h *manager.Held[life], c cmd.Comma
 		return nil
 	}
 	return s.once(ctx, h, "ended", cmd.Command{
-		ID: "child-ended." + l.Head().TaskID, Verb: cmd.ChildEnded, Key: id.EntityFromExternal(parent),
+		ID: "child-ended." + h.Log.Entity.String(), Verb: cmd.ChildEnded, Key: id.EntityFromExternal(parent),
 		Data: encode(event.ChildFinishedData{
 			ChildID: l.Head().TaskID, Status: end.Status, Result: end.Result, Code: end.Code, Error: end.Error,
 		}),
@@ -236,6 +246,47 @@ func (s *Service) call(ctx context.Context, h *manager.Held[life], _ cmd.Command
 		}
 	}
 	return nil
+}
+
+// report tells the pipeline of a session whose unit of work the task is.
+func (s *Service) report(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
+	l := &h.State
+	t, head := l.Task(), l.Head()
+	if t.Session == "" || t.RunID == "" {
+		return nil
+	}
+	ref := cmd.WorkRef{RunID: t.RunID, WorkID: t.WorkID}
+	out := cmd.Command{Service: cmd.Pipeline, Key: id.EntityFromExternal(t.Session)}
+	if l.Holder() != "" {
+		out.ID, out.Verb = fmt.Sprintf("%s.taken.%d", h.Log.Entity, head.Attempt), cmd.WorkTaken
+		out.Data = encode(cmd.TakenWork{WorkRef: ref, TaskID: h.Log.Entity.String(), Agent: head.AgentName, Attempt: head.Attempt})
+		return s.once(ctx, h, out.ID, out)
+	}
+	end := l.End()
+	if end == nil {
+		return nil
+	}
+	done := cmd.DoneWork{WorkRef: ref, TaskID: h.Log.Entity.String(), Agent: head.AgentName, Output: text(end.Result)}
+	if end.Status != event.TaskEndCompleted {
+		done.Failed, done.Code, done.Message = true, end.Code, end.Error
+	}
+	out.ID, out.Verb, out.Data = h.Log.Entity.String()+".done", cmd.WorkDone, encode(done)
+	return s.once(ctx, h, out.ID, out)
+}
+
+// maxText bounds the result of a task that becomes a text: what a session takes of it.
+const maxText = 40 << 10
+
+// text is a result for people: a string is what it says, anything else its JSON.
+func text(result json.RawMessage) string {
+	var s string
+	if len(result) == 0 || string(result) == "null" {
+		return ""
+	}
+	if json.Unmarshal(result, &s) != nil {
+		s = string(result)
+	}
+	return strings.ToValidUTF8(s[:min(len(s), maxText)], "")
 }
 
 // relay copies what the client has not been told into its log.

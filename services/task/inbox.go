@@ -146,7 +146,7 @@ func (x *inboxes) relay(ctx context.Context, to, from subject.Log, events []even
 		}
 		var out []event.Event
 		for _, e := range events {
-			if e.Sequence <= b.copied[name] || !visible[e.Type] {
+			if e.Sequence <= b.copied[name] || !visible(e) {
 				continue
 			}
 			c, err := copied(to, e)

@@ -39,22 +39,13 @@ type mouth struct {
 // errAway says that the agent is not connected; any other error that it is not known
 // to have been told.
 func (m *mouth) say(ctx context.Context, t id.Tenant, agent string, e event.Event) error {
-	p, ok := m.crowd.find(t, cmd.PeerAgent, agent)
-	if !ok || !p.Online {
-		return errAway
-	}
-	gateway, connection, err := subject.ParseReplyTo(p.Gateway + "." + p.Connection)
-	if err != nil {
-		return err
-	}
-	e.Sequence = 0 // it is said, and not shown
-	raw, err := json.Marshal(e)
+	to, raw, err := m.prepare(t, agent, e)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmWait)
 	defer cancel()
-	answer, err := m.conn.NATS().RequestWithContext(ctx, subject.Aside(gateway, connection), raw)
+	answer, err := m.conn.NATS().RequestWithContext(ctx, to, raw)
 	if err != nil {
 		return err
 	}
@@ -62,4 +53,30 @@ func (m *mouth) say(ctx context.Context, t id.Tenant, agent string, e event.Even
 		return errRefused
 	}
 	return nil
+}
+
+// mention tells an agent of an event if it is there, and does not wait.
+func (m *mouth) mention(t id.Tenant, agent string, e event.Event) {
+	to, raw, err := m.prepare(t, agent, e)
+	if err == nil {
+		err = m.conn.NATS().Publish(to, raw)
+	}
+	if err != nil {
+		m.logger.Debug().Err(err).Str("agent", agent).Str("event", e.ID).Msg("an agent was not told")
+	}
+}
+
+// prepare returns what is said, and where.
+func (m *mouth) prepare(t id.Tenant, agent string, e event.Event) (to string, raw []byte, err error) {
+	p, ok := m.crowd.find(t, cmd.PeerAgent, agent)
+	if !ok || !p.Online {
+		return "", nil, errAway
+	}
+	gateway, connection, err := subject.ParseReplyTo(p.Gateway + "." + p.Connection)
+	if err != nil {
+		return "", nil, err
+	}
+	e.Sequence = 0 // it is said, and not shown
+	raw, err = json.Marshal(e)
+	return subject.Aside(gateway, connection), raw, err
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/assignment"
@@ -162,36 +161,3 @@ func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 
 // source is the service in the events that it appends by itself.
 const source = "waggle/task"
-
-// life is the state of a task with what is still to be told about it.
-type life struct {
-	assignment.State
-	inbox  []event.Event // for the client: not known to be in its log
-	outbox []event.Event // for the agent that has the task: not known to be told
-	told   uint64        // sequence up to which the agent was told
-	asked  bool          // told was looked up
-}
-
-// apply folds an event and keeps it as long as somebody is to be told.
-func (l *life) apply(e event.Event) error {
-	if err := l.Apply(e); err != nil {
-		return err
-	}
-	if l.Task().ClientID != "" {
-		l.inbox = append(l.inbox, e)
-	}
-	switch e.Type {
-	case event.TaskAssigned, event.TaskReleased:
-		l.outbox = nil // what was said before is the reducer's matter: Mail
-	case event.TaskMessaged, event.ChildCreated, event.ChildFinished, event.CallFinished, event.TaskAskExpired:
-		if l.Holder() != "" {
-			l.outbox = append(l.outbox, e)
-		}
-	case event.TaskFinished:
-		l.outbox = nil
-		if f := l.End(); f != nil && stops(f) {
-			l.outbox = []event.Event{e}
-		}
-	}
-	return nil
-}

@@ -1,0 +1,142 @@
+package task_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/task"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// TestTheServiceStopsAtEveryStep: whatever event is the last one that a replica lived to
+// see, in the log of the task, of its child or of the client, the next replica brings
+// both tasks to their one end, and the client has every event once and in order.
+func TestTheServiceStopsAtEveryStep(t *testing.T) {
+	t.Parallel()
+	steps := story(newRig(t), "w", -1)
+	require.Greater(t, steps, 15)
+	r := newRig(t)
+	for at := range steps {
+		story(r, fmt.Sprint("s", at), at)
+	}
+	t.Logf("stopped after each of %d events", steps)
+}
+
+// story has a task done, with a tool and a child, by agents that the test plays, and
+// stops the service as soon as the event with the number is seen. It returns how many
+// events there were.
+func story(r *rig, name string, stopAt int) int {
+	r.box.play = func(_ context.Context, c tools.Call, _ func(tools.Notification)) (tools.Result, error) {
+		return tools.Result{Data: c.Arguments}, nil
+	}
+	s := r.start(name+"a", task.Config{})
+	defer func() { s.Stop() }()
+	me := r.client()
+	parent, child := name+"-parent", name+"-child"
+	boss := r.join(cmd.Peer{ID: name + "-boss", Name: name + "-Boss"})
+	helper := r.join(cmd.Peer{ID: name + "-helper", Name: name + "-Helper"})
+	defer func() { boss.leave(); helper.leave() }()
+	seen := r.count(logOf(id.KindTask, parent), logOf(id.KindTask, child), logOf(id.KindClient, me.ClientID))
+	stop := func() {
+		if stopAt < 0 {
+			return
+		}
+		seen.until(r, stopAt)
+		s.Stop()
+		s = r.start(name+"b", task.Config{})
+	}
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	r.command(parent, cmd.CreateTask, "create", cmd.NewTask{
+		TaskID: parent, ClientID: me.ClientID, AgentName: boss.peer.Name, Data: json.RawMessage(`1`),
+	}, "")
+	boss.awaits(event.TaskAssigned)
+	boss.says(parent, cmd.CallTool, cmd.ToolRequest{TaskID: parent, AgentID: boss.peer.ID, Kind: tools.KindService, Server: "shop", Tool: "price"})
+	boss.awaits(event.CallFinished)
+	boss.says(parent, cmd.SpawnTask, cmd.SpawnChild{
+		TaskID: parent, AgentID: boss.peer.ID, ChildID: child, TargetName: helper.peer.Name, Data: json.RawMessage(`2`),
+	})
+	helper.awaits(event.TaskAssigned)
+	helper.done(child, "part")
+	boss.awaits(event.ChildFinished)
+	boss.done(parent, "whole")
+	inbox := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
+	<-stopped
+	inOrder(r.t, r, parent, inbox)
+	inOrder(r.t, r, child, inbox)
+	for _, one := range []string{parent, child} {
+		ends := 0
+		for _, e := range r.all(logOf(id.KindTask, one)) {
+			if e.Type == event.TaskFinished {
+				ends++
+			}
+		}
+		require.Equal(r.t, 1, ends, one)
+	}
+	return seen.sum()
+}
+
+// awaits waits until the agent is told something of the type. What it is told again,
+// after a crash, it passes over, as agents do.
+func (a *agent) awaits(typ event.Type) {
+	a.t.Helper()
+	for {
+		select {
+		case e := <-a.heard:
+			if e.Type == typ {
+				return
+			}
+		case <-a.ctx.Done():
+			require.Fail(a.t, "nothing was said", "%s waits for %s", a.peer.ID, typ)
+		}
+	}
+}
+
+// counter counts the events of some logs.
+type counter struct{ events chan struct{} }
+
+func (r *rig) count(logs ...subject.Log) *counter {
+	c := &counter{events: make(chan struct{}, 1000)}
+	ctx, cancel := context.WithCancel(r.ctx)
+	done := make(chan struct{})
+	for _, l := range logs {
+		go func() {
+			for _, err := range r.log.Tail(ctx, l, eventlog.Cursor{}) {
+				if err != nil {
+					break
+				}
+				c.events <- struct{}{}
+			}
+			done <- struct{}{}
+		}()
+	}
+	r.t.Cleanup(func() {
+		cancel()
+		for range logs {
+			<-done
+		}
+	})
+	return c
+}
+
+// until returns when more than n events have been seen.
+func (c *counter) until(r *rig, n int) {
+	for range n + 1 {
+		select {
+		case <-c.events:
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *counter) sum() int { return len(c.events) }

@@ -1,0 +1,74 @@
+package task
+
+import (
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/assignment"
+)
+
+// life is the state of a task with what is still to be told about it.
+type life struct {
+	assignment.State
+	inbox  []event.Event // for the client: not known to be in its log
+	outbox []news        // for agents: not known to be told
+	told   uint64        // sequence up to which the agent that has the task was told
+	asked  bool          // told was looked up
+}
+
+// news is what an agent is told, in order.
+type news struct {
+	to    string
+	event event.Event
+}
+
+// lasting are the events that the agent which has the task has to be told of, however
+// long it takes. What else it hears it hears if it is there.
+var lasting = map[event.Type]bool{
+	event.TaskMessaged: true, event.TaskAskExpired: true, event.ChildCreated: true, event.ChildFinished: true, event.CallFinished: true,
+}
+
+// apply folds an event and keeps it as long as somebody is to be told.
+func (l *life) apply(e event.Event) error {
+	holder := l.Holder()
+	if err := l.Apply(e); err != nil {
+		return err
+	}
+	if l.Task().ClientID != "" {
+		l.inbox = append(l.inbox, e)
+	}
+	switch {
+	case e.Type == event.TaskAssigned:
+		l.keep(func(n news) bool { return n.event.Type == event.TaskReleased && n.to != l.Holder() })
+	case e.Type == event.TaskReleased && holder != l.Holder():
+		l.outbox = append(l.keep(func(n news) bool { return n.event.Type == event.TaskReleased }), news{holder, e})
+	case e.Type == event.TaskFinished:
+		l.keep(func(n news) bool { return n.event.Type == event.TaskReleased })
+		if holder != "" {
+			l.outbox = append(l.outbox, news{holder, e})
+		}
+	case holder != "" && (lasting[e.Type] || e.Type == event.CallNotified):
+		l.outbox = append(l.outbox, news{holder, e})
+	}
+	return nil
+}
+
+// keep drops the news that do not pass.
+func (l *life) keep(pass func(news) bool) []news {
+	var out []news
+	for _, n := range l.outbox {
+		if pass(n) {
+			out = append(out, n)
+		}
+	}
+	l.outbox = out
+	return out
+}
+
+// owed reports whether the agent that has the task has to be told something.
+func (l *life) owed() bool {
+	for _, n := range l.outbox {
+		if lasting[n.event.Type] {
+			return true
+		}
+	}
+	return l.Undelivered() != nil
+}

@@ -1,0 +1,361 @@
+package task_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/task"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// patience bounds every wait.
+const patience = 60 * time.Second
+
+var (
+	tenant  = id.DefaultTenant
+	gateway = id.MustName("gw")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
+
+// rig is a NATS server with replicas of the service. The test plays the gateway, the
+// agents and the clients.
+type rig struct {
+	t    *testing.T
+	ctx  context.Context
+	conn *bus.Conn
+	log  *eventlog.Store
+	dir  *directory.Directory
+	send *command.Sender
+	box  *box
+
+	mu    sync.Mutex
+	n     int
+	heard map[string]chan event.Event // by connection: what was said to it
+	deaf  map[string]bool             // connections whose gateway confirms nothing
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	r := &rig{t: t, ctx: ctx, conn: bustest.Single(t), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{}}
+	var err error
+	r.log, err = eventlog.New(r.conn, eventlog.Options{Logger: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(r.log.Close)
+	r.dir, err = directory.Open(ctx, r.conn)
+	require.NoError(t, err)
+	t.Cleanup(r.dir.Close)
+	r.send = command.NewSender(r.conn)
+	sub, err := r.conn.NATS().Subscribe(subject.AsideFilter(gateway), r.aside)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sub.Unsubscribe()) })
+	return r
+}
+
+// ears returns what is said to a connection.
+func (r *rig) ears(connection string) chan event.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.heard[connection] == nil {
+		r.heard[connection] = make(chan event.Event, 1000)
+	}
+	return r.heard[connection]
+}
+
+// aside is the gateway: it confirms what it can queue.
+func (r *rig) aside(m *nats.Msg) {
+	_, connection, err := subject.ParseAside(m.Subject)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	deaf := r.deaf[connection.String()]
+	r.mu.Unlock()
+	var e event.Event
+	if deaf || json.Unmarshal(m.Data, &e) != nil || e.Sequence != 0 {
+		if m.Reply != "" {
+			_ = m.Respond([]byte("-"))
+		}
+		return
+	}
+	r.ears(connection.String()) <- e
+	if m.Reply != "" {
+		_ = m.Respond([]byte("+"))
+	}
+}
+
+func (r *rig) setDeaf(connection string, deaf bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaf[connection] = deaf
+}
+
+// start starts a replica of the service.
+func (r *rig) start(name string, cfg task.Config) *task.Service {
+	r.t.Helper()
+	s, err := task.New(cfg, manager.Deps{
+		Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
+	}, r.box)
+	require.NoError(r.t, err)
+	require.NoError(r.t, s.Start(r.ctx))
+	r.t.Cleanup(s.Stop)
+	return s
+}
+
+// agent is an agent on a connection that the test plays.
+type agent struct {
+	*rig
+	peer  cmd.Peer
+	lease *directory.Lease
+	heard chan event.Event
+	n     int
+}
+
+// join lists a peer as its gateway does.
+func (r *rig) join(p cmd.Peer) *agent {
+	r.t.Helper()
+	if p.Tenant.IsZero() {
+		p.Tenant = tenant
+	}
+	if p.Kind == "" {
+		p.Kind = cmd.PeerAgent
+	}
+	if p.Status == "" {
+		p.Status = cmd.StatusActive
+	}
+	if p.Connection == "" {
+		p.Connection = "c-" + p.ID
+	}
+	p.Online, p.Gateway, p.Since = true, gateway.String(), time.Now()
+	lease, err := r.dir.Join(r.ctx, directory.Member{
+		What: cmd.PeerWhat(p.Kind), Name: id.MustName(p.Connection), Instance: gateway, Data: mustJSON(r.t, p),
+	})
+	require.NoError(r.t, err)
+	return &agent{rig: r, peer: p, lease: lease, heard: r.ears(p.Connection)}
+}
+
+// set changes what the directory has of the agent.
+func (a *agent) set(change func(*cmd.Peer)) {
+	a.t.Helper()
+	change(&a.peer)
+	require.NoError(a.t, a.lease.Set(mustJSON(a.t, a.peer)))
+	require.NoError(a.t, a.lease.Shown(a.ctx))
+}
+
+func (a *agent) leave() {
+	a.t.Helper()
+	require.NoError(a.t, a.lease.Leave(a.ctx))
+}
+
+// hears waits for the next thing that the agent is told, which has to be of the type.
+func hears[T event.Data](a *agent) T {
+	a.t.Helper()
+	select {
+	case e := <-a.heard:
+		var want T
+		require.Equal(a.t, want.EventType(), e.Type, "%s hears %s", a.peer.ID, e.Data)
+		d, err := event.As[T](e)
+		require.NoError(a.t, err)
+		return d
+	case <-time.After(patience):
+		require.Fail(a.t, "nothing was said", "%s waits for %T", a.peer.ID, *new(T))
+		panic("unreachable")
+	}
+}
+
+// says sends a command about a task, as the agent's gateway does.
+func (a *agent) says(taskID string, verb id.Name, data any) {
+	a.t.Helper()
+	a.n++
+	a.command(taskID, verb, fmt.Sprintf("%s.%d", a.peer.ID, a.n), data, subject.ReplyTo(gateway, id.MustName(a.peer.Connection)))
+}
+
+// done ends a task with a result.
+func (a *agent) done(taskID, result string) {
+	a.t.Helper()
+	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: a.peer.ID, Result: mustJSON(a.t, result)})
+}
+
+func (r *rig) command(taskID string, verb id.Name, commandID string, data any, replyTo string) {
+	r.t.Helper()
+	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{
+		ID: commandID, Service: cmd.Task, Verb: verb, Tenant: tenant, Key: id.EntityFromExternal(taskID), Time: time.Now(),
+		Data: mustJSON(r.t, data), ReplyTo: replyTo,
+	}))
+}
+
+// ask asks the service as a gateway does for the client.
+func (r *rig) ask(verb id.Name, client string, data, out any) error {
+	r.t.Helper()
+	return r.askIn(tenant, verb, client, data, out)
+}
+
+func (r *rig) askIn(t id.Tenant, verb id.Name, client string, data, out any) error {
+	r.t.Helper()
+	return rpc.Call(r.ctx, r.conn, cmd.Task, verb, cmd.PeerRequest{
+		Tenant: t, Kind: cmd.PeerClient, ID: client, Name: "name of " + client, ReplyTo: subject.ReplyTo(gateway, id.MustName("x")),
+		Data: mustJSON(r.t, data),
+	}, out)
+}
+
+// client opens an inbox.
+func (r *rig) client() cmd.OpenClientReply {
+	r.t.Helper()
+	var out cmd.OpenClientReply
+	require.NoError(r.t, rpc.Call(r.ctx, r.conn, cmd.Task, cmd.OpenClient, cmd.OpenClientRequest{Tenant: tenant, Principal: "p"}, &out))
+	return out
+}
+
+// submit gives a task to the service.
+func (r *rig) submit(client string, n cmd.NewTask) string {
+	r.t.Helper()
+	var v cmd.TaskView
+	if n.Data == nil {
+		n.Data = json.RawMessage(`{"do":"it"}`)
+	}
+	require.NoError(r.t, r.ask(cmd.Submit, client, n, &v))
+	require.NotEmpty(r.t, v.TaskID)
+	require.Equal(r.t, "created", v.Status)
+	return v.TaskID
+}
+
+func logOf(kind id.Kind, entity string) subject.Log {
+	return subject.Log{Tenant: tenant, Kind: kind, Entity: id.EntityFromExternal(entity)}
+}
+
+// until reads a log until the n-th event of the type is there.
+func (r *rig) until(l subject.Log, typ event.Type, n int) []event.Event {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	var out []event.Event
+	for e, err := range r.log.Tail(ctx, l, eventlog.Cursor{}) {
+		require.NoError(r.t, err, "waiting for %s in %s; so far %s", typ, l, types(out))
+		out = append(out, e.Event)
+		if e.Type == typ {
+			if n--; n == 0 {
+				return out
+			}
+		}
+	}
+	require.Fail(r.t, "the log ended", "waiting for %s; so far %s", typ, types(out))
+	return nil
+}
+
+// all returns a log as it is.
+func (r *rig) all(l subject.Log) []event.Event {
+	r.t.Helper()
+	var out []event.Event
+	require.NoError(r.t, r.log.Read(r.ctx, l, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		out = append(out, e.Event)
+		return nil
+	}))
+	return out
+}
+
+// types lists the types of events, without the reports that a task was delivered.
+func types(events []event.Event) string {
+	var out []string
+	for _, e := range events {
+		if e.Type == event.TaskReported && strings.Contains(string(e.Data), `"delivered"`) {
+			continue
+		}
+		out = append(out, string(e.Type))
+	}
+	return strings.Join(out, " ")
+}
+
+func mustJSON(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return raw
+}
+
+func isFault(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	require.ErrorIs(t, err, fault.New(code))
+}
+
+// box is a toolbox with two servers whose tools the test plays.
+type box struct {
+	mu    sync.Mutex
+	calls []tools.Call
+	play  func(ctx context.Context, c tools.Call, told func(tools.Notification)) (tools.Result, error)
+}
+
+func (b *box) List(context.Context, id.Tenant) ([]tools.Tool, error) { return nil, nil }
+
+func (b *box) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
+	return b.CallWith(ctx, c, func(tools.Notification) {})
+}
+
+func (b *box) CallWith(ctx context.Context, c tools.Call, told func(tools.Notification)) (tools.Result, error) {
+	b.mu.Lock()
+	b.calls = append(b.calls, c)
+	play := b.play
+	b.mu.Unlock()
+	return play(ctx, c, told)
+}
+
+func (b *box) Servers(context.Context, id.Tenant, string) ([]tools.Server, error) {
+	return []tools.Server{
+		{Kind: tools.KindMCP, ID: "files", Name: "files", Type: "stdio", Status: cmd.StatusActive, Capabilities: []string{"read"}},
+		{Kind: tools.KindMCP, ID: "web", Name: "web", Type: "http", Status: cmd.StatusInactive, Capabilities: []string{"get"}},
+	}, nil
+}
+
+func (b *box) ToolsOf(_ context.Context, t id.Tenant, kind, server string) (tools.Server, []tools.Tool, error) {
+	if t != tenant || kind != tools.KindService || server != "shop" {
+		return tools.Server{}, nil, fault.New(fault.ServiceNotFound)
+	}
+	return tools.Server{Kind: kind, ID: server, Name: "The shop"}, []tools.Tool{
+		{Name: "shop_price", Own: "price", Server: "shop", InputSchema: json.RawMessage(`{"type":"object"}`), Idempotent: true},
+		{Name: "shop_buy", Own: "buy", Server: "shop", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	}, nil
+}
+
+func (b *box) made() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.calls)
+}
+
+// pipeline plays the pipeline service: it takes what it is told.
+func (r *rig) pipeline() <-chan cmd.Command {
+	r.t.Helper()
+	out := make(chan cmd.Command, 100)
+	w := command.NewWorkers(r.conn, command.WorkersConfig{
+		Service: cmd.Pipeline, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
+	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
+		out <- c
+		return nil
+	})
+	require.NoError(r.t, w.Start(r.ctx))
+	r.t.Cleanup(w.Stop)
+	return out
+}

@@ -1,0 +1,264 @@
+package task_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/task"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// TestATaskWithEverything: from the client to an agent and back, with notifications, a
+// question, a tool, and a child at another agent. The client sees all of it, in order.
+func TestATaskWithEverything(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.box.play = func(_ context.Context, c tools.Call, told func(tools.Notification)) (tools.Result, error) {
+		told(tools.Notification{Type: "progress", Message: "half", At: time.Now()})
+		return tools.Result{Data: c.Arguments}, nil
+	}
+	r.start("a", task.Config{})
+	boss, helper := r.join(cmd.Peer{ID: "boss", Name: "Boss"}), r.join(cmd.Peer{ID: "helper", Name: "Helper"})
+	me := r.client()
+	id1 := r.submit(me.ClientID, cmd.NewTask{AgentName: "Boss", RequestID: "q1"})
+	got := hears[event.TaskAssignedData](boss)
+	require.Equal(t, 1, got.Attempt)
+	require.JSONEq(t, `{"do":"it"}`, string(got.Data))
+	boss.says(id1, cmd.ReportTask, cmd.TaskReport{TaskID: id1, AgentID: "boss", Status: "started"})
+	boss.says(id1, cmd.NotifyTask, cmd.TaskNotification{TaskID: id1, AgentID: "boss", NotificationType: "info", Message: json.RawMessage(`"hi"`)})
+
+	boss.says(id1, cmd.AskTask, cmd.TaskQuestion{TaskID: id1, AgentID: "boss", RequestID: "ask1", Message: json.RawMessage(`"sure?"`)})
+	r.until(logOf(id.KindClient, me.ClientID), event.TaskAsked, 1)
+	r.command(id1, cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: id1, ClientID: me.ClientID, Message: json.RawMessage(`"yes"`)}, "")
+	answer := hears[event.TaskMessagedData](boss)
+	require.Equal(t, "ask1", answer.InputID)
+
+	boss.says(id1, cmd.CallTool, cmd.ToolRequest{
+		TaskID: id1, AgentID: "boss", RequestID: "f1", Kind: tools.KindService, Server: "shop", Tool: "buy", Arguments: json.RawMessage(`{"n":1}`),
+	})
+	require.Equal(t, "half", hears[event.CallNotifiedData](boss).Message)
+	out := hears[event.CallFinishedData](boss)
+	require.Equal(t, "success", out.Status)
+	require.Equal(t, "The shop", out.ServerName)
+	require.JSONEq(t, `{"n":1}`, string(out.Result))
+
+	boss.says(id1, cmd.SpawnTask, cmd.SpawnChild{
+		TaskID: id1, AgentID: "boss", RequestID: "s1", ChildID: "child", TargetName: "Helper", Data: json.RawMessage(`{"part":1}`),
+	})
+	require.Equal(t, "child", hears[event.ChildCreatedData](boss).ChildID)
+	child := hears[event.TaskAssignedData](helper)
+	require.JSONEq(t, `{"id":"boss","name":"Boss"}`, string(child.Caller))
+	require.Equal(t, me.ClientID, child.ClientID)
+	helper.done("child", "part done")
+	require.JSONEq(t, `"part done"`, string(hears[event.ChildFinishedData](boss).Result))
+	require.Equal(t, "completed", hears[event.TaskFinishedData](helper).Status, "for the load that its gateway counts")
+
+	boss.done(id1, "all done")
+	events := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
+	inOrder(t, r, id1, events)
+	inOrder(t, r, "child", events)
+	require.Equal(t, "task.created task.assigned task.reported task.notified task.asked task.messaged call.started call.notified "+
+		"call.finished child.created child.finished task.finished", types(of(events, id1)))
+	var v cmd.TaskView
+	require.NoError(t, r.ask(cmd.ShowTask, me.ClientID, cmd.TaskRefData{TaskID: id1}, &v))
+	require.Equal(t, "completed", v.Status)
+	require.JSONEq(t, `"all done"`, string(v.Result))
+	require.Equal(t, "q1", v.RequestID)
+}
+
+// of returns the events that were copied from the task's log.
+func of(events []event.Event, taskID string) []event.Event {
+	var out []event.Event
+	for _, e := range events {
+		if o := origin(e); o.Log == logOf(id.KindTask, taskID).Name() {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func origin(e event.Event) (o event.Origin) {
+	_ = json.Unmarshal(e.Data, &o)
+	return o
+}
+
+// inOrder checks that the inbox has every event of the task once, in order, but for
+// what is not for clients.
+func inOrder(t *testing.T, r *rig, taskID string, inbox []event.Event) {
+	t.Helper()
+	at := 0
+	copies := of(inbox, taskID)
+	for _, e := range r.all(logOf(id.KindTask, taskID)) {
+		if e.Type == event.TaskRefused || types([]event.Event{e}) == "" {
+			continue
+		}
+		require.Less(t, at, len(copies), "%s seq %d (%s) is missing", taskID, e.Sequence, e.Type)
+		require.Equal(t, e.Type, copies[at].Type)
+		require.Equal(t, e.Sequence, origin(copies[at]).Seq)
+		at++
+	}
+	require.Len(t, copies, at, "%s: more than there is", types(copies))
+}
+
+func TestAnAgentThatIsGoneLosesItsTask(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", task.Config{})
+	first := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	me := r.client()
+	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W"})
+	hears[event.TaskAssignedData](first)
+	first.leave()
+	r.until(logOf(id.KindTask, taskID), event.TaskReleased, 1)
+	second := r.join(cmd.Peer{ID: "w2", Name: "W"})
+	require.Equal(t, 2, hears[event.TaskAssignedData](second).Attempt)
+	first.done(taskID, "late")
+	refused := hears[event.CommandRefusedData](first)
+	require.Equal(t, string(fault.TaskNotOwned), refused.Code)
+	second.done(taskID, "in time")
+	events := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	inOrder(t, r, taskID, events)
+	second.done(taskID, "again")
+	require.Equal(t, "completed", hears[event.TaskFinishedData](second).Status)
+	require.Equal(t, string(fault.TaskFinished), hears[event.CommandRefusedData](second).Code)
+}
+
+// TestAnAgentThatComesBackKeepsItsTask, and hears what it has missed.
+func TestAnAgentThatComesBackKeepsItsTask(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", task.Config{})
+	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	me := r.client()
+	taskID := r.submit(me.ClientID, cmd.NewTask{AgentID: "w1"})
+	hears[event.TaskAssignedData](a)
+	r.until(logOf(id.KindTask, taskID), event.TaskReported, 1) // delivered
+	a.set(func(p *cmd.Peer) { p.Online = false })
+	r.command(taskID, cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: taskID, ClientID: me.ClientID, Message: json.RawMessage(`"one"`)}, "")
+	r.command(taskID, cmd.MessageTask, "m2", cmd.TaskMessage{TaskID: taskID, ClientID: me.ClientID, Message: json.RawMessage(`"two"`)}, "")
+	r.until(logOf(id.KindTask, taskID), event.TaskMessaged, 2)
+	a.set(func(p *cmd.Peer) { p.Online, p.Connection = true, "c-new" })
+	a.heard = r.ears("c-new")
+	require.JSONEq(t, `"one"`, string(hears[event.TaskMessagedData](a).Message))
+	require.JSONEq(t, `"two"`, string(hears[event.TaskMessagedData](a).Message))
+	a.done(taskID, "done")
+	r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	require.Equal(t, "task.created task.assigned task.messaged task.messaged task.finished", types(r.all(logOf(id.KindTask, taskID))))
+}
+
+func TestATaskThatIsNotDeliveredGoesToAnother(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", task.Config{})
+	r.setDeaf("c-w1", true)
+	r.join(cmd.Peer{ID: "w1", Name: "W"})
+	second := r.join(cmd.Peer{ID: "w2", Name: "W"})
+	second.set(func(p *cmd.Peer) { p.Load = 5 })
+	taskID := r.submit("", cmd.NewTask{AgentName: "W"})
+	require.Equal(t, 2, hears[event.TaskAssignedData](second).Attempt)
+	second.done(taskID, "x")
+	events := r.until(logOf(id.KindTask, taskID), event.TaskFinished, 1)
+	require.Equal(t, "task.created task.assigned task.released task.assigned task.finished", types(events))
+}
+
+// TestATaskWaitsForItsAgent: one that is known but away is waited for, one that nobody
+// has ever seen is not.
+func TestATaskWaitsForItsAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", task.Config{})
+	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
+	r.remembered("w1")
+	a.leave()
+	err := r.ask(cmd.Submit, "c", cmd.NewTask{AgentName: "nobody", Data: json.RawMessage("1")}, nil)
+	isFault(t, err, fault.AgentNotFound)
+	isFault(t, r.ask(cmd.Submit, "c", cmd.NewTask{}, nil), fault.InvalidField)
+	taskID := r.submit("", cmd.NewTask{Capabilities: []string{"weld"}})
+	r.until(logOf(id.KindTask, taskID), event.TaskQueued, 1)
+	short := r.submit("", cmd.NewTask{AgentID: "w1", QueueMS: 1})
+	end := r.until(logOf(id.KindTask, short), event.TaskFinished, 1)
+	require.Contains(t, string(end[len(end)-1].Data), fault.AgentOffline)
+	b := r.join(cmd.Peer{ID: "w9", Name: "Other", Capabilities: []string{"weld", "cut"}})
+	require.Equal(t, taskID, hears[event.TaskAssignedData](b).TaskID)
+}
+
+// remembered waits until the registry has the agent.
+func (r *rig) remembered(peer string) {
+	r.t.Helper()
+	kv, err := r.conn.JS().KeyValue(r.ctx, "registry")
+	require.NoError(r.t, err)
+	w, err := kv.WatchAll(r.ctx)
+	require.NoError(r.t, err)
+	defer func() { require.NoError(r.t, w.Stop()) }()
+	for {
+		select {
+		case e := <-w.Updates():
+			var p cmd.Peer
+			if e != nil && json.Unmarshal(e.Value(), &p) == nil && p.ID == peer {
+				return
+			}
+		case <-time.After(patience):
+			require.Fail(r.t, "the registry does not have it")
+		}
+	}
+}
+
+func TestACancelReachesAgentsAndChildren(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", task.Config{})
+	boss, helper := r.join(cmd.Peer{ID: "boss", Name: "Boss"}), r.join(cmd.Peer{ID: "helper", Name: "Helper"})
+	me := r.client()
+	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "Boss"})
+	hears[event.TaskAssignedData](boss)
+	boss.says(taskID, cmd.SpawnTask, cmd.SpawnChild{TaskID: taskID, AgentID: "boss", ChildID: "kid", TargetName: "Helper", Data: json.RawMessage("1")})
+	hears[event.ChildCreatedData](boss)
+	hears[event.TaskAssignedData](helper)
+	r.command(taskID, cmd.CancelSwarm, "stop", cmd.CancelTaskData{TaskID: taskID, ClientID: me.ClientID}, "")
+	require.Equal(t, "cancelled", hears[event.TaskFinishedData](boss).Status)
+	require.Equal(t, "cancelled", hears[event.TaskFinishedData](helper).Status)
+	r.until(logOf(id.KindTask, taskID), event.ChildFinished, 1)
+}
+
+func TestWorkOfASessionIsReported(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got := r.pipeline()
+	r.start("a", task.Config{})
+	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
+	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
+		TaskID: "t1", Capabilities: []string{"weld"}, Data: json.RawMessage("1"), Session: "s1", RunID: "r1", WorkID: "u",
+	}, "")
+	hears[event.TaskAssignedData](a)
+	var taken cmd.TakenWork
+	c := next(t, got)
+	require.NoError(t, c.Decode(&taken))
+	require.Equal(t, cmd.WorkTaken, c.Verb)
+	require.Equal(t, cmd.TakenWork{WorkRef: cmd.WorkRef{RunID: "r1", WorkID: "u"}, TaskID: "t1", Agent: "W", Attempt: 1}, taken)
+	a.done("t1", "welded")
+	var done cmd.DoneWork
+	c = next(t, got)
+	require.NoError(t, c.Decode(&done))
+	require.Equal(t, cmd.WorkDone, c.Verb)
+	require.Equal(t, "welded", done.Output)
+	require.False(t, done.Failed)
+}
+
+func next(t *testing.T, c <-chan cmd.Command) cmd.Command {
+	t.Helper()
+	select {
+	case got := <-c:
+		return got
+	case <-time.After(patience):
+		require.Fail(t, "no command")
+		panic("unreachable")
+	}
+}
