@@ -63,6 +63,14 @@ var rules = map[string]rule{
 	"turn.failed/attempt": atLeast(0),
 	// A run can fail before any worker claimed it.
 	"run.failed/attempt": atLeast(0),
+	// A task of the swarm is told of, refused and ended before any agent had it.
+	"task.created/attempt":  atLeast(0),
+	"task.queued/attempt":   atLeast(0),
+	"task.messaged/attempt": atLeast(0),
+	"task.refused/attempt":  atLeast(0),
+	"task.finished/attempt": atLeast(0),
+	// What an agent says has the agent's own level.
+	"task.notified/level": matching(`.`),
 }
 
 // eventSchemas returns the schemas by file name without .json.
