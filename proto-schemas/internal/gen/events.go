@@ -157,7 +157,7 @@ func member(c *comments, t reflect.Type) *schema {
 // jsonName returns the name of a struct's field in JSON and whether it may be absent.
 func jsonName(f reflect.StructField) (name string, optional bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name, options == "omitempty"
+	return name, options == "omitempty" || options == "omitzero"
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
