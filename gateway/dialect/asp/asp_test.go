@@ -57,7 +57,9 @@ func TestService(t *testing.T) {
 	dialecttest.ExercisePeers(t, suite(t, command.PeerService, serviceAccepted))
 }
 
-func FuzzClient(f *testing.F) { dialecttest.FuzzOrders(f, suite(f, command.PeerClient, clientAccepted)) }
+func FuzzClient(f *testing.F) {
+	dialecttest.FuzzOrders(f, suite(f, command.PeerClient, clientAccepted))
+}
 
 func FuzzAgent(f *testing.F) { dialecttest.FuzzOrders(f, suite(f, command.PeerAgent, agentAccepted)) }
 
