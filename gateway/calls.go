@@ -162,3 +162,16 @@ func (w *work) release(task string) bool {
 	delete(w.tasks, task)
 	return had
 }
+
+// only returns the one task that the agent has, empty if it has none or several.
+func (w *work) only() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.tasks) != 1 {
+		return ""
+	}
+	for task := range w.tasks {
+		return task
+	}
+	return ""
+}

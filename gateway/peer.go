@@ -110,7 +110,7 @@ func (p *peer) handle(ctx context.Context, message []byte) error {
 		return err
 	}
 	orders, requestID, err := p.codec.Orders(message, dialect.PeerInbound{
-		Peer: p.who(), NewID: newID, Now: p.c.s.dep.Clock(),
+		Peer: p.who(), OnlyTask: p.work.only(), NewID: newID, Now: p.c.s.dep.Clock(),
 	})
 	if err != nil {
 		p.refuse(requestID, err)

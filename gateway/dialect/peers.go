@@ -47,9 +47,10 @@ type Peers interface {
 
 // PeerInbound is what a codec may know about the socket on which a frame arrived.
 type PeerInbound struct {
-	Peer  command.Peer // as registered; Online is false before
-	NewID func() string
-	Now   time.Time
+	Peer     command.Peer // as registered; Online is false before
+	OnlyTask string       // the one task that was handed to the agent here and is not over; empty if none or several
+	NewID    func() string
+	Now      time.Time
 }
 
 // Order is one thing that a frame asks of the gateway. Exactly one of its kinds is set.

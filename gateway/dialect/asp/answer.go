@@ -13,7 +13,7 @@ import (
 )
 
 // answers is the table of the replies to requests. Requests that are not in it are
-// answered by events: Submit and SpawnTask, or not at all: OpenClient and NameClient,
+// answered by events: Submit, or not at all: OpenClient and NameClient,
 // which only come with a Register.
 var answers = map[id.Name]func(*codec, dialect.Order, json.RawMessage) (wire.Frame, error){
 	command.ListAgents:   decoded(agentList),

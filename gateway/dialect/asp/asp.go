@@ -13,9 +13,8 @@
 //     refers to.
 //   - client.register with clientId and resumeToken asks for OpenClient first: the
 //     gateway then shows that client's log. Orders after one that failed do not count.
-//   - agent.request without a parent is SpawnTask as an Ask, with no TaskID: whoever
-//     answers finds the only running task of the asking agent, or says PARENT_UNKNOWN.
-//     A tool call without a task is RunTool as an Ask.
+//   - What an agent asks for without naming a task belongs to the OnlyTask that it has. A
+//     tool call without a task is RunTool as an Ask.
 //   - Of the frames of one event only the last has its seq: a client that is cut off
 //     between them gets all of them again, with the same ids.
 package asp

@@ -169,7 +169,7 @@ func (f *frame) here(names ...string) []place {
 func (f *frame) need(o object, name string) json.RawMessage {
 	raw := o.get(name)
 	if raw == nil {
-		f.wrong(o.at(name), "there", nil)
+		f.wrong(o.at(name), "any JSON but null", nil)
 	}
 	return raw
 }

@@ -61,11 +61,7 @@ func pong(*frame) []dialect.Order { return nil }
 // filter reads content.filters.
 func (f *frame) filter(types ...string) command.PeerFilter {
 	o := f.object(f.content, "filters")
-	p := command.PeerFilter{Capabilities: f.words(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID)}
-	p.Status = f.word(o, "status")
-	if known, ok := statuses[p.Status]; ok {
-		p.Status = known
-	}
+	p := command.PeerFilter{Capabilities: f.words(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID), Status: f.word(o, "status")}
 	for _, name := range types {
 		p.Type = first(p.Type, f.word(o, name))
 	}
@@ -102,6 +98,17 @@ func (f *frame) peer(kind string, ids ...string) command.Peer {
 	p.Description = f.text(f.content, "description", 0, wire.MaxText)
 	p.Status = first(f.status(f.content, "status"), command.StatusActive)
 	return p
+}
+
+// typed returns what else a peer says of itself with its type under the name by which
+// lists are narrowed: type. It may say it under another one.
+func typed(extra json.RawMessage, name string) json.RawMessage {
+	m, ok := members(extra)
+	if !ok || m[name] == nil || m["type"] != nil {
+		return extra
+	}
+	m["type"] = m[name]
+	return encoded(m)
 }
 
 // withStatus returns the sender with another status.

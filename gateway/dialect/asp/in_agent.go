@@ -28,8 +28,8 @@ func agentFrames() map[string]reader {
 		wire.AgentAgentList:     {means: "list of agents", read: clientAgents},
 		wire.AgentServiceList:   {means: "list of services", read: listServices},
 		wire.ServiceToolsList:   {means: "tools of a service", read: serviceTools},
-		wire.ServiceExecute:     {means: "runs a tool of a service, within the task that is named or else the only one of the agent", member: true, read: agentService},
-		wire.AgentRequest:       {means: "a child task for another agent", member: true, read: agentRequest},
+		wire.ServiceExecute:     {means: "runs a tool of a service, within the task that is named or else the only one that the agent has; outside of any if there is none or several", member: true, read: agentService},
+		wire.AgentRequest:       {means: "a child task for another agent; without a parent the parent is the only task that the agent has, else PARENT_UNKNOWN", member: true, read: agentRequest},
 		wire.AgentServerList:    {means: "list of MCP servers", read: listServers},
 		wire.MCPToolsList:       {means: "tools of an MCP server", read: serverTools},
 		wire.ToolExecute:        {means: "runs a tool of an MCP server, within a task like a service's", member: true, read: agentMCP},
@@ -42,7 +42,7 @@ func registerAgent(f *frame) []dialect.Order {
 	manifest := f.object(f.content, "manifest")
 	p := f.peer(command.PeerAgent, f.name(f.content, "id"), f.name(f.content, "agentId"), f.name(manifest, "id"), f.in.NewID())
 	p.Name = f.needName(f.here("name", "agentName")...)
-	p.Extra = f.content.rest("id", "agentId", "name", "agentName", "capabilities", "description", "status")
+	p.Extra = typed(f.content.rest("id", "agentId", "name", "agentName", "capabilities", "description", "status"), "agentType")
 	return one(dialect.Order{Register: &p})
 }
 
@@ -54,14 +54,14 @@ func (f *frame) task() string {
 	return f.needName(place{f.content, "taskId"}, place{f.top, "taskId"})
 }
 
-// within reads the id of the task within which an agent asks for something, empty if it
-// names none.
+// within reads the id of the task within which an agent asks for something. The SDK
+// names none: then it is the only one that the agent has, and empty otherwise.
 func (f *frame) within(names ...string) string {
 	task := ""
 	for _, n := range names {
 		task = first(task, f.name(f.content, n))
 	}
-	return first(task, f.name(f.top, "taskId"))
+	return first(task, f.name(f.top, "taskId"), f.in.OnlyTask)
 }
 
 // agentResult reads the end of a task. The described form names the task by the id of
@@ -192,8 +192,7 @@ func agentMCP(f *frame) []dialect.Order {
 	return f.call(f.tool(kindMCP, f.here("serverId"), f.here("toolName", "toolId"), "parameters", "params"))
 }
 
-// call calls a tool within the task that the frame names, or else asks for it: which
-// task it belongs to is then found by who asks.
+// call calls a tool within a task, or outside of any.
 func (f *frame) call(r command.ToolRequest) []dialect.Order {
 	r.TaskID, r.AgentID = f.within("taskId", "parentTaskId"), f.in.Peer.ID
 	if r.TaskID == "" {
@@ -202,8 +201,7 @@ func (f *frame) call(r command.ToolRequest) []dialect.Order {
 	return f.tell(command.CallTool, r.TaskID, r)
 }
 
-// agentRequest reads a request for a child task. Without a parent it is asked for: which
-// task is the parent is then found by who asks.
+// agentRequest reads a request for a child task.
 func agentRequest(f *frame) []dialect.Order {
 	c := f.content
 	s := command.SpawnChild{
@@ -221,8 +219,8 @@ func agentRequest(f *frame) []dialect.Order {
 	if s.TargetName == "" && s.TargetID == "" {
 		f.wrong("content.targetAgent", "the name of an agent", nil)
 	}
-	if s.TaskID == "" {
-		return ask(command.SpawnTask, s)
+	if s.TaskID == "" && f.fault == nil {
+		f.fault = fault.New(fault.ParentUnknown).At("content.parentTaskId")
 	}
 	return f.tell(command.SpawnTask, s.TaskID, s)
 }

@@ -57,7 +57,7 @@ func createTask(f *frame) []dialect.Order {
 		t.Capabilities, _ = names(raw) // What is none is the agent's business.
 	}
 	if len(t.Capabilities) == 0 {
-		f.wrong("content.agentId", "there, unless there is an agentName, or capabilities that the agent must have", nil)
+		f.wrong("content.agentId", "an id, unless there is an agentName, or a list of capabilities that the agent must have", nil)
 	}
 	return ask(command.Submit, t)
 }
@@ -105,7 +105,7 @@ func registerClient(f *frame) []dialect.Order {
 	p := f.peer(command.PeerClient)
 	p.Name = first(f.name(c, "clientName"), f.name(c, "name"), p.Name)
 	kind, version := first(f.word(c, "clientType"), f.word(c, "type")), f.word(c, "version")
-	p.Extra = c.rest("clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq")
+	p.Extra = typed(c.rest("clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq"), "clientType")
 	var orders []dialect.Order
 	back := command.OpenClientRequest{ClientID: f.name(c, "clientId"), Token: f.name(c, "resumeToken"), After: f.seq(c, "lastSeq")}
 	if back.ClientID != "" && back.Token != "" {

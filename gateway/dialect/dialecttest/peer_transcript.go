@@ -108,6 +108,7 @@ func (c *peers) transcript(t *testing.T, path string, said, heard map[string]boo
 		tr.in.Peer = command.Peer{}
 		require.NoError(t, json.Unmarshal(raw, &tr.in.Peer))
 	}
+	tr.in.OnlyTask = strings.TrimSpace(string(section(a, "task")))
 	for _, f := range lines(section(a, "client")) {
 		heard[kindOf(f)] = true
 		tr.hear(t, f)

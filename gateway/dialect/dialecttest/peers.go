@@ -27,6 +27,7 @@ import (
 //
 //	what the transcript shows, for people
 //	-- peer --      the peer as registered (optional: Registered)
+//	-- task --      the only task that it has (optional: none)
 //	-- client --    frames of the peer, one a line
 //	-- orders --    what they ask for: an order, or a fault, for each
 //	-- replies --   the frames that tell of faults, and those that are said at once
@@ -125,7 +126,7 @@ func (c *peers) frame(t require.TestingT, frame []byte) {
 // socket returns what the codec may know of the suite's socket.
 func (c *peers) socket() dialect.PeerInbound {
 	n := 0
-	return dialect.PeerInbound{Peer: Registered(c.Codec.Kind()), Now: Now, NewID: func() string {
+	return dialect.PeerInbound{Peer: Registered(c.Codec.Kind()), OnlyTask: "task-1", Now: Now, NewID: func() string {
 		n++
 		return fmt.Sprintf("new-%d", n)
 	}}
