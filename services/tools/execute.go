@@ -262,8 +262,8 @@ func renderRaw(res *mcp.CallToolResult, limit int) (Result, error) {
 	return out, err
 }
 
-// structured returns the structured content as JSON, unless one of the parts says
-// the same. Servers should repeat it there, but not all do.
+// structured returns the structured content as JSON, unless the content says the
+// same. Servers should repeat it there, but not all do.
 func structured(res *mcp.CallToolResult, parts []string) string {
 	if res.StructuredContent == nil {
 		return ""
@@ -273,7 +273,7 @@ func structured(res *mcp.CallToolResult, parts []string) string {
 		return ""
 	}
 	var want, got any
-	if json.Unmarshal(b, &want) != nil {
+	if json.Unmarshal(b, &want) != nil || repeats(want, res.Content, parts) {
 		return ""
 	}
 	for _, p := range parts {
@@ -282,6 +282,25 @@ func structured(res *mcp.CallToolResult, parts []string) string {
 		}
 	}
 	return string(b)
+}
+
+// repeats reports whether the structured content is a wrap of the content: an object
+// whose one member is the text, or all of the content. Servers do so that have a
+// schema for the sake of having one.
+func repeats(structured any, content []mcp.Content, parts []string) bool {
+	object, ok := structured.(map[string]any)
+	if !ok || len(object) != 1 {
+		return false
+	}
+	for _, v := range object {
+		if text, ok := v.(string); ok {
+			return text == strings.Join(parts, "\n")
+		}
+		var all any
+		b, err := json.Marshal(content)
+		return err == nil && json.Unmarshal(b, &all) == nil && reflect.DeepEqual(v, all)
+	}
+	return false
 }
 
 // cut returns the longest beginning of s within limit that ends with a whole

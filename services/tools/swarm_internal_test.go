@@ -225,3 +225,17 @@ func TestNotesAreDroppedRatherThanWaitedFor(t *testing.T) {
 	stop()
 	require.Zero(t, n.tell(Notification{}))
 }
+
+// What a server says twice a model is told once.
+func TestStructuredContentThatRepeats(t *testing.T) {
+	text, image := &mcp.TextContent{Text: "a\nb"}, &mcp.ImageContent{Data: []byte("123"), MIMEType: "image/png"}
+	for want, res := range map[string]*mcp.CallToolResult{
+		"a\nb":                            {Content: []mcp.Content{text}, StructuredContent: map[string]any{"content": "a\nb"}},
+		"[An image, image/png, 3 bytes]":  {Content: []mcp.Content{image}, StructuredContent: map[string]any{"content": []any{map[string]any{"type": "image", "data": "MTIz", "mimeType": "image/png"}}}},
+		"a\nb\n{\"content\":\"c\"}":       {Content: []mcp.Content{text}, StructuredContent: map[string]any{"content": "c"}},
+		"a\nb\n{\"a\":\"a\\nb\",\"c\":1}": {Content: []mcp.Content{text}, StructuredContent: map[string]any{"a": "a\nb", "c": 1}},
+		"a\nb\n7":                         {Content: []mcp.Content{text}, StructuredContent: 7},
+	} {
+		require.Equal(t, want, textOf(res))
+	}
+}
