@@ -1,0 +1,162 @@
+package asp_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+var kinds = []string{command.PeerClient, command.PeerAgent, command.PeerService}
+
+// TestTheTableIsComplete: every message of the three lists has one meaning, and there
+// is none besides.
+func TestTheTableIsComplete(t *testing.T) {
+	for _, kind := range kinds {
+		var in, out, aliases []string
+		for _, r := range asp.Table(kind) {
+			require.NotEmpty(t, r.Means, "%s %s", kind, r.Type)
+			if !r.In {
+				out = append(out, r.Type)
+				continue
+			}
+			in, aliases = append(in, r.Type), append(aliases, r.Aliases...)
+		}
+		require.ElementsMatch(t, types[kind].In, in)
+		require.ElementsMatch(t, types[kind].Out, out)
+		require.Len(t, aliases, len(types[kind].Aliases))
+	}
+	require.Nil(t, asp.Table("nobody"))
+}
+
+// silent are the events of swarm tasks of which a client is told nothing: its request
+// is answered otherwise, or it is the agent's business.
+var silent = []event.Type{event.ClientCreated, event.ClientRegistered, event.TaskRefused}
+
+// TestEveryEventOfASwarmIsTold: an event of a client's log has frames, or is one of
+// those that are meant to have none.
+func TestEveryEventOfASwarmIsTold(t *testing.T) {
+	swarm := regexp.MustCompile(`^(client|child|call)\.`)
+	tasks := []event.Type{
+		event.TaskCreated, event.TaskQueued, event.TaskAssigned, event.TaskReported, event.TaskNotified, event.TaskMessaged,
+		event.TaskReleased, event.TaskRefused, event.TaskAsked, event.TaskAskExpired, event.TaskFinished,
+	}
+	for _, info := range event.Catalogue {
+		e := event.Event{ID: "e", Type: info.Type, Subject: "default.client.c", Sequence: 7, Time: dialecttest.Now, Data: []byte(`{"kind":"service"}`)}
+		got := codecs[command.PeerClient].Encode(e)
+		if slices.Contains(silent, info.Type) || !swarm.MatchString(string(info.Type)) && !slices.Contains(tasks, info.Type) {
+			require.Empty(t, got, "%s", info.Type)
+			continue
+		}
+		require.NotEmpty(t, got, "%s", info.Type)
+	}
+}
+
+// golden returns every frame of the transcripts of a role.
+func golden(t *testing.T, kind string) map[string]bool {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/" + kind + "/*.txtar")
+	require.NoError(t, err)
+	out := map[string]bool{}
+	for _, p := range paths {
+		a, err := txtar.ParseFile(p)
+		require.NoError(t, err)
+		for _, f := range a.Files {
+			for line := range strings.Lines(string(f.Data)) {
+				if f.Name == "frames" || f.Name == "replies" {
+					out[strings.TrimSpace(line)] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// part returns the part of the page under the heading.
+func part(t *testing.T, heading string) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../../docs/PROTOCOL-ASP.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(raw), "\n## "+heading+"\n")
+	require.True(t, found, "the page has no part %s", heading)
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return text
+}
+
+var headings = map[string]string{command.PeerClient: "Clients", command.PeerAgent: "Agents", command.PeerService: "Services"}
+
+// TestThePage: the page lists every message with its other names and its meaning, and
+// has an example of each. What a peer sends is understood, and what the server sends is
+// a line of a transcript.
+func TestThePage(t *testing.T) {
+	for _, kind := range kinds {
+		sends, sent := part(t, headings[kind]+": what they send"), part(t, headings[kind]+": what they are sent")
+		var in, out []string
+		for _, r := range asp.Table(kind) {
+			row := "| `" + r.Type + "` |"
+			if !r.In {
+				out = append(out, row+" "+r.Means+" |")
+				continue
+			}
+			if row += " "; len(r.Aliases) > 0 {
+				row += "`" + strings.Join(r.Aliases, "`, `") + "`"
+			}
+			in = append(in, row+" | "+r.Means+" |")
+		}
+		require.Equal(t, in, rows(sends))
+		require.Equal(t, out, rows(sent))
+
+		known, shown := golden(t, kind), map[string]bool{}
+		for _, line := range lines(sent) {
+			require.True(t, known[line], "an example of the page is in no transcript: %s", line)
+			shown["out "+typeOf(t, line)] = true
+		}
+		for _, line := range lines(sends) {
+			_, _, err := codecs[kind].Orders([]byte(line), dialect.PeerInbound{
+				Peer: dialecttest.Registered(kind), OnlyTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
+			})
+			require.NoError(t, err, line)
+			shown["in "+typeOf(t, line)] = true
+		}
+		for _, r := range asp.Table(kind) {
+			require.True(t, shown[map[bool]string{true: "in ", false: "out "}[r.In]+r.Type], "the page has no example of %s", r.Type)
+		}
+	}
+}
+
+// rows returns the rows of the tables in a text that begin with the name of a message.
+func rows(text string) []string {
+	return regexp.MustCompile("(?m)^\\| `[a-z.]+` \\|.*$").FindAllString(text, -1)
+}
+
+// lines returns the examples in a text.
+func lines(text string) []string {
+	var out []string
+	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		for line := range strings.Lines(block[1]) {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+func typeOf(t *testing.T, line string) string {
+	t.Helper()
+	var v struct {
+		Type string `json:"type"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(line), &v), line)
+	return v.Type
+}
