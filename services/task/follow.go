@@ -100,7 +100,7 @@ func (s *Service) dispatch(ctx context.Context, h *manager.Held[life], _ cmd.Com
 	h.Sent[attemptID(a)] = true
 	return s.sendTo(ctx, h, cmd.Command{
 		ID: fmt.Sprintf("%s.%d", assignment.Delivered, a.Attempt), Verb: cmd.ReportTask,
-		Data: encode(cmd.TaskReport{TaskID: a.TaskID, AgentID: a.AgentID, Status: assignment.Delivered}),
+		Data: encode(cmd.TaskReport{TaskID: a.TaskID, AgentID: a.AgentID, Attempt: a.Attempt, Status: assignment.Delivered}),
 	})
 }
 
