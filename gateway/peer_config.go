@@ -12,15 +12,15 @@ import (
 const (
 	// defaultPeerGrace outlasts three attempts of the SDKs to come back (every 5 s).
 	defaultPeerGrace = 15 * time.Second
-	// defaultPeerPing and defaultPeerDead are what the protocol says: two pings may be
+	// DefaultPeerPing and defaultPeerDead are what the protocol says: two pings may be
 	// lost.
-	defaultPeerPing = 15 * time.Second
+	DefaultPeerPing = 15 * time.Second
 	defaultPeerDead = 45 * time.Second
 	// defaultPeerRate is ten tasks at once, each of which reports twenty times a second.
 	defaultPeerRate  = 200
 	defaultPeerBurst = 400
-	// defaultPeerCalls is far more than one process runs at once.
-	defaultPeerCalls = 256
+	// DefaultPeerCalls is far more than one process runs at once.
+	DefaultPeerCalls = 256
 	// defaultPeerAsks is the tools that one agent waits for outside of its tasks.
 	defaultPeerAsks = 32
 )
@@ -39,11 +39,11 @@ type PeerConfig struct {
 
 func (c PeerConfig) withDefaults() PeerConfig {
 	set(&c.Grace, defaultPeerGrace)
-	set(&c.Ping, defaultPeerPing)
+	set(&c.Ping, DefaultPeerPing)
 	set(&c.Dead, defaultPeerDead)
 	set(&c.Rate, defaultPeerRate)
 	set(&c.Burst, defaultPeerBurst)
-	set(&c.Calls, defaultPeerCalls)
+	set(&c.Calls, DefaultPeerCalls)
 	set(&c.Asks, defaultPeerAsks)
 	return c
 }

@@ -29,6 +29,8 @@ type Config struct {
 	Gateway   Gateway       `yaml:"gateway"`
 	Session   Session       `yaml:"session"`
 	Pipeline  Pipeline      `yaml:"pipeline"`
+	Task      Task          `yaml:"task"`
+	Assistant Assistant     `yaml:"assistant"`
 	Agent     Agent         `yaml:"agent"`
 	Models    Models        `yaml:"models"`
 	Tools     Tools         `yaml:"tools"`
@@ -116,6 +118,29 @@ type Gateway struct {
 	Heartbeat        time.Duration `yaml:"heartbeat" doc:"How often clients of the session protocol are told that the server lives; 0 = 30 s."`
 	SocketSessions   int           `yaml:"sessions_per_socket" doc:"Sessions that one socket may hold, where the protocol allows several; 0 = 64."`
 	DrainSpread      time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time; 0 = 5 s."`
+	Peers            Peers         `yaml:"peers"`
+	Legacy           Legacy        `yaml:"legacy"`
+}
+
+// Peers limits the clients, agents and services of the swarm. Zero means the gateway's
+// own default.
+type Peers struct {
+	Grace time.Duration `yaml:"grace" doc:"How long an agent, service or client of the swarm whose socket has ended keeps its place, and an agent its tasks; 0 = 15 s."`
+	Ping  time.Duration `yaml:"ping" doc:"How often they are pinged; 0 = 15 s."`
+	Dead  time.Duration `yaml:"dead" doc:"How long they may be silent before their socket is closed; 0 = 45 s."`
+	Rate  float64       `yaml:"rate" doc:"Frames per second of one of them, beyond which it is read more slowly; 0 = 200."`
+	Burst int           `yaml:"burst" doc:"Frames of one of them that may come at once; 0 = 400."`
+	Calls int           `yaml:"calls" doc:"Calls that one connection of a service may have on at once; 0 = 256."`
+	Asks  int           `yaml:"asks" doc:"Tools that one connection may wait for at once outside of tasks; 0 = 32."`
+}
+
+// Legacy are more addresses of the gateway for programs whose addresses cannot be
+// changed, one for each role of the Agent Swarm Protocol. All paths of each lead to
+// the one protocol. Off by default.
+type Legacy struct {
+	Client  string `yaml:"client" doc:"Another address for clients of the swarm, whatever their path (127.0.0.1:3001); empty = none."`
+	Agent   string `yaml:"agent" doc:"Another address for agents of the swarm (127.0.0.1:3000); empty = none."`
+	Service string `yaml:"service" doc:"Another address for services of the swarm (127.0.0.1:3002); empty = none."`
 }
 
 // Session sets the life of sessions.
@@ -134,6 +159,30 @@ type Pipeline struct {
 	TaskAttempts   int           `yaml:"task_attempts" doc:"Attempts at a task before it has failed."`
 	RetryBackoff   time.Duration `yaml:"retry_backoff" doc:"Pause before the second attempt; it doubles before each further one, give or take 10 %."`
 	OnBusy         string        `yaml:"on_busy" doc:"What becomes of a message that comes while a run is on: \"reject\", \"enqueue\" or \"interrupt\". Of ORBIT sockets it is always \"enqueue\"."`
+}
+
+// Task sets how tasks of the swarm are carried out. Whoever creates one may ask for
+// other times.
+type Task struct {
+	QueueTimeout time.Duration `yaml:"queue_timeout" doc:"How long a task of the swarm waits for an agent before it fails."`
+	Timeout      time.Duration `yaml:"timeout" doc:"How long a task of the swarm may take in all; 0 = as long as it does."`
+	AskTimeout   time.Duration `yaml:"ask_timeout" doc:"How long an agent's question to a client stays open."`
+	Lease        time.Duration `yaml:"lease" doc:"After so long a silence it is looked whether the agent that has a task is still there. Usually that is seen at once."`
+	Pause        time.Duration `yaml:"pause" doc:"How long an agent that lost a task is not given the same one again, unless it connects anew."`
+	Tries        int           `yaml:"tries" doc:"How many agents may have a task, one after the other, before it fails."`
+	MaxDepth     int           `yaml:"max_depth" doc:"How deep tasks may be nested that agents give to other agents."`
+	Keep         time.Duration `yaml:"keep" doc:"How long a message from one client to another waits for one that is away."`
+	Calls        int           `yaml:"calls" doc:"Tool calls of tasks that one process has on at once; 0 = 16."`
+}
+
+// Assistant is the agent of the swarm that every process with the agent role offers: it
+// does tasks with the model.
+type Assistant struct {
+	Enabled      bool     `yaml:"enabled" doc:"Offer the model as an agent of the swarm."`
+	Name         string   `yaml:"name" doc:"The name by which clients ask for it."`
+	Capabilities []string `yaml:"capabilities" doc:"What clients may ask of it."`
+	Description  string   `yaml:"description" doc:"What lists of agents say of it."`
+	Concurrency  int      `yaml:"concurrency" doc:"Tasks that one process may have accepted at once; 0 = 64. How many are worked on is up to agent.concurrency."`
 }
 
 // Models says what is known of models beside their names.
@@ -209,6 +258,14 @@ func Default() Config {
 		Pipeline: Pipeline{
 			ConfirmTimeout: 300 * time.Second, MaxConcurrent: 10, TaskTimeout: 300 * time.Second,
 			TaskAttempts: 3, RetryBackoff: 2 * time.Second, OnBusy: event.OnBusyReject,
+		},
+		// The numbers of the Agent Swarm Protocol and of the task service.
+		Task: Task{
+			QueueTimeout: 30 * time.Second, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
+			Tries: 3, MaxDepth: 16, Keep: 24 * time.Hour,
+		},
+		Assistant: Assistant{
+			Enabled: true, Name: "assistant", Capabilities: []string{"general"}, Description: "Answers with the model of this installation and its tools.",
 		},
 		Tools: Tools{Builtin: true},
 	}

@@ -23,11 +23,12 @@ const (
 	RoleAgent    = "agent"
 	RolePipeline = "pipeline"
 	RoleSession  = "session"
+	RoleTask     = "task"
 	RoleGateway  = "gateway"
 )
 
 // Roles lists every role.
-var Roles = []string{RoleTools, RoleAgent, RolePipeline, RoleSession, RoleGateway}
+var Roles = []string{RoleTools, RoleAgent, RolePipeline, RoleSession, RoleTask, RoleGateway}
 
 // For says what a configuration is to be used for.
 type For struct {
@@ -76,6 +77,7 @@ func (l *Loaded) Validate(use For) error {
 	if use.Has(RoleAgent) {
 		p.model(c)
 		p.prices(&c.Models)
+		p.assistant(&c.Assistant)
 	}
 	if use.Has(RolePipeline) {
 		p.pipeline(&c.Pipeline)
@@ -83,8 +85,12 @@ func (l *Loaded) Validate(use For) error {
 	if use.Has(RoleSession) {
 		p.stateKeys(&c.Session)
 	}
+	if use.Has(RoleTask) {
+		p.task(&c.Task)
+	}
 	if use.Has(RoleGateway) {
 		p.auth(&c.Auth, c.Addr)
+		p.legacy(c)
 	}
 	if use.Has(RoleTools) {
 		p.tools(&c.Tools)

@@ -24,10 +24,12 @@ func (p *process) gateway(context.Context) (lifecycle.Component, error) {
 		MessageRate: c.MessageRate, MessageBurst: c.MessageBurst, MaxConnections: c.MaxConnections,
 		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
 		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
+		Peers: gateway.PeerConfig(c.Peers), Legacy: legacy(c.Legacy),
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
 		Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect(), "/ws/session": p.myagent()},
+		Peers:    p.peers(),
 		Mount:    session.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount,
 	})
 	if err != nil {

@@ -203,7 +203,7 @@ func (p *process) share(ctx context.Context) (err error) {
 func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	builders := map[string]func(context.Context) (lifecycle.Component, error){
 		config.RoleTools: p.tools, config.RoleAgent: p.agent, config.RolePipeline: p.pipeline,
-		config.RoleSession: p.session, config.RoleGateway: p.gateway,
+		config.RoleSession: p.session, config.RoleTask: p.task, config.RoleGateway: p.gateway,
 	}
 	var out []lifecycle.Component
 	for _, role := range p.Use.Roles {

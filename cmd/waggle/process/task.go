@@ -1,0 +1,55 @@
+package process
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/task"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+func (p *process) task(context.Context) (lifecycle.Component, error) {
+	c := p.Config.Task
+	return task.New(task.Config{
+		Rules: assignment.Rules{
+			QueueTimeout: c.QueueTimeout, TaskTimeout: c.Timeout, AskTimeout: c.AskTimeout, Lease: c.Lease, Pause: c.Pause,
+			Tries: c.Tries, MaxDepth: c.MaxDepth,
+		},
+		Keep: c.Keep, Calls: c.Calls, Registry: p.registry,
+	}, p.manages("task"), tools.NewClient(p.conn))
+}
+
+// Where the participants of a swarm connect.
+const (
+	pathClient  = "/ws/asp/client"
+	pathAgent   = "/ws/asp/agent"
+	pathService = "/ws/asp/service"
+)
+
+// peers returns the swarm protocol, which tells its peers of the limits here.
+func (p *process) peers() map[string]dialect.Peers {
+	c := p.Config
+	s := asp.Settings{
+		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Peers.Ping, gateway.DefaultPeerPing),
+		QueueTimeout: c.Task.QueueTimeout, TaskTimeout: c.Task.Timeout,
+		MaxConcurrentTasks: cmp.Or(c.Gateway.Peers.Calls, gateway.DefaultPeerCalls),
+	}
+	return map[string]dialect.Peers{pathClient: asp.Client(s), pathAgent: asp.Agent(s), pathService: asp.Service(s)}
+}
+
+// legacy returns which additional address leads to which protocol.
+func legacy(l config.Legacy) map[string]string {
+	out := map[string]string{}
+	for _, v := range []struct{ addr, path string }{{l.Client, pathClient}, {l.Agent, pathAgent}, {l.Service, pathService}} {
+		if v.addr != "" {
+			out[v.addr] = v.path
+		}
+	}
+	return out
+}
