@@ -1,0 +1,75 @@
+package swarm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/asp"
+)
+
+// Message is a frame of the server whose content has not been looked at.
+type Message struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	RequestID string          `json:"requestId,omitempty"` // the frame that it answers
+	Seq       uint64          `json:"seq,omitempty"`       // position in what a client is told; 0 = in no log
+	Timestamp string          `json:"timestamp"`
+	Content   json.RawMessage `json:"content"`
+}
+
+// parse reads a frame.
+func parse(raw []byte) (Message, error) {
+	var m Message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fmt.Errorf("swarm: the server sent what is no frame: %w", err)
+	}
+	if m.Type == "" {
+		return m, errors.New("swarm: the server sent a frame without a type")
+	}
+	return m, nil
+}
+
+// as reads the content of a frame.
+func as[T any](m Message) (T, error) {
+	var v T
+	if len(m.Content) == 0 {
+		return v, nil
+	}
+	if err := json.Unmarshal(m.Content, &v); err != nil {
+		return v, fmt.Errorf("swarm: the content of %s cannot be read: %w", m.Type, err)
+	}
+	return v, nil
+}
+
+// outFrame is a frame to the server.
+type outFrame struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	Timestamp string `json:"timestamp"`
+	Content   any    `json:"content"`
+}
+
+// encode returns the frame and checks that the content can be sent.
+func encode(id, kind string, content any) ([]byte, error) {
+	if content == nil {
+		content = struct{}{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(outFrame{ID: id, Type: kind, Timestamp: asp.Stamp(time.Now()), Content: content}); err != nil {
+		return nil, fmt.Errorf("swarm: encode %s: %w", kind, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// millis is a duration in the protocol's unit, rounded up: 0 means none.
+func millis(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
