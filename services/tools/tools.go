@@ -1,6 +1,7 @@
-// Package tools runs tools for agents. Every tool is offered by an MCP server:
-// programs and URLs from the configuration, and a built-in file server for the
-// workspace folder.
+// Package tools runs tools for agents. Tools are offered by MCP servers (programs and
+// URLs from the configuration, and a built-in file server for the workspace folder)
+// and by services of the swarm, which are connected to a gateway and found in the
+// directory.
 //
 // A tool server is somebody else's program, so it is treated as hostile: it may
 // hang, flood, die, fork or change its mind about its tools, and then hurts only
@@ -8,8 +9,11 @@
 // killed as a whole; what it may say is bounded in bytes; what it did when it
 // died in the middle of a call is reported as unknown and never guessed.
 //
+// A service belongs to a tenant and may have several replicas, which share its calls.
+// What it is given and what it answers has to fit the schemas that it registered.
+//
 // [Service] runs the servers and answers calls over the bus; [NewClient] is the
-// other end. Both are a [Caller] and keep the same promises.
+// other end. Both are a [Toolbox] and keep the same promises.
 package tools
 
 import (
@@ -137,15 +141,20 @@ type Notification struct {
 
 // Caller lists and calls tools. It is safe for concurrent use.
 //
-// Errors are *fault.Fault. Nothing ran: TOOL_NOT_FOUND, INVALID_INPUT (with the
-// JSON pointer of the wrong value), TOOLS_UNAVAILABLE, OVERLOADED. The tool was
-// started: TOOL_FAILED (its server refused or broke the protocol in answering),
-// TOOL_TIMEOUT, TOOL_CANCELLED, and TOOL_LOST, after which only a human can tell
-// whether a tool that is not repeatable had its effect. Repeatable tools are run a
-// second time by the service itself before TOOL_LOST is reported.
+// Errors are *fault.Fault. Nothing ran: TOOL_NOT_FOUND, MCP_SERVER_NOT_FOUND,
+// SERVICE_NOT_FOUND, INVALID_INPUT (with the JSON pointer of the wrong value),
+// TOOLS_UNAVAILABLE, SERVICE_UNAVAILABLE (no replica takes calls), OVERLOADED. The
+// tool was started: TOOL_FAILED (its server refused or broke the protocol in
+// answering), INVALID_OUTPUT (the answer does not fit the tool's schema, with the JSON
+// pointer of what does not, or may not be cut and is too long), TOOL_TIMEOUT,
+// TOOL_CANCELLED, and TOOL_LOST or, of services, SERVICE_LOST, after which only a human
+// can tell whether a tool that is not repeatable had its effect. Repeatable tools are
+// run a second time, of services on another replica, before that is reported.
 //
 // When ctx ends, the tool is stopped: Call returns TOOL_CANCELLED once that is
 // confirmed, the result if the tool was faster, or TOOL_LOST if nothing was heard.
+// Services cannot be stopped: Call returns at once, and what they still say of the
+// call is dropped.
 type Caller interface {
 	// List returns the tools on offer to the tenant, sorted by name. Tools of
 	// servers that are not connected are not listed.
