@@ -266,6 +266,7 @@ type CancelTaskData struct {
 type TaskReport struct {
 	TaskID   string          `json:"task_id"`
 	AgentID  string          `json:"agent_id"`
+	Attempt  int             `json:"attempt,omitempty"` // that it is about; 0 = the newest
 	Status   string          `json:"status"`
 	Error    string          `json:"error,omitempty"`
 	Progress json.RawMessage `json:"progress,omitempty"`

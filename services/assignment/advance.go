@@ -27,7 +27,7 @@ func (s *State) advance(env Env) []Fact {
 		return s.fail(fault.TooDeep, "")
 	case !due.IsZero() && !env.Now.Before(due):
 		return s.fail(fault.TaskTimeout, "")
-	case s.asking() && !env.Now.Before(s.question.due):
+	case s.overdue(env):
 		return []Fact{{s.question.eventID + ".expired", event.TaskAskExpiredData{TaskHead: s.head, InputID: s.question.id}}}
 	case s.holder == "":
 		return s.place(env)

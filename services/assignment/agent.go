@@ -43,7 +43,7 @@ func (s *State) fence(agentID string) *fault.Fault {
 func (s *State) turnAway(c command.Command, agentID, what string, why *fault.Fault, env Env) (Decision, error) {
 	eventID := c.ID + ".refused"
 	if s.Created.IsZero() {
-		return s.refuse(c, why, env)
+		return s.refuse(c, why)
 	}
 	aside := event.Data(refusal(c, why))
 	if what != whatStatus && s.trails(agentID) && (s.trailing == "" || s.trailing == eventID) {
@@ -67,14 +67,23 @@ func (s *State) followsUp(agentID string) bool {
 	return s.Done() && agentID == s.head.AgentID && (strings.HasSuffix(s.endID, byReport) || strings.HasSuffix(s.endID, byResult))
 }
 
+// awaits reports whether the confirmation is about the assignment that needs one.
+func (s *State) awaits(d command.TaskReport) bool {
+	u := s.Undelivered()
+	return u != nil && u.AgentID == d.AgentID && (d.Attempt == 0 || d.Attempt == u.Attempt)
+}
+
 // report takes the agent's status. That it failed ends the task.
 func (s *State) report(c command.Command, d command.TaskReport, env Env) (Decision, error) {
+	if d.Status == Delivered && !s.awaits(d) {
+		return Decision{}, nil // and nothing on the occasion: it must not mean the assignment that comes of it
+	}
 	why := s.fence(d.AgentID)
 	eventID := c.ID + ".reported"
 	switch {
 	case s.once[eventID], s.once[c.ID+byReport]:
 		return s.goOn(env)
-	case d.Status == Delivered && (why != nil || s.confirmed), s.followsUp(d.AgentID):
+	case s.followsUp(d.AgentID):
 		return s.goOn(env)
 	case why != nil, s.once[c.ID+".refused"]:
 		return s.turnAway(c, d.AgentID, whatStatus, orNotOwned(why), env)
@@ -141,7 +150,7 @@ func (s *State) notify(c command.Command, d command.TaskNotification, env Env) (
 		return s.goOn(env)
 	}
 	if why := s.fence(d.AgentID); why != nil {
-		return s.refuse(c, why, env)
+		return s.refuse(c, why)
 	}
 	return fact(eventID, event.TaskNotifiedData{
 		TaskHead: s.head, NotificationType: d.NotificationType, Level: d.Level, Message: d.Message, Data: d.Data,
@@ -156,11 +165,14 @@ func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (Decisio
 		return s.goOn(env)
 	}
 	why := s.fence(d.AgentID)
-	if why == nil && s.asking() {
+	switch {
+	case why == nil && s.overdue(env):
+		return s.goOn(env) // then there is none, and this one is decided about
+	case why == nil && s.asking():
 		why = fault.Newf(fault.QueueFull, "Another question of this task is open. Wait for its answer, then ask again.")
 	}
 	if why != nil {
-		return s.refuse(c, why, env)
+		return s.refuse(c, why)
 	}
 	asked := event.TaskAskedData{
 		TaskHead: s.head, InputID: d.RequestID, MessageType: d.MessageType, Message: d.Message, Options: d.Options,
@@ -174,6 +186,9 @@ func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (Decisio
 	}
 	return fact(eventID, asked)
 }
+
+// overdue reports whether a question is open whose time is over.
+func (s *State) overdue(env Env) bool { return s.asking() && !env.Now.Before(s.question.due) }
 
 // release takes the task from an agent that is gone. It says which attempt it means:
 // another one is not touched.

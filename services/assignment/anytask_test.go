@@ -3,6 +3,7 @@ package assignment_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,7 @@ func TestAnyTaskKeepsTheInvariants(t *testing.T) {
 			"peers":   c.peers,
 			"release": c.release,
 			"time":    c.time,
+			"time2":   c.time,
 			"repeat":  c.repeat,
 			"":        c.check,
 		})
@@ -69,12 +71,12 @@ func TestAnyTaskKeepsTheInvariants(t *testing.T) {
 
 func (c *chaos) newTask(t *rapid.T) command.NewTask {
 	d := forA()
-	d.AgentName = rapid.SampledFrom([]string{"A", "A", "A", "B", "R", "", "nobody"}).Draw(t, "name")
-	d.AgentID = rapid.SampledFrom([]string{"", "a2", "b1", "gone"}).Draw(t, "id")
+	d.AgentName = rapid.SampledFrom([]string{"A", "A", "A", "A", "B", "B", "B", "R", "", "nobody"}).Draw(t, "name")
+	d.AgentID = rapid.SampledFrom([]string{"", "", "a2", "b1", "gone"}).Draw(t, "id")
 	d.Capabilities = rapid.SampledFrom([][]string{nil, {"y"}, {"y", "z"}}).Draw(t, "capabilities")
-	d.TimeoutMS = rapid.SampledFrom([]int64{0, 0, 90_000, 5_000}).Draw(t, "timeout")
+	d.TimeoutMS = rapid.SampledFrom([]int64{0, 0, 0, 600_000, 5_000}).Draw(t, "timeout")
 	d.QueueMS = rapid.SampledFrom([]int64{0, 1_000, 60_000}).Draw(t, "queue")
-	d.Depth = rapid.SampledFrom([]int{0, 0, 2, 3, 4}).Draw(t, "depth")
+	d.Depth = rapid.SampledFrom([]int{0, 0, 0, 0, 1, 1, 2, 2, 2, 3, 4}).Draw(t, "depth")
 	return d
 }
 
@@ -92,7 +94,9 @@ func (c *chaos) issue(t *rapid.T, verb id.Name, data any) {
 }
 
 func (c *chaos) handle(t *rapid.T, k command.Command, dies int) {
+	before, holder := len(c.log), c.state.Holder()
 	types, whole := c.try(k, dies)
+	c.fenced(t, k, holder, before)
 	if !whole {
 		c.pending = &k
 	}
@@ -100,6 +104,21 @@ func (c *chaos) handle(t *rapid.T, k command.Command, dies int) {
 		c.effective = append(c.effective, k)
 	}
 	c.check(t)
+}
+
+// fenced checks that what an agent says counts only if it had the task.
+func (c *chaos) fenced(t *rapid.T, k command.Command, holder string, before int) {
+	var d struct {
+		AgentID *string `json:"agent_id"`
+	}
+	require.NoError(t, k.Decode(&d))
+	if d.AgentID == nil || k.Verb == command.CreateTask || k.Verb == command.ReleaseTask || *d.AgentID == holder && holder != "" {
+		return
+	}
+	for _, e := range c.log[before:] {
+		own := strings.HasPrefix(e.ID, k.ID+".") || e.Type == event.CallStarted
+		require.False(t, own && e.Type != event.TaskRefused, "%s by an agent that does not have the task led to %s", k.Verb, e.Type)
+	}
 }
 
 func (c *chaos) redeliver(t *rapid.T) {
@@ -111,7 +130,7 @@ func (c *chaos) redeliver(t *rapid.T) {
 
 func (c *chaos) client(t *rapid.T) {
 	from := rapid.SampledFrom([]string{"c1", "c1", "c1", "c2"}).Draw(t, "from")
-	if rapid.IntRange(0, 7).Draw(t, "cancel") == 0 {
+	if rapid.IntRange(0, 11).Draw(t, "cancel") == 0 {
 		c.issue(t, command.CancelSwarm, command.CancelTaskData{TaskID: "t1", ClientID: from})
 		return
 	}
@@ -124,23 +143,27 @@ func (c *chaos) client(t *rapid.T) {
 
 // byAgent lets an agent speak, mostly the one that has the task.
 func (c *chaos) byAgent(t *rapid.T) {
+	c.redeliver(t)
+	if c.state.Done() && rapid.IntRange(0, 3).Draw(t, "silent") > 0 {
+		return
+	}
 	who := c.state.Holder()
 	if who == "" || rapid.IntRange(0, 4).Draw(t, "foreign") == 0 {
 		who = rapid.SampledFrom([]string{"a1", "a2", "b1", "gone", ""}).Draw(t, "who")
 	}
 	request := fmt.Sprint("q", rapid.IntRange(0, 3).Draw(t, "request")) // ids of frames come again
-	switch rapid.IntRange(0, 11).Draw(t, "says") {
-	case 0:
+	switch rapid.IntRange(0, 19).Draw(t, "says") {
+	case 11:
 		c.issue(t, command.ResultTask, command.TaskResult{TaskID: "t1", AgentID: who, Result: raw})
-	case 1:
+	case 12:
 		c.issue(t, command.ResultTask, command.TaskResult{TaskID: "t1", AgentID: who, Failed: true, Code: "OWN", Error: "no"})
-	case 2, 3:
-		status := rapid.SampledFrom([]string{"started", "running", "failed", "completed", assignment.Delivered}).Draw(t, "status")
+	case 0, 1, 2, 3:
+		status := rapid.SampledFrom([]string{"started", "started", "running", "running", "failed", "completed", assignment.Delivered}).Draw(t, "status")
 		c.issue(t, command.ReportTask, command.TaskReport{TaskID: "t1", AgentID: who, Status: status})
 	case 4, 5:
 		c.issue(t, command.NotifyTask, command.TaskNotification{TaskID: "t1", AgentID: who, Message: raw})
 	case 6, 7:
-		c.issue(t, command.AskTask, command.TaskQuestion{TaskID: "t1", AgentID: who, RequestID: request, Message: raw})
+		c.issue(t, command.AskTask, command.TaskQuestion{TaskID: "t1", AgentID: who, RequestID: request, Message: raw, TimeoutMS: int64(c.sent % 3)})
 	case 8, 9:
 		child := fmt.Sprint("child", rapid.IntRange(0, 5).Draw(t, "child"))
 		c.issue(t, command.SpawnTask, command.SpawnChild{TaskID: "t1", AgentID: who, RequestID: request, ChildID: child, TargetName: "B", Data: raw})
@@ -194,10 +217,17 @@ func (c *chaos) peers(t *rapid.T) {
 }
 
 func (c *chaos) release(t *rapid.T) {
-	h := c.state.Head()
-	d := command.AgentGone{TaskID: "t1", AgentID: h.AgentID, Attempt: h.Attempt - rapid.IntRange(0, 1).Draw(t, "late")}
+	c.redeliver(t)
+	c.do(command.TaskDue, "", nil)
+	h, n := c.state.Head(), len(c.log)
+	late := rapid.IntRange(0, 3).Draw(t, "late") == 0
+	d := command.AgentGone{TaskID: "t1", AgentID: h.AgentID, Attempt: h.Attempt}
+	if late {
+		d.Attempt--
+	}
 	d.Reason = rapid.SampledFrom([]string{"agent_lost", "not_delivered", ""}).Draw(t, "reason")
 	c.issue(t, command.ReleaseTask, d)
+	require.False(t, late && len(c.log) > n, "another attempt is not touched")
 }
 
 func (c *chaos) time(t *rapid.T) {

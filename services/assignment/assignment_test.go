@@ -215,6 +215,8 @@ func TestAnAgentThatLostATaskRests(t *testing.T) {
 		start := w.now
 		require.Equal(t, []event.Type{event.TaskAssigned}, w.due())
 		require.Equal(t, w.rules.Pause, w.now.Sub(start))
+		require.Empty(t, w.do(command.ReleaseTask, "again", command.AgentGone{AgentID: "b1", Attempt: 1}), "that attempt is over")
+		require.Equal(t, 2, w.state.Head().Attempt)
 	})
 	t.Run("connects anew", func(t *testing.T) {
 		w := lost(t)

@@ -32,7 +32,7 @@ func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (Decisio
 		why = fault.Newf(fault.QueueFull, "Too many children of this task are open. Wait for one to end, then send it again.")
 	}
 	if why != nil {
-		return s.refuse(c, why, env)
+		return s.refuse(c, why)
 	}
 	return fact(c.ID+".child", event.ChildCreatedData{
 		TaskHead: s.head, ChildID: d.ChildID, ChildRequestID: d.RequestID, ChildAgentID: d.TargetID, ChildAgentName: d.TargetName,
@@ -69,7 +69,7 @@ func (s *State) call(c command.Command, d command.ToolRequest, env Env) (Decisio
 		why = fault.Newf(fault.QueueFull, "Too many calls of this task are open. Wait for one to end, then call again.")
 	}
 	if why != nil {
-		return s.refuse(c, why, env)
+		return s.refuse(c, why)
 	}
 	if len(d.Arguments) == 0 {
 		d.Arguments = json.RawMessage("{}")
@@ -96,11 +96,11 @@ func (s *State) callNotified(c command.Command, d event.CallNotifiedData, env En
 	case s.once[eventID]:
 		return s.goOn(env)
 	case s.Done():
-		return s.refuse(c, fault.New(fault.TaskFinished), env)
+		return s.refuse(c, fault.New(fault.TaskFinished))
 	case l == nil || l.intent == nil || !s.current(l.intent.TaskHead):
-		return s.refuse(c, fault.Newf(fault.NotFound, "No such call is open."), env)
+		return s.refuse(c, fault.Newf(fault.NotFound, "No such call is open."))
 	case l.told >= MaxNotes:
-		return s.refuse(c, fault.New(fault.RateLimited), env)
+		return s.refuse(c, fault.New(fault.RateLimited))
 	}
 	d.TaskHead = l.intent.TaskHead
 	return fact(eventID, d)

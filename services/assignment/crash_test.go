@@ -119,8 +119,8 @@ func FuzzApply(f *testing.F) {
 		now := w.now
 		for i, line := range bytes.Split(data, []byte("\n")) {
 			kind, body, _ := bytes.Cut(line, []byte(" "))
-			e := event.Event{ID: fmt.Sprint(i % 7), Type: event.Type(kind), Time: now, Sequence: uint64(i + 1), Data: body} //nolint:gosec // a short index
-			_ = s.Apply(e)                                                                                                  // an error is an answer
+			e := event.Event{ID: fmt.Sprint(i % 7), Type: event.Type(kind), Time: now, Sequence: uint64(i + 1), Data: body}
+			_ = s.Apply(e) // an error is an answer
 			now = now.Add(time.Second)
 			if end != nil {
 				require.Same(t, end, s.End())

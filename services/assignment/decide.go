@@ -125,9 +125,10 @@ func fact(eventID string, d event.Data) (Decision, error) {
 // goOn decides what follows from the state alone.
 func (s *State) goOn(env Env) (Decision, error) { return Decision{Facts: s.advance(env)}, nil }
 
-// refuse tells the sender why the command has no effect.
-func (s *State) refuse(c command.Command, f *fault.Fault, env Env) (Decision, error) {
-	return Decision{Facts: s.advance(env), Aside: refusal(c, f)}, nil
+// refuse tells the sender why the command has no effect. Nothing else is done on the
+// occasion: after it the same command might have one.
+func (s *State) refuse(c command.Command, f *fault.Fault) (Decision, error) {
+	return Decision{Aside: refusal(c, f)}, nil
 }
 
 func refusal(c command.Command, f *fault.Fault) event.CommandRefusedData {
@@ -146,7 +147,7 @@ func (s *State) create(c command.Command, d command.NewTask, env Env) (Decision,
 	case s.once[eventID]:
 		return s.goOn(env)
 	case !s.Created.IsZero():
-		return s.refuse(c, fault.Newf(fault.InvalidField, "There is a task with this id already.").At("task_id"), env)
+		return s.refuse(c, fault.Newf(fault.InvalidField, "There is a task with this id already.").At("task_id"))
 	}
 	if d.TaskID == "" {
 		d.TaskID = c.Key.String()
@@ -183,11 +184,11 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (Deci
 	case s.once[eventID]:
 		return s.goOn(env)
 	case s.foreign(d.ClientID):
-		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."), env)
+		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."))
 	case s.Done():
-		return s.refuse(c, fault.New(fault.TaskFinished), env)
+		return s.refuse(c, fault.New(fault.TaskFinished))
 	case !s.asking() && q != nil && d.MessageType == typeAnswer:
-		return s.tooLate(c, q, env)
+		return s.tooLate(c, q)
 	}
 	told := event.TaskMessagedData{
 		TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, From: d.ClientID,
@@ -199,7 +200,7 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (Deci
 }
 
 // tooLate tells whoever answers a question that is not open any more.
-func (s *State) tooLate(c command.Command, q *question, env Env) (Decision, error) {
+func (s *State) tooLate(c command.Command, q *question) (Decision, error) {
 	f := fault.New(fault.InputAnswered)
 	if q.answered == nil {
 		f = fault.New(fault.InputExpired)
@@ -209,19 +210,19 @@ func (s *State) tooLate(c command.Command, q *question, env Env) (Decision, erro
 	if q.answered != nil {
 		data.AnsweredBy = q.answered.From
 	}
-	return Decision{Facts: s.advance(env), Aside: data}, nil
+	return Decision{Aside: data}, nil
 }
 
 // cancel ends the task, whoever has it.
-func (s *State) cancel(c command.Command, d command.CancelTaskData, env Env) (Decision, error) {
+func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (Decision, error) {
 	eventID := c.ID + ".cancelled"
 	switch {
 	case s.once[eventID]:
 		return Decision{Aside: s.cancelled(c)}, nil
 	case s.foreign(d.ClientID):
-		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."), env)
+		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."))
 	case s.Done():
-		return s.refuse(c, fault.New(fault.TaskFinished), env)
+		return s.refuse(c, fault.New(fault.TaskFinished))
 	}
 	text := "The task was cancelled."
 	if d.Reason != "" {

@@ -1,6 +1,8 @@
 package assignment_test
 
 import (
+	"strings"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -65,8 +67,10 @@ func (c *chaos) followHolder(t *rapid.T, e event.Event) {
 	case event.TaskRefused:
 		d := decode[event.TaskRefusedData](t, e)
 		require.True(t, c.ends > 0 || c.holder == "" || d.By != c.holder, "who has the task is heard")
+		c.notBoth(t, strings.TrimSuffix(e.ID, ".refused"))
 	case event.TaskFinished:
 		c.lastEnd = decode[event.TaskFinishedData](t, e)
+		c.notBoth(t, strings.TrimSuffix(strings.TrimSuffix(e.ID, ".result"), ".reported-failed"))
 		if c.lastEnd.Status == assignment.StatusCompleted {
 			c.ours(t, e, h)
 		} else {
@@ -77,6 +81,12 @@ func (c *chaos) followHolder(t *rapid.T, e event.Event) {
 		c.holder = ""
 	default:
 	}
+}
+
+// notBoth checks that what a command said was either taken or refused.
+func (c *chaos) notBoth(t *rapid.T, commandID string) {
+	taken := c.ids[commandID+".result"] || c.ids[commandID+".reported-failed"]
+	require.False(t, taken && c.ids[commandID+".refused"], "%s is taken or refused", commandID)
 }
 
 func (c *chaos) ours(t *rapid.T, e event.Event, h event.TaskHead) {

@@ -106,6 +106,33 @@ func TestOnlyWhoHasTheTaskSpeaks(t *testing.T) {
 	said(w, "a2", "TASK_NOT_OWNED")
 }
 
+// TestWhoIsRefusedHasNoEffect: not either when the agent could be given the task on
+// the same occasion.
+func TestWhoIsRefusedHasNoEffect(t *testing.T) {
+	w := newWorld(t)
+	w.leave("b1")
+	d := forA()
+	d.AgentName = "B"
+	w.do(command.CreateTask, "c", d)
+	w.agent("b1").Online = true
+	require.Empty(t, w.do(command.CallTool, "k", command.ToolRequest{AgentID: "b1", Tool: "f"}))
+	w.refused("TASK_NOT_OWNED")
+	require.Empty(t, w.do(command.NotifyTask, "n", command.TaskNotification{AgentID: "b1", Message: raw}))
+	w.refused("TASK_NOT_OWNED")
+	require.Equal(t, []event.Type{event.TaskRefused, event.TaskAssigned}, w.do(command.ResultTask, "r", command.TaskResult{AgentID: "b1"}))
+	w.refused("TASK_NOT_OWNED")
+	require.False(t, w.state.Done())
+}
+
+func TestAQuestionAfterOneThatIsOver(t *testing.T) {
+	w := running(t)
+	w.do(command.AskTask, "q1", question("q1"))
+	w.now = w.now.Add(time.Minute)
+	require.Equal(t, []event.Type{event.TaskAskExpired, event.TaskAsked}, w.do(command.AskTask, "q2", question("q2")))
+	require.Nil(t, w.aside)
+	require.Equal(t, "q2", w.state.Question())
+}
+
 func TestWhatIsDelivered(t *testing.T) {
 	w := newWorld(t)
 	w.leave("a1")
@@ -131,6 +158,7 @@ func TestWhatIsDelivered(t *testing.T) {
 	require.Equal(t, "a2", w.state.Undelivered().AgentID)
 	require.Len(t, w.state.Mail(), 1, "the next agent is told what the client said")
 	require.Empty(t, w.do(command.ReportTask, "d3", delivered), "that attempt is over")
+	require.Empty(t, w.do(command.ReportTask, "d4", command.TaskReport{AgentID: "a2", Attempt: 1, Status: assignment.Delivered}))
 	require.NotNil(t, w.state.Undelivered())
 	for i := range 40 {
 		w.do(command.MessageTask, fmt.Sprint("m", i), answer(""))
