@@ -67,6 +67,10 @@ func (p *peer) welcomeClient() error {
 		return err
 	}
 	reply, in, after, err := p.open(ctx, req)
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.ClientNotFound {
+		p.refuse("", f)
+		p.c.sock.Finish(fault.Lookup(fault.SessionNotFound).Close, string(f.Code)) // it need not come back as it is
+	}
 	if err != nil {
 		return err
 	}

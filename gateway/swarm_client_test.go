@@ -1,0 +1,205 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/internal/directory"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// delivered reads messages until the one with the seq and returns their texts.
+func (c *client) delivered(from, to uint64) (texts []string) {
+	c.t.Helper()
+	for seq := from; seq <= to; seq++ {
+		h := c.hears("client.message")
+		require.Equal(c.t, seq, h.Seq)
+		var text string
+		require.NoError(c.t, json.Unmarshal(h.Content.Data, &text))
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// A client is welcomed first, not too early, with its id; it is listed, shown its inbox,
+// and named.
+func TestAClientIsWelcomed(t *testing.T) {
+	s := swarming(t)
+	begin := time.Now()
+	c, hello := s.join(pathClient, "")
+	require.GreaterOrEqual(t, time.Since(begin), 15*time.Millisecond, "the SDK would lose it")
+	clientID := hello.Content.ClientID
+	require.NotEmpty(t, clientID)
+	require.NotEmpty(t, hello.Content.ResumeToken)
+	p := s.alone(wirecmd.PeerClient, clientID)
+	require.Equal(t, []string{"active", ""}, []string{p.Status, p.Name})
+
+	l := clientLog("default", clientID)
+	s.tells(l, "one", "two")
+	require.Equal(t, []string{"one", "two"}, c.delivered(2, 3))
+	c.says("client.register", "r", map[string]any{"clientName": "Ada", "clientId": "somebody"})
+	require.Equal(t, clientID, c.hears("client.register.response").Content.ClientID)
+	s.until(wirecmd.PeerClient, clientID, "named", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Name == "Ada" })
+
+	// An aside is shown to the client, if it is one: what claims a place in the log is not.
+	no := event.CommandRefusedData{Code: string(fault.TaskNotFound), Message: "no"}
+	require.Equal(t, "+", s.hand(p, taskLog("default", "t"), no))
+	require.Equal(t, string(fault.TaskNotFound), c.hears("error").Content.Code)
+	require.Equal(t, "-", s.hand(p, taskLog("foreign", "t"), no))
+	c.leave()
+}
+
+// A client that moves between gateways gets every event of its inbox once and in order,
+// wherever it is cut off, while more are written all the time.
+func TestAClientResumesElsewhere(t *testing.T) {
+	const total, rounds = 300, 12
+	s := swarming(t)
+	at := []*swarm{s, s.another()}
+	c, hello := s.join(pathClient, "")
+	clientID, token := hello.Content.ClientID, hello.Content.ResumeToken
+	l := clientLog("default", clientID)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range total {
+			data, _ := json.Marshal(fmt.Sprint(i))
+			if err := s.append(l, fmt.Sprintf("m-%d", i), event.ClientMessageData{MessageID: fmt.Sprint(i), Data: data}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	rnd := rand.New(rand.NewPCG(1, 1))
+	last := uint64(1)
+	for round := range rounds {
+		next := min(last+uint64(rnd.IntN(2*total/rounds)), total+1)
+		if round == rounds-1 {
+			next = total + 1
+		}
+		for i, text := range c.delivered(last+1, next) {
+			require.Equal(t, fmt.Sprint(last-1+uint64(i)), text)
+		}
+		last = next
+		c.breaks()
+		c, hello = at[rnd.IntN(2)].join(pathClient, fmt.Sprintf("clientId=%s&resumeToken=%s&after=%d", clientID, token, last))
+		require.True(t, hello.Content.Resumed)
+		require.Equal(t, clientID, hello.Content.ClientID)
+	}
+	<-written
+	s.tells(l, "the end")
+	require.Equal(t, []string{"the end"}, c.delivered(total+2, total+2))
+	s.alone(wirecmd.PeerClient, clientID)
+}
+
+// What a client has is noted once its pong says so, and not before.
+func TestWhatAClientHasIsNoted(t *testing.T) {
+	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.AckInterval, c.PingInterval = 20*time.Millisecond, time.Second
+	})
+	c, hello := s.join(pathClient, "")
+	l := clientLog("default", hello.Content.ClientID)
+	s.tells(l, "one", "two", "three")
+	c.write(frame(fin|opPong, []byte("has 1000"))) // nobody has asked
+	var op byte
+	var payload []byte
+	for range 3 {
+		var err error
+		op, payload, err = c.read()
+		require.NoError(t, err)
+	}
+	for op != opPing || len(payload) == 0 {
+		var err error
+		op, payload, err = c.read()
+		require.NoError(t, err)
+	}
+	require.Empty(t, s.inbox(l.Entity.String()), "nothing is noted before the pong")
+	c.write(frame(fin|opPong, payload))
+	var seq uint64
+	for seq < 4 { // the first ping may have come between two messages
+		cmd := s.nextCommand(l.Entity.String())
+		require.Equal(t, []string{"ack-client", "task"}, []string{cmd.Verb.String(), cmd.Service.String()})
+		var acked wirecmd.AckEvents
+		require.NoError(t, json.Unmarshal(cmd.Data, &acked))
+		require.Greater(t, acked.Seq, seq)
+		require.LessOrEqual(t, acked.Seq, uint64(4))
+		require.Equal(t, l.Entity.String(), acked.ClientID)
+		if seq = acked.Seq; seq < 4 {
+			op, payload, err := c.read()
+			require.NoError(t, err)
+			if op == opPing {
+				c.write(frame(fin|opPong, payload))
+			}
+		}
+	}
+	s.desk.mu.Lock()
+	s.desk.acked[hello.Content.ClientID] = seq
+	s.desk.mu.Unlock()
+	c.breaks()
+	s.tells(l, "four")
+	c, _ = s.join(pathClient, fmt.Sprintf("clientId=%s&resumeToken=%s", hello.Content.ClientID, hello.Content.ResumeToken))
+	require.Equal(t, []string{"four"}, c.delivered(5, 5))
+}
+
+// A client comes back by client.register, too: its socket shows that inbox from then on.
+func TestAClientComesBackByRegistering(t *testing.T) {
+	s := swarming(t)
+	former, hello := s.join(pathClient, "")
+	clientID, token := hello.Content.ClientID, hello.Content.ResumeToken
+	l := clientLog("default", clientID)
+	s.tells(l, "one", "two")
+	former.delivered(2, 3)
+	former.breaks()
+
+	c, hello := s.join(pathClient, "")
+	passing := hello.Content.ClientID
+	c.says("client.register", "bad", map[string]any{"clientId": clientID, "resumeToken": "guess"})
+	c.denied("bad", fault.ClientNotFound)
+	s.tells(clientLog("default", passing), "still here")
+	require.Equal(t, []string{"still here"}, c.delivered(2, 2))
+	c.says("client.register", "back", map[string]any{"clientId": clientID, "resumeToken": token, "lastSeq": 2, "clientName": "Ada"})
+	var h heard
+	seen := uint64(2)
+	for h.Type != "client.register.response" {
+		b, err := c.text()
+		require.NoError(t, err)
+		h = heard{}
+		require.NoError(t, json.Unmarshal(b, &h))
+		if h.Type == "client.message" {
+			seen++
+			require.Equal(t, seen, h.Seq)
+		}
+	}
+	require.Equal(t, clientID, h.Content.ClientID)
+	s.tells(clientLog("default", passing), "lost on nobody")
+	s.tells(l, "three")
+	c.delivered(seen+1, 4)
+	p := s.alone(wirecmd.PeerClient, clientID)
+	require.Equal(t, "Ada", p.Name)
+	s.until(wirecmd.PeerClient, passing, "gone", count(0))
+	require.Equal(t, clientID, s.desk.last().ID, "who asks is who came back")
+}
+
+// Positions that are none, and a client without anybody to open its inbox.
+func TestClientsThatCannotBeWelcomed(t *testing.T) {
+	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = 300 * time.Millisecond })
+	s.path = pathClient
+	for _, query := range []string{"after=1", "clientId=x&resumeToken=y&after=-1", "clientId=x&after=z"} {
+		c := s.dial(query)
+		require.Equal(t, string(fault.CursorInvalid), c.hears("error").Content.Code)
+		c.closes(fault.Lookup(fault.CursorInvalid).Close)
+	}
+	require.NoError(t, s.desk.lease.Leave(t.Context()))
+	require.NoError(t, s.dir.Wait(t.Context(), func(d *directory.Directory) bool {
+		return len(d.Members(directory.WhatService, wirecmd.Task)) == 0
+	}))
+	c := s.dial("")
+	c.closes(1013)
+}

@@ -1,0 +1,267 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/internal/strictjson/hostile"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+func grace(d time.Duration) option {
+	return func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Grace = d }
+}
+
+func count(n int) func([]wirecmd.Peer) bool {
+	return func(all []wirecmd.Peer) bool { return len(all) == n }
+}
+
+// A peer that is cut off stays in the directory for the time of grace, away.
+func TestAPlaceOutlivesItsSocket(t *testing.T) {
+	s := swarming(t, grace(300*time.Millisecond))
+	agentID := unique()
+	c := s.agent(agentID, "A")
+	p := s.alone(wirecmd.PeerAgent, agentID)
+	require.EqualValues(t, 1, s.metric("waggle_gateway_peers"))
+	var away bool
+	c.breaks()
+	s.until(wirecmd.PeerAgent, agentID, "gone", func(all []wirecmd.Peer) bool {
+		away = away || len(all) == 1 && !all[0].Online && all[0].Since.Equal(p.Since)
+		return len(all) == 0
+	})
+	require.True(t, away)
+	require.Zero(t, s.metric("waggle_gateway_peers"))
+}
+
+// A peer that comes back within the time of grace, to this gateway or another, has one
+// entry again at once.
+func TestAPeerComesBack(t *testing.T) {
+	s := swarming(t, grace(time.Hour))
+	other := s.another(grace(time.Hour))
+	agentID, serviceID := unique(), unique()
+	for i, at := range []*swarm{s, other, s, s, other, other} {
+		a, v := at.agent(agentID, "A"), at.service(serviceID)
+		require.Equal(t, at.conn.Instance(), s.alone(wirecmd.PeerAgent, agentID).Gateway, "round %d", i)
+		s.alone(wirecmd.PeerService, serviceID)
+		a.breaks()
+		v.breaks()
+		for kind, peer := range map[string]string{wirecmd.PeerAgent: agentID, wirecmd.PeerService: serviceID} {
+			s.until(kind, peer, "away", func(all []wirecmd.Peer) bool { return len(all) == 1 && !all[0].Online })
+		}
+	}
+}
+
+// The younger connection of an agent has its place, whatever the clock of its gateway
+// says. Replicas of a service are there side by side.
+func TestTheYoungerConnectionTakesOver(t *testing.T) {
+	s := swarming(t)
+	slow := &handClock{now: time.Now().Add(-time.Hour)}
+	other := s.another(func(_ *gateway.Config, d *gateway.Deps) { d.Clock = slow.Now })
+	agentID, serviceID, task := unique(), unique(), unique()
+	old := s.agent(agentID, "A")
+	before := s.alone(wirecmd.PeerAgent, agentID)
+	young := other.agent(agentID, "A")
+	after := s.until(wirecmd.PeerAgent, agentID, "one entry, the other", func(all []wirecmd.Peer) bool {
+		return len(all) == 1 && all[0].Connection != before.Connection
+	})[0]
+	require.True(t, after.Since.After(before.Since))
+	require.Equal(t, "+", s.hand(after, taskLog("default", task), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task}}))
+	young.hears("task.execute")
+	// What the older connection has to say about its tasks still counts: the agent is
+	// the same. It does not come back when it says more of itself, unless it registers.
+	old.says("agent.task.result", "", map[string]any{"taskId": task, "result": 1})
+	require.Equal(t, "result", s.nextCommand(task).Verb.String())
+	old.breaks()
+	young.says("agent.status", "x", map[string]any{"status": "busy"})
+	young.hears("agent.status.updated")
+	s.until(wirecmd.PeerAgent, agentID, "busy", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Status == "busy" })
+
+	one, two := s.service(serviceID), other.service(serviceID)
+	s.until(wirecmd.PeerService, serviceID, "two replicas", count(2))
+	one.says("service.unregister", "", map[string]any{})
+	one.hears("service.unregistered")
+	s.alone(wirecmd.PeerService, serviceID)
+	two.breaks()
+}
+
+// A gateway that ends says that its peers are away, and leaves their places to whoever
+// sees them come back.
+func TestPlacesOutliveTheirGateway(t *testing.T) {
+	s := swarming(t)
+	other := s.another()
+	agentID := unique()
+	c := other.agent(agentID, "A")
+	s.alone(wirecmd.PeerAgent, agentID)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	drained := make(chan error, 1)
+	go func() { drained <- other.srv.Drain(ctx) }()
+	c.closes(1012) // without an error frame, which ends programs that use the SDK
+	require.NoError(t, <-drained)
+	other.srv.Stop()
+	other.dir.Close()
+	all := s.until(wirecmd.PeerAgent, agentID, "away", func(all []wirecmd.Peer) bool { return len(all) == 1 && !all[0].Online })
+	require.Equal(t, other.conn.Instance(), all[0].Gateway)
+	s.agent(agentID, "A")
+	s.until(wirecmd.PeerAgent, agentID, "back", func(all []wirecmd.Peer) bool {
+		return len(all) > 0 && all[len(all)-1].Online || len(all) == 2 && all[0].Online
+	})
+}
+
+// Peers of two tenants have nothing to do with each other, whatever they call
+// themselves.
+func TestTenantsOfASwarm(t *testing.T) {
+	s := swarming(t, authenticated(key("alice", "acme"), key("bob", "globex")))
+	agentID, task := unique(), unique()
+	a, b := s.agent(agentID, "A", bearer("alice")...), s.agent(agentID, "A", bearer("bob")...)
+	both := s.until(wirecmd.PeerAgent, agentID, "both", count(2))
+	tenants := map[string]wirecmd.Peer{}
+	for _, p := range both {
+		require.True(t, p.Online)
+		tenants[p.Tenant.String()] = p
+	}
+	require.Len(t, tenants, 2)
+	assigned := event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task}}
+	require.Equal(t, "-", s.hand(tenants["acme"], taskLog("globex", task), assigned))
+	require.Equal(t, "+", s.hand(tenants["globex"], taskLog("globex", task), assigned))
+	b.hears("task.execute")
+	a.says("agent.task.result", "", map[string]any{"taskId": task, "result": 1, "tenant": "globex"})
+	cmd := s.nextCommand(task)
+	require.Equal(t, []string{"acme", "who-alice"}, []string{cmd.Tenant.String(), cmd.Principal})
+	a.says("agent.agent.list.request", "x", map[string]any{"tenant": "globex"})
+	a.hears("agent.agent.list.response")
+	require.Equal(t, "acme", s.desk.last().Tenant.String())
+
+	c, hello := s.join(pathClient, "", bearer("alice")...)
+	c.leave()
+	for _, token := range []string{hello.Content.ResumeToken, "", "guess"} {
+		s.path = pathClient
+		thief := s.dial(fmt.Sprintf("clientId=%s&resumeToken=%s", hello.Content.ClientID, token), bearer("bob")...)
+		h := thief.hears("error")
+		require.Equal(t, string(fault.ClientNotFound), h.Content.Code)
+		thief.closes(fault.Lookup(fault.SessionNotFound).Close)
+	}
+	_, status, _ := s.handshake("", bearer("nobody")...)
+	require.Equal(t, 401, status)
+}
+
+// The extra listeners serve one protocol under any path.
+func TestExtraListeners(t *testing.T) {
+	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
+		c.Legacy = map[string]string{"127.0.0.1:0": pathAgent, "localhost:0": "/ws"}
+	})
+	addrs := s.srv.LegacyAddrs()
+	require.Len(t, addrs, 2)
+	main := s.addr
+	s.addr = addrs[pathAgent].String()
+	for _, path := range []string{"/", "/any/path", pathClient} {
+		s.path = path
+		c := s.dial("")
+		c.hears("orchestrator.welcome")
+		c.leave()
+	}
+	s.path = "/"
+	_, status, _ := s.handshake("", "Origin", "https://evil.example")
+	require.Equal(t, 403, status)
+	_, status, _ = s.handshake("", "Host", "evil.example")
+	require.NotEqual(t, 101, status)
+	s.addr, s.path = addrs["/ws"].String(), "/"
+	s.dial("").must("agent_start")
+	s.addr = main
+
+	for addr, path := range map[string]string{"127.0.0.1:0": "/nowhere", "0.0.0.0:0": pathAgent, "127.0.0.1:99999": pathAgent} {
+		cfg, dep := gateway.Config{Addr: "127.0.0.1:0", Legacy: map[string]string{addr: path}}, s.deps()
+		peers(s.dir)(&cfg, &dep)
+		dep.Registry = nil
+		srv, err := gateway.New(cfg, dep)
+		if err == nil {
+			err = srv.Start(context.Background())
+		}
+		require.Error(t, err, addr)
+		if srv != nil {
+			srv.Stop()
+		}
+	}
+	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Peers: gateway.PeerConfig{Grace: -1}}, s.deps())
+	require.ErrorContains(t, err, "gateway.peers.grace")
+	dep := s.deps()
+	peers(nil)(nil, &dep)
+	_, err = gateway.New(gateway.Config{Addr: "127.0.0.1:0"}, dep)
+	require.ErrorContains(t, err, "directory")
+}
+
+// Whatever an agent or a service sends, its connection says what is wrong, others go on,
+// and nothing comes of it.
+func TestHostilePeers(t *testing.T) {
+	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Rate, c.Peers.Burst = 1e6, 1e6 })
+	agentID := unique()
+	bystander := s.agent(agentID, "A")
+	for _, path := range []string{pathAgent, pathService, pathClient} {
+		c, _ := s.join(path, "")
+		n := 0
+		for _, payload := range hostileFrames(t) {
+			c.write(frame(fin|opText, payload))
+			n++
+		}
+		c.says("ping", "end", map[string]any{})
+		for answers := 0; ; answers++ {
+			b, err := c.text()
+			require.NoError(t, err)
+			h := parseHeard(t, b)
+			if h.Type == "pong" && h.RequestID == "end" {
+				require.Positive(t, answers)
+				break
+			}
+			require.NotEqual(t, "INTERNAL", h.Content.Code, "%s", b)
+		}
+		c.leave()
+	}
+	require.Equal(t, "+", s.hand(s.alone(wirecmd.PeerAgent, agentID), taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: "t"}}))
+	bystander.hears("task.execute")
+}
+
+// hostileFrames are documents that are no frames, and frames whose parts are not what
+// they should be.
+func hostileFrames(t *testing.T) (out [][]byte) {
+	t.Helper()
+	for _, d := range hostile.Documents() {
+		if d.Code != fault.BadUTF8 {
+			out = append(out, d.Body)
+		}
+	}
+	values := []string{`null`, `[]`, `{}`, `0`, `-1`, `1e999`, `"` + "\\u0000" + `"`, `"` + strings.Repeat("x", 3000) + `"`, `true`, `[[[]]]`}
+	var types []string
+	for _, kind := range []string{wirecmd.PeerClient, wirecmd.PeerAgent, wirecmd.PeerService} {
+		for _, row := range asp.Table(kind) {
+			types = append(types, row.Type)
+		}
+	}
+	for i, kind := range types {
+		v := values[i%len(values)]
+		out = append(out,
+			fmt.Appendf(nil, `{"type":%q,"id":%s,"content":%s}`, kind, v, v),
+			fmt.Appendf(nil, `{"type":%q,"id":"x","content":{"id":%[2]s,"agentId":%[2]s,"taskId":%[2]s,"name":%[2]s,"serviceId":%[2]s,"status":%[2]s,"tools":%[2]s,"message":%[2]s,"notification":%[2]s,"clientId":%[2]s,"resumeToken":%[2]s}}`, kind, v))
+	}
+	return out
+}
+
+func parseHeard(t *testing.T, b []byte) (h heard) {
+	t.Helper()
+	var loose struct {
+		Type, RequestID string
+		Content         struct{ Code string }
+	}
+	require.NoError(t, json.Unmarshal(b, &loose), "%s", b)
+	h.Type, h.RequestID, h.Content.Code = loose.Type, loose.RequestID, loose.Content.Code
+	return h
+}

@@ -1,0 +1,362 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Where peers are served.
+const (
+	pathClient  = "/ws/asp/client"
+	pathAgent   = "/ws/asp/agent"
+	pathService = "/ws/asp/service"
+)
+
+// swarm is a gateway for the peers of a swarm and, in the place of the task service, the
+// test.
+type swarm struct {
+	*rig
+	desk *taskDesk
+}
+
+// peers gives the gateway the codecs of the protocol.
+func peers(d *directory.Directory) option {
+	return func(_ *gateway.Config, dep *gateway.Deps) {
+		s := asp.Settings{ServerVersion: "test", Heartbeat: time.Second}
+		dep.Directory = d
+		dep.Peers = map[string]dialect.Peers{pathClient: asp.Client(s), pathAgent: asp.Agent(s), pathService: asp.Service(s)}
+	}
+}
+
+// swarming starts a gateway on the shared server.
+func swarming(t testing.TB, opts ...option) *swarm {
+	t.Helper()
+	s := &swarm{rig: prepare(t, sharedBus(t))}
+	s.dir = openDirectory(t, s.rig)
+	s.desk = newTaskDesk(s.rig)
+	s.srv = s.server(append([]option{peers(s.dir), unlimited}, opts...)...)
+	s.serve()
+	return s
+}
+
+func openDirectory(t testing.TB, r *rig) *directory.Directory {
+	t.Helper()
+	d, err := directory.Open(context.Background(), r.conn)
+	require.NoError(t, err)
+	t.Cleanup(d.Close)
+	return d
+}
+
+// another starts a second gateway over a connection of its own. The test's services are
+// those of the first.
+func (s *swarm) another(opts ...option) *swarm {
+	s.t.Helper()
+	r := &rig{t: s.t, conn: sharedBus(s.t), log: s.log, reg: prometheus.NewRegistry(), commands: s.commands}
+	r.dir = openDirectory(s.t, r)
+	r.srv = r.server(append([]option{peers(r.dir), unlimited}, opts...)...)
+	r.serve()
+	return &swarm{rig: r, desk: s.desk}
+}
+
+// taskDesk answers what the task service is asked for.
+type taskDesk struct {
+	r     *rig
+	lease *directory.Lease
+
+	mu     sync.Mutex
+	tokens map[string]wirecmd.OpenClientRequest // by client: who made it, with the token
+	acked  map[string]uint64
+	asked  []wirecmd.PeerRequest
+	tools  chan struct{} // a run of a tool waits for it; nil = it does not
+	began  chan struct{}
+}
+
+func newTaskDesk(r *rig) *taskDesk {
+	d := &taskDesk{r: r, tokens: map[string]wirecmd.OpenClientRequest{}, acked: map[string]uint64{}, began: make(chan struct{}, 1000)}
+	srv := rpc.NewServer(r.conn, rpc.Config{Service: wirecmd.Task, Logger: zerolog.Nop()})
+	rpc.Handle(srv, wirecmd.OpenClient, d.open)
+	rpc.Handle(srv, wirecmd.NameClient, d.note)
+	rpc.Handle(srv, wirecmd.ListAgents, d.list)
+	rpc.Handle(srv, wirecmd.RunTool, d.run)
+	require.NoError(r.t, srv.Start(context.Background()))
+	r.t.Cleanup(srv.Stop)
+	lease, err := r.dir.Join(context.Background(), directory.Member{
+		What: directory.WhatService, Name: wirecmd.Task, Instance: id.MustName(unique()),
+	})
+	require.NoError(r.t, err)
+	d.lease = lease
+	return d
+}
+
+func (d *taskDesk) open(ctx context.Context, in wirecmd.OpenClientRequest) (out wirecmd.OpenClientReply, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if in.ClientID == "" {
+		in.ClientID, in.Token = unique(), "token-"+unique()
+		d.tokens[in.ClientID] = in
+		out.Token = in.Token
+		l := clientLog(in.Tenant.String(), in.ClientID)
+		if err := d.r.append(l, "created", event.ClientCreatedData{ClientID: in.ClientID}); err != nil {
+			return out, err
+		}
+		out.ClientID, out.After = in.ClientID, eventlog.Cursor{Seq: 1}.String()
+		return out, nil
+	}
+	made, known := d.tokens[in.ClientID]
+	if !known || made.Token != in.Token || made.Tenant != in.Tenant || made.Principal != in.Principal {
+		return out, fault.New(fault.ClientNotFound)
+	}
+	after := eventlog.Cursor{Seq: d.acked[in.ClientID]}
+	if in.After != nil {
+		after.Seq = *in.After
+	}
+	return wirecmd.OpenClientReply{ClientID: in.ClientID, After: after.String(), Resumed: true}, nil
+}
+
+func (d *taskDesk) note(_ context.Context, in wirecmd.PeerRequest) (json.RawMessage, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, in)
+	return in.Data, nil
+}
+
+func (d *taskDesk) list(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
+	_, err = d.note(ctx, in)
+	return wirecmd.PeerList{Peers: []wirecmd.Peer{{ID: "listed", Tenant: in.Tenant}}}, err
+}
+
+// run runs a tool: until the test lets it end, if it wants that.
+func (d *taskDesk) run(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.ToolOutcome, err error) {
+	if _, err := d.note(ctx, in); err != nil {
+		return out, err
+	}
+	d.began <- struct{}{}
+	if d.tools != nil {
+		select {
+		case <-d.tools:
+		case <-ctx.Done():
+		}
+	}
+	err = json.Unmarshal(in.Data, &out.ToolRequest)
+	out.Status, out.Result = "success", json.RawMessage(`"done"`)
+	return out, err
+}
+
+// last returns what was asked for last.
+func (d *taskDesk) last() wirecmd.PeerRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.asked[len(d.asked)-1]
+}
+
+func clientLog(tenant, client string) subject.Log {
+	t, err := id.ParseTenant(tenant)
+	if err != nil {
+		panic(err)
+	}
+	return subject.Log{Tenant: t, Kind: id.KindClient, Entity: id.EntityFromExternal(client)}
+}
+
+func taskLog(tenant, task string) subject.Log {
+	l := clientLog(tenant, task)
+	l.Kind = id.KindTask
+	return l
+}
+
+// tells writes messages into a client's log.
+func (s *swarm) tells(l subject.Log, texts ...string) {
+	s.t.Helper()
+	for _, text := range texts {
+		data, err := json.Marshal(text)
+		require.NoError(s.t, err)
+		require.NoError(s.t, s.append(l, unique(), event.ClientMessageData{MessageID: unique(), SenderID: "x", TargetID: l.Entity.String(), Data: data}))
+	}
+}
+
+// heard is a frame of the protocol.
+type heard struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	RequestID string `json:"requestId"`
+	Seq       uint64 `json:"seq"`
+	Content   struct {
+		ClientID    string          `json:"clientId"`
+		ResumeToken string          `json:"resumeToken"`
+		AgentID     string          `json:"agentId"`
+		ServiceID   string          `json:"serviceId"`
+		TaskID      string          `json:"taskId"`
+		Status      string          `json:"status"`
+		Code        string          `json:"code"`
+		Error       string          `json:"error"`
+		Resumed     bool            `json:"resumed"`
+		Data        json.RawMessage `json:"data"`
+		Params      json.RawMessage `json:"params"`
+		Result      json.RawMessage `json:"result"`
+	} `json:"content"`
+}
+
+// join opens a socket of a peer and reads its welcome.
+func (s *swarm) join(path, query string, header ...string) (*client, heard) {
+	s.t.Helper()
+	s.path = path
+	c := s.dial(query, header...)
+	want := "orchestrator.welcome"
+	if path == pathClient {
+		want = "orchestrator.client.welcome"
+	}
+	return c, c.hears(want)
+}
+
+// agent opens the socket of an agent and registers it.
+func (s *swarm) agent(agentID, name string, header ...string) *client {
+	s.t.Helper()
+	c, _ := s.join(pathAgent, "", header...)
+	c.says("agent.register", "reg", map[string]any{"id": agentID, "name": name, "capabilities": []string{"read"}})
+	require.Equal(s.t, agentID, c.hears("agent.registered").Content.AgentID)
+	return c
+}
+
+// service opens the socket of a replica of a service and registers it.
+func (s *swarm) service(serviceID string, header ...string) *client {
+	s.t.Helper()
+	c, _ := s.join(pathService, "", header...)
+	c.says("service.register", "reg", map[string]any{"id": serviceID, "name": serviceID, "tools": []map[string]any{{"id": "add"}}})
+	require.Equal(s.t, serviceID, c.hears("service.registered").Content.ServiceID)
+	return c
+}
+
+// says sends a frame.
+func (c *client) says(kind, frameID string, content any) {
+	c.t.Helper()
+	m := map[string]any{"type": kind, "content": content}
+	if frameID != "" {
+		m["id"] = frameID
+	}
+	b, err := json.Marshal(m)
+	require.NoError(c.t, err)
+	c.write(frame(fin|opText, b))
+}
+
+// hears returns the next frame, which has to be of the type.
+func (c *client) hears(kind string) heard {
+	c.t.Helper()
+	b, err := c.text()
+	require.NoError(c.t, err, "instead of %s", kind)
+	var h heard
+	require.NoError(c.t, json.Unmarshal(b, &h), "%s", b)
+	require.Equal(c.t, kind, h.Type, "%s", b)
+	return h
+}
+
+// denied reads the error that answers a frame.
+func (c *client) denied(frameID string, code fault.Code) {
+	c.t.Helper()
+	h := c.hears("error")
+	require.Equal(c.t, string(code), h.Content.Code, "%+v", h)
+	require.Equal(c.t, frameID, h.RequestID)
+}
+
+// breaks ends the connection without a word.
+func (c *client) breaks() {
+	c.t.Helper()
+	if tc, ok := c.Conn.(*net.TCPConn); ok {
+		require.NoError(c.t, tc.SetLinger(0))
+	}
+	require.NoError(c.t, c.Conn.Close())
+}
+
+// listed returns the entries of a peer in the directory, the youngest last.
+func (s *swarm) listed(kind, peerID string) []wirecmd.Peer {
+	s.t.Helper()
+	var out []wirecmd.Peer
+	for _, m := range s.dir.All(wirecmd.PeerWhat(kind)) {
+		var p wirecmd.Peer
+		require.NoError(s.t, json.Unmarshal(m.Data, &p))
+		require.Equal(s.t, p.Connection, m.Instance.String())
+		require.Equal(s.t, p.Since, m.Started)
+		if p.ID == peerID {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// until waits for what the directory has of a peer.
+func (s *swarm) until(kind, peerID, what string, f func([]wirecmd.Peer) bool) []wirecmd.Peer {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := s.dir.Wait(ctx, func(*directory.Directory) bool { return f(s.listed(kind, peerID)) })
+	all := s.listed(kind, peerID)
+	require.NoError(s.t, err, "%s: %+v", what, all)
+	return all
+}
+
+// alone waits until a peer has one entry, which is online.
+func (s *swarm) alone(kind, peerID string) wirecmd.Peer {
+	s.t.Helper()
+	return s.until(kind, peerID, "one entry, online", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Online })[0]
+}
+
+// hand hands an event to a connection and returns the answer of its gateway.
+func (s *swarm) hand(to wirecmd.Peer, about subject.Log, data event.Data) string {
+	s.t.Helper()
+	e, err := event.New(about, unique(), "test", time.Now(), data)
+	require.NoError(s.t, err)
+	b, err := json.Marshal(e)
+	require.NoError(s.t, err)
+	gw, connection, err := subject.ParseReplyTo(to.Gateway + "." + to.Connection)
+	require.NoError(s.t, err)
+	m, err := s.conn.NATS().Request(subject.Aside(gw, connection), b, patience)
+	require.NoError(s.t, err)
+	return string(m.Data)
+}
+
+// caller is the inbox of somebody who calls a service.
+type caller struct {
+	t   testing.TB
+	sub *nats.Subscription
+}
+
+func (s *swarm) caller() caller {
+	s.t.Helper()
+	sub, err := s.conn.NATS().SubscribeSync(s.conn.NATS().NewInbox())
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.conn.NATS().Flush())
+	return caller{s.t, sub}
+}
+
+func (c caller) request(callID string) event.CallRequestedData {
+	return event.CallRequestedData{CallID: callID, ServiceID: "s", Tool: "add", Arguments: json.RawMessage(`{"a":1}`), Inbox: c.sub.Subject}
+}
+
+// hears returns what the caller is told next.
+func (c caller) hears() wirecmd.CallNews {
+	c.t.Helper()
+	m, err := c.sub.NextMsg(patience)
+	require.NoError(c.t, err)
+	var news wirecmd.CallNews
+	require.NoError(c.t, json.Unmarshal(m.Data, &news))
+	return news
+}
