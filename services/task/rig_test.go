@@ -200,6 +200,14 @@ func (a *agent) done(taskID, result string) {
 	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: a.peer.ID, Result: mustJSON(a.t, result)})
 }
 
+// finish is done for goroutines.
+func (a *agent) finish(taskID string) error {
+	return a.send.Send(a.ctx, cmd.Command{
+		ID: a.peer.ID + ".finish", Service: cmd.Task, Verb: cmd.ResultTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
+		Data: json.RawMessage(fmt.Sprintf(`{"task_id":%q,"agent_id":%q,"result":"done"}`, taskID, a.peer.ID)),
+	})
+}
+
 func (r *rig) command(taskID string, verb id.Name, commandID string, data any, replyTo string) {
 	r.t.Helper()
 	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{
