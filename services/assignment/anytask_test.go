@@ -245,9 +245,29 @@ func (c *chaos) repeat(t *rapid.T) {
 		return
 	}
 	c.do(command.TaskDue, "", nil)
-	k := rapid.SampledFrom(c.effective).Draw(t, "which")
+	among := c.effective
+	if held := c.byHolder(t); len(held) > 0 {
+		among = held
+	}
+	k := rapid.SampledFrom(among).Draw(t, "which")
 	types, _ := c.try(k, 1<<30)
 	require.Empty(t, types, "a repeated %s changes nothing", k.Verb)
+}
+
+// byHolder returns what the agent that has the task reported before: perhaps when it
+// did not have it.
+func (c *chaos) byHolder(t *rapid.T) []command.Command {
+	var out []command.Command
+	for _, k := range c.effective {
+		var d struct {
+			AgentID string `json:"agent_id"`
+		}
+		require.NoError(t, k.Decode(&d))
+		if (k.Verb == command.ResultTask || k.Verb == command.ReportTask) && d.AgentID == c.state.Holder() && c.state.Holder() != "" {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // drain lets everything come to its end: agents that are there succeed, and time passes.
