@@ -1,0 +1,48 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+)
+
+// Where the participants of a swarm connect.
+const (
+	clients = "/ws/asp/client"
+	agents  = "/ws/asp/agent"
+)
+
+// enlist connects an agent.
+func enlist(t *testing.T, addr, key, agentID, name string, capabilities ...string) *harness.Peer {
+	t.Helper()
+	a := harness.DialPeer(t, addr, agents, key)
+	a.Until("orchestrator.welcome")
+	a.Say("agent.register", map[string]any{"id": agentID, "name": name, "capabilities": capabilities})
+	a.Until("agent.registered")
+	return a
+}
+
+// visit connects a client.
+func visit(t *testing.T, addr, key string) *harness.Peer {
+	t.Helper()
+	c := harness.DialPeer(t, addr, clients, key)
+	c.Until("orchestrator.client.welcome")
+	return c
+}
+
+// TestATaskOfASwarm: a client gives a task to an agent and gets its result.
+func TestATaskOfASwarm(t *testing.T) {
+	_, addr := up(t, nil)
+	a := enlist(t, addr, "", "agent-1", "Adder", "math")
+	c := visit(t, addr, "")
+	c.Say("client.agent.task.create.request", map[string]any{"agentName": "Adder", "taskType": "add", "taskData": map[string]any{"a": 1, "b": 2}})
+	task := a.Until("task.execute")
+	require.JSONEq(t, `{"a":1,"b":2}`, string(task.Member("data")))
+	a.Say("task.notification", map[string]any{"taskId": task.Text("taskId"), "notificationType": "progress", "message": "half"})
+	a.Say("agent.task.result", map[string]any{"taskId": task.Text("taskId"), "result": map[string]any{"sum": 3}})
+	end := c.Until("client.agent.task.result")
+	require.JSONEq(t, `{"sum":3}`, string(end.Member("result")))
+	require.Contains(t, c.Types(), "task.notification")
+}
