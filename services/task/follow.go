@@ -50,7 +50,7 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[life], c cmd.Com
 func (s *Service) locate(h *manager.Held[life]) {
 	l := &h.State
 	if l.Done() {
-		s.index.drop(h.Log)
+		s.index.drop(h.Log, s.cfg.Now())
 		return
 	}
 	s.index.put(h.Log, place{
@@ -277,16 +277,34 @@ func (s *Service) report(ctx context.Context, h *manager.Held[life], _ cmd.Comma
 // maxText bounds the result of a task that becomes a text: what a session takes of it.
 const maxText = 40 << 10
 
-// text is a result for people: a string is what it says, anything else its JSON.
+// textMembers are where agents put a text that people are to read, the first first.
+var textMembers = []string{"text", "output", "result"}
+
+// text is a result for people: a string is what it says, an object what its text is,
+// if it has one, and anything else its JSON.
 func text(result json.RawMessage) string {
-	var s string
 	if len(result) == 0 || string(result) == "null" {
 		return ""
 	}
+	var s string
 	if json.Unmarshal(result, &s) != nil {
-		s = string(result)
+		s = within(result)
 	}
 	return strings.ToValidUTF8(s[:min(len(s), maxText)], "")
+}
+
+func within(result json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(result, &members) != nil {
+		return string(result)
+	}
+	for _, name := range textMembers {
+		var s string
+		if raw := members[name]; len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+			return s
+		}
+	}
+	return string(result)
 }
 
 // relay copies what the client has not been told into its log.
