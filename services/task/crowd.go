@@ -146,9 +146,13 @@ func (c *crowd) candidates(t id.Tenant) []assignment.Candidate {
 	var out []assignment.Candidate
 	for _, p := range c.all(t, cmd.PeerAgent) {
 		_, there := c.find(t, cmd.PeerAgent, p.ID)
+		tasks, idle := c.index.load(t, p.ID)
+		if idle.After(p.Since) {
+			p.Since = idle // of those with nothing to do, whoever has waited longest is next
+		}
 		out = append(out, assignment.Candidate{
 			ID: p.ID, Name: p.Name, Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,
-			Status: p.Status, Since: p.Since, Load: max(p.Load, c.index.load(t, p.ID)),
+			Status: p.Status, Since: p.Since, Load: max(p.Load, tasks),
 		})
 	}
 	return out

@@ -31,10 +31,11 @@ type index struct {
 	mu     sync.Mutex
 	places map[subject.Log]place
 	held   map[agentKey]map[subject.Log]struct{}
+	idle   map[agentKey]time.Time // when an agent last brought a task to its end
 }
 
 func newIndex() *index {
-	return &index{places: map[subject.Log]place{}, held: map[agentKey]map[subject.Log]struct{}{}}
+	return &index{places: map[subject.Log]place{}, held: map[agentKey]map[subject.Log]struct{}{}, idle: map[agentKey]time.Time{}}
 }
 
 // put notes where an open task is.
@@ -53,10 +54,13 @@ func (x *index) put(log subject.Log, p place) {
 	x.held[key][log] = struct{}{}
 }
 
-// drop forgets a task.
-func (x *index) drop(log subject.Log) {
+// drop forgets a task that is over.
+func (x *index) drop(log subject.Log, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if p := x.places[log]; p.agent != "" {
+		x.idle[agentKey{log.Tenant, p.agent}] = now
+	}
 	x.remove(log)
 }
 
@@ -70,11 +74,12 @@ func (x *index) remove(log subject.Log) {
 	}
 }
 
-// load returns how many tasks the agent has.
-func (x *index) load(t id.Tenant, agent string) int {
+// load returns how many tasks the agent has, and when it last ended one.
+func (x *index) load(t id.Tenant, agent string) (tasks int, since time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.held[agentKey{t, agent}])
+	key := agentKey{t, agent}
+	return len(x.held[key]), x.idle[key]
 }
 
 // all returns where the tasks are.
@@ -93,4 +98,5 @@ func (x *index) forget(before time.Time) {
 			x.remove(log)
 		}
 	}
+	maps.DeleteFunc(x.idle, func(_ agentKey, at time.Time) bool { return at.Before(before) })
 }

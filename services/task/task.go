@@ -19,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/assignment"
@@ -141,6 +142,11 @@ func (s *Service) decide(ctx context.Context, h *manager.Held[life], c cmd.Comma
 	env := s.env(h.Log.Tenant, now)
 	env.Tool = s.tool(ctx, c)
 	d, err := h.State.Decide(c, env)
+	for _, f := range d.Facts {
+		if a, ok := f.Data.(event.TaskAssignedData); ok { // the next task, decided at this moment, is to count it
+			s.index.put(h.Log, place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt, unsaid: true, seen: now})
+		}
+	}
 	return manager.Decided(d.Facts, d.Aside), err
 }
 
