@@ -86,10 +86,3 @@ type Forward struct {
 	Failure      *fault.Fault            // final: the service reports an error
 	Notification *event.CallNotifiedData // not final
 }
-
-// Dispatch is an aside that hands work to an agent or a service, as
-// event.TaskAssigned or CallRequested say it. The gateway confirms it once its frames
-// are in the socket's queue.
-type Dispatch struct {
-	Event event.Event `json:"event"`
-}

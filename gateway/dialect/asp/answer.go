@@ -162,7 +162,7 @@ func toolList(c *codec, o dialect.Order, l command.ToolList) wire.Frame {
 }
 
 // toolOutcome answers a call outside of a task, or one whose task was found by its caller.
-func toolOutcome(c *codec, o dialect.Order, d command.ToolOutcome) wire.Frame {
+func toolOutcome(c *codec, _ dialect.Order, d command.ToolOutcome) wire.Frame {
 	if d.Kind == kindService {
 		return wire.Frame{Type: wire.ServiceExecuteReply, Content: wire.ServiceExecuteReplyContent{
 			ServiceID: d.Server, ServiceName: d.ServerName, ToolID: d.Tool, TaskID: d.TaskID, Status: outcome(d.Status), Result: d.Result,

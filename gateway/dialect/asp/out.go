@@ -15,6 +15,7 @@ const (
 	statusCancelled = "cancelled"
 	statusCompleted = "completed"
 	statusCreated   = "created"
+	statusDelivered = "delivered" // the task service's own
 	statusQueued    = "queued"
 	statusReceived  = "received"
 	statusRunning   = "running"

@@ -98,7 +98,12 @@ func taskReleased(e event.Event, d event.TaskReleasedData) []wire.Frame {
 	return note(e, d.TaskHead, levelWarning, "The agent is gone; the task goes to another", wire.StatusData{Status: statusQueued, Reason: d.Reason})
 }
 
+// taskReported tells what the agent says. That it has got the task is said by the task
+// service, and of no use to a client.
 func taskReported(e event.Event, d event.TaskReportedData) []wire.Frame {
+	if d.Status == statusDelivered {
+		return nil
+	}
 	return note(e, d.TaskHead, levelInfo, "The agent reports a status", wire.StatusData{Status: d.Status, Progress: d.Progress})
 }
 
