@@ -1,6 +1,7 @@
 package myagent
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,13 +25,24 @@ func TestEveryFaultHasAVerdict(t *testing.T) {
 	require.Len(t, verdicts, len(fault.Catalogue))
 }
 
-// TestEveryTypeHasAFrame: nothing of the catalogue is shown as an unknown event.
+// elsewhere are the types of the logs of swarm tasks and clients, and of what is said to
+// their peers. No session has them.
+var elsewhere = []event.Type{
+	event.ClientCreated, event.ClientRegistered, event.ClientMessage, event.TaskCreated, event.TaskQueued, event.TaskAssigned,
+	event.TaskReported, event.TaskNotified, event.TaskMessaged, event.TaskReleased, event.TaskRefused, event.TaskAsked,
+	event.TaskAskExpired, event.TaskFinished, event.ChildCreated, event.ChildFinished, event.CallStarted, event.CallNotified,
+	event.CallFinished, event.CallRequested,
+}
+
+// TestEveryTypeHasAFrame: nothing of a session is shown as an unknown event.
 func TestEveryTypeHasAFrame(t *testing.T) {
 	all := allFrames()
 	for _, info := range append(append([]event.Info(nil), event.Catalogue...), event.Asides...) {
-		require.Contains(t, all, info.Type)
+		if !slices.Contains(elsewhere, info.Type) {
+			require.Contains(t, all, info.Type)
+		}
 	}
-	require.Len(t, all, len(event.Catalogue)+len(event.Asides))
+	require.Len(t, all, len(event.Catalogue)+len(event.Asides)-len(elsewhere))
 }
 
 func TestWhole(t *testing.T) {
