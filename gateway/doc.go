@@ -8,8 +8,9 @@
 // itself.
 //
 // A socket reads, counts and authenticates in one way, whatever its dialect. There
-// are two manners of what follows: one session for each socket, or, where the codec
-// implements dialect.Sessions, as many as the client asks for.
+// are three manners of what follows: one session for each socket; where the codec
+// implements dialect.Sessions, as many as the client asks for; and sockets of the peers of
+// a swarm (dialect.Peers), who have a place in the directory and are handed work.
 //
 // Three packages do the parts that have a life of their own: dialect says what the
 // frames mean, wire writes them, limit says how many there may be.

@@ -164,7 +164,7 @@ func (p *peer) reopen(ctx context.Context, o dialect.Order, req command.OpenClie
 	old.feed.close()
 	p.flushAcks(ctx)
 	if former != nil && former.who().ID != reply.ClientID {
-		former.leave()
+		former.leave() //nolint:contextcheck // ending takes a context of its own
 	}
 	if err := p.answer(o, reply); err != nil {
 		return err

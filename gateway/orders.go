@@ -42,7 +42,7 @@ func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
 	case o.Forward != nil:
 		return p.forward(*o.Forward)
 	case o.Leave:
-		p.leave()
+		p.leave() //nolint:contextcheck // ending takes a context of its own
 	default:
 		p.put(o.Say)
 	}

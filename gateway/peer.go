@@ -102,7 +102,7 @@ func (p *peer) settle() {}
 func (p *peer) handle(ctx context.Context, message []byte) error {
 	p.busy(true)
 	defer p.busy(false)
-	if err := p.rate.Wait(p.ctx); err != nil {
+	if err := p.rate.Wait(ctx); err != nil {
 		return err // the gateway stops
 	}
 	if err := strictjson.Check(message); err != nil {

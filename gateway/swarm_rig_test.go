@@ -109,7 +109,7 @@ func newTaskDesk(r *rig) *taskDesk {
 	return d
 }
 
-func (d *taskDesk) open(ctx context.Context, in wirecmd.OpenClientRequest) (out wirecmd.OpenClientReply, err error) {
+func (d *taskDesk) open(_ context.Context, in wirecmd.OpenClientRequest) (out wirecmd.OpenClientReply, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if in.ClientID == "" {
