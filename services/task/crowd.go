@@ -122,7 +122,8 @@ func readPeer(what id.Name, m directory.Member) reading {
 	if json.Unmarshal(m.Data, &r.peer) != nil {
 		return r
 	}
-	r.ok = r.peer.ID != "" && !r.peer.Tenant.IsZero() && cmd.PeerWhat(r.peer.Kind) == what
+	everywhere := what == cmd.WhatAgent && r.peer.Tenant.IsZero() // the built-in one
+	r.ok = r.peer.ID != "" && (everywhere || !r.peer.Tenant.IsZero()) && cmd.PeerWhat(r.peer.Kind) == what
 	if r.peer.Since.IsZero() {
 		r.peer.Since = m.Started
 	}
@@ -131,7 +132,15 @@ func readPeer(what id.Name, m directory.Member) reading {
 
 // find returns a peer of the directory.
 func (c *crowd) find(t id.Tenant, kind, peer string) (cmd.Peer, bool) {
-	p, ok := c.online()[peerKey{t, kind, peer}]
+	return lookUp(c.online(), peerKey{t, kind, peer})
+}
+
+// lookUp returns a peer of a tenant, or one that all tenants have.
+func lookUp(peers map[peerKey]cmd.Peer, key peerKey) (cmd.Peer, bool) {
+	p, ok := peers[key]
+	if !ok {
+		p, ok = peers[peerKey{kind: key.kind, id: key.id}]
+	}
 	return p, ok
 }
 
@@ -166,7 +175,8 @@ func (c *crowd) all(t id.Tenant, kind string) []cmd.Peer {
 		found[p.ID] = p
 	}
 	for k, p := range c.online() {
-		if k.tenant == t && k.kind == kind {
+		if k.kind == kind && (k.tenant == t || k.tenant.IsZero()) {
+			p.Tenant = t
 			found[k.id] = p
 		}
 	}

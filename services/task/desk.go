@@ -232,6 +232,10 @@ func (s *Service) showTask(ctx context.Context, in cmd.PeerRequest) (cmd.TaskVie
 	return st.View(), nil
 }
 
+// maxTask bounds a task, so that it fits into an event (256 KiB) with what the service
+// adds.
+const maxTask = 250 << 10
+
 // submit takes a task, if there is, or was, an agent that may do it. When it returns
 // the task will come to an end, whatever dies.
 func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
@@ -241,6 +245,9 @@ func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView,
 	}
 	if d.AgentID == "" && d.AgentName == "" && len(d.Capabilities) == 0 {
 		return cmd.TaskView{}, fault.Newf(fault.InvalidField, "Say which agent is to do it: its id, its name, or what it has to be capable of.").At("agentName")
+	}
+	if len(in.Data) > maxTask {
+		return cmd.TaskView{}, fault.New(fault.MessageTooBig)
 	}
 	if !s.wanted(in.Tenant, d) {
 		return cmd.TaskView{}, fault.New(fault.AgentNotFound)

@@ -52,7 +52,6 @@ type rig struct {
 	box  *box
 
 	mu    sync.Mutex
-	n     int
 	heard map[string]chan event.Event // by connection: what was said to it
 	deaf  map[string]bool             // connections whose gateway confirms nothing
 }

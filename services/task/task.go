@@ -109,7 +109,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.crowd.open(ctx, s.deps.Conn.JS(), s.deps.Logger); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
-	s.watch.start() //nolint:contextcheck // it ends with the service
+	s.watch.start()
 	for _, start := range []func(context.Context) error{s.Manager.Start, s.calls.Start, s.rpc.Start} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own

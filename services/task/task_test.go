@@ -3,6 +3,7 @@ package task_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/task"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -261,4 +263,48 @@ func next(t *testing.T, c <-chan cmd.Command) cmd.Command {
 		require.Fail(t, "no command")
 		panic("unreachable")
 	}
+}
+
+// TestTimersFindWhatTheWatchMissed: the agent leaves, and another one comes, while no
+// service runs. The next one has never heard of the tasks, and finds out all the same.
+func TestTimersFindWhatTheWatchMissed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	cfg := task.Config{Rules: assignment.Rules{Lease: time.Second}}
+	s := r.start("a", cfg)
+	w, known := r.join(cmd.Peer{ID: "w1", Name: "W"}), r.join(cmd.Peer{ID: "v1", Name: "V"})
+	r.remembered("v1")
+	known.leave()
+	held := r.submit("", cmd.NewTask{AgentName: "W"})
+	hears[event.TaskAssignedData](w)
+	r.until(logOf(id.KindTask, held), event.TaskReported, 1)
+	waiting := r.submit("", cmd.NewTask{AgentName: "V"})
+	r.until(logOf(id.KindTask, waiting), event.TaskQueued, 1)
+	s.Stop()
+	w.leave()
+	x, y := r.join(cmd.Peer{ID: "w2", Name: "W"}), r.join(cmd.Peer{ID: "v2", Name: "V"})
+	r.start("b", cfg)
+	require.Equal(t, 2, hears[event.TaskAssignedData](x).Attempt)
+	require.Equal(t, 1, hears[event.TaskAssignedData](y).Attempt)
+}
+
+// TestLargeTasksAndResults: a large task is refused at once, and a large result is shortened for the client only.
+func TestLargeTasksAndResults(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", task.Config{})
+	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	me := r.client()
+	huge := func(kib int) json.RawMessage { return mustJSON(t, strings.Repeat("x", kib<<10)) }
+	isFault(t, r.ask(cmd.Submit, me.ClientID, cmd.NewTask{AgentName: "W", Data: huge(251)}, nil), fault.MessageTooBig)
+	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W", Data: huge(200)})
+	hears[event.TaskAssignedData](a)
+	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: "w1", Result: huge(254)})
+	inbox := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	end := inbox[len(inbox)-1]
+	require.Contains(t, string(end.Data), `"shortened":true`)
+	require.Less(t, len(end.Data), 1000)
+	var v cmd.TaskView
+	require.NoError(t, r.ask(cmd.ShowTask, me.ClientID, cmd.TaskRefData{TaskID: taskID}, &v))
+	require.Len(t, v.Result, 254<<10+2)
 }

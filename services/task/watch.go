@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -102,12 +103,12 @@ func (w *watch) look() {
 	}
 	for log, p := range w.s.index.all() {
 		if p.agent == "" {
-			if came[log.Tenant] {
+			if came[log.Tenant] || came[id.Tenant{}] {
 				w.poke(log)
 			}
 			continue
 		}
-		agent, there := peers[peerKey{log.Tenant, cmd.PeerAgent, p.agent}]
+		agent, there := lookUp(peers, peerKey{log.Tenant, cmd.PeerAgent, p.agent})
 		switch {
 		case !there:
 			w.release(log, p)
@@ -125,8 +126,12 @@ func markOf(p cmd.Peer) string {
 }
 
 // note remembers a peer. Of one that has gone the entry is written again, so that it
-// lasts from now on.
+// lasts from now on. The built-in agents of all tenants have new ids in every process
+// and are not expected back.
 func (w *watch) note(p cmd.Peer, gone bool) {
+	if p.Tenant.IsZero() {
+		return
+	}
 	if gone {
 		known, ok := w.s.crowd.registry.one(p)
 		if !ok {
@@ -167,8 +172,12 @@ func (s *Service) gone(p place, reason string) cmd.Command {
 
 // rules returns the rules with the defaults for what was left open.
 func rules(r assignment.Rules) assignment.Rules {
-	if r == (assignment.Rules{}) {
-		return assignment.DefaultRules
-	}
+	def := assignment.DefaultRules
+	r.QueueTimeout = cmp.Or(r.QueueTimeout, def.QueueTimeout)
+	r.AskTimeout = cmp.Or(r.AskTimeout, def.AskTimeout)
+	r.Lease = cmp.Or(r.Lease, def.Lease)
+	r.Pause = cmp.Or(r.Pause, def.Pause)
+	r.Tries = cmp.Or(r.Tries, def.Tries)
+	r.MaxDepth = cmp.Or(r.MaxDepth, def.MaxDepth)
 	return r
 }
