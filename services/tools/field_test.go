@@ -25,6 +25,7 @@ import (
 // field is a tool service, and a gateway to which services are connected: this test.
 type field struct {
 	*rig
+	bus  *bustest.Instance
 	conn *bus.Conn
 	dir  *directory.Directory
 	gw   id.Name
@@ -38,7 +39,8 @@ func newField(t testing.TB, cfg tools.Config, overBus bool) *field {
 	t.Helper()
 	top := bus.DefaultTopology()
 	top.LeaseTTL = time.Hour // Members leave when the test says so.
-	url := bustest.Start(t, top).URL
+	server := bustest.Start(t, top)
+	url := server.URL
 	open := func(c *bus.Conn) *directory.Directory {
 		d, err := directory.Open(t.Context(), c)
 		require.NoError(t, err)
@@ -46,7 +48,7 @@ func newField(t testing.TB, cfg tools.Config, overBus bool) *field {
 		return d
 	}
 	conn := bustest.Dial(t, url)
-	f := &field{conn: bustest.Dial(t, url), gw: id.MustName("gw")}
+	f := &field{bus: server, conn: bustest.Dial(t, url), gw: id.MustName("gw")}
 	f.dir = open(f.conn)
 	f.rig = launch(t, cfg, tools.Deps{Conn: conn, Directory: open(conn)})
 	tools.Hasten(f.svc, patience, patience/200, patience/100)

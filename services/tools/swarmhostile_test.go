@@ -198,3 +198,33 @@ func respond(with string) nats.MsgHandler {
 		}
 	}
 }
+
+// While the bus is away a service goes on, and its result arrives if it comes when all
+// are back.
+func TestTheBusRestartsDuringAServiceCall(t *testing.T) {
+	t.Parallel()
+	f := newField(t, tools.Config{}, true)
+	ready, restarted := make(chan struct{}), make(chan struct{})
+	f.connect(t, serviceOf("patient"), func(p *peer, c event.CallRequestedData) {
+		close(ready)
+		<-restarted
+		answers(`"after all"`)(p, c)
+	})
+	back := make(chan struct{}, 10)
+	defer f.rig.conn.Watch(func(up bool) {
+		if up {
+			back <- struct{}{}
+		}
+	})()
+	go func() {
+		<-ready
+		f.bus.Stop()
+		f.bus.Start()
+		<-back
+		if err := f.rig.conn.NATS().Flush(); err != nil {
+			t.Error(err)
+		}
+		close(restarted)
+	}()
+	require.Equal(t, "after all", f.call(t, "patient_plain", nil))
+}
