@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,4 +46,26 @@ func TestATaskOfASwarm(t *testing.T) {
 	end := c.Until("client.agent.task.result")
 	require.JSONEq(t, `{"sum":3}`, string(end.Member("result")))
 	require.Contains(t, c.Types(), "task.notification")
+}
+
+// TestAClientWithoutAnAgentOfItsOwn: the model of the installation does its task, with
+// its tools, and the client hears of them.
+func TestAClientWithoutAnAgentOfItsOwn(t *testing.T) {
+	_, addr := up(t, nil)
+	c := visit(t, addr, "")
+	c.Say("client.agent.task.create.request", map[string]any{"agentName": "assistant", "taskData": map[string]any{"question": question}})
+	end := c.Until("client.agent.task.result")
+	var result struct {
+		Text string `json:"text"`
+	}
+	require.NoError(t, json.Unmarshal(end.Member("result"), &result))
+	require.Contains(t, result.Text, "notes.md")
+	require.Contains(t, result.Text, "Welcome to your workspace")
+	tools := 0
+	for _, f := range c.Frames {
+		if f.Type == "task.notification" && f.Text("notificationType") == "progress" {
+			tools++
+		}
+	}
+	require.Equal(t, 2, tools, "one progress a tool: %v", c.Types())
 }

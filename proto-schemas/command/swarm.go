@@ -89,7 +89,7 @@ func PeerWhat(kind string) id.Name {
 // it: the data of its entry in the directory.
 type Peer struct {
 	Kind         string          `json:"kind"`
-	Tenant       id.Tenant       `json:"tenant"`
+	Tenant       id.Tenant       `json:"tenant,omitzero"` // absent = all: the built-in agent
 	ID           string          `json:"id"`
 	Name         string          `json:"name"`
 	Capabilities []string        `json:"capabilities,omitempty"`

@@ -203,15 +203,36 @@ func (p *process) share(ctx context.Context) (err error) {
 func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	builders := map[string]func(context.Context) (lifecycle.Component, error){
 		config.RoleTools: p.tools, config.RoleAgent: p.agent, config.RolePipeline: p.pipeline,
-		config.RoleSession: p.session, config.RoleTask: p.task, config.RoleGateway: p.gateway,
+		config.RoleSession: p.session, config.RoleTask: p.task,
 	}
 	var out []lifecycle.Component
-	for _, role := range p.Use.Roles {
-		c, err := builders[role](ctx)
+	add := func(role string, build func(context.Context) (lifecycle.Component, error)) error {
+		c, err := build(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("role %s: %w", role, err)
+			return fmt.Errorf("role %s: %w", role, err)
 		}
 		out = append(out, c)
+		return nil
+	}
+	for _, role := range p.Use.Roles {
+		if role == config.RoleGateway {
+			continue
+		}
+		if err := add(role, builders[role]); err != nil {
+			return nil, err
+		}
+	}
+	// The assistant needs all of them for its tasks, and none of the gateway: so it
+	// drains when nobody asks any more, and they still work.
+	if p.Use.Has(config.RoleAgent) && p.Config.Assistant.Enabled {
+		if err := add(config.RoleAgent, p.assistant); err != nil {
+			return nil, err
+		}
+	}
+	if p.Use.Has(config.RoleGateway) {
+		if err := add(config.RoleGateway, p.gateway); err != nil {
+			return nil, err
+		}
 	}
 	if !p.Use.Has(config.RoleGateway) && p.Config.Addr != "" {
 		h := newHealth(p.Config.Addr, p.ready, p.registry)

@@ -1,0 +1,19 @@
+package process
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/services/agent/builtin"
+)
+
+// assistant returns the agent of the swarm that goes with the worker.
+func (p *process) assistant(context.Context) (lifecycle.Component, error) {
+	c := p.Config.Assistant
+	return builtin.New(builtin.Config{
+		Name: c.Name, Capabilities: c.Capabilities, Description: c.Description, Concurrency: c.Concurrency,
+	}, builtin.Deps{
+		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
+		Logger: p.Logger.With().Str("role", "agent").Logger(),
+	})
+}

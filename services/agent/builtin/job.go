@@ -1,0 +1,345 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+const (
+	// sendPause is between two tries to send a command; each has its own patience.
+	sendPause = time.Second
+	// firstMessage is the id of the message that the task becomes.
+	firstMessage = "task"
+	// dialect is what the log says of who opened a session.
+	dialect = "swarm"
+	// source is the agent in its commands.
+	source = "waggle/assistant"
+)
+
+// job is one attempt at a task.
+type job struct {
+	a       *Agent
+	log     subject.Log // of the task
+	session subject.Log
+	task    event.TaskAssignedData
+	life    context.Context //nolint:containedctx // of the job
+	end     context.CancelFunc
+	wake    chan struct{}
+
+	mu       sync.Mutex
+	state    conversation.State
+	failures map[string]event.RunFailedData // by run
+	refused  map[string]event.MessageRefusedData
+	notes    []note
+	mail     []event.TaskMessagedData // as told, the first of them told to the model already
+	over     bool                     // the task has its end: nobody wants the run any more
+	broken   error                    // what the session's log holds makes no sense
+	lost     error                    // the session's log cannot be read
+}
+
+// note is what the client is told on the way. A repeat has the same id.
+type note struct {
+	id   string
+	text string
+	data any
+}
+
+// SessionOf returns the session in which a task is done. It follows from the task's
+// log, so that nobody has to remember it.
+func SessionOf(task subject.Log) subject.Log {
+	return subject.Log{Tenant: task.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal("task-" + task.Entity.String())}
+}
+
+func (a *Agent) newJob(log subject.Log, d event.TaskAssignedData) (*job, error) {
+	if d.TaskID == "" || log.Kind != id.KindTask || d.AgentID != a.id {
+		return nil, fmt.Errorf("the assignment of %s to %q is not for %s", log, d.AgentID, a.id)
+	}
+	j := &job{
+		a: a, log: log, session: SessionOf(log), task: d, wake: make(chan struct{}, 1),
+		failures: map[string]event.RunFailedData{}, refused: map[string]event.MessageRefusedData{},
+	}
+	j.life, j.end = context.WithCancel(a.life)
+	return j, nil
+}
+
+// run does the task. When it returns the task's result is with the task service, or
+// the task is nobody's, or somebody else's.
+func (j *job) run() {
+	if !j.tell("begun", cmd.ReportTask, cmd.TaskReport{TaskID: j.task.TaskID, AgentID: j.a.id, Attempt: j.task.Attempt, Status: "started"}) {
+		return
+	}
+	if !j.say(cmd.Session, cmd.Open, "task.open", cmd.OpenSession{Dialect: dialect}) {
+		return
+	}
+	v := j.a.deps.Log.Watch(j.session, eventlog.Cursor{}, j)
+	defer v.Close()
+	for said := 0; ; {
+		select {
+		case <-j.life.Done():
+			return
+		case <-j.wake:
+		}
+		if !j.notify() {
+			return
+		}
+		over, end, waiting := j.look(said)
+		switch {
+		case j.gone():
+			return
+		case over:
+			j.close("the task is over")
+			return
+		case end != nil:
+			if j.tell("result", cmd.ResultTask, end) {
+				j.close("the task is done")
+			}
+			return
+		}
+		for _, m := range waiting {
+			if !j.say(cmd.Pipeline, cmd.Message, m.id, cmd.UserMessage{Content: m.content, RunSpec: event.RunSpec{OnBusy: event.OnBusyEnqueue}}) {
+				return
+			}
+			said++
+		}
+	}
+}
+
+// gone hands the task back if its session cannot be read, and reports whether it was so.
+func (j *job) gone() bool {
+	j.mu.Lock()
+	err := j.lost
+	j.mu.Unlock()
+	if err == nil {
+		return false
+	}
+	j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID).Msg("a task is handed back: its session cannot be read")
+	j.tell("gone", cmd.ReleaseTask, cmd.AgentGone{TaskID: j.task.TaskID, AgentID: j.a.id, Attempt: j.task.Attempt, Reason: "agent_left"})
+	return true
+}
+
+// message is what the model is to be told.
+type message struct{ id, content string }
+
+// look says what there is to do: whether the task is over, how it has ended, or what
+// is to be said next.
+func (j *job) look(said int) (over bool, end *cmd.TaskResult, waiting []message) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.over:
+		return true, nil, nil
+	case j.broken != nil:
+		return false, j.failure(fault.From(j.broken, "")), nil
+	case j.state.Created.IsZero():
+		return false, nil, nil
+	}
+	all := []message{{firstMessage, prompt(j.task)}}
+	for _, m := range j.mail {
+		all = append(all, message{m.MessageID, mail(m)})
+	}
+	if !j.state.Closed && said < len(all) {
+		return false, nil, all[said:]
+	}
+	return false, j.ended(all), nil
+}
+
+// ended returns how the task has ended, nil if it has not: the answer to the last of
+// the messages counts, and all have to have theirs.
+func (j *job) ended(all []message) *cmd.TaskResult {
+	var last *cmd.TaskResult
+	for _, m := range all {
+		if r, ok := j.refused[m.id]; ok {
+			last = j.failure(fault.Newf(fault.Code(r.Code), "%s", r.Message))
+			continue
+		}
+		run := j.state.Run(conversation.RunID(m.id))
+		switch {
+		case run == nil && j.state.Closed:
+			return j.failure(fault.New(fault.SessionClosed))
+		case run == nil || !run.Status.Terminal():
+			return nil
+		case run.Status == conversation.Completed:
+			last = &cmd.TaskResult{TaskID: j.task.TaskID, AgentID: j.a.id, Result: encode(map[string]string{"text": run.Answer})}
+		case run.Status == conversation.Failed:
+			f := j.failures[run.ID]
+			last = &cmd.TaskResult{TaskID: j.task.TaskID, AgentID: j.a.id, Failed: true, Code: f.Code, Error: f.Message}
+		default:
+			last = j.failure(fault.New(fault.RunCancelled))
+		}
+	}
+	return last
+}
+
+func (j *job) failure(f *fault.Fault) *cmd.TaskResult {
+	return &cmd.TaskResult{TaskID: j.task.TaskID, AgentID: j.a.id, Failed: true, Code: string(f.Code), Error: f.Public()}
+}
+
+// post takes what the client says to the agent. A repeat is dropped.
+func (j *job) post(m event.TaskMessagedData) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, old := range j.mail {
+		if old.MessageID == m.MessageID {
+			return
+		}
+	}
+	j.mail = append(j.mail, m)
+	j.poke()
+}
+
+// dismiss ends the job. If the task is over, its run is stopped; otherwise whoever has
+// the task next goes on with it.
+func (j *job) dismiss(over bool) {
+	if !over {
+		j.end()
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.over = true
+	j.poke()
+}
+
+// poke has the job looked at. It does not block.
+func (j *job) poke() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close ends the session, and with it whatever is still on in it.
+func (j *job) close(reason string) {
+	j.say(cmd.Session, cmd.Close, "task.close", cmd.CloseSession{Reason: reason})
+}
+
+// notify tells the client what is new and reports whether the job goes on.
+func (j *job) notify() bool {
+	j.mu.Lock()
+	notes := j.notes
+	j.notes = nil
+	j.mu.Unlock()
+	for _, n := range notes {
+		ok := j.tell(n.id, cmd.NotifyTask, cmd.TaskNotification{
+			TaskID: j.task.TaskID, AgentID: j.a.id, NotificationType: "progress", Level: "info", Message: encode(n.text), Data: encode(n.data),
+		})
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// tell sends a command to the task and reports whether the job goes on.
+func (j *job) tell(name string, verb id.Name, data any) bool {
+	return j.send(cmd.Command{ID: fmt.Sprintf("%s.%d.%s", j.a.self, j.task.Attempt, name), Service: cmd.Task, Verb: verb, Key: j.log.Entity}, data)
+}
+
+// say sends a command to the session and reports whether the job goes on.
+func (j *job) say(service, verb id.Name, commandID string, data any) bool {
+	return j.send(cmd.Command{ID: commandID, Service: service, Verb: verb, Key: j.session.Entity}, data)
+}
+
+// send sends a command, however often it has to be tried, and reports whether the job
+// goes on. One that can never be sent is passed over.
+func (j *job) send(c cmd.Command, data any) bool {
+	c.Tenant, c.Source, c.Data = j.log.Tenant, source, encode(data)
+	for {
+		err := j.a.deps.Commands.Send(j.life, c)
+		if err == nil {
+			return true
+		}
+		if j.life.Err() != nil {
+			return false
+		}
+		log := j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID)
+		if f := fault.From(err, ""); !f.Retryable() {
+			log.Msg("a command of the built-in agent is refused")
+			return true
+		}
+		log.Msg("a command of the built-in agent is sent again")
+		select {
+		case <-j.life.Done():
+			return false
+		case <-time.After(sendPause):
+		}
+	}
+}
+
+// Deliver implements eventlog.Sink.
+func (j *job) Deliver(batch []*eventlog.Entry) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range batch {
+		if j.broken == nil {
+			j.broken = j.fold(e.Event)
+		}
+	}
+	j.poke()
+	return len(batch)
+}
+
+func (j *job) fold(e event.Event) error {
+	switch e.Type {
+	case event.RunFailed:
+		d, err := event.As[event.RunFailedData](e)
+		if err != nil {
+			return err
+		}
+		j.failures[d.RunID] = d
+	case event.MessageRefused:
+		d, err := event.As[event.MessageRefusedData](e)
+		if err != nil {
+			return err
+		}
+		j.refused[d.MessageID] = d
+	case event.ToolCalled:
+		d, err := event.As[event.ToolCalledData](e)
+		if err != nil {
+			return err
+		}
+		j.notes = append(j.notes, note{"note." + e.ID, "Uses the tool " + d.Tool, map[string]string{"tool": d.Tool, "call_id": d.CallID}})
+	}
+	return j.state.Apply(e)
+}
+
+// Truncated implements eventlog.Sink. A session of which the beginning has expired
+// cannot be understood.
+func (j *job) Truncated(uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.broken = fault.New(fault.HeadExpired)
+	j.poke()
+}
+
+// CaughtUp implements eventlog.Sink.
+func (j *job) CaughtUp(uint64) {}
+
+// Failed implements eventlog.Sink. The task goes to somebody who can read the session.
+func (j *job) Failed(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lost = err
+	j.poke()
+}
+
+// encode returns the JSON form of data, which always has one: its raw members were
+// valid when they arrived.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return raw
+}
