@@ -50,7 +50,7 @@ type Client struct {
 	queue *queue // nil without OnEvent
 	wg    sync.WaitGroup
 
-	welcomed chan Welcome // of the connection that is being made
+	welcomed chan struct{} // on the connection that is being made
 
 	mu     sync.Mutex
 	resume Resume // After: what has been queued for OnEvent
@@ -69,7 +69,7 @@ func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{opt: opt, tasks: map[string]*Handle{}, welcomed: make(chan Welcome, 1)}
+	c := &Client{opt: opt, tasks: map[string]*Handle{}, welcomed: make(chan struct{}, 1)}
 	if opt.Resume != nil {
 		c.resume = *opt.Resume
 	}
@@ -160,8 +160,7 @@ func (c *Client) query() url.Values {
 // greet implements role.
 func (c *Client) greet(ctx context.Context, s *session) error {
 	select {
-	case w := <-c.welcomed:
-		c.welcome(w)
+	case <-c.welcomed:
 	case <-s.done:
 		return errLost
 	case <-ctx.Done():
@@ -179,7 +178,7 @@ func (c *Client) greet(ctx context.Context, s *session) error {
 	return err
 }
 
-// welcome notes who the client is. One that is not who it was hears nothing more of its
+// welcome notes who the client is, before anything that comes later is taken. One that is not who it was hears nothing more of its
 // tasks.
 func (c *Client) welcome(w Welcome) {
 	c.mu.Lock()
@@ -214,9 +213,10 @@ func (c *Client) over(err error) {
 func (c *Client) take(m Message) {
 	switch m.Type {
 	case asp.ClientWelcome:
-		if w, err := as[Welcome](m); err == nil {
+		if w, err := as[Welcome](m); err == nil && w.ClientID != "" {
+			c.welcome(w)
 			select {
-			case c.welcomed <- w:
+			case c.welcomed <- struct{}{}:
 			default: // it has greeted before
 			}
 		}

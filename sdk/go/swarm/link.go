@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -45,8 +46,10 @@ type link struct {
 
 // waiter waits for the answer to a frame.
 type waiter struct {
-	want  []string      // types that answer it, beside error
-	on    func(Message) // called with the answer, before anything that comes later is taken
+	want  []string                      // types that answer it, beside error
+	on    func(Message)                 // called with the answer, before anything that comes later is taken
+	shrug func(e *Error, sent int) bool // errors that are no answer, if set
+	sent  atomic.Int32                  // how often the frame was sent
 	reply chan Message
 }
 
@@ -186,8 +189,11 @@ func (l *link) take(m Message) {
 	to := answers(m)
 	l.mu.Lock()
 	w := l.waiting[to]
-	if w != nil && (m.Type == asp.Error || slices.Contains(w.want, m.Type)) {
+	if w != nil && w.settledBy(m) {
 		delete(l.waiting, to)
+	} else if w != nil && m.Type == asp.Error {
+		l.mu.Unlock()
+		return
 	} else {
 		w = nil
 	}
@@ -203,6 +209,14 @@ func (l *link) take(m Message) {
 	if m.Type != asp.Error {
 		l.role.take(m)
 	}
+}
+
+// settledBy reports whether a frame that refers to the waiter's is the answer to it.
+func (w *waiter) settledBy(m Message) bool {
+	if m.Type != asp.Error {
+		return slices.Contains(w.want, m.Type)
+	}
+	return w.shrug == nil || !w.shrug(errorOf(m), int(w.sent.Load()))
 }
 
 // answers returns the id of the frame that a frame answers. That a child task was
@@ -235,7 +249,7 @@ type request struct {
 	loss     onLoss
 	patience time.Duration                 // of await, once there is a connection again; 0 = until the context ends
 	on       func(Message)                 // see waiter
-	shrug    func(e *Error, sent int) bool // errors that are no answer, if set: its answer is awaited from then on
+	shrug    func(e *Error, sent int) bool // see waiter
 }
 
 // call sends a frame and returns the answer to it. An answer of type error is returned
@@ -246,41 +260,41 @@ func (l *link) call(ctx context.Context, r request) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	w := &waiter{want: r.want, on: r.on, reply: make(chan Message, 1)}
+	w := newWaiter(r)
 	l.expect(id, w)
 	defer l.forget(id)
-	sent := 0
 	for {
-		m, err := l.try(ctx, frame, w, r, &sent)
-		e, isFault := errors.AsType[*Error](err)
+		m, err := l.try(ctx, frame, w, r)
 		switch {
 		case err == nil:
 			return m, nil
-		case isFault && r.shrug != nil && r.shrug(e, sent):
-			r.loss = await
-			l.expect(id, w)
 		case !errors.Is(err, errLost):
 			return Message{}, err
-		case sent > 0 && r.loss == once:
+		case w.sent.Load() > 0 && r.loss == once:
 			return Message{}, ErrInterrupted
 		}
 	}
 }
 
+func newWaiter(r request) *waiter {
+	return &waiter{want: r.want, on: r.on, shrug: r.shrug, reply: make(chan Message, 1)}
+}
+
 // try sends the frame on the connection that there is, unless it has been sent and must
 // not be sent again, and waits for the answer for as long as that connection lasts.
-func (l *link) try(ctx context.Context, frame []byte, w *waiter, r request, sent *int) (Message, error) {
+func (l *link) try(ctx context.Context, frame []byte, w *waiter, r request) (Message, error) {
 	s, err := l.up(ctx)
 	if err != nil {
 		return Message{}, err
 	}
-	if *sent > 0 && r.loss == await {
+	if w.sent.Load() > 0 && r.loss == await {
 		return w.answer(ctx, s, r.patience)
 	}
+	w.sent.Add(1) // before: the answer may come at once
 	if err := s.send(ctx, frame); err != nil {
+		w.sent.Add(-1)
 		return Message{}, err
 	}
-	*sent++
 	return w.answer(ctx, s, 0)
 }
 
@@ -337,7 +351,7 @@ func (l *link) ask(ctx context.Context, s *session, r request) (Message, error) 
 	if err != nil {
 		return Message{}, err
 	}
-	w := &waiter{want: r.want, on: r.on, reply: make(chan Message, 1)}
+	w := newWaiter(r)
 	l.expect(id, w)
 	defer l.forget(id)
 	if err := s.send(ctx, frame); err != nil {

@@ -287,7 +287,7 @@ func (s *Service) report(ctx context.Context, c *ToolRun, result any, err error)
 	}
 	kind, content := asp.ServiceTaskResult, map[string]any{"taskId": c.ID, "serviceId": s.ID(), "result": result}
 	if err != nil {
-		kind, content = asp.ServiceError, failure(c.ID, "", err)
+		kind, content = asp.ServiceError, failureOf(c.ID, "", err)
 		content["serviceId"] = s.ID()
 		delete(content, "agentId")
 	}

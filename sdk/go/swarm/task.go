@@ -235,7 +235,7 @@ func (a *Agent) report(t *Task, result any, err error) {
 		err = fmt.Errorf("the result cannot be encoded: %w", cannot)
 	}
 	if err != nil {
-		kind, content = asp.TaskError, failure(t.ID, a.opt.ID, err)
+		kind, content = asp.TaskError, failureOf(t.ID, a.opt.ID, err)
 	}
 	if err := a.deliver(ctx, kind, content); err != nil && ctx.Err() == nil {
 		a.opt.OnError(fmt.Errorf("swarm: the end of task %s: %w", t.ID, err))
