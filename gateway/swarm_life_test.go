@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -265,4 +266,46 @@ func parseHeard(t *testing.T, b []byte) (h heard) {
 	require.NoError(t, json.Unmarshal(b, &loose), "%s", b)
 	h.Type, h.RequestID, h.Content.Code = loose.Type, loose.RequestID, loose.Content.Code
 	return h
+}
+
+// Agents that come, go, break off and come twice, on two gateways, are in the end where
+// they came last, or nowhere.
+func TestAgentsComeAndGo(t *testing.T) {
+	const agents, steps = 6, 90
+	s := swarming(t, grace(time.Second))
+	at := []*swarm{s, s.another(grace(time.Second))}
+	rnd := rand.New(rand.NewPCG(4, 2))
+	var ids [agents]string
+	var last [agents]*client // nil = it is gone
+	var all [agents][]*client
+	for i := range ids {
+		ids[i] = unique()
+	}
+	for range steps {
+		i := rnd.IntN(agents)
+		switch c := last[i]; {
+		case c == nil || rnd.IntN(3) == 0: // perhaps beside another connection
+			last[i] = at[rnd.IntN(2)].agent(ids[i], "A")
+			all[i] = append(all[i], last[i])
+		case rnd.IntN(2) == 0:
+			c.breaks()
+			last[i] = nil
+		default:
+			c.says("agent.unregister", "", map[string]any{})
+			c.hears("agent.unregistered")
+			last[i] = nil
+		}
+	}
+	for i, c := range last {
+		if c == nil { // an older connection may have kept its place if the younger one was short
+			for _, old := range all[i] {
+				_ = old.Conn.Close()
+			}
+			s.until(wirecmd.PeerAgent, ids[i], "gone", count(0))
+			continue
+		}
+		p := s.alone(wirecmd.PeerAgent, ids[i])
+		require.Equal(t, "+", s.hand(p, taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: ids[i]}}))
+		require.Equal(t, ids[i], c.hears("task.execute").Content.TaskID)
+	}
 }
