@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -34,6 +35,8 @@ var shown = map[event.Type]bool{
 // knows and need not be stored for it again.
 var withoutTask = map[event.Type]bool{event.TaskCreated: true, event.TaskAssigned: true}
 
+var errNull = errors.New("it is null")
+
 // copied returns the event as it stands in a client's log: with its origin, and an id
 // that is the same at every attempt.
 func copied(to subject.Log, e event.Event) (event.Event, error) {
@@ -42,8 +45,12 @@ func copied(to subject.Log, e event.Event) (event.Event, error) {
 		return event.Event{}, err
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(e.Data, &members); err != nil || members == nil {
-		return event.Event{}, fmt.Errorf("copy %s seq %d: its data is no JSON object: %w", e.Subject, e.Sequence, err)
+	err = json.Unmarshal(e.Data, &members)
+	if err == nil && members == nil {
+		err = errNull
+	}
+	if err != nil {
+		return event.Event{}, fmt.Errorf("copy %s seq %d: its data is no object: %w", e.Subject, e.Sequence, err)
 	}
 	if withoutTask[e.Type] {
 		members["data"] = json.RawMessage("null")
