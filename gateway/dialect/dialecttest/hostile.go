@@ -22,7 +22,7 @@ import (
 // a fault or commands for the socket's own session, and whether it does must agree
 // with the schema of its type.
 func (c *checker) hostile(t *testing.T) {
-	docs := thin(append(hostileDocuments(c.Kind, c.Inbound), c.mutations(t)...))
+	docs := thin(append(hostileDocuments(c.Kind, c.Inbound), c.mutations(t)...), enough)
 	require.Greater(t, len(docs), 300)
 	for _, doc := range docs {
 		c.decode(t, c.bound[0], []byte(doc))
@@ -44,10 +44,10 @@ func (c *checker) hostile(t *testing.T) {
 // the race detector. A fuzzer goes further.
 const enough = 4000
 
-// thin returns a part of docs, the same one every time, in which there is something of
-// every kind: the step has no factor in common with the number of values.
-func thin(docs []string) []string {
-	step := len(docs)/enough + 1
+// thin returns about most of docs, the same ones every time, among which there is
+// something of every kind: the step has no factor in common with the number of values.
+func thin(docs []string, most int) []string {
+	step := len(docs)/most + 1
 	for len(values)%step == 0 && step > 1 {
 		step++
 	}

@@ -241,7 +241,7 @@ func (c *peers) hostile(t *testing.T) {
 			docs = append(docs, string(b))
 		})
 	}
-	docs = thin(docs)
+	docs = thin(docs, enough/2)
 	require.Greater(t, len(docs), 300)
 	for _, doc := range docs {
 		c.orders(t, []byte(doc))
