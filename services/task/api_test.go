@@ -1,0 +1,170 @@
+package task_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/task"
+)
+
+// web is the API of an installation with the users alice, of the rig's tenant, and eve,
+// of another one.
+type web struct {
+	*rig
+	url string
+}
+
+func (r *rig) serveAPI() *web {
+	r.t.Helper()
+	a, err := auth.New(r.ctx, auth.Config{APIKeys: []auth.APIKey{
+		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleUser}},
+		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
+	}})
+	require.NoError(r.t, err)
+	mux := http.NewServeMux()
+	task.NewAPI(r.conn, r.log, r.send, a, zerolog.Nop()).Mount(mux)
+	srv := httptest.NewServer(mux)
+	r.t.Cleanup(srv.Close)
+	r.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return &web{rig: r, url: srv.URL}
+}
+
+// ask returns the status of an answer, which is decoded into out unless that is nil.
+func (w *web) ask(who, method, path, body string, out any) int {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.ctx, method, w.url+path, strings.NewReader(body))
+	require.NoError(w.t, err)
+	req.Header.Set("Authorization", "Bearer key-of-"+who)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(w.t, err)
+	defer func() { require.NoError(w.t, resp.Body.Close()) }()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(w.t, err)
+	if out != nil {
+		require.NoError(w.t, json.Unmarshal(raw, out), "%s", raw)
+	}
+	return resp.StatusCode
+}
+
+// tasks is a page of the list of tasks.
+type tasks struct {
+	Tasks []task.Summary
+	Next  string
+	More  bool
+}
+
+func (l tasks) ids() []string {
+	var out []string
+	for _, s := range l.Tasks {
+		out = append(out, s.TaskID)
+	}
+	return out
+}
+
+func TestTheAPIOfTasks(t *testing.T) {
+	r := newRig(t)
+	r.start("one", task.Config{})
+	a := r.join(cmd.Peer{ID: "a", Name: "Adder"})
+	client := r.client().ClientID
+	var ids []string
+	for range 3 {
+		n := r.submit(client, cmd.NewTask{AgentName: "Adder"})
+		require.Equal(t, n, hears[event.TaskAssignedData](a).TaskID)
+		ids = append(ids, n)
+	}
+	a.done(ids[1], "42")
+	r.until(logOf(id.KindTask, ids[1]), event.TaskFinished, 1)
+	w := r.serveAPI()
+
+	var list tasks
+	require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list))
+	require.Equal(t, ids[1], list.Tasks[0].TaskID, "what changed last comes first")
+	require.Equal(t, "completed", list.Tasks[0].Status)
+	require.JSONEq(t, `"42"`, string(list.Tasks[0].Result))
+	require.Equal(t, "running", list.Tasks[1].Status)
+	require.True(t, list.More)
+	got := list.ids()
+	var rest tasks
+	require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/tasks?before="+url.QueryEscape(list.Next), "", &rest))
+	require.False(t, rest.More)
+	require.ElementsMatch(t, ids, append(got, rest.ids()...))
+
+	var one task.Detail
+	require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/tasks/"+ids[0], "", &one))
+	require.Equal(t, "a", one.AgentID)
+	require.JSONEq(t, `{"do":"it"}`, string(one.Task.Data))
+	require.Len(t, one.Events, int(one.LastSeq))
+
+	require.Equal(t, 200, w.ask("alice", "POST", "/api/v1/tasks/"+ids[0]+"/cancel", `{"reason":"enough"}`, nil))
+	require.Equal(t, "cancelled", hears[event.TaskFinishedData](a).Status, "the agent hears of the first end, of its own, or of this one")
+}
+
+func TestTheAPIKeepsTenantsApart(t *testing.T) {
+	r := newRig(t)
+	r.start("one", task.Config{})
+	a := r.join(cmd.Peer{ID: "a", Name: "Adder"})
+	r.join(cmd.Peer{ID: "s", Name: "Shop", Kind: cmd.PeerService})
+	r.join(cmd.Peer{ID: "c", Name: "Browser", Kind: cmd.PeerClient})
+	mine := r.submit(r.client().ClientID, cmd.NewTask{AgentName: "Adder"})
+	hears[event.TaskAssignedData](a)
+	w := r.serveAPI()
+	for path, member := range map[string]string{"agents": "agents", "services": "services", "clients": "clients", "mcp": "servers", "tasks": "tasks"} {
+		var out map[string]json.RawMessage
+		require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/"+path, "", &out))
+		require.NotEqual(t, "[]", string(out[member]), path)
+		require.NotContains(t, string(out[member]), "c-a", "where a peer is connected is nobody's business")
+		if path == "mcp" {
+			continue // which servers a tenant sees the tool service decides
+		}
+		require.Equal(t, 200, w.ask("eve", "GET", "/api/v1/"+path, "", &out))
+		require.Equal(t, "[]", string(out[member]), path)
+		require.Equal(t, 401, w.ask("nobody", "GET", "/api/v1/"+path, "", nil), path)
+	}
+	require.Equal(t, 404, w.ask("eve", "GET", "/api/v1/tasks/"+mine, "", nil))
+	require.Equal(t, 404, w.ask("eve", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
+	require.Equal(t, 401, w.ask("nobody", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
+	a.done(mine, "done")
+	ends := r.until(logOf(id.KindTask, mine), event.TaskFinished, 1)
+	require.Contains(t, types(ends), "task.finished")
+	require.NotContains(t, types(ends), "cancelled")
+	require.Equal(t, 409, w.ask("alice", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
+}
+
+func TestTheAPIOfPeersFilters(t *testing.T) {
+	r := newRig(t)
+	r.start("one", task.Config{})
+	r.join(cmd.Peer{ID: "a", Name: "Adder", Capabilities: []string{"math", "tax"}})
+	r.join(cmd.Peer{ID: "b", Name: "Boss", Capabilities: []string{"math"}, Status: cmd.StatusBusy})
+	w := r.serveAPI()
+	for query, want := range map[string][]string{
+		"":                                {"Adder", "Boss"},
+		"?capability=math&capability=tax": {"Adder"},
+		"?status=busy":                    {"Boss"},
+		"?name=ADD":                       {"Adder"},
+		"?type=robot":                     {},
+	} {
+		var out struct{ Agents []cmd.Peer }
+		require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/agents"+query, "", &out))
+		names := []string{}
+		for _, p := range out.Agents {
+			names = append(names, p.Name)
+		}
+		require.Equal(t, want, names, query)
+	}
+	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "before=x", "before=_"} {
+		require.Equal(t, 400, w.ask("alice", "GET", "/api/v1/tasks?"+bad, "", nil), bad)
+	}
+	require.Equal(t, 404, w.ask("alice", "GET", "/api/v1/tasks/none", "", nil))
+}
