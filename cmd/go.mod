@@ -14,6 +14,7 @@ require (
 	github.com/rs/zerolog v1.35.1
 	github.com/stretchr/testify v1.12.1
 	github.com/waggle-dev/waggle/proto-schemas v0.0.0
+	github.com/waggle-dev/waggle/sdk/go v0.0.0
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/term v0.47.0
@@ -108,5 +109,6 @@ replace (
 	github.com/waggle-dev/waggle/gateway => ../gateway
 	github.com/waggle-dev/waggle/internal => ../internal
 	github.com/waggle-dev/waggle/proto-schemas => ../proto-schemas
+	github.com/waggle-dev/waggle/sdk/go => ../sdk/go
 	github.com/waggle-dev/waggle/services => ../services
 )

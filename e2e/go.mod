@@ -11,6 +11,7 @@ require (
 	github.com/waggle-dev/waggle/gateway v0.0.0
 	github.com/waggle-dev/waggle/internal v0.0.0
 	github.com/waggle-dev/waggle/proto-schemas v0.0.0
+	github.com/waggle-dev/waggle/sdk/go v0.0.0
 	github.com/waggle-dev/waggle/services v0.0.0
 	golang.org/x/sync v0.24.0
 )
@@ -93,5 +94,6 @@ replace (
 	github.com/waggle-dev/waggle/gateway => ../gateway
 	github.com/waggle-dev/waggle/internal => ../internal
 	github.com/waggle-dev/waggle/proto-schemas => ../proto-schemas
+	github.com/waggle-dev/waggle/sdk/go => ../sdk/go
 	github.com/waggle-dev/waggle/services => ../services
 )

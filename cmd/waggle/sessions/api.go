@@ -94,6 +94,16 @@ func (a *API) Cancel(ctx context.Context, session string) (json.RawMessage, erro
 	return a.do(ctx, http.MethodPost, "/api/v1/sessions/"+url.PathEscape(session)+"/cancel")
 }
 
+// Get returns the answer to a request for what the path below /api/v1 names. Its parts
+// may be any text.
+func (a *API) Get(ctx context.Context, parts ...string) (json.RawMessage, error) {
+	path := "/api/v1"
+	for _, p := range parts {
+		path += "/" + url.PathEscape(p)
+	}
+	return a.do(ctx, http.MethodGet, path)
+}
+
 func (a *API) do(ctx context.Context, method, path string) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, method, a.base.String()+path, nil)
 	if err != nil {

@@ -86,6 +86,7 @@ func TestAServiceRunsItsTools(t *testing.T) {
 	require.NoError(t, s.NotifyClient(ctx, "client-001", swarm.Notification{Message: "hi"}))
 	require.ErrorIs(t, <-cut, swarm.ErrInterrupted)
 	<-finished
+	require.NoError(t, s.Connected(ctx))
 	require.NoError(t, stop())
 	_, err = swarm.NewService(swarm.ServiceOptions{Name: "x", Tools: []swarm.Tool{{ID: "a"}}})
 	require.ErrorContains(t, err, `tool "a"`)

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
+	"github.com/waggle-dev/waggle/cmd/waggle/tasks"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/sdk/go/swarm"
+)
+
+type agentsCmd struct {
+	gatewayFlags
+	JSON bool `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *agentsCmd) Run(std streams) error {
+	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "agents") }, tasks.WriteAgents)
+}
+
+type tasksCmd struct {
+	List   tasksListCmd   `cmd:"" help:"List the tasks, the newest first."`
+	Show   tasksShowCmd   `cmd:"" help:"Show a task and its result."`
+	Create tasksCreateCmd `cmd:"" help:"Give a task to an agent and wait for its result."`
+	Watch  tasksWatchCmd  `cmd:"" help:"Show what happens to a task of yours until it ends."`
+	Tell   tasksTellCmd   `cmd:"" help:"Tell the agent of a task of yours something, or answer its question."`
+	Cancel tasksCancelCmd `cmd:"" help:"Stop a task of yours."`
+}
+
+type tasksListCmd struct {
+	gatewayFlags
+	JSON bool `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *tasksListCmd) Run(std streams) error {
+	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "tasks") }, tasks.WriteTasks)
+}
+
+type tasksShowCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The task."`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *tasksShowCmd) Run(std streams) error {
+	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "tasks", c.ID) }, tasks.WriteTask)
+}
+
+// clientFlags say which client of the swarm a command is.
+type clientFlags struct {
+	gatewayFlags
+	Identity string `env:"WAGGLE_IDENTITY" help:"File that remembers which client you are (${env}; waggle/clients.json in your configuration folder)." placeholder:"FILE"`
+}
+
+// connected runs f as a client, until it returns or is interrupted.
+func (c clientFlags) connected(event func(swarm.Event), f func(context.Context, *tasks.Client) error) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	file := c.Identity
+	if file == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return usageError{fmt.Errorf("give --identity: %w", err)}
+		}
+		file = filepath.Join(dir, "waggle", "clients.json")
+	}
+	client, err := tasks.Connect(ctx, tasks.Login{URL: c.URL, Token: c.Token, Identity: file}, event)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	return f(ctx, client)
+}
+
+type tasksCreateCmd struct {
+	clientFlags
+	Data         []string      `arg:"" help:"What is to be done: JSON, or a text; \"-\" reads it from standard input."`
+	Agent        string        `help:"Name of the agent." placeholder:"NAME"`
+	AgentID      string        `name:"agent-id" help:"Its id, instead of the name." placeholder:"ID"`
+	Capabilities []string      `help:"Any agent that has all of these, instead of a name." placeholder:"WORD"`
+	Type         string        `help:"Type of the task, for the agent." placeholder:"WORD"`
+	Timeout      time.Duration `help:"When the task fails (the server's setting)." placeholder:"TIME"`
+	Detach       bool          `help:"Print the task's id and do not wait."`
+	JSON         bool          `name:"json" help:"Print the end of the task as the gateway tells it."`
+}
+
+// Run implements the command.
+func (c *tasksCreateCmd) Run(std streams) error {
+	if c.Agent == "" && c.AgentID == "" && len(c.Capabilities) == 0 {
+		return usageError{errors.New("say who is to do it: --agent, --agent-id or --capabilities")}
+	}
+	text := strings.Join(c.Data, " ")
+	if text == "-" {
+		b, err := io.ReadAll(io.LimitReader(std.in, maxQuestion))
+		if err != nil {
+			return err
+		}
+		text = string(b)
+	}
+	return c.connected(tasks.Teller{W: std.err}.Event, func(ctx context.Context, client *tasks.Client) error {
+		h, err := client.CreateTask(ctx, swarm.NewTask{
+			AgentID: c.AgentID, AgentName: c.Agent, Capabilities: c.Capabilities, Type: c.Type, Data: tasks.Data(text), Timeout: c.Timeout,
+		})
+		if err != nil {
+			return err
+		}
+		if c.Detach {
+			_, err := fmt.Fprintln(std.out, terminal.Line(h.ID(), 200))
+			return err
+		}
+		return tasks.Await(ctx, h, std.out, c.JSON)
+	})
+}
+
+type tasksWatchCmd struct {
+	clientFlags
+	ID   string `arg:"" help:"The task."`
+	JSON bool   `name:"json" help:"Print the gateway's messages, one a line."`
+}
+
+// Run implements the command.
+func (c *tasksWatchCmd) Run(std streams) error {
+	teller := tasks.Teller{W: std.err}
+	if c.JSON {
+		teller = tasks.Teller{W: std.out, JSON: true}
+	}
+	return c.connected(teller.Event, func(ctx context.Context, client *tasks.Client) error {
+		h, err := client.Attach(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			_, err := h.Wait(ctx)
+			return err
+		}
+		return tasks.Await(ctx, h, std.out, false)
+	})
+}
+
+type tasksTellCmd struct {
+	clientFlags
+	ID   string   `arg:"" help:"The task."`
+	Data []string `arg:"" help:"JSON, or a text."`
+}
+
+// Run implements the command.
+func (c *tasksTellCmd) Run(streams) error {
+	return c.connected(nil, func(ctx context.Context, client *tasks.Client) error {
+		return client.TaskMessage(ctx, c.ID, tasks.Data(strings.Join(c.Data, " ")))
+	})
+}
+
+type tasksCancelCmd struct {
+	clientFlags
+	ID     string `arg:"" help:"The task."`
+	Reason string `help:"Why, for the agent." placeholder:"TEXT"`
+}
+
+// Run implements the command.
+func (c *tasksCancelCmd) Run(std streams) error {
+	return c.connected(nil, func(ctx context.Context, client *tasks.Client) error {
+		if err := client.Cancel(ctx, c.ID, c.Reason); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(std.out, "cancelled")
+		return err
+	})
+}
