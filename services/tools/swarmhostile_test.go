@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -210,19 +211,26 @@ func TestTheBusRestartsDuringAServiceCall(t *testing.T) {
 		<-restarted
 		answers(`"after all"`)(p, c)
 	})
-	back := make(chan struct{}, 10)
-	defer f.rig.conn.Watch(func(up bool) {
-		if up {
-			back <- struct{}{}
-		}
-	})()
+	ends := []*bus.Conn{f.rig.conn, f.conn}
+	var back []chan struct{}
+	for _, c := range ends {
+		up := make(chan struct{}, 10)
+		back = append(back, up)
+		defer c.Watch(func(is bool) {
+			if is {
+				up <- struct{}{}
+			}
+		})()
+	}
 	go func() {
 		<-ready
 		f.bus.Stop()
 		f.bus.Start()
-		<-back
-		if err := f.rig.conn.NATS().Flush(); err != nil {
-			t.Error(err)
+		for i, c := range ends {
+			<-back[i]
+			if err := c.NATS().Flush(); err != nil {
+				t.Error(err)
+			}
 		}
 		close(restarted)
 	}()
