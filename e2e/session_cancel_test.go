@@ -106,6 +106,14 @@ func endless() scripted.Script {
 	}.Script()
 }
 
+// asked returns what the run is about, without the conversation before it.
+func asked(x *scripted.Exchange) string {
+	if x.Data.Task != nil {
+		return x.Data.Task.Description
+	}
+	return x.Data.Question
+}
+
 // waitingIn waits until the model is asked something in the stage of the run that
 // it does not answer.
 func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scripted.Exchange {
@@ -117,7 +125,7 @@ func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scrip
 		x, err := llm.Exchange(ctx, n)
 		require.NoError(t, err, "run %d hangs in %s", run, stage)
 		toolDone := stage != "solve" || x.Prompt.Messages[len(x.Prompt.Messages)-1].Role == "tool"
-		if x.Stage == name && toolDone && strings.Contains(string(x.Body), fmt.Sprintf("run %d", run)+`\"`) {
+		if x.Stage == name && toolDone && strings.HasSuffix(asked(x), fmt.Sprintf(" run %d", run)) {
 			return x
 		}
 	}

@@ -66,7 +66,6 @@ func mistakes() []Flow {
 				{myagent.UserReplan, object([]int{1})},
 				{myagent.UserAck, nil},
 				{myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": -1}}},
-				{myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": 9999}}},
 				{myagent.UserReconnectWithState, object(map[string]any{"last_seq": "three"})},
 				{myagent.UserReconnectWithState, object(map[string]any{"last_event_id": "three"})},
 				{myagent.UserReconnectWithState, map[string]any{"signed_state": "x"}},

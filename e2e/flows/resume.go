@@ -107,7 +107,7 @@ func resumption() []Flow {
 			phone.Solve(nil, "what is 7*6?")
 			phone.Await(answer)
 		}},
-		{Name: "ack", About: "Acknowledgements in all their shapes are not answered: what comes next is the answer to what was asked after them.", Demo: true, Play: func(s *Scene) {
+		{Name: "ack", About: "Acknowledgements in all their shapes are not answered, not even one of what was never sent: what comes next is the answer to what was asked after them.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			id := client.As[client.Frame](json.RawMessage(m.logged()[3])).EventID
 			m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{
@@ -117,6 +117,7 @@ func resumption() []Flow {
 			m.Send(myagent.UserAck, map[string]any{"content": map[string]any{"last_event_id": id}})
 			m.Send(myagent.UserAck, map[string]any{"seq": 5})
 			m.Raw(`{"event":"user.ack","content":{"last_seq":2}}`)
+			m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": 9999}})
 			m.Raw(`{"event":"user.nothing","session_id":"` + s.session + `"}`)
 			m.Await(myagent.ErrorValidation)
 		}},

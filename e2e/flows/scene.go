@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
+
+// patience bounds the wait for a frame.
+const patience = 20*time.Second
 
 // Scene is one run of a flow: everything that its sockets say is noted.
 type Scene struct {
@@ -191,9 +195,11 @@ func (m *Socket) Cut() { m.talk.Cut() }
 func (m *Socket) Await(conditions ...string) []client.Frame {
 	m.s.t.Helper()
 	got := make([]client.Frame, len(conditions))
+	began := time.Now()
 	for left := len(conditions); left > 0; {
 		f, err := m.talk.Peek()
 		require.NoError(m.s.t, err, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names())
+		require.Less(m.s.t, time.Since(began), patience, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
 		m.note(f)
 		for i, c := range conditions {
 			if got[i].Event == "" && fits(f, c) {
