@@ -102,8 +102,7 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decis
 	if t.Final() {
 		return s.notDone(c, ref.TaskID, "The task has its outcome already.", now, rules)
 	}
-	list := append(d.endTask(t, eventID, userRequest, c.Principal), d.progressed(t, eventID, plan.Cancelled))
-	return Decision{Facts: list, Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+	return Decision{Facts: d.endTask(t, eventID, userRequest, c.Principal), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
 }
 
 // restartTask gives a task another attempt, and with it what depends on it. After
@@ -163,7 +162,7 @@ func (s *State) repair(d event.RunStartedData) *Run {
 	r.Pipeline.Question, r.Pipeline.Summary, r.Pipeline.PlanID = old.Pipeline.Question, old.Pipeline.Summary, old.Pipeline.PlanID
 	for _, t := range old.Pipeline.Tasks {
 		c := *t
-		c.Work, c.Retry = nil, nil
+		c.Work, c.Retry, c.Counted = nil, nil, c.Final()
 		r.Pipeline.Tasks = append(r.Pipeline.Tasks, &c)
 	}
 	return r

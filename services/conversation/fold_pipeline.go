@@ -143,7 +143,7 @@ func (s *State) taskStarted(e event.Event, d event.TaskStartedData) error {
 }
 
 func (t *Task) settle(to plan.State) {
-	t.State, t.Retry = to, nil
+	t.State, t.Retry, t.Counted = to, nil, false
 	if t.Work != nil {
 		t.Work.Ended = true
 	}
@@ -207,6 +207,10 @@ func (s *State) retryScheduled(e event.Event, d event.RetryScheduledData) error 
 		p.retries++
 		return nil
 	})
+}
+
+func (s *State) runProgressed(_ event.Event, d event.RunProgressedData) error {
+	return s.onTask(d.RunID, d.TaskID, func(_ *Run, t *Task) { t.Counted = t.Final() })
 }
 
 func (s *State) aggregateStarted(e event.Event, d event.AggregateStartedData) error {

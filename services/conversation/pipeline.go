@@ -68,6 +68,7 @@ type Task struct {
 	Error    string
 	Started  time.Time // of the newest attempt
 	Retry    *Retry
+	Counted  bool // its outcome is in the run's progress
 }
 
 // Final reports whether the task has an outcome.

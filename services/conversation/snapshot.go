@@ -205,7 +205,9 @@ func (s *State) restoreRun(snap RunSnapshot) {
 	}
 	r.Pipeline = p
 	for _, t := range snap.Tasks {
-		p.Tasks = append(p.Tasks, &Task{Task: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Output: t.Output, Error: t.Error})
+		one := &Task{Task: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Output: t.Output, Error: t.Error}
+		one.Counted = one.Final()
+		p.Tasks = append(p.Tasks, one)
 	}
 	if snap.Approved {
 		p.Input = &Input{RunID: r.ID, PlanID: p.PlanID, Over: true, Answered: &event.InputAnsweredData{RunID: r.ID, Decision: event.DecisionApprove}}
