@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds the wait for a frame.
-const patience = 20*time.Second
+const patience = 20 * time.Second
 
 // Scene is one run of a flow: everything that its sockets say is noted.
 type Scene struct {
@@ -232,6 +232,9 @@ func (m *Socket) note(f client.Frame) {
 		return // when they come is a matter of the clock
 	}
 	m.s.lines = append(m.s.lines, line{socket: m.name, raw: f.Raw, frame: f})
+	if f.Event == myagent.AgentPartialAnswer {
+		require.Equal(m.s.t, shown(f.Text()), f.Show, "%s", f.Raw)
+	}
 	for _, raw := range client.As[myagent.NoticeContent](f.Content).EventList {
 		e := client.As[client.Frame](raw)
 		m.dense(e)

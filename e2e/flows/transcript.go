@@ -27,6 +27,7 @@ type Flow struct {
 	Demo  bool // it needs nothing that only the scripted model does
 
 	Concurrent bool // tasks are solved side by side
+	Live       bool // a run goes on while what was missed is shown: where that ends differs
 	Exact      bool // seqs are the same every time
 	Hasty      bool // questions are open for a second only
 
@@ -101,7 +102,7 @@ func (s *Scene) transcript(f Flow) (string, error) {
 	n := normal{exact: f.Exact, names: map[string]string{}, count: map[string]int{}}
 	for _, b := range blocks {
 		if !b.sent {
-			b.frames = sorted(b.frames, f.Concurrent)
+			b.frames = sorted(b.frames, f)
 			for _, v := range b.frames {
 				n.learn(v)
 			}
