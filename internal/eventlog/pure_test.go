@@ -142,6 +142,7 @@ func texts(t require.TestingT, log []*Entry) map[string]string {
 		require.NoError(t, err)
 		var viaRaw event.Event
 		require.NoError(t, json.Unmarshal(e.Raw, &viaRaw))
+		viaRaw.Stream, viaRaw.From = e.Stream, e.From // these are the reader's, and in no JSON
 		require.Equal(t, e.Event, viaRaw, "Raw is the JSON of the event")
 		out[fmt.Sprint(d.MessageID, "#", d.Attempt)] += d.Text
 	}
