@@ -79,18 +79,24 @@ func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
 	c.serve("session,tools")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	victims := c.victims()
-	go func() { defer close(stopped); c.killer(stop, victims) }()
+	for _, addr := range c.addrs {
+		harness.Eventually(t, "the gateway is there", func() bool { return harness.Up(addr) })
+	}
 	devices, sent := make([]*harness.Device, chaosClients), make([][]string, chaosClients)
 	var talking errgroup.Group
 	for i := range devices {
 		devices[i] = harness.Follow(t, client.Options{
 			URL: "ws://" + c.addrs[i%2] + "/ws/session", Next: c.url, ClientID: fmt.Sprintf("client_%d", i),
 		})
+	}
+	for i := range devices {
+		devices[i].Until("the session", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
 		talking.Go(func() (err error) {
 			sent[i], err = c.talk(devices[i])
 			return err
 		})
 	}
+	go func() { defer close(stopped); c.killer(stop, victims) }()
 	err := talking.Wait()
 	close(stop)
 	<-stopped
@@ -102,9 +108,6 @@ func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
 func (c *chaos) talk(d *harness.Device) ([]string, error) {
 	ctx, cancel := harness.Within(4 * harness.Patience)
 	defer cancel()
-	if _, err := d.Await(ctx, func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated }); err != nil {
-		return nil, fmt.Errorf("no session: %w", err)
-	}
 	broken := make(chan struct{})
 	go func() { defer close(broken); c.breaker(ctx, d) }()
 	defer func() { cancel(); <-broken }()
