@@ -20,14 +20,16 @@ func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []
 	var list []Fact
 	if p := r.Pipeline; p != nil {
 		d := director{s: s, r: r, p: p, now: now}
-		list = d.stop(c, reason)
+		list = d.stop(c)
 	}
 	return append(list, Fact{c.ID + ".cancelled." + r.ID, event.RunCancelledData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
 	}})
 }
 
-func (d director) stop(c command.Command, reason string) []Fact {
+// stop cancels what is open in the run. Why the run is stopped is for the run to say;
+// to its plan and tasks all of that is a wish of the user.
+func (d director) stop(c command.Command) []Fact {
 	var list []Fact
 	p := d.p
 	if p.Unit != nil {
@@ -37,23 +39,23 @@ func (d director) stop(c command.Command, reason string) []Fact {
 		if p.Dropped != "" {
 			return list
 		}
-		return append(list, d.planCancelled(c.ID+"."+d.r.ID, reason, c.Principal, ""))
+		return append(list, d.planCancelled(c.ID+"."+d.r.ID, userRequest, c.Principal, ""))
 	}
 	for _, t := range p.Tasks {
 		if !t.Final() {
-			list = append(list, d.endTask(t, c.ID+".cancelled."+t.ID, reason, c.Principal)...)
+			list = append(list, d.endTask(t, c.ID+".cancelled."+t.ID, c.Principal)...)
 		}
 	}
 	return list
 }
 
-// endTask cancels a task and takes back what it has half said.
-func (d director) endTask(t *Task, eventID, reason, by string) []Fact {
+// endTask cancels a task, as somebody wishes, and takes back what it has half said.
+func (d director) endTask(t *Task, eventID, by string) []Fact {
 	var list []Fact
 	if t.State == plan.Running {
 		list = discards(t.Work)
 	}
-	return append(list, d.taskCancelled(t, eventID, reason, by))
+	return append(list, d.taskCancelled(t, eventID, userRequest, by))
 }
 
 // current is the director of the pipeline run that is on, if one is.
@@ -102,7 +104,7 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decis
 	if t.Final() {
 		return s.notDone(c, ref.TaskID, "The task has its outcome already.", now, rules)
 	}
-	return Decision{Facts: d.endTask(t, eventID, userRequest, c.Principal), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+	return Decision{Facts: d.endTask(t, eventID, c.Principal), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
 }
 
 // restartTask gives a task another attempt, and with it what depends on it. After
@@ -180,7 +182,7 @@ func (d director) restart(c command.Command, ref command.TaskRef) []Fact {
 	}
 	again := func(t *Task, reason string) {
 		if t.State == plan.Running {
-			list = append(list, d.endTask(t, c.ID+".ended."+t.ID, userRequest, c.Principal)...)
+			list = append(list, d.endTask(t, c.ID+".ended."+t.ID, c.Principal)...)
 		}
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
@@ -312,8 +314,10 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision
 		return s.goOn(c, now, rules)
 	case in.Answered != nil:
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
-	case in.Over:
+	case in.Expired, in.Over && s.runs[in.RunID].Pipeline.Dropped == timedOut:
 		return s.refuse(c, fault.New(fault.InputExpired), in, now, rules)
+	case in.Over:
+		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: its plan was cancelled."), in, now, rules)
 	}
 	r := s.runs[in.RunID]
 	dir := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}

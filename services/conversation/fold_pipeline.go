@@ -36,7 +36,7 @@ func (s *State) planStarted(e event.Event, d event.PlanStartedData) error {
 			p.planStarted = e.Time
 		}
 		p.Unit = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Number,
+			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Number, MaxTries: d.MaxTries,
 		}
 		s.begin(p.Unit, r)
 		return nil
@@ -136,7 +136,7 @@ func (s *State) taskStarted(e event.Event, d event.TaskStartedData) error {
 		}
 		t.State, t.Attempt, t.Started, t.Retry = plan.Running, d.Attempt, e.Time, nil
 		t.Work = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Attempt,
+			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Attempt, MaxTries: d.MaxTries,
 		}
 		s.begin(t.Work, r)
 	})
@@ -219,7 +219,7 @@ func (s *State) aggregateStarted(e event.Event, d event.AggregateStartedData) er
 		p.Aggregate++
 		p.aggregateStarted = e.Time
 		p.Unit = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: p.Aggregate,
+			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: p.Aggregate, MaxTries: d.MaxTries,
 		}
 		s.begin(p.Unit, r)
 		return nil

@@ -183,7 +183,7 @@ func (d director) startTask(t *Task) Fact {
 	n := t.Attempt + 1
 	work := fmt.Sprintf("%s.t.%s.%d", d.r.ID, t.ID, n)
 	return Fact{work + ".started", event.TaskStartedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Task: t.Task, Attempt: n,
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Task: t.Task, Attempt: n, MaxTries: d.tries(t),
 		Part: event.Part{WorkID: work, Stage: event.StageSolving, TaskID: t.ID},
 	}}
 }
@@ -260,7 +260,8 @@ func (d director) startAggregate() Fact {
 	done := d.p.count(plan.Done)
 	return Fact{work + ".started", event.AggregateStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskCount: len(d.p.Tasks), Completed: done, Failed: len(d.p.Tasks) - done,
-		Part: event.Part{WorkID: work, Stage: event.StageAggregation},
+		MaxTries: d.p.Aggregate + d.triesLeft(),
+		Part:     event.Part{WorkID: work, Stage: event.StageAggregation},
 	}}
 }
 
