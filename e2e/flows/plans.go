@@ -218,7 +218,7 @@ func plans() []Flow {
 			m.Send(myagent.UserReplan, map[string]any{"content": map[string]any{"question": "what is 1+1?"}})
 			q := m.Await(myagent.AgentUserConfirm, "system.notice replan")[0]
 			m.Respond(step, map[string]any{"approved": true})
-			m.Await(myagent.AgentError)
+			m.Await(myagent.ErrorValidation)
 			m.Respond(q.StepID, map[string]any{"approved": true})
 			m.Await(answer)
 		}},

@@ -158,7 +158,7 @@ func stops() []Flow {
 			m.Send(myagent.UserCancel, map[string]any{"content": "User requested cancellation"})
 			m.Await(ended)
 			m.Respond(step, map[string]any{"approved": true})
-			m.Await(myagent.AgentError)
+			m.Await(myagent.ErrorValidation)
 		}},
 		{Name: "cancel_solving", About: "All is cancelled while a task is solved: one is done, one half done, one waits.", Play: func(s *Scene) {
 			m := s.Open(nil)
