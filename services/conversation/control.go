@@ -309,7 +309,7 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision
 	in := s.inputs[d.InputID]
 	switch {
 	case in == nil:
-		return s.refuse(c, fault.New(fault.InputNotFound), nil, now, rules)
+		return s.refuse(c, fault.New(fault.InputNotFound), &Input{ID: d.InputID}, now, rules)
 	case in.Answered != nil && in.Answered.CommandID == c.ID, s.once[c.ID+".invalid"]:
 		return s.goOn(c, now, rules)
 	case in.Answered != nil:
@@ -374,12 +374,12 @@ func same(a, b []event.Task) bool {
 
 // refuse tells the sender why the command has no effect.
 func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Time, rules Rules) (Decision, error) {
-	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: "step_id"}
-	if in != nil {
-		data.InputID, data.Field = in.ID, ""
-		if in.Answered != nil {
-			data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
-		}
+	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, InputID: in.ID}
+	if f.Code == fault.InputNotFound {
+		data.Field = "step_id"
+	}
+	if in.Answered != nil {
+		data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
 	}
 	return Decision{Facts: s.advance(now, rules), Aside: data}, nil
 }
