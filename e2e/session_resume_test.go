@@ -34,7 +34,6 @@ const (
 // lines are broken at random.
 type chaos struct {
 	*fleet
-	seed  uint64
 	addrs []string // of the two gateways
 
 	mu     sync.Mutex
@@ -59,7 +58,7 @@ func (c *chaos) url() string { return "ws://" + c.addrs[c.pick(len(c.addrs))] + 
 func TestEveryReconnectIsExact(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	c := &chaos{seed: seed, random: rand.New(rand.NewPCG(seed, 0)), kills: map[string]int{}}
+	c := &chaos{random: rand.New(rand.NewPCG(seed, 0)), kills: map[string]int{}}
 	c.fleet = newFleet(t, scripted.Stages{
 		Plan:      scripted.Always(scripted.Plan(tasks("a", "b")...)),
 		Solve:     scripted.Always(scripted.Stream(scripted.Every(20*time.Millisecond, words(30)...))),
@@ -115,7 +114,7 @@ func (c *chaos) talk(d *harness.Device) ([]string, error) {
 	for c.breaks.Load() < chaosReconnects {
 		id := d.Message(ctx, "go", nil)
 		sent = append(sent, id)
-		if _, err := d.Await(ctx, endOf(d, id)); err != nil {
+		if _, err := d.Await(ctx, endOf(id)); err != nil {
 			return sent, fmt.Errorf("session %s: message %s (%d): %w; it has seen %v", d.Session(), id, len(sent), err, tailOf(d, 12))
 		}
 	}
@@ -128,7 +127,7 @@ func tailOf(d *harness.Device, n int) []string {
 }
 
 // endOf tells the terminal frame of the run that answers the message.
-func endOf(_ *harness.Device, message string) func(client.Frame) bool {
+func endOf(message string) func(client.Frame) bool {
 	run := ""
 	return func(f client.Frame) bool {
 		m := f.Meta()
