@@ -69,7 +69,7 @@ func transcribed(t *testing.T, path, got string) {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // one of our own
+	want, err := os.ReadFile(path)
 	require.NoError(t, err, "go test -update writes it")
 	old, now := strings.Split(string(want), "\n"), strings.Split(got, "\n")
 	for i := range max(len(old), len(now)) {

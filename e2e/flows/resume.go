@@ -59,6 +59,12 @@ func resumption() []Flow {
 			again := s.Dial("again")
 			again.Resume(0, map[string]any{"merge": true})
 		}},
+	}
+}
+
+// positions are flows about where a client stands.
+func positions() []Flow {
+	return []Flow{
 		{Name: "resume_nothing", Exact: true, About: "Nothing was missed.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			seq := m.Seq()
@@ -89,6 +95,11 @@ func resumption() []Flow {
 			m.Send(myagent.UserMessage, map[string]any{"session_id": "nobodys_session", "content": "hello"})
 			m.Await(myagent.ErrorRecoveryFailed)
 		}},
+	}
+}
+
+func onlookers() []Flow {
+	return []Flow{
 		{Name: "resume_live", About: "A client comes back while a run is on and goes on with it.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Solve(nil, "hold resume_live")

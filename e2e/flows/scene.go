@@ -14,9 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-// patience bounds the wait for a frame.
-const patience = 20 * time.Second
-
 // Scene is one run of a flow: everything that its sockets say is noted.
 type Scene struct {
 	t     testing.TB
@@ -199,7 +196,7 @@ func (m *Socket) Await(conditions ...string) []client.Frame {
 	for left := len(conditions); left > 0; {
 		f, err := m.talk.Peek()
 		require.NoError(m.s.t, err, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names())
-		require.Less(m.s.t, time.Since(began), patience, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
+		require.Less(m.s.t, time.Since(began), harness.Patience, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
 		m.note(f)
 		for i, c := range conditions {
 			if got[i].Event == "" && fits(f, c) {
