@@ -377,5 +377,6 @@ type CommandRefusedData struct {
 	Field      string `json:"field,omitempty"`
 	InputID    string `json:"input_id,omitempty"`    // the question that was answered before
 	AnsweredBy string `json:"answered_by,omitempty"` // by whom
+	AnsweredOn string `json:"answered_on,omitempty"` // on which device
 	Decision   string `json:"decision,omitempty"`    // and how
 }

@@ -380,6 +380,7 @@ func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Ti
 	}
 	if in.Answered != nil {
 		data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
+		data.AnsweredOn = in.Answered.ClientID
 	}
 	return Decision{Facts: s.advance(now, rules), Aside: data}, nil
 }

@@ -152,7 +152,7 @@ func (t *Task) settle(to plan.State) {
 func (s *State) taskCompleted(e event.Event, d event.TaskCompletedData) error {
 	return s.onTask(d.RunID, d.TaskID, func(r *Run, t *Task) {
 		t.settle(plan.Done)
-		t.Output, t.Error = d.Output, ""
+		t.Output, t.MessageID, t.Error = d.Output, d.MessageID, ""
 		r.Pipeline.solveEnded = e.Time
 	})
 }

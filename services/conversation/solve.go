@@ -197,7 +197,7 @@ func (d director) solved() []Fact {
 	case d.r.Spec.Mode == event.ModePlan || len(d.p.Tasks) > 1:
 		return []Fact{d.startAggregate()}
 	}
-	return []Fact{d.conclude(success, d.p.Tasks[0].Output, "")}
+	return []Fact{d.conclude(success, d.p.Tasks[0].Output, d.p.Tasks[0].MessageID)}
 }
 
 // conclude sums the run up, then ends it.
