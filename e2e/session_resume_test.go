@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -20,11 +21,11 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 )
 
+// reconnects is how often lines are broken; those that the kills break come on top.
+var reconnects = flag.Int64("reconnects", 1000, "how many lines TestEveryReconnectIsExact breaks")
+
 const (
-	// chaosReconnects is how often lines are broken; those that the kills break come
-	// on top.
-	chaosReconnects = 1000
-	chaosClients    = 25
+	chaosClients = 25
 	// chaosKillEvery is the mean time between two kills: a killed worker's work is
 	// taken up after 10 s of silence, and most runs shall have time to end in between.
 	chaosKillEvery = 4 * time.Second
@@ -105,13 +106,13 @@ func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
 
 // talk asks one question after the other, with a line that breaks every now and then.
 func (c *chaos) talk(d *harness.Device) ([]string, error) {
-	ctx, cancel := harness.Within(4 * harness.Patience)
+	ctx, cancel := harness.Within(max(4, 4*time.Duration(*reconnects)/1000) * harness.Patience)
 	defer cancel()
 	broken := make(chan struct{})
 	go func() { defer close(broken); c.breaker(ctx, d) }()
 	defer func() { cancel(); <-broken }()
 	var sent []string
-	for c.breaks.Load() < chaosReconnects {
+	for c.breaks.Load() < *reconnects {
 		id := d.Message(ctx, "go", nil)
 		sent = append(sent, id)
 		if _, err := d.Await(ctx, endOf(id)); err != nil {
@@ -141,7 +142,7 @@ func endOf(message string) func(client.Frame) bool {
 
 // breaker cuts the client's line at random moments, once it is attached again.
 func (c *chaos) breaker(ctx context.Context, d *harness.Device) {
-	for c.breaks.Load() < chaosReconnects {
+	for c.breaks.Load() < *reconnects {
 		wait := time.NewTimer(time.Duration(100+c.pick(900)) * time.Millisecond)
 		select {
 		case <-wait.C:
