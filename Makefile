@@ -25,7 +25,7 @@ LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 TESTSUM  := $(CACHE)/bin/testsum
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint fmt generate verify e2e bench clean
+.PHONY: help build run test lint fmt generate verify e2e soak bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,9 @@ test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+
+soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)

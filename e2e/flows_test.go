@@ -69,7 +69,18 @@ func transcribed(t *testing.T, path, got string) {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // one of our own
+	want, err := os.ReadFile(path)
 	require.NoError(t, err, "go test -update writes it")
-	require.Equal(t, string(want), got)
+	old, now := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+	for i := range max(len(old), len(now)) {
+		a, b := lineOf(old, i), lineOf(now, i)
+		require.True(t, a == b, "%s:%d: it was\n%s\nand is\n%s\nRead it, then go test -update.", path, i+1, a, b) //nolint:testifylint // Equal shows hundreds of lines
+	}
+}
+
+func lineOf(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(the end)"
 }

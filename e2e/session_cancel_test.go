@@ -34,6 +34,13 @@ func TestACancelStopsEverything(t *testing.T) {
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)
 	m.Create("en_US", nil)
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, e := range history(t, addr, m.Session) {
+				t.Log(e.Sequence, e.Type, e.Source, string(e.Data[:min(len(e.Data), 300)]))
+			}
+		}
+	})
 	took := make([]time.Duration, 0, cancels)
 	stages := map[string]int{}
 	for i := range cancels {
@@ -73,7 +80,7 @@ func TestACancelStopsEverything(t *testing.T) {
 // endless hangs in the stage that the question names. Its tasks call tools first.
 func endless() scripted.Script {
 	hang := func(x *scripted.Exchange, stage string) bool {
-		return strings.Contains(string(x.Body), "hang in "+stage)
+		return strings.Contains(asked(x), "hang in "+stage)
 	}
 	stuck := scripted.Stream(scripted.Text("so far "), scripted.Hang())
 	return scripted.Stages{
@@ -106,6 +113,14 @@ func endless() scripted.Script {
 	}.Script()
 }
 
+// asked returns what the run is about, without the conversation before it.
+func asked(x *scripted.Exchange) string {
+	if x.Data.Task != nil {
+		return x.Data.Task.Description
+	}
+	return x.Data.Question
+}
+
 // waitingIn waits until the model is asked something in the stage of the run that
 // it does not answer.
 func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scripted.Exchange {
@@ -113,14 +128,12 @@ func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scrip
 	name := map[string]string{"plan": event.StagePlanning, "solve": event.StageSolving, "aggregate": event.StageAggregation}[stage]
 	ctx, cancel := harness.Within(harness.Patience)
 	defer cancel()
-	for n := 1; ; n++ {
-		x, err := llm.Exchange(ctx, n)
-		require.NoError(t, err, "run %d hangs in %s", run, stage)
+	x, err := llm.Find(ctx, func(x *scripted.Exchange) bool {
 		toolDone := stage != "solve" || x.Prompt.Messages[len(x.Prompt.Messages)-1].Role == "tool"
-		if x.Stage == name && toolDone && strings.Contains(string(x.Body), fmt.Sprintf("run %d", run)+`\"`) {
-			return x
-		}
-	}
+		return x.Stage == name && toolDone && strings.HasSuffix(asked(x), fmt.Sprintf(" run %d", run))
+	})
+	require.NoError(t, err, "run %d hangs in %s", run, stage)
+	return x
 }
 
 // pause lets a run get on for a while.

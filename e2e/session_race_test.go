@@ -93,7 +93,7 @@ func inLog[T event.Data](t *testing.T, addr, session string) []T {
 func TestTwoBrowsersAndAPhone(t *testing.T) {
 	f := newFleet(t, scripted.Stages{
 		Plan: scripted.Always(scripted.Plan(tasks("a", "b", "c")...)),
-		Solve: func(x *scripted.Exchange) scripted.Reply {
+		Solve: func(*scripted.Exchange) scripted.Reply {
 			return scripted.Stream(scripted.Every(3*time.Millisecond, words(40)...))
 		},
 		Aggregate: scripted.Always(scripted.Stream(scripted.Every(3*time.Millisecond, words(80)...))),

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -20,11 +21,11 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 )
 
+// reconnects is how often lines are broken; those that the kills break come on top.
+var reconnects = flag.Int64("reconnects", 1000, "how many lines TestEveryReconnectIsExact breaks")
+
 const (
-	// chaosReconnects is how often lines are broken; those that the kills break come
-	// on top.
-	chaosReconnects = 1000
-	chaosClients    = 25
+	chaosClients = 25
 	// chaosKillEvery is the mean time between two kills: a killed worker's work is
 	// taken up after 10 s of silence, and most runs shall have time to end in between.
 	chaosKillEvery = 4 * time.Second
@@ -34,7 +35,6 @@ const (
 // lines are broken at random.
 type chaos struct {
 	*fleet
-	seed  uint64
 	addrs []string // of the two gateways
 
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ func (c *chaos) url() string { return "ws://" + c.addrs[c.pick(len(c.addrs))] + 
 func TestEveryReconnectIsExact(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	c := &chaos{seed: seed, random: rand.New(rand.NewPCG(seed, 0)), kills: map[string]int{}}
+	c := &chaos{random: rand.New(rand.NewPCG(seed, 0)), kills: map[string]int{}}
 	c.fleet = newFleet(t, scripted.Stages{
 		Plan:      scripted.Always(scripted.Plan(tasks("a", "b")...)),
 		Solve:     scripted.Always(scripted.Stream(scripted.Every(20*time.Millisecond, words(30)...))),
@@ -79,18 +79,24 @@ func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
 	c.serve("session,tools")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	victims := c.victims()
-	go func() { defer close(stopped); c.killer(stop, victims) }()
+	for _, addr := range c.addrs {
+		harness.Eventually(t, "the gateway is there", func() bool { return harness.Up(addr) })
+	}
 	devices, sent := make([]*harness.Device, chaosClients), make([][]string, chaosClients)
 	var talking errgroup.Group
 	for i := range devices {
 		devices[i] = harness.Follow(t, client.Options{
 			URL: "ws://" + c.addrs[i%2] + "/ws/session", Next: c.url, ClientID: fmt.Sprintf("client_%d", i),
 		})
+	}
+	for i := range devices {
+		devices[i].Until("the session", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
 		talking.Go(func() (err error) {
 			sent[i], err = c.talk(devices[i])
 			return err
 		})
 	}
+	go func() { defer close(stopped); c.killer(stop, victims) }()
 	err := talking.Wait()
 	close(stop)
 	<-stopped
@@ -100,19 +106,16 @@ func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
 
 // talk asks one question after the other, with a line that breaks every now and then.
 func (c *chaos) talk(d *harness.Device) ([]string, error) {
-	ctx, cancel := harness.Within(4 * harness.Patience)
+	ctx, cancel := harness.Within(max(4, 4*time.Duration(*reconnects)/1000) * harness.Patience)
 	defer cancel()
-	if _, err := d.Await(ctx, func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated }); err != nil {
-		return nil, fmt.Errorf("no session: %w", err)
-	}
 	broken := make(chan struct{})
 	go func() { defer close(broken); c.breaker(ctx, d) }()
 	defer func() { cancel(); <-broken }()
 	var sent []string
-	for c.breaks.Load() < chaosReconnects {
+	for c.breaks.Load() < *reconnects {
 		id := d.Message(ctx, "go", nil)
 		sent = append(sent, id)
-		if _, err := d.Await(ctx, endOf(d, id)); err != nil {
+		if _, err := d.Await(ctx, endOf(id)); err != nil {
 			return sent, fmt.Errorf("session %s: message %s (%d): %w; it has seen %v", d.Session(), id, len(sent), err, tailOf(d, 12))
 		}
 	}
@@ -125,7 +128,7 @@ func tailOf(d *harness.Device, n int) []string {
 }
 
 // endOf tells the terminal frame of the run that answers the message.
-func endOf(_ *harness.Device, message string) func(client.Frame) bool {
+func endOf(message string) func(client.Frame) bool {
 	run := ""
 	return func(f client.Frame) bool {
 		m := f.Meta()
@@ -139,7 +142,7 @@ func endOf(_ *harness.Device, message string) func(client.Frame) bool {
 
 // breaker cuts the client's line at random moments, once it is attached again.
 func (c *chaos) breaker(ctx context.Context, d *harness.Device) {
-	for c.breaks.Load() < chaosReconnects {
+	for c.breaks.Load() < *reconnects {
 		wait := time.NewTimer(time.Duration(100+c.pick(900)) * time.Millisecond)
 		select {
 		case <-wait.C:

@@ -7,9 +7,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
+const wrong = myagent.ErrorValidation
+
+// about is a frame with a content.
+func about(v any) map[string]any { return map[string]any{"content": v} }
+
 func mistakes() []Flow {
-	const wrong = myagent.ErrorValidation
-	object := func(v any) map[string]any { return map[string]any{"content": v} }
 	return []Flow{
 		{Name: "wrong_json", About: "Frames that are none, before and after there is a session.", Demo: true, Play: func(s *Scene) {
 			m := s.Dial("client")
@@ -24,10 +27,14 @@ func mistakes() []Flow {
 		{Name: "wrong_message", About: "Questions that say nothing or too much.", Demo: true, Play: func(s *Scene) {
 			m := s.Open(nil)
 			for _, members := range []map[string]any{
-				{}, object(""), object(" \n"), object(7), object(map[string]any{"question": ""}), object(strings.Repeat("é", myagent.MaxContent+1)),
-				{"content": "hello", "metadata": "web"}, {"content": "hello", "metadata": map[string]any{"on_busy": "wait"}},
-				{"content": "hello", "metadata": map[string]any{"confirm_plan": "yes"}}, {"content": "hello", "metadata": map[string]any{"client_id": "a b"}},
-				{"content": "hello", "metadata": map[string]any{"timeout_seconds": 0}}, {"content": "hello", "metadata": map[string]any{"max_concurrent": 1.5}},
+				{},
+				about(""), about(" \n"), about(7), about(map[string]any{"question": ""}), about(strings.Repeat("é", myagent.MaxContent+1)),
+				{"content": "hello", "metadata": "web"},
+				{"content": "hello", "metadata": map[string]any{"on_busy": "wait"}},
+				{"content": "hello", "metadata": map[string]any{"confirm_plan": "yes"}},
+				{"content": "hello", "metadata": map[string]any{"client_id": "a b"}},
+				{"content": "hello", "metadata": map[string]any{"timeout_seconds": 0}},
+				{"content": "hello", "metadata": map[string]any{"max_concurrent": 1.5}},
 			} {
 				m.Wrong(myagent.UserMessage, members, wrong)
 			}
@@ -42,37 +49,49 @@ func mistakes() []Flow {
 				many[i] = task(fmt.Sprint("t", i), "T")
 			}
 			for _, tasks := range []any{
-				nil, "none", []any{}, many, []any{7}, []any{task("", "T")}, []any{task("a b", "T")}, []any{task(strings.Repeat("a", myagent.MaxID+1), "T")},
-				[]any{task("a", "")}, []any{task("a", 7)},
-				[]any{map[string]any{"id": "a", "title": "T", "dependencies": "b"}}, []any{map[string]any{"id": "a", "title": "T", "dependencies": []any{"b b"}}},
+				nil, "none",
+				[]any{},
+				many,
+				[]any{7},
+				[]any{task("", "T")},
+				[]any{task("a b", "T")},
+				[]any{task(strings.Repeat("a", myagent.MaxID+1), "T")},
+				[]any{task("a", "")},
+				[]any{task("a", 7)},
+				[]any{map[string]any{"id": "a", "title": "T", "dependencies": "b"}},
+				[]any{map[string]any{"id": "a", "title": "T", "dependencies": []any{"b b"}}},
 				[]any{map[string]any{"id": "a", "title": "T", "priority": -1}},
 			} {
-				m.Wrong(myagent.UserSolveTasks, object(map[string]any{"tasks": tasks}), wrong)
+				m.Wrong(myagent.UserSolveTasks, about(map[string]any{"tasks": tasks}), wrong)
 			}
-			m.Wrong(myagent.UserSolveTasks, object(map[string]any{"tasks": []any{task("a", "T"), task("a", "U")}}), myagent.PlanCoercionError, myagent.AgentError)
+			m.Wrong(myagent.UserSolveTasks, about(map[string]any{"tasks": []any{task("a", "T"), task("a", "U")}}), myagent.PlanCoercionError, myagent.AgentError)
 		}},
+	}
+}
+
+func otherMistakes() []Flow {
+	return []Flow{
 		{Name: "wrong_others", About: "Mistakes in the other events.", Demo: true, Play: func(s *Scene) {
 			m := s.Open(nil)
 			for _, f := range []struct {
 				event   string
 				members map[string]any
 			}{
-				{myagent.UserResponse, object(map[string]any{"approved": true})},
+				{myagent.UserResponse, about(map[string]any{"approved": true})},
 				{myagent.UserResponse, map[string]any{"step_id": "plan_confirm_1", "content": map[string]any{"approved": "yes"}}},
 				{myagent.UserResponse, map[string]any{"step_id": "plan_confirm_1"}},
 				{myagent.UserCancelTask, nil},
-				{myagent.UserCancelTask, object(map[string]any{"task_id": "a b"})},
+				{myagent.UserCancelTask, about(map[string]any{"task_id": "a b"})},
 				{myagent.UserRestartTask, map[string]any{"content": map[string]any{"task_id": "a"}, "metadata": map[string]any{"max_attempts": 11}}},
-				{myagent.UserReplan, object([]int{1})},
+				{myagent.UserReplan, about([]int{1})},
 				{myagent.UserAck, nil},
 				{myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": -1}}},
-				{myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": 9999}}},
-				{myagent.UserReconnectWithState, object(map[string]any{"last_seq": "three"})},
-				{myagent.UserReconnectWithState, object(map[string]any{"last_event_id": "three"})},
+				{myagent.UserReconnectWithState, about(map[string]any{"last_seq": "three"})},
+				{myagent.UserReconnectWithState, about(map[string]any{"last_event_id": "three"})},
 				{myagent.UserReconnectWithState, map[string]any{"signed_state": "x"}},
 				{myagent.UserRequestState, map[string]any{"metadata": map[string]any{"include_history": 1}}},
 				{myagent.UserRequestState, map[string]any{"metadata": map[string]any{"max_history_events": 1001}}},
-				{myagent.UserCreateSession, object("me")},
+				{myagent.UserCreateSession, about("me")},
 				{myagent.UserCreateSession, map[string]any{"metadata": map[string]any{"on_busy": "wait"}}},
 			} {
 				m.Wrong(f.event, f.members, wrong)

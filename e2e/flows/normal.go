@@ -162,12 +162,10 @@ func merge(frames []frame) []frame {
 	var out []frame
 	for _, f := range frames {
 		if len(out) > 0 {
-			if last := out[len(out)-1]; piece(f) && piece(last) && f["event"] == last["event"] &&
+			if last := out[len(out)-1]; piece(f) && piece(last) &&
 				text(object(f, "metadata"), "message_id") == text(object(last, "metadata"), "message_id") {
 				last["content"] = text(last, "content") + text(f, "content")
-				if f["event"] == myagent.AgentPartialAnswer {
-					last["show_content"] = last["content"]
-				}
+				last["show_content"] = shown(text(last, "content"))
 				continue
 			}
 		}
@@ -176,19 +174,19 @@ func merge(frames []frame) []frame {
 	return out
 }
 
+// shown is how much of a text people are shown.
+func shown(s string) string {
+	const most = 200 // characters, as the protocol says
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
 // piece reports whether a frame holds a piece of a model's text.
 func piece(f frame) bool {
 	m := object(f, "metadata")
-	if text(m, "message_id") == "" || m["merged_from"] != nil {
-		return false
-	}
-	switch f["event"] {
-	case myagent.AgentPartialAnswer:
-		return m["is_final"] == false
-	case myagent.AgentThinking:
-		return m["stop_reason"] == nil && m["model"] == nil
-	}
-	return false
+	return f["event"] == myagent.AgentPartialAnswer && m["is_final"] == false && m["merged_from"] == nil
 }
 
 // racing reports whether a frame answers a command by itself: it comes on another way
@@ -201,7 +199,7 @@ func racing(f frame) bool {
 // sorted puts what comes in any order into one. Answers to commands come last. With
 // concurrent tasks, what happens to each between two events of the whole run comes
 // task by task, and the progress after that.
-func sorted(frames []frame, concurrent bool) []frame {
+func sorted(frames []frame, flow Flow) []frame {
 	var out, asides []frame
 	tasks, progress := map[string][]frame{}, []frame(nil)
 	flush := func() {
@@ -214,9 +212,9 @@ func sorted(frames []frame, concurrent bool) []frame {
 	for _, f := range frames {
 		id := first(text(object(f, "metadata"), "task_id"), text(object(f, "content"), "task_id"))
 		switch {
-		case racing(f):
+		case racing(f), flow.Live && text(object(f, "metadata"), "action") == myagent.ActionReplay:
 			asides = append(asides, f)
-		case !concurrent || id == "":
+		case !flow.Concurrent || id == "":
 			flush()
 			out = append(out, f)
 		case f["event"] == myagent.SolverProgress:
@@ -228,8 +226,27 @@ func sorted(frames []frame, concurrent bool) []frame {
 		}
 	}
 	flush()
-	return merge(append(out, asides...))
+	return merge(calls(append(out, asides...)))
 }
+
+// calls puts what comes of tools that are called together into the order of their
+// calls.
+func calls(frames []frame) []frame {
+	rank := map[string]int{}
+	for i := 0; i < len(frames); {
+		n := i
+		for ; n < len(frames) && callOf(frames[n]) != ""; n++ {
+			if id := callOf(frames[n]); frames[n]["event"] == myagent.AgentToolCall {
+				rank[id] = len(rank)
+			}
+		}
+		slices.SortStableFunc(frames[i:n], func(a, b frame) int { return rank[callOf(a)] - rank[callOf(b)] })
+		i = n + 1
+	}
+	return frames
+}
+
+func callOf(f frame) string { return text(object(f, "metadata"), "call_id") }
 
 func first(a, b string) string {
 	if a != "" {

@@ -8,7 +8,10 @@ import (
 // All returns every flow.
 func All() []Flow {
 	var all []Flow
-	for _, list := range [][]Flow{sessions(), messages(), confirmations(), plans(), solving(), failures(), control(), stops(), busy(), resumption(), states(), mistakes()} {
+	for _, list := range [][]Flow{
+		sessions(), messages(), confirmations(), lateAnswers(), plans(), replans(), solving(), failures(), control(), stops(), busy(),
+		resumption(), positions(), onlookers(), states(), mistakes(), otherMistakes(),
+	} {
 		all = append(all, list...)
 	}
 	return all
@@ -145,6 +148,11 @@ func confirmations() []Flow {
 			m.Await(answer)
 		}},
 		{Name: "confirm_reject", About: "The plan is rejected, with the reason.", Demo: true, Play: respond(map[string]any{"approved": false, "feedback": "too expensive"})},
+	}
+}
+
+func lateAnswers() []Flow {
+	return []Flow{
 		{Name: "confirm_timeout", About: "Nobody answers. An answer after that is told so.", Demo: true, Hasty: true, Play: func(s *Scene) {
 			m, step := asked(s)
 			m.Await(answer)
@@ -206,6 +214,11 @@ func plans() []Flow {
 			m.Send(myagent.UserCancelPlan, nil)
 			m.Await("system.notice cancel_plan")
 		}},
+	}
+}
+
+func replans() []Flow {
+	return []Flow{
 		{Name: "replan_planning", About: "Another plan is asked for while one is made.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Ask("hold plan replan_planning; say one", nil)
@@ -218,7 +231,7 @@ func plans() []Flow {
 			m.Send(myagent.UserReplan, map[string]any{"content": map[string]any{"question": "what is 1+1?"}})
 			q := m.Await(myagent.AgentUserConfirm, "system.notice replan")[0]
 			m.Respond(step, map[string]any{"approved": true})
-			m.Await(myagent.AgentError)
+			m.Await(myagent.ErrorValidation)
 			m.Respond(q.StepID, map[string]any{"approved": true})
 			m.Await(answer)
 		}},

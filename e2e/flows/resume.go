@@ -13,7 +13,7 @@ import (
 // told makes a session with one run of one task, whose events are the same every time.
 func told(s *Scene) *Socket {
 	m := s.Open(nil)
-	m.Solve(nil, "greet")
+	m.Solve(nil, "say hi")
 	m.Await(answer)
 	return m
 }
@@ -48,8 +48,8 @@ func resumption() []Flow {
 		}
 	}
 	return []Flow{
-		{Name: "resume", About: "A client comes back and gets what it has missed, one by one, as it was.", Demo: true, Play: back(3, nil)},
-		{Name: "resume_batch", About: "The same in lists.", Demo: true, Play: back(3, map[string]any{"batch": true})},
+		{Name: "resume", Exact: true, About: "A client comes back and gets what it has missed, one by one, as it was.", Demo: true, Play: back(3, nil)},
+		{Name: "resume_batch", Exact: true, About: "The same in lists.", Demo: true, Play: back(3, map[string]any{"batch": true})},
 		{Name: "resume_merge", About: "The pieces of a text come as one.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Solve(nil, "hold resume_merge")
@@ -59,13 +59,19 @@ func resumption() []Flow {
 			again := s.Dial("again")
 			again.Resume(0, map[string]any{"merge": true})
 		}},
-		{Name: "resume_nothing", About: "Nothing was missed.", Demo: true, Play: func(s *Scene) {
+	}
+}
+
+// positions are flows about where a client stands.
+func positions() []Flow {
+	return []Flow{
+		{Name: "resume_nothing", Exact: true, About: "Nothing was missed.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			seq := m.Seq()
 			again := s.Dial("again")
 			again.Resume(seq, nil)
 		}},
-		{Name: "resume_event_id", About: "A client that knows the event_id of the last frame that it got.", Demo: true, Play: func(s *Scene) {
+		{Name: "resume_event_id", Exact: true, About: "A client that knows the event_id of the last frame that it got.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			all := m.logged()
 			last := client.As[client.Frame](json.RawMessage(all[len(all)-3]))
@@ -75,7 +81,7 @@ func resumption() []Flow {
 			again.Send(myagent.UserReconnectWithState, map[string]any{"content": map[string]any{"last_event_id": last.EventID}})
 			again.Await("system.notice replay")
 		}},
-		{Name: "resume_beyond", About: "A position beyond the newest event.", Demo: true, Play: func(s *Scene) {
+		{Name: "resume_beyond", Exact: true, About: "A position beyond the newest event.", Demo: true, Play: func(s *Scene) {
 			told(s)
 			again := s.Dial("again")
 			again.Use()
@@ -89,6 +95,11 @@ func resumption() []Flow {
 			m.Send(myagent.UserMessage, map[string]any{"session_id": "nobodys_session", "content": "hello"})
 			m.Await(myagent.ErrorRecoveryFailed)
 		}},
+	}
+}
+
+func onlookers() []Flow {
+	return []Flow{
 		{Name: "resume_live", About: "A client comes back while a run is on and goes on with it.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Solve(nil, "hold resume_live")
@@ -107,7 +118,7 @@ func resumption() []Flow {
 			phone.Solve(nil, "what is 7*6?")
 			phone.Await(answer)
 		}},
-		{Name: "ack", About: "Acknowledgements in all their shapes are not answered: what comes next is the answer to what was asked after them.", Demo: true, Play: func(s *Scene) {
+		{Name: "ack", Exact: true, About: "Acknowledgements in all their shapes are not answered, not even one of what was never sent: what comes next is the answer to what was asked after them.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			id := client.As[client.Frame](json.RawMessage(m.logged()[3])).EventID
 			m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{
@@ -117,6 +128,7 @@ func resumption() []Flow {
 			m.Send(myagent.UserAck, map[string]any{"content": map[string]any{"last_event_id": id}})
 			m.Send(myagent.UserAck, map[string]any{"seq": 5})
 			m.Raw(`{"event":"user.ack","content":{"last_seq":2}}`)
+			m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": 9999}})
 			m.Raw(`{"event":"user.nothing","session_id":"` + s.session + `"}`)
 			m.Await(myagent.ErrorValidation)
 		}},
@@ -129,12 +141,12 @@ func states() []Flow {
 		return client.As[myagent.StateExportedMeta](f.Metadata).SignedState
 	}
 	return []Flow{
-		{Name: "state_export", About: "The state, with the newest events.", Demo: true, Play: func(s *Scene) {
+		{Name: "state_export", Exact: true, About: "The state, with the newest events.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			m.Send(myagent.UserRequestState, export)
 			m.Await(myagent.AgentStateExported)
 		}},
-		{Name: "state_hash", About: "A client that knows what the state looked like, and one that does not.", Demo: true, Play: func(s *Scene) {
+		{Name: "state_hash", Exact: true, About: "A client that knows what the state looked like, and one that does not.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			m.Send(myagent.UserRequestState, nil)
 			hash := client.As[myagent.StateExportedMeta](m.Await(myagent.AgentStateExported)[0].Metadata).StateHash
@@ -143,7 +155,7 @@ func states() []Flow {
 			again.Resume(seq, map[string]any{"client_state_hash": hash})
 			again.Resume(seq, map[string]any{"client_state_hash": "abc123def456"})
 		}},
-		{Name: "state_import", About: "The state is taken to another installation that has the key. The session goes on there under its id.", Demo: true, Play: func(s *Scene) {
+		{Name: "state_import", Exact: true, About: "The state is taken to another installation that has the key. The session goes on there under its id.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			m.Send(myagent.UserRequestState, nil)
 			state := signed(m.Await(myagent.AgentStateExported)[0])
@@ -151,16 +163,16 @@ func states() []Flow {
 			other.Send(myagent.UserReconnectWithState, map[string]any{"signed_state": state})
 			other.Await(myagent.AgentStateRestored, "system.notice replay")
 			other.Use()
-			other.Solve(nil, "what is 7*6?")
+			other.Solve(nil, "say hello")
 			other.Await(answer)
 		}},
-		{Name: "state_import_confirming", About: "A session with an open question is taken along, and the question is answered at the other place.", Demo: true, Play: func(s *Scene) {
+		{Name: "state_import_confirming", Live: true, About: "A session with an open question is taken along, and the question is answered at the other place.", Demo: true, Play: func(s *Scene) {
 			m, _ := asked(s)
 			m.Send(myagent.UserRequestState, nil)
 			state := signed(m.Await(myagent.AgentStateExported)[0])
 			other := s.DialElsewhere("elsewhere")
 			other.Send(myagent.UserReconnectWithState, map[string]any{"signed_state": state})
-			q := other.Await(myagent.AgentUserConfirm, myagent.AgentStateRestored)[0]
+			q := other.Await(myagent.AgentUserConfirm, myagent.AgentStateRestored, "system.notice replay")[0]
 			other.Use()
 			other.Respond(q.StepID, map[string]any{"approved": true})
 			other.Await(answer)

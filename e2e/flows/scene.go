@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -191,9 +192,11 @@ func (m *Socket) Cut() { m.talk.Cut() }
 func (m *Socket) Await(conditions ...string) []client.Frame {
 	m.s.t.Helper()
 	got := make([]client.Frame, len(conditions))
+	began := time.Now()
 	for left := len(conditions); left > 0; {
 		f, err := m.talk.Peek()
 		require.NoError(m.s.t, err, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names())
+		require.Less(m.s.t, time.Since(began), harness.Patience, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
 		m.note(f)
 		for i, c := range conditions {
 			if got[i].Event == "" && fits(f, c) {
@@ -226,6 +229,9 @@ func (m *Socket) note(f client.Frame) {
 		return // when they come is a matter of the clock
 	}
 	m.s.lines = append(m.s.lines, line{socket: m.name, raw: f.Raw, frame: f})
+	if f.Event == myagent.AgentPartialAnswer {
+		require.Equal(m.s.t, shown(f.Text()), f.Show, "%s", f.Raw)
+	}
 	for _, raw := range client.As[myagent.NoticeContent](f.Content).EventList {
 		e := client.As[client.Frame](raw)
 		m.dense(e)

@@ -143,28 +143,32 @@ func (m *Socket) awaitHeld(task string) {
 var quit = map[string]any{"content": "User requested cancellation", "metadata": map[string]any{"reason": "takes_too_long"}}
 
 func stops() []Flow {
-	// stop asks something, waits, cancels and goes on with another question.
-	stop := func(question, wait string) func(s *Scene) {
-		return func(s *Scene) {
+	return []Flow{
+		{Name: "cancel_planning", About: "All is cancelled while the plan is made. The session goes on with a new message.", Play: func(s *Scene) {
 			m := s.Open(nil)
-			m.Ask(question, nil)
-			m.awaitPiece(wait)
+			m.Ask("hold plan cancel_planning; say one", nil)
+			m.awaitPiece(myagent.AgentThinking)
 			m.Send(myagent.UserCancel, quit)
 			m.Await(ended)
 			m.Ask("say more", nil)
 			m.Await(answer)
-		}
-	}
-	return []Flow{
-		{Name: "cancel_planning", About: "All is cancelled while the plan is made. The session goes on with a new message.", Play: stop("hold plan cancel_planning; say one", myagent.AgentThinking)},
+		}},
 		{Name: "cancel_confirming", About: "All is cancelled while the plan waits to be confirmed.", Demo: true, Play: func(s *Scene) {
 			m, step := asked(s)
 			m.Send(myagent.UserCancel, map[string]any{"content": "User requested cancellation"})
 			m.Await(ended)
 			m.Respond(step, map[string]any{"approved": true})
-			m.Await(myagent.AgentError)
+			m.Await(myagent.ErrorValidation)
 		}},
-		{Name: "cancel_solving", About: "All is cancelled while a task is solved: one is done, one half done, one waits.", Play: stop("say one; then hold cancel_solving; then say three", myagent.AgentPartialAnswer)},
+		{Name: "cancel_solving", About: "All is cancelled while a task is solved: one is done, one half done, one waits.", Play: func(s *Scene) {
+			m := s.Open(nil)
+			m.Ask("say one; then hold cancel_solving; then say three", nil)
+			m.awaitHeld("task_2")
+			m.Send(myagent.UserCancel, quit)
+			m.Await(ended)
+			m.Ask("say more", nil)
+			m.Await(answer)
+		}},
 		{Name: "cancel_aggregating", About: "All is cancelled while the answer is written.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Ask("hold answer cancel_aggregating; say one", nil)

@@ -27,6 +27,7 @@ type Flow struct {
 	Demo  bool // it needs nothing that only the scripted model does
 
 	Concurrent bool // tasks are solved side by side
+	Live       bool // a run goes on while what was missed is shown: where that ends differs
 	Exact      bool // seqs are the same every time
 	Hasty      bool // questions are open for a second only
 
@@ -82,26 +83,14 @@ run are in angle brackets, and consecutive pieces of a text are joined.
 
 // transcript writes what was said as a txtar archive.
 func (s *Scene) transcript(f Flow) (string, error) {
-	var blocks []*block
-	for _, l := range s.lines {
-		if n := len(blocks); n == 0 || blocks[n-1].socket != l.socket || blocks[n-1].sent != l.sent {
-			blocks = append(blocks, &block{socket: l.socket, sent: l.sent})
-		}
-		b := blocks[len(blocks)-1]
-		v, err := decode(l.raw)
-		raw := ""
-		if err != nil {
-			if !l.sent {
-				return "", err
-			}
-			raw = string(l.raw)
-		}
-		b.frames, b.raws = append(b.frames, v), append(b.raws, raw)
+	blocks, err := s.blocks()
+	if err != nil {
+		return "", err
 	}
 	n := normal{exact: f.Exact, names: map[string]string{}, count: map[string]int{}}
 	for _, b := range blocks {
 		if !b.sent {
-			b.frames = sorted(b.frames, f.Concurrent)
+			b.frames = sorted(b.frames, f)
 			for _, v := range b.frames {
 				n.learn(v)
 			}
@@ -117,13 +106,13 @@ func (s *Scene) transcript(f Flow) (string, error) {
 		}
 		fmt.Fprintf(&out, "-- %02d %s %s --\n", i+1, b.socket, way)
 		for j, v := range b.frames {
-			if b.sent && b.raws[j] != "" {
+			switch {
+			case b.sent && b.raws[j] != "":
 				out.WriteString(b.raws[j] + "\n")
 				continue
-			}
-			if b.sent {
+			case b.sent:
 				shorten(v, n.exact)
-			} else {
+			default:
 				n.mask(v)
 			}
 			n.rename(v, r)
@@ -131,6 +120,27 @@ func (s *Scene) transcript(f Flow) (string, error) {
 		}
 	}
 	return out.String(), nil
+}
+
+// blocks puts together what went one way without a pause.
+func (s *Scene) blocks() ([]*block, error) {
+	var blocks []*block
+	for _, l := range s.lines {
+		if n := len(blocks); n == 0 || blocks[n-1].socket != l.socket || blocks[n-1].sent != l.sent {
+			blocks = append(blocks, &block{socket: l.socket, sent: l.sent})
+		}
+		b := blocks[len(blocks)-1]
+		v, err := decode(l.raw)
+		raw := ""
+		if err != nil {
+			if !l.sent {
+				return nil, err
+			}
+			raw = string(l.raw)
+		}
+		b.frames, b.raws = append(b.frames, v), append(b.raws, raw)
+	}
+	return blocks, nil
 }
 
 // long is more than any text in a transcript needs.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // bare returns connections to a server that has no streams yet.
@@ -36,7 +37,7 @@ func TestManyProcessesMayBootstrapAtOnce(t *testing.T) {
 	t.Parallel()
 	conns := bare(t, 6)
 	missing := drift(t, conns[0])
-	require.Len(t, missing, 22)
+	require.Len(t, missing, subject.Partitions+6, "shards, three streams, three buckets")
 	require.Equal(t, "stream EVT_00: stream is missing, should be present", missing[0].String())
 	errs := make([]error, len(conns))
 	var all sync.WaitGroup

@@ -126,6 +126,7 @@ type PlanStartedData struct {
 	Number      int             `json:"number"` // 1, 2, ... in the run
 	Question    string          `json:"question"`
 	Context     json.RawMessage `json:"context,omitempty"`
+	MaxTries    int             `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
 	Part
 }
 
@@ -210,7 +211,8 @@ type TaskStartedData struct {
 	ExecutionID string `json:"execution_id"`
 	StepID      string `json:"step_id"`
 	Task        Task   `json:"task"`
-	Attempt     int    `json:"attempt"` // 1, 2, ... at this task
+	Attempt     int    `json:"attempt"`             // 1, 2, ... at this task
+	MaxTries    int    `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
 	Part
 }
 
@@ -316,7 +318,8 @@ type AggregateStartedData struct {
 	ExecutionID string `json:"execution_id"`
 	TaskCount   int    `json:"task_count"`
 	Completed   int    `json:"completed"`
-	Failed      int    `json:"failed"` // failed or cancelled
+	Failed      int    `json:"failed"`              // failed or cancelled
+	MaxTries    int    `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
 	Part
 }
 
@@ -374,5 +377,6 @@ type CommandRefusedData struct {
 	Field      string `json:"field,omitempty"`
 	InputID    string `json:"input_id,omitempty"`    // the question that was answered before
 	AnsweredBy string `json:"answered_by,omitempty"` // by whom
+	AnsweredOn string `json:"answered_on,omitempty"` // on which device
 	Decision   string `json:"decision,omitempty"`    // and how
 }

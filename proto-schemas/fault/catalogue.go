@@ -128,7 +128,7 @@ var Catalogue = []Entry{
 	{InputAnswered, 409, 0, false, Client, "This question has been answered before. Nothing was changed."},
 	{InputNotFound, 422, 0, false, Client, "There is no such question in this session. Use the step_id of the question."},
 	{InputExpired, 408, 0, true, Client, "The question was not answered in time. Send the message again."},
-	{TaskNotFound, 422, 0, false, Client, "There is no such task in this run. Use an id of its tasks."},
+	{TaskNotFound, 404, 0, false, Client, "There is no such task in this run. Use an id of its tasks."},
 	{PlanInvalid, 422, 0, true, Client, "This is not a list of tasks that can be solved. Correct it and send it again."},
 	{PlanFailed, 502, 0, true, Provider, "No plan could be made of the request. Say it differently and send it again."},
 	{TaskTimeout, 504, 0, true, Provider, "The task was not solved in time. Allow more time, or make it smaller."},

@@ -115,6 +115,7 @@ type ErrorContext struct {
 	CommandID  string `json:"command_id,omitempty"`
 	StepID     string `json:"step_id,omitempty"`     // the question that was answered before
 	AnsweredBy string `json:"answered_by,omitempty"` // by whom
+	Client     string `json:"client_id,omitempty"`   // on which device
 	Decision   string `json:"decision,omitempty"`    // and how
 }
 

@@ -16,6 +16,7 @@ type Work struct {
 	Context
 	Stage  string `json:"stage,omitempty"`   // planning, solving, aggregation; absent where a run has no stages
 	TaskID string `json:"task_id,omitempty"` // while solving
+	StepID string `json:"step_id,omitempty"` // while solving: the step_id of the task's solver.start. Addition
 }
 
 // Tokens are what models consumed, as their providers counted it. A count that some

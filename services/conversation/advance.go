@@ -92,7 +92,7 @@ func (d director) plan() []Fact {
 		}
 		return []Fact{d.startPlan(p.Question)}
 	case len(p.Invalid) > d.rules.Replans:
-		return []Fact{d.runFailed(fault.Lookup(fault.PlanFailed), p.Invalid[len(p.Invalid)-1], "")}
+		return []Fact{d.runFailed(fault.Lookup(fault.PlanFailed), "", "")}
 	case p.Unit == nil || p.Unit.Ended:
 		return []Fact{d.startPlan(p.Question)}
 	case p.Unit.Failure != nil:
@@ -118,10 +118,13 @@ func (d director) startPlan(question string) Fact {
 	work := fmt.Sprintf("%s.plan.%d", d.r.ID, n)
 	return Fact{work + ".started", event.PlanStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: fmt.Sprintf("plan_%s_%d", short(d.r.ID), n),
-		Number: n, Question: question, Context: d.p.Context,
+		Number: n, MaxTries: d.p.Plans + d.triesLeft(), Question: question, Context: d.p.Context,
 		Part: event.Part{WorkID: work, Stage: event.StagePlanning},
 	}}
 }
+
+// triesLeft is how often the plan or the aggregate may still be tried.
+func (d director) triesLeft() int { return max(1, d.rules.Tries-d.p.retries) }
 
 // short is enough of a run's id to tell the runs of a session apart.
 func short(runID string) string {

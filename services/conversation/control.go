@@ -20,14 +20,16 @@ func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []
 	var list []Fact
 	if p := r.Pipeline; p != nil {
 		d := director{s: s, r: r, p: p, now: now}
-		list = d.stop(c, reason)
+		list = d.stop(c)
 	}
 	return append(list, Fact{c.ID + ".cancelled." + r.ID, event.RunCancelledData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
 	}})
 }
 
-func (d director) stop(c command.Command, reason string) []Fact {
+// stop cancels what is open in the run. Why the run is stopped is for the run to say;
+// to its plan and tasks all of that is a wish of the user.
+func (d director) stop(c command.Command) []Fact {
 	var list []Fact
 	p := d.p
 	if p.Unit != nil {
@@ -37,23 +39,23 @@ func (d director) stop(c command.Command, reason string) []Fact {
 		if p.Dropped != "" {
 			return list
 		}
-		return append(list, d.planCancelled(c.ID+"."+d.r.ID, reason, c.Principal, ""))
+		return append(list, d.planCancelled(c.ID+"."+d.r.ID, userRequest, c.Principal, ""))
 	}
 	for _, t := range p.Tasks {
 		if !t.Final() {
-			list = append(list, d.endTask(t, c.ID+".cancelled."+t.ID, reason, c.Principal)...)
+			list = append(list, d.endTask(t, c.ID+".cancelled."+t.ID, c.Principal)...)
 		}
 	}
 	return list
 }
 
-// endTask cancels a task and takes back what it has half said.
-func (d director) endTask(t *Task, eventID, reason, by string) []Fact {
+// endTask cancels a task, as somebody wishes, and takes back what it has half said.
+func (d director) endTask(t *Task, eventID, by string) []Fact {
 	var list []Fact
 	if t.State == plan.Running {
 		list = discards(t.Work)
 	}
-	return append(list, d.taskCancelled(t, eventID, reason, by))
+	return append(list, d.taskCancelled(t, eventID, userRequest, by))
 }
 
 // current is the director of the pipeline run that is on, if one is.
@@ -102,8 +104,7 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decis
 	if t.Final() {
 		return s.notDone(c, ref.TaskID, "The task has its outcome already.", now, rules)
 	}
-	list := append(d.endTask(t, eventID, userRequest, c.Principal), d.progressed(t, eventID, plan.Cancelled))
-	return Decision{Facts: list, Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+	return Decision{Facts: d.endTask(t, eventID, c.Principal), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
 }
 
 // restartTask gives a task another attempt, and with it what depends on it. After
@@ -163,7 +164,7 @@ func (s *State) repair(d event.RunStartedData) *Run {
 	r.Pipeline.Question, r.Pipeline.Summary, r.Pipeline.PlanID = old.Pipeline.Question, old.Pipeline.Summary, old.Pipeline.PlanID
 	for _, t := range old.Pipeline.Tasks {
 		c := *t
-		c.Work, c.Retry = nil, nil
+		c.Work, c.Retry, c.Counted = nil, nil, c.Final()
 		r.Pipeline.Tasks = append(r.Pipeline.Tasks, &c)
 	}
 	return r
@@ -181,7 +182,7 @@ func (d director) restart(c command.Command, ref command.TaskRef) []Fact {
 	}
 	again := func(t *Task, reason string) {
 		if t.State == plan.Running {
-			list = append(list, d.endTask(t, c.ID+".ended."+t.ID, userRequest, c.Principal)...)
+			list = append(list, d.endTask(t, c.ID+".ended."+t.ID, c.Principal)...)
 		}
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
@@ -308,13 +309,15 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision
 	in := s.inputs[d.InputID]
 	switch {
 	case in == nil:
-		return s.refuse(c, fault.New(fault.InputNotFound), nil, now, rules)
+		return s.refuse(c, fault.New(fault.InputNotFound), &Input{ID: d.InputID}, now, rules)
 	case in.Answered != nil && in.Answered.CommandID == c.ID, s.once[c.ID+".invalid"]:
 		return s.goOn(c, now, rules)
 	case in.Answered != nil:
 		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
-	case in.Over:
+	case in.Expired, in.Over && s.runs[in.RunID].Pipeline.Dropped == timedOut:
 		return s.refuse(c, fault.New(fault.InputExpired), in, now, rules)
+	case in.Over:
+		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: its plan was cancelled."), in, now, rules)
 	}
 	r := s.runs[in.RunID]
 	dir := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
@@ -371,12 +374,13 @@ func same(a, b []event.Task) bool {
 
 // refuse tells the sender why the command has no effect.
 func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Time, rules Rules) (Decision, error) {
-	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: "step_id"}
-	if in != nil {
-		data.InputID, data.Field = in.ID, ""
-		if in.Answered != nil {
-			data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
-		}
+	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, InputID: in.ID}
+	if f.Code == fault.InputNotFound {
+		data.Field = "step_id"
+	}
+	if in.Answered != nil {
+		data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
+		data.AnsweredOn = in.Answered.ClientID
 	}
 	return Decision{Facts: s.advance(now, rules), Aside: data}, nil
 }

@@ -48,6 +48,7 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.TaskCancelled:      with((*State).taskCancelled),
 	event.TaskRestarted:      with((*State).taskRestarted),
 	event.RetryScheduled:     with((*State).retryScheduled),
+	event.RunProgressed:      with((*State).runProgressed),
 	event.AggregateStarted:   with((*State).aggregateStarted),
 	event.AggregateCompleted: with((*State).aggregateCompleted),
 	event.PipelineCompleted:  with((*State).pipelineCompleted),

@@ -36,7 +36,7 @@ func (s *State) planStarted(e event.Event, d event.PlanStartedData) error {
 			p.planStarted = e.Time
 		}
 		p.Unit = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Number,
+			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Number, MaxTries: d.MaxTries,
 		}
 		s.begin(p.Unit, r)
 		return nil
@@ -136,14 +136,14 @@ func (s *State) taskStarted(e event.Event, d event.TaskStartedData) error {
 		}
 		t.State, t.Attempt, t.Started, t.Retry = plan.Running, d.Attempt, e.Time, nil
 		t.Work = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Attempt,
+			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Attempt, MaxTries: d.MaxTries,
 		}
 		s.begin(t.Work, r)
 	})
 }
 
 func (t *Task) settle(to plan.State) {
-	t.State, t.Retry = to, nil
+	t.State, t.Retry, t.Counted = to, nil, false
 	if t.Work != nil {
 		t.Work.Ended = true
 	}
@@ -152,7 +152,7 @@ func (t *Task) settle(to plan.State) {
 func (s *State) taskCompleted(e event.Event, d event.TaskCompletedData) error {
 	return s.onTask(d.RunID, d.TaskID, func(r *Run, t *Task) {
 		t.settle(plan.Done)
-		t.Output, t.Error = d.Output, ""
+		t.Output, t.MessageID, t.Error = d.Output, d.MessageID, ""
 		r.Pipeline.solveEnded = e.Time
 	})
 }
@@ -209,13 +209,17 @@ func (s *State) retryScheduled(e event.Event, d event.RetryScheduledData) error 
 	})
 }
 
+func (s *State) runProgressed(_ event.Event, d event.RunProgressedData) error {
+	return s.onTask(d.RunID, d.TaskID, func(_ *Run, t *Task) { t.Counted = t.Final() })
+}
+
 func (s *State) aggregateStarted(e event.Event, d event.AggregateStartedData) error {
 	return s.onPipeline(d.RunID, func(r *Run, p *Pipeline) error {
 		p.Phase, p.Retry, p.Combined = Aggregating, nil, false
 		p.Aggregate++
 		p.aggregateStarted = e.Time
 		p.Unit = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: p.Aggregate,
+			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: p.Aggregate, MaxTries: d.MaxTries,
 		}
 		s.begin(p.Unit, r)
 		return nil

@@ -15,13 +15,14 @@ type checked struct {
 	seen, over    map[string]bool
 	answers       map[string]int
 	running, done map[string]map[string]bool // tasks by run
+	uncounted     map[string]map[string]bool // tasks with an outcome that no progress has told of
 }
 
 // checkPipelines holds after every step, whatever came before.
 func (c *chaos) checkPipelines(t *rapid.T) {
 	if c.seen == nil {
 		c.seen, c.over, c.answers = map[string]bool{}, map[string]bool{}, map[string]int{}
-		c.running, c.done = map[string]map[string]bool{}, map[string]map[string]bool{}
+		c.running, c.done, c.uncounted = map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}
 	}
 	running, done := c.running, c.done
 	for _, e := range c.log[c.upTo:] {
@@ -38,12 +39,13 @@ func (c *chaos) checkPipelines(t *rapid.T) {
 			t.Fatalf("%s after the end of its run", e.Type)
 		}
 		if running[d.RunID] == nil {
-			running[d.RunID], done[d.RunID] = map[string]bool{}, map[string]bool{}
+			running[d.RunID], done[d.RunID], c.uncounted[d.RunID] = map[string]bool{}, map[string]bool{}, map[string]bool{}
 			for task := range done[d.Repairs] {
 				done[d.RunID][task] = true
 			}
 		}
 		c.follow(t, e, d.RunID, d.TaskID, running[d.RunID], done[d.RunID])
+		count(t, e, d.TaskID, c.uncounted[d.RunID])
 		if e.Type == event.InputAnswered || e.Type == event.InputExpired {
 			c.answers[d.InputID]++
 			require.Equal(t, 1, c.answers[d.InputID], "a question has one answer")
@@ -82,6 +84,22 @@ func (c *chaos) follow(t *rapid.T, e event.Event, runID, taskID string, running,
 		delete(done, taskID)
 	case event.AggregateStarted:
 		require.Empty(t, running, "the aggregate waits for all tasks")
+	default:
+	}
+}
+
+// count checks that progress tells of each outcome of a task, and of nothing else.
+func count(t *rapid.T, e event.Event, taskID string, uncounted map[string]bool) {
+	switch e.Type {
+	case event.TaskCompleted, event.TaskFailed, event.TaskCancelled:
+		uncounted[taskID] = true
+	case event.TaskRestarted:
+		delete(uncounted, taskID)
+	case event.RunProgressed:
+		require.True(t, uncounted[taskID], "progress without an outcome")
+		delete(uncounted, taskID)
+	case event.AggregateStarted, event.PipelineCompleted:
+		require.Empty(t, uncounted, "outcomes that no progress has told of")
 	default:
 	}
 }

@@ -59,15 +59,17 @@ type Retry struct {
 // Task is a piece of a plan and how far it has come.
 type Task struct {
 	event.Task
-	State    plan.State
-	Attempt  int // begun
-	Restarts int
-	Max      int // attempts that it may have; 0 = the rules' limit
-	Work     *Work
-	Output   string
-	Error    string
-	Started  time.Time // of the newest attempt
-	Retry    *Retry
+	State     plan.State
+	Attempt   int // begun
+	Restarts  int
+	Max       int // attempts that it may have; 0 = the rules' limit
+	Work      *Work
+	MessageID string // the message that holds Output
+	Output    string
+	Error     string
+	Started   time.Time // of the newest attempt
+	Retry     *Retry
+	Counted   bool // its outcome is in the run's progress
 }
 
 // Final reports whether the task has an outcome.

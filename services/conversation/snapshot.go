@@ -52,11 +52,12 @@ type RunSnapshot struct {
 
 // TaskSnapshot is one task of a snapshot.
 type TaskSnapshot struct {
-	Task    event.Task `json:"task"`
-	Status  string     `json:"status"` // waiting, completed, failed, cancelled
-	Attempt int        `json:"attempt"`
-	Output  string     `json:"output,omitempty"`
-	Error   string     `json:"error,omitempty"`
+	Task     event.Task `json:"task"`
+	Status   string     `json:"status"` // waiting, completed, failed, cancelled
+	Attempt  int        `json:"attempt"`
+	Restarts int        `json:"restarts,omitempty"`
+	Output   string     `json:"output,omitempty"`
+	Error    string     `json:"error,omitempty"`
 }
 
 // Snapshot returns the state in a form that can be taken elsewhere. Of what was said
@@ -131,7 +132,7 @@ func (s *State) runSnapshot(r *Run) RunSnapshot {
 	snap.Planned, snap.Summary, snap.Result = p.Planned, p.Summary, p.Result
 	snap.Approved = p.Input != nil && p.Input.Answered != nil && p.Input.PlanID == p.PlanID
 	for _, t := range p.Tasks {
-		one := TaskSnapshot{Task: t.Task, Status: stateNames[t.State], Attempt: t.Attempt, Output: t.Output, Error: t.Error}
+		one := TaskSnapshot{Task: t.Task, Status: stateNames[t.State], Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
 		if t.State == plan.Running {
 			one.Status = stateNames[plan.Waiting]
 		}
@@ -205,7 +206,9 @@ func (s *State) restoreRun(snap RunSnapshot) {
 	}
 	r.Pipeline = p
 	for _, t := range snap.Tasks {
-		p.Tasks = append(p.Tasks, &Task{Task: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Output: t.Output, Error: t.Error})
+		one := &Task{Task: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
+		one.Counted = one.Final()
+		p.Tasks = append(p.Tasks, one)
 	}
 	if snap.Approved {
 		p.Input = &Input{RunID: r.ID, PlanID: p.PlanID, Over: true, Answered: &event.InputAnsweredData{RunID: r.ID, Decision: event.DecisionApprove}}

@@ -10,9 +10,12 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// solve settles what has come to an end, starts what can start, and goes over to
-// the aggregate when nothing is left.
+// solve settles what has come to an end, says how far the run is, starts what can
+// start, and goes over to the aggregate when nothing is left.
 func (d director) solve() []Fact {
+	if list := d.progressed(); len(list) > 0 {
+		return list
+	}
 	for _, t := range d.p.Tasks {
 		if list := d.settle(t); len(list) > 0 {
 			return list
@@ -80,14 +83,11 @@ func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Dur
 }
 
 func (d director) taskCompleted(t *Task, w *Work, m Message) []Fact {
-	return []Fact{
-		{w.ID + ".completed", event.TaskCompletedData{
-			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Attempt: t.Attempt,
-			MessageID: m.ID, Output: m.Content, Usage: w.tally.usage(), Tools: w.tally.byTool,
-			DurationMS: since(d.now, t.Started), Part: w.Part,
-		}},
-		d.progressed(t, w.ID, plan.Done),
-	}
+	return []Fact{{w.ID + ".completed", event.TaskCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Attempt: t.Attempt,
+		MessageID: m.ID, Output: m.Content, Usage: w.tally.usage(), Tools: w.tally.byTool,
+		DurationMS: since(d.now, t.Started), Part: w.Part,
+	}}}
 }
 
 func stepID(t *Task) string { return "solve_" + t.ID }
@@ -100,7 +100,7 @@ func (d director) taskUnitFailed(t *Task, w *Work) []Fact {
 		discards(w), Fact{w.ID + ".given-up", event.TaskFailedData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Attempt: t.Attempt,
 			Code: w.Failure.Code, Message: w.Failure.Message, DurationMS: since(d.now, t.Started), Part: w.Part,
-		}}, d.progressed(t, w.ID, plan.Failed),
+		}},
 	)
 }
 
@@ -108,23 +108,21 @@ var stateNames = map[plan.State]string{
 	plan.Waiting: "waiting", plan.Running: "running", plan.Done: "completed", plan.Failed: "failed", plan.Cancelled: "cancelled",
 }
 
-// progressed says how far the run will be once the task has come to the state.
-func (d director) progressed(t *Task, eventID string, to plan.State) Fact {
-	data := event.RunProgressedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskID: t.ID, Title: t.Title, Status: stateNames[to],
-		Completed: d.p.count(plan.Done), Failed: d.p.count(plan.Failed), Cancelled: d.p.count(plan.Cancelled),
-		Total: len(d.p.Tasks), ElapsedMS: since(d.now, d.p.solveStarted),
+// progressed says how far the run is after an outcome that has not been counted yet.
+// It is a step of its own: an event of somebody else may come between the outcome and
+// the count.
+func (d director) progressed() []Fact {
+	for _, t := range d.p.Tasks {
+		if !t.Final() || t.Counted {
+			continue
+		}
+		return []Fact{{fmt.Sprintf("%s.t.%s.%d.%d.progressed", d.r.ID, t.ID, t.Attempt, t.Restarts), event.RunProgressedData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskID: t.ID, Title: t.Title, Status: stateNames[t.State],
+			Completed: d.p.count(plan.Done), Failed: d.p.count(plan.Failed), Cancelled: d.p.count(plan.Cancelled),
+			Total: len(d.p.Tasks), ElapsedMS: since(d.now, d.p.solveStarted),
+		}}}
 	}
-	switch to {
-	case plan.Done:
-		data.Completed++
-	case plan.Failed:
-		data.Failed++
-	case plan.Cancelled:
-		data.Cancelled++
-	case plan.Waiting, plan.Running:
-	}
-	return Fact{eventID + ".progressed", data}
+	return nil
 }
 
 // restarted gives a task another attempt.
@@ -147,7 +145,7 @@ func (d director) doomed() []Fact {
 	}
 	t := d.p.Task(ids[0])
 	base := fmt.Sprintf("%s.t.%s.%d.%d.doomed", d.r.ID, t.ID, t.Attempt, t.Restarts)
-	return []Fact{d.taskCancelled(t, base, "dependency_failed", ""), d.progressed(t, base, plan.Cancelled)}
+	return []Fact{d.taskCancelled(t, base, "dependency_failed", "")}
 }
 
 func (d director) taskCancelled(t *Task, eventID, reason, by string) Fact {
@@ -185,7 +183,7 @@ func (d director) startTask(t *Task) Fact {
 	n := t.Attempt + 1
 	work := fmt.Sprintf("%s.t.%s.%d", d.r.ID, t.ID, n)
 	return Fact{work + ".started", event.TaskStartedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Task: t.Task, Attempt: n,
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Task: t.Task, Attempt: n, MaxTries: d.tries(t),
 		Part: event.Part{WorkID: work, Stage: event.StageSolving, TaskID: t.ID},
 	}}
 }
@@ -199,7 +197,7 @@ func (d director) solved() []Fact {
 	case d.r.Spec.Mode == event.ModePlan || len(d.p.Tasks) > 1:
 		return []Fact{d.startAggregate()}
 	}
-	return []Fact{d.conclude(success, d.p.Tasks[0].Output, "")}
+	return []Fact{d.conclude(success, d.p.Tasks[0].Output, d.p.Tasks[0].MessageID)}
 }
 
 // conclude sums the run up, then ends it.
@@ -262,7 +260,8 @@ func (d director) startAggregate() Fact {
 	done := d.p.count(plan.Done)
 	return Fact{work + ".started", event.AggregateStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskCount: len(d.p.Tasks), Completed: done, Failed: len(d.p.Tasks) - done,
-		Part: event.Part{WorkID: work, Stage: event.StageAggregation},
+		MaxTries: d.p.Aggregate + d.triesLeft(),
+		Part:     event.Part{WorkID: work, Stage: event.StageAggregation},
 	}}
 }
 

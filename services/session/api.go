@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/api"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
@@ -43,62 +43,24 @@ type API struct {
 	conn     *bus.Conn
 	log      *eventlog.Store
 	commands *command.Sender
-	auth     auth.Authenticator
-	logger   zerolog.Logger
+	server   api.Server
 }
 
 // NewAPI returns the API over the given log. States are asked of the session service
 // over the connection.
 func NewAPI(conn *bus.Conn, log *eventlog.Store, commands *command.Sender, a auth.Authenticator, logger zerolog.Logger) *API {
-	return &API{conn: conn, log: log, commands: commands, auth: a, logger: logger}
+	return &API{conn: conn, log: log, commands: commands, server: api.Server{Auth: a, Logger: logger}}
 }
 
 // Mount registers the API's routes.
 func (a *API) Mount(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/v1/sessions", a.serve(a.list))
-	mux.HandleFunc("GET /api/v1/sessions/{id}", a.serve(a.show))
-	mux.HandleFunc("GET /api/v1/sessions/{id}/events", a.serve(a.events))
-	mux.HandleFunc("GET /api/v1/sessions/{id}/state", a.serve(a.state))
-	mux.HandleFunc("POST /api/v1/sessions/{id}/cancel", a.serve(a.cancel))
-	mux.HandleFunc("POST /api/v1/sessions/import", a.serve(a.restore))
-}
-
-type handler func(r *http.Request, p auth.Principal) (any, error)
-
-func (a *API) serve(h handler) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		token, _, _ := auth.TokenFromRequest(r)
-		p, err := a.auth.Authenticate(r.Context(), token)
-		var answer any
-		if err == nil {
-			answer, err = h(r, p)
-		}
-		if err != nil {
-			a.problem(w, err)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			a.logger.Debug().Err(err).Msg("an API answer could not be written")
-		}
-	}
-}
-
-func (a *API) problem(w http.ResponseWriter, err error) {
-	f := fault.From(err, uuid.NewString())
-	if f.Code == fault.Internal {
-		a.logger.Error().Err(err).Str("reference", f.Ref).Msg("an API request failed for an internal reason")
-	}
-	e := fault.Lookup(f.Code)
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(e.Status)
-	body := map[string]any{"type": "about:blank", "title": string(f.Code), "status": e.Status, "detail": f.Public()}
-	if f.Field != "" {
-		body["field"] = f.Field
-	}
-	if err := json.NewEncoder(w).Encode(body); err != nil {
-		a.logger.Debug().Err(err).Msg("a problem document could not be written")
-	}
+	serve := a.server.Serve
+	mux.HandleFunc("GET /api/v1/sessions", serve(a.list))
+	mux.HandleFunc("GET /api/v1/sessions/{id}", serve(a.show))
+	mux.HandleFunc("GET /api/v1/sessions/{id}/events", serve(a.events))
+	mux.HandleFunc("GET /api/v1/sessions/{id}/state", serve(a.state))
+	mux.HandleFunc("POST /api/v1/sessions/{id}/cancel", serve(a.cancel))
+	mux.HandleFunc("POST /api/v1/sessions/import", serve(a.restore))
 }
 
 // Summary is one session in a list: what its newest event tells.

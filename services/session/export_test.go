@@ -171,11 +171,16 @@ func TestASessionComesBack(t *testing.T) {
 	require.True(t, reply.Restored)
 	there.append(log, run(2, "and now", "still one")...)
 	here.command(log, cmd.Pipeline, cmd.Message, "on", cmd.UserMessage{Content: "here"})
-	here.until(log, event.RunStarted)
 	require.Eventually(t, func() bool { // this run has begun, and not only the first
-		_, err = move(there, here)
-		return err != nil
+		started := 0
+		for _, e := range here.all(log) {
+			if e.Type == event.RunStarted {
+				started++
+			}
+		}
+		return started == 2
 	}, patience, 5*time.Millisecond)
+	_, err = move(there, here)
 	isFault(t, err, fault.SessionBusy)
 	here.command(log, cmd.Pipeline, cmd.Cancel, "stop", cmd.CancelRun{})
 	here.until(log, event.RunCancelled)

@@ -82,6 +82,7 @@ func TestTheAPIOfTasks(t *testing.T) {
 	for range 3 {
 		n := r.submit(client, cmd.NewTask{AgentName: "Adder"})
 		require.Equal(t, n, hears[event.TaskAssignedData](a).TaskID)
+		r.until(logOf(id.KindTask, n), event.TaskReported, 1) // that it was delivered: nothing follows by itself
 		ids = append(ids, n)
 	}
 	a.done(ids[1], "42")
@@ -108,7 +109,10 @@ func TestTheAPIOfTasks(t *testing.T) {
 	require.Len(t, one.Events, int(one.LastSeq))
 
 	require.Equal(t, 200, w.ask("alice", "POST", "/api/v1/tasks/"+ids[0]+"/cancel", `{"reason":"enough"}`, nil))
-	require.Equal(t, "cancelled", hears[event.TaskFinishedData](a).Status, "the agent hears of the first end, of its own, or of this one")
+	require.Equal(t, "completed", hears[event.TaskFinishedData](a).Status, "its own result")
+	stopped := hears[event.TaskFinishedData](a)
+	require.Equal(t, "cancelled", stopped.Status)
+	require.Contains(t, stopped.Error, "enough")
 }
 
 func TestTheAPIKeepsTenantsApart(t *testing.T) {
@@ -164,7 +168,7 @@ func TestTheAPIOfPeersFilters(t *testing.T) {
 		require.Equal(t, want, names, query)
 	}
 	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "before=x", "before=_"} {
-		require.Equal(t, 400, w.ask("alice", "GET", "/api/v1/tasks?"+bad, "", nil), bad)
+		require.Equal(t, 422, w.ask("alice", "GET", "/api/v1/tasks?"+bad, "", nil), bad)
 	}
 	require.Equal(t, 404, w.ask("alice", "GET", "/api/v1/tasks/none", "", nil))
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
@@ -11,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/services/session"
+	"github.com/waggle-dev/waggle/services/task"
 )
 
 func (p *process) gateway(context.Context) (lifecycle.Component, error) {
@@ -30,7 +32,10 @@ func (p *process) gateway(context.Context) (lifecycle.Component, error) {
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
 		Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect(), "/ws/session": p.myagent()},
 		Peers:    p.peers(),
-		Mount:    session.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount,
+		Mount: func(mux *http.ServeMux) {
+			session.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
+			task.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
+		},
 	})
 	if err != nil {
 		return nil, err

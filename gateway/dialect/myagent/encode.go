@@ -154,7 +154,11 @@ func run(runID, execution string) wire.Context {
 
 // work names the piece of a run that an event belongs to.
 func work(runID, execution string, p event.Part) wire.Work {
-	return wire.Work{Context: run(runID, execution), Stage: p.Stage, TaskID: p.TaskID}
+	w := wire.Work{Context: run(runID, execution), Stage: p.Stage, TaskID: p.TaskID}
+	if p.TaskID != "" {
+		w.StepID = "solve_" + p.TaskID // as conversation calls it in task.started
+	}
+	return w
 }
 
 // spent says what a piece of work consumed.

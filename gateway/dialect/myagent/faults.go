@@ -192,7 +192,14 @@ func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f 
 		}
 		f = &said
 	}
-	return c.linked(at, session, c.tell(trouble{Fault: f, where: link(at), operation: string(asked)}))
+	return c.linked(at, session, c.tell(trouble{Fault: f, where: link(at), operation: operations[asked]}))
+}
+
+// operations are the actions in the words of the protocol. What is only done, and not
+// asked for, has none.
+var operations = map[dialect.Action]string{
+	dialect.Open: "create_session", dialect.Resume: "reconnect_with_state", dialect.Import: "reconnect_with_state",
+	dialect.Ack: "ack", dialect.Export: "request_state",
 }
 
 // commandRefused is the aside that tells of a command without effect. Whose answer
@@ -200,9 +207,13 @@ func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f 
 func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
 	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(d.Field)
 	if d.AnsweredBy != "" {
-		f.Message += " (answered by " + d.AnsweredBy + ": " + d.Decision + ")"
+		who := d.AnsweredBy
+		if d.AnsweredOn != "" {
+			who += " on " + d.AnsweredOn
+		}
+		f.Message += " (answered by " + who + ": " + d.Decision + ")"
 	}
 	return c.tell(trouble{Fault: f, details: &wire.ErrorContext{
-		CommandID: d.CommandID, StepID: d.InputID, AnsweredBy: d.AnsweredBy, Decision: d.Decision,
+		CommandID: d.CommandID, StepID: d.InputID, AnsweredBy: d.AnsweredBy, Client: d.AnsweredOn, Decision: d.Decision,
 	}})
 }

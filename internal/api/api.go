@@ -1,0 +1,61 @@
+// Package api answers authenticated HTTP requests with JSON, and with problem documents
+// (RFC 9457) when something is wrong.
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Handler returns what a request is answered with, as JSON, or a fault. It is called
+// for requests of a known principal only, and on many goroutines at once.
+type Handler func(r *http.Request, p auth.Principal) (any, error)
+
+// Server wraps handlers. Auth is required.
+type Server struct {
+	Auth   auth.Authenticator
+	Logger zerolog.Logger
+}
+
+// Serve returns the handler for a mux.
+func (s Server) Serve(h Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, _, _ := auth.TokenFromRequest(r)
+		p, err := s.Auth.Authenticate(r.Context(), token)
+		var answer any
+		if err == nil {
+			answer, err = h(r, p)
+		}
+		if err != nil {
+			s.problem(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			s.Logger.Debug().Err(err).Msg("an API answer could not be written")
+		}
+	}
+}
+
+func (s Server) problem(w http.ResponseWriter, err error) {
+	f := fault.From(err, uuid.NewString())
+	if f.Code == fault.Internal {
+		s.Logger.Error().Err(err).Str("reference", f.Ref).Msg("an API request failed for an internal reason")
+	}
+	e := fault.Lookup(f.Code)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(e.Status)
+	body := map[string]any{"type": "about:blank", "title": string(f.Code), "status": e.Status, "detail": f.Public()}
+	if f.Field != "" {
+		body["field"] = f.Field
+	}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		s.Logger.Debug().Err(err).Msg("a problem document could not be written")
+	}
+}
