@@ -35,7 +35,7 @@ type tasksCmd struct {
 	Create tasksCreateCmd `cmd:"" help:"Give a task to an agent and wait for its result."`
 	Watch  tasksWatchCmd  `cmd:"" help:"Show what happens to a task of yours until it ends."`
 	Tell   tasksTellCmd   `cmd:"" help:"Tell the agent of a task of yours something, or answer its question."`
-	Cancel tasksCancelCmd `cmd:"" help:"Stop a task of yours."`
+	Cancel tasksCancelCmd `cmd:"" help:"Stop a task."`
 }
 
 type tasksListCmd struct {
@@ -164,18 +164,24 @@ func (c *tasksTellCmd) Run(streams) error {
 }
 
 type tasksCancelCmd struct {
-	clientFlags
+	gatewayFlags
 	ID     string `arg:"" help:"The task."`
 	Reason string `help:"Why, for the agent." placeholder:"TEXT"`
+	JSON   bool   `name:"json" help:"Print the gateway's answer."`
 }
 
 // Run implements the command.
 func (c *tasksCancelCmd) Run(std streams) error {
-	return c.connected(nil, func(ctx context.Context, client *tasks.Client) error {
-		if err := client.Cancel(ctx, c.ID, c.Reason); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(std.out, "cancelled")
+	body, err := json.Marshal(map[string]string{"reason": c.Reason})
+	if err != nil {
 		return err
-	})
+	}
+	return c.ask(
+		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
+			return a.Post(ctx, body, "tasks", c.ID, "cancel")
+		},
+		func(w io.Writer, _ json.RawMessage, _ time.Time) error {
+			_, err := fmt.Fprintln(w, "asked to stop; \"waggle tasks show "+terminal.Line(c.ID, 200)+"\" shows whether it has")
+			return err
+		})
 }

@@ -3,6 +3,7 @@
 package sessions
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,36 +77,45 @@ type Run struct {
 
 // List returns the answer to a request for all sessions.
 func (a *API) List(ctx context.Context) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodGet, "/api/v1/sessions")
+	return a.do(ctx, http.MethodGet, "/api/v1/sessions", nil)
 }
 
 // Show returns the answer to a request for one session.
 func (a *API) Show(ctx context.Context, session string) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session))
+	return a.do(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session), nil)
 }
 
 // Export returns the state of a session, readable and signed.
 func (a *API) Export(ctx context.Context, session string) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/state")
+	return a.do(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/state", nil)
 }
 
 // Cancel stops what is on in a session.
 func (a *API) Cancel(ctx context.Context, session string) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodPost, "/api/v1/sessions/"+url.PathEscape(session)+"/cancel")
+	return a.do(ctx, http.MethodPost, "/api/v1/sessions/"+url.PathEscape(session)+"/cancel", nil)
 }
 
 // Get returns the answer to a request for what the path below /api/v1 names. Its parts
 // may be any text.
 func (a *API) Get(ctx context.Context, parts ...string) (json.RawMessage, error) {
+	return a.do(ctx, http.MethodGet, below(parts), nil)
+}
+
+// Post returns the answer to a request to do what the path below /api/v1 names.
+func (a *API) Post(ctx context.Context, body []byte, parts ...string) (json.RawMessage, error) {
+	return a.do(ctx, http.MethodPost, below(parts), body)
+}
+
+func below(parts []string) string {
 	path := "/api/v1"
 	for _, p := range parts {
 		path += "/" + url.PathEscape(p)
 	}
-	return a.do(ctx, http.MethodGet, path)
+	return path
 }
 
-func (a *API) do(ctx context.Context, method, path string) (json.RawMessage, error) {
-	req, err := http.NewRequestWithContext(ctx, method, a.base.String()+path, nil)
+func (a *API) do(ctx context.Context, method, path string, body []byte) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.base.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -117,16 +127,16 @@ func (a *API) do(ctx context.Context, method, path string) (json.RawMessage, err
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(body) > maxAnswer:
+	case len(answer) > maxAnswer:
 		return nil, fmt.Errorf("the answer has more than %d MiB", maxAnswer>>20)
 	case resp.StatusCode != http.StatusOK:
-		return nil, problem(resp, body)
+		return nil, problem(resp, answer)
 	}
-	return body, nil
+	return answer, nil
 }
 
 // problem puts a problem document (RFC 9457) into words.
