@@ -38,6 +38,8 @@ var layers = []layer{
 	{path: "cmd", forbidden: []string{"e2e"}, why: "tests depend on the binary, not the binary on tests"},
 	{path: "sdk", forbidden: []string{"internal", "gateway", "services", "cmd", "e2e"}, why: "others import it without the server"},
 	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/myagent", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/asp", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "services/conversation", only: []string{"proto-schemas", "services/plan"}, why: "a reducer is pure"},
 	{path: "services/assignment", only: []string{"proto-schemas"}, why: "a reducer is pure"},
 	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
