@@ -1,0 +1,1 @@
+package e2e_test
