@@ -113,7 +113,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.stopTasks()
 		a.wg.Wait()
 		goodbye(ctx, a.link, asp.AgentUnregister, asp.AgentUnregistered)
-		<-ended
+		if e := <-ended; !errors.Is(e, ErrClosed) {
+			err = e
+		}
 	case err = <-ended:
 		a.stopTasks()
 		a.wg.Wait()
@@ -213,7 +215,7 @@ func (a *Agent) begin(m Message) error {
 		return nil // goodbye is being said
 	case len(a.tasks) >= maxHeld:
 		a.wg.Go(func() { // the server hands it to nobody else until it hears of it
-			a.report(t, nil, fmt.Errorf("the agent has %d tasks, which is all that it takes", maxHeld))
+			a.report(a.link.ctx, t, nil, fmt.Errorf("the agent has %d tasks, which is all that it takes", maxHeld))
 		})
 		return nil
 	}
@@ -243,7 +245,7 @@ func (a *Agent) do(ctx context.Context, t *Task) {
 	if ctx.Err() != nil && (err != nil || errors.Is(context.Cause(ctx), ErrCancelled)) {
 		return // nobody waits for it, or it is another agent's
 	}
-	a.report(t, result, err)
+	a.report(context.WithoutCancel(ctx), t, result, err)
 }
 
 // guarded runs the handler. A panic fails the task and not the process: the next one may

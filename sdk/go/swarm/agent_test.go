@@ -105,7 +105,7 @@ func TestAnAgentDoesATask(t *testing.T) {
 		assert.True(t, swarm.IsCode(err, fault.ToolFailed))
 		child, err := task.Child(ctx, swarm.Child{AgentName: "Other", Data: map[string]int{"q": 1}})
 		assert.NoError(t, err)
-		return map[string]any{"choice": raw(answer), "child": raw(child)}, nil
+		return map[string]any{"choice": answer, "child": child}, nil
 	})
 	stop := run(t, a)
 	<-finished
@@ -176,7 +176,7 @@ func TestAnAgentComesBackWithItsTask(t *testing.T) {
 			f := p.read("task.requestmessage")
 			p.say("error", f.ID, `{"error":"Another question of this task is open.","code":"QUEUE_FULL"}`)
 			p.say("task.messageresponse", f.ID, `{"taskId":"t1","message":"yes"}`)
-			f = p.read("task.notification")
+			p.read("task.notification")
 			p.cut()
 		},
 		func(p *peer) {

@@ -65,7 +65,7 @@ func errorOf(m Message) *Error {
 	}
 	e := &Error{Code: c.Code, Message: c.Error, Field: c.Field, TaskID: c.TaskID}
 	if c.Details != "" {
-		e.Details, _ = json.Marshal(c.Details) //nolint:errcheck // a string can always be encoded
+		e.Details, _ = json.Marshal(c.Details) // a string can always be encoded
 	}
 	return e
 }

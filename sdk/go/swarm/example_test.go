@@ -53,8 +53,12 @@ func ExampleClient() {
 // An agent upper-cases texts until it is stopped.
 func ExampleAgent() {
 	ctx, stop := context.WithCancel(context.Background())
+	server := exampleAgents(func(result any) {
+		fmt.Printf("the server got %q\n", result)
+		stop()
+	})
 	agent, err := swarm.NewAgent(
-		swarm.AgentOptions{Options: swarm.Options{URL: exampleAgents(stop)}, ID: "upper-1", Name: "Upper", Capabilities: []string{"text"}},
+		swarm.AgentOptions{Options: swarm.Options{URL: server}, ID: "upper-1", Name: "Upper", Capabilities: []string{"text"}},
 		func(ctx context.Context, t *swarm.Task) (any, error) {
 			var in struct{ Text string }
 			if err := t.Decode(&in); err != nil {

@@ -3,7 +3,6 @@ package swarm_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -57,7 +56,7 @@ func exampleServer() string {
 	})
 }
 
-func exampleAgents(done func()) string {
+func exampleAgents(done func(result any)) string {
 	return playing(func(read func() in, send func(kind, requestID, content string)) {
 		send("orchestrator.welcome", "", `{}`)
 		send("agent.registered", read().ID, `{"id":"upper-1"}`)
@@ -65,8 +64,7 @@ func exampleAgents(done func()) string {
 		send("task.message.received", read().ID, `{}`)
 		var r struct{ Result any }
 		_ = json.Unmarshal(read().Content, &r)
-		fmt.Printf("the server got %q\n", r.Result)
 		send("pong", read().ID, `{}`)
-		done()
+		done(r.Result)
 	})
 }

@@ -124,7 +124,9 @@ func (s *Service) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		s.halt()
 		goodbye(ctx, s.link, asp.ServiceUnregister, asp.ServiceUnregistered)
-		<-ended
+		if e := <-ended; !errors.Is(e, ErrClosed) {
+			err = e
+		}
 	case err = <-ended:
 		s.halt()
 	}

@@ -227,8 +227,8 @@ func (t *Task) CallMCP(ctx context.Context, server, tool string, params any, tim
 }
 
 // report tells the server the end of a task, until it is known to have it.
-func (a *Agent) report(t *Task, result any, err error) {
-	ctx, cancel := context.WithTimeout(a.link.ctx, reportPatience)
+func (a *Agent) report(ctx context.Context, t *Task, result any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reportPatience)
 	defer cancel()
 	kind, content := asp.AgentTaskResult, map[string]any{"taskId": t.ID, "agentId": a.opt.ID, "result": result}
 	if _, cannot := json.Marshal(result); err == nil && cannot != nil {
@@ -237,7 +237,7 @@ func (a *Agent) report(t *Task, result any, err error) {
 	if err != nil {
 		kind, content = asp.TaskError, failureOf(t.ID, a.opt.ID, err)
 	}
-	if err := a.deliver(ctx, kind, content); err != nil && ctx.Err() == nil {
+	if err := a.deliver(ctx, kind, content); err != nil && !errors.Is(err, ErrClosed) {
 		a.opt.OnError(fmt.Errorf("swarm: the end of task %s: %w", t.ID, err))
 	}
 }

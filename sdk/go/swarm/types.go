@@ -6,30 +6,51 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 )
 
-// Contents of frames, as the protocol has them.
 type (
-	Welcome             = asp.ClientWelcomeContent       // the server's first word to a client
-	TaskCreated         = asp.TaskCreatedContent         // a task was accepted
-	TaskResult          = asp.TaskResultContent          // the end of a task, whatever it is
-	TaskStatus          = asp.TaskStatusContent          // a task as it is now
-	TaskFailure         = asp.TaskErrorContent           // a task failed; its TaskResult follows
-	TaskNotification    = asp.TaskNotificationContent    // what an agent says on the way
-	TaskQuestion        = asp.TaskQuestionContent        // an agent asks; Client.TaskMessage answers
-	ChildTaskCreated    = asp.ChildTaskCreatedContent    // an agent gave a task to another
-	ChildTaskStatus     = asp.ChildTaskStatusContent     // such a task has ended
-	ServiceStarted      = asp.ServiceStartedContent      // an agent calls a service
-	ServiceNotification = asp.ServiceNotificationContent // the service says how the call is
-	ServiceCompleted    = asp.ServiceCompletedContent    // the outcome of the call
-	MCPExecution        = asp.MCPExecutionContent        // the outcome of a call of an MCP server's tool
-	ClientNote          = asp.ClientMessageContent       // a message of another client
-	AgentEntry          = asp.AgentEntry                 // an agent of a list
-	ServiceEntry        = asp.ServiceEntry               // a service of a list
-	ServerEntry         = asp.ServerEntry                // an MCP server of a list
-	ClientEntry         = asp.ClientEntry                // a client of a list
-	ToolEntry           = asp.ToolEntry                  // a tool of a list
-	ServiceExecution    = asp.ServiceExecuteReplyContent // the outcome of an agent's call of a service
-	TaskMetadata        = asp.ExecuteMetadata            // where a task comes from
-	CallMetadata        = asp.CallMetadata               // where a call comes from
+	// Welcome is the server's first word to a client.
+	Welcome = asp.ClientWelcomeContent
+	// TaskCreated says that a task was accepted.
+	TaskCreated = asp.TaskCreatedContent
+	// TaskResult is the end of a task, whatever it is.
+	TaskResult = asp.TaskResultContent
+	// TaskStatus is a task as it is now.
+	TaskStatus = asp.TaskStatusContent
+	// TaskFailure says that a task failed; its TaskResult follows.
+	TaskFailure = asp.TaskErrorContent
+	// TaskNotification is what an agent says on the way.
+	TaskNotification = asp.TaskNotificationContent
+	// TaskQuestion is what an agent asks; Client.TaskMessage answers.
+	TaskQuestion = asp.TaskQuestionContent
+	// ChildTaskCreated says that an agent gave a task to another.
+	ChildTaskCreated = asp.ChildTaskCreatedContent
+	// ChildTaskStatus says that such a task has ended.
+	ChildTaskStatus = asp.ChildTaskStatusContent
+	// ServiceStarted says that an agent calls a service.
+	ServiceStarted = asp.ServiceStartedContent
+	// ServiceNotification is what the service says about the call.
+	ServiceNotification = asp.ServiceNotificationContent
+	// ServiceCompleted is the outcome of the call.
+	ServiceCompleted = asp.ServiceCompletedContent
+	// MCPExecution is the outcome of a call of an MCP server's tool.
+	MCPExecution = asp.MCPExecutionContent
+	// ClientNote is a message of another client.
+	ClientNote = asp.ClientMessageContent
+	// AgentEntry is an agent of a list.
+	AgentEntry = asp.AgentEntry
+	// ServiceEntry is a service of a list.
+	ServiceEntry = asp.ServiceEntry
+	// ServerEntry is an MCP server of a list.
+	ServerEntry = asp.ServerEntry
+	// ClientEntry is a client of a list.
+	ClientEntry = asp.ClientEntry
+	// ToolEntry is a tool of a list.
+	ToolEntry = asp.ToolEntry
+	// ServiceExecution is the outcome of an agent's call of a service.
+	ServiceExecution = asp.ServiceExecuteReplyContent
+	// TaskMetadata says where a task comes from.
+	TaskMetadata = asp.ExecuteMetadata
+	// CallMetadata says where a call comes from.
+	CallMetadata = asp.CallMetadata
 )
 
 // Statuses of tasks.
