@@ -1,0 +1,79 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+)
+
+// swiftPings is the environment of a gateway that pings its peers every second.
+var swiftPings = []string{"WAGGLE_GATEWAY_PEERS_PING=1s"}
+
+// hive is where the participants of one test meet.
+type hive struct {
+	t    *testing.T
+	addr string
+	key  string
+}
+
+// client connects a client.
+func (h hive) client() *harness.Bee {
+	h.t.Helper()
+	c := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleClient, Addr: h.addr, Key: h.key})
+	c.Until("orchestrator.client.welcome")
+	return c
+}
+
+// agent connects an agent and waits until the swarm knows it.
+func (h hive) agent(agentID, name string, do func(*harness.Bee, harness.SwarmFrame), capabilities ...string) *harness.Bee {
+	h.t.Helper()
+	a := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleAgent, Addr: h.addr, Key: h.key, Do: do})
+	a.Until("orchestrator.welcome")
+	a.Get("agent.registered", "agent.register", object{"id": agentID, "name": name, "capabilities": capabilities})
+	harness.Eventually(h.t, "the agent is known", func() bool {
+		l := a.Get("agent.agent.list.response", "agent.agent.list.request", object{})
+		return strings.Contains(string(l.Content), `"id":"`+agentID+`"`)
+	})
+	return a
+}
+
+// service connects a replica of a service and waits until the swarm knows it. Each
+// replica has an id of its own.
+func (h hive) service(serviceID, name string, do func(*harness.Bee, harness.SwarmFrame), tools ...object) *harness.Bee {
+	h.t.Helper()
+	s := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleService, Addr: h.addr, Key: h.key, Do: do})
+	s.Until("orchestrator.welcome")
+	s.Get("service.registered", "service.register", object{"id": serviceID, "name": name, "tools": tools})
+	a := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleAgent, Addr: h.addr, Key: h.key})
+	defer a.Drop()
+	harness.Eventually(h.t, "the service is known", func() bool {
+		l := a.Get("agent.service.list.response", "agent.service.list.request", object{})
+		return strings.Contains(string(l.Content), `"id":"`+serviceID+`"`)
+	})
+	return s
+}
+
+// object is the content of a frame.
+type object = map[string]any
+
+// jsonOf writes a value as JSON.
+func jsonOf(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// adder is a tool that adds.
+var adder = object{
+	"id": "add", "name": "add", "description": "adds two numbers",
+	"inputSchema": object{
+		"type": "object", "required": []string{"a", "b"},
+		"properties": object{"a": object{"type": "number"}, "b": object{"type": "number"}},
+	},
+	"outputSchema": object{"type": "object", "required": []string{"sum"}, "properties": object{"sum": object{"type": "number"}}},
+}

@@ -1,0 +1,273 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Roles of the Agent Swarm Protocol. Each is served under a path of its own.
+const (
+	RoleClient  = "client"
+	RoleAgent   = "agent"
+	RoleService = "service"
+)
+
+// BeeOptions say who connects where.
+type BeeOptions struct {
+	Role  string
+	Addr  string
+	Key   string                 // an API key; empty = none
+	Query string                 // of the URL, without the question mark
+	Do    func(*Bee, SwarmFrame) // called for each frame, in order, on one goroutine; nil = frames are kept only
+}
+
+// Bee is a participant of a swarm on one bare socket. Every frame that it gets or
+// sends has to fit its schema. All frames are kept; pings are answered. Its methods
+// may be called on any goroutine, but those without an error only on the test's.
+type Bee struct {
+	t     testing.TB
+	o     BeeOptions
+	conn  *websocket.Conn
+	ended chan struct{}
+
+	mu     sync.Mutex
+	n      int
+	seen   int // frames that Until has passed
+	frames []SwarmFrame
+	got    []string // as they came
+	sent   []string
+	pinged bool
+	asked  map[string]bool // frames whose answers Ask has returned
+	news   chan struct{}   // replaced at each frame
+	err    error           // that ended the connection
+}
+
+// Fly connects a participant.
+func Fly(t testing.TB, o BeeOptions) *Bee {
+	t.Helper()
+	b, err := TryFly(t, o)
+	require.NoError(t, err)
+	return b
+}
+
+// TryFly connects to a server that may be down.
+func TryFly(t testing.TB, o BeeOptions) (*Bee, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	var dial websocket.DialOptions
+	if o.Key != "" {
+		dial.HTTPHeader = http.Header{"Authorization": {"Bearer " + o.Key}}
+	}
+	conn, _, err := websocket.Dial(ctx, "ws://"+o.Addr+"/ws/asp/"+o.Role+"?"+o.Query, &dial) //nolint:bodyclose // closed by the library
+	if err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
+	conn.SetReadLimit(4 << 20)
+	b := &Bee{t: t, o: o, conn: conn, ended: make(chan struct{}), news: make(chan struct{}), asked: map[string]bool{}}
+	go b.read()
+	t.Cleanup(b.Drop)
+	return b, nil
+}
+
+func (b *Bee) read() {
+	defer close(b.ended)
+	for {
+		_, raw, err := b.conn.Read(context.Background())
+		if err != nil {
+			b.mu.Lock()
+			b.err = err
+			close(b.news)
+			b.news = make(chan struct{})
+			b.mu.Unlock()
+			return
+		}
+		b.take(raw)
+	}
+}
+
+func (b *Bee) take(raw []byte) {
+	var f SwarmFrame
+	if !assert.NoError(b.t, json.Unmarshal(raw, &f), "%s", raw) {
+		return
+	}
+	swarmGot(b.t, b.o.Role, f.Type, raw)
+	if f.Type == "ping" {
+		_ = b.Send(map[string]any{"type": "pong"}) // who has gone by now needs none
+		b.mu.Lock()
+		b.pinged = true
+		b.mu.Unlock()
+		return
+	}
+	b.mu.Lock()
+	b.frames, b.got = append(b.frames, f), append(b.got, string(raw))
+	close(b.news)
+	b.news = make(chan struct{})
+	b.mu.Unlock()
+	if b.o.Do != nil {
+		b.o.Do(b, f)
+	}
+}
+
+// Tell sends a frame with the type and content and returns its id.
+func (b *Bee) Tell(kind string, content any) (string, error) {
+	b.mu.Lock()
+	b.n++
+	id := fmt.Sprintf("frame-%d", b.n)
+	b.mu.Unlock()
+	return id, b.Send(map[string]any{"id": id, "type": kind, "content": content})
+}
+
+// Send sends a frame as it is. It has to fit its schema all the same.
+func (b *Bee) Send(frame map[string]any) error {
+	raw, err := json.Marshal(frame)
+	if err != nil {
+		return fmt.Errorf("frame: %w", err)
+	}
+	kind, _ := frame["type"].(string)
+	swarmSent(b.t, b.o.Role, kind, raw)
+	if kind != "pong" || frame["id"] != nil {
+		b.mu.Lock()
+		b.sent = append(b.sent, string(raw))
+		b.mu.Unlock()
+	}
+	return b.Raw(string(raw))
+}
+
+// Raw sends a text, whatever it is.
+func (b *Bee) Raw(text string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	return b.conn.Write(ctx, websocket.MessageText, []byte(text))
+}
+
+// Say sends a frame with the type and content and returns its id.
+func (b *Bee) Say(kind string, content any) string {
+	b.t.Helper()
+	id, err := b.Tell(kind, content)
+	require.NoError(b.t, err, "%s", kind)
+	return id
+}
+
+// Ask sends a frame and returns its answer, whatever that is.
+func (b *Bee) Ask(kind string, content any) SwarmFrame {
+	b.t.Helper()
+	id := b.Say(kind, content)
+	b.mu.Lock()
+	b.asked[id] = true
+	b.mu.Unlock()
+	return b.Find("answer to "+kind, func(f SwarmFrame) bool { return f.RequestID == id })
+}
+
+// Get sends a frame and returns its answer, which has to be of the type.
+func (b *Bee) Get(answer, kind string, content any) SwarmFrame {
+	b.t.Helper()
+	f := b.Ask(kind, content)
+	require.Equal(b.t, answer, f.Type, "%s", f.Content)
+	return f
+}
+
+// Until waits for a frame of the type behind the last one that it returned. An error
+// that answers no Ask ends the test.
+func (b *Bee) Until(kind string) SwarmFrame {
+	b.t.Helper()
+	b.mu.Lock()
+	from := b.seen
+	b.mu.Unlock()
+	f, at, err := b.await(from, func(f SwarmFrame) bool { return f.Type == kind || f.Type == "error" && !b.asked[f.RequestID] })
+	require.NoError(b.t, err, "while waiting for %s; got %v", kind, b.Types())
+	require.Equal(b.t, kind, f.Type, "%s", f.Content)
+	b.mu.Lock()
+	b.seen = at + 1
+	b.mu.Unlock()
+	return f
+}
+
+// Find waits until a frame, old or new, is of the kind.
+func (b *Bee) Find(what string, is func(SwarmFrame) bool) SwarmFrame {
+	b.t.Helper()
+	f, _, err := b.await(0, is)
+	require.NoError(b.t, err, "while waiting for %s; got %v", what, b.Types())
+	return f
+}
+
+func (b *Bee) await(from int, is func(SwarmFrame) bool) (SwarmFrame, int, error) {
+	patience := time.NewTimer(Patience)
+	defer patience.Stop()
+	for {
+		b.mu.Lock()
+		news, err := b.news, b.err
+		for ; from < len(b.frames); from++ {
+			if f := b.frames[from]; is(f) {
+				b.mu.Unlock()
+				return f, from, nil
+			}
+		}
+		b.mu.Unlock()
+		if err != nil {
+			return SwarmFrame{}, 0, err
+		}
+		select {
+		case <-news:
+		case <-patience.C:
+			return SwarmFrame{}, 0, errors.New("nothing of the kind")
+		}
+	}
+}
+
+// Frames returns the frames so far.
+func (b *Bee) Frames() []SwarmFrame {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]SwarmFrame(nil), b.frames...)
+}
+
+// Got returns the frames so far as they came, Sent those that were sent.
+func (b *Bee) Got() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.got...)
+}
+
+// Sent returns the frames that were sent so far.
+func (b *Bee) Sent() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.sent...)
+}
+
+// Types returns the types of the frames so far, in order.
+func (b *Bee) Types() []string {
+	var out []string
+	for _, f := range b.Frames() {
+		out = append(out, f.Type)
+	}
+	return out
+}
+
+// Pinged reports whether the server wanted a sign of life.
+func (b *Bee) Pinged() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pinged
+}
+
+// Drop cuts the connection, as a process does that is killed, and waits until nothing
+// more is read.
+func (b *Bee) Drop() {
+	_ = b.conn.CloseNow()
+	<-b.ended
+}
+
+// Ended is closed when the connection has ended.
+func (b *Bee) Ended() <-chan struct{} { return b.ended }
