@@ -64,8 +64,8 @@ const (
 	known                // the service has it already: its caller has asked again
 )
 
-// add remembers a call, unless there is no room for it. Whoever asked for it last is
-// told about it.
+// add remembers a call, unless there is no room for it: calls that are over make room.
+// Whoever asked for it last is told about it.
 func (w *work) add(callID, inbox string, deadline, now time.Time) verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,8 +78,10 @@ func (w *work) add(callID, inbox string, deadline, now time.Time) verdict {
 	switch {
 	case had && !c.over:
 		v = known
-	case w.count() >= w.max || !had && len(w.calls) >= 2*w.max:
+	case w.count() >= w.max:
 		return full
+	case !had && len(w.calls) >= 2*w.max:
+		w.forgetOldest()
 	}
 	w.calls[callID] = call{inbox: inbox, until: deadline.Add(callAfterlife)}
 	return v
@@ -126,6 +128,17 @@ func (w *work) forget(now time.Time) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// forgetOldest forgets the call that has been over for longest, if one is.
+func (w *work) forgetOldest() {
+	oldest := ""
+	for k, c := range w.calls {
+		if c.over && (oldest == "" || c.until.Before(w.calls[oldest].until)) {
+			oldest = k
+		}
+	}
+	delete(w.calls, oldest)
 }
 
 // end forgets everything and returns the inboxes of the calls that were not over, by

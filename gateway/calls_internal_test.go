@@ -37,13 +37,22 @@ func TestCallsAreBoundedAndForgotten(t *testing.T) {
 
 	_, err = w.inbox("a", true, now)
 	require.NoError(t, err)
-	for i := range 2 { // what is over takes room, too, but not for ever
+	for i := range 9 { // what is over takes room, too, which what is new may have
+		now = now.Add(time.Millisecond)
 		require.Equal(t, fresh, w.add(fmt.Sprint(i), "in", time.Time{}, now))
 		_, err = w.inbox(fmt.Sprint(i), true, now)
 		require.NoError(t, err)
+		require.LessOrEqual(t, len(w.calls), 4)
 	}
 	require.Equal(t, 1, w.load())
-	require.Equal(t, full, w.add("z", "in-z", time.Time{}, now))
+	_, err = w.inbox("5", false, now)
+	require.ErrorIs(t, err, fault.New(fault.TaskNotFound), "the oldest is forgotten first")
+	_, err = w.inbox("8", false, now)
+	require.NoError(t, err)
+	require.Equal(t, fresh, w.add("z", "in-z", time.Time{}, now))
+	require.Equal(t, full, w.add("y", "in-y", time.Time{}, now))
+	_, err = w.inbox("z", true, now)
+	require.NoError(t, err)
 	now = now.Add(2 * callAfterlife)
 	w.tidy(now)
 	require.Equal(t, fresh, w.add("z", "in-z", time.Time{}, now))

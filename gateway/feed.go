@@ -4,10 +4,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -189,8 +191,21 @@ func (f *feed) keep(batch []*eventlog.Entry) (n int) {
 
 func (f *feed) frames(e *eventlog.Entry) []wire.Frame {
 	f.entry = e
+	if late(e.Event, f.c.s.dep.Clock()) {
+		return nil
+	}
 	frames, _ := e.Memo(f.key, f.build).([]wire.Frame)
 	return frames
+}
+
+// late reports whether the event is a message between clients that was to be shown
+// by an earlier time.
+func late(e event.Event, now time.Time) bool {
+	if e.Type != event.ClientMessage {
+		return false
+	}
+	m, err := event.As[event.ClientMessageData](e)
+	return err == nil && !m.ExpiresAt.IsZero() && now.After(m.ExpiresAt)
 }
 
 // encode builds the frames of an entry.

@@ -1,12 +1,16 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -340,11 +344,26 @@ func (p *peer) loseCalls() {
 }
 
 func (p *peer) tellCaller(inbox string, news command.CallNews) {
-	data, err := json.Marshal(news)
-	if err == nil {
-		err = p.c.s.dep.Conn.NATS().Publish(inbox, data)
+	err := p.publish(inbox, news)
+	if errors.Is(err, nats.ErrMaxPayload) && news.Final {
+		f := fault.Newf(fault.BadOutput, "The result is larger than a message may be.")
+		err = p.publish(inbox, command.CallNews{
+			CallID: news.CallID, ServiceID: news.ServiceID, Final: true, Code: string(f.Code), Error: f.Public(),
+		})
 	}
 	if err != nil {
 		p.c.s.dep.Logger.Warn().Err(err).Str("call", news.CallID).Msg("a caller is not told about its call")
 	}
+}
+
+// publish sends news as they are: what a service says is not made longer by escapes
+// that only pages need.
+func (p *peer) publish(inbox string, news command.CallNews) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(news); err != nil {
+		return fmt.Errorf("encode news of a call: %w", err)
+	}
+	return p.c.s.dep.Conn.NATS().Publish(inbox, bytes.TrimSpace(b.Bytes()))
 }

@@ -203,3 +203,15 @@ func TestClientsThatCannotBeWelcomed(t *testing.T) {
 	c := s.dial("")
 	c.closes(1013)
 }
+
+// A message between clients that was stored for too long is not shown any more.
+func TestLateMessagesAreNotShown(t *testing.T) {
+	s := swarming(t)
+	c, hello := s.join(pathClient, "")
+	l := clientLog("default", hello.Content.ClientID)
+	data, err := json.Marshal("late")
+	require.NoError(t, err)
+	require.NoError(t, s.append(l, "late", event.ClientMessageData{MessageID: "late", Data: data, ExpiresAt: time.Now().Add(-time.Minute)}))
+	s.tells(l, "in time")
+	require.Equal(t, []string{"in time"}, c.delivered(3, 3))
+}

@@ -229,3 +229,21 @@ func TestFastFramesWait(t *testing.T) {
 	}
 	require.Greater(t, time.Since(begin), 190*time.Millisecond)
 }
+
+// A result of angle brackets is as long on the bus as it was on the socket: as JSON
+// for pages it would be six times as long, and more than a message may be.
+func TestAResultArrivesAsLongAsItWas(t *testing.T) {
+	s := swarming(t)
+	serviceID := unique()
+	c := s.service(serviceID)
+	p := s.alone(wirecmd.PeerService, serviceID)
+	caller := s.caller()
+	require.Equal(t, "+", s.hand(p, taskLog("default", "t"), caller.request("call-1")))
+	c.hears("service.task.execute")
+	text := strings.Repeat("<", 200<<10)
+	c.write(frame(fin|opText, []byte(`{"type":"service.task.result","content":{"taskId":"call-1","result":"`+text+`"}}`)))
+	end := caller.hears()
+	require.True(t, end.Final)
+	require.Empty(t, end.Code)
+	require.Len(t, end.Result, len(text)+2)
+}
