@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -102,7 +103,7 @@ func (p *Peer) Until(kind string) SwarmFrame {
 	p.t.Helper()
 	for {
 		f, err := p.Next()
-		require.NoError(p.t, err, "while waiting for %s; got %v", kind, p.Types())
+		require.NoError(p.t, err, "while waiting for %s; got %s", kind, p.story())
 		if f.Type == kind {
 			return f
 		}
@@ -117,6 +118,15 @@ func (p *Peer) Types() []string {
 		out = append(out, f.Type)
 	}
 	return out
+}
+
+// story is what the peer was told, a line a frame.
+func (p *Peer) story() string {
+	var b strings.Builder
+	for _, f := range p.Frames {
+		fmt.Fprintf(&b, "\n%s %s", f.Type, f.Content)
+	}
+	return b.String()
 }
 
 // Drop cuts the connection, as a process does that is killed.

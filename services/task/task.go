@@ -99,8 +99,8 @@ func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
 	return s, nil
 }
 
-// Start opens the buckets, begins to take commands and tool calls, and then to answer
-// requests.
+// Start opens the buckets, and begins to answer requests and to take tool calls and
+// commands.
 func (s *Service) Start(ctx context.Context) error {
 	var err error
 	if s.acks, err = acks.Open(ctx, s.deps.Conn.JS()); err != nil {
@@ -110,7 +110,9 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("task service: %w", err)
 	}
 	s.watch.start()
-	for _, start := range []func(context.Context) error{s.Manager.Start, s.calls.Start, s.rpc.Start} {
+	// The manager is last: it takes the service's place in the directory, and whoever
+	// waits for that asks at once.
+	for _, start := range []func(context.Context) error{s.rpc.Start, s.calls.Start, s.Manager.Start} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own
 			return fmt.Errorf("task service: %w", err)

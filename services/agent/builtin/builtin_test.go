@@ -59,6 +59,22 @@ func TestAnotherInstanceGoesOn(t *testing.T) {
 	require.Len(t, r.llm.Exchanges(), 1)
 }
 
+// TestAnotherInstanceFindsTheAnswer: the run ends while nobody has the task.
+func TestAnotherInstanceFindsTheAnswer(t *testing.T) {
+	hold := make(chan struct{})
+	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("at last"))))
+	first := r.assistant(builtin.Config{})
+	log := r.submit(id.DefaultTenant, `"speak"`)
+	r.until(builtin.SessionOf(log), event.TurnStarted)
+	first.Stop()
+	r.until(log, event.TaskReleased)
+	close(hold)
+	r.until(builtin.SessionOf(log), event.RunCompleted)
+	r.assistant(builtin.Config{})
+	require.JSONEq(t, `{"text":"at last"}`, string(r.end(log).Result))
+	require.Len(t, r.llm.Exchanges(), 1)
+}
+
 // TestACancelledTaskStopsItsRun: the model's request is closed.
 func TestACancelledTaskStopsItsRun(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("half"), scripted.Hang())))

@@ -111,6 +111,7 @@ func (j *job) run() {
 				return
 			}
 			said++
+			j.poke() // it may have been answered already
 		}
 	}
 }
