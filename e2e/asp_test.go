@@ -208,3 +208,23 @@ func TestSwarmsOfTenantsAreApart(t *testing.T) {
 		require.JSONEq(t, `{"text":"hello"}`, string(c.Until("client.agent.task.result").Member("result")))
 	}
 }
+
+// TestProgramsWhoseAddressesAreFixed: an agent and a client at the further addresses,
+// whatever the path.
+func TestProgramsWhoseAddressesAreFixed(t *testing.T) {
+	f := newFleet(t, scripted.Smart())
+	forClients, forAgents := harness.FreeAddr(t), harness.FreeAddr(t)
+	f.configure(fmt.Sprintf("gateway:\n  legacy: {client: %q, agent: %q}\n", forClients, forAgents))
+	f.serve("session,pipeline,task,tools")
+	f.gateway()
+	a := harness.DialPeer(t, forAgents, "/", "")
+	a.Until("orchestrator.welcome")
+	a.Say("agent.register", map[string]any{"name": "Old"})
+	a.Until("agent.registered")
+	c := harness.DialPeer(t, forClients, "/any/path", "")
+	c.Until("orchestrator.client.welcome")
+	task := give(t, c, map[string]any{"agentName": "Old", "taskData": 1})
+	a.Until("task.execute")
+	a.Say("agent.task.result", map[string]any{"taskId": task, "result": 2})
+	require.JSONEq(t, `2`, string(c.Until("client.agent.task.result").Member("result")))
+}
