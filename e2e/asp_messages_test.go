@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,9 +62,10 @@ func TestClientsOfASwarm(t *testing.T) {
 // clientsTalk has two clients find each other and one write to the other.
 func clientsTalk(t *testing.T, c, d *harness.Bee, mine string) {
 	t.Helper()
-	list := d.Get("client.list.response", "client.list", object{"filters": object{"clientType": "web"}})
-	require.Contains(t, string(list.Content), "Web Dashboard")
-	require.Contains(t, string(list.Content), mine)
+	harness.Eventually(t, "the client is listed", func() bool {
+		list := d.Get("client.list.response", "client.list", object{"filters": object{"clientType": "web"}})
+		return strings.Contains(string(list.Content), "Web Dashboard") && strings.Contains(string(list.Content), mine)
+	})
 	d.Get("message.sent", "client.message", object{"targetClientId": mine, "messageType": "notification", "data": object{"title": "Hello"}})
 	got := c.Until("client.message")
 	require.JSONEq(t, `{"title":"Hello"}`, string(got.Member("data")))
