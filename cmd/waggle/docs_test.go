@@ -41,7 +41,7 @@ func TestFlagsExist(t *testing.T) {
 	}
 }
 
-var command = regexp.MustCompile("waggle ((?:up|serve|chat|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
+var command = regexp.MustCompile("waggle ((?:up|serve|chat|agents|tasks|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
 
 // commands returns the words of every waggle command in the text, without "waggle".
 func commands(text string) [][]string {

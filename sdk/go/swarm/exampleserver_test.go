@@ -61,9 +61,12 @@ func exampleAgents(done func(result any)) string {
 		send("orchestrator.welcome", "", `{}`)
 		send("agent.registered", read().ID, `{"id":"upper-1"}`)
 		send("task.execute", "", `{"taskId":"t","data":{"text":"hello"},"input":{"text":"hello"},"metadata":{}}`)
-		send("task.message.received", read().ID, `{}`)
+		f := read()
+		for ; f.Type != "agent.task.result" && f.Type != ""; f = read() {
+			send("task.message.received", f.ID, `{}`)
+		}
 		var r struct{ Result any }
-		_ = json.Unmarshal(read().Content, &r)
+		_ = json.Unmarshal(f.Content, &r)
 		send("pong", read().ID, `{}`)
 		done(r.Result)
 	})
