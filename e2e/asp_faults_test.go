@@ -115,18 +115,15 @@ func TestKillsWhileTasksRun(t *testing.T) {
 	for range tasks {
 		receive(t, made, "the answer to a request")
 	}
-	moments := rnd.Perm(tasks / 2)[:4] // of the ends: when so many more have come
-	slices.Sort(moments)
+	moments := rnd.Perm(tasks * 3 / 4)[:4] // of the ends: who dies when so many have come
 	for i := range tasks {
-		if k := slices.Index(moments, i); k >= 0 {
-			switch victim := rnd.IntN(2); k % 2 {
-			case 0:
-				desks[victim].Kill()
-				desks[victim] = f.serve("task,tools")
-			case 1:
-				gates[victim].Kill()
-				gates[victim] = f.serve("gateway", "--addr", addrs[victim])
-			}
+		switch victim := slices.Index(moments, i); victim {
+		case 0, 1:
+			desks[victim].Kill()
+			desks[victim] = f.serve("task,tools")
+		case 2, 3:
+			gates[victim-2].Kill()
+			gates[victim-2] = f.serve("gateway", "--addr", addrs[victim-2])
 		}
 		receive(t, ends, fmt.Sprintf("end %d (seed %d)", i, seed))
 	}
