@@ -23,7 +23,7 @@ const (
 )
 
 // elsewhere are the files of the generated folders that others make.
-var elsewhere = []string{docsDir + "/myagent-events.md"} // by the e2e tests, of what they saw
+var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md"} // by the e2e tests, of what they saw
 
 // Files returns the wanted content of every generated file by its path, relative to
 // the repository's root. It reads the comments of the structs from the sources there.
