@@ -83,7 +83,7 @@ func times(all []string, one string) (n int) {
 func TestKillsWhileTasksRun(t *testing.T) {
 	const tasks, agents = 200, 4
 	seed := seedOf(t)
-	rnd := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's moments
+	rnd := rand.New(rand.NewPCG(seed, 0))
 	f := newFleet(t, scripted.Smart())
 	desks := []*harness.Process{f.serve("task,tools"), f.serve("task,tools")}
 	gates, addrs := make([]*harness.Process, 2), make([]string, 2)

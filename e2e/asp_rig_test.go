@@ -1,11 +1,8 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness"
 )
@@ -59,14 +56,6 @@ func (h hive) service(serviceID, name string, do func(*harness.Bee, harness.Swar
 
 // object is the content of a frame.
 type object = map[string]any
-
-// jsonOf writes a value as JSON.
-func jsonOf(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(b)
-}
 
 // adder is a tool that adds.
 var adder = object{

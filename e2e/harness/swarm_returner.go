@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -26,7 +25,7 @@ type Worker struct {
 	name  string
 	addrs []string
 	work  func(SwarmFrame) any // does a task
-	end   context.CancelFunc
+	quit  chan struct{}
 	done  sync.WaitGroup
 	tasks chan SwarmFrame
 
@@ -42,15 +41,14 @@ type Worker struct {
 // Employ runs a worker until the test ends. It returns once the worker is registered.
 func Employ(t testing.TB, agentID, name string, addrs []string, work func(SwarmFrame) any) *Worker {
 	t.Helper()
-	ctx, end := context.WithCancel(context.Background())
 	w := &Worker{
-		t: t, id: agentID, name: name, addrs: addrs, work: work, end: end, tasks: make(chan SwarmFrame, 4096),
+		t: t, id: agentID, name: name, addrs: addrs, work: work, quit: make(chan struct{}), tasks: make(chan SwarmFrame, 4096),
 		results: map[string]any{}, refused: map[string]int{},
 	}
-	w.done.Go(func() { w.live(ctx) })
-	w.done.Go(func() { w.toil(ctx) })
+	w.done.Go(func() { w.live() })
+	w.done.Go(func() { w.toil() })
 	t.Cleanup(func() {
-		end()
+		close(w.quit)
 		w.mu.Lock()
 		b := w.bee
 		w.mu.Unlock()
@@ -67,20 +65,21 @@ func Employ(t testing.TB, agentID, name string, addrs []string, work func(SwarmF
 	return w
 }
 
-func (w *Worker) live(ctx context.Context) {
-	for i := 0; ctx.Err() == nil; i++ {
+func (w *Worker) live() {
+	for i := 0; ; i++ {
 		b, err := TryFly(w.t, BeeOptions{Role: RoleAgent, Addr: w.addrs[i%len(w.addrs)], Do: w.hear})
 		if err == nil {
 			w.connected(b)
 			select {
 			case <-b.Ended():
-			case <-ctx.Done():
+			case <-w.quit:
 				b.Drop()
 			}
 		}
 		select {
 		case <-time.After(comeback):
-		case <-ctx.Done():
+		case <-w.quit:
+			return
 		}
 	}
 }
@@ -121,10 +120,10 @@ func (w *Worker) hear(_ *Bee, f SwarmFrame) {
 	}
 }
 
-func (w *Worker) toil(ctx context.Context) {
+func (w *Worker) toil() {
 	for {
 		select {
-		case <-ctx.Done():
+		case <-w.quit:
 			return
 		case f := <-w.tasks:
 			result := w.work(f)
@@ -167,20 +166,20 @@ type Guest struct {
 	frames []SwarmFrame
 	wrong  []error
 	losses int
+	quit   chan struct{}
 	ended  chan struct{}
 }
 
 // Invite runs a guest until the test ends.
 func Invite(t testing.TB, addrs []string, hear func(SwarmFrame)) *Guest {
 	t.Helper()
-	g := &Guest{t: t, addrs: addrs, ended: make(chan struct{})}
+	g := &Guest{t: t, addrs: addrs, quit: make(chan struct{}), ended: make(chan struct{})}
 	g.bee = Fly(t, BeeOptions{Role: RoleClient, Addr: addrs[0], Do: g.take(hear)})
 	welcome := g.bee.Until("orchestrator.client.welcome")
 	g.id, g.token = welcome.Text("clientId"), welcome.Text("resumeToken")
-	ctx, cancel := context.WithCancel(context.Background())
-	go g.live(ctx, hear)
+	go g.live(hear)
 	t.Cleanup(func() {
-		cancel()
+		close(g.quit)
 		<-g.ended
 	})
 	return g
@@ -206,19 +205,19 @@ func (g *Guest) take(hear func(SwarmFrame)) func(*Bee, SwarmFrame) {
 	}
 }
 
-func (g *Guest) live(ctx context.Context, hear func(SwarmFrame)) {
+func (g *Guest) live(hear func(SwarmFrame)) {
 	defer close(g.ended)
 	for i := 1; ; i++ {
 		g.mu.Lock()
 		b := g.bee
 		g.mu.Unlock()
 		select {
-		case <-ctx.Done():
+		case <-g.quit:
 			return
 		case <-b.Ended():
 		}
 		select {
-		case <-ctx.Done():
+		case <-g.quit:
 			return
 		case <-time.After(comeback):
 		}
