@@ -111,7 +111,7 @@ type Work struct {
 	Open        []string // messages begun and neither completed nor discarded
 	Failure     *event.TurnFailedData
 	SwarmTask   string // the task of an agent of the swarm that has it
-	Try         int // of the plan, task or aggregate: 1, 2, ...
+	Try         int    // of the plan, task or aggregate: 1, 2, ...
 	MaxTries    int
 
 	partial []byte // what the open messages have said
