@@ -106,7 +106,7 @@ func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
 
 // talk asks one question after the other, with a line that breaks every now and then.
 func (c *chaos) talk(d *harness.Device) ([]string, error) {
-	ctx, cancel := harness.Within(time.Duration(max(4, *reconnects/250)) * harness.Patience) //nolint:durationcheck // a number of patiences
+	ctx, cancel := harness.Within(time.Duration(max(4, *reconnects/250)) * harness.Patience)
 	defer cancel()
 	broken := make(chan struct{})
 	go func() { defer close(broken); c.breaker(ctx, d) }()
