@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -57,11 +59,21 @@ func (s *Service) delegate(ctx context.Context, h *manager.Held[conversation.Sta
 	if err != nil {
 		return fmt.Errorf("encode a task for the swarm: %w", err)
 	}
-	task := id.EntityFromExternal(w.ID)
+	task, err := id.ParseEntity(swarmTaskID(w.ID))
+	if err != nil {
+		return fmt.Errorf("name a task for the swarm: %w", err)
+	}
 	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
 		TaskID: task.String(), Capabilities: []string{b.Task.Capability}, TaskType: "solve", Data: data,
 		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: h.Log.Entity.String(), RunID: w.RunID, WorkID: w.Part.WorkID,
 	})
+}
+
+// swarmTaskID is the id of the task that a unit is given to the swarm as. It says itself:
+// agents send it back, and an id of id.EntityFromExternal would become another one then.
+func swarmTaskID(work string) string {
+	sum := sha256.Sum256([]byte(work))
+	return "work_" + hex.EncodeToString(sum[:16])
 }
 
 // recall tells the swarm that nobody wants the result of a unit any more.

@@ -29,7 +29,10 @@ type replica struct {
 	entry []byte // what it was read from
 	peer  command.Peer
 	tools map[string]*known // by their own ids
-	wrong []error           // tools that cannot be offered
+	// others is how many calls it had that were not this process's when the directory
+	// told of it: how many those are is known here, and better.
+	others int
+	wrong  []error // tools that cannot be offered
 }
 
 // compiler compiles a schema, or remembers it.

@@ -155,6 +155,7 @@ func (w *swarm) read() *view {
 			for _, err := range r.wrong {
 				w.log.Warn().Err(err).Str("service", shorten(r.peer.ID, maxTitle)).Msg("tool is not offered")
 			}
+			r.others = max(0, r.peer.Load-w.open[r.id])
 		} else {
 			w.keep(r, schemas)
 		}
@@ -344,7 +345,7 @@ func (w *swarm) take(key serviceKey, own string, not map[string]bool) (*replica,
 			since = r.peer.Since
 		}
 		able = append(able, r)
-		list = append(list, candidate{r.id, w.open[r.id] + max(0, r.peer.Load), since})
+		list = append(list, candidate{r.id, w.open[r.id] + r.others, since})
 	}
 	i := choose(list)
 	if i < 0 {
