@@ -69,7 +69,7 @@ func (n *normalizer) all(frames []string) []string {
 			continue
 		}
 		kind, _ := m["type"].(string)
-		if strings.HasPrefix(kind, "agent.agent.list.") { // asked for as often as it takes
+		if strings.HasPrefix(kind, "agent.agent.list.") || strings.HasPrefix(kind, "client.mcp.server.list.") { // asked for as often as it takes
 			continue
 		}
 		delete(m, "seq")
