@@ -17,10 +17,15 @@ func decodeMember(f harness.SwarmFrame, name string, into any) error {
 }
 
 // TestATaskWithEverything: a client gives a task to an agent, which calls a service,
-// which notifies; runs an MCP tool; asks the client; gives a part to another agent; and
+// which notifies; runs a tool of the workspace and one
+// of an MCP server by somebody else; asks the client; gives a part to another agent; and
 // has the result. What each party sent and got is in testdata/asp.
 func TestATaskWithEverything(t *testing.T) {
-	dir, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
+	program, err := json.Marshal([]string{filepath.Join(npm(t), "mcp-server-everything")})
+	require.NoError(t, err)
+	config := filepath.Join(t.TempDir(), "waggle.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("tools: {servers: [{name: everything, command: "+string(program)+"}]}\n"), 0o600))
+	dir, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false", "WAGGLE_CONFIG=" + config})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "text.txt"), []byte("hello world"), 0o600))
 	h := hive{t: t, addr: addr}
 	service := h.service("llm-service-001", "LLM Service", nil, object{
@@ -31,6 +36,7 @@ func TestATaskWithEverything(t *testing.T) {
 	writer := h.agent("agent-001", "Text Processing Agent", nil, "text-processing")
 	analyst := h.agent("agent-002", "Data Analysis Agent", nil, "analysis")
 	client := h.client()
+	h.serves("everything")
 	play := wholeTask{t: t, client: client, writer: writer, analyst: analyst, service: service}
 	play.begin()
 	play.callService()
@@ -42,6 +48,17 @@ func TestATaskWithEverything(t *testing.T) {
 		harness.Part{Name: "client", Bee: client}, harness.Part{Name: "agent", Bee: writer},
 		harness.Part{Name: "child agent", Bee: analyst}, harness.Part{Name: "service", Bee: service},
 	))
+}
+
+// serves waits until an MCP server has started.
+func (h hive) serves(server string) {
+	h.t.Helper()
+	c := h.client()
+	defer c.Drop()
+	harness.Eventually(h.t, "the MCP server has started", func() bool {
+		list := c.Get("client.mcp.server.list.response", "client.mcp.server.list.request", object{"filters": object{"status": "active"}})
+		return strings.Contains(string(list.Content), `"id":"`+server+`"`)
+	})
 }
 
 // wholeTask is a task and those who take part in it.
@@ -86,6 +103,10 @@ func (p *wholeTask) runTool() {
 		"serverId": "workspace", "toolName": "read_file", "parameters": object{"path": "text.txt"}, "taskId": p.task,
 	})
 	require.Contains(p.t, string(answer.Member("result")), "hello world")
+	answer = p.writer.Get("mcp.tool.execute.result", "mcp.tool.execute", object{
+		"serverId": "everything", "toolName": "echo", "parameters": object{"message": "hello world"}, "taskId": p.task,
+	})
+	require.Contains(p.t, string(answer.Member("result")), "Echo: hello world")
 }
 
 func (p *wholeTask) askClient() {
