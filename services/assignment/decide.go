@@ -55,6 +55,9 @@ type Rules struct {
 // DefaultRules are what the protocol promises. The pause is as long as it takes the
 // directory to see that an agent is gone.
 var DefaultRules = Rules{
+	// An agent may come back under its id and know nothing of its task: an hour later,
+	// long after anybody waits, it has failed.
+	TaskTimeout:  time.Hour,
 	QueueTimeout: 30 * time.Second, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
 	Tries: 3, MaxDepth: 16,
 }

@@ -261,7 +261,7 @@ func Default() Config {
 		},
 		// The numbers of the Agent Swarm Protocol and of the task service.
 		Task: Task{
-			QueueTimeout: 30 * time.Second, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
+			QueueTimeout: 30 * time.Second, Timeout: time.Hour, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
 			Tries: 3, MaxDepth: 16, Keep: 24 * time.Hour,
 		},
 		Assistant: Assistant{
