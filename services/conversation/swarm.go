@@ -18,6 +18,12 @@ func (s *State) unit(ref command.WorkRef) (*Work, bool) {
 	return w, w != nil && r != nil && r.Status == Running && !w.Ended && w.Failure == nil
 }
 
+// Wants reports whether the unit that the reference names still needs somebody.
+func (s *State) Wants(ref command.WorkRef) bool {
+	_, ok := s.unit(ref)
+	return ok
+}
+
 // workTaken records that an agent of the swarm has the unit. An agent that takes it
 // over from another is the next attempt.
 func (s *State) workTaken(c command.Command, now time.Time, rules Rules) (Decision, error) {

@@ -123,11 +123,14 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.Sta
 	}
 	for _, w := range h.State.Abandoned() {
 		if recall := w.ID + ".recall"; !h.Sent[recall] {
-			if err := s.recall(ctx, c, w); err != nil {
+			if err := s.recall(ctx, c, w.ID, w.SwarmTask); err != nil {
 				return err
 			}
 			h.Sent[recall] = true
 		}
+	}
+	if err := s.recallLate(ctx, h, c); err != nil {
+		return err
 	}
 	return s.SetTimer(ctx, h, h.State.Due(s.now(), s.rules))
 }

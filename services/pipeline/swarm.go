@@ -77,12 +77,25 @@ func swarmTaskID(work string) string {
 }
 
 // recall tells the swarm that nobody wants the result of a unit any more.
-func (s *Service) recall(ctx context.Context, c cmd.Command, w *conversation.Work) error {
-	task, err := id.ParseEntity(w.SwarmTask)
+func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask string) error {
+	task, err := id.ParseEntity(swarmTask)
 	if err != nil {
-		return fmt.Errorf("recall %s: %w", w.ID, err)
+		return fmt.Errorf("recall %s: %w", workID, err)
 	}
-	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CancelSwarm, w.ID+".recall", cmd.CancelTaskData{
-		TaskID: w.SwarmTask, Reason: "nobody wants the result any more",
+	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CancelSwarm, workID+".recall", cmd.CancelTaskData{
+		TaskID: swarmTask, Reason: "nobody wants the result any more",
 	})
+}
+
+// recallLate recalls a unit that an agent of the swarm has taken when it was not wanted
+// any more: of that the log has nothing.
+func (s *Service) recallLate(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
+	if c.Verb != cmd.WorkTaken {
+		return nil
+	}
+	var d cmd.TakenWork
+	if err := c.Decode(&d); err != nil || h.State.Wants(d.WorkRef) {
+		return err
+	}
+	return s.recall(ctx, c, d.Unit(), d.TaskID)
 }
