@@ -1,1 +1,122 @@
 package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/sdk/go/swarm"
+	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// TestOneSwarmForEverybody: sessions have tasks solved by an agent of the swarm, and a
+// chat calls the tool of a service of the swarm.
+func TestOneSwarmForEverybody(t *testing.T) {
+	var chats atomic.Int64
+	f := newFleet(t, scripted.Stages{
+		Plan: func(x *scripted.Exchange) scripted.Reply {
+			return scripted.Plan(event.Task{ID: "weld", Title: x.Data.Question, Capability: "welding"}, event.Task{ID: "paint", Title: "Paint", Dependencies: []string{"weld"}})
+		},
+		Solve: func(x *scripted.Exchange) scripted.Reply {
+			out := "painted"
+			for _, in := range x.Data.Inputs {
+				out += " " + in.Output
+			}
+			return say(out)
+		},
+		Chat: func(x *scripted.Exchange) scripted.Reply {
+			last := x.Prompt.Messages[len(x.Prompt.Messages)-1]
+			if last.Role == model.RoleTool {
+				return say("The service says: " + last.Content)
+			}
+			chats.Add(1)
+			for _, tool := range x.Prompt.Tools {
+				if tool.Name == "weather_forecast" && strings.Contains(string(tool.InputSchema), "city") {
+					return scripted.Stream(scripted.Calls(0, scripted.Call{ID: "c1", Name: tool.Name, Arguments: `{"city":"Oslo"}`}))
+				}
+			}
+			return say("There is no such tool.")
+		},
+	}.Script())
+	f.serve("session,pipeline,task,tools,agent")
+	_, addr := f.gateway()
+	harness.Eventually(t, "the services are there", func() bool { return harness.Get(t, "http://"+addr+"/api/v1/agents").Status == 200 })
+	welder := hive{t: t, addr: addr}.agent("welder-1", "Welder", nil, "welding")
+	m := harness.Talk(t, addr)
+	m.Create("en_US", nil)
+	solved := func(question, title, says string) {
+		t.Helper()
+		task := welder.Until("task.execute")
+		var data struct{ ID, Title, Question string }
+		require.NoError(t, json.Unmarshal(task.Member("data"), &data))
+		require.Equal(t, "weld", data.ID)
+		require.Equal(t, title, data.Title)
+		require.Equal(t, question, data.Question)
+		welder.Say("task.notification", object{"taskId": task.Text("taskId"), "notificationType": "progress", "message": "sparks"})
+		welder.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": object{"text": says}})
+	}
+
+	t.Run("tasks of the client", func(t *testing.T) {
+		list := []event.Task{{ID: "weld", Title: "Weld", Capability: "welding"}, {ID: "paint", Title: "Paint", Dependencies: []string{"weld"}}}
+		m.Send(myagent.UserSolveTasks, object{"content": object{"tasks": list}})
+		solved("Weld; Paint", "Weld", "a gate")
+		require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "painted a gate")
+		inOrder(t, m.Frames, myagent.SolverStart, myagent.SolverCompleted, myagent.SolverStart, myagent.SolverCompleted, myagent.AgentFinalAnswer)
+	})
+	t.Run("tasks of a plan", func(t *testing.T) {
+		m.Message("make a fence", nil)
+		solved("make a fence", "make a fence", "a fence")
+		require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "painted a fence")
+	})
+	t.Run("a session that is cancelled", func(t *testing.T) {
+		m.Message("make a ship", nil)
+		task := welder.Until("task.execute").Text("taskId")
+		m.Send(myagent.UserCancel, object{"content": "enough"})
+		m.Until(myagent.AgentInterrupted)
+		require.Equal(t, task, welder.Until("task.cancel").Text("taskId"))
+		late := welder.Ask("agent.task.result", object{"taskId": task, "result": "a ship"})
+		require.Equal(t, "TASK_FINISHED", late.Text("code"), "%s", late.Content)
+		m.Message("make a raft", nil)
+		solved("make a raft", "make a raft", "a raft")
+		require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "painted a raft")
+	})
+	t.Run("a chat", func(t *testing.T) {
+		var cities []string
+		sdkService(t, "ws://"+addr, "weather", swarm.Tool{
+			ID: "forecast", Description: "tells the weather",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+			Run: func(ctx context.Context, c *swarm.ToolRun) (any, error) {
+				var in struct{ City string }
+				if err := c.Decode(&in); err != nil {
+					return nil, err
+				}
+				cities = append(cities, in.City)
+				return "snow in " + in.City, c.Notify(ctx, swarm.Notification{Type: swarm.Progress, Message: "looking out"})
+			},
+		})
+		harness.Eventually(t, "the service is known", func() bool {
+			return strings.Contains(harness.Get(t, "http://"+addr+"/api/v1/services").Body, `"weather"`)
+		})
+		c := harness.Dial(t, "ws://"+addr+"/ws")
+		c.Until("agent_ready")
+		c.Ask("how is the weather in Oslo?")
+		answer := c.Until("agent_response", "error")
+		require.Contains(t, answer.Data.Message, "The service says: snow in Oslo")
+		require.Equal(t, []string{"Oslo"}, cities)
+		for _, f := range c.Frames {
+			if f.Type == "tool_called" || f.Type == "tool_result" {
+				require.Equal(t, "weather_forecast", f.Data.ToolName)
+			}
+		}
+		require.Subset(t, c.Types(), []string{"tool_called", "tool_result", "agent_response"})
+		require.EqualValues(t, 1, chats.Load())
+	})
+}
