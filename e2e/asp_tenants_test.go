@@ -158,8 +158,10 @@ func agentProbes(own string) []probe {
 		{"agent.service.list.request", func(n names) object { return object{"filters": object{"name": n.serviceName}} }},
 		{"service.tools.list", func(n names) object { return object{"serviceId": n.service} }},
 		{"service.tools.list", func(n names) object { return object{"serviceId": n.serviceName} }},
-		{"service.task.execute", within(own)}, {"service.task.execute", within("")},
-		{"mcp.tool.execute", within(own)}, {"mcp.tool.execute", within("")},
+		{"service.task.execute", within(own)},
+		{"service.task.execute", within("")},
+		{"mcp.tool.execute", within(own)},
+		{"mcp.tool.execute", within("")},
 		{"mcp.tools.list", func(n names) object { return object{"serverId": n.service} }},
 		{"agent.request", func(n names) object {
 			return object{"targetAgent": n.agentName, "taskData": object{"x": 1}, "parentTaskId": own}

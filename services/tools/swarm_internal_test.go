@@ -107,6 +107,7 @@ func stage(t *rapid.T, n int) (*swarm, serviceKey, []*replica) {
 		require.NoError(t, err)
 		r, err := newReplica("k", directory.Member{Data: data}, nil, compileSchema)
 		require.NoError(t, err)
+		r.others = p.Load // as the swarm reads it: none of its calls are ours yet
 		all = append(all, r)
 	}
 	w.view = newView(slices.Clone(all))
