@@ -57,7 +57,7 @@ var framed = regexp.MustCompile(`frame-\d+`)
 // made of the event's, so it is left out, but where the protocol gives it a meaning.
 var fleeting = map[string]string{
 	"timestamp": "T", "createdAt": "T", "completedAt": "T", "failedAt": "T", "registeredAt": "T", "deadline": "T",
-	"executionTime": "N", "resumeToken": "R", "version": "V", "orchestratorVersion": "V",
+	"executionTime": "N", "timeout": "N", "resumeToken": "R", "version": "V", "orchestratorVersion": "V",
 }
 
 func (n *normalizer) all(frames []string) []string {
