@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -8,8 +9,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -217,4 +220,37 @@ func TestServiceIsAComponent(t *testing.T) {
 		n++
 		return r.service(fmt.Sprint("c", n), pipeline.Config{})
 	})
+}
+
+// TestALateTakeIsRecalled: an agent of the swarm takes a task whose session was
+// cancelled before anybody knew of the agent. It is told, because nobody else will.
+func TestALateTakeIsRecalled(t *testing.T) {
+	r := newRig(t)
+	r.start("a", pipeline.Config{})
+	r.open(log)
+	recalls := make(chan cmd.Command, 10)
+	w := command.NewWorkers(r.conn, command.WorkersConfig{
+		Service: cmd.Task, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
+	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
+		recalls <- c
+		return nil
+	})
+	require.NoError(t, w.Start(r.ctx))
+	t.Cleanup(w.Stop)
+	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}}}})
+	events := r.until(log, event.TaskStarted, 1)
+	d, err := event.As[event.TaskStartedData](events[len(events)-1])
+	require.NoError(t, err)
+	r.command(log, cmd.Cancel, "k", cmd.CancelRun{})
+	r.until(log, event.RunCancelled, 1)
+	r.command(log, cmd.WorkTaken, "late", cmd.TakenWork{
+		WorkRef: cmd.WorkRef{RunID: d.RunID, WorkID: d.WorkID}, TaskID: "work_1", Agent: "welder", Attempt: 1,
+	})
+	select {
+	case c := <-recalls:
+		require.Equal(t, cmd.CancelSwarm, c.Verb)
+		require.Equal(t, "work_1", c.Key.String())
+	case <-time.After(patience):
+		require.Fail(t, "the agent was not told")
+	}
 }
