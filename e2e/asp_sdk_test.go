@@ -197,8 +197,8 @@ func TestTasksAtTheTerminal(t *testing.T) {
 	require.NotContains(t, out, "\x1b")
 	out, err = waggle("tasks", "create", "--agent", "Echo", "--detach", "wait")
 	require.NoError(t, err, out)
-	lines := strings.Fields(out)
-	id := lines[len(lines)-1]
+	id, _, _ := strings.Cut(strings.TrimSpace(out), " ") // of the news and of the line for scripts, which come side by side
+	id, _, _ = strings.Cut(id, "\n")
 	out, err = waggle("tasks", "show", id)
 	require.NoError(t, err, out)
 	require.Contains(t, out, "Echo")

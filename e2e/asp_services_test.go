@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -198,11 +199,13 @@ func TestAServiceHurtsOnlyItsOwnCall(t *testing.T) {
 	url, ctx := "ws://"+addr, sdkContext(t)
 	sdkService(t, url, "well", swarm.Tool{ID: "run", Run: func(context.Context, *swarm.ToolRun) (any, error) { return "well", nil }})
 	hangs := make(chan struct{}, 1)
-	sdkService(t, url, "hangs", swarm.Tool{ID: "run", Run: func(ctx context.Context, _ *swarm.ToolRun) (any, error) {
+	over := make(chan struct{})
+	sdkService(t, url, "hangs", swarm.Tool{ID: "run", Run: func(context.Context, *swarm.ToolRun) (any, error) {
 		hangs <- struct{}{}
-		<-ctx.Done()
-		return nil, ctx.Err()
+		<-over // not even when its time is up
+		return nil, errors.New("too late")
 	}})
+	t.Cleanup(func() { close(over) })
 	sdkService(t, url, "panics", swarm.Tool{ID: "run", Run: func(context.Context, *swarm.ToolRun) (any, error) { panic("at the service") }})
 	h := hive{t: t, addr: addr}
 	floods, dies := h.service("floods", "Floods", nil, object{"id": "run"}), h.service("dies", "Dies", nil, object{"id": "run"})
