@@ -268,10 +268,11 @@ func (s *State) workDead(c command.Command, now time.Time, rules Rules) (Decisio
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
-	w, r := s.Work(d.Unit()), s.Run(d.RunID)
-	if w == nil || r == nil || w.Ended || w.Failure != nil || r.Status != Running {
+	w, ok := s.unit(d.WorkRef)
+	if !ok {
 		return s.goOn(c, now, rules)
 	}
+	r := s.Run(d.RunID)
 	entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.AttemptsOver))))
 	if r.Pipeline != nil {
 		return facts(s.failed(w, entry, now, 0)), nil

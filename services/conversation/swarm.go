@@ -48,7 +48,10 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decisio
 		return Decision{}, err
 	}
 	w, ok := s.unit(d.WorkRef)
-	if _, said := w.saidAll(); !ok || said {
+	if !ok {
+		return s.goOn(c, now, rules)
+	}
+	if _, said := w.final(); said {
 		return s.goOn(c, now, rules)
 	}
 	if d.Failed {
@@ -63,14 +66,6 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decisio
 		MessageID: w.ID + ".result", RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: max(w.Attempt, 1),
 		Role: event.RoleAssistant, Content: clip(d.Output, maxOutput), StopReason: "end", Part: w.Part,
 	}}), nil
-}
-
-// saidAll is final for a unit that may not exist.
-func (w *Work) saidAll() (Message, bool) {
-	if w == nil {
-		return Message{}, false
-	}
-	return w.final()
 }
 
 // Abandoned returns the units whose agent of the swarm still works on them although
