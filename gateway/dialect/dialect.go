@@ -24,7 +24,7 @@ import (
 
 // Inbound is what a codec may know about the socket on which a frame arrived.
 type Inbound struct {
-	Session   subject.Log   // the log of the socket; every command is addressed to it
+	Session   subject.Log   // the log of the socket, of whatever kind; every command is addressed to it
 	Principal string        // who sent the frame; empty without authentication
 	NewID     func() string // a fresh command id, legal as a subject token
 	Now       time.Time     // when the frame arrived
@@ -56,7 +56,9 @@ type Codec interface {
 
 	// Decode turns a frame of the client into commands, in the order in which they
 	// are to be sent. Every command is addressed to in.Session and complete but for
-	// Source and TraceParent, which the sender knows. A frame that asks for nothing
+	// Source and TraceParent, which the sender knows. Its service is that of sessions'
+	// runs (command.Pipeline); the gateway hands it to whoever manages a log of another
+	// kind. A frame that asks for nothing
 	// gives no commands and no error.
 	//
 	// The frame has passed strictjson.Check: it is one JSON value, UTF-8, without
@@ -68,7 +70,10 @@ type Codec interface {
 	// answer: not every event can be said in every dialect. The same event gives
 	// the same bytes, whatever was encoded before. Frames carry the event's
 	// sequence where the dialect has a place for it, so that the last one a client
-	// saw is where it resumes. The caller must not modify the frames.
+	// saw is where it resumes. The log may be of any kind: what the dialect has no word
+	// for it says in its nearest form, and never drops a question, a failure or a final
+	// answer. Events of other logs that a team's log holds are unwrapped
+	// (event.Unwrap). The caller must not modify the frames.
 	Encode(e event.Event) [][]byte
 
 	// Greet returns the frames for a stage of a new socket.

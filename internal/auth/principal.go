@@ -18,9 +18,10 @@ const (
 	RoleOperator Role = "operator" // looks after the installation
 	RoleAgent    Role = "agent"    // an agent that connects from outside
 	RoleService  Role = "service"  // a tool service that connects from outside
+	RoleViewer   Role = "viewer"   // watches what there is in its tenant, and changes nothing
 )
 
-var roles = []Role{RoleUser, RoleOperator, RoleAgent, RoleService}
+var roles = []Role{RoleUser, RoleOperator, RoleAgent, RoleService, RoleViewer}
 
 // Principal is who a token stands for.
 type Principal struct {

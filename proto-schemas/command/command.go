@@ -16,6 +16,8 @@ var (
 	Session  = id.MustName("session")  // lifecycle: open, close, expire, acknowledge
 	Pipeline = id.MustName("pipeline") // runs: everything that a message leads to
 	Agent    = id.MustName("agent")    // units of work
+	Member   = id.MustName("member")   // runs of the members of teams: as Pipeline, for logs of agents
+	Team     = id.MustName("team")     // teams: who is in them, what they say to each other, their boards
 )
 
 // Verbs of the session service. Commands of one session are handled in order.
@@ -71,6 +73,7 @@ type Command struct {
 	Time        time.Time       `json:"time"`
 	Data        json.RawMessage `json:"data,omitempty"`
 	TraceParent string          `json:"traceparent,omitempty"`
+	Member      string          `json:"member,omitempty"`   // of the team that the command is sent to: a name, a path of names or an agent's id; empty = the team itself
 	ReplyTo     string          `json:"reply_to,omitempty"` // the connection that asides go to: subject.ReplyTo; empty = nobody waits for one
 }
 
@@ -99,23 +102,30 @@ type OpenSession struct {
 	event.Preferences
 }
 
-// UserMessage is a message of a user to a session. Command.ID is its id.
+// UserMessage is a message to a session, an agent or a team. Command.ID is its id.
 type UserMessage struct {
-	Content string `json:"content"`
+	Content string        `json:"content"`
+	Sender  *event.Sender `json:"sender,omitempty"` // absent: a user
+	event.Attachments
 	event.RunSpec
 }
 
-// CancelRun stops a run. An empty RunID means the run that is on.
+// CancelRun stops a run. An empty RunID means the run that is on, with All also those
+// that wait.
 type CancelRun struct {
 	RunID  string `json:"run_id,omitempty"`
+	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Pause  bool   `json:"pause,omitempty"` // sum the session up afterwards: session.paused, also if no run was on
 }
 
-// RespondInput answers a question. Tasks replaces the list, Modified changes
+// RespondInput answers a question, which is named by its id or, of scope tool, by its
+// call. Digest, if given, has to be that of the question. Tasks replaces the list, Modified changes
 // members of tasks with the same id; both are as the client wrote them.
 type RespondInput struct {
-	InputID  string          `json:"input_id"`
+	InputID  string          `json:"input_id,omitempty"`
+	CallID   string          `json:"call_id,omitempty"`
+	Digest   string          `json:"digest,omitempty"`
 	Approved bool            `json:"approved"`
 	Feedback string          `json:"feedback,omitempty"`
 	Tasks    json.RawMessage `json:"tasks,omitempty"`
@@ -142,10 +152,27 @@ type AckEvents struct {
 	Seq      uint64 `json:"seq"`
 }
 
-// WorkRef names a unit of work of a session's run.
+// WorkRef names a unit of work of a run. The command's key is the log's entity.
 type WorkRef struct {
-	RunID  string `json:"run_id"`
-	WorkID string `json:"work_id,omitempty"` // absent: the run itself, which is a chat run
+	Kind   id.Kind `json:"kind,omitempty"` // of the log; absent = session
+	RunID  string  `json:"run_id"`
+	WorkID string  `json:"work_id,omitempty"` // absent: the run itself, which is a chat run
+}
+
+// Manager returns the service that manages the log of the unit.
+func (w WorkRef) Manager() id.Name {
+	if w.Kind == id.KindAgent {
+		return Member
+	}
+	return Pipeline
+}
+
+// LogKind returns the kind of the log of the unit.
+func (w WorkRef) LogKind() id.Kind {
+	if w.Kind == "" {
+		return id.KindSession
+	}
+	return w.Kind
 }
 
 // Unit returns the id of the unit of work.

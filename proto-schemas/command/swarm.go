@@ -223,7 +223,8 @@ type NewTask struct {
 	Depth        int             `json:"depth,omitempty"`
 	Chain        []string        `json:"chain,omitempty"`
 	Caller       json.RawMessage `json:"caller,omitempty"`
-	Session      string          `json:"session,omitempty"`
+	Session      string          `json:"session,omitempty"` // whose unit of work it is: entity of the log
+	Kind         id.Kind         `json:"kind,omitempty"`    // of that log; absent = session
 	RunID        string          `json:"run_id,omitempty"`
 	WorkID       string          `json:"work_id,omitempty"`
 }

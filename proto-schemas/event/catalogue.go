@@ -192,6 +192,69 @@ func (CallNotifiedData) EventType() Type { return CallNotified }
 // EventType implements Data.
 func (CallFinishedData) EventType() Type { return CallFinished }
 
+// EventType implements Data.
+func (AgentCreatedData) EventType() Type { return AgentCreated }
+
+// EventType implements Data.
+func (AgentClosedData) EventType() Type { return AgentClosed }
+
+// EventType implements Data.
+func (TurnPausedData) EventType() Type { return TurnPaused }
+
+// EventType implements Data.
+func (TodosUpdatedData) EventType() Type { return TodosUpdated }
+
+// EventType implements Data.
+func (ArtifactPersistedData) EventType() Type { return ArtifactPersisted }
+
+// EventType implements Data.
+func (ArtifactUpdatedData) EventType() Type { return ArtifactUpdated }
+
+// EventType implements Data.
+func (TeamCreatedData) EventType() Type { return TeamCreated }
+
+// EventType implements Data.
+func (TeamMemberStartedData) EventType() Type { return TeamMemberStarted }
+
+// EventType implements Data.
+func (TeamStatusData) EventType() Type { return TeamStatus }
+
+// EventType implements Data.
+func (TeamMessageData) EventType() Type { return TeamMessage }
+
+// EventType implements Data.
+func (TeamMessageDroppedData) EventType() Type { return TeamMessageDropped }
+
+// EventType implements Data.
+func (TeamAgentEventData) EventType() Type { return TeamAgentEvent }
+
+// EventType implements Data.
+func (TeamSubTeamEventData) EventType() Type { return TeamSubTeamEvent }
+
+// EventType implements Data.
+func (TeamStoppedData) EventType() Type { return TeamStopped }
+
+// EventType implements Data.
+func (TeamPausedData) EventType() Type { return TeamPauseBegun }
+
+// EventType implements Data.
+func (TeamResumedData) EventType() Type { return TeamResumed }
+
+// EventType implements Data.
+func (TeamClosingData) EventType() Type { return TeamClosing }
+
+// EventType implements Data.
+func (TeamClosedData) EventType() Type { return TeamClosed }
+
+// EventType implements Data.
+func (BoardCreatedData) EventType() Type { return BoardCreated }
+
+// EventType implements Data.
+func (BoardUpdatedData) EventType() Type { return BoardUpdated }
+
+// EventType implements Data.
+func (TeamActedData) EventType() Type { return TeamActed }
+
 // Info describes one canonical type for documentation, schemas and checks.
 type Info struct {
 	Type    Type
@@ -262,6 +325,26 @@ var Catalogue = []Info{
 	{CallStarted, CallStartedData{}, "intent to call a tool within a task"},
 	{CallNotified, CallNotifiedData{}, "a service says how a call is"},
 	{CallFinished, CallFinishedData{}, "the outcome of a tool call within a task"},
+	{AgentCreated, AgentCreatedData{}, "a member of a team exists"},
+	{AgentClosed, AgentClosedData{}, "an agent takes no more messages"},
+	{TurnPaused, TurnPausedData{}, "a unit of work waits for people"},
+	{TodosUpdated, TodosUpdatedData{}, "an agent's list of things to do"},
+	{ArtifactPersisted, ArtifactPersistedData{}, "an agent has made a file"},
+	{ArtifactUpdated, ArtifactUpdatedData{}, "an agent has changed a file"},
+	{TeamCreated, TeamCreatedData{}, "a team exists"},
+	{TeamMemberStarted, TeamMemberStartedData{}, "a member of a team has a log"},
+	{TeamStatus, TeamStatusData{}, "the status of a team has changed"},
+	{TeamMessage, TeamMessageData{}, "a message for a member was accepted"},
+	{TeamMessageDropped, TeamMessageDroppedData{}, "a message will not reach its member"},
+	{TeamAgentEvent, TeamAgentEventData{}, "an event of a member's log"},
+	{TeamSubTeamEvent, TeamSubTeamEventData{}, "an event of a nested team's log"},
+	{TeamStopped, TeamStoppedData{}, "somebody stopped what members are doing"},
+	{TeamPauseBegun, TeamPausedData{}, "members get no more messages"},
+	{TeamResumed, TeamResumedData{}, "waiting messages are handed on"},
+	{TeamClosing, TeamClosingData{}, "a team shuts down"},
+	{TeamClosed, TeamClosedData{}, "a team has ended"},
+	{BoardCreated, BoardCreatedData{}, "tasks were put on the board of a team"},
+	{BoardUpdated, BoardUpdatedData{}, "a task on the board of a team has changed"},
 }
 
 // Asides lists the types that are no part of any log: they answer one connection.
@@ -269,4 +352,5 @@ var Asides = []Info{
 	{StateExported, StateExportedData{}, "the state of a session"},
 	{CommandRefused, CommandRefusedData{}, "why a command had no effect"},
 	{CallRequested, CallRequestedData{}, "a service is asked to run a tool"},
+	{TeamActed, TeamActedData{}, "what became of a call of a tool of the team"},
 }

@@ -34,11 +34,13 @@ type SessionClosedData struct {
 // MessageReceivedData records that a user's message was accepted. RunID is the
 // run that will answer it; it starts when its turn comes (first in, first out).
 type MessageReceivedData struct {
-	MessageID string `json:"message_id"` // the command's id: a repeat of it is answered from here
-	RunID     string `json:"run_id"`
-	Content   string `json:"content"`
-	Principal string `json:"principal,omitempty"`
-	Queued    int    `json:"queued"` // runs ahead of this one; 0 = starts at once
+	MessageID string  `json:"message_id"` // the command's id: a repeat of it is answered from here
+	RunID     string  `json:"run_id"`
+	Content   string  `json:"content"`
+	Principal string  `json:"principal,omitempty"`
+	Queued    int     `json:"queued"`           // runs ahead of this one; 0 = starts at once
+	Sender    *Sender `json:"sender,omitempty"` // absent: a user
+	Attachments
 	RunSpec
 }
 
@@ -183,8 +185,9 @@ type ToolCalledData struct {
 	Tool        string          `json:"tool"`
 	Description string          `json:"description"`
 	Arguments   json.RawMessage `json:"arguments"`
-	Digest      string          `json:"digest"`     // sha256 of tool and canonical arguments, hex
-	Idempotent  bool            `json:"idempotent"` // declared idempotent or read-only: may be retried
+	Digest      string          `json:"digest"`             // sha256 of tool and canonical arguments, hex
+	Idempotent  bool            `json:"idempotent"`         // declared idempotent or read-only: may be retried
+	InputID     string          `json:"input_id,omitempty"` // the question that allowed it
 	Part
 }
 

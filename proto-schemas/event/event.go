@@ -42,6 +42,7 @@ type Event struct {
 	TraceParent string          `json:"traceparent,omitempty"` // W3C trace context
 
 	Stream uint64 `json:"-"` // where it is stored, for readers of a log; 0 = not known
+	Via    Via    `json:"-"` // where it came from, for readers of a log that holds events of others: see Unwrap
 	From   uint64 `json:"-"` // the first sequence that a merged event stands for; 0 or Sequence = it stands for itself
 }
 

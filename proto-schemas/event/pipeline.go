@@ -172,14 +172,20 @@ type PlanCancelledData struct {
 
 // InputRequestedData asks people a question. It takes exactly one answer.
 type InputRequestedData struct {
-	InputID        string `json:"input_id"`
-	RunID          string `json:"run_id"`
-	ExecutionID    string `json:"execution_id"`
-	Scope          string `json:"scope"` // plan
-	PlanID         string `json:"plan_id,omitempty"`
-	Tasks          []Task `json:"tasks,omitempty"`
-	Summary        string `json:"summary,omitempty"`
-	TimeoutSeconds int    `json:"timeout_seconds"`
+	InputID        string          `json:"input_id"`
+	RunID          string          `json:"run_id"`
+	ExecutionID    string          `json:"execution_id"`
+	Scope          string          `json:"scope"` // plan, tool
+	PlanID         string          `json:"plan_id,omitempty"`
+	Tasks          []Task          `json:"tasks,omitempty"`
+	Summary        string          `json:"summary,omitempty"`
+	TimeoutSeconds int             `json:"timeout_seconds"`   // 0 = it stays open
+	Attempt        int             `json:"attempt,omitempty"` // of scope tool: the worker's claim that asks
+	CallID         string          `json:"call_id,omitempty"`
+	Tool           string          `json:"tool,omitempty"`
+	Description    string          `json:"description,omitempty"` // of the tool
+	Arguments      json.RawMessage `json:"arguments,omitempty"`
+	Digest         string          `json:"digest,omitempty"` // as in tool.called: the answer holds for exactly this call
 }
 
 // InputAnsweredData is the one answer that counts.
@@ -194,6 +200,8 @@ type InputAnsweredData struct {
 	By          string `json:"by,omitempty"`
 	ClientID    string `json:"client_id,omitempty"`
 	ElapsedMS   int64  `json:"elapsed_ms"`
+	CallID      string `json:"call_id,omitempty"` // of scope tool
+	Tool        string `json:"tool,omitempty"`
 }
 
 // InputExpiredData says that nobody answered in time.

@@ -86,12 +86,37 @@ const (
 	CallFinished     Type = "call.finished"
 )
 
+// The canonical types of agent teams.
+const (
+	AgentCreated       Type = "agent.created"
+	AgentClosed        Type = "agent.closed"
+	TurnPaused         Type = "turn.paused"
+	TodosUpdated       Type = "todos.updated"
+	ArtifactPersisted  Type = "artifact.persisted"
+	ArtifactUpdated    Type = "artifact.updated"
+	TeamCreated        Type = "team.created"
+	TeamMemberStarted  Type = "team.member_started"
+	TeamStatus         Type = "team.status"
+	TeamMessage        Type = "team.message"
+	TeamMessageDropped Type = "team.message_dropped"
+	TeamAgentEvent     Type = "team.agent_event"
+	TeamSubTeamEvent   Type = "team.sub_team_event"
+	TeamStopped        Type = "team.stopped"
+	TeamPauseBegun     Type = "team.paused"
+	TeamResumed        Type = "team.resumed"
+	TeamClosing        Type = "team.closing"
+	TeamClosed         Type = "team.closed"
+	BoardCreated       Type = "board.created"
+	BoardUpdated       Type = "board.updated"
+)
+
 // The types of asides: answers to one connection, which are in no log and have no
 // sequence.
 const (
 	StateExported  Type = "state.exported"
 	CommandRefused Type = "command.refused"
 	CallRequested  Type = "call.requested"
+	TeamActed      Type = "team.acted"
 )
 
 // Terminal reports whether an event of this type ends a run.

@@ -73,10 +73,17 @@ const (
 	TooDeep         Code = "TASK_TOO_DEEP"
 	NotRegistered   Code = "NOT_REGISTERED"
 	TaskFailed      Code = "TASK_EXECUTION_ERROR"
+	TeamNotFound    Code = "TEAM_NOT_FOUND"
+	TeamInvalid     Code = "TEAM_INVALID"
+	TeamClosed      Code = "TEAM_CLOSED"
+	MemberNotFound  Code = "MEMBER_NOT_FOUND"
+	ToolDenied      Code = "TOOL_DENIED"
+	RunNotFound     Code = "RUN_NOT_FOUND"
 )
 
 // Catalogue is every fault that a client can meet. Close codes of 4000 and above
-// follow one rule: 40xx come back at once or later, 44xx do not come back as you are.
+// follow one rule: 40xx come back at once or later, 44xx do not come back as you are. 4004 is not ours
+// but that of the protocol of agent teams: do not come back.
 var Catalogue = []Entry{
 	{Internal, 500, 0, true, Server, "Something went wrong on our side. Try again; if it stays, give the reference to the operator."},
 	{BusUnavailable, 503, 0, true, Server, "The message bus cannot be reached, and nothing was accepted. Try again in a few seconds."},
@@ -133,7 +140,13 @@ var Catalogue = []Entry{
 	{PlanFailed, 502, 0, true, Provider, "No plan could be made of the request. Say it differently and send it again."},
 	{TaskTimeout, 504, 0, true, Provider, "The task was not solved in time. Allow more time, or make it smaller."},
 	{TasksFailed, 502, 0, true, Provider, "No task could be solved. See the error of each task and send the message again."},
-	{AgentNotFound, 404, 0, false, Client, "There is no such agent. Ask for the list of agents."},
+	{TeamNotFound, 404, 4004, false, Client, "There is no such team. Ask for the list of teams."},
+	{TeamInvalid, 422, 0, false, Client, "This is no team that can work. Correct the definition at the named place."},
+	{TeamClosed, 410, 0, false, Client, "This team has been shut down. Create a new one."},
+	{MemberNotFound, 404, 0, false, Client, "The team has no such member. Use the name of a member, or a path like node/member."},
+	{ToolDenied, 403, 0, false, Client, "The tool call was not allowed. Do without it, or ask why."},
+	{RunNotFound, 404, 4404, false, Client, "There is nothing to watch under this id. Check kind and id."},
+	{AgentNotFound, 404, 4004, false, Client, "There is no such agent. Ask for the list of agents."},
 	{AgentOffline, 503, 0, true, Server, "The agent is not connected and did not come in time. Try again later."},
 	{AgentLost, 503, 0, true, Server, "The agents that had the task went away before it was done. Send it again."},
 	{ClientNotFound, 404, 0, false, Client, "There is no such client. Ask for the list of clients."},

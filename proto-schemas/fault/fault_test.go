@@ -22,6 +22,7 @@ var standard = map[int]bool{
 	1009: false, // too big
 	1012: true,  // service restart
 	1013: true,  // try again later
+	4004: false, // of the protocol of agent teams: there is no such team or agent
 }
 
 func TestEveryCodeIsInTheCatalogueOnce(t *testing.T) {

@@ -83,6 +83,38 @@ func EntityFromExternal(s string) Entity {
 	return Entity{hashPrefix + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])}
 }
 
+// The marks of the ids of members: <team>-a<hash> and <team>-t<hash>.
+const (
+	markAgent = "-a"
+	markTeam  = "-t"
+	memberLen = len(markAgent) + 13 // a mark and 64 bits in base 32
+)
+
+// MemberAgent returns the id of the agent that is the team's member of that name. The
+// same team and name give the same id.
+func MemberAgent(team Entity, name string) (Entity, error) { return member(team, markAgent, name) }
+
+// MemberTeam returns the id of the nested team that is the team's member of that name.
+func MemberTeam(team Entity, name string) (Entity, error) { return member(team, markTeam, name) }
+
+func member(team Entity, mark, name string) (Entity, error) {
+	sum := sha256.Sum256([]byte(name))
+	return ParseEntity(team.v + mark + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:8])))
+}
+
+// TeamOf returns the team whose member has the id, an agent's or a nested team's. ok
+// is false for any other id.
+func TeamOf(member Entity) (team Entity, ok bool) {
+	cut := len(member.v) - memberLen
+	if cut <= 0 {
+		return Entity{}, false
+	}
+	if mark := member.v[cut : cut+len(markAgent)]; mark != markAgent && mark != markTeam {
+		return Entity{}, false
+	}
+	return Entity{member.v[:cut]}, true
+}
+
 // ParseName returns s as a Name, or an error that wraps ErrInvalid unless s
 // matches [A-Za-z0-9_-]{1,64}.
 func ParseName(s string) (Name, error) {

@@ -46,13 +46,15 @@ var rules = map[string]rule{
 	"duration_ms":  atLeast(0),
 	"bytes":        atLeast(0),
 	"digest":       matching(`^[0-9a-f]{64}$`),
-	"role":         oneOf(event.RoleUser, event.RoleAssistant),
 	"stop_reason":  oneOf("end", "tool_calls", "length", "filtered"),
 	"level":        oneOf("info", "warning"),
 	"code":         matching(`^[A-Z][A-Z0-9_]*$`),
 
 	// A run that is cancelled while it waits has no execution id yet.
 	"run.cancelled/execution_id": matching(`^(exec_\d{8}_\d{6}_\d{6})?$`),
+	// Members of teams have roles of their own.
+	"message.started/role":   oneOf(event.RoleUser, event.RoleAssistant),
+	"message.completed/role": oneOf(event.RoleUser, event.RoleAssistant),
 	// Notices have codes of their own.
 	"notice/code": matching(`.`),
 	// A restored session may have waited for a decision, or for nothing.
@@ -147,11 +149,28 @@ func member(c *comments, t reflect.Type) *schema {
 	case reflect.Pointer:
 		return member(c, t.Elem())
 	case reflect.Struct:
-		return object(c, "", t)
+		return nested(c, t)
 	case reflect.Slice:
 		return &schema{Type: "array", Items: member(c, t.Elem())}
 	}
 	panic(fmt.Sprintf("gen: no schema for a member of type %s", t))
+}
+
+// nested returns the schema of a struct within another. One that holds itself is
+// referred to where it comes again.
+func nested(c *comments, t reflect.Type) *schema {
+	if c.open[t] {
+		c.again[t] = true
+		return &schema{Ref: "#" + t.Name()}
+	}
+	c.open[t] = true
+	s := object(c, "", t)
+	delete(c.open, t)
+	if c.again[t] {
+		s.Anchor = t.Name()
+		delete(c.again, t)
+	}
+	return s
 }
 
 // jsonName returns the name of a struct's field in JSON and whether it may be absent.

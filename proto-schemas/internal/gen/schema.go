@@ -10,6 +10,8 @@ import (
 type schema struct {
 	Dialect     string      `json:"$schema,omitempty"`
 	ID          string      `json:"$id,omitempty"`
+	Anchor      string      `json:"$anchor,omitempty"`
+	Ref         string      `json:"$ref,omitempty"`
 	Title       string      `json:"title,omitempty"`
 	Description string      `json:"description,omitempty"`
 	Type        string      `json:"type,omitempty"`

@@ -1,0 +1,21 @@
+package dialect
+
+import "github.com/waggle-dev/waggle/proto-schemas/command"
+
+// Teams is implemented by codecs of sockets whose path or query names what they show:
+// a team, a member of one, or any other run. The log is there before the socket is.
+//
+// Several frames may come of one event. Each carries a position of its own, which
+// grows from frame to frame, and a client may resume behind any of them.
+type Teams interface {
+	Codec
+
+	// Welcome returns the first frames of a socket: that it is connected, and how the
+	// team and its members are. There is no view of a run that is no team's.
+	Welcome(at Link, id string, view *command.TeamAttachReply) [][]byte
+
+	// Place returns for the position of a frame where to read on: behind the event
+	// with sequence seq, of whose successor the first skip frames are not to be sent
+	// again.
+	Place(position uint64) (seq uint64, skip int)
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Verbs of the member service, besides those of the pipeline service. Its key is the
+// agent's id.
+var (
+	CreateMember = id.MustName("create")     // data: event.AgentCreatedData
+	NoteTodos    = id.MustName("note-todos") // data: event.TodosUpdatedData
+	CloseMember  = id.MustName("close")      // data: CloseSession
+)
+
+// Verbs of the team service. Commands of one team are handled in order. Besides these
+// it takes Message (UserMessage), Cancel (CancelRun: stops the member, or all) and Respond
+// (RespondInput), for the team or for Command.Member.
+var (
+	CreateTeam = id.MustName("create") // data: NewTeam
+	PauseTeam  = id.MustName("pause")  // no data
+	ResumeTeam = id.MustName("resume") // no data
+	CloseTeam  = id.MustName("close")  // data: CloseSession
+	ActTeam    = id.MustName("act")    // data: TeamAct; a member calls a tool of its team
+	WakeTeam   = id.MustName("wake")   // no data; there may be something to do
+	TeamDue    = id.MustName("due")    // no data; a deadline of the team has passed
+)
+
+// Verbs of the team service that are asked for by request and reply.
+var (
+	AttachTeam = id.MustName("attach") // TeamAttachRequest -> TeamAttachReply
+	FoundTeam  = id.MustName("found")  // TeamRequest{Definition} -> TeamView; checks the definition and creates the team
+	ShowTeam   = id.MustName("show")   // TeamRequest{TeamID} -> TeamView
+	ListTeams  = id.MustName("list")   // TeamRequest -> TeamList
+)
+
+// Tools that a team offers to its members.
+const (
+	ToolSendMessage = "send_message_to"
+	ToolCreateTasks = "create_tasks"
+	ToolUpdateTask  = "update_task_status"
+	ToolListTasks   = "list_tasks"
+	ToolUpdateTodos = "update_todos"
+)
+
+// NewTeam creates a team, or does nothing if it exists. The definition has been checked.
+type NewTeam struct {
+	Definition event.TeamDefinition `json:"definition"`
+	Parent     *event.TeamParent    `json:"parent,omitempty"`
+}
+
+// TeamAct is a member's call of a tool of its team. CallID makes it happen once; the
+// answer is the aside event.TeamActedData, and the same for every repeat.
+type TeamAct struct {
+	Member    string          `json:"member"` // its name in this team
+	AgentID   string          `json:"agent_id"`
+	RunID     string          `json:"run_id"`
+	CallID    string          `json:"call_id"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// TeamRequest is what is asked of the team service.
+type TeamRequest struct {
+	Tenant     id.Tenant             `json:"tenant"`
+	Principal  string                `json:"principal,omitempty"`
+	TeamID     string                `json:"team_id,omitempty"`
+	Definition *event.TeamDefinition `json:"definition,omitempty"`
+	Named      string                `json:"named,omitempty"` // instead of Definition: one of the configuration, by name
+}
+
+// TeamAttachRequest asks for what a viewer has to know first.
+type TeamAttachRequest struct {
+	Tenant    id.Tenant `json:"tenant"`
+	Principal string    `json:"principal,omitempty"`
+	Kind      id.Kind   `json:"kind"` // team, agent
+	ID        id.Entity `json:"id"`
+}
+
+// TeamAttachReply says what is there. What does not exist is the fault TEAM_NOT_FOUND
+// or AGENT_NOT_FOUND.
+type TeamAttachReply struct {
+	TeamView             // of the team, or of the agent's team
+	Head     uint64      `json:"head"`            // seq of the newest event that the view knows: of the team's log, or of the agent's
+	From     uint64      `json:"from"`            // what is on began after this seq: where a viewer without a position begins
+	Agent    *MemberView `json:"agent,omitempty"` // kind agent
+}
+
+// TeamView is a team as it is now.
+type TeamView struct {
+	TeamID     string               `json:"team_id"`
+	Name       string               `json:"name"`
+	Status     string               `json:"status"`
+	Error      string               `json:"error_message,omitempty"`
+	Parent     *event.TeamParent    `json:"parent,omitempty"`
+	Definition event.TeamDefinition `json:"definition"`
+	Members    []MemberView         `json:"members"` // those of nested teams follow their team
+	Board      []event.BoardTask    `json:"board"`
+	CreatedAt  time.Time            `json:"created_at"`
+	Closed     bool                 `json:"closed,omitempty"`
+}
+
+// MemberView is a member of a team as it is now.
+type MemberView struct {
+	Name   string `json:"name"`
+	Route  string `json:"route"`        // path of member names from the team that was asked for
+	Kind   string `json:"kind"`         // agent, team
+	ID     string `json:"id,omitempty"` // empty: it has not been started
+	Status string `json:"status"`       // of an agent event.AgentStatus, of a team as TeamView.Status
+}
+
+// TeamList is the answer to a list, the newest team first. Nested teams are not in it.
+type TeamList struct {
+	Teams []TeamView `json:"teams"`
+	Named []string   `json:"named,omitempty"` // names of definitions in the configuration
+}

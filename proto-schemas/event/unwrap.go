@@ -1,0 +1,64 @@
+package event
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// maxNesting bounds how deep Unwrap looks: more than teams may be nested.
+const maxNesting = 16
+
+// Via says where in a team an unwrapped event happened. It is zero for an event of
+// the log itself.
+type Via struct {
+	Route     string // path of member names from the log's team: backend_team/Coder; of a nested team's own event the team's
+	TeamID    string // the innermost team
+	AgentID   string // empty: it is an event of a team
+	Status    string // of the agent from now on, if it has changed
+	OldStatus string
+}
+
+// Name is the last name of the route.
+func (v Via) Name() string { return v.Route[strings.LastIndexByte(v.Route, '/')+1:] }
+
+// Unwrap returns what happened where: for an event of another log that a team's log
+// holds, that event with the position of e (Sequence, Stream, From, Subject) and its
+// place in the team as Via; any other event as it is. An event whose inside cannot be
+// read is returned as it is.
+func Unwrap(e Event) Event {
+	outer, via := e, Via{}
+	for range maxNesting {
+		inner, name, ok := peel(e, &via)
+		if !ok {
+			break
+		}
+		if name != "" && via.Route != "" {
+			via.Route += "/"
+		}
+		via.Route += name
+		e = inner
+	}
+	e.Sequence, e.Stream, e.From, e.Subject, e.Via = outer.Sequence, outer.Stream, outer.From, outer.Subject, via
+	return e
+}
+
+// peel takes one layer off.
+func peel(e Event, via *Via) (inner Event, name string, ok bool) {
+	switch e.Type {
+	case TeamAgentEvent:
+		d, err := As[TeamAgentEventData](e)
+		if err != nil || json.Unmarshal(d.AgentEvent, &inner) != nil {
+			return e, "", false
+		}
+		via.AgentID, via.Status, via.OldStatus = d.AgentID, d.Status, d.OldStatus
+		return inner, d.AgentName, true
+	case TeamSubTeamEvent:
+		d, err := As[TeamSubTeamEventData](e)
+		if err != nil || json.Unmarshal(d.SubTeamEvent, &inner) != nil {
+			return e, "", false
+		}
+		via.TeamID = d.SubTeamID
+		return inner, d.SubTeamNodeName, true
+	}
+	return e, "", false
+}
