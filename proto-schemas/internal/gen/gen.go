@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 // Folders that hold generated files and nothing else, relative to the repository's root.
@@ -21,6 +23,9 @@ const (
 	schemaDir = "proto-schemas/event/schema"
 	docsDir   = "docs/generated"
 )
+
+// accountsFile is the users and permissions of the NATS servers of a fleet.
+const accountsFile = "deploy/nats/accounts.conf"
 
 // elsewhere are the files of the generated folders that others make.
 var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md"} // by the e2e tests, of what they saw
@@ -36,6 +41,7 @@ func Files(root string) (map[string][]byte, error) {
 		docsDir + "/subjects.md": subjects(),
 		docsDir + "/errors.md":   faults(),
 		docsDir + "/events.md":   events(comments),
+		accountsFile:             []byte(permission.Accounts()),
 	}
 	for name, schema := range eventSchemas(comments) {
 		b, err := schema.encode()

@@ -1,0 +1,80 @@
+package permission
+
+import (
+	"slices"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// grant collects what a role may do. Its methods are named for what code does, so that
+// the table of roles reads like the roles' work.
+type grant struct {
+	pub, sub, streams []string
+}
+
+func (g *grant) publish(s ...string)   { g.pub = append(g.pub, s...) }
+func (g *grant) subscribe(s ...string) { g.sub = append(g.sub, s...) }
+
+// sends lets the role send commands of some verbs to a service.
+func (g *grant) sends(service id.Name, verbs ...id.Name) {
+	for _, v := range verbs {
+		g.publish(subject.CommandsOf(service, v))
+	}
+}
+
+// asks lets the role ask services.
+func (g *grant) asks(services ...id.Name) {
+	for _, s := range services {
+		g.publish(subject.RPCOf(s))
+	}
+}
+
+// serves lets the role answer what is asked of a service, by the roles named and by
+// operators who look for services. Answers are listed and not tied to a request
+// (allow_responses), because a call of a tool has any number of them over any time.
+func (g *grant) serves(service id.Name, to ...Role) {
+	g.subscribe(subject.RPCOf(service))
+	for _, verb := range []string{"PING", "INFO", "STATS"} {
+		s := "$SRV." + verb
+		g.subscribe(s, s+"."+service.String(), s+"."+service.String()+".*")
+	}
+	g.answers(append(to, Operator)...)
+}
+
+// answers lets the role publish to the inboxes of others, whose names nobody can guess.
+func (g *grant) answers(roles ...Role) {
+	for _, r := range roles {
+		g.publish(Inbox(r) + ".>")
+	}
+}
+
+// follows lets the role know who is connected.
+func (g *grant) follows() { g.watches(subject.BucketDirectory) }
+
+// joins lets the role list itself in the directory as replicas of services.
+func (g *grant) joins(services ...id.Name) {
+	g.follows()
+	for _, s := range services {
+		g.publish(key(subject.BucketDirectory, subject.DirectoryKeys(whatService, s)))
+	}
+}
+
+// lists lets the role list peers of the swarm in the directory.
+func (g *grant) lists(what ...id.Name) {
+	for _, w := range what {
+		g.publish(key(subject.BucketDirectory, subject.DirectoryFilter(w)))
+	}
+}
+
+// tells lets the role say something to single connections.
+func (g *grant) tells() { g.publish(subject.Asides) }
+
+// hears lets the role hear what is said to its connections. Whose they are is not part
+// of the subject.
+func (g *grant) hears() { g.subscribe(subject.Asides) }
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}

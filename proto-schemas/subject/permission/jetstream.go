@@ -1,0 +1,112 @@
+package permission
+
+import (
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Subjects of NATS itself.
+const (
+	api = "$JS.API."
+	// leaders tells readers of logs that a stream has a new leader.
+	leaders = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*"
+)
+
+// bucket names the stream behind a bucket.
+func bucket(name string) string { return "KV_" + name }
+
+// key returns the subject of the keys of a bucket that match the pattern.
+func key(name, pattern string) string { return "$KV." + name + "." + pattern }
+
+// eventStreams returns the names of all shards of the event log.
+func eventStreams() []string {
+	var out []string
+	for _, p := range subject.AllPartitions() {
+		out = append(out, p.EventStream())
+	}
+	return out
+}
+
+// allStreams returns the names of all streams, those of buckets included.
+func allStreams() []string {
+	return append(eventStreams(), subject.StreamCommands, subject.StreamTimers, subject.StreamDead,
+		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry))
+}
+
+// uses lets the role look at the settings and the size of streams.
+func (g *grant) uses(streams ...string) {
+	for _, s := range streams {
+		g.streams = append(g.streams, s)
+		g.publish(api + "STREAM.INFO." + s)
+	}
+}
+
+// consumes lets the role make one durable consumer, take from it and acknowledge. The
+// filter is part of the subject, and the server holds the request to it.
+func (g *grant) consumes(stream, durable, filter string) {
+	g.uses(stream)
+	g.publish(
+		api+"CONSUMER.CREATE."+stream+"."+durable+"."+filter,
+		api+"CONSUMER.INFO."+stream+"."+durable,
+		api+"CONSUMER.MSG.NEXT."+stream+"."+durable,
+		"$JS.ACK."+stream+"."+durable+".>",
+	)
+}
+
+// watches lets the role follow a whole bucket, with consumers that the server forgets.
+func (g *grant) watches(name string) {
+	s := bucket(name)
+	g.uses(s)
+	g.publish(
+		api+"CONSUMER.CREATE."+s+".*."+key(name, ">"),
+		api+"CONSUMER.INFO."+s+".*",
+		api+"CONSUMER.DELETE."+s+".*",
+		"$JS.FC."+s+".>",
+	)
+}
+
+// keeps lets the role read and write some keys of a bucket.
+func (g *grant) keeps(name string, patterns ...string) {
+	g.uses(bucket(name))
+	for _, p := range patterns {
+		g.publish(key(name, p), api+"DIRECT.GET."+bucket(name)+"."+key(name, p))
+	}
+}
+
+// reads lets the role read logs, and hear of new events of some kinds. Which logs of a
+// shard are read cannot be told by the subject: who reads some kinds could read all.
+func (g *grant) reads(kinds ...id.Kind) {
+	for _, s := range eventStreams() {
+		g.publish(api+"DIRECT.GET."+s, api+"STREAM.MSG.GET."+s)
+	}
+	g.uses(eventStreams()...)
+	g.subscribe(leaders)
+	for _, k := range kinds {
+		g.subscribe(subject.LiveOf(k))
+	}
+}
+
+// writes lets the role append to the logs of some kinds, and announce.
+func (g *grant) writes(kinds ...id.Kind) {
+	g.reads(kinds...)
+	for _, k := range kinds {
+		g.publish(subject.EventsOf(k), subject.LiveOf(k))
+	}
+}
+
+// handles lets the role take the commands of a service in order, and its timers.
+func (g *grant) handles(services ...id.Name) {
+	for _, s := range services {
+		for _, p := range subject.AllPartitions() {
+			g.consumes(subject.StreamCommands, s.String()+"-"+p.String(), subject.CommandFilter(s, p))
+		}
+		g.consumes(subject.StreamTimers, s.String(), subject.TimerFilter(s))
+		g.publish(subject.TimersOf(s), subject.DeadOf(s))
+	}
+}
+
+// works lets the role take commands of a service that all its replicas share.
+func (g *grant) works(service id.Name) {
+	g.consumes(subject.StreamCommands, service.String(), subject.CommandFilterAll(service))
+	g.publish(subject.DeadOf(service))
+}

@@ -1,0 +1,89 @@
+// Package permission says which subjects each role of a fleet may publish and
+// subscribe to, and renders that as configuration of the NATS server. It holds what the
+// code of a role really does, and nothing else: the end-to-end tests run every role
+// under its own list and fail at the first refusal.
+//
+// Roles are the boundary, tenants are not: a role that handles the sessions of one
+// tenant handles those of all, and keeps them apart itself.
+package permission
+
+import (
+	"slices"
+	"strings"
+)
+
+// Role names the user of one kind of process.
+type Role string
+
+// The roles. The first ones are the roles of "waggle serve".
+const (
+	Gateway   Role = "gateway"
+	Session   Role = "session"
+	Pipeline  Role = "pipeline"
+	Agent     Role = "agent"
+	Task      Role = "task"
+	Tools     Role = "tools"
+	Team      Role = "team"
+	Bootstrap Role = "bootstrap" // makes streams and buckets, and restores them; no process keeps it
+	Operator  Role = "operator"  // doctor, tail and backup: reads everything, changes nothing
+	Monitor   Role = "monitor"   // listens to announcements
+)
+
+// List is what a role may do. Everything else is refused by the server.
+type List struct {
+	Role      Role
+	Does      string   // what the role is for, in one line
+	Publish   []string // subjects and patterns, sorted
+	Subscribe []string
+	Streams   []string // that the role uses and may look at, sorted; those of buckets too
+}
+
+// All returns the lists of all roles, always in the same order.
+func All() []List {
+	out := make([]List, len(table))
+	for i, r := range table {
+		out[i] = r.list()
+	}
+	return out
+}
+
+// Of returns the list of a role, false if there is no such role.
+func Of(role Role) (List, bool) {
+	for _, r := range table {
+		if r.role == role {
+			return r.list(), true
+		}
+	}
+	return List{}, false
+}
+
+// Inbox returns the prefix of all subjects on which the role is answered. No other
+// role may subscribe to them.
+func Inbox(role Role) string { return "_INBOX_" + string(role) }
+
+// MayPublish reports whether the list lets the role publish to the subject.
+func (l List) MayPublish(subject string) bool { return matchesAny(l.Publish, subject) }
+
+// MaySubscribe reports whether the list lets the role subscribe to the subject, which
+// may be a pattern.
+func (l List) MaySubscribe(subject string) bool { return matchesAny(l.Subscribe, subject) }
+
+func matchesAny(patterns []string, subject string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, subject) })
+}
+
+// covers reports whether everything that the subject matches is matched by the pattern.
+func covers(pattern, subject string) bool {
+	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
+	for i, token := range p {
+		switch {
+		case token == ">":
+			return len(s) > i
+		case i >= len(s) || s[i] == ">":
+			return false
+		case token != "*" && token != s[i]:
+			return false
+		}
+	}
+	return len(p) == len(s)
+}

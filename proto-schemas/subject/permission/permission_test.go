@@ -1,0 +1,161 @@
+package permission_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+)
+
+func of(t *testing.T, r permission.Role) permission.List {
+	t.Helper()
+	l, ok := permission.Of(r)
+	if !ok {
+		t.Fatalf("there is no role %s", r)
+	}
+	return l
+}
+
+var (
+	key     = id.EntityFromExternal("s1")
+	session = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: key}
+	team    = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: key}
+)
+
+func command(service, verb id.Name) string {
+	return subject.Command{Service: service, Tenant: id.DefaultTenant, Key: key, Verb: verb}.Subject()
+}
+
+// What matters most, role by role.
+func TestWhoMayDoWhat(t *testing.T) {
+	tools := id.MustName("tools")
+	for _, c := range []struct {
+		role    permission.Role
+		subject string
+		may     bool
+	}{
+		{permission.Gateway, command(cmd.Pipeline, cmd.Message), true},
+		{permission.Gateway, command(cmd.Pipeline, cmd.TurnEnded), false},
+		{permission.Gateway, command(cmd.Agent, cmd.Run), false},
+		{permission.Gateway, session.Event(), false},
+		{permission.Gateway, session.Live("message.delta"), false},
+		{permission.Gateway, subject.RPC(tools, id.MustName("call")), false},
+		{permission.Session, session.Event(), true},
+		{permission.Session, team.Event(), false},
+		{permission.Session, command(cmd.Agent, cmd.Run), false},
+		{permission.Pipeline, command(cmd.Agent, cmd.Run), true},
+		{permission.Pipeline, command(cmd.Pipeline, cmd.Message), false},
+		{permission.Agent, session.Event(), true},
+		{permission.Agent, subject.RPC(tools, id.MustName("call")), true},
+		{permission.Agent, command(cmd.Agent, cmd.Run), false},
+		{permission.Task, session.Event(), false},
+		{permission.Team, team.Event(), true},
+		{permission.Tools, session.Event(), false},
+		{permission.Tools, "$JS.API.DIRECT.GET." + session.Stream(), false},
+		{permission.Tools, "$JS.API.STREAM.MSG.GET." + session.Stream(), false},
+		{permission.Operator, session.Event(), false},
+		{permission.Operator, "$JS.API.STREAM.SNAPSHOT." + session.Stream(), true},
+		{permission.Operator, "$JS.API.STREAM.DELETE." + session.Stream(), false},
+		{permission.Bootstrap, "$JS.API.STREAM.CREATE." + session.Stream(), true},
+		{permission.Bootstrap, "$JS.API.STREAM.MSG.GET." + session.Stream(), false},
+		{permission.Monitor, "live.x", false},
+	} {
+		if got := of(t, c.role).MayPublish(c.subject); got != c.may {
+			t.Errorf("%s may publish %s: %v, want %v", c.role, c.subject, got, c.may)
+		}
+	}
+}
+
+// No role may do what would let it do everything.
+func TestNobodyHoldsTheKeysToEverything(t *testing.T) {
+	all := permission.All()
+	for _, l := range all {
+		if !slices.IsSorted(l.Publish) || !slices.IsSorted(l.Subscribe) || !slices.IsSorted(l.Streams) || l.Does == "" {
+			t.Errorf("%s: not sorted, or without a word about it", l.Role)
+		}
+		if !l.MaySubscribe(permission.Inbox(l.Role) + ".x.y") {
+			t.Errorf("%s does not hear its answers", l.Role)
+		}
+		for _, s := range []string{
+			">", "_INBOX.>", "_INBOX.x", "$SYS.>", "$SYS.REQ.SERVER.PING", "$JS.API.>", "$JS.API.STREAM.DELETE.CMD",
+			"$JS.API.STREAM.PURGE.EVT_00", "$JS.API.STREAM.MSG.DELETE.EVT_00", "$JS.API.CONSUMER.CREATE.CMD",
+			"$JS.API.CONSUMER.CREATE.EVT_00.x.>", "evt.>", "evt.00.default.>", "cmd.>", "timer.fire.session.default.x.expire", "x",
+		} {
+			if l.MayPublish(s) || l.MaySubscribe(s) {
+				t.Errorf("%s may use %s", l.Role, s)
+			}
+		}
+		for _, other := range all {
+			if other.Role != l.Role && l.MaySubscribe(permission.Inbox(other.Role)+".x") {
+				t.Errorf("%s hears the answers to %s", l.Role, other.Role)
+			}
+		}
+	}
+}
+
+// Commands are taken by one role each, and only by consumers that the server holds to
+// their filter.
+func TestEveryCommandHasOneTaker(t *testing.T) {
+	for _, s := range []id.Name{cmd.Session, cmd.Pipeline, cmd.Agent, cmd.Task, cmd.Team, cmd.Member} {
+		var takers []permission.Role
+		for _, l := range permission.All() {
+			for _, durable := range []string{s.String(), s.String() + "-07"} {
+				filter := subject.CommandFilterAll(s)
+				if strings.HasSuffix(durable, "-07") {
+					filter = subject.CommandFilter(s, 7)
+				}
+				if l.MayPublish("$JS.API.CONSUMER.CREATE.CMD." + durable + "." + filter) {
+					takers = append(takers, l.Role)
+				}
+			}
+		}
+		if len(takers) != 1 {
+			t.Errorf("commands of %s are taken by %v", s, takers)
+		}
+	}
+}
+
+func TestAccountsHaveEveryRole(t *testing.T) {
+	text := permission.Accounts()
+	for _, l := range permission.All() {
+		if !strings.Contains(text, "nkey: $"+permission.Variable(l.Role)+"\n") {
+			t.Errorf("%s is not among the users", l.Role)
+		}
+		for _, s := range append(slices.Clone(l.Publish), l.Subscribe...) {
+			if !strings.Contains(text, `"`+s+`"`) {
+				t.Errorf("%s: %s is not in the file", l.Role, s)
+			}
+		}
+	}
+	if strings.Contains(text, "allow: [\n            ]") {
+		t.Error("an empty list allows everything")
+	}
+}
+
+func TestPatternsCoverAsInNATS(t *testing.T) {
+	for _, c := range []struct {
+		pattern, subject string
+		covers           bool
+	}{
+		{"a.b", "a.b", true},
+		{"a.*", "a.b", true},
+		{"a.*", "a.*", true},
+		{"a.b", "a.*", false},
+		{"a.*", "a.>", false},
+		{"a.*", "a.b.c", false},
+		{"a.>", "a.b.c", true},
+		{"a.>", "a.*.c", true},
+		{"a.>", "a", false},
+		{"a.*.c", "a.b", false},
+		{"a.b", "a.b.c", false},
+	} {
+		l := permission.List{Publish: []string{c.pattern}}
+		if got := l.MayPublish(c.subject); got != c.covers {
+			t.Errorf("%s covers %s: %v", c.pattern, c.subject, got)
+		}
+	}
+}
