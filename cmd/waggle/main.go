@@ -27,6 +27,8 @@ type cli struct {
 	Agents      agentsCmd      `cmd:"" help:"List the agents of the swarm."`
 	Tasks       tasksCmd       `cmd:"" help:"Give tasks to agents; list, show, watch and cancel them."`
 	Tail        tailCmd        `cmd:"" help:"Show the events of a session, or of everything, as they happen."`
+	Bootstrap   bootstrapCmd   `cmd:"" help:"Make the streams of an installation whose processes only verify them."`
+	Keys        keysCmd        `cmd:"" help:"Make the keys with which each role logs in to NATS."`
 	Doctor      doctorCmd      `cmd:"" help:"Check configuration and installation, and say what to do."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Exit with 0 if the process at --addr is ready."`
 	Version     versionCmd     `cmd:"" help:"Show the version."`

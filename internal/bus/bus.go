@@ -34,6 +34,7 @@ const (
 type Config struct {
 	URL          string         // one or several, separated by commas
 	Name         string         // connection name, shown by NATS monitoring
+	InboxPrefix  string         // of the subjects on which answers come; default _INBOX
 	Creds        string         // credentials file (JWT)
 	NKeySeedFile string         // nkey seed file
 	TLSCA        string         // CA bundle that signs the server's certificate
@@ -119,6 +120,9 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 			}
 			log.Warn().Err(err).Msg("NATS reports an error")
 		}),
+	}
+	if cfg.InboxPrefix != "" {
+		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
 	}
 	if cfg.InProcess != nil {
 		opts = append(opts, nats.InProcessServer(cfg.InProcess))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,8 +28,16 @@ func (d Drift) String() string {
 // they do not. A missing one is a drift of the field "stream". Settings that change
 // nothing for Waggle, such as placement or compression, are the operator's.
 func Verify(ctx context.Context, c *Conn, t Topology) ([]Drift, error) {
+	return verify(ctx, c, t, nil)
+}
+
+// verify looks at the streams named, or at all.
+func verify(ctx context.Context, c *Conn, t Topology, only []string) ([]Drift, error) {
 	var out []Drift
 	look := func(name string, against func(jetstream.StreamConfig) []Drift) error {
+		if only != nil && !slices.Contains(only, name) {
+			return nil
+		}
 		s, err := c.js.Stream(ctx, name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):

@@ -51,6 +51,7 @@ type NATS struct {
 	TLSCA         string        `yaml:"tls_ca" doc:"PEM file of the authority that signed the NATS server's certificate."`
 	TLSCert       string        `yaml:"tls_cert" doc:"PEM file of the client certificate for NATS."`
 	TLSKey        string        `yaml:"tls_key" doc:"PEM file of the client certificate's key."`
+	Bootstrap     string        `yaml:"bootstrap" doc:"Who makes the streams: \"auto\" = every process makes and mends what it finds missing; \"verify\" = none does, they wait until \"waggle bootstrap\" has. With users per role it has to be verify."`
 	Replicas      int           `yaml:"replicas" doc:"Copies of every stream: 1, 3 or 5. More than 1 needs a NATS cluster."`
 	EventMaxAge   time.Duration `yaml:"event_max_age" doc:"How long events are kept; 0 = 30 days."`
 	EventMaxBytes int64         `yaml:"event_max_bytes" doc:"Size limit of each of the 16 event streams in bytes, the oldest events go first; 0 = 16 GiB."`
@@ -251,7 +252,7 @@ func Default() Config {
 		// Below the 30 s that container runtimes commonly wait before SIGKILL.
 		Shutdown: 25 * time.Second,
 		Log:      Log{Level: "info", Format: "auto"},
-		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Replicas: 1},
+		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Replicas: 1},
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second}},
 		Session:  Session{TTL: 24 * time.Hour},
 		// The numbers of the MyAgent protocol.

@@ -143,7 +143,16 @@ func (p *problems) numbers(c *Config) {
 	}
 }
 
+// Who makes the streams.
+const (
+	BootstrapAuto   = "auto"
+	BootstrapVerify = "verify"
+)
+
 func (p *problems) nats(n *NATS, use For) {
+	if n.Bootstrap != BootstrapAuto && n.Bootstrap != BootstrapVerify {
+		p.add("nats.bootstrap", "%q is neither auto nor verify", n.Bootstrap)
+	}
 	if !slices.Contains([]int{1, 3, 5}, n.Replicas) {
 		p.add("nats.replicas", "%d is not 1, 3 or 5", n.Replicas)
 	}

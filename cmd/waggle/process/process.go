@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,6 +25,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 // Options say what to run. Config has been validated for Use.
@@ -87,14 +90,19 @@ func hint(err error, addr string) error {
 	return err
 }
 
-// Connect connects to the NATS server that the configuration names.
+// Connect connects to the NATS server that the configuration names, as an operator.
 func Connect(ctx context.Context, c config.Config, name string, log zerolog.Logger) (*bus.Conn, error) {
-	return dial(ctx, c.NATS, name, log, nil)
+	return dial(ctx, c.NATS, name, permission.Operator, log, nil)
 }
 
-func dial(ctx context.Context, c config.NATS, name string, log zerolog.Logger, embedded *server.Server) (*bus.Conn, error) {
+// dial connects as a role. Without one, answers come where those of any client do.
+func dial(ctx context.Context, c config.NATS, name string, as permission.Role, log zerolog.Logger, embedded *server.Server) (*bus.Conn, error) {
+	inbox := ""
+	if as != "" {
+		inbox = permission.Inbox(as)
+	}
 	conn, err := bus.Connect(ctx, bus.Config{
-		URL: c.URL, Name: name, Creds: c.Creds, NKeySeedFile: c.NKey,
+		URL: c.URL, Name: name, InboxPrefix: inbox, Creds: c.Creds, NKeySeedFile: c.NKey,
 		TLSCA: c.TLSCA, TLSCert: c.TLSCert, TLSKey: c.TLSKey, InProcess: embedded, Logger: log,
 	})
 	if err != nil {
@@ -115,7 +123,7 @@ func (p *process) open(ctx context.Context) error {
 		c = config.NATS{URL: srv.ClientURL()}
 	}
 	arrived := p.remind(config.RedactURLs(c.URL))
-	p.conn, err = dial(ctx, c, "waggle/"+p.name(), p.Logger, srv)
+	p.conn, err = dial(ctx, c, "waggle/"+p.name(), p.role(), p.Logger, srv)
 	arrived()
 	if err != nil {
 		return err
@@ -124,10 +132,38 @@ func (p *process) open(ctx context.Context) error {
 	if p.instance, err = id.ParseName(p.conn.Instance()); err != nil {
 		return err
 	}
-	if err := bus.Bootstrap(ctx, p.conn, Topology(p.Config)); err != nil {
+	if err := p.prepare(ctx); err != nil {
 		return fmt.Errorf("prepare the streams: %w", err)
 	}
 	return p.share(ctx)
+}
+
+// prepare makes the streams, or waits for whoever does.
+func (p *process) prepare(ctx context.Context) error {
+	if p.Use.Embedded || p.Config.NATS.Bootstrap == config.BootstrapAuto {
+		return bus.Bootstrap(ctx, p.conn, Topology(p.Config))
+	}
+	return bus.Await(ctx, p.conn, Topology(p.Config), p.streams()...)
+}
+
+// role is the user that the process has on the bus: processes with several roles have
+// none of their own.
+func (p *process) role() permission.Role {
+	if len(p.Use.Roles) != 1 {
+		return ""
+	}
+	return permission.Role(p.Use.Roles[0])
+}
+
+// streams are those that the roles of the process use.
+func (p *process) streams() []string {
+	var out []string
+	for _, r := range p.Use.Roles {
+		if l, ok := permission.Of(permission.Role(r)); ok {
+			out = append(out, l.Streams...)
+		}
+	}
+	return out
 }
 
 // reminder is how often a process that waits for NATS says so.
@@ -183,11 +219,14 @@ func Topology(c config.Config) bus.Topology {
 
 // share opens what several roles use.
 func (p *process) share(ctx context.Context) (err error) {
-	p.log, err = eventlog.New(p.conn, eventlog.Options{Logger: p.Logger, Registry: p.registry})
-	if err != nil {
-		return fmt.Errorf("open the event log: %w", err)
+	// A process that runs tools and nothing else has no business with logs.
+	if slices.Contains(p.streams(), subject.Partition(0).EventStream()) {
+		p.log, err = eventlog.New(p.conn, eventlog.Options{Logger: p.Logger, Registry: p.registry})
+		if err != nil {
+			return fmt.Errorf("open the event log: %w", err)
+		}
+		p.closers = append(p.closers, p.log.Close)
 	}
-	p.closers = append(p.closers, p.log.Close)
 	p.directory, err = directory.Open(ctx, p.conn)
 	if err != nil {
 		return fmt.Errorf("open the directory: %w", err)

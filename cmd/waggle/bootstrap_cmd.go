@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/process"
+)
+
+type bootstrapCmd struct {
+	fileFlag
+	natsFlags
+	Timeout time.Duration `help:"How long to wait for a cluster that is not ready." default:"2m"`
+}
+
+// Run implements the command.
+func (c *bootstrapCmd) Run(std streams) error {
+	l, err := load(c.Config, *c)
+	if err != nil {
+		return err
+	}
+	if err := check(l, config.For{}); err != nil {
+		return err
+	}
+	log, err := logger(l.Log, std)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	if err := process.Bootstrap(ctx, l.Config, log); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(std.out, "the streams are as the configuration has them")
+	return err
+}

@@ -1,0 +1,43 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+)
+
+func TestAwaitWaitsForWhoeverBootstraps(t *testing.T) {
+	t.Parallel()
+	conns := bare(t, 2)
+	gone, cancel := context.WithCancelCause(patience(t))
+	enough := errors.New("enough")
+	cancel(enough)
+	err := bus.Await(gone, conns[0], bus.DefaultTopology())
+	require.ErrorIs(t, err, enough)
+
+	done := make(chan error, 2)
+	go func() { done <- bus.Await(patience(t), conns[0], bus.DefaultTopology()) }()
+	go func() { done <- bus.Await(patience(t), conns[0], bus.DefaultTopology(), "CMD") }()
+	require.NoError(t, bus.Bootstrap(patience(t), conns[1], bus.DefaultTopology()))
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
+}
+
+// A service looks only at the streams that it uses.
+func TestAwaitLooksAtTheNamedStreamsOnly(t *testing.T) {
+	t.Parallel()
+	c := bare(t, 1)[0]
+	_, err := c.JS().CreateStream(patience(t), stream(t, bootstrapped(t), "DEAD").Config)
+	require.NoError(t, err)
+	require.NoError(t, bus.Await(patience(t), c, bus.DefaultTopology(), "DEAD"))
+}
+
+func bootstrapped(t *testing.T) *bus.Conn {
+	c := bare(t, 1)[0]
+	require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
+	return c
+}
