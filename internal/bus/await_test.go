@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 func TestAwaitWaitsForWhoeverBootstraps(t *testing.T) {
@@ -40,4 +41,20 @@ func bootstrapped(t *testing.T) *bus.Conn {
 	c := bare(t, 1)[0]
 	require.NoError(t, bus.Bootstrap(patience(t), c, bus.DefaultTopology()))
 	return c
+}
+
+// Who makes the streams and who looks at them all has to be allowed to.
+func TestEveryStreamIsInThePermissions(t *testing.T) {
+	t.Parallel()
+	var all []string
+	names := bootstrapped(t).JS().StreamNames(patience(t))
+	for name := range names.Name() {
+		all = append(all, name)
+	}
+	require.NoError(t, names.Err())
+	for _, role := range []permission.Role{permission.Bootstrap, permission.Gateway, permission.Operator} {
+		l, ok := permission.Of(role)
+		require.True(t, ok)
+		require.ElementsMatch(t, all, l.Streams, role)
+	}
 }

@@ -66,3 +66,16 @@ func TestWhatIsNoSeedIsNotReplaced(t *testing.T) {
 	_, err := keys.Ensure(dir)
 	require.ErrorContains(t, err, "agent.nk holds no seed")
 }
+
+func TestTheRoutesOfAClusterAreMadeOnce(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, keys.EnsureRoutes(dir, []string{"nats-1", "nats-2"}))
+	first, err := os.ReadFile(keys.RoutesFile(dir))
+	require.NoError(t, err)
+	require.Regexp(t, `nats-route://waggle:[0-9a-f]{48}@nats-2:6222`, string(first))
+	require.NoError(t, keys.EnsureRoutes(dir, []string{"nats-3"}))
+	again, err := os.ReadFile(keys.RoutesFile(dir))
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(again))
+	require.Error(t, keys.EnsureRoutes(t.TempDir(), []string{`a" ]`}))
+}

@@ -42,7 +42,9 @@ var table = []role{
 }
 
 // gateway may send what clients may ask for, and nothing that services tell each other.
+// It is ready only if all streams are, so it looks at all of them.
 func gateway(g *grant) {
+	g.uses(allStreams()...)
 	g.reads(id.KindSession, id.KindTask, id.KindAgent, id.KindTeam, id.KindClient)
 	g.joins(gateways)
 	g.lists(cmd.WhatAgent, cmd.WhatService, cmd.WhatClient)

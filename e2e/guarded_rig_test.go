@@ -1,0 +1,157 @@
+package e2e_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+)
+
+// guarded is an installation as it is deployed: a NATS server with the configuration of
+// deploy/nats, where each role is a user of its own, and a process for each role.
+type guarded struct {
+	t    *testing.T
+	url  string
+	keys string // folder
+	dir  string // workspace and configuration
+	env  []string
+	log  *refusals
+}
+
+// startGuarded starts the server of a configuration file of deploy/nats, with new keys,
+// and makes the streams.
+func startGuarded(t *testing.T, file string, env ...string) *guarded {
+	t.Helper()
+	g := &guarded{t: t, keys: filepath.Join(t.TempDir(), "keys"), dir: t.TempDir(), env: env, log: &refusals{}}
+	_, err := keys.Ensure(g.keys)
+	require.NoError(t, err)
+	publicKeys(t, g.keys)
+	t.Setenv("WAGGLE_NATS_NAME", "e2e")
+	opts, err := server.ProcessConfigFile(filepath.Join("..", "deploy", "nats", file))
+	require.NoError(t, err)
+	opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir = "127.0.0.1", -1, 0, t.TempDir()
+	opts.NoSigs, opts.NoLog = true, true
+	s, err := server.NewServer(opts)
+	require.NoError(t, err)
+	s.SetLoggerV2(g.log, false, false, false)
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	require.True(t, s.ReadyForConnections(harness.Patience))
+	g.url = s.ClientURL()
+	return g
+}
+
+// publicKeys puts the public keys into the environment, from which the server has them.
+func publicKeys(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Open(keys.PublicFile(dir))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), "=")
+		require.True(t, ok)
+		t.Setenv(name, value)
+	}
+	require.NoError(t, lines.Err())
+}
+
+// as returns the environment of a process that is the role's user.
+func (g *guarded) as(role permission.Role) []string {
+	return append([]string{
+		"WAGGLE_NATS=" + g.url, "WAGGLE_NATS_BOOTSTRAP=verify", "WAGGLE_NATS_NKEY=" + keys.SeedFile(g.keys, role),
+	}, g.env...)
+}
+
+// run runs a command as the role to its end and returns its output.
+func (g *guarded) run(role permission.Role, args ...string) string {
+	g.t.Helper()
+	p := harness.Start(g.t, harness.Options{Name: args[0], Dir: g.dir, Env: g.as(role), Args: args})
+	require.NoError(g.t, p.Wait(), p.Output())
+	return p.Output()
+}
+
+// serve starts every role in a process of its own and returns the gateway's address
+// once it is ready.
+func (g *guarded) serve() (addr string) {
+	g.t.Helper()
+	addr = harness.FreeAddr(g.t)
+	for _, role := range config.Roles {
+		args := []string{"serve", "--role", role}
+		if role == config.RoleGateway {
+			args = append(args, "--addr", addr)
+		}
+		p := harness.Start(g.t, harness.Options{Name: role, Dir: g.dir, Env: g.as(permission.Role(role)), Args: args})
+		if role == config.RoleGateway {
+			p.Ready(addr)
+		}
+	}
+	return addr
+}
+
+// dial connects as the role's user. What the server refuses comes over the channel.
+func (g *guarded) dial(role permission.Role) (*nats.Conn, <-chan error) {
+	g.t.Helper()
+	key, err := nats.NkeyOptionFromSeed(keys.SeedFile(g.keys, role))
+	require.NoError(g.t, err)
+	refused := make(chan error, 1024)
+	nc, err := nats.Connect(g.url, key, nats.CustomInboxPrefix(permission.Inbox(role)),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	require.NoError(g.t, err)
+	g.t.Cleanup(nc.Close)
+	return nc, refused
+}
+
+// refusals is the log of the server, of which it keeps what it has refused.
+type refusals struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *refusals) note(format string, v ...any) {
+	if line := fmt.Sprintf(format, v...); strings.Contains(line, "Violation") || strings.Contains(line, "authentication error") {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.lines = append(r.lines, line)
+	}
+}
+
+// all returns what was refused so far.
+func (r *refusals) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.lines...)
+}
+
+// Noticef implements server.Logger.
+func (r *refusals) Noticef(format string, v ...any) { r.note(format, v...) }
+
+// Warnf implements server.Logger.
+func (r *refusals) Warnf(format string, v ...any) { r.note(format, v...) }
+
+// Fatalf implements server.Logger.
+func (r *refusals) Fatalf(format string, v ...any) { r.note(format, v...) }
+
+// Errorf implements server.Logger.
+func (r *refusals) Errorf(format string, v ...any) { r.note(format, v...) }
+
+// Debugf implements server.Logger.
+func (r *refusals) Debugf(string, ...any) {}
+
+// Tracef implements server.Logger.
+func (r *refusals) Tracef(string, ...any) {}

@@ -1,0 +1,113 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/flows"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// TestEveryRoleUnderItsOwnUser: everything that clients can do, with a process for each
+// role, each with no more rights on the bus than the role's list. The server refuses
+// nothing.
+func TestEveryRoleUnderItsOwnUser(t *testing.T) {
+	g := startGuarded(t, "server.conf", "WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS="+sameKey)
+	require.Contains(t, g.run(permission.Bootstrap, "bootstrap"), "the streams are as the configuration has them")
+	monitor, refused := g.dial(permission.Monitor)
+	heard, err := monitor.SubscribeSync(subject.LiveEverything)
+	require.NoError(t, err)
+	addr := g.serve()
+	t.Run("flows", func(t *testing.T) { guardedFlows(t, addr) })
+	g.t = t
+	t.Run("chat", func(t *testing.T) { askAndCheck(t, addr) })
+	t.Run("swarm", func(t *testing.T) { guardedSwarm(t, g.dir, addr) })
+	t.Run("assistant", func(t *testing.T) {
+		c := visit(t, addr, "")
+		give(t, c, object{"agentName": "assistant", "taskData": object{"question": question}})
+		require.Contains(t, string(c.Until("client.agent.task.result").Member("result")), "Welcome to your workspace")
+	})
+	t.Run("operator", func(t *testing.T) { guardedOperator(t, g, addr) })
+	require.Empty(t, g.log.all(), "the server refused something")
+	require.Empty(t, refused)
+	n, _, err := heard.Pending()
+	require.NoError(t, err)
+	require.Greater(t, n, 100, "the monitor heard what happened")
+	t.Logf("%d announcements, nothing refused", n)
+}
+
+// guardedFlows plays all flows of the session protocol that are not about impatience,
+// and has states move there from another installation.
+func guardedFlows(t *testing.T, addr string) {
+	stage, script := flows.NewStage()
+	llm, err := scripted.Start("127.0.0.1:0", script)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = llm.Close() })
+	_, other := up(t, []string{
+		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary,
+		"WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS=" + sameKey,
+	}, "--model", "openai:x")
+	stage.Places[flows.Demo] = flows.Place{Addr: addr, Other: other}
+	stage.Places[flows.Scripted] = flows.Place{Addr: other, Other: addr}
+	for _, f := range flows.All() {
+		var models []string
+		if f.Demo && !f.Hasty {
+			models = append(models, flows.Demo)
+		}
+		if strings.HasPrefix(f.Name, "state_import") {
+			models = append(models, flows.Scripted)
+		}
+		for _, model := range models {
+			name := fmt.Sprintf("%s.%s", f.Name, model)
+			t.Run(name, func(t *testing.T) {
+				transcribed(t, filepath.Join("testdata", "flows", name+".txtar"), stage.Perform(t, f, model))
+			})
+		}
+	}
+}
+
+// guardedSwarm has everybody in a swarm talk to everybody.
+func guardedSwarm(t *testing.T, dir, addr string) {
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "a.txt"), []byte("hi there"), 0o600))
+	h := hive{t: t, addr: addr}
+	service := h.service("llm-service-001", "LLM Service", nil, object{
+		"id": "generate_text", "name": "Text Generation",
+		"inputSchema":  object{"type": "object", "required": []string{"prompt"}, "properties": object{"prompt": object{"type": "string"}}},
+		"outputSchema": object{"type": "object", "required": []string{"text"}, "properties": object{"text": object{"type": "string"}}},
+	})
+	writer := h.agent("agent-001", "Text Processing Agent", nil, "text-processing")
+	analyst := h.agent("agent-002", "Data Analysis Agent", nil, "analysis")
+	c, d := h.client(), h.client()
+	mine := c.Get("client.register.response", "client.register", object{"clientName": "Web Dashboard", "clientType": "web"})
+	clientsTalk(t, c, d, mine.Text("clientId"))
+	run := c.Get("mcp.task.execution", "mcp.tool.execute", object{"serverId": "workspace", "toolName": "read_file", "parameters": object{"path": "a.txt"}})
+	require.Contains(t, string(run.Content), "hi there")
+	play := wholeTask{t: t, client: c, writer: writer, analyst: analyst, service: service}
+	play.begin()
+	play.callService()
+	answer := writer.Get("mcp.tool.execute.result", "mcp.tool.execute", object{
+		"serverId": "workspace", "toolName": "read_file", "parameters": object{"path": "a.txt"}, "taskId": play.task,
+	})
+	require.Contains(t, string(answer.Member("result")), "hi there")
+	play.askClient()
+	play.askAgent()
+	play.end()
+	clientsCancel(t, h, c)
+}
+
+// guardedOperator looks at everything, as people who operate an installation do.
+func guardedOperator(t *testing.T, g *guarded, addr string) {
+	session := strings.Fields(strings.Split(strings.TrimSpace(g.run(permission.Operator, "sessions", "list", "--url", "ws://"+addr+"/ws")), "\n")[1])[0]
+	require.Contains(t, g.run(permission.Operator, "tail", "session/"+session, "--no-follow"), "session")
+	out := g.run(permission.Operator, "doctor", "--addr", addr)
+	require.Contains(t, out, "as the code wants them")
+	require.NotContains(t, out, "nobody runs")
+}
