@@ -247,7 +247,7 @@ func (p *problems) apiKey(at string, k APIKey, seen map[string]bool) {
 }
 
 func (p *problems) roles(at string, roles []string) {
-	known := []string{"user", "operator", "agent", "service"}
+	known := []string{"user", "operator", "viewer", "agent", "service"}
 	for _, r := range roles {
 		if !slices.Contains(known, r) {
 			p.add(at, "there is no role %q; choose from %s", r, strings.Join(known, ", "))
