@@ -8,6 +8,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
+// Owns reports whether the replica self is the one that is served first at the commands
+// to the address's key, by the live replicas that the directory lists. Whoever keeps
+// something for the same key is best placed there. It is a hint, as the directory is:
+// for a while several replicas, or none, may take themselves for the owner.
+func Owns(dir *directory.Directory, self id.Name, a subject.Command) bool {
+	return owner(a.Partition(), self, dir.Members(directory.WhatService, a.Service)) == self
+}
+
 // owner returns the replica with the highest hash for the partition (rendezvous
 // hashing): when one comes or goes, only its own partitions move. self counts even
 // while the directory does not list it: then every replica takes itself for the
