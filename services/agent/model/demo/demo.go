@@ -55,8 +55,9 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		return model.Reply{}, model.Ended(ctx)
 	}
 	text, calls := answer(req)
+	asked := req.Pick(name, name)
 	if len(calls) > 0 {
-		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: name}, nil
+		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: asked}, nil
 	}
 	var said strings.Builder
 	stop := model.StopEnd
@@ -73,7 +74,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		}
 		said.WriteString(w)
 	}
-	return model.Reply{Text: said.String(), StopReason: stop, Model: name}, nil
+	return model.Reply{Text: said.String(), StopReason: stop, Model: asked}, nil
 }
 
 // words splits s after each space and line end, so that the parts concatenate to s.
