@@ -32,6 +32,11 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.MessageDelta:     with((*State).messageDelta),
 	event.TurnFailed:       with((*State).turnFailed),
 
+	event.AgentCreated: with((*State).agentCreated),
+	event.AgentClosed:  with((*State).agentClosed),
+	event.TodosUpdated: with((*State).todosUpdated),
+	event.TurnPaused:   with((*State).turnPaused),
+
 	event.SessionPaused:   with((*State).paused),
 	event.SessionRestored: with((*State).restored),
 
@@ -160,6 +165,9 @@ func (r *Run) end(to Status, at time.Time) {
 	r.Status, r.Over = to, at
 	for _, w := range r.works {
 		w.Ended = true
+	}
+	for _, in := range r.questions {
+		in.Over = true
 	}
 	if r.Pipeline != nil {
 		r.Pipeline.Phase = Done

@@ -13,7 +13,7 @@ const maxPartial = 2000
 
 func (s *State) turnStarted(e event.Event, d event.TurnStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
-		w.Attempt, w.Claim, w.Item, w.SwarmTask = d.Attempt, e.ID, d.Work, d.SwarmTask
+		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.Paused = d.Attempt, e.ID, d.Work, d.SwarmTask, false
 		if w.Claimed.IsZero() {
 			w.Claimed = e.Time
 		}
