@@ -16,13 +16,17 @@ import (
 type filler struct {
 	text, raw string
 	n         int
+	within    int // pointers above: data may hold data of their own kind
 }
+
+// deepest bounds within: a team in a team in a team.
+const deepest = 2
 
 // fill returns the JSON data of a canonical type.
 func fill(t testing.TB, info event.Info, text, raw string, n int) json.RawMessage {
 	t.Helper()
 	v := reflect.New(reflect.TypeOf(info.Data)).Elem()
-	filler{text, raw, n}.value("", v)
+	filler{text: text, raw: raw, n: n}.value("", v)
 	data, err := json.Marshal(v.Interface())
 	require.NoError(t, err)
 	return data
@@ -51,8 +55,9 @@ func (f filler) value(name string, v reflect.Value) {
 			f.value(field.Name, inner)
 		}
 	case reflect.Pointer:
-		if f.n%2 == 1 {
+		if f.n%2 == 1 && f.within < deepest {
 			v.Set(reflect.New(v.Type().Elem()))
+			f.within++
 			f.value(name, v.Elem())
 		}
 	case reflect.Slice:
