@@ -89,7 +89,8 @@ func (s *State) paused(e event.Event, _ event.SessionPausedData) error {
 func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
 	s.totals.messages++
 	s.accept(&Run{
-		ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal, Spec: d.RunSpec, Status: Queued,
+		ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal,
+		Sender: d.Sender, Attachments: d.Attachments, Spec: d.RunSpec, Status: Queued,
 	})
 	return nil
 }

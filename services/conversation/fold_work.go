@@ -27,12 +27,13 @@ func (s *State) attemptRefused(_ event.Event, d event.AttemptRefusedData) error 
 func (s *State) messageStarted(_ event.Event, d event.MessageStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		w.Open = append(w.Open, d.MessageID)
-		w.partial = nil
+		w.partial, w.said = nil, 0
 	})
 }
 
 func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
+		w.said += len(d.Text)
 		if d.WorkID != "" && len(w.partial) < maxPartial {
 			w.partial = append(w.partial, d.Text...)
 		}

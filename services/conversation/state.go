@@ -77,6 +77,8 @@ type Run struct {
 	MessageID   string
 	Content     string
 	Principal   string
+	Sender      *event.Sender // nil: a user
+	Attachments event.Attachments
 	Spec        event.RunSpec
 	Status      Status
 	Started     time.Time // when it left the queue
@@ -122,6 +124,7 @@ type Work struct {
 
 	pause   string // id of the newest turn.paused event
 	rested  int    // the claim that ended with it
+	said    int    // bytes of the newest message so far
 	partial []byte // what the open messages have said
 	tally   tally
 }

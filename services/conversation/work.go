@@ -112,12 +112,12 @@ func (s *State) Brief(workID string, limit int) Brief {
 	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: s.said(w)}
 	size := bytesOf(b.Own)
 	if r.Pipeline == nil {
-		size += len(r.Content)
+		size += len(s.question(r))
 	}
 	b.History, b.Dropped = s.before(r, limit-size)
 	p := r.Pipeline
 	if p == nil {
-		b.History = append(b.History, Line{Role: event.RoleUser, Content: r.Content})
+		b.History = append(b.History, Line{Role: event.RoleUser, Content: s.question(r)})
 		return b
 	}
 	b.Question, b.Context = p.Question, p.Context
@@ -176,7 +176,7 @@ func (s *State) index(runID string) int {
 // lines is a run as later runs see it: of a pipeline run question and answer, of a
 // chat run also what was done on the way.
 func (s *State) lines(r *Run) []Line {
-	out := []Line{{Role: event.RoleUser, Content: r.Content}}
+	out := []Line{{Role: event.RoleUser, Content: s.question(r)}}
 	if r.Pipeline != nil {
 		if r.Answer != "" {
 			out = append(out, Line{Role: event.RoleAssistant, Content: r.Answer})
