@@ -59,7 +59,7 @@ type Schema struct {
 
 // Request is everything a model needs for one answer.
 type Request struct {
-	Model     string          // another model of the same provider, as Pick reads it; empty = the one that was opened
+	Model     string        // another model of the same provider, as Pick reads it; empty = the one that was opened
 	System    string        // instructions that precede the messages; may be empty
 	Messages  []Message     // oldest first
 	Tools     []ToolSpec    // may be empty
