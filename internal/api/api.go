@@ -23,11 +23,15 @@ type Server struct {
 	Logger zerolog.Logger
 }
 
-// Serve returns the handler for a mux.
+// Serve returns the handler for a mux. Methods other than GET and HEAD change something:
+// they are for principals who may act. The others are for those who may watch, too.
 func (s Server) Serve(h Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _, _ := auth.TokenFromRequest(r)
 		p, err := s.Auth.Authenticate(r.Context(), token)
+		if err == nil && !allowed(r, p) {
+			err = fault.New(fault.Forbidden)
+		}
 		var answer any
 		if err == nil {
 			answer, err = h(r, p)
@@ -41,6 +45,14 @@ func (s Server) Serve(h Handler) http.HandlerFunc {
 			s.Logger.Debug().Err(err).Msg("an API answer could not be written")
 		}
 	}
+}
+
+// allowed reports whether the role of the principal covers the request.
+func allowed(r *http.Request, p auth.Principal) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return p.MayWatch()
+	}
+	return p.MayAct()
 }
 
 func (s Server) problem(w http.ResponseWriter, err error) {
