@@ -91,7 +91,7 @@ func (s *State) sendMessage(c command.Command, a command.TeamAct, _ time.Time) (
 	sender := &event.Sender{
 		Kind: event.SenderAgent, ID: a.AgentID, Name: a.Member, Route: s.route(a.Member), MessageType: orElse(args.MessageType, "direct_message"),
 	}
-	m, err := s.letter(s.entity.String()+"."+a.CallID, args.to(), args.Content, sender)
+	m, err := s.write(s.entity.String()+"."+a.CallID, args.to(), args.Content, sender)
 	if err != nil {
 		return s.refuse(c, err)
 	}

@@ -76,13 +76,17 @@ func (s *State) wanted(name string) bool {
 	return false
 }
 
-// end drops what waits and, once every member has ended, ends the team.
+// end ends the team once every member has ended. What none of them has shown until
+// then has reached nobody.
 func (s *State) end() []Fact {
+	if len(s.Unclosed()) > 0 {
+		return nil
+	}
 	var out []Fact
 	for _, p := range s.pending {
-		out = append(out, dropped(p, "closed"))
+		out = append(out, dropped(p.TeamMessageData, "closed"))
 	}
-	if len(out) > 0 || len(s.Unclosed()) > 0 {
+	if len(out) > 0 {
 		return out
 	}
 	return []Fact{{"closed", event.TeamClosedData{Reason: s.closing.Reason}}}

@@ -53,7 +53,7 @@ func (s *State) boardUpdated(_ event.Event, d event.BoardUpdatedData) error {
 	if d.Repeated {
 		return nil
 	}
-	t.Status, t.bySystem = d.NewStatus, d.AgentName == Notifier
+	t.Status, t.bySystem, t.told = d.NewStatus, d.AgentName == Notifier, false
 	t.FileDeliverables = append(t.FileDeliverables, d.Deliverables...)
 	if d.CallID != "" {
 		s.acts[d.CallID] = event.TeamActedData{CallID: d.CallID, Result: fmt.Sprintf("%s is %s.", t.TaskID, t.Status)}
@@ -68,6 +68,8 @@ func (s *State) boardStep() []Fact {
 		ready, doomed := s.outlook(t)
 		waits := t.Status == event.BoardNotStarted || t.Status == event.BoardBlocked && t.bySystem
 		switch {
+		case waits && ready && t.told:
+			return []Fact{s.follows(t, event.BoardQueued)}
 		case waits && ready && len(s.pending) < MaxPending:
 			return s.announce(t)
 		case doomed && t.Status == event.BoardNotStarted:

@@ -101,7 +101,7 @@ func (s *State) receive(c command.Command, now time.Time) (Decision, error) {
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
-	m, err := s.letter(c.ID, c.Member, d.Content, d.Sender)
+	m, err := s.write(c.ID, c.Member, d.Content, d.Sender)
 	if err != nil {
 		return s.refuse(c, err)
 	}
@@ -109,8 +109,8 @@ func (s *State) receive(c command.Command, now time.Time) (Decision, error) {
 	return Decision{Facts: []Fact{{c.ID + ".message", m}}}, nil
 }
 
-// letter returns a message for a member, if it can take one.
-func (s *State) letter(messageID, to, content string, from *event.Sender) (event.TeamMessageData, error) {
+// write returns a message for a member, if it can take one.
+func (s *State) write(messageID, to, content string, from *event.Sender) (event.TeamMessageData, error) {
 	p, err := s.Locate(to)
 	switch {
 	case s.closing != nil:
@@ -123,8 +123,8 @@ func (s *State) letter(messageID, to, content string, from *event.Sender) (event
 	return event.TeamMessageData{MessageID: messageID, Member: p.Name, Route: p.Rest, Content: content, Sender: from}, nil
 }
 
-// stop records that members are to stop. What waits for them while the team is paused
-// is dropped; the rest they have, and stop by themselves.
+// stop records that members are to stop. What was accepted for them while the team is
+// paused is dropped; the rest they may have, and stop by themselves.
 func (s *State) stop(c command.Command, now time.Time) (Decision, error) {
 	if s.once[c.ID] {
 		return s.goOn(c, now)
@@ -144,8 +144,8 @@ func (s *State) stop(c command.Command, now time.Time) (Decision, error) {
 	var list []Fact
 	if s.paused {
 		for _, m := range s.pending {
-			if data.Member == "" || m.Member == data.Member && (data.Route == "" || m.Route == data.Route) {
-				list = append(list, dropped(m, "stopped"))
+			if m.seq > s.pausedAt && (data.Member == "" || m.Member == data.Member && (data.Route == "" || m.Route == data.Route)) {
+				list = append(list, dropped(m.TeamMessageData, "stopped"))
 			}
 		}
 	}

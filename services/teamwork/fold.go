@@ -102,13 +102,14 @@ func (s *State) teamStatus(_ event.Event, d event.TeamStatusData) error {
 
 func (s *State) message(e event.Event, d event.TeamMessageData) error {
 	s.messages[d.MessageID] = true
-	s.pending = append(s.pending, d)
+	s.pending = append(s.pending, letter{d, e.Sequence})
 	s.busy(e)
 	if d.CallID != "" {
 		s.acts[d.CallID] = event.TeamActedData{CallID: d.CallID, Result: "Message sent to " + d.Member + "."}
 	}
 	if t := s.task(d.TaskID); t != nil {
 		t.notices++
+		t.told = true
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func (s *State) messageDropped(_ event.Event, d event.TeamMessageDroppedData) er
 
 // arrived takes a message off those that are to be handed on.
 func (s *State) arrived(messageID string) {
-	s.pending = slices.DeleteFunc(s.pending, func(m event.TeamMessageData) bool { return m.MessageID == messageID })
+	s.pending = slices.DeleteFunc(s.pending, func(m letter) bool { return m.MessageID == messageID })
 }
 
 func (s *State) stopped(_ event.Event, d event.TeamStoppedData) error {
@@ -134,8 +135,8 @@ func (s *State) stopped(_ event.Event, d event.TeamStoppedData) error {
 	return nil
 }
 
-func (s *State) pauseBegun(_ event.Event, d event.TeamPausedData) error {
-	s.paused, s.once[d.CommandID] = true, true
+func (s *State) pauseBegun(e event.Event, d event.TeamPausedData) error {
+	s.paused, s.pausedAt, s.once[d.CommandID] = true, e.Sequence, true
 	return nil
 }
 
@@ -195,7 +196,6 @@ func (s *State) life(e event.Event, m *member, inner event.Event) error {
 	case event.AgentClosed:
 		m.closed = true
 		clear(m.runs)
-		s.forget(m)
 	}
 	return nil
 }
@@ -213,11 +213,6 @@ func (s *State) runEnded(m *member, inner event.Event) error {
 		m.failed = orElse(d.Message, "the run failed")
 	}
 	return nil
-}
-
-// forget drops the messages of a member that takes none any more.
-func (s *State) forget(m *member) {
-	s.pending = slices.DeleteFunc(s.pending, func(p event.TeamMessageData) bool { return p.Member == m.Name })
 }
 
 func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error {
@@ -264,7 +259,6 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 		}
 	case event.TeamClosed:
 		m.closed = true
-		s.forget(m)
 	}
 	return nil
 }

@@ -29,11 +29,12 @@ type State struct {
 	order     []*member
 	deep      map[string]*event.AgentStatus // by route: of the members of nested teams, once known
 	messages  map[string]bool               // ids of accepted messages
-	pending   []event.TeamMessageData
+	pending   []letter
 	status    string // as shown
 	problem   string // with status ERROR
 	statuses  int    // shown so far
 	paused    bool
+	pausedAt  uint64 // seq of the newest pause: messages after it have not been handed on while it lasts
 	closing   *event.TeamClosingData
 	closed    bool
 	once      map[string]bool // ids of commands that had their effect
@@ -65,6 +66,12 @@ func (m *member) working() bool {
 	return len(m.runs) > 0
 }
 
+// letter is a message that its member has not shown yet.
+type letter struct {
+	event.TeamMessageData
+	seq uint64
+}
+
 type question struct {
 	agent id.Entity
 	input string
@@ -73,6 +80,7 @@ type question struct {
 type boardTask struct {
 	event.BoardTask
 	notices  int  // how often its assignee was told
+	told     bool // its assignee was told of the status that it is about to have
 	bySystem bool // its status follows by itself
 }
 
@@ -147,7 +155,11 @@ func (s *State) Pending() []event.TeamMessageData {
 	if s.paused || s.closing != nil {
 		return nil
 	}
-	return s.pending
+	out := make([]event.TeamMessageData, 0, len(s.pending))
+	for _, l := range s.pending {
+		out = append(out, l.TeamMessageData)
+	}
+	return out
 }
 
 // Locate returns the member that is meant by a name, a path of names or an id; by an
