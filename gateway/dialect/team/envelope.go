@@ -1,0 +1,91 @@
+package team
+
+import (
+	"strconv"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+)
+
+// envelope returns the message as an event of the team's stream, or, for depth 1 and
+// more, of the stream of the nested team of that depth: the same that a socket of the
+// nested team is sent.
+func (at *scene) envelope(depth int, m message, n count) wire.Envelope {
+	e := at.outer
+	if depth > 0 {
+		e = at.nests[depth-1]
+	}
+	_, team := place(e.Subject)
+	v := wire.Envelope{
+		EventID: eventID(e, n.i), Timestamp: wire.Timestamp{Time: e.Time}, TeamID: team, Source: source(m.kind),
+		Sequence: position(e.Sequence, n.i, n.n),
+	}
+	switch {
+	case depth < len(at.nests):
+		v.Source = wire.SourceSubTeam
+		v.Data = wire.SubTeamEventData{SubTeamNodeName: at.nodes[depth], SubTeamEvent: at.envelope(depth+1, m, n)}
+	case v.Source == wire.SourceAgent:
+		v.Data = at.agentEvent(m, n)
+	default:
+		v.Data = plain(m)
+	}
+	return v
+}
+
+// agentEvent returns the data of an event of source AGENT.
+func (at *scene) agentEvent(m message, n count) wire.AgentEventData {
+	d := wire.AgentEventData{AgentName: at.member(m), AgentEvent: at.streamEvent(m, n)}
+	if m.kind == wire.AgentStatus {
+		d.OldStatus = at.Via.OldStatus
+	}
+	return d
+}
+
+// streamEvent returns the message as an event of the agent's stream. In the log of a
+// team and in the agent's own it is the same, with the position in the latter.
+func (at *scene) streamEvent(m message, n count) wire.StreamEvent {
+	e := at.own
+	return wire.StreamEvent{
+		EventID: eventID(e, n.all), Timestamp: wire.Timestamp{Time: e.Time}, AgentID: at.entity,
+		EventType: wire.EventTypes[m.kind], Data: inside(m), Sequence: position(e.Sequence, n.all, n.of),
+	}
+}
+
+// eventID returns the id of message i of an event.
+func eventID(e event.Event, i int) string {
+	if i == 0 {
+		return e.ID
+	}
+	return e.ID + "." + strconv.Itoa(i)
+}
+
+// inside returns the data of a StreamEvent.
+func inside(m message) any {
+	switch d := m.data.(type) {
+	case *wire.SegmentStartPayload:
+		return segment(m.kind, d.ID, d.SegmentType, wire.SegmentData{Metadata: d.Metadata})
+	case *wire.SegmentContentPayload:
+		return segment(m.kind, d.ID, d.SegmentType, wire.SegmentData{Delta: &d.Delta})
+	case *wire.SegmentEndPayload:
+		return segment(m.kind, d.ID, d.SegmentType, wire.SegmentData{Metadata: d.Metadata})
+	case *wire.AgentStatusPayload:
+		own := *d
+		own.OldStatus = nil // The agent's own log does not say it.
+		own.Where = wire.Where{}
+		return &own
+	}
+	return plain(m)
+}
+
+func segment(kind, segmentID, segmentType string, d wire.SegmentData) wire.SegmentEvent {
+	return wire.SegmentEvent{Type: kind, SegmentID: segmentID, SegmentType: segmentType, Payload: d}
+}
+
+// plain returns the data without what only the flattened form has.
+func plain(m message) any {
+	m.data.Put(wire.Where{})
+	if d, ok := m.data.(*wire.TaskPlanPayload); ok {
+		d.EventType = ""
+	}
+	return m.data
+}
