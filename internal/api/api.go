@@ -17,6 +17,13 @@ import (
 // for requests of a known principal only, and on many goroutines at once.
 type Handler func(r *http.Request, p auth.Principal) (any, error)
 
+// Created is a Handler's answer for what it has created: status 201 with the address of
+// the thing, and Answer as the JSON.
+type Created struct {
+	Location string
+	Answer   any
+}
+
 // Server wraps handlers. Auth is required.
 type Server struct {
 	Auth   auth.Authenticator
@@ -41,6 +48,11 @@ func (s Server) Serve(h Handler) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if c, ok := answer.(Created); ok {
+			w.Header().Set("Location", c.Location)
+			w.WriteHeader(http.StatusCreated)
+			answer = c.Answer
+		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			s.Logger.Debug().Err(err).Msg("an API answer could not be written")
 		}

@@ -9,11 +9,12 @@ import (
 )
 
 // Owns reports whether the replica self is the one that is served first at the commands
-// to the address's key, by the live replicas that the directory lists. Whoever keeps
-// something for the same key is best placed there. It is a hint, as the directory is:
-// for a while several replicas, or none, may take themselves for the owner.
-func Owns(dir *directory.Directory, self id.Name, a subject.Command) bool {
-	return owner(a.Partition(), self, dir.Members(directory.WhatService, a.Service)) == self
+// to the address's key, of the live replicas that the directory lists as the members of
+// the service. Whoever keeps something for the same key is best placed there. It is a
+// hint, as the directory is: for a while several replicas, or none, may take themselves
+// for the owner.
+func Owns(self id.Name, members []directory.Member, a subject.Command) bool {
+	return owner(a.Partition(), self, members) == self
 }
 
 // owner returns the replica with the highest hash for the partition (rendezvous
