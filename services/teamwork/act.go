@@ -252,7 +252,7 @@ func (s *State) updateTask(c command.Command, a command.TeamAct, _ time.Time) (D
 	}, nil
 }
 
-func (s *State) listTasks(c command.Command, a command.TeamAct, _ time.Time) (Decision, error) {
+func (s *State) listTasks(_ command.Command, a command.TeamAct, _ time.Time) (Decision, error) {
 	raw, err := json.Marshal(s.tasks())
 	if err != nil {
 		return Decision{}, fmt.Errorf("encode the board: %w", err)

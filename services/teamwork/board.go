@@ -65,18 +65,27 @@ func (s *State) boardUpdated(_ event.Event, d event.BoardUpdatedData) error {
 // announced to their assignees, those that wait for one that failed are blocked.
 func (s *State) boardStep() []Fact {
 	for _, t := range s.board {
-		ready, doomed := s.outlook(t)
-		waits := t.Status == event.BoardNotStarted || t.Status == event.BoardBlocked && t.bySystem
-		switch {
-		case waits && ready && t.told:
-			return []Fact{s.follows(t, event.BoardQueued)}
-		case waits && ready && len(s.pending) < MaxPending:
-			return s.announce(t)
-		case doomed && t.Status == event.BoardNotStarted:
-			return []Fact{s.follows(t, event.BoardBlocked)}
-		case t.Status == event.BoardBlocked && t.bySystem && !doomed && !ready:
-			return []Fact{s.follows(t, event.BoardNotStarted)}
+		if f := s.taskStep(t); len(f) > 0 {
+			return f
 		}
+	}
+	return nil
+}
+
+func (s *State) taskStep(t *boardTask) []Fact {
+	ready, doomed := s.outlook(t)
+	blocked := t.Status == event.BoardBlocked && t.bySystem
+	switch {
+	case !blocked && t.Status != event.BoardNotStarted:
+		return nil
+	case ready && t.told:
+		return []Fact{s.follows(t, event.BoardQueued)}
+	case ready && len(s.pending) < MaxPending:
+		return s.announce(t)
+	case doomed && !blocked:
+		return []Fact{s.follows(t, event.BoardBlocked)}
+	case blocked && !doomed && !ready:
+		return []Fact{s.follows(t, event.BoardNotStarted)}
 	}
 	return nil
 }

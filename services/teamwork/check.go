@@ -87,6 +87,14 @@ func (c *checker) member(m event.MemberDefinition, path string, above []string) 
 	if err := checkTexts(path, m.Role, m.Instructions, m.Model, m.Agent); err != nil {
 		return err
 	}
+	if err := checkKind(m, path); err != nil || m.Team == nil {
+		return err
+	}
+	return c.team(*m.Team, path+".team", above)
+}
+
+// checkKind refuses a member that is of two kinds at once.
+func checkKind(m event.MemberDefinition, path string) error {
 	builtIn := m.Model != "" || len(m.Tools) > 0 || m.AutoExecuteTools
 	switch {
 	case m.Team != nil && (builtIn || m.Swarm() || m.Instructions != ""):
@@ -97,8 +105,6 @@ func (c *checker) member(m event.MemberDefinition, path string, above []string) 
 		return invalid(path, "An agent of the swarm is found by name or by capabilities. Give one of them.")
 	case len(m.Tools) > maxList || len(m.Capabilities) > maxList:
 		return invalid(path, "A member can have %d tools or capabilities. Take some out.", maxList)
-	case m.Team != nil:
-		return c.team(*m.Team, path+".team", above)
 	}
 	for i, t := range m.Tools {
 		if server, tool, ok := strings.Cut(t, "/"); !ok || server == "" || tool == "" || len(t) > 2*maxName {
