@@ -106,6 +106,10 @@ func checkKind(m event.MemberDefinition, path string) error {
 	case len(m.Tools) > maxList || len(m.Capabilities) > maxList:
 		return invalid(path, "A member can have %d tools or capabilities. Take some out.", maxList)
 	}
+	return checkLists(m, path)
+}
+
+func checkLists(m event.MemberDefinition, path string) error {
 	for i, t := range m.Tools {
 		if server, tool, ok := strings.Cut(t, "/"); !ok || server == "" || tool == "" || len(t) > 2*maxName {
 			return invalid(fmt.Sprintf("%s.tools[%d]", path, i), "A tool is named <server>/<tool>, or <server>/* for all of a server.")
