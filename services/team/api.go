@@ -39,6 +39,8 @@ const (
 //	DELETE /api/v1/teams/{id}
 //	POST   /api/v1/teams/{id}/messages  {"content", "target", "context_files", "image_urls"}
 //	POST   /api/v1/teams/{id}/stop      {"target", "reason"}, or nothing
+//	POST   /api/v1/teams/{id}/pause
+//	POST   /api/v1/teams/{id}/resume
 //
 // Errors are problem documents (RFC 9457). Every request is authenticated, what belongs
 // to another tenant does not exist, and who may only watch can only read.
@@ -62,6 +64,8 @@ func (a *API) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("DELETE /api/v1/teams/{id}", serve(acting(a.shutDown)))
 	mux.HandleFunc("POST /api/v1/teams/{id}/messages", serve(acting(a.message)))
 	mux.HandleFunc("POST /api/v1/teams/{id}/stop", serve(acting(a.stop)))
+	mux.HandleFunc("POST /api/v1/teams/{id}/pause", serve(acting(a.pause)))
+	mux.HandleFunc("POST /api/v1/teams/{id}/resume", serve(acting(a.resume)))
 }
 
 // acting refuses those who may only watch.
@@ -158,6 +162,14 @@ func (a *API) stop(r *http.Request, p auth.Principal) (any, error) {
 		return nil, err
 	}
 	return a.send(r, p, cmd.Cancel, b.Target, cmd.CancelRun{All: true, Reason: b.Reason})
+}
+
+func (a *API) pause(r *http.Request, p auth.Principal) (any, error) {
+	return a.send(r, p, cmd.PauseTeam, "", struct{}{})
+}
+
+func (a *API) resume(r *http.Request, p auth.Principal) (any, error) {
+	return a.send(r, p, cmd.ResumeTeam, "", struct{}{})
 }
 
 // send gives a command to the team that the request names, if it is there and open.
