@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -128,6 +129,7 @@ func commands(st *teamwork.State, tenant id.Tenant) ([]cmd.Command, error) {
 		}
 		out = append(out, c)
 	}
+	out = append(out, halts(st)...)
 	for _, m := range st.Pending() {
 		c, err := deliver(st, m)
 		if err != nil {
@@ -145,6 +147,20 @@ func commands(st *teamwork.State, tenant id.Tenant) ([]cmd.Command, error) {
 }
 
 // createMember is the command that opens a member's log.
+// halts pause or resume nested teams as their team was.
+func halts(st *teamwork.State) []cmd.Command {
+	verb := cmd.ResumeTeam
+	if st.Paused() {
+		verb = cmd.PauseTeam
+	}
+	list, number := st.Unhalted()
+	out := make([]cmd.Command, 0, len(list))
+	for _, m := range list {
+		out = append(out, cmd.Command{ID: fmt.Sprintf("%s-%d", verb, number), Service: cmd.Team, Verb: verb, Key: m.ID})
+	}
+	return out
+}
+
 func createMember(st *teamwork.State, m teamwork.Source) (cmd.Command, error) {
 	c := cmd.Command{ID: "create", Service: cmd.Member, Verb: cmd.CreateMember, Key: m.ID}
 	if m.Kind == event.MemberTeam {

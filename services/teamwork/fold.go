@@ -137,12 +137,31 @@ func (s *State) stopped(_ event.Event, d event.TeamStoppedData) error {
 
 func (s *State) pauseBegun(e event.Event, d event.TeamPausedData) error {
 	s.paused, s.pausedAt, s.once[d.CommandID] = true, e.Sequence, true
+	s.flipped()
 	return nil
 }
 
 func (s *State) resumed(_ event.Event, d event.TeamResumedData) error {
 	s.paused, s.once[d.CommandID] = false, true
+	s.flipped()
 	return nil
+}
+
+// flipped notes that nested teams are to follow, but for those that need not.
+func (s *State) flipped() {
+	s.flips++
+	for _, m := range s.order {
+		if m.halted == s.paused || m.seq == 0 {
+			m.flip = s.flips
+		}
+	}
+}
+
+// halt notes that a nested team was paused or resumed.
+func (s *State) halt(m *member, paused bool) {
+	if m.halted = paused; paused == s.paused {
+		m.flip = s.flips
+	}
 }
 
 func (s *State) closingBegun(_ event.Event, d event.TeamClosingData) error {
@@ -257,6 +276,10 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 		if m.status == event.TeamIdle || m.status == event.TeamFailed {
 			m.status = event.TeamRunning // which is what it says itself next
 		}
+	case event.TeamPauseBegun:
+		s.halt(m, true)
+	case event.TeamResumed:
+		s.halt(m, false)
 	case event.TeamClosed:
 		m.closed = true
 	}

@@ -34,6 +34,7 @@ type State struct {
 	problem   string // with status ERROR
 	statuses  int    // shown so far
 	paused    bool
+	flips     int    // how often it was paused or resumed
 	pausedAt  uint64 // seq of the newest pause: messages after it have not been handed on while it lasts
 	closing   *event.TeamClosingData
 	closed    bool
@@ -54,6 +55,8 @@ type member struct {
 	seq     uint64          // relayed so far
 	status  string          // of an agent event.AgentStatus, of a team its status
 	runs    map[string]bool // an agent's runs that have not ended
+	halted  bool            // a team: it is paused
+	flip    int             // the team's newest pause or resumption that it follows
 	failed  string          // why the newest run failed; empty if it did not
 	closed  bool
 }
@@ -139,6 +142,20 @@ func (s *State) Unstarted() []Source {
 		}
 	}
 	return out
+}
+
+// Unhalted returns the nested teams that are still to be paused, or resumed, as this
+// team was by its newest pause or resumption, which has the number.
+func (s *State) Unhalted() (list []Source, number int) {
+	if s.closing != nil {
+		return nil, s.flips
+	}
+	for _, m := range s.order {
+		if m.kind == event.MemberTeam && m.seq > 0 && m.flip < s.flips {
+			list = append(list, Source{m.Name, m.kind, m.place.ID, m.seq})
+		}
+	}
+	return list, s.flips
 }
 
 // Unclosed returns, of a team that shuts down, the members that have yet to.

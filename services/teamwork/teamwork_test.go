@@ -73,6 +73,33 @@ func TestAPausedTeamHoldsItsMessages(t *testing.T) {
 	require.Equal(t, event.TeamIdle, w.state.View().Status)
 }
 
+func TestNestedTeamsArePausedWithTheTeam(t *testing.T) {
+	w := started(t, three())
+	w.do(command.PauseTeam, "p0", "", nil)
+	w.do(command.ResumeTeam, "r0", "", nil)
+	list, _ := w.state.Unhalted()
+	require.Empty(t, list, "who has no log has nothing to be told")
+	w.do(command.Message, "m1", "backend", command.UserMessage{Content: "work"})
+	w.happens("backend", event.TeamCreatedData{TeamID: "x"})
+	w.relay("backend")
+	w.do(command.PauseTeam, "p1", "", nil)
+	list, first := w.state.Unhalted()
+	require.Len(t, list, 1)
+	w.happens("backend", event.TeamPausedData{CommandID: "c"})
+	w.relay("backend")
+	list, _ = w.state.Unhalted()
+	require.Empty(t, list)
+	w.do(command.ResumeTeam, "r1", "", nil)
+	list, second := w.state.Unhalted()
+	require.Len(t, list, 1)
+	require.Greater(t, second, first)
+	w.happens("backend", event.TeamResumedData{CommandID: "d"})
+	w.happens("backend", event.TeamPausedData{CommandID: "by itself"})
+	w.relay("backend")
+	list, _ = w.state.Unhalted()
+	require.Empty(t, list, "a nested team may be paused by itself")
+}
+
 func TestATeamShutsDown(t *testing.T) {
 	w := started(t, pair())
 	w.do(command.Message, "m1", "", command.UserMessage{Content: "one"})
