@@ -3,11 +3,14 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
 // Team is the definition of a team of agents, to be run by its name.
@@ -66,4 +69,32 @@ func ReadTeam(text []byte) (event.TeamDefinition, error) {
 		return event.TeamDefinition{}, errors.New("more than one YAML document")
 	}
 	return t.Definition(), nil
+}
+
+// teams judges the definitions of teams.
+func (p *problems) teams(all []Team) {
+	seen := map[string]bool{}
+	for i, t := range all {
+		at := fmt.Sprintf("teams[%d]", i)
+		if seen[t.Name] {
+			p.add(at+".name", "there is another team %q", t.Name)
+		}
+		seen[t.Name] = true
+		if err := teamwork.Check(t.Definition()); err != nil {
+			p.team(at, err)
+		}
+	}
+}
+
+// team adds why a definition cannot be used, with the path of what is wrong in it.
+func (p *problems) team(at string, err error) {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok {
+		p.add(at, "%s", err)
+		return
+	}
+	if f.Field != "" {
+		at += "." + f.Field
+	}
+	p.add(at, "%s", f.Public())
 }
