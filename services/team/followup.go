@@ -146,7 +146,6 @@ func commands(st *teamwork.State, tenant id.Tenant) ([]cmd.Command, error) {
 	return out, nil
 }
 
-// createMember is the command that opens a member's log.
 // halts pause or resume nested teams as their team was.
 func halts(st *teamwork.State) []cmd.Command {
 	verb := cmd.ResumeTeam
@@ -161,6 +160,7 @@ func halts(st *teamwork.State) []cmd.Command {
 	return out
 }
 
+// createMember is the command that opens a member's log.
 func createMember(st *teamwork.State, m teamwork.Source) (cmd.Command, error) {
 	c := cmd.Command{ID: "create", Service: cmd.Member, Verb: cmd.CreateMember, Key: m.ID}
 	if m.Kind == event.MemberTeam {
