@@ -1,6 +1,7 @@
 package conversation_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -198,6 +199,41 @@ func TestAnAgentClosesAndNotesWhatItHasToDo(t *testing.T) {
 	d, err := event.As[event.MessageRefusedData](w.log[len(w.log)-1])
 	require.NoError(t, err)
 	require.Equal(t, string(fault.TeamClosed), d.Code)
+}
+
+func TestColleaguesMayWriteMoreThanPeople(t *testing.T) {
+	w := newAgent(t, event.MemberDefinition{Name: "Coder"})
+	for i := range conversation.MaxWaitingMember + 2 {
+		w.do(command.Message, fmt.Sprint("m", i), command.UserMessage{Content: "x"})
+	}
+	require.Equal(t, conversation.MaxWaitingMember, w.state.Waiting())
+	require.Equal(t, event.MessageRefused, w.log[len(w.log)-1].Type)
+	w.do(command.Cancel, "all", command.CancelRun{All: true})
+	require.Zero(t, w.state.Waiting())
+	require.Nil(t, w.state.Active())
+	n := len(w.log)
+	w.do(command.Message, "later", command.UserMessage{Content: "x"})
+	require.Zero(t, w.do(command.Cancel, "all", command.CancelRun{All: true}), "what came later is none of its business")
+	require.Len(t, w.log, n+2)
+}
+
+// TestASnapshotKeepsWhatCameWithAMessage: also of a run that waits or begins anew.
+func TestASnapshotKeepsWhatCameWithAMessage(t *testing.T) {
+	w := newWorld(t)
+	w.do(command.Open, "o", command.OpenSession{})
+	for _, m := range []string{"1", "2"} {
+		w.do(command.Message, m, command.UserMessage{
+			Content: "read it", Attachments: event.Attachments{ContextFiles: []string{m + ".txt"}}, Sender: &event.Sender{Kind: event.SenderAgent, Name: "Boss"},
+		})
+	}
+	raw, err := json.Marshal(w.state.Snapshot(10000))
+	require.NoError(t, err)
+	other := newWorld(t)
+	other.append("restored", event.SessionRestoredData{State: raw})
+	other.do(command.Resume, "resume", nil)
+	h := other.state.Brief(conversation.RunID("1"), 10000).History
+	require.Equal(t, "Message from Boss:\n\nread it\n\nContext file: 1.txt", h[len(h)-1].Content)
+	require.Equal(t, []string{"2.txt"}, other.state.Run(conversation.RunID("2")).Attachments.ContextFiles)
 }
 
 func TestOnlyItsOwnServiceDecidesAboutAnAgent(t *testing.T) {

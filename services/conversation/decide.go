@@ -15,6 +15,11 @@ import (
 // a person who types ahead, small enough that a runaway client is told soon.
 const MaxWaiting = 16
 
+// MaxWaitingMember is the same for a member of a team. Nobody types ahead there: its
+// colleagues write to it, and every task on the board that it is given is announced to
+// it. A board holds a hundred.
+const MaxWaitingMember = 256
+
 // execLayout is the time part of an execution id, down to microseconds.
 const execLayout = "20060102_150405.000000"
 
@@ -161,12 +166,20 @@ func (s *State) refusal(spec event.RunSpec, rules Rules) *fault.Fault {
 		return fault.New(fault.TeamClosed)
 	case s.Closed:
 		return fault.New(fault.SessionClosed)
-	case s.Waiting() >= MaxWaiting:
+	case s.Waiting() >= s.room():
 		return fault.New(fault.QueueFull)
 	case s.Active() != nil && s.onBusy(spec, rules) == event.OnBusyReject:
 		return fault.New(fault.SessionBusy)
 	}
 	return nil
+}
+
+// room is how many messages may wait.
+func (s *State) room() int {
+	if s.Agent != nil {
+		return MaxWaitingMember
+	}
+	return MaxWaiting
 }
 
 // onBusy is what becomes of a message while a run is on. Chats always wait: people
