@@ -3,6 +3,7 @@ package dialecttest
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,18 @@ func fill(t testing.TB, info event.Info, text, raw string, n int) json.RawMessag
 	return data
 }
 
+// vocabulary holds what members can be that have words of the protocols themselves. Any
+// other text gives the first.
+var vocabulary = map[string][]string{
+	"TeamStatusData.NewStatus": {
+		event.TeamRunning, event.TeamStarting, event.TeamIdle, event.TeamPaused, event.TeamFailed, event.TeamShuttingDown,
+	},
+	"TeamAgentEventData.Status":  {event.AgentIdle},
+	"BoardTask.Status":           {event.BoardNotStarted, event.BoardQueued, event.BoardInProgress},
+	"BoardUpdatedData.NewStatus": {event.BoardCompleted, event.BoardBlocked, event.BoardFailed},
+	"Todo.Status":                {event.TodoDone, event.TodoPending, event.TodoInProgress},
+}
+
 // value fills v, which is called name: embedded structs, lists of up to two and, for
 // an odd n, what is optional.
 func (f filler) value(name string, v reflect.Value) {
@@ -52,6 +65,10 @@ func (f filler) value(name string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for field, inner := range v.Fields() {
+			if legal, ok := vocabulary[v.Type().Name()+"."+field.Name]; ok {
+				inner.SetString(legal[max(slices.Index(legal, f.text), 0)])
+				continue
+			}
 			f.value(field.Name, inner)
 		}
 	case reflect.Pointer:

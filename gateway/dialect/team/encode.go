@@ -63,7 +63,7 @@ func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
 		m.data.Put(at.where(c.single, m, n))
 		return wire.Encode(wire.Frame{Type: m.kind, Payload: m.data})
 	case c.single:
-		return wire.Encode(at.streamEvent(m, n))
+		return wire.Encode(at.streamEvent(m, at.outer, n.i, n.n))
 	}
 	return wire.Encode(at.envelope(0, m, n))
 }
@@ -166,9 +166,6 @@ func (at *scene) where(single bool, m message, n count) wire.Where {
 		w.EventScope, w.AgentID = wire.MemberScoped, at.entity
 		if !single {
 			w.AgentName = at.member(m)
-		}
-		if at.Via.Route == "" {
-			w.MemberRouteKey = w.AgentName
 		}
 	}
 	if len(at.nodes) > 0 {

@@ -34,20 +34,19 @@ func (at *scene) envelope(depth int, m message, n count) wire.Envelope {
 
 // agentEvent returns the data of an event of source AGENT.
 func (at *scene) agentEvent(m message, n count) wire.AgentEventData {
-	d := wire.AgentEventData{AgentName: at.member(m), AgentEvent: at.streamEvent(m, n)}
+	d := wire.AgentEventData{AgentName: at.member(m), AgentEvent: at.streamEvent(m, at.own, n.all, n.of)}
 	if m.kind == wire.AgentStatus {
 		d.OldStatus = at.Via.OldStatus
 	}
 	return d
 }
 
-// streamEvent returns the message as an event of the agent's stream. In the log of a
-// team and in the agent's own it is the same, with the position in the latter.
-func (at *scene) streamEvent(m message, n count) wire.StreamEvent {
-	e := at.own
+// streamEvent returns message i of n of the event e as an event of an agent's stream. In
+// the log of a team and in the agent's own it is the same: e is the agent's event.
+func (at *scene) streamEvent(m message, e event.Event, i, n int) wire.StreamEvent {
 	return wire.StreamEvent{
-		EventID: eventID(e, n.all), Timestamp: wire.Timestamp{Time: e.Time}, AgentID: at.entity,
-		EventType: wire.EventTypes[m.kind], Data: inside(m), Sequence: position(e.Sequence, n.all, n.of),
+		EventID: eventID(e, i), Timestamp: wire.Timestamp{Time: e.Time}, AgentID: at.entity,
+		EventType: wire.EventTypes[m.kind], Data: inside(m), Sequence: position(e.Sequence, i, n),
 	}
 }
 

@@ -19,6 +19,7 @@ var ofMessages = map[event.Type]build{
 	event.MessageDiscarded: with(messageDiscarded),
 	event.RunCompleted:     with(runCompleted),
 	event.RunFailed:        with(runFailed),
+	event.TurnFailed:       with(turnFailed),
 	event.Notice:           with(notice),
 	event.Error:            with(failed),
 	event.CommandRefused:   with(commandRefused),
@@ -92,6 +93,14 @@ func runFailed(at *scene, d event.RunFailedData) []message {
 		}
 	}
 	return append(list, status...)
+}
+
+// turnFailed says that a unit of work has failed for good; what is tried again is not lost.
+func turnFailed(_ *scene, d event.TurnFailedData) []message {
+	if d.Retryable && d.Try < d.MaxTries {
+		return nil
+	}
+	return failure(d.Code, d.Message)
 }
 
 // complete is a whole text.

@@ -29,10 +29,11 @@ func teamStatus(_ *scene, d event.TeamStatusData) []message {
 // teamMessageDropped is a failure, unless somebody wanted it: then the reason is no
 // code of one.
 func teamMessageDropped(_ *scene, d event.TeamMessageDroppedData) []message {
+	text := "A message for " + d.Member + " was dropped: "
 	if entry := fault.Lookup(fault.Code(d.Reason)); string(entry.Code) == d.Reason {
-		return failure(d.Reason, "")
+		return failure(d.Reason, text+entry.Message)
 	}
-	return nil
+	return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.TeamMessageDropped), Content: text + d.Reason})
 }
 
 func boardCreated(at *scene, d event.BoardCreatedData) []message {
