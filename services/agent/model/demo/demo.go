@@ -16,6 +16,9 @@
 // In the stages of a pipeline run it makes a task of each clause, solves a task as it
 // answers a message, and lists what came of the tasks (stages.go).
 //
+// As a member of a team it asks colleagues for what it is told to ask them for, answers
+// their requests with messages, and completes its tasks on the board (team.go).
+//
 // Results of tools are data: they are shown and counted, never obeyed.
 package demo
 
