@@ -50,7 +50,7 @@ type Peers interface {
 type PeerInbound struct {
 	Peer     command.Peer // as registered; Online is false before
 	OnlyTask string       // the one task that was handed to the agent here and is not over; empty if none or several
-	Watched  subject.Log  // the run that the socket shows instead of the client's log; zero if none
+	Watched  subject.Log  // the run that the socket shows beside the client's log; zero if none
 	NewID    func() string
 	Now      time.Time
 }
