@@ -3,6 +3,7 @@ package agent_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -115,28 +116,35 @@ func TestAnAnswerWhileAnotherCallRuns(t *testing.T) {
 	require.Equal(t, 2, count(events, event.ToolCompleted))
 }
 
-// TestAnswersRaceWithThePause: people answer while the worker is about to put the unit
-// down. However it goes, the run goes on, and each call runs once.
+// TestAnswersRaceWithThePause: people answer at the moment in which the last other call
+// ends and the worker is about to put the unit down. However it goes, the run goes on, and
+// each call runs once.
 func TestAnswersRaceWithThePause(t *testing.T) {
-	const runs = 20
+	const runs = 12
 	r := newMember(t, func(x *scripted.Exchange) scripted.Reply {
 		if x.N%2 == 1 {
-			return scripted.Stream(scripted.Calls(9, pay("a", x.N)))
+			return scripted.Stream(scripted.Calls(9, pay("a", x.N), scripted.Call{ID: "b", Name: cmd.ToolListTasks, Arguments: `{}`}))
 		}
 		return scripted.Stream(scripted.Text("done"))
 	}, nil)
+	r.team.held = make(chan struct{})
 	r.worker("w1", nil)
 	r.worker("w2", nil)
 	close(r.release)
 	run := ""
 	for i := range runs {
 		run = r.ask("pay")
-		r.answer(r.questions(i + 1)[i].CallID, true, "")
+		call := r.questions(i + 1)[i].CallID
+		<-r.team.heard
+		var held sync.WaitGroup
+		held.Go(func() { r.team.held <- struct{}{} })
+		r.answer(call, true, "")
+		held.Wait()
 		r.until(run, event.RunCompleted)
 	}
 	events := r.until(run, event.RunCompleted)
 	require.EqualValues(t, runs, r.pays.Load())
-	require.Equal(t, runs, count(events, event.ToolCompleted))
+	require.Equal(t, 2*runs, count(events, event.ToolCompleted))
 	require.Zero(t, count(events, event.AttemptRefused))
 	t.Logf("%d runs: %d were put down before the answer came", runs, count(events, event.TurnPaused))
 }

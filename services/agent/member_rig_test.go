@@ -33,6 +33,7 @@ type team struct {
 	asked  map[string][]string // ids of the commands that asked for it, by call
 	refuse map[string]event.TeamActedData
 	heard  chan cmd.TeamAct // each act as it arrives
+	held   chan struct{}    // if not nil: one for each answer that is let go
 }
 
 // newMember returns a rig whose log is that of a member of a team: Coder, with the
@@ -78,7 +79,7 @@ func (r *rig) found(ref subject.Log) {
 }
 
 // handle does an act once, and answers each time it is asked for.
-func (tm *team) handle(_ context.Context, c cmd.Command, _ command.Delivery) error {
+func (tm *team) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
 	if c.Verb != cmd.ActTeam {
 		return nil
 	}
@@ -101,6 +102,12 @@ func (tm *team) handle(_ context.Context, c cmd.Command, _ command.Delivery) err
 	}
 	if !ok {
 		said.Result = "the team has done " + a.Tool
+	}
+	if tm.held != nil {
+		select {
+		case <-tm.held:
+		case <-ctx.Done():
+		}
 	}
 	said.CallID = a.CallID
 	return tm.answer(c, said)
