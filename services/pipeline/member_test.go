@@ -121,6 +121,7 @@ func (r *rig) paused(l subject.Log, u *conversation.Work, calls ...string) {
 // counts, everybody else is told whose that was, and the unit is handed to the workers
 // again once. The team hears of it.
 func TestRacingAnswersToACall(t *testing.T) {
+	t.Parallel()
 	const racers = 50
 	r := newRig(t)
 	r.members(r.deps("a"))
@@ -186,6 +187,7 @@ func TestRacingAnswersToACall(t *testing.T) {
 // TestAnAnswerOutlivesTheService: the service dies after it has recorded the answer and
 // before it has handed the unit on. The next one does, and once.
 func TestAnAnswerOutlivesTheService(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	items := r.items()
 	l := coder(t)
@@ -227,6 +229,7 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 // TestSessionsAndMembersDoNotMix: a session and a member with the same id have logs of
 // their own, and each service handles its own.
 func TestSessionsAndMembersDoNotMix(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{})
 	r.members(r.deps("b"))
@@ -245,6 +248,7 @@ func TestSessionsAndMembersDoNotMix(t *testing.T) {
 }
 
 func TestTheServiceOfMembersIsAComponent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	n := 0
 	lifecycletest.Exercise(t, func() lifecycle.Component {

@@ -81,6 +81,7 @@ func (r *rig) result(taskID string, d cmd.TaskResult) {
 // TestAnAgentOfTheSwarmIsAMember: messages to the member become tasks of the agent, one
 // at a time, and what comes of them is what the member answers. Stop reaches the agent.
 func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.swarm()
 	r.members(r.deps("a"))
@@ -137,6 +138,7 @@ func statuses(st *conversation.State) []conversation.Status {
 
 // TestAnAgentOfTheSwarmIsNotThere: nobody has the capabilities, and the sender is told.
 func TestAnAgentOfTheSwarmIsNotThere(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.swarm()
 	r.members(r.deps("a"))
@@ -147,4 +149,27 @@ func TestAnAgentOfTheSwarmIsNotThere(t *testing.T) {
 	f, err := event.As[event.RunFailedData](failed[len(failed)-1])
 	require.NoError(t, err)
 	require.Equal(t, "AGENT_NOT_FOUND", f.Code)
+}
+
+// TestAMessageThatWaitsForTheSwarmIsTakenBack: the run is stopped before any agent has
+// its task, which would wait for one otherwise.
+func TestAMessageThatWaitsForTheSwarmIsTakenBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	sent := r.taken(cmd.Task)
+	r.members(r.deps("a"))
+	l := coder(t)
+	r.create(l, event.MemberDefinition{Name: "Welder", Capabilities: []string{"weld"}})
+	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "weld it"})
+	c := next(t, sent, "a task")
+	require.Equal(t, cmd.CreateTask, c.Verb)
+	var made cmd.NewTask
+	require.NoError(t, c.Decode(&made))
+	require.Equal(t, []string{"weld"}, made.Capabilities)
+	require.Equal(t, cmd.NewTask{Session: l.Entity.String(), Kind: id.KindAgent, RunID: conversation.RunID("m1")},
+		cmd.NewTask{Session: made.Session, Kind: made.Kind, RunID: made.RunID, WorkID: made.WorkID})
+	r.command(l, cmd.Cancel, "stop", cmd.CancelRun{})
+	back := next(t, sent, "the recall")
+	require.Equal(t, cmd.CancelSwarm, back.Verb)
+	require.Equal(t, c.Key, back.Key)
 }
