@@ -186,3 +186,10 @@ func stored(t testing.TB, e event.Event) json.RawMessage {
 	require.NoError(t, err)
 	return raw
 }
+
+// Filled returns JSON data of a canonical type: text in every string, raw in what is JSON
+// from elsewhere, and n decides the rest.
+func Filled(t testing.TB, info event.Info, text, raw string, n int) json.RawMessage {
+	t.Helper()
+	return fill(t, info, text, raw, n)
+}

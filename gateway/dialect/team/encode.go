@@ -128,7 +128,7 @@ func (at *scene) inTeam() bool { return at.Via.AgentID != "" }
 // member returns the name of who does it.
 func (at *scene) member(m message) string {
 	switch {
-	case at.Via.Route != "":
+	case at.inTeam():
 		return at.Via.Name()
 	case m.member != "":
 		return m.member

@@ -46,7 +46,7 @@ func (at *scene) agentEvent(m message, n count) wire.AgentEventData {
 func (at *scene) streamEvent(m message, e event.Event, i, n int) wire.StreamEvent {
 	return wire.StreamEvent{
 		EventID: eventID(e, i), Timestamp: wire.Timestamp{Time: e.Time}, AgentID: at.entity,
-		EventType: wire.EventTypes[m.kind], Data: inside(m), Sequence: position(e.Sequence, i, n),
+		EventType: wire.EventTypes[m.kind], Data: at.inside(m), Sequence: position(e.Sequence, i, n),
 	}
 }
 
@@ -58,8 +58,9 @@ func eventID(e event.Event, i int) string {
 	return e.ID + "." + strconv.Itoa(i)
 }
 
-// inside returns the data of a StreamEvent.
-func inside(m message) any {
+// inside returns the data of a StreamEvent: nothing but what the log says where it
+// happened, so that it is the same wherever it is shown. There an agent has no name.
+func (at *scene) inside(m message) any {
 	switch d := m.data.(type) {
 	case *wire.SegmentStartPayload:
 		return segment(m.kind, d.ID, d.SegmentType, wire.SegmentData{Metadata: d.Metadata})
@@ -69,8 +70,16 @@ func inside(m message) any {
 		return segment(m.kind, d.ID, d.SegmentType, wire.SegmentData{Metadata: d.Metadata})
 	case *wire.AgentStatusPayload:
 		own := *d
-		own.OldStatus = nil // The agent's own log does not say it.
-		own.Where = wire.Where{}
+		own.OldStatus, own.Where = nil, wire.Where{}
+		return &own
+	case *wire.InterAgentPayload:
+		if own := *d; at.inTeam() && own.RecipientRoleName == at.Via.Name() {
+			own.RecipientRoleName, own.Where = at.entity, wire.Where{}
+			return &own
+		}
+	case *wire.ApprovalPayload:
+		own := *d
+		own.ApprovalToken.TeamRunID, own.ApprovalToken.TargetMemberName, own.Where = at.entity, at.entity, wire.Where{}
 		return &own
 	}
 	return plain(m)

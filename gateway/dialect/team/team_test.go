@@ -152,3 +152,7 @@ func TestADamagedEventIsNotSilence(t *testing.T) {
 		dialecttest.Fits(t, wire.Schemas, wire.Error, got[0])
 	}
 }
+
+func inbound() dialect.Inbound {
+	return dialect.Inbound{Session: teamLog, Principal: "alice", Now: dialecttest.Now, NewID: func() string { return "new-1" }}
+}
