@@ -235,7 +235,7 @@ func (t *talk) follow(f Frame) error {
 	switch {
 	case refusal(f) && t.opt.Text != "" && !t.begun:
 		return fmt.Errorf("%w: %s", chat.ErrNoAnswer, terminal.Line(problem(f.Payload), 2000))
-	case f.Type != wire.TeamStatus || f.route() != "":
+	case f.Type != wire.TeamStatus || f.route() != "", f.Payload.Envelope.Sequence == 0 && t.opt.All: // what comes is what counts
 		return nil
 	case f.Payload.NewStatus == event.TeamShuttingDown:
 		if t.opt.Text == "" {
