@@ -37,7 +37,7 @@ func TestStopClosesAMembersRequest(t *testing.T) {
 		require.False(t, over[runOf(t, e.Event)], "%s after the end of its run", e.Type)
 		return e.Event
 	}
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // where it stops is no secret
+	rnd := rand.New(rand.NewPCG(1, 2))
 	var whole, after []time.Duration
 	for i := range rounds {
 		run := r.ask("talk")

@@ -78,8 +78,11 @@ func names(t *testing.T, b *teamtools.Toolbox) []string {
 // says nothing about whose they are.
 func TestPatternsNameServersAndTheirOwnNames(t *testing.T) {
 	s := &servers{list: []tools.Tool{
-		{Name: "a_b_c", Server: "a", Own: "b_c"}, {Name: "a_b_d", Server: "a_b", Own: "d"}, {Name: "a_x", Server: "a", Own: "x"},
-		{Name: "Odd_name_0a1b2c3d", Server: "Odd", Own: "näme"}, {Name: cmd.ToolSendMessage, Server: "send", Own: "message_to"},
+		{Name: "a_b_c", Server: "a", Own: "b_c"},
+		{Name: "a_b_d", Server: "a_b", Own: "d"},
+		{Name: "a_x", Server: "a", Own: "x"},
+		{Name: "Odd_name_0a1b2c3d", Server: "Odd", Own: "näme"},
+		{Name: cmd.ToolSendMessage, Server: "send", Own: "message_to"},
 	}}
 	own := []string{"create_tasks", "list_tasks", "send_message_to", "update_task_status", "update_todos"}
 	for pattern, want := range map[string][]string{
