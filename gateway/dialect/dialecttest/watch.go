@@ -56,7 +56,7 @@ var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
 // words are the values that decide how an event looks.
 var words = []string{
 	"", "plain", "ERROR", "failed", "completed", "cancelled", "tool", "plan", "tasks", "service", "success", "unknown", "error",
-	"warning", "delivered", "solving", "planning", "agent", "reject",
+	"warning", "delivered", "solving", "planning", "agent", "reject", "modify", "system",
 }
 
 // holdsOthers are the types that stand for an event of another log.
@@ -156,7 +156,7 @@ func watchRows(t *testing.T, page string) map[event.Type]string {
 // rowNames returns the names of frames in a cell, sorted.
 func rowNames(cell string) []string {
 	var out []string
-	for _, m := range regexp.MustCompile("`([a-z_.]+)`").FindAllStringSubmatch(cell, -1) {
+	for _, m := range regexp.MustCompile("`([A-Za-z_.]+)`").FindAllStringSubmatch(cell, -1) {
 		out = append(out, m[1])
 	}
 	if strings.Contains(cell, nothing) {
