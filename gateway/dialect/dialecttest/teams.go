@@ -193,3 +193,14 @@ func Filled(t testing.TB, info event.Info, text, raw string, n int) json.RawMess
 	t.Helper()
 	return fill(t, info, text, raw, n)
 }
+
+// ExerciseWatchingTeams is ExerciseWatching for dialects of teams, in which the frames of
+// a member's event are not the same in its own log and in its team's.
+func ExerciseWatchingTeams(t *testing.T, w Watch) {
+	t.Helper()
+	all, err := compile(w.Schemas)
+	require.NoError(t, err)
+	c := &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all}}
+	t.Run("table", c.table)
+	t.Run("told", c.told)
+}

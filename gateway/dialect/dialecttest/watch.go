@@ -56,7 +56,7 @@ var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
 // words are the values that decide how an event looks.
 var words = []string{
 	"", "plain", "ERROR", "failed", "completed", "cancelled", "tool", "plan", "tasks", "service", "success", "unknown", "error",
-	"warning", "delivered", "solving", "planning", "agent", "reject", "modify", "system",
+	"warning", "delivered", "solving", "planning", "agent", "reject", "modify", "system", "QUEUE_FULL",
 }
 
 // holdsOthers are the types that stand for an event of another log.

@@ -56,7 +56,7 @@ func (c *codec) Welcome(at dialect.Link, shows string, view *command.TeamAttachR
 		s.agent(shows, *view.Agent)
 		return append(frames, s.frames...)
 	}
-	s.say(s.scene("", id.KindTeam, shows), wire.TeamStatus, &wire.TeamStatusPayload{NewStatus: view.Status, ErrorMessage: view.Error})
+	s.say(s.scene("", id.KindTeam, shows), message{kind: wire.TeamStatus, data: &wire.TeamStatusPayload{NewStatus: view.Status, ErrorMessage: view.Error}})
 	for _, m := range view.Members {
 		s.member(m)
 	}
@@ -75,19 +75,19 @@ type snapshot struct {
 func (s *snapshot) member(m command.MemberView) {
 	if m.Kind == event.MemberTeam {
 		s.teams[m.Route] = m.ID
-		s.say(s.scene(m.Route, id.KindTeam, m.ID), wire.TeamStatus, &wire.TeamStatusPayload{NewStatus: m.Status})
+		s.say(s.scene(m.Route, id.KindTeam, m.ID), message{kind: wire.TeamStatus, data: &wire.TeamStatusPayload{NewStatus: m.Status}})
 		return
 	}
-	s.say(s.scene(m.Route, id.KindAgent, m.ID), wire.AgentStatus, &wire.AgentStatusPayload{NewStatus: m.Status})
+	s.say(s.scene(m.Route, id.KindAgent, m.ID), message{kind: wire.AgentStatus, data: &wire.AgentStatusPayload{NewStatus: m.Status}, member: m.Name})
 }
 
 // agent says how the only agent of the socket is.
 func (s *snapshot) agent(shows string, m command.MemberView) {
-	s.say(s.scene("", id.KindAgent, shows), wire.AgentStatus, &wire.AgentStatusPayload{NewStatus: m.Status})
+	s.say(s.scene("", id.KindAgent, shows), message{kind: wire.AgentStatus, data: &wire.AgentStatusPayload{NewStatus: m.Status}, member: m.Name})
 }
 
-func (s *snapshot) say(sc *scene, kind string, p payload) {
-	s.frames = append(s.frames, s.codec.render(sc, message{kind: kind, data: p}, count{n: 1, of: 1}))
+func (s *snapshot) say(sc *scene, m message) {
+	s.frames = append(s.frames, s.codec.render(sc, m, count{n: 1, of: 1}))
 }
 
 // scene makes up the event that would have said it.
