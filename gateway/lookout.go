@@ -120,16 +120,15 @@ func (l *lookout) resume(ctx context.Context, from start) (start, error) {
 	if err != nil {
 		return from, fault.New(fault.CursorInvalid).At(queryAfter).Wrap(err)
 	}
-	seq, needed := uint64(0), uint64(0)
 	if position > 0 {
-		seq, from.skip = l.codec.Place(position)
+		from.after.Seq, from.skip = l.codec.Place(position)
 	}
-	if needed = seq; from.skip > 0 {
-		needed++
+	needed := from.after.Seq
+	if from.skip > 0 {
+		needed++ // the event of which the client has a part
 	}
 	if needed > last.Seq {
 		return from, fault.New(fault.CursorInvalid).At(queryAfter)
 	}
-	from.after = eventlog.Cursor{Seq: seq}
 	return from, nil
 }

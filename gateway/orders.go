@@ -25,11 +25,8 @@ const (
 
 // carryOut does what a frame asks for.
 func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
-	if (o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long) && !p.who().Online {
-		return fault.New(fault.NotRegistered)
-	}
-	if !p.c.mayAct() && changes(o) {
-		return fault.New(fault.Forbidden)
+	if err := p.permit(o); err != nil {
+		return err
 	}
 	switch {
 	case o.Command != nil:
@@ -50,6 +47,18 @@ func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
 		p.leave() //nolint:contextcheck // ending takes a context of its own
 	default:
 		p.put(o.Say)
+	}
+	return nil
+}
+
+// permit returns why the peer may not ask for something.
+func (p *peer) permit(o dialect.Order) error {
+	needsPlace := o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long
+	switch {
+	case needsPlace && !p.who().Online:
+		return fault.New(fault.NotRegistered)
+	case changes(o) && !p.c.mayAct():
+		return fault.New(fault.Forbidden)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func TestAnyRunOnAnySocket(t *testing.T) {
 		l := s.runLog(kind, "default")
 		s.tells(l, "first", "second")
 		for name, w := range windows(t) {
-			t.Run(fmt.Sprintf("%s on a socket of %s", kind, name), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s on a socket of %s", kind, name), func(*testing.T) {
 				c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
 				w.see(c, l, "first", "second")
 				c.leave()
