@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
@@ -65,7 +67,35 @@ func TestReadmeOfTeams(t *testing.T) {
 	require.Contains(t, out, "Analyst: 6*7 = 42")
 	require.NotContains(t, out, "45 words", "what was before is not shown again")
 
+	entity, err := id.ParseEntity(team)
+	require.NoError(t, err)
+	analyst, err := id.MemberAgent(entity, "Analyst")
+	require.NoError(t, err)
+	for _, path := range []string{
+		"/ws?watch=team/" + team, "/ws/session?watch=team/" + team, "/ws/agent-team?watch=team/" + team, "/ws/asp/client?watch=team/" + team,
+		"/ws/agent-team/" + team + "?after=0", "/ws/agent/" + analyst.String() + "?after=0", "/ws?watch=agent/" + analyst.String(),
+	} {
+		i.shows(t, path, "6*7 = 42")
+	}
 	require.Equal(t, 1, strings.Count(i.all(t, team), "library/Reader asks to run"))
+}
+
+// shows reads from a socket until a frame holds the text, from the beginning.
+func (i *installation) shows(t *testing.T, path, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://"+i.addr+path, nil) //nolint:bodyclose // Dial closes it
+	require.NoError(t, err, path)
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(1 << 20)
+	for {
+		_, b, err := conn.Read(ctx)
+		require.NoError(t, err, path)
+		if strings.Contains(string(b), text) {
+			return
+		}
+	}
 }
 
 // all shows a team from its beginning until it is idle, and closes it.
