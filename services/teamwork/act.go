@@ -59,14 +59,24 @@ func (s *State) act(c command.Command, now time.Time) (Decision, error) {
 }
 
 // Forward returns where a member's call has to go that this team cannot carry out but
-// the one that it belongs to can: a message for one of that team's members.
+// the one that it belongs to can: a message for one of that team's members, or news of a
+// task that this team's own board does not have.
 func (s *State) Forward(a command.TeamAct) (to event.TeamParent, ok bool) {
-	var args letterArgs
-	if a.Tool != command.ToolSendMessage || s.head.Parent == nil || json.Unmarshal(a.Arguments, &args) != nil {
+	if s.head.Parent == nil {
 		return to, false
 	}
-	_, err := s.roster.find(args.to())
-	return *s.head.Parent, err != nil
+	switch a.Tool {
+	case command.ToolSendMessage:
+		var args letterArgs
+		if json.Unmarshal(a.Arguments, &args) == nil {
+			_, err := s.roster.find(args.to())
+			ok = err != nil
+		}
+	case command.ToolUpdateTask:
+		var args taskArgs
+		ok = json.Unmarshal(a.Arguments, &args) == nil && s.task(args.task()) == nil
+	}
+	return *s.head.Parent, ok
 }
 
 type letterArgs struct {
@@ -221,18 +231,22 @@ func circular(list []event.BoardTask) bool {
 	}
 }
 
+type taskArgs struct {
+	TaskID       string              `json:"task_id"`
+	TaskName     string              `json:"task_name"`
+	NewStatus    string              `json:"new_status"`
+	Status       string              `json:"status"`
+	Deliverables []event.Deliverable `json:"deliverables"`
+}
+
+func (a taskArgs) task() string { return orElse(a.TaskID, a.TaskName) }
+
 func (s *State) updateTask(c command.Command, a command.TeamAct, _ time.Time) (Decision, error) {
-	var args struct {
-		TaskID       string              `json:"task_id"`
-		TaskName     string              `json:"task_name"`
-		NewStatus    string              `json:"new_status"`
-		Status       string              `json:"status"`
-		Deliverables []event.Deliverable `json:"deliverables"`
-	}
+	var args taskArgs
 	if json.Unmarshal(a.Arguments, &args) != nil {
 		return s.refuse(c, badInput("task_id and new_status are needed. Give both as texts."))
 	}
-	t, status := s.task(orElse(args.TaskID, args.TaskName)), orElse(args.NewStatus, args.Status)
+	t, status := s.task(args.task()), orElse(args.NewStatus, args.Status)
 	switch {
 	case t == nil:
 		return s.refuse(c, badInput("The board has no such task. Use list_tasks to see it."))

@@ -295,4 +295,14 @@ func TestACallForTheTeamAboveIsForwarded(t *testing.T) {
 	require.Equal(t, *parent, to)
 	_, ok = w.state.Forward(act("Lead", "c1", command.ToolSendMessage, map[string]any{"recipient_name": "Coder", "content": "x"}))
 	require.False(t, ok)
+
+	update := act("Lead", "c2", command.ToolUpdateTask, map[string]any{"task_id": "task_0001", "new_status": event.BoardCompleted})
+	to, ok = w.state.Forward(update)
+	require.True(t, ok, "a task that this team was given is on the board of the team above")
+	require.Equal(t, *parent, to)
+	acted(t, w.do(command.ActTeam, "a1", "", act("Lead", "c1", command.ToolCreateTasks, map[string]any{
+		"tasks": []any{map[string]any{"task_name": "own", "description": "x"}},
+	})))
+	_, ok = w.state.Forward(update)
+	require.False(t, ok, "its own board comes first")
 }
