@@ -237,18 +237,24 @@ func (t *talk) follow(f Frame) error {
 		return fmt.Errorf("%w: %s", chat.ErrNoAnswer, terminal.Line(problem(f.Payload), 2000))
 	case f.Type != wire.TeamStatus || f.route() != "", f.Payload.Envelope.Sequence == 0 && t.opt.All: // what comes is what counts
 		return nil
+	case f.Payload.NewStatus == event.TeamShuttingDown && t.opt.Text == "":
+		return io.EOF
 	case f.Payload.NewStatus == event.TeamShuttingDown:
-		if t.opt.Text == "" {
-			return io.EOF
-		}
 		return fmt.Errorf("%w: the team was closed", chat.ErrNoAnswer)
 	case t.opt.Text == "" || !t.begun:
 		return nil
-	case f.Payload.NewStatus == event.TeamFailed:
+	}
+	return t.outcome(f.Payload.NewStatus)
+}
+
+// outcome returns what the team's status means for the text, nil if it is still at work.
+func (t *talk) outcome(status string) error {
+	switch {
+	case status == event.TeamFailed:
 		return fmt.Errorf("%w: the team failed", chat.ErrNoAnswer)
-	case f.Payload.NewStatus == event.TeamIdle && t.stopping:
+	case status == event.TeamIdle && t.stopping:
 		return fmt.Errorf("%w: stopped", chat.ErrNoAnswer)
-	case f.Payload.NewStatus == event.TeamIdle:
+	case status == event.TeamIdle:
 		return io.EOF
 	}
 	return nil
