@@ -66,7 +66,7 @@ func newRig(t *testing.T, script scripted.Script) *rig {
 func newRigWith(t *testing.T, script scripted.Script, rules pipeline.Config) *rig {
 	t.Helper()
 	t.Parallel() // tests mostly wait
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	t.Cleanup(cancel)
 	r := &rig{
 		t: t, ctx: ctx, conn: bustest.Single(t), paying: make(chan struct{}, 64), release: make(chan struct{}, 64),
