@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,7 +47,21 @@ type window struct {
 	deny func(c *client, code fault.Code, closed int)
 }
 
-// windows are those of all manners. What is said in the run is the text of messages.
+// until reads on to a frame that has the text.
+func (c *client) until(text string) string {
+	c.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); { // heartbeats come whatever else does not
+		b, err := c.text()
+		require.NoError(c.t, err, "before %q", text)
+		if strings.Contains(string(b), text) {
+			return string(b)
+		}
+	}
+	require.FailNow(c.t, "nothing came with "+text)
+	return ""
+}
+
+// windows are those of all manners. What is said in the run are the answers of runs.
 func windows(t testing.TB) map[string]window {
 	denied := func(c *client, code fault.Code, closed int) { c.turnedAway(code, closed) }
 	return map[string]window{
@@ -69,7 +84,7 @@ func windows(t testing.TB) map[string]window {
 				c.crewSaid("member")
 			}
 			for i := 0; i < len(texts); {
-				if f := c.crewSaid("event"); f.Type == string(event.ClientMessage) {
+				if f := c.crewSaid("event"); f.Type == string(event.RunCompleted) && f.At&15 == 15 {
 					require.Equal(t, l.Name(), f.Of)
 					require.Contains(t, string(f.Data), texts[i])
 					i++
@@ -78,13 +93,8 @@ func windows(t testing.TB) map[string]window {
 		}, denied},
 		"a client of the swarm": {pathClient, func(c *client, _ subject.Log, texts ...string) {
 			c.hears("orchestrator.client.welcome")
-			for i := 0; i < len(texts); {
-				if b, err := c.text(); strings.Contains(string(b), `"type":"client.message"`) {
-					require.Contains(t, string(b), texts[i])
-					i++
-				} else {
-					require.NoError(t, err)
-				}
+			for _, text := range texts {
+				c.until(text)
 			}
 		}, func(c *client, code fault.Code, closed int) {
 			require.Equal(t, string(code), c.hears("error").Content.Code)
@@ -93,7 +103,7 @@ func windows(t testing.TB) map[string]window {
 	}
 }
 
-// tells reads the events of a log, which are its first one and messages.
+// tells reads the events of a log, which are its first one and answers.
 func (c *client) tells(l subject.Log, texts ...string) {
 	c.t.Helper()
 	require.EqualValues(c.t, 1, c.said("event").Seq)
@@ -109,7 +119,7 @@ func TestAnyRunOnAnySocket(t *testing.T) {
 	s := pavilion(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
-		s.tells(l, "first", "second")
+		s.answers(l, "first", "second")
 		for name, w := range windows(t) {
 			t.Run(fmt.Sprintf("%s on a socket of %s", kind, name), func(*testing.T) {
 				c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
@@ -124,11 +134,9 @@ func TestAnyRunOnAnySocket(t *testing.T) {
 			w.see(c, l, "first", "second")
 			there = append(there, c)
 		}
-		s.tells(l, "third "+string(kind))
+		s.answers(l, "third "+string(kind))
 		for _, c := range there {
-			b, err := c.text()
-			require.NoError(t, err)
-			require.Contains(t, string(b), "third "+string(kind))
+			c.until("third " + string(kind))
 			c.leave()
 		}
 		for _, w := range windows(t) {
@@ -170,7 +178,7 @@ func TestRunsFromAPosition(t *testing.T) {
 	s := pavilion(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
-		s.tells(l, "second", "third")
+		s.answers(l, "second", "third")
 		for _, path := range []string{pathSolo, pathSessions} {
 			query := "watch=" + string(kind) + "/" + l.Entity.String() + "&after="
 			for after := range 4 {
@@ -255,7 +263,7 @@ func TestWatchersAreHeard(t *testing.T) {
 func TestResumingARunOfAnotherKind(t *testing.T) {
 	s := pavilion(t)
 	l := s.runLog(id.KindTeam, "default")
-	s.tells(l, "second", "third")
+	s.answers(l, "second", "third")
 	name := l.Entity.String()
 	c := s.open(pathSessions, "watch=team/"+name+"&after=3")
 	c.said("connected")
@@ -292,28 +300,58 @@ func TestAnInboxBesideARun(t *testing.T) {
 	inbox := clientLog("default", c.hears("orchestrator.client.welcome").Content.ClientID)
 	pad := strings.Repeat("x", 8<<10)
 	for i := range each {
-		s.tells(l, fmt.Sprintf("run %d;%s", i, pad))
+		s.answers(l, fmt.Sprintf("run %d;%s", i, pad))
 		s.tells(inbox, fmt.Sprintf("inbox %d;%s", i, pad))
 	}
 	next := map[string]int{}
-	for next["run"] < each || next["inbox"] < each {
+	for end := time.Now().Add(patience); next["run"] < each || next["inbox"] < each; {
+		require.True(t, time.Now().Before(end), "%v", next)
 		b, err := c.text()
 		require.NoError(t, err)
 		for _, from := range []string{"run", "inbox"} {
-			if strings.Contains(string(b), fmt.Sprintf(`"%s %d;`, from, next[from])) {
+			if strings.Contains(string(b), fmt.Sprintf(`%s %d;`, from, next[from])) {
 				next[from]++
 			}
 		}
 	}
-	c.says("task.message", "m", map[string]any{"taskId": unique(), "message": "to another task"})
+	other := unique()
+	c.says("task.message", "m", map[string]any{"taskId": other, "message": "to another task"})
+	require.Equal(t, "task", s.nextCommand(other).Service.String())
 	c.says("client.agent.list.request", "li", map[string]any{})
-	c.hears("client.agent.list.response")
+	c.until(`"client.agent.list.response"`)
 	c.leave()
-	// Frames about the run itself go to whoever manages it.
-	task := s.runLog(id.KindTask, "default")
-	c = s.open(pathClient, "watch=task/"+task.Entity.String())
-	c.hears("orchestrator.client.welcome")
-	c.says("task.message", "m", map[string]any{"taskId": task.Entity.String(), "message": "hello"})
-	cmd := s.nextCommand(task.Entity.String())
-	require.Equal(t, "task.message-task", cmd.Service.String()+"."+cmd.Verb.String())
+}
+
+// What a client of the swarm says about the run that it watches goes to whoever manages
+// that run.
+func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
+	s := pavilion(t)
+	for _, kind := range kinds {
+		l := s.runLog(kind, "default")
+		key := l.Entity
+		if team, ok := id.TeamOf(key); ok {
+			key = team
+		}
+		c := s.open(pathClient, "watch="+string(kind)+"/"+l.Entity.String())
+		c.hears("orchestrator.client.welcome")
+		for _, ask := range []struct {
+			frame, content, want string
+			kinds                map[id.Kind]string
+		}{
+			{"task.message", "hello", "message", map[id.Kind]string{id.KindTask: "message-task"}},
+			{"client.agent.task.cancel.request", "", "cancel", nil},
+		} {
+			c.says(ask.frame, unique(), map[string]any{"taskId": "watched/" + l.Entity.String(), "message": ask.content})
+			cmd, want := s.nextCommand(key.String()), ask.want
+			if w := ask.kinds[kind]; w != "" {
+				want = w
+			}
+			service := map[id.Kind]string{id.KindSession: "pipeline", id.KindTask: "task", id.KindAgent: "team", id.KindTeam: "team"}[kind]
+			require.Equal(t, service+"."+want, cmd.Service.String()+"."+cmd.Verb.String(), kind)
+			if kind == id.KindAgent {
+				require.Equal(t, l.Entity.String(), cmd.Member)
+			}
+		}
+		c.leave()
+	}
 }
