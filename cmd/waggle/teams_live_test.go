@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -208,4 +209,26 @@ func (i *installation) gateway(t *testing.T, addr string) *exec.Cmd {
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	require.Eventually(t, func() bool { return probe(t.Context(), addr, "/readyz") == nil }, patience, 50*time.Millisecond)
 	return c
+}
+
+// TestAQuestionOutlivesTheInstallation: everything is killed while a member waits for
+// somebody's decision; it waits on in the next start.
+func TestAQuestionOutlivesTheInstallation(t *testing.T) {
+	i := start(t)
+	bring(t, i.dir)
+	out, err := i.run(t, "waggle teams run -f "+example+" 'ask library to ask Reader how many words notes.md has' </dev/null")
+	require.Error(t, err)
+	require.Contains(t, out, "nobody decides on the tools")
+	team := regexp.MustCompile(`team_[0-9a-f]{16}`).FindString(out)
+	require.Error(t, i.end(t, syscall.SIGKILL))
+
+	again := start(t, "--data", filepath.Join(i.dir, "data"), "--workspace", filepath.Join(i.dir, "workspace"))
+	out, err = again.run(t, "waggle teams show "+team)
+	require.NoError(t, err, out)
+	require.Regexp(t, `Reader +awaiting_tool_approval`, out)
+	out, err = again.run(t, "waggle teams run --yes "+team+" 'what is 1+1?'")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "1+1 = 2")
+	require.Contains(t, out, "Lead: library answers: Reader answers: notes.md has 45 words.")
+	require.Equal(t, 1, strings.Count(out, "library/Reader may run"))
 }

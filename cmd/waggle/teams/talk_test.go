@@ -1,10 +1,12 @@
 package teams
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -267,4 +269,72 @@ func TestWatchingEndsWithTheTeam(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out)
 	require.Equal(t, 5, strings.Count(raw.String(), "\n"))
+}
+
+// typed are the lines of somebody who sits there, io.EOF for Ctrl-C.
+type typed chan string
+
+func (l typed) Read() (string, error) {
+	text, ok := <-l
+	if !ok || text == "^C" {
+		return "", io.EOF
+	}
+	return text, nil
+}
+
+func (typed) Person() bool { return true }
+
+func (typed) Close() error { return nil }
+
+func TestCtrlCInALineStopsToo(t *testing.T) {
+	keys := make(typed, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	url := serve(t, func(p *peer) {
+		p.greet([]byte(greeting))
+		p.send(running(31), asks(47, "c1"))
+		keys <- "^C"
+		assert.Equal(t, "STOP_GENERATION", p.read().Type)
+		p.send(at(63, "AGENT_STATUS", `"new_status":"idle","member_route_key":"library/Reader"`), idle(79))
+		p.until()
+	})
+	var said bytes.Buffer
+	err := Talk(ctx, Options{URL: url, Team: research, Text: "go"}, keys, terminal.NewScreen(&said, &said))
+	close(keys) // the next question was asked already, perhaps
+	require.ErrorContains(t, err, "stopped")
+}
+
+// TestALateAnswerIsForNothingElse: what somebody types for one question is not taken for
+// the next one, if the first has been decided elsewhere meanwhile.
+func TestALateAnswerIsForNothingElse(t *testing.T) {
+	keys := make(typed)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	decided := make(chan sent, 1)
+	url := serve(t, func(p *peer) {
+		p.send(greeting, asks(47, "c1"), asks(63, "c2"))
+		p.send(at(79, "TOOL_DENIED", `"invocation_id":"c1","tool_name":"rm","member_route_key":"library/Reader","by":"bob"`))
+		p.send(at(95, "AGENT_STATUS", `"new_status":"tool_denied","member_route_key":"library/Reader"`), running(111))
+		decided <- p.read()
+		p.send(at(127, "TEAM_STATUS", `"new_status":"SHUTTING_DOWN"`))
+		p.until()
+	})
+	out, in := io.Pipe()
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "is RUNNING") {
+				keys <- "n it was for the first"
+				keys <- "y"
+			}
+		}
+	}()
+	var notes bytes.Buffer
+	err := Talk(ctx, Options{URL: url, Team: research}, keys, terminal.NewScreen(in, &notes))
+	require.NoError(t, err)
+	require.NoError(t, in.Close())
+	d := <-decided
+	require.Equal(t, "APPROVE_TOOL", d.Type)
+	require.Equal(t, "c2", d.Payload["invocation_id"])
+	require.Contains(t, notes.String(), "that has been decided meanwhile")
 }
