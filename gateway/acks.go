@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -30,7 +31,8 @@ type ackKey struct {
 
 // ack notes how far a client has read. What it says of events that this socket has
 // not heard of is ignored: it would lose them when it comes back. So is what nobody
-// says who has not named itself: it could not be found again.
+// says who has not named itself: it could not be found again. Runs of other kinds keep
+// no positions, and whoever only watches moves nobody's.
 func (m *many) ack(a *attached, at dialect.Position) error {
 	seq, err := ackedSeq(at)
 	if err != nil {
@@ -39,6 +41,9 @@ func (m *many) ack(a *attached, at dialect.Position) error {
 	client := at.ClientID
 	if client == "" {
 		client = a.client
+	}
+	if a.log.Kind != id.KindSession || !m.c.mayAct() {
+		return nil
 	}
 	if client == "" || seq == 0 || seq > max(a.head, a.feed.position()) {
 		return nil
@@ -126,8 +131,10 @@ func (s *Server) sendAcks() {
 		case <-t.C:
 		}
 		s.mu.Lock()
-		for _, m := range s.links {
-			all = append(all, m)
+		for _, to := range s.links {
+			if m, ok := to.(*many); ok {
+				all = append(all, m)
+			}
 		}
 		for _, p := range s.peers {
 			all = append(all, p)

@@ -7,6 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/limit"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -92,6 +93,9 @@ func (c *conn) admit(r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if c.watch, err = watchedOf(r, query); err != nil {
+		return err
+	}
 	c.use(codec)
 	c.query = query
 	return c.credentials(r)
@@ -125,7 +129,8 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	if !p.Has(auth.RoleUser) && !p.Has(auth.RoleOperator) {
+	enter, act := c.rights(p)
+	if !enter {
 		return fault.New(fault.Forbidden)
 	}
 	if !c.s.anonymous {
@@ -135,8 +140,25 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.principal, c.known = p, true
+	c.principal, c.known, c.acts = p, true, act
 	return nil
+}
+
+// rights says whether the principal may open the socket, and do more on it than watch.
+// Nobody watches as an agent or a service: they are there to act.
+func (c *conn) rights(p auth.Principal) (enter, act bool) {
+	act = p.MayAct()
+	if s, ok := c.codec.(spoken); ok {
+		switch s.Kind() {
+		case command.PeerAgent:
+			act = act || p.Has(auth.RoleAgent)
+			return act, act
+		case command.PeerService:
+			act = act || p.Has(auth.RoleService)
+			return act, act
+		}
+	}
+	return p.MayWatch(), act
 }
 
 // enter counts the connection in a table until it departs.

@@ -8,8 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -68,7 +71,7 @@ func (s *Server) aside(m *nats.Msg) {
 		return
 	}
 	log, err := subject.ParseName(e.Subject)
-	if err != nil || e.Sequence != 0 || !to.c.who().Owns(log) {
+	if err != nil || e.Sequence != 0 || !to.who().Owns(log) {
 		s.dep.Logger.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("an aside that is none is not shown")
 		return
 	}
@@ -78,18 +81,39 @@ func (s *Server) aside(m *nats.Msg) {
 // whisper shows an aside. One that not even the room for such frames can hold, of a
 // client that does not read, is dropped: whoever reads again sees the log's end.
 func (m *many) whisper(log subject.Log, e event.Event) {
-	codec := m.codecFor(log.Entity)
-	m.c.safely(log, func() {
-		for _, p := range codec.Encode(e) {
-			if !m.c.sock.Force(wire.Text(p)) {
-				m.c.s.met.lost.Inc()
+	m.c.whisper(m.codecFor(log.Entity), log, e)
+}
+
+// whisper shows an aside in the codec. A refusal for which it has no frame is shown as
+// the fault that it is.
+func (c *conn) whisper(codec dialect.Codec, log subject.Log, e event.Event) {
+	c.safely(log, func() {
+		frames := codec.Encode(e)
+		if d, err := event.As[event.CommandRefusedData](e); len(frames) == 0 && e.Type == event.CommandRefused && err == nil {
+			f := fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
+			frames = [][]byte{codec.Fail(f, c.s.dep.Clock())}
+		}
+		for _, p := range frames {
+			if !c.sock.Force(wire.Text(p)) {
+				c.s.met.lost.Inc()
 			}
 		}
 	})
 }
 
+// hearer is a socket to which services say things.
+type hearer interface {
+	who() auth.Principal
+	// whisper shows an aside, which is about a log of the principal's tenant. It does
+	// not block.
+	whisper(log subject.Log, e event.Event)
+}
+
+// who implements hearer.
+func (m *many) who() auth.Principal { return m.c.who() }
+
 // link gives the connection an id, under which asides find it.
-func (s *Server) link(m *many) (id.Name, error) {
+func (s *Server) link(m hearer) (id.Name, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -97,8 +121,8 @@ func (s *Server) link(m *many) (id.Name, error) {
 		if err != nil {
 			return id.Name{}, err
 		}
-		if s.links[name.String()] == nil {
-			s.links[name.String()] = m
+		if key := name.String(); s.links[key] == nil && s.peers[key] == nil {
+			s.links[key] = m
 			return name, nil
 		}
 	}

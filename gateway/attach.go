@@ -64,12 +64,7 @@ func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request,
 	}
 	a := &attached{log: log, codec: m.codec.In(reply.Language), client: at.ClientID, head: reply.Head}
 	m.show(a, after, func(f *feed) {
-		if session := log.Entity.String(); reply.FirstSeq > 0 {
-			f.say(func() []byte { return a.codec.Expired(m.at(), session, reply.FirstSeq) })
-			if reply.Exported != nil {
-				f.say(func() []byte { return a.codec.Exported(m.at(), session, *reply.Exported) })
-			}
-		}
+		m.sayLost(f, a, reply)
 		f.replay = &replay{
 			codec: a.codec, link: m.at, after: after.Seq, head: reply.Head,
 			batch: req.Batch, merge: req.Merge, matched: reply.HashMatched,
@@ -79,9 +74,23 @@ func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request,
 	return nil
 }
 
+// sayLost tells of a history that has expired, and what it led to.
+func (m *many) sayLost(f *feed, a *attached, reply command.AttachReply) {
+	session := a.log.Entity.String()
+	if reply.FirstSeq > 0 {
+		f.say(func() []byte { return a.codec.Expired(m.at(), session, reply.FirstSeq) })
+	}
+	if reply.FirstSeq > 0 && reply.Exported != nil {
+		f.say(func() []byte { return a.codec.Exported(m.at(), session, *reply.Exported) })
+	}
+}
+
 // restore makes a session of a signed state, which keeps its id, and shows it. A
 // position in the session's former life is none in the new one.
 func (m *many) restore(ctx context.Context, req dialect.Request) error {
+	if !m.c.mayAct() {
+		return fault.New(fault.Forbidden)
+	}
 	p := m.c.who()
 	var reply command.ImportReply
 	if err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Import, command.ImportRequest{
@@ -109,8 +118,11 @@ func (m *many) export(ctx context.Context, log subject.Log, req dialect.Request)
 
 func (m *many) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
 	p := m.c.who()
-	if !p.Owns(log) {
+	switch {
+	case !p.Owns(log):
 		return state, fault.New(fault.SessionExpired)
+	case log.Kind != id.KindSession:
+		return state, fault.Newf(fault.UnknownType, "A run of the kind %s has no state to be exported. Only sessions have.", log.Kind)
 	}
 	err = rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Export, command.ExportRequest{
 		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, History: req.History, MaxHistory: req.Max,
@@ -128,6 +140,9 @@ func (m *many) locate(ctx context.Context, log subject.Log, req command.AttachRe
 	}
 	if err := m.roomFor(log); err != nil {
 		return reply, after, err
+	}
+	if log.Kind != id.KindSession {
+		return m.locateRun(ctx, log, req)
 	}
 	req.Tenant, req.Session, req.Principal = log.Tenant, log.Entity, p.Subject
 	if err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Attach, req, &reply); err != nil {

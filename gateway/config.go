@@ -116,7 +116,8 @@ type Config struct {
 
 // Deps is what a gateway works with. Conn, Log, Commands, Auth, and Dialects
 // or Peers, are required. A dialect whose codecs implement dialect.Sessions gets sockets that hold
-// several sessions, any other one session each.
+// several sessions; one whose codecs implement dialect.Teams sockets that show what their path names
+// with the wildcard {team_id} or {agent_id}, or their query; any other one session each.
 type Deps struct {
 	Logger    zerolog.Logger
 	Registry  *prometheus.Registry // served under /metrics; nil = one of its own

@@ -40,6 +40,7 @@ type conn struct {
 	dialect      dialect.Dialect
 	codec        dialect.Codec
 	query        url.Values
+	watch        *watched // nil: neither path nor query says what is shown
 	manner       manner
 	sock         *wire.Socket
 	subprotocols []string
@@ -56,11 +57,12 @@ type conn struct {
 	mu        sync.Mutex
 	principal auth.Principal
 	known     bool      // principal has been authenticated
+	acts      bool      // and may do more than watch
 	started   time.Time // when it was greeted
 	ready     bool      // messages are taken up
 }
 
-// manner is what a socket does with the messages that it reads: one session is
+// manner is what a socket does with the messages that it reads: one log is
 // shown on it, or as many as its client asks for. begin, handle and close are called
 // by the goroutine that reads; settle, low and tick by anybody, and do not block.
 type manner interface {
@@ -97,6 +99,10 @@ func (c *conn) use(codec dialect.Codec) {
 	}
 	if several, ok := codec.(dialect.Sessions); ok {
 		c.manner = newMany(c, several)
+		return
+	}
+	if teams, ok := codec.(dialect.Teams); ok {
+		c.manner = newLookout(c, teams)
 		return
 	}
 	c.manner = newOne(c)
@@ -246,8 +252,16 @@ func (c *conn) allowed() bool {
 	return false
 }
 
-// send sends what a message has been found to ask for.
+// send sends what a message has been found to ask for, if whoever asks may act.
 func (c *conn) send(ctx context.Context, p auth.Principal, replyTo string, cmds ...command.Command) error {
+	if len(cmds) > 0 && !c.mayAct() {
+		return fault.New(fault.Forbidden)
+	}
+	return c.transmit(ctx, p, replyTo, cmds...)
+}
+
+// transmit sends commands.
+func (c *conn) transmit(ctx context.Context, p auth.Principal, replyTo string, cmds ...command.Command) error {
 	for _, cmd := range cmds {
 		if cmd.Tenant != p.Tenant {
 			return fault.New(fault.Forbidden)
@@ -267,6 +281,13 @@ func (c *conn) who() auth.Principal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.principal
+}
+
+// mayAct reports whether the socket is for more than watching.
+func (c *conn) mayAct() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.acts
 }
 
 // tell shows a fault in the dialect.

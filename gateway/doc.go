@@ -8,9 +8,16 @@
 // itself.
 //
 // A socket reads, counts and authenticates in one way, whatever its dialect. There
-// are three manners of what follows: one session for each socket; where the codec
-// implements dialect.Sessions, as many as the client asks for; and sockets of the peers of
-// a swarm (dialect.Peers), who have a place in the directory and are handed work.
+// are four manners of what follows: one session for each socket; where the codec
+// implements dialect.Sessions, as many as the client asks for; where it implements
+// dialect.Teams, the team, member or other run that the path or the query names; and
+// sockets of the peers of a swarm (dialect.Peers), who have a place in the directory and
+// are handed work.
+//
+// Sockets of all manners, but for those of agents and services, show any run of the
+// tenant with the parameter watch=<kind>/<id>, whatever dialect it was begun in, and what
+// their clients say to it is handed to whoever manages such runs. Whoever has the role of
+// a viewer only is shown everything, and nothing that it asks for is done.
 //
 // Three packages do the parts that have a life of their own: dialect says what the
 // frames mean, wire writes them, limit says how many there may be.

@@ -39,6 +39,7 @@ type feed struct {
 	spare int             // bytes that may be kept for when the queue has room, besides a part of an entry
 	build func() any      // builds the frames of entry; made once
 	entry *eventlog.Entry // of build; callbacks come one at a time
+	begun partly          // what the client has of the first event
 
 	mu     sync.Mutex // guards what follows: a sink may be called before Watch has returned
 	v      *eventlog.Viewer
@@ -47,6 +48,13 @@ type feed struct {
 	replay *replay         // until what was missed has been shown
 	held   bool            // nothing is taken for now
 	over   bool            // closed
+}
+
+// partly says that of the event with the sequence the first frames are not to be sent:
+// the client has them.
+type partly struct {
+	seq    uint64
+	frames int
 }
 
 // batches holds what several entries become, so that they leave in few writes.
@@ -69,6 +77,20 @@ func (f *feed) watch(after eventlog.Cursor) {
 	f.v = v
 	f.mu.Unlock()
 	v.Resume() // in case that it was full before anybody could have said so
+}
+
+// watchFrom is watch with frames that come before anything of the log, and without the
+// first skip frames of the next event. No room is too small for what comes first: it
+// waits like all that is shown.
+func (f *feed) watchFrom(first [][]byte, after eventlog.Cursor, skip int) {
+	f.mu.Lock()
+	f.begun = partly{after.Seq + 1, skip}
+	for _, p := range first {
+		f.rest = append(f.rest, wire.Text(p))
+	}
+	f.flush()
+	f.mu.Unlock()
+	f.watch(after)
 }
 
 // position returns the sequence of the last entry that was taken.
@@ -195,6 +217,9 @@ func (f *feed) frames(e *eventlog.Entry) []wire.Frame {
 		return nil
 	}
 	frames, _ := e.Memo(f.key, f.build).([]wire.Frame)
+	if e.Sequence == f.begun.seq {
+		return frames[min(f.begun.frames, len(frames)):]
+	}
 	return frames
 }
 

@@ -68,7 +68,7 @@ func (s *Server) sameOrigin(h http.Handler) http.Handler {
 		head.Add("Vary", "Origin")
 		head.Set("Access-Control-Allow-Origin", origins[0])
 		if r.Method == http.MethodOptions {
-			head.Set("Access-Control-Allow-Methods", "GET, POST")
+			head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 			head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-API-Key")
 			w.WriteHeader(http.StatusNoContent)
 			return

@@ -63,6 +63,9 @@ func (p *peer) welcomeClient() error {
 	if err != nil {
 		return err
 	}
+	if err := p.findWatched(); err != nil {
+		return err
+	}
 	if err := p.awaitTasks(ctx); err != nil {
 		return err
 	}
@@ -80,6 +83,7 @@ func (p *peer) welcomeClient() error {
 	}
 	p.c.sock.Force(wire.Text(p.codec.Welcome(p.at(), &reply)))
 	p.show(in, after)
+	p.showWatched()
 	return nil
 }
 
@@ -134,6 +138,9 @@ func (p *peer) open(ctx context.Context, req command.OpenClientRequest) (reply c
 	in = &inbox{p: p, log: subject.Log{Tenant: who.Tenant, Kind: id.KindClient, Entity: entity}}
 	in.has, in.stored = after.Seq, after.Seq
 	in.feed = newFeed(p.c, in.log, spoken{p.codec}, in)
+	if p.watched() != (subject.Log{}) {
+		in.feed.spare = p.c.s.cfg.QueueBytes / 2 // as of the run that is shown beside it
+	}
 	return reply, in, after, nil
 }
 
@@ -239,7 +246,7 @@ func (p *peer) sendAck(ctx context.Context, log subject.Log, seq uint64) error {
 		return fmt.Errorf("encode %s: %w", command.AckClient, err)
 	}
 	who := p.c.who()
-	return p.c.send(ctx, who, "", command.Command{
+	return p.c.transmit(ctx, who, "", command.Command{ // also of a client that only watches: its inbox is its own
 		ID: newID(), Service: command.Task, Verb: command.AckClient, Tenant: log.Tenant, Key: log.Entity,
 		Principal: who.Subject, Time: p.c.s.dep.Clock().UTC(), Data: data,
 	})
@@ -254,14 +261,4 @@ func (in *inbox) expired(f *feed, first uint64) {
 }
 
 // failed implements audience.
-func (in *inbox) failed(_ *feed, err error) {
-	c := in.p.c
-	switch {
-	case errors.Is(err, eventlog.ErrClosed):
-		c.end(fault.New(fault.Draining))
-	case errors.Is(err, eventlog.ErrBeyondEnd):
-		c.end(fault.New(fault.CursorInvalid))
-	default:
-		c.end(c.s.asFault(err))
-	}
-}
+func (in *inbox) failed(_ *feed, err error) { in.p.c.lost(err) }

@@ -28,6 +28,7 @@ type many struct {
 	codec dialect.Sessions // of frames without a session
 	id    id.Name          // of the connection
 	reply string           // where asides to it go
+	run   subject.Log      // that the query names; zero = none
 	room  chan struct{}    // the queue has room again
 
 	mu       sync.Mutex
@@ -52,6 +53,10 @@ func newMany(c *conn, codec dialect.Sessions) *many {
 
 // begin implements manner.
 func (m *many) begin() (err error) {
+	after, err := m.resolveRun()
+	if err != nil {
+		return err
+	}
 	if m.id, err = m.c.s.link(m); err != nil {
 		return m.c.s.asFault(err)
 	}
@@ -62,7 +67,7 @@ func (m *many) begin() (err error) {
 	m.mu.Unlock()
 	m.c.greeted()
 	m.c.settle()
-	return nil
+	return m.showRun(after)
 }
 
 // at returns what frames may say of the socket.
@@ -100,11 +105,10 @@ func (m *many) do(ctx context.Context, req dialect.Request, message []byte) erro
 	if req.Action == dialect.Ack && req.Session == "" {
 		return m.ackOnly(req.Acked)
 	}
-	entity, err := id.ParseEntity(req.Session)
+	log, err := m.logOf(req.Session)
 	if err != nil {
-		return fault.New(fault.SessionExpired).Wrap(err)
+		return err
 	}
-	log := subject.Log{Tenant: m.c.who().Tenant, Kind: id.KindSession, Entity: entity}
 	switch req.Action {
 	case dialect.Resume:
 		return m.resume(ctx, log, req, req.Resume)
@@ -121,6 +125,19 @@ func (m *many) do(ctx context.Context, req dialect.Request, message []byte) erro
 	}
 }
 
+// logOf returns the log that frames with the id are about: the run that the socket
+// watches, if that is its name, else a session.
+func (m *many) logOf(session string) (subject.Log, error) {
+	if m.run != (subject.Log{}) && m.c.watch.called(session) {
+		return m.run, nil
+	}
+	entity, err := id.ParseEntity(session)
+	if err != nil {
+		return subject.Log{}, fault.New(fault.SessionExpired).Wrap(err)
+	}
+	return subject.Log{Tenant: m.c.who().Tenant, Kind: id.KindSession, Entity: entity}, nil
+}
+
 // act sends what a frame asks for to a session, and shows the session from then on.
 func (m *many) act(ctx context.Context, log subject.Log, message []byte) error {
 	p := m.c.who()
@@ -131,6 +148,12 @@ func (m *many) act(ctx context.Context, log subject.Log, message []byte) error {
 		Session: log, Principal: p.Subject, NewID: newID, Now: m.c.s.dep.Clock(),
 	})
 	if err != nil || len(cmds) == 0 {
+		return err
+	}
+	if !m.c.mayAct() {
+		return fault.New(fault.Forbidden)
+	}
+	if err := m.c.aim(log, cmds); err != nil {
 		return err
 	}
 	if _, err := m.attach(ctx, log); err != nil {
@@ -246,6 +269,10 @@ func (m *many) seen() {}
 func (m *many) expired(f *feed, first uint64) {
 	codec := m.codecFor(f.log.Entity)
 	f.skip(first, func() []byte { return codec.Expired(m.at(), f.log.Entity.String(), first) })
+	if f.log.Kind != id.KindSession {
+		f.release(nil) // only sessions have a state that tells what has been
+		return
+	}
 	// The socket is counted until its feeds are closed, so Stop has not returned.
 	m.c.s.wg.Go(func() {
 		state, err := m.state(m.c.s.ctx, f.log, dialect.Request{})

@@ -34,12 +34,14 @@ var (
 	_ audience = (*one)(nil)
 )
 
-// one is the manner of a socket that shows one session: that of its query, or a
-// new one.
+// one is the manner of a socket that shows one log: the session of its query, a new
+// session, or the run that it watches.
 type one struct {
 	c       *conn
-	session subject.Log
-	created bool // the session was made for this socket
+	session subject.Log // or the log of the run
+	created bool        // the session was made for this socket
+	id      id.Name     // of the connection, if it watches a run
+	reply   string      // and where asides to it go
 
 	mu     sync.Mutex
 	exists bool   // the session has a log
@@ -54,6 +56,11 @@ func (o *one) begin() error {
 	after, err := o.resolve()
 	if err != nil {
 		return err
+	}
+	if o.c.watch != nil {
+		if err := o.link(); err != nil {
+			return err
+		}
 	}
 	o.greet(dialect.Starting, after.Seq)
 	o.mu.Lock()
@@ -79,12 +86,18 @@ func (o *one) begin() error {
 // not exist.
 func (o *one) resolve() (eventlog.Cursor, error) {
 	c, p := o.c, o.c.who()
+	if c.watch != nil {
+		return o.resolveRun()
+	}
 	resumes := c.query.Has(queryAfter)
 	o.session = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
 	if !c.query.Has(querySession) {
 		o.created = true
 		if resumes {
 			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Name the session that it is a position in.").At(queryAfter)
+		}
+		if !c.mayAct() {
+			return eventlog.Cursor{}, fault.Newf(fault.Forbidden, "You may watch sessions and not begin any. Name the one to watch.")
 		}
 		entity, err := id.ParseEntity(newID())
 		o.session.Entity = entity
@@ -106,12 +119,46 @@ func (o *one) resolve() (eventlog.Cursor, error) {
 	case !resumes:
 		return last, nil
 	}
+	return c.after(last)
+}
+
+// resolveRun makes out the run that the socket watches and the position from which it
+// wants to see the log: the beginning, unless it says another.
+func (o *one) resolveRun() (after eventlog.Cursor, err error) {
+	log, last, err := o.c.find(o.c.watch)
+	if err != nil {
+		return after, err
+	}
+	if o.session = log; o.c.query.Has(queryAfter) {
+		return o.c.after(last)
+	}
+	return after, nil
+}
+
+// after reads the position in a log of which last is the end.
+func (c *conn) after(last eventlog.Cursor) (eventlog.Cursor, error) {
 	after, err := eventlog.ParseCursor(c.query.Get(queryAfter))
 	if err != nil || after.Seq > last.Seq {
 		return eventlog.Cursor{}, fault.New(fault.CursorInvalid).At(queryAfter).Wrap(err)
 	}
 	return after, nil
 }
+
+// link gives the socket an address for asides: of a run that many may answer, who has
+// come too late has to learn of it.
+func (o *one) link() (err error) {
+	if o.id, err = o.c.s.link(o); err != nil {
+		return o.c.s.asFault(err)
+	}
+	o.reply = subject.ReplyTo(o.c.s.name, o.id)
+	return nil
+}
+
+// who implements hearer.
+func (o *one) who() auth.Principal { return o.c.who() }
+
+// whisper implements hearer.
+func (o *one) whisper(log subject.Log, e event.Event) { o.c.whisper(o.c.codec, log, e) }
 
 // create asks for the new session.
 func (o *one) create() error {
@@ -135,8 +182,12 @@ func (c *conn) opening(session subject.Log, p event.Preferences) (command.Comman
 }
 
 func (o *one) greet(stage dialect.Stage, seq uint64) {
+	name := o.session.Entity.String()
+	if o.c.watch != nil {
+		name = o.c.watch.name
+	}
 	for _, p := range o.c.codec.Greet(dialect.Greeting{
-		Stage: stage, SessionID: o.session.Entity.String(), Now: o.c.s.dep.Clock(), Seq: seq,
+		Stage: stage, SessionID: name, Now: o.c.s.dep.Clock(), Seq: seq,
 	}) {
 		o.c.sock.Force(wire.Text(p))
 	}
@@ -179,10 +230,13 @@ func (o *one) forward(ctx context.Context, p auth.Principal, message []byte) err
 	cmds, err := o.c.codec.Decode(message, dialect.Inbound{
 		Session: o.session, Principal: p.Subject, NewID: newID, Now: o.c.s.dep.Clock(),
 	})
+	if err == nil {
+		err = o.c.aim(o.session, cmds)
+	}
 	if err != nil {
 		return err
 	}
-	return o.c.send(ctx, p, "", cmds...)
+	return o.c.send(ctx, p, o.reply, cmds...)
 }
 
 // shown returns the feed, nil before the log is shown.
@@ -207,6 +261,9 @@ func (o *one) close() {
 	if f := o.shown(); f != nil {
 		f.close()
 	}
+	if !o.id.IsZero() {
+		o.c.s.unlink(o.id)
+	}
 }
 
 // seen implements audience: a session that is seen exists.
@@ -227,13 +284,16 @@ func (o *one) expired(_ *feed, first uint64) {
 }
 
 // failed implements audience.
-func (o *one) failed(_ *feed, err error) {
+func (o *one) failed(_ *feed, err error) { o.c.lost(err) }
+
+// lost ends the socket, because what it shows cannot be read any more.
+func (c *conn) lost(err error) {
 	switch {
 	case errors.Is(err, eventlog.ErrClosed):
-		o.c.end(fault.New(fault.Draining))
+		c.end(fault.New(fault.Draining))
 	case errors.Is(err, eventlog.ErrBeyondEnd):
-		o.c.end(fault.New(fault.CursorInvalid))
+		c.end(fault.New(fault.CursorInvalid))
 	default:
-		o.c.end(o.c.s.asFault(err))
+		c.end(c.s.asFault(err))
 	}
 }

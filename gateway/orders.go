@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -23,8 +25,8 @@ const (
 
 // carryOut does what a frame asks for.
 func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
-	if (o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long) && !p.who().Online {
-		return fault.New(fault.NotRegistered)
+	if err := p.permit(o); err != nil {
+		return err
 	}
 	switch {
 	case o.Command != nil:
@@ -49,10 +51,46 @@ func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
 	return nil
 }
 
+// permit returns why the peer may not ask for something.
+func (p *peer) permit(o dialect.Order) error {
+	needsPlace := o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long
+	switch {
+	case needsPlace && !p.who().Online:
+		return fault.New(fault.NotRegistered)
+	case changes(o) && !p.c.mayAct():
+		return fault.New(fault.Forbidden)
+	}
+	return nil
+}
+
+// looks are the requests that change nothing but what the socket itself shows.
+var looks = []id.Name{
+	command.ListAgents, command.ListServices, command.ListClients, command.ListServers, command.ListTools,
+	command.ShowTask, command.OpenClient,
+}
+
+// changes reports whether an order is for those only who may act.
+func changes(o dialect.Order) bool {
+	switch {
+	case o.Ask != nil:
+		return !slices.Contains(looks, o.Ask.Verb)
+	case o.Command != nil, o.Register != nil, o.Forward != nil:
+		return true
+	}
+	return false
+}
+
 // command sends a command in the peer's name. The peer's tenant is the server's word.
 func (p *peer) command(ctx context.Context, cmd command.Command) error {
 	who := p.c.who()
 	cmd.Tenant, cmd.Principal, cmd.Time = who.Tenant, who.Subject, p.c.s.dep.Clock().UTC()
+	if log := p.watched(); cmd.Key == log.Entity {
+		aimed := []command.Command{cmd}
+		if err := p.c.aim(log, aimed); err != nil {
+			return err
+		}
+		cmd = aimed[0]
+	}
 	if err := p.c.send(ctx, who, p.reply, cmd); err != nil {
 		return err
 	}

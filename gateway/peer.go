@@ -48,6 +48,8 @@ type peer struct {
 	self   command.Peer  // as registered; Online is false before
 	place  *place        // nil before
 	inbox  *inbox        // of a client
+	glance *glance       // the run that a client watches; nil = none
+	turn   bool          // which of the two gets room first
 	idle   time.Time     // since when no frame is being handled; zero = one is
 	pinged time.Time     // when the last ping was sent
 }
@@ -114,7 +116,7 @@ func (p *peer) handle(ctx context.Context, message []byte) error {
 		return err
 	}
 	orders, requestID, err := p.codec.Orders(message, dialect.PeerInbound{
-		Peer: p.who(), OnlyTask: p.work.only(), NewID: newID, Now: p.c.s.dep.Clock(),
+		Peer: p.who(), OnlyTask: p.work.only(), Watched: p.watched(), NewID: newID, Now: p.c.s.dep.Clock(),
 	})
 	if err != nil {
 		p.refuse(requestID, err)
@@ -181,10 +183,18 @@ func (p *peer) low() {
 	p.mu.Lock()
 	close(p.room)
 	p.room = make(chan struct{})
-	in := p.inbox
+	in, g := p.inbox, p.glance
+	p.turn = !p.turn
+	turn := p.turn
 	p.mu.Unlock()
+	if g != nil && turn {
+		g.feed.low()
+	}
 	if in != nil {
 		in.feed.low()
+	}
+	if g != nil && !turn {
+		g.feed.low()
 	}
 }
 
@@ -228,10 +238,13 @@ func (p *peer) close() {
 	}
 	p.c.s.part(p.id)
 	p.mu.Lock()
-	place, in := p.place, p.inbox
+	place, in, g := p.place, p.inbox, p.glance
 	p.mu.Unlock()
 	if in != nil {
 		in.feed.close()
+	}
+	if g != nil {
+		g.feed.close()
 	}
 	p.loseCalls()
 	if place != nil {

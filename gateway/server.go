@@ -66,8 +66,8 @@ type Server struct {
 	lease    *directory.Lease
 	unwatch  func()
 	conns    map[*conn]struct{}
-	links    map[string]*many // sockets that hold several sessions, by the id of the connection
-	peers    map[string]*peer // sockets of peers, by the id of the connection
+	links    map[string]hearer // sockets that are said things to, by the id of the connection; peers apart
+	peers    map[string]*peer  // sockets of peers, by the id of the connection
 	places   map[*place]struct{}
 	extra    []extra
 	asides   *hearing
@@ -86,7 +86,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	cfg = cfg.withDefaults()
 	dep = dep.withDefaults()
 	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}, links: map[string]*many{},
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}, links: map[string]hearer{},
 		peers: map[string]*peer{}, places: map[*place]struct{}{}, moved: make(chan struct{}, 1),
 		born: dep.Clock(), source: "waggle/gateway/" + dep.Conn.Instance(),
 	}
@@ -262,7 +262,11 @@ func (s *Server) attached() (n int) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.links))
 	s.mu.Unlock()
-	for _, m := range all {
+	for _, to := range all {
+		m, ok := to.(*many)
+		if !ok {
+			continue
+		}
 		m.mu.Lock()
 		n += len(m.sessions)
 		m.mu.Unlock()

@@ -40,8 +40,10 @@ var layers = []layer{
 	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/dialect/myagent", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/dialect/asp", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/team", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "services/conversation", only: []string{"proto-schemas", "services/plan"}, why: "a reducer is pure"},
 	{path: "services/assignment", only: []string{"proto-schemas"}, why: "a reducer is pure"},
+	{path: "services/teamwork", only: []string{"proto-schemas"}, why: "a reducer is pure"},
 	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
 }
 

@@ -14,7 +14,7 @@ import (
 var documents = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
 	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
-	"docs/PROTOCOL-ASP.md",
+	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md",
 }
 
 // Commands of the documents name flags that there are.
@@ -25,7 +25,7 @@ func TestFlagsExist(t *testing.T) {
 		require.NoError(t, err)
 		for _, c := range commands(string(text)) {
 			name := c[0]
-			if (name == "sessions" || name == "tasks") && len(c) > 1 {
+			if (name == "sessions" || name == "tasks" || name == "teams") && len(c) > 1 {
 				name += " " + c[1] // their flags are those of what is done with them
 			}
 			if _, ok := help[name]; !ok {
@@ -46,12 +46,12 @@ func TestFlagsExist(t *testing.T) {
 	}
 }
 
-var command = regexp.MustCompile("waggle ((?:up|serve|chat|agents|tasks|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
+var commandLine = regexp.MustCompile("waggle ((?:up|serve|chat|agents|tasks|teams|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"]*)")
 
 // commands returns the words of every waggle command in the text, without "waggle".
 func commands(text string) [][]string {
 	var out [][]string
-	for _, m := range command.FindAllStringSubmatch(text, -1) {
+	for _, m := range commandLine.FindAllStringSubmatch(text, -1) {
 		words := strings.Fields(m[1])
 		for i := range words {
 			words[i] = strings.TrimRight(words[i], ".,;:)") // the sentence's, not the command's

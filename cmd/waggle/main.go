@@ -26,6 +26,7 @@ type cli struct {
 	Sessions    sessionsCmd    `cmd:"" help:"List, show, export, import and cancel sessions."`
 	Agents      agentsCmd      `cmd:"" help:"List the agents of the swarm."`
 	Tasks       tasksCmd       `cmd:"" help:"Give tasks to agents; list, show, watch and cancel them."`
+	Teams       teamsCmd       `cmd:"" help:"Run teams of agents, watch them, and decide on their tools."`
 	Tail        tailCmd        `cmd:"" help:"Show the events of a session, or of everything, as they happen."`
 	Bootstrap   bootstrapCmd   `cmd:"" help:"Make the streams of an installation whose processes only verify them."`
 	Keys        keysCmd        `cmd:"" help:"Make the keys with which each role logs in to NATS."`

@@ -29,7 +29,7 @@ func (c *upCmd) Run(std streams) error {
 type serveCmd struct {
 	serverFlags
 	natsFlags
-	Role []string `required:"" help:"Roles to run: gateway, session, pipeline, agent, tools." placeholder:"ROLE,..."`
+	Role []string `required:"" help:"Roles to run: gateway, session, pipeline, task, team, agent, tools." placeholder:"ROLE,..."`
 }
 
 // Run implements the command.

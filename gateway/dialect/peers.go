@@ -8,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // Peers is implemented by codecs of sockets on which one participant of a swarm
@@ -49,6 +50,7 @@ type Peers interface {
 type PeerInbound struct {
 	Peer     command.Peer // as registered; Online is false before
 	OnlyTask string       // the one task that was handed to the agent here and is not over; empty if none or several
+	Watched  subject.Log  // the run that the socket shows beside the client's log; zero if none
 	NewID    func() string
 	Now      time.Time
 }

@@ -17,17 +17,28 @@ import (
 // for requests of a known principal only, and on many goroutines at once.
 type Handler func(r *http.Request, p auth.Principal) (any, error)
 
+// Created is a Handler's answer for what it has created: status 201 with the address of
+// the thing, and Answer as the JSON.
+type Created struct {
+	Location string
+	Answer   any
+}
+
 // Server wraps handlers. Auth is required.
 type Server struct {
 	Auth   auth.Authenticator
 	Logger zerolog.Logger
 }
 
-// Serve returns the handler for a mux.
+// Serve returns the handler for a mux. Methods other than GET and HEAD change something:
+// they are for principals who may act. The others are for those who may watch, too.
 func (s Server) Serve(h Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _, _ := auth.TokenFromRequest(r)
 		p, err := s.Auth.Authenticate(r.Context(), token)
+		if err == nil && !allowed(r, p) {
+			err = fault.New(fault.Forbidden)
+		}
 		var answer any
 		if err == nil {
 			answer, err = h(r, p)
@@ -37,10 +48,23 @@ func (s Server) Serve(h Handler) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if c, ok := answer.(Created); ok {
+			w.Header().Set("Location", c.Location)
+			w.WriteHeader(http.StatusCreated)
+			answer = c.Answer
+		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			s.Logger.Debug().Err(err).Msg("an API answer could not be written")
 		}
 	}
+}
+
+// allowed reports whether the role of the principal covers the request.
+func allowed(r *http.Request, p auth.Principal) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return p.MayWatch()
+	}
+	return p.MayAct()
 }
 
 func (s Server) problem(w http.ResponseWriter, err error) {

@@ -36,8 +36,16 @@ type Principal struct {
 // Has reports whether the principal has the role.
 func (p Principal) Has(r Role) bool { return slices.Contains(p.Roles, r) }
 
-// Owns reports whether the principal may see and change the log. It is asked
-// before every access to a log. The zero Principal owns nothing.
+// MayAct reports whether the principal may change anything: say something, answer,
+// stop what runs. Who may act may watch.
+func (p Principal) MayAct() bool { return p.Has(RoleUser) || p.Has(RoleOperator) }
+
+// MayWatch reports whether the principal may see what there is in its tenant.
+func (p Principal) MayWatch() bool { return p.MayAct() || p.Has(RoleViewer) }
+
+// Owns reports whether the log is of the principal's tenant. It is asked before every
+// access to a log; whether the principal may change it MayAct says. The zero Principal
+// owns nothing.
 func (p Principal) Owns(l subject.Log) bool {
 	return !p.Tenant.IsZero() && p.Tenant == l.Tenant
 }

@@ -193,6 +193,15 @@ type Frame struct {
 	Seq       uint64 `json:"seq,omitempty"`
 	Timestamp string `json:"timestamp"`
 	Content   any    `json:"content"`
+
+	Watched *Watched `json:"watched,omitempty"` // the frame is about a run that a client watches
+}
+
+// Watched says where in a log that a client watches a frame comes from.
+type Watched struct {
+	Run    string `json:"run"`              // <kind>/<id>
+	Seq    uint64 `json:"seq,omitempty"`    // of the event in that log; on the last of its frames
+	Member string `json:"member,omitempty"` // of a team: path of names from the team that is watched
 }
 
 // Encode returns the frame as JSON on one line: UTF-8, and without the escapes for

@@ -136,6 +136,8 @@ type TaskQuestionContent struct {
 	Options     json.RawMessage `json:"options,omitempty"`
 	Timeout     int64           `json:"timeout"` // ms
 	InputID     string          `json:"inputId"` // names the question. Addition
+
+	ParentTaskID string `json:"parentTaskId,omitempty"` // of a run that is watched: the run, whose question is a task of its own. Addition
 }
 
 // TaskMessageSentContent is the content of task.message.sent. Status: sent.

@@ -25,9 +25,9 @@ var inbounds = map[string]map[string]message{
 			}},
 		},
 		asp.TaskStatusRequest: {content: node{"taskId": name}, oneOf: [][]string{{"content.taskId"}}},
-		asp.TaskCancelRequest: {content: node{"taskId": name, "reason": text}, oneOf: [][]string{{"content.taskId"}}},
+		asp.TaskCancelRequest: {content: node{"taskId": name, "reason": text, "agentName": name}, oneOf: [][]string{{"content.taskId"}}},
 		asp.TaskMessage: {
-			content: node{"taskId": name, "messageType": word, "message": anything},
+			content: node{"taskId": name, "messageType": word, "message": anything, "inputId": name, "agentName": name},
 			oneOf:   [][]string{{"content.taskId"}, {"content.message"}},
 		},
 		asp.ServerListRequest: {content: node{"filters": filters("type")}},

@@ -117,6 +117,9 @@ func (m *maker) frame(t *testing.T, role, kind string) node {
 	if role == "client" {
 		props["seq"] = node{"type": "integer", "minimum": 1, "description": "Position of the event in what the client is told. " +
 			"Absent on frames that report no such event, and on all but the last frame of an event. Addition."}
+		at := m.object(reflect.TypeFor[asp.Watched](), "watched", nil)
+		at["description"] = "Where the frame is from, if it is about a run that the client watches: it has no seq then. Addition."
+		props["watched"] = at
 	}
 	return node{
 		"description": "To the " + role + ".", "properties": props, "required": []string{"id", "type", "timestamp", "content"}, "additionalProperties": false,

@@ -72,7 +72,8 @@ type TaskCreatedData struct {
 	Chain        []string        `json:"chain,omitempty"`  // names of the agents above it, outermost first
 	QueueMS      int64           `json:"queue_ms"`         // how long it may wait for an agent
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
-	Session      string          `json:"session,omitempty"` // the session whose pipeline gave it
+	Session      string          `json:"session,omitempty"` // the log whose unit of work it is
+	Kind         string          `json:"kind,omitempty"`    // of that log; absent = session
 	WorkID       string          `json:"work_id,omitempty"` // and the unit of work there
 	RunID        string          `json:"run_id,omitempty"`
 	Principal    string          `json:"principal,omitempty"`

@@ -95,6 +95,8 @@ type TeamParent struct {
 	Node   string `json:"node"`    // its name there
 	Root   string `json:"root"`    // id of the outermost team
 	Route  string `json:"route"`   // path of member names from the root team to this one: a/b
+
+	Colleagues []Colleague `json:"colleagues,omitempty"` // the other members of that team
 }
 
 // Colleague is another member of an agent's team.

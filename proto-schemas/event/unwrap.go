@@ -26,6 +26,9 @@ func (v Via) Name() string { return v.Route[strings.LastIndexByte(v.Route, '/')+
 // place in the team as Via; any other event as it is. An event whose inside cannot be
 // read is returned as it is.
 func Unwrap(e Event) Event {
+	if e.Type != TeamAgentEvent && e.Type != TeamSubTeamEvent {
+		return e // Most events: nothing is allocated for them.
+	}
 	outer, via := e, Via{}
 	for range maxNesting {
 		inner, name, ok := peel(e, &via)

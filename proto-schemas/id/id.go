@@ -87,7 +87,10 @@ func EntityFromExternal(s string) Entity {
 const (
 	markAgent = "-a"
 	markTeam  = "-t"
-	memberLen = len(markAgent) + 13 // a mark and 64 bits in base 32
+	// memberHash is how many characters of a name's hash are in an id: 50 bits, so that
+	// eight teams in each other and an agent still have legal ids.
+	memberHash = 10
+	memberLen  = len(markAgent) + memberHash
 )
 
 // MemberAgent returns the id of the agent that is the team's member of that name. The
@@ -99,7 +102,8 @@ func MemberTeam(team Entity, name string) (Entity, error) { return member(team, 
 
 func member(team Entity, mark, name string) (Entity, error) {
 	sum := sha256.Sum256([]byte(name))
-	return ParseEntity(team.v + mark + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:8])))
+	hash := strings.ToLower(base32.HexEncoding.EncodeToString(sum[:]))
+	return ParseEntity(team.v + mark + hash[:memberHash])
 }
 
 // TeamOf returns the team whose member has the id, an agent's or a nested team's. ok

@@ -82,7 +82,8 @@ type Option struct {
 	Label string `json:"label"`
 }
 
-// ConfirmMeta is the metadata of agent.user_confirm. Scope: plan.
+// ConfirmMeta is the metadata of agent.user_confirm. Scope: plan; tool (whether it may be
+// called); task (an agent of the swarm asks: the feedback of the answer is what it gets).
 type ConfirmMeta struct {
 	Context
 	Scope          string   `json:"scope"`
@@ -93,6 +94,11 @@ type ConfirmMeta struct {
 	Options        []Option `json:"options"`
 	TimeoutSeconds int      `json:"timeout_seconds"`
 	Required       bool     `json:"requires_confirmation"` // always true; where some clients look for it
+
+	ToolName string          `json:"tool_name,omitempty"` // scope tool. Addition
+	ToolArgs json.RawMessage `json:"tool_args,omitempty"` // scope tool: what it will be called with. Addition
+	CallID   string          `json:"call_id,omitempty"`   // scope tool. Addition
+	TaskID   string          `json:"task_id,omitempty"`   // scope task. Addition
 }
 
 // ErrorMeta is the metadata of agent.error. ErrorCode is the protocol's code and

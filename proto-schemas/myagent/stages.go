@@ -1,6 +1,9 @@
 package myagent
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Context says which part of a session's work a frame is about. Members that mean
 // nothing there are absent. All are additions.
@@ -8,6 +11,39 @@ type Context struct {
 	ConnectionID string `json:"connection_id,omitempty"` // only on frames that were made for this one socket
 	RunID        string `json:"run_id,omitempty"`        // the run that answers a message
 	ExecutionID  string `json:"execution_id,omitempty"`  // the same, with its time in it
+	Member
+}
+
+// Member says which member of a watched team a frame is about: see Placed. Frames about
+// the log itself have none of it.
+type Member struct {
+	Route   string `json:"member_route,omitempty"` // path of names from the team that is watched, where one is
+	AgentID string `json:"agent_id,omitempty"`     // of that member, if it is an agent
+	TeamID  string `json:"team_id,omitempty"`      // of the nested team that it is in, or is
+}
+
+// Placed returns the metadata, which is an object, with the member that it is about.
+func Placed(metadata any, m Member) any { return placed{metadata, m} }
+
+type placed struct {
+	metadata any
+	member   Member
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p placed) MarshalJSON() ([]byte, error) {
+	b, err := marshal(p.metadata)
+	if err != nil {
+		return nil, err
+	}
+	more, err := marshal(p.member)
+	if err != nil || len(more) <= len("{}") {
+		return b, err
+	}
+	if len(b) <= len("{}") {
+		return more, nil
+	}
+	return bytes.Join([][]byte{b[:len(b)-1], more[1:]}, []byte{','}), nil
 }
 
 // Work says which piece of a run a frame is about. But for Stage, which the original

@@ -31,9 +31,34 @@ type CancelIn struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// MessageData is the payload of agent_start, user_input and agent_thinking.
+// AnswerIn answers a question. It is not in the original protocol.
+type AnswerIn struct {
+	Type       string `json:"type"`
+	ID         string `json:"id,omitempty"`
+	QuestionID string `json:"question_id"`
+	Approved   bool   `json:"approved"`
+	Feedback   string `json:"feedback,omitempty"` // why; to an agent that asks for a text, the text
+}
+
+// MessageData is the payload of agent_start and user_input.
 type MessageData struct {
 	Message string `json:"message"`
+}
+
+// ThoughtData is the payload of agent_thinking.
+type ThoughtData struct {
+	Message  string    `json:"message"`
+	Question *Question `json:"question,omitempty"` // not in the original protocol: people are asked
+}
+
+// Question is what an answer refers to. Scopes: plan, tool, task.
+type Question struct {
+	ID             string          `json:"id"`
+	Scope          string          `json:"scope"`                     // task: an agent of the swarm asks
+	Tool           string          `json:"tool,omitempty"`            // of scope tool
+	Arguments      json.RawMessage `json:"arguments,omitempty"`       // of scope tool; a JSON object
+	Options        json.RawMessage `json:"options,omitempty"`         // of scope task: what the agent offers, any JSON
+	TimeoutSeconds int             `json:"timeout_seconds,omitempty"` // absent: it stays open
 }
 
 // ReadyData is the payload of agent_ready.

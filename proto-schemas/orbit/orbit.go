@@ -18,6 +18,7 @@ import (
 const (
 	UserMessage = "user_message"
 	Cancel      = "cancel" // not in the original protocol
+	Answer      = "answer" // not in the original protocol
 )
 
 // Types of messages to the client.
@@ -36,7 +37,7 @@ const (
 )
 
 // Inbound lists the types of messages from the client.
-var Inbound = []string{UserMessage, Cancel}
+var Inbound = []string{UserMessage, Cancel, Answer}
 
 // Outbound lists the types of messages to the client.
 var Outbound = []string{
@@ -48,12 +49,15 @@ var Outbound = []string{
 // its type is known.
 //
 // Seq is the position of the event that the frame reports in its session; frames
-// that report no event have none. ExecutionID is nil where the member is absent.
+// that report no event have none. ExecutionID is nil where the member is absent. Agent
+// is the member of a team that the frame is of, as a path of names from the team that
+// is watched; it is empty for what belongs to the log itself.
 type Frame[D any] struct {
 	Type        string       `json:"type"`
 	Seq         uint64       `json:"seq,omitempty"`
 	Timestamp   Timestamp    `json:"timestamp"`
 	ExecutionID *ExecutionID `json:"execution_id,omitempty"`
+	Agent       string       `json:"agent,omitempty"` // not in the original protocol
 	Data        D            `json:"data"`
 }
 

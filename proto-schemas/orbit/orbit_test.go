@@ -17,7 +17,7 @@ var outbound = map[string]any{
 	orbit.AgentStart:     orbit.Frame[orbit.MessageData]{},
 	orbit.AgentReady:     orbit.Frame[orbit.ReadyData]{},
 	orbit.UserInput:      orbit.Frame[orbit.MessageData]{},
-	orbit.AgentThinking:  orbit.Frame[orbit.MessageData]{},
+	orbit.AgentThinking:  orbit.Frame[orbit.ThoughtData]{},
 	orbit.ToolCalled:     orbit.Frame[orbit.ToolCalledData]{},
 	orbit.ToolExecuting:  orbit.Frame[orbit.ToolExecutingData]{},
 	orbit.ToolResult:     orbit.Frame[orbit.ToolResultData]{},
@@ -66,6 +66,7 @@ func TestTypesAndSchemasAgree(t *testing.T) {
 	same(t, "health", members(reflect.TypeFor[orbit.Health]()), load(t, "health").Properties)
 	for kind, in := range map[string]reflect.Type{
 		orbit.UserMessage: reflect.TypeFor[orbit.UserMessageIn](), orbit.Cancel: reflect.TypeFor[orbit.CancelIn](),
+		orbit.Answer: reflect.TypeFor[orbit.AnswerIn](),
 	} {
 		for name := range load(t, kind).Properties {
 			if !slices.Contains(members(in), name) {
@@ -97,7 +98,7 @@ func TestEverySchemaIsOfAKnownType(t *testing.T) {
 // TestExamples checks that every example of the original protocol is of a type that
 // is known, and that no type of it lacks one.
 func TestExamples(t *testing.T) {
-	additions := []string{orbit.Cancel, orbit.AgentDelta, orbit.DeltaDiscarded}
+	additions := []string{orbit.Cancel, orbit.Answer, orbit.AgentDelta, orbit.DeltaDiscarded}
 	for _, kind := range append(append([]string{"health", "envelope"}, orbit.Inbound...), orbit.Outbound...) {
 		raw, err := orbit.Examples.ReadFile("examples/" + kind + ".json")
 		if slices.Contains(additions, kind) {

@@ -276,6 +276,25 @@ func RegistryKey(t id.Tenant, kind id.Name, peer id.Entity) string {
 	return t.String() + "." + kind.String() + "." + peer.String()
 }
 
+// RegistryFilter returns the KV filter of all that was noted of a kind, in all tenants.
+func RegistryFilter(kind id.Name) string { return "*." + kind.String() + ".*" }
+
+// ParseRegistryKey parses the form that RegistryKey returns.
+func ParseRegistryKey(s string) (t id.Tenant, kind id.Name, peer id.Entity, err error) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return t, kind, peer, invalid("registry", s)
+	}
+	var errs [3]error
+	t, errs[0] = id.ParseTenant(parts[0])
+	kind, errs[1] = id.ParseName(parts[1])
+	peer, errs[2] = id.ParseEntity(parts[2])
+	if err := errors.Join(errs[:]...); err != nil {
+		return t, kind, peer, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return t, kind, peer, nil
+}
+
 // AckKey returns the KV key of a client's position in a log.
 func AckKey(l Log, client id.Entity) string { return l.Name() + "." + client.String() }
 

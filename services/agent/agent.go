@@ -1,9 +1,13 @@
 // Package agent is the worker that runs agent turns: it claims a unit of work - a
 // chat run, or of a pipeline run a plan, an attempt at a task or an aggregate -, lets
-// the model speak and call tools, and writes every step into the session's log.
+// the model speak and call tools, and writes every step into the log.
 //
 // A worker ends a chat run itself. What becomes of another unit is decided by the
 // pipeline service, which is told when the model has said its last word.
+//
+// Members of teams are worked for in the same way, in logs of their own. They have the
+// tools of their team, and people may have to allow a tool call before it runs: a unit
+// in which nothing else is left to do is put down until they have answered.
 //
 // A worker keeps nothing that matters: what is left to do follows from the log
 // (conversation.State.Next), so when one dies another goes on where it stopped.
@@ -30,6 +34,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/agent/teamtools"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -46,6 +51,7 @@ type Config struct {
 	System       string        // system prompt, of all stages; default defaultSystem, where tools are offered
 	Capabilities []string      // what tasks may ask of this worker; default card.General
 	Prices       Prices        // what models cost; what is not in it has no known cost
+	TeamPatience time.Duration // before a team is asked again for what a member wants; default 5 s
 	Now          func() time.Time
 	NewID        func() string // unique ids; default UUID v7
 }
@@ -108,6 +114,7 @@ type Service struct {
 	workers *command.Workers
 	metrics *metrics
 	seat    directory.Seat
+	teams   *teamtools.Client
 }
 
 // New returns a worker that is not started.
@@ -120,7 +127,14 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent service: %w", err)
 	}
-	s := &Service{cfg: cfg, deps: deps, metrics: m}
+	teams, err := teamtools.New(teamtools.Config{
+		Conn: deps.Conn, Commands: deps.Commands, Instance: deps.Instance, NewID: cfg.NewID, Now: cfg.Now,
+		Patience: cfg.TeamPatience, Logger: deps.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("agent service: %w", err)
+	}
+	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams}
 	s.workers = command.NewWorkers(deps.Conn, command.WorkersConfig{
 		Service: cmd.Agent, Instance: deps.Instance, Concurrency: cfg.Concurrency, AckWait: cfg.AckWait,
 		// Every attempt is one delivery; one more lets a living worker fail the run,
@@ -146,7 +160,11 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("agent service: join the directory: %w", err)
 	}
-	if err := s.workers.Start(ctx); err != nil {
+	err = s.teams.Start()
+	if err == nil {
+		err = s.workers.Start(ctx)
+	}
+	if err != nil {
 		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("agent service: %w", err)
 	}
@@ -155,14 +173,14 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain takes no new run and finishes those that are on, within ctx.
 func (s *Service) Drain(ctx context.Context) error {
-	return errors.Join(s.seat.Leave(ctx), s.workers.Drain(ctx))
+	return errors.Join(s.seat.Leave(ctx), s.workers.Drain(ctx), s.teams.Stop())
 }
 
 // Stop ends at once: model requests are closed and the runs handed back to the queue.
 func (s *Service) Stop() {
 	s.workers.Stop()
-	if err := s.seat.Quit(); err != nil {
-		s.deps.Logger.Debug().Err(err).Msg("the directory was not told; the lease runs out by itself")
+	if err := errors.Join(s.teams.Stop(), s.seat.Quit()); err != nil {
+		s.deps.Logger.Debug().Err(err).Msg("the bus was not told; what is left there runs out by itself")
 	}
 }
 
@@ -179,15 +197,15 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery)
 	ended, err := t.run(ctx, d)
 	s.metrics.attempt(ended, err)
 	if err != nil {
-		return fmt.Errorf("%s of session %s: %w", ref.Unit(), c.Key, err)
+		return fmt.Errorf("%s of %s %s: %w", ref.Unit(), ref.LogKind(), c.Key, err)
 	}
 	if !ended {
 		return nil
 	}
-	return s.report(ctx, c, cmd.TurnEnded, ref.Unit()+".ended", ref)
+	return s.report(ctx, c, ref, cmd.TurnEnded, ref.Unit()+".ended", ref)
 }
 
-// dead tells the session that a run was given up, so that it still gets its
+// dead tells whoever manages the log that a run was given up, so that it still gets its
 // terminal event and the next message its turn. It goes on until ctx ends: the work
 // item is not off the queue before that, and is given up again by the next worker.
 func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
@@ -197,11 +215,11 @@ func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 		return
 	}
 	for {
-		err := s.report(ctx, c, cmd.WorkDead, ref.Unit()+".dead", cmd.DeadWork{WorkRef: ref, Reason: reason})
+		err := s.report(ctx, c, ref, cmd.WorkDead, ref.Unit()+".dead", cmd.DeadWork{WorkRef: ref, Reason: reason})
 		if err == nil {
 			return
 		}
-		s.deps.Logger.Error().Err(err).Str("unit", ref.Unit()).Msg("a dead run could not be reported to its session yet")
+		s.deps.Logger.Error().Err(err).Str("unit", ref.Unit()).Msg("a dead run could not be reported yet")
 		select {
 		case <-ctx.Done():
 			return
@@ -210,15 +228,15 @@ func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 	}
 }
 
-// report sends a command about the run to its session. The id is derived from the
-// run, so that a repeat is dropped.
-func (s *Service) report(ctx context.Context, c cmd.Command, verb id.Name, commandID string, data any) error {
+// report sends a command about the unit to whoever manages its log. The id is derived
+// from the unit, so that a repeat is dropped.
+func (s *Service) report(ctx context.Context, c cmd.Command, ref cmd.WorkRef, verb id.Name, commandID string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", verb, err)
 	}
 	return s.deps.Commands.Send(ctx, cmd.Command{
-		ID: commandID, Service: cmd.Pipeline, Verb: verb, Tenant: c.Tenant, Key: c.Key,
+		ID: commandID, Service: ref.Manager(), Verb: verb, Tenant: c.Tenant, Key: c.Key,
 		Source: source, Time: s.cfg.Now(), Data: raw, TraceParent: c.TraceParent,
 	})
 }

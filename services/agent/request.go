@@ -22,7 +22,7 @@ func hasTools(stage string) bool { return stage == event.ModeChat || stage == ev
 func (t *turn) request(ctx context.Context) (model.Request, error) {
 	b := t.state.Brief(t.unit, t.s.cfg.HistoryBytes)
 	req := model.Request{
-		System: t.system(b), MaxTokens: t.s.cfg.MaxTokens,
+		Model: t.otherModel(), System: t.system(b), MaxTokens: t.s.cfg.MaxTokens,
 		NewID: func() string { return "call_" + t.s.cfg.NewID() }, Now: t.s.cfg.Now(),
 	}
 	var offered []tools.Tool
@@ -61,6 +61,9 @@ func (t *turn) system(b conversation.Brief) string {
 	}
 	if b.Stage != "" {
 		s = prompt.System(b.Stage, s)
+	}
+	if a := t.state.Agent; a != nil {
+		s = prompt.Member(*a, s)
 	}
 	if b.Dropped > 0 {
 		s += fmt.Sprintf("\n\nThe %d oldest exchanges of this conversation are left out.", b.Dropped)

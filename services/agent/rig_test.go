@@ -54,6 +54,7 @@ type rig struct {
 	pays    atomic.Int32  // how often the payment tool ran
 	paying  chan struct{} // one for each call that is inside the payment tool
 	release chan struct{} // closed or fed to let it answer
+	team    *team         // of a member's rig
 	n       int
 }
 
@@ -65,7 +66,7 @@ func newRig(t *testing.T, script scripted.Script) *rig {
 func newRigWith(t *testing.T, script scripted.Script, rules pipeline.Config) *rig {
 	t.Helper()
 	t.Parallel() // tests mostly wait
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	t.Cleanup(cancel)
 	r := &rig{
 		t: t, ctx: ctx, conn: bustest.Single(t), paying: make(chan struct{}, 64), release: make(chan struct{}, 64),
@@ -169,7 +170,10 @@ func (r *rig) command(verb id.Name, commandID string, data any) {
 	raw, err := json.Marshal(data)
 	require.NoError(r.t, err)
 	service := cmd.Pipeline
-	if verb == cmd.Open {
+	switch {
+	case r.ref.Kind == id.KindAgent:
+		service = cmd.Member
+	case verb == cmd.Open:
 		service = cmd.Session
 	}
 	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{

@@ -21,7 +21,9 @@ func (t *turn) step(ctx context.Context) error {
 	case conversation.StepDiscard:
 		return t.discard(ctx, st.Discard)
 	case conversation.StepCalls:
-		return t.callTools(ctx, st.Calls)
+		return t.callTools(ctx, st)
+	case conversation.StepWait:
+		return t.pause(ctx)
 	case conversation.StepGenerate:
 		if st.Rounds >= t.s.cfg.MaxRounds {
 			return fault.New(fault.TurnLimit)
@@ -70,7 +72,7 @@ func (t *turn) generate(ctx context.Context) error {
 	exec, msg := t.job.ExecutionID, t.s.cfg.NewID()
 	err = t.append(ctx, event.MessageStartedData{
 		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-		Role: event.RoleAssistant, Model: t.s.deps.Model.Name(), Part: t.job.Part,
+		Role: event.RoleAssistant, Model: t.model(), Part: t.job.Part,
 	})
 	if err != nil {
 		return err
@@ -105,7 +107,7 @@ func (t *turn) usage(msg string, r model.Reply) (u event.UsageRecordedData, know
 	return event.UsageRecordedData{
 		RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, MessageID: msg, Model: r.Model,
 		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens,
-		CostUSD: t.s.cfg.Prices.cost(r, t.s.deps.Model.Name()), Part: t.job.Part,
+		CostUSD: t.s.cfg.Prices.cost(r, t.model()), Part: t.job.Part,
 	}, true
 }
 
@@ -163,19 +165,20 @@ func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.
 		return reply, flushed // the fence or the bus: it comes before whatever the model made of it
 	}
 	if errors.Is(err, errFull) {
-		return model.Reply{Text: said.String(), StopReason: "length", Model: t.s.deps.Model.Name()}, nil
+		return model.Reply{Text: said.String(), StopReason: "length", Model: t.model()}, nil
 	}
 	return reply, err
 }
 
 // uniqueCalls gives calls whose id was used before in the session a new one: some
 // servers number the calls of every answer from zero. Units of a pipeline run, which
-// cannot see what others are about to use, get new ones anyway.
+// cannot see what others are about to use, get new ones anyway, and so do members of
+// teams: people answer for calls by their ids, in the whole team.
 func (t *turn) uniqueCalls(calls []event.ToolCall) []event.ToolCall {
 	out := make([]event.ToolCall, 0, len(calls))
 	seen := map[string]bool{}
 	for _, c := range calls {
-		if c.ID == "" || seen[c.ID] || t.state.Call(c.ID) != nil || t.job.Part.WorkID != "" {
+		if c.ID == "" || seen[c.ID] || t.state.Call(c.ID) != nil || t.job.Part.WorkID != "" || t.state.Agent != nil {
 			c.ID = "call_" + t.s.cfg.NewID()
 		}
 		seen[c.ID] = true

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,7 +35,7 @@ func (t *turn) tools(ctx context.Context) ([]tools.Tool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fault.New(fault.ToolsDown))
 	defer cancel()
 	for {
-		list, err := t.s.deps.Tools.List(ctx, t.tenant)
+		list, err := t.caller.List(ctx, t.tenant)
 		if err == nil || !errors.Is(err, fault.New(fault.ToolsDown)) {
 			return list, err
 		}
@@ -46,11 +47,12 @@ func (t *turn) tools(ctx context.Context) ([]tools.Tool, error) {
 	}
 }
 
-// callTools brings every listed call to an outcome: several side by side, begun in
-// their order. Intent and start are in the log before a tool runs, the result after. A
-// call that a dead attempt had started is repeated only if its tool is idempotent. The
-// log's writer belongs to this goroutine alone.
-func (t *turn) callTools(ctx context.Context, calls []event.ToolCall) error {
+// callTools asks people about the calls that they have to allow, and brings those that
+// may run to an outcome: several side by side, begun in their order. Intent and start are
+// in the log before a tool runs, the result after. A call that a dead attempt had started
+// is repeated only if its tool is idempotent. The log's writer belongs to this goroutine
+// alone.
+func (t *turn) callTools(ctx context.Context, st conversation.Step) error {
 	offered, err := t.tools(ctx)
 	if err != nil {
 		return err
@@ -59,7 +61,10 @@ func (t *turn) callTools(ctx context.Context, calls []event.ToolCall) error {
 	for _, o := range offered {
 		byName[o.Name] = o
 	}
-	return t.runTools(ctx, calls, byName)
+	if err := t.ask(ctx, st.Ask, byName); err != nil {
+		return err
+	}
+	return t.runTools(ctx, st.Calls, byName)
 }
 
 func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map[string]tools.Tool) error {
@@ -69,18 +74,19 @@ func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map
 		cancel()
 		wg.Wait()
 	}()
-	results := make(chan outcome, len(calls))
+	results := make(chan outcome, parallelCalls)
+	begun := map[string]bool{}
 	for running := 0; len(calls) > 0 || running > 0; {
 		if len(calls) > 0 && running < parallelCalls {
 			c := calls[0]
-			calls = calls[1:]
+			calls, begun[c.ID] = calls[1:], true
 			ok, err := t.prepare(ctx, c, offered[c.Name])
 			if err != nil {
 				return err
 			}
 			if ok {
 				running++
-				wg.Go(func() { results <- t.callTool(ctx, c) })
+				wg.Go(func() { results <- t.callTool(ctx, c, offered[c.Name]) })
 			}
 			continue
 		}
@@ -90,6 +96,11 @@ func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map
 			if err := t.settle(ctx, o); err != nil {
 				return err
 			}
+		case <-t.answered:
+			if err := t.writer.Sync(ctx); err != nil {
+				return err
+			}
+			calls = t.allowed(begun)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -97,8 +108,20 @@ func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map
 	return nil
 }
 
+// allowed returns the calls that may run and have not begun yet: people may answer
+// while others run.
+func (t *turn) allowed(begun map[string]bool) []event.ToolCall {
+	var out []event.ToolCall
+	for _, c := range t.state.Next(t.unit).Calls {
+		if !begun[c.ID] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // prepare records intent and start of one call. It reports false when the call
-// already has its outcome: it must not be repeated.
+// already has its outcome: it must not be repeated, or may not run.
 func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool) (bool, error) {
 	exec := t.job.ExecutionID
 	known := t.state.Call(c.ID)
@@ -107,19 +130,27 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name, Message: unknownOutcome, Part: t.job.Part,
 		})
 	}
-	var data []event.Data
-	if known == nil {
-		data = append(data, event.ToolCalledData{
-			CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
-			Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
-			Idempotent: offered.Repeatable(c.Arguments), Part: t.job.Part,
-		})
+	if why := t.forbidden(c); why != nil {
+		return false, t.refuse(ctx, c, why)
 	}
-	data = append(data, event.ToolStartedData{
+	data := append(t.intent(c, offered), event.ToolStartedData{
 		CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
 		Retry: known != nil && known.Status == conversation.CallStarted, Part: t.job.Part,
 	})
 	return true, t.append(ctx, data...)
+}
+
+// intent is the record that a call is about to be made, once.
+func (t *turn) intent(c event.ToolCall, offered tools.Tool) []event.Data {
+	if t.state.Call(c.ID) != nil {
+		return nil
+	}
+	asked, _ := t.state.Approval(c.ID)
+	return []event.Data{event.ToolCalledData{
+		CallID: c.ID, RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, Tool: c.Name,
+		Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
+		Idempotent: offered.Repeatable(c.Arguments), InputID: asked.InputID, Part: t.job.Part,
+	}}
 }
 
 // digest binds a decision to one exact call: the hash of the tool's name and its
@@ -127,7 +158,9 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 func digest(c event.ToolCall) string {
 	canonical := []byte(c.Arguments)
 	var v any
-	if json.Unmarshal(c.Arguments, &v) == nil {
+	d := json.NewDecoder(bytes.NewReader(c.Arguments))
+	d.UseNumber() // two numbers that differ are two calls, however many digits they have
+	if d.Decode(&v) == nil {
 		if b, err := json.Marshal(v); err == nil {
 			canonical = b
 		}
@@ -138,24 +171,26 @@ func digest(c event.ToolCall) string {
 
 type outcome struct {
 	call   event.ToolCall
+	tool   tools.Tool // as offered
 	result tools.Result
 	err    error
 	took   time.Duration
 }
 
-func (t *turn) callTool(ctx context.Context, c event.ToolCall) (o outcome) {
+func (t *turn) callTool(ctx context.Context, c event.ToolCall, offered tools.Tool) (o outcome) {
 	ctx, span := telemetry.Start(ctx, "execute_tool "+c.Name, trace.SpanKindInternal)
 	began := t.s.cfg.Now()
 	defer func() {
 		o.took = t.s.cfg.Now().Sub(began)
 		telemetry.End(span, o.err)
 	}()
-	if o.call = c; ctx.Err() != nil { // no tool starts after the end
+	if o.call, o.tool = c, offered; ctx.Err() != nil { // no tool starts after the end
 		o.err = context.Cause(ctx)
 		return o
 	}
-	o.result, o.err = t.s.deps.Tools.Call(ctx, tools.Call{
-		ID: c.ID, Scope: t.log.Name(), Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments, Timeout: t.s.cfg.ToolTimeout,
+	o.result, o.err = t.caller.Call(ctx, tools.Call{
+		ID: c.ID, Scope: t.log.Name(), Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments,
+		Timeout: t.s.cfg.ToolTimeout, AgentID: t.agentID(),
 	})
 	return o
 }
@@ -181,10 +216,10 @@ func (t *turn) settle(ctx context.Context, o outcome) error {
 		})
 	}
 	text, cut := fit(o.result.Text, maxText)
-	return t.append(ctx, event.ToolCompletedData{
+	return t.append(ctx, append(t.products(o), event.ToolCompletedData{
 		CallID: o.call.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: o.call.Name,
 		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took, Part: t.job.Part,
-	})
+	})...)
 }
 
 // unknowable reports whether a tool that may not be repeated was left in the

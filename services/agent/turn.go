@@ -18,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools"
 )
 
 const source = "waggle/agent"
@@ -26,6 +27,7 @@ const source = "waggle/agent"
 var (
 	errEnded  = errors.New("the run has ended")
 	errFenced = errors.New("another attempt holds the run")
+	errPaused = errors.New("all that is left to do waits for people")
 	// errSlow is in the fault of an attempt that has used up its time.
 	errSlow = errors.New("the attempt takes too long")
 )
@@ -34,6 +36,7 @@ var (
 type turn struct {
 	s       *Service
 	log     subject.Log
+	caller  tools.Caller // the tools of the one that is worked for
 	runID   string
 	unit    string // the unit of work: the run itself in a chat run
 	tenant  id.Tenant
@@ -48,12 +51,14 @@ type turn struct {
 	what    event.Type
 	trace   string
 	work    string // names the work item: the same at every delivery of it, different for a second one
+
+	answered chan struct{} // holds one when people have answered a question
 }
 
 func (s *Service) newTurn(c cmd.Command, ref cmd.WorkRef) *turn {
 	t := &turn{
-		s: s, shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
-		log: subject.Log{Tenant: c.Tenant, Kind: id.KindSession, Entity: c.Key},
+		s: s, caller: s.deps.Tools, answered: make(chan struct{}, 1), shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
+		log: subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key},
 	}
 	t.writer = s.deps.Log.Writer(t.log, t.observe)
 	return t
@@ -93,16 +98,21 @@ func (t *turn) run(ctx context.Context, d command.Delivery) (ended bool, err err
 	switch {
 	case over(w):
 		return true, nil
-	case w.Attempt > 0 && d.Attempt == 1 && w.Item != t.work:
+	case w.Paused && t.state.Next(t.unit).Kind == conversation.StepWait:
+		return false, nil // whoever answers has it taken up again
+	case w.Attempt > 0 && d.Attempt == 1 && w.Item != t.work && !w.Paused:
 		// A second work item for a unit that another item has brought to a worker: the
 		// first item is delivered again if that worker dies, so this one is not needed.
 		return false, nil
 	}
+	if err := t.equip(); err != nil {
+		return false, command.Permanent(err)
+	}
 	return t.conclude(ctx, t.attend(ctx))
 }
 
-// attend claims the unit and works on it until it has ended, the claim is lost or
-// ctx ends.
+// attend claims the unit and works on it until it has ended or waits for people, the
+// claim is lost or ctx ends.
 func (t *turn) attend(ctx context.Context) error {
 	if err := t.take(ctx); err != nil {
 		return err
@@ -116,19 +126,21 @@ func (t *turn) attend(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errEnded) {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errEnded) && !errors.Is(err, errPaused) {
 			return cause
 		}
 		return err
 	}
 }
 
-// conclude settles how the attempt ended: the unit's last word written, claim lost,
-// unit ended by somebody else, failed, or interrupted and to be taken up again.
+// conclude settles how the attempt ended: the unit's last word written, put down, claim
+// lost, unit ended by somebody else, failed, or interrupted and to be taken up again.
 func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	switch {
 	case errors.Is(err, errEnded):
 		return true, nil
+	case errors.Is(err, errPaused):
+		return false, nil
 	case errors.Is(err, errFenced):
 		return false, t.refused(ctx)
 	case ctx.Err() != nil:
@@ -170,7 +182,7 @@ func (t *turn) failure(err error) event.Data {
 func (t *turn) take(ctx context.Context) error {
 	before := t.current()
 	base, claim := before.Attempt, t.unit+".turn."+t.s.cfg.NewID()
-	if base >= t.s.cfg.MaxAttempts {
+	if before.Spent() >= t.s.cfg.MaxAttempts {
 		t.attempt, t.claim = base, before.Claim // the end is written in the dead attempt's name
 		return fault.New(fault.AttemptsOver)
 	}
@@ -188,7 +200,7 @@ func (t *turn) take(ctx context.Context) error {
 		return t.events(unsent{claim, event.TurnStartedData{
 			RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt,
 			Worker: t.s.deps.Instance.String(), Work: t.work, Resumed: base > 0, MaxAttempts: t.s.cfg.MaxAttempts,
-			Model: t.s.deps.Model.Name(), MaxTokens: t.s.cfg.MaxTokens, Part: t.job.Part,
+			Model: t.model(), MaxTokens: t.s.cfg.MaxTokens, Part: t.job.Part,
 		}})
 	})
 }

@@ -14,7 +14,7 @@ import (
 // of at the next append.
 func (t *turn) watch(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	w := &sentinel{unit: t.unit, claim: t.claim, state: t.shadow, cancel: cancel}
+	w := &sentinel{unit: t.unit, claim: t.claim, state: t.shadow, cancel: cancel, answered: t.answered}
 	t.shadow = nil
 	v := t.s.deps.Log.Watch(t.log, t.writer.Cursor(), w)
 	return ctx, func() {
@@ -23,12 +23,13 @@ func (t *turn) watch(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// sentinel is a log sink that looks only for the end of an attempt. It has the state
-// folded for itself, so that it knows of every way in which a unit can end.
+// sentinel is a log sink that looks only for the end of an attempt, and for answers of
+// people. It has the state folded for itself, so that it knows of every way in which a unit can end.
 type sentinel struct {
 	unit, claim string
 	state       *conversation.State
 	cancel      context.CancelCauseFunc
+	answered    chan<- struct{}
 }
 
 // Deliver implements eventlog.Sink.
@@ -52,6 +53,11 @@ func (w *sentinel) look(e event.Event) {
 		w.cancel(errEnded)
 	case u.Claim != w.claim:
 		w.cancel(errFenced)
+	case e.Type == event.InputAnswered:
+		select {
+		case w.answered <- struct{}{}:
+		default: // the worker has not looked since the last one
+		}
 	}
 }
 

@@ -169,7 +169,7 @@ func (s *State) create(c command.Command, d command.NewTask, env Env) (Decision,
 		TaskHead: event.TaskHead{TaskID: d.TaskID, RequestID: d.RequestID, ClientID: d.ClientID, ParentID: d.ParentID},
 		WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities, TaskType: d.TaskType, Data: d.Data,
 		Caller: d.Caller, Depth: d.Depth, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
-		Session: d.Session, WorkID: d.WorkID, RunID: d.RunID, Principal: c.Principal,
+		Session: d.Session, Kind: string(d.Kind), WorkID: d.WorkID, RunID: d.RunID, Principal: c.Principal,
 	})
 }
 

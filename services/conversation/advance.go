@@ -47,6 +47,8 @@ func (s *State) advance(now time.Time, rules Rules) []Fact {
 		return nil
 	case r == nil:
 		return s.next(now)
+	case r.Pipeline == nil && s.Swarm():
+		return s.concluded(r, now)
 	case r.Pipeline == nil:
 		return nil // the worker of a chat run ends it
 	}

@@ -307,6 +307,12 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision
 		return Decision{}, err
 	}
 	in := s.inputs[d.InputID]
+	if d.InputID == "" && d.CallID != "" {
+		in = s.asked[d.CallID]
+	}
+	if in != nil && in.CallID != "" {
+		return s.respondTool(c, d, in, now, rules)
+	}
 	switch {
 	case in == nil:
 		return s.refuse(c, fault.New(fault.InputNotFound), &Input{ID: d.InputID}, now, rules)
@@ -377,6 +383,9 @@ func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Ti
 	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, InputID: in.ID}
 	if f.Code == fault.InputNotFound {
 		data.Field = "step_id"
+	}
+	if f.Code == fault.InputNotFound && s.Agent != nil {
+		data.Field = "invocation_id"
 	}
 	if in.Answered != nil {
 		data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision

@@ -27,6 +27,7 @@ type world struct {
 	log   []event.Event
 	now   time.Time
 	aside event.Data // of the command handled last
+	from  id.Name    // the service that decides; zero: the pipeline service
 }
 
 func newWorld(t require.TestingT) *world {
@@ -57,8 +58,12 @@ func (w *world) do(verb id.Name, commandID string, data any) int {
 func (w *world) command(verb id.Name, commandID string, data any) command.Command {
 	raw, err := json.Marshal(data)
 	require.NoError(w.t, err)
+	service := w.from
+	if service == (id.Name{}) {
+		service = command.Pipeline
+	}
 	return command.Command{
-		ID: commandID, Service: command.Pipeline, Verb: verb, Tenant: log.Tenant, Key: log.Entity,
+		ID: commandID, Service: service, Verb: verb, Tenant: log.Tenant, Key: log.Entity,
 		Time: w.now, Data: raw, Principal: "alice",
 	}
 }

@@ -15,6 +15,11 @@ import (
 // a person who types ahead, small enough that a runaway client is told soon.
 const MaxWaiting = 16
 
+// MaxWaitingMember is the same for a member of a team. Nobody types ahead there: its
+// colleagues write to it, and every task on the board that it is given is announced to
+// it. A board holds a hundred.
+const MaxWaitingMember = 256
+
 // execLayout is the time part of an execution id, down to microseconds.
 const execLayout = "20060102_150405.000000"
 
@@ -46,8 +51,11 @@ type Rules struct {
 	Backoff        time.Duration // before the second try; doubled before each further one
 }
 
-// verbs holds how each command is decided.
-var verbs = map[id.Name]func(*State, command.Command, time.Time, Rules) (Decision, error){
+// decide is how a command is decided.
+type decide func(*State, command.Command, time.Time, Rules) (Decision, error)
+
+// verbs holds how each command to a session is decided.
+var verbs = map[id.Name]decide{
 	command.Open:        (*State).open,
 	command.Message:     (*State).receive,
 	command.Cancel:      (*State).cancel,
@@ -71,9 +79,13 @@ var verbs = map[id.Name]func(*State, command.Command, time.Time, Rules) (Decisio
 // until there are none: then the command has had its whole effect, and asking once
 // more changes nothing. The aside that counts is the one of the first answer.
 func (s *State) Decide(c command.Command, now time.Time, rules Rules) (Decision, error) {
-	decide, ok := verbs[c.Verb]
+	known := verbs
+	if c.Service == command.Member {
+		known = memberVerbs
+	}
+	decide, ok := known[c.Verb]
 	if !ok {
-		return Decision{}, fault.Newf(fault.UnknownType, "sessions have no command %q", c.Verb)
+		return Decision{}, fault.Newf(fault.UnknownType, "the %s service has no command %q", c.Service, c.Verb)
 	}
 	s.init()
 	return decide(s, c, now, rules)
@@ -114,7 +126,10 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision
 		return Decision{}, err
 	}
 	if s.Created.IsZero() {
-		return Decision{}, fault.New(fault.SessionNotFound)
+		return Decision{}, fault.New(absent(c.Service))
+	}
+	if s.Agent != nil {
+		d.RunSpec = event.RunSpec{} // members of teams chat
 	}
 	if why := s.refusal(d.RunSpec, rules); why != nil {
 		return facts(Fact{c.ID + ".refused", event.MessageRefusedData{MessageID: c.ID, Code: string(why.Code), Message: why.Message}}), nil //nolint:nilerr // a refusal is an outcome, not a failure
@@ -127,7 +142,8 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision
 		queued++
 	}
 	got := event.MessageReceivedData{
-		MessageID: c.ID, RunID: RunID(c.ID), Content: d.Content, Principal: c.Principal, Queued: queued, RunSpec: d.RunSpec,
+		MessageID: c.ID, RunID: RunID(c.ID), Content: d.Content, Principal: c.Principal, Queued: queued,
+		Sender: d.Sender, Attachments: d.Attachments, RunSpec: d.RunSpec,
 	}
 	list := []Fact{{c.ID + ".received", got}}
 	if queued == 0 {
@@ -136,16 +152,34 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision
 	return facts(list...), nil
 }
 
+// absent is the fault of a message to what does not exist.
+func absent(service id.Name) fault.Code {
+	if service == command.Member {
+		return fault.AgentNotFound
+	}
+	return fault.SessionNotFound
+}
+
 func (s *State) refusal(spec event.RunSpec, rules Rules) *fault.Fault {
 	switch {
+	case s.Closed && s.Agent != nil:
+		return fault.New(fault.TeamClosed)
 	case s.Closed:
 		return fault.New(fault.SessionClosed)
-	case s.Waiting() >= MaxWaiting:
+	case s.Waiting() >= s.room():
 		return fault.New(fault.QueueFull)
 	case s.Active() != nil && s.onBusy(spec, rules) == event.OnBusyReject:
 		return fault.New(fault.SessionBusy)
 	}
 	return nil
+}
+
+// room is how many messages may wait.
+func (s *State) room() int {
+	if s.Agent != nil {
+		return MaxWaitingMember
+	}
+	return MaxWaiting
 }
 
 // onBusy is what becomes of a message while a run is on. Chats always wait: people
@@ -207,6 +241,12 @@ func (s *State) cancel(c command.Command, now time.Time, rules Rules) (Decision,
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
+	if d.All && d.RunID == "" {
+		if list := s.stopAll(c, orElse(d.Reason, "user_request"), now); len(list) > 0 {
+			return facts(list...), nil
+		}
+		return s.sumUp(c, d, now, rules)
+	}
 	r := s.Active()
 	if d.RunID != "" {
 		r = s.Run(d.RunID)
@@ -214,7 +254,12 @@ func (s *State) cancel(c command.Command, now time.Time, rules Rules) (Decision,
 	if r != nil && !r.Status.Terminal() && !s.cancelled(c, r) {
 		return facts(s.stop(c, r, orElse(d.Reason, "user_request"), now)...), nil
 	}
-	if paused := c.ID + ".paused"; d.Pause && !s.Created.IsZero() && !s.Closed && !s.once[paused] {
+	return s.sumUp(c, d, now, rules)
+}
+
+// sumUp tells what a session amounts to that is paused. Then everything goes on.
+func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rules Rules) (Decision, error) {
+	if paused := c.ID + ".paused"; d.Pause && s.Agent == nil && !s.Created.IsZero() && !s.Closed && !s.once[paused] {
 		return facts(Fact{paused, event.SessionPausedData{Reason: "user_request", Stats: s.Stats(now)}}), nil
 	}
 	return s.goOn(c, now, rules)
@@ -249,13 +294,16 @@ func (s *State) close(c command.Command, now time.Time, _ Rules) (Decision, erro
 	return facts(s.ending(c, orElse(d.Reason, "user_request"), now)...), nil
 }
 
-// ending cancels every open run, then closes the session.
+// ending cancels every open run, then closes the session or the agent.
 func (s *State) ending(c command.Command, reason string, now time.Time) []Fact {
 	var list []Fact
 	for _, r := range s.order {
 		if !r.Status.Terminal() {
 			list = append(list, s.stop(c, r, reason, now)...)
 		}
+	}
+	if s.Agent != nil {
+		return append(list, Fact{c.ID + ".closed", event.AgentClosedData{Reason: reason}})
 	}
 	stats := s.Stats(now)
 	return append(list, Fact{c.ID + ".closed", event.SessionClosedData{Reason: reason, Stats: &stats}})

@@ -32,6 +32,11 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.MessageDelta:     with((*State).messageDelta),
 	event.TurnFailed:       with((*State).turnFailed),
 
+	event.AgentCreated: with((*State).agentCreated),
+	event.AgentClosed:  with((*State).agentClosed),
+	event.TodosUpdated: with((*State).todosUpdated),
+	event.TurnPaused:   with((*State).turnPaused),
+
 	event.SessionPaused:   with((*State).paused),
 	event.SessionRestored: with((*State).restored),
 
@@ -84,7 +89,8 @@ func (s *State) paused(e event.Event, _ event.SessionPausedData) error {
 func (s *State) received(_ event.Event, d event.MessageReceivedData) error {
 	s.totals.messages++
 	s.accept(&Run{
-		ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal, Spec: d.RunSpec, Status: Queued,
+		ID: d.RunID, MessageID: d.MessageID, Content: d.Content, Principal: d.Principal,
+		Sender: d.Sender, Attachments: d.Attachments, Spec: d.RunSpec, Status: Queued,
 	})
 	return nil
 }
@@ -160,6 +166,9 @@ func (r *Run) end(to Status, at time.Time) {
 	r.Status, r.Over = to, at
 	for _, w := range r.works {
 		w.Ended = true
+	}
+	for _, in := range r.questions {
+		in.Over = true
 	}
 	if r.Pipeline != nil {
 		r.Pipeline.Phase = Done

@@ -95,6 +95,9 @@ func (p *Pipeline) withdraw() {
 }
 
 func (s *State) inputRequested(e event.Event, d event.InputRequestedData) error {
+	if d.Scope == event.ScopeTool {
+		return s.toolAsked(e, d)
+	}
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		p.Phase = Confirming
 		p.Input = &Input{ID: d.InputID, RunID: d.RunID, Asked: e.Time, PlanID: d.PlanID, Timeout: time.Duration(d.TimeoutSeconds) * time.Second}
@@ -104,8 +107,11 @@ func (s *State) inputRequested(e event.Event, d event.InputRequestedData) error 
 }
 
 func (s *State) inputAnswered(_ event.Event, d event.InputAnsweredData) error {
+	in := s.inputs[d.InputID]
+	if in != nil && in.CallID != "" {
+		return s.toolAnswered(in, d)
+	}
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
-		in := s.inputs[d.InputID]
 		if in == nil {
 			return fmt.Errorf("question %q was never asked", d.InputID)
 		}

@@ -13,7 +13,7 @@ const maxPartial = 2000
 
 func (s *State) turnStarted(e event.Event, d event.TurnStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
-		w.Attempt, w.Claim, w.Item, w.SwarmTask = d.Attempt, e.ID, d.Work, d.SwarmTask
+		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.Paused = d.Attempt, e.ID, d.Work, d.SwarmTask, false
 		if w.Claimed.IsZero() {
 			w.Claimed = e.Time
 		}
@@ -27,12 +27,13 @@ func (s *State) attemptRefused(_ event.Event, d event.AttemptRefusedData) error 
 func (s *State) messageStarted(_ event.Event, d event.MessageStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		w.Open = append(w.Open, d.MessageID)
-		w.partial = nil
+		w.partial, w.said = nil, 0
 	})
 }
 
 func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
+		w.said += len(d.Text)
 		if d.WorkID != "" && len(w.partial) < maxPartial {
 			w.partial = append(w.partial, d.Text...)
 		}

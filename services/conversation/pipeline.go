@@ -87,6 +87,11 @@ type Input struct {
 	Expired  bool
 	PlanID   string
 	Over     bool // answered, expired or withdrawn
+
+	CallID  string // it is about this tool call; empty: about a plan
+	Tool    string
+	Digest  string // of the call
+	Attempt int    // the worker's claim that asked
 }
 
 // Task returns the task with the id, or nil.

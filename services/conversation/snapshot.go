@@ -32,6 +32,8 @@ type RunSnapshot struct {
 	MessageID string        `json:"message_id"`
 	Content   string        `json:"content"`
 	Principal string        `json:"principal,omitempty"`
+	Sender    *event.Sender `json:"sender,omitempty"` // absent: a user
+	event.Attachments
 	Spec      event.RunSpec `json:"spec"`
 	Status    Status        `json:"status"`
 	Execution string        `json:"execution_id,omitempty"`
@@ -122,6 +124,7 @@ func (s *State) unfinished() []string {
 func (s *State) runSnapshot(r *Run) RunSnapshot {
 	snap := RunSnapshot{
 		ID: r.ID, MessageID: r.MessageID, Content: r.Content, Principal: r.Principal, Spec: r.Spec, Status: r.Status,
+		Sender: r.Sender, Attachments: r.Attachments,
 		Execution: r.ExecutionID, Started: r.Started, Answer: r.Answer, Outcome: r.Outcome,
 	}
 	p := r.Pipeline
@@ -188,6 +191,7 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 func (s *State) restoreRun(snap RunSnapshot) {
 	r := &Run{
 		ID: snap.ID, MessageID: snap.MessageID, Content: snap.Content, Principal: snap.Principal, Spec: snap.Spec,
+		Sender: snap.Sender, Attachments: snap.Attachments,
 		Status: snap.Status, ExecutionID: snap.Execution, Started: snap.Started, Answer: snap.Answer, Outcome: snap.Outcome,
 	}
 	s.lastExec = max(s.lastExec, snap.Execution)

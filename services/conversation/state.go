@@ -1,5 +1,6 @@
-// Package conversation is the pure reducer of a session's log: what a session
-// is, as a fold of its events, and which events a command calls for.
+// Package conversation is the pure reducer of the log of a session, or of an agent that
+// is a member of a team: what it is, as a fold of its events, and which events a command
+// calls for.
 //
 // It has no clock, no randomness and no I/O; ids and times come as arguments.
 // The session service decides with it, and agent workers learn from it what is
@@ -44,7 +45,7 @@ const (
 // Final reports whether the call has an outcome.
 func (s CallStatus) Final() bool { return s == CallCompleted || s == CallFailed || s == CallUnknown }
 
-// State is the fold of a session's log. The zero value is a log without events.
+// State is the fold of the log of a session or of a member of a team. The zero value is a log without events.
 type State struct {
 	Seq         uint64
 	Created     time.Time
@@ -53,6 +54,8 @@ type State struct {
 	Principal   string
 	Preferences event.Preferences
 	Closed      bool
+	Agent       *event.AgentCreatedData // whose log it is, if it is that of a member of a team; nil: a session's
+	Todos       []event.Todo            // of the agent
 
 	runs     map[string]*Run
 	order    []*Run            // as accepted
@@ -60,8 +63,9 @@ type State struct {
 	works    map[string]*Work
 	calls    map[string]*Call // by call id, over all runs
 	inputs   map[string]*Input
-	once     map[string]bool // ids of events that a command may cause only once
-	history  []Line          // what was said before the state was exported and restored
+	asked    map[string]*Input // the questions about tool calls, by call id
+	once     map[string]bool   // ids of events that a command may cause only once
+	history  []Line            // what was said before the state was exported and restored
 	lastExec string
 	totals   totals
 }
@@ -73,6 +77,8 @@ type Run struct {
 	MessageID   string
 	Content     string
 	Principal   string
+	Sender      *event.Sender // nil: a user
+	Attachments event.Attachments
 	Spec        event.RunSpec
 	Status      Status
 	Started     time.Time // when it left the queue
@@ -81,7 +87,8 @@ type Run struct {
 	Outcome     string    // of a completed pipeline run
 	Pipeline    *Pipeline // nil in a chat run
 
-	works []*Work // its units, as begun
+	works     []*Work  // its units, as begun
+	questions []*Input // about its tool calls, as asked
 }
 
 // Attempt returns the newest claim of the run's newest unit, 0 if none was claimed.
@@ -113,7 +120,11 @@ type Work struct {
 	SwarmTask   string // the task of an agent of the swarm that has it
 	Try         int    // of the plan, task or aggregate: 1, 2, ...
 	MaxTries    int
+	Paused      bool // it was put down: all that is left waits for people, or did so then
 
+	pause   string // id of the newest turn.paused event
+	rested  int    // the claim that ended with it
+	said    int    // bytes of the newest message so far
 	partial []byte // what the open messages have said
 	tally   tally
 }
@@ -194,6 +205,7 @@ func (s *State) init() {
 		s.works = map[string]*Work{}
 		s.calls = map[string]*Call{}
 		s.inputs = map[string]*Input{}
+		s.asked = map[string]*Input{}
 		s.once = map[string]bool{}
 	}
 }

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -54,6 +55,9 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decisio
 	if _, said := w.final(); said {
 		return s.goOn(c, now, rules)
 	}
+	if w.Part.WorkID == "" {
+		return facts(s.answered(c, d, w, now)...), nil
+	}
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
 		return facts(Fact{c.ID + ".failed", event.TurnFailedData{
@@ -68,13 +72,69 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decisio
 	}}), nil
 }
 
-// Abandoned returns the units whose agent of the swarm still works on them although
-// nobody wants the result any more.
+// Swarm reports whether the log is that of a member which is an agent of the swarm:
+// all its runs are done there.
+func (s *State) Swarm() bool { return s.Agent != nil && s.Agent.Swarm() }
+
+// answered takes what an agent of the swarm has to say to a message: as a message of
+// its own, which viewers are shown like one of a model, or as the run's failure. Of
+// what was appended before the service died, nothing is said twice.
+func (s *State) answered(c command.Command, d command.DoneWork, w *Work, now time.Time) []Fact {
+	if d.Failed {
+		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
+		return append(discards(w), Fact{w.RunID + ".failed", event.RunFailedData{
+			RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code),
+			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable, DurationMS: since(now, w.Started),
+		}})
+	}
+	message, attempt, text := w.ID+".result", max(w.Attempt, 1), clip(d.Output, maxOutput)
+	var list []Fact
+	if !slices.Contains(w.Open, message) {
+		list = append(list, Fact{c.ID + ".started", event.MessageStartedData{
+			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Role: event.RoleAssistant,
+		}})
+	}
+	if w.said == 0 && text != "" {
+		list = append(list, Fact{c.ID + ".said", event.MessageDeltaData{
+			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Text: text,
+		}})
+	}
+	return append(list, Fact{c.ID + ".done", event.MessageCompletedData{
+		MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt,
+		Role: event.RoleAssistant, Content: text, StopReason: "end",
+	}})
+}
+
+// concluded ends a run whose agent of the swarm has had its say.
+func (s *State) concluded(r *Run, now time.Time) []Fact {
+	w := s.Work(r.ID)
+	if w == nil || w.Ended {
+		return nil
+	}
+	m, said := w.final()
+	if !said {
+		return nil
+	}
+	return []Fact{{r.ID + ".completed", event.RunCompletedData{
+		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: max(w.Attempt, 1), MessageID: m.ID, Content: m.Content,
+		DurationMS: since(now, r.Started),
+	}}}
+}
+
+// Abandoned returns the units whose agent of the swarm still works on them, or may come
+// to, although nobody wants the result any more.
 func (s *State) Abandoned() []*Work {
 	var out []*Work
 	for _, r := range s.order {
 		for _, w := range r.works {
-			if _, said := w.final(); w.SwarmTask != "" && w.Ended && !said && w.Failure == nil {
+			_, said := w.final()
+			switch {
+			case !w.Ended || said || w.Failure != nil:
+			case r.Pipeline == nil && s.Swarm():
+				if r.Status == Cancelled {
+					out = append(out, w)
+				}
+			case w.SwarmTask != "":
 				out = append(out, w)
 			}
 		}

@@ -13,7 +13,8 @@ type StepKind int
 const (
 	StepNone     StepKind = iota // it needs no worker any more
 	StepDiscard                  // messages of a dead attempt are still open
-	StepCalls                    // tool calls of the last message have no outcome
+	StepCalls                    // tool calls of the last message have no outcome, and some may run or be asked for
+	StepWait                     // all of them wait for people
 	StepGenerate                 // it is the model's turn
 	StepFinish                   // the last message is the answer
 )
@@ -22,7 +23,9 @@ const (
 type Step struct {
 	Kind    StepKind
 	Discard []string         // StepDiscard: message ids
-	Calls   []event.ToolCall // StepCalls: those without an outcome, in the model's order
+	Calls   []event.ToolCall // StepCalls: those without an outcome that may run now, in the model's order
+	Ask     []event.ToolCall // StepCalls: those that people have to be asked about first
+	Inputs  []string         // StepCalls, StepWait: the questions that are open
 	Answer  Message          // StepFinish
 	Rounds  int              // messages of the model so far
 }
@@ -48,11 +51,13 @@ func (s *State) Next(workID string) Step {
 		st.Kind, st.Answer = StepFinish, last
 		return st
 	}
-	st.Calls = s.unsettled(last)
-	st.Kind = StepCalls
-	if len(st.Calls) == 0 {
-		st.Kind = StepGenerate
+	if calls := s.unsettled(last); len(calls) > 0 {
+		rounds := st.Rounds
+		st = s.sort(calls)
+		st.Rounds = rounds
+		return st
 	}
+	st.Kind = StepGenerate
 	return st
 }
 
@@ -107,12 +112,12 @@ func (s *State) Brief(workID string, limit int) Brief {
 	b := Brief{Stage: w.Part.Stage, Question: r.Content, Own: s.said(w)}
 	size := bytesOf(b.Own)
 	if r.Pipeline == nil {
-		size += len(r.Content)
+		size += len(s.question(r))
 	}
 	b.History, b.Dropped = s.before(r, limit-size)
 	p := r.Pipeline
 	if p == nil {
-		b.History = append(b.History, Line{Role: event.RoleUser, Content: r.Content})
+		b.History = append(b.History, Line{Role: event.RoleUser, Content: s.question(r)})
 		return b
 	}
 	b.Question, b.Context = p.Question, p.Context
@@ -171,7 +176,7 @@ func (s *State) index(runID string) int {
 // lines is a run as later runs see it: of a pipeline run question and answer, of a
 // chat run also what was done on the way.
 func (s *State) lines(r *Run) []Line {
-	out := []Line{{Role: event.RoleUser, Content: r.Content}}
+	out := []Line{{Role: event.RoleUser, Content: s.question(r)}}
 	if r.Pipeline != nil {
 		if r.Answer != "" {
 			out = append(out, Line{Role: event.RoleAssistant, Content: r.Answer})

@@ -87,7 +87,7 @@ func (m *Manager[S]) apply(ctx context.Context, h *Held[S], c cmd.Command) error
 			return fmt.Errorf("%s %s: handle %s: %w", m.cfg.Kind, c.Key, c.Verb, err)
 		}
 		if round == 0 {
-			m.aside(h.Log, c, d.Aside)
+			m.Aside(h.Log, c, d.Aside)
 		}
 		if len(d.Facts) == 0 {
 			return nil

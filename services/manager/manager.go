@@ -197,9 +197,9 @@ func (m *Manager[S]) SetTimer(ctx context.Context, h *Held[S], due time.Time) er
 	return nil
 }
 
-// aside tells the connection that sent the command, if it waits for something, and
-// nobody else. It may get lost with the connection.
-func (m *Manager[S]) aside(log subject.Log, c cmd.Command, data event.Data) {
+// Aside tells the connection that sent the command, if it waits for something, and
+// nobody else. It may get lost with the connection. Without data it does nothing.
+func (m *Manager[S]) Aside(log subject.Log, c cmd.Command, data event.Data) {
 	if data == nil || c.ReplyTo == "" {
 		return
 	}

@@ -77,25 +77,42 @@ func (c Config) Rules() conversation.Rules {
 	return r
 }
 
-// Service handles the commands about runs. It is a lifecycle component; any number
-// of replicas may run.
+// Service handles the commands about runs, those of sessions or those of the members
+// of teams. It is a lifecycle component; any number of replicas may run.
 type Service struct {
 	*manager.Manager[conversation.State]
 	rules conversation.Rules
 	now   func() time.Time
 	deps  manager.Deps
+	name  id.Name // whose commands it handles
+	kind  id.Kind // of the logs
 }
 
-// New returns a service that is not started.
+// New returns the service of the runs of sessions. It is not started.
 func New(cfg Config, deps manager.Deps) (*Service, error) {
+	return newService(cfg, deps, cmd.Pipeline, manager.Sessions)
+}
+
+// NewMembers returns the service of the runs of the members of teams. It is not
+// started.
+func NewMembers(cfg Config, deps manager.Deps) (*Service, error) {
+	return newService(cfg, deps, cmd.Member, manager.Agents)
+}
+
+// logs says which logs a manager is for.
+type logs func(manager.Config[conversation.State], conversation.Rules) manager.Config[conversation.State]
+
+func newService(cfg Config, deps manager.Deps, name id.Name, of logs) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps}
-	m, err := manager.New(manager.Sessions(manager.Config[conversation.State]{
-		Service: cmd.Pipeline, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now,
+	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps, name: name}
+	with := of(manager.Config[conversation.State]{
+		Service: name, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now,
 		FollowUp: s.followUp, Fired: cmd.Due,
-	}, s.rules), deps)
+	}, s.rules)
+	s.kind = with.Kind
+	m, err := manager.New(with, deps)
 	if err != nil {
 		return nil, err
 	}
@@ -106,47 +123,79 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 // sentKept bounds what is remembered of sent units of one session.
 const sentKept = 1000
 
-// followUp hands units of work that nobody has taken up to the workers, and sets the
-// timer to the next moment at which the session calls for something by itself.
+// followUp hands units of work that nobody has taken up, or that can go on because
+// people have answered, to the workers, and sets the timer to the next moment at which
+// the log calls for something by itself.
 func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
 	if len(h.Sent) > sentKept {
 		clear(h.Sent)
 	}
 	for _, w := range h.State.Unclaimed() {
-		if h.Sent[w.ID] {
-			continue
-		}
-		if err := s.dispatch(ctx, h, c, w); err != nil {
+		err := once(h, w.ID, func() error { return s.dispatch(ctx, h, c, w) })
+		if err != nil {
 			return err
 		}
-		h.Sent[w.ID] = true
+	}
+	for _, w := range h.State.Ready() {
+		err := once(h, w.Resumption(), func() error { return s.send(ctx, c, cmd.Agent, cmd.Run, w.Resumption(), s.ref(w)) })
+		if err != nil {
+			return err
+		}
 	}
 	for _, w := range h.State.Abandoned() {
-		if recall := w.ID + ".recall"; !h.Sent[recall] {
-			if err := s.recall(ctx, c, w.ID, w.SwarmTask); err != nil {
-				return err
-			}
-			h.Sent[recall] = true
+		task := w.SwarmTask
+		if task == "" {
+			task = swarmTaskID(h.Log, w.ID) // it may wait for its agent
+		}
+		err := once(h, w.ID+".recall", func() error { return s.recall(ctx, c, w.ID, task) })
+		if err != nil {
+			return err
 		}
 	}
 	if err := s.recallLate(ctx, h, c); err != nil {
 		return err
 	}
+	if err := s.wake(ctx, h, c); err != nil {
+		return err
+	}
 	return s.SetTimer(ctx, h, h.State.Due(s.now(), s.rules))
 }
 
-// dispatch sends a unit to the workers, or to the swarm if its task asks for what only
-// an agent there can do. If nobody can, the unit has failed.
-func (s *Service) dispatch(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
+// once does what this process has not done yet for the log.
+func once(h *manager.Held[conversation.State], key string, do func() error) error {
+	if h.Sent[key] {
+		return nil
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	h.Sent[key] = true
+	return nil
+}
+
+// ref names a unit of a log of this service.
+func (s *Service) ref(w *conversation.Work) cmd.WorkRef {
 	ref := cmd.WorkRef{RunID: w.RunID, WorkID: w.Part.WorkID}
+	if s.kind != id.KindSession {
+		ref.Kind = s.kind
+	}
+	return ref
+}
+
+// dispatch sends a unit to the workers, or to the swarm if it is for an agent there or
+// its task asks for what only one there can do. If nobody can, the unit has failed.
+func (s *Service) dispatch(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
+	ref := s.ref(w)
 	capability := wanted(&h.State, w)
 	switch {
+	case h.State.Swarm():
+		return s.instruct(ctx, h, c, w)
 	case capability == "", slices.Contains(card.Capabilities(s.deps.Directory), capability):
 		return s.send(ctx, c, cmd.Agent, cmd.Run, w.ID, ref)
 	case s.inSwarm(c.Tenant, capability):
 		return s.delegate(ctx, h, c, w)
 	}
-	return s.send(ctx, c, cmd.Pipeline, cmd.WorkDead, w.ID+".dead", cmd.DeadWork{
+	return s.send(ctx, c, s.name, cmd.WorkDead, w.ID+".dead", cmd.DeadWork{
 		WorkRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",
 	})
 }

@@ -110,7 +110,7 @@ func (r *rig) commandFrom(l subject.Log, verb id.Name, commandID string, data an
 	raw, err := json.Marshal(data)
 	require.NoError(r.t, err)
 	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{
-		ID: commandID, Service: cmd.Pipeline, Verb: verb, Tenant: l.Tenant, Key: l.Entity, Time: time.Now(), Data: raw,
+		ID: commandID, Service: cmd.WorkRef{Kind: l.Kind}.Manager(), Verb: verb, Tenant: l.Tenant, Key: l.Entity, Time: time.Now(), Data: raw,
 		Principal: "p-" + commandID, ReplyTo: replyTo,
 	}))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/directory"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/manager"
 )
@@ -59,7 +60,7 @@ func (s *Service) delegate(ctx context.Context, h *manager.Held[conversation.Sta
 	if err != nil {
 		return fmt.Errorf("encode a task for the swarm: %w", err)
 	}
-	task, err := id.ParseEntity(swarmTaskID(w.ID))
+	task, err := id.ParseEntity(swarmTaskID(h.Log, w.ID))
 	if err != nil {
 		return fmt.Errorf("name a task for the swarm: %w", err)
 	}
@@ -71,8 +72,9 @@ func (s *Service) delegate(ctx context.Context, h *manager.Held[conversation.Sta
 
 // swarmTaskID is the id of the task that a unit is given to the swarm as. It says itself:
 // agents send it back, and an id of id.EntityFromExternal would become another one then.
-func swarmTaskID(work string) string {
-	sum := sha256.Sum256([]byte(work))
+// Units of different logs may have the same id.
+func swarmTaskID(log subject.Log, work string) string {
+	sum := sha256.Sum256([]byte(log.Name() + "/" + work))
 	return "work_" + hex.EncodeToString(sum[:16])
 }
 

@@ -6,13 +6,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // An agent that sends the id of its task back means that task.
 func TestTheIDOfATaskOfTheSwarmSaysItself(t *testing.T) {
+	one := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")}
+	other := one
+	other.Entity = id.EntityFromExternal("s2")
 	for _, work := range []string{"run_1.t.weld.1", "run_1.t.weld.2", "", "ü"} {
-		task := swarmTaskID(work)
+		task := swarmTaskID(one, work)
 		require.Equal(t, task, id.EntityFromExternal(task).String())
 	}
-	require.NotEqual(t, swarmTaskID("run_1.t.weld.1"), swarmTaskID("run_1.t.weld.2"))
+	require.NotEqual(t, swarmTaskID(one, "run_1.t.weld.1"), swarmTaskID(one, "run_1.t.weld.2"))
+	require.NotEqual(t, swarmTaskID(one, "run_1"), swarmTaskID(other, "run_1"), "clients may choose the same id for messages to different logs")
 }

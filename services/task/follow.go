@@ -248,15 +248,20 @@ func (s *Service) call(ctx context.Context, h *manager.Held[life], _ cmd.Command
 	return nil
 }
 
-// report tells the pipeline of a session whose unit of work the task is.
+// report tells the service that manages the log whose unit of work the task is.
 func (s *Service) report(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
 	l := &h.State
 	t, head := l.Task(), l.Head()
 	if t.Session == "" || t.RunID == "" {
 		return nil
 	}
-	ref := cmd.WorkRef{RunID: t.RunID, WorkID: t.WorkID}
-	out := cmd.Command{Service: cmd.Pipeline, Key: id.EntityFromExternal(t.Session)}
+	ref := cmd.WorkRef{Kind: id.Kind(t.Kind), RunID: t.RunID, WorkID: t.WorkID}
+	key, err := id.ParseEntity(t.Session)
+	if err != nil {
+		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("a task is the unit of work of no log")
+		return nil
+	}
+	out := cmd.Command{Service: ref.Manager(), Key: key}
 	if l.Holder() != "" {
 		out.ID, out.Verb = fmt.Sprintf("%s.taken.%d", h.Log.Entity, head.Attempt), cmd.WorkTaken
 		out.Data = encode(cmd.TakenWork{WorkRef: ref, TaskID: h.Log.Entity.String(), Agent: head.AgentName, Attempt: head.Attempt})

@@ -353,11 +353,13 @@ func (b *box) made() int {
 }
 
 // pipeline plays the pipeline service: it takes what it is told.
-func (r *rig) pipeline() <-chan cmd.Command {
+func (r *rig) pipeline() <-chan cmd.Command { return r.plays(cmd.Pipeline) }
+
+func (r *rig) plays(service id.Name) <-chan cmd.Command {
 	r.t.Helper()
 	out := make(chan cmd.Command, 100)
 	w := command.NewWorkers(r.conn, command.WorkersConfig{
-		Service: cmd.Pipeline, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
+		Service: service, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
 	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
 		out <- c
 		return nil

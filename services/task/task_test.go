@@ -254,6 +254,31 @@ func TestWorkOfASessionIsReported(t *testing.T) {
 	require.False(t, done.Failed)
 }
 
+func TestWorkOfAMemberIsReported(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got := r.plays(cmd.Member)
+	r.start("a", task.Config{})
+	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
+		TaskID: "t1", AgentName: "W", Data: json.RawMessage("1"), Session: "h_agent1", Kind: id.KindAgent, RunID: "r1",
+	}, "")
+	hears[event.TaskAssignedData](a)
+	var taken cmd.TakenWork
+	c := next(t, got)
+	require.NoError(t, c.Decode(&taken))
+	require.Equal(t, cmd.WorkTaken, c.Verb)
+	require.Equal(t, "h_agent1", c.Key.String(), "the entity is that of the log as it is")
+	require.Equal(t, cmd.WorkRef{Kind: id.KindAgent, RunID: "r1"}, taken.WorkRef)
+	a.says("t1", cmd.ResultTask, cmd.TaskResult{TaskID: "t1", AgentID: "w1", Failed: true, Code: "OUT_OF_GAS", Error: "no gas"})
+	var done cmd.DoneWork
+	c = next(t, got)
+	require.NoError(t, c.Decode(&done))
+	require.Equal(t, cmd.WorkDone, c.Verb)
+	require.True(t, done.Failed)
+	require.Equal(t, taken.WorkRef, done.WorkRef)
+}
+
 func next(t *testing.T, c <-chan cmd.Command) cmd.Command {
 	t.Helper()
 	select {

@@ -9,9 +9,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
+// BuiltinServer is the name of the server of the workspace folder.
+const BuiltinServer = "workspace"
+
 const (
 	// builtinName is the server of the workspace folder.
-	builtinName = "workspace"
+	builtinName = BuiltinServer
 	// defaultWorkspace is where a newcomer's agents find files.
 	defaultWorkspace = "workspace"
 	// defaultTimeout is what MCP clients commonly allow a call.

@@ -34,6 +34,7 @@ type Config struct {
 	Agent     Agent         `yaml:"agent"`
 	Models    Models        `yaml:"models"`
 	Tools     Tools         `yaml:"tools"`
+	Teams     []Team        `yaml:"teams"`
 }
 
 // Log says what is logged and how. Logs go to standard error.
@@ -82,7 +83,7 @@ type APIKey struct {
 	SHA256  Secret    `yaml:"sha256" doc:"SHA-256 of the key in hex (printf %s KEY | sha256sum)."`
 	Subject string    `yaml:"subject" doc:"Who holds the key; default: its id."`
 	Tenant  string    `yaml:"tenant" doc:"Tenant whose data the holder sees."`
-	Roles   []string  `yaml:"roles" doc:"user, operator, agent or service; default: user."`
+	Roles   []string  `yaml:"roles" doc:"user, operator, viewer (may watch only), agent or service; default: user."`
 	Expires time.Time `yaml:"expires,omitempty" doc:"When the key ends (RFC 3339); never if absent."`
 }
 

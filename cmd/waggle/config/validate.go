@@ -24,11 +24,12 @@ const (
 	RolePipeline = "pipeline"
 	RoleSession  = "session"
 	RoleTask     = "task"
+	RoleTeam     = "team"
 	RoleGateway  = "gateway"
 )
 
 // Roles lists every role.
-var Roles = []string{RoleTools, RoleAgent, RolePipeline, RoleSession, RoleTask, RoleGateway}
+var Roles = []string{RoleTools, RoleAgent, RolePipeline, RoleSession, RoleTask, RoleTeam, RoleGateway}
 
 // For says what a configuration is to be used for.
 type For struct {
@@ -87,6 +88,9 @@ func (l *Loaded) Validate(use For) error {
 	}
 	if use.Has(RoleTask) {
 		p.task(&c.Task)
+	}
+	if use.Has(RoleTeam) {
+		p.teams(c.Teams)
 	}
 	if use.Has(RoleGateway) {
 		p.auth(&c.Auth, c.Addr)
@@ -256,7 +260,7 @@ func (p *problems) apiKey(at string, k APIKey, seen map[string]bool) {
 }
 
 func (p *problems) roles(at string, roles []string) {
-	known := []string{"user", "operator", "agent", "service"}
+	known := []string{"user", "operator", "viewer", "agent", "service"}
 	for _, r := range roles {
 		if !slices.Contains(known, r) {
 			p.add(at, "there is no role %q; choose from %s", r, strings.Join(known, ", "))

@@ -9,10 +9,12 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
+	"github.com/waggle-dev/waggle/gateway/dialect/team"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/services/session"
 	"github.com/waggle-dev/waggle/services/task"
+	teams "github.com/waggle-dev/waggle/services/team"
 )
 
 func (p *process) gateway(context.Context) (lifecycle.Component, error) {
@@ -30,11 +32,15 @@ func (p *process) gateway(context.Context) (lifecycle.Component, error) {
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
-		Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect(), "/ws/session": p.myagent()},
-		Peers:    p.peers(),
+		Dialects: map[string]dialect.Dialect{
+			"/ws": orbit.Dialect(), "/ws/session": p.myagent(),
+			pathTeam: team.Teams(), pathMember: team.Agents(), pathAny: team.Teams(),
+		},
+		Peers: p.peers(),
 		Mount: func(mux *http.ServeMux) {
 			session.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
 			task.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
+			teams.NewAPI(p.conn, p.commands, p.auth, log).Mount(mux)
 		},
 	})
 	if err != nil {

@@ -3,17 +3,22 @@ package process
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/services/manager"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
 func (p *process) pipeline(context.Context) (lifecycle.Component, error) {
-	c := p.Config.Pipeline
-	return pipeline.New(pipeline.Config{
+	return pipeline.New(runs(p.Config.Pipeline), p.manages("pipeline"))
+}
+
+// runs returns how runs are carried out, those of sessions and those of members of teams.
+func runs(c config.Pipeline) pipeline.Config {
+	return pipeline.Config{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
 		TaskTimeout: c.TaskTimeout, Tries: c.TaskAttempts, Backoff: c.RetryBackoff,
-	}, p.manages("pipeline"))
+	}
 }
 
 // manages returns what a service that manages sessions works with.

@@ -239,13 +239,21 @@ func (p *process) share(ctx context.Context) (err error) {
 	return err
 }
 
-func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
-	builders := map[string]func(context.Context) (lifecycle.Component, error){
-		config.RoleTools: p.tools, config.RoleAgent: p.agent, config.RolePipeline: p.pipeline,
-		config.RoleSession: p.session, config.RoleTask: p.task,
+// builder makes a component that is not started.
+type builder func(context.Context) (lifecycle.Component, error)
+
+// builders returns what makes the components of each role but the gateway's, in the
+// order in which they start.
+func (p *process) builders() map[string][]builder {
+	return map[string][]builder{
+		config.RoleTools: {p.tools}, config.RoleAgent: {p.agent}, config.RolePipeline: {p.pipeline},
+		config.RoleSession: {p.session}, config.RoleTask: {p.task}, config.RoleTeam: {p.members, p.team},
 	}
+}
+
+func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	var out []lifecycle.Component
-	add := func(role string, build func(context.Context) (lifecycle.Component, error)) error {
+	add := func(role string, build builder) error {
 		c, err := build(ctx)
 		if err != nil {
 			return fmt.Errorf("role %s: %w", role, err)
@@ -253,12 +261,12 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 		out = append(out, c)
 		return nil
 	}
+	builders := p.builders()
 	for _, role := range p.Use.Roles {
-		if role == config.RoleGateway {
-			continue
-		}
-		if err := add(role, builders[role]); err != nil {
-			return nil, err
+		for _, build := range builders[role] {
+			if err := add(role, build); err != nil {
+				return nil, err
+			}
 		}
 	}
 	// The assistant needs all of them for its tasks, and none of the gateway: so it

@@ -136,3 +136,13 @@ func TestAProcessIsNamedForItsRoles(t *testing.T) {
 	require.Equal(t, "all", p.name())
 	require.False(t, strings.Contains(p.name(), "+"))
 }
+
+func TestEveryRoleHasComponents(t *testing.T) {
+	builders := (&process{}).builders()
+	for _, role := range config.Roles {
+		if role != config.RoleGateway { // it starts last, and is made apart
+			require.NotEmpty(t, builders[role], role)
+		}
+	}
+	require.Len(t, builders, len(config.Roles)-1)
+}

@@ -106,6 +106,11 @@ func (a *API) Post(ctx context.Context, body []byte, parts ...string) (json.RawM
 	return a.do(ctx, http.MethodPost, below(parts), body)
 }
 
+// Delete returns the answer to a request to end what the path below /api/v1 names.
+func (a *API) Delete(ctx context.Context, parts ...string) (json.RawMessage, error) {
+	return a.do(ctx, http.MethodDelete, below(parts), nil)
+}
+
 func below(parts []string) string {
 	path := "/api/v1"
 	for _, p := range parts {
@@ -133,7 +138,7 @@ func (a *API) do(ctx context.Context, method, path string, body []byte) (json.Ra
 		return nil, err
 	case len(answer) > maxAnswer:
 		return nil, fmt.Errorf("the answer has more than %d MiB", maxAnswer>>20)
-	case resp.StatusCode != http.StatusOK:
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return nil, problem(resp, answer)
 	}
 	return answer, nil

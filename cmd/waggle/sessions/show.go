@@ -27,7 +27,7 @@ func WriteList(w io.Writer, raw json.RawMessage, now time.Time) error {
 	slices.SortStableFunc(d.Sessions, func(a, b Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	rows := [][]string{{"SESSION", "EVENTS", "NEWEST", "AGE"}}
 	for _, s := range d.Sessions {
-		rows = append(rows, []string{s.SessionID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, age(now, s.UpdatedAt)})
+		rows = append(rows, []string{s.SessionID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, terminal.Age(now.Sub(s.UpdatedAt))})
 	}
 	return table(w, rows)
 }
@@ -43,7 +43,7 @@ func WriteDetail(w io.Writer, raw json.RawMessage, now time.Time) error {
 		{"status", d.Status},
 		{"dialect", d.Dialect},
 		{"created", d.CreatedAt.Format(time.RFC3339)},
-		{"updated", age(now, d.UpdatedAt) + " ago"},
+		{"updated", terminal.Age(now.Sub(d.UpdatedAt)) + " ago"},
 		{"events", strconv.FormatUint(d.LastSeq, 10)},
 	}
 	if err := table(w, head); err != nil || len(d.Runs) == 0 {
@@ -64,18 +64,4 @@ func table(w io.Writer, rows [][]string) error {
 		}
 	}
 	return nil
-}
-
-// age is how long ago something was, in the unit that people would use.
-func age(now, then time.Time) string {
-	d := max(now.Sub(then), 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }

@@ -61,7 +61,7 @@ func WriteTasks(w io.Writer, raw json.RawMessage, now time.Time) error {
 	slices.SortStableFunc(d.Tasks, func(a, b command.TaskView) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	rows := [][]string{{"TASK", "STATUS", "AGENT", "AGE", "TOOK"}}
 	for _, t := range d.Tasks {
-		rows = append(rows, []string{t.TaskID, t.Status, agentOf(t), span(now.Sub(t.CreatedAt)), took(t)})
+		rows = append(rows, []string{t.TaskID, t.Status, agentOf(t), terminal.Age(now.Sub(t.CreatedAt)), took(t)})
 	}
 	return table(w, rows)
 }
@@ -91,7 +91,7 @@ func WriteTask(w io.Writer, raw json.RawMessage, now time.Time) error {
 		{"status", t.Status},
 		{"agent", agentOf(t)},
 		{"attempt", fmt.Sprint(t.Attempt)},
-		{"created", t.CreatedAt.Format(time.RFC3339) + " (" + span(now.Sub(t.CreatedAt)) + " ago)"},
+		{"created", t.CreatedAt.Format(time.RFC3339) + " (" + terminal.Age(now.Sub(t.CreatedAt)) + " ago)"},
 	}
 	for _, more := range [][]string{
 		{"took", took(t)},
@@ -150,18 +150,4 @@ func table(w io.Writer, rows [][]string) error {
 		}
 	}
 	return nil
-}
-
-// span is how long something is, in the unit that people would use.
-func span(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }

@@ -61,7 +61,9 @@ type Screen struct {
 	live     bool      // err is a terminal
 	color    bool
 	status   string // the spinner's text; empty = none
-	shown    bool   // a status line is on the screen
+	panel    []Row  // shown instead, unless empty
+	changed  bool   // the panel is not yet on the screen as it is
+	shown    int    // lines of the status or the panel that are on the screen
 	inLine   bool   // out does not stand at the beginning of a line
 	frame    int
 	stop     chan struct{}
@@ -145,7 +147,14 @@ func (s *Screen) Status(text string) {
 	defer s.mu.Unlock()
 	s.clear()
 	s.status = text
-	if text != "" && s.stop == nil {
+	if text != "" {
+		s.turn()
+	}
+}
+
+// turn starts the spinner if it does not run. The caller holds the lock.
+func (s *Screen) turn() {
+	if s.stop == nil {
 		s.stop, s.done = make(chan struct{}), make(chan struct{})
 		go s.spin(s.stop, s.done)
 	}
@@ -169,25 +178,34 @@ func (s *Screen) spin(stop, done chan struct{}) {
 func (s *Screen) draw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status == "" || s.inLine || s.editor != nil {
+	if s.inLine || s.editor != nil {
+		return
+	}
+	if len(s.panel) > 0 {
+		s.paint()
+		return
+	}
+	if s.status == "" {
 		return
 	}
 	s.frame = (s.frame + 1) % len(frames)
-	s.shown = true
+	s.shown = 1
 	_, _ = io.WriteString(s.err, "\r\x1b[K"+Paint(s.color, Dim, frames[s.frame]+" "+s.status))
 }
 
 // clear removes the status line. The caller holds the lock.
 func (s *Screen) clear() {
-	if s.shown {
-		_, _ = io.WriteString(s.err, "\r\x1b[K")
-		s.shown = false
+	if s.shown > 0 {
+		_, _ = io.WriteString(s.err, erase(s.shown))
+		s.shown = 0
 	}
 }
 
-// Close removes the status line and stops the spinner. It may be called twice.
+// Close removes the status line and the panel and stops the spinner. It may be called
+// twice.
 func (s *Screen) Close() {
 	s.Status("")
+	s.Panel(nil)
 	s.mu.Lock()
 	stop, done := s.stop, s.done
 	s.stop = nil

@@ -18,7 +18,7 @@ func Table(rows [][]string, limit int) []string {
 			if j == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[j] = max(widths[j], columns(clean[i][j]))
+			widths[j] = max(widths[j], Columns(clean[i][j]))
 		}
 	}
 	lines := make([]string, len(rows))
@@ -26,15 +26,15 @@ func Table(rows [][]string, limit int) []string {
 		var b strings.Builder
 		for j, cell := range row {
 			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", widths[j]-columns(cell)+2))
+			b.WriteString(strings.Repeat(" ", widths[j]-Columns(cell)+2))
 		}
 		lines[i] = strings.TrimRight(b.String(), " ")
 	}
 	return lines
 }
 
-// columns is how wide a terminal shows the text.
-func columns(s string) int {
+// Columns is how wide a terminal shows the text.
+func Columns(s string) int {
 	n := 0
 	for _, r := range s {
 		switch {

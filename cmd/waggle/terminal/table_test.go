@@ -30,7 +30,7 @@ func TestTablesAreAligned(t *testing.T) {
 			require.NotContains(t, l, "\n")
 			cell := Line(rows[i][0], 20)
 			rest := l[len(cell):]
-			begin := columns(cell)
+			begin := Columns(cell)
 			for len(rest) > 0 && rest[0] == ' ' {
 				rest, begin = rest[1:], begin+1
 			}

@@ -13,6 +13,8 @@ var clientAccepted = []string{
 	`{"id":"X","type":"client.agent.task.cancel.request","content":{"taskId":"t1","reason":"enough"}}`,
 	`{"type":"task.message","content":{"taskId":"t1","messageType":"client.message","message":{"text":"hi"}}}`,
 	`{"type":"task.message","content":{"taskId":"t 1/2","message":"hi"}}`,
+	`{"type":"task.message","content":{"taskId":"watched/t","message":true,"inputId":"q","agentName":"backend_team/Coder"}}`,
+	`{"type":"client.agent.task.cancel.request","content":{"taskId":"watched/t","agentName":"Coder"}}`,
 	`{"id":"M","type":"mcp.tool.execute","content":{"serverId":"s","toolId":"t","params":{"a":1},"timeout":1000,"priority":"high"}}`,
 	`{"id":"R","type":"client.register","content":{"name":"n","clientId":"c-1","resumeToken":"secret","lastSeq":7,"metadata":{"a":1}}}`,
 	`{"id":"R","type":"client.register"}`,

@@ -22,6 +22,7 @@ package asp
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ var features = []string{"tasks", "agents", "services", "mcp", "clients", "resume
 
 // Client returns the codec of the sockets of clients.
 func Client(s Settings) dialect.Peers {
-	return &codec{name: "asp-client", kind: command.PeerClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents()}
+	return &codec{name: "asp-client", kind: command.PeerClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(), watched: watchEvents()}
 }
 
 // Agent returns the codec of the sockets of agents.
@@ -70,6 +71,7 @@ type codec struct {
 	types      wire.Types
 	in         map[string]reader
 	out        map[event.Type]writer
+	watched    map[event.Type]writer // of a log that a client watches
 }
 
 // reader makes orders of one type of frame.
@@ -164,9 +166,15 @@ func (c *codec) open(f *frame, raw []byte) (reader, bool) {
 	return r, ok
 }
 
-// Encode implements dialect.Peers.
+// Encode implements dialect.Peers. Of a log that a client watches the frames say so and
+// have no seq of the client's own; events of members of a team have the frames that they
+// have in their own logs, with the member.
 func (c *codec) Encode(e event.Event) [][]byte {
-	write, ok := c.out[e.Type]
+	table, watched := c.out, c.watched != nil && isWatched(e)
+	if watched {
+		table, e = c.watched, event.Unwrap(e)
+	}
+	write, ok := table[e.Type]
 	if !ok {
 		return nil
 	}
@@ -177,24 +185,29 @@ func (c *codec) Encode(e event.Event) [][]byte {
 			break
 		}
 		var b []byte
-		b, err = sealed(e, f, i == len(frames)-1)
+		b, err = sealed(e, f, i == len(frames)-1, watched)
 		out = append(out, b)
 	}
 	if err != nil {
-		return [][]byte{damaged(e)}
+		return [][]byte{damaged(e, watched)}
 	}
 	return out
 }
 
 // sealed fills in what frames of events have and encodes the frame.
-func sealed(e event.Event, f wire.Frame, last bool) ([]byte, error) {
+func sealed(e event.Event, f wire.Frame, last, watched bool) ([]byte, error) {
 	f.Timestamp = wire.Stamp(e.Time)
 	if f.ID == "" {
 		f.ID = e.ID
 	}
 	if last {
 		f.Seq = e.Sequence
-	} else {
+	}
+	if watched {
+		f.ID = "watched." + e.Subject + "-" + strconv.FormatUint(e.Sequence, 10)
+		locate(e, &f, last)
+	}
+	if !last {
 		f.ID += "." + f.Type
 	}
 	return f.Encode()
@@ -202,9 +215,9 @@ func sealed(e event.Event, f wire.Frame, last bool) ([]byte, error) {
 
 // damaged stands for an event that cannot be read: its peer must not mistake a damaged
 // log for silence.
-func damaged(e event.Event) []byte {
+func damaged(e event.Event, watched bool) []byte {
 	f := fault.Newf(fault.Internal, "Something that concerns you cannot be shown. Tell the operator its id and seq.")
-	b, err := sealed(e, wire.Frame{Type: wire.Error, Content: trouble(f)}, true)
+	b, err := sealed(e, wire.Frame{Type: wire.Error, Content: trouble(f)}, true, watched)
 	if err != nil {
 		panic("asp: " + err.Error()) // A frame without raw members can always be encoded.
 	}

@@ -77,6 +77,10 @@ func showTask(f *frame) []dialect.Order {
 
 func cancelTask(f *frame) []dialect.Order {
 	task := f.needName(f.here("taskId")...)
+	member := f.name(f.content, "agentName")
+	if name, ok := f.ofWatched(task); ok {
+		return f.cancelWatched(task, name, member)
+	}
 	return f.tell(command.CancelSwarm, task, command.CancelTaskData{
 		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id, Reason: f.text(f.content, "reason", 0, wire.MaxText),
 	})
@@ -84,6 +88,10 @@ func cancelTask(f *frame) []dialect.Order {
 
 func messageTask(f *frame) []dialect.Order {
 	task := f.needName(f.here("taskId")...)
+	input, member := f.name(f.content, "inputId"), f.name(f.content, "agentName")
+	if name, ok := f.ofWatched(task); ok {
+		return f.messageWatched(task, name, input, member)
+	}
 	return f.tell(command.MessageTask, task, command.TaskMessage{
 		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id,
 		MessageType: first(f.word(f.content, "messageType"), fromClient), Message: f.need(f.content, "message"),

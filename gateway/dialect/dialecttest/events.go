@@ -61,7 +61,7 @@ func (c *checker) events(t *testing.T) {
 		for i := range max(len(texts), len(raws)) {
 			e := event.Event{
 				SpecVersion: event.SpecVersion, ID: "e1", Source: "test", Type: info.Type,
-				Subject: Session.Name(), Time: Now, Sequence: uint64(i + 1), Stream: uint64(i * 7),
+				Subject: c.Log.Name(), Time: Now, Sequence: uint64(i + 1), Stream: uint64(i * 7),
 			}
 			for _, data := range []json.RawMessage{
 				fill(t, info, texts[i%len(texts)], `{}`, i), fill(t, info, "plain", raws[i%len(raws)], i),
@@ -73,7 +73,7 @@ func (c *checker) events(t *testing.T) {
 			}
 		}
 	}
-	e := event.Event{Type: "something.new", Subject: Session.Name(), Sequence: 1, Time: Now, Data: []byte(`{}`)}
+	e := event.Event{Type: "something.new", Subject: c.Log.Name(), Sequence: 1, Time: Now, Data: []byte(`{}`)}
 	for _, codec := range c.bound {
 		if _, dense := codec.(dialect.Sessions); !dense {
 			require.Empty(t, codec.Encode(e), "an event that a codec does not know is passed over")
@@ -103,9 +103,20 @@ func (c *checker) encode(t require.TestingT, codec dialect.Codec, e event.Event)
 	got := codec.Encode(e)
 	for _, f := range got {
 		c.frame(t, f)
+	}
+	c.positions(t, codec, e, got)
+	c.exactlyOne(t, codec, e, got)
+}
+
+// positions checks that every frame of an event says where a client is that has it.
+func (*checker) positions(t require.TestingT, codec dialect.Codec, e event.Event, got [][]byte) {
+	if teams, ok := codec.(dialect.Teams); ok {
+		placed(t, teams, e, got)
+		return
+	}
+	for _, f := range got {
 		require.Equal(t, e.Sequence, seqOf(f), "%s", f)
 	}
-	c.exactlyOne(t, codec, e, got)
 }
 
 // exactlyOne checks what dialects promise in which a socket holds several sessions.
@@ -131,7 +142,7 @@ func (c *checker) anyEvent(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
 		e := event.Event{
-			Type: info.Type, Subject: Session.Name(), Time: Now,
+			Type: info.Type, Subject: c.Log.Name(), Time: Now,
 			Sequence: rapid.Uint64Range(lowest, 1<<53).Draw(r, "sequence"), Stream: rapid.Uint64().Draw(r, "stream"),
 			Data: fill(t, info, rapid.String().Draw(r, "text"), `{"k":`+jsonString(rapid.String().Draw(r, "raw"))+`}`, rapid.IntRange(0, 9).Draw(r, "n")),
 		}
@@ -155,7 +166,7 @@ func jsonString(s string) string {
 func (c *checker) damage(t *testing.T) {
 	for _, info := range c.types() {
 		for _, data := range []string{``, `null`, `[]`, `{`, `{}`, `"x"`, `{"execution_id":1}`, `{"arguments":{"a":"` + "\xff" + `"}}`, `{"attempt":"x"}`} {
-			c.encodeDamaged(t, event.Event{Type: info.Type, Subject: Session.Name(), Sequence: 7, Time: Now, Data: []byte(data)})
+			c.encodeDamaged(t, event.Event{Type: info.Type, Subject: c.Log.Name(), Sequence: 7, Time: Now, Data: []byte(data)})
 		}
 	}
 }
@@ -167,8 +178,8 @@ func (c *checker) encodeDamaged(t testing.TB, e event.Event) {
 		for _, f := range got {
 			require.True(t, json.Valid(f) && utf8.Valid(f), "%q", f)
 			require.Contains(t, c.Outbound, c.typeOf(f))
-			require.Equal(t, e.Sequence, seqOf(f))
 		}
+		c.positions(t, codec, e, got)
 		c.exactlyOne(t, codec, e, got)
 	}
 }

@@ -33,7 +33,7 @@ func (c *checker) examples(t *testing.T) {
 		switch {
 		case slices.Contains(c.Inbound, kind):
 			for _, codec := range c.bound {
-				r, cmds, err := ask(codec, raw)
+				r, cmds, err := c.ask(codec, raw)
 				require.NoError(t, err, "%s", e.Name())
 				require.True(t, len(cmds) > 0 || r.Action != dialect.Act, "%s", e.Name())
 			}

@@ -3,6 +3,7 @@ package dialecttest
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,16 +17,32 @@ import (
 type filler struct {
 	text, raw string
 	n         int
+	within    int // pointers above: data may hold data of their own kind
 }
+
+// deepest bounds within: a team in a team in a team.
+const deepest = 2
 
 // fill returns the JSON data of a canonical type.
 func fill(t testing.TB, info event.Info, text, raw string, n int) json.RawMessage {
 	t.Helper()
 	v := reflect.New(reflect.TypeOf(info.Data)).Elem()
-	filler{text, raw, n}.value("", v)
+	filler{text: text, raw: raw, n: n}.value("", v)
 	data, err := json.Marshal(v.Interface())
 	require.NoError(t, err)
 	return data
+}
+
+// vocabulary holds what members can be that have words of the protocols themselves. Any
+// other text gives the first.
+var vocabulary = map[string][]string{
+	"TeamStatusData.NewStatus": {
+		event.TeamRunning, event.TeamStarting, event.TeamIdle, event.TeamPaused, event.TeamFailed, event.TeamShuttingDown,
+	},
+	"TeamAgentEventData.Status":  {event.AgentIdle},
+	"BoardTask.Status":           {event.BoardNotStarted, event.BoardQueued, event.BoardInProgress},
+	"BoardUpdatedData.NewStatus": {event.BoardCompleted, event.BoardBlocked, event.BoardFailed},
+	"Todo.Status":                {event.TodoDone, event.TodoPending, event.TodoInProgress},
 }
 
 // value fills v, which is called name: embedded structs, lists of up to two and, for
@@ -48,11 +65,16 @@ func (f filler) value(name string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for field, inner := range v.Fields() {
+			if legal, ok := vocabulary[v.Type().Name()+"."+field.Name]; ok {
+				inner.SetString(legal[max(slices.Index(legal, f.text), 0)])
+				continue
+			}
 			f.value(field.Name, inner)
 		}
 	case reflect.Pointer:
-		if f.n%2 == 1 {
+		if f.n%2 == 1 && f.within < deepest {
 			v.Set(reflect.New(v.Type().Elem()))
+			f.within++
 			f.value(name, v.Elem())
 		}
 	case reflect.Slice:

@@ -48,7 +48,7 @@ func FuzzEncode(f *testing.F, s Suite) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, text string, raw []byte, seq uint64) {
 		info := types[int(kind)%len(types)]
-		e := event.Event{Type: info.Type, Subject: Session.Name(), Time: Now, Sequence: max(seq, 1)}
+		e := event.Event{Type: info.Type, Subject: c.Log.Name(), Time: Now, Sequence: max(seq, 1)}
 		e.Data = raw
 		c.encodeDamaged(t, e)
 		arguments := "{}"

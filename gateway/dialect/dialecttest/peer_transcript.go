@@ -18,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // shownOrder is an order as transcripts show it.
@@ -107,6 +108,10 @@ func (c *peers) transcript(t *testing.T, path string, said, heard map[string]boo
 	if raw := section(a, "peer"); raw != nil {
 		tr.in.Peer = command.Peer{}
 		require.NoError(t, json.Unmarshal(raw, &tr.in.Peer))
+	}
+	if raw := section(a, "watched"); raw != nil {
+		tr.in.Watched, err = subject.ParseName(strings.TrimSpace(string(raw)))
+		require.NoError(t, err)
 	}
 	tr.in.OnlyTask = strings.TrimSpace(string(section(a, "task")))
 	for _, f := range lines(section(a, "client")) {

@@ -18,6 +18,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // PeerSuite says what is special about one role of a protocol of peers. What is
@@ -28,6 +30,7 @@ import (
 //	what the transcript shows, for people
 //	-- peer --      the peer as registered (optional: Registered)
 //	-- task --      the only task that it has (optional: none)
+//	-- watched --   the log that it watches: tenant.kind.id (optional: none)
 //	-- client --    frames of the peer, one a line
 //	-- orders --    what they ask for: an order, or a fault, for each
 //	-- replies --   the frames that tell of faults, and those that are said at once
@@ -282,13 +285,16 @@ func (c *peers) events(t *testing.T) {
 	require.Empty(t, c.Codec.Encode(c.event("something.new", 1, []byte(`{}`))), "an event that a codec does not know is passed over")
 }
 
+// inbox is the log of the client of the suite.
+var inbox = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindClient, Entity: id.EntityFromExternal("client-1")}
+
 // event returns an event of the client's log, or an aside where there is none.
 func (c *peers) event(kind event.Type, seq uint64, data []byte) event.Event {
 	if c.Asides {
 		seq = 0
 	}
 	return event.Event{
-		SpecVersion: event.SpecVersion, ID: "e1", Source: "test", Type: kind, Subject: Session.Name(), Time: Now, Sequence: seq, Data: data,
+		SpecVersion: event.SpecVersion, ID: "e1", Source: "test", Type: kind, Subject: inbox.Name(), Time: Now, Sequence: seq, Data: data,
 	}
 }
 
@@ -310,7 +316,7 @@ func lastHasSeq(t require.TestingT, e event.Event, got [][]byte) {
 		if i == len(got)-1 {
 			want = e.Sequence
 		}
-		require.Equal(t, want, seqOf(f), "%s", f)
+		require.Equal(t, want, seqOf(f)+watchedSeq(f), "%s", f)
 		require.False(t, ids[member(f, "id")], "two frames of an event have one id")
 		ids[member(f, "id")] = true
 	}

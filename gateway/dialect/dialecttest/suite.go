@@ -18,6 +18,8 @@
 // events before it), !refuse ACTION CODE, !exported JSON and !merged FROM (the event
 // before it, as one that stands for those from FROM on).
 //
+// Where a socket shows a team, bus may hold !welcome JSON, with the view of the team.
+//
 // The flag -update rewrites commands, replies and frames.
 package dialecttest
 
@@ -49,6 +51,10 @@ type Suite struct {
 	Kind        string       // the member of a message that names its type; empty = type
 	Accepted    []string     // messages of the client in all shapes that are accepted, besides the examples
 	Unsaid      []string     // members of examples that the dialect never sends: <type> <path>
+
+	Log    subject.Log               // of the sockets; zero = Session
+	Name   func(frame []byte) string // the name of a frame's schema, where no member is its type
+	Beyond []string                  // fields with rules that a schema cannot say
 }
 
 // Exercise runs the whole suite against the dialect.
@@ -64,6 +70,7 @@ func Exercise(t *testing.T, s Suite) {
 	t.Run("damage", c.damage)
 	t.Run("any event", c.anyEvent)
 	t.Run("links", c.links)
+	t.Run("places", c.places)
 	t.Run("pure", c.pure)
 }
 
@@ -80,6 +87,9 @@ func load(t testing.TB, s Suite) *checker {
 	require.NoError(t, err)
 	if s.Kind == "" {
 		s.Kind = "type"
+	}
+	if s.Log.Entity.IsZero() {
+		s.Log = Session
 	}
 	c := &checker{Suite: s, schemas: all}
 	for _, q := range s.Variants {
@@ -111,16 +121,21 @@ var Session = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity
 var Now = time.Date(2026, time.March, 1, 12, 0, 0, 123_000_000, time.UTC)
 
 // inbound returns a socket whose fresh ids are cmd-1, cmd-2, ...
-func inbound() dialect.Inbound {
+func (c *checker) inbound() dialect.Inbound {
 	n := 0
-	return dialect.Inbound{Session: Session, Principal: "alice", Now: Now, NewID: func() string {
+	return dialect.Inbound{Session: c.Log, Principal: "alice", Now: Now, NewID: func() string {
 		n++
 		return fmt.Sprintf("cmd-%d", n)
 	}}
 }
 
 // typeOf returns the type of a frame.
-func (c *checker) typeOf(frame []byte) string { return member(frame, c.Kind) }
+func (c *checker) typeOf(frame []byte) string {
+	if c.Name != nil {
+		return c.Name(frame)
+	}
+	return member(frame, c.Kind)
+}
 
 // member returns a string member of a frame, empty if it has none.
 func member(frame []byte, name string) string {

@@ -51,7 +51,7 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 	archive, err := txtar.ParseFile(path)
 	require.NoError(t, err)
 	tr := c.read(t, archive)
-	tr.playClient(t)
+	c.playClient(t, tr)
 	tr.playBus(t)
 	for _, f := range tr.client {
 		seen[c.typeOf(f)] = true
@@ -76,8 +76,8 @@ func (c *checker) read(t *testing.T, a *txtar.Archive) *transcript {
 	return tr
 }
 
-func (tr *transcript) playClient(t *testing.T) {
-	in := inbound()
+func (c *checker) playClient(t *testing.T, tr *transcript) {
+	in := c.inbound()
 	for _, f := range tr.client {
 		asked := dialect.Request{}
 		var cmds []command.Command
@@ -100,7 +100,7 @@ func (tr *transcript) playClient(t *testing.T) {
 		}
 		require.NoError(t, err, "an error of Decode is a fault")
 		for _, cmd := range cmds {
-			requireAddressed(t, cmd)
+			c.requireAddressed(t, cmd)
 			raw, err := json.Marshal(cmd)
 			require.NoError(t, err)
 			tr.commands = append(tr.commands, raw)
@@ -140,6 +140,8 @@ func (tr *transcript) said(t *testing.T, what string) [][]byte {
 		return tr.codec.Greet(g)
 	case "truncated":
 		return [][]byte{tr.codec.Truncated(n, Now)}
+	case "welcome":
+		return tr.welcome(t, arg)
 	}
 	s, ok := tr.codec.(dialect.Sessions)
 	require.True(t, ok, "unknown line in the bus section: !%s", what)
@@ -159,6 +161,10 @@ func (tr *transcript) stateless(t *testing.T) {
 // resumable checks that a client which was cut off after any frame, and asks for
 // what comes after the last seq that it saw, gets exactly the frames it misses.
 func (tr *transcript) resumable(t *testing.T) {
+	if teams, ok := tr.codec.(dialect.Teams); ok {
+		resumable(t, teams, tr.events, tr.perEvent)
+		return
+	}
 	for i, e := range tr.events {
 		require.Equal(t, uint64(i+1)+tr.events[0].Sequence-1, e.Sequence, "events of a transcript are dense")
 		require.LessOrEqual(t, len(tr.perEvent[i]), 1, "a client cut off between two frames of one event could not resume")
@@ -186,10 +192,10 @@ func (tr *transcript) compare(t *testing.T, a *txtar.Archive, path string) {
 
 // requireAddressed checks that a command asks something of the socket's own session
 // and can be put on the bus as it is.
-func requireAddressed(t testing.TB, cmd command.Command) {
+func (c *checker) requireAddressed(t testing.TB, cmd command.Command) {
 	t.Helper()
-	require.Equal(t, Session.Tenant, cmd.Tenant)
-	require.Equal(t, Session.Entity, cmd.Key)
+	require.Equal(t, c.Log.Tenant, cmd.Tenant)
+	require.Equal(t, c.Log.Entity, cmd.Key)
 	require.Equal(t, "alice", cmd.Principal)
 	require.Equal(t, Now, cmd.Time)
 	require.Regexp(t, `^[A-Za-z0-9_-]{1,128}$`, cmd.ID)

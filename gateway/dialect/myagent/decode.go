@@ -207,7 +207,7 @@ func (f *form) respond(top object) any {
 		f.wrong("content.approved", aBoolean, nil)
 	}
 	return command.RespondInput{
-		InputID: f.needID(top, "step_id"), Approved: truth(approved),
+		InputID: f.step(top), Approved: truth(approved),
 		Feedback: deref(f.text(content, "feedback", wire.MaxContent)),
 		Tasks:    content.get("tasks"), Modified: content.get("modified_tasks"),
 		ClientID: f.id(f.object(top, "metadata"), "client_id"),

@@ -3,6 +3,7 @@ package myagent
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ type frames map[event.Type]func(*codec, event.Event) (wire.Frame, error)
 
 // allFrames returns the frames of every canonical type.
 func allFrames() frames {
-	return frames{
+	all := frames{
 		event.SessionCreated:     with(sessionCreated),
 		event.SessionClosed:      with(sessionClosed),
 		event.SessionPaused:      with(sessionPaused),
@@ -63,6 +64,9 @@ func allFrames() frames {
 		event.StateExported:      with(stateExported),
 		event.CommandRefused:     with(commandRefused),
 	}
+	maps.Copy(all, swarmFrames())
+	maps.Copy(all, teamFrames())
+	return all
 }
 
 // with decodes the event's data for f.
@@ -78,7 +82,10 @@ func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, 
 
 // Encode implements dialect.Codec. It gives one frame for any event: for one that
 // cannot be read a system.error, for one of an unknown type a system.notice.
+// Events of members of a team have the frames that they have in their own logs, with the
+// member in their metadata.
 func (c *codec) Encode(e event.Event) [][]byte {
+	e = event.Unwrap(e)
 	build, ok := c.frames[e.Type]
 	if !ok {
 		build = with(unknown)
@@ -109,6 +116,9 @@ func (c *codec) damaged(e event.Event) []byte {
 // no log and has neither seq nor event_id.
 func (*codec) sealed(e event.Event, f wire.Frame) ([]byte, error) {
 	f.SessionID = sessionOf(e.Subject)
+	if e.Via.Route != "" {
+		f.Metadata = wire.Placed(f.Metadata, wire.Member{Route: e.Via.Route, AgentID: e.Via.AgentID, TeamID: e.Via.TeamID})
+	}
 	f.Timestamp = wire.Stamp(e.Time)
 	if e.Sequence > 0 {
 		f.Seq, f.EventID = e.Sequence, cursor(e)

@@ -25,13 +25,10 @@ func TestEveryFaultHasAVerdict(t *testing.T) {
 	require.Len(t, verdicts, len(fault.Catalogue))
 }
 
-// elsewhere are the types of the logs of swarm tasks and clients, and of what is said to
-// their peers. No session has them.
+// elsewhere are the types of the inboxes of clients, and of what is said to services and
+// workers. Nobody can watch them here.
 var elsewhere = []event.Type{
-	event.ClientCreated, event.ClientRegistered, event.ClientMessage, event.TaskCreated, event.TaskQueued, event.TaskAssigned,
-	event.TaskReported, event.TaskNotified, event.TaskMessaged, event.TaskReleased, event.TaskRefused, event.TaskAsked,
-	event.TaskAskExpired, event.TaskFinished, event.ChildCreated, event.ChildFinished, event.CallStarted, event.CallNotified,
-	event.CallFinished, event.CallRequested,
+	event.ClientCreated, event.ClientRegistered, event.ClientMessage, event.CallRequested, event.TeamActed,
 }
 
 // TestEveryTypeHasAFrame: nothing of a session is shown as an unknown event.

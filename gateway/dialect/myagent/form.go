@@ -161,6 +161,16 @@ func (f *form) needID(o object, name string) string {
 	return f.id(o, name)
 }
 
+// step reads the id of a question, which may be one that an agent of the swarm has given.
+func (f *form) step(o object) string {
+	raw := o.get("step_id")
+	s, ok := str(raw)
+	if n := utf8.RuneCountInString(s); !ok || n < 1 || n > wire.MaxID {
+		f.wrong(o.at("step_id"), fmt.Sprintf("a text of 1 to %d characters", wire.MaxID), raw)
+	}
+	return s
+}
+
 // name reads a text that is not empty, which names something in the client's own words.
 func (f *form) name(o object, name string) string {
 	raw := o.get(name)

@@ -65,7 +65,7 @@ func messageReceived(_ *codec, _ event.Event, d event.MessageReceivedData) wire.
 	f := wire.Frame{
 		Event: wire.UserMessage, Content: d.Content,
 		Metadata: wire.EchoMeta{
-			Context: wire.Context{RunID: d.RunID}, MessageID: d.MessageID, By: d.Principal, ClientID: d.ClientID, Queued: d.Queued,
+			Context: wire.Context{RunID: d.RunID}, MessageID: d.MessageID, By: d.Principal, ClientID: d.ClientID, Queued: d.Queued, Sender: sender(d.Sender),
 			ConfirmPlan: d.ConfirmPlan, OnBusy: d.OnBusy, MaxConcurrent: d.MaxConcurrent, TimeoutSeconds: d.TimeoutSeconds,
 			Extra: optionalObject(d.Extra),
 		},
@@ -74,6 +74,14 @@ func messageReceived(_ *codec, _ event.Event, d event.MessageReceivedData) wire.
 		f.Event, f.Content = wire.UserSolveTasks, wire.Tasks{Tasks: tasks(d.Tasks)}
 	}
 	return f
+}
+
+// sender names who asked, if that is not a user.
+func sender(s *event.Sender) string {
+	if s == nil {
+		return ""
+	}
+	return first(s.Route, s.Name, s.ID)
 }
 
 func messageRefused(c *codec, _ event.Event, d event.MessageRefusedData) wire.Frame {

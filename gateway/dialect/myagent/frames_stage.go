@@ -69,7 +69,10 @@ func planCancelled(c *codec, _ event.Event, d event.PlanCancelledData) wire.Fram
 	return wire.Frame{Event: wire.PlanCancelled, Content: text, Metadata: m, ShowContent: c.words.planCancelled}
 }
 
-func inputRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Frame {
+func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Frame {
+	if d.Scope == event.ScopeTool {
+		return toolRequested(c, e, d)
+	}
 	text, show := c.words.confirmOther, c.words.confirmOther
 	if d.Scope == event.ModePlan {
 		text = c.counted(c.words.confirmPlan, len(d.Tasks), "")
@@ -97,7 +100,11 @@ func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Fram
 	if len(d.Tasks) > 0 {
 		m.Tasks = tasks(d.Tasks)
 	}
-	return c.notice(fmt.Sprintf(c.words.answered, d.Decision), m)
+	text := c.words.answered
+	if d.CallID != "" {
+		text, m.ToolName, m.CallID = c.words.callAnswered, d.Tool, d.CallID
+	}
+	return c.notice(fmt.Sprintf(text, d.Decision), m)
 }
 
 func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame {

@@ -18,6 +18,18 @@ type words struct {
 	approve, modify, reject                                      string
 	runStarted, discarded, toolStarted, usage, refused, answered string
 	replayed, batch, historyExpired, other                       string
+
+	watched
+}
+
+// watched are the texts about what only watched logs hold: tasks of the swarm and teams.
+type watched struct {
+	mayCall, allow, deny, agentAsks, answer, callAnswered, options           string
+	taskQueued, taskReleased, taskReported, taskRefused, childMade, childEnd string
+	callNotified, childFailed, taskCancelledBy, noAnswer                     string
+	agentMade, agentClosed, waitsForPeople, todos, fileMade, fileChanged     string
+	teamMade, memberStarted, teamStatus, teamFailed, teamMessage, dropped    string
+	stopped, allMembers, paused, resumed, closing, closed, board, boardTask  string
 }
 
 var inChinese = words{
@@ -35,6 +47,17 @@ var inChinese = words{
 	runStarted: "开始处理", discarded: "此前的文本已作废", toolStarted: "工具开始执行：%s", usage: "模型用量：%s",
 	refused: "已拒绝过期的执行者", answered: "规划已答复：%s", replayed: "重放完成", batch: "错过的事件",
 	historyExpired: "部分历史已过期，可用的历史从 %d 开始", other: "通知",
+
+	watched: watched{
+		mayCall: "是否允许调用工具 %s？", allow: "允许", deny: "拒绝", agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）",
+		taskQueued: "任务正在等待智能体", taskReleased: "智能体 %s 已离开，任务将交给其他智能体", taskReported: "智能体报告状态：%s",
+		taskRefused: "智能体 %s 的报告已被拒绝", childMade: "智能体把子任务交给了 %s", childEnd: "子任务已结束：%s", callNotified: "服务报告：%s",
+		childFailed: "子任务 %s 失败：%s", taskCancelledBy: "任务已取消", noAnswer: "问题未在规定时间内得到答复",
+		agentMade: "成员已创建：%s", agentClosed: "成员已关闭", waitsForPeople: "等待人工答复", todos: "待办事项：", fileMade: "已生成文件：%s", fileChanged: "已修改文件：%s",
+		teamMade: "团队已创建：%s", memberStarted: "成员已启动：%s", teamStatus: "团队状态：%s", teamFailed: "团队中有成员失败",
+		teamMessage: "发给 %s 的消息：%s", dropped: "发给 %s 的消息未送达：%s", stopped: "已停止：%s", allMembers: "所有成员", paused: "团队已暂停",
+		resumed: "团队继续工作", closing: "团队正在关闭", closed: "团队已结束", board: "团队任务（%d 个）", boardTask: "团队任务 %s：%s",
+	},
 }
 
 var inEnglish = words{
@@ -52,4 +75,17 @@ var inEnglish = words{
 	runStarted: "Work has begun", discarded: "The text so far does not count", toolStarted: "The tool is running: %s", usage: "Model usage: %s",
 	refused: "A worker that had lost its claim was turned away", answered: "The plan was answered: %s", replayed: "Replay completed",
 	batch: "Missed events", historyExpired: "Part of the history has expired. What is left begins at %d", other: "Notice",
+
+	watched: watched{
+		mayCall: "May the tool %s be called?", allow: "Allow", deny: "Deny", agentAsks: "The agent asks", answer: "Answer",
+		callAnswered: "The tool call was answered: %s", options: " (options: %s)",
+		taskQueued: "The task waits for an agent", taskReleased: "The agent %s is gone; the task goes to another", taskReported: "The agent reports a status: %s",
+		taskRefused: "A report of the agent %s was turned away", childMade: "The agent gave a task to %s", childEnd: "The child task has ended: %s",
+		callNotified: "The service says: %s", childFailed: "The child task %s has failed: %s", taskCancelledBy: "The task was cancelled",
+		noAnswer: "Nobody answered the question in time", agentMade: "The member exists: %s", agentClosed: "The member has ended",
+		waitsForPeople: "Waiting for people to answer", todos: "To do:", fileMade: "Made the file %s", fileChanged: "Changed the file %s",
+		teamMade: "The team exists: %s", memberStarted: "A member has started: %s", teamStatus: "The team's status: %s", teamFailed: "A member of the team has failed",
+		teamMessage: "A message for %s: %s", dropped: "A message for %s was dropped: %s", stopped: "Stopped: %s", allMembers: "all members", paused: "The team is paused",
+		resumed: "The team goes on", closing: "The team shuts down", closed: "The team has ended", board: "Tasks of the team (%d)", boardTask: "Task %s of the team: %s",
+	},
 }

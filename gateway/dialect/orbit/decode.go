@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -15,6 +16,10 @@ import (
 // quoteLimit bounds how much of an unknown type is quoted back, in bytes: longer
 // than any type, short enough for one line.
 const quoteLimit = 40
+
+// maxQuestionID is how long the id of a question may be, in characters: what the bus
+// and the frames of agents allow for an id.
+const maxQuestionID = 128
 
 // members are the members of a JSON object. A map keeps their names exact, which
 // decoding into a struct would not.
@@ -35,6 +40,8 @@ func (codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error)
 		return userMessage(m, in)
 	case wire.Cancel:
 		return address(m, in, command.Cancel, command.CancelRun{})
+	case wire.Answer:
+		return answer(m, in)
 	}
 	return nil, fault.Newf(fault.UnknownType, "The message type %q is not known here. Send one of: %s.",
 		clip(kind), strings.Join(wire.Inbound, ", ")).At("type")
@@ -53,6 +60,23 @@ func userMessage(m members, in dialect.Inbound) ([]command.Command, error) {
 		return nil, invalid(field, "The content of a user_message must not be empty.")
 	}
 	return address(m, in, command.Message, command.UserMessage{Content: s})
+}
+
+// answer answers a question. What is not said is not allowed: approved has to be there.
+func answer(m members, in dialect.Inbound) ([]command.Command, error) {
+	question, ok := text(m["question_id"])
+	if n := utf8.RuneCountInString(question); !ok || n < 1 || n > maxQuestionID {
+		return nil, invalid("question_id", "An answer has the id of its question, a string of 1 to 128 characters.")
+	}
+	approved := string(m["approved"]) == "true"
+	if !approved && string(m["approved"]) != "false" {
+		return nil, invalid("approved", "An answer says whether what is asked for is approved: true or false.")
+	}
+	feedback, ok := text(m["feedback"])
+	if raw, there := m["feedback"]; there && !ok && string(raw) != "null" {
+		return nil, invalid("feedback", "The feedback of an answer is a string.")
+	}
+	return address(m, in, command.Respond, command.RespondInput{InputID: question, Approved: approved, Feedback: feedback})
 }
 
 // content finds the text of a user_message. Top-level content wins over data.content,

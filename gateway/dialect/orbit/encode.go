@@ -1,6 +1,7 @@
 package orbit
 
 import (
+	"errors"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -9,9 +10,15 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
+// errUnreadable is an event of another log whose inside is none.
+var errUnreadable = errors.New("orbit: the relayed event cannot be read")
+
 // Encode implements dialect.Codec. An event that should give a frame but cannot be
 // read gives an error frame: a viewer must not mistake a damaged log for silence.
+// Events of members of a team have the frames that they have in their own logs, with
+// the member as agent.
 func (c codec) Encode(e event.Event) [][]byte {
+	e = event.Unwrap(e)
 	encode, ok := c.frames[e.Type]
 	if !ok {
 		return nil
@@ -21,7 +28,7 @@ func (c codec) Encode(e event.Event) [][]byte {
 	case err != nil:
 		f := fault.Newf(fault.Internal, "An event of this session cannot be shown. Tell the operator its seq.")
 		return one(render(wire.Frame[wire.ErrorData]{
-			Type: wire.Error, Seq: e.Sequence, Timestamp: stamp(e.Time), Data: errorData(f),
+			Type: wire.Error, Seq: e.Sequence, Timestamp: stamp(e.Time), Agent: e.Via.Route, Data: errorData(f),
 		}))
 	case frame == nil:
 		return nil

@@ -55,7 +55,7 @@ func with[T event.Data](f func(event.Event, T) ([]byte, error)) func(event.Event
 // frame reports e as a frame of its run. A run that never started has no execution
 // id, and its frames have no such member.
 func frame[D any](kind, exec string, e event.Event, data D) ([]byte, error) {
-	f := wire.Frame[D]{Type: kind, Seq: e.Sequence, Timestamp: stamp(e.Time), Data: data}
+	f := wire.Frame[D]{Type: kind, Seq: e.Sequence, Timestamp: stamp(e.Time), Agent: e.Via.Route, Data: data}
 	if exec != "" {
 		x := wire.ExecutionID(exec)
 		f.ExecutionID = &x
@@ -72,7 +72,7 @@ func agentThinking(e event.Event, d event.TurnStartedData) ([]byte, error) {
 	if d.Resumed {
 		return nil, nil
 	}
-	return frame(wire.AgentThinking, d.ExecutionID, e, wire.MessageData{Message: wire.ThinkingText})
+	return frame(wire.AgentThinking, d.ExecutionID, e, wire.ThoughtData{Message: wire.ThinkingText})
 }
 
 func toolCalled(e event.Event, d event.ToolCalledData) ([]byte, error) {

@@ -37,8 +37,8 @@ func (orbit) Bind(query url.Values) (dialect.Codec, error) {
 
 // The codecs of the dialect.
 var (
-	plain     dialect.Codec = codec{name: "orbit", frames: answers}
-	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(answers, deltas)}
+	plain     dialect.Codec = codec{name: "orbit", frames: join(answers, nearest)}
+	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(join(answers, nearest), deltas)}
 )
 
 // codec is one variant of the dialect: the frames that it has a word for.

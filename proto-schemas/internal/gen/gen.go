@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ const (
 const accountsFile = "deploy/nats/accounts.conf"
 
 // elsewhere are the files of the generated folders that others make.
-var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md"} // by the e2e tests, of what they saw
+var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md", docsDir + "/team-messages.md"} // by tests, of what they saw
 
 // Files returns the wanted content of every generated file by its path, relative to
 // the repository's root. It reads the comments of the structs from the sources there.
@@ -50,6 +51,15 @@ func Files(root string) (map[string][]byte, error) {
 		}
 		files[schemaDir+"/"+name+".json"] = b
 	}
+	ofTeams, err := readComments(filepath.Join(root, "proto-schemas", "team"))
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := teamFiles(ofTeams)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, schemas)
 	return files, nil
 }
 
@@ -98,7 +108,7 @@ func Write(root string, files map[string][]byte, stale []string) error {
 
 func leftovers(root string, files map[string][]byte) ([]string, error) {
 	var out []string
-	for _, dir := range []string{schemaDir, docsDir} {
+	for _, dir := range []string{schemaDir, docsDir, teamDir + "/in", teamDir + "/out"} {
 		entries, err := os.ReadDir(filepath.Join(root, dir))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

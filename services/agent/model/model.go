@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -58,6 +59,7 @@ type Schema struct {
 
 // Request is everything a model needs for one answer.
 type Request struct {
+	Model     string        // another model of the same provider, as Pick reads it; empty = the one that was opened
 	System    string        // instructions that precede the messages; may be empty
 	Messages  []Message     // oldest first
 	Tools     []ToolSpec    // may be empty
@@ -109,6 +111,25 @@ type Model interface {
 
 	// Close releases idle connections. Calls that are on go on.
 	Close() error
+}
+
+// Pick returns the name of the model that a request wants: the one that was opened, or
+// another one of the same provider, which may be written as a whole specification.
+func (r Request) Pick(prefix, opened string) string {
+	if r.Model == "" {
+		return opened
+	}
+	return strings.TrimPrefix(r.Model, prefix+":")
+}
+
+// Asked returns the specification of the model that answers requests for another one
+// of m's provider: that of m itself if other is empty.
+func Asked(m Model, other string) string {
+	prefix, _, _ := strings.Cut(m.Name(), ":")
+	if other == "" || other == prefix {
+		return m.Name()
+	}
+	return prefix + ":" + strings.TrimPrefix(other, prefix+":")
 }
 
 // Ended returns the error that Generate owes to a ctx which has ended.

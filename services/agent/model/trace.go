@@ -17,8 +17,9 @@ type traced struct {
 // Generate implements Model inside one client span a call, tries included. The
 // span holds what the conventions for models want, and none of the conversation.
 func (m *traced) Generate(ctx context.Context, req Request, onText func(string) error) (r Reply, err error) {
-	ctx, span := telemetry.Start(ctx, "chat "+m.name, trace.SpanKindClient,
-		telemetry.OperationChat, telemetry.KeyProvider.String(m.provider), telemetry.KeyRequestModel.String(m.name))
+	name := req.Pick(m.provider, m.name)
+	ctx, span := telemetry.Start(ctx, "chat "+name, trace.SpanKindClient,
+		telemetry.OperationChat, telemetry.KeyProvider.String(m.provider), telemetry.KeyRequestModel.String(name))
 	defer func() { telemetry.End(span, err) }()
 	if req.MaxTokens > 0 {
 		span.SetAttributes(telemetry.KeyMaxTokens.Int(req.MaxTokens))

@@ -94,3 +94,21 @@ func TestTheSchemaIsStrict(t *testing.T) {
 	require.NoError(t, json.Unmarshal(prompt.PlanSchema().JSON, &s))
 	require.Len(t, s.Required, len(s.Properties))
 }
+
+func TestAMemberIsToldWhoItIs(t *testing.T) {
+	a := event.AgentCreatedData{TeamName: "Hive", MemberDefinition: event.MemberDefinition{Name: "Coder"}}
+	alone := prompt.Member(a, "")
+	require.Contains(t, alone, "You are Coder, a member of the team Hive.")
+	for _, no := range []string{"send_message_to", "role", "instructions", "colleagues"} {
+		require.NotContains(t, alone, no, "nothing is said of what there is not")
+	}
+	a.Role, a.Instructions = "writes code", "Be brief."
+	a.Colleagues = []event.Colleague{{Name: "Boss", Role: "leads", Kind: event.MemberAgent}, {Name: "docs", Kind: event.MemberTeam}, {Name: "Eve"}}
+	text := prompt.Member(a, "Operator.")
+	for _, part := range []string{
+		"Operator.\n\nYou are", "Your role: writes code", "Be brief.", "\n- Boss: leads\n", "\n- docs: a team, whose coordinator gets what you write\n",
+		"\n- Eve\n", "call send_message_to",
+	} {
+		require.Contains(t, text, part)
+	}
+}

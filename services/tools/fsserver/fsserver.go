@@ -143,7 +143,7 @@ func New(folders *Folders) *mcp.Server {
 		Description: "Find text in the files of the workspace, with line numbers, or find files by name. Give text, or glob, or both.",
 	}, handle(s, s.search))
 	mcp.AddTool(m, &mcp.Tool{
-		Name: "write_file", Title: "Write a file",
+		Name: writeFile, Title: "Write a file",
 		Description: "Create or replace a text file in the workspace, or append to it. Missing folders are made.",
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed},
 		Meta:        mcp.Meta{UnlessKey: "append"},

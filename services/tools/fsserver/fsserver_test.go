@@ -1,6 +1,7 @@
 package fsserver_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,26 @@ func TestANewWorkspaceHasNotes(t *testing.T) {
 func TestAnExistingWorkspaceIsLeftAlone(t *testing.T) {
 	c := open(t, t.TempDir())
 	require.Equal(t, "[The folder is empty.]", c.ok(t, "list_files", nil))
+}
+
+func TestWhatACallHasWritten(t *testing.T) {
+	c := open(t, t.TempDir())
+	written := func(path string, more bool) (string, bool, bool) {
+		in := args{"path": path, "content": "x", "append": more}
+		raw, err := json.Marshal(in)
+		require.NoError(t, err)
+		return fsserver.Written("write_file", raw, c.ok(t, "write_file", in))
+	}
+	for i, more := range []bool{true, true, false} {
+		path, created, ok := written("drafts/./plan.md", more)
+		require.True(t, ok)
+		require.Equal(t, "drafts/plan.md", path)
+		require.Equal(t, i == 0, created)
+	}
+	for _, tool := range []string{"read_file", "write_file"} {
+		_, _, ok := fsserver.Written(tool, []byte(`{"path":"../x"}`), "")
+		require.False(t, ok)
+	}
 }
 
 func TestAWorkspaceThatIsNoFolderIsAnError(t *testing.T) {

@@ -68,7 +68,7 @@ func (s *server) put(ctx context.Context, root *os.Root, in writeArgs) (string, 
 	case existed:
 		return fmt.Sprintf("Replaced %s with %d bytes.", clip(path), len(content)), nil
 	}
-	return fmt.Sprintf("Created %s with %d bytes.", clip(path), len(content)), nil
+	return fmt.Sprintf(createdMark+"%s with %d bytes.", clip(path), len(content)), nil
 }
 
 // target checks what is at path now and returns the mode for the new file.

@@ -49,6 +49,13 @@ tools:
     - name: everything
       command: [npx, -y, "@modelcontextprotocol/server-everything"]
       timeout: 30s
+teams:
+  - name: research
+    coordinator: Lead
+    members:
+      - {name: Lead, role: gives the work to the others}
+      - {name: Analyst, tools: [workspace/*], auto_execute_tools: true}
+      - {name: Reviewer, capabilities: [reviewing]}
 ` + "```" + `
 `
 

@@ -70,7 +70,7 @@ func (m *Model) Close() error { m.client.Close(); return nil }
 
 // Generate implements model.Model.
 func (m *Model) Generate(ctx context.Context, req model.Request, onText func(string) error) (model.Reply, error) {
-	params, err := params(m.name, req)
+	params, err := params(req.Pick(prefix, m.name), req)
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -82,7 +82,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return a.reply(text, m.name, req), nil
+	return a.reply(text, params.Model, req), nil
 }
 
 // attempt makes one request and reads its stream to the end. The vendor's own

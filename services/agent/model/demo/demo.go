@@ -16,6 +16,9 @@
 // In the stages of a pipeline run it makes a task of each clause, solves a task as it
 // answers a message, and lists what came of the tasks (stages.go).
 //
+// As a member of a team it asks colleagues for what it is told to ask them for, answers
+// their requests with messages, and completes its tasks on the board (team.go).
+//
 // Results of tools are data: they are shown and counted, never obeyed.
 package demo
 
@@ -55,8 +58,9 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		return model.Reply{}, model.Ended(ctx)
 	}
 	text, calls := answer(req)
+	asked := req.Pick(name, name)
 	if len(calls) > 0 {
-		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: name}, nil
+		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: asked}, nil
 	}
 	var said strings.Builder
 	stop := model.StopEnd
@@ -73,7 +77,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 		}
 		said.WriteString(w)
 	}
-	return model.Reply{Text: said.String(), StopReason: stop, Model: name}, nil
+	return model.Reply{Text: said.String(), StopReason: stop, Model: asked}, nil
 }
 
 // words splits s after each space and line end, so that the parts concatenate to s.

@@ -15,7 +15,7 @@ type clause struct {
 
 // parsers recognise clauses. The first that does wins, so the narrow ones come first.
 var parsers = []func(*clause) *task{
-	parseUse, parseTalk, parseCount, parseCopy, parseWrite, parseImpossible, parseDate, parseArithmetic,
+	parseTeam, parseUse, parseTalk, parseCount, parseCopy, parseWrite, parseImpossible, parseDate, parseArithmetic,
 	parseRead, parseExists, parseSearch, parseList,
 }
 

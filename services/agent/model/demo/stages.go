@@ -28,7 +28,7 @@ func answer(req model.Request) (string, []event.ToolCall) {
 	case d.Task != nil:
 		return newTurn(solve(req, d)).run()
 	}
-	return newTurn(req).run()
+	return newTurn(req).member()
 }
 
 // asChat replaces the message that holds the data by a text, so that the request is

@@ -20,6 +20,7 @@ const can = `I can
 - count: "how many words does notes.md have?"
 - calculate exactly: "what is (3 + 4.5) * 12%?"
 - work with dates: "how many days until 2030-01-01?"
+- work in a team: "ask Bob to read notes.md", "give Bob the task to count the words in notes.md"
 - call any tool: "use TOOL {"argument": "value"}", and list them: "which tools do you have?"
 
 Several requests in one message are fine. For real conversation, start Waggle with a language model.`

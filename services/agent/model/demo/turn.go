@@ -18,6 +18,7 @@ var errWait = errors.New("waiting for a tool")
 type task struct {
 	effect bool // it may change something, so it keeps its place among the other tasks
 	small  bool // politeness: not worth an answer beside other tasks
+	other  bool // somebody else is to do it
 	// do returns the answer, or errWait. It runs anew at each call of the model.
 	do func(*turn) (string, error)
 }
@@ -45,6 +46,7 @@ type turn struct {
 	outcomes []*outcome
 	known    map[string]*outcome // what tasks may share: cleared by each effect
 	calls    []event.ToolCall    // to be made
+	own      []string            // the answers to what nobody else is to do
 }
 
 func newTurn(req model.Request) *turn {
@@ -87,6 +89,9 @@ func (t *turn) run() (string, []event.ToolCall) {
 			continue
 		}
 		answers = append(answers, answer)
+		if !k.other {
+			t.own = append(t.own, answer)
+		}
 	}
 	if waiting {
 		return "", t.calls

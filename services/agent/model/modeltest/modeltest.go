@@ -66,6 +66,7 @@ func Exercise(t *testing.T, s Suite) {
 		{"a plan", plans},
 		{"a task", solves},
 		{"an answer made of results", aggregates},
+		{"another model", another},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, s, open(t, s.Open)) })
@@ -160,6 +161,21 @@ func text(t *testing.T, s Suite, m model.Model) {
 }
 
 // readFile asks for notes.md and returns the model's answer from the given content.
+// another checks that a request may want another model of the provider, by its name or
+// as a whole specification.
+func another(t *testing.T, _ Suite, m model.Model) {
+	prefix, opened, _ := strings.Cut(m.Name(), ":")
+	req := Ask("hello")
+	require.Equal(t, m.Name(), model.Asked(m, ""))
+	for _, other := range []string{"other:8b", prefix + ":other:8b"} {
+		require.Equal(t, prefix+":other:8b", model.Asked(m, other))
+		req.Model = other
+		require.Equal(t, "other:8b", generate(t, m, req).Model)
+	}
+	req.Model = ""
+	require.Contains(t, []string{opened, prefix}, generate(t, m, req).Model, "only that request")
+}
+
 func readFile(t *testing.T, m model.Model, content string, failed bool) model.Reply {
 	t.Helper()
 	req := Ask("what does notes.md say?")

@@ -109,7 +109,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return a.reply(text, m.name, req), nil
+	return a.reply(text, params.Model, req), nil
 }
 
 // refusesForm reports whether an error may mean that the server cannot enforce a
@@ -142,7 +142,7 @@ func (m *Model) attempt(ctx context.Context, params sdk.ChatCompletionNewParams,
 
 func (m *Model) params(req model.Request) (sdk.ChatCompletionNewParams, error) {
 	p := sdk.ChatCompletionNewParams{
-		Model:         m.name,
+		Model:         req.Pick(prefix, m.name),
 		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
 	}
 	if req.System != "" {

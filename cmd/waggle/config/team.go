@@ -1,0 +1,100 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/teamwork"
+)
+
+// Team is the definition of a team of agents, to be run by its name.
+type Team struct {
+	Name        string       `yaml:"name" doc:"By which the team is asked for; unique among teams."`
+	Description string       `yaml:"description,omitempty" doc:"What lists of teams say of it."`
+	Role        string       `yaml:"role,omitempty" doc:"What the team is for."`
+	Coordinator string       `yaml:"coordinator" doc:"The member that gets messages which name none: one of the team's agents."`
+	Members     []TeamMember `yaml:"members"`
+}
+
+// TeamMember is an agent with the built-in model, an agent of the swarm, or a team.
+type TeamMember struct {
+	Name             string   `yaml:"name" doc:"By which the others know it; unique in its team."`
+	Role             string   `yaml:"role,omitempty" doc:"What it is there for; the others are told."`
+	Instructions     string   `yaml:"instructions,omitempty" doc:"What it is told to do, besides the system prompt."`
+	Model            string   `yaml:"model,omitempty" doc:"Its model; empty = that of the worker."`
+	Tools            []string `yaml:"tools,omitempty" doc:"Tools it may call, as SERVER/TOOL or SERVER/*; empty = none but those of the team."`
+	AutoExecuteTools bool     `yaml:"auto_execute_tools,omitempty" doc:"Run its tools without asking people first."`
+	Agent            string   `yaml:"agent,omitempty" doc:"Name of an agent of the swarm, which is the member then."`
+	Capabilities     []string `yaml:"capabilities,omitempty" doc:"What an agent of the swarm must be capable of to be the member."`
+	Team             *Team    `yaml:"team,omitempty" doc:"A team, which is the member then; written as these are."`
+}
+
+// Definition returns the team as the team service takes it.
+func (t Team) Definition() event.TeamDefinition {
+	members := make([]event.MemberDefinition, len(t.Members))
+	for i, m := range t.Members {
+		members[i] = event.MemberDefinition{
+			Name: m.Name, Role: m.Role, Instructions: m.Instructions, Model: m.Model, Tools: m.Tools,
+			AutoExecuteTools: m.AutoExecuteTools, Agent: m.Agent, Capabilities: m.Capabilities,
+		}
+		if m.Team != nil {
+			nested := m.Team.Definition()
+			members[i].Team = &nested
+		}
+	}
+	return event.TeamDefinition{
+		Name: t.Name, Description: t.Description, Role: t.Role, Coordinator: t.Coordinator, Members: members,
+	}
+}
+
+// ReadTeam reads one definition, written as an element of the setting teams: YAML or
+// JSON. It refuses unknown keys with their line and leaves the rest to whoever founds
+// the team.
+func ReadTeam(text []byte) (event.TeamDefinition, error) {
+	var t Team
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&t); errors.Is(err, io.EOF) {
+		return event.TeamDefinition{}, errors.New("there is no team in it")
+	} else if err != nil {
+		return event.TeamDefinition{}, readable(err)
+	}
+	if err := d.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return event.TeamDefinition{}, errors.New("more than one YAML document")
+	}
+	return t.Definition(), nil
+}
+
+// teams judges the definitions of teams.
+func (p *problems) teams(all []Team) {
+	seen := map[string]bool{}
+	for i, t := range all {
+		at := fmt.Sprintf("teams[%d]", i)
+		if seen[t.Name] {
+			p.add(at+".name", "there is another team %q", t.Name)
+		}
+		seen[t.Name] = true
+		if err := teamwork.Check(t.Definition()); err != nil {
+			p.team(at, err)
+		}
+	}
+}
+
+// team adds why a definition cannot be used, with the path of what is wrong in it.
+func (p *problems) team(at string, err error) {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok {
+		p.add(at, "%s", err)
+		return
+	}
+	if f.Field != "" {
+		at += "." + f.Field
+	}
+	p.add(at, "%s", f.Public())
+}

@@ -1,0 +1,32 @@
+package process
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/pipeline"
+	"github.com/waggle-dev/waggle/services/team"
+)
+
+// Where teams and their members are watched.
+const (
+	pathTeam   = "/ws/agent-team/{team_id}"
+	pathMember = "/ws/agent/{agent_id}"
+	// pathAny shows what its query names.
+	pathAny = "/ws/agent-team"
+)
+
+// members returns the service of the runs of the members of teams. It belongs to the
+// role team: without teams there is nothing for it to do.
+func (p *process) members(context.Context) (lifecycle.Component, error) {
+	return pipeline.NewMembers(runs(p.Config.Pipeline), p.manages("team"))
+}
+
+func (p *process) team(context.Context) (lifecycle.Component, error) {
+	defined := make([]event.TeamDefinition, len(p.Config.Teams))
+	for i, t := range p.Config.Teams {
+		defined[i] = t.Definition()
+	}
+	return team.New(team.Config{Teams: defined, Registry: p.registry}, p.manages("team"))
+}

@@ -1,0 +1,272 @@
+// Package teams runs and watches teams of agents from the terminal: what the members
+// do, as a tree that lives or line by line, and the questions whether their tools may
+// run.
+package teams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/chat"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+)
+
+// Options say what is done with a team.
+type Options struct {
+	URL        string // of the chat or the session protocol of the gateway; the team's is beside it
+	Token      string
+	Team       command.TeamView // as it is before anything has happened
+	All        bool             // show the team from its beginning
+	Text       string           // for the team; empty = only watch
+	Target     string           // path of the member that gets the text; empty = the coordinator
+	Yes        bool             // every tool may run
+	Live       bool             // show the tree; otherwise line by line
+	Raw        io.Writer        // write the frames themselves here instead; may be nil
+	Interrupts <-chan os.Signal
+}
+
+// Talk sends the text and shows what happens until the team is idle again, or watches
+// until it is closed. Decisions on tools are read from the lines. An interrupt stops
+// what the team does; another one leaves. The error says why there is no result.
+func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.Screen) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer screen.Close()
+	t := &talk{
+		opt: opt, screen: screen, story: newStory(newTree(opt.Team)),
+		link: NewLink(opt.URL, opt.Token, opt.Team.TeamID, opt.All), lines: lines, got: make(chan read, 1),
+		frames: make(chan Frame), over: ctx.Done(), ended: make(chan struct{}),
+	}
+	if opt.Text != "" {
+		t.ask(ctx)
+	}
+	go func() {
+		defer close(t.ended)
+		t.err = t.link.Run(ctx, t)
+	}()
+	err := t.loop(ctx)
+	cancel()
+	<-t.ended
+	t.show()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, lines.Close())
+}
+
+// talk is one team at one terminal. Its loop is the only goroutine that touches it.
+type talk struct {
+	opt    Options
+	link   *Link
+	screen *terminal.Screen
+	story  *story
+	lines  chat.Lines
+	got    chan read
+	frames chan Frame
+	over   <-chan struct{}
+	ended  chan struct{} // the link's; err is set
+	err    error
+
+	reading  bool   // a line of the person has been asked for
+	asked    string // the tool call that it is about
+	begun    bool   // the team works on the text
+	stopping bool   // the person has asked to stop
+}
+
+// read is one line of a person.
+type read struct {
+	text string
+	err  error
+}
+
+// Frame implements Handler.
+func (t *talk) Frame(f Frame) {
+	select {
+	case t.frames <- f:
+	case <-t.over:
+	}
+}
+
+// Lost implements Handler.
+func (t *talk) Lost(err error) {
+	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
+}
+
+// ask sends the text. What it is answered with begins with the team being at work.
+func (t *talk) ask(ctx context.Context) {
+	payload := map[string]any{"content": t.opt.Text, "message_id": uuid.NewString()}
+	if t.opt.Target != "" {
+		payload["target_member_name"] = t.opt.Target
+	}
+	t.link.send(ctx, out{Type: wire.SendMessage, Payload: payload}, func(f Frame) bool { return working(f) || refusal(f) })
+}
+
+// working reports whether the frame says that the team has something to do now.
+func working(f Frame) bool {
+	return f.Payload.Envelope.Sequence > 0 && f.Type == wire.TeamStatus && f.route() == "" && f.Payload.NewStatus == event.TeamRunning
+}
+
+// refusal reports whether the frame is the answer to a frame of this client, which
+// asked for what cannot be.
+func refusal(f Frame) bool { return f.Type == wire.Error && f.Payload.Envelope.Sequence == 0 }
+
+// loop returns io.EOF at the end.
+func (t *talk) loop(ctx context.Context) error {
+	for {
+		t.question(ctx)
+		var err error
+		select {
+		case <-t.ended:
+			return t.err
+		case f := <-t.frames:
+			err = t.take(f)
+		case r := <-t.got:
+			t.reading = false
+			err = t.answer(ctx, r)
+		case <-t.opt.Interrupts:
+			err = t.interrupt(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// question asks the person about the oldest tool call that is to be decided on.
+func (t *talk) question(ctx context.Context) {
+	if t.opt.Yes {
+		for _, q := range t.story.open {
+			t.decide(ctx, q, true, "")
+		}
+		return
+	}
+	watching := t.opt.Text == "" && !t.lines.Person()
+	if len(t.story.open) == 0 || t.reading || watching || t.opt.Raw != nil {
+		return
+	}
+	q := t.story.open[0]
+	t.reading, t.asked = true, q.InvocationID
+	t.screen.Note(terminal.Bold, "May "+terminal.Line(q.route, nameWidth)+" run "+terminal.Line(q.ToolName, nameWidth)+" "+
+		string(terminal.ASCII(q.Arguments))+" ? y, n WHY")
+	go func() {
+		text, err := t.lines.Read()
+		t.got <- read{text, err}
+	}()
+}
+
+// decide answers a question, which is closed here; elsewhere it is when the server says so.
+func (t *talk) decide(ctx context.Context, q question, approve bool, reason string) {
+	t.link.decide(ctx, q, approve, reason)
+	t.story.close(q.InvocationID)
+}
+
+// answer takes what the person has said to a question.
+func (t *talk) answer(ctx context.Context, r read) error {
+	switch {
+	case errors.Is(r.err, io.EOF) && t.lines.Person(): // Ctrl-C, while a line was edited
+		return t.interrupt(ctx)
+	case errors.Is(r.err, io.EOF):
+		return fmt.Errorf("%w: nobody decides on the tools; the team waits: waggle teams watch %s", chat.ErrNoAnswer, t.id())
+	case r.err != nil:
+		return r.err
+	}
+	if len(t.story.open) == 0 || t.story.open[0].InvocationID != t.asked {
+		t.screen.Note(terminal.Yellow, "that has been decided meanwhile")
+		return nil
+	}
+	word, why, _ := strings.Cut(strings.TrimSpace(r.text), " ")
+	switch strings.ToLower(word) {
+	case "y", "yes", "ok", "approve":
+		t.decide(ctx, t.story.open[0], true, "")
+	case "n", "no", "deny", "reject":
+		t.decide(ctx, t.story.open[0], false, strings.TrimSpace(why))
+	}
+	return nil // else the question is asked again
+}
+
+func (t *talk) id() string { return terminal.Line(t.opt.Team.TeamID, 200) }
+
+func (t *talk) interrupt(ctx context.Context) error {
+	switch {
+	case t.opt.Text == "":
+		return io.EOF
+	case t.stopping:
+		return fmt.Errorf("interrupted; the team may go on: waggle teams watch %s", t.id())
+	}
+	t.stopping = true
+	t.screen.Note(terminal.Yellow, "stopping; Ctrl-C again leaves")
+	t.link.stop(ctx)
+	return nil
+}
+
+// take shows a frame of the server and looks whether it is the last one.
+func (t *talk) take(f Frame) error {
+	said := t.story.take(f)
+	switch {
+	case t.opt.Raw != nil:
+		_, _ = t.opt.Raw.Write(append(terminal.ASCII(f.Raw), '\n'))
+	case t.opt.Live:
+		for _, l := range said {
+			if !l.quiet {
+				t.screen.Note(l.Style, l.Text)
+			}
+		}
+		t.screen.Panel(t.story.rows())
+	default:
+		for _, l := range said {
+			_, _ = fmt.Fprintln(t.screen, l.Text)
+		}
+	}
+	return t.follow(f)
+}
+
+// follow notes how far the team is. It returns io.EOF once there is nothing to wait for.
+func (t *talk) follow(f Frame) error {
+	t.begun = t.begun || working(f)
+	switch {
+	case refusal(f) && t.opt.Text != "" && !t.begun:
+		return fmt.Errorf("%w: %s", chat.ErrNoAnswer, terminal.Line(problem(f.Payload), 2000))
+	case f.Type != wire.TeamStatus || f.route() != "", f.Payload.Envelope.Sequence == 0 && t.opt.All: // what comes is what counts
+		return nil
+	case f.Payload.NewStatus == event.TeamShuttingDown && t.opt.Text == "":
+		return io.EOF
+	case f.Payload.NewStatus == event.TeamShuttingDown:
+		return fmt.Errorf("%w: the team was closed", chat.ErrNoAnswer)
+	case t.opt.Text == "" || !t.begun:
+		return nil
+	}
+	return t.outcome(f.Payload.NewStatus)
+}
+
+// outcome returns what the team's status means for the text, nil if it is still at work.
+func (t *talk) outcome(status string) error {
+	switch {
+	case status == event.TeamFailed:
+		return fmt.Errorf("%w: the team failed", chat.ErrNoAnswer)
+	case status == event.TeamIdle && t.stopping:
+		return fmt.Errorf("%w: stopped", chat.ErrNoAnswer)
+	case status == event.TeamIdle:
+		return io.EOF
+	}
+	return nil
+}
+
+// show leaves the tree on the screen, for good.
+func (t *talk) show() {
+	if !t.opt.Live {
+		return
+	}
+	t.screen.Panel(nil)
+	for _, r := range t.story.rows() {
+		t.screen.Note(r.Style, r.Text)
+	}
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
+	"github.com/waggle-dev/waggle/cmd/waggle/teams"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+)
+
+type teamsCmd struct {
+	List   teamsListCmd   `cmd:"" help:"List the teams, the newest first, and those that can be run by name."`
+	Show   teamsShowCmd   `cmd:"" help:"Show a team, its members and its tasks."`
+	Create teamsCreateCmd `cmd:"" help:"Make a team from a file, or of those that the gateway knows by name."`
+	Run    teamsRunCmd    `cmd:"" help:"Give a team something to do and show how it does it, until it is idle."`
+	Watch  teamsWatchCmd  `cmd:"" help:"Show what a team does."`
+	Stop   teamsStopCmd   `cmd:"" help:"Stop what a team, or a member of it, is doing. It stays usable."`
+	Pause  teamsPauseCmd  `cmd:"" help:"Let the members finish what they do, and hold further messages back."`
+	Resume teamsResumeCmd `cmd:"" help:"Let a paused team go on."`
+	Delete teamsDeleteCmd `cmd:"" help:"Stop a team and close it for good."`
+}
+
+type teamsListCmd struct {
+	gatewayFlags
+	JSON bool `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *teamsListCmd) Run(std streams) error {
+	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "teams") }, teams.WriteList)
+}
+
+type teamsShowCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The team."`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *teamsShowCmd) Run(std streams) error {
+	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "teams", c.ID) }, teams.WriteTeam)
+}
+
+type teamsCreateCmd struct {
+	gatewayFlags
+	Name string `arg:"" optional:"" help:"Name of a definition in the gateway's configuration."`
+	File string `short:"f" help:"YAML or JSON file with the definition instead; \"-\" reads it from standard input." placeholder:"FILE"`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *teamsCreateCmd) Run(std streams) error {
+	if (c.Name == "") == (c.File == "") {
+		return usageError{errors.New("give a name or a file (-f), one of both")}
+	}
+	return c.ask(
+		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
+			return found(ctx, a, std.in, c.Name, c.File)
+		},
+		func(w io.Writer, raw json.RawMessage, _ time.Time) error {
+			v, err := teams.View(raw)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(w, terminal.Line(v.TeamID, 200))
+			return err
+		})
+}
+
+// found makes a team and returns the gateway's answer.
+func found(ctx context.Context, a *sessions.API, in io.Reader, name, file string) (json.RawMessage, error) {
+	body, err := json.Marshal(map[string]string{"named": name})
+	if file != "" {
+		body, err = definition(in, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Post(ctx, body, "teams")
+}
+
+// maxDefinition is more than any definition that a server takes.
+const maxDefinition = 8 << 20
+
+// definition returns what the file defines, as the gateway takes it.
+func definition(in io.Reader, file string) ([]byte, error) {
+	if file != "-" {
+		f, err := os.Open(filepath.Clean(file))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxDefinition))
+	if err != nil {
+		return nil, err
+	}
+	d, err := config.ReadTeam(text)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", file, err)}
+	}
+	return json.Marshal(d)
+}
+
+type teamsRunCmd struct {
+	gatewayFlags
+	Words  []string `arg:"" help:"The team, by its id or the name of a definition, unless -f names a file; then what it is to do."`
+	File   string   `short:"f" help:"YAML or JSON file with the definition of the team." placeholder:"FILE"`
+	Target string   `help:"Member that is asked, as NODE/MEMBER in nested teams; else the coordinator." placeholder:"MEMBER"`
+	Yes    bool     `help:"Let every tool run without asking."`
+	JSON   bool     `name:"json" help:"Print the gateway's frames instead, one a line."`
+}
+
+// Run implements the command.
+func (c *teamsRunCmd) Run(std streams) error {
+	words := c.Words
+	if c.File == "" {
+		words = words[1:]
+	}
+	text := strings.TrimSpace(strings.Join(words, " "))
+	if text == "" {
+		return usageError{errors.New("say what the team is to do")}
+	}
+	api, err := sessions.New(c.URL, c.Token)
+	if err != nil {
+		return usageError{err}
+	}
+	v, isNew, err := c.team(api, std.in)
+	if err != nil {
+		return err
+	}
+	return c.show(std, teams.Options{Team: v, All: isNew, Text: text, Target: c.Target, Yes: c.Yes}, c.JSON)
+}
+
+// team returns the team that is meant, and whether it has been made for this.
+func (c *teamsRunCmd) team(api *sessions.API, in io.Reader) (v command.TeamView, isNew bool, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	name := c.Words[0]
+	if c.File == "" {
+		known, err := listed(ctx, api)
+		if err != nil {
+			return v, false, err
+		}
+		is := func(t command.TeamView) bool { return t.TeamID == name }
+		if i := slices.IndexFunc(known.Teams, is); i >= 0 {
+			return known.Teams[i], false, nil
+		}
+		if !slices.Contains(known.Named, name) {
+			return v, false, usageError{fmt.Errorf("there is no team %q: give the id of a team, or the name of one in the gateway's "+
+				"configuration (waggle teams list shows both), or -f FILE", name)}
+		}
+	}
+	raw, err := found(ctx, api, in, name, c.File)
+	if err != nil {
+		return v, false, err
+	}
+	v, err = teams.View(raw)
+	return v, true, err
+}
+
+func listed(ctx context.Context, api *sessions.API) (command.TeamList, error) {
+	raw, err := api.Get(ctx, "teams")
+	if err != nil {
+		return command.TeamList{}, err
+	}
+	return teams.List(raw)
+}
+
+// show shows a team at the terminal.
+func (g gatewayFlags) show(std streams, opt teams.Options, asJSON bool) error {
+	ctx, interrupts, stop := interruptible()
+	defer stop()
+	screen := terminal.NewScreen(std.out, std.err)
+	opt.URL, opt.Token, opt.Interrupts = g.URL, g.Token, interrupts
+	opt.Live = terminal.Is(std.out) && terminal.Is(std.err)
+	if !asJSON {
+		_, _ = fmt.Fprintln(std.err, "team "+terminal.Line(opt.Team.TeamID, 200)+", "+terminal.Line(opt.Team.Name, 200)+", "+opt.Team.Status)
+	} else {
+		opt.Raw, opt.Live = std.out, false
+	}
+	return teams.Talk(ctx, opt, lines(screen, std), screen)
+}
+
+type teamsWatchCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The team."`
+	All  bool   `help:"From its beginning, and not only what is on."`
+	JSON bool   `name:"json" help:"Print the gateway's frames instead, one a line."`
+}
+
+// Run implements the command.
+func (c *teamsWatchCmd) Run(std streams) error {
+	api, err := sessions.New(c.URL, c.Token)
+	if err != nil {
+		return usageError{err}
+	}
+	raw, err := api.Get(context.Background(), "teams", c.ID)
+	if err != nil {
+		return err
+	}
+	v, err := teams.View(raw)
+	if err != nil {
+		return err
+	}
+	return c.show(std, teams.Options{Team: v, All: c.All}, c.JSON)
+}
+
+type teamsStopCmd struct {
+	gatewayFlags
+	ID     string `arg:"" help:"The team."`
+	Target string `help:"Only this member, as NODE/MEMBER in nested teams." placeholder:"MEMBER"`
+	Reason string `help:"Why, for who watches." placeholder:"TEXT"`
+	JSON   bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *teamsStopCmd) Run(std streams) error {
+	body, err := json.Marshal(map[string]string{"target": c.Target, "reason": c.Reason})
+	if err != nil {
+		return err
+	}
+	return c.order(std, c.JSON, c.ID, "stop", body)
+}
+
+// order asks a team for something and says what to look at.
+func (g gatewayFlags) order(std streams, asJSON bool, team, what string, body []byte) error {
+	return g.ask(
+		std, asJSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
+			return a.Post(ctx, body, "teams", team, what)
+		},
+		func(w io.Writer, _ json.RawMessage, _ time.Time) error { return asked(w, what, team) })
+}
+
+// asked says what to look at.
+func asked(w io.Writer, what, team string) error {
+	_, err := fmt.Fprintln(w, "asked to "+what+"; \"waggle teams show "+terminal.Line(team, 200)+"\" shows whether it has")
+	return err
+}
+
+type teamsPauseCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The team."`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *teamsPauseCmd) Run(std streams) error { return c.order(std, c.JSON, c.ID, "pause", nil) }
+
+type teamsResumeCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The team."`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *teamsResumeCmd) Run(std streams) error { return c.order(std, c.JSON, c.ID, "resume", nil) }
+
+type teamsDeleteCmd struct {
+	gatewayFlags
+	ID   string `arg:"" help:"The team."`
+	JSON bool   `name:"json" help:"Print the gateway's answer."`
+}
+
+// Run implements the command.
+func (c *teamsDeleteCmd) Run(std streams) error {
+	return c.ask(
+		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
+			return a.Delete(ctx, "teams", c.ID)
+		},
+		func(w io.Writer, _ json.RawMessage, _ time.Time) error { return asked(w, "close", c.ID) })
+}

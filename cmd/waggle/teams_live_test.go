@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/teamwork"
+)
+
+// example is the definition that is shipped.
+const example = "docs/examples/research-team.yaml"
+
+// bring copies the example to where it is in the documents.
+func bring(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", example))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(example)), 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, example), text, 0o600))
+}
+
+func TestTheExampleIsATeam(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("../..", example))
+	require.NoError(t, err)
+	d, err := config.ReadTeam(text)
+	require.NoError(t, err)
+	require.NoError(t, teamwork.Check(d))
+}
+
+func TestReadmeOfTeams(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	i := start(t)
+	bring(t, i.dir)
+	line := regexp.MustCompile(`(?m)^bin/waggle teams run -f .*$`).FindString(string(page))
+	require.NotEmpty(t, line)
+	out, err := i.run(t, "echo y | "+line)
+	require.NoError(t, err, out)
+	for _, want := range []string{
+		"Analyst answers: The workspace has 1 file", "library/Reader asks to run workspace_read_file\n  {\"path\":\"notes.md\"}\n",
+		"library/Reader may run workspace_read_file", "library answers: Reader answers: notes.md has 45 words.", "research is IDLE",
+	} {
+		require.Contains(t, out, want)
+	}
+	require.True(t, strings.HasSuffix(strings.TrimSpace(out), "research is IDLE"), out)
+
+	out, err = i.run(t, regexp.MustCompile(`(?m)^bin/waggle teams list$`).FindString(string(page)))
+	require.NoError(t, err, out)
+	team := regexp.MustCompile(`team_[0-9a-f]{16}`).FindString(out)
+	require.NotEmpty(t, team, out)
+
+	out, err = i.run(t, "bin/waggle teams run "+team+` "and what is 6*7?" --target Analyst`)
+	require.NoError(t, err, out)
+	require.Contains(t, out, "Analyst: 6*7 = 42")
+	require.NotContains(t, out, "45 words", "what was before is not shown again")
+
+	entity, err := id.ParseEntity(team)
+	require.NoError(t, err)
+	analyst, err := id.MemberAgent(entity, "Analyst")
+	require.NoError(t, err)
+	for _, path := range []string{
+		"/ws?watch=team/" + team, "/ws/session?watch=team/" + team, "/ws/agent-team?watch=team/" + team, "/ws/asp/client?watch=team/" + team,
+		"/ws/agent-team/" + team + "?after=0", "/ws/agent/" + analyst.String() + "?after=0", "/ws?watch=agent/" + analyst.String(),
+	} {
+		i.shows(t, path, "6*7 = 42")
+	}
+	require.Equal(t, 1, strings.Count(i.all(t, team), "library/Reader asks to run"))
+}
+
+// shows reads from a socket until a frame holds the text, from the beginning.
+func (i *installation) shows(t *testing.T, path, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://"+i.addr+path, nil) //nolint:bodyclose // Dial closes it
+	require.NoError(t, err, path)
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(1 << 20)
+	for {
+		_, b, err := conn.Read(ctx)
+		require.NoError(t, err, path)
+		if strings.Contains(string(b), text) {
+			return
+		}
+	}
+}
+
+// all shows a team from its beginning until it is idle, and closes it.
+func (i *installation) all(t *testing.T, team string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "waggle", "teams", "watch", team, "--all")
+	c.Dir, c.Env = i.dir, i.env()
+	var out strings.Builder
+	c.Stdout = &out
+	require.NoError(t, c.Start())
+	said, err := i.run(t, "waggle teams delete "+team)
+	require.NoError(t, err, said)
+	require.NoError(t, c.Wait())
+	return out.String()
+}
+
+func TestTeamsOfTheConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "waggle.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+teams:
+  - name: pair
+    description: Two who count.
+    coordinator: One
+    members: [{name: One}, {name: Two, role: counts}]
+`), 0o600))
+	i := start(t, "--config", file)
+	ok := func(line string) string {
+		t.Helper()
+		out, err := i.run(t, line)
+		require.NoError(t, err, out)
+		return out
+	}
+	require.Contains(t, ok("waggle teams list"), "no teams\n\ncan be run by name: pair\n")
+	out := ok(`waggle teams run pair 'give Two the task to count to 3'`)
+	require.Contains(t, out, "Two: 1 2 3\n")
+	require.Regexp(t, `Task: ✓ task_0001 count to 3 \(Two\), completed`, out)
+
+	team := strings.TrimSpace(ok("waggle teams create pair"))
+	require.Regexp(t, `^team_[0-9a-f]{16}$`, team)
+	require.Contains(t, ok("waggle teams show "+team), "about   Two who count.\n")
+	ok("waggle teams pause " + team)
+	require.Eventually(t, func() bool { return strings.Contains(ok("waggle teams show "+team), "PAUSED") }, patience, 50*time.Millisecond)
+	ok("waggle teams resume " + team)
+	ok("waggle teams stop " + team + " --target One --reason enough")
+	ok("waggle teams delete " + team)
+	require.Eventually(t, func() bool { return !strings.Contains(ok("waggle teams list"), team) }, patience, 50*time.Millisecond)
+
+	for line, want := range map[string]string{
+		"waggle teams run nobody hello":              "there is no team \"nobody\"",
+		"waggle teams run pair":                      "say what the team is to do",
+		"waggle teams create":                        "one of both",
+		"waggle teams show team_0000000000000000":    "TEAM_NOT_FOUND",
+		"waggle teams run --target Three pair hello": "MEMBER_NOT_FOUND",
+		"echo 'name: x' | waggle teams create -f -":  "members",
+		"echo 'nam: x' | waggle teams create -f -":   "unknown key \"nam\"",
+	} {
+		out, err := i.run(t, line)
+		require.Error(t, err, line)
+		require.Contains(t, out, want, line)
+	}
+}
+
+// TestAGatewayThatDies: the question of a member outlives the gateway that showed it, and
+// nothing is shown twice.
+func TestAGatewayThatDies(t *testing.T) {
+	i := start(t)
+	bring(t, i.dir)
+	addr := free(t)
+	first := i.gateway(t, addr)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "waggle", "teams", "run", "--url", "ws://"+addr+"/ws", "-f", example, "ask library to ask Reader to read notes.md")
+	c.Dir, c.Env = i.dir, i.env()
+	in, err := c.StdinPipe()
+	require.NoError(t, err)
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	var text strings.Builder
+	lines := bufio.NewReader(out)
+	for !strings.Contains(text.String(), `{"path":"notes.md"}`) {
+		l, err := lines.ReadString('\n')
+		require.NoError(t, err, text.String())
+		text.WriteString(l)
+	}
+	require.NoError(t, first.Process.Kill())
+	_ = first.Wait()
+	_, err = io.WriteString(in, "y\n")
+	require.NoError(t, err)
+	i.gateway(t, addr)
+	_, err = io.Copy(&text, lines)
+	require.NoError(t, err)
+	require.NoError(t, c.Wait())
+	for _, once := range []string{
+		"library/Reader asks to run", "library/Reader may run", "library/Reader → workspace_read_file", "library/Reader: notes.md says:",
+		"Lead: library answers", "Lead: I have asked library.", "research is RUNNING",
+	} {
+		require.Equal(t, 1, strings.Count(text.String(), once), "%s in\n%s", once, text.String())
+	}
+}
+
+// gateway runs a gateway of its own until the test ends.
+func (i *installation) gateway(t *testing.T, addr string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command("waggle", "serve", "--role", "gateway", "--addr", addr, "--log-format", "json")
+	c.Env, c.Dir = i.env(), i.dir
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	require.Eventually(t, func() bool { return probe(t.Context(), addr, "/readyz") == nil }, patience, 50*time.Millisecond)
+	return c
+}
+
+// TestAQuestionOutlivesTheInstallation: everything is killed while a member waits for
+// somebody's decision; it waits on in the next start.
+func TestAQuestionOutlivesTheInstallation(t *testing.T) {
+	i := start(t)
+	bring(t, i.dir)
+	out, err := i.run(t, "waggle teams run -f "+example+" 'ask library to ask Reader how many words notes.md has' </dev/null")
+	require.Error(t, err)
+	require.Contains(t, out, "nobody decides on the tools")
+	team := regexp.MustCompile(`team_[0-9a-f]{16}`).FindString(out)
+	require.Error(t, i.end(t, syscall.SIGKILL))
+
+	again := start(t, "--data", filepath.Join(i.dir, "data"), "--workspace", filepath.Join(i.dir, "workspace"))
+	out, err = again.run(t, "waggle teams show "+team)
+	require.NoError(t, err, out)
+	require.Regexp(t, `Reader +awaiting_tool_approval`, out)
+	out, err = again.run(t, "waggle teams run --yes "+team+" 'what is 1+1?'")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "1+1 = 2")
+	require.Contains(t, out, "Lead: library answers: Reader answers: notes.md has 45 words.")
+	require.Equal(t, 1, strings.Count(out, "library/Reader may run"))
+}

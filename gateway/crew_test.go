@@ -1,0 +1,334 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// crew is a dialect of sockets whose path or query names what they show, as small as can
+// be. An event of a run that has come to its end gives three frames, any other one.
+type crew struct{}
+
+func (crew) Name() string                           { return "crew" }
+func (crew) Bind(url.Values) (dialect.Codec, error) { return crew{}, nil }
+
+// Frames carry positions: of all but the last of an event sequence*16 and their number.
+func (crew) Place(position uint64) (seq uint64, skip int) {
+	if n := position & 15; n != 15 {
+		return position>>4 - 1, int(n) + 1
+	}
+	return position >> 4, 0
+}
+
+// crewFrame is a frame of the gateway.
+type crewFrame struct {
+	Kind string          `json:"kind"`
+	At   uint64          `json:"at,omitempty"`
+	Of   string          `json:"of,omitempty"` // the log
+	Type string          `json:"type,omitempty"`
+	Who  string          `json:"who,omitempty"` // the member's route
+	ID   string          `json:"id,omitempty"`
+	Code string          `json:"code,omitempty"`
+	Text string          `json:"text,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+func say(s crewFrame) []byte {
+	b, _ := json.Marshal(s)
+	return b
+}
+
+func (crew) Encode(e event.Event) [][]byte {
+	log := e.Subject
+	if e = event.Unwrap(e); e.Sequence == 0 {
+		return nil // what the gateway has to say itself
+	}
+	n := 1
+	if e.Type == event.RunCompleted {
+		n = 3
+	}
+	var out [][]byte
+	for i := range n {
+		at := e.Sequence*16 + 15
+		if i < n-1 {
+			at = e.Sequence*16 + uint64(i)
+		}
+		out = append(out, say(crewFrame{Kind: "event", At: at, Of: log, Type: string(e.Type), Who: e.Via.Route, Data: e.Data}))
+	}
+	return out
+}
+
+func (crew) Welcome(at dialect.Link, name string, view *wirecmd.TeamAttachReply) [][]byte {
+	out := [][]byte{say(crewFrame{Kind: "connected", ID: name, Text: at.ConnectionID})}
+	if view == nil {
+		return out
+	}
+	for _, m := range view.Members {
+		out = append(out, say(crewFrame{Kind: "member", ID: m.Name, Text: m.Status}))
+	}
+	return out
+}
+
+func (crew) Greet(dialect.Greeting) [][]byte { panic("sockets of teams are welcomed") }
+
+func (crew) Fail(f *fault.Fault, _ time.Time) []byte {
+	return say(crewFrame{Kind: "failed", Code: string(f.Code), Text: f.Public()})
+}
+
+func (crew) Truncated(first uint64, _ time.Time) []byte {
+	return say(crewFrame{Kind: "truncated", At: first})
+}
+
+// crewAsked is a frame of a client.
+type crewAsked struct {
+	Ask  string `json:"ask"`
+	To   string `json:"to"`
+	Text string `json:"text"`
+}
+
+func (crew) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, error) {
+	var a crewAsked
+	if err := json.Unmarshal(frame, &a); err != nil {
+		return nil, fault.New(fault.InvalidField).Wrap(err)
+	}
+	c := wirecmd.Command{
+		ID: in.NewID(), Service: wirecmd.Pipeline, Tenant: in.Session.Tenant, Key: in.Session.Entity,
+		Principal: in.Principal, Time: in.Now, Member: a.To,
+	}
+	var data any
+	switch a.Ask {
+	case "say":
+		c.Verb, data = wirecmd.Message, wirecmd.UserMessage{Content: a.Text}
+	case "approve":
+		c.Verb, data = wirecmd.Respond, wirecmd.RespondInput{CallID: a.Text, Approved: true}
+	case "stop":
+		c.Verb, data = wirecmd.Cancel, wirecmd.CancelRun{Reason: a.Text}
+	case "pause":
+		c.Service, c.Verb = wirecmd.Team, wirecmd.PauseTeam
+	default:
+		return nil, fault.New(fault.UnknownType)
+	}
+	c.Data, _ = json.Marshal(data)
+	return []wirecmd.Command{c}, nil
+}
+
+// solo is a dialect of sockets that show one log each, and can say anything.
+type solo struct{}
+
+func (solo) Name() string                           { return "solo" }
+func (solo) Bind(url.Values) (dialect.Codec, error) { return solo{}, nil }
+func (solo) Encode(e event.Event) [][]byte          { return talking("solo").Encode(e) }
+func (solo) Greet(g dialect.Greeting) [][]byte {
+	return [][]byte{say(crewFrame{Kind: "greeting", ID: g.SessionID, At: g.Seq})}
+}
+func (solo) Fail(f *fault.Fault, now time.Time) []byte { return crew{}.Fail(f, now) }
+func (solo) Truncated(first uint64, now time.Time) []byte {
+	return crew{}.Truncated(first, now)
+}
+
+func (solo) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, error) {
+	return crew{}.Decode(frame, in)
+}
+
+// Where the sockets of the tests are.
+const (
+	pathTeams   = "/ws/agent-team/"
+	pathMembers = "/ws/agent/"
+	pathRuns    = "/ws/agent-team"
+	pathSolo    = "/solo"
+)
+
+// crews adds the dialects of the tests to a gateway.
+func crews(_ *gateway.Config, dep *gateway.Deps) {
+	dep.Dialects = map[string]dialect.Dialect{
+		"/ws/agent-team/{team_id}": crew{}, "/ws/agent/{agent_id}": crew{}, pathRuns: crew{},
+		pathSolo: solo{}, pathSessions: talk{},
+	}
+}
+
+// teamDesk answers what the team service is asked for.
+type teamDesk struct {
+	r   *rig
+	srv *rpc.Server
+
+	mu    sync.Mutex
+	from  uint64
+	crowd int // members of every team
+	asked []wirecmd.TeamAttachRequest
+}
+
+func (r *rig) teamDesk() *teamDesk {
+	d := &teamDesk{r: r, crowd: 1}
+	d.srv = rpc.NewServer(r.conn, rpc.Config{Service: wirecmd.Team, Logger: zerolog.Nop()})
+	rpc.Handle(d.srv, wirecmd.AttachTeam, d.attach)
+	require.NoError(r.t, d.srv.Start(context.Background()))
+	r.t.Cleanup(d.srv.Stop)
+	return d
+}
+
+func (d *teamDesk) attach(ctx context.Context, in wirecmd.TeamAttachRequest) (out wirecmd.TeamAttachReply, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, in)
+	last, err := d.r.log.Last(ctx, subject.Log{Tenant: in.Tenant, Kind: in.Kind, Entity: in.ID})
+	switch {
+	case err != nil:
+		return out, err
+	case last.Seq == 0 && in.Kind == id.KindAgent:
+		return out, fault.New(fault.AgentNotFound)
+	case last.Seq == 0:
+		return out, fault.New(fault.TeamNotFound)
+	}
+	out.Head, out.From = last.Seq, d.from
+	for i := range d.crowd {
+		out.Members = append(out.Members, wirecmd.MemberView{Name: fmt.Sprintf("m%d", i), Status: "idle"})
+	}
+	return out, nil
+}
+
+func (d *teamDesk) begins(after uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.from = after
+}
+
+// manned starts a gateway for teams and what answers it.
+func manned(t testing.TB, opts ...option) (*rig, *teamDesk) {
+	t.Helper()
+	r := prepare(t, sharedBus(t))
+	r.srv = r.server(append([]option{crews}, opts...)...)
+	opens(r)
+	r.serve()
+	return r, r.teamDesk()
+}
+
+// open opens a socket under a path.
+func (r *rig) open(path, query string, header ...string) *client {
+	r.t.Helper()
+	r.path = path
+	return r.dial(query, header...)
+}
+
+// runLog makes a log of the kind with its first event.
+func (r *rig) runLog(kind id.Kind, tenant string) subject.Log {
+	r.t.Helper()
+	l := subject.Log{Tenant: mustTenant(r.t, tenant), Kind: kind, Entity: id.EntityFromExternal("team_" + unique())}
+	var first event.Data = event.SessionCreatedData{Dialect: "orbit"}
+	switch kind {
+	case id.KindTeam:
+		first = event.TeamCreatedData{TeamID: l.Entity.String()}
+	case id.KindAgent:
+		entity, err := id.MemberAgent(l.Entity, "Coder")
+		require.NoError(r.t, err)
+		l.Entity = entity
+		first = event.AgentCreatedData{AgentID: entity.String()}
+	case id.KindTask:
+		first = event.TaskCreatedData{TaskHead: event.TaskHead{TaskID: l.Entity.String()}}
+	}
+	require.NoError(r.t, r.append(l, "created", first))
+	return l
+}
+
+// relays appends an event of a member to a team's log.
+func (r *rig) relays(team subject.Log, member string, seq uint64, data event.Data) {
+	r.t.Helper()
+	agent, err := id.MemberAgent(team.Entity, member)
+	require.NoError(r.t, err)
+	inner, err := event.New(subject.Log{Tenant: team.Tenant, Kind: id.KindAgent, Entity: agent}, unique(), "test", time.Now(), data)
+	require.NoError(r.t, err)
+	inner.Sequence = seq
+	raw, err := json.Marshal(inner)
+	require.NoError(r.t, err)
+	require.NoError(r.t, r.append(team, fmt.Sprintf("%s.%d", agent, seq), event.TeamAgentEventData{
+		AgentName: member, AgentID: agent.String(), Seq: seq, AgentEvent: raw,
+	}))
+}
+
+func ended(text string) event.Data {
+	return event.RunCompletedData{RunID: "r", ExecutionID: "exec_x", Attempt: 1, MessageID: "m", Content: text}
+}
+
+func piece(text string) event.Data {
+	return event.MessageDeltaData{MessageID: "m", RunID: "r", ExecutionID: "exec_x", Attempt: 1, Text: text}
+}
+
+// crewNext returns the next frame.
+func (c *client) crewNext() (f crewFrame) {
+	c.t.Helper()
+	b, err := c.text()
+	require.NoError(c.t, err)
+	require.NoError(c.t, json.Unmarshal(b, &f), "%s", b)
+	return f
+}
+
+// crewSaid returns the next frame, which has to be of the kind.
+func (c *client) crewSaid(kind string) crewFrame {
+	c.t.Helper()
+	f := c.crewNext()
+	require.Equal(c.t, kind, f.Kind, "%+v", f)
+	return f
+}
+
+// welcomed reads what a team's socket begins with.
+func (c *client) welcomed(name string) crewFrame {
+	c.t.Helper()
+	f := c.crewSaid("connected")
+	require.Equal(c.t, name, f.ID)
+	return f
+}
+
+// turnedAway reads the fault that a socket is closed for.
+func (c *client) turnedAway(code fault.Code, closed int) {
+	c.t.Helper()
+	f := c.crewSaid("failed")
+	require.Equal(c.t, string(code), f.Code, f.Text)
+	c.closes(closed)
+}
+
+// commands sends a frame.
+func (c *client) commands(ask, to, what string) {
+	c.t.Helper()
+	b, err := json.Marshal(crewAsked{Ask: ask, To: to, Text: what})
+	require.NoError(c.t, err)
+	c.write(frame(fin|opText, b))
+}
+
+// raw returns n frames as they are.
+func (c *client) raw(n int) []string {
+	c.t.Helper()
+	out := []string{}
+	for range n {
+		b, err := c.text()
+		require.NoError(c.t, err, "after %d of %d frames: %s", len(out), n, strings.Join(out, "\n"))
+		out = append(out, string(b))
+	}
+	return out
+}
+
+// aside says something to the connection that sent a command.
+func (r *rig) aside(to string, about subject.Log, data event.Data) {
+	r.t.Helper()
+	e, err := event.New(about, unique(), "test", time.Now(), data)
+	require.NoError(r.t, err)
+	b, err := json.Marshal(e)
+	require.NoError(r.t, err)
+	require.NoError(r.t, r.conn.NATS().Publish(aside(r.t, to), b))
+}

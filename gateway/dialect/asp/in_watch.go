@@ -1,0 +1,108 @@
+package asp
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// answerType is the type of a message that answers a question.
+const answerType = "input_response"
+
+// ofWatched returns what a task of the watched run is called there, and false if the
+// frame is about a task of the client's own.
+func (f *frame) ofWatched(task string) (string, bool) {
+	if f.in.Watched.Entity.IsZero() {
+		return "", false
+	}
+	return strings.CutPrefix(task, watchedPrefix)
+}
+
+// order sends a command to the watched run, and says that it was sent: what becomes of
+// it is told to all who watch.
+func (f *frame) order(verb id.Name, member string, data any, kind string, content any) []dialect.Order {
+	if f.fault != nil {
+		return nil
+	}
+	c := &command.Command{
+		ID: commandID(f.in.NewID(), f.id), Service: command.Pipeline, Verb: verb, Key: f.in.Watched.Entity,
+		Time: f.in.Now.UTC(), Data: encoded(data),
+	}
+	if f.in.Watched.Kind == id.KindTeam {
+		c.Member = member
+	}
+	return append(one(dialect.Order{Command: c}), f.say(kind, content)...)
+}
+
+// messageWatched answers a question of the watched run, or says something to it. Of a
+// task of the swarm the agent gets the message as it is.
+func (f *frame) messageWatched(task, name, input, member string) []dialect.Order {
+	kind, message := f.word(f.content, "messageType"), f.need(f.content, "message")
+	sent := wire.TaskMessageSentContent{TaskID: task, Status: statusSent, InputID: input}
+	if f.in.Watched.Kind == id.KindTask {
+		orders := f.tell(command.MessageTask, name, command.TaskMessage{TaskID: name, MessageType: first(kind, fromClient), Message: message})
+		for _, o := range orders {
+			o.Command.Key = f.in.Watched.Entity
+		}
+		return append(orders, f.say(wire.TaskMessageSent, sent)...)
+	}
+	approved, feedback, decided := decision(message)
+	if input == "" && kind != answerType && !decided {
+		return f.order(command.Message, member, command.UserMessage{Content: dialect.Plain(message)}, wire.TaskMessageSent, sent)
+	}
+	if !decided {
+		f.wrong("content.message", "approve or reject, true or false, or an object with approved", message)
+	}
+	sent.InputID = first(input, name)
+	return f.order(command.Respond, member, command.RespondInput{InputID: sent.InputID, Approved: approved, Feedback: feedback}, wire.TaskMessageSent, sent)
+}
+
+// decision reads an answer: true, false, one of the words that the question offers, or
+// an object that has one of them as its text, decision or approved.
+func decision(raw json.RawMessage) (approved bool, feedback string, ok bool) {
+	switch string(raw) {
+	case "true":
+		return true, "", true
+	case "false":
+		return false, "", true
+	}
+	if s, isText := str(raw); isText {
+		switch strings.ToLower(strings.TrimSpace(s)) {
+		case event.DecisionApprove, "approved":
+			return true, "", true
+		case event.DecisionReject, "rejected":
+			return false, "", true
+		}
+		return false, "", false
+	}
+	m, isObject := members(raw)
+	if !isObject {
+		return false, "", false
+	}
+	feedback, _ = str(m["feedback"])
+	for _, name := range []string{"approved", "decision", "text"} {
+		if _, deeper := members(m[name]); len(m[name]) == 0 || deeper {
+			continue
+		}
+		if approved, _, ok = decision(m[name]); ok {
+			return approved, feedback, true
+		}
+	}
+	return false, "", false
+}
+
+// cancelWatched stops the run, or all that is on where the id is the watched log's own.
+func (f *frame) cancelWatched(task, name, member string) []dialect.Order {
+	reason := f.text(f.content, "reason", 0, wire.MaxText)
+	content := wire.TaskCancelContent{TaskID: task, Status: statusAccepted, Message: "The run is being stopped"}
+	stop := command.CancelRun{RunID: name, Reason: reason}
+	if f.in.Watched.Kind == id.KindTask || id.EntityFromExternal(name) == f.in.Watched.Entity {
+		stop.RunID, stop.All = "", true
+	}
+	return f.order(command.Cancel, member, stop, wire.TaskCancelResponse, content)
+}

@@ -1,0 +1,130 @@
+package asp
+
+import (
+	"maps"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// headed makes frames of an event of a task of the swarm that is watched, as those of
+// the client's own tasks are: but the task is marked, nobody's request is answered, and
+// a child is shown as any other task.
+func headed[T event.Data](f func(event.Event, T) []wire.Frame, head func(*T) *event.TaskHead) writer {
+	return with(func(e event.Event, d T) []wire.Frame {
+		h := head(&d)
+		h.TaskID, h.RequestID, h.ParentID = watchedPrefix+h.TaskID, "", ""
+		return f(e, d)
+	})
+}
+
+// addSwarm adds the events of tasks of the swarm.
+func addSwarm(out map[event.Type]writer) {
+	maps.Copy(out, map[event.Type]writer{
+		event.TaskCreated:    headed(watchedTask, func(d *event.TaskCreatedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskQueued:     headed(taskQueued, func(d *event.TaskQueuedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskAssigned:   headed(taskAssigned, func(d *event.TaskAssignedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskReported:   headed(taskReported, func(d *event.TaskReportedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskNotified:   headed(taskNotified, func(d *event.TaskNotifiedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskMessaged:   headed(watchedMessage, func(d *event.TaskMessagedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskReleased:   headed(taskReleased, func(d *event.TaskReleasedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskAsked:      headed(taskAsked, func(d *event.TaskAskedData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskAskExpired: headed(taskAskExpired, func(d *event.TaskAskExpiredData) *event.TaskHead { return &d.TaskHead }),
+		event.TaskFinished:   headed(taskFinished, func(d *event.TaskFinishedData) *event.TaskHead { return &d.TaskHead }),
+		event.CallStarted:    headed(callStarted, func(d *event.CallStartedData) *event.TaskHead { return &d.TaskHead }),
+		event.CallNotified:   headed(called, func(d *event.CallNotifiedData) *event.TaskHead { return &d.TaskHead }),
+		event.CallFinished:   headed(callFinished, func(d *event.CallFinishedData) *event.TaskHead { return &d.TaskHead }),
+		event.ChildCreated: headed(childCreated, func(d *event.ChildCreatedData) *event.TaskHead {
+			d.ChildID = watchedPrefix + d.ChildID
+			return &d.TaskHead
+		}),
+		event.ChildFinished: headed(childFinished, func(d *event.ChildFinishedData) *event.TaskHead {
+			d.ChildID = watchedPrefix + d.ChildID
+			return &d.TaskHead
+		}),
+	})
+}
+
+// addTeams adds the events of teams and of what only their members have.
+func addTeams(out map[event.Type]writer) {
+	maps.Copy(out, map[event.Type]writer{
+		event.TodosUpdated:       with(todosUpdated),
+		event.ArtifactPersisted:  with(artifactPersisted),
+		event.ArtifactUpdated:    with(artifactUpdated),
+		event.TeamStatus:         with(teamStatus),
+		event.TeamMessage:        with(teamMessage),
+		event.TeamMessageDropped: with(teamMessageDropped),
+		event.TeamStopped:        with(teamStopped),
+		event.TeamPauseBegun:     with(teamPaused),
+		event.TeamResumed:        with(teamResumed),
+		event.TeamClosing:        with(teamClosing),
+		event.TeamClosed:         with(teamClosed),
+		event.BoardCreated:       with(boardCreated),
+		event.BoardUpdated:       with(boardUpdated),
+	})
+}
+
+// todos is the data of a notification about what an agent has to do.
+type todos struct {
+	Todos []event.Todo `json:"todos"`
+}
+
+func todosUpdated(e event.Event, d event.TodosUpdatedData) []wire.Frame {
+	return tell(e, d.RunID, notifyStep, levelInfo, "What is to be done", todos{d.Todos})
+}
+
+func artifactPersisted(e event.Event, d event.ArtifactPersistedData) []wire.Frame {
+	return tell(e, d.RunID, notifyInfo, levelInfo, "Made the file "+d.Path, d.Artifact)
+}
+
+func artifactUpdated(e event.Event, d event.ArtifactUpdatedData) []wire.Frame {
+	return tell(e, d.RunID, notifyInfo, levelInfo, "Changed the file "+d.Path, d.Artifact)
+}
+
+func teamStatus(e event.Event, d event.TeamStatusData) []wire.Frame {
+	if d.NewStatus == event.TeamFailed {
+		return tellStatus(e, "", levelError, "A member of the team has failed: "+d.ErrorMessage, wire.StatusData{Status: d.NewStatus, Reason: d.ErrorMessage})
+	}
+	return tellStatus(e, "", levelInfo, "The team has another status", wire.StatusData{Status: d.NewStatus})
+}
+
+func teamMessage(e event.Event, d event.TeamMessageData) []wire.Frame {
+	return tell(e, "", notifyInfo, levelInfo, "A message for "+d.Member+": "+d.Content, nil)
+}
+
+func teamMessageDropped(e event.Event, d event.TeamMessageDroppedData) []wire.Frame {
+	code := fault.Lookup(fault.Code(d.Reason)).Code
+	if string(code) != d.Reason {
+		code = fault.RunCancelled
+	}
+	return tellFailure(e, "", "A message for "+d.Member+" was dropped: ", d.Reason, failing{Code: string(code)})
+}
+
+func teamStopped(e event.Event, d event.TeamStoppedData) []wire.Frame {
+	return tell(e, "", notifyInfo, levelWarning, "Stopped: "+first(d.Member, "all members"), nil)
+}
+
+func teamPaused(e event.Event, _ event.TeamPausedData) []wire.Frame {
+	return tell(e, "", notifyInfo, levelInfo, "The team is paused", nil)
+}
+
+func teamResumed(e event.Event, _ event.TeamResumedData) []wire.Frame {
+	return tell(e, "", notifyInfo, levelInfo, "The team goes on", nil)
+}
+
+func teamClosing(e event.Event, _ event.TeamClosingData) []wire.Frame {
+	return tell(e, "", notifyInfo, levelInfo, "The team shuts down", nil)
+}
+
+func teamClosed(e event.Event, _ event.TeamClosedData) []wire.Frame {
+	return tell(e, "", notifyInfo, levelInfo, "The team has ended", nil)
+}
+
+func boardCreated(e event.Event, d event.BoardCreatedData) []wire.Frame {
+	return tell(e, "", notifyStep, levelInfo, "Tasks were put on the board", steps{d.Tasks})
+}
+
+func boardUpdated(e event.Event, d event.BoardUpdatedData) []wire.Frame {
+	return tell(e, "", notifyStep, levelInfo, d.TaskID+": "+d.NewStatus, d)
+}

@@ -1,0 +1,206 @@
+package dialecttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// maxFrames is how many frames an event may give: more would not fit into positions.
+const maxFrames = 15
+
+// Position returns the position of a frame of a dialect of teams, in any of its forms.
+func Position(frame []byte) uint64 {
+	var v struct {
+		Sequence uint64 `json:"sequence"`
+		Payload  struct {
+			Stream struct {
+				Sequence uint64 `json:"sequence"`
+			} `json:"team_stream_event_envelope"`
+		} `json:"payload"`
+	}
+	_ = json.Unmarshal(frame, &v) // A frame without a position has position 0.
+	return max(v.Sequence, v.Payload.Stream.Sequence)
+}
+
+// placed checks the positions of the frames of one event: they grow, and each is the
+// place behind its frame.
+func placed(t require.TestingT, codec dialect.Teams, e event.Event, got [][]byte) {
+	require.LessOrEqual(t, len(got), maxFrames, "%s", e.Type)
+	if e.Sequence == 0 {
+		for _, f := range got {
+			require.Zero(t, Position(f), "an aside is no place to come back to")
+		}
+		return
+	}
+	last := uint64(0)
+	for i, f := range got {
+		p := Position(f)
+		require.Greater(t, p, last, "%s", f)
+		seq, skip := codec.Place(p)
+		if i == len(got)-1 {
+			require.Equal(t, e.Sequence, seq, "%s", f)
+			require.Zero(t, skip, "%s", f)
+		} else {
+			require.Equal(t, e.Sequence-1, seq, "%s", f)
+			require.Equal(t, i+1, skip, "%s", f)
+		}
+		last = p
+	}
+}
+
+// resumable checks that a client which was cut off behind any frame, and asks for what
+// comes after its position, gets exactly the frames that it misses.
+func resumable(t require.TestingT, codec dialect.Teams, events []event.Event, perEvent [][][]byte) {
+	var all [][]byte
+	for i, frames := range perEvent {
+		require.Equal(t, events[0].Sequence+uint64(i), events[i].Sequence, "events of a log are dense") //nolint:gosec // not negative
+		all = append(all, frames...)
+	}
+	last := uint64(0)
+	for n, f := range all {
+		require.Greater(t, Position(f), last, "%s", f)
+		last = Position(f)
+		seq, skip := codec.Place(last)
+		var rest [][]byte
+		for i, e := range events {
+			if e.Sequence > seq {
+				rest = append(rest, perEvent[i]...)
+			}
+		}
+		require.LessOrEqual(t, skip, len(rest))
+		require.Equal(t, joined(all[n+1:]), joined(rest[skip:]), "after %d", last)
+	}
+}
+
+func joined(frames [][]byte) string { return string(bytes.Join(frames, []byte("\n"))) }
+
+// welcome returns the first frames of a socket.
+func (tr *transcript) welcome(t *testing.T, arg string) [][]byte {
+	t.Helper()
+	teams, ok := tr.codec.(dialect.Teams)
+	require.True(t, ok, "this dialect has no welcome")
+	var view *command.TeamAttachReply
+	require.NoError(t, json.Unmarshal([]byte(arg), &view))
+	shows := Session.Entity.String()
+	if view != nil {
+		shows = view.TeamID
+	}
+	if view != nil && view.Agent != nil {
+		shows = view.Agent.ID
+	}
+	return teams.Welcome(Link, shows, view)
+}
+
+// places checks whole histories: whatever events follow each other, from members of
+// teams in teams, positions grow and a client may come back behind any frame.
+func (c *checker) places(t *testing.T) {
+	types := c.types()
+	for _, codec := range c.bound {
+		teams, ok := codec.(dialect.Teams)
+		if !ok {
+			continue
+		}
+		for _, p := range []uint64{0, 1, maxFrames - 1, maxFrames} {
+			seq, skip := teams.Place(p)
+			require.Zero(t, seq+uint64(skip), "%d is before the first event", p) //nolint:gosec // small
+		}
+		rapid.Check(t, func(r *rapid.T) {
+			start := rapid.Uint64Range(1, 1<<40).Draw(r, "start")
+			var events []event.Event
+			var perEvent [][][]byte
+			for i := range rapid.IntRange(1, 8).Draw(r, "events") {
+				e := event.Event{
+					SpecVersion: event.SpecVersion, ID: "e", Source: "test", Type: types[rapid.IntRange(0, len(types)-1).Draw(r, "type")].Type,
+					Subject: c.Log.Name(), Time: Now, Sequence: start + uint64(i),
+				}
+				e.Data = fill(t, infoOf(types, e.Type), rapid.String().Draw(r, "text"), `{"path":"p","content":"x"}`, rapid.IntRange(0, 5).Draw(r, "n"))
+				e = Nest(t, e, rapid.IntRange(0, 4).Draw(r, "depth"), rapid.SampledFrom([]string{"", event.AgentIdle}).Draw(r, "status"))
+				got := codec.Encode(e)
+				for _, f := range got {
+					c.frame(r, f)
+				}
+				events, perEvent = append(events, e), append(perEvent, got)
+			}
+			resumable(r, teams, events, perEvent)
+		})
+	}
+}
+
+func infoOf(types []event.Info, t event.Type) event.Info {
+	for _, info := range types {
+		if info.Type == t {
+			return info
+		}
+	}
+	return event.Info{}
+}
+
+// Nest returns the event as one of a member of a team, depth-1 teams deep in the team of
+// e's log. status is what the member is from then on, if it has changed.
+func Nest(t testing.TB, e event.Event, depth int, status string) event.Event {
+	t.Helper()
+	if depth == 0 {
+		return e
+	}
+	outer := e
+	e.Subject, e.Sequence = "default.agent.agent-1", 3
+	e = relayed(t, e, event.TeamAgentEventData{
+		AgentName: "Coder", AgentID: "agent-1", Seq: 3, Status: status, OldStatus: old(status), AgentEvent: stored(t, e),
+	})
+	for range depth - 1 {
+		e = relayed(t, e, event.TeamSubTeamEventData{SubTeamNodeName: "node", SubTeamID: "sub-1", Seq: 5, SubTeamEvent: stored(t, e)})
+	}
+	e.Subject, e.Sequence, e.Stream, e.From = outer.Subject, outer.Sequence, outer.Stream, outer.From
+	return e
+}
+
+func old(status string) string {
+	if status == "" {
+		return ""
+	}
+	return event.AgentProcessingInput
+}
+
+// relayed returns the event that holds the event e of a log.
+func relayed(t testing.TB, e event.Event, data event.Data) event.Event {
+	t.Helper()
+	raw, err := json.Marshal(data)
+	require.NoError(t, err)
+	return event.Event{
+		SpecVersion: event.SpecVersion, ID: e.ID + ".up", Source: "team", Type: data.EventType(), Subject: "default.team.sub-1",
+		Time: Now, Sequence: 5, Data: raw,
+	}
+}
+
+func stored(t testing.TB, e event.Event) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(e)
+	require.NoError(t, err)
+	return raw
+}
+
+// Filled returns JSON data of a canonical type: text in every string, raw in what is JSON
+// from elsewhere, and n decides the rest.
+func Filled(t testing.TB, info event.Info, text, raw string, n int) json.RawMessage {
+	t.Helper()
+	return fill(t, info, text, raw, n)
+}
+
+// ExerciseWatchingTeams is ExerciseWatching for dialects of teams, in which the frames of
+// a member's event are not the same in its own log and in its team's.
+func ExerciseWatchingTeams(t *testing.T, w Watch) {
+	t.Helper()
+	all, err := compile(w.Schemas)
+	require.NoError(t, err)
+	c := &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all}}
+	t.Run("table", c.table)
+	t.Run("told", c.told)
+}

@@ -1,0 +1,320 @@
+package dialecttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Watch says how a dialect shows logs of any kind.
+type Watch struct {
+	Encode   []func(event.Event) [][]byte // one for every variant
+	Kind     string                       // the member of a frame that names its type
+	Outbound []string                     // message types to the client
+	Schemas  fs.FS                        // a JSON Schema <type>.json for every message type
+	Page     string                       // the page of the protocol, with the table
+	One      bool                         // every event gives exactly one frame
+	Member   func(frame map[string]any) string
+	Strip    func(frame map[string]any) // takes away what differs where an event is a member's: its position and the member
+}
+
+// ExerciseWatching checks that the table of the page says what the codecs do, that no
+// question, failure or answer is dropped, and that the events of members of a team look
+// as they do in the members' own logs.
+func ExerciseWatching(t *testing.T, w Watch) {
+	t.Helper()
+	all, err := compile(w.Schemas)
+	require.NoError(t, err)
+	c := &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all}}
+	t.Run("table", c.table)
+	t.Run("told", c.told)
+	t.Run("unwrapped", c.unwrapped)
+	t.Run("unreadable", c.unreadable)
+}
+
+type watcher struct {
+	Watch
+	checker checker
+}
+
+// kinds are those of logs that can be watched.
+var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
+
+// words are the values that decide how an event looks.
+var words = []string{
+	"", "plain", "ERROR", "failed", "completed", "cancelled", "tool", "plan", "tasks", "service", "success", "unknown", "error",
+	"warning", "delivered", "solving", "planning", "agent", "reject", "modify", "system", "QUEUE_FULL",
+}
+
+// holdsOthers are the types that stand for an event of another log.
+var holdsOthers = []event.Type{event.TeamAgentEvent, event.TeamSubTeamEvent}
+
+// changes are made to data besides the words: other codes, and tries that are left.
+var changes = []*strings.Replacer{
+	strings.NewReplacer(`"TOOL_FAILED"`, `"TASK_TIMEOUT"`), strings.NewReplacer(`"TOOL_FAILED"`, `"MODEL_TIMEOUT"`),
+	strings.NewReplacer(`"max_tries":1`, `"max_tries":9`),
+}
+
+// variants returns data of the type with everything that codecs look at.
+func variants(t testing.TB, info event.Info) []json.RawMessage {
+	all := map[string]bool{}
+	for _, word := range words {
+		for n := range 2 {
+			data := string(fill(t, info, word, `{"text":"`+word+`"}`, n))
+			all[data] = true
+			for _, change := range changes {
+				all[change.Replace(data)] = true
+			}
+		}
+	}
+	var out []json.RawMessage
+	for _, data := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, json.RawMessage(data))
+	}
+	return out
+}
+
+func logged(kind id.Kind, entity string, e event.Event) event.Event {
+	e.SpecVersion, e.Source, e.Time = event.SpecVersion, "test", Now
+	e.Subject = "default." + string(kind) + "." + entity
+	return e
+}
+
+// table checks the rows of the page against what every variant makes of every type. In
+// what log it is makes no difference: the kinds take turns.
+func (c *watcher) table(t *testing.T) {
+	rows := watchRows(t, c.Page)
+	for _, info := range event.Catalogue {
+		if slices.Contains(holdsOthers, info.Type) {
+			require.Contains(t, rows[info.Type], "what it holds", "%s", info.Type)
+			continue
+		}
+		if strings.HasPrefix(string(info.Type), "client.") {
+			continue // The inboxes of clients cannot be watched.
+		}
+		said := map[string]bool{}
+		for i, data := range variants(t, info) {
+			kind := kinds[i%len(kinds)]
+			c.note(t, logged(kind, "x1", event.Event{ID: "e1", Type: info.Type, Sequence: 7, Data: data}), said)
+		}
+		have := slices.Sorted(maps.Keys(said))
+		require.Equal(t, strings.Join(have, ", "), strings.Join(rowNames(rows[info.Type]), ", "), "the row of %s", info.Type)
+	}
+}
+
+// nothing is how the table says that there is no frame.
+const nothing = "nothing"
+
+// note checks what the variants make of an event, and notes what it is.
+func (c *watcher) note(t require.TestingT, e event.Event, said map[string]bool) {
+	for _, encode := range c.Encode {
+		got := encode(e)
+		if c.One {
+			require.Len(t, got, 1, "%s", e.Type)
+		}
+		if len(got) == 0 {
+			said[nothing] = true
+		}
+		for _, f := range got {
+			c.checker.frame(t, f)
+			said[c.checker.typeOf(f)] = true
+		}
+	}
+}
+
+// watchRows returns the cells of the table by canonical type.
+func watchRows(t *testing.T, page string) map[event.Type]string {
+	raw, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, text, found := strings.Cut(string(raw), "\n## Watching any run\n")
+	require.True(t, found, "%s has no part about watching", page)
+	text, _, _ = strings.Cut(text, "\n## ")
+	rows := map[event.Type]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| (`[a-z_.`, ]+`) \\| ([^|]*) \\|").FindAllStringSubmatch(text, -1) {
+		for name := range strings.SplitSeq(m[1], ", ") {
+			kind := event.Type(strings.Trim(name, "`"))
+			require.NotContains(t, rows, kind, "two rows about %s", kind)
+			rows[kind] = m[2]
+		}
+	}
+	return rows
+}
+
+// rowNames returns the names of frames in a cell, sorted.
+func rowNames(cell string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile("`([A-Za-z_.]+)`").FindAllStringSubmatch(cell, -1) {
+		out = append(out, m[1])
+	}
+	if strings.Contains(cell, nothing) {
+		out = append(out, nothing)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// mark is a text that has to arrive.
+const mark = "Mark 7f3"
+
+// mustTell are the events that no dialect drops: questions, failures, answers.
+var mustTell = []struct {
+	kind event.Type
+	data string // what differs from data that are full of the mark
+}{
+	{event.InputRequested, `{"scope":"plan"}`},
+	{event.InputRequested, `{"scope":"tool"}`},
+	{event.TaskAsked, `{}`},
+	{event.RunFailed, `{}`},
+	{event.RunFailed, `{"answer":""}`},
+	{event.TaskFailed, `{}`},
+	{event.TaskFinished, `{"status":"failed"}`},
+	{event.TurnFailed, `{"retryable":false}`},
+	{event.ToolUnknown, `{}`},
+	{event.Error, `{}`},
+	{event.TeamStatus, `{"new_status":"ERROR"}`},
+	{event.TeamMessageDropped, `{}`},
+	{event.RunCompleted, `{}`},
+	{event.AggregateCompleted, `{}`},
+	{event.TaskFinished, `{"status":"completed"}`},
+}
+
+// told checks that what must not be dropped is said, in logs of every kind and at any
+// depth of a team, and by whom.
+func (c *watcher) told(t *testing.T) {
+	for _, m := range mustTell {
+		i := slices.IndexFunc(event.Catalogue, func(info event.Info) bool { return info.Type == m.kind })
+		var data map[string]any
+		require.NoError(t, json.Unmarshal(fill(t, event.Catalogue[i], mark, `{"text":"`+mark+`"}`, 1), &data))
+		require.NoError(t, json.Unmarshal([]byte(m.data), &data))
+		raw, err := json.Marshal(data)
+		require.NoError(t, err)
+		for _, kind := range kinds {
+			e := logged(kind, "x1", event.Event{ID: "e1", Type: m.kind, Sequence: 7, Data: raw})
+			for depth := range maxDepth {
+				outer, route := wrap(t, e, depth, 7)
+				for _, encode := range c.Encode {
+					c.says(t, encode(outer), route)
+				}
+			}
+		}
+	}
+}
+
+// says checks that some frame has the mark, and that all name the member.
+func (c *watcher) says(t *testing.T, got [][]byte, route string) {
+	t.Helper()
+	require.NotEmpty(t, got)
+	said := false
+	for _, f := range got {
+		said = said || bytes.Contains(f, []byte(mark))
+		var v map[string]any
+		require.NoError(t, json.Unmarshal(f, &v))
+		require.Equal(t, route, c.Member(v), "%s", f)
+	}
+	require.True(t, said, "%s", got)
+}
+
+// maxDepth is one more than the layers around an event that are tried.
+const maxDepth = 4
+
+// wrap puts an event of a member's log into that of a team, depth layers down. It
+// returns the path of names to the member.
+func wrap(t require.TestingT, e event.Event, depth int, seq uint64) (event.Event, string) {
+	route := ""
+	for layer := range depth {
+		inner, err := json.Marshal(e)
+		require.NoError(t, err)
+		var data event.Data = event.TeamAgentEventData{AgentName: "Coder", AgentID: "x1", Seq: e.Sequence, AgentEvent: inner}
+		name := "Coder"
+		if layer > 0 {
+			name = fmt.Sprintf("node%d", layer)
+			data = event.TeamSubTeamEventData{SubTeamNodeName: name, SubTeamID: "t" + name, Seq: e.Sequence, SubTeamEvent: inner}
+		}
+		route = strings.TrimSuffix(name+"/"+route, "/")
+		raw, err := json.Marshal(data)
+		require.NoError(t, err)
+		e = logged(id.KindTeam, "t1", event.Event{ID: fmt.Sprintf("o%d.%d", layer, seq), Type: data.EventType(), Sequence: seq, Data: raw})
+	}
+	return e, route
+}
+
+// unwrapped checks with random histories that a member's events have the frames that
+// they have in the member's own log, but for their positions and whose they are.
+func (c *watcher) unwrapped(t *testing.T) {
+	var types []event.Info
+	for _, info := range event.Catalogue {
+		if !slices.Contains(holdsOthers, info.Type) && !strings.HasPrefix(string(info.Type), "client.") && !strings.HasPrefix(string(info.Type), "session.") {
+			types = append(types, info)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(r, "events")
+		outer := uint64(0)
+		for i := range n {
+			outer += rapid.Uint64Range(1, 3).Draw(r, "gap") // Events of others are between.
+			info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
+			text := rapid.OneOf(rapid.SampledFrom(words), rapid.String()).Draw(r, "text")
+			e := logged(id.KindAgent, "x1", event.Event{
+				ID: fmt.Sprintf("e%d", i), Type: info.Type, Sequence: uint64(i + 1),
+				Data: fill(t, info, text, `{"k":`+jsonString(text)+`}`, rapid.IntRange(0, 5).Draw(r, "n")),
+			})
+			depth := rapid.IntRange(0, maxDepth-1).Draw(r, "depth")
+			wrapped, route := wrap(r, e, depth, outer)
+			for _, encode := range c.Encode {
+				c.same(r, encode(e), encode(wrapped), route)
+			}
+		}
+	})
+}
+
+func (c *watcher) same(t require.TestingT, bare, wrapped [][]byte, route string) {
+	require.Len(t, wrapped, len(bare))
+	for i := range bare {
+		c.checker.frame(t, wrapped[i])
+		var want, got map[string]any
+		require.NoError(t, json.Unmarshal(bare[i], &want))
+		require.NoError(t, json.Unmarshal(wrapped[i], &got))
+		require.Equal(t, route, c.Member(got), "%s", wrapped[i])
+		c.Strip(want)
+		c.Strip(got)
+		require.Equal(t, want, got)
+	}
+}
+
+// watchedSeq is the position of a frame of a watched log where a socket shows another
+// log besides, 0 if the frame has none.
+func watchedSeq(frame []byte) uint64 {
+	var v struct {
+		Watched json.RawMessage `json:"watched"`
+	}
+	_ = json.Unmarshal(frame, &v) // A frame without it has 0.
+	return seqOf(v.Watched)
+}
+
+// unreadable checks that an event of another log which cannot be read is not silence.
+func (c *watcher) unreadable(t *testing.T) {
+	for i, kind := range holdsOthers {
+		for _, data := range []string{``, `{`, `[]`, `{"agent_event":7,"sub_team_event":7}`, `{"agent_event":"x","sub_team_event":"x"}`} {
+			e := logged(id.KindTeam, "t1", event.Event{ID: fmt.Sprintf("e%d", i), Type: kind, Sequence: 7, Data: []byte(data)})
+			for _, encode := range c.Encode {
+				got := encode(e)
+				require.Len(t, got, 1, "%s", data)
+				c.checker.frame(t, got[0])
+				require.Equal(t, e.Sequence, seqOf(got[0])+watchedSeq(got[0]))
+			}
+		}
+	}
+}

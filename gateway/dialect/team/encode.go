@@ -1,0 +1,182 @@
+package team
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+)
+
+// payload is what all payloads of messages can be told.
+type payload interface{ Put(at wire.Where) }
+
+// message is one that an event becomes, in neither form yet.
+type message struct {
+	kind   string
+	data   payload
+	member string // of source AGENT in a run that is no team's: who does it
+	hidden bool   // only for the count: a status that has not changed for the team
+}
+
+// Encode implements dialect.Codec. An event that should give a frame but cannot be read
+// gives an ERROR: a viewer must not mistake a damaged log for silence.
+func (c *codec) Encode(e event.Event) [][]byte {
+	at := read(e)
+	list := at.messages()
+	shown := 0
+	for _, m := range list {
+		if !m.hidden {
+			shown++
+		}
+	}
+	frames := make([][]byte, 0, shown)
+	for i, m := range list {
+		if !m.hidden {
+			frames = append(frames, c.render(at, m, count{i: len(frames), n: shown, all: i, of: len(list)}))
+		}
+	}
+	return frames
+}
+
+// count says which message of its event one is: of those that are shown, and of those
+// that the log of the agent itself would show.
+type count struct{ i, n, all, of int }
+
+// render returns the message as a frame. A raw member that is no JSON makes it an ERROR.
+func (c *codec) render(at *scene, m message, n count) []byte {
+	b, err := c.encoded(at, m, n)
+	if err != nil {
+		b, err = c.encoded(at, message{kind: wire.Error, data: unreadable()}, n)
+	}
+	if err != nil {
+		panic("team: " + err.Error()) // A message without raw members can always be encoded.
+	}
+	return b
+}
+
+func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
+	switch {
+	case !c.deep || at.aside:
+		m.data.Put(at.where(c.single, m, n))
+		return wire.Encode(wire.Frame{Type: m.kind, Payload: m.data})
+	case c.single:
+		return wire.Encode(at.streamEvent(m, at.outer, n.i, n.n))
+	}
+	return wire.Encode(at.envelope(0, m, n))
+}
+
+// unreadable says that there was something.
+func unreadable() *wire.ErrorPayload {
+	f := fault.Newf(fault.Internal, "An event cannot be shown. Tell the operator its position.")
+	return &wire.ErrorPayload{Code: string(f.Code), Message: f.Public()}
+}
+
+// scene is an event with where it happened.
+type scene struct {
+	event.Event               // what happened, unwrapped
+	outer       event.Event   // as the log of the socket has it
+	own         event.Event   // as the log where it happened has it
+	nests       []event.Event // the events of nested teams' logs around it, outermost first
+	nodes       []string      // the names of those teams, each in the one before
+	kind        id.Kind       // of the log where it happened
+	entity      string        // and its id
+	aside       bool          // it is in no log, but for one connection
+}
+
+// read unwraps an event.
+func read(e event.Event) *scene {
+	at := &scene{Event: event.Unwrap(e), outer: e, own: e}
+	for at.own.Type == event.TeamSubTeamEvent {
+		d, err := event.As[event.TeamSubTeamEventData](at.own)
+		var inner event.Event
+		if err != nil || json.Unmarshal(d.SubTeamEvent, &inner) != nil {
+			break
+		}
+		at.nests, at.nodes, at.own = append(at.nests, inner), append(at.nodes, d.SubTeamNodeName), inner
+	}
+	if d, err := event.As[event.TeamAgentEventData](at.own); at.own.Type == event.TeamAgentEvent && err == nil {
+		var inner event.Event
+		if json.Unmarshal(d.AgentEvent, &inner) == nil {
+			at.own = inner
+		}
+	}
+	at.kind, at.entity = place(at.Subject)
+	if at.Via.Route != "" {
+		at.kind, at.entity = id.KindTeam, at.Via.TeamID
+		if at.Via.AgentID != "" {
+			at.kind, at.entity = id.KindAgent, at.Via.AgentID
+		}
+	}
+	return at
+}
+
+// place returns kind and id of the log with the name: tenant.kind.id.
+func place(log string) (id.Kind, string) {
+	parts := strings.SplitN(log, ".", 3)
+	if len(parts) != 3 {
+		return "", log
+	}
+	return id.Kind(parts[1]), parts[2]
+}
+
+// inTeam reports whether the event is one of a member, in the log of a team.
+func (at *scene) inTeam() bool { return at.Via.AgentID != "" }
+
+// member returns the name of who does it.
+func (at *scene) member(m message) string {
+	switch {
+	case at.inTeam():
+		return at.Via.Name()
+	case m.member != "":
+		return m.member
+	case at.kind == id.KindTeam:
+		return theTeam
+	case at.kind == id.KindAgent:
+		return at.entity
+	}
+	return assistant
+}
+
+// The names of who is no member of a team.
+const (
+	assistant = "assistant" // does what is done in a session
+	theTeam   = "team"      // speaks for a team as a whole
+)
+
+// source returns the source type of a message where it happened.
+func source(kind string) string {
+	switch kind {
+	case wire.TeamStatus:
+		return wire.SourceTeam
+	case wire.TaskPlanEvent:
+		return wire.SourceTaskPlan
+	}
+	return wire.SourceAgent
+}
+
+// where returns what the flattened form adds to the payload.
+func (at *scene) where(single bool, m message, n count) wire.Where {
+	_, shows := place(at.outer.Subject)
+	from := source(m.kind)
+	w := wire.Where{EventScope: wire.TeamScoped, MemberRouteKey: at.Via.Route}
+	if from == wire.SourceAgent && at.kind != id.KindTeam {
+		w.EventScope, w.AgentID = wire.MemberScoped, at.entity
+		if !single {
+			w.AgentName = at.member(m)
+		}
+	}
+	if len(at.nodes) > 0 {
+		w.SubTeamNodeName, from = at.nodes[0], wire.SourceSubTeam
+	}
+	if at.Sequence == 0 {
+		return w
+	}
+	w.Stream = &wire.StreamEnvelope{
+		TeamRunID: shows, RunVersion: wire.RunVersion, Sequence: position(at.Sequence, n.i, n.n), SourceNodeID: at.outer.Source,
+		Origin: wire.OriginLocal, EventType: from + ":" + m.kind, ReceivedAt: wire.Timestamp{Time: at.outer.Time},
+	}
+	return w
+}

@@ -1,0 +1,159 @@
+package team
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+)
+
+// toolPlan is how the question about a plan is called: it is asked like one about a tool.
+const toolPlan = "plan"
+
+// ofTools are the events of tool calls and of questions.
+var ofTools = map[event.Type]build{
+	event.InputRequested: with(inputRequested),
+	event.InputAnswered:  with(inputAnswered),
+	event.InputExpired:   with(inputExpired),
+	event.ToolCalled:     with(toolCalled),
+	event.ToolStarted:    with(toolStarted),
+	event.ToolCompleted:  with(toolCompleted),
+	event.ToolFailed:     with(toolFailed),
+	event.ToolUnknown:    with(toolUnknown),
+}
+
+// fileTools are the tools whose calls have segments of their own, by the name that
+// servers give them, with the argument that is the segment's content. Models know them
+// as <server>_<name>.
+var fileTools = map[string]struct{ segment, content string }{
+	"write_file": {wire.SegmentWriteFile, "content"},
+	"edit_file":  {wire.SegmentEditFile, "patch"},
+	"patch_file": {wire.SegmentEditFile, "patch"},
+	"run_bash":   {wire.SegmentRunBash, "command"},
+}
+
+// segments returns the whole segment of a tool call: its arguments are there at once.
+func segments(callID, tool string, arguments json.RawMessage) []message {
+	kind, delta := wire.SegmentToolCall, string(arguments)
+	start, end := &wire.SegmentMetadata{ToolName: tool}, &wire.SegmentMetadata{ToolName: tool, Arguments: arguments}
+	for name, t := range fileTools {
+		content, ok := textAt(arguments, t.content)
+		if tool != name && !strings.HasSuffix(tool, "_"+name) || !ok {
+			continue
+		}
+		kind, delta = t.segment, content
+		start.Path, _ = textAt(arguments, "path")
+		end.Path = start.Path
+	}
+	return []message{
+		{kind: wire.SegmentStart, data: &wire.SegmentStartPayload{ID: callID, SegmentType: kind, Metadata: start}},
+		{kind: wire.SegmentContent, data: &wire.SegmentContentPayload{ID: callID, SegmentType: kind, Delta: delta}},
+		{kind: wire.SegmentEnd, data: &wire.SegmentEndPayload{ID: callID, SegmentType: kind, Metadata: end}},
+	}
+}
+
+// inputRequested asks whether a tool call may run, or a plan be carried out.
+func inputRequested(at *scene, d event.InputRequestedData) []message {
+	call, tool, arguments := d.CallID, d.Tool, object(d.Arguments)
+	if d.Scope != event.ScopeTool {
+		call, tool, arguments = d.InputID, toolPlan, planArguments(d)
+	}
+	_, shows := place(at.outer.Subject)
+	return joined(segments(call, tool, arguments), at.status(tool), one(wire.ToolApprovalRequested, &wire.ApprovalPayload{
+		InvocationID: call, ToolName: tool, Arguments: arguments, TurnID: d.RunID, AgentID: at.entity,
+		ApprovalToken: wire.ApprovalToken{
+			TeamRunID: shows, RunVersion: wire.RunVersion, InvocationID: call, InvocationVersion: max(d.Attempt, 1),
+			TargetMemberName: first(at.Via.Route, at.member(message{})), Digest: d.Digest,
+		},
+	}))
+}
+
+// planArguments are the tasks of a plan as arguments of a call.
+func planArguments(d event.InputRequestedData) json.RawMessage {
+	v := struct {
+		Summary string      `json:"summary,omitempty"`
+		Tasks   []wire.Task `json:"tasks"`
+	}{d.Summary, planTasks(d.Tasks)}
+	b, err := wire.Encode(v)
+	if err != nil {
+		panic("team: " + err.Error()) // Nothing in it is raw.
+	}
+	return b
+}
+
+// inputAnswered is the one decision that counts. Of a changed plan the new one is shown.
+func inputAnswered(at *scene, d event.InputAnsweredData) []message {
+	p := &wire.DecisionPayload{
+		InvocationID: first(d.CallID, d.InputID), ToolName: d.Tool, TurnID: d.RunID, Reason: d.Feedback, By: d.By,
+	}
+	if d.CallID == "" {
+		p.ToolName = toolPlan
+	}
+	status := at.status(p.ToolName)
+	if d.Decision == event.DecisionReject {
+		p.Error = fault.Lookup(fault.ToolDenied).Message
+		return joined(status, one(wire.ToolDenied, p))
+	}
+	list := joined(status, one(wire.ToolApproved, p))
+	if d.Decision == event.DecisionModify {
+		list = append(list, at.tasksCreated(d.Tasks)...)
+	}
+	return list
+}
+
+func inputExpired(_ *scene, d event.InputExpiredData) []message {
+	return one(wire.ToolDenied, &wire.DecisionPayload{
+		InvocationID: d.InputID, ToolName: toolPlan, TurnID: d.RunID, Reason: string(fault.InputExpired),
+		Error: fault.Lookup(fault.InputExpired).Message,
+	})
+}
+
+// toolCalled shows the call, unless the question about it has.
+func toolCalled(at *scene, d event.ToolCalledData) []message {
+	arguments := object(d.Arguments)
+	log := toolLog(d.CallID, d.Tool, "Calling "+d.Tool+" with "+string(arguments))
+	if d.InputID != "" {
+		return joined(at.status(d.Tool), log)
+	}
+	return joined(segments(d.CallID, d.Tool, arguments), at.status(d.Tool), one(wire.ToolAutoExecuting, &wire.InvocationPayload{
+		InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.RunID, Arguments: arguments,
+	}), log)
+}
+
+func toolStarted(at *scene, d event.ToolStartedData) []message {
+	return joined(at.status(d.Tool), one(wire.ToolExecutionStarted, &wire.StartedPayload{
+		InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.RunID, Retry: d.Retry,
+	}))
+}
+
+func toolCompleted(at *scene, d event.ToolCompletedData) []message {
+	return joined(toolLog(d.CallID, d.Tool, d.Result), one(wire.ToolExecutionSucceeded, &wire.SucceededPayload{
+		InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.RunID, Result: text(d.Result), DurationMS: d.DurationMS,
+	}), at.status(d.Tool))
+}
+
+// toolFailed says it also as an ERROR where the tool itself has not said anything.
+func toolFailed(at *scene, d event.ToolFailedData) []message {
+	return at.toolFailure(d.RunID, d.CallID, d.Tool, first(d.Code, string(fault.ToolFailed)), d.Message)
+}
+
+func toolUnknown(at *scene, d event.ToolUnknownData) []message {
+	return at.toolFailure(d.RunID, d.CallID, d.Tool, string(fault.ToolLost), d.Message)
+}
+
+func (at *scene) toolFailure(run, call, tool, code, why string) []message {
+	code, why = said(code, why)
+	list := toolLog(call, tool, "Failed: "+why)
+	if code != string(fault.ToolFailed) && code != string(fault.ToolDenied) {
+		list = append(list, failure(code, why)...)
+	}
+	return joined(list, one(wire.ToolExecutionFailed, &wire.FailedPayload{
+		InvocationID: call, ToolName: tool, TurnID: run, Error: why, Code: code,
+	}), at.status(tool))
+}
+
+func toolLog(call, tool, entry string) []message {
+	return one(wire.ToolLog, &wire.ToolLogPayload{LogEntry: entry, ToolInvocationID: call, ToolName: tool})
+}

@@ -1,0 +1,198 @@
+package team_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
+	"github.com/waggle-dev/waggle/gateway/dialect/team"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+)
+
+const (
+	page         = "../../../docs/PROTOCOL-TEAM.md"
+	messagesPage = "../../../docs/generated/team-messages.md"
+)
+
+// TestTheTableIsComplete: every message has one meaning, and there is none besides.
+func TestTheTableIsComplete(t *testing.T) {
+	var in, out []string
+	for _, r := range team.Table() {
+		require.NotEmpty(t, r.Means, r.Type)
+		if r.In {
+			in = append(in, r.Type)
+			continue
+		}
+		out = append(out, r.Type)
+	}
+	require.Equal(t, wire.Inbound, in)
+	require.Equal(t, wire.Outbound, out)
+}
+
+// golden returns every frame of the transcripts.
+func golden(t *testing.T) map[string]bool {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*/*.txtar")
+	require.NoError(t, err)
+	out := map[string]bool{}
+	for _, p := range paths {
+		a, err := txtar.ParseFile(p)
+		require.NoError(t, err)
+		for _, f := range a.Files {
+			for line := range strings.Lines(string(f.Data)) {
+				if f.Name == "frames" || f.Name == "replies" {
+					out[strings.TrimSpace(line)] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// part returns the part of the page under the heading.
+func part(t *testing.T, heading string) string {
+	t.Helper()
+	raw, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(raw), "\n"+heading+"\n")
+	require.True(t, found, "the page has no part %s", heading)
+	text, _, _ := strings.Cut(rest, "\n#")
+	return text
+}
+
+// TestThePage: the page lists every message with its meaning, and has an example of each.
+// What a client sends is understood, and what the server sends is a line of a transcript.
+func TestThePage(t *testing.T) {
+	var in, out []string
+	for _, r := range team.Table() {
+		row := "| `" + r.Type + "` | " + r.Means + " |"
+		if r.In {
+			in = append(in, row)
+		} else {
+			out = append(out, row)
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| `[A-Z_]+` \\|.*$")
+	require.Equal(t, in, rows.FindAllString(part(t, "### From the client"), -1))
+	require.Equal(t, out, rows.FindAllString(part(t, "### To the client"), -1))
+
+	raw, err := os.ReadFile(page)
+	require.NoError(t, err)
+	codec, known, shown := bound(t, team.Teams(), ""), golden(t), map[string]bool{}
+	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
+		for line := range strings.Lines(block[1]) {
+			line = strings.TrimSpace(line)
+			kind := nameOf([]byte(line))
+			shown[kind] = true
+			dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
+			if slices.Contains(wire.Inbound, kind) {
+				_, err := codec.Decode([]byte(line), inbound())
+				require.NoError(t, err, line)
+				continue
+			}
+			require.True(t, known[line], "an example of the page is in no transcript: %s", line)
+		}
+	}
+	for _, kind := range append(append([]string{wire.EnvelopeSchema, wire.StreamEventSchema}, wire.Inbound...), wire.Outbound...) {
+		require.True(t, shown[kind], "the page has no example of %s", kind)
+	}
+	for kind, name := range wire.EventTypes {
+		if kind != wire.AssistantChunk && kind != wire.TeamStatus && kind != wire.TaskPlanEvent {
+			require.Contains(t, part(t, "## The envelope form"), "`"+name+"`", "%s", kind)
+		}
+	}
+}
+
+// TestWatchingAnyRun: the table of the page is what the codecs do, and nothing that
+// matters is dropped, at any depth of a team.
+func TestWatchingAnyRun(t *testing.T) {
+	dialecttest.ExerciseWatchingTeams(t, dialecttest.Watch{
+		Encode: []func(event.Event) [][]byte{bound(t, team.Teams(), "").Encode, bound(t, team.Agents(), "").Encode},
+		Kind:   "type", Outbound: wire.Outbound, Schemas: wire.Schemas, Page: page,
+		Member: func(f map[string]any) string {
+			p, _ := f["payload"].(map[string]any)
+			route, _ := p["member_route_key"].(string)
+			return route
+		},
+	})
+}
+
+// TestQuestionsFailuresAndAnswers: in the envelope form there is nothing less than in the
+// flattened one.
+func TestQuestionsFailuresAndAnswers(t *testing.T) {
+	flat, deep := bound(t, team.Teams(), ""), bound(t, team.Teams(), "envelope")
+	for _, info := range event.Catalogue {
+		for n := range 3 {
+			e := event.Event{
+				ID: "e", Type: info.Type, Subject: teamLog.Name(), Sequence: 7, Time: dialecttest.Now,
+				Data: dialecttest.Filled(t, info, "failed", `{"text":"x"}`, n),
+			}
+			for depth := range 4 {
+				nested := dialecttest.Nest(t, e, depth, "")
+				require.Len(t, deep.Encode(nested), len(flat.Encode(nested)), "%s", info.Type)
+			}
+		}
+	}
+}
+
+// TestMessagesPage: the page that lists all messages has a row for each, with what makes
+// it. What stands behind those rows is made elsewhere. -update writes the page.
+func TestMessagesPage(t *testing.T) {
+	rows := messageRows(t)
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		require.NoError(t, os.WriteFile(messagesPage, []byte(dialecttest.MessagesPage(messagesTitle, messagesAbout, rows, nil)), 0o600))
+	}
+	raw, err := os.ReadFile(messagesPage)
+	require.NoError(t, err)
+	at := 0
+	for _, r := range rows {
+		i := strings.Index(string(raw)[at:], "\n"+r.String())
+		require.GreaterOrEqual(t, i, 0, "the page is stale: it has no row, or another, of %s; run with -update", r.Type)
+		at += i
+		_, err := os.Stat("../../../" + r.Schema)
+		require.NoError(t, err)
+	}
+	require.Equal(t, len(rows), strings.Count(string(raw), "\n| `"), "the page has rows of what is no message")
+}
+
+const (
+	messagesTitle = "The messages of agent teams"
+	messagesAbout = "Each message with its JSON Schema, and the canonical events that it is made of, or the command that it becomes."
+)
+
+// commands are what the messages of clients become.
+var commands = map[string]string{
+	wire.SendMessage: "command `message`", wire.StopGeneration: "command `cancel`", wire.ApproveTool: "command `respond`",
+	wire.DenyTool: "command `respond`", wire.Pause: "command `pause`", wire.Resume: "command `resume`",
+}
+
+func messageRows(t *testing.T) []dialecttest.MessageRow {
+	t.Helper()
+	made := dialecttest.Made(t, bound(t, team.Teams(), "").Encode, nameOf)
+	var rows []dialecttest.MessageRow
+	for _, r := range team.Table() {
+		row := dialecttest.MessageRow{Type: r.Type, In: r.In, Schema: "proto-schemas/team/schema/out/" + r.Type + ".json"}
+		var from []string
+		for _, kind := range made[r.Type] {
+			from = append(from, "`"+string(kind)+"`")
+		}
+		switch row.Where = strings.Join(from, ", "); {
+		case r.In:
+			row.Schema, row.Where = "proto-schemas/team/schema/in/"+r.Type+".json", commands[r.Type]
+		case r.Type == wire.Connected:
+			row.Where = "the handshake"
+		}
+		require.NotEmpty(t, row.Where, r.Type)
+		rows = append(rows, row)
+	}
+	return rows
+}

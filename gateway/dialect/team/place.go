@@ -1,0 +1,37 @@
+package team
+
+// MaxFrames is how many frames an event gives at most. It follows from the form of
+// positions; the events that give most give nine.
+const MaxFrames = 15
+
+// A position has the sequence of its event and, in the lowest bits, which frame of the
+// event it is. The last frame has all of them set, so that an event's end can be told
+// without knowing how many frames it has.
+const (
+	frameBits = 4
+	lastFrame = 1<<frameBits - 1
+)
+
+// position returns the position of frame i of n of the event with sequence seq. What is
+// in no log has none.
+func position(seq uint64, i, n int) uint64 {
+	if seq == 0 {
+		return 0
+	}
+	if i == n-1 {
+		i = lastFrame
+	}
+	return seq<<frameBits | uint64(i) //nolint:gosec // i is 0 to 15.
+}
+
+// Place implements dialect.Teams. A position before the first event is the beginning.
+func (*codec) Place(p uint64) (seq uint64, skip int) {
+	seq, frame := p>>frameBits, int(p&lastFrame) //nolint:gosec // 0 to 15.
+	switch {
+	case frame == lastFrame:
+		return seq, 0
+	case seq == 0:
+		return 0, 0
+	}
+	return seq - 1, frame + 1
+}

@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// resolveRun makes out the run that the query names, if it names one, and the position
+// from which it is to be shown: the beginning, unless the query says another.
+func (m *many) resolveRun() (after eventlog.Cursor, err error) {
+	if m.c.watch == nil {
+		return after, nil
+	}
+	log, last, err := m.c.find(m.c.watch)
+	if err != nil {
+		return after, err
+	}
+	if m.run = log; m.c.query.Has(queryAfter) {
+		return m.c.after(last)
+	}
+	return after, nil
+}
+
+// showRun shows the run that the query names, as if the client had attached it.
+func (m *many) showRun(after eventlog.Cursor) error {
+	if m.run == (subject.Log{}) {
+		return nil
+	}
+	reply, at, err := m.locate(m.c.s.ctx, m.run, command.AttachRequest{After: &after.Seq})
+	if err != nil {
+		return m.c.s.asFault(err)
+	}
+	a := &attached{log: m.run, codec: m.codec.In(reply.Language), head: reply.Head}
+	m.show(a, at, func(f *feed) { m.sayLost(f, a, reply) })
+	return nil
+}
+
+// locateRun is locate for runs that no session service knows. They have neither a
+// language nor clients whose positions are kept.
+func (m *many) locateRun(ctx context.Context, log subject.Log, req command.AttachRequest) (reply command.AttachReply, after eventlog.Cursor, err error) {
+	last, err := m.c.s.dep.Log.Last(ctx, log)
+	switch {
+	case err != nil:
+		return reply, after, err
+	case last.Seq == 0:
+		return reply, after, fault.New(fault.RunNotFound)
+	case req.Live:
+		after = last
+	case req.EventID != "":
+		after, err = eventlog.ParseCursor(req.EventID)
+	case req.After != nil:
+		after.Seq = *req.After
+	}
+	if err != nil || after.Seq > last.Seq {
+		return reply, after, fault.New(fault.CursorInvalid).Wrap(err)
+	}
+	return command.AttachReply{Head: last.Seq}, after, nil
+}

@@ -1,0 +1,357 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/internal/directory"
+	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// kinds are those of runs that can be watched.
+var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
+
+// pavilion is a gateway with sockets of every manner, and all that answers them.
+func pavilion(t testing.TB, opts ...option) *swarm {
+	t.Helper()
+	s := &swarm{rig: prepare(t, sharedBus(t))}
+	s.dir = openDirectory(t, s.rig)
+	for _, name := range []id.Name{wirecmd.Session, wirecmd.Pipeline, wirecmd.Agent, id.MustName("tools")} {
+		lease, err := s.dir.Join(context.Background(), directory.Member{What: directory.WhatService, Name: name, Instance: id.MustName(unique())})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = lease.Leave(context.Background()) })
+	}
+	s.desk = newTaskDesk(s.rig)
+	s.srv = s.server(append([]option{peers(s.dir), crews, unlimited}, opts...)...)
+	opens(s.rig)
+	s.teamDesk()
+	s.serve()
+	return s
+}
+
+// window is a kind of socket that watches a run.
+type window struct {
+	path string
+	see  func(c *client, l subject.Log, texts ...string) // reads the run up to these, which are all its messages
+	deny func(c *client, code fault.Code, closed int)
+}
+
+// until reads on to a frame that has the text.
+func (c *client) until(text string) string {
+	c.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); { // heartbeats come whatever else does not
+		b, err := c.text()
+		require.NoError(c.t, err, "before %q", text)
+		if strings.Contains(string(b), text) {
+			return string(b)
+		}
+	}
+	require.FailNow(c.t, "nothing came with "+text)
+	return ""
+}
+
+// windows are those of all manners. What is said in the run are the answers of runs.
+func windows(t testing.TB) map[string]window {
+	denied := func(c *client, code fault.Code, closed int) { c.turnedAway(code, closed) }
+	return map[string]window{
+		"one session": {pathSolo, func(c *client, l subject.Log, texts ...string) {
+			for range 2 {
+				require.Equal(t, l.Entity.String(), c.crewSaid("greeting").ID)
+			}
+			c.tells(l, texts...)
+		}, denied},
+		"several sessions": {pathSessions, func(c *client, l subject.Log, texts ...string) {
+			c.said("connected")
+			c.tells(l, texts...)
+		}, func(c *client, code fault.Code, closed int) {
+			require.Equal(t, string(code), c.said("failed").Code)
+			c.closes(closed)
+		}},
+		"a team": {pathRuns, func(c *client, l subject.Log, texts ...string) {
+			c.welcomed(l.Entity.String())
+			if l.Kind == id.KindTeam || l.Kind == id.KindAgent {
+				c.crewSaid("member")
+			}
+			for i := 0; i < len(texts); {
+				if f := c.crewSaid("event"); f.Type == string(event.RunCompleted) && f.At&15 == 15 {
+					require.Equal(t, l.Name(), f.Of)
+					require.Contains(t, string(f.Data), texts[i])
+					i++
+				}
+			}
+		}, denied},
+		"a client of the swarm": {pathClient, func(c *client, _ subject.Log, texts ...string) {
+			c.hears("orchestrator.client.welcome")
+			for _, text := range texts {
+				c.until(text)
+			}
+		}, func(c *client, code fault.Code, closed int) {
+			require.Equal(t, string(code), c.hears("error").Content.Code)
+			c.closes(closed)
+		}},
+	}
+}
+
+// tells reads the events of a log, which are its first one and answers.
+func (c *client) tells(l subject.Log, texts ...string) {
+	c.t.Helper()
+	require.EqualValues(c.t, 1, c.said("event").Seq)
+	for _, text := range texts {
+		s := c.said("event")
+		require.Equal(c.t, l.Name(), s.Session)
+		require.Contains(c.t, string(s.Data), text)
+	}
+}
+
+// A run of every kind is shown on sockets of every manner, whole, and so is what comes.
+func TestAnyRunOnAnySocket(t *testing.T) {
+	s := pavilion(t)
+	for _, kind := range kinds {
+		l := s.runLog(kind, "default")
+		s.answers(l, "first", "second")
+		for name, w := range windows(t) {
+			t.Run(fmt.Sprintf("%s on a socket of %s", kind, name), func(*testing.T) {
+				c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
+				w.see(c, l, "first", "second")
+				c.leave()
+			})
+		}
+		// All of them at once: each sees what comes, and those who come late see the same.
+		var there []*client
+		for _, w := range windows(t) {
+			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
+			w.see(c, l, "first", "second")
+			there = append(there, c)
+		}
+		s.answers(l, "third "+string(kind))
+		for _, c := range there {
+			c.until("third " + string(kind))
+			c.leave()
+		}
+		for _, w := range windows(t) {
+			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
+			w.see(c, l, "first", "second", "third "+string(kind))
+			c.leave()
+		}
+	}
+}
+
+// What is not there, is of another tenant, or is no name of a run at all, is answered in
+// the same way on every socket.
+func TestRunsThatAreNotThere(t *testing.T) {
+	s := pavilion(t, authenticated(key("alice", "red"), key("bob", "blue")))
+	var bad []string
+	for _, kind := range kinds {
+		secret := s.runLog(kind, "red")
+		bad = append(bad, string(kind)+"/"+secret.Entity.String(), string(kind)+"/nobody", string(kind)+"/", string(kind))
+	}
+	inbox := clientLog("blue", unique())
+	require.NoError(t, s.append(inbox, "created", event.ClientCreatedData{ClientID: "x"}))
+	bad = append(bad, "", "/", "/x", "client/"+inbox.Entity.String(), "Team/x", "team/*", "team/a.b", "team/a/b", "team/\x00", "team/"+strings.Repeat("x", 300))
+	for name, w := range windows(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, run := range bad {
+				w.deny(s.open(w.path, "watch="+url.QueryEscape(run), bearer("bob")...), fault.RunNotFound, 4404)
+			}
+			w.deny(s.open(w.path, "watch=team/a&watch=team/b", bearer("bob")...), fault.RunNotFound, 4404)
+			s.path = w.path
+			_, status, body := s.handshake("watch=team/a&session=b", bearer("bob")...)
+			require.Equal(t, 422, status)
+			require.Contains(t, body, `"field":"watch"`)
+		})
+	}
+}
+
+// A run is shown from a position, where the dialect has one.
+func TestRunsFromAPosition(t *testing.T) {
+	s := pavilion(t)
+	for _, kind := range kinds {
+		l := s.runLog(kind, "default")
+		s.answers(l, "second", "third")
+		for _, path := range []string{pathSolo, pathSessions} {
+			query := "watch=" + string(kind) + "/" + l.Entity.String() + "&after="
+			for after := range 4 {
+				c := s.open(path, query+fmt.Sprint(after))
+				if path == pathSolo {
+					require.EqualValues(t, after, c.crewSaid("greeting").At)
+					c.crewSaid("greeting")
+				} else {
+					c.said("connected")
+				}
+				c.sees(l, uint64(after+1), 3)
+				c.leave()
+			}
+			for _, bad := range []string{"4", "x", "-1", ""} {
+				c := s.open(path, query+bad)
+				b, err := c.text()
+				require.NoError(t, err)
+				require.Contains(t, string(b), fault.CursorInvalid)
+				c.closes(4422)
+			}
+		}
+	}
+}
+
+// What a watcher says goes to whoever manages the run, whatever it is and whatever it is
+// watched in.
+func TestWatchersAreHeard(t *testing.T) {
+	s := pavilion(t)
+	for _, kind := range kinds {
+		l := s.runLog(kind, "default")
+		name, key, member := l.Entity.String(), l.Entity, ""
+		if team, ok := id.TeamOf(l.Entity); ok {
+			key, member = team, name
+		}
+		want := map[id.Kind]string{
+			id.KindSession: "pipeline.message", id.KindTask: "task.message-task", id.KindAgent: "team.message", id.KindTeam: "team.message",
+		}[kind]
+		for _, path := range []string{pathSolo, pathRuns} {
+			c := s.open(path, "watch="+string(kind)+"/"+name)
+			c.commands("say", "", "hello")
+			cmd := s.nextCommand(key.String())
+			require.Equal(t, want, cmd.Service.String()+"."+cmd.Verb.String())
+			require.Equal(t, member, cmd.Member)
+			require.Contains(t, string(cmd.Data), "hello")
+			require.NotEmpty(t, cmd.ReplyTo, "who comes too late is told")
+			c.leave()
+		}
+		c := s.open(pathSessions, "watch="+string(kind)+"/"+name)
+		c.said("connected")
+		c.said("event")
+		c.ask(asked{Ask: "act", Session: name, Text: "hello"})
+		cmd := s.nextCommand(key.String())
+		require.Equal(t, want, cmd.Service.String()+"."+cmd.Verb.String())
+		require.Equal(t, member, cmd.Member)
+		// Another id is a session, as ever, and a session can be opened beside it.
+		c.ask(asked{Ask: "act", Session: "nobody", Text: "hello"})
+		require.Equal(t, "SESSION_EXPIRED", c.said("refused").Code)
+		other, _ := c.opened(s.rig, asked{})
+		require.Equal(t, id.KindSession, other.Kind)
+		c.leave()
+	}
+	// A task has the name that its client gave it.
+	name := "a/task, " + unique()
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal(name)}
+	require.NoError(t, s.append(l, "created", event.TaskCreatedData{}))
+	c := s.open(pathSessions, "watch="+url.QueryEscape("task/"+name))
+	c.said("connected")
+	c.sees(l, 1, 1)
+	for _, called := range []string{name, l.Entity.String()} {
+		c.ask(asked{Ask: "act", Session: called, Text: "hello"})
+		require.Contains(t, string(s.nextCommand(l.Entity.String()).Data), name)
+	}
+	c = s.open(pathSolo, "watch="+url.QueryEscape("task/"+name))
+	require.Equal(t, name, c.crewSaid("greeting").ID)
+	c = s.open(pathSessions, "watch=task/"+l.Entity.String())
+	require.Equal(t, string(fault.RunNotFound), c.said("failed").Code, "the token of a name is no name")
+	c.closes(4404)
+}
+
+// A run that is no session is resumed on sockets of several sessions; it has no state,
+// and nobody's position in it is kept.
+func TestResumingARunOfAnotherKind(t *testing.T) {
+	s := pavilion(t)
+	l := s.runLog(id.KindTeam, "default")
+	s.answers(l, "second", "third")
+	name := l.Entity.String()
+	c := s.open(pathSessions, "watch=team/"+name+"&after=3")
+	c.said("connected")
+	for after := range uint64(4) {
+		c.ask(asked{Ask: "resume", Session: name, After: ptr(after)})
+		c.sees(l, after+1, 3)
+		require.EqualValues(t, 3-after, c.said("replayed").Count)
+	}
+	c.ask(asked{Ask: "resume", Session: name, EventID: "2"})
+	c.sees(l, 3, 3)
+	c.said("replayed")
+	c.ask(asked{Ask: "resume", Session: name, Client: "phone"})
+	c.sees(l, 1, 3)
+	c.said("replayed")
+	for _, bad := range []asked{{After: ptr(uint64(4))}, {EventID: "x"}} {
+		bad.Ask, bad.Session = "resume", name
+		c.ask(bad)
+		require.Equal(t, string(fault.CursorInvalid), c.said("refused").Code)
+	}
+	c.ask(asked{Ask: "export", Session: name})
+	require.Equal(t, string(fault.UnknownType), c.said("refused").Code)
+	c.ask(asked{Ask: "ack", Session: name, After: ptr(uint64(3)), Client: "phone"})
+	c.leave()
+	require.Empty(t, s.inbox(name), "no service of sessions is told of a team")
+}
+
+// A client of the swarm has its inbox as ever beside the run that it watches, and neither
+// keeps the other from being read, however much comes.
+func TestAnInboxBesideARun(t *testing.T) {
+	const each = 40
+	s := pavilion(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
+	l := s.runLog(id.KindTeam, "default")
+	c := s.open(pathClient, "watch=team/"+l.Entity.String())
+	inbox := clientLog("default", c.hears("orchestrator.client.welcome").Content.ClientID)
+	pad := strings.Repeat("x", 8<<10)
+	for i := range each {
+		s.answers(l, fmt.Sprintf("run %d;%s", i, pad))
+		s.tells(inbox, fmt.Sprintf("inbox %d;%s", i, pad))
+	}
+	next := map[string]int{}
+	for end := time.Now().Add(patience); next["run"] < each || next["inbox"] < each; {
+		require.True(t, time.Now().Before(end), "%v", next)
+		b, err := c.text()
+		require.NoError(t, err)
+		for _, from := range []string{"run", "inbox"} {
+			if strings.Contains(string(b), fmt.Sprintf(`%s %d;`, from, next[from])) {
+				next[from]++
+			}
+		}
+	}
+	other := unique()
+	c.says("task.message", "m", map[string]any{"taskId": other, "message": "to another task"})
+	require.Equal(t, "task", s.nextCommand(other).Service.String())
+	c.says("client.agent.list.request", "li", map[string]any{})
+	c.until(`"client.agent.list.response"`)
+	c.leave()
+}
+
+// What a client of the swarm says about the run that it watches goes to whoever manages
+// that run.
+func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
+	s := pavilion(t)
+	for _, kind := range kinds {
+		l := s.runLog(kind, "default")
+		key := l.Entity
+		if team, ok := id.TeamOf(key); ok {
+			key = team
+		}
+		c := s.open(pathClient, "watch="+string(kind)+"/"+l.Entity.String())
+		c.hears("orchestrator.client.welcome")
+		for _, ask := range []struct {
+			frame, content, want string
+			kinds                map[id.Kind]string
+		}{
+			{"task.message", "hello", "message", map[id.Kind]string{id.KindTask: "message-task"}},
+			{"client.agent.task.cancel.request", "", "cancel", nil},
+		} {
+			c.says(ask.frame, unique(), map[string]any{"taskId": "watched/" + l.Entity.String(), "message": ask.content})
+			cmd, want := s.nextCommand(key.String()), ask.want
+			if w := ask.kinds[kind]; w != "" {
+				want = w
+			}
+			service := map[id.Kind]string{id.KindSession: "pipeline", id.KindTask: "task", id.KindAgent: "team", id.KindTeam: "team"}[kind]
+			require.Equal(t, service+"."+want, cmd.Service.String()+"."+cmd.Verb.String(), kind)
+			if kind == id.KindAgent {
+				require.Equal(t, l.Entity.String(), cmd.Member)
+			}
+		}
+		c.leave()
+	}
+}

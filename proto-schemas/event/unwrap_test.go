@@ -1,0 +1,229 @@
+package event_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// inTeam returns e as it is in the log of a team: names are those of the member and of
+// the nested teams that it is in, the innermost first.
+func inTeam(t *testing.T, e event.Event, status string, names ...string) event.Event {
+	t.Helper()
+	for depth, name := range names {
+		inner, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d event.Data = event.TeamAgentEventData{
+			AgentName: name, AgentID: "agent-1", Seq: e.Sequence, Status: status, OldStatus: status, AgentEvent: inner,
+		}
+		if depth > 0 {
+			d = event.TeamSubTeamEventData{SubTeamNodeName: name, SubTeamID: fmt.Sprintf("team-%d", depth), Seq: e.Sequence, SubTeamEvent: inner}
+		}
+		data, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e = event.Event{
+			ID: e.ID + "+", Type: d.EventType(), Source: "team", Subject: fmt.Sprintf("default.team.team-%d", depth+1),
+			Time: e.Time.Add(time.Second), Sequence: e.Sequence + 10, Data: data,
+		}
+	}
+	e.Stream, e.From = 77, e.Sequence-1
+	return e
+}
+
+func spoken() event.Event {
+	return event.Event{
+		SpecVersion: event.SpecVersion, ID: "e1", Source: "worker", Type: event.MessageDelta, Subject: "default.agent.agent-1",
+		Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Sequence: 3, Data: json.RawMessage(`{ "text" : "<b>\u00e9", "later": [1e2] }`),
+	}
+}
+
+// TestUnwrap: at any depth the event is what the member's log has, byte for byte, at the
+// position of the log that is read.
+func TestUnwrap(t *testing.T) {
+	for _, c := range []struct {
+		names       []string
+		route, last string
+		team        string
+	}{
+		{nil, "", "", ""},
+		{[]string{"Writer"}, "Writer", "Writer", ""},
+		{[]string{"Coder", "backend_team"}, "backend_team/Coder", "Coder", "team-1"},
+		{[]string{"Coder", "inner", "outer"}, "outer/inner/Coder", "Coder", "team-1"},
+	} {
+		inner, outer := spoken(), inTeam(t, spoken(), event.AgentIdle, c.names...)
+		got := event.Unwrap(outer)
+		if got.ID != inner.ID || got.Type != inner.Type || got.Source != inner.Source || !got.Time.Equal(inner.Time) {
+			t.Errorf("%q: it is no longer the same event: %+v", c.names, got)
+		}
+		if c.names != nil && string(got.Data) != canonical(t, inner.Data) && string(got.Data) != compact(t, inner.Data) {
+			t.Errorf("%q: its data are %s", c.names, got.Data)
+		}
+		if got.Sequence != outer.Sequence || got.Stream != 77 || got.From != outer.From || got.Subject != outer.Subject {
+			t.Errorf("%q: its position is that of another log: %+v", c.names, got)
+		}
+		if got.Via.Route != c.route || got.Via.Name() != c.last || got.Via.TeamID != c.team {
+			t.Errorf("%q: it happened at %+v", c.names, got.Via)
+		}
+		if c.names != nil && (got.Via.AgentID != "agent-1" || got.Via.Status != event.AgentIdle || got.Via.OldStatus != event.AgentIdle) {
+			t.Errorf("%q: its agent is %+v", c.names, got.Via)
+		}
+	}
+}
+
+// compact returns raw as it is after it was put into another document.
+func compact(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	b, err := json.Marshal(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestUnwrapOfATeamsOwnEvent: what a nested team itself says has no agent.
+func TestUnwrapOfATeamsOwnEvent(t *testing.T) {
+	own := spoken()
+	own.Type, own.Data = event.TeamStatus, json.RawMessage(`{"new_status":"IDLE"}`)
+	inner, err := json.Marshal(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(event.TeamSubTeamEventData{SubTeamNodeName: "node", SubTeamID: "team-9", Seq: 3, SubTeamEvent: inner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := event.Unwrap(event.Event{Type: event.TeamSubTeamEvent, Sequence: 5, Data: data})
+	if got.Type != event.TeamStatus || got.Sequence != 5 || got.Via != (event.Via{Route: "node", TeamID: "team-9"}) {
+		t.Fatalf("%+v", got)
+	}
+}
+
+// TestUnwrapOfWhatCannotBeRead: it stays what it is, with the position that it has.
+func TestUnwrapOfWhatCannotBeRead(t *testing.T) {
+	for _, kind := range []event.Type{event.TeamAgentEvent, event.TeamSubTeamEvent} {
+		for _, data := range []string{
+			``, `{`, `7`, `"x"`, `[]`, `{}`, `{"agent_event":7,"sub_team_event":7}`, `{"agent_event":"x","sub_team_event":[]}`,
+			`{"agent_event":{"sequence":"x"},"sub_team_event":{"time":1}}`, `{"seq":-1,"agent_event":{},"sub_team_event":{}}`,
+		} {
+			e := event.Event{ID: "e1", Type: kind, Subject: "default.team.t", Sequence: 4, Stream: 5, From: 3, Data: json.RawMessage(data)}
+			got := event.Unwrap(e)
+			if got.ID != "e1" || got.Type != kind || string(got.Data) != data || got.Sequence != 4 || got.Stream != 5 || got.From != 3 || got.Via != (event.Via{}) {
+				t.Errorf("%s %s became %+v", kind, data, got)
+			}
+			outer := inTeam(t, spoken(), "", "node")
+			outer.Type = event.TeamSubTeamEvent
+			inner := strings.Replace(`{"id":"in","type":"TYPE","data":DATA}`, "TYPE", string(kind), 1)
+			if !json.Valid([]byte(data)) {
+				continue
+			}
+			outer.Data = json.RawMessage(`{"sub_team_node_name":"node","sub_team_id":"t9","sub_team_event":` + strings.Replace(inner, "DATA", data, 1) + `}`)
+			if got := event.Unwrap(outer); got.ID != "in" || got.Type != kind || got.Sequence != outer.Sequence || got.Via.Route != "node" {
+				t.Errorf("a team with %s %s became %+v", kind, data, got)
+			}
+		}
+	}
+}
+
+// TestUnwrapEnds: no depth is deeper than teams can be.
+func TestUnwrapEnds(t *testing.T) {
+	names := []string{"Coder"}
+	for range 40 {
+		names = append(names, "node")
+	}
+	got := event.Unwrap(inTeam(t, spoken(), "", names...))
+	if got.Type != event.TeamSubTeamEvent {
+		t.Fatalf("40 layers were taken off: %s", got.Type)
+	}
+	if n := strings.Count(got.Via.Route, "/") + 1; n != 16 {
+		t.Fatalf("%d layers were taken off", n)
+	}
+}
+
+// TestStatusAfter: every status that an agent can have follows from some event, and an
+// answer decides which.
+func TestStatusAfter(t *testing.T) {
+	seen := map[string]bool{event.AgentUninitialized: true} // before its first event
+	for _, info := range event.Catalogue {
+		for _, decision := range []string{event.DecisionApprove, event.DecisionModify, event.DecisionReject} {
+			e := event.Event{Type: info.Type, Data: json.RawMessage(`{"decision":"` + decision + `"}`)}
+			status, ok := event.StatusAfter(e)
+			if ok != (status != "") {
+				t.Errorf("%s: %q, %v", info.Type, status, ok)
+			}
+			if ok {
+				seen[status] = true
+			}
+			if info.Type != event.InputAnswered {
+				continue
+			}
+			if want := map[bool]string{true: event.AgentToolDenied, false: event.AgentExecutingTool}[decision == event.DecisionReject]; status != want {
+				t.Errorf("after %s an agent is %s", decision, status)
+			}
+		}
+	}
+	for _, s := range []string{
+		event.AgentUninitialized, event.AgentIdle, event.AgentProcessingInput, event.AgentAwaitingModel, event.AgentAnalyzing,
+		event.AgentAwaitingApproval, event.AgentToolDenied, event.AgentExecutingTool, event.AgentProcessingResult, event.AgentShutdown, event.AgentError,
+	} {
+		if !seen[s] {
+			t.Errorf("nothing makes an agent %s", s)
+		}
+	}
+	if len(seen) != 11 {
+		t.Errorf("statuses that are none: %v", seen)
+	}
+	if s, ok := event.StatusAfter(event.Event{Type: event.InputAnswered, Data: json.RawMessage(`{`)}); ok || s != "" {
+		t.Errorf("an answer that cannot be read makes an agent %q", s)
+	}
+	if s, ok := event.StatusAfter(event.Event{Type: "something.new"}); ok || s != "" {
+		t.Errorf("an unknown event makes an agent %q", s)
+	}
+}
+
+// TestWorking: after any run, however it went, an agent does not work; while it is on it
+// does, also while people are asked.
+func TestWorking(t *testing.T) {
+	middle := []event.Type{
+		event.TurnStarted, event.MessageStarted, event.MessageCompleted, event.InputRequested, event.TurnPaused, event.InputAnswered,
+		event.ToolCalled, event.ToolStarted, event.ToolCompleted, event.ToolFailed, event.ToolUnknown, event.MessageDelta, event.UsageRecorded,
+	}
+	ends := []event.Type{event.RunCompleted, event.RunCancelled, event.RunFailed}
+	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same runs every time
+	for range 500 {
+		status := event.AgentUninitialized
+		step := func(kind event.Type) {
+			if s, ok := event.StatusAfter(event.Event{Type: kind, Data: json.RawMessage(`{"decision":"approve"}`)}); ok {
+				status = s
+			}
+		}
+		step(event.AgentCreated)
+		if event.Working(status) {
+			t.Fatal("a new agent works")
+		}
+		step(event.RunStarted)
+		for range rng.IntN(20) {
+			step(middle[rng.IntN(len(middle))])
+			if !event.Working(status) {
+				t.Fatalf("an agent that is %s does not work", status)
+			}
+		}
+		step(ends[rng.IntN(len(ends))])
+		if event.Working(status) {
+			t.Fatalf("after its run an agent that is %s works", status)
+		}
+	}
+	for _, s := range []string{"", event.AgentUninitialized, event.AgentShutdown} {
+		if event.Working(s) {
+			t.Errorf("an agent that is %q works", s)
+		}
+	}
+}

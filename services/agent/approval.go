@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// ask asks people whether the calls may run, all at once. A tool that is not on offer
+// cannot run, so nobody is asked about it.
+func (t *turn) ask(ctx context.Context, calls []event.ToolCall, offered map[string]tools.Tool) error {
+	var questions []event.Data
+	for _, c := range calls {
+		tool, ok := offered[c.Name]
+		if !ok {
+			if err := t.refuse(ctx, c, fault.New(fault.ToolNotFound)); err != nil {
+				return err
+			}
+			continue
+		}
+		questions = append(questions, event.InputRequestedData{
+			InputID: conversation.InputOf(c.ID), RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeTool,
+			Attempt: t.attempt, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c),
+		})
+	}
+	if len(questions) == 0 {
+		return nil
+	}
+	return t.append(ctx, questions...)
+}
+
+// forbidden returns why a call may not run, nil if it may: where people are asked first,
+// they have to have allowed exactly this call.
+func (t *turn) forbidden(c event.ToolCall) *fault.Fault {
+	a := t.state.Agent
+	if a == nil || a.AutoExecuteTools || conversation.TeamTool(c.Name) {
+		return nil
+	}
+	asked, _ := t.state.Approval(c.ID)
+	switch {
+	case asked.Decision != event.DecisionApprove:
+		return fault.Newf(fault.ToolDenied, "Nobody has allowed this call.")
+	case asked.Digest != digest(c):
+		return fault.Newf(fault.ToolDenied, "What was allowed is another call than this one.")
+	}
+	return nil
+}
+
+// refuse gives a call its outcome without running it.
+func (t *turn) refuse(ctx context.Context, c event.ToolCall, why *fault.Fault) error {
+	return t.append(ctx, append(t.intent(c, tools.Tool{}), event.ToolFailedData{
+		CallID: c.ID, RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, Tool: c.Name,
+		Code: string(why.Code), Message: why.Public(), Part: t.job.Part,
+	})...)
+}
+
+// pause puts the unit down if all that is left to do still waits for people. It returns
+// errPaused once that is in the log, and nil if somebody has answered meanwhile: then
+// the attempt goes on.
+func (t *turn) pause(ctx context.Context) error {
+	t.unsent = append(t.unsent[:0], unsent{id: t.claim + ".paused"})
+	err := t.writer.Append(ctx, func() ([]event.Event, error) {
+		if len(t.unsent) == 0 {
+			return nil, nil
+		}
+		t.what = event.TurnPaused
+		if err := t.held(); err != nil {
+			return nil, err
+		}
+		st := t.state.Next(t.unit)
+		if st.Kind != conversation.StepWait {
+			return nil, nil
+		}
+		t.unsent[0].data = event.TurnPausedData{
+			RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, Inputs: st.Inputs, Part: t.job.Part,
+		}
+		return t.events(t.unsent...)
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(t.unsent) > 0:
+		return nil
+	}
+	return errPaused
+}

@@ -1,0 +1,200 @@
+// Package teamtools is the tools that a team offers to its members: messages to
+// colleagues, the task board, and the member's own list of things to do.
+//
+// What a member asks of its team is done by the team service. A [Client] sends it there
+// and waits for the answer; [Client.Toolbox] puts the tools of the team beside those of
+// the tool servers that the member may use, so that a turn treats all tools alike.
+package teamtools
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+const (
+	// defaultPatience is how long an answer is waited for before the team is asked
+	// again: longer than a partition of commands takes to be handed over (3 s).
+	defaultPatience = 5 * time.Second
+	// linkBytes of randomness tell the clients of one instance apart.
+	linkBytes = 12
+
+	source = "waggle/agent"
+)
+
+// Config is what a client works with.
+type Config struct {
+	Conn     *bus.Conn
+	Commands *command.Sender
+	Instance id.Name
+	NewID    func() string // unique ids of commands
+	Now      func() time.Time
+	Patience time.Duration // before the team is asked again; 0 = 5 s
+	Logger   zerolog.Logger
+}
+
+// Client asks teams to do what their members want. It is safe for concurrent use
+// between Start and Stop.
+type Client struct {
+	cfg  Config
+	link id.Name // in the place of a connection
+	sub  *nats.Subscription
+
+	mu      sync.Mutex
+	waiting map[question]map[chan event.TeamActedData]bool
+}
+
+// question is what answers are told apart by. The team that answers may be another one
+// than was asked: messages to colleagues of a nested team are handed up.
+type question struct {
+	tenant id.Tenant
+	call   string
+}
+
+// New returns a client that is not started.
+func New(cfg Config) (*Client, error) {
+	if cfg.Patience <= 0 {
+		cfg.Patience = defaultPatience
+	}
+	link, err := id.ParseName("team-" + strings.ToLower(rand.Text()[:linkBytes]))
+	if err != nil {
+		return nil, fmt.Errorf("team tools: %w", err)
+	}
+	return &Client{cfg: cfg, link: link, waiting: map[question]map[chan event.TeamActedData]bool{}}, nil
+}
+
+// Start listens for answers.
+func (c *Client) Start() error {
+	sub, err := c.cfg.Conn.NATS().Subscribe(subject.Aside(c.cfg.Instance, c.link), c.hear)
+	if err != nil {
+		return fmt.Errorf("team tools: listen for answers: %w", err)
+	}
+	c.sub = sub
+	return nil
+}
+
+// Stop hears no more. Calls that are on wait until their contexts end.
+func (c *Client) Stop() error {
+	if c.sub == nil || !c.sub.IsValid() {
+		return nil
+	}
+	if err := c.sub.Unsubscribe(); err != nil {
+		return fmt.Errorf("team tools: %w", err)
+	}
+	return nil
+}
+
+// hear hands an answer to all who wait for it.
+func (c *Client) hear(m *nats.Msg) {
+	var e event.Event
+	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.TeamActed {
+		c.cfg.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("an answer of a team is none")
+		return
+	}
+	log, err := subject.ParseName(e.Subject)
+	if err != nil || log.Kind != id.KindTeam {
+		c.cfg.Logger.Warn().Err(err).Msg("an answer is of no team")
+		return
+	}
+	d, err := event.As[event.TeamActedData](e)
+	if err != nil {
+		c.cfg.Logger.Warn().Err(err).Str("log", e.Subject).Msg("an answer of a team cannot be read")
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ch := range c.waiting[question{log.Tenant, d.CallID}] {
+		select {
+		case ch <- d:
+		default: // it has one already, and all answers to a call are the same
+		}
+	}
+}
+
+// expect returns where the answers to a question arrive, until forget is called.
+func (c *Client) expect(q question) (answers chan event.TeamActedData, forget func()) {
+	answers = make(chan event.TeamActedData, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting[q] == nil {
+		c.waiting[q] = map[chan event.TeamActedData]bool{}
+	}
+	c.waiting[q][answers] = true
+	return answers, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waiting[q], answers)
+		if len(c.waiting[q]) == 0 {
+			delete(c.waiting, q)
+		}
+	}
+}
+
+// act has the team do something. It asks until there is an answer or ctx ends: the team
+// does a call once, however often it is asked, so what is asked for again is only its
+// answer, and a team service that is away is waited for.
+func (c *Client) act(ctx context.Context, m Member, call tools.Call) (tools.Result, error) {
+	answers, forget := c.expect(question{m.Tenant, call.ID})
+	defer forget()
+	for {
+		if err := c.ask(ctx, m, call); err != nil && ctx.Err() == nil {
+			if f, ok := errors.AsType[*fault.Fault](err); !ok || !f.Retryable() {
+				return tools.Result{}, err
+			}
+			c.cfg.Logger.Warn().Err(err).Str("call", call.ID).Msg("a team could not be asked yet")
+		}
+		again := time.NewTimer(c.cfg.Patience)
+		select {
+		case d := <-answers:
+			again.Stop()
+			return result(d)
+		case <-ctx.Done():
+			again.Stop()
+			return tools.Result{}, fault.New(fault.ToolCancelled).Wrap(context.Cause(ctx))
+		case <-again.C:
+		}
+	}
+}
+
+// ask sends one command. Its id is new each time: the bus drops a repeat, and then
+// nobody would answer.
+func (c *Client) ask(ctx context.Context, m Member, call tools.Call) error {
+	raw, err := json.Marshal(cmd.TeamAct{
+		Member: m.Name, AgentID: m.AgentID, RunID: m.RunID, CallID: call.ID, Tool: call.Tool, Arguments: object(call.Arguments),
+	})
+	if err != nil {
+		return fmt.Errorf("encode a call of %s: %w", call.Tool, err)
+	}
+	return c.cfg.Commands.Send(ctx, cmd.Command{
+		ID: "act." + c.cfg.NewID(), Service: cmd.Team, Verb: cmd.ActTeam, Tenant: m.Tenant, Key: m.Team,
+		Source: source, Time: c.cfg.Now(), Data: raw, ReplyTo: subject.ReplyTo(c.cfg.Instance, c.link),
+	})
+}
+
+// result is an answer as a tool's.
+func result(d event.TeamActedData) (tools.Result, error) {
+	switch {
+	case d.Code != "" && d.Message != "":
+		return tools.Result{}, fault.Newf(fault.Code(d.Code), "%s", d.Message)
+	case d.Code != "":
+		return tools.Result{}, fault.New(fault.Code(d.Code))
+	}
+	return tools.Result{Text: d.Result, Bytes: len(d.Result)}, nil
+}

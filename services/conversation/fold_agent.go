@@ -1,0 +1,63 @@
+package conversation
+
+import (
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// agentCreated opens the log of a member of a team, as session.created does that of a
+// session.
+func (s *State) agentCreated(e event.Event, d event.AgentCreatedData) error {
+	s.Created, s.Principal, s.Agent = e.Time, d.Principal, &d
+	return nil
+}
+
+func (s *State) agentClosed(event.Event, event.AgentClosedData) error {
+	s.Closed = true
+	return nil
+}
+
+func (s *State) todosUpdated(e event.Event, d event.TodosUpdatedData) error {
+	s.once[e.ID] = true
+	s.Todos = d.Todos
+	return nil
+}
+
+// turnPaused puts a unit down. A claim that is not the newest has nothing to say.
+func (s *State) turnPaused(e event.Event, d event.TurnPausedData) error {
+	return s.onWork(d.RunID, d.Part, func(w *Work) {
+		if d.Attempt == w.Attempt {
+			w.Paused, w.pause, w.rested = true, e.ID, w.Attempt
+		}
+	})
+}
+
+// toolAsked folds the question whether a tool call may run. There is one of a call.
+func (s *State) toolAsked(e event.Event, d event.InputRequestedData) error {
+	return s.onRun(d.RunID, func(r *Run) {
+		if s.inputs[d.InputID] != nil || s.asked[d.CallID] != nil {
+			return
+		}
+		in := &Input{
+			ID: d.InputID, RunID: d.RunID, Asked: e.Time, Over: r.Status.Terminal(),
+			CallID: d.CallID, Tool: d.Tool, Digest: d.Digest, Attempt: d.Attempt,
+		}
+		s.inputs[d.InputID], s.asked[d.CallID] = in, in
+		r.questions = append(r.questions, in)
+	})
+}
+
+// toolAnswered folds the answer. A call that was refused has its outcome with it.
+func (s *State) toolAnswered(in *Input, d event.InputAnsweredData) error {
+	if in.Over {
+		return nil
+	}
+	in.Answered, in.Over = &d, true
+	if d.Decision != event.DecisionReject || s.calls[in.CallID] != nil {
+		return nil
+	}
+	s.calls[in.CallID] = &Call{
+		ID: in.CallID, RunID: in.RunID, Work: in.RunID, Tool: in.Tool, Status: CallFailed, Attempt: in.Attempt,
+		Result: "denied: " + orElse(d.Feedback, "no reason was given"),
+	}
+	return nil
+}

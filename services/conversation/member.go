@@ -1,0 +1,135 @@
+package conversation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// memberVerbs holds how each command to a member of a team is decided.
+var memberVerbs = map[id.Name]decide{
+	command.CreateMember: (*State).create,
+	command.Message:      (*State).receive,
+	command.Cancel:       (*State).cancel,
+	command.Respond:      (*State).respond,
+	command.NoteTodos:    (*State).noteTodos,
+	command.CloseMember:  (*State).close,
+	command.TurnEnded:    (*State).goOn,
+	command.WorkDead:     (*State).workDead,
+	command.WorkTaken:    (*State).workTaken,
+	command.WorkDone:     (*State).workDone,
+	command.Due:          (*State).goOn,
+}
+
+// create opens the log of a member of a team, once.
+func (s *State) create(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	if !s.Created.IsZero() {
+		return s.goOn(c, now, rules)
+	}
+	var d event.AgentCreatedData
+	if err := c.Decode(&d); err != nil {
+		return Decision{}, err
+	}
+	d.Principal = orElse(d.Principal, c.Principal)
+	return facts(Fact{c.ID + ".created", d}), nil
+}
+
+// noteTodos replaces the agent's list of things to do. One call does it once.
+func (s *State) noteTodos(c command.Command, now time.Time, rules Rules) (Decision, error) {
+	var d event.TodosUpdatedData
+	if err := c.Decode(&d); err != nil {
+		return Decision{}, err
+	}
+	eventID := orElse(d.CallID, c.ID) + ".todos"
+	switch {
+	case s.Created.IsZero():
+		return Decision{}, fault.New(fault.AgentNotFound)
+	case s.Closed, s.once[eventID]:
+		return s.goOn(c, now, rules)
+	}
+	return facts(Fact{eventID, d}), nil
+}
+
+// respondTool takes the answer to the question whether a tool call may run.
+func (s *State) respondTool(c command.Command, d command.RespondInput, in *Input, now time.Time, rules Rules) (Decision, error) {
+	switch {
+	case in.Answered != nil && in.Answered.CommandID == c.ID:
+		return s.goOn(c, now, rules)
+	case d.CallID != "" && d.CallID != in.CallID, d.Digest != "" && d.Digest != in.Digest:
+		return s.refuse(c, fault.Newf(fault.InputNotFound, "The answer is about another call than the question. Look at the question again."), &Input{ID: in.ID, CallID: in.CallID}, now, rules)
+	case in.Answered != nil:
+		return s.refuse(c, fault.New(fault.InputAnswered), in, now, rules)
+	case in.Over:
+		return s.refuse(c, fault.Newf(fault.InputNotFound, "The question is not open any more: its run has ended."), in, now, rules)
+	}
+	data := event.InputAnsweredData{
+		InputID: in.ID, RunID: in.RunID, ExecutionID: s.runs[in.RunID].ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
+		Feedback: d.Feedback, By: c.Principal, ClientID: d.ClientID, ElapsedMS: since(now, in.Asked), CallID: in.CallID, Tool: in.Tool,
+	}
+	if !d.Approved {
+		data.Decision = event.DecisionReject
+	}
+	return facts(Fact{c.ID + ".answered", data}), nil
+}
+
+// stopAll cancels the run that is on and those that wait: the newest first, so that a
+// repeat sees how far it had come. What was accepted later is none of its business.
+func (s *State) stopAll(c command.Command, reason string, now time.Time) []Fact {
+	before := len(s.order)
+	for i, r := range s.order {
+		if s.once[c.ID+".cancelled."+r.ID] {
+			before = i
+			break
+		}
+	}
+	var list []Fact
+	for i := before - 1; i >= 0; i-- {
+		if r := s.order[i]; !r.Status.Terminal() {
+			list = append(list, s.stop(c, r, reason, now)...)
+		}
+	}
+	return list
+}
+
+// question is the message that the run answers, as a model sees it.
+func (s *State) question(r *Run) string {
+	var b strings.Builder
+	if r.Sender != nil {
+		b.WriteString(s.from(*r.Sender) + "\n\n")
+	}
+	b.WriteString(r.Content)
+	for i, file := range r.Attachments.ContextFiles {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString("\nContext file: " + file)
+	}
+	for i, url := range r.Attachments.ImageURLs {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString("\nImage: " + url)
+	}
+	return b.String()
+}
+
+// from says who a message is from.
+func (s *State) from(sender event.Sender) string {
+	if sender.Kind == event.SenderSystem {
+		return "Notification from the system:"
+	}
+	name := orElse(sender.Name, sender.ID)
+	if s.Agent != nil {
+		for _, c := range s.Agent.Colleagues {
+			if c.Name == name && c.Role != "" {
+				return fmt.Sprintf("Message from %s (role: %s):", name, c.Role)
+			}
+		}
+	}
+	return fmt.Sprintf("Message from %s:", name)
+}

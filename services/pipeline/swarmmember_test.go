@@ -1,0 +1,175 @@
+package pipeline_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/directory"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/task"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// swarm starts the service of swarm tasks. The test plays the gateway of its agents.
+func (r *rig) swarm() {
+	r.t.Helper()
+	s, err := task.New(task.Config{}, r.deps("swarm"), struct{ tools.Toolbox }{})
+	require.NoError(r.t, err)
+	require.NoError(r.t, s.Start(r.ctx))
+	r.t.Cleanup(s.Stop)
+}
+
+// welder connects an agent of the swarm and returns what it is told.
+func (r *rig) welder() <-chan event.Event {
+	r.t.Helper()
+	heard := make(chan event.Event, 100)
+	gateway := id.MustName("swarmgw")
+	sub, err := r.conn.NATS().Subscribe(subject.AsideFilter(gateway), func(m *nats.Msg) {
+		var e event.Event
+		if json.Unmarshal(m.Data, &e) == nil {
+			heard <- e
+		}
+		if m.Reply != "" {
+			_ = m.Respond([]byte("+"))
+		}
+	})
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { require.NoError(r.t, sub.Unsubscribe()) })
+	raw, err := json.Marshal(cmd.Peer{
+		Kind: cmd.PeerAgent, Tenant: id.DefaultTenant, ID: "w1", Name: "Weld-o-mat", Capabilities: []string{"weld"}, Status: cmd.StatusActive,
+		Gateway: gateway.String(), Connection: "c1", Online: true, Since: time.Now(),
+	})
+	require.NoError(r.t, err)
+	_, err = r.dir.Join(r.ctx, directory.Member{What: cmd.WhatAgent, Name: id.MustName("c1"), Instance: gateway, Data: raw})
+	require.NoError(r.t, err)
+	return heard
+}
+
+// assigned waits for the next task that the agent is given.
+func assigned(t *testing.T, heard <-chan event.Event) (a event.TaskAssignedData, said map[string]any) {
+	t.Helper()
+	for {
+		e := next(t, heard, "a task")
+		if e.Type != event.TaskAssigned {
+			continue
+		}
+		a, err := event.As[event.TaskAssignedData](e)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(a.Data, &said))
+		return a, said
+	}
+}
+
+func (r *rig) result(taskID string, d cmd.TaskResult) {
+	r.t.Helper()
+	d.TaskID, d.AgentID = taskID, "w1"
+	raw, err := json.Marshal(d)
+	require.NoError(r.t, err)
+	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{
+		ID: taskID + ".result", Service: cmd.Task, Verb: cmd.ResultTask, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(taskID), Time: time.Now(), Data: raw,
+	}))
+}
+
+// TestAnAgentOfTheSwarmIsAMember: messages to the member become tasks of the agent, one
+// at a time, and what comes of them is what the member answers. Stop reaches the agent.
+func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.swarm()
+	r.members(r.deps("a"))
+	heard := r.welder()
+	l := coder(t)
+	r.create(l, event.MemberDefinition{Name: "Welder", Agent: "Weld-o-mat", Instructions: "Weld well."})
+	r.command(l, cmd.Message, "m1", cmd.UserMessage{
+		Content: "weld it", Sender: &event.Sender{Kind: event.SenderAgent, ID: "x", Name: "Boss"}, Attachments: event.Attachments{ContextFiles: []string{"plan.txt"}},
+	})
+	r.command(l, cmd.Message, "m2", cmd.UserMessage{Content: "weld more"})
+	r.command(l, cmd.Message, "m3", cmd.UserMessage{Content: "and more"})
+
+	a, said := assigned(t, heard)
+	require.Equal(t, "message", a.TaskType)
+	require.Equal(t, "weld it", said["content"])
+	require.Equal(t, "Boss", said["sender"].(map[string]any)["name"])
+	require.Equal(t, []any{"plan.txt"}, said["context_files"])
+	require.Equal(t, "Builders", said["team_name"])
+	require.Equal(t, "Weld well.", said["instructions"])
+	require.NotContains(t, said, "history")
+	r.result(a.TaskID, cmd.TaskResult{Result: json.RawMessage(`{"text":"welded"}`)})
+	done := r.until(l, event.RunCompleted, 1)
+	d, err := event.As[event.RunCompletedData](done[len(done)-1])
+	require.NoError(t, err)
+	require.Equal(t, "welded", d.Content)
+
+	a, said = assigned(t, heard)
+	require.Equal(t, "weld more", said["content"])
+	require.Len(t, said["history"], 2)
+	r.result(a.TaskID, cmd.TaskResult{Failed: true, Code: "TASK_EXECUTION_ERROR", Error: "out of gas"})
+	failed := r.until(l, event.RunFailed, 1)
+	f, err := event.As[event.RunFailedData](failed[len(failed)-1])
+	require.NoError(t, err)
+	require.Contains(t, f.Message, "out of gas")
+
+	a, _ = assigned(t, heard)
+	r.until(l, event.TurnStarted, 3)
+	r.command(l, cmd.Cancel, "stop", cmd.CancelRun{All: true})
+	r.until(l, event.RunCancelled, 1)
+	over := r.until(subject.Log{Tenant: l.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(a.TaskID)}, event.TaskFinished, 1)
+	e, err := event.As[event.TaskFinishedData](over[len(over)-1])
+	require.NoError(t, err)
+	require.Equal(t, "cancelled", e.Status)
+	require.Equal(t, []conversation.Status{conversation.Completed, conversation.Failed, conversation.Cancelled}, statuses(r.fold(l)))
+}
+
+func statuses(st *conversation.State) []conversation.Status {
+	var out []conversation.Status
+	for _, r := range st.Runs() {
+		out = append(out, r.Status)
+	}
+	return out
+}
+
+// TestAnAgentOfTheSwarmIsNotThere: nobody has the capabilities, and the sender is told.
+func TestAnAgentOfTheSwarmIsNotThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.swarm()
+	r.members(r.deps("a"))
+	l := coder(t)
+	r.create(l, event.MemberDefinition{Name: "Welder", Capabilities: []string{"weld", "fly"}})
+	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "weld it"})
+	failed := r.until(l, event.RunFailed, 1)
+	f, err := event.As[event.RunFailedData](failed[len(failed)-1])
+	require.NoError(t, err)
+	require.Equal(t, "AGENT_NOT_FOUND", f.Code)
+}
+
+// TestAMessageThatWaitsForTheSwarmIsTakenBack: the run is stopped before any agent has
+// its task, which would wait for one otherwise.
+func TestAMessageThatWaitsForTheSwarmIsTakenBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	sent := r.taken(cmd.Task)
+	r.members(r.deps("a"))
+	l := coder(t)
+	r.create(l, event.MemberDefinition{Name: "Welder", Capabilities: []string{"weld"}})
+	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "weld it"})
+	c := next(t, sent, "a task")
+	require.Equal(t, cmd.CreateTask, c.Verb)
+	var made cmd.NewTask
+	require.NoError(t, c.Decode(&made))
+	require.Equal(t, []string{"weld"}, made.Capabilities)
+	require.Equal(t, cmd.NewTask{Session: l.Entity.String(), Kind: id.KindAgent, RunID: conversation.RunID("m1")},
+		cmd.NewTask{Session: made.Session, Kind: made.Kind, RunID: made.RunID, WorkID: made.WorkID})
+	r.command(l, cmd.Cancel, "stop", cmd.CancelRun{})
+	back := next(t, sent, "the recall")
+	require.Equal(t, cmd.CancelSwarm, back.Verb)
+	require.Equal(t, c.Key, back.Key)
+}

@@ -1,0 +1,181 @@
+package team_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/team"
+)
+
+// web is the API of an installation with alice and the viewer vera, of the rig's tenant,
+// and eve, of another one.
+type web struct {
+	*rig
+	url string
+}
+
+func (r *rig) serveAPI() *web {
+	r.t.Helper()
+	a, err := auth.New(r.ctx, auth.Config{APIKeys: []auth.APIKey{
+		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleUser}},
+		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
+		{ID: "3", SHA256: auth.HashKey("key-of-vera"), Subject: "vera", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleViewer}},
+	}})
+	require.NoError(r.t, err)
+	mux := http.NewServeMux()
+	team.NewAPI(r.conn, r.send, a, zerolog.Nop()).Mount(mux)
+	srv := httptest.NewServer(mux)
+	r.t.Cleanup(srv.Close)
+	r.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return &web{rig: r, url: srv.URL}
+}
+
+// problem is an RFC 9457 document.
+type problem struct {
+	Title, Detail, Field string
+	Status               int
+}
+
+// ask returns the answer, which is decoded into out unless that is nil.
+func (w *web) ask(who, method, path, body string, out any) *http.Response {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.ctx, method, w.url+path, strings.NewReader(body))
+	require.NoError(w.t, err)
+	req.Header.Set("Authorization", "Bearer key-of-"+who)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(w.t, err)
+	defer func() { require.NoError(w.t, resp.Body.Close()) }()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(w.t, err)
+	if out != nil {
+		require.NoError(w.t, json.Unmarshal(raw, out), "%s", raw)
+	}
+	return resp
+}
+
+// refused checks that a request is answered with a problem.
+func (w *web) refused(who, method, path, body string, status int, title, field string) {
+	w.t.Helper()
+	var p problem
+	resp := w.ask(who, method, path, body, &p)
+	require.Equal(w.t, status, resp.StatusCode, "%s %s %s: %+v", method, path, body, p)
+	require.Equal(w.t, "application/problem+json", resp.Header.Get("Content-Type"))
+	require.Equal(w.t, problem{title, p.Detail, field, status}, p)
+	require.NotEmpty(w.t, p.Detail)
+}
+
+func TestTheAPIOfTeams(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", team.Config{Teams: []event.TeamDefinition{deep()}})
+	w := r.serveAPI()
+	w.definitions()
+
+	var v cmd.TeamView
+	resp := w.ask("alice", "POST", "/api/v1/teams", `{"named":"outer"}`, &v)
+	require.Equal(t, http.StatusCreated, resp.StatusCode)
+	path := "/api/v1/teams/" + v.TeamID
+	require.Equal(t, path, resp.Header.Get("Location"))
+	require.Regexp(t, `^team_[0-9a-f]{16}$`, v.TeamID)
+	require.Len(t, v.Members, 8)
+	l := teamLog(id.EntityFromExternal(v.TeamID))
+
+	for _, who := range []string{"alice", "vera"} {
+		var list cmd.TeamList
+		require.Equal(t, 200, w.ask(who, "GET", "/api/v1/teams", "", &list).StatusCode)
+		require.Len(t, list.Teams, 1)
+		require.Equal(t, []string{"outer"}, list.Named)
+		require.Equal(t, 200, w.ask(who, "GET", path, "", &v).StatusCode)
+	}
+	w.strangers(path)
+	w.viewers(path)
+
+	var ok struct {
+		Accepted  bool   `json:"accepted"`
+		MessageID string `json:"message_id"`
+	}
+	require.Equal(t, 200, w.ask("alice", "POST", path+"/messages", `{"content":"hello","target":"backend/deep"}`, &ok).StatusCode)
+	require.True(t, ok.Accepted)
+	r.settled(l, 1)
+	chief := r.all(agentOf(t, l, "backend", "deep", "Chief"))
+	d, err := event.As[event.MessageReceivedData](chief[1].Event)
+	require.NoError(t, err)
+	require.Equal(t, ok.MessageID, d.MessageID)
+	require.Equal(t, "alice", d.Principal)
+
+	for _, c := range []struct {
+		path, body, title, field string
+		status                   int
+	}{
+		{"/messages", `{"content":"x","target":"nobody"}`, "MEMBER_NOT_FOUND", "target", 404},
+		{"/messages", `{"content":" "}`, "INVALID_FIELD", "content", 422},
+		{"/messages", `{"content":1}`, "INVALID_FIELD", "content", 422},
+		{"/messages", `{"content":"` + strings.Repeat("x", 150<<10) + `"}`, "MESSAGE_TOO_BIG", "content", 413},
+		{"/messages", `{"content":"` + strings.Repeat("x", 300<<10) + `"}`, "MESSAGE_TOO_BIG", "", 413},
+		{"/messages", ``, "BAD_JSON", "", 400},
+		{"/stop", `{"target":"nobody"}`, "MEMBER_NOT_FOUND", "target", 404},
+		{"/stop", `{`, "BAD_JSON", "", 400},
+	} {
+		w.refused("alice", "POST", path+c.path, c.body, c.status, c.title, c.field)
+	}
+	r.cast.plays(leave)
+	require.Equal(t, 200, w.ask("alice", "POST", path+"/messages", `{"content":"work"}`, nil).StatusCode)
+	r.untilInner(l, event.RunStarted, 2)
+	require.Equal(t, 200, w.ask("alice", "POST", path+"/stop", ``, nil).StatusCode)
+	r.settled(l, 2)
+	require.Equal(t, 200, w.ask("alice", "DELETE", path, ``, nil).StatusCode)
+	r.untilInner(l, event.TeamClosed, 3)
+	w.refused("alice", "POST", path+"/messages", `{"content":"x"}`, 410, "TEAM_CLOSED", "")
+	r.exact(l)
+}
+
+// definitions checks that wrong ones are refused with the place.
+func (w *web) definitions() {
+	w.t.Helper()
+	for body, field := range map[string]string{
+		`{"name":"t","members":[]}`:                                             "members",
+		`{"name":"t","coordinator":"b","members":[{"name":"a"}]}`:               "coordinator",
+		`{"name":"t","coordinator":"a","members":[{"name":"a"},{"name":"a"}]}`:  "members[1].name",
+		`{"name":"t","coordinator":"a","members":[{"name":"a","tools":["x"]}]}`: "members[0].tools[0]",
+		`{"name":"t","coordinator":"a","members":[{"name":"a"},{"name":"n","team":{"name":"t","coordinator":"x","members":[{"name":"x"}]}}]}`: "members[1].team.name",
+		`{"named":"outer","members":[{"name":"a"}]}`: "named",
+	} {
+		w.refused("alice", "POST", "/api/v1/teams", body, 422, "TEAM_INVALID", field)
+	}
+	w.refused("alice", "POST", "/api/v1/teams", `{"named":"none"}`, 404, "TEAM_NOT_FOUND", "named")
+	w.refused("alice", "POST", "/api/v1/teams", `{"name":"a","name":"b"}`, 400, "BAD_JSON", "")
+	w.refused("alice", "POST", "/api/v1/teams", ``, 400, "BAD_JSON", "")
+	w.refused("nobody", "GET", "/api/v1/teams", ``, 401, "UNAUTHENTICATED", "")
+}
+
+// strangers checks that another tenant sees nothing of a team.
+func (w *web) strangers(path string) {
+	w.t.Helper()
+	var list cmd.TeamList
+	require.Equal(w.t, 200, w.ask("eve", "GET", "/api/v1/teams", "", &list).StatusCode)
+	require.Empty(w.t, list.Teams)
+	w.refused("eve", "GET", path, "", 404, "TEAM_NOT_FOUND", "")
+	w.refused("eve", "DELETE", path, "", 404, "TEAM_NOT_FOUND", "")
+	w.refused("eve", "POST", path+"/messages", `{"content":"x"}`, 404, "TEAM_NOT_FOUND", "")
+	w.refused("eve", "POST", path+"/stop", ``, 404, "TEAM_NOT_FOUND", "")
+}
+
+// viewers checks that who may watch changes nothing.
+func (w *web) viewers(path string) {
+	w.t.Helper()
+	w.refused("vera", "POST", "/api/v1/teams", `{"named":"outer"}`, 403, "FORBIDDEN", "")
+	w.refused("vera", "DELETE", path, "", 403, "FORBIDDEN", "")
+	w.refused("vera", "POST", path+"/messages", `{"content":"x"}`, 403, "FORBIDDEN", "")
+	w.refused("vera", "POST", path+"/stop", ``, 403, "FORBIDDEN", "")
+}

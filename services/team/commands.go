@@ -1,0 +1,212 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/internal/command"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/teamwork"
+)
+
+// errResting says that the team has to be noted as active before anything is appended.
+var errResting = errors.New("the team is not active")
+
+// handle is a step of the process manager: append what the command calls for, then send
+// what it entails, with ids that a repeat derives again.
+func (s *Service) handle(ctx context.Context, c cmd.Command) error {
+	o := s.offices.get(subject.Log{Tenant: c.Tenant, Kind: id.KindTeam, Entity: c.Key})
+	err := s.carryOut(ctx, o, c)
+	if err != nil {
+		s.offices.renew(o, err)
+		return fmt.Errorf("team %s: handle %s: %w", c.Key, c.Verb, err)
+	}
+	if err := s.followUp(ctx, o); err != nil {
+		return fmt.Errorf("team %s: follow up %s: %w", c.Key, c.Verb, err)
+	}
+	return s.owners.tell(ctx, o.log)
+}
+
+// carryOut is handle without what follows from the state alone.
+func (s *Service) carryOut(ctx context.Context, o *office, c cmd.Command) error {
+	switch c.Verb {
+	case cmd.ActTeam:
+		if done, err := s.forward(ctx, o, c); done || err != nil {
+			return err
+		}
+	case cmd.Respond:
+		if done, err := s.answer(ctx, o, c); done || err != nil {
+			return err
+		}
+	}
+	if err := s.decide(ctx, o, c); err != nil {
+		return err
+	}
+	if c.Verb == cmd.Cancel {
+		return s.cancel(ctx, o, c)
+	}
+	return nil
+}
+
+// decide appends what the command calls for, and says aside what only its sender needs
+// to know. A team that rests is noted as active first, so that somebody relays it
+// whatever becomes of this process.
+func (s *Service) decide(ctx context.Context, o *office, c cmd.Command) error {
+	var aside event.Data
+	noted := false
+	step := func(st *teamwork.State, round int) ([]teamwork.Fact, error) {
+		resting := st.Settled()
+		d, err := st.Decide(c, s.cfg.Now())
+		if err != nil {
+			return nil, err
+		}
+		if round == 0 {
+			aside = d.Aside
+		}
+		if len(d.Facts) > 0 && resting && !noted {
+			return nil, errResting
+		}
+		return d.Facts, nil
+	}
+	err := o.change(ctx, true, step)
+	if errors.Is(err, errResting) {
+		if err = s.registry.activate(ctx, o.log); err != nil {
+			return err
+		}
+		noted = true
+		err = o.change(ctx, true, step)
+	}
+	if err != nil {
+		return err
+	}
+	s.Aside(o.log, c, aside)
+	return nil
+}
+
+// forward hands a member's call on to the team that this one is nested in, if it is for
+// that. It reports whether it did.
+func (s *Service) forward(ctx context.Context, o *office, c cmd.Command) (bool, error) {
+	var a cmd.TeamAct
+	if err := c.Decode(&a); err != nil {
+		return false, command.Permanent(err)
+	}
+	var parent event.TeamParent
+	var ours bool
+	err := o.look(ctx, func(st *teamwork.State) error {
+		to, forwarded := st.Forward(a)
+		parent, ours = to, !st.Created() || st.Closing() || !forwarded
+		return nil
+	})
+	if err != nil || ours {
+		return false, err
+	}
+	team, err := id.ParseEntity(parent.TeamID)
+	if err != nil {
+		return false, command.Permanent(err)
+	}
+	a.Member = parent.Node
+	c.Key, c.Data, c.Member = team, encode(a), ""
+	return true, s.Send(ctx, c)
+}
+
+// answer hands an answer to a question on to the agent that asks: in its log exactly one
+// answer counts. It reports whether there is such an agent. One that is named is asked
+// even if this log does not show its question yet, or any more.
+func (s *Service) answer(ctx context.Context, o *office, c cmd.Command) (bool, error) {
+	var d cmd.RespondInput
+	if err := c.Decode(&d); err != nil {
+		return false, command.Permanent(err)
+	}
+	var agent id.Entity
+	err := o.look(ctx, func(st *teamwork.State) error {
+		if !st.Created() {
+			return nil
+		}
+		agent = asked(st, c.Member, &d)
+		return nil
+	})
+	if err != nil || agent.IsZero() {
+		return false, err
+	}
+	return true, s.Send(ctx, cmd.Command{
+		ID: c.ID, Service: cmd.Member, Verb: cmd.Respond, Tenant: c.Tenant, Key: agent,
+		Principal: c.Principal, ReplyTo: c.ReplyTo, Data: encode(d),
+	})
+}
+
+// asked returns the agent that the answer is for; zero if there is none, or if the member
+// that is named is another.
+func asked(st *teamwork.State, member string, d *cmd.RespondInput) id.Entity {
+	name := d.InputID
+	if name == "" {
+		name = d.CallID
+	}
+	agent, input, known := st.Question(name)
+	if known {
+		d.InputID = input
+	}
+	if member == "" {
+		return agent
+	}
+	p, err := st.Locate(member)
+	switch {
+	case err != nil, known && p.ID != agent:
+		return id.Entity{}
+	case !known && p.Kind == event.MemberAgent:
+		return p.ID
+	}
+	return agent
+}
+
+// cancel stops the members that are meant. It is sent again when the command is.
+func (s *Service) cancel(ctx context.Context, o *office, c cmd.Command) error {
+	var d cmd.CancelRun
+	if err := c.Decode(&d); err != nil {
+		return command.Permanent(err)
+	}
+	var to []cmd.Command
+	err := o.look(ctx, func(st *teamwork.State) error {
+		if !st.Created() {
+			return nil
+		}
+		only, rest := "", ""
+		if c.Member != "" {
+			p, err := st.Locate(c.Member)
+			if err != nil {
+				return nil //nolint:nilerr // its sender has been told
+			}
+			only, rest = p.Name, p.Rest
+		}
+		for _, m := range st.Follow() {
+			if only == "" || m.Name == only {
+				to = append(to, stopMember(c, m, rest, d.Reason))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range to {
+		if err := s.Send(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopMember is the command that stops what a member is doing.
+func stopMember(c cmd.Command, m teamwork.Source, rest, reason string) cmd.Command {
+	out := cmd.Command{
+		ID: c.ID, Service: cmd.Member, Verb: cmd.Cancel, Tenant: c.Tenant, Key: m.ID, Principal: c.Principal,
+		Data: encode(cmd.CancelRun{All: true, Reason: reason}),
+	}
+	if m.Kind == event.MemberTeam {
+		out.Service, out.Member = cmd.Team, rest
+	}
+	return out
+}

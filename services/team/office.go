@@ -1,0 +1,196 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/teamwork"
+)
+
+// cachedOffices bounds the folded teams in memory, besides those that are relayed: a
+// team of five with a board takes some 50 KB.
+const cachedOffices = 512
+
+// office is where everything that this process does about one team comes together: the
+// folded state of its log with the writer that keeps it up to date. It is safe for
+// concurrent use.
+type office struct {
+	log    subject.Log
+	source string
+	now    func() time.Time
+
+	mu      sync.Mutex
+	writer  *eventlog.Writer
+	state   teamwork.State
+	broken  error                // the log holds an event that cannot be folded
+	errands map[string]time.Time // when what follows from the state was last sent
+	entries map[string]string    // what the registry was last told, by what it is about
+}
+
+// offices keeps the offices of a process: those that are in use, and the last ones that
+// were.
+type offices struct {
+	store  *eventlog.Store
+	source string
+	now    func() time.Time
+
+	mu     sync.Mutex
+	pinned map[subject.Log]*office
+	recent *lru.Cache[subject.Log, *office]
+}
+
+func newOffices(store *eventlog.Store, source string, now func() time.Time) (*offices, error) {
+	recent, err := lru.New[subject.Log, *office](cachedOffices)
+	if err != nil {
+		return nil, fmt.Errorf("cache of teams: %w", err)
+	}
+	return &offices{store: store, source: source, now: now, pinned: map[subject.Log]*office{}, recent: recent}, nil
+}
+
+// get returns the office of a team.
+func (f *offices) get(log subject.Log) *office {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.find(log)
+}
+
+// pin returns the office of a team, which stays the only one until unpin.
+func (f *offices) pin(log subject.Log) *office {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.find(log)
+	f.pinned[log] = o
+	f.recent.Remove(log)
+	return o
+}
+
+func (f *offices) unpin(log subject.Log) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o, ok := f.pinned[log]; ok {
+		delete(f.pinned, log)
+		f.recent.Add(log, o)
+	}
+}
+
+// find is get while mu is held.
+func (f *offices) find(log subject.Log) *office {
+	if o, ok := f.pinned[log]; ok {
+		return o
+	}
+	if o, ok := f.recent.Get(log); ok {
+		return o
+	}
+	o := &office{log: log, source: f.source, now: f.now}
+	o.open(f.store)
+	f.recent.Add(log, o)
+	return o
+}
+
+// renew makes the office read its log anew, if that is what its error asks for: it was
+// lost, or holds what could not be read.
+func (f *offices) renew(o *office, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.broken != nil || errors.Is(err, eventlog.ErrBeyondEnd) || errors.Is(err, eventlog.ErrUnreadable) {
+		o.open(f.store)
+	}
+}
+
+// open begins at the head of the log. mu is held, or nobody knows the office yet.
+func (o *office) open(store *eventlog.Store) {
+	o.state, o.broken = teamwork.State{}, nil
+	o.errands, o.entries = map[string]time.Time{}, map[string]string{}
+	o.writer = store.Writer(o.log, func(e *eventlog.Entry) {
+		if err := o.state.Apply(e.Event); err != nil && o.broken == nil {
+			o.broken = err
+		}
+	})
+}
+
+// look reads the log to its end and calls f with the state, which must not be kept.
+func (o *office) look(ctx context.Context, f func(*teamwork.State) error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.writer.Sync(ctx); err != nil {
+		return fmt.Errorf("team %s: %w", o.log.Entity, err)
+	}
+	if o.broken != nil {
+		return command.Permanent(o.broken)
+	}
+	return f(&o.state)
+}
+
+// glance is look for what this process knows already.
+func (o *office) glance(f func(*teamwork.State)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f(&o.state)
+}
+
+// change appends what decide calls for until it calls for nothing more. decide is a
+// pure function of the state; round says how often what it called for was appended. The
+// state is that of the whole log if fresh, otherwise that of what this process has seen,
+// until an append shows that there is more.
+func (o *office) change(ctx context.Context, fresh bool, decide func(st *teamwork.State, round int) ([]teamwork.Fact, error)) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if fresh {
+		if err := o.writer.Sync(ctx); err != nil {
+			return fmt.Errorf("team %s: %w", o.log.Entity, err)
+		}
+	}
+	for round := 0; ; round++ {
+		n := 0
+		err := o.writer.Append(ctx, func() ([]event.Event, error) {
+			if o.broken != nil {
+				return nil, command.Permanent(o.broken)
+			}
+			facts, err := decide(&o.state, round)
+			if err != nil {
+				return nil, err
+			}
+			n = len(facts)
+			return o.events(ctx, facts)
+		})
+		if err != nil {
+			return fmt.Errorf("team %s: %w", o.log.Entity, err)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+func (o *office) events(ctx context.Context, facts []teamwork.Fact) ([]event.Event, error) {
+	events := make([]event.Event, 0, len(facts))
+	for _, f := range facts {
+		e, err := event.New(o.log, f.ID, o.source, o.now(), f.Data)
+		if err != nil {
+			return nil, err
+		}
+		e.TraceParent = telemetry.Inject(ctx)
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// encode returns v, whose fields all have a JSON form, as JSON.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a value of this program that has no JSON form
+	}
+	return raw
+}

@@ -1,0 +1,316 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// registryPause spaces the attempts to watch the bucket.
+	registryPause = time.Second
+	// registryPut bounds one attempt to write to it.
+	registryPut = 5 * time.Second
+)
+
+// Kinds of entries: every team that is nobody's member and not closed is listed, every
+// team whose members may be doing something is active.
+var (
+	kindListed = id.MustName("team")
+	kindActive = id.MustName("team-active")
+)
+
+// note is a team in the list.
+type note struct {
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+}
+
+// place is a team that is noted, and since which revision of the bucket.
+type place struct {
+	note
+	revision uint64
+}
+
+// registry is a watched copy of what is noted of teams in the bucket of that name. What
+// this process writes is in the copy at once, what others write a moment later. It is
+// safe for concurrent use.
+type registry struct {
+	log     zerolog.Logger
+	changed func() // called after every change of what is active; must not block
+
+	kv   jetstream.KeyValue
+	end  context.CancelFunc
+	done chan struct{}
+
+	mu     sync.Mutex
+	listed map[subject.Log]place
+	active map[subject.Log]place
+	below  map[subject.Log]int // how many nested teams of a team are active
+}
+
+func newRegistry(log zerolog.Logger, changed func()) *registry {
+	return &registry{log: log, changed: changed, listed: map[subject.Log]place{}, active: map[subject.Log]place{}, below: map[subject.Log]int{}}
+}
+
+// open reads the bucket and begins to follow it.
+func (r *registry) open(ctx context.Context, js jetstream.JetStream) error {
+	kv, err := js.KeyValue(ctx, subject.BucketRegistry)
+	if err != nil {
+		return fmt.Errorf("open the bucket %s: %w", subject.BucketRegistry, err)
+	}
+	r.kv, r.done = kv, make(chan struct{})
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	r.end = end
+	ready := make(chan struct{})
+	go r.follow(life, sync.OnceFunc(func() { close(ready) }))
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		r.close()
+		return fmt.Errorf("read the bucket %s: %w", subject.BucketRegistry, ctx.Err())
+	}
+}
+
+// close ends the watch, if there is one. It may be called more than once.
+func (r *registry) close() {
+	if r.end == nil {
+		return
+	}
+	r.end()
+	<-r.done
+}
+
+// follow keeps the copy until life ends.
+func (r *registry) follow(life context.Context, ready func()) {
+	defer close(r.done)
+	for life.Err() == nil {
+		if err := r.read(life, ready); err != nil && life.Err() == nil {
+			r.log.Debug().Err(err).Msg("the registry of teams is read again")
+			select {
+			case <-life.Done():
+			case <-time.After(registryPause):
+			}
+		}
+	}
+}
+
+var errWatchOver = errors.New("the watch has ended")
+
+// read reads the bucket as it is, and what changes in it from then on.
+func (r *registry) read(life context.Context, ready func()) error {
+	began := r.marks()
+	w, err := r.kv.WatchFiltered(life, []string{subject.RegistryFilter(kindListed), subject.RegistryFilter(kindActive)})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if w.Stop() != nil {
+			return // the connection is closed, and the watch with it
+		}
+		for open := true; open; { // its goroutine could not end otherwise
+			_, open = <-w.Updates()
+		}
+	}()
+	seen := map[string]bool{}
+	for {
+		select {
+		case <-life.Done():
+			return nil
+		case e, ok := <-w.Updates():
+			switch {
+			case !ok:
+				return errWatchOver
+			case e == nil:
+				r.forget(began, seen)
+				seen = nil
+				ready()
+				r.changed()
+			default:
+				if seen != nil {
+					seen[e.Key()] = true
+				}
+				r.take(e.Key(), e.Value(), e.Revision(), e.Operation() == jetstream.KeyValuePut)
+			}
+		}
+	}
+}
+
+// marks returns the revisions of what the copy has, by key.
+func (r *registry) marks() map[string]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]uint64{}
+	for kind, all := range map[id.Name]map[subject.Log]place{kindListed: r.listed, kindActive: r.active} {
+		for log, p := range all {
+			out[keyOf(log, kind)] = p.revision
+		}
+	}
+	return out
+}
+
+// forget drops what had been in the copy and is not in the bucket any more.
+func (r *registry) forget(before map[string]uint64, seen map[string]bool) {
+	for key, revision := range before {
+		if !seen[key] {
+			r.take(key, nil, revision+1, false)
+		}
+	}
+}
+
+// take brings the copy up to date with one entry, unless it knows better.
+func (r *registry) take(key string, value []byte, revision uint64, there bool) {
+	tenant, kind, team, err := subject.ParseRegistryKey(key)
+	if err != nil {
+		return
+	}
+	log := subject.Log{Tenant: tenant, Kind: id.KindTeam, Entity: team}
+	p := place{revision: revision}
+	if there && json.Unmarshal(value, &p.note) != nil {
+		return
+	}
+	r.mu.Lock()
+	all := r.listed
+	if kind == kindActive {
+		all = r.active
+	}
+	old, known := all[log]
+	newer := !known || revision > old.revision
+	if newer && there {
+		all[log] = p
+	} else if newer {
+		delete(all, log)
+	}
+	if kind == kindActive && newer && known != there {
+		r.count(log, there)
+	}
+	r.mu.Unlock()
+	if kind == kindActive && newer {
+		r.changed()
+	}
+}
+
+// count keeps how many nested teams of the team above are active. mu is held.
+func (r *registry) count(log subject.Log, there bool) {
+	above, ok := id.TeamOf(log.Entity)
+	if !ok {
+		return
+	}
+	log.Entity = above
+	if there {
+		r.below[log]++
+	} else if r.below[log]--; r.below[log] == 0 {
+		delete(r.below, log)
+	}
+}
+
+func keyOf(log subject.Log, kind id.Name) string {
+	return subject.RegistryKey(log.Tenant, kind, log.Entity)
+}
+
+// teams returns the teams of a tenant that are listed.
+func (r *registry) teams(t id.Tenant) map[subject.Log]note {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[subject.Log]note{}
+	for log, p := range r.listed {
+		if log.Tenant == t {
+			out[log] = p.note
+		}
+	}
+	return out
+}
+
+// on returns the teams that are active, with the revisions of their entries.
+func (r *registry) on() map[subject.Log]place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.active)
+}
+
+// state returns the revision of the team's active entry, 0 if it has none, and whether a
+// nested team of it is active.
+func (r *registry) state(log subject.Log) (revision uint64, nested bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.active[log].revision, r.below[log] > 0
+}
+
+// list notes a team for lists.
+func (r *registry) list(ctx context.Context, log subject.Log, n note) error {
+	return r.put(ctx, log, kindListed, n)
+}
+
+// activate notes that the team's members may be doing something, after all teams that
+// it is nested in: what happens in it happens in them too.
+func (r *registry) activate(ctx context.Context, log subject.Log) error {
+	if above, nested := id.TeamOf(log.Entity); nested {
+		up := log
+		up.Entity = above
+		if err := r.activate(ctx, up); err != nil {
+			return err
+		}
+	}
+	return r.put(ctx, log, kindActive, note{})
+}
+
+func (r *registry) put(ctx context.Context, log subject.Log, kind id.Name, n note) error {
+	raw, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("encode an entry of the registry: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, registryPut)
+	defer cancel()
+	revision, err := r.kv.Put(ctx, keyOf(log, kind), raw)
+	if err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("note the team %s: %w", log, err))
+	}
+	r.take(keyOf(log, kind), raw, revision, true)
+	return nil
+}
+
+// rest takes the team off those that are active, unless its entry is another than that
+// of the revision. It reports whether it did.
+func (r *registry) rest(ctx context.Context, log subject.Log, revision uint64) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, registryPut)
+	defer cancel()
+	err := r.kv.Delete(ctx, keyOf(log, kindActive), jetstream.LastRevision(revision))
+	api, refused := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case refused && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+		return false, nil // somebody has noted it anew
+	case err != nil:
+		return false, fmt.Errorf("take the team %s off the active ones: %w", log, err)
+	}
+	r.take(keyOf(log, kindActive), nil, revision+1, false)
+	return true, nil
+}
+
+// unlist takes a team off the list. It does nothing if it is not there.
+func (r *registry) unlist(ctx context.Context, log subject.Log) error {
+	r.mu.Lock()
+	p, there := r.listed[log]
+	r.mu.Unlock()
+	if !there {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, registryPut)
+	defer cancel()
+	if err := r.kv.Delete(ctx, keyOf(log, kindListed)); err != nil {
+		return fmt.Errorf("take the team %s off the list: %w", log, err)
+	}
+	r.take(keyOf(log, kindListed), nil, p.revision+1, false)
+	return nil
+}

@@ -1,0 +1,145 @@
+// Package team runs teams of agents: it takes the commands to teams, starts their
+// members, hands messages on to them, and relays what happens in their logs into the
+// team's log, once, in order and byte for byte, to any depth of nested teams. It
+// decides with the pure reducer of package teamwork.
+//
+// Whatever follows from a team's log is derived from it, by whoever handles a command
+// of the team and by whoever relays its members. Any replica may do either at any time:
+// appends are conditional, ids follow from the log, and doing it twice does no harm.
+package team
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/teamwork"
+)
+
+// defaultRest is how long a team has nothing to do before its members' logs are followed
+// no more. It has to be longer than an append that somebody has begun may take (20 s).
+const defaultRest = time.Minute
+
+// source is the service in the events that it appends.
+const source = "waggle/team"
+
+var dueTimer = id.MustName("due")
+
+// Config holds the settings of the service. Zero values mean the defaults.
+type Config struct {
+	Teams   []event.TeamDefinition // those that can be founded by their names
+	Rest    time.Duration          // how long a team has nothing to do before nobody looks at it; default 1 min
+	AckWait time.Duration          // how long one command may be silent
+	Now     func() time.Time       // nil = time.Now
+	NewID   func() string          // of teams; nil: team_ and 16 random hex digits
+
+	Registry prometheus.Registerer // of the metrics; nil: for nobody
+}
+
+// Service handles the commands of teams and relays what their members do. It is a
+// lifecycle component; any number of replicas may run.
+type Service struct {
+	*manager.Manager[struct{}]
+	cfg      Config
+	deps     manager.Deps
+	named    map[string]event.TeamDefinition
+	offices  *offices
+	registry *registry
+	owners   *owners
+	rpc      *rpc.Server
+	metrics  *metrics
+}
+
+// New returns a service that is not started, or an error that names the definition
+// which is wrong.
+func New(cfg Config, deps manager.Deps) (*Service, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = newID
+	}
+	if cfg.Rest <= 0 {
+		cfg.Rest = defaultRest
+	}
+	s := &Service{cfg: cfg, deps: deps, named: map[string]event.TeamDefinition{}}
+	for _, d := range cfg.Teams {
+		if err := teamwork.Check(d); err != nil {
+			return nil, fmt.Errorf("team service: the team %q: %w", d.Name, err)
+		}
+		if _, double := s.named[d.Name]; double {
+			return nil, fmt.Errorf("team service: there are two teams of the name %q", d.Name)
+		}
+		s.named[d.Name] = d
+	}
+	var err error
+	if s.offices, err = newOffices(deps.Log, source, cfg.Now); err != nil {
+		return nil, fmt.Errorf("team service: %w", err)
+	}
+	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
+		return nil, fmt.Errorf("team service: %w", err)
+	}
+	s.owners = newOwners(s)
+	s.registry = newRegistry(deps.Logger, s.owners.wake)
+	s.Manager, err = manager.New(manager.Config[struct{}]{
+		Service: cmd.Team, Kind: id.KindTeam, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.TeamDue,
+		Handle: func(ctx context.Context, c cmd.Command) (bool, error) { return true, s.handle(ctx, c) },
+	}, deps)
+	if err != nil {
+		return nil, err
+	}
+	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
+		Service: cmd.Team, Description: "Founds teams of agents and knows what they are doing", Logger: deps.Logger, Registry: cfg.Registry,
+	})
+	s.offer(s.rpc)
+	return s, nil
+}
+
+// newID returns the id of a new team. Nobody can guess it.
+func newID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand
+	return "team_" + hex.EncodeToString(b[:])
+}
+
+// Start opens the registry and begins to answer requests, to take commands and to relay.
+func (s *Service) Start(ctx context.Context) error {
+	// The manager takes the service's place in the directory: whoever waits for that asks
+	// at once. Relays come after it, because they go to those who are listed.
+	for _, start := range []func(context.Context) error{
+		func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.Manager.Start, s.owners.start,
+	} {
+		if err := start(ctx); err != nil {
+			s.Stop() //nolint:contextcheck // ending takes a context of its own
+			return fmt.Errorf("team service: %w", err)
+		}
+	}
+	return nil
+}
+
+// Drain hands the teams over, answers what was asked and finishes the commands that are on.
+func (s *Service) Drain(ctx context.Context) error {
+	err := errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
+	s.owners.stop()
+	s.registry.close()
+	return err
+}
+
+// Stop ends at once: commands that are on are delivered again elsewhere, and what is
+// relayed half is relayed on elsewhere.
+func (s *Service) Stop() {
+	s.rpc.Stop()
+	s.Manager.Stop()
+	s.owners.stop()
+	s.registry.close()
+}

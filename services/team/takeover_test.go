@@ -1,0 +1,214 @@
+package team_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/team"
+)
+
+// hostile makes texts that an encoder may write in several ways.
+func hostile(seed uint64) func() string {
+	rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+	pieces := []string{
+		"<", ">", "&", "\u2028", "\u2029", "\u0000", "\u001f", "\u007f", "\"", "\\", "/", "\n", "\t", "\b", "é", "\U0001F600", "\ufffd", "\ufeff",
+		`\u003c`, `\/`, "{", "}", " ", "  ", "null", "a", "\xff", "\xed\xa0\x80", "1e400", "-0",
+	}
+	return func() string {
+		var b strings.Builder
+		for range rnd.IntN(40) {
+			b.WriteString(pieces[rnd.IntN(len(pieces))])
+		}
+		return b.String()
+	}
+}
+
+func TestNestedEventsAreRelayedByteForByte(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", team.Config{})
+	text := hostile(7)
+	var texts sync.Mutex
+	some := func() string {
+		texts.Lock()
+		defer texts.Unlock()
+		return text()
+	}
+	r.cast.plays(func(a *actor, run string, _ cmd.UserMessage) error {
+		for i, args := range []string{
+			`{ "a" : 1.0e+05, "b":"\u003c\u2028\/\ud83d\ude00", "c":[ 1, 2 ,-0.0,1E400],"a":null, "\u0061b" : "\u0000" }`, `[]`, `"\u007f<>&"`, `123456789012345678901234567890`,
+		} {
+			err := a.put(context.Background(), "", event.InputRequestedData{
+				InputID: fmt.Sprint(run, i), RunID: run, Scope: event.ScopePlan, Tool: some(), Arguments: json.RawMessage(args),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return a.says(context.Background(), run, some(), some(), some(), some(), some(), some())
+	})
+	l := r.found(deep())
+	members := []string{"", "Writer", "backend", "backend/Tester", "backend/deep", "backend/deep/Digger", "deep", "Digger"}
+	for i, to := range members {
+		r.message(l, fmt.Sprint("m", i), to, some())
+	}
+	entries := r.settled(l, len(members))
+	require.Greater(t, r.exact(l), 2*12*len(members), "nested logs are compared at every level")
+	routes := map[string]bool{}
+	for _, e := range entries {
+		routes[event.Unwrap(e.Event).Via.Route] = true
+	}
+	for _, route := range []string{"Lead", "Writer", "backend", "backend/Coder", "backend/Tester", "backend/deep", "backend/deep/Chief", "backend/deep/Digger"} {
+		require.True(t, routes[route], route)
+	}
+}
+
+// stream has an agent write, fifty events a second, until stop is closed.
+func stream(ctx context.Context, a *actor, run string, stop <-chan struct{}) error {
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return a.says(ctx, run, "the end")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-pace.C:
+		}
+		if err := a.put(ctx, "", event.MessageDeltaData{MessageID: run + ".m", RunID: run, Attempt: 1, Text: fmt.Sprint(a.name, " <", i, ">")}); err != nil {
+			return err
+		}
+	}
+}
+
+// TestTheRelayIsExactOverTakeovers stops the replica that relays twenty times while
+// agents stream.
+func TestTheRelayIsExactOverTakeovers(t *testing.T) {
+	t.Parallel()
+	const agents, takeovers = 6, 20
+	r := newRig(t)
+	r.cast.plays(leave)
+	replicas := map[string]*team.Service{"r0": r.start("r0", team.Config{}), "r1": r.start("r1", team.Config{})}
+	members := []event.MemberDefinition{agent("Lead")}
+	for i := 1; i < agents-1; i++ {
+		members = append(members, agent(fmt.Sprint("A", i)))
+	}
+	members = append(members, node("sub", crew("inner", agent("Deep"))))
+	l := r.found(crew("busy", members...))
+	for _, m := range members {
+		r.message(l, "to-"+m.Name, m.Name, "go")
+	}
+	r.untilInner(l, event.RunStarted, agents)
+
+	stop, done := make(chan struct{}), make(chan error, agents)
+	for _, log := range r.agents(l, members) {
+		a := r.cast.actor(log)
+		run := a.runs[0]
+		go func() { done <- stream(r.ctx, a, run, stop) }()
+	}
+	stopped := map[string]int{}
+	for i := range takeovers {
+		r.grows(l, 20)
+		owner := r.owner(l)
+		replicas[owner].Stop()
+		stopped[owner]++
+		delete(replicas, owner)
+		name := fmt.Sprint("r", i+2)
+		replicas[name] = r.start(name, team.Config{})
+	}
+	r.grows(l, 20)
+	close(stop)
+	for range agents {
+		require.NoError(t, <-done)
+	}
+	r.settled(l, agents)
+	events := r.exact(l)
+	require.Greater(t, events, 20*takeovers)
+	t.Logf("%d takeovers of %d replicas, %d events of members, all exact", takeovers, len(stopped), events)
+}
+
+// agents returns the logs of the agents of the team, and of the coordinators of nested ones.
+func (r *rig) agents(l subject.Log, members []event.MemberDefinition) []subject.Log {
+	var out []subject.Log
+	for _, m := range members {
+		if m.Team != nil {
+			out = append(out, agentOf(r.t, l, m.Name, m.Team.Coordinator))
+		} else {
+			out = append(out, agentOf(r.t, l, m.Name))
+		}
+	}
+	return out
+}
+
+// grows waits until a log has n events more.
+func (r *rig) grows(l subject.Log, n uint64) {
+	r.t.Helper()
+	at, err := r.log.Last(r.ctx, l)
+	require.NoError(r.t, err)
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	for e, err := range r.log.Tail(ctx, l, at) {
+		require.NoError(r.t, err, "%s does not grow", l)
+		if e.Sequence >= at.Seq+n {
+			return
+		}
+	}
+}
+
+// TestATeamThatRestsIsRelayedAgainWhenItIsNeeded has the replica forget the team between
+// messages.
+func TestATeamThatRestsIsRelayedAgainWhenItIsNeeded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	cfg := team.Config{Rest: 50 * time.Millisecond}
+	r.start("one", cfg)
+	r.start("two", cfg)
+	l := r.found(deep())
+	for i := range 6 {
+		r.message(l, fmt.Sprint("m", i), []string{"", "Writer", "backend", "backend/deep/Digger"}[i%4], "again")
+		r.settled(l, i+1)
+		r.rests(l)
+	}
+	require.Positive(t, r.exact(l))
+	inner := nestedOf(t, l, "backend", "deep")
+	r.message(inner, "direct", "Chief", "a message that its parents do not know of")
+	r.settled(l, 7)
+	r.exact(l)
+}
+
+// rests waits until the team is none of those that are active.
+func (r *rig) rests(l subject.Log) {
+	r.t.Helper()
+	kv, err := r.conn.JS().KeyValue(r.ctx, subject.BucketRegistry)
+	require.NoError(r.t, err)
+	w, err := kv.Watch(r.ctx, l.Tenant.String()+".team-active."+l.Entity.String())
+	require.NoError(r.t, err)
+	defer func() { require.NoError(r.t, w.Stop()) }()
+	there := false
+	for {
+		select {
+		case e := <-w.Updates():
+			switch {
+			case e != nil:
+				there = len(e.Value()) > 0
+			}
+			if !there {
+				return
+			}
+		case <-r.ctx.Done():
+			require.Fail(r.t, "the team stays active")
+			return
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package teamwork
+
+import (
+	"fmt"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// Advance returns what follows from the state alone: the next step, none if nothing does.
+func (s *State) Advance() []Fact {
+	if !s.Created() || s.closed {
+		return nil
+	}
+	if now, problem := s.derive(); now != s.status || now == event.TeamFailed && problem != s.problem {
+		return []Fact{{fmt.Sprintf("status.%d", s.statuses+1), event.TeamStatusData{
+			NewStatus: now, OldStatus: s.status, ErrorMessage: problem,
+		}}}
+	}
+	if s.closing != nil {
+		return s.end()
+	}
+	if f := s.starts(); len(f) > 0 {
+		return f
+	}
+	return s.boardStep()
+}
+
+// derive returns the status that follows from what the members are doing.
+func (s *State) derive() (status, problem string) {
+	if s.closing != nil {
+		return event.TeamShuttingDown, ""
+	}
+	coordinator := s.members[s.head.Definition.Coordinator]
+	if coordinator.seq == 0 {
+		return event.TeamStarting, ""
+	}
+	for _, m := range s.order {
+		if m.working() {
+			return event.TeamRunning, ""
+		}
+		if m.failed != "" && problem == "" {
+			problem = m.Name + ": " + m.failed
+		}
+	}
+	switch {
+	case s.paused:
+		return event.TeamPaused, ""
+	case len(s.pending) > 0:
+		return event.TeamRunning, ""
+	case problem != "":
+		return event.TeamFailed, problem
+	}
+	return event.TeamIdle, ""
+}
+
+// starts returns the members that get a log: the coordinator, and whoever has mail.
+func (s *State) starts() []Fact {
+	var out []Fact
+	for _, m := range s.order {
+		if m.started || m.Name != s.head.Definition.Coordinator && !s.wanted(m.Name) {
+			continue
+		}
+		out = append(out, Fact{"start." + m.place.ID.String(), event.TeamMemberStartedData{
+			Name: m.Name, Kind: m.kind, ID: m.place.ID.String(),
+		}})
+	}
+	return out
+}
+
+func (s *State) wanted(name string) bool {
+	for _, p := range s.Pending() {
+		if p.Member == name {
+			return true
+		}
+	}
+	return false
+}
+
+// end ends the team once every member has ended. What none of them has shown until
+// then has reached nobody.
+func (s *State) end() []Fact {
+	if len(s.Unclosed()) > 0 {
+		return nil
+	}
+	var out []Fact
+	for _, p := range s.pending {
+		out = append(out, dropped(p.TeamMessageData, "closed"))
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return []Fact{{"closed", event.TeamClosedData{Reason: s.closing.Reason}}}
+}
+
+func dropped(m event.TeamMessageData, reason string) Fact {
+	return Fact{m.MessageID + ".dropped", event.TeamMessageDroppedData{MessageID: m.MessageID, Member: m.Member, Reason: reason}}
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

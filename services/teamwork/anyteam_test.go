@@ -1,0 +1,264 @@
+package teamwork_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/teamwork"
+)
+
+// anyTeam drives a team with members that work, fail, are stopped and end, and whose
+// events reach the team's log late, again, and by services that die between two events.
+type anyTeam struct {
+	*world
+	said  []command.Command // commands that were handled, to be delivered again
+	next  int
+	runs  map[string][]string // runs of a member that its log has and that have not ended
+	ended map[string]bool
+}
+
+func (a *anyTeam) id(kind string) string {
+	a.next++
+	return fmt.Sprintf("%s%d", kind, a.next)
+}
+
+// handle delivers a command; a service may die after the first of its events.
+func (a *anyTeam) handle(r *rapid.T, c command.Command) {
+	a.said = append(a.said, c)
+	for round := 0; round < 100; round++ {
+		d, err := a.state.Decide(c, a.clock)
+		require.NoError(r, err)
+		if len(d.Facts) == 0 {
+			return
+		}
+		if rapid.IntRange(0, 9).Draw(r, "dies") == 0 {
+			a.append(d.Facts[:1])
+			a.restart(r)
+			continue
+		}
+		a.append(d.Facts)
+	}
+	require.Fail(r, "a command has no end")
+}
+
+// restart folds the log anew: whoever takes over knows nothing else.
+func (a *anyTeam) restart(r *rapid.T) {
+	before := a.state.View()
+	a.state = &teamwork.State{}
+	for _, e := range a.events {
+		require.NoError(r, a.state.Apply(e))
+	}
+	require.Equal(r, before, a.state.View())
+}
+
+func (a *anyTeam) actions() map[string]func(*rapid.T) {
+	names := []string{"Lead", "Coder", "", "Nobody"}
+	return map[string]func(*rapid.T){
+		"message": func(r *rapid.T) {
+			to := rapid.SampledFrom(names).Draw(r, "to")
+			a.handle(r, a.command(command.Message, a.id("m"), to, command.UserMessage{Content: "x"}))
+		},
+		"pause":  func(r *rapid.T) { a.handle(r, a.command(command.PauseTeam, a.id("p"), "", nil)) },
+		"resume": func(r *rapid.T) { a.handle(r, a.command(command.ResumeTeam, a.id("u"), "", nil)) },
+		"stop": func(r *rapid.T) {
+			a.handle(r, a.command(command.Cancel, a.id("s"), rapid.SampledFrom(names).Draw(r, "whom"), command.CancelRun{All: true}))
+		},
+		"act": func(r *rapid.T) {
+			call := act(rapid.SampledFrom([]string{"Lead", "Coder"}).Draw(r, "who"), a.id("c"), command.ToolSendMessage,
+				map[string]any{"recipient_name": rapid.SampledFrom(names).Draw(r, "to"), "content": "x"})
+			switch rapid.IntRange(0, 2).Draw(r, "tool") {
+			case 1:
+				call.Tool = command.ToolCreateTasks
+				call.Arguments = []byte(fmt.Sprintf(`{"tasks":[{"task_name":%q,"assignee_name":"Coder"},{"task_name":%q,"dependencies":[%q]}]}`, call.CallID, call.CallID+"b", call.CallID))
+			case 2:
+				call.Tool = command.ToolUpdateTask
+				call.Arguments = []byte(fmt.Sprintf(`{"task_id":"task_%04d","new_status":%q}`, rapid.IntRange(1, 4).Draw(r, "task"),
+					rapid.SampledFrom([]string{"completed", "failed", "in_progress", "blocked", "not_started"}).Draw(r, "status")))
+			}
+			a.handle(r, a.command(command.ActTeam, a.id("a"), "", call))
+		},
+		"again": func(r *rapid.T) {
+			if len(a.said) == 0 {
+				r.Skip("nothing was said yet")
+			}
+			a.again(r, rapid.SampledFrom(a.said).Draw(r, "command"))
+		},
+		"serve":   func(*rapid.T) { a.serve() },
+		"works":   a.works,
+		"relay":   a.relays,
+		"restart": a.restart,
+		"":        a.check,
+	}
+}
+
+// again: a command that was handled changes nothing when it comes again.
+func (a *anyTeam) again(r *rapid.T, c command.Command) {
+	switch c.Verb { // what had no effect at first may have one now
+	case command.PauseTeam, command.ResumeTeam, command.Message, command.ActTeam, command.Cancel:
+		d, err := a.state.Decide(c, a.clock)
+		require.NoError(r, err)
+		for _, e := range a.events {
+			if !strings.HasPrefix(e.ID, c.ID+".") {
+				continue
+			}
+			for _, f := range d.Facts {
+				require.False(r, strings.HasPrefix(f.ID, c.ID+"."), "%s had its effect before", c.Verb)
+			}
+		}
+	}
+}
+
+// works lets a member go on with what it has.
+func (a *anyTeam) works(r *rapid.T) {
+	var has []string
+	for _, s := range a.state.Follow() {
+		if len(a.open(s.Name)) > 0 {
+			has = append(has, s.Name)
+		}
+	}
+	if len(has) == 0 {
+		r.Skip("nobody has anything to do")
+	}
+	name := rapid.SampledFrom(has).Draw(r, "member")
+	run := a.open(name)[0]
+	switch rapid.IntRange(0, 5).Draw(r, "does") {
+	case 0:
+		a.happens(name, event.RunStartedData{RunID: run})
+	case 1:
+		a.happens(name, event.MessageDeltaData{RunID: run, Text: "x"})
+	case 2:
+		a.happens(name, event.RunFailedData{RunID: run, Message: "bad"})
+	case 3:
+		a.happens(name, event.RunCancelledData{RunID: run})
+	default:
+		a.happens(name, event.RunCompletedData{RunID: run})
+	}
+}
+
+// open are the runs in a member's log that have not ended.
+func (a *anyTeam) open(name string) []string {
+	var out []string
+	ended := map[string]bool{}
+	for _, e := range a.members[name] {
+		var d struct {
+			RunID string `json:"run_id"`
+		}
+		_ = e.Decode(&d)
+		switch {
+		case e.Type == event.MessageReceived:
+			out = append(out, d.RunID)
+		case e.Type.Terminal():
+			ended[d.RunID] = true
+		}
+	}
+	var still []string
+	for _, run := range out {
+		if !ended[run] {
+			still = append(still, run)
+		}
+	}
+	return still
+}
+
+// relays shows the team a stretch of a member's log; the multiplexer may die in it.
+func (a *anyTeam) relays(r *rapid.T) {
+	follow := a.state.Follow()
+	if len(follow) == 0 {
+		r.Skip("nobody has a log")
+	}
+	s := rapid.SampledFrom(follow).Draw(r, "member")
+	all := a.members[s.Name]
+	from := rapid.IntRange(0, min(int(s.Seq), len(all))).Draw(r, "from")
+	news := all[from:rapid.IntRange(from, len(all)).Draw(r, "to")]
+	for {
+		facts, err := a.state.Relay(s.Name, news)
+		require.NoError(r, err)
+		if len(facts) == 0 {
+			return
+		}
+		if rapid.IntRange(0, 19).Draw(r, "dies") == 0 {
+			a.append(facts[:1])
+			a.restart(r)
+			return
+		}
+		a.append(facts)
+	}
+}
+
+// check holds whatever happens.
+func (a *anyTeam) check(r *rapid.T) {
+	next := map[string]uint64{}
+	for _, e := range a.events {
+		if e.Type != event.TeamAgentEvent {
+			continue
+		}
+		d, err := event.As[event.TeamAgentEventData](e)
+		require.NoError(r, err)
+		next[d.AgentName]++
+		require.Equal(r, next[d.AgentName], d.Seq, "every event once, in the member's order")
+		require.Equal(r, string(a.members[d.AgentName][d.Seq-1].Raw), string(d.AgentEvent))
+	}
+	if len(a.state.Advance()) > 0 {
+		return // a service has died in the middle; whoever goes on sets it right
+	}
+	working := len(a.state.Pending()) > 0
+	for _, s := range a.state.Follow() {
+		seen := anyTeam{world: &world{t: a.t, members: map[string][]teamwork.Incoming{s.Name: a.members[s.Name][:min(int(s.Seq), len(a.members[s.Name]))]}}}
+		working = working || len(seen.open(s.Name)) > 0
+	}
+	if status := a.state.View().Status; status != event.TeamStarting {
+		require.Equal(r, working, status == event.TeamRunning, "the status %s is not true", status)
+	}
+}
+
+func TestAnyTeamKeepsTheInvariants(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		a := &anyTeam{world: newWorld(r, pair()), runs: map[string][]string{}, ended: map[string]bool{}}
+		r.Repeat(a.actions())
+		a.settles(r)
+	})
+}
+
+// settles lets everybody finish: then every message was handed on once, or dropped, and
+// the team is idle.
+func (a *anyTeam) settles(r *rapid.T) {
+	a.handle(r, a.command(command.ResumeTeam, a.id("u"), "", nil))
+	for round := 0; !a.state.Settled() || round < 3; round++ {
+		require.Less(r, round, 1000, "the team never comes to rest")
+		a.serve()
+		for _, s := range a.state.Follow() {
+			for _, run := range a.open(s.Name) {
+				a.happens(s.Name, event.RunCompletedData{RunID: run})
+			}
+			a.relay(s.Name)
+		}
+		a.handle(r, a.command(command.WakeTeam, a.id("w"), "", nil))
+	}
+	accepted, got := map[string]bool{}, map[string]int{}
+	for _, e := range a.events {
+		switch inner := event.Unwrap(e); inner.Type {
+		case event.TeamMessage:
+			d, err := event.As[event.TeamMessageData](inner)
+			require.NoError(r, err)
+			accepted[d.MessageID] = true
+		case event.TeamMessageDropped:
+			d, err := event.As[event.TeamMessageDroppedData](inner)
+			require.NoError(r, err)
+			got[d.MessageID]++
+		case event.MessageReceived:
+			d, err := event.As[event.MessageReceivedData](inner)
+			require.NoError(r, err)
+			got[d.MessageID]++
+		}
+	}
+	for m := range accepted {
+		require.Equal(r, 1, got[m], "message %s", m)
+	}
+	require.Contains(r, []string{event.TeamIdle, event.TeamFailed}, a.state.View().Status)
+}

@@ -1,0 +1,80 @@
+package teamwork
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// ErrGap says that events of a member's log are missing before the ones at hand.
+var ErrGap = errors.New("events of the member's log are missing")
+
+// Incoming is an event of a member's log.
+type Incoming struct {
+	event.Event
+	Raw     []byte // as it is stored there
+	Expired bool   // what was before it has expired
+}
+
+// Relay returns what the team's log is still to hold of the member's events, which
+// follow each other, with what they entail. Whoever relays appends the facts, applies
+// them and asks again until there are none. An error wraps ErrGap if the events do not
+// go on where the log ends.
+func (s *State) Relay(name string, news []Incoming) ([]Fact, error) {
+	m, err := s.own(name)
+	if err != nil {
+		return nil, err
+	}
+	if due := s.Advance(); len(due) > 0 {
+		return due, nil
+	}
+	var out []Fact
+	next, status := m.seq+1, m.status
+	for _, e := range news {
+		if e.Sequence < next {
+			continue
+		}
+		if e.From > 0 && e.From < e.Sequence || e.Sequence > next && !e.Expired {
+			return nil, fmt.Errorf("%w: %s has %d to %d, the team's log ends with %d", ErrGap, name, e.From, e.Sequence, next-1)
+		}
+		next = e.Sequence + 1
+		f, moves := m.wrap(e, &status)
+		out = append(out, f)
+		if moves {
+			break // what follows from it comes before the next
+		}
+	}
+	return out, nil
+}
+
+// wrap returns the event as it stands in the team's log, and whether something may
+// follow from it.
+func (m *member) wrap(e Incoming, status *string) (f Fact, moves bool) {
+	f.ID = fmt.Sprintf("%s.%d", m.place.ID, e.Sequence)
+	if m.kind == event.MemberTeam {
+		f.Data = event.TeamSubTeamEventData{
+			SubTeamNodeName: m.Name, SubTeamID: m.place.ID.String(), Seq: e.Sequence, SubTeamEvent: e.Raw,
+		}
+		return f, teamMoves[e.Type]
+	}
+	d := event.TeamAgentEventData{AgentName: m.Name, AgentID: m.place.ID.String(), Seq: e.Sequence, AgentEvent: e.Raw}
+	if now, ok := event.StatusAfter(e.Event); ok && now != *status {
+		d.Status, d.OldStatus = now, *status
+		*status = now
+	}
+	f.Data = d
+	return f, agentMoves[e.Type]
+}
+
+// agentMoves and teamMoves are the events of a member that may change what the team is
+// doing.
+var (
+	agentMoves = map[event.Type]bool{
+		event.AgentCreated: true, event.AgentClosed: true, event.MessageReceived: true, event.MessageRefused: true,
+		event.RunStarted: true, event.RunCompleted: true, event.RunFailed: true, event.RunCancelled: true,
+	}
+	teamMoves = map[event.Type]bool{
+		event.TeamCreated: true, event.TeamStatus: true, event.TeamMessage: true, event.TeamClosed: true,
+	}
+)
