@@ -25,6 +25,15 @@ LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 TESTSUM  := $(CACHE)/bin/testsum
 
 .DEFAULT_GOAL := help
+# The fleet of docker-compose.yml. LOCAL=1 needs no image registry: base scratch, and a
+# load balancer built from its sources (once, a few minutes).
+COMPOSE  := $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
+ifdef LOCAL
+BASE     ?= scratch
+export WAGGLE_LB_IMAGE ?= waggle-caddy:dev
+endif
+
+.PHONY: up down logs images secrets compose-test images-check
 .PHONY: help build run test lint fmt generate verify e2e soak bench clean
 
 help: ## show this list
@@ -64,6 +73,30 @@ generate: ## regenerate everything that is generated
 
 verify: ## check that generated files are current and that each module builds alone
 	@scripts/verify.sh $(MODULES)
+
+images: ## build the images waggle and waggle-nats (BASE=scratch, TAG=dev; LOCAL=1 without a registry)
+	@BASE=$(BASE) TAG=$(or $(TAG),dev) scripts/images.sh waggle nats $(if $(LOCAL),caddy)
+
+images-check: ## build the binaries of the images twice: the bytes have to be the same
+	@scripts/images.sh check
+
+secrets: ## make the keys of the fleet that ./secrets does not have
+	@test -x .cache/image/waggle || $(MAKE) --no-print-directory images
+	@scripts/secrets.sh .cache/image/waggle
+
+up: images secrets ## start the fleet: NATS cluster, services, two gateways, load balancer on 127.0.0.1:9000
+	$(COMPOSE) up -d
+
+down: ## stop the fleet; its data stays (docker volume ls)
+	$(COMPOSE) --profile observability down --remove-orphans
+
+logs: ## follow what the fleet says (SERVICE=gateway narrows)
+	$(COMPOSE) logs -f --tail=100 $(SERVICE)
+
+compose-test: ## run the fleet in containers and kill each of them (installs Debian's engine if there is none)
+	@scripts/engine.sh
+	@$(MAKE) --no-print-directory images LOCAL=1
+	cd e2e && WAGGLE_E2E_BINARY=$(CACHE)/image/waggle $(GO) test -count=1 -timeout 20m -v ./compose -containers
 
 clean: ## remove what the build made (not the data of a running server)
 	rm -rf bin $(CACHE)

@@ -35,6 +35,7 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 		give(t, c, object{"agentName": "assistant", "taskData": object{"question": question}})
 		require.Contains(t, string(c.Until("client.agent.task.result").Member("result")), "Welcome to your workspace")
 	})
+	t.Run("team", func(t *testing.T) { guardedTeam(t, g, addr) })
 	t.Run("operator", func(t *testing.T) { guardedOperator(t, g, addr) })
 	require.Empty(t, g.log.all(), "the server refused something")
 	require.Empty(t, refused)
@@ -101,6 +102,18 @@ func guardedSwarm(t *testing.T, dir, addr string) {
 	play.askAgent()
 	play.end()
 	clientsCancel(t, h, c)
+}
+
+// guardedTeam has a team with a nested one work, ask for a tool and act on its board.
+func guardedTeam(t *testing.T, g *guarded, addr string) {
+	g.t = t
+	example, err := filepath.Abs(filepath.Join("..", "docs", "examples", "research-team.yaml"))
+	require.NoError(t, err)
+	url := "ws://" + addr + "/ws"
+	out := g.run(permission.Monitor, "teams", "run", "-f", example, "ask Analyst which files are in the workspace, and ask library to ask Reader how many words notes.md has", "--yes", "--url", url)
+	require.Contains(t, out, "library/Reader may run workspace_read_file")
+	require.Contains(t, out, "library answers")
+	require.Contains(t, g.run(permission.Monitor, "teams", "list", "--url", url), "IDLE")
 }
 
 // guardedOperator looks at everything, as people who operate an installation do.

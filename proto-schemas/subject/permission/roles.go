@@ -13,6 +13,8 @@ var (
 	tools       = id.MustName("tools")     // the tool service
 	taskCalls   = id.MustName("task-call") // tool calls of tasks, among the task service's replicas
 	runCall     = id.MustName("run")       // the one verb of task-call
+	teams       = id.MustName("team")      // teams in the registry
+	active      = id.MustName("team-active")
 )
 
 type role struct {
@@ -55,8 +57,7 @@ func gateway(g *grant) {
 	g.sends(cmd.Pipeline, cmd.Message, cmd.Cancel, cmd.Respond, cmd.CancelTask, cmd.RestartTask, cmd.CancelPlan, cmd.Replan)
 	g.sends(cmd.Task, cmd.MessageTask, cmd.CancelSwarm, cmd.ReportTask, cmd.NotifyTask, cmd.AskTask, cmd.ResultTask,
 		cmd.SpawnTask, cmd.CallTool, cmd.AckClient)
-	g.sends(cmd.Member, cmd.Message, cmd.Cancel, cmd.Respond)
-	g.sends(cmd.Team, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam)
+	g.sends(cmd.Team, cmd.Message, cmd.Cancel, cmd.Respond, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam)
 }
 
 func session(g *grant) {
@@ -107,7 +108,7 @@ func task(g *grant) {
 	g.asks(tools)
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindTask), subject.AckKeys(id.KindClient))
 	g.watches(subject.BucketRegistry)
-	g.keeps(subject.BucketRegistry, ">")
+	g.keeps(subject.BucketRegistry, subject.RegistryKeys(cmd.WhatAgent), subject.RegistryKeys(cmd.WhatService), subject.RegistryKeys(cmd.WhatClient))
 	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelSwarm, cmd.ReportTask, cmd.ReleaseTask, cmd.ChildEnded,
 		cmd.CallNotified, cmd.CallEnded, cmd.TaskDue, cmd.TellClient)
 	g.sends(taskCalls, runCall)
@@ -130,7 +131,10 @@ func team(g *grant) {
 	g.tells()
 	g.asks(tools)
 	g.sends(cmd.Agent, cmd.Run)
-	g.sends(cmd.Team, cmd.CreateTeam, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam, cmd.ActTeam, cmd.WakeTeam, cmd.TeamDue)
+	g.watches(subject.BucketRegistry)
+	g.keeps(subject.BucketRegistry, subject.RegistryKeys(teams), subject.RegistryKeys(active))
+	g.sends(cmd.Team, cmd.CreateTeam, cmd.Message, cmd.Cancel, cmd.Respond, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
+		cmd.ActTeam, cmd.WakeTeam, cmd.TeamDue)
 	g.sends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.Message, cmd.Cancel, cmd.Respond, cmd.Due, cmd.Resume)
 }
 
