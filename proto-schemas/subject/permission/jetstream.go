@@ -65,6 +65,13 @@ func (g *grant) watches(name string) {
 	)
 }
 
+// watchesSome lets the role follow several patterns of a bucket at once: a consumer with
+// several filters has none in its subject.
+func (g *grant) watchesSome(name string) {
+	g.watches(name)
+	g.publish(api + "CONSUMER.CREATE." + bucket(name) + ".*")
+}
+
 // keeps lets the role read and write some keys of a bucket.
 func (g *grant) keeps(name string, patterns ...string) {
 	g.uses(bucket(name))

@@ -131,7 +131,7 @@ func team(g *grant) {
 	g.tells()
 	g.asks(tools)
 	g.sends(cmd.Agent, cmd.Run)
-	g.watches(subject.BucketRegistry)
+	g.watchesSome(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(teams), subject.RegistryKeys(active))
 	g.sends(cmd.Team, cmd.CreateTeam, cmd.Message, cmd.Cancel, cmd.Respond, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
 		cmd.ActTeam, cmd.WakeTeam, cmd.TeamDue)
