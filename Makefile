@@ -96,7 +96,7 @@ logs: ## follow what the fleet says (SERVICE=gateway narrows)
 compose-test: ## run the fleet in containers and kill each of them (installs Debian's engine if there is none)
 	@scripts/engine.sh
 	@$(MAKE) --no-print-directory images LOCAL=1
-	cd e2e && WAGGLE_E2E_BINARY=$(CACHE)/image/waggle $(GO) test -count=1 -timeout 20m -v ./compose -containers
+	cd e2e && WAGGLE_E2E_BINARY=$(CACHE)/image/waggle $(GO) test -tags compose -count=1 -timeout 30m -v ./compose
 
 clean: ## remove what the build made (not the data of a running server)
 	rm -rf bin $(CACHE)

@@ -1,0 +1,108 @@
+//go:build compose
+
+package compose_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+)
+
+// patience bounds one step of Compose: a service that ends waits up to 45 s for its work.
+const patience = 3 * time.Minute
+
+// fleet is docker-compose.yml, started in a folder of its own with secrets of its own.
+type fleet struct {
+	t     *testing.T
+	dir   string
+	env   []string
+	tool  []string // docker compose, or docker-compose
+	addr  string   // of the load balancer
+	token string
+}
+
+// start starts the fleet as `make up` does, from images that are there already.
+func start(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{t: t, dir: t.TempDir(), addr: harness.FreeAddr(t), tool: []string{"docker", "compose"}}
+	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
+		f.tool = []string{"docker-compose"}
+	}
+	_, port, err := net.SplitHostPort(f.addr)
+	require.NoError(t, err)
+	f.env = append(os.Environ(), "WAGGLE_PORT="+port, "COMPOSE_PROJECT_NAME=waggle-test-"+port)
+	if os.Getenv("WAGGLE_LB_IMAGE") == "" {
+		f.env = append(f.env, "WAGGLE_LB_IMAGE=waggle-caddy:dev")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(filepath.Join(f.dir, "deploy"), os.DirFS(filepath.Join(root, "deploy"))))
+	file, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "docker-compose.yml"), file, 0o600))
+	f.run(filepath.Join(root, "scripts", "secrets.sh"), harness.Binary(t))
+	token, err := os.ReadFile(filepath.Join(f.dir, "secrets", "api.key"))
+	require.NoError(t, err)
+	f.token = string(token)
+	t.Cleanup(f.end)
+	f.compose("up", "-d")
+	return f
+}
+
+func (f *fleet) end() {
+	if f.t.Failed() {
+		f.t.Logf("%s\n%s", f.compose("ps"), f.compose("logs", "--no-color", "--tail=40"))
+	}
+	f.compose("down", "-v", "--remove-orphans", "--timeout", "5")
+}
+
+// run runs a program in the fleet's folder and returns what it prints.
+func (f *fleet) run(name string, args ...string) string {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.dir, f.env, &out, &out
+	require.NoError(f.t, cmd.Run(), "%s %s\n%s", name, args, &out)
+	return strings.TrimSpace(out.String())
+}
+
+func (f *fleet) compose(args ...string) string {
+	f.t.Helper()
+	return f.run(f.tool[0], append(f.tool[1:len(f.tool):len(f.tool)], args...)...)
+}
+
+// containers returns the ids of the running containers of a service.
+func (f *fleet) containers(service string) []string {
+	f.t.Helper()
+	return strings.Fields(f.compose("ps", "-q", service))
+}
+
+// inspect returns what the engine says of a container.
+func (f *fleet) inspect(id, format string) string {
+	f.t.Helper()
+	return f.run("docker", "inspect", "-f", format, id)
+}
+
+// healthy waits until the container is well again.
+func (f *fleet) healthy(id string) {
+	f.t.Helper()
+	harness.Eventually(f.t, "the container is healthy", func() bool {
+		state := f.inspect(id, "{{if .State.Health}}{{.State.Health.Status}}{{else}}{{.State.Status}}{{end}}")
+		return state == "healthy" || state == "running"
+	})
+}
+
+func (f *fleet) url(path string) string { return fmt.Sprintf("ws://%s%s", f.addr, path) }
