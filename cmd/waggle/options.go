@@ -17,7 +17,7 @@ import (
 // environment variables are read by package config, which is why kong does not.
 
 type fileFlag struct {
-	Config string `help:"YAML file with the settings (WAGGLE_CONFIG)." placeholder:"FILE" env:"WAGGLE_CONFIG"`
+	Config string `help:"YAML file with the settings, or folder of such files (WAGGLE_CONFIG)." placeholder:"FILE" env:"WAGGLE_CONFIG"`
 }
 
 type natsFlags struct {

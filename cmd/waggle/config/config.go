@@ -1,7 +1,7 @@
 // Package config holds every setting of the waggle binary: what it means, what
 // it is by default, where it may come from and what is refused.
 //
-// Sources, strongest first: flags, environment, one YAML file, defaults. The
+// Sources, strongest first: flags, environment, YAML file or files, defaults. The
 // reference page docs/CONFIGURATION.md is generated from the tags in this file.
 package config
 

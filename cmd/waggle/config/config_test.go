@@ -115,6 +115,27 @@ func TestUnknownKeysAreRefusedWithTheirLine(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+func TestTheFilesOfAFolderAreReadByName(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"10-all.yaml":  "model: openai:x\nlog: {level: debug}\nteams: [{name: a, coordinator: b}, {name: c, coordinator: d}]\n",
+		"20-role.yaml": "log: {format: json}\nmodel: demo\nteams: [{name: e, coordinator: f}]\n",
+		"notes.txt":    "not: read\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	l, err := Load(Input{File: dir})
+	require.NoError(t, err)
+	require.Equal(t, Log{Level: "debug", Format: "json"}, l.Log)
+	require.Equal(t, "demo", l.Model)
+	require.Equal(t, []Team{{Name: "e", Coordinator: "f"}}, l.Teams, "a list is replaced")
+	require.Equal(t, FromFile, l.Source("log.level"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "30.yaml"), []byte("modle: x\n"), 0o600))
+	_, err = Load(Input{File: dir})
+	require.ErrorContains(t, err, `30.yaml: line 1: unknown key "modle"`)
+}
+
 func TestEmptyFileMeansDefaults(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "gateway:\n"} {
 		l, err := Load(Input{File: write(t, text)})

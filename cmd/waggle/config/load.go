@@ -27,7 +27,7 @@ const (
 
 // Input is what Load reads.
 type Input struct {
-	File  string                      // YAML file; empty = none
+	File  string                      // YAML file, or a folder of them; empty = none
 	Env   func(string) (string, bool) // such as os.LookupEnv
 	Flags map[string]string           // path of the setting -> text, for flags that were given
 }
@@ -52,8 +52,12 @@ func (l *Loaded) Source(path string) Source {
 // values: Validate does, once it is known which roles they are for.
 func Load(in Input) (*Loaded, error) {
 	l := &Loaded{Config: Default(), File: in.File, sources: map[string]Source{}}
-	if in.File != "" {
-		if err := l.readFile(in.File); err != nil {
+	names, err := files(in.File)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if err := l.readFile(name); err != nil {
 			return nil, err
 		}
 	}
@@ -74,6 +78,32 @@ func Load(in Input) (*Loaded, error) {
 		}
 	}
 	return l, nil
+}
+
+// files returns the files that a name stands for: itself or, of a folder, those that
+// end with ".yaml", by name. The later ones win; lists are replaced, not joined.
+func files(name string) ([]string, error) {
+	if name == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, fmt.Errorf("configuration folder: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".yaml") {
+			out = append(out, filepath.Join(name, e.Name()))
+		}
+	}
+	return out, nil
 }
 
 func (l *Loaded) readFile(name string) error {
