@@ -18,6 +18,7 @@ type Topology struct {
 	CommandMaxAge   time.Duration // a command nobody took by then is dropped
 	TimerMaxBytes   int64         // at the bound the oldest schedules go first, due or not
 	LeaseTTL        time.Duration // directory entries without a heartbeat
+	AuditMaxAge     time.Duration // how long records of the audit log are kept
 }
 
 const (
@@ -34,9 +35,22 @@ const (
 	// registryMaxBytes holds some ten thousand agents and services with their schemas;
 	// those not seen for longest go first.
 	registryMaxBytes = 64 << 20
+	// quotaMaxBytes holds some 200,000 holdings, of 200 bytes each with their key: twice
+	// the sessions that an installation of this size is made for. At the bound nothing
+	// more is admitted of what has a quota.
+	quotaMaxBytes = 64 << 20
+	// quotaMarkers is how long it is kept that a holding was given back. Who does not hear
+	// of it by then reads the bucket anew: it has been away for longer than a lease.
+	quotaMarkers = time.Hour
+	// auditMaxMsg is far above the largest record, whose fields are ids.
+	auditMaxMsg = 16 << 10
 	// deadMaxAge gives people a month to look at dead letters.
 	deadMaxAge = 30 * 24 * time.Hour
 )
+
+// DefaultAuditMaxAge keeps the audit log for a year and the month in which somebody
+// asks about it.
+const DefaultAuditMaxAge = 400 * 24 * time.Hour
 
 // DefaultTopology returns the topology of a single server.
 func DefaultTopology() Topology {
@@ -54,11 +68,12 @@ func DefaultTopology() Topology {
 		// stream with schedules refuse new messages, so the bound has to be out of reach.
 		TimerMaxBytes: 256 << 20,
 		LeaseTTL:      30 * time.Second, // three heartbeats of 10 s
+		AuditMaxAge:   DefaultAuditMaxAge,
 	}
 }
 
 func (t Topology) streams() []jetstream.StreamConfig {
-	out := make([]jetstream.StreamConfig, 0, subject.Partitions+3)
+	out := make([]jetstream.StreamConfig, 0, subject.Partitions+4)
 	for _, p := range subject.AllPartitions() {
 		out = append(out, jetstream.StreamConfig{
 			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
@@ -90,12 +105,20 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Description: "commands that were given up, with the reason",
 			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: deadMaxAge, MaxBytes: t.CommandMaxBytes, Duplicates: dedupeWindow, AllowDirect: true,
+		},
+		jetstream.StreamConfig{
+			Name: subject.StreamAudit, Subjects: subject.StreamSubjects(subject.StreamAudit),
+			Description: "who did what",
+			// Nobody may take a record out of it, the operator included.
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
+			Replicas: t.Replicas, MaxAge: t.AuditMaxAge, MaxMsgSize: auditMaxMsg, Duplicates: dedupeWindow,
+			AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		})
 }
 
 // buckets returns the key-value buckets.
 func (t Topology) buckets() []jetstream.KeyValueConfig {
-	return []jetstream.KeyValueConfig{t.directory(), t.acks(), t.registry()}
+	return []jetstream.KeyValueConfig{t.directory(), t.acks(), t.registry(), t.quota()}
 }
 
 // acks keeps how far clients have read as long as the events that they read.
@@ -113,6 +136,15 @@ func (t Topology) registry() jetstream.KeyValueConfig {
 		Bucket: subject.BucketRegistry, Description: "agents and services that were seen",
 		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
 		TTL: registryMaxAge, MaxBytes: registryMaxBytes,
+	}
+}
+
+// quota keeps who has how much of what has a limit.
+func (t Topology) quota() jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: subject.BucketQuota, Description: "who has how much of what has a limit",
+		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
+		LimitMarkerTTL: quotaMarkers, MaxBytes: quotaMaxBytes,
 	}
 }
 

@@ -59,6 +59,8 @@ type RunStartedData struct {
 	Content     string `json:"content"`           // the user's text
 	Mode        string `json:"mode,omitempty"`    // absent (chat), plan, tasks
 	Repairs     string `json:"repairs,omitempty"` // mode tasks: the run whose plan and results it starts from
+
+	Budget *Budget `json:"budget,omitempty"` // what it may use up; absent = as much as it does
 }
 
 // RunCompletedData is the terminal event of a run that has an answer.
@@ -84,6 +86,8 @@ type RunFailedData struct {
 	Answer      string `json:"answer,omitempty"` // what the user is told where a final answer is due all the same
 	Usage       *Usage `json:"usage,omitempty"`  // of the whole run
 	DurationMS  int64  `json:"duration_ms,omitempty"`
+
+	Budget *BudgetUse `json:"budget,omitempty"` // BUDGET_EXCEEDED: what was used up
 }
 
 // RunCancelledData is the terminal event of a run that was stopped on request.

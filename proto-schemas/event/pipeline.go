@@ -58,6 +58,7 @@ type RunSpec struct {
 	MaxConcurrent  int             `json:"max_concurrent,omitempty"`  // tasks at once; absent = the server's limit
 	TimeoutSeconds int             `json:"timeout_seconds,omitempty"` // of one attempt at a task; absent = the server's limit
 	ClientID       string          `json:"client_id,omitempty"`       // the device it came from
+	Budget         *Budget         `json:"budget,omitempty"`          // what it may use up; the server's limits hold where they are lower
 	Extra          json.RawMessage `json:"extra,omitempty"`           // what else the client said with it, an object
 }
 
@@ -175,7 +176,7 @@ type InputRequestedData struct {
 	InputID        string          `json:"input_id"`
 	RunID          string          `json:"run_id"`
 	ExecutionID    string          `json:"execution_id"`
-	Scope          string          `json:"scope"` // plan, tool
+	Scope          string          `json:"scope"` // plan, tool, budget
 	PlanID         string          `json:"plan_id,omitempty"`
 	Tasks          []Task          `json:"tasks,omitempty"`
 	Summary        string          `json:"summary,omitempty"`
@@ -186,6 +187,7 @@ type InputRequestedData struct {
 	Description    string          `json:"description,omitempty"` // of the tool
 	Arguments      json.RawMessage `json:"arguments,omitempty"`
 	Digest         string          `json:"digest,omitempty"` // as in tool.called: the answer holds for exactly this call
+	Budget         *BudgetUse      `json:"budget,omitempty"` // of scope budget: what the run has used up
 }
 
 // InputAnsweredData is the one answer that counts.
@@ -200,6 +202,7 @@ type InputAnsweredData struct {
 	By          string `json:"by,omitempty"`
 	ClientID    string `json:"client_id,omitempty"`
 	ElapsedMS   int64  `json:"elapsed_ms"`
+	Scope       string `json:"scope,omitempty"`   // budget; absent: of a plan, or with a call of a tool
 	CallID      string `json:"call_id,omitempty"` // of scope tool
 	Tool        string `json:"tool,omitempty"`
 }

@@ -12,6 +12,8 @@ const (
 const (
 	ScopePlan = "plan" // whether a plan is to be carried out
 	ScopeTool = "tool" // whether a tool call may run
+	// ScopeBudget: whether a run that has used up its budget gets as much once more.
+	ScopeBudget = "budget"
 )
 
 // Statuses of a team, as clients see them.

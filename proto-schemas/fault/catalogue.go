@@ -79,6 +79,8 @@ const (
 	MemberNotFound  Code = "MEMBER_NOT_FOUND"
 	ToolDenied      Code = "TOOL_DENIED"
 	RunNotFound     Code = "RUN_NOT_FOUND"
+	QuotaExceeded   Code = "QUOTA_EXCEEDED"
+	BudgetExceeded  Code = "BUDGET_EXCEEDED"
 )
 
 // Catalogue is every fault that a client can meet. Close codes of 4000 and above
@@ -91,6 +93,8 @@ var Catalogue = []Entry{
 	{Draining, 503, 1012, true, Server, "This gateway is restarting. Reconnect and resume with your last seq."},
 	{RateLimited, 429, 0, true, Client, "Too many messages. Send fewer per second and try again."},
 	{TooManySockets, 429, 1013, true, Client, "Too many connections from one address or principal. Close some and try again."},
+	{QuotaExceeded, 429, 1013, true, Client, "A quota of your tenant or yours is used up. Wait until something is free again, or ask the operator for more."},
+	{BudgetExceeded, 402, 0, false, Client, "The run has used up its budget. Ask for less at once, or ask the operator for a larger budget."},
 	{Unauthenticated, 401, 4401, false, Client, "Credentials are missing or not valid. Send an API key or token."},
 	{Expired, 401, 4401, false, Client, "Your credentials have expired. Get new ones and reconnect with your last seq."},
 	{Forbidden, 403, 4403, false, Client, "You are not allowed to do this. Ask the operator for the right to."},

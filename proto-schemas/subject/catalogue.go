@@ -44,6 +44,10 @@ var Catalogue = []Form{
 		"dead.<service>.<tenant>.<key>.<verb>", "stream " + StreamDead,
 		"A command that was given up, with the reason.", exampleCommand.Dead(),
 	},
+	{
+		"audit.<tenant>.<action>", "stream " + StreamAudit,
+		"Who did what, without contents.", Audit(id.DefaultTenant, id.MustName("command")),
+	},
 }
 
 var (

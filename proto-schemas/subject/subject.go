@@ -10,6 +10,7 @@
 //	rpc.<service>.<verb>                      ask and wait                 NATS micro
 //	aside.<gateway>.<connection>              say to one connection        core NATS
 //	dead.<service>.<tenant>.<key>.<verb>      a command given up           stream DEAD
+//	audit.<tenant>.<action>                   who did what                 stream AUDIT
 //
 // <type> is a canonical event type and may itself hold dots (message.delta), so
 // that a monitor can subscribe to live.*.session.*.tool.> .
@@ -34,9 +35,11 @@ const (
 	StreamCommands  = "CMD"
 	StreamTimers    = "TIMER"
 	StreamDead      = "DEAD"
+	StreamAudit     = "AUDIT"
 	BucketDirectory = "directory"
 	BucketAcks      = "acks"
 	BucketRegistry  = "registry"
+	BucketQuota     = "quota"
 )
 
 // ErrInvalid is wrapped by every parse error of this package.
@@ -310,6 +313,8 @@ func StreamSubjects(stream string) []string {
 		return []string{"timer.>"}
 	case StreamDead:
 		return []string{"dead.>"}
+	case StreamAudit:
+		return []string{AuditAll}
 	}
 	return nil
 }

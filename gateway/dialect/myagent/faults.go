@@ -47,6 +47,7 @@ var verdicts = map[fault.Code]verdict{
 
 	fault.RateLimited:    {wire.ErrorRateLimited, "ERR_RATE_001", backOff},
 	fault.TooManySockets: {wire.ErrorRateLimited, "ERR_RATE_002", backOff},
+	fault.QuotaExceeded:  {wire.ErrorRateLimited, "ERR_RATE_003", backOff},
 
 	fault.SessionExpired:  {wire.ErrorRecoveryFailed, "SESSION_EXPIRED", newSession},
 	fault.SessionNotFound: {wire.ErrorRecoveryFailed, "SESSION_EXPIRED", newSession},
@@ -80,6 +81,7 @@ var verdicts = map[fault.Code]verdict{
 	fault.InputExpired:    {wire.AgentError, "ERR_TIMEOUT_004", retry},
 	fault.AttemptsOver:    {wire.AgentError, "AGENT_001", retry},
 	fault.TurnLimit:       {wire.AgentError, "AGENT_002", escalate},
+	fault.BudgetExceeded:  {wire.AgentError, "AGENT_009", escalate},
 	fault.RunCancelled:    {wire.AgentError, "AGENT_003", retry},
 	fault.TasksFailed:     {wire.AgentError, "AGENT_004", retry},
 	fault.PlanFailed:      {wire.AgentError, "AGENT_005", retry},

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -29,8 +30,8 @@ func eventStreams() []string {
 
 // allStreams returns the names of all streams, those of buckets included.
 func allStreams() []string {
-	return append(eventStreams(), subject.StreamCommands, subject.StreamTimers, subject.StreamDead,
-		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry))
+	return append(eventStreams(), subject.StreamCommands, subject.StreamTimers, subject.StreamDead, subject.StreamAudit,
+		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota))
 }
 
 // uses lets the role look at the settings and the size of streams.
@@ -116,4 +117,24 @@ func (g *grant) handles(services ...id.Name) {
 func (g *grant) works(service id.Name) {
 	g.consumes(subject.StreamCommands, service.String(), subject.CommandFilterAll(service))
 	g.publish(subject.DeadOf(service))
+}
+
+// counts lets the role count what principals have of a resource, and see what others
+// count of it.
+func (g *grant) counts(resources ...id.Name) {
+	s := bucket(subject.BucketQuota)
+	g.uses(s)
+	g.publish(api+"CONSUMER.INFO."+s+".*", api+"CONSUMER.DELETE."+s+".*", "$JS.FC."+s+".>")
+	for _, r := range resources {
+		keys := key(subject.BucketQuota, subject.QuotaKeys(r))
+		g.publish(keys, api+"CONSUMER.CREATE."+s+".*."+keys)
+	}
+}
+
+// audits lets the role write records of some actions, and say how many it had to drop.
+func (g *grant) audits(actions ...id.Name) {
+	g.uses(subject.StreamAudit)
+	for _, a := range append(actions, audit.Lost) {
+		g.publish(subject.AuditActions(a))
+	}
 }

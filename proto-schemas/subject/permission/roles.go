@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -53,6 +54,8 @@ func gateway(g *grant) {
 	g.hears()
 	g.answers(Task, Team, Tools)
 	g.asks(cmd.Session, cmd.Task, cmd.Team)
+	g.counts(audit.Connections)
+	g.audits(audit.Actions...)
 	g.sends(cmd.Session, cmd.Open, cmd.Ack)
 	g.sends(cmd.Pipeline, cmd.Message, cmd.Cancel, cmd.Respond, cmd.CancelTask, cmd.RestartTask, cmd.CancelPlan, cmd.Replan)
 	g.sends(cmd.Task, cmd.MessageTask, cmd.CancelSwarm, cmd.ReportTask, cmd.NotifyTask, cmd.AskTask, cmd.ResultTask,
@@ -67,6 +70,8 @@ func session(g *grant) {
 	g.serves(cmd.Session, Gateway)
 	g.tells()
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindSession))
+	g.counts(audit.Sessions)
+	g.audits(audit.QuotaRefused)
 	g.sends(cmd.Session, cmd.Expire)
 	g.sends(cmd.Pipeline, cmd.Resume)
 }
@@ -91,6 +96,8 @@ func agent(g *grant) {
 	g.hears()
 	g.answers(Task, Team)
 	g.asks(tools)
+	g.counts(audit.Tokens)
+	g.audits(audit.QuotaRefused)
 	g.sends(cmd.Pipeline, cmd.TurnEnded, cmd.WorkDead, cmd.Message, cmd.Cancel)
 	g.sends(cmd.Member, cmd.TurnEnded, cmd.WorkDead)
 	g.sends(cmd.Team, cmd.ActTeam)
@@ -107,6 +114,8 @@ func task(g *grant) {
 	g.tells()
 	g.asks(tools)
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindTask), subject.AckKeys(id.KindClient))
+	g.counts(audit.Tasks)
+	g.audits(audit.QuotaRefused)
 	g.watches(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(cmd.WhatAgent), subject.RegistryKeys(cmd.WhatService), subject.RegistryKeys(cmd.WhatClient))
 	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelSwarm, cmd.ReportTask, cmd.ReleaseTask, cmd.ChildEnded,
@@ -131,6 +140,8 @@ func team(g *grant) {
 	g.tells()
 	g.asks(tools)
 	g.sends(cmd.Agent, cmd.Run)
+	g.counts(audit.Teams)
+	g.audits(audit.QuotaRefused)
 	g.watchesSome(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(teams), subject.RegistryKeys(active))
 	g.sends(cmd.Team, cmd.CreateTeam, cmd.Message, cmd.Cancel, cmd.Respond, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,

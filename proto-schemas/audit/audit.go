@@ -1,0 +1,76 @@
+// Package audit is the form of the audit log: who did what. A record names people,
+// things and outcomes. It never holds what was said, and never a secret.
+package audit
+
+import (
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// The actions: the last token of a record's subject.
+var (
+	Connected    = id.MustName("connection-accepted")
+	Refused      = id.MustName("connection-refused")
+	Closed       = id.MustName("connection-closed")
+	AuthFailed   = id.MustName("authentication-failed")
+	Command      = id.MustName("command") // that changes something
+	Decided      = id.MustName("decision")
+	Exported     = id.MustName("export")
+	Imported     = id.MustName("import")
+	QuotaRefused = id.MustName("quota-refused")
+	API          = id.MustName("api-call")
+	// Lost says that records were dropped because they came faster than they could be
+	// written. Count is how many.
+	Lost = id.MustName("records-lost")
+)
+
+// Actions lists all actions but Lost.
+var Actions = []id.Name{Connected, Refused, Closed, AuthFailed, Command, Decided, Exported, Imported, QuotaRefused, API}
+
+// The resources that quotas bound, as records and keys of the ledger name them.
+var (
+	Connections = id.MustName("connections") // open at once
+	Messages    = id.MustName("messages")    // a second
+	Sessions    = id.MustName("sessions")    // open at once
+	Tasks       = id.MustName("tasks")       // of the swarm, open at once
+	Teams       = id.MustName("teams")       // open at once
+	Tokens      = id.MustName("tokens")      // a day
+)
+
+// Outcomes.
+const (
+	Done    = "done"
+	Denied  = "denied" // Code says why
+	Approve = "approve"
+	Reject  = "reject"
+)
+
+// Record is one entry. Fields that do not concern the action are absent.
+type Record struct {
+	ID         string    `json:"id"` // unique; the message's Nats-Msg-Id too
+	Time       time.Time `json:"time"`
+	Action     string    `json:"action"`
+	Outcome    string    `json:"outcome"`              // done, denied; of a decision approve, reject
+	Code       string    `json:"code,omitempty"`       // of the fault
+	Tenant     string    `json:"tenant,omitempty"`     // absent: nobody knows
+	Principal  string    `json:"principal,omitempty"`  // who, within the tenant
+	Roles      []string  `json:"roles,omitempty"`      // of the principal
+	Remote     string    `json:"remote,omitempty"`     // address, or its keyed hash, as configured
+	Source     string    `json:"source"`               // the process that wrote it: waggle/<role>/<instance>
+	Connection string    `json:"connection,omitempty"` // names a socket of the source
+	Dialect    string    `json:"dialect,omitempty"`
+	Service    string    `json:"service,omitempty"` // of a command: who it was for
+	Verb       string    `json:"verb,omitempty"`    // of a command; of an API call the method
+	Kind       string    `json:"kind,omitempty"`    // of the entity
+	Entity     string    `json:"entity,omitempty"`  // session, task, team, agent; of an API call the path
+	Command    string    `json:"command,omitempty"` // id of the command
+	Input      string    `json:"input,omitempty"`   // of a decision: id of the question
+	Resource   string    `json:"resource,omitempty"`
+	Scope      string    `json:"scope,omitempty"` // of a quota: tenant, principal
+	Limit      int64     `json:"limit,omitempty"`
+	Used       int64     `json:"used,omitempty"`
+	CloseCode  int       `json:"close_code,omitempty"`
+	DurationMS int64     `json:"duration_ms,omitempty"`
+	Count      int64     `json:"count,omitempty"` // of records-lost: how many
+}
