@@ -110,6 +110,17 @@ func TestAnyOneContainerMayBeKilled(t *testing.T) {
 	require.NoError(t, all.Wait())
 	f.judge(talkers)
 	f.more(talkers)
+	f.quiet(t)
+}
+
+// quiet checks that the NATS servers had nothing to refuse, and that nobody has logged
+// a secret.
+func (f *fleet) quiet(t *testing.T) {
+	t.Helper()
+	logs := f.compose("logs", "--no-color")
+	require.NotContains(t, logs, "Violation")
+	require.NotContains(t, logs, f.token)
+	require.NotRegexp(t, `\bSU[A-Z2-7]{56}\b`, logs, "the seed of a key")
 }
 
 // hardened checks that no container of Waggle or NATS may do more than it has to.
