@@ -52,7 +52,7 @@ func newMetrics(s *Server) (*metrics, error) {
 	}
 	m.all = []prometheus.Collector{
 		m.frames, m.received, m.lags, m.acks, m.lost, m.closes, m.refused, m.faults,
-		gauge("connections", "Open sockets.", func() float64 { return float64(s.connections()) }),
+		&sockets{s},
 		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.attached()) }),
 		gauge("peers", "Peers of a swarm that have a place here, also those that are away for a moment.", func() float64 { return float64(len(s.allPlaces())) }),
 		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
@@ -71,6 +71,33 @@ func newMetrics(s *Server) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// socketsDesc describes the gauge of open sockets.
+var socketsDesc = prometheus.NewDesc("waggle_gateway_connections", "Open sockets, by the protocol that is spoken on them.", []string{"dialect"}, nil)
+
+// sockets counts the open sockets of each dialect when somebody looks.
+type sockets struct{ s *Server }
+
+// Describe implements prometheus.Collector.
+func (*sockets) Describe(ch chan<- *prometheus.Desc) { ch <- socketsDesc }
+
+// Collect implements prometheus.Collector. A dialect that nobody speaks counts as 0, so
+// that sums and alerts have something to stand on.
+func (c *sockets) Collect(ch chan<- prometheus.Metric) {
+	n := map[string]int{}
+	for _, d := range c.s.dep.Dialects {
+		n[d.Name()] = 0
+	}
+	for _, d := range c.s.dep.Peers {
+		n[d.Name()] = 0
+	}
+	for _, open := range c.s.open() {
+		n[open.dialect.Name()]++
+	}
+	for name, count := range n {
+		ch <- prometheus.MustNewConstMetric(socketsDesc, prometheus.GaugeValue, float64(count), name)
+	}
 }
 
 // unregister makes room for another gateway of the process.

@@ -64,6 +64,9 @@ func (d *desk) handle(msg jetstream.Msg, leave func()) {
 	k := hold(d.kill, d.conn.NATS(), msg, d.ackWait)
 	c, bad := decode(msg)
 	deliveries := int(meta.NumDelivered) //nolint:gosec // far below any int
+	if deliveries > 1 {
+		d.metrics.again.Inc()
+	}
 	var v verdict
 	switch {
 	case bad != nil:

@@ -25,6 +25,7 @@ type metrics struct {
 	age     prometheus.Observer
 	took    prometheus.Observer
 	on      prometheus.Gauge
+	again   prometheus.Counter
 	service string
 }
 
@@ -52,12 +53,16 @@ func newMetrics(r prometheus.Registerer, service id.Name) (*metrics, error) {
 	on, err4 := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "waggle_command_in_progress", Help: "Commands that are being handled.",
 	}, labels))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	again, err5 := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "waggle_command_redeliveries_total", Help: "Deliveries of commands that had been delivered before: their worker died, was too slow, or failed.",
+	}, labels))
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
 	s := service.String()
 	return &metrics{
-		handled: handled, age: age.WithLabelValues(s), took: took.WithLabelValues(s), on: on.WithLabelValues(s), service: s,
+		handled: handled, age: age.WithLabelValues(s), took: took.WithLabelValues(s), on: on.WithLabelValues(s),
+		again: again.WithLabelValues(s), service: s,
 	}, nil
 }
 

@@ -3,6 +3,8 @@ package eventlog
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,15 +106,15 @@ type Store struct {
 // New returns a Store over the connection, which must outlive it.
 func New(conn *bus.Conn, opt Options) (*Store, error) {
 	opt = opt.withDefaults()
-	met, err := newMetrics(opt.Registry)
-	if err != nil {
-		return nil, err
-	}
 	s := &Store{
-		opt: opt, log: opt.Logger, conn: conn, nc: conn.NATS(), met: met,
+		opt: opt, log: opt.Logger, conn: conn, nc: conn.NATS(),
 		inbound: make(chan *nats.Msg, opt.Inbound), wake: make(chan struct{}, 1),
 		memory: &pool{limit: memoryReaders},
 		tails:  make(map[string]*tail),
+	}
+	var err error
+	if s.met, err = newMetrics(opt.Registry, s.lag); err != nil {
+		return nil, err
 	}
 	for i := range s.streams {
 		s.streams[i] = &pool{limit: readersPerStream}
@@ -160,6 +162,19 @@ func (s *Store) Close() {
 	}
 	_ = s.advisory.Unsubscribe()
 	s.replies.close()
+}
+
+// lag returns how many events of watched logs were announced and not delivered yet, in
+// all and of the log that is furthest behind.
+func (s *Store) lag() (sum, most uint64) {
+	s.mu.Lock()
+	tails := slices.Collect(maps.Values(s.tails))
+	s.mu.Unlock()
+	for _, t := range tails {
+		n := t.behind()
+		sum, most = sum+n, max(most, n)
+	}
+	return sum, most
 }
 
 // pool returns the reader pool of the log's stream.

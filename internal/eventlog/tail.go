@@ -65,7 +65,10 @@ func (t *tail) emit(reason string, entries ...*Entry) {
 	t.healIfBehind(reason)
 	t.scratch = append(t.scratch[:0], t.live...)
 	t.mu.Unlock()
-	if len(t.fresh) > 0 {
+	if n := len(t.fresh); n > 0 {
+		if len(t.scratch) > 0 {
+			t.s.met.delivery.Observe(time.Since(t.fresh[n-1].Time).Seconds())
+		}
 		for _, v := range t.scratch {
 			v.offer(t.fresh)
 		}
@@ -135,6 +138,17 @@ func (t *tail) last() Cursor {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.splice.last
+}
+
+// behind returns how many events are known to exist beyond the newest one that has been
+// let through.
+func (t *tail) behind() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.splice.behind() {
+		return 0
+	}
+	return t.splice.want.Seq - t.splice.last.Seq
 }
 
 // demote takes a viewer out of the live list and, unless it is full, queues it for

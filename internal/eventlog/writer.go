@@ -178,6 +178,7 @@ func (w *Writer) put(ctx context.Context, ev event.Event) (seen, error) {
 	}
 	if got.own != nil {
 		w.s.met.append.Observe(time.Since(began).Seconds())
+		w.s.met.events.WithLabelValues(string(w.log.Kind), string(ev.Type)).Inc()
 	}
 	return got, nil
 }

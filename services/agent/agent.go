@@ -140,7 +140,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		// Every attempt is one delivery; one more lets a living worker fail the run,
 		// the others are for workers that stop before they claim it.
 		MaxDeliver: 2*cfg.MaxAttempts + 2,
-		Logger:     deps.Logger, OnDead: s.dead,
+		Logger:     deps.Logger, Registry: deps.Registry, OnDead: s.dead,
 	}, s.handle)
 	return s, nil
 }

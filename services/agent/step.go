@@ -103,11 +103,12 @@ func (t *turn) usage(msg string, r model.Reply) (u event.UsageRecordedData, know
 	if !r.Usage.Known {
 		return u, false
 	}
-	t.s.metrics.tokens(r)
+	usd := t.s.cfg.Prices.cost(r, t.model())
+	t.s.metrics.tokens(r, usd)
 	return event.UsageRecordedData{
 		RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, MessageID: msg, Model: r.Model,
 		InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens,
-		CostUSD: t.s.cfg.Prices.cost(r, t.model()), Part: t.job.Part,
+		CostUSD: usd, Part: t.job.Part,
 	}, true
 }
 
@@ -149,7 +150,9 @@ func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.
 	deltas := t.deltas(ctx, msg)
 	var said strings.Builder
 	room := maxText
+	heard, ended := t.s.metrics.request(t.model())
 	reply, err := t.s.deps.Model.Generate(ctx, req, func(text string) error {
+		heard()
 		part, cut := fit(text, room)
 		room -= jsonLen(part)
 		said.WriteString(part)
@@ -161,6 +164,7 @@ func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.
 		}
 		return nil
 	})
+	ended(err)
 	if flushed := deltas.Close(); flushed != nil {
 		return reply, flushed // the fence or the bus: it comes before whatever the model made of it
 	}

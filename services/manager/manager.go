@@ -14,6 +14,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -95,6 +96,7 @@ type Deps struct {
 	Directory *directory.Directory
 	Instance  id.Name
 	Logger    zerolog.Logger
+	Registry  prometheus.Registerer // of the metrics about commands; nil: for nobody
 }
 
 // Manager handles the commands of logs of one kind. It is a lifecycle component; any number
@@ -124,6 +126,7 @@ func New[S any](cfg Config[S], deps Deps) (*Manager[S], error) {
 	m := &Manager[S]{cfg: cfg, deps: deps, cache: cache, source: "waggle/" + cfg.Service.String()}
 	m.ordered = command.NewOrdered(deps.Conn, deps.Directory, command.OrderedConfig{
 		Service: cfg.Service, Instance: deps.Instance, Logger: deps.Logger, AckWait: cfg.AckWait,
+		Registry: deps.Registry,
 	}, m.handle)
 	m.timers = command.NewTimers(deps.Conn, cfg.Service, deps.Logger, m.fired)
 	return m, nil

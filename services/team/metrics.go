@@ -12,6 +12,9 @@ type metrics struct {
 	relays  prometheus.Gauge
 	full    prometheus.Counter
 	failed  prometheus.Counter
+	waiting prometheus.Gauge
+	bytes   prometheus.Gauge
+	lag     prometheus.Histogram
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -28,11 +31,21 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		failed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waggle_team_relay_errors_total", Help: "How often relaying failed and was tried again.",
 		}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waggle_team_relay_waiting_events", Help: "Events of members that wait to be taken over into the log of their team.",
+		}),
+		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waggle_team_relay_waiting_bytes", Help: "The same in bytes.",
+		}),
+		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "waggle_team_relay_lag_seconds", Help: "Time from a member's event to its place in the log of the team; clocks of two machines are in it.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15), // a relayed event takes milliseconds; 16 s is two failovers
+		}),
 	}
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.relayed, m.relays, m.full, m.failed} {
+	for _, c := range []prometheus.Collector{m.relayed, m.relays, m.full, m.failed, m.waiting, m.bytes, m.lag} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -189,6 +189,7 @@ func (r *relay) take(ctx context.Context, f *feed) (int, error) {
 		return 0, err
 	}
 	r.s.metrics.relayed.Add(float64(len(news)))
+	r.s.metrics.lag.Observe(time.Since(news[0].Event.Time).Seconds())
 	f.drop(len(news))
 	return len(news), nil
 }

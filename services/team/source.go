@@ -42,7 +42,7 @@ type feed struct {
 	store  *eventlog.Store
 	budget *budget
 	wake   func()
-	full   func() // counts
+	met    *metrics
 
 	view *eventlog.Viewer // nil: none is open; of the relay's goroutine
 
@@ -59,7 +59,7 @@ type feed struct {
 // newFeed follows the member's log from where the team's log ends.
 func (r *relay) newFeed(m teamwork.Source) *feed {
 	f := &feed{
-		name: m.Name, store: r.s.deps.Log, budget: &r.budget, wake: r.wake, full: r.s.metrics.full.Inc,
+		name: m.Name, store: r.s.deps.Log, budget: &r.budget, wake: r.wake, met: r.s.metrics,
 		log: subject.Log{Tenant: r.o.log.Tenant, Kind: id.Kind(m.Kind), Entity: m.ID}, at: eventlog.Cursor{Seq: m.Seq},
 	}
 	f.open()
@@ -112,11 +112,13 @@ func (f *feed) Deliver(batch []*eventlog.Entry) int {
 		merged := e.From < e.Sequence
 		if merged || !f.budget.take(len(e.Raw), len(f.waiting) == 0) {
 			f.shut = true
-			f.full()
+			f.met.full.Inc()
 			return i
 		}
 		f.waiting = append(f.waiting, teamwork.Incoming{Event: e.Event, Raw: e.Raw, Expired: f.expired})
 		f.bytes = append(f.bytes, len(e.Raw))
+		f.met.waiting.Inc()
+		f.met.bytes.Add(float64(len(e.Raw)))
 		f.at, f.expired = e.Cursor(), false
 	}
 	return len(batch)
@@ -167,6 +169,8 @@ func (f *feed) drop(n int) {
 		f.waiting, f.bytes = nil, nil
 	}
 	f.budget.give(size)
+	f.met.waiting.Sub(float64(n))
+	f.met.bytes.Sub(float64(size))
 }
 
 // quiet reports whether the end of the log was reached and nothing waits.

@@ -26,5 +26,6 @@ func (p *process) manages(role string) manager.Deps {
 	return manager.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", role).Logger(),
+		Registry: p.registry,
 	}
 }

@@ -35,7 +35,9 @@ type Options struct {
 	Use     config.For
 	Version string
 	Logger  zerolog.Logger
-	Ready   func(Running) // called once everything runs; may be nil
+	// Registry is of the metrics; nil: one of its own.
+	Registry *prometheus.Registry
+	Ready    func(Running) // called once everything runs; may be nil
 }
 
 // Running tells where a process can be reached.
@@ -55,6 +57,7 @@ type process struct {
 	auth      auth.Authenticator
 	instance  id.Name
 	registry  *prometheus.Registry
+	bus       busMetrics
 	running   Running
 	addr      func() net.Addr // of the component that listens
 	closers   []func()
@@ -63,8 +66,14 @@ type process struct {
 // Run runs the process until ctx ends and then drains it, or until a part of it
 // fails. A second signal during the drain stops it at once.
 func Run(ctx context.Context, o Options) (err error) {
-	p := &process{Options: o, registry: telemetry.NewRegistry(), addr: func() net.Addr { return nil }}
+	p := &process{Options: o, registry: o.Registry, addr: func() net.Addr { return nil }}
+	if p.registry == nil {
+		p.registry = telemetry.NewRegistry()
+	}
 	defer p.close()
+	if err := p.measure(); err != nil {
+		return err
+	}
 	flush, err := telemetry.StartTracing(ctx, "waggle", o.Version)
 	if err != nil {
 		return err
@@ -128,7 +137,7 @@ func (p *process) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.closers = append(p.closers, p.conn.Close)
+	p.closers = append(p.closers, p.conn.Close, p.watchBus())
 	if p.instance, err = id.ParseName(p.conn.Instance()); err != nil {
 		return err
 	}
@@ -247,7 +256,7 @@ type builder func(context.Context) (lifecycle.Component, error)
 func (p *process) builders() map[string][]builder {
 	return map[string][]builder{
 		config.RoleTools: {p.tools}, config.RoleAgent: {p.agent}, config.RolePipeline: {p.pipeline},
-		config.RoleSession: {p.session}, config.RoleTask: {p.task}, config.RoleTeam: {p.members, p.team},
+		config.RoleSession: {p.session, p.survey}, config.RoleTask: {p.task}, config.RoleTeam: {p.members, p.team},
 	}
 }
 

@@ -4,8 +4,23 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/survey"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 	"github.com/waggle-dev/waggle/services/session"
 )
+
+// survey returns what measures streams and queues. It belongs to the role session,
+// which every installation has.
+func (p *process) survey(context.Context) (lifecycle.Component, error) {
+	l, _ := permission.Of(permission.Session)
+	services := []id.Name{cmd.Session, cmd.Pipeline, cmd.Agent, cmd.Task, cmd.Team, cmd.Member, id.MustName("gateway"), id.MustName("tools")}
+	return survey.New(p.conn, p.directory, survey.Config{
+		Service: cmd.Session, Instance: p.instance, Services: services, Streams: l.Streams,
+		Registry: p.registry, Logger: p.Logger.With().Str("role", "session").Logger(),
+	})
+}
 
 func (p *process) session(context.Context) (lifecycle.Component, error) {
 	keys, err := stateKeys(p.Config, p.Use.Embedded)

@@ -42,6 +42,13 @@ func (g *grant) uses(streams ...string) {
 	}
 }
 
+// surveys lets the role measure how long the queues are and how the streams stand. It
+// sees numbers, and nothing of what is in them.
+func (g *grant) surveys() {
+	g.uses(allStreams()...)
+	g.publish(api + "CONSUMER.LIST." + subject.StreamCommands)
+}
+
 // consumes lets the role make one durable consumer, take from it and acknowledge. The
 // filter is part of the subject, and the server holds the request to it.
 func (g *grant) consumes(stream, durable, filter string) {

@@ -74,6 +74,7 @@ func session(g *grant) {
 	g.audits(audit.QuotaRefused)
 	g.sends(cmd.Session, cmd.Expire)
 	g.sends(cmd.Pipeline, cmd.Resume)
+	g.surveys()
 }
 
 func pipeline(g *grant) {

@@ -1,0 +1,58 @@
+package process
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// busMetrics say how the process' connection to NATS is.
+type busMetrics struct {
+	up    prometheus.Gauge
+	lost  prometheus.Counter
+	slow  prometheus.Counter
+	build prometheus.Gauge
+}
+
+// measure registers the metrics of the process itself.
+func (p *process) measure() error {
+	p.bus = busMetrics{
+		up: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waggle_bus_connected", Help: "1 while the process is connected to NATS.",
+		}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waggle_bus_disconnects_total", Help: "How often the connection to NATS was lost.",
+		}),
+		slow: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waggle_bus_slow_subscriptions_total", Help: "How often a subscription lost messages because they were not taken fast enough; logs are healed then.",
+		}),
+		build: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waggle_build_info", Help: "Always 1; the labels say which version runs, which roles, and with which Go.",
+			ConstLabels: prometheus.Labels{"version": p.Version, "roles": p.name(), "go_version": runtime.Version()},
+		}),
+	}
+	p.bus.build.Set(1)
+	for _, c := range []prometheus.Collector{p.bus.up, p.bus.lost, p.bus.slow, p.bus.build} {
+		if err := p.registry.Register(c); err != nil {
+			return fmt.Errorf("register metrics of the process: %w", err)
+		}
+	}
+	return nil
+}
+
+// watchBus counts what happens to the connection until the returned function is called.
+func (p *process) watchBus() (stop func()) {
+	p.bus.up.Set(1)
+	unwatch := p.conn.Watch(func(up bool) {
+		if up {
+			p.bus.up.Set(1)
+			return
+		}
+		p.bus.up.Set(0)
+		p.bus.lost.Inc()
+	})
+	unslow := p.conn.OnSlow(func(*nats.Subscription) { p.bus.slow.Inc() })
+	return func() { unwatch(); unslow() }
+}

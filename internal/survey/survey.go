@@ -1,0 +1,233 @@
+// Package survey measures what no process can count by itself: how deep the queues of
+// commands are, how the streams and their replicas stand, how many letters are dead, and
+// who is there. It asks JetStream, which is why one process does it for all: that of the
+// replicas of a service which comes first in the directory. The others show nothing.
+//
+// It is no place for what happens within a process: every package counts that itself.
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// defaultEvery is a usual scrape interval: looking more often than anybody scrapes
+	// would load the streams' leaders for nothing.
+	defaultEvery = 15 * time.Second
+	// patience bounds one look: a cluster that elects does not answer.
+	patience = 10 * time.Second
+)
+
+// Config says whose replicas take turns, and what is looked at.
+type Config struct {
+	Service  id.Name       // one of its replicas looks
+	Instance id.Name       // this one
+	Services []id.Name     // whose replicas are counted
+	Streams  []string      // those of buckets too
+	Every    time.Duration // between two looks; default 15 s
+	Registry prometheus.Registerer
+	Logger   zerolog.Logger
+}
+
+// Survey is a lifecycle component.
+type Survey struct {
+	cfg    Config
+	conn   *bus.Conn
+	dir    *directory.Directory
+	met    *metrics
+	life   context.Context //nolint:containedctx // the life of the component, ended by Stop
+	cancel context.CancelFunc
+	never  chan error
+
+	mu   sync.Mutex
+	work sync.WaitGroup
+}
+
+// New returns a survey that is not started.
+func New(c *bus.Conn, d *directory.Directory, cfg Config) (*Survey, error) {
+	if cfg.Every <= 0 {
+		cfg.Every = defaultEvery
+	}
+	m, err := newMetrics(cfg.Registry)
+	if err != nil {
+		return nil, err
+	}
+	s := &Survey{cfg: cfg, conn: c, dir: d, met: m, never: make(chan error)}
+	s.life, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Name implements lifecycle.Component.
+func (s *Survey) Name() string { return "survey" }
+
+// Start begins to look.
+func (s *Survey) Start(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		return errors.New("survey: started after stop")
+	}
+	s.work.Go(func() { s.run(s.life) }) //nolint:contextcheck // the component outlives its start
+	return nil
+}
+
+// Drain implements lifecycle.Component: there is nothing to finish.
+func (s *Survey) Drain(context.Context) error { return nil }
+
+// Stop ends at once.
+func (s *Survey) Stop() {
+	s.mu.Lock()
+	s.cancel()
+	s.mu.Unlock()
+	s.work.Wait()
+}
+
+// Failed implements lifecycle.Component: what cannot be measured stops nobody.
+func (s *Survey) Failed() <-chan error { return s.never }
+
+func (s *Survey) run(ctx context.Context) {
+	t := time.NewTicker(s.cfg.Every)
+	defer t.Stop()
+	for {
+		s.Look(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// Look measures once, or shows nothing if it is another replica's turn.
+func (s *Survey) Look(ctx context.Context) {
+	if !s.turn() {
+		s.met.reset()
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := errors.Join(s.queues(ctx), s.streams(ctx)); err != nil && ctx.Err() == nil {
+		s.met.errors.Inc()
+		s.cfg.Logger.Warn().Err(err).Msg("the streams could not be measured")
+		return
+	}
+	for _, service := range s.cfg.Services {
+		s.met.replicas.WithLabelValues(service.String()).Set(float64(len(s.dir.Members(directory.WhatService, service))))
+	}
+	s.met.looked.SetToCurrentTime()
+}
+
+// turn reports whether this replica is the one that looks. Two may think so for a moment
+// after one has come; both show the same then.
+func (s *Survey) turn() bool {
+	members := s.dir.Members(directory.WhatService, s.cfg.Service)
+	first := slices.MinFunc(append(members, directory.Member{Instance: s.cfg.Instance}), func(a, b directory.Member) int {
+		return strings.Compare(a.Instance.String(), b.Instance.String())
+	})
+	return first.Instance == s.cfg.Instance
+}
+
+// depth is how a service's queue stands, over all its partitions.
+type depth struct{ pending, out, again uint64 }
+
+// queues asks for the consumers of all services at once.
+func (s *Survey) queues(ctx context.Context) error {
+	stream, err := s.conn.JS().Stream(ctx, subject.StreamCommands)
+	if err != nil {
+		return fmt.Errorf("look at the queue: %w", err)
+	}
+	by := map[string]depth{}
+	list := stream.ListConsumers(ctx)
+	for c := range list.Info() {
+		service, ok := serviceOf(c)
+		if !ok {
+			continue
+		}
+		d := by[service]
+		d.pending += c.NumPending
+		d.out += uint64(max(c.NumAckPending, 0))    //nolint:gosec // not negative
+		d.again += uint64(max(c.NumRedelivered, 0)) //nolint:gosec // not negative
+		by[service] = d
+	}
+	if err := list.Err(); err != nil {
+		return fmt.Errorf("list the consumers of the queue: %w", err)
+	}
+	for service, d := range by {
+		s.met.pending.WithLabelValues(service).Set(float64(d.pending))
+		s.met.out.WithLabelValues(service).Set(float64(d.out))
+		s.met.again.WithLabelValues(service).Set(float64(d.again))
+	}
+	return nil
+}
+
+// serviceOf returns whose commands a consumer takes.
+func serviceOf(c *jetstream.ConsumerInfo) (string, bool) {
+	tokens := strings.Split(c.Config.FilterSubject, ".")
+	if len(tokens) < 3 || tokens[0] != "cmd" || c.Config.Durable == "" {
+		return "", false
+	}
+	return tokens[1], true
+}
+
+// streams looks at every stream. One that does not answer is without a leader; the
+// others are looked at all the same.
+func (s *Survey) streams(ctx context.Context) error {
+	for _, name := range s.cfg.Streams {
+		one, cancel := context.WithTimeout(ctx, patience/4)
+		stream, err := s.conn.JS().Stream(one, name)
+		cancel()
+		if err != nil {
+			s.met.leader.WithLabelValues(name).Set(0)
+			continue
+		}
+		s.show(stream.CachedInfo())
+	}
+	return ctx.Err()
+}
+
+func (s *Survey) show(i *jetstream.StreamInfo) {
+	name := i.Config.Name
+	s.met.messages.WithLabelValues(name).Set(float64(i.State.Msgs))
+	s.met.bytes.WithLabelValues(name).Set(float64(i.State.Bytes))
+	s.met.limit.WithLabelValues(name).Set(float64(max(i.Config.MaxBytes, 0)))
+	missing, lag, led := 0, uint64(0), 1.0
+	if c := i.Cluster; c != nil {
+		missing = i.Config.Replicas - 1
+		for _, r := range c.Replicas {
+			if r.Current && !r.Offline {
+				missing--
+			}
+			lag = max(lag, r.Lag)
+		}
+		if c.Leader == "" {
+			led = 0
+		}
+	}
+	s.met.leader.WithLabelValues(name).Set(led)
+	s.met.missing.WithLabelValues(name).Set(float64(max(missing, 0)))
+	s.met.lag.WithLabelValues(name).Set(float64(lag))
+	if name == subject.StreamDead {
+		s.met.dead.Set(float64(i.State.Msgs))
+		if i.State.Msgs > 0 {
+			s.met.newest.Set(float64(i.State.LastTime.Unix()))
+		}
+	}
+}
