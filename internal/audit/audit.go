@@ -1,0 +1,303 @@
+// Package audit writes the audit log: who did what, without contents and secrets.
+//
+// Records are written asynchronously: nobody waits for the log. What waits is bounded;
+// at the bound records are dropped, counted by the metric waggle_audit_lost_total, and
+// the log itself says how many are missing, by a record of their number as soon as there
+// is room again.
+package audit
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// defaultWaiting records of some 400 bytes are 4 MB: what a gateway makes in the 7 s
+	// that an election after a lost leader takes, at 1,000 commands a second.
+	defaultWaiting = 10_000
+	// tries is how often a record is sent: with tryPause between them, and the time that
+	// each may take, a lost leader is outlasted.
+	tries = 5
+	// ackPatience is how long the acknowledgement of a record is waited for.
+	ackPatience = 5 * time.Second
+	tryPause    = 500 * time.Millisecond
+	// closePatience bounds how long Close waits for what is on its way.
+	closePatience = 3 * time.Second
+	// inFlight records are sent before the first of them is acknowledged: enough for
+	// 10,000 a second at 10 ms.
+	inFlight = 128
+)
+
+// Modes of Options.Remote.
+const (
+	RemoteHash  = "hash"  // keyed hash of the address
+	RemotePlain = "plain" // the address
+	RemoteNone  = "none"  // nothing
+)
+
+// Options are the settings of a writer. The zero value is useful.
+type Options struct {
+	Remote    string // what is written of addresses: hash (default), plain, none
+	RemoteKey []byte // of the hash; default: a random one, so that hashes compare within this process only
+	Waiting   int    // records that may wait; default 10,000
+	Source    string // of the records; default waggle/<instance>
+	Registry  prometheus.Registerer
+	Logger    zerolog.Logger
+	Now       func() time.Time
+}
+
+// Writer writes records. A nil *Writer writes nothing. It is safe for concurrent use.
+type Writer struct {
+	conn    *bus.Conn
+	opts    Options
+	queue   chan audit.Record
+	slots   chan struct{}
+	stop    chan struct{}
+	done    chan struct{}
+	sending sync.WaitGroup
+	once    sync.Once
+	missing atomic.Int64 // dropped and not told yet
+
+	written prometheus.Counter
+	lost    *prometheus.CounterVec
+	waiting prometheus.GaugeFunc
+}
+
+// Reasons of the metric of losses.
+const (
+	lostFull    = "full"    // too many were waiting
+	lostRefused = "refused" // the bus did not take it
+	lostClosing = "closing" // the process ended first
+)
+
+// New returns a writer, which runs until Close.
+func New(conn *bus.Conn, o Options) (*Writer, error) {
+	if o.Waiting <= 0 {
+		o.Waiting = defaultWaiting
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Source == "" {
+		o.Source = "waggle/" + conn.Instance()
+	}
+	if len(o.RemoteKey) == 0 {
+		o.RemoteKey = make([]byte, sha256.Size)
+		_, _ = rand.Read(o.RemoteKey) // never fails: crypto/rand
+	}
+	w := &Writer{
+		conn: conn, opts: o, queue: make(chan audit.Record, o.Waiting), slots: make(chan struct{}, inFlight),
+		stop: make(chan struct{}), done: make(chan struct{}),
+		written: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "waggle", Subsystem: "audit", Name: "records_total", Help: "Records of the audit log that were stored."}),
+		lost:    prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "waggle", Subsystem: "audit", Name: "lost_total", Help: "Records of the audit log that were dropped, by reason."}, []string{"reason"}),
+	}
+	w.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "waggle", Subsystem: "audit", Name: "waiting", Help: "Records of the audit log that wait to be written."},
+		func() float64 { return float64(len(w.queue)) })
+	for _, reason := range []string{lostFull, lostRefused, lostClosing} {
+		w.lost.WithLabelValues(reason)
+	}
+	if o.Registry != nil {
+		for _, c := range []prometheus.Collector{w.written, w.lost, w.waiting} {
+			if err := o.Registry.Register(c); err != nil {
+				return nil, fmt.Errorf("register metrics of the audit log: %w", err)
+			}
+		}
+	}
+	go w.run()
+	return w, nil
+}
+
+// Record writes a record, whose id, time and source are set here. It does not block:
+// what finds no room is dropped and counted.
+func (w *Writer) Record(action id.Name, t id.Tenant, r audit.Record) {
+	if w == nil {
+		return
+	}
+	r.ID, r.Time, r.Source = uuid.Must(uuid.NewV7()).String(), w.opts.Now().UTC(), w.opts.Source
+	r.Action, r.Tenant = action.String(), t.String()
+	if r.Outcome == "" {
+		r.Outcome = audit.Done
+	}
+	select {
+	case <-w.stop:
+		w.drop(lostClosing)
+	default:
+		select {
+		case w.queue <- r:
+		default:
+			w.drop(lostFull)
+		}
+	}
+}
+
+func (w *Writer) drop(reason string) {
+	w.lost.WithLabelValues(reason).Inc()
+	w.missing.Add(1)
+}
+
+// Remote returns what records say of an address ("192.0.2.1:4711"), as configured. The
+// port is left out.
+func (w *Writer) Remote(addr string) string {
+	if w == nil || w.opts.Remote == RemoteNone {
+		return ""
+	}
+	host := addr
+	if ap, err := netip.ParseAddrPort(addr); err == nil {
+		host = ap.Addr().Unmap().WithZone("").String()
+	}
+	if w.opts.Remote == RemotePlain {
+		return host
+	}
+	mac := hmac.New(sha256.New, w.opts.RemoteKey)
+	_, _ = mac.Write([]byte(host))
+	return "hmac:" + hex.EncodeToString(mac.Sum(nil)[:12])
+}
+
+// run sends records in their order; their acknowledgements are waited for side by side.
+func (w *Writer) run() {
+	defer close(w.done)
+	for {
+		select {
+		case r := <-w.queue:
+			w.send(r)
+		case <-w.stop:
+			for {
+				select {
+				case r := <-w.queue:
+					w.send(r)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (w *Writer) send(r audit.Record) {
+	if n := w.missing.Swap(0); n > 0 {
+		gap := r
+		gap.ID, gap.Count = r.ID+".lost", n
+		gap = audit.Record{ID: gap.ID, Time: r.Time, Source: r.Source, Action: audit.Lost.String(), Outcome: audit.Done, Count: n}
+		w.publish(audit.Lost, id.Tenant{}, gap, n)
+	}
+	action, err := id.ParseName(r.Action)
+	if err != nil {
+		w.refused(err)
+		return
+	}
+	tenant := id.Tenant{}
+	if r.Tenant != "" {
+		if tenant, err = id.ParseTenant(r.Tenant); err != nil {
+			w.refused(err)
+			return
+		}
+	}
+	w.publish(action, tenant, r, 0)
+}
+
+func (w *Writer) refused(err error) {
+	w.drop(lostRefused)
+	w.opts.Logger.Warn().Err(err).Msg("a record of the audit log could not be written")
+}
+
+// publish sends one record, again if need be. gap is how many records it stands for.
+func (w *Writer) publish(action id.Name, t id.Tenant, r audit.Record, gap int64) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		w.refused(err)
+		return
+	}
+	m := &nats.Msg{Subject: subject.Audit(t, action), Data: data, Header: nats.Header{}}
+	m.Header.Set(jetstream.MsgIDHeader, r.ID)
+	w.slots <- struct{}{}
+	ack, err := w.conn.JS().PublishMsgAsync(m)
+	w.sending.Go(func() {
+		defer func() { <-w.slots }()
+		if err == nil {
+			err = acknowledged(ack)
+		}
+		if err != nil {
+			err = w.deliver(m)
+		}
+		if err != nil {
+			w.missing.Add(gap)
+			w.refused(err)
+			return
+		}
+		w.written.Inc()
+	})
+}
+
+// acknowledged waits until the record is stored.
+func acknowledged(ack jetstream.PubAckFuture) error {
+	select {
+	case <-ack.Ok():
+		return nil
+	case err := <-ack.Err():
+		return err
+	case <-time.After(ackPatience):
+		return nats.ErrTimeout
+	}
+}
+
+// deliver publishes a record again that may not be stored, until it is or the bus has
+// refused it too often. Its id keeps it from being stored twice.
+func (w *Writer) deliver(m *nats.Msg) (err error) {
+	for range tries {
+		time.Sleep(tryPause)
+		ctx, cancel := context.WithTimeout(context.Background(), ackPatience)
+		_, err = w.conn.JS().PublishMsg(ctx, m)
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// Close writes what waits, for 3 s at most, and ends the writer. What is left is lost,
+// and counted.
+func (w *Writer) Close() {
+	if w == nil {
+		return
+	}
+	w.once.Do(func() {
+		close(w.stop)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			<-w.done
+			w.sending.Wait()
+		}()
+		select {
+		case <-ended:
+		case <-time.After(closePatience):
+			w.opts.Logger.Warn().Int("waiting", len(w.queue)).Msg("the end of the audit log was not written in time")
+		}
+		if w.opts.Registry != nil {
+			for _, c := range []prometheus.Collector{w.written, w.lost, w.waiting} {
+				w.opts.Registry.Unregister(c)
+			}
+		}
+	})
+}
