@@ -10,6 +10,7 @@ package config
 import (
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -35,6 +36,9 @@ type Config struct {
 	Models    Models        `yaml:"models"`
 	Tools     Tools         `yaml:"tools"`
 	Teams     []Team        `yaml:"teams"`
+	Budget    Budget        `yaml:"budget"`
+	Quota     Quota         `yaml:"quota"`
+	Audit     Audit         `yaml:"audit"`
 }
 
 // Log says what is logged and how. Logs go to standard error.
@@ -270,5 +274,6 @@ func Default() Config {
 			Enabled: true, Name: "assistant", Capabilities: []string{"general"}, Description: "Answers with the model of this installation and its tools.",
 		},
 		Tools: Tools{Builtin: true},
+		Audit: Audit{Enabled: true, Remote: audit.RemoteHash},
 	}
 }

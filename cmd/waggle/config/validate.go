@@ -75,6 +75,9 @@ func (l *Loaded) Validate(use For) error {
 	p.general(c, use)
 	p.numbers(c)
 	p.nats(&c.NATS, use)
+	p.quota(&c.Quota)
+	p.budget("budget", c.Budget)
+	p.audit(&c.Audit)
 	if use.Has(RoleAgent) {
 		p.model(c)
 		p.prices(&c.Models)

@@ -223,6 +223,9 @@ func Topology(c config.Config) bus.Topology {
 	if c.NATS.EventMaxBytes > 0 {
 		t.EventMaxBytes = c.NATS.EventMaxBytes
 	}
+	if c.Audit.MaxAge > 0 {
+		t.AuditMaxAge = c.Audit.MaxAge
+	}
 	return t
 }
 

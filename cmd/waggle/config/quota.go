@@ -1,0 +1,175 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Quota bounds what tenants and principals may have. Zero means no limit.
+type Quota struct {
+	Tenant    Limits        `yaml:"tenant" doc:"Of each tenant as a whole."`
+	Principal Limits        `yaml:"principal" doc:"Of each principal."`
+	Tenants   []TenantQuota `yaml:"tenants"`
+}
+
+// Limits are the quotas of a tenant or of a principal, over all processes.
+type Limits struct {
+	Connections int64   `yaml:"connections,omitempty" doc:"Sockets open at once, over all gateways; 0 = no limit."`
+	Messages    float64 `yaml:"messages,omitempty" doc:"Messages a second, over all gateways, of which each lets through the part that fits its part of the connections; 0 = no limit."`
+	Sessions    int64   `yaml:"sessions,omitempty" doc:"Sessions open at once; 0 = no limit."`
+	Tasks       int64   `yaml:"tasks,omitempty" doc:"Tasks of the swarm open at once; 0 = no limit."`
+	Teams       int64   `yaml:"teams,omitempty" doc:"Teams open at once; 0 = no limit."`
+	Tokens      int64   `yaml:"tokens,omitempty" doc:"Tokens of models a day (UTC); 0 = no limit."`
+}
+
+// TenantQuota is what one tenant may have in place of the defaults. Of each number 0 is
+// the default and -1 no limit.
+type TenantQuota struct {
+	Tenant     string           `yaml:"tenant" doc:"The tenant; unique."`
+	Limits     Limits           `yaml:"limits,omitempty" doc:"Of the tenant as a whole: 0 = as quota.tenant, -1 = no limit."`
+	Principal  Limits           `yaml:"principal,omitempty" doc:"Of each of its principals: 0 = as quota.principal, -1 = no limit."`
+	Principals []PrincipalQuota `yaml:"principals,omitempty"`
+	Budget     *Budget          `yaml:"budget,omitempty" doc:"Of each of its runs, in place of the whole setting budget."`
+}
+
+// PrincipalQuota is what one principal of a tenant may have.
+type PrincipalQuota struct {
+	Subject string `yaml:"subject" doc:"Who, as in the API key or the claim sub; unique."`
+	Limits  Limits `yaml:"limits" doc:"0 = as the tenant's principals, -1 = no limit."`
+}
+
+// Budget bounds what one run may use up. Clients may ask for less. Zero means no limit.
+type Budget struct {
+	Tokens     int64         `yaml:"tokens,omitempty" doc:"Tokens that the models of a run may read and write together, as far as their providers count them; 0 = no limit."`
+	CostUSD    float64       `yaml:"cost_usd,omitempty" doc:"US dollars that a run may cost, by models.prices; 0 = no limit."`
+	ToolCalls  int           `yaml:"tool_calls,omitempty" doc:"Tool calls of a run; 0 = no limit."`
+	Time       time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with a run; waiting for people does not count. 0 = no limit."`
+	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that has used up its budget: \"stop\" = it fails with BUDGET_EXCEEDED; \"ask\" = people are asked whether it gets as much once more. Empty = stop."`
+	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until somebody answers."`
+}
+
+// Audit says what is written of who did what.
+type Audit struct {
+	Enabled   bool          `yaml:"enabled" doc:"Write the audit log (stream AUDIT)."`
+	MaxAge    time.Duration `yaml:"max_age" doc:"How long records are kept; 0 = 400 days."`
+	Remote    string        `yaml:"remote" doc:"What is written of clients' addresses: \"hash\" (keyed), \"plain\" or \"none\"."`
+	RemoteKey Secret        `yaml:"remote_key" doc:"Key of the hash. Without one each process makes one at its start, and hashes can be compared within that process only."`
+	Waiting   int           `yaml:"waiting" doc:"Records that may wait to be written; at the bound they are dropped and counted. 0 = 10000."`
+}
+
+// Policy returns the quotas as the services take them.
+func (q Quota) Policy() quota.Policy {
+	p := quota.Policy{Tenant: quota.Limits(q.Tenant), Principal: quota.Limits(q.Principal), Tenants: map[string]quota.Override{}}
+	for _, t := range q.Tenants {
+		o := quota.Override{Tenant: quota.Limits(t.Limits), Principal: quota.Limits(t.Principal), Principals: map[string]quota.Limits{}}
+		for _, own := range t.Principals {
+			o.Principals[own.Subject] = quota.Limits(own.Limits)
+		}
+		p.Tenants[t.Tenant] = o
+	}
+	return p
+}
+
+// Of returns the budget as the services take it.
+func (b Budget) Of() event.Budget {
+	out := event.Budget{
+		Tokens: b.Tokens, CostUSD: b.CostUSD, ToolCalls: b.ToolCalls, Seconds: int64(b.Time / time.Second),
+		OnExceeded: b.OnExceeded, AskSeconds: int(b.AskTimeout / time.Second),
+	}
+	if out.OnExceeded == "" {
+		out.OnExceeded = event.BudgetStop
+	}
+	return out
+}
+
+// Budgets returns the budgets of tenants that have their own, by tenant.
+func (q Quota) Budgets() map[string]event.Budget {
+	out := map[string]event.Budget{}
+	for _, t := range q.Tenants {
+		if t.Budget != nil {
+			out[t.Tenant] = t.Budget.Of()
+		}
+	}
+	return out
+}
+
+func (p *problems) quota(q *Quota) {
+	p.limits("quota.tenant", q.Tenant, 0)
+	p.limits("quota.principal", q.Principal, 0)
+	var seen []string
+	for i, t := range q.Tenants {
+		at := fmt.Sprintf("quota.tenants[%d]", i)
+		if _, err := id.ParseTenant(t.Tenant); err != nil {
+			p.add(at+".tenant", "%v", err)
+		}
+		if slices.Contains(seen, t.Tenant) {
+			p.add(at+".tenant", "%q is there twice", t.Tenant)
+		}
+		seen = append(seen, t.Tenant)
+		p.limits(at+".limits", t.Limits, quota.None)
+		p.limits(at+".principal", t.Principal, quota.None)
+		for k, own := range t.Principals {
+			if own.Subject == "" {
+				p.add(fmt.Sprintf("%s.principals[%d].subject", at, k), "say who")
+			}
+			p.limits(fmt.Sprintf("%s.principals[%d].limits", at, k), own.Limits, quota.None)
+		}
+		if t.Budget != nil {
+			p.budget(at+".budget", *t.Budget)
+		}
+	}
+}
+
+// limits refuses numbers below the lowest that means something.
+func (p *problems) limits(at string, l Limits, lowest float64) {
+	for _, v := range []struct {
+		name string
+		n    float64
+	}{
+		{"connections", float64(l.Connections)},
+		{"messages", l.Messages},
+		{"sessions", float64(l.Sessions)},
+		{"tasks", float64(l.Tasks)},
+		{"teams", float64(l.Teams)},
+		{"tokens", float64(l.Tokens)},
+	} {
+		if v.n < 0 && v.n != lowest {
+			p.add(at+"."+v.name, "must not be negative, but for -1 (no limit) in an override")
+		}
+	}
+}
+
+func (p *problems) budget(at string, b Budget) {
+	if b.Tokens < 0 || b.CostUSD < 0 || b.ToolCalls < 0 || b.Time < 0 || b.AskTimeout < 0 {
+		p.add(at, "must not be negative")
+	}
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{{"time", b.Time}, {"ask_timeout", b.AskTimeout}} {
+		if d.d%time.Second != 0 {
+			p.add(at+"."+d.name, "must be whole seconds")
+		}
+	}
+	if !slices.Contains([]string{"", event.BudgetStop, event.BudgetAsk}, b.OnExceeded) {
+		p.add(at+".on_exceeded", "%q is neither stop nor ask", b.OnExceeded)
+	}
+}
+
+func (p *problems) audit(a *Audit) {
+	if !slices.Contains([]string{audit.RemoteHash, audit.RemotePlain, audit.RemoteNone}, a.Remote) {
+		p.add("audit.remote", "%q is none of hash, plain, none", a.Remote)
+	}
+	if a.MaxAge < 0 {
+		p.add("audit.max_age", "must not be negative")
+	}
+	if a.Waiting < 0 {
+		p.add("audit.waiting", "must not be negative")
+	}
+}

@@ -1,0 +1,375 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Scopes of a limit.
+const (
+	ScopeTenant    = "tenant"
+	ScopePrincipal = "principal"
+)
+
+// Refusal says which limit something ran into.
+type Refusal struct {
+	Tenant    id.Tenant
+	Principal string
+	Resource  id.Name
+	Scope     string // tenant, principal
+	Limit     int64
+	Used      int64
+}
+
+// Config is what a keeper works with.
+type Config struct {
+	Conn   *bus.Conn
+	Policy Policy
+	// Alive reports whether a process is listed in the directory; nil: all are. Needed for
+	// connections.
+	Alive func(instance id.Entity) bool
+	// Over reports whether what has a place in the ledger has ended; nil: never.
+	Over func(ctx context.Context, t id.Tenant, entity id.Entity) (bool, error)
+	// Refused is told of what was refused. It must not block. nil: nobody is.
+	Refused func(Refusal)
+	Sweep   time.Duration    // how often it is looked what is over; default 1 min
+	Now     func() time.Time // nil = time.Now
+}
+
+func (c Config) withDefaults() Config {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Refused == nil {
+		c.Refused = func(Refusal) {}
+	}
+	return c
+}
+
+// refuse tells of a refusal and returns its fault.
+func (c Config) refuse(r Refusal) error {
+	c.Refused(r)
+	return r.fault(c.Now())
+}
+
+// words say what a resource is and when some of it is free again.
+var words = map[id.Name]struct{ have, frees string }{
+	audit.Connections: {"connections at once", "Close one and try again; those of a gateway that has died are free within 30 seconds."},
+	audit.Messages:    {"messages a second", "Wait a second and send it again."},
+	audit.Sessions:    {"open sessions", "Close one, or wait until an idle one expires, and try again."},
+	audit.Tasks:       {"open tasks", "Wait until one has ended, or cancel one, and try again."},
+	audit.Teams:       {"open teams", "Shut one down and try again."},
+}
+
+// fault is what the client is told: what is used up, and when some of it is free again.
+func (r Refusal) fault(now time.Time) *fault.Fault {
+	who := "Your tenant has"
+	if r.Scope == ScopePrincipal {
+		who = "You have"
+	}
+	if r.Resource == audit.Tokens {
+		return fault.Newf(fault.QuotaExceeded, "%s used %d of %d tokens of today. There are more from %s.",
+			who, r.Used, r.Limit, midnight(now).Format(time.RFC3339)).At("quota." + r.Scope + ".tokens")
+	}
+	w := words[r.Resource]
+	return fault.Newf(fault.QuotaExceeded, "%s used up the quota of %d %s. %s", who, r.Limit, w.have, w.frees).
+		At("quota." + r.Scope + "." + r.Resource.String())
+}
+
+// midnight is when the next day begins, in UTC.
+func midnight(now time.Time) time.Time {
+	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+}
+
+// exceeded returns the refusal of sums that are over a limit.
+func exceeded(resource id.Name, t id.Tenant, principal string, s Sums, limits caps) (Refusal, bool) {
+	r := Refusal{Tenant: t, Principal: principal, Resource: resource}
+	switch {
+	case limits.tenant > 0 && s.Tenant > limits.tenant:
+		r.Scope, r.Limit, r.Used = ScopeTenant, limits.tenant, s.Tenant
+	case limits.principal > 0 && s.Principal > limits.principal:
+		r.Scope, r.Limit, r.Used = ScopePrincipal, limits.principal, s.Principal
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+func (c Config) caps(resource id.Name, t id.Tenant, principal string) caps {
+	tenant, own := c.Policy.Of(t, principal)
+	return caps{tenant.of(resource), own.of(resource)}
+}
+
+func quotaOf(resource id.Name, t id.Tenant, principal string, holder id.Entity) subject.Quota {
+	return subject.Quota{Tenant: t, Resource: resource, Principal: id.EntityFromExternal(principal), Holder: holder}
+}
+
+// Entities keeps the quota of things that have a log: sessions, tasks, teams. Each has a
+// place in the ledger from before its first event until after its last. A nil *Entities
+// admits everything. It is safe for concurrent use.
+type Entities struct {
+	cfg      Config
+	resource id.Name
+	ledger   *Ledger
+}
+
+// OpenEntities returns the keeper of a resource, nil if nobody has a limit of it.
+func OpenEntities(ctx context.Context, resource id.Name, cfg Config) (*Entities, error) {
+	if !cfg.Policy.Bounds(resource) {
+		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
+	}
+	e := &Entities{cfg: cfg.withDefaults(), resource: resource}
+	rules := Rules{Sweep: cfg.Sweep, Now: cfg.Now}
+	if cfg.Over != nil {
+		rules.Over = func(ctx context.Context, q subject.Quota) (bool, error) { return cfg.Over(ctx, q.Tenant, q.Holder) }
+	}
+	var err error
+	e.ledger, err = OpenLedger(ctx, cfg.Conn, resource, rules)
+	return e, err
+}
+
+// Hold takes a place for an entity that is about to begin, or returns QUOTA_EXCEEDED.
+// Asking again for the same entity takes no second place: it is decided anew.
+func (e *Entities) Hold(ctx context.Context, t id.Tenant, principal string, entity id.Entity) error {
+	if e == nil {
+		return nil
+	}
+	limits := e.cfg.caps(e.resource, t, principal)
+	if limits == (caps{}) {
+		return nil
+	}
+	q := quotaOf(e.resource, t, principal, entity)
+	sums, err := e.ledger.Set(ctx, q, 1)
+	if err != nil {
+		return err
+	}
+	r, over := exceeded(e.resource, t, principal, sums, limits)
+	if !over {
+		return nil
+	}
+	// A place that cannot be given back now is given back by the sweep.
+	if err := e.ledger.forget(ctx, q); err != nil {
+		e.cfg.Conn.Logger().Warn().Err(err).Str("key", q.Key()).Msg("a refused place in the ledger stays until it is swept")
+	}
+	return e.cfg.refuse(r)
+}
+
+// Free gives the place of an entity back that has ended. One that has none, or none any
+// more, costs nothing.
+func (e *Entities) Free(ctx context.Context, t id.Tenant, entity id.Entity) error {
+	if e == nil {
+		return nil
+	}
+	q, ok := e.ledger.Held(t, entity)
+	if !ok {
+		return nil
+	}
+	return e.ledger.forget(ctx, q)
+}
+
+// Close ends the keeper. Places stay taken.
+func (e *Entities) Close() {
+	if e != nil {
+		e.ledger.Close()
+	}
+}
+
+// Connections keeps the quotas of connections and of messages a second. A nil
+// *Connections admits everything. It is safe for concurrent use.
+type Connections struct {
+	cfg     Config
+	ledger  *Ledger
+	counter *counter
+	self    id.Entity
+	meter   *meter
+	living  *living
+}
+
+// OpenConnections returns the keeper of the connections of the gateway of this process,
+// nil if nobody has a limit of connections or messages.
+func OpenConnections(ctx context.Context, cfg Config) (*Connections, error) {
+	if !cfg.Policy.Bounds(audit.Connections, audit.Messages) {
+		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
+	}
+	self, err := id.ParseEntity(cfg.Conn.Instance())
+	if err != nil {
+		return nil, fmt.Errorf("quota: %w", err)
+	}
+	c := &Connections{cfg: cfg.withDefaults(), self: self}
+	c.living = &living{alive: cfg.Alive, self: self.String(), now: c.cfg.Now, seen: map[string]time.Time{}}
+	c.ledger, err = OpenLedger(ctx, cfg.Conn, audit.Connections, Rules{
+		Group: id.Entity.String, Counts: c.living.counts, Over: c.living.over, Sweep: cfg.Sweep, Now: cfg.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.counter = newCounter(c.ledger)
+	c.meter = newMeter(c)
+	return c, nil
+}
+
+// Enter counts one connection of a principal until leave is called, or returns
+// QUOTA_EXCEEDED.
+func (c *Connections) Enter(ctx context.Context, t id.Tenant, principal string) (leave func(), err error) {
+	if c == nil {
+		return func() {}, nil
+	}
+	if tenant, own := c.cfg.Policy.Of(t, principal); tenant.Connections+own.Connections == 0 && tenant.Messages+own.Messages == 0 {
+		return func() {}, nil
+	}
+	limits, q := c.cfg.caps(audit.Connections, t, principal), quotaOf(audit.Connections, t, principal, c.self)
+	v := c.counter.acquire(ctx, q, 1, limits)
+	if v.err != nil {
+		return nil, v.err
+	}
+	if v.over {
+		r, _ := exceeded(audit.Connections, t, principal, v.sums, limits)
+		return nil, c.cfg.refuse(r)
+	}
+	return sync.OnceFunc(func() { c.counter.release(q, 1) }), nil
+}
+
+// Allow takes one message of a principal off its rate, or returns QUOTA_EXCEEDED and how
+// long it is until one more is allowed.
+func (c *Connections) Allow(t id.Tenant, principal string) (wait time.Duration, err error) {
+	if c == nil {
+		return 0, nil
+	}
+	return c.meter.allow(t, principal)
+}
+
+// Close gives the connections back, within seconds.
+func (c *Connections) Close() {
+	if c != nil {
+		c.counter.close(true)
+		c.ledger.Close()
+	}
+}
+
+// living knows which gateways count: those that are listed. One that never was gets as
+// long as a lease to appear, because it lists itself before it takes connections, and
+// news of that may be late.
+type living struct {
+	alive func(id.Entity) bool
+	self  string
+	now   func() time.Time
+
+	mu   sync.Mutex
+	seen map[string]time.Time // by instance: when it was first met; zero = it was listed once
+}
+
+// benefit is how long a gateway that was never listed counts: the lease of the directory.
+const benefit = 30 * time.Second
+
+func (l *living) counts(instance string) bool {
+	if l.alive == nil || instance == l.self {
+		return true
+	}
+	gateway, err := id.ParseEntity(instance)
+	if err != nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alive(gateway) {
+		l.seen[instance] = time.Time{}
+		return true
+	}
+	met, known := l.seen[instance]
+	if !known {
+		met = l.now()
+		l.seen[instance] = met
+	}
+	return !met.IsZero() && l.now().Sub(met) < benefit
+}
+
+func (l *living) over(_ context.Context, q subject.Quota) (bool, error) {
+	return !l.counts(q.Holder.String()), nil
+}
+
+// Tokens keeps the quota of tokens a day. A nil *Tokens admits everything. It is safe
+// for concurrent use.
+type Tokens struct {
+	cfg     Config
+	ledger  *Ledger
+	counter *counter
+	self    string
+}
+
+// dayLayout begins the name of a holder of tokens: the day in UTC.
+const dayLayout = "20060102"
+
+// OpenTokens returns the keeper of the tokens that the workers of this process use, nil
+// if nobody has a limit.
+func OpenTokens(ctx context.Context, cfg Config) (*Tokens, error) {
+	if !cfg.Policy.Bounds(audit.Tokens) {
+		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
+	}
+	t := &Tokens{cfg: cfg.withDefaults(), self: cfg.Conn.Instance()}
+	today := func() string { return t.cfg.Now().UTC().Format(dayLayout) }
+	day := func(holder id.Entity) string { d, _, _ := strings.Cut(holder.String(), "_"); return d }
+	var err error
+	t.ledger, err = OpenLedger(ctx, cfg.Conn, audit.Tokens, Rules{
+		Group: day, Counts: func(d string) bool { return d == today() }, Sweep: cfg.Sweep, Now: cfg.Now,
+		Over: func(_ context.Context, q subject.Quota) (bool, error) {
+			d, err := time.Parse(dayLayout, day(q.Holder))
+			return err != nil || t.cfg.Now().Sub(d) > 48*time.Hour, nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.counter = newCounter(t.ledger)
+	return t, nil
+}
+
+// Check returns QUOTA_EXCEEDED if the tokens of today are used up.
+func (t *Tokens) Check(tenant id.Tenant, principal string) error {
+	if t == nil {
+		return nil
+	}
+	limits := t.cfg.caps(audit.Tokens, tenant, principal)
+	if limits == (caps{}) {
+		return nil
+	}
+	s := t.ledger.Sums(tenant, id.EntityFromExternal(principal))
+	s.Tenant, s.Principal = s.Tenant+1, s.Principal+1 // what is asked for is at least one more
+	r, over := exceeded(audit.Tokens, tenant, principal, s, limits)
+	if !over {
+		return nil
+	}
+	r.Used--
+	return t.cfg.refuse(r)
+}
+
+// Spend counts tokens that were used. It returns when they are counted everywhere, so
+// call it before the use is written anywhere else: a crash between the two makes the
+// count too high by one message, and never too low.
+func (t *Tokens) Spend(ctx context.Context, tenant id.Tenant, principal string, n int64) error {
+	if t == nil || n <= 0 || t.cfg.caps(audit.Tokens, tenant, principal) == (caps{}) {
+		return nil
+	}
+	holder, err := id.ParseEntity(t.cfg.Now().UTC().Format(dayLayout) + "_" + t.self)
+	if err != nil {
+		return errors.Join(errors.New("quota: name a holder"), err)
+	}
+	return t.counter.acquire(ctx, quotaOf(audit.Tokens, tenant, principal, holder), n, caps{}).err
+}
+
+// Close ends the keeper. What was used stays counted.
+func (t *Tokens) Close() {
+	if t != nil {
+		t.counter.close(false)
+		t.ledger.Close()
+	}
+}

@@ -1,0 +1,123 @@
+package quota
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// meterOwners bounds the rates that are remembered: a megabyte. Beyond it those forget
+// what they have used that were not used for a second, which changes nothing.
+const meterOwners = 10_000
+
+// tellEvery spaces the refusals of messages that are told to Config.Refused: a client
+// that floods would flood the audit log too.
+const tellEvery = time.Second
+
+// bucket is a token bucket of a second's worth.
+type bucket struct {
+	tokens float64
+	last   time.Time
+	told   time.Time // when its last refusal was told
+}
+
+// meter bounds messages a second. A gateway lets through the part of a rate that fits
+// its part of the connections: of a tenant whose connections are all here, all of it.
+// All gateways together let through what is allowed, and at most as much again in the
+// second in which connections move.
+type meter struct {
+	c *Connections
+
+	mu    sync.Mutex
+	rates map[owner]*bucket
+}
+
+func newMeter(c *Connections) *meter { return &meter{c: c, rates: map[owner]*bucket{}} }
+
+// allow takes a message off the rates of the tenant and the principal, if both have one.
+func (m *meter) allow(t id.Tenant, principal string) (time.Duration, error) {
+	tenant, own := m.c.cfg.Policy.Of(t, principal)
+	if tenant.Messages == 0 && own.Messages == 0 {
+		return 0, nil
+	}
+	now, who := m.c.cfg.Now(), owner{t, id.EntityFromExternal(principal)}
+	rt, rp := tenant.Messages*m.c.share(owner{tenant: t}), own.Messages*m.c.share(who)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	bt, bp := m.bucket(owner{tenant: t}, rt, now), m.bucket(who, rp, now)
+	wt, wp := bt.wait(rt), bp.wait(rp)
+	if wt <= 0 && wp <= 0 {
+		bt.take(rt)
+		bp.take(rp)
+		return 0, nil
+	}
+	r, b, wait := Refusal{Tenant: t, Principal: principal, Resource: audit.Messages, Scope: ScopeTenant, Limit: int64(math.Ceil(tenant.Messages))}, bt, wt
+	if wt <= 0 {
+		r.Scope, r.Limit, b, wait = ScopePrincipal, int64(math.Ceil(own.Messages)), bp, wp
+	}
+	if r.Used = r.Limit; now.Sub(b.told) >= tellEvery {
+		b.told = now
+		return wait, m.c.cfg.refuse(r)
+	}
+	return wait, r.fault(now)
+}
+
+// bucket returns the owner's bucket, filled up to now.
+func (m *meter) bucket(o owner, rate float64, now time.Time) *bucket {
+	b := m.rates[o]
+	if b == nil {
+		if len(m.rates) >= meterOwners {
+			m.tidy(now)
+		}
+		b = &bucket{tokens: full(rate), last: now}
+		m.rates[o] = b
+	}
+	if passed := now.Sub(b.last).Seconds(); passed > 0 {
+		b.tokens, b.last = min(full(rate), b.tokens+passed*rate), now
+	}
+	return b
+}
+
+// full is what a bucket holds: a second's worth, and at least one message.
+func full(rate float64) float64 { return max(rate, 1) }
+
+// wait is how long it takes until there is a whole message's worth.
+func (b *bucket) wait(rate float64) time.Duration {
+	if rate <= 0 || b.tokens >= 1 {
+		return 0
+	}
+	return time.Duration((1 - b.tokens) / rate * float64(time.Second))
+}
+
+func (b *bucket) take(rate float64) {
+	if rate > 0 {
+		b.tokens--
+	}
+}
+
+func (m *meter) tidy(now time.Time) {
+	for o, b := range m.rates {
+		if now.Sub(b.last) > time.Second {
+			delete(m.rates, o)
+		}
+	}
+}
+
+// share is the part of the owner's connections that this gateway has.
+func (c *Connections) share(o owner) float64 {
+	c.ledger.mu.Lock()
+	defer c.ledger.mu.Unlock()
+	all, ours := int64(0), c.ledger.sums[o][c.self.String()]
+	for g, n := range c.ledger.sums[o] {
+		if c.living.counts(g) {
+			all += n
+		}
+	}
+	if ours == 0 || all == 0 {
+		return 1 // it is being counted
+	}
+	return float64(ours) / float64(all)
+}

@@ -1,0 +1,366 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 60 * time.Second
+
+var errExceeded = fault.New(fault.QuotaExceeded)
+
+func tenant(t testing.TB, s string) id.Tenant {
+	t.Helper()
+	out, err := id.ParseTenant(s)
+	require.NoError(t, err)
+	return out
+}
+
+func entity(s string) id.Entity { return id.EntityFromExternal(s) }
+
+// fleet is several gateways that a test starts and kills.
+type fleet struct {
+	t      testing.TB
+	url    string
+	policy quota.Policy
+	clock  *atomic.Int64 // nanoseconds that have been added to the time
+
+	mu    sync.Mutex
+	alive map[string]bool
+}
+
+func newFleet(t testing.TB, url string, p quota.Policy) *fleet {
+	return &fleet{t: t, url: url, policy: p, clock: &atomic.Int64{}, alive: map[string]bool{}}
+}
+
+func (f *fleet) now() time.Time { return time.Now().Add(time.Duration(f.clock.Load())) }
+
+func (f *fleet) set(instance string, alive bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.alive[instance] = alive
+}
+
+func (f *fleet) isAlive(e id.Entity) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.alive[e.String()]
+}
+
+func (f *fleet) config(c *bus.Conn) quota.Config {
+	return quota.Config{Conn: c, Policy: f.policy, Alive: f.isAlive, Now: f.now}
+}
+
+type gateway struct {
+	*quota.Connections
+	conn  *bus.Conn
+	leave []func()
+}
+
+func (f *fleet) gateway() *gateway {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := bus.Connect(ctx, bus.Config{URL: f.url})
+	require.NoError(f.t, err)
+	f.set(c.Instance(), true)
+	q, err := quota.OpenConnections(ctx, f.config(c))
+	require.NoError(f.t, err)
+	return &gateway{Connections: q, conn: c}
+}
+
+// kill ends a gateway without a word: what it had stays in the ledger.
+func (f *fleet) kill(g *gateway) {
+	g.Kill()
+	g.conn.Close()
+	f.set(g.conn.Instance(), false)
+}
+
+func (f *fleet) stop(g *gateway) {
+	g.Close()
+	g.conn.Close()
+	f.set(g.conn.Instance(), false)
+}
+
+func (g *gateway) enter(t testing.TB, of id.Tenant, who string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	leave, err := g.Enter(ctx, of, who)
+	if errors.Is(err, errExceeded) {
+		return false
+	}
+	require.NoError(t, err)
+	g.leave = append(g.leave, leave)
+	return true
+}
+
+// However gateways come, go and die, the connections that are open never exceed the
+// limit, and what nobody holds any more can be had by others.
+func TestConnectionsAreCountedOverAllGateways(t *testing.T) {
+	url, _ := bustest.Server(t)
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		of, limit := tenant(t, fmt.Sprintf("t%d", round)), rapid.Int64Range(1, 6).Draw(rt, "limit")
+		own := rapid.Int64Range(1, 6).Draw(rt, "own")
+		f := newFleet(t, url, quota.Policy{Tenant: quota.Limits{Connections: limit}, Principal: quota.Limits{Connections: own}})
+		var running []*gateway
+		var holders []map[*func()]string // per gateway: principal of each connection
+		running, holders = append(running, f.gateway(), f.gateway()), append(holders, map[*func()]string{}, map[*func()]string{})
+		check := func() {
+			total, each := int64(0), map[string]int64{}
+			for _, h := range holders {
+				for _, who := range h {
+					total++
+					each[who]++
+				}
+			}
+			require.LessOrEqual(rt, total, limit)
+			for who, n := range each {
+				require.LessOrEqual(rt, n, own, who)
+			}
+		}
+		steps := rapid.IntRange(5, 15).Draw(rt, "steps")
+		for range steps {
+			i := rapid.IntRange(0, len(running)-1).Draw(rt, "gateway")
+			g, who := running[i], rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "who")
+			switch rapid.SampledFrom([]string{"enter", "enter", "enter", "leave", "kill", "stop"}).Draw(rt, "do") {
+			case "enter":
+				if g.enter(t, of, who) {
+					holders[i][&g.leave[len(g.leave)-1]] = who
+				}
+			case "leave":
+				for l := range holders[i] {
+					(*l)()
+					delete(holders[i], l)
+					break
+				}
+			case "kill":
+				f.kill(g)
+				running[i], holders[i] = f.gateway(), map[*func()]string{}
+			case "stop":
+				f.stop(g)
+				running[i], holders[i] = f.gateway(), map[*func()]string{}
+			}
+			check()
+		}
+		// Nothing is left behind: when all have gone, all of it can be had again.
+		for i, g := range running[1:] {
+			f.kill(g)
+			holders[i+1] = nil
+		}
+		for l := range holders[0] {
+			(*l)()
+		}
+		holders[0] = map[*func()]string{}
+		last := running[0]
+		defer f.stop(last)
+		want := min(limit, own)
+		for n := int64(0); n < want; n++ {
+			require.Eventually(rt, func() bool { return last.enter(t, of, "ann") }, patience, time.Millisecond, "%d of %d", n, want)
+		}
+		require.False(rt, last.enter(t, of, "ann"))
+	})
+}
+
+// Many at once, on two gateways: as many as may are let in, and nobody else.
+func TestARaceForTheLastConnections(t *testing.T) {
+	url, _ := bustest.Server(t)
+	of := tenant(t, "race")
+	var refusals atomic.Int64
+	f := newFleet(t, url, quota.Policy{Tenants: map[string]quota.Override{"race": {Tenant: quota.Limits{Connections: 40}}}})
+	a, b := f.gateway(), f.gateway()
+	defer f.stop(a)
+	defer f.stop(b)
+	var in atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 100 {
+		g := []*gateway{a, b}[i%2]
+		wg.Go(func() {
+			switch _, err := g.Enter(t.Context(), of, fmt.Sprint("p", i%7)); {
+			case err == nil:
+				in.Add(1)
+			case errors.Is(err, errExceeded):
+				refusals.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, in.Load(), int64(40))
+	require.Equal(t, int64(100), in.Load()+refusals.Load())
+	require.Eventually(t, func() bool { // those who were refused because others had written, and were refused too
+		leave, err := a.Enter(t.Context(), of, "late")
+		if err == nil && in.Add(1) > 40 {
+			leave()
+		}
+		return in.Load() >= 40
+	}, patience, time.Millisecond)
+	_, err := b.Enter(t.Context(), of, "one-more")
+	require.ErrorIs(t, err, errExceeded)
+	require.Contains(t, err.Error(), "Your tenant has used up the quota of 40 connections at once")
+	_, err = a.Enter(t.Context(), tenant(t, "others"), "x")
+	require.NoError(t, err, "another tenant has no limit")
+}
+
+func TestMessagesAreSharedByConnections(t *testing.T) {
+	url, _ := bustest.Server(t)
+	of := tenant(t, "talk")
+	f := newFleet(t, url, quota.Policy{Tenant: quota.Limits{Messages: 8}})
+	start := time.Now()
+	frozen := func() time.Time { return start }
+	open := func() *gateway {
+		g := f.gateway()
+		g.Close()
+		cfg := f.config(g.conn)
+		cfg.Now = frozen
+		var err error
+		g.Connections, err = quota.OpenConnections(t.Context(), cfg)
+		require.NoError(t, err)
+		return g
+	}
+	a, b := open(), open()
+	defer f.stop(a)
+	defer f.stop(b)
+	count := func(g *gateway) (n int) {
+		for {
+			wait, err := g.Allow(of, "ann")
+			if err != nil {
+				require.ErrorIs(t, err, errExceeded)
+				require.Positive(t, wait)
+				return n
+			}
+			n++
+		}
+	}
+	for range 3 {
+		require.True(t, a.enter(t, of, "ann"))
+	}
+	require.True(t, b.enter(t, of, "bob"))
+	require.Eventually(t, func() bool { return a.Share(of) == 0.75 && b.Share(of) == 0.25 }, patience, time.Millisecond)
+	require.Equal(t, 6, count(a), "three of four connections are here")
+	require.Equal(t, 2, count(b))
+}
+
+func TestPlacesOfEntities(t *testing.T) {
+	c := bustest.Single(t)
+	of := tenant(t, "acme")
+	ended := sync.Map{}
+	var refused []quota.Refusal
+	e, err := quota.OpenEntities(t.Context(), audit.Sessions, quota.Config{
+		Conn: c, Policy: quota.Policy{Tenant: quota.Limits{Sessions: 2}, Principal: quota.Limits{Sessions: 1}}, Sweep: time.Millisecond,
+		Over: func(_ context.Context, _ id.Tenant, s id.Entity) (bool, error) {
+			_, over := ended.Load(s.String())
+			return over, nil
+		},
+		Refused: func(r quota.Refusal) { refused = append(refused, r) },
+	})
+	require.NoError(t, err)
+	defer e.Close()
+	hold := func(who, session string) error { return e.Hold(t.Context(), of, who, entity(session)) }
+	require.NoError(t, hold("ann", "s1"))
+	require.NoError(t, hold("ann", "s1"), "a command that comes again takes no second place")
+	require.ErrorIs(t, hold("ann", "s2"), errExceeded)
+	require.NoError(t, hold("bob", "s3"))
+	require.ErrorIs(t, hold("eve", "s4"), errExceeded)
+	require.Equal(t, []string{quota.ScopePrincipal, quota.ScopeTenant}, []string{refused[0].Scope, refused[1].Scope})
+	require.Equal(t, int64(2), refused[1].Limit)
+
+	require.NoError(t, e.Free(t.Context(), of, entity("s3")))
+	require.NoError(t, e.Free(t.Context(), of, entity("s3")), "again, when its end is handled again")
+	require.Eventually(t, func() bool { return hold("eve", "s5") == nil }, patience, time.Millisecond)
+
+	// A process died between the end of a session and giving its place back.
+	ended.Store("s1", true)
+	require.Eventually(t, func() bool { return hold("ann", "s6") == nil }, patience, time.Millisecond)
+}
+
+func TestTokensOfADay(t *testing.T) {
+	url, restart := bustest.Server(t)
+	of := tenant(t, "acme")
+	var day atomic.Int64
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	cfg := func() quota.Config {
+		return quota.Config{
+			Conn: bustest.Dial(t, url), Policy: quota.Policy{Tenant: quota.Limits{Tokens: 100}},
+			Now: func() time.Time { return noon.Add(time.Duration(day.Load()) * 24 * time.Hour) },
+		}
+	}
+	open := func() *quota.Tokens {
+		k, err := quota.OpenTokens(t.Context(), cfg())
+		require.NoError(t, err)
+		t.Cleanup(k.Close)
+		return k
+	}
+	a, b := open(), open()
+	require.NoError(t, a.Spend(t.Context(), of, "ann", 60))
+	require.NoError(t, a.Check(of, "ann"))
+	require.NoError(t, b.Spend(t.Context(), of, "bob", 45))
+	err := b.Check(of, "bob")
+	require.ErrorIs(t, err, errExceeded)
+	require.Contains(t, err.Error(), "105 of 100 tokens of today. There are more from 2026-03-02T00:00:00Z")
+	require.Eventually(t, func() bool { return a.Check(of, "ann") != nil }, patience, time.Millisecond)
+	restart()
+	require.Eventually(t, func() bool { return b.Spend(t.Context(), of, "bob", 1) == nil }, patience, time.Millisecond)
+	require.ErrorIs(t, open().Check(of, "eve"), errExceeded, "a worker that comes later knows")
+	day.Store(1)
+	require.NoError(t, a.Check(of, "ann"))
+	require.NoError(t, b.Check(of, "bob"))
+}
+
+func TestWhoHasNoLimitIsNotCounted(t *testing.T) {
+	e, err := quota.OpenEntities(t.Context(), audit.Teams, quota.Config{Policy: quota.Policy{Tenant: quota.Limits{Tokens: 1}}})
+	require.NoError(t, err)
+	require.Nil(t, e)
+	require.NoError(t, e.Hold(t.Context(), id.DefaultTenant, "x", entity("x")))
+	require.NoError(t, e.Free(t.Context(), id.DefaultTenant, entity("x")))
+	e.Close()
+	var c *quota.Connections
+	leave, err := c.Enter(t.Context(), id.DefaultTenant, "x")
+	require.NoError(t, err)
+	leave()
+	_, err = c.Allow(id.DefaultTenant, "x")
+	require.NoError(t, err)
+	c.Close()
+	var k *quota.Tokens
+	require.NoError(t, k.Check(id.DefaultTenant, "x"))
+	require.NoError(t, k.Spend(t.Context(), id.DefaultTenant, "x", 5))
+	k.Close()
+}
+
+func TestOverridesSayWhatTheyChange(t *testing.T) {
+	p := quota.Policy{
+		Tenant: quota.Limits{Sessions: 10, Tokens: 5}, Principal: quota.Limits{Sessions: 2},
+		Tenants: map[string]quota.Override{"big": {
+			Tenant:     quota.Limits{Sessions: 100, Tokens: quota.None},
+			Principals: map[string]quota.Limits{"robot": {Sessions: quota.None, Messages: 1.5}},
+		}},
+	}
+	tenantLimits, own := p.Of(tenant(t, "small"), "ann")
+	require.Equal(t, quota.Limits{Sessions: 10, Tokens: 5}, tenantLimits)
+	require.Equal(t, quota.Limits{Sessions: 2}, own)
+	tenantLimits, own = p.Of(tenant(t, "big"), "robot")
+	require.Equal(t, quota.Limits{Sessions: 100}, tenantLimits)
+	require.Equal(t, quota.Limits{Messages: 1.5}, own)
+	require.True(t, p.Bounds(audit.Messages))
+	require.False(t, p.Bounds(audit.Teams, audit.Connections))
+}
