@@ -75,6 +75,9 @@ type Options struct {
 	Env   []string // added to a minimal environment
 	Stdin string   // what is piped in
 	Args  []string
+
+	Program string   // another program than waggle
+	Wrap    []string // a command that runs the program: ip netns exec NAME
 }
 
 // Start starts the binary. The process is killed when the test ends; its output
@@ -85,7 +88,11 @@ func Start(t testing.TB, o Options) *Process {
 		o.Dir = t.TempDir()
 	}
 	p := &Process{t: t, name: o.Name, done: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.Background(), Binary(t), o.Args...) //nolint:gosec // tests start what they have built
+	if o.Program == "" {
+		o.Program = Binary(t)
+	}
+	line := append(append(append([]string(nil), o.Wrap...), o.Program), o.Args...)
+	p.cmd = exec.CommandContext(context.Background(), line[0], line[1:]...) //nolint:gosec // tests start what they have built
 	p.cmd.Dir = o.Dir
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.Dir, "TMPDIR=" + os.TempDir()}, o.Env...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = strings.NewReader(o.Stdin), p, p
@@ -130,6 +137,12 @@ func (p *Process) Terminate() error {
 	p.wait()
 	return p.err
 }
+
+// Signal sends a signal.
+func (p *Process) Signal(s syscall.Signal) { p.signal(s) }
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.done }
 
 // Wait waits until the process has ended by itself and returns its exit error.
 func (p *Process) Wait() error {

@@ -1,0 +1,70 @@
+package chaos_test
+
+import (
+	"flag"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/chaos"
+)
+
+var (
+	matrix = flag.Bool("matrix", false, "all faults instead of one of each kind")
+	only   = flag.String("fault", "", "only faults whose name contains this")
+)
+
+func TestMain(m *testing.M) {
+	if code, done := chaos.Isolate(); done {
+		os.Exit(code)
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// TestChaosSmoke: clients of all dialects and two tenants are at work while parts of the
+// installation are broken, one fault after the other. All promises hold.
+func TestChaosSmoke(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("WAGGLE_CHAOS_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("seed %d", seed)
+	faults := chaos.Smoke()
+	if *matrix || *only != "" {
+		faults = chaos.Matrix()
+	}
+	site, record := chaos.Found(t), chaos.NewRecord()
+	var rows []chaos.Row
+	for _, f := range faults {
+		if !strings.Contains(f.Name, *only) {
+			continue
+		}
+		t.Run(strings.ReplaceAll(f.Name, " ", "_"), func(t *testing.T) {
+			row := site.Round(t, f, rand.New(rand.NewPCG(seed, nameOf(f))), record) //nolint:gosec // to be repeated
+			rows = append(rows, row)
+			if row.Verdict != nil && !row.Verdict.OK() {
+				t.Errorf("%s (seed %d):\n%s", f.Name, seed, strings.Join(row.Verdict.Notes(), "\n"))
+			}
+		})
+	}
+	var b strings.Builder
+	chaos.Table(&b, seed, rows)
+	t.Logf("\n%s", b.String())
+}
+
+// nameOf makes a number of a fault's name, so that it chooses the same whatever faults
+// come before it.
+func nameOf(f chaos.Fault) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(f.Name)) // never fails
+	return h.Sum64()
+}

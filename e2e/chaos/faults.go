@@ -1,0 +1,303 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// away is how long what was killed stays away: longer than its work takes to be
+	// missed where that is seen by a lost connection.
+	away = 3 * time.Second
+	// election is longer than NATS takes to replace a leader that was killed: 4 to 7.4 s
+	// were measured.
+	election = 8 * time.Second
+	// lease is longer than a silent worker keeps its work: 10 s.
+	lease = 13 * time.Second
+	// apart is how long a network stays broken: longer than connections are given to
+	// show a sign of life (10 s).
+	apart = 12 * time.Second
+)
+
+// Fault is one way to break an installation.
+type Fault struct {
+	Name   string
+	Alone  bool // needs networks of its own
+	Strike func(ctx context.Context, n *Nemesis) error
+	// Returns, if set, is how often any client may come back.
+	Returns int
+}
+
+// Smoke are the faults of the short run: of every kind one.
+func Smoke() []Fault {
+	names := []string{
+		"kill -9 gateway", "kill -9 agent", "kill -9 NATS leader", "pause task past its lease", "drain gateway",
+		"step-down of every leader", "partition gateway from NATS", "commands twice",
+	}
+	var out []Fault
+	for _, name := range names {
+		for _, f := range Matrix() {
+			if f.Name == name {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// Matrix are all faults.
+func Matrix() []Fault {
+	out := kills()
+	out = append(out, pauses()...)
+	out = append(out, restarts()...)
+	out = append(out, networks()...)
+	out = append(out, disks()...)
+	return append(out, chains()...)
+}
+
+func kills() []Fault {
+	out := []Fault{{Name: "kill -9 gateway", Strike: func(ctx context.Context, n *Nemesis) error {
+		return n.killFor(ctx, away, n.one(n.s.Gateways))
+	}}}
+	for _, role := range config.Roles {
+		if role != config.RoleGateway {
+			out = append(out, Fault{Name: "kill -9 " + role, Strike: func(ctx context.Context, n *Nemesis) error {
+				return n.killFor(ctx, away, n.service(role))
+			}})
+		}
+	}
+	return append(
+		out,
+		Fault{Name: "kill -9 NATS leader", Strike: func(ctx context.Context, n *Nemesis) error {
+			m, err := n.leader(ctx, n.stream())
+			if err != nil {
+				return err
+			}
+			return n.killFor(ctx, election, m)
+		}},
+		Fault{Name: "kill -9 all of NATS", Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.killFor(ctx, away, n.s.Servers...)
+		}},
+	)
+}
+
+func pauses() []Fault {
+	pause := func(role string) func(context.Context, *Nemesis) error {
+		return func(ctx context.Context, n *Nemesis) error { return n.pauseFor(ctx, lease, n.service(role), nil) }
+	}
+	return []Fault{
+		{Name: "pause task past its lease", Strike: pause(config.RoleTask)},
+		{Name: "pause agent past its lease", Strike: pause(config.RoleAgent)},
+		{Name: "pause pipeline past its lease", Strike: pause(config.RolePipeline)},
+		{Name: "pause gateway", Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.pauseFor(ctx, lease, n.one(n.s.Gateways), nil)
+		}},
+		{Name: "pause NATS server", Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.pauseFor(ctx, apart, n.one(n.s.Servers), nil)
+		}},
+	}
+}
+
+func restarts() []Fault {
+	return []Fault{
+		{Name: "drain gateway", Returns: 1, Strike: func(_ context.Context, n *Nemesis) error {
+			return n.leave(n.one(n.s.Gateways))
+		}},
+		{Name: "restart every service", Returns: -1, Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.rollServices(ctx)
+		}},
+		{Name: "step-down of every leader", Returns: -1, Strike: func(ctx context.Context, n *Nemesis) error {
+			streams := []string{subject.StreamCommands, subject.StreamTimers}
+			for _, p := range subject.AllPartitions() {
+				streams = append(streams, p.EventStream())
+			}
+			for _, stream := range streams {
+				if err := n.stepDown(ctx, stream); err != nil {
+					return err
+				}
+			}
+			n.saw("the leaders of %v gave up; each time an election was announced", streams)
+			return nil
+		}},
+		{Name: "rolling restart of everything", Returns: replicas, Strike: func(ctx context.Context, n *Nemesis) error {
+			for _, g := range n.s.Gateways {
+				if err := errors.Join(n.leave(g), n.s.Healthy(ctx), n.hold(ctx, away)); err != nil {
+					return err
+				}
+			}
+			if err := n.rollServices(ctx); err != nil {
+				return err
+			}
+			for _, m := range n.s.Servers {
+				if err := errors.Join(n.leave(m), n.s.Healthy(ctx)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{Name: "commands twice", Returns: -1, Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.repeatFor(ctx, apart/2)
+		}},
+	}
+}
+
+// rollServices restarts one process after the other.
+func (n *Nemesis) rollServices(ctx context.Context) error {
+	for _, role := range config.Roles {
+		for _, m := range n.s.Services[role] {
+			if err := errors.Join(n.leave(m), n.hold(ctx, time.Second)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func networks() []Fault {
+	slow := func(prefix string) func(context.Context, *Nemesis) error {
+		return func(ctx context.Context, n *Nemesis) error {
+			began := time.Now()
+			heal, err := n.s.Lines.Slow(prefix)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = heal() }() // says nothing
+			if _, err := dialHTTP(ctx, n.s.Lines.End("gateway-2")); err != nil && prefix == "gateway" {
+				return err
+			}
+			if took := time.Since(began); prefix == "gateway" && took < 100*time.Millisecond {
+				return fmt.Errorf("a request took %v: nothing is slow", took)
+			}
+			n.saw("lines %s... are slow: 200 ms, pieces of 64 bytes", prefix)
+			return n.hold(ctx, apart/2)
+		}
+	}
+	lossy := func(pick func(*Nemesis) *Member) func(context.Context, *Nemesis) error {
+		return func(ctx context.Context, n *Nemesis) error {
+			m := pick(n)
+			return n.cutFor(ctx, apart, m, loss, n.everybody(m), nil)
+		}
+	}
+	gateway := func(n *Nemesis) *Member { return n.s.Gateways[0] } // the other one has lines that can be slowed down
+	server := func(n *Nemesis) *Member { return n.one(n.s.Servers) }
+	return []Fault{
+		{Name: "partition gateway from NATS", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.cutFor(ctx, apart, gateway(n), bothWays, n.bus(), nil)
+		}},
+		{Name: "partition agent from NATS", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.cutFor(ctx, apart, n.service(config.RoleAgent), bothWays, n.bus(), nil)
+		}},
+		{Name: "partition NATS server", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			m := server(n)
+			return n.cutFor(ctx, apart, m, bothWays, n.everybody(m), nil)
+		}},
+		{Name: "NATS server from NATS servers", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			m := server(n)
+			return n.cutFor(ctx, apart, m, bothWays, n.bus(m), nil)
+		}},
+		{Name: "one way to NATS server", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			m := server(n)
+			return n.cutFor(ctx, apart, m, inbound, n.bus(m), nil)
+		}},
+		{Name: "one way to gateway", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.cutFor(ctx, apart, gateway(n), inbound, n.bus(), nil)
+		}},
+		{Name: "5 % loss at gateway", Alone: true, Strike: lossy(gateway)},
+		{Name: "5 % loss at NATS server", Alone: true, Strike: lossy(server)},
+		{Name: "slow lines of clients", Strike: slow("gateway")},
+		{Name: "slow lines to NATS", Strike: slow("uplink")},
+	}
+}
+
+func chains() []Fault {
+	return []Fault{
+		{Name: "pause agent, kill pipeline", Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.pauseFor(ctx, lease, n.service(config.RoleAgent), func() error {
+				return n.killFor(ctx, away, n.service(config.RolePipeline))
+			})
+		}},
+		{Name: "pause NATS server, kill leader", Strike: func(ctx context.Context, n *Nemesis) error {
+			m, err := n.leader(ctx, n.stream())
+			if err != nil {
+				return err
+			}
+			other := n.one(n.s.Servers)
+			for other == m {
+				other = n.one(n.s.Servers)
+			}
+			return n.pauseFor(ctx, time.Second, other, func() error { return n.killFor(ctx, away, m) })
+		}},
+		{Name: "partition gateway, kill agent", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.cutFor(ctx, apart/2, n.s.Gateways[0], bothWays, n.bus(), func() error {
+				return n.killFor(ctx, away, n.service(config.RoleAgent))
+			})
+		}},
+		{Name: "partition NATS server, kill leader", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
+			m, err := n.leader(ctx, n.stream())
+			if err != nil {
+				return err
+			}
+			other := n.one(n.s.Servers)
+			for other == m {
+				other = n.one(n.s.Servers)
+			}
+			return n.cutFor(ctx, time.Second, other, bothWays, n.bus(other), func() error { return n.killFor(ctx, away, m) })
+		}},
+	}
+}
+
+func disks() []Fault {
+	return []Fault{{Name: "disk full under NATS server", Alone: true, Strike: fillDisk}}
+}
+
+// fillDisk fills the disk of a NATS server. One that has run out of space takes nothing
+// more until it is restarted: that is NATS' own rule.
+func fillDisk(ctx context.Context, n *Nemesis) error {
+	m := n.one(n.s.Servers)
+	ballast := filepath.Join(m.store, "ballast")
+	if err := fill(ballast); err != nil {
+		return err
+	}
+	for !strings.Contains(strings.ToLower(m.Output()), "no space left") {
+		if err := socket.Wait(ctx, minBackoff); err != nil {
+			return fmt.Errorf("%s does not notice that its disk is full: %w", m.Name, err)
+		}
+	}
+	n.saw("%s says that there is no space left on its disk", m.Name)
+	if err := n.hold(ctx, away); err != nil {
+		return err
+	}
+	if err := os.Remove(ballast); err != nil {
+		return err
+	}
+	return n.killFor(ctx, 0, m)
+}
+
+// fill writes a file until nothing more fits.
+func fill(name string) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) //nolint:gosec // on a disk of the test's
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 1<<20)
+	for err == nil {
+		_, err = f.Write(block)
+		if errors.Is(err, syscall.ENOSPC) && len(block) > 1 {
+			block, err = block[:len(block)/2], nil
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}

@@ -1,0 +1,145 @@
+package chaos
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	// minBackoff and maxBackoff bound the pause before a client comes back; half of it is
+	// chance.
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 2 * time.Second
+	// dialTimeout and silence notice a line that leads nowhere.
+	dialTimeout = 5 * time.Second
+	silence     = 8 * time.Second
+	frameLimit  = 4 << 20
+)
+
+// Seen is one frame of a log as a client got it.
+type Seen struct {
+	Seq uint64
+	Raw string
+}
+
+// line is a client's connection, made again whenever it ends, at each of the gateways in
+// turn, with a growing pause and jitter.
+type line struct {
+	addrs []string
+	key   string
+	path  func() string                // of the next connection
+	open  func(send func(string) bool) // a connection is there; may be nil
+	take  func(raw string)
+
+	mu     sync.Mutex
+	conn   *websocket.Conn
+	opened int // connections that were made
+}
+
+// run keeps the connection until ctx ends.
+func (l *line) run(ctx context.Context, first int) {
+	pause := minBackoff
+	for turn := first; ctx.Err() == nil; turn++ {
+		if l.once(ctx, l.addrs[turn%len(l.addrs)]) {
+			pause = minBackoff
+		}
+		t := time.NewTimer(pause/2 + rand.N(pause/2)) //nolint:gosec // spreads clients
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+		}
+		pause = min(2*pause, maxBackoff)
+	}
+}
+
+// once lives through one connection and reports whether there was one.
+func (l *line) once(ctx context.Context, addr string) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conn, err := dialSocket(ctx, addr, l.path(), l.key)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.CloseNow() }()
+	l.mu.Lock()
+	l.conn = conn
+	l.opened++
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.conn = nil
+		l.mu.Unlock()
+	}()
+	var alive sync.WaitGroup
+	defer alive.Wait()
+	defer cancel()
+	alive.Go(func() { keepAlive(ctx, conn) })
+	if l.open != nil {
+		l.open(l.send)
+	}
+	for {
+		_, raw, err := conn.Read(ctx)
+		if err != nil {
+			return true
+		}
+		l.take(string(raw))
+	}
+}
+
+// keepAlive ends a connection on which nothing comes back.
+func keepAlive(ctx context.Context, conn *websocket.Conn) {
+	tick := time.NewTicker(silence / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		c, cancel := context.WithTimeout(ctx, silence)
+		err := conn.Ping(c)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			_ = conn.CloseNow()
+			return
+		}
+	}
+}
+
+// send sends a frame if there is a connection. It may be lost all the same.
+func (l *line) send(frame string) bool {
+	l.mu.Lock()
+	conn := l.conn
+	l.mu.Unlock()
+	if conn == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), silence)
+	defer cancel()
+	return conn.Write(ctx, websocket.MessageText, []byte(frame)) == nil
+}
+
+// returns is how often the client has come back.
+func (l *line) returns() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(0, l.opened-1)
+}
+
+func dialSocket(ctx context.Context, addr, path, key string) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://"+addr+path, &websocket.DialOptions{ //nolint:bodyclose // closed by the library
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + key}},
+	})
+	if err == nil {
+		conn.SetReadLimit(frameLimit)
+	}
+	return conn, err
+}

@@ -1,0 +1,161 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// ending bounds how long clients may take for what they have begun when the load ends:
+// several times what a task needs whose agent died.
+const ending = 100 * time.Second
+
+// guest is one client of any dialect at work.
+type guest interface {
+	// work does one unit after the other until stop is closed, and returns when what it
+	// has begun has ended, or with an error when that does not end.
+	work(ctx context.Context, stop <-chan struct{}) error
+	// report is asked when work has returned, while the connection is still there.
+	report() Report
+}
+
+// Report is what a client has to say when its work is over.
+type Report struct {
+	Who    string
+	Tenant string
+	Kind   string // dialect
+	Logs   []string
+	Seen   []Seen
+	Gaps   []string // positions that were left out, came twice or in another order
+
+	Asked   []string       // ids of commands, each of which has to be in a log once
+	Ended   map[string]int // how often each unit ended
+	Unknown int            // requests that were cut off before they were answered
+	Returns int
+
+	// Again returns the frames up to the newest one that the client has seen, as
+	// somebody gets them who comes for the first time.
+	Again func(ctx context.Context, addr string) ([]Seen, error)
+	// Loose are frames that may be cut differently: pieces of texts.
+	Loose func(raw string) bool
+}
+
+// Load is the clients of all dialects at work.
+type Load struct {
+	t    testing.TB
+	s    *Site
+	name string // unique among the loads of a site
+	stop chan struct{}
+	done sync.WaitGroup
+
+	units   atomic.Int64
+	mu      sync.Mutex
+	clients []guest
+	errs    []error
+}
+
+// Begin starts the clients and returns when units of all have ended.
+func (s *Site) Begin(t testing.TB, name string) *Load {
+	t.Helper()
+	l := &Load{t: t, s: s, name: name, stop: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	for i, tenant := range tenants {
+		l.staff(ctx, tenant)
+		l.add(newSwarmClient(ctx, l, tenant, i))
+		l.add(newTeam(ctx, l, tenant, i))
+		l.add(newChat(ctx, l, tenant, i))
+		l.add(newChat(ctx, l, tenant, i+2))
+		l.add(newPlans(ctx, l, tenant, i))
+	}
+	for _, c := range l.clients {
+		l.done.Go(func() {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() {
+				select {
+				case <-l.stop:
+				case <-ctx.Done():
+					return
+				}
+				late := time.NewTimer(ending)
+				defer late.Stop()
+				select {
+				case <-late.C:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			if err := c.work(ctx, l.stop); err != nil {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.errs = append(l.errs, fmt.Errorf("%s: %w", c.report().Who, err))
+			}
+		})
+	}
+	return l
+}
+
+func (l *Load) add(c guest) { l.clients = append(l.clients, c) }
+
+// ended counts a unit.
+func (l *Load) ended() { l.units.Add(1) }
+
+// Units returns how many units have ended.
+func (l *Load) Units() int { return int(l.units.Load()) }
+
+// Await waits until n more units have ended.
+func (l *Load) Await(ctx context.Context, n int) error {
+	goal := l.Units() + n
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for l.Units() < goal {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d units: %w", n-goal+l.Units(), n, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// Finish lets the clients end what they have begun, and returns what they have to say.
+func (l *Load) Finish() ([]Report, []error) {
+	close(l.stop)
+	l.done.Wait()
+	out := make([]Report, len(l.clients))
+	for i, c := range l.clients {
+		out[i] = c.report()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return out, l.errs
+}
+
+// addrs are where the clients connect: the near ends of lines to the gateways.
+func (l *Load) addrs() []string {
+	var out []string
+	for i := range l.s.Gateways {
+		out = append(out, l.s.Lines.End(fmt.Sprintf("gateway-%d", i+1)))
+	}
+	return out
+}
+
+// who names a client.
+func (l *Load) who(tenant, kind string, i int) string {
+	return fmt.Sprintf("%s-load-%s-%s-%d", tenant, strings.ReplaceAll(l.name, " ", "-"), kind, i)
+}
+
+// stopped reports whether the channel is closed.
+func stopped(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,210 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
+)
+
+// chat is a client of the ORBIT dialect: it asks one question after the other, every
+// second one of which makes the model pay.
+type chat struct {
+	l      *Load
+	tenant string
+	who    string
+	line   *line
+
+	mu      sync.Mutex
+	session string
+	last    uint64
+	asking  map[string]string // frames by text that the server may not have seen
+	runs    map[string]string // execution to text
+	ended   map[string]int    // by text
+	asked   []string
+	seen    []Seen
+	gaps    []string
+	news    chan struct{}
+}
+
+type orbitFrame struct {
+	Type      string `json:"type"`
+	Seq       uint64 `json:"seq"`
+	Execution string `json:"execution_id"`
+	Data      struct {
+		Message string `json:"message"`
+		Session string `json:"session_id"`
+		Code    string `json:"code"`
+	} `json:"data"`
+}
+
+func newChat(ctx context.Context, l *Load, tenant string, i int) *chat {
+	c := &chat{
+		l: l, tenant: tenant, who: l.who(tenant, "chat", i), asking: map[string]string{}, runs: map[string]string{},
+		ended: map[string]int{}, news: make(chan struct{}, 1),
+	}
+	c.line = &line{addrs: l.addrs(), key: Key(tenant), path: c.path, take: c.take}
+	go c.line.run(ctx, i)
+	return c
+}
+
+func (c *chat) path() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == "" {
+		return "/ws?deltas=true"
+	}
+	return fmt.Sprintf("/ws?deltas=true&session=%s&after=%d", c.session, c.last)
+}
+
+func (c *chat) take(raw string) {
+	var f orbitFrame
+	_ = json.Unmarshal([]byte(raw), &f) // what is no frame is seen to be missing
+	var again []string
+	c.mu.Lock()
+	switch {
+	case f.Type == "agent_ready":
+		c.session = f.Data.Session
+		for _, frame := range c.asking {
+			again = append(again, frame)
+		}
+	case f.Seq > 0:
+		c.note(f, raw)
+	}
+	c.mu.Unlock()
+	for _, frame := range again {
+		c.line.send(frame)
+	}
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}
+
+// note takes a frame of the log. c.mu is held.
+func (c *chat) note(f orbitFrame, raw string) {
+	if f.Seq <= c.last {
+		c.gaps = append(c.gaps, fmt.Sprintf("%s: %d after %d", c.who, f.Seq, c.last))
+	}
+	c.last = f.Seq
+	c.seen = append(c.seen, Seen{f.Seq, raw})
+	switch f.Type {
+	case "user_input":
+		delete(c.asking, f.Data.Message)
+		c.runs[f.Execution] = f.Data.Message
+	case "agent_response", "error":
+		if text, ok := c.runs[f.Execution]; ok {
+			c.ended[text]++
+		}
+	}
+}
+
+func (c *chat) work(ctx context.Context, stop <-chan struct{}) error {
+	for n := 0; !stopped(stop); n++ {
+		text := fmt.Sprintf("%s asks %d", c.who, n)
+		if n%2 == 1 {
+			text = fmt.Sprintf("pay for %s/%d", c.who, n)
+		}
+		messageID := uuid.NewString()
+		frame, err := json.Marshal(map[string]string{"type": "user_message", "content": text, "id": messageID})
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.asked = append(c.asked, messageID)
+		c.asking[text] = string(frame)
+		there := c.session != ""
+		c.mu.Unlock()
+		if there {
+			c.line.send(string(frame))
+		}
+		if err := c.until(ctx, text); err != nil {
+			return err
+		}
+		c.l.ended()
+	}
+	return nil
+}
+
+// until waits for the end of the run of a text.
+func (c *chat) until(ctx context.Context, text string) error {
+	for {
+		c.mu.Lock()
+		n, session, last := c.ended[text], c.session, c.last
+		c.mu.Unlock()
+		if n > 0 {
+			return nil
+		}
+		select {
+		case <-c.news:
+		case <-ctx.Done():
+			return fmt.Errorf("session %s at %d: %q has no answer: %w", session, last, text, ctx.Err())
+		}
+	}
+}
+
+func (c *chat) report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	session, last := c.session, c.last
+	return Report{
+		Who: c.who, Tenant: c.tenant, Kind: "ORBIT", Logs: []string{c.tenant + ".session." + session},
+		Seen: append([]Seen(nil), c.seen...), Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(),
+		Loose: looseOf("agent_delta"),
+		Again: func(ctx context.Context, addr string) ([]Seen, error) {
+			return replay(ctx, addr, fmt.Sprintf("/ws?deltas=true&session=%s&after=0", session), Key(c.tenant), last, func(raw string) uint64 {
+				var f orbitFrame
+				_ = json.Unmarshal([]byte(raw), &f) // others have no position
+				return f.Seq
+			})
+		},
+	}
+}
+
+// looseOf tells frames of a type by their first member.
+func looseOf(kind string) func(string) bool {
+	return func(raw string) bool {
+		var f struct {
+			Type string `json:"type"`
+		}
+		return json.Unmarshal([]byte(raw), &f) == nil && f.Type == kind
+	}
+}
+
+// replay connects for the first time and returns the frames up to a position.
+func replay(ctx context.Context, addr, path, key string, last uint64, seq func(raw string) uint64) ([]Seen, error) {
+	for {
+		out, err := replayOnce(ctx, addr, path, key, last, seq)
+		if err == nil || ctx.Err() != nil {
+			return out, err
+		}
+		if err := socket.Wait(ctx, minBackoff); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func replayOnce(ctx context.Context, addr, path, key string, last uint64, seq func(raw string) uint64) ([]Seen, error) {
+	conn, err := dialSocket(ctx, addr, path, key)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.CloseNow() }()
+	var out []Seen
+	for {
+		if n := len(out); last == 0 || n > 0 && out[n-1].Seq >= last {
+			return out, nil
+		}
+		_, raw, err := conn.Read(ctx)
+		if err != nil {
+			return out, fmt.Errorf("replay of %s after %d frames: %w", path, len(out), err)
+		}
+		if at := seq(string(raw)); at > 0 {
+			out = append(out, Seen{at, string(raw)})
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// plans are two devices in one session of the MyAgent dialect. Each plan is put to both,
+// and both answer at once: one allows it, the other does not.
+type plans struct {
+	l      *Load
+	tenant string
+	who    string
+	first  *harness.Device
+	second *harness.Device
+	asked  []string
+	ended  map[string]int
+}
+
+func newPlans(ctx context.Context, l *Load, tenant string, i int) *plans {
+	p := &plans{l: l, tenant: tenant, who: l.who(tenant, "plans", i), ended: map[string]int{}}
+	confirm := true
+	opt := client.Options{
+		URL: p.url(i), Token: Key(tenant), ClientID: p.who + "-a", ConfirmPlan: &confirm,
+		Next: p.turns(i + 1),
+	}
+	p.first = harness.Follow(l.t, opt)
+	f, err := p.first.Await(ctx, func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
+	if err != nil {
+		l.t.Errorf("%s: %v", p.who, err)
+		return p
+	}
+	opt.Session, opt.ClientID, opt.Next = f.SessionID, p.who+"-b", p.turns(i)
+	p.second = harness.Follow(l.t, opt)
+	return p
+}
+
+func (p *plans) url(i int) string {
+	addrs := p.l.addrs()
+	return "ws://" + addrs[i%len(addrs)] + "/ws/session"
+}
+
+// turns gives one gateway after the other.
+func (p *plans) turns(from int) func() string {
+	return func() string {
+		from++
+		return p.url(from - 1)
+	}
+}
+
+func (p *plans) work(ctx context.Context, stop <-chan struct{}) error {
+	answered := map[string]bool{}
+	for n := 0; !stopped(stop); n++ {
+		id := p.first.Message(ctx, fmt.Sprintf("%s asks %d", p.who, n), nil)
+		p.asked = append(p.asked, id)
+		for p.ended[id] == 0 {
+			over := endOf(id)
+			f, err := p.first.Await(ctx, func(f client.Frame) bool {
+				return over(f) || f.Event == myagent.AgentUserConfirm && !answered[f.StepID]
+			})
+			if err != nil {
+				return fmt.Errorf("session %s at %d: message %s: %w", p.first.Session(), p.first.Seq(), id, err)
+			}
+			if f.Event == myagent.AgentUserConfirm {
+				answered[f.StepID] = true
+				p.second.Respond(ctx, f.StepID, map[string]any{"confirmed": false, "feedback": "no"})
+				p.first.Respond(ctx, f.StepID, map[string]any{"confirmed": true})
+				continue
+			}
+			p.ended[id]++
+		}
+		p.l.ended()
+	}
+	return nil
+}
+
+// endOf tells the last frame of the run that answers the message.
+func endOf(message string) func(client.Frame) bool {
+	run := ""
+	return func(f client.Frame) bool {
+		m := f.Meta()
+		if f.Event == myagent.UserMessage && m.MessageID == message {
+			run = m.RunID
+		}
+		over := f.Event == myagent.AgentFinalAnswer || f.Event == myagent.AgentInterrupted || f.Event == myagent.AgentError
+		return over && f.Seq > 0 && (m.MessageID == message || run != "" && m.RunID == run)
+	}
+}
+
+func (p *plans) report() Report {
+	r := Report{
+		Who: p.who, Tenant: p.tenant, Kind: "MyAgent", Asked: p.asked, Ended: p.ended, Loose: loosePlan,
+		Logs: []string{p.tenant + ".session." + p.first.Session()},
+	}
+	for _, f := range p.first.Frames() {
+		r.Seen = append(r.Seen, Seen{f.Seq, string(f.Raw)})
+	}
+	for _, d := range []*harness.Device{p.first, p.second} {
+		if d == nil {
+			continue
+		}
+		losses, gaps := d.Losses()
+		r.Returns = max(r.Returns, losses)
+		for _, err := range gaps {
+			r.Gaps = append(r.Gaps, p.who+": "+err.Error())
+		}
+	}
+	session, last := p.first.Session(), p.first.Seq()
+	r.Again = func(ctx context.Context, addr string) ([]Seen, error) {
+		d := harness.Follow(p.l.t, client.Options{URL: "ws://" + addr + "/ws/session", Token: Key(p.tenant), Session: session})
+		_, err := d.Await(ctx, func(f client.Frame) bool { return f.Seq >= last })
+		var out []Seen
+		for _, f := range d.Frames() {
+			out = append(out, Seen{f.Seq, string(f.Raw)})
+		}
+		return out, err
+	}
+	return r
+}
+
+// loosePlan tells pieces of texts.
+func loosePlan(raw string) bool {
+	var f client.Frame
+	return json.Unmarshal([]byte(raw), &f) == nil && f.Event == myagent.AgentPartialAnswer
+}

@@ -1,0 +1,153 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	// warmUp and coolDown are units of work before and after a fault.
+	warmUp   = 12
+	coolDown = 12
+	// striking bounds a fault; the longest one restarts everything.
+	striking = 5 * time.Minute
+	// judging bounds what comes after it.
+	judging = 2 * time.Minute
+	// memory is what a process may need. It needs a fifth of that.
+	memory = 512 << 20
+)
+
+func dialHTTP(ctx context.Context, addr string) (string, error) {
+	return request(ctx, http.MethodGet, "http://"+addr+"/livez", "", "")
+}
+
+// Round puts the installation under load, breaks it, and judges.
+func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) Row {
+	t.Helper()
+	row := Row{Fault: f.Name}
+	if own, why := s.Net.Isolated(); f.Alone && !own {
+		row.Why = why
+		return row
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), striking)
+	defer cancel()
+	dead := s.deadLetters(ctx, t)
+	load := s.Begin(t, f.Name)
+	began := time.Now()
+	n := s.NewNemesis(random)
+	err := errors.Join(wrap("before the fault", load.Await(ctx, warmUp)))
+	if err == nil {
+		err = wrap("the fault", f.Strike(ctx, n))
+	}
+	if err == nil {
+		err = errors.Join(wrap("after the fault", load.Await(ctx, coolDown)))
+	}
+	err = errors.Join(err, wrap("recovery", s.Healthy(ctx)))
+	reports, errs := load.Finish()
+	for _, e := range errs {
+		err = errors.Join(err, e)
+	}
+	if len(n.Evidence()) == 0 {
+		err = errors.Join(err, errors.New("nothing shows that the fault happened"))
+	}
+	if err != nil {
+		t.Errorf("%s: %v", f.Name, err)
+	}
+	row.Evidence, row.Units, row.Seconds = n.Evidence(), load.Units(), time.Since(began).Seconds()
+	row.Verdict = s.judge(t, reports, record, f, dead)
+	for _, r := range reports {
+		row.Returns = max(row.Returns, r.Returns)
+	}
+	return row
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// judge reads what is stored and compares.
+func (s *Site) judge(t testing.TB, reports []Report, record *Record, f Fault, dead uint64) *Verdict {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), judging)
+	defer cancel()
+	v := &Verdict{}
+	if err := s.Quiet(ctx); err != nil {
+		v[PromiseBounded].broken("%v", err)
+	}
+	if err := record.Read(ctx, s.js); err != nil {
+		t.Errorf("the logs cannot be read: %v", err)
+	}
+	JudgeLogs(v, record.Fresh(), s.Bank.Paid)
+	for i, r := range reports {
+		JudgeAsked(v, r, record.Logs)
+		again, err := r.Again(ctx, s.Gateways[i%len(s.Gateways)].Addr)
+		if err != nil {
+			v[PromiseResume].lost("%s: %v", r.Who, err)
+		}
+		JudgeSeen(v, r, again)
+		s.probe(ctx, v, r)
+		allowed := max(0, f.Returns)
+		if f.Returns != 0 && r.Returns > allowed {
+			v[PromiseResume].broken("%s came back %d times, of %d", r.Who, r.Returns, allowed)
+		}
+	}
+	s.bounds(ctx, t, v, dead)
+	return v
+}
+
+// probe asks as another tenant for what a client has.
+func (s *Site) probe(ctx context.Context, v *Verdict, r Report) {
+	paths := map[string]string{"session": "/api/v1/sessions/", "task": "/api/v1/tasks/", "team": "/api/v1/teams/"}
+	c := &v[PromiseIsolation]
+	for _, tenant := range tenants {
+		for i, name := range r.Logs {
+			parts := strings.SplitN(name, ".", 3)
+			path, ok := paths[parts[1]]
+			if !ok || tenant == r.Tenant || i > 1 {
+				continue
+			}
+			c.Checked++
+			text, err := request(ctx, http.MethodGet, "http://"+s.Gateways[0].Addr+path+parts[2], Key(tenant), "")
+			if err == nil || !strings.Contains(err.Error(), "404") {
+				c.broken("%s asks for %s of %s: %v %s", tenant, name, r.Tenant, err, text)
+			}
+		}
+	}
+}
+
+// bounds looks at what may not grow.
+func (s *Site) bounds(ctx context.Context, t testing.TB, v *Verdict, dead uint64) {
+	t.Helper()
+	c := &v[PromiseBounded]
+	for _, m := range s.All() {
+		c.Checked++
+		used, err := m.Memory()
+		if err != nil || used > memory {
+			c.broken("%s uses %d bytes: %v", m.Name, used, err)
+		}
+	}
+	c.Checked++
+	if now := s.deadLetters(ctx, t); now > dead {
+		c.lost("%d commands were given up", now-dead)
+	}
+}
+
+// deadLetters returns how many commands have been given up so far.
+func (s *Site) deadLetters(ctx context.Context, t testing.TB) uint64 {
+	t.Helper()
+	stream, err := s.js.Stream(ctx, "DEAD")
+	if err != nil {
+		t.Errorf("dead letters: %v", err)
+		return 0
+	}
+	return stream.CachedInfo().State.LastSeq
+}
