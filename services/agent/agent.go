@@ -29,6 +29,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/quota"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -101,6 +102,7 @@ type Deps struct {
 	Directory *directory.Directory
 	Tools     tools.Caller
 	Model     model.Model
+	Quota     *quota.Tokens // of the tokens of a day; nil: nobody has one
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer

@@ -21,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/quota"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -55,6 +56,7 @@ type rig struct {
 	paying  chan struct{} // one for each call that is inside the payment tool
 	release chan struct{} // closed or fed to let it answer
 	team    *team         // of a member's rig
+	tokens  *quota.Tokens // of the workers that are started from now on
 	n       int
 }
 
@@ -157,7 +159,7 @@ func (r *rig) workerOf(name string, m model.Model, mod func(*agent.Config)) (*ag
 	}
 	s, err := agent.New(cfg, agent.Deps{
 		Conn: c, Log: r.store(c), Commands: command.NewSender(c), Directory: r.dir,
-		Tools: tools.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.t)),
+		Tools: tools.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.t)), Quota: r.tokens,
 	})
 	require.NoError(r.t, err)
 	require.NoError(r.t, s.Start(r.ctx))
@@ -215,6 +217,16 @@ func (r *rig) until(run string, types ...event.Type) []event.Event {
 	}
 	require.Fail(r.t, "the log ended", "waiting for %v; so far %v", types, typesOf(out))
 	return nil
+}
+
+// all returns what is in the log now.
+func (r *rig) all() (out []event.Event) {
+	r.t.Helper()
+	require.NoError(r.t, r.log.Read(r.ctx, r.ref, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		out = append(out, e.Event)
+		return nil
+	}))
+	return out
 }
 
 func runOf(t *testing.T, e event.Event) string {

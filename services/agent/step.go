@@ -28,9 +28,16 @@ func (t *turn) step(ctx context.Context) error {
 		if st.Rounds >= t.s.cfg.MaxRounds {
 			return fault.New(fault.TurnLimit)
 		}
+		if err := t.s.deps.Quota.Check(t.tenant, t.principal()); err != nil {
+			return err
+		}
 		return t.generate(ctx)
 	case conversation.StepFinish:
 		return t.finish(ctx, st.Answer)
+	case conversation.StepAsk:
+		return t.askBudget(ctx)
+	case conversation.StepStop:
+		return conversation.BudgetFault(st.Use)
 	case conversation.StepNone:
 	}
 	return errEnded
@@ -89,6 +96,9 @@ func (t *turn) generate(ctx context.Context) error {
 		Content: reply.Text, ToolCalls: t.uniqueCalls(reply.ToolCalls), StopReason: reply.StopReason, Part: t.job.Part,
 	}
 	used, known := t.usage(msg, reply)
+	if err := t.s.deps.Quota.Spend(ctx, t.tenant, t.principal(), used.InputTokens+used.OutputTokens); err != nil {
+		return err
+	}
 	switch {
 	case !known:
 		return t.append(ctx, said)

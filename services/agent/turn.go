@@ -117,7 +117,8 @@ func (t *turn) attend(ctx context.Context) error {
 	if err := t.take(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.s.cfg.TurnTimeout, fault.New(fault.ModelTimeout).Wrap(errSlow))
+	allowed, why := t.timeLimit()
+	ctx, cancel := context.WithTimeoutCause(ctx, allowed, why)
 	defer cancel()
 	ctx, stop := t.watch(ctx)
 	defer stop()
@@ -164,7 +165,7 @@ func (t *turn) failure(err error) event.Data {
 	if w.Part.WorkID == "" {
 		return event.RunFailedData{
 			RunID: t.runID, ExecutionID: w.ExecutionID, Attempt: t.attempt,
-			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(),
+			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(), Budget: t.budgetUse(f),
 		}
 	}
 	var allowed time.Duration

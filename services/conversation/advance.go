@@ -46,7 +46,12 @@ func (s *State) advance(now time.Time, rules Rules) []Fact {
 	case s.Closed:
 		return nil
 	case r == nil:
-		return s.next(now)
+		return s.next(now, rules)
+	}
+	if list := s.overBudget(r, now); len(list) > 0 {
+		return list
+	}
+	switch {
 	case r.Pipeline == nil && s.Swarm():
 		return s.concluded(r, now)
 	case r.Pipeline == nil:

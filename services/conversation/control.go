@@ -130,6 +130,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Deci
 	}
 	begun := event.RunStartedData{
 		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeTasks, Repairs: old.ID,
+		Budget: rules.budget(old.Spec),
 	}
 	r := s.repair(begun)
 	r.ExecutionID, r.Status = begun.ExecutionID, Running
@@ -312,6 +313,9 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision
 	}
 	if in != nil && in.CallID != "" {
 		return s.respondTool(c, d, in, now, rules)
+	}
+	if in != nil && in.Budget {
+		return s.respondBudget(c, d, in, now, rules)
 	}
 	switch {
 	case in == nil:

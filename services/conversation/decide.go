@@ -49,6 +49,9 @@ type Rules struct {
 	Tries          int           // at a plan, a task or an aggregate
 	Replans        int           // further tries after a plan that is none
 	Backoff        time.Duration // before the second try; doubled before each further one
+
+	Budget  event.Budget            // what a run may use up, if it does not ask for less
+	Budgets map[string]event.Budget // the same of tenants that have their own
 }
 
 // decide is how a command is decided.
@@ -88,7 +91,7 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (Decision,
 		return Decision{}, fault.Newf(fault.UnknownType, "the %s service has no command %q", c.Service, c.Verb)
 	}
 	s.init()
-	return decide(s, c, now, rules)
+	return decide(s, c, now, rules.withBudget(c))
 }
 
 func facts(list ...Fact) Decision { return Decision{Facts: list} }
@@ -129,7 +132,7 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision
 		return Decision{}, fault.New(absent(c.Service))
 	}
 	if s.Agent != nil {
-		d.RunSpec = event.RunSpec{} // members of teams chat
+		d.RunSpec = event.RunSpec{Budget: d.Budget} // members of teams chat
 	}
 	if why := s.refusal(d.RunSpec, rules); why != nil {
 		return facts(Fact{c.ID + ".refused", event.MessageRefusedData{MessageID: c.ID, Code: string(why.Code), Message: why.Message}}), nil //nolint:nilerr // a refusal is an outcome, not a failure
@@ -147,7 +150,7 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision
 	}
 	list := []Fact{{c.ID + ".received", got}}
 	if queued == 0 {
-		list = append(list, s.start(&Run{ID: got.RunID, MessageID: got.MessageID, Content: got.Content, Spec: d.RunSpec}, now))
+		list = append(list, s.start(&Run{ID: got.RunID, MessageID: got.MessageID, Content: got.Content, Spec: d.RunSpec}, now, rules))
 	}
 	return facts(list...), nil
 }
@@ -197,21 +200,22 @@ func (s *State) onBusy(spec event.RunSpec, rules Rules) string {
 }
 
 // next starts the oldest waiting run if none is on.
-func (s *State) next(now time.Time) []Fact {
+func (s *State) next(now time.Time, rules Rules) []Fact {
 	if s.Active() != nil {
 		return nil
 	}
 	for _, r := range s.order {
 		if r.Status == Queued {
-			return []Fact{s.start(r, now)}
+			return []Fact{s.start(r, now, rules)}
 		}
 	}
 	return nil
 }
 
-func (s *State) start(r *Run, now time.Time) Fact {
+func (s *State) start(r *Run, now time.Time, rules Rules) Fact {
 	return Fact{r.ID + ".started", event.RunStartedData{
 		RunID: r.ID, ExecutionID: s.executionID(now), MessageID: r.MessageID, Content: r.Content, Mode: r.Spec.Mode,
+		Budget: rules.budget(r.Spec),
 	}}
 }
 

@@ -11,15 +11,18 @@ import (
 // an open question expires, a task's time runs out, or a pause before another try
 // ends. It is zero if there is none. Asking the state earlier does no harm.
 func (s *State) Due(now time.Time, rules Rules) time.Time {
-	d, ok := s.current(now, rules)
-	if !ok {
-		return time.Time{}
-	}
 	var due time.Time
 	at := func(t time.Time) {
 		if due.IsZero() || t.Before(due) {
 			due = t
 		}
+	}
+	if r := s.Active(); r != nil && r.question() != nil && r.question().expires() {
+		at(r.question().Asked.Add(r.question().Timeout))
+	}
+	d, ok := s.current(now, rules)
+	if !ok {
+		return due
 	}
 	if in := d.p.Input; in != nil && !in.Over {
 		at(in.Asked.Add(in.Timeout))
@@ -41,11 +44,11 @@ func (s *State) Due(now time.Time, rules Rules) time.Time {
 // deadline is when a task's time runs out. The time of one that no worker has taken
 // up has not begun: it is looked at again later.
 func (d director) deadline(t *Task) time.Time {
-	if w := t.Work; !w.Claimed.IsZero() {
+	if w := t.Work; !w.Claimed.IsZero() && !w.Paused {
 		return w.Claimed.Add(d.taskTimeout())
 	}
 	due := t.Work.Started.Add(d.taskTimeout())
-	if due.After(d.now) {
+	if due.After(d.now) && !t.Work.Paused {
 		return due
 	}
 	return d.now.Add(d.taskTimeout())

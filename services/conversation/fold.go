@@ -112,6 +112,12 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 	}
 	return s.onRun(d.RunID, func(r *Run) {
 		r.Status, r.ExecutionID, r.Started = Running, d.ExecutionID, e.Time
+		if d.Budget != nil {
+			r.Budget = *d.Budget
+		}
+		if s.timed = nil; r.Budget.Seconds > 0 {
+			s.timed = r
+		}
 		s.lastExec = d.ExecutionID
 		if r.Spec.Mode == event.ModeChat {
 			s.begin(&Work{ID: r.ID, RunID: r.ID, ExecutionID: d.ExecutionID, StartedBy: e.ID, Started: e.Time}, r)

@@ -98,6 +98,9 @@ func (s *State) inputRequested(e event.Event, d event.InputRequestedData) error 
 	if d.Scope == event.ScopeTool {
 		return s.toolAsked(e, d)
 	}
+	if d.Scope == event.ScopeBudget {
+		return s.budgetAsked(e, d)
+	}
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		p.Phase = Confirming
 		p.Input = &Input{ID: d.InputID, RunID: d.RunID, Asked: e.Time, PlanID: d.PlanID, Timeout: time.Duration(d.TimeoutSeconds) * time.Second}
@@ -110,6 +113,12 @@ func (s *State) inputAnswered(_ event.Event, d event.InputAnsweredData) error {
 	in := s.inputs[d.InputID]
 	if in != nil && in.CallID != "" {
 		return s.toolAnswered(in, d)
+	}
+	if in != nil && in.Budget {
+		if !in.Over {
+			in.Answered, in.Over = &d, true
+		}
+		return nil
 	}
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		if in == nil {

@@ -13,10 +13,10 @@ const maxPartial = 2000
 
 func (s *State) turnStarted(e event.Event, d event.TurnStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
-		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.Paused = d.Attempt, e.ID, d.Work, d.SwarmTask, false
-		if w.Claimed.IsZero() {
+		if w.Claimed.IsZero() || w.Paused { // the time in which it waited for people does not count
 			w.Claimed = e.Time
 		}
+		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.Paused = d.Attempt, e.ID, d.Work, d.SwarmTask, false
 	})
 }
 

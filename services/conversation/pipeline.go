@@ -92,6 +92,7 @@ type Input struct {
 	Tool    string
 	Digest  string // of the call
 	Attempt int    // the worker's claim that asked
+	Budget  bool   // it is about the budget of the run
 }
 
 // Task returns the task with the id, or nil.

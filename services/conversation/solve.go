@@ -52,7 +52,7 @@ func (d director) settle(t *Task) []Fact {
 	if m, ok := w.final(); ok {
 		return d.taskCompleted(t, w, m)
 	}
-	if limit := d.taskTimeout(); !w.Claimed.IsZero() && !d.now.Before(w.Claimed.Add(limit)) {
+	if limit := d.taskTimeout(); !w.Paused && !w.Claimed.IsZero() && !d.now.Before(w.Claimed.Add(limit)) {
 		return []Fact{d.s.failed(w, fault.Lookup(fault.TaskTimeout), d.now, limit)}
 	}
 	return nil

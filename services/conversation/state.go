@@ -68,6 +68,7 @@ type State struct {
 	history  []Line            // what was said before the state was exported and restored
 	lastExec string
 	totals   totals
+	timed    *Run // the run that is on, if its budget bounds its time
 }
 
 // Run is one answer to one message.
@@ -87,8 +88,12 @@ type Run struct {
 	Outcome     string    // of a completed pipeline run
 	Pipeline    *Pipeline // nil in a chat run
 
+	Budget event.Budget // what it may use up; zero: as much as it does
+
 	works     []*Work  // its units, as begun
-	questions []*Input // about its tool calls, as asked
+	questions []*Input // about its tool calls and its budget, as asked
+	budgets   []*Input // those about its budget
+	worked    time.Duration
 }
 
 // Attempt returns the newest claim of the run's newest unit, 0 if none was claimed.
@@ -187,6 +192,7 @@ func (s *State) Waiting() int {
 // program appends.
 func (s *State) Apply(e event.Event) error {
 	s.Seq = e.Sequence
+	s.work(e.Time)
 	s.Updated = e.Time
 	fold, ok := folds[e.Type]
 	if !ok {

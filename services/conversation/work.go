@@ -17,6 +17,8 @@ const (
 	StepWait                     // all of them wait for people
 	StepGenerate                 // it is the model's turn
 	StepFinish                   // the last message is the answer
+	StepAsk                      // people have to be asked whether the run gets its budget once more
+	StepStop                     // the run's budget is used up
 )
 
 // Step is the next thing to do for a unit of work.
@@ -28,6 +30,8 @@ type Step struct {
 	Inputs  []string         // StepCalls, StepWait: the questions that are open
 	Answer  Message          // StepFinish
 	Rounds  int              // messages of the model so far
+
+	Use event.BudgetUse // StepAsk, StepStop: what is used up
 }
 
 // Next returns what is left to do for the unit of work. It depends on nothing but
@@ -44,7 +48,7 @@ func (s *State) Next(workID string) Step {
 	}
 	if len(w.Messages) == 0 {
 		st.Kind = StepGenerate
-		return st
+		return s.afford(w, st)
 	}
 	last := w.Messages[len(w.Messages)-1]
 	if len(last.ToolCalls) == 0 {
@@ -55,10 +59,10 @@ func (s *State) Next(workID string) Step {
 		rounds := st.Rounds
 		st = s.sort(calls)
 		st.Rounds = rounds
-		return st
+		return s.afford(w, st)
 	}
 	st.Kind = StepGenerate
-	return st
+	return s.afford(w, st)
 }
 
 func (s *State) unsettled(m Message) []event.ToolCall {

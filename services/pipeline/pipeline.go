@@ -48,7 +48,10 @@ type Config struct {
 	Tries          int           // at a plan, a task or an aggregate
 	Backoff        time.Duration // before the second try
 	AckWait        time.Duration // how long one command may be silent
-	Now            func() time.Time
+
+	Budget  event.Budget            // what a run may use up, if it does not ask for less; zero: as much as it does
+	Budgets map[string]event.Budget // the same of tenants that have their own, by name
+	Now     func() time.Time
 }
 
 // Rules returns the settings as the reducer takes them.
@@ -56,6 +59,7 @@ func (c Config) Rules() conversation.Rules {
 	r := conversation.Rules{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
 		TaskTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans,
+		Budget: c.Budget, Budgets: c.Budgets,
 	}
 	duration := func(v *time.Duration, def time.Duration) {
 		if *v <= 0 {

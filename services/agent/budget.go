@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// principal is who the run is for.
+func (t *turn) principal() string {
+	if r := t.state.Run(t.runID); r != nil && r.Principal != "" {
+		return r.Principal
+	}
+	return t.state.Principal
+}
+
+// timeLimit is how long the attempt may take, and why it ends then: what an attempt may,
+// or what is left of the run's budget if that is less.
+func (t *turn) timeLimit() (time.Duration, error) {
+	limit, why := t.s.cfg.TurnTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
+	r := t.state.Run(t.runID)
+	if r == nil {
+		return limit, why
+	}
+	if left, ok := r.TimeLeft(); ok && left < limit {
+		use := r.Use()
+		use.Resource, use.Seconds = event.BudgetSeconds, use.Limit.Seconds
+		return left, conversation.BudgetFault(use)
+	}
+	return limit, why
+}
+
+// budgetUse is what a run that is over its budget has used up.
+func (t *turn) budgetUse(f *fault.Fault) *event.BudgetUse {
+	r := t.state.Run(t.runID)
+	if f.Code != fault.BudgetExceeded || r == nil {
+		return nil
+	}
+	use := r.Use()
+	return &use
+}
+
+// askBudget asks people whether the run gets its budget once more. Units of a run that
+// come to that side by side ask once.
+func (t *turn) askBudget(ctx context.Context) error {
+	t.unsent = append(t.unsent[:0], unsent{id: t.s.cfg.NewID()})
+	return t.writer.Append(ctx, func() ([]event.Event, error) {
+		if len(t.unsent) == 0 {
+			return nil, nil
+		}
+		t.what = event.InputRequested
+		if err := t.held(); err != nil {
+			return nil, err
+		}
+		st := t.state.Next(t.unit)
+		if st.Kind != conversation.StepAsk {
+			return nil, nil
+		}
+		use := st.Use
+		t.unsent[0].data = event.InputRequestedData{
+			InputID: "budget_" + t.unsent[0].id, RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeBudget,
+			Attempt: t.attempt, Budget: &use, Summary: conversation.BudgetQuestion(use), TimeoutSeconds: use.Limit.AskSeconds,
+		}
+		return t.events(t.unsent...)
+	})
+}
