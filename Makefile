@@ -34,6 +34,7 @@ export WAGGLE_LB_IMAGE ?= waggle-caddy:dev
 endif
 
 .PHONY: up down logs images secrets compose-test images-check
+.PHONY: helm helm-files helm-golden kube
 .PHONY: help build run test lint fmt generate verify e2e soak chaos bench clean
 
 help: ## show this list
@@ -74,6 +75,7 @@ fmt: $(LINT) ## format all Go code with gofumpt
 
 generate: ## regenerate everything that is generated
 	@for dir in $(MODULES); do (cd $$dir && $(GO) generate ./...) || exit 1; done
+	@scripts/helm-files.sh
 
 verify: ## check that generated files are current and that each module builds alone
 	@scripts/verify.sh $(MODULES)
@@ -101,6 +103,18 @@ compose-test: ## run the fleet in containers and kill each of them (installs Deb
 	@scripts/engine.sh
 	@$(MAKE) --no-print-directory images LOCAL=1
 	cd e2e && WAGGLE_E2E_BINARY=$(CACHE)/image/waggle $(GO) test -tags compose -count=1 -timeout 30m -v ./compose
+
+helm: build ## check the Helm chart: lint, golden files, strict types, what every pod has to be
+	cd e2e/kube && GOWORK=off $(GO) test -count=1 -p $(PARALLEL) -timeout $(TIMEOUT) ./chart
+
+helm-files: ## copy into the Helm chart what it shows and others own
+	@scripts/helm-files.sh
+
+helm-golden: helm-files build ## write the golden files of the Helm chart
+	cd e2e/kube && GOWORK=off $(GO) test -count=1 ./chart -update
+
+kube: build ## apply the Helm chart to a real control plane (builds it once, about 20 minutes)
+	cd e2e/kube && GOWORK=off $(GO) test -count=1 -timeout 2h -v ./plane -plane
 
 clean: ## remove what the build made (not the data of a running server)
 	rm -rf bin $(CACHE)
