@@ -159,3 +159,35 @@ func stopped(stop <-chan struct{}) bool {
 		return false
 	}
 }
+
+// Chats has n clients of the first tenant get an answer each, and returns what shows
+// their sessions, and the position of the last frame of each.
+func (s *Site) Chats(ctx context.Context, t testing.TB, name string, n int) (sessions []string, again func() (map[string]uint64, error)) {
+	t.Helper()
+	l := &Load{t: t, s: s, name: name, stop: make(chan struct{})}
+	all := make([]*chat, n)
+	ask := func() (map[string]uint64, error) {
+		ends := map[string]uint64{}
+		for _, c := range all {
+			if err := c.ask(ctx); err != nil {
+				return nil, err
+			}
+			c.mu.Lock()
+			ends["/ws?session="+c.session] = c.last
+			c.mu.Unlock()
+		}
+		return ends, nil
+	}
+	for i := range all {
+		all[i] = newChat(ctx, l, tenants[0], i)
+	}
+	if _, err := ask(); err != nil {
+		t.Errorf("the first answers: %v", err)
+	}
+	for _, c := range all {
+		c.mu.Lock()
+		sessions = append(sessions, c.session)
+		c.mu.Unlock()
+	}
+	return sessions, ask
+}

@@ -42,6 +42,12 @@ type orbitFrame struct {
 	} `json:"data"`
 }
 
+// orbitOf reads a frame; what is none has no type.
+func orbitOf(raw string) (f orbitFrame) {
+	_ = json.Unmarshal([]byte(raw), &f) // what is no frame is seen to be missing
+	return f
+}
+
 func newChat(ctx context.Context, l *Load, tenant string, i int) *chat {
 	c := &chat{
 		l: l, tenant: tenant, who: l.who(tenant, "chat", i), asking: map[string]string{}, runs: map[string]string{},
@@ -62,8 +68,7 @@ func (c *chat) path() string {
 }
 
 func (c *chat) take(raw string) {
-	var f orbitFrame
-	_ = json.Unmarshal([]byte(raw), &f) // what is no frame is seen to be missing
+	f := orbitOf(raw)
 	var again []string
 	c.mu.Lock()
 	switch {
@@ -104,30 +109,36 @@ func (c *chat) note(f orbitFrame, raw string) {
 }
 
 func (c *chat) work(ctx context.Context, stop <-chan struct{}) error {
-	for n := 0; !stopped(stop); n++ {
-		text := fmt.Sprintf("%s asks %d", c.who, n)
-		if n%2 == 1 {
-			text = fmt.Sprintf("pay for %s/%d", c.who, n)
-		}
-		messageID := uuid.NewString()
-		frame, err := json.Marshal(map[string]string{"type": "user_message", "content": text, "id": messageID})
-		if err != nil {
-			return err
-		}
-		c.mu.Lock()
-		c.asked = append(c.asked, messageID)
-		c.asking[text] = string(frame)
-		there := c.session != ""
-		c.mu.Unlock()
-		if there {
-			c.line.send(string(frame))
-		}
-		if err := c.until(ctx, text); err != nil {
+	for !stopped(stop) {
+		if err := c.ask(ctx); err != nil {
 			return err
 		}
 		c.l.ended()
 	}
 	return nil
+}
+
+// ask asks the next question and waits for the end of its run.
+func (c *chat) ask(ctx context.Context) error {
+	c.mu.Lock()
+	n := len(c.asked)
+	text := fmt.Sprintf("%s asks %d", c.who, n)
+	if n%2 == 1 {
+		text = fmt.Sprintf("pay for %s/%d", c.who, n)
+	}
+	messageID := uuid.NewString()
+	c.asked = append(c.asked, messageID)
+	there := c.session != ""
+	frame, err := json.Marshal(map[string]string{"type": "user_message", "content": text, "id": messageID})
+	c.asking[text] = string(frame)
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if there {
+		c.line.send(string(frame))
+	}
+	return c.until(ctx, text)
 }
 
 // until waits for the end of the run of a text.
@@ -157,9 +168,7 @@ func (c *chat) report() Report {
 		Loose: looseOf("agent_delta"),
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, fmt.Sprintf("/ws?deltas=true&session=%s&after=0", session), Key(c.tenant), last, func(raw string) uint64 {
-				var f orbitFrame
-				_ = json.Unmarshal([]byte(raw), &f) // others have no position
-				return f.Seq
+				return orbitOf(raw).Seq
 			})
 		},
 	}

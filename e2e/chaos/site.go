@@ -96,7 +96,7 @@ auth:
   api_keys:
 %spipeline: {retry_backoff: 50ms}
 session: {state_keys: [%s-state-key-of-thirty-two-characters]}
-gateway: {drain_spread: 2s}
+gateway: {drain_spread: 2s, max_connections: 20000, per_principal: 20000}
 tools:
   servers:
     - name: bank

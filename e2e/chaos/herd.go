@@ -1,0 +1,189 @@
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// dialers is how many connections are made at once: enough to keep two cores busy.
+	dialers = 64
+	// handshake is sent by raw sockets: the key is any 16 bytes.
+	handshake = "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer %s\r\n\r\n"
+	// handshakeTime bounds one connection on a machine that is busy with thousands.
+	handshakeTime = 60 * time.Second
+	// spareFiles are descriptors for everything but the sockets.
+	spareFiles = 2048
+)
+
+// RaiseFiles lets this process and those that it starts have so many sockets. It fails
+// where the limit may not be raised.
+func RaiseFiles(sockets int) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	want := uint64(sockets + spareFiles) //nolint:gosec // a small positive number
+	if limit.Cur >= want {
+		return nil
+	}
+	limit.Cur, limit.Max = want, max(limit.Max, want)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("%d files: %w", want, err)
+	}
+	return nil
+}
+
+// Crowd opens n sockets that say nothing, each of which has been greeted, and returns
+// how long that took. The sockets are bare connections, so that the figures are the
+// server's.
+func Crowd(ctx context.Context, addr, path, key string, n int) (conns []net.Conn, took time.Duration, err error) {
+	conns = make([]net.Conn, n)
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dialers)
+	for i := range conns {
+		group.Go(func() (err error) {
+			conns[i], err = greet(ctx, addr, path, key)
+			return err
+		})
+	}
+	err = group.Wait()
+	return conns, time.Since(began), err
+}
+
+// greet makes one connection and waits for its first frame.
+func greet(ctx context.Context, addr, path, key string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return conn, err
+	}
+	if _, err := fmt.Fprintf(conn, handshake, path, addr, key); err != nil {
+		return conn, err
+	}
+	in := bufio.NewReaderSize(conn, 1024)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return conn, err
+	}
+	if err := resp.Body.Close(); err != nil {
+		return conn, err
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return conn, fmt.Errorf("HTTP %d", resp.StatusCode)
+	}
+	_, err = in.ReadByte()
+	return conn, err
+}
+
+var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
+
+// Goroutines returns how many goroutines a gateway has.
+func (m *Member) Goroutines(ctx context.Context) (int, error) {
+	text, err := request(ctx, http.MethodGet, "http://"+m.Addr+"/metrics", Key(tenants[0]), "")
+	if err != nil {
+		return 0, err
+	}
+	found := goroutines.FindStringSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("%s has no such figure", m.Name)
+	}
+	return strconv.Atoi(found[1])
+}
+
+// Herd are viewers of sessions who come back when their connections end.
+type Herd struct {
+	viewers []*viewer
+	there   atomic.Int64 // viewers that are attached
+}
+
+// viewer watches a session.
+type viewer struct {
+	line *line
+	path string
+
+	mu   sync.Mutex
+	last uint64
+	gaps int
+	in   bool
+}
+
+// Gather connects n viewers to the first gateway of the addresses, spread over sessions
+// of the first tenant. They come back to any of them until ctx ends.
+func Gather(ctx context.Context, addrs, sessions []string, n int) *Herd {
+	h := &Herd{viewers: make([]*viewer, n)}
+	for i := range h.viewers {
+		v := &viewer{path: "/ws?session=" + sessions[i%len(sessions)]}
+		v.line = &line{addrs: addrs, key: Key(tenants[0])}
+		v.line.path = func() string {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if v.in { // the last connection has ended
+				v.in = false
+				h.there.Add(-1)
+			}
+			return fmt.Sprintf("%s&after=%d", v.path, v.last)
+		}
+		v.line.take = func(raw string) { h.take(v, raw) }
+		h.viewers[i] = v
+		go v.line.run(ctx, 0)
+	}
+	return h
+}
+
+func (h *Herd) take(v *viewer, raw string) {
+	f := orbitOf(raw)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case f.Type == "agent_ready" && !v.in:
+		v.in = true
+		h.there.Add(1)
+	case f.Seq > 0 && f.Seq <= v.last:
+		v.gaps++
+	}
+	v.last = max(v.last, f.Seq)
+}
+
+// There returns how many viewers are attached.
+func (h *Herd) There() int { return int(h.there.Load()) }
+
+// Returned reports whether every viewer has come back.
+func (h *Herd) Returned() bool {
+	for _, v := range h.viewers {
+		if v.line.returns() == 0 {
+			return false
+		}
+	}
+	return h.There() == len(h.viewers)
+}
+
+// Behind returns how many viewers have not seen their session up to the position that
+// its end has, and how often one saw something twice.
+func (h *Herd) Behind(ends map[string]uint64) (behind, twice int) {
+	for _, v := range h.viewers {
+		v.mu.Lock()
+		if v.last < ends[v.path] {
+			behind++
+		}
+		twice += v.gaps
+		v.mu.Unlock()
+	}
+	return behind, twice
+}
