@@ -114,7 +114,7 @@ helm-golden: helm-files build ## write the golden files of the Helm chart
 	cd e2e/kube && GOWORK=off $(GO) test -count=1 ./chart -update
 
 kube: build ## apply the Helm chart to a real control plane (builds it once, about 20 minutes)
-	cd e2e/kube && GOWORK=off $(GO) test -count=1 -timeout 2h -v ./plane -plane
+	cd e2e/kube && GOWORK=off $(GO) test -count=1 -timeout 2h -v ./plane
 
 clean: ## remove what the build made (not the data of a running server)
 	rm -rf bin $(CACHE)
