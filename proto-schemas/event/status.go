@@ -47,6 +47,9 @@ func StatusAfter(e Event) (status AgentStatus, ok bool) {
 		if err != nil {
 			return "", false
 		}
+		if d.Scope == ScopeBudget { // the unit goes on by being taken up, or its run ends
+			return "", false
+		}
 		if d.Decision == DecisionReject {
 			return AgentToolDenied, true
 		}

@@ -33,6 +33,14 @@ type RunMeta struct {
 	Source         string   `json:"source,omitempty"`
 	UserID         string   `json:"user_id,omitempty"`
 	Tags           []string `json:"tags,omitempty"`
+	Budget         *Budget  `json:"budget,omitempty"` // Addition
+}
+
+// Budget is what a run may use up at most, below the server's own limits.
+type Budget struct {
+	Tokens    int64 `json:"tokens,omitempty"`
+	ToolCalls int64 `json:"tool_calls,omitempty"`
+	Seconds   int64 `json:"seconds,omitempty"` // while it is worked on
 }
 
 // Response is the content of user.response. Tasks replaces the list; the members of

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -27,6 +28,7 @@ type desk struct {
 	ttl      time.Duration
 	now      func() time.Time
 	logger   zerolog.Logger
+	quota    *quota.Entities // of open sessions
 }
 
 // offer adds the verbs of the desk to the server.

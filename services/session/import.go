@@ -29,6 +29,9 @@ func (d *desk) importState(ctx context.Context, in cmd.ImportRequest) (cmd.Impor
 	if err != nil {
 		return cmd.ImportReply{}, err
 	}
+	if err := d.quota.Hold(ctx, r.log.Tenant, in.Principal, r.log.Entity); err != nil {
+		return cmd.ImportReply{}, err
+	}
 	f, err := d.restore(ctx, r)
 	if err != nil {
 		return cmd.ImportReply{}, fmt.Errorf("restore session %s: %w", r.log.Entity, err)

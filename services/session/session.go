@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -40,6 +41,8 @@ type Config struct {
 	// first signs. Without a key states are exported unsigned and none is imported.
 	StateKeys [][]byte
 	Registry  prometheus.Registerer // of the metrics about requests; nil: for nobody
+
+	Quota quota.Config // of open sessions; without a policy nobody has one
 }
 
 // Service handles the commands of sessions. It is a lifecycle component; any
@@ -71,10 +74,10 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 		Logger: deps.Logger, Registry: cfg.Registry,
 	})
 	s.desk.offer(s.rpc)
-	m, err := manager.New(manager.Sessions(manager.Config[conversation.State]{
+	m, err := manager.New(s.bounded(manager.Sessions(manager.Config[conversation.State]{
 		Service: cmd.Session, Timer: expireTimer, AckWait: cfg.AckWait, Now: cfg.Now,
 		Handle: s.handle, FollowUp: s.followUp, Fired: cmd.Expire,
-	}, conversation.Rules{TTL: cfg.TTL}), deps)
+	}, conversation.Rules{TTL: cfg.TTL})), deps)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +93,9 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("session service: %w", err)
 	}
 	s.desk.acks = a
+	if err := s.openQuota(ctx); err != nil {
+		return err
+	}
 	if err := s.Manager.Start(ctx); err != nil {
 		return err
 	}
@@ -102,7 +108,9 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain answers what was asked and finishes the commands that are on.
 func (s *Service) Drain(ctx context.Context) error {
-	return errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
+	err := errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
+	s.closeQuota()
+	return err
 }
 
 // Stop ends at once: who asked is told to ask again, and commands that are on are
@@ -110,6 +118,7 @@ func (s *Service) Drain(ctx context.Context) error {
 func (s *Service) Stop() {
 	s.rpc.Stop()
 	s.Manager.Stop()
+	s.closeQuota()
 }
 
 // handle takes what is no matter of a session's log.
@@ -124,6 +133,9 @@ func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
 	if (c.Verb == cmd.Open || c.Verb == cmd.Expire) && !h.State.Closed {
 		return s.armExpiry(ctx, h)
+	}
+	if h.State.Closed {
+		return s.desk.quota.Free(ctx, h.Log.Tenant, h.Log.Entity)
 	}
 	return nil
 }

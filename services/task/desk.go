@@ -261,6 +261,9 @@ func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView,
 	if d.RequestID == "" {
 		d.RequestID = in.RequestID
 	}
+	if err := s.quota.Hold(ctx, in.Tenant, in.Principal, id.EntityFromExternal(d.TaskID)); err != nil {
+		return cmd.TaskView{}, err
+	}
 	err = s.Send(ctx, cmd.Command{
 		ID: createID, Service: cmd.Task, Verb: cmd.CreateTask, Tenant: in.Tenant, Key: id.EntityFromExternal(d.TaskID),
 		Principal: in.Principal, ReplyTo: in.ReplyTo, Data: encode(d),

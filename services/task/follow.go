@@ -43,6 +43,11 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[life], c cmd.Com
 		}
 	}
 	s.locate(h)
+	if l.Done() {
+		if err := s.quota.Free(ctx, h.Log.Tenant, h.Log.Entity); err != nil {
+			return err
+		}
+	}
 	return s.SetTimer(ctx, h, s.due(h))
 }
 

@@ -17,10 +17,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/manager"
@@ -45,6 +49,8 @@ type Config struct {
 	Now     func() time.Time // nil = time.Now
 
 	Registry prometheus.Registerer // of the metrics; nil: for nobody
+
+	Quota quota.Config // of open tasks that clients give; without a policy nobody has one
 }
 
 // Service handles the commands of tasks and clients and answers requests about the
@@ -63,6 +69,7 @@ type Service struct {
 	watch   *watch
 	shelf   shelf
 	acks    *acks.Acks
+	quota   *quota.Entities
 }
 
 // New returns a service that is not started. The toolbox is where agents' and
@@ -106,6 +113,11 @@ func (s *Service) Start(ctx context.Context) error {
 	if s.acks, err = acks.Open(ctx, s.deps.Conn.JS()); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
+	limits := s.cfg.Quota
+	limits.Conn, limits.Over = s.deps.Conn, s.over
+	if s.quota, err = quota.OpenEntities(ctx, audit.Tasks, limits); err != nil {
+		return fmt.Errorf("task service: %w", err)
+	}
 	if err := s.crowd.open(ctx, s.deps.Conn.JS(), s.deps.Logger); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
@@ -126,6 +138,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Manager.Drain(ctx))
 	s.watch.stop()
 	s.crowd.close()
+	s.quota.Close()
 	return err
 }
 
@@ -137,6 +150,19 @@ func (s *Service) Stop() {
 	s.Manager.Stop()
 	s.watch.stop()
 	s.crowd.close()
+	s.quota.Close()
+}
+
+// over reports whether a task has ended, or its log is not there any more.
+func (s *Service) over(ctx context.Context, t id.Tenant, task id.Entity) (bool, error) {
+	var st assignment.State
+	err := s.deps.Log.Read(ctx, subject.Log{Tenant: t, Kind: id.KindTask, Entity: task}, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		return st.Apply(e.Event)
+	})
+	if err != nil {
+		return false, err
+	}
+	return st.Created.IsZero() || st.Done(), nil
 }
 
 // decide asks the reducer, with the agents that there are.

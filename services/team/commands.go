@@ -28,6 +28,9 @@ func (s *Service) handle(ctx context.Context, c cmd.Command) error {
 	if err := s.followUp(ctx, o); err != nil {
 		return fmt.Errorf("team %s: follow up %s: %w", c.Key, c.Verb, err)
 	}
+	if err := s.free(ctx, o.log); err != nil {
+		return fmt.Errorf("team %s: give its place back: %w", c.Key, err)
+	}
 	return s.owners.tell(ctx, o.log)
 }
 

@@ -132,6 +132,9 @@ func (s *Service) found(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, 
 		ID: foundID, Service: cmd.Team, Verb: cmd.CreateTeam, Tenant: in.Tenant, Key: team,
 		Principal: in.Principal, Source: source, Time: s.cfg.Now(), Data: encode(cmd.NewTeam{Definition: d}),
 	}
+	if err := s.quota.Hold(ctx, in.Tenant, in.Principal, team); err != nil {
+		return cmd.TeamView{}, err
+	}
 	if err := s.handle(ctx, c); err != nil {
 		return cmd.TeamView{}, err
 	}

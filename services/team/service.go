@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -44,6 +45,8 @@ type Config struct {
 	NewID   func() string          // of teams; nil: team_ and 16 random hex digits
 
 	Registry prometheus.Registerer // of the metrics; nil: for nobody
+
+	Quota quota.Config // of open teams, nested ones not counted; without a policy nobody has one
 }
 
 // Service handles the commands of teams and relays what their members do. It is a
@@ -58,6 +61,7 @@ type Service struct {
 	owners   *owners
 	rpc      *rpc.Server
 	metrics  *metrics
+	quota    *quota.Entities
 }
 
 // New returns a service that is not started, or an error that names the definition
@@ -117,7 +121,7 @@ func (s *Service) Start(ctx context.Context) error {
 	// The manager takes the service's place in the directory: whoever waits for that asks
 	// at once. Relays come after it, because they go to those who are listed.
 	for _, start := range []func(context.Context) error{
-		func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.Manager.Start, s.owners.start,
+		s.openQuota, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.Manager.Start, s.owners.start,
 	} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own
@@ -132,6 +136,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
 	s.owners.stop()
 	s.registry.close()
+	s.quota.Close()
 	return err
 }
 
@@ -142,4 +147,5 @@ func (s *Service) Stop() {
 	s.Manager.Stop()
 	s.owners.stop()
 	s.registry.close()
+	s.quota.Close()
 }

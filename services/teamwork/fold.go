@@ -309,11 +309,15 @@ func (s *State) ask(inner event.Event) {
 		return
 	}
 	d, err := event.As[event.InputRequestedData](inner)
-	if err != nil || d.Scope != event.ScopeTool {
+	if err != nil || d.Scope != event.ScopeTool && d.Scope != event.ScopeBudget {
 		return
 	}
+	call := d.CallID
+	if d.Scope == event.ScopeBudget {
+		call = d.InputID
+	}
 	if p, err := s.roster.find(inner.Via.Route); err == nil {
-		s.questions[d.CallID] = question{agent: p.ID, input: d.InputID}
-		s.inputs[d.InputID] = d.CallID
+		s.questions[call] = question{agent: p.ID, input: d.InputID}
+		s.inputs[d.InputID] = call
 	}
 }

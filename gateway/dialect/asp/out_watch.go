@@ -279,6 +279,9 @@ func questionText(d event.InputRequestedData) string {
 		}
 		return text
 	}
+	if d.Scope == event.ScopeBudget {
+		return d.Summary
+	}
 	text := "May the plan be carried out?"
 	if d.Summary != "" {
 		text += " " + d.Summary

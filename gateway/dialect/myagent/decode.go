@@ -104,8 +104,28 @@ func (f *form) spec(top object) event.RunSpec {
 	if n := f.integer(meta, "timeout_seconds", 1, wire.MaxTimeout); n != nil {
 		s.TimeoutSeconds = int(*n)
 	}
-	s.Extra = encoded(meta.rest("message_id", "confirm_plan", "on_busy", "client_id", "max_concurrent", "parallelizable", "timeout_seconds"))
+	s.Budget = f.budget(meta)
+	s.Extra = encoded(meta.rest("budget", "message_id", "confirm_plan", "on_busy", "client_id", "max_concurrent", "parallelizable", "timeout_seconds"))
 	return s
+}
+
+// budget reads what the run may use up at most.
+func (f *form) budget(meta object) *event.Budget {
+	o := f.object(meta, "budget")
+	if len(o) == 0 {
+		return nil
+	}
+	var b event.Budget
+	if n := f.integer(o, "tokens", 1, wire.MaxBudget); n != nil {
+		b.Tokens = *n
+	}
+	if n := f.integer(o, "tool_calls", 1, wire.MaxBudget); n != nil {
+		b.ToolCalls = int(*n)
+	}
+	if n := f.integer(o, "seconds", 1, wire.MaxBudget); n != nil {
+		b.Seconds = *n
+	}
+	return &b
 }
 
 func (f *form) solve(top object) any {

@@ -73,6 +73,9 @@ func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Fr
 	if d.Scope == event.ScopeTool {
 		return toolRequested(c, e, d)
 	}
+	if d.Scope == event.ScopeBudget {
+		return budgetRequested(c, d)
+	}
 	text, show := c.words.confirmOther, c.words.confirmOther
 	if d.Scope == event.ModePlan {
 		text = c.counted(c.words.confirmPlan, len(d.Tasks), "")

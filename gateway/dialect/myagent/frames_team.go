@@ -60,6 +60,18 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 	}
 }
 
+// budgetRequested is a question as well: it takes yes or no.
+func budgetRequested(c *codec, d event.InputRequestedData) wire.Frame {
+	return wire.Frame{
+		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: d.Summary, ShowContent: d.Summary,
+		Metadata: wire.ConfirmMeta{
+			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Tasks: tasks(nil), Summary: d.Summary,
+			TimeoutSeconds: d.TimeoutSeconds, Required: true,
+			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
+		},
+	}
+}
+
 func agentCreated(c *codec, _ event.Event, d event.AgentCreatedData) wire.Frame {
 	return c.notice(fmt.Sprintf(c.words.agentMade, d.Name), wire.NoticeMeta{Action: "agent_created", Member: d.Name, Model: d.Model})
 }

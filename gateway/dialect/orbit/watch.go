@@ -85,6 +85,9 @@ const scopeTask = "task"
 
 func inputRequested(e event.Event, d event.InputRequestedData) ([]byte, error) {
 	q := wire.Question{ID: d.InputID, Scope: d.Scope, TimeoutSeconds: d.TimeoutSeconds}
+	if d.Scope == event.ScopeBudget {
+		return ask(e, d.ExecutionID, d.Summary, q)
+	}
 	if d.Scope != event.ScopeTool {
 		return ask(e, d.ExecutionID, planText("The plan has to be confirmed", d.Tasks, d.Summary), q)
 	}

@@ -12,6 +12,9 @@ import (
 // toolPlan is how the question about a plan is called: it is asked like one about a tool.
 const toolPlan = "plan"
 
+// toolBudget is how the question is called whether a run gets its budget once more.
+const toolBudget = "budget"
+
 // ofTools are the events of tool calls and of questions.
 var ofTools = map[event.Type]build{
 	event.InputRequested: with(inputRequested),
@@ -60,6 +63,9 @@ func inputRequested(at *scene, d event.InputRequestedData) []message {
 	if d.Scope != event.ScopeTool {
 		call, tool, arguments = d.InputID, toolPlan, planArguments(d)
 	}
+	if d.Scope == event.ScopeBudget {
+		tool, arguments = toolBudget, budgetArguments(d)
+	}
 	_, shows := place(at.outer.Subject)
 	return joined(segments(call, tool, arguments), at.status(tool), one(wire.ToolApprovalRequested, &wire.ApprovalPayload{
 		InvocationID: call, ToolName: tool, Arguments: arguments, TurnID: d.RunID, AgentID: at.entity,
@@ -83,6 +89,18 @@ func planArguments(d event.InputRequestedData) json.RawMessage {
 	return b
 }
 
+// budgetArguments say what a run has used up, as arguments of a call.
+func budgetArguments(d event.InputRequestedData) json.RawMessage {
+	b, err := wire.Encode(struct {
+		Summary string           `json:"summary,omitempty"`
+		Budget  *event.BudgetUse `json:"budget,omitempty"`
+	}{d.Summary, d.Budget})
+	if err != nil {
+		panic("team: " + err.Error()) // Nothing in it is raw.
+	}
+	return b
+}
+
 // inputAnswered is the one decision that counts. Of a changed plan the new one is shown.
 func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	p := &wire.DecisionPayload{
@@ -90,6 +108,9 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	}
 	if d.CallID == "" {
 		p.ToolName = toolPlan
+	}
+	if d.Scope == event.ScopeBudget {
+		p.ToolName = toolBudget
 	}
 	status := at.status(p.ToolName)
 	if d.Decision == event.DecisionReject {
