@@ -112,7 +112,7 @@ func (f *form) spec(top object) event.RunSpec {
 // budget reads what the run may use up at most.
 func (f *form) budget(meta object) *event.Budget {
 	o := f.object(meta, "budget")
-	if len(o) == 0 {
+	if len(o.members) == 0 {
 		return nil
 	}
 	var b event.Budget
