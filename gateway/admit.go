@@ -54,6 +54,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 	}()
 	if err := c.admit(r); err != nil {
 		f := s.asFault(err)
+		c.turnedAway(f)
 		s.met.refused.WithLabelValues(string(f.Code)).Inc()
 		w.Header().Set("Connection", "close") // a stranger must not keep it for nothing
 		s.problem(w, f)
@@ -74,6 +75,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 // order is from cheap to dear.
 func (c *conn) admit(r *http.Request) error {
 	s := c.s
+	c.remote = s.dep.Audit.Remote(r.RemoteAddr)
 	if !s.originAllowed(r.Header.Values("Origin")) {
 		return fault.New(fault.OriginRefused)
 	}
@@ -138,6 +140,11 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 			return err
 		}
 	}
+	leave, err := c.s.dep.Quota.Enter(ctx, p.Tenant, p.Subject)
+	if err != nil {
+		return err
+	}
+	c.leave = append(c.leave, leave)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.principal, c.known, c.acts = p, true, act

@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -93,9 +94,11 @@ func (m *many) restore(ctx context.Context, req dialect.Request) error {
 	}
 	p := m.c.who()
 	var reply command.ImportReply
-	if err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Import, command.ImportRequest{
+	err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Import, command.ImportRequest{
 		Tenant: p.Tenant, Principal: p.Subject, Signed: req.Signed,
-	}, &reply); err != nil {
+	}, &reply)
+	m.c.took(audit.Imported, subject.Log{Kind: id.KindSession, Entity: reply.Session}, err)
+	if err != nil {
 		return err
 	}
 	at := req.Resume
@@ -109,6 +112,7 @@ func (m *many) restore(ctx context.Context, req dialect.Request) error {
 // export shows the state of a session.
 func (m *many) export(ctx context.Context, log subject.Log, req dialect.Request) error {
 	state, err := m.state(ctx, log, req)
+	m.c.took(audit.Exported, log, err)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/quota"
 )
 
 // Defaults of Config.
@@ -132,6 +134,9 @@ type Deps struct {
 	Topology  bus.Topology               // what /readyz verifies; zero = bus.DefaultTopology
 	Version   string
 	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
+
+	Quota *quota.Connections // of connections and messages; nil: nobody has one
+	Audit *audit.Writer      // who did what; nil: nobody asks
 }
 
 func (c Config) withDefaults() Config {

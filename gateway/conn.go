@@ -51,6 +51,7 @@ type conn struct {
 	gone         chan struct{} // closed when nothing of it is left
 	opened       chan struct{} // closed when messages are taken up
 	denied       *fault.Fault  // why it is told no, once the socket is open
+	ref, remote  string        // in the audit log: of the socket and its address
 
 	refused int // messages over the rate in a row
 
@@ -84,7 +85,7 @@ type manner interface {
 
 func newConn(s *Server, d dialect.Dialect) *conn {
 	return &conn{
-		s: s, dialect: d, born: s.dep.Clock(), gone: make(chan struct{}), opened: make(chan struct{}),
+		s: s, dialect: d, born: s.dep.Clock(), ref: newID(), gone: make(chan struct{}), opened: make(chan struct{}),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}
@@ -133,7 +134,9 @@ func (c *conn) run() {
 		case <-c.sock.Done():
 			return
 		}
-		c.handle(message)
+		if c.within() {
+			c.handle(message)
+		}
 	}
 }
 
@@ -147,6 +150,7 @@ func (c *conn) conclude() {
 	<-c.sock.Done()
 	c.manner.close()
 	c.s.met.closed(c.sock.CloseCode())
+	c.ended()
 }
 
 // recovered ends the socket whose codec has a bug, and nobody else's.
@@ -169,11 +173,16 @@ func (c *conn) failed(err error) {
 // open makes out who is there and begins.
 func (c *conn) open() error {
 	if c.denied != nil {
+		c.turnedAway(c.denied)
 		return c.denied
 	}
 	if err := c.identify(); err != nil {
+		if f, ok := errors.AsType[*fault.Fault](err); ok {
+			c.turnedAway(f)
+		}
 		return err
 	}
+	c.accepted()
 	return c.manner.begin()
 }
 
@@ -273,6 +282,7 @@ func (c *conn) transmit(ctx context.Context, p auth.Principal, replyTo string, c
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
 		}
+		c.sent(cmd)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.dep.Registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", s.named(s.sameOrigin(http.MaxBytesHandler(api, s.cfg.ReadLimit))))
+	mux.Handle("/", s.named(s.sameOrigin(s.audited(http.MaxBytesHandler(api, s.cfg.ReadLimit)))))
 	return mux
 }
 

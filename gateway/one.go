@@ -40,8 +40,9 @@ type one struct {
 	c       *conn
 	session subject.Log // or the log of the run
 	created bool        // the session was made for this socket
-	id      id.Name     // of the connection, if it watches a run
+	id      id.Name     // of the connection, if it watches a run or opens a session
 	reply   string      // and where asides to it go
+	opener  string      // and where it is told that its session cannot be opened
 
 	mu     sync.Mutex
 	exists bool   // the session has a log
@@ -57,7 +58,7 @@ func (o *one) begin() error {
 	if err != nil {
 		return err
 	}
-	if o.c.watch != nil {
+	if o.c.watch != nil || o.created {
 		if err := o.link(); err != nil {
 			return err
 		}
@@ -150,7 +151,9 @@ func (o *one) link() (err error) {
 	if o.id, err = o.c.s.link(o); err != nil {
 		return o.c.s.asFault(err)
 	}
-	o.reply = subject.ReplyTo(o.c.s.name, o.id)
+	if o.opener = subject.ReplyTo(o.c.s.name, o.id); o.c.watch != nil {
+		o.reply = o.opener
+	}
 	return nil
 }
 
@@ -158,7 +161,13 @@ func (o *one) link() (err error) {
 func (o *one) who() auth.Principal { return o.c.who() }
 
 // whisper implements hearer.
-func (o *one) whisper(log subject.Log, e event.Event) { o.c.whisper(o.c.codec, log, e) }
+func (o *one) whisper(log subject.Log, e event.Event) {
+	if d, err := event.As[event.CommandRefusedData](e); err == nil && o.created && d.CommandID == openID {
+		o.c.end(fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field))
+		return
+	}
+	o.c.whisper(o.c.codec, log, e)
+}
 
 // create asks for the new session.
 func (o *one) create() error {
@@ -166,7 +175,7 @@ func (o *one) create() error {
 	if err != nil {
 		return err
 	}
-	return o.c.send(o.c.s.ctx, o.c.who(), "", cmd)
+	return o.c.send(o.c.s.ctx, o.c.who(), o.opener, cmd)
 }
 
 // opening returns the command that makes a session.

@@ -111,10 +111,14 @@ func (p *peer) ask(ctx context.Context, o dialect.Order, patience time.Duration)
 	}
 	self := p.who()
 	var reply json.RawMessage
-	if err := rpc.CallWithin(ctx, p.c.s.dep.Conn, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
+	err = rpc.CallWithin(ctx, p.c.s.dep.Conn, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
-	}, &reply); err != nil {
+	}, &reply)
+	if changes(o) {
+		p.c.asked(o.Ask.Service, o.Ask.Verb, err)
+	}
+	if err != nil {
 		return err
 	}
 	p.put(p.codec.Answer(p.at(), o, reply))

@@ -5,11 +5,17 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-func (p *process) agent(context.Context) (lifecycle.Component, error) {
+func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
+	tokens, err := quota.OpenTokens(ctx, p.quotas())
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, tokens.Close)
 	m, err := OpenModel(p.Config, p.Logger)
 	if err != nil {
 		return nil, err
@@ -23,7 +29,7 @@ func (p *process) agent(context.Context) (lifecycle.Component, error) {
 		Capabilities: c.Capabilities, Prices: prices(p.Config.Models),
 	}, agent.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
-		Tools: tools.NewClient(p.conn), Model: m,
+		Tools: tools.NewClient(p.conn), Model: m, Quota: tokens,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", "agent").Logger(), Registry: p.registry,
 	})
 }

@@ -17,8 +17,12 @@ import (
 	teams "github.com/waggle-dev/waggle/services/team"
 )
 
-func (p *process) gateway(context.Context) (lifecycle.Component, error) {
+func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	c := p.Config.Gateway
+	limits, err := p.connections(ctx)
+	if err != nil {
+		return nil, err
+	}
 	log := p.Logger.With().Str("role", "gateway").Logger()
 	g, err := gateway.New(gateway.Config{
 		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts,
@@ -32,6 +36,7 @@ func (p *process) gateway(context.Context) (lifecycle.Component, error) {
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
+		Quota: limits, Audit: p.audit,
 		Dialects: map[string]dialect.Dialect{
 			"/ws": orbit.Dialect(), "/ws/session": p.myagent(),
 			pathTeam: team.Teams(), pathMember: team.Agents(), pathAny: team.Teams(),

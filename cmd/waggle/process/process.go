@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
@@ -55,6 +56,7 @@ type process struct {
 	commands  *command.Sender
 	directory *directory.Directory
 	auth      auth.Authenticator
+	audit     *audit.Writer
 	instance  id.Name
 	registry  *prometheus.Registry
 	bus       busMetrics
@@ -102,6 +104,11 @@ func hint(err error, addr string) error {
 // Connect connects to the NATS server that the configuration names, as an operator.
 func Connect(ctx context.Context, c config.Config, name string, log zerolog.Logger) (*bus.Conn, error) {
 	return dial(ctx, c.NATS, name, permission.Operator, log, nil)
+}
+
+// ConnectToRestore connects as whoever makes the streams.
+func ConnectToRestore(ctx context.Context, c config.Config, log zerolog.Logger) (*bus.Conn, error) {
+	return dial(ctx, c.NATS, "waggle/restore", permission.Bootstrap, log, nil)
 }
 
 // dial connects as a role. Without one, answers come where those of any client do.
@@ -245,6 +252,9 @@ func (p *process) share(ctx context.Context) (err error) {
 	}
 	p.closers = append(p.closers, p.directory.Close)
 	p.commands = command.NewSender(p.conn)
+	if err := p.openAudit(); err != nil {
+		return fmt.Errorf("open the audit log: %w", err)
+	}
 	if p.Use.Has(config.RoleGateway) {
 		p.auth, err = authenticator(ctx, p.Config)
 	}

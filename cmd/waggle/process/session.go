@@ -28,6 +28,6 @@ func (p *process) session(context.Context) (lifecycle.Component, error) {
 		return nil, err
 	}
 	return session.New(session.Config{
-		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry,
+		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry, Quota: p.quotas(),
 	}, p.manages("session"))
 }

@@ -1,0 +1,77 @@
+package process
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/quota"
+	record "github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// openAudit starts to write the audit log, in processes whose roles have something to
+// write.
+func (p *process) openAudit() (err error) {
+	c := p.Config.Audit
+	if !c.Enabled || !slices.Contains(p.streams(), subject.StreamAudit) {
+		return nil
+	}
+	p.audit, err = audit.New(p.conn, audit.Options{
+		Remote: c.Remote, RemoteKey: []byte(c.RemoteKey.Reveal()), Waiting: c.Waiting,
+		Source: "waggle/" + p.name() + "/" + p.instance.String(), Registry: p.registry, Logger: p.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, p.audit.Close)
+	return nil
+}
+
+// quotas returns what the keepers of quotas work with.
+func (p *process) quotas() quota.Config {
+	return quota.Config{Conn: p.conn, Policy: p.Config.Quota.Policy(), Refused: func(r quota.Refusal) {
+		p.audit.Record(record.QuotaRefused, r.Tenant, record.Record{
+			Outcome: record.Denied, Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: r.Limit, Used: r.Used,
+		})
+	}}
+}
+
+// connections opens the quota of connections of this gateway.
+func (p *process) connections(ctx context.Context) (*quota.Connections, error) {
+	cfg := p.quotas()
+	cfg.Alive = gateways(p.directory)
+	q, err := quota.OpenConnections(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, q.Close)
+	return q, nil
+}
+
+// listedFor is how long a list of gateways is used: far shorter than their leases.
+const listedFor = time.Second
+
+// gateways returns what tells whether a gateway is listed.
+func gateways(d *directory.Directory) func(id.Entity) bool {
+	var mu sync.Mutex
+	var read time.Time
+	listed := map[string]bool{}
+	name := id.MustName("gateway")
+	return func(instance id.Entity) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(read) > listedFor {
+			read = now
+			clear(listed)
+			for _, m := range d.Members(directory.WhatService, name) {
+				listed[m.Instance.String()] = true
+			}
+		}
+		return listed[instance.String()]
+	}
+}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// maxAuditText bounds what a record says of what a client has chosen: a path.
+const maxAuditText = 256
+
+// quiet are commands that change nothing but how far somebody has read, or that say how
+// far a task has come: they are not in the audit log.
+var quiet = []id.Name{command.Ack, command.AckClient, command.ReportTask, command.NotifyTask}
+
+// who fills in who did it, and where.
+func (c *conn) by(r audit.Record) (id.Tenant, audit.Record) {
+	p := c.who()
+	r.Principal, r.Remote, r.Connection, r.Dialect = p.Subject, c.remote, c.ref, c.dialect.Name()
+	return p.Tenant, r
+}
+
+func (c *conn) record(action id.Name, r audit.Record) {
+	tenant, r := c.by(r)
+	c.s.dep.Audit.Record(action, tenant, r)
+}
+
+// accepted records that the socket is open and who is on it.
+func (c *conn) accepted() {
+	r := audit.Record{}
+	for _, role := range c.who().Roles {
+		r.Roles = append(r.Roles, string(role))
+	}
+	c.record(audit.Connected, r)
+}
+
+// turnedAway records why a socket was not opened, or was ended before anybody was on it.
+func (c *conn) turnedAway(f *fault.Fault) {
+	action := audit.Refused
+	if f.Code == fault.Unauthenticated || f.Code == fault.Expired {
+		action = audit.AuthFailed
+	}
+	c.record(action, audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
+}
+
+// ended records the end of a socket that was accepted.
+func (c *conn) ended() {
+	if c.identified() {
+		c.record(audit.Closed, audit.Record{CloseCode: c.sock.CloseCode(), DurationMS: c.s.dep.Clock().Sub(c.born).Milliseconds()})
+	}
+}
+
+// sent records a command that was accepted.
+func (c *conn) sent(cmd command.Command) {
+	if slices.Contains(quiet, cmd.Verb) {
+		return
+	}
+	r := audit.Record{
+		Service: cmd.Service.String(), Verb: cmd.Verb.String(), Entity: cmd.Key.String(), Command: cmd.ID,
+	}
+	if cmd.Verb != command.Respond {
+		c.record(audit.Command, r)
+		return
+	}
+	var d command.RespondInput
+	if cmd.Decode(&d) == nil {
+		r.Input, r.Outcome = d.InputID, audit.Reject
+		if r.Input == "" {
+			r.Input = d.CallID
+		}
+		if d.Approved {
+			r.Outcome = audit.Approve
+		}
+	}
+	c.record(audit.Decided, r)
+}
+
+// took records that a state was exported or imported, or that it was not.
+func (c *conn) took(action id.Name, log subject.Log, err error) {
+	r := audit.Record{Kind: string(log.Kind), Entity: log.Entity.String()}
+	if err != nil {
+		r.Outcome, r.Code = audit.Denied, string(fault.From(err, "").Code)
+	}
+	c.record(action, r)
+}
+
+// asked records a request to a service that changes something.
+func (c *conn) asked(service, verb id.Name, err error) {
+	r := audit.Record{Service: service.String(), Verb: verb.String()}
+	if err != nil {
+		r.Outcome, r.Code = audit.Denied, string(fault.From(err, "").Code)
+	}
+	c.record(audit.Command, r)
+}
+
+// within applies the quotas of messages a second. A peer of the swarm is read more
+// slowly; anybody else is told, and the message has no effect.
+func (c *conn) within() bool {
+	p := c.who()
+	for {
+		wait, err := c.s.dep.Quota.Allow(p.Tenant, p.Subject)
+		if err == nil {
+			return true
+		}
+		if _, slower := c.manner.(*peer); !slower {
+			c.tell(c.s.asFault(err))
+			return false
+		}
+		select {
+		case <-time.After(wait):
+		case <-c.sock.Done():
+			return false
+		}
+	}
+}
+
+// audited records the calls of the API that change something or take a state away, and
+// those without good credentials.
+func (s *Server) audited(h http.Handler) http.Handler {
+	if s.dep.Audit == nil {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen := &status{ResponseWriter: w, code: http.StatusOK}
+		h.ServeHTTP(seen, r)
+		looks := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+		failed := seen.code == http.StatusUnauthorized || seen.code == http.StatusForbidden
+		if looks && !failed && !exports(r.URL.Path) {
+			return
+		}
+		token, _, _ := auth.TokenFromRequest(r)
+		p, err := s.dep.Auth.Authenticate(r.Context(), token)
+		rec := audit.Record{Verb: r.Method, Entity: clipped(r.URL.Path), Remote: s.dep.Audit.Remote(r.RemoteAddr)}
+		if err == nil {
+			rec.Principal = p.Subject
+		}
+		if seen.code >= http.StatusBadRequest {
+			rec.Outcome, rec.Code = audit.Denied, http.StatusText(seen.code)
+		}
+		action := audit.API
+		if seen.code == http.StatusUnauthorized {
+			action = audit.AuthFailed
+		}
+		s.dep.Audit.Record(action, p.Tenant, rec)
+	})
+}
+
+// exports reports whether a path of the API hands out the state of a session.
+func exports(path string) bool { return len(path) > 6 && path[len(path)-6:] == "/state" }
+
+func clipped(s string) string { return s[:min(len(s), maxAuditText)] }
+
+// status notes how a request was answered.
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (s *status) WriteHeader(code int) {
+	s.code = code
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets http.ResponseController reach the writer.
+func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
