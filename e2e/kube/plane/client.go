@@ -114,7 +114,7 @@ func Until[T any](ctx context.Context, c *Client, gvk schema.GroupVersionKind, n
 	err := wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 		var err error
 		last, err = List[T](ctx, c, gvk, namespace, "")
-		return err == nil && done(last), nil //nolint:nilerr // a busy server may fail to answer in time
+		return err == nil && done(last), nil // a busy server may fail to answer in time
 	})
 	return last, err
 }

@@ -115,6 +115,31 @@ metadata:
 	require.NoError(t, err)
 }
 
+// workspace makes the claim that a set of values names: without it pods are not scheduled.
+func (c *cluster) workspace(t testing.TB, namespace string) {
+	require.NoError(t, c.client.Apply(c.ctx, "", object(t, `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: %[1]s}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  storageClassName: ""
+  claimRef: {namespace: %[1]s, name: workspace}
+  hostPath: {path: /workspace}
+`, namespace)))
+	require.NoError(t, c.client.Apply(c.ctx, namespace, object(t, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: workspace}
+spec:
+  accessModes: [ReadWriteMany]
+  storageClassName: ""
+  volumeName: %s
+  resources: {requests: {storage: 1Gi}}
+`, namespace)))
+}
+
 // definitions makes the kinds of KEDA and of the Gateway API known.
 func (c *cluster) definitions(t testing.TB) {
 	for _, kind := range crd.Kinds() {
@@ -211,6 +236,7 @@ func TestTheChartOnARealControlPlane(t *testing.T) {
 		t.Run("values "+set, func(t *testing.T) {
 			namespace := chart.Namespace + "-" + set
 			c.namespace(t, namespace)
+			c.workspace(t, namespace)
 			t.Logf("applied %v", c.apply(t, namespace, c.render(t, set)))
 			require.Len(t, c.rollout(t, namespace), 7)
 		})
