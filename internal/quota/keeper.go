@@ -42,13 +42,19 @@ type Config struct {
 	Over func(ctx context.Context, t id.Tenant, entity id.Entity) (bool, error)
 	// Refused is told of what was refused. It must not block. nil: nobody is.
 	Refused func(Refusal)
-	Sweep   time.Duration    // how often it is looked what is over; default 1 min
-	Now     func() time.Time // nil = time.Now
+	// Instance names this process among those that count; default: that of Conn.
+	Instance string
+
+	Sweep time.Duration    // how often it is looked what is over; default 1 min
+	Now   func() time.Time // nil = time.Now
 }
 
 func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Instance == "" && c.Conn != nil {
+		c.Instance = c.Conn.Instance()
 	}
 	if c.Refused == nil {
 		c.Refused = func(Refusal) {}
@@ -201,14 +207,15 @@ func OpenConnections(ctx context.Context, cfg Config) (*Connections, error) {
 	if !cfg.Policy.Bounds(audit.Connections, audit.Messages) {
 		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
 	}
-	self, err := id.ParseEntity(cfg.Conn.Instance())
+	cfg = cfg.withDefaults()
+	self, err := id.ParseEntity(cfg.Instance)
 	if err != nil {
 		return nil, fmt.Errorf("quota: %w", err)
 	}
-	c := &Connections{cfg: cfg.withDefaults(), self: self}
+	c := &Connections{cfg: cfg, self: self}
 	c.living = &living{alive: cfg.Alive, self: self.String(), now: c.cfg.Now, seen: map[string]time.Time{}}
 	c.ledger, err = OpenLedger(ctx, cfg.Conn, audit.Connections, Rules{
-		Group: id.Entity.String, Counts: c.living.counts, Over: c.living.over, Sweep: cfg.Sweep, Now: cfg.Now,
+		Group: c.living.meet, Counts: c.living.counts, Over: c.living.over, Sweep: cfg.Sweep, Now: cfg.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -293,6 +300,12 @@ func (l *living) counts(instance string) bool {
 	return !met.IsZero() && l.now().Sub(met) < benefit
 }
 
+// meet notes that a gateway holds something, and whether it is listed now.
+func (l *living) meet(instance id.Entity) string {
+	l.counts(instance.String())
+	return instance.String()
+}
+
 func (l *living) over(_ context.Context, q subject.Quota) (bool, error) {
 	return !l.counts(q.Holder.String()), nil
 }
@@ -315,7 +328,8 @@ func OpenTokens(ctx context.Context, cfg Config) (*Tokens, error) {
 	if !cfg.Policy.Bounds(audit.Tokens) {
 		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
 	}
-	t := &Tokens{cfg: cfg.withDefaults(), self: cfg.Conn.Instance()}
+	cfg = cfg.withDefaults()
+	t := &Tokens{cfg: cfg, self: cfg.Instance}
 	today := func() string { return t.cfg.Now().UTC().Format(dayLayout) }
 	day := func(holder id.Entity) string { d, _, _ := strings.Cut(holder.String(), "_"); return d }
 	var err error

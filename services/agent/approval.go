@@ -61,6 +61,9 @@ func (t *turn) refuse(ctx context.Context, c event.ToolCall, why *fault.Fault) e
 // errPaused once that is in the log, and nil if somebody has answered meanwhile: then
 // the attempt goes on.
 func (t *turn) pause(ctx context.Context) error {
+	if err := t.tellOfDeadline(ctx); err != nil {
+		return err
+	}
 	t.unsent = append(t.unsent[:0], unsent{id: t.claim + ".paused"})
 	err := t.writer.Append(ctx, func() ([]event.Event, error) {
 		if len(t.unsent) == 0 {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
@@ -66,4 +68,24 @@ func (t *turn) askBudget(ctx context.Context) error {
 		}
 		return t.events(t.unsent...)
 	})
+}
+
+// tellOfDeadline has whoever manages the log look at the question that the unit waits
+// for, if that does not stay open for ever. It is told before the unit is put down, so
+// that a worker that dies in between leaves it to the next one.
+func (t *turn) tellOfDeadline(ctx context.Context) error {
+	r := t.state.Run(t.runID)
+	if r == nil {
+		return nil
+	}
+	input, ok := r.Expiring()
+	if !ok {
+		return nil
+	}
+	ref := cmd.WorkRef{RunID: t.runID, WorkID: t.job.Part.WorkID}
+	if t.log.Kind != id.KindSession {
+		ref.Kind = t.log.Kind
+	}
+	c := cmd.Command{Tenant: t.log.Tenant, Key: t.log.Entity, TraceParent: t.trace}
+	return t.s.report(ctx, c, ref, cmd.TurnEnded, input+".asked", ref)
 }

@@ -216,6 +216,15 @@ func (s *State) overBudget(r *Run, now time.Time) []Fact {
 // expires reports whether the question is open, and not for ever.
 func (in *Input) expires() bool { return !in.Over && in.Timeout > 0 }
 
+// Expiring is the question about the budget that is open and will not stay so.
+func (r *Run) Expiring() (inputID string, ok bool) {
+	in := r.question()
+	if in == nil || !in.expires() {
+		return "", false
+	}
+	return in.ID, true
+}
+
 // stopped reports whether a worker has stopped a unit because the budget is used up.
 func (r *Run) stopped() bool {
 	for _, w := range r.works {
