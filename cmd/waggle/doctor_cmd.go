@@ -12,6 +12,7 @@ import (
 type doctorCmd struct {
 	serverFlags
 	natsFlags
+	SystemNKey string `name:"system-nkey" help:"Seed file of the NATS system user (system.nk): asks every NATS server, too." placeholder:"FILE"`
 }
 
 // Run implements the command.
@@ -28,7 +29,7 @@ func (c *doctorCmd) Run(std streams) error {
 	}
 	failed := false
 	color := terminal.Color(std.out)
-	p := doctor.Patient{Config: l, Environ: os.Environ(), Probe: probe}
+	p := doctor.Patient{Config: l, Environ: os.Environ(), Probe: probe, SystemNKey: c.SystemNKey}
 	doctor.Examine(context.Background(), p, func(f doctor.Finding) {
 		doctor.Write(std.out, f, color)
 		failed = failed || f.Level == doctor.Fail

@@ -29,6 +29,9 @@ type cli struct {
 	Teams       teamsCmd       `cmd:"" help:"Run teams of agents, watch them, and decide on their tools."`
 	Tail        tailCmd        `cmd:"" help:"Show the events of a session, or of everything, as they happen."`
 	Bootstrap   bootstrapCmd   `cmd:"" help:"Make the streams of an installation whose processes only verify them."`
+	Audit       auditCmd       `cmd:"" help:"Show who did what: the audit log."`
+	Backup      backupCmd      `cmd:"" help:"Copy all streams and buckets into a folder, while everything works."`
+	Restore     restoreCmd     `cmd:"" help:"Put a backup back into an empty NATS."`
 	Keys        keysCmd        `cmd:"" help:"Make the keys with which each role logs in to NATS."`
 	Doctor      doctorCmd      `cmd:"" help:"Check configuration and installation, and say what to do."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Exit with 0 if the process at --addr is ready."`

@@ -16,8 +16,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// nats checks the bus and what can be seen through it.
-func nats(ctx context.Context, p Patient) []Finding {
+// onBus checks the bus and what can be seen through it.
+func onBus(ctx context.Context, p Patient) []Finding {
 	const what = "NATS"
 	c := p.Config.NATS
 	shown := config.RedactURLs(c.URL)
@@ -26,15 +26,22 @@ func nats(ctx context.Context, p Patient) []Finding {
 		return one(Fail, what, shown+" cannot be reached", "start it (\"waggle up\" brings its own), or correct --nats, WAGGLE_NATS and the credentials")
 	}
 	defer conn.Close()
+	var refused refusals
+	refused.watch(conn)
 	info, err := conn.JS().AccountInfo(ctx)
 	if err != nil {
 		return one(Fail, what, shown+" answers, but not JetStream: "+err.Error(), "switch JetStream on (nats-server -js) and let the account use it")
 	}
 	out := one(OK, what, fmt.Sprintf("%s, version %s, %d streams, %d MiB stored",
 		shown, conn.NATS().ConnectedServerVersion(), info.Streams, info.Store>>20), "")
+	out = append(out, servers(ctx, p)...)
 	out = append(out, streams(ctx, p, conn)...)
+	out = append(out, copies(ctx, conn)...)
+	out = append(out, queues(ctx, conn)...)
+	out = append(out, letters(ctx, conn, time.Now())...)
 	out = append(out, clock(ctx, conn)...)
-	return append(out, roles(ctx, conn)...)
+	out = append(out, roles(ctx, conn)...)
+	return append(out, refused.permissions()...)
 }
 
 func streams(ctx context.Context, p Patient, conn *bus.Conn) []Finding {

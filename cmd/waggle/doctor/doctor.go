@@ -34,27 +34,39 @@ type Finding struct {
 // patience bounds each check that asks somebody: whoever needs longer is as good as down.
 const patience = 3 * time.Second
 
+// busPatience bounds what is asked of NATS: some fifty questions, of which a cluster that
+// elects answers none.
+const busPatience = 20 * time.Second
+
 // Patient is what is examined.
 type Patient struct {
 	Config  *config.Loaded
 	Environ []string // as of os.Environ
-	Probe   func(ctx context.Context, addr, path string) error
+	// SystemNKey is the seed file of the user that may ask every NATS server; empty = they
+	// are not asked.
+	SystemNKey string
+	Probe      func(ctx context.Context, addr, path string) error
 }
 
 // Examine runs all checks in order and passes each finding to report as soon as it
 // is known.
 func Examine(ctx context.Context, p Patient, report func(Finding)) {
-	for _, check := range []func(context.Context, Patient) []Finding{
-		configuration, environment, workspace, model, nats, gateway,
+	type check func(context.Context, Patient) []Finding
+	for _, c := range []struct {
+		look  check
+		limit time.Duration
+	}{
+		{configuration, patience}, {environment, patience}, {workspace, patience}, {model, patience},
+		{onBus, busPatience}, {gateway, patience},
 	} {
-		for _, f := range bounded(ctx, p, check) {
+		for _, f := range bounded(ctx, p, c.limit, c.look) {
 			report(f)
 		}
 	}
 }
 
-func bounded(ctx context.Context, p Patient, check func(context.Context, Patient) []Finding) []Finding {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func bounded(ctx context.Context, p Patient, limit time.Duration, check func(context.Context, Patient) []Finding) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return check(ctx, p)
 }

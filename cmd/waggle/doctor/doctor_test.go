@@ -125,7 +125,7 @@ func TestGateway(t *testing.T) {
 func TestTheBusIsSeenThroughRealNATS(t *testing.T) {
 	url, _ := bustest.Server(t)
 	p := patient(t, "", map[string]string{"nats.url": url})
-	got := levels(nats(t.Context(), p))
+	got := levels(onBus(t.Context(), p))
 	require.Equal(t, OK, got["NATS"])
 	require.Equal(t, Warn, got["roles"])
 
@@ -141,11 +141,16 @@ func TestTheBusIsSeenThroughRealNATS(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = lease.Leave(context.Background()) })
 	}
-	got = levels(nats(t.Context(), p))
-	require.Equal(t, map[string]Level{"NATS": OK, "streams": OK, "clock": OK, "roles": OK}, got)
+	got = levels(onBus(t.Context(), p))
+	require.Equal(t, map[string]Level{
+		"NATS": OK, "streams": OK, "replicas": OK, "queues": OK, "dead letters": OK, "clock": OK, "roles": OK, "permissions": OK,
+	}, got)
+	_, err = conn.JS().Publish(t.Context(), "dead.agent.default.k.run", []byte("{}"))
+	require.NoError(t, err)
+	require.Equal(t, Warn, levels(onBus(t.Context(), p))["dead letters"])
 
 	p.Config.NATS.EventMaxBytes = 1 << 20
-	for _, f := range nats(t.Context(), p) {
+	for _, f := range onBus(t.Context(), p) {
 		if f.What == "streams" {
 			require.Equal(t, Fail, f.Level)
 			require.Contains(t, f.Is, "EVT_00")

@@ -1,0 +1,251 @@
+// Package backup copies all streams and buckets of an installation into a folder, while
+// it works, and puts them back into an empty one. It uses the snapshots of JetStream: each
+// stream is copied as it was at one moment, with sequences, headers and times.
+//
+// It decides nothing about what is in the messages, and knows no consumer: services make
+// theirs anew, and work that was not done is delivered again.
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	manifestName = "manifest.json"
+	// formatVersion is of the manifest; the files are JetStream's own.
+	formatVersion = 1
+	// parallel snapshots are on at once: as many as there are shards of the event log,
+	// so that all of these begin within milliseconds of each other.
+	parallel = subject.Partitions
+)
+
+// Manifest says what a backup holds. It is written last: a folder without one is the
+// rest of a backup that broke off.
+type Manifest struct {
+	Format   int       `json:"format"`
+	Version  string    `json:"waggle_version"`
+	Server   string    `json:"nats_version"`
+	Started  time.Time `json:"started"`
+	Finished time.Time `json:"finished"`
+	Streams  []Stream  `json:"streams"` // in the order in which they were begun
+}
+
+// Stream is one stream, or the one behind a bucket, in a backup.
+type Stream struct {
+	Name     string          `json:"name"`
+	File     string          `json:"file"` // in the folder of the manifest
+	Bytes    int64           `json:"bytes"`
+	SHA256   string          `json:"sha256"`
+	Taken    time.Time       `json:"taken"` // by the clock here: everything stored before is in it
+	Messages uint64          `json:"messages"`
+	FirstSeq uint64          `json:"first_seq"`
+	LastSeq  uint64          `json:"last_seq"`
+	Config   json.RawMessage `json:"config"` // of the stream, as the server wrote it
+	State    json.RawMessage `json:"state"`
+}
+
+// Progress is told of each stream that is done. It is called by one goroutine at a time.
+type Progress func(Stream)
+
+// phases returns the streams in the order in which they are copied; those of one phase
+// at the same time. Commands, timers and how far clients have read come before the logs:
+// work that was waiting then is delivered again and found done if the logs say so, and
+// nobody has read further than the logs reach. Dead letters and the audit log come last:
+// they tell of what is in the others.
+func phases() [][]string {
+	bucket := func(name string) string { return "KV_" + name }
+	logs := make([]string, 0, subject.Partitions)
+	for _, p := range subject.AllPartitions() {
+		logs = append(logs, p.EventStream())
+	}
+	return [][]string{
+		{subject.StreamCommands, subject.StreamTimers},
+		{bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketDirectory)},
+		logs,
+		{subject.StreamDead, subject.StreamAudit},
+	}
+}
+
+// Names returns all streams that a backup holds.
+func Names() []string {
+	var out []string
+	for _, p := range phases() {
+		out = append(out, p...)
+	}
+	return out
+}
+
+// Save copies everything into the folder, which is made and must be empty. It takes the
+// time that it takes, within ctx, and stops no writer. After an error the folder holds no
+// manifest.
+func Save(ctx context.Context, c *bus.Conn, dir, version string, done Progress) (*Manifest, error) {
+	if err := emptyFolder(dir); err != nil {
+		return nil, err
+	}
+	m := &Manifest{Format: formatVersion, Version: version, Server: c.NATS().ConnectedServerVersion(), Started: time.Now().UTC()}
+	for _, names := range phases() {
+		streams, err := savePhase(ctx, c, dir, names)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range streams {
+			done(s)
+		}
+		m.Streams = append(m.Streams, streams...)
+	}
+	m.Finished = time.Now().UTC()
+	return m, m.write(dir)
+}
+
+func savePhase(ctx context.Context, c *bus.Conn, dir string, names []string) ([]Stream, error) {
+	out := make([]Stream, len(names))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, name := range names {
+		g.Go(func() (err error) {
+			if out[i], err = save(ctx, c, dir, name); err != nil {
+				return fmt.Errorf("back up the stream %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return out, g.Wait()
+}
+
+// Load reads the manifest of a backup and checks every file against it.
+func Load(dir string) (*Manifest, error) {
+	text, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the folder is the operator's word
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no %s: it is no backup, or one that broke off", dir, manifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var m Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestName, err)
+	}
+	if m.Format != formatVersion {
+		return nil, fmt.Errorf("the backup has the format %d; this program reads %d", m.Format, formatVersion)
+	}
+	for _, s := range m.Streams {
+		if err := s.check(dir); err != nil {
+			return nil, err
+		}
+	}
+	return &m, nil
+}
+
+// check compares a file with what the manifest says of it.
+func (s Stream) check(dir string) error {
+	if s.File != filepath.Base(s.File) {
+		return fmt.Errorf("the manifest names the file %q outside of the backup", s.File)
+	}
+	f, err := os.Open(filepath.Join(dir, s.File)) //nolint:gosec // a name without folders, in the operator's folder
+	if err != nil {
+		return fmt.Errorf("the backup is not complete: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	h := newHash()
+	n, err := io.Copy(h, f)
+	switch {
+	case err != nil:
+		return err
+	case n != s.Bytes || h.String() != s.SHA256:
+		return fmt.Errorf("%s is damaged: its checksum is not that of the manifest", s.File)
+	}
+	return nil
+}
+
+func (m *Manifest) write(dir string) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, manifestName)
+	if err := os.WriteFile(name+".tmp", append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".tmp", name)
+}
+
+// emptyFolder makes the folder, readable for its owner only: it will hold what was said.
+func emptyFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s is not empty: a backup needs a folder of its own", dir)
+	}
+	return nil
+}
+
+// ErrNotEmpty is wrapped by the error of a restore into an installation that has streams.
+var ErrNotEmpty = errors.New("the installation is not empty")
+
+// RestoreOptions say how to put a backup back.
+type RestoreOptions struct {
+	Topology bus.Topology // copies and limits are this, not what they were
+	Force    bool         // streams that are there are deleted before
+	Done     Progress
+}
+
+// Restore puts the backup in the folder back and mends what differs from the topology.
+// Before it changes anything it checks the whole backup, and that no stream of it exists.
+// After an error some streams may be there; with Force it can be run again.
+func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*Manifest, error) {
+	m, err := Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeRoom(ctx, c, m, o.Force); err != nil {
+		return nil, err
+	}
+	for _, s := range m.Streams {
+		if err := restore(ctx, c, dir, s, o.Topology.Replicas); err != nil {
+			return nil, fmt.Errorf("restore the stream %s: %w", s.Name, err)
+		}
+		o.Done(s)
+	}
+	if err := bus.Bootstrap(ctx, c, o.Topology); err != nil {
+		return nil, fmt.Errorf("mend the restored streams: %w", err)
+	}
+	return m, nil
+}
+
+// makeRoom refuses an installation that has streams, or deletes them.
+func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
+	for _, s := range m.Streams {
+		have, err := c.JS().Stream(ctx, s.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look at the stream %s: %w", s.Name, err)
+		}
+		if !force {
+			return fmt.Errorf("%w: the stream %s exists, with %d messages", ErrNotEmpty, s.Name, have.CachedInfo().State.Msgs)
+		}
+		if err := c.JS().DeleteStream(ctx, s.Name); err != nil {
+			return fmt.Errorf("delete the stream %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package doctor
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+)
+
+func TestCopiesThatAreAway(t *testing.T) {
+	info := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "CMD", Replicas: 3}}
+	require.Empty(t, ill(info), "a single server has no cluster")
+	info.Cluster = &jetstream.ClusterInfo{Leader: "a", Replicas: []*jetstream.PeerInfo{{Name: "b", Current: true}, {Name: "c", Current: true}}}
+	require.Empty(t, ill(info))
+	info.Cluster = &jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{
+		{Name: "b", Offline: true}, {Name: "c", Current: true, Lag: 5000}, {Name: "d"},
+	}}
+	require.Equal(t, []string{
+		"CMD has no leader", "CMD: its copy on b is offline", "CMD: its copy on c is 5000 operations behind", "CMD: its copy on d is not current",
+	}, ill(info))
+}
+
+// A real cluster of three loses a server, and the doctor says which copies are away.
+func TestTheDoctorOfACluster(t *testing.T) {
+	h := bustest.Cluster(t, 3)
+	conn := h.Conn()
+	top := bus.DefaultTopology()
+	top.Replicas = 3
+	require.NoError(t, bus.Bootstrap(t.Context(), conn, top))
+	require.Eventually(t, func() bool { return copies(t.Context(), conn)[0].Level == OK }, bustest.Patience, 100*time.Millisecond)
+	require.Contains(t, copies(t.Context(), conn)[0].Is, "3 copies of each stream, all current")
+
+	h.Kill(h.LeaderOf("EVT_03"))
+	require.Eventually(t, func() bool { return copies(t.Context(), conn)[0].Level == Fail }, bustest.Patience, 100*time.Millisecond)
+}
+
+func report(t *testing.T, text string) (r serverReport) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	return r
+}
+
+func TestWhatServersSay(t *testing.T) {
+	good := func(name string) serverReport {
+		return report(t, `{"server":{"name":"`+name+`","ver":"2.15.2"},"data":{"config":{"sync_interval":100000000},"meta_cluster":{"leader":"a","cluster_size":3}}}`)
+	}
+	all := []serverReport{good("a"), good("b"), good("c")}
+	require.Equal(t, OK, judge(all)[0].Level)
+	require.Contains(t, judge(all)[0].Is, "the meta leader is a")
+	require.Contains(t, judge(all)[0].Is, "b 2.15.2, sync_interval 100ms")
+	require.Equal(t, Fail, judge(all[:2])[0].Level, "one does not answer")
+
+	slow := good("c")
+	slow.Data.Config.Sync = 2 * time.Minute
+	require.Equal(t, Warn, judge([]serverReport{all[0], all[1], slow})[0].Level)
+	slow.Data.Config.Always = true
+	require.Equal(t, OK, judge([]serverReport{all[0], all[1], slow})[0].Level)
+	old := good("c")
+	old.Server.Version = "2.12.0"
+	require.Contains(t, judge([]serverReport{all[0], all[1], old})[0].Do, "one version")
+	headless := good("a")
+	headless.Data.Meta.Leader = ""
+	require.Contains(t, judge([]serverReport{headless})[0].Is, "no meta leader")
+}
