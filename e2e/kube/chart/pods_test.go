@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -173,15 +173,19 @@ func TestSettingsRestartTheirRoles(t *testing.T) {
 		docs, err := chart.Render(dir, parse(t, extra))
 		require.NoError(t, err)
 		out := map[string]string{}
-		for _, d := range all[appsv1.Deployment](t, docs, "Deployment") {
-			out[d.Labels["app.kubernetes.io/component"]] = d.Spec.Template.Annotations["checksum/config"]
+		for _, w := range workloads(t, docs) {
+			out[w.role] = w.template.Annotations["checksum/config"]
+			require.NotEmpty(t, out[w.role], w.role)
 		}
-		require.Len(t, out, len(roles))
+		for _, j := range all[batchv1.Job](t, docs, "Job") {
+			out["Job"] = j.Name
+		}
 		return out
 	}
 	before := sums("{}")
 	one, every := sums("{roles: {task: {config: {task: {tries: 5}}}}}"), sums("{config: {session: {ttl: 1h}}}")
-	for _, role := range roles {
+	require.NotEqual(t, before["Job"], every["Job"], "a Job cannot be changed: it is another one")
+	for role := range before {
 		require.Equal(t, role == "task", before[role] != one[role], role)
 		require.NotEqual(t, before[role], every[role], role)
 	}
