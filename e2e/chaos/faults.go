@@ -192,25 +192,25 @@ func networks() []Fault {
 	server := func(n *Nemesis) *Member { return n.one(n.s.Servers) }
 	return []Fault{
 		{Name: "partition gateway from NATS", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
-			return n.cutFor(ctx, apart, gateway(n), bothWays, n.bus(), nil)
+			return n.cutFor(ctx, apart, gateway(n), BothWays, n.bus(), nil)
 		}},
 		{Name: "partition agent from NATS", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
-			return n.cutFor(ctx, apart, n.service(config.RoleAgent), bothWays, n.bus(), nil)
+			return n.cutFor(ctx, apart, n.service(config.RoleAgent), BothWays, n.bus(), nil)
 		}},
 		{Name: "partition NATS server", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
 			m := server(n)
-			return n.cutFor(ctx, apart, m, bothWays, n.everybody(m), nil)
+			return n.cutFor(ctx, apart, m, BothWays, n.everybody(m), nil)
 		}},
 		{Name: "NATS server from NATS servers", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
 			m := server(n)
-			return n.cutFor(ctx, apart, m, bothWays, n.bus(m), nil)
+			return n.cutFor(ctx, apart, m, BothWays, n.bus(m), nil)
 		}},
 		{Name: "one way to NATS server", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
 			m := server(n)
-			return n.cutFor(ctx, apart, m, inbound, n.bus(m), nil)
+			return n.cutFor(ctx, apart, m, Inbound, n.bus(m), nil)
 		}},
 		{Name: "one way to gateway", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
-			return n.cutFor(ctx, apart, gateway(n), inbound, n.bus(), nil)
+			return n.cutFor(ctx, apart, gateway(n), Inbound, n.bus(), nil)
 		}},
 		{Name: "5 % loss at gateway", Alone: true, Strike: lossy(gateway)},
 		{Name: "5 % loss at NATS server", Alone: true, Strike: lossy(server)},
@@ -238,7 +238,7 @@ func chains() []Fault {
 			return n.pauseFor(ctx, time.Second, other, func() error { return n.killFor(ctx, away, m) })
 		}},
 		{Name: "partition gateway, kill agent", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
-			return n.cutFor(ctx, apart/2, n.s.Gateways[0], bothWays, n.bus(), func() error {
+			return n.cutFor(ctx, apart/2, n.s.Gateways[0], BothWays, n.bus(), func() error {
 				return n.killFor(ctx, away, n.service(config.RoleAgent))
 			})
 		}},
@@ -251,7 +251,7 @@ func chains() []Fault {
 			for other == m {
 				other = n.one(n.s.Servers)
 			}
-			return n.cutFor(ctx, time.Second, other, bothWays, n.bus(other), func() error { return n.killFor(ctx, away, m) })
+			return n.cutFor(ctx, time.Second, other, BothWays, n.bus(other), func() error { return n.killFor(ctx, away, m) })
 		}},
 	}
 }

@@ -11,6 +11,7 @@ import (
 func JudgeLogs(v *Verdict, logs map[string][]Stored, paid func(purpose string) int) {
 	for name, events := range logs {
 		dense(&v[PromiseLog], name, events)
+		relayed(&v[PromiseLog], name, events)
 		runs(&v[PromiseWork], name, events)
 		effects(&v[PromiseEffects], name, events, paid)
 		decisions(&v[PromiseDecisions], name, events)
@@ -38,6 +39,35 @@ func dense(c *Cell, name string, events []Stored) {
 			c.doubled("%s: event %s", name, e.ID)
 		}
 		ids[e.ID] = true
+	}
+}
+
+// relayed: a team's log holds the events of each member in the member's order.
+func relayed(c *Cell, name string, events []Stored) {
+	last := map[string]uint64{}
+	for _, e := range events {
+		var d struct {
+			Agent   string `json:"agent_id"`
+			SubTeam string `json:"sub_team_id"`
+			Seq     uint64 `json:"seq"`
+		}
+		if e.Type != (event.TeamAgentEventData{}).EventType() && e.Type != (event.TeamSubTeamEventData{}).EventType() {
+			continue
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			c.broken("%s: event %s: %v", name, e.ID, err)
+		}
+		c.Checked++
+		member := d.Agent + d.SubTeam
+		switch was := last[member]; {
+		case d.Seq == was:
+			c.doubled("%s: %d of %s", name, d.Seq, member)
+		case d.Seq < was:
+			c.reordered("%s: %d of %s after %d", name, d.Seq, member, was)
+		case d.Seq > was+1:
+			c.lost("%s: %d of %s after %d", name, d.Seq, member, was)
+		}
+		last[member] = d.Seq
 	}
 }
 
@@ -211,41 +241,5 @@ func JudgeAsked(v *Verdict, r Report, logs map[string][]Stored) {
 	}
 	for unit, n := range r.Ended {
 		c.once(n, r.Who+": the end of "+unit+" at the client")
-	}
-}
-
-// JudgeSeen judges what a client saw against what somebody sees who comes for the first
-// time: the same, once and in order. Pieces of texts may be cut differently.
-func JudgeSeen(v *Verdict, r Report, again []Seen) {
-	c := &v[PromiseResume]
-	for _, gap := range r.Gaps {
-		c.reordered("%s", gap)
-	}
-	have := map[uint64]string{}
-	for _, s := range r.Seen {
-		if _, twice := have[s.Seq]; twice {
-			c.doubled("%s: %d", r.Who, s.Seq)
-		}
-		have[s.Seq] = s.Raw
-		if other := foreign(r.Tenant, s.Raw); other != "" {
-			v[PromiseIsolation].broken("%s sees %s: %s", r.Who, other, s.Raw)
-		}
-	}
-	for _, s := range again {
-		raw, there := have[s.Seq]
-		c.Checked++
-		switch {
-		case r.Loose(s.Raw):
-		case !there:
-			c.lost("%s: %d: %s", r.Who, s.Seq, s.Raw)
-		case raw != s.Raw:
-			c.broken("%s: %d was %s, is %s", r.Who, s.Seq, raw, s.Raw)
-		}
-		delete(have, s.Seq)
-	}
-	for seq, raw := range have {
-		if !r.Loose(raw) {
-			c.doubled("%s: %d is in no log: %s", r.Who, seq, raw)
-		}
 	}
 }

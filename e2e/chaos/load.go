@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,8 +41,11 @@ type Report struct {
 	// Again returns the frames up to the newest one that the client has seen, as
 	// somebody gets them who comes for the first time.
 	Again func(ctx context.Context, addr string) ([]Seen, error)
-	// Loose are frames that may be cut differently: pieces of texts.
-	Loose func(raw string) bool
+	// Loose are frames that may be cut differently: pieces of texts. It returns of which
+	// text, and the piece.
+	Loose func(raw string) (of, text string, loose bool)
+	// Refused are requests that were answered with an error, by its code.
+	Refused map[string]int
 }
 
 // Load is the clients of all dialects at work.
@@ -145,9 +149,12 @@ func (l *Load) addrs() []string {
 	return out
 }
 
+// strange is what ids cannot hold.
+var strange = regexp.MustCompile("[^A-Za-z0-9]+")
+
 // who names a client.
 func (l *Load) who(tenant, kind string, i int) string {
-	return fmt.Sprintf("%s-load-%s-%s-%d", tenant, strings.ReplaceAll(l.name, " ", "-"), kind, i)
+	return fmt.Sprintf("%s-load-%s-%s-%d", tenant, strings.Trim(strange.ReplaceAllString(l.name, "-"), "-"), kind, i)
 }
 
 // stopped reports whether the channel is closed.

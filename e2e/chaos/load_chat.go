@@ -165,7 +165,7 @@ func (c *chat) report() Report {
 	return Report{
 		Who: c.who, Tenant: c.tenant, Kind: "ORBIT", Logs: []string{c.tenant + ".session." + session},
 		Seen: append([]Seen(nil), c.seen...), Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(),
-		Loose: looseOf("agent_delta"),
+		Loose: looseChat,
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, fmt.Sprintf("/ws?deltas=true&session=%s&after=0", session), Key(c.tenant), last, func(raw string) uint64 {
 				return orbitOf(raw).Seq
@@ -174,14 +174,19 @@ func (c *chat) report() Report {
 	}
 }
 
-// looseOf tells frames of a type by their first member.
-func looseOf(kind string) func(string) bool {
-	return func(raw string) bool {
-		var f struct {
-			Type string `json:"type"`
-		}
-		return json.Unmarshal([]byte(raw), &f) == nil && f.Type == kind
+// looseChat tells pieces of texts.
+func looseChat(raw string) (of, text string, loose bool) {
+	var f struct {
+		Type string `json:"type"`
+		Data struct {
+			ID   string `json:"message_id"`
+			Text string `json:"text"`
+		} `json:"data"`
 	}
+	if json.Unmarshal([]byte(raw), &f) != nil || f.Type != "agent_delta" {
+		return "", "", false
+	}
+	return f.Data.ID, f.Data.Text, true
 }
 
 // replay connects for the first time and returns the frames up to a position.

@@ -124,7 +124,10 @@ func (p *plans) report() Report {
 }
 
 // loosePlan tells pieces of texts.
-func loosePlan(raw string) bool {
+func loosePlan(raw string) (of, text string, loose bool) {
 	var f client.Frame
-	return json.Unmarshal([]byte(raw), &f) == nil && f.Event == myagent.AgentPartialAnswer
+	if json.Unmarshal([]byte(raw), &f) != nil || f.Event != myagent.AgentPartialAnswer {
+		return "", "", false
+	}
+	return f.Meta().MessageID + f.StepID, f.Text(), true
 }

@@ -262,13 +262,18 @@ func (c *swarmClient) report() Report {
 	defer c.mu.Unlock()
 	q := url.Values{"clientId": {c.id}, "resumeToken": {c.token}, "after": {"0"}}
 	last := c.last
+	refusals := map[string]int{}
+	for _, code := range c.refused {
+		refusals[code]++
+	}
 	logs := []string{c.tenant + ".client." + c.id}
 	for _, task := range c.tasks {
 		logs = append(logs, c.tenant+".task."+task)
 	}
 	return Report{
 		Who: c.who, Tenant: c.tenant, Kind: "ASP", Logs: logs, Seen: append([]Seen(nil), c.seen...), Gaps: c.gaps,
-		Asked: c.asked, Ended: c.ended, Unknown: c.lost, Returns: c.line.returns(), Loose: func(string) bool { return false },
+		Asked: c.asked, Ended: c.ended, Unknown: c.lost, Returns: c.line.returns(), Refused: refusals,
+		Loose: func(string) (string, string, bool) { return "", "", false },
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, "/ws/asp/client?"+q.Encode(), Key(c.tenant), last, func(raw string) uint64 {
 				var f swarmFrame

@@ -213,7 +213,7 @@ func (c *team) report() Report {
 	id, last := c.id, c.last
 	return Report{
 		Who: c.who, Tenant: c.tenant, Kind: "team", Logs: []string{c.tenant + ".team." + id}, Seen: append([]Seen(nil), c.seen...),
-		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(), Loose: looseOf("SEGMENT_CONTENT"),
+		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(), Loose: looseTeam,
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, "/ws/agent-team/"+id+"?after=0", Key(c.tenant), last, func(raw string) uint64 {
 				var f teamFrame
@@ -222,4 +222,19 @@ func (c *team) report() Report {
 			})
 		},
 	}
+}
+
+// looseTeam tells pieces of texts.
+func looseTeam(raw string) (of, text string, loose bool) {
+	var f struct {
+		Type    string `json:"type"`
+		Payload struct {
+			ID    string `json:"id"`
+			Delta string `json:"delta"`
+		} `json:"payload"`
+	}
+	if json.Unmarshal([]byte(raw), &f) != nil || f.Type != "SEGMENT_CONTENT" {
+		return "", "", false
+	}
+	return f.Payload.ID, f.Payload.Delta, true
 }

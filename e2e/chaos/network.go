@@ -3,7 +3,9 @@ package chaos
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -154,7 +156,10 @@ func (n *Network) Place(name string) *Place {
 	n.run("", "ip", "-n", name, "addr", "add", p.IP+"/24", "dev", "eth0")
 	n.run("", "ip", "-n", name, "link", "set", "eth0", "up")
 	n.run("", "ip", "-n", name, "link", "set", "lo", "up")
-	n.t.Cleanup(func() { n.run("", "ip", "netns", "del", name) })
+	n.t.Cleanup(func() { // the kernel takes its time to remove a namespace, and its links with it
+		n.run("", "ip", "link", "del", link)
+		n.run("", "ip", "netns", "del", name)
+	})
 	return p
 }
 
@@ -177,8 +182,8 @@ func (p *Place) Addr() string {
 
 // The ways in which a Cut breaks a network.
 const (
-	bothWays = "both ways"
-	inbound  = "inbound"
+	BothWays = "both ways" // nothing goes through
+	Inbound  = "inbound"
 	loss     = "5 % loss"
 )
 
@@ -190,7 +195,7 @@ func (p *Place) Cut(way string, from ...string) error {
 		rule = "numgen random mod 100 < 5 counter drop"
 	}
 	text := fmt.Sprintf("table inet chaos {\n chain in { type filter hook input priority 0; ip saddr %s %s; }\n", set, rule)
-	if way != inbound {
+	if way != Inbound {
 		text += fmt.Sprintf(" chain out { type filter hook output priority 0; ip daddr %s %s; }\n", set, rule)
 	}
 	_, err := command(text+"}\n", append(p.Wrap(), "nft", "-f", "-")...)
@@ -214,4 +219,17 @@ func (p *Place) Heal() (packets int, err error) {
 	}
 	_, err = command("", append(p.Wrap(), "nft", "delete", "table", "inet", "chaos")...)
 	return packets, err
+}
+
+// Reached reports whether packets from the test reach the place and come back: nobody
+// listens there on port 9, and its kernel says so.
+func (p *Place) Reached(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(p.IP, "9"))
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil || errors.Is(err, syscall.ECONNREFUSED)
 }

@@ -63,6 +63,9 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 	row.Verdict = s.judge(t, reports, record, f, dead)
 	for _, r := range reports {
 		row.Returns = max(row.Returns, r.Returns)
+		if len(r.Refused) > 0 {
+			row.Evidence = append(row.Evidence, fmt.Sprintf("%s was refused %v", r.Who, r.Refused))
+		}
 	}
 	return row
 }

@@ -1,0 +1,207 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/chaos"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+const session = "red.session.s1"
+
+// stored is a log of the types, with data.
+func stored(t *testing.T, name string, data ...event.Data) []chaos.Stored {
+	t.Helper()
+	var out []chaos.Stored
+	for i, d := range data {
+		raw, err := json.Marshal(d)
+		require.NoError(t, err)
+		seq := uint64(i + 1)
+		e := event.Event{ID: fmt.Sprintf("e%d", seq), Type: d.EventType(), Subject: name, Sequence: seq, Data: raw}
+		out = append(out, chaos.Stored{Event: e, Header: seq, Raw: string(raw)})
+	}
+	return out
+}
+
+// story is a run that pays once and asks once.
+func story(t *testing.T) []chaos.Stored {
+	t.Helper()
+	return stored(
+		t, session,
+		event.MessageReceivedData{MessageID: "m1", RunID: "r1"},
+		event.InputRequestedData{InputID: "i1", RunID: "r1"},
+		event.InputAnsweredData{InputID: "i1", RunID: "r1"},
+		event.ToolCalledData{CallID: "c1", RunID: "r1", Tool: "bank_pay", Arguments: json.RawMessage(`{"purpose":"p1"}`)},
+		event.ToolCompletedData{CallID: "c1", RunID: "r1"},
+		event.RunCompletedData{RunID: "r1"},
+	)
+}
+
+func judged(logs map[string][]chaos.Stored, paid int) *chaos.Verdict {
+	v := &chaos.Verdict{}
+	chaos.JudgeLogs(v, logs, func(string) int { return paid })
+	return v
+}
+
+// TestTheJudgeSeesEveryBreach: a log that keeps its promises is fine, and each way to
+// break them is seen under the promise that it breaks.
+func TestTheJudgeSeesEveryBreach(t *testing.T) {
+	fine := judged(map[string][]chaos.Stored{session: story(t)}, 1)
+	for _, promise := range []int{chaos.PromiseLog, chaos.PromiseWork, chaos.PromiseEffects, chaos.PromiseDecisions, chaos.PromiseIsolation} {
+		require.True(t, fine[promise].OK(), "%v", fine.Notes())
+	}
+	for _, c := range []struct {
+		name    string
+		promise int
+		word    string
+		paid    int
+		change  func([]chaos.Stored) []chaos.Stored
+	}{
+		{"a hole", chaos.PromiseLog, "lost", 1, func(l []chaos.Stored) []chaos.Stored { return append(l[:2:2], l[3:]...) }},
+		{"no head", chaos.PromiseLog, "lost", 1, func(l []chaos.Stored) []chaos.Stored { return l[1:] }},
+		{"an event twice", chaos.PromiseLog, "doubled", 1, func(l []chaos.Stored) []chaos.Stored { return append(l, l[5]) }},
+		{"another order", chaos.PromiseLog, "reordered", 1, func(l []chaos.Stored) []chaos.Stored {
+			l[3], l[4] = l[4], l[3]
+			return l
+		}},
+		{"a header that lies", chaos.PromiseLog, "broken", 1, func(l []chaos.Stored) []chaos.Stored {
+			l[3].Header++
+			return l
+		}},
+		{"no end", chaos.PromiseWork, "lost", 1, func(l []chaos.Stored) []chaos.Stored { return l[:5] }},
+		{"two ends", chaos.PromiseWork, "doubled", 1, func(l []chaos.Stored) []chaos.Stored { return append(l, l[5]) }},
+		{"paid twice", chaos.PromiseEffects, "doubled", 2, func(l []chaos.Stored) []chaos.Stored { return l }},
+		{"not paid", chaos.PromiseEffects, "lost", 0, func(l []chaos.Stored) []chaos.Stored { return l }},
+		{"no outcome", chaos.PromiseEffects, "lost", 1, func(l []chaos.Stored) []chaos.Stored { return append(l[:4:4], l[5]) }},
+		{"two answers", chaos.PromiseDecisions, "doubled", 1, func(l []chaos.Stored) []chaos.Stored { return append(l, l[2]) }},
+		{"no answer", chaos.PromiseDecisions, "lost", 1, func(l []chaos.Stored) []chaos.Stored { return l[:2] }},
+		{"another's word", chaos.PromiseIsolation, "broken", 1, func(l []chaos.Stored) []chaos.Stored {
+			l[0].Raw += "blue-load-1"
+			return l
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := judged(map[string][]chaos.Stored{session: c.change(story(t))}, c.paid)
+			require.False(t, v[c.promise].OK())
+			require.Contains(t, v[c.promise].String(), c.word)
+		})
+	}
+}
+
+// TestTheJudgeOfWhatClientsSaw: frames that are missing, come twice, in another order or
+// differ are seen; pieces of texts may be cut in another way, and have to add up.
+func TestTheJudgeOfWhatClientsSaw(t *testing.T) {
+	loose := func(raw string) (of, text string, is bool) {
+		text, is = strings.CutPrefix(raw, "text ")
+		return "m1", text, is
+	}
+	again := []chaos.Seen{{Seq: 1, Raw: "a"}, {Seq: 2, Raw: "text hel"}, {Seq: 3, Raw: "text lo"}, {Seq: 5, Raw: "b"}}
+	for _, c := range []struct {
+		name, want string
+		seen       []chaos.Seen
+	}{
+		{"the same", "ok", again},
+		{"texts cut in another way", "ok", []chaos.Seen{{Seq: 1, Raw: "a"}, {Seq: 3, Raw: "text hello"}, {Seq: 5, Raw: "b"}}},
+		{"a piece less", "lost", []chaos.Seen{{Seq: 1, Raw: "a"}, {Seq: 2, Raw: "text hel"}, {Seq: 5, Raw: "b"}}},
+		{"a piece twice", "doubled", []chaos.Seen{{Seq: 1, Raw: "a"}, {Seq: 3, Raw: "text hello"}, {Seq: 4, Raw: "text lo"}, {Seq: 5, Raw: "b"}}},
+		{"a frame less", "lost", []chaos.Seen{{Seq: 1, Raw: "a"}, {Seq: 3, Raw: "text hello"}}},
+		{"a frame twice", "doubled", append([]chaos.Seen{{Seq: 1, Raw: "a"}}, again...)},
+		{"another order", "reordered", []chaos.Seen{{Seq: 5, Raw: "b"}, {Seq: 3, Raw: "text hello"}, {Seq: 1, Raw: "a"}}},
+		{"another frame", "broken", []chaos.Seen{{Seq: 1, Raw: "x"}, {Seq: 3, Raw: "text hello"}, {Seq: 5, Raw: "b"}}},
+		{"a frame that nobody has", "doubled", append([]chaos.Seen{{Seq: 0, Raw: "z"}}, again...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := &chaos.Verdict{}
+			chaos.JudgeSeen(v, chaos.Report{Who: "x", Tenant: "red", Seen: c.seen, Loose: loose}, again)
+			require.Contains(t, v[chaos.PromiseResume].String(), c.want)
+		})
+	}
+}
+
+// TestTheJudgeOfWhatWasAsked: a command that is in no log is lost, one that is there twice
+// is doubled, and so are ends.
+func TestTheJudgeOfWhatWasAsked(t *testing.T) {
+	logs := map[string][]chaos.Stored{session: story(t)}
+	r := chaos.Report{Who: "x", Logs: []string{session}, Asked: []string{"m1"}, Ended: map[string]int{"m1": 1}, Unknown: 1}
+	v := &chaos.Verdict{}
+	chaos.JudgeAsked(v, r, logs)
+	require.Equal(t, "ok (2), unknown 1", v[chaos.PromiseWork].String())
+	r.Asked, r.Ended = []string{"m2"}, map[string]int{"m1": 2}
+	v = &chaos.Verdict{}
+	chaos.JudgeAsked(v, r, logs)
+	require.Equal(t, "lost 1, doubled 1 (2), unknown 1", v[chaos.PromiseWork].String())
+}
+
+// TestRelaysAreJudged: what a team's log holds of its members is in their order.
+func TestRelaysAreJudged(t *testing.T) {
+	relay := func(seqs ...uint64) *chaos.Cell {
+		var data []event.Data
+		for _, seq := range seqs {
+			data = append(data, event.TeamAgentEventData{AgentID: "a1", Seq: seq, AgentEvent: json.RawMessage("{}")})
+		}
+		v := judged(map[string][]chaos.Stored{"red.team.t1": stored(t, "red.team.t1", data...)}, 0)
+		return &v[chaos.PromiseLog]
+	}
+	require.True(t, relay(1, 2, 3).OK())
+	require.Equal(t, 1, relay(1, 3).Lost)
+	require.Equal(t, 1, relay(1, 1).Doubled)
+	require.Equal(t, 1, relay(1, 2, 3, 2).Reordered)
+}
+
+// TestTheTable shows what was not possible, what was broken, and how to see it again.
+func TestTheTable(t *testing.T) {
+	broken := judged(map[string][]chaos.Stored{session: story(t)[1:]}, 1)
+	var b strings.Builder
+	chaos.Table(&b, 42, []chaos.Row{
+		{Fault: "kill", Verdict: broken, Evidence: []string{"process 1 is gone"}, Units: 3},
+		{Fault: "cut", Why: "namespaces need root"},
+	})
+	for _, want := range []string{"kill ", "lost 1 (5)", "unknown", "cut ", "not possible here: namespaces need root", "kill: process 1 is gone", "WAGGLE_CHAOS_SEED=42"} {
+		require.Contains(t, b.String(), want)
+	}
+	require.False(t, broken.OK())
+	require.Contains(t, strings.Join(broken.Notes(), "\n"), "log: lost: ")
+}
+
+// TestEveryFaultHasAName: names are unique, and the short run is a part of the long one.
+func TestEveryFaultHasAName(t *testing.T) {
+	names := map[string]bool{}
+	for _, f := range chaos.Matrix() {
+		require.False(t, names[f.Name], f.Name)
+		require.NotNil(t, f.Strike, f.Name)
+		names[f.Name] = true
+	}
+	require.Len(t, chaos.Smoke(), 8)
+	for _, f := range chaos.Smoke() {
+		require.True(t, names[f.Name], f.Name)
+	}
+}
+
+// TestACutThatDropsNothingIsNone: counters are the evidence of a broken network, and a
+// network that nobody used was not broken.
+func TestACutThatDropsNothingIsNone(t *testing.T) {
+	net := chaos.NewNetwork(t)
+	if own, why := net.Isolated(); !own {
+		t.Logf("not possible here: %s", why)
+		return
+	}
+	place := net.Place("a")
+	require.NoError(t, place.Cut(chaos.BothWays, net.Hub()))
+	packets, err := place.Heal()
+	require.NoError(t, err)
+	require.Zero(t, packets)
+	require.True(t, place.Reached(t.Context()))
+	for _, way := range []string{chaos.BothWays, chaos.Inbound} {
+		require.NoError(t, place.Cut(way, net.Hub()))
+		require.False(t, place.Reached(t.Context()), way)
+		packets, err = place.Heal()
+		require.NoError(t, err)
+		require.Positive(t, packets)
+		require.True(t, place.Reached(t.Context()))
+	}
+}
