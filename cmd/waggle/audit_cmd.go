@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/internal/audit"
+	record "github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+type auditCmd struct {
+	fileFlag
+	natsFlags
+	Tenant    string `help:"Only records of this tenant." placeholder:"TENANT"`
+	Principal string `help:"Only what this principal did." placeholder:"SUBJECT"`
+	Entity    string `help:"Only what was done to this session, task, team or agent." placeholder:"ID"`
+	Action    string `help:"Only this action: connection-accepted, connection-refused, connection-closed, authentication-failed, command, decision, export, import, quota-refused, api-call, records-lost." placeholder:"ACTION"`
+	Since     string `help:"Only from this time (RFC 3339) on, or for so long before now (24h)." placeholder:"TIME"`
+	Until     string `help:"Only up to this time (RFC 3339), or until so long before now." placeholder:"TIME"`
+	Follow    bool   `short:"f" help:"Go on with what happens."`
+	JSON      bool   `name:"json" help:"Print the records themselves, one a line."`
+}
+
+// Run implements the command.
+func (c *auditCmd) Run(std streams) error {
+	q, err := c.query(time.Now())
+	if err != nil {
+		return usageError{err}
+	}
+	l, err := load(c.Config, *c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := connect(ctx, l.Config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return audit.Read(ctx, conn, q, func(r record.Record) error { return c.print(std.out, r) })
+}
+
+func (c *auditCmd) query(now time.Time) (q audit.Query, err error) {
+	q = audit.Query{Principal: c.Principal, Entity: c.Entity, Action: c.Action, Follow: c.Follow}
+	if c.Tenant != "" {
+		if q.Tenant, err = id.ParseTenant(c.Tenant); err != nil {
+			return q, fmt.Errorf("--tenant: %w", err)
+		}
+	}
+	if q.Since, err = moment(c.Since, now); err != nil {
+		return q, fmt.Errorf("--since: %w", err)
+	}
+	if q.Until, err = moment(c.Until, now); err != nil {
+		return q, fmt.Errorf("--until: %w", err)
+	}
+	return q, nil
+}
+
+// moment reads a time, or how long before now it is.
+func moment(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil {
+		return now.Add(-d), nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return t, fmt.Errorf("%q is neither a time like 2026-03-01T12:00:00Z nor a duration like 24h", s)
+	}
+	return t, nil
+}
+
+// print writes a record for people, a line each, or as it is.
+func (c *auditCmd) print(w io.Writer, r record.Record) error {
+	if c.JSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %-22s %-7s %s/%s", r.Time.UTC().Format(time.RFC3339), r.Action, r.Outcome, dash(r.Tenant), dash(r.Principal))
+	for _, v := range []struct{ name, value string }{
+		{"code", r.Code},
+		{"service", r.Service},
+		{"verb", r.Verb},
+		{"kind", r.Kind},
+		{"entity", r.Entity},
+		{"command", r.Command},
+		{"input", r.Input},
+		{"resource", r.Resource},
+		{"scope", r.Scope},
+		{"remote", r.Remote},
+		{"dialect", r.Dialect},
+	} {
+		if v.value != "" {
+			fmt.Fprintf(&b, "  %s=%s", v.name, v.value)
+		}
+	}
+	for _, v := range []struct {
+		name  string
+		value int64
+	}{{"limit", r.Limit}, {"used", r.Used}, {"close", int64(r.CloseCode)}, {"ms", r.DurationMS}, {"count", r.Count}} {
+		if v.value != 0 {
+			fmt.Fprintf(&b, "  %s=%d", v.name, v.value)
+		}
+	}
+	_, err := fmt.Fprintln(w, terminal.Strip(b.String()))
+	return err
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	record "github.com/waggle-dev/waggle/proto-schemas/audit"
+)
+
+func TestAuditIsAskedForByTimesAndPrinted(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	c := auditCmd{Tenant: "acme", Since: "24h", Until: "2026-03-01T11:00:00Z"}
+	q, err := c.query(now)
+	require.NoError(t, err)
+	require.Equal(t, now.Add(-24*time.Hour), q.Since)
+	require.Equal(t, now.Add(-time.Hour), q.Until)
+	for _, bad := range []auditCmd{{Tenant: "a.b"}, {Since: "yesterday"}, {Until: "x"}} {
+		_, err := bad.query(now)
+		require.Error(t, err)
+	}
+	var b strings.Builder
+	r := record.Record{Time: now, Action: "command", Outcome: "done", Tenant: "acme", Principal: "ann\x1b[31m", Verb: "cancel", Entity: "s1", Limit: 3}
+	require.NoError(t, c.print(&b, r))
+	require.Equal(t, "2026-03-01T12:00:00Z  command                done    acme/ann  verb=cancel  entity=s1  limit=3\n", b.String())
+	b.Reset()
+	c.JSON = true
+	require.NoError(t, c.print(&b, record.Record{Action: "export"}))
+	require.Contains(t, b.String(), `"action":"export"`)
+}
