@@ -3,6 +3,7 @@ package quota_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain has a run of the property tests take seconds, unless the command line says otherwise.
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "20")
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 60 * time.Second
 
