@@ -51,6 +51,7 @@ run: build ## build and run everything in one process (chat with it: bin/waggle 
 test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
 	@$(TESTSUM) -out $(RESULTS)/unit.json -dirs '$(UNIT)' -- $(GO) test -json $(RACE) $(TESTFLAGS) $(PKG)
+	@cd deploy/observability && GOWORK=off $(GO) test ./... # a module of its own: see its doc.go
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)

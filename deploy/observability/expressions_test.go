@@ -196,6 +196,22 @@ func counters(t *testing.T, all map[string]metric, where string, c *parser.Call)
 	})
 }
 
+// The files that are loaded are those that are tested.
+func TestPrometheusLoadsTheRules(t *testing.T) {
+	text, err := os.ReadFile("prometheus/prometheus.yml")
+	require.NoError(t, err)
+	var c struct {
+		Rules []string `yaml:"rule_files"`
+		Jobs  []struct {
+			Name string `yaml:"job_name"`
+		} `yaml:"scrape_configs"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &c))
+	require.Equal(t, []string{"rules/*.yml"}, c.Rules, "relative to the file, and what the tests here read")
+	require.Len(t, c.Jobs, 1)
+	require.Equal(t, "waggle", c.Jobs[0].Name, "expressions name the job")
+}
+
 var heading = regexp.MustCompile(`(?m)^### (Waggle[A-Za-z]+)$`)
 
 const runbooks = "https://github.com/waggle-dev/waggle/blob/main/docs/OPERATIONS.md#"

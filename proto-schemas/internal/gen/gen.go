@@ -29,7 +29,7 @@ const (
 const accountsFile = "deploy/nats/accounts.conf"
 
 // elsewhere are the files of the generated folders that others make.
-var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md", docsDir + "/team-messages.md"} // by tests, of what they saw
+var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md", docsDir + "/team-messages.md", docsDir + "/metrics.md"} // by tests, of what they saw
 
 // Files returns the wanted content of every generated file by its path, relative to
 // the repository's root. It reads the comments of the structs from the sources there.
