@@ -12,8 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/team"
 )
@@ -156,6 +159,11 @@ func (r *rig) grows(l subject.Log, n uint64) {
 	r.t.Helper()
 	at, err := r.log.Last(r.ctx, l)
 	require.NoError(r.t, err)
+	r.growsFrom(l, at, n)
+}
+
+func (r *rig) growsFrom(l subject.Log, at eventlog.Cursor, n uint64) {
+	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	for e, err := range r.log.Tail(ctx, l, at) {
@@ -211,4 +219,21 @@ func (r *rig) rests(l subject.Log) {
 			return
 		}
 	}
+}
+
+// TestAKilledReplicaIsReplacedAtOnce: the directory lists it until its lease has run out,
+// but nobody answers for it.
+func TestAKilledReplicaIsReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", team.Config{})
+	l := r.found(crew("small", agent("Lead")))
+	for i := 0; r.owner(l) == "one"; i++ {
+		lease, err := r.dir.Join(r.ctx, directory.Member{What: directory.WhatService, Name: cmd.Team, Instance: id.MustName(fmt.Sprint("killed-", i))})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, lease.Leave(context.Background())) })
+	}
+	r.message(l, "m1", "", "go")
+	r.settled(l, 1)
+	r.exact(l)
 }
