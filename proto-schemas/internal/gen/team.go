@@ -183,27 +183,37 @@ func with(s node, name string, by node) node {
 func strict(c *comments, t reflect.Type, where bool) node {
 	props, required := node{}, []string{}
 	for f := range t.Fields() {
-		if f.Anonymous {
-			if where {
-				for name, p := range strict(c, f.Type, true)["properties"].(node) { //nolint:forcetypeassert // just made
-					if props[name] == nil {
-						props[name] = p
-					}
-				}
+		switch {
+		case !f.Anonymous:
+			name, optional := jsonName(f)
+			props[name] = commented(c, t, f, name)
+			if !optional {
+				required = append(required, name)
 			}
-			continue
-		}
-		name, optional := jsonName(f)
-		p := teamValue(c, t.Name(), name, f.Type)
-		if text := c.fields[t.Name()+"."+f.Name]; text != "" {
-			p["description"] = text
-		}
-		props[name] = p
-		if !optional {
-			required = append(required, name)
+		case where:
+			inherit(c, props, f.Type)
 		}
 	}
 	return node{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+}
+
+// inherit adds the members of a struct that is embedded, all of which are optional.
+// Those that are there win: they come first in a struct.
+func inherit(c *comments, props node, embedded reflect.Type) {
+	for f := range embedded.Fields() {
+		if name, _ := jsonName(f); props[name] == nil {
+			props[name] = commented(c, embedded, f, name)
+		}
+	}
+}
+
+// commented is the schema of a member with its comment.
+func commented(c *comments, owner reflect.Type, f reflect.StructField, name string) node {
+	p := teamValue(c, owner.Name(), name, f.Type)
+	if text := c.fields[owner.Name()+"."+f.Name]; text != "" {
+		p["description"] = text
+	}
+	return p
 }
 
 func teamValue(c *comments, owner, name string, t reflect.Type) node {
