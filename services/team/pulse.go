@@ -66,7 +66,9 @@ func (p *pulse) start(ctx context.Context) error {
 		return errors.Join(errStopped, sub.Unsubscribe())
 	}
 	p.work.Go(func() { p.run(sub) })
-	if err := nc.FlushWithContext(ctx); err != nil {
+	flushing, cancel := context.WithTimeout(ctx, pulseWait)
+	defer cancel()
+	if err := nc.FlushWithContext(flushing); err != nil {
 		return fmt.Errorf("say that the replica lives: %w", err)
 	}
 	return nil
