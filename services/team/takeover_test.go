@@ -77,6 +77,27 @@ func TestNestedEventsAreRelayedByteForByte(t *testing.T) {
 	}
 }
 
+// TestTheLargestEventIsRelayed has an agent three teams deep append what just fits.
+func TestTheLargestEventIsRelayed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cast.plays(leave)
+	r.start("one", team.Config{})
+	l := r.found(deep())
+	r.message(l, "m1", "backend/deep/Digger", "dig")
+	r.untilInner(l, event.RunStarted, 1)
+	a := r.cast.actor(agentOf(t, l, "backend", "deep", "Digger"))
+	say := func(n int) error {
+		return a.put(r.ctx, fmt.Sprint("large", n), event.MessageDeltaData{MessageID: "m", RunID: "run_m1", Attempt: 1, Text: strings.Repeat("x", n)})
+	}
+	const most = 256 << 10
+	require.ErrorIs(t, say(most), eventlog.ErrRefused)
+	require.NoError(t, say(most-500))
+	require.NoError(t, a.says(r.ctx, "run_m1", "done"))
+	r.settled(l, 1)
+	r.exact(l)
+}
+
 // stream has an agent write, fifty events a second, until stop is closed.
 func stream(ctx context.Context, a *actor, run string, stop <-chan struct{}) error {
 	pace := time.NewTicker(20 * time.Millisecond)
