@@ -55,8 +55,26 @@ func (n *teamNormalizer) parts(b *strings.Builder, prefix string, frames []TeamF
 		if name == "" {
 			name = theTeam
 		}
-		section(b, prefix+name, n.all(by[route]))
+		lines := n.all(by[route])
+		if route != "" {
+			lines = begun(lines)
+		}
+		section(b, prefix+name, lines)
 	}
+}
+
+// begun leaves out that a nested team was idle when it began: whether its first message is
+// there by then is a matter of time.
+func begun(lines []string) (out []string) {
+	const idle, running, both = `"new_status":"IDLE","old_status":"STARTING"`, `"new_status":"RUNNING","old_status":"IDLE"`, `"new_status":"RUNNING","old_status":"STARTING"`
+	for i := 0; i < len(lines); i++ {
+		if i+1 < len(lines) && strings.Contains(lines[i], idle) && strings.Contains(lines[i+1], running) {
+			i++
+			lines[i] = strings.Replace(lines[i], running, both, 1)
+		}
+		out = append(out, lines[i])
+	}
+	return out
 }
 
 // Route returns the path of the member, or of the nested team, that a frame is about;
