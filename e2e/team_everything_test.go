@@ -115,6 +115,7 @@ func TestATeamWithEverything(t *testing.T) {
 	p.failure()
 	p.close()
 	p.sockets(p.logs())
+	p.seeds()
 	transcribed(t, filepath.Join("testdata", "team", "everything.txtar"), harness.TeamTranscript(p.sent, p.flat, p.deep))
 }
 
