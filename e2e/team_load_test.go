@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,7 +97,7 @@ func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	disturbed := time.Now()
 	close(stop)
 
-	events := f.idle(log, steady, disturbed, typists)
+	events := f.idle(log, steady, typists)
 	logs := map[subject.Log][]harness.Stored{}
 	compared := f.faithful(log, logs)
 	require.Len(t, logs, typists+4, "all agents and nested teams")
@@ -172,4 +173,41 @@ func figures(t *testing.T, events []harness.Stored, tape *harness.Tape, began, e
 	require.NotEmpty(t, late)
 	t.Logf("undisturbed: %d events of agents in %s, %.0f a second; from the agent to the viewer %s",
 		len(late), ended.Sub(began).Round(time.Second), float64(len(late))/ended.Sub(began).Seconds(), quantiles(late))
+}
+
+// TestASlowViewerOfATeam: one of three viewers stops reading while ten members write at
+// length, until its gateway holds no more for it. The others are shown everything
+// meanwhile, and so is it once it reads on.
+func TestASlowViewerOfATeam(t *testing.T) {
+	// Each round is ten texts of 120 KB, which a viewer gets twice.
+	f := newTroop(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("text ", 4000), 6)...))), 1,
+		"gateway: {queue_bytes: 65536}\n")
+	view := f.found(ten("a"))
+	log, path := harness.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
+	lazy, brisk := harness.Record(t, path, f.addrs[0]), harness.Record(t, path, f.addrs[0])
+	other := harness.Record(t, path, f.addrs[1])
+	lazy.Until("the team is idle", func(s harness.Shot) bool { return is("TEAM_STATUS", "", "new_status", event.TeamIdle)(s.Frame()) })
+	resume := lazy.Halt()
+	began := time.Now()
+	var events []harness.Stored
+	for runs, full := 10, false; !full; runs += 10 {
+		for i := range 10 {
+			f.message(view.TeamID, fmt.Sprint("a", i), "speak at length")
+		}
+		events = f.idle(log, brisk, runs)
+		metrics := harness.Get(t, "http://"+f.addrs[0]+"/metrics").Body
+		require.Contains(t, metrics, "\nwaggle_log_viewer_lags_total ")
+		full = !strings.Contains(metrics, "\nwaggle_log_viewer_lags_total 0\n")
+	}
+	end := events[len(events)-1].Sequence
+	brisk.UntilEvent(end)
+	other.UntilEvent(end)
+	took := time.Since(began)
+	behind, _, _ := lazy.Shots()
+	resume()
+	frames := f.alike(events, path, map[string]*harness.Tape{"lazy": lazy, "brisk": brisk, "at the other gateway": other})
+	require.Less(t, len(behind), frames)
+	_, breaks, _ := lazy.Shots()
+	t.Logf("%d frames alike for 4 viewers; one of them read nothing for %s and had %d by then; its line broke %d times",
+		frames, took.Round(100*time.Millisecond), len(behind), breaks)
 }
