@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -62,17 +63,26 @@ func newTroop(t *testing.T, script scripted.Script, desks int, servers ...string
 // desk starts a team service and returns when it is listed.
 func (f *troop) desk() {
 	f.t.Helper()
+	f.hire()()
+}
+
+// hire starts a team service; the returned function waits until it is listed.
+func (f *troop) hire() (settled func()) {
+	f.t.Helper()
 	before := f.listed()
 	p := f.serve("team")
-	harness.Eventually(f.t, "the team service is listed", func() bool {
-		for _, instance := range f.listed() {
-			if !slices.Contains(before, instance) {
-				f.desks[instance] = p
-				return true
+	return func() {
+		f.t.Helper()
+		harness.Eventually(f.t, "the team service is listed", func() bool {
+			for _, instance := range f.listed() {
+				if !slices.Contains(before, instance) {
+					f.desks[instance] = p
+					return true
+				}
 			}
-		}
-		return false
-	})
+			return false
+		})
+	}
 }
 
 func (f *troop) listed() []id.Name {
@@ -126,18 +136,18 @@ func (f *troop) message(team, route, content string) {
 	f.ask(http.MethodPost, "/api/v1/teams/"+team+"/messages", object{"content": content, "target": route}, http.StatusOK, nil)
 }
 
-// idle waits until a viewer of the team has been told that it is idle after so many runs
-// have ended, and returns the team's log. No run ends twice.
-func (f *troop) idle(log subject.Log, tape *harness.Tape, runs int) []harness.Stored {
+// idle waits until a viewer of the team is told, later than since, that it is idle after so
+// many runs have ended, and returns the team's log. No run ends twice.
+func (f *troop) idle(log subject.Log, tape *harness.Tape, since time.Time, runs int) []harness.Stored {
 	f.t.Helper()
 	for seen := uint64(0); ; {
 		seen = tape.Until("the team is idle", func(s harness.Shot) bool {
-			return s.Event() > seen && is("TEAM_STATUS", "", "new_status", event.TeamIdle)(s.Frame())
+			return s.At.After(since) && s.Event() > seen && is("TEAM_STATUS", "", "new_status", event.TeamIdle)(s.Frame())
 		}).Event()
 		events := harness.ReadLog(f.t, f.nc, log)
 		ends, before := 0, 0
 		for _, e := range events {
-			if event.Unwrap(e.Event).Type.Terminal() {
+			if bytes.Contains(e.Raw, []byte(`"run.`)) && event.Unwrap(e.Event).Type.Terminal() {
 				if ends++; e.Sequence < seen {
 					before++
 				}

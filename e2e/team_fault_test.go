@@ -61,7 +61,7 @@ func (s *siege) during(what, route string, befalls func()) {
 	})
 	befalls()
 	s.runs++
-	s.idle(s.log, s.main, s.runs)
+	s.idle(s.log, s.main, began, s.runs)
 	s.t.Logf("%s: the run ended once, after %s", what, time.Since(began).Round(100*time.Millisecond))
 }
 
@@ -91,7 +91,7 @@ func TestFaultsWhileATeamWorks(t *testing.T) {
 		s.crew.Until("it is allowed", is("TOOL_APPROVED", route))
 		s.runs++
 	}
-	events := s.idle(s.log, s.main, s.runs)
+	events := s.idle(s.log, s.main, asked, s.runs)
 	t.Logf("everything is killed while two calls wait: both ran and ended once, after %s", time.Since(asked).Round(100*time.Millisecond))
 	for _, paper := range papers {
 		require.Equal(t, 1, s.desk.on(paper), paper)

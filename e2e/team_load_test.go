@@ -19,10 +19,10 @@ import (
 const (
 	// typists stream at once, in five teams of ten; one is nested in a nested one.
 	typists = 50
-	// typing is the pause between two words of each: 200 words a second in all, of which
+	// typing is the pause between two words of each: 125 words a second in all, of which
 	// those of nested teams are stored three and four times. Two cores that do everything
 	// else as well can do that.
-	typing = 250 * time.Millisecond
+	typing = 400 * time.Millisecond
 	// mishaps is how often the team service that relays is killed.
 	mishaps = 20
 	// calm is how long nobody is killed, for the figures of latency.
@@ -97,7 +97,7 @@ func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	disturbed := time.Now()
 	close(stop)
 
-	events := f.idle(log, steady, typists)
+	events := f.idle(log, steady, disturbed, typists)
 	logs := map[subject.Log][]harness.Stored{}
 	compared := f.faithful(log, logs)
 	require.Len(t, logs, typists+4, "all agents and nested teams")
@@ -122,11 +122,12 @@ func (f *troop) mishaps(log subject.Log, steady, restless *harness.Tape) (out []
 		m.gone = time.Now()
 		out = append(out, m)
 		restless.Break()
-		f.desk()
-		restless.Break()
+		settled := f.hire()
 		steady.Until("what happened after the relay was killed", func(s harness.Shot) bool {
 			return s.At.After(m.gone) && made(f.t, s).After(m.gone)
 		})
+		restless.Break()
+		settled()
 	}
 	return out
 }
@@ -194,7 +195,7 @@ func TestASlowViewerOfATeam(t *testing.T) {
 		for i := range 10 {
 			f.message(view.TeamID, fmt.Sprint("a", i), "speak at length")
 		}
-		events = f.idle(log, brisk, runs)
+		events = f.idle(log, brisk, began, runs)
 		metrics := harness.Get(t, "http://"+f.addrs[0]+"/metrics").Body
 		require.Contains(t, metrics, "\nwaggle_log_viewer_lags_total ")
 		full = !strings.Contains(metrics, "\nwaggle_log_viewer_lags_total 0\n")
