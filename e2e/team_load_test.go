@@ -19,20 +19,22 @@ import (
 const (
 	// typists stream at once, in five teams of ten; one is nested in a nested one.
 	typists = 50
-	// typing is the pause between two words of each: 125 words a second in all, of which
-	// those of nested teams are stored three and four times. Two cores that do everything
-	// else as well can do that.
+	// typing is the pause between two words of each while nobody is killed: 125 words a
+	// second in all, of which those of nested teams are stored three and four times. Two
+	// cores that do everything else as well can do that.
 	typing = 400 * time.Millisecond
+	// typingOn is the pause while services are killed: the two cores start them, too.
+	typingOn = time.Second
 	// mishaps is how often the team service that relays is killed.
 	mishaps = 20
 	// calm is how long nobody is killed, for the figures of latency.
-	calm = 5 * time.Second
+	calm = 4 * time.Second
 )
 
-// typist writes a word after the other until stop is closed.
-func typist(every time.Duration, stop <-chan struct{}) scripted.Script {
+// typist writes a word after the other until stop is closed, slower once later is.
+func typist(later, stop <-chan struct{}) scripted.Script {
 	return scripted.Always(scripted.Stream(func(ctx context.Context, w *scripted.Writer) error {
-		t := time.NewTicker(every)
+		t, slower := time.NewTicker(typing), later
 		defer t.Stop()
 		for i := 0; ; i++ {
 			if err := w.Text(ctx, fmt.Sprintf("<word %d> ", i)); err != nil {
@@ -40,6 +42,9 @@ func typist(every time.Duration, stop <-chan struct{}) scripted.Script {
 			}
 			select {
 			case <-t.C:
+			case <-slower:
+				t.Reset(typingOn)
+				slower = nil
 			case <-stop:
 				return nil
 			case <-ctx.Done():
@@ -76,8 +81,8 @@ func fifty() (team object, routes []string) {
 // event is there once, in its agent's order and byte for byte, at every level, and
 // viewers have seen exactly what is there.
 func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
-	stop := make(chan struct{})
-	f := newTroop(t, typist(typing, stop), 3)
+	later, stop := make(chan struct{}), make(chan struct{})
+	f := newTroop(t, typist(later, stop), 3)
 	team, routes := fifty()
 	view := f.found(team)
 	log, path := harness.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
@@ -93,6 +98,7 @@ func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	began := time.Now()
 	pause(calm)
 	calmed := time.Now()
+	close(later)
 	spent := f.mishaps(log, steady, restless)
 	disturbed := time.Now()
 	close(stop)
