@@ -13,7 +13,10 @@ import (
 // told, their answers and failures are the members', people stop them, and their logs and
 // statuses are as exact as those of any member.
 func TestAgentsOfTheSwarmInATeam(t *testing.T) {
-	c := newClub(t, harness.Cast{"Boss: paint": {harness.Writes("Artist", "paint a house"), harness.Says("I have asked Artist.")}}.Script())
+	c := newClub(t, harness.Cast{
+		"Boss: paint":                     {harness.Writes("Artist", "paint a house"), harness.Says("I have asked Artist.")},
+		"Boss: Artist says a green house": {harness.Calls("create_tasks", object{"tasks": []object{{"task_name": "frame", "assignee_name": "Artist", "description": "Frame it."}}}), harness.Says("It is green.")},
+	}.Script())
 	h := hive{t: t, addr: c.addr}
 	painter := h.agent("painter-1", "Painter", nil, "painting")
 	counter := h.agent("counter-1", "Abacus", nil, "counting", "adding")
@@ -45,7 +48,12 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 	require.Equal(t, []string{"paint a house", "Use green.", "Boss"}, []string{told.Content, told.Instructions, told.Sender.Name})
 	crew.Until("what Boss wrote", is("INTER_AGENT_MESSAGE", "Artist", "content", "paint a house"))
 	painter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": object{"text": "a green house"}})
-	idle(crew.Until("the answer", is("ASSISTANT_COMPLETE", "Artist", "content", "a green house")))
+	crew.Until("the answer", is("ASSISTANT_COMPLETE", "Artist", "content", "a green house"))
+	crew.Until("the answer comes to who asked", is("INTER_AGENT_MESSAGE", "Boss", "content", "a green house", "message_type", "answer"))
+	task = painter.Until("task.execute")
+	require.Contains(t, string(task.Member("data")), "Frame it.")
+	painter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "framed"})
+	idle(crew.Until("the board knows", is("TASK_PLAN_EVENT", "", "event_type", "TASK_STATUS_UPDATED", "new_status", "completed", "agent_name", "Artist")))
 
 	crew.Say("SEND_MESSAGE", object{"content": "count", "target_member_name": "numbers"})
 	task = counter.Until("task.execute")
