@@ -23,7 +23,8 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 	v := c.found(object{
 		"name": "office", "coordinator": "Boss",
 		"members": []object{
-			{"name": "Boss"}, {"name": "Artist", "agent": "Painter", "instructions": "Use green."},
+			{"name": "Boss"},
+			{"name": "Artist", "agent": "Painter", "instructions": "Use green."},
 			{"name": "numbers", "team": object{
 				"name": "numbers", "coordinator": "Counter", "members": []object{{"name": "Counter", "capabilities": []string{"counting", "adding"}}},
 			}},
