@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
@@ -24,6 +26,8 @@ import (
 // test runs itself, with a scripted model and one tool that must not run twice.
 type fleet struct {
 	t         *testing.T
+	bus       *server.Server
+	store     string // of the bus
 	nats      string
 	config    string
 	workspace string
@@ -35,15 +39,12 @@ type fleet struct {
 
 func newFleet(t *testing.T, script scripted.Script) *fleet {
 	t.Helper()
-	f := &fleet{t: t, workspace: t.TempDir(), paying: make(chan struct{}, 64)}
+	f := &fleet{t: t, workspace: t.TempDir(), store: t.TempDir(), paying: make(chan struct{}, 64)}
 	require.NoError(t, os.WriteFile(filepath.Join(f.workspace, "notes.md"), []byte("buy milk"), 0o600))
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "e2e", Port: -1, StoreDir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	f.nats = srv.ClientURL()
+	f.startBus(-1)
+	t.Cleanup(f.stopBus)
+	f.nats = f.bus.ClientURL()
+	var err error
 	f.llm, err = scripted.Start("127.0.0.1:0", script)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.llm.Close() })
@@ -56,6 +57,28 @@ tools:
       url: %s
 `, f.bank()), 0o600))
 	return f
+}
+
+// startBus starts the NATS server with what is in its store, on a port or any.
+func (f *fleet) startBus(port int) {
+	f.t.Helper()
+	var err error
+	f.bus, err = bus.StartEmbedded(bus.EmbeddedConfig{Name: "e2e", Port: port, StoreDir: f.store})
+	require.NoError(f.t, err)
+}
+
+func (f *fleet) stopBus() {
+	f.bus.Shutdown()
+	f.bus.WaitForShutdown()
+}
+
+// restartBus stops the NATS server and starts it again in the same place.
+func (f *fleet) restartBus() {
+	f.t.Helper()
+	at, ok := f.bus.Addr().(*net.TCPAddr)
+	require.True(f.t, ok)
+	f.stopBus()
+	f.startBus(at.Port)
 }
 
 // bank serves a tool that pays once for every call and never answers before its

@@ -173,6 +173,7 @@ type teamDesk struct {
 	from  uint64
 	crowd int // members of every team
 	asked []wirecmd.TeamAttachRequest
+	began chan struct{} // of requests that are never answered; nil = all are
 }
 
 func (r *rig) teamDesk() *teamDesk {
@@ -185,6 +186,14 @@ func (r *rig) teamDesk() *teamDesk {
 }
 
 func (d *teamDesk) attach(ctx context.Context, in wirecmd.TeamAttachRequest) (out wirecmd.TeamAttachReply, err error) {
+	d.mu.Lock()
+	began := d.began
+	d.mu.Unlock()
+	if began != nil {
+		close(began)
+		<-ctx.Done()
+		return out, ctx.Err()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, in)

@@ -187,17 +187,25 @@ func TestTeamsThatAreNotThere(t *testing.T) {
 	require.Contains(t, string(c.crewSaid("event").Data), "goes on", "who is there stays")
 }
 
-// A socket that is drained while it is being opened, and one that is open, are told.
+// A socket that is open is told of a drain, and so is one that waits for the team
+// service.
 func TestDrainOfSocketsOfTeams(t *testing.T) {
-	r, _ := manned(t, func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = 1 })
+	r, d := manned(t, func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = 1 })
 	l := r.runLog(id.KindTeam, "default")
 	c := r.open(pathTeams+l.Entity.String(), "")
 	c.welcomed(l.Entity.String())
 	c.crewSaid("member")
 	c.crewSaid("event")
+	began := make(chan struct{})
+	d.mu.Lock()
+	d.began = began
+	d.mu.Unlock()
+	waits := r.open(pathTeams+l.Entity.String(), "")
+	<-began
 	drained := make(chan error, 1)
 	go func() { drained <- r.srv.Drain(context.Background()) }()
 	c.closes(fault.Lookup(fault.Draining).Close)
+	waits.closes(fault.Lookup(fault.Draining).Close)
 	require.NoError(t, <-drained)
 }
 

@@ -355,3 +355,26 @@ func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
 		c.leave()
 	}
 }
+
+// Of a run whose beginning has expired every socket says so and shows the rest.
+func TestRunsWhoseBeginningHasExpired(t *testing.T) {
+	s := pavilion(t)
+	for _, kind := range kinds {
+		l := s.runLog(kind, "default")
+		s.answers(l, "gone", "gone", "kept one", "kept two")
+		s.expire(l, 2)
+		for name, w := range windows(t) {
+			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
+			told := map[string]string{pathSolo: `"kind":"truncated"`, pathRuns: `"kind":"truncated"`, pathSessions: `"kind":"expired"`, pathClient: string(fault.HeadExpired)}
+			c.until(told[w.path])
+			c.until("kept one")
+			c.until("kept two")
+			s.answers(l, "live in "+name)
+			c.until("live in " + name)
+			c.leave()
+			s.expire(l, 2)
+			s.answers(l, "kept one", "kept two")
+			s.expire(l, 2)
+		}
+	}
+}

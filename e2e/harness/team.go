@@ -26,11 +26,16 @@ type TeamFrame struct {
 
 // Text returns a member of the payload that is a string.
 func (f TeamFrame) Text(name string) string {
+	var s string
+	_ = json.Unmarshal(f.Member(name), &s) // anything else is no text
+	return s
+}
+
+// Member returns a member of the payload.
+func (f TeamFrame) Member(name string) json.RawMessage {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(f.Payload, &m) // what is no object has no members
-	var s string
-	_ = json.Unmarshal(m[name], &s) // anything else is no text
-	return s
+	return m[name]
 }
 
 // Crew watches a team, one of its members or any other run on a socket of the team
@@ -50,6 +55,7 @@ type Crew struct {
 	faults []string    // positions that did not grow
 	news   chan struct{}
 	last   error
+	counts counts
 }
 
 // CrewOptions say what is watched.
@@ -67,7 +73,7 @@ type CrewOptions struct {
 func Watch(t testing.TB, opt CrewOptions) *Crew {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Crew{t: t, opt: opt, ended: make(chan struct{}), stop: cancel, news: make(chan struct{})}
+	c := &Crew{t: t, opt: opt, ended: make(chan struct{}), stop: cancel, news: make(chan struct{}), counts: counts{}}
 	go func() {
 		defer close(c.ended)
 		c.run(ctx)
@@ -154,6 +160,7 @@ func (c *Crew) take(raw []byte) {
 	_ = json.Unmarshal(raw, &at) // frames without a position
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.counts.teamGot(c.t, raw)
 	if err := json.Unmarshal(raw, &f); err != nil {
 		c.faults = append(c.faults, f.Raw)
 	}
@@ -175,8 +182,9 @@ func (c *Crew) tell() {
 	c.news = make(chan struct{})
 }
 
-// Say sends a frame; a nil payload sends none. It waits for a connection.
-func (c *Crew) Say(kind string, payload any) {
+// Say sends a frame, which has to fit its schema, and returns it; a nil payload sends
+// none. It waits for a connection.
+func (c *Crew) Say(kind string, payload any) string {
 	c.t.Helper()
 	m := map[string]any{"type": kind}
 	if payload != nil {
@@ -184,6 +192,14 @@ func (c *Crew) Say(kind string, payload any) {
 	}
 	raw, err := json.Marshal(m)
 	require.NoError(c.t, err)
+	teamSent(c.t, kind, raw)
+	c.Raw(string(raw))
+	return string(raw)
+}
+
+// Raw sends a text, whatever it is. It waits for a connection.
+func (c *Crew) Raw(text string) {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	for {
@@ -191,7 +207,7 @@ func (c *Crew) Say(kind string, payload any) {
 		conn, news := c.conn, c.news
 		c.mu.Unlock()
 		if conn != nil {
-			require.NoError(c.t, conn.Write(ctx, websocket.MessageText, raw))
+			require.NoError(c.t, conn.Write(ctx, websocket.MessageText, []byte(text)))
 			return
 		}
 		select {

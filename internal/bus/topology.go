@@ -25,6 +25,9 @@ const (
 	// maxEventBytes is the largest stored event: the largest frame that a client may
 	// send, and a capped tool result, fit with their envelope.
 	maxEventBytes = 256 << 10
+	// wrapBytes is what the log of a team may add to an event of a member's log: teams nest
+	// eight deep, and each wraps it once more, which takes less than 1 KB.
+	wrapBytes = 16 << 10
 	// dedupeWindow is NATS' default; later repeats are answered from the log.
 	dedupeWindow = 2 * time.Minute
 	// acksMaxBytes holds about half a million positions; the oldest go first.
@@ -79,7 +82,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
 			Description: "event logs, shard " + p.String(),
 			Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-			Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.EventMaxBytes, MaxMsgSize: maxEventBytes,
+			Replicas: t.Replicas, MaxAge: t.EventMaxAge, MaxBytes: t.EventMaxBytes, MaxMsgSize: maxEventBytes + wrapBytes,
 			Duplicates: dedupeWindow, AllowDirect: true, AllowRollup: true, DenyDelete: true,
 		})
 	}

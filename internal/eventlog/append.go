@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 const (
@@ -23,6 +24,9 @@ const (
 	// time that it takes (R3 measured: 0.5 ms).
 	busyPause    = time.Millisecond
 	busyPauseMax = 20 * time.Millisecond
+	// maxEvent bounds the stored form of an event. What the streams take beyond it is for
+	// the logs of teams, which hold the events of others with what surrounds them.
+	maxEvent = 256 << 10
 )
 
 // attempt is the appending of one event: one or more tries with the same dedupe id.
@@ -79,8 +83,13 @@ func (a *attempt) run(ctx context.Context) (seen, error) {
 // which ends the attempt.
 func (a *attempt) encode() (err error) {
 	a.ev.Sequence = a.w.at.Seq + 1
-	a.raw, err = encodeStored(a.ev)
-	return err
+	if a.raw, err = encodeStored(a.ev); err != nil {
+		return err
+	}
+	if len(a.raw) > maxEvent && a.w.log.Kind != id.KindTeam {
+		return fmt.Errorf("%w: %s event of %d bytes", ErrRefused, a.ev.Type, len(a.raw))
+	}
+	return nil
 }
 
 // try publishes once and finds out what became of it. Neither an own nor a foreign

@@ -55,6 +55,7 @@ const (
 	codeWrongLast     = 10071 // somebody else appended; the text ends with the real last sequence
 	codeWrongLastBusy = 10164 // another append to the same subject is in flight
 	codeIDInFlight    = 10158 // a message with the same dedupe id is in flight
+	codeNoStream      = 10059 // there is no such stream; a server that shuts down or starts says so, too
 )
 
 // permanent reports whether repeating the request cannot help. Errors of the
@@ -62,7 +63,7 @@ const (
 func permanent(err error) bool {
 	if a, ok := errors.AsType[*apiError](err); ok {
 		switch a.ErrCode {
-		case codeWrongLast, codeWrongLastBusy, codeIDInFlight:
+		case codeWrongLast, codeWrongLastBusy, codeIDInFlight, codeNoStream:
 			return false
 		}
 		return a.Code >= 400 && a.Code < 500

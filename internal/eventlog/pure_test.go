@@ -315,3 +315,10 @@ func TestClipTextKeepsRunes(t *testing.T) {
 	})
 	require.Equal(t, 8, clipText(strings.Repeat("\x80", 20), 8), "what is not text is cut anywhere")
 }
+
+// A server that shuts down has no streams any more: whoever reads then waits for another.
+func TestAStreamThatIsMissingMayComeBack(t *testing.T) {
+	require.False(t, permanent(&apiError{Code: 404, ErrCode: codeNoStream}))
+	require.True(t, permanent(&apiError{Code: 404, ErrCode: 10014}))
+	require.False(t, permanent(&apiError{Code: 503, ErrCode: 10039}))
+}

@@ -122,10 +122,11 @@ type InvocationPayload struct {
 
 // StartedPayload says that the tool has the call.
 type StartedPayload struct {
-	InvocationID string `json:"invocation_id"`
-	ToolName     string `json:"tool_name"`
-	TurnID       string `json:"turn_id"`
-	Retry        bool   `json:"retry,omitempty"` // it had it before, from a worker that died
+	InvocationID string          `json:"invocation_id"`
+	ToolName     string          `json:"tool_name"`
+	TurnID       string          `json:"turn_id"`
+	Arguments    json.RawMessage `json:"arguments,omitempty"` // an object; absent: those of the segment
+	Retry        bool            `json:"retry,omitempty"`     // it had it before, from a worker that died
 	Where
 }
 

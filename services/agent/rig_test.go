@@ -96,7 +96,21 @@ func newRigWith(t *testing.T, script scripted.Script, rules pipeline.Config) *ri
 	require.NoError(t, p.Start(ctx))
 	t.Cleanup(p.Stop)
 	r.command(cmd.Open, "open", cmd.OpenSession{Dialect: "orbit"})
+	r.exists()
 	return r
+}
+
+// exists waits for the log: the service of runs, which is another than that of sessions,
+// refuses messages to sessions that do not exist.
+func (r *rig) exists() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	for _, err := range r.log.Tail(ctx, r.ref, eventlog.Cursor{}) {
+		require.NoError(r.t, err, "waiting for the session")
+		return
+	}
+	require.Fail(r.t, "the session never came to be")
 }
 
 func (r *rig) store(c *bus.Conn) *eventlog.Store {

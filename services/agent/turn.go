@@ -100,9 +100,9 @@ func (t *turn) run(ctx context.Context, d command.Delivery) (ended bool, err err
 		return true, nil
 	case w.Paused && t.state.Next(t.unit).Kind == conversation.StepWait:
 		return false, nil // whoever answers has it taken up again
-	case w.Attempt > 0 && d.Attempt == 1 && w.Item != t.work && !w.Paused:
-		// A second work item for a unit that another item has brought to a worker: the
-		// first item is delivered again if that worker dies, so this one is not needed.
+	case w.Attempt > 0 && w.Item != t.work && !w.Paused:
+		// Another work item has brought the unit to a worker, and is delivered again if
+		// that one dies: this one, a second or an older one, is not needed.
 		return false, nil
 	}
 	if err := t.equip(); err != nil {

@@ -47,8 +47,14 @@ type problem struct {
 	Status               int
 }
 
+// answer is what is left of a response that was read.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // ask returns the answer, which is decoded into out unless that is nil.
-func (w *web) ask(who, method, path, body string, out any) *http.Response {
+func (w *web) ask(who, method, path, body string, out any) answer {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.ctx, method, w.url+path, strings.NewReader(body))
 	require.NoError(w.t, err)
@@ -61,7 +67,7 @@ func (w *web) ask(who, method, path, body string, out any) *http.Response {
 	if out != nil {
 		require.NoError(w.t, json.Unmarshal(raw, out), "%s", raw)
 	}
-	return resp
+	return answer{resp.StatusCode, resp.Header}
 }
 
 // refused checks that a request is answered with a problem.
@@ -143,15 +149,15 @@ func TestTheAPIOfTeams(t *testing.T) {
 // definitions checks that wrong ones are refused with the place.
 func (w *web) definitions() {
 	w.t.Helper()
-	for body, field := range map[string]string{
-		`{"name":"t","members":[]}`:                                             "members",
-		`{"name":"t","coordinator":"b","members":[{"name":"a"}]}`:               "coordinator",
-		`{"name":"t","coordinator":"a","members":[{"name":"a"},{"name":"a"}]}`:  "members[1].name",
-		`{"name":"t","coordinator":"a","members":[{"name":"a","tools":["x"]}]}`: "members[0].tools[0]",
-		`{"name":"t","coordinator":"a","members":[{"name":"a"},{"name":"n","team":{"name":"t","coordinator":"x","members":[{"name":"x"}]}}]}`: "members[1].team.name",
-		`{"named":"outer","members":[{"name":"a"}]}`: "named",
+	for _, c := range []struct{ body, field string }{
+		{`{"name":"t","members":[]}`, "members"},
+		{`{"name":"t","coordinator":"b","members":[{"name":"a"}]}`, "coordinator"},
+		{`{"name":"t","coordinator":"a","members":[{"name":"a"},{"name":"a"}]}`, "members[1].name"},
+		{`{"name":"t","coordinator":"a","members":[{"name":"a","tools":["x"]}]}`, "members[0].tools[0]"},
+		{`{"name":"t","coordinator":"a","members":[{"name":"a"},{"name":"n","team":{"name":"t","coordinator":"x","members":[{"name":"x"}]}}]}`, "members[1].team.name"},
+		{`{"named":"outer","members":[{"name":"a"}]}`, "named"},
 	} {
-		w.refused("alice", "POST", "/api/v1/teams", body, 422, "TEAM_INVALID", field)
+		w.refused("alice", "POST", "/api/v1/teams", c.body, 422, "TEAM_INVALID", c.field)
 	}
 	w.refused("alice", "POST", "/api/v1/teams", `{"named":"none"}`, 404, "TEAM_NOT_FOUND", "named")
 	w.refused("alice", "POST", "/api/v1/teams", `{"name":"a","name":"b"}`, 400, "BAD_JSON", "")

@@ -30,7 +30,13 @@ func (r *rig) exact(l subject.Log) (events int) {
 	}
 	for log, raws := range got {
 		member := r.all(log)
-		require.Len(r.t, raws, len(member), "%s in %s", log, l)
+		if len(raws) < len(member) { // the last events of all are on their way
+			r.growsFrom(l, entries[len(entries)-1].Cursor(), 1)
+			return r.exact(l)
+		}
+		if len(raws) != len(member) {
+			require.Fail(r.t, "too much", "%d events of the %d of %s in %s", len(raws), len(member), log, l)
+		}
 		for i, e := range member {
 			require.Equal(r.t, string(e.Raw), string(raws[i]), "seq %d of %s", i+1, log)
 		}
@@ -104,14 +110,17 @@ func (r *rig) truth(entries []*eventlog.Entry) {
 		if e.Type == event.TeamStatus {
 			d, err := event.As[event.TeamStatusData](e.Event)
 			require.NoError(r.t, err)
-			require.Equal(r.t, shown, d.OldStatus, "%s", told(entries[:i+1]))
+			if d.OldStatus != shown || d.NewStatus != w.status() {
+				require.Fail(r.t, "a status is wrong", "it showed %s and is %s at %d: %s", shown, w.status(), e.Sequence, told(entries[:i+1]))
+			}
 			shown = d.NewStatus
-			require.Equal(r.t, w.status(), shown, "at %d: %s", e.Sequence, told(entries[:i+1]))
 			continue
 		}
 		require.NoError(r.t, w.apply(e.Event))
 		if w.status() != shown && i+1 < len(entries) && !announces(e, entries[i+1]) {
-			require.Equal(r.t, event.TeamStatus, entries[i+1].Type, "after %d it is %s and shows %s: %s", e.Sequence, w.status(), shown, told(entries[:i+2]))
+			if entries[i+1].Type != event.TeamStatus {
+				require.Fail(r.t, "a status is missing", "after %d it is %s and shows %s: %s", e.Sequence, w.status(), shown, told(entries[:i+2]))
+			}
 		}
 	}
 }

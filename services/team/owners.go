@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/waggle-dev/waggle/internal/command"
@@ -11,15 +12,19 @@ import (
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
+var errStopped = errors.New("the relays have been stopped")
+
 // owners runs the relays of the teams that are active and this replica's: those whose
 // commands come here first.
 type owners struct {
-	s      *Service
-	poke   chan struct{}
-	life   context.Context //nolint:containedctx // of the relays, ended by stop
-	end    context.CancelFunc
-	work   sync.WaitGroup
+	s    *Service
+	poke chan struct{}
+	life context.Context //nolint:containedctx // of the relays, ended by stop
+	end  context.CancelFunc
+	work sync.WaitGroup
+
 	mu     sync.Mutex
+	ended  bool
 	relays map[subject.Log]*running
 }
 
@@ -47,25 +52,35 @@ func (w *owners) wake() {
 
 // start begins to relay. It returns at once.
 func (w *owners) start(context.Context) error {
-	unwatch := w.s.deps.Directory.Watch(w.wake)
-	w.work.Go(func() {
-		defer unwatch()
-		for {
-			w.divide()
-			select {
-			case <-w.life.Done():
-				w.divide()
-				return
-			case <-w.poke:
-			}
-		}
-	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return errStopped
+	}
+	w.work.Go(w.follow)
 	return nil
 }
 
+// follow divides the teams whenever teams or replicas come or go.
+func (w *owners) follow() {
+	defer w.s.deps.Directory.Watch(w.wake)()
+	for {
+		w.divide()
+		select {
+		case <-w.life.Done():
+			w.divide()
+			return
+		case <-w.poke:
+		}
+	}
+}
+
 // stop ends all relays and returns when they have ended. It may be called more than once,
-// and also if start was not.
+// also if start was not, and while it is running.
 func (w *owners) stop() {
+	w.mu.Lock()
+	w.ended = true
+	w.mu.Unlock()
 	w.end()
 	w.work.Wait()
 }
@@ -73,7 +88,7 @@ func (w *owners) stop() {
 // divide starts and ends relays, so that those run that are to.
 func (w *owners) divide() {
 	active := w.s.registry.on()
-	members := w.s.deps.Directory.Members(directory.WhatService, cmd.Team)
+	members := w.s.pulse.living(w.s.deps.Directory.Members(directory.WhatService, cmd.Team))
 	var ended []*running
 	w.mu.Lock()
 	for log, r := range w.relays {

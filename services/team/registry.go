@@ -51,17 +51,21 @@ type registry struct {
 	changed func() // called after every change of what is active; must not block
 
 	kv   jetstream.KeyValue
+	life context.Context //nolint:containedctx // of the watch, ended by close
 	end  context.CancelFunc
-	done chan struct{}
+	work sync.WaitGroup
 
 	mu     sync.Mutex
+	closed bool
 	listed map[subject.Log]place
 	active map[subject.Log]place
 	below  map[subject.Log]int // how many nested teams of a team are active
 }
 
 func newRegistry(log zerolog.Logger, changed func()) *registry {
-	return &registry{log: log, changed: changed, listed: map[subject.Log]place{}, active: map[subject.Log]place{}, below: map[subject.Log]int{}}
+	r := &registry{log: log, changed: changed, listed: map[subject.Log]place{}, active: map[subject.Log]place{}, below: map[subject.Log]int{}}
+	r.life, r.end = context.WithCancel(context.Background())
+	return r
 }
 
 // open reads the bucket and begins to follow it.
@@ -70,32 +74,44 @@ func (r *registry) open(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return fmt.Errorf("open the bucket %s: %w", subject.BucketRegistry, err)
 	}
-	r.kv, r.done = kv, make(chan struct{})
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	r.end = end
+	r.kv = kv
 	ready := make(chan struct{})
-	go r.follow(life, sync.OnceFunc(func() { close(ready) }))
+	if !r.begin(sync.OnceFunc(func() { close(ready) })) {
+		return errClosed
+	}
 	select {
 	case <-ready:
 		return nil
+	case <-r.life.Done():
+		return errClosed
 	case <-ctx.Done():
 		r.close()
 		return fmt.Errorf("read the bucket %s: %w", subject.BucketRegistry, ctx.Err())
 	}
 }
 
-// close ends the watch, if there is one. It may be called more than once.
-func (r *registry) close() {
-	if r.end == nil {
-		return
+// begin follows the bucket, unless the registry was closed before.
+func (r *registry) begin(ready func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.work.Go(func() { r.follow(r.life, ready) })
 	}
+	return !r.closed
+}
+
+// close ends the watch, if there is one. It may be called more than once, and while open
+// is running.
+func (r *registry) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
 	r.end()
-	<-r.done
+	r.work.Wait()
 }
 
 // follow keeps the copy until life ends.
 func (r *registry) follow(life context.Context, ready func()) {
-	defer close(r.done)
 	for life.Err() == nil {
 		if err := r.read(life, ready); err != nil && life.Err() == nil {
 			r.log.Debug().Err(err).Msg("the registry of teams is read again")
@@ -107,7 +123,10 @@ func (r *registry) follow(life context.Context, ready func()) {
 	}
 }
 
-var errWatchOver = errors.New("the watch has ended")
+var (
+	errWatchOver = errors.New("the watch has ended")
+	errClosed    = errors.New("the registry of teams is closed")
+)
 
 // read reads the bucket as it is, and what changes in it from then on.
 func (r *registry) read(life context.Context, ready func()) error {

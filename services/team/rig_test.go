@@ -188,7 +188,9 @@ func (r *rig) until(l subject.Log, what string, enough func([]*eventlog.Entry) b
 		return out
 	}
 	for e, err := range r.log.Tail(ctx, l, eventlog.Cursor{}) {
-		require.NoError(r.t, err, "waiting in %s until %s; so far %s", l, what, told(out))
+		if err != nil {
+			require.NoError(r.t, err, "waiting in %s until %s; so far %s", l, what, told(out))
+		}
 		if out = append(out, e); enough(out) {
 			return out
 		}

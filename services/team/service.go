@@ -59,6 +59,7 @@ type Service struct {
 	offices  *offices
 	registry *registry
 	owners   *owners
+	pulse    *pulse
 	rpc      *rpc.Server
 	metrics  *metrics
 	quota    *quota.Entities
@@ -94,6 +95,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 		return nil, fmt.Errorf("team service: %w", err)
 	}
 	s.owners = newOwners(s)
+	s.pulse = newPulse(s)
 	s.registry = newRegistry(deps.Logger, s.owners.wake)
 	s.Manager, err = manager.New(manager.Config[struct{}]{
 		Service: cmd.Team, Kind: id.KindTeam, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.TeamDue,
@@ -121,7 +123,7 @@ func (s *Service) Start(ctx context.Context) error {
 	// The manager takes the service's place in the directory: whoever waits for that asks
 	// at once. Relays come after it, because they go to those who are listed.
 	for _, start := range []func(context.Context) error{
-		s.openQuota, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.Manager.Start, s.owners.start,
+		s.openQuota, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.pulse.start, s.Manager.Start, s.owners.start,
 	} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own
@@ -135,6 +137,7 @@ func (s *Service) Start(ctx context.Context) error {
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
 	s.owners.stop()
+	s.pulse.stop()
 	s.registry.close()
 	s.quota.Close()
 	return err
@@ -146,6 +149,7 @@ func (s *Service) Stop() {
 	s.rpc.Stop()
 	s.Manager.Stop()
 	s.owners.stop()
+	s.pulse.stop()
 	s.registry.close()
 	s.quota.Close()
 }

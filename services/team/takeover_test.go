@@ -12,15 +12,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/team"
 )
 
 // hostile makes texts that an encoder may write in several ways.
 func hostile(seed uint64) func() string {
-	rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+	rnd := rand.New(rand.NewPCG(seed, 1))
 	pieces := []string{
 		"<", ">", "&", "\u2028", "\u2029", "\u0000", "\u001f", "\u007f", "\"", "\\", "/", "\n", "\t", "\b", "é", "\U0001F600", "\ufffd", "\ufeff",
 		`\u003c`, `\/`, "{", "}", " ", "  ", "null", "a", "\xff", "\xed\xa0\x80", "1e400", "-0",
@@ -72,6 +75,27 @@ func TestNestedEventsAreRelayedByteForByte(t *testing.T) {
 	for _, route := range []string{"Lead", "Writer", "backend", "backend/Coder", "backend/Tester", "backend/deep", "backend/deep/Chief", "backend/deep/Digger"} {
 		require.True(t, routes[route], route)
 	}
+}
+
+// TestTheLargestEventIsRelayed has an agent three teams deep append what just fits.
+func TestTheLargestEventIsRelayed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cast.plays(leave)
+	r.start("one", team.Config{})
+	l := r.found(deep())
+	r.message(l, "m1", "backend/deep/Digger", "dig")
+	r.untilInner(l, event.RunStarted, 1)
+	a := r.cast.actor(agentOf(t, l, "backend", "deep", "Digger"))
+	say := func(n int) error {
+		return a.put(r.ctx, fmt.Sprint("large", n), event.MessageDeltaData{MessageID: "m", RunID: "run_m1", Attempt: 1, Text: strings.Repeat("x", n)})
+	}
+	const most = 256 << 10
+	require.ErrorIs(t, say(most), eventlog.ErrRefused)
+	require.NoError(t, say(most-500))
+	require.NoError(t, a.says(r.ctx, "run_m1", "done"))
+	r.settled(l, 1)
+	r.exact(l)
 }
 
 // stream has an agent write, fifty events a second, until stop is closed.
@@ -156,6 +180,11 @@ func (r *rig) grows(l subject.Log, n uint64) {
 	r.t.Helper()
 	at, err := r.log.Last(r.ctx, l)
 	require.NoError(r.t, err)
+	r.growsFrom(l, at, n)
+}
+
+func (r *rig) growsFrom(l subject.Log, at eventlog.Cursor, n uint64) {
+	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	for e, err := range r.log.Tail(ctx, l, at) {
@@ -211,4 +240,21 @@ func (r *rig) rests(l subject.Log) {
 			return
 		}
 	}
+}
+
+// TestAKilledReplicaIsReplacedAtOnce: the directory lists it until its lease has run out,
+// but nobody answers for it.
+func TestAKilledReplicaIsReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", team.Config{})
+	l := r.found(crew("small", agent("Lead")))
+	for i := 0; r.owner(l) == "one"; i++ {
+		lease, err := r.dir.Join(r.ctx, directory.Member{What: directory.WhatService, Name: cmd.Team, Instance: id.MustName(fmt.Sprint("killed-", i))})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, lease.Leave(context.Background())) })
+	}
+	r.message(l, "m1", "", "go")
+	r.settled(l, 1)
+	r.exact(l)
 }

@@ -22,6 +22,9 @@ func (s *State) Advance() []Fact {
 	if f := s.starts(); len(f) > 0 {
 		return f
 	}
+	if f := s.report(); len(f) > 0 {
+		return f
+	}
 	return s.boardStep()
 }
 
@@ -45,7 +48,7 @@ func (s *State) derive() (status, problem string) {
 	switch {
 	case s.paused:
 		return event.TeamPaused, ""
-	case len(s.pending) > 0:
+	case len(s.pending) > 0, len(s.reports) > 0:
 		return event.TeamRunning, ""
 	case problem != "":
 		return event.TeamFailed, problem

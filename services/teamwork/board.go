@@ -55,6 +55,7 @@ func (s *State) boardUpdated(_ event.Event, d event.BoardUpdatedData) error {
 	}
 	t.Status, t.bySystem, t.told = d.NewStatus, d.AgentName == Notifier, false
 	t.FileDeliverables = append(t.FileDeliverables, d.Deliverables...)
+	s.reported(d.CallID)
 	if d.CallID != "" {
 		s.acts[d.CallID] = event.TeamActedData{CallID: d.CallID, Result: fmt.Sprintf("%s is %s.", t.TaskID, t.Status)}
 	}

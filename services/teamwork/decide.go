@@ -53,7 +53,11 @@ func (s *State) Decide(c command.Command, now time.Time) (Decision, error) {
 	case !s.Created() && c.Verb != command.CreateTeam:
 		return Decision{Aside: refusal(c, fault.New(fault.TeamNotFound))}, nil
 	}
-	return decide(s, c, now)
+	d, err := decide(s, c, now)
+	if due := s.Advance(); len(due) > 0 && len(d.Facts) > 0 {
+		d.Facts = due // what is due already comes first: a service may have died before it said so
+	}
+	return d, err
 }
 
 func (s *State) goOn(command.Command, time.Time) (Decision, error) {

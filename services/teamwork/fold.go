@@ -102,6 +102,7 @@ func (s *State) teamStatus(_ event.Event, d event.TeamStatusData) error {
 
 func (s *State) message(e event.Event, d event.TeamMessageData) error {
 	s.messages[d.MessageID] = true
+	s.reported(d.MessageID)
 	s.pending = append(s.pending, letter{d, e.Sequence})
 	s.busy(e)
 	if d.CallID != "" {
@@ -199,6 +200,7 @@ func (s *State) life(e event.Event, m *member, inner event.Event) error {
 		if err != nil {
 			return err
 		}
+		s.takes(m, d.MessageID, d.RunID)
 		s.arrived(d.MessageID)
 		m.runs[d.RunID] = true
 		s.busy(e)
@@ -223,11 +225,13 @@ func (s *State) runEnded(m *member, inner event.Event) error {
 	var d struct {
 		RunID   string `json:"run_id"`
 		Message string `json:"message"`
+		Content string `json:"content"`
 	}
 	if err := inner.Decode(&d); err != nil {
 		return err
 	}
 	delete(m.runs, d.RunID)
+	s.hasDone(m, d.RunID, d.Content, d.Message, inner.Type)
 	if inner.Type == event.RunFailed {
 		m.failed = orElse(d.Message, "the run failed")
 	}

@@ -306,3 +306,17 @@ func TestACallForTheTeamAboveIsForwarded(t *testing.T) {
 	_, ok = w.state.Forward(update)
 	require.False(t, ok, "its own board comes first")
 }
+
+// A service that dies between a message and the status that follows from it: whatever
+// comes next, the status comes first.
+func TestWhatIsDueComesFirst(t *testing.T) {
+	w := started(t, pair())
+	d, err := w.state.Decide(w.command(command.Message, "m1", "", command.UserMessage{Content: "one"}), began)
+	require.NoError(t, err)
+	w.append(d.Facts)
+	before := len(w.events)
+	require.Nil(t, w.do(command.Message, "m2", "", command.UserMessage{Content: "two"}))
+	require.Equal(t, []event.Type{event.TeamStatus, event.TeamMessage}, w.types(before))
+	got := acted(t, w.do(command.ActTeam, "a1", "", act("Lead", "c1", command.ToolSendMessage, map[string]any{"recipient_name": "Coder", "content": "x"})))
+	require.Equal(t, "Message sent to Coder.", got.Result)
+}

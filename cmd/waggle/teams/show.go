@@ -2,6 +2,7 @@ package teams
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,7 +17,11 @@ import (
 // View reads the gateway's answer about one team.
 func View(raw json.RawMessage) (command.TeamView, error) {
 	var v command.TeamView
-	if err := json.Unmarshal(raw, &v); err != nil || v.TeamID == "" {
+	err := json.Unmarshal(raw, &v)
+	if err == nil && v.TeamID == "" {
+		err = errors.New("it has no id")
+	}
+	if err != nil {
 		return v, fmt.Errorf("the gateway's answer is no team: %w", err)
 	}
 	return v, nil

@@ -7,21 +7,20 @@ import (
 	"testing"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Made returns which messages a codec makes of which canonical types, in logs of any
-// kind. of is the type of a frame.
+// Made returns which messages a codec makes of which canonical types. of is the type of a
+// frame.
 func Made(t testing.TB, encode func(event.Event) [][]byte, of func(frame []byte) string) map[string][]event.Type {
 	t.Helper()
 	out := map[string][]event.Type{}
 	for _, info := range append(slices.Clone(event.Catalogue), event.Asides...) {
 		for _, data := range variants(t, info) {
-			for _, kind := range kinds {
-				e := logged(kind, "x1", event.Event{ID: "e1", Type: info.Type, Sequence: 7, Data: data})
-				for _, f := range encode(e) {
-					if name := of(f); !slices.Contains(holdsOthers, info.Type) && !slices.Contains(out[name], info.Type) {
-						out[name] = append(out[name], info.Type)
-					}
+			e := logged(id.KindTeam, "x1", event.Event{ID: "e1", Type: info.Type, Sequence: 7, Data: data})
+			for _, f := range encode(e) {
+				if name := of(f); !slices.Contains(holdsOthers, info.Type) && !slices.Contains(out[name], info.Type) {
+					out[name] = append(out[name], info.Type)
 				}
 			}
 		}

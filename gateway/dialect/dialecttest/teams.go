@@ -61,7 +61,7 @@ func placed(t require.TestingT, codec dialect.Teams, e event.Event, got [][]byte
 func resumable(t require.TestingT, codec dialect.Teams, events []event.Event, perEvent [][][]byte) {
 	var all [][]byte
 	for i, frames := range perEvent {
-		require.Equal(t, events[0].Sequence+uint64(i), events[i].Sequence, "events of a log are dense") //nolint:gosec // not negative
+		require.Equal(t, events[0].Sequence+uint64(i), events[i].Sequence, "events of a log are dense")
 		all = append(all, frames...)
 	}
 	last := uint64(0)
@@ -110,7 +110,7 @@ func (c *checker) places(t *testing.T) {
 		}
 		for _, p := range []uint64{0, 1, maxFrames - 1, maxFrames} {
 			seq, skip := teams.Place(p)
-			require.Zero(t, seq+uint64(skip), "%d is before the first event", p) //nolint:gosec // small
+			require.Zero(t, seq+uint64(skip), "%d is before the first event", p)
 		}
 		rapid.Check(t, func(r *rapid.T) {
 			start := rapid.Uint64Range(1, 1<<40).Draw(r, "start")

@@ -114,7 +114,9 @@ func callStarted(_ *scene, d event.CallStartedData) []message {
 	arguments := object(d.Arguments)
 	return by(d.TaskHead, joined(segments(d.CallID, d.Tool, arguments), one(wire.ToolAutoExecuting, &wire.InvocationPayload{
 		InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.TaskID, Arguments: arguments,
-	}), one(wire.ToolExecutionStarted, &wire.StartedPayload{InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.TaskID})))
+	}), one(wire.ToolExecutionStarted, &wire.StartedPayload{
+		InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.TaskID, Arguments: arguments,
+	})))
 }
 
 func callNotified(_ *scene, d event.CallNotifiedData) []message {

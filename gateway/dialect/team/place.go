@@ -1,7 +1,7 @@
 package team
 
 // MaxFrames is how many frames an event gives at most. It follows from the form of
-// positions; the events that give most give nine.
+// positions; those that give most give six.
 const MaxFrames = 15
 
 // A position has the sequence of its event and, in the lowest bits, which frame of the
@@ -21,12 +21,12 @@ func position(seq uint64, i, n int) uint64 {
 	if i == n-1 {
 		i = lastFrame
 	}
-	return seq<<frameBits | uint64(i) //nolint:gosec // i is 0 to 15.
+	return seq<<frameBits | uint64(i)
 }
 
 // Place implements dialect.Teams. A position before the first event is the beginning.
 func (*codec) Place(p uint64) (seq uint64, skip int) {
-	seq, frame := p>>frameBits, int(p&lastFrame) //nolint:gosec // 0 to 15.
+	seq, frame := p>>frameBits, int(p&lastFrame)
 	switch {
 	case frame == lastFrame:
 		return seq, 0

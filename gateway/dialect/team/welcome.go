@@ -75,6 +75,9 @@ type snapshot struct {
 func (s *snapshot) member(m command.MemberView) {
 	if m.Kind == event.MemberTeam {
 		s.teams[m.Route] = m.ID
+		if m.Status == event.AgentUninitialized {
+			return // a team that has not begun has no status
+		}
 		s.say(s.scene(m.Route, id.KindTeam, m.ID), message{kind: wire.TeamStatus, data: &wire.TeamStatusPayload{NewStatus: m.Status}})
 		return
 	}

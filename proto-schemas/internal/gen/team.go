@@ -122,6 +122,7 @@ func flatForm(c *comments, kind string, payload any) node {
 // envelopeForm is the schema of what sockets of teams are sent in the envelope form.
 func envelopeForm(c *comments) node {
 	var kinds []any
+	var sources []string
 	for _, k := range []struct {
 		source string
 		data   node
@@ -131,10 +132,10 @@ func envelopeForm(c *comments) node {
 		{team.SourceAgent, with(strict(c, reflect.TypeFor[team.AgentEventData](), false), "agent_event", node{"$ref": "#/$defs/" + team.StreamEventSchema})},
 		{team.SourceSubTeam, with(strict(c, reflect.TypeFor[team.SubTeamEventData](), false), "sub_team_event", node{"$ref": "#"})},
 	} {
-		kinds = append(kinds, node{"properties": node{"event_source_type": node{"const": k.source}, "data": k.data}})
+		kinds, sources = append(kinds, dependent("event_source_type", k.source, k.data)), append(sources, k.source)
 	}
-	s := strict(c, reflect.TypeFor[team.Envelope](), false)
-	s["title"], s["description"], s["oneOf"] = team.EnvelopeSchema, c.about("Envelope", team.EnvelopeSchema), kinds
+	s := with(strict(c, reflect.TypeFor[team.Envelope](), false), "event_source_type", node{"enum": sources})
+	s["title"], s["description"], s["allOf"] = team.EnvelopeSchema, c.about("Envelope", team.EnvelopeSchema), kinds
 	s["$defs"] = node{team.StreamEventSchema: streamForm(c)}
 	return s
 }
@@ -154,11 +155,19 @@ func streamForm(c *comments) node {
 	slices.Sort(names)
 	var kinds []any
 	for _, name := range names {
-		kinds = append(kinds, node{"properties": node{"event_type": node{"const": name}, "data": byData[name]}})
+		kinds = append(kinds, dependent("event_type", name, byData[name]))
 	}
-	s := strict(c, reflect.TypeFor[team.StreamEvent](), false)
-	s["title"], s["description"], s["oneOf"] = team.StreamEventSchema, c.about("StreamEvent", team.StreamEventSchema), kinds
+	s := with(strict(c, reflect.TypeFor[team.StreamEvent](), false), "event_type", node{"enum": names})
+	s["title"], s["description"], s["allOf"] = team.StreamEventSchema, c.about("StreamEvent", team.StreamEventSchema), kinds
 	return s
+}
+
+// dependent says what the data are if a member has the value.
+func dependent(name, value string, data node) node {
+	return node{
+		"if":   node{"properties": node{name: node{"const": value}}},
+		"then": node{"properties": node{"data": data}},
+	}
 }
 
 // with replaces a property.
@@ -174,27 +183,37 @@ func with(s node, name string, by node) node {
 func strict(c *comments, t reflect.Type, where bool) node {
 	props, required := node{}, []string{}
 	for f := range t.Fields() {
-		if f.Anonymous {
-			if where {
-				for name, p := range strict(c, f.Type, true)["properties"].(node) { //nolint:forcetypeassert // just made
-					if props[name] == nil {
-						props[name] = p
-					}
-				}
+		switch {
+		case !f.Anonymous:
+			name, optional := jsonName(f)
+			props[name] = commented(c, t, f, name)
+			if !optional {
+				required = append(required, name)
 			}
-			continue
-		}
-		name, optional := jsonName(f)
-		p := teamValue(c, t.Name(), name, f.Type)
-		if text := c.fields[t.Name()+"."+f.Name]; text != "" {
-			p["description"] = text
-		}
-		props[name] = p
-		if !optional {
-			required = append(required, name)
+		case where:
+			inherit(c, props, f.Type)
 		}
 	}
 	return node{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+}
+
+// inherit adds the members of a struct that is embedded, all of which are optional.
+// Those that are there win: they come first in a struct.
+func inherit(c *comments, props node, embedded reflect.Type) {
+	for f := range embedded.Fields() {
+		if name, _ := jsonName(f); props[name] == nil {
+			props[name] = commented(c, embedded, f, name)
+		}
+	}
+}
+
+// commented is the schema of a member with its comment.
+func commented(c *comments, owner reflect.Type, f reflect.StructField, name string) node {
+	p := teamValue(c, owner.Name(), name, f.Type)
+	if text := c.fields[owner.Name()+"."+f.Name]; text != "" {
+		p["description"] = text
+	}
+	return p
 }
 
 func teamValue(c *comments, owner, name string, t reflect.Type) node {

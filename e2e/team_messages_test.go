@@ -1,0 +1,50 @@
+package e2e_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/team"
+)
+
+// TestEveryMessageOfATeamHasItsTest: the list of messages and tests has no empty place,
+// names tests that there are, and is what the documentation shows. That the tests show
+// their messages, they check themselves. What nothing makes is named.
+func TestEveryMessageOfATeamHasItsTest(t *testing.T) {
+	tests := map[string]bool{}
+	files, err := filepath.Glob("team_*_test.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			tests[m[1]] = true
+		}
+	}
+	proof := harness.TeamProof()
+	schemas, err := filepath.Glob("../proto-schemas/team/schema/*/*.json")
+	require.NoError(t, err)
+	require.Len(t, schemas, len(proof)+1, "each has a schema, and %s has one", team.AssistantChunk)
+	for _, path := range schemas {
+		name := filepath.Base(path[:len(path)-len(".json")])
+		if _, unmade := harness.TeamUnmade[name]; !unmade {
+			require.True(t, tests[proof[name]], "%s has no test, or %q is none", name, proof[name])
+		}
+	}
+	const page = "../docs/generated/team-messages.md"
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	want := harness.TeamPage(string(text))
+	if update := flag.Lookup("update"); update != nil && update.Value.String() == "true" {
+		require.NoError(t, os.WriteFile(page, []byte(want), 0o600))
+		return
+	}
+	require.Equal(t, want, string(text), "run make generate")
+	require.Equal(t, want, harness.TeamPage(want), "what is there already is kept")
+}

@@ -1,0 +1,278 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// office has a tool that counts how often it put its stamp on each paper.
+type office struct {
+	mu     sync.Mutex
+	stamps map[string]int
+}
+
+// openOffice serves the tool desk/stamp and returns what the configuration says of it: it
+// is for the end of the list of servers.
+func openOffice(t *testing.T) (*office, string) {
+	t.Helper()
+	o := &office{stamps: map[string]int{}}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+	type in struct {
+		Paper string `json:"paper"`
+	}
+	mcp.AddTool(srv, &mcp.Tool{Name: "stamp", Description: "stamps a paper"},
+		func(_ context.Context, _ *mcp.CallToolRequest, a in) (*mcp.CallToolResult, any, error) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.stamps[a.Paper]++
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "stamped " + a.Paper}}}, nil, nil
+		})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil))
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return o, "    - name: desk\n      url: " + web.URL + "\n"
+}
+
+func (o *office) on(paper string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stamps[paper]
+}
+
+// clerks stamp what they are told to, and say what became of it.
+func clerks() scripted.Script {
+	return func(x *scripted.Exchange) scripted.Reply {
+		last := x.Prompt.Messages[len(x.Prompt.Messages)-1]
+		if last.Role == "tool" {
+			return say("so it is: " + last.Content)
+		}
+		return harness.Calls("desk_stamp", object{"paper": paperIn(last.Content)})
+	}
+}
+
+// paperIn is the last word.
+func paperIn(said string) string {
+	words := strings.Fields(said)
+	return words[len(words)-1]
+}
+
+// agency is a team in which people are asked about each stamp.
+var agency = object{
+	"name": "agency", "coordinator": "Lead",
+	"members": []object{
+		{"name": "Lead", "tools": []string{"desk/stamp"}},
+		{"name": "cellar", "team": object{
+			"name": "cellar", "coordinator": "Chief",
+			"members": []object{{"name": "Chief"}, {"name": "Clerk", "tools": []string{"desk/stamp"}}},
+		}},
+	},
+}
+
+// people are those who may decide: a viewer of the team, or a device with the session
+// protocol.
+type people struct {
+	crews   map[string]*harness.Crew
+	devices map[string]*harness.Onlooker
+}
+
+// TestFiftyApproversDecideAtOnce: over two gateways and in two protocols, about a call of a
+// member of the team and of one in a team within it. One decision counts; the others are
+// told whose; the tool runs once if it was allowed, and never if it was not.
+func TestFiftyApproversDecideAtOnce(t *testing.T) {
+	const approvers = 50
+	desk, server := openOffice(t)
+	keys := "auth:\n  api_keys:\n"
+	for i := range approvers {
+		keys += fmt.Sprintf("    - {id: person_%d, sha256: %s, tenant: default}\n", i, auth.HashKey(keyOf(i)))
+	}
+	f := newTroop(t, clerks(), 1, server)
+	f.configure(keys) // the gateways that were started before know nobody
+	guarded := [2]string{}
+	for i := range guarded {
+		_, guarded[i] = f.gateway()
+	}
+	view := f.found(agency)
+	all := admit(t, view.TeamID, guarded, approvers)
+	log := harness.LogOf(id.KindTeam, view.TeamID)
+	member, err := id.MemberAgent(log.Entity, "Lead")
+	require.NoError(t, err)
+	cellar, err := id.MemberTeam(log.Entity, "cellar")
+	require.NoError(t, err)
+	clerk, err := id.MemberAgent(cellar, "Clerk")
+	require.NoError(t, err)
+	for route, agent := range map[string]id.Entity{"Lead": member, "cellar/Clerk": clerk} {
+		of := subject.Log{Tenant: log.Tenant, Kind: id.KindAgent, Entity: agent}
+		stamped := map[string]int{event.DecisionApprove: 1, event.DecisionReject: 0}
+		before := ""
+		for round := range 2 { // in the second they all want the other thing
+			paper := fmt.Sprintf("%s-%d", strings.ReplaceAll(route, "/", "-"), round)
+			f.message(view.TeamID, route, "stamp "+paper)
+			call, wanted := all.decide(t, route, round, before)
+			answer := f.decided(of, call, round)
+			require.Equal(t, wanted[answer.By], answer.Decision, "what counts is what %s said", answer.By)
+			told := all.told(t, call, answer)
+			require.Equal(t, approvers-1, told)
+			require.Equal(t, stamped[answer.Decision], desk.on(paper), "%s: %s", paper, answer.Decision)
+			t.Logf("%s: %s by %s counted, %d were told so; stamped %d times", paper, answer.Decision, answer.By, told, desk.on(paper))
+			before = answer.Decision
+		}
+	}
+}
+
+func keyOf(i int) string { return fmt.Sprintf("%s-person-%d-of-the-agency", harness.Canary, i) }
+
+// admit connects the approvers, every other one in each protocol and at each gateway.
+func admit(t *testing.T, team string, addrs [2]string, n int) *people {
+	t.Helper()
+	p := &people{crews: map[string]*harness.Crew{}, devices: map[string]*harness.Onlooker{}}
+	var first uint64
+	for i := range n {
+		name, addr := fmt.Sprintf("person_%d", i), addrs[i/2%2]
+		if i%2 == 0 {
+			p.crews[name] = harness.Watch(t, harness.CrewOptions{Addr: addr, Path: "agent-team/" + team, Key: keyOf(i), After: &first, Once: true})
+		} else {
+			p.devices[name] = harness.LookOn(t, addr, "team", team, keyOf(i))
+		}
+	}
+	return p
+}
+
+// decide has everybody decide at once about the member's n-th call, anything but not, and
+// returns its id and what each has said.
+func (p *people) decide(t *testing.T, route string, n int, not string) (call string, said map[string]string) {
+	t.Helper()
+	said = map[string]string{}
+	say := func(name string) (approve bool) {
+		approve = not == event.DecisionReject || not == "" && rand.IntN(2) == 0
+		said[name] = map[bool]string{true: event.DecisionApprove, false: event.DecisionReject}[approve]
+		return approve
+	}
+	var start, decided sync.WaitGroup
+	start.Add(1)
+	for name, c := range p.crews {
+		seen := 0
+		question := c.Until("the question", func(f harness.TeamFrame) bool {
+			if is("TOOL_APPROVAL_REQUESTED", route)(f) {
+				seen++
+			}
+			return seen > n
+		})
+		call = question.Text("invocation_id")
+		verb := map[bool]string{true: "APPROVE_TOOL", false: "DENY_TOOL"}[say(name)]
+		decided.Go(func() {
+			start.Wait()
+			c.Say(verb, object{"invocation_id": call, "approval_token": question.Member("approval_token")})
+		})
+	}
+	for name, d := range p.devices {
+		step := "approve_" + call
+		d.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm && f.StepID == step })
+		approve := say(name)
+		decided.Go(func() {
+			start.Wait()
+			d.Say(myagent.UserResponse, object{"step_id": step, "content": object{"approved": approve}})
+		})
+	}
+	start.Done()
+	decided.Wait()
+	return call, said
+}
+
+// decided waits until the member has ended its run n and returns the answer that counted,
+// which has to be the only one, with what it entails.
+func (f *troop) decided(agent subject.Log, call string, n int) (answer event.InputAnsweredData) {
+	f.t.Helper()
+	var events []event.Event
+	harness.Eventually(f.t, "the run ends", func() bool {
+		events = eventsOf(harness.ReadLog(f.t, f.nc, agent))
+		return len(all[event.RunCompletedData](f.t, events)) > n
+	})
+	answers := 0
+	for _, a := range all[event.InputAnsweredData](f.t, events) {
+		if a.CallID == call {
+			answer = a
+			answers++
+		}
+	}
+	require.Equal(f.t, 1, answers, "one decision")
+	calls, starts, results := 0, 0, 0
+	for _, e := range events {
+		var d struct {
+			CallID string `json:"call_id"`
+		}
+		require.NoError(f.t, e.Decode(&d))
+		switch {
+		case d.CallID != call:
+		case e.Type == event.ToolCalled:
+			calls++
+		case e.Type == event.ToolStarted:
+			starts++
+		case e.Type == event.ToolCompleted:
+			results++
+		}
+	}
+	want := 0
+	if answer.Decision == event.DecisionApprove {
+		want = 1
+	}
+	require.Equal(f.t, [3]int{want, want, want}, [3]int{calls, starts, results}, "calls, starts and results after %s", answer.Decision)
+	return answer
+}
+
+func eventsOf(stored []harness.Stored) []event.Event {
+	out := make([]event.Event, len(stored))
+	for i, e := range stored {
+		out[i] = e.Event
+	}
+	return out
+}
+
+// told waits until everybody but the one whose decision counted has been told whose it
+// was, and returns how many that are.
+func (p *people) told(t *testing.T, call string, answer event.InputAnsweredData) (n int) {
+	t.Helper()
+	for name, c := range p.crews {
+		if name == answer.By {
+			continue
+		}
+		f := c.Told("whose decision counted", func(f harness.TeamFrame) bool {
+			return f.Type == "ERROR" && strings.Contains(f.Raw, call)
+		})
+		require.Equal(t, "INPUT_ANSWERED", f.Text("code"), "%s", f.Raw)
+		require.Equal(t, answer.By, f.Text("answered_by"), "%s", f.Raw)
+		require.Equal(t, answer.Decision, f.Text("decision"), "%s", f.Raw)
+		n++
+	}
+	for name, d := range p.devices {
+		if name == answer.By {
+			continue
+		}
+		f := d.Until("whose decision counted", func(f client.Frame) bool {
+			return f.Seq == 0 && f.Event == myagent.AgentError && f.Meta().Context.StepID == "approve_"+call
+		})
+		require.Equal(t, answer.By, f.Meta().Context.AnsweredBy, "%s", f.Raw)
+		require.Equal(t, answer.Decision, f.Meta().Context.Decision, "%s", f.Raw)
+		n++
+	}
+	return n
+}

@@ -1,0 +1,278 @@
+package e2e_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/flows"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// kitchen is a team of two, one of which is a team. People are asked about every tool.
+var kitchen = object{
+	"name": "kitchen", "coordinator": "Lead",
+	"members": []object{
+		{"name": "Lead", "tools": []string{"workspace/write_file"}},
+		{"name": "cooks", "team": object{
+			"name": "cooks", "coordinator": "Cook", "members": []object{{"name": "Cook", "tools": []string{"workspace/read_file"}}},
+		}},
+	},
+}
+
+// kitchenCast is what its members say, and everybody else what flows are played with.
+func kitchenCast() scripted.Script {
+	cast := harness.Cast{
+		"Lead: dinner": {
+			writesFile("menu.txt", "soup"), harness.Calls("create_tasks", object{"tasks": []object{{"task_name": "soup", "assignee_name": "cooks", "description": "Cook soup."}}}),
+			harness.Says("There will be soup."),
+		},
+		"Cook: task soup":                {readsFile("notes.md"), harness.Writes("Lead", "soup is ready"), updates("soup", "completed"), harness.Says("Done.")},
+		"Lead: cooks says soup is ready": {harness.Says("Enjoy.")},
+		"Lead: dessert":                  {writesFile("menu.txt", "cake"), harness.Says("There will be cake.")},
+		"Lead: burn it":                  {},
+	}.Script()
+	_, rest := flows.NewStage()
+	return func(x *scripted.Exchange) scripted.Reply {
+		if strings.Contains(x.Prompt.System, "a member of the team") {
+			return cast(x)
+		}
+		return rest(x)
+	}
+}
+
+// audience is those who watch one run, in every dialect, and its log.
+type audience struct {
+	t    *testing.T
+	c    *club
+	run  string
+	log  subject.Log
+	spys []*harness.Spy
+}
+
+func (c *club) audience(t *testing.T, kind id.Kind, name string) *audience {
+	t.Helper()
+	a := &audience{t: t, c: c, run: string(kind) + "/" + name, log: harness.LogOf(kind, name)}
+	a.spys = a.arrive()
+	return a
+}
+
+// arrive opens a socket of each dialect.
+func (a *audience) arrive() (all []*harness.Spy) {
+	a.t.Helper()
+	for _, m := range harness.Manners() {
+		all = append(all, m.Spy(a.t, a.c.addr, a.run))
+	}
+	return all
+}
+
+// in returns the viewer of a dialect.
+func (a *audience) in(name string) *harness.Spy {
+	a.t.Helper()
+	for _, s := range a.spys {
+		if s.Name == name {
+			return s
+		}
+	}
+	require.Fail(a.t, "no such dialect", name)
+	return nil
+}
+
+// asks say how each dialect asks, with the id that it wants back.
+var asks = map[string]*regexp.Regexp{
+	"ORBIT":   regexp.MustCompile(`"type":"agent_thinking".*"question":\{"id":"([^"]+)"`),
+	"MyAgent": regexp.MustCompile(`"event":"agent.user_confirm".*?"step_id":"([^"]+)"`),
+	"ASP":     regexp.MustCompile(`"type":"task.requestmessage".*?"taskId":"([^"]+)"`),
+	"team":    regexp.MustCompile(`"type":"TOOL_APPROVAL_REQUESTED","payload":\{"invocation_id":"([^"]+)"`),
+}
+
+// answer waits until every viewer is asked for the n-th time, and says yes in one dialect.
+func (a *audience) answer(n int, dialect string) {
+	a.t.Helper()
+	for _, s := range a.spys {
+		how := asks[s.Name]
+		if how == nil {
+			continue
+		}
+		seen := map[string]bool{}
+		q := s.Until(fmt.Sprintf("question %d", n), func(f harness.Sight) bool {
+			if f.Seq > 0 && how.MatchString(f.Raw) {
+				seen[how.FindStringSubmatch(f.Raw)[1]] = true
+			}
+			return len(seen) == n
+		})
+		if s.Name == dialect {
+			s.Say(a.yes(dialect, how.FindStringSubmatch(q.Raw)[1]))
+		}
+	}
+}
+
+func (a *audience) yes(dialect, question string) object {
+	_, name, _ := strings.Cut(a.run, "/")
+	switch dialect {
+	case "ORBIT":
+		return object{"type": "answer", "question_id": question, "approved": true, "feedback": "green"}
+	case "MyAgent":
+		return object{"event": "user.response", "session_id": name, "step_id": question, "content": object{"approved": true}}
+	case "ASP":
+		return object{"id": "yes", "type": "task.message", "content": object{"taskId": question, "message": "approve"}}
+	}
+	return object{"type": "APPROVE_TOOL", "payload": object{"invocation_id": question}}
+}
+
+// until waits until the log holds n events of a type, at any depth, and returns it.
+func (a *audience) until(kind event.Type, n int, holds string) (log []harness.Stored) {
+	a.t.Helper()
+	harness.Eventually(a.t, fmt.Sprintf("%d %s %s", n, kind, holds), func() bool {
+		log = harness.ReadLog(a.t, a.c.nc, a.log)
+		found := 0
+		for _, e := range log {
+			if inner := event.Unwrap(e.Event); inner.Type == kind && strings.Contains(string(inner.Data), holds) {
+				found++
+			}
+		}
+		return found >= n
+	})
+	return log
+}
+
+// told waits until every viewer has seen a text.
+func (a *audience) told(texts ...string) {
+	a.t.Helper()
+	for _, s := range a.spys {
+		for _, text := range texts {
+			s.Until(text, func(f harness.Sight) bool { return f.Seq > 0 && strings.Contains(f.Raw, text) })
+		}
+	}
+}
+
+// end requires of every viewer, and of one in each dialect who comes only now, that it has
+// all that the documentation says, and of two of one dialect that they have the same.
+func (a *audience) end(log []harness.Stored) {
+	a.t.Helper()
+	late := a.arrive()
+	for i, s := range a.spys {
+		counts := [2]int{}
+		for k, viewer := range []*harness.Spy{s, late[i]} {
+			counts[k] = a.complete(viewer, log)
+		}
+		sameMany(a.t, s, late[i])
+		require.Equal(a.t, s.Texts(), late[i].Texts(), "%s: who comes late sees the same, byte for byte", s.Name)
+		a.t.Logf("%s in %s: %d frames of %d of %d events", a.run, s.Name, len(s.Sights()), counts[0], len(log))
+	}
+}
+
+func (a *audience) complete(s *harness.Spy, log []harness.Stored) int {
+	a.t.Helper()
+	like := s
+	if s.Page == "" { // envelopes: as many as the flattened form
+		like = a.in("team")
+	}
+	table, last := like.Table(a.t), uint64(0)
+	for _, e := range log {
+		if r := table[event.Unwrap(e.Event).Type]; !r.None {
+			last = e.Sequence
+		}
+	}
+	s.Until(fmt.Sprintf("event %d", last), func(f harness.Sight) bool { return f.Seq >= last })
+	if s.Page == "" {
+		sameMany(a.t, s, like)
+		return len(log)
+	}
+	return s.Complete(log)
+}
+
+// sameMany waits until both viewers have the same number of frames.
+func sameMany(t *testing.T, a, b *harness.Spy) {
+	t.Helper()
+	harness.Eventually(t, fmt.Sprintf("%s and %s have as many frames", a, b), func() bool { return len(a.Texts()) == len(b.Texts()) })
+}
+
+// TestOneRunInEveryDialect: a run of each kind is watched at once in every dialect. All
+// viewers see what the documentation says, early and late ones the same, and what is asked
+// in one is answered in another.
+func TestOneRunInEveryDialect(t *testing.T) {
+	c := newClub(t, kitchenCast())
+	t.Run("a team", func(t *testing.T) { t.Parallel(); c.watchTeam(t) })
+	t.Run("a session with a plan", func(t *testing.T) { t.Parallel(); c.watchSession(t) })
+	t.Run("a task of the swarm", func(t *testing.T) { t.Parallel(); c.watchTask(t) })
+	t.Run("a chat", func(t *testing.T) { t.Parallel(); c.watchChat(t) })
+}
+
+func (c *club) watchTeam(t *testing.T) {
+	a := c.audience(t, id.KindTeam, c.found(kitchen).TeamID)
+	a.in("team").Say(object{"type": "SEND_MESSAGE", "payload": object{"content": "dinner"}})
+	a.answer(1, "MyAgent")
+	a.answer(2, "ORBIT")
+	a.until(event.RunCompleted, 3, "")
+	a.in("ORBIT").Say(object{"type": "user_message", "content": "dessert"})
+	a.answer(3, "ASP")
+	a.until(event.RunCompleted, 4, "")
+	a.in("MyAgent").Say(object{"event": myagent.UserMessage, "session_id": a.log.Entity.String(), "content": "burn it", "metadata": object{}})
+	log := a.until(event.TeamStatus, 1, `"ERROR"`)
+	require.Equal(t, event.TeamStatus, log[len(log)-1].Type)
+	a.told("There will be soup.", "Done.", "Enjoy.", "There will be cake.")
+	a.end(log)
+}
+
+func (c *club) watchSession(t *testing.T) {
+	m := harness.Talk(t, c.addr)
+	m.Create("en_US", object{"confirm_plan": true})
+	a := c.audience(t, id.KindSession, m.Session)
+	m.Message("say one; then say two; finally say three", nil)
+	a.answer(1, "team")
+	a.until(event.PipelineCompleted, 1, "")
+	m.Message("say four; refuse", nil)
+	a.answer(2, "ASP")
+	log := a.until(event.PipelineCompleted, 2, "")
+	a.told("one", "three", "four")
+	a.end(log)
+}
+
+func (c *club) watchTask(t *testing.T) {
+	h := hive{t: t, addr: c.addr}
+	worker := h.agent("painter", "Painter", nil, "painting")
+	client := h.client()
+	for n := 1; n <= 2; n++ {
+		client.Say("client.agent.task.create.request", object{"agentId": "painter", "agentName": "Painter", "taskData": object{"text": "paint"}})
+		task := worker.Until("task.execute").Text("taskId")
+		a := c.audience(t, id.KindTask, task)
+		worker.Say("task.status", object{"taskId": task, "status": "started"})
+		worker.Say("task.requestmessage", object{"taskId": task, "messageType": "input_request", "message": "Which colour?", "options": []string{"green", "red"}, "timeout": 60000})
+		for _, s := range a.spys {
+			s.Until("the question", func(f harness.Sight) bool { return f.Seq > 0 && strings.Contains(f.Raw, "Which colour?") })
+		}
+		question := a.in("ORBIT").Until("the question", func(f harness.Sight) bool { return asks["ORBIT"].MatchString(f.Raw) })
+		a.in("ORBIT").Say(a.yes("ORBIT", asks["ORBIT"].FindStringSubmatch(question.Raw)[1]))
+		require.Contains(t, string(worker.Until("task.messageresponse").Content), "green")
+		if n == 1 {
+			worker.Say("agent.task.result", object{"taskId": task, "result": object{"picture": "all green"}})
+		} else {
+			worker.Say("task.error", object{"taskId": task, "error": "The colour is dry."})
+		}
+		log := a.until(event.TaskFinished, 1, "")
+		a.told("Which colour?", map[int]string{1: "all green", 2: "The colour is dry."}[n])
+		a.end(log)
+	}
+}
+
+func (c *club) watchChat(t *testing.T) {
+	chat := harness.Dial(t, "ws://"+c.addr+"/ws")
+	chat.Until("agent_ready")
+	a := c.audience(t, id.KindSession, chat.Session)
+	chat.Ask("what does notes.md say?")
+	chat.Until("agent_response")
+	a.in("team").Say(object{"type": "SEND_MESSAGE", "payload": object{"content": "list the files"}})
+	chat.Until("agent_response")
+	log := a.until(event.RunCompleted, 2, "")
+	a.told("buy milk", "notes.md")
+	a.end(log)
+}

@@ -1,0 +1,95 @@
+package teamwork_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/teamwork"
+)
+
+// TestWhatAgentsOfTheSwarmDoIsReported: they have none of the team's tools, so the team
+// tells whoever asked what came of it, and keeps the board for them. Users see it
+// themselves, and who stopped them knows.
+func TestWhatAgentsOfTheSwarmDoIsReported(t *testing.T) {
+	w := started(t, event.TeamDefinition{Name: "yard", Coordinator: "Lead", Members: []event.MemberDefinition{
+		{Name: "Lead"}, {Name: "Welder", Agent: "Weld-o-mat"},
+	}})
+	ask := func(call string) (run string) {
+		acted(t, w.do(command.ActTeam, "a-"+call, "", act("Lead", call, command.ToolSendMessage, map[string]any{"recipient_name": "Welder", "content": "weld"})))
+		return w.given("Welder")
+	}
+
+	run := ask("c1")
+	w.run("Welder", run, event.RunCompletedData{RunID: run, Content: "It holds."})
+	require.Equal(t, []string{"It holds."}, w.letters("Lead"))
+	require.Equal(t, event.TeamRunning, w.state.View().Status, "it has not been idle in between")
+	require.Equal(t, event.TeamMessage, w.events[len(w.events)-1].Type)
+	last, err := event.As[event.TeamMessageData](w.events[len(w.events)-1])
+	require.NoError(t, err)
+	require.Equal(t, []string{"Welder", "Welder", "answer", event.SenderAgent}, []string{last.Sender.Name, last.Sender.Route, last.Sender.MessageType, last.Sender.Kind})
+
+	run = ask("c2")
+	w.run("Welder", run, event.RunFailedData{RunID: run, Message: "no gas"})
+	require.Contains(t, w.letters("Lead"), "I could not do it: no gas")
+	run = ask("c3")
+	w.run("Welder", run, event.RunCancelledData{RunID: run})
+	w.do(command.Message, "m1", "Welder", command.UserMessage{Content: "weld for me"})
+	run = w.given("Welder")
+	w.run("Welder", run, event.RunCompletedData{RunID: run, Content: "For you."})
+	require.Len(t, w.letters("Lead"), 2, "who stopped it knows, and users see it")
+
+	acted(t, w.do(command.ActTeam, "a4", "", act("Lead", "c4", command.ToolCreateTasks, map[string]any{"tasks": []any{
+		map[string]any{"task_name": "one", "assignee_name": "Welder"},
+		map[string]any{"task_name": "two", "assignee_name": "Welder", "dependencies": []string{"one"}},
+	}})))
+	run = w.given("Welder")
+	w.run("Welder", run, event.RunCompletedData{RunID: run, Content: "Done."})
+	require.Equal(t, []string{event.BoardCompleted, event.BoardQueued}, w.board())
+	run = w.given("Welder")
+	w.run("Welder", run, event.RunFailedData{RunID: run, Message: "no gas"})
+	require.Equal(t, []string{event.BoardCompleted, event.BoardFailed}, w.board())
+	require.Len(t, w.letters("Lead"), 2)
+
+	again := &teamwork.State{}
+	for _, e := range w.events {
+		require.NoError(t, again.Apply(e))
+	}
+	require.Equal(t, w.state.View(), again.View())
+	require.Empty(t, again.Advance())
+}
+
+// given hands on what waits and returns the run that the member's newest message is.
+func (w *world) given(name string) string {
+	w.t.Helper()
+	w.serve() // its log
+	w.serve() // its messages
+	w.relay(name)
+	var run string
+	for _, e := range w.members[name] {
+		if d, err := event.As[event.MessageReceivedData](e.Event); err == nil && e.Type == event.MessageReceived {
+			run = d.RunID
+		}
+	}
+	return run
+}
+
+// letters are what was written to a member.
+func (w *world) letters(name string) (out []string) {
+	for _, e := range w.events {
+		if d, err := event.As[event.TeamMessageData](e); err == nil && e.Type == event.TeamMessage && d.Member == name {
+			out = append(out, d.Content)
+		}
+	}
+	return out
+}
+
+// board is how its tasks are.
+func (w *world) board() (out []string) {
+	for _, t := range w.state.View().Board {
+		out = append(out, t.Status)
+	}
+	return out
+}
