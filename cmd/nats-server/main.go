@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	// healthURL is where deploy/nats/server.conf answers probes.
-	healthURL = "http://127.0.0.1:8222/healthz?js-enabled-only=true"
+	// healthURL is where deploy/nats/server.conf answers probes. The whole question is
+	// asked: a server that has not caught up with its streams is not well yet, and as
+	// long as it is not, no other one of the cluster should be stopped.
+	healthURL = "http://127.0.0.1:8222/healthz"
 	// probeTimeout is below the usual period of a container's health check.
 	probeTimeout = 3 * time.Second
 	// excerpt of an answer is enough to see what is wrong.
