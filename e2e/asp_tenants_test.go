@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 )
 
-const redKey, blueKey = "key-of-red", "key-of-blue"
+const redKey, blueKey = harness.Canary + "-key-of-red", harness.Canary + "-key-of-blue"
 
 // names are what one tenant may try to name of another, or what nobody has.
 type names struct{ task, agent, agentName, capability, service, serviceName, client, token, call string }

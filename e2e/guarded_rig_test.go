@@ -37,6 +37,11 @@ func startGuarded(t *testing.T, file string, env ...string) *guarded {
 	g := &guarded{t: t, keys: filepath.Join(t.TempDir(), "keys"), dir: t.TempDir(), env: env, log: &refusals{}}
 	_, err := keys.Ensure(g.keys)
 	require.NoError(t, err)
+	for _, role := range keys.Roles() {
+		seed, err := os.ReadFile(keys.SeedFile(g.keys, role))
+		require.NoError(t, err)
+		harness.Secret("the key of "+string(role), strings.TrimSpace(string(seed)))
+	}
 	publicKeys(t, g.keys)
 	t.Setenv("WAGGLE_NATS_NAME", "e2e")
 	opts, err := server.ProcessConfigFile(filepath.Join("..", "deploy", "nats", file))

@@ -40,7 +40,7 @@ func TestTenantsMeetNowhere(t *testing.T) {
 	f := newFleet(t, scripted.Stages{
 		Plan: scripted.Always(scripted.Plan(tasks("a", "b")...)),
 	}.Script())
-	red, blue := harness.Canary+"-"+redKey, harness.Canary+"-"+blueKey
+	red, blue := redKey, blueKey
 	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent]}\n",
 		auth.HashKey(red), auth.HashKey(blue)))
 	f.serve("session,pipeline,agent,task,tools,team")

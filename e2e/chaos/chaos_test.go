@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/chaos"
+	"github.com/waggle-dev/waggle/e2e/harness"
 )
 
 var (
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	flag.Parse()
-	os.Exit(m.Run())
+	os.Exit(harness.Audit(m.Run()))
 }
 
 // TestChaosSmoke: clients of all dialects and two tenants are at work while parts of the

@@ -124,13 +124,13 @@ type viewer struct {
 	in   bool
 }
 
-// Gather connects n viewers to the first gateway of the addresses, spread over sessions
-// of the first tenant. They come back to any of them until ctx ends.
-func Gather(ctx context.Context, addrs, sessions []string, n int) *Herd {
+// Gather connects n viewers to one gateway, spread over sessions of the first tenant.
+// They come back until ctx ends.
+func Gather(ctx context.Context, addr string, sessions []string, n int) *Herd {
 	h := &Herd{viewers: make([]*viewer, n)}
 	for i := range h.viewers {
 		v := &viewer{path: "/ws?session=" + sessions[i%len(sessions)]}
-		v.line = &line{addrs: addrs, key: Key(tenants[0])}
+		v.line = &line{addrs: []string{addr}, key: Key(tenants[0])}
 		v.line.path = func() string {
 			v.mu.Lock()
 			defer v.mu.Unlock()
@@ -164,14 +164,29 @@ func (h *Herd) take(v *viewer, raw string) {
 // There returns how many viewers are attached.
 func (h *Herd) There() int { return int(h.there.Load()) }
 
-// Returned reports whether every viewer has come back.
-func (h *Herd) Returned() bool {
+// Allow lets viewers come back to other gateways.
+func (h *Herd) Allow(addrs ...string) {
 	for _, v := range h.viewers {
-		if v.line.returns() == 0 {
+		v.line.allow(addrs)
+	}
+}
+
+// Returned reports whether every viewer has come back since it had come back so often.
+func (h *Herd) Returned(times []int) bool {
+	for i, v := range h.viewers {
+		if v.line.returns() <= times[i] {
 			return false
 		}
 	}
 	return h.There() == len(h.viewers)
+}
+
+// Times returns how often each viewer has come back.
+func (h *Herd) Times() (out []int) {
+	for _, v := range h.viewers {
+		out = append(out, v.line.returns())
+	}
+	return out
 }
 
 // Behind returns how many viewers have not seen their session up to the position that

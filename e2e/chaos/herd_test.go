@@ -72,14 +72,16 @@ func TestAHerdComesBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	sessions, again := site.Chats(ctx, t, "herd", 5)
-	viewers := chaos.Gather(ctx, []string{site.Gateways[0].Addr, site.Gateways[1].Addr}, sessions, n)
+	viewers := chaos.Gather(ctx, site.Gateways[0].Addr, sessions, n)
 	harness.Eventually(t, fmt.Sprintf("%d viewers are there", n), func() bool { return viewers.There() == n })
+	viewers.Allow(site.Gateways[0].Addr, site.Gateways[1].Addr)
+	before := viewers.Times()
 	began := time.Now()
 	proof, err := site.Gateways[0].Kill()
 	require.NoError(t, err)
 	t.Log(proof)
 	site.Gateways[0].Start()
-	for end := began.Add(back); !viewers.Returned(); {
+	for end := began.Add(back); !viewers.Returned(before); {
 		require.True(t, time.Now().Before(end), "%d of %d viewers have come back", viewers.There(), n)
 		pause := time.NewTimer(10 * time.Millisecond)
 		<-pause.C

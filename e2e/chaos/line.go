@@ -45,7 +45,7 @@ type line struct {
 func (l *line) run(ctx context.Context, first int) {
 	pause := minBackoff
 	for turn := first; ctx.Err() == nil; turn++ {
-		if l.once(ctx, l.addrs[turn%len(l.addrs)]) {
+		if l.once(ctx, l.addr(turn)) {
 			pause = minBackoff
 		}
 		t := time.NewTimer(pause/2 + rand.N(pause/2)) //nolint:gosec // spreads clients
@@ -56,6 +56,20 @@ func (l *line) run(ctx context.Context, first int) {
 		}
 		pause = min(2*pause, maxBackoff)
 	}
+}
+
+// addr is where the turn's connection goes.
+func (l *line) addr(turn int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addrs[turn%len(l.addrs)]
+}
+
+// allow replaces the addresses of further connections.
+func (l *line) allow(addrs []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.addrs = addrs
 }
 
 // once lives through one connection and reports whether there was one.

@@ -69,6 +69,11 @@ func Found(t testing.TB) *Site {
 	s.keys = filepath.Join(s.dir, "keys")
 	_, err := keys.Ensure(s.keys)
 	require.NoError(t, err)
+	for _, role := range keys.Roles() {
+		seed, err := os.ReadFile(keys.SeedFile(s.keys, role))
+		require.NoError(t, err)
+		harness.Secret("the key of "+string(role), strings.TrimSpace(string(seed)))
+	}
 	s.llm, err = scripted.Start(s.Net.Hub()+":0", script())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.llm.Close() })

@@ -24,9 +24,6 @@ import (
 // cores may have to run a cluster, the services and the race detector at once.
 const Patience = 90 * time.Second
 
-// Canary is part of every secret that tests hand out. No process ever prints it.
-const Canary = "canary-7f3a"
-
 var build struct {
 	once sync.Once
 	path string
@@ -173,8 +170,8 @@ func (p *Process) cleanup() {
 		p.signal(syscall.SIGKILL)
 		<-p.done
 	}
-	if strings.Contains(p.Output(), Canary) {
-		p.t.Errorf("%s has printed a secret:\n%s", p.name, p.Output())
+	if whose := spilled(p.name, p.Output()); whose != nil {
+		p.t.Errorf("%s has printed %v:\n%s", p.name, whose, p.Output())
 	}
 	if p.t.Failed() {
 		p.t.Logf("--- output of %s:\n%s", p.name, p.Output())

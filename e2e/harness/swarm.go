@@ -102,6 +102,7 @@ func (b *Bee) take(raw []byte) {
 		return
 	}
 	swarmGot(b.t, b.o.Role, f.Type, raw)
+	Secret("a resume token", f.Text("resumeToken"))
 	if f.Type == "ping" {
 		_ = b.Send(map[string]any{"type": "pong"}) // who has gone by now needs none
 		b.mu.Lock()
