@@ -55,7 +55,7 @@ var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
 
 // words are the values that decide how an event looks.
 var words = []string{
-	"", "plain", "ERROR", "failed", "completed", "cancelled", "tool", "plan", "tasks", "service", "success", "unknown", "error",
+	"", "plain", "ERROR", "failed", "completed", "cancelled", "tool", "plan", "budget", "tasks", "service", "success", "unknown", "error",
 	"warning", "delivered", "solving", "planning", "agent", "reject", "modify", "system", "QUEUE_FULL",
 }
 
@@ -176,6 +176,7 @@ var mustTell = []struct {
 }{
 	{event.InputRequested, `{"scope":"plan"}`},
 	{event.InputRequested, `{"scope":"tool"}`},
+	{event.InputRequested, `{"scope":"budget"}`},
 	{event.TaskAsked, `{}`},
 	{event.RunFailed, `{}`},
 	{event.RunFailed, `{"answer":""}`},
