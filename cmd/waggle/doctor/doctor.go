@@ -56,8 +56,12 @@ func Examine(ctx context.Context, p Patient, report func(Finding)) {
 		look  check
 		limit time.Duration
 	}{
-		{configuration, patience}, {environment, patience}, {workspace, patience}, {model, patience},
-		{onBus, busPatience}, {gateway, patience},
+		{configuration, patience},
+		{environment, patience},
+		{workspace, patience},
+		{model, patience},
+		{onBus, busPatience},
+		{gateway, patience},
 	} {
 		for _, f := range bounded(ctx, p, c.limit, c.look) {
 			report(f)
