@@ -20,7 +20,10 @@ import (
 // role, each with no more rights on the bus than the role's list. The server refuses
 // nothing.
 func TestEveryRoleUnderItsOwnUser(t *testing.T) {
-	g := startGuarded(t, "server.conf", "WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS="+sameKey)
+	g := startGuarded(t, "server.conf", "WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS="+sameKey,
+		// High enough for everybody: the counting of quotas is under the list, too.
+		"WAGGLE_QUOTA_TENANT_CONNECTIONS=1000", "WAGGLE_QUOTA_TENANT_SESSIONS=1000", "WAGGLE_QUOTA_TENANT_TASKS=1000",
+		"WAGGLE_QUOTA_TENANT_TEAMS=1000", "WAGGLE_QUOTA_TENANT_TOKENS=1000000000")
 	require.Contains(t, g.run(permission.Bootstrap, "bootstrap"), "the streams are as the configuration has them")
 	monitor, refused := g.dial(permission.Monitor)
 	heard, err := monitor.SubscribeSync(subject.LiveEverything)
