@@ -50,7 +50,7 @@ func TestChaosSmoke(t *testing.T) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(f.Name, " ", "_"), func(t *testing.T) {
-			row := site.Round(t, f, rand.New(rand.NewPCG(seed, nameOf(f))), record) //nolint:gosec // to be repeated
+			row := site.Round(t, f, rand.New(rand.NewPCG(seed, nameOf(f))), record)
 			rows = append(rows, row)
 			if row.Verdict != nil && !row.Verdict.OK() {
 				t.Errorf("%s (seed %d):\n%s", f.Name, seed, strings.Join(row.Verdict.Notes(), "\n"))

@@ -71,7 +71,7 @@ func (s *Site) Begin(t testing.TB, name string) *Load {
 	for i, tenant := range tenants {
 		l.staff(ctx, tenant)
 		l.add(newSwarmClient(ctx, l, tenant, i))
-		l.add(newTeam(ctx, l, tenant, i))
+		l.add(newTeam(l, tenant, i))
 		l.add(newChat(ctx, l, tenant, i))
 		l.add(newChat(ctx, l, tenant, i+2))
 		l.add(newPlans(ctx, l, tenant, i))

@@ -38,7 +38,7 @@ type team struct {
 
 var targets = []string{"Lead", "Helper", "inner/Deep"}
 
-func newTeam(ctx context.Context, l *Load, tenant string, i int) *team {
+func newTeam(l *Load, tenant string, i int) *team {
 	c := &team{
 		l: l, tenant: tenant, who: l.who(tenant, "team", i), texts: map[string]int{}, ended: map[string]int{},
 		open: map[string]string{}, all: map[string]bool{}, news: make(chan struct{}, 1),
@@ -51,7 +51,8 @@ func newTeam(ctx context.Context, l *Load, tenant string, i int) *team {
 func (c *team) found(ctx context.Context) error {
 	raw, err := json.Marshal(map[string]any{
 		"name": c.who, "coordinator": "Lead", "members": []any{
-			map[string]any{"name": "Lead", "role": "leads"}, map[string]any{"name": "Helper", "role": "helps"},
+			map[string]any{"name": "Lead", "role": "leads"},
+			map[string]any{"name": "Helper", "role": "helps"},
 			map[string]any{"name": "inner", "role": "is deep", "team": map[string]any{
 				"name": "inner", "coordinator": "Deep", "members": []any{map[string]any{"name": "Deep", "role": "is deep"}},
 			}},

@@ -89,12 +89,12 @@ func NewNetwork(t testing.TB) *Network {
 	}
 	require.NoError(t, os.MkdirAll("/run/netns", 0o755)) //nolint:gosec // as ip makes it
 	require.NoError(t, syscall.Mount("netns", "/run/netns", "tmpfs", 0, "size=1m"))
-	n.run("", "ip", "link", "set", "lo", "up")
-	n.run("", "ip", "link", "add", "hub", "type", "bridge")
-	n.run("", "ip", "addr", "add", hubIP+"/24", "dev", "hub")
-	n.run("", "ip", "link", "set", "hub", "up")
+	n.run("ip", "link", "set", "lo", "up")
+	n.run("ip", "link", "add", "hub", "type", "bridge")
+	n.run("ip", "addr", "add", hubIP+"/24", "dev", "hub")
+	n.run("ip", "link", "set", "hub", "up")
 	t.Cleanup(func() {
-		n.run("", "ip", "link", "del", "hub")
+		n.run("ip", "link", "del", "hub")
 		require.NoError(t, syscall.Unmount("/run/netns", syscall.MNT_DETACH))
 	})
 	return n
@@ -111,12 +111,11 @@ func (n *Network) Hub() string {
 	return "127.0.0.1"
 }
 
-// run runs a command, with stdin, and returns its output.
-func (n *Network) run(stdin string, args ...string) string {
+// run runs a command that has to work.
+func (n *Network) run(args ...string) {
 	n.t.Helper()
-	out, err := command(stdin, args...)
+	_, err := command("", args...)
 	require.NoError(n.t, err)
-	return out
 }
 
 func command(stdin string, args ...string) (string, error) {
@@ -150,15 +149,15 @@ func (n *Network) Place(name string) *Place {
 	n.last++
 	p.IP = "10.77.0." + strconv.Itoa(n.last)
 	link := "veth" + strconv.Itoa(n.last)
-	n.run("", "ip", "netns", "add", name)
-	n.run("", "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
-	n.run("", "ip", "link", "set", link, "master", "hub", "up")
-	n.run("", "ip", "-n", name, "addr", "add", p.IP+"/24", "dev", "eth0")
-	n.run("", "ip", "-n", name, "link", "set", "eth0", "up")
-	n.run("", "ip", "-n", name, "link", "set", "lo", "up")
+	n.run("ip", "netns", "add", name)
+	n.run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+	n.run("ip", "link", "set", link, "master", "hub", "up")
+	n.run("ip", "-n", name, "addr", "add", p.IP+"/24", "dev", "eth0")
+	n.run("ip", "-n", name, "link", "set", "eth0", "up")
+	n.run("ip", "-n", name, "link", "set", "lo", "up")
 	n.t.Cleanup(func() { // the kernel takes its time to remove a namespace, and its links with it
-		n.run("", "ip", "link", "del", link)
-		n.run("", "ip", "netns", "del", name)
+		n.run("ip", "link", "del", link)
+		n.run("ip", "netns", "del", name)
 	})
 	return p
 }

@@ -90,7 +90,7 @@ func (r *Record) look(ctx context.Context, stream jetstream.Stream, name string,
 		return err
 	}
 	for r.next[name] < end {
-		batch, err := consumer.Fetch(int(min(1024, end-r.next[name])), jetstream.FetchMaxWait(fetchWait)) //nolint:gosec // at most 1024
+		batch, err := consumer.Fetch(int(min(1024, end-r.next[name])), jetstream.FetchMaxWait(fetchWait))
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,10 @@ func dialHTTP(ctx context.Context, addr string) (string, error) {
 // Round puts the installation under load, breaks it, and judges.
 func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) Row {
 	t.Helper()
-	row := Row{Fault: f.Name}
+	row := Row{Fault: f.Name, Why: f.Why}
+	if f.Why != "" {
+		return row
+	}
 	if own, why := s.Net.Isolated(); f.Alone && !own {
 		row.Why = why
 		return row

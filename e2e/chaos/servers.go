@@ -49,7 +49,7 @@ var natsBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "nats-server")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/waggle-dev/waggle/cmd/nats-server").CombinedOutput() //nolint:gosec,noctx // ours
+	out, err := exec.Command("go", "build", "-o", path, "github.com/waggle-dev/waggle/cmd/nats-server").CombinedOutput() //nolint:gosec // ours
 	if err != nil {
 		return "", fmt.Errorf("build the NATS server: %w: %s", err, out)
 	}
@@ -64,7 +64,7 @@ func (s *Site) accounts() {
 	const head = "jetstream: enabled\n    users: [\n"
 	require.Equal(s.t, 1, strings.Count(string(raw), head))
 	text := strings.Replace(string(raw), head, head+observer, 1)
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, "accounts.conf"), []byte(text), 0o600))
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, "accounts.conf"), []byte(text), 0o600)) //nolint:gosec // a folder of the test's
 }
 
 func (s *Site) startServers() {

@@ -254,19 +254,15 @@ func (s *Site) All() []*Member {
 func (s *Site) Quiet(ctx context.Context) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	last := errors.New("never looked")
 	for {
 		left, err := s.commandsLeft(ctx)
 		if err == nil && left == 0 {
 			return nil
 		}
-		if last = err; err == nil {
-			last = fmt.Errorf("%d commands are left", left)
-		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ctx.Err(), last)
+			return fmt.Errorf("%d commands are left: %w", left, errors.Join(ctx.Err(), err))
 		}
 	}
 }
