@@ -176,8 +176,10 @@ func httpVerbs() (out []verb) {
 
 // socketPaths are all sockets that name something.
 func socketPaths() []string {
-	out := []string{"/ws?session={session}", "/ws?session={session}&after=0", "/ws/agent-team/{team}", "/ws/agent-team/{team}?after=0",
-		"/ws/agent-team/{team}?format=envelope", "/ws/agent-team/{nested}?after=0", "/ws/agent/{member}", "/ws/agent/{member}?after=0"}
+	out := []string{
+		"/ws?session={session}", "/ws?session={session}&after=0", "/ws/agent-team/{team}", "/ws/agent-team/{team}?after=0",
+		"/ws/agent-team/{team}?format=envelope", "/ws/agent-team/{nested}?after=0", "/ws/agent/{member}", "/ws/agent/{member}?after=0",
+	}
 	for _, socket := range []string{"/ws", "/ws/session", "/ws/agent-team", "/ws/asp/client"} {
 		for _, what := range []string{"session/{session}", "team/{team}", "team/{nested}", "agent/{member}", "task/{task}"} {
 			out = append(out, socket+"?watch="+what)
