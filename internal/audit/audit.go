@@ -264,7 +264,7 @@ func acknowledged(ack jetstream.PubAckFuture) error {
 // refused it too often. Its id keeps it from being stored twice.
 func (w *Writer) deliver(m *nats.Msg) (err error) {
 	for range tries {
-		time.Sleep(tryPause)
+		<-time.After(tryPause)
 		ctx, cancel := context.WithTimeout(context.Background(), ackPatience)
 		_, err = w.conn.JS().PublishMsg(ctx, m)
 		cancel()

@@ -55,20 +55,11 @@ func Read(ctx context.Context, conn *bus.Conn, q Query, visit func(audit.Record)
 	}
 	for {
 		m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(filter))
-		switch {
-		case err != nil && ctx.Err() != nil && q.Follow:
-			return nil
-		case errors.Is(err, jetstream.ErrMsgNotFound) && !q.Follow:
-			return nil
-		case errors.Is(err, jetstream.ErrMsgNotFound):
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(followPause):
+		if err != nil {
+			if on, err := wait(ctx, q, err); !on {
+				return err
 			}
 			continue
-		case err != nil:
-			return fmt.Errorf("read the audit log: %w", err)
 		}
 		seq = m.Sequence + 1
 		var r audit.Record
@@ -80,6 +71,25 @@ func Read(ctx context.Context, conn *bus.Conn, q Query, visit func(audit.Record)
 				return err
 			}
 		}
+	}
+}
+
+// wait reports whether to read on although there is no record: after a moment, if the
+// query follows. Otherwise it returns why that was all.
+func wait(ctx context.Context, q Query, err error) (on bool, _ error) {
+	switch {
+	case ctx.Err() != nil && q.Follow:
+		return false, nil
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, fmt.Errorf("read the audit log: %w", err)
+	case !q.Follow:
+		return false, nil
+	}
+	select {
+	case <-ctx.Done():
+		return false, nil
+	case <-time.After(followPause):
+		return true, nil
 	}
 }
 

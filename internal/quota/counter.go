@@ -217,16 +217,6 @@ func (c *counter) give(s *slot) {
 	s.asking = nil
 }
 
-// have returns what we hold under a key.
-func (c *counter) have(q subject.Quota) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.slots[q]; s != nil {
-		return s.have
-	}
-	return 0
-}
-
 // close gives back what is left, if giveBack, within 2 s, and ends.
 func (c *counter) close(giveBack bool) {
 	c.mu.Lock()

@@ -337,7 +337,10 @@ func OpenTokens(ctx context.Context, cfg Config) (*Tokens, error) {
 		Group: day, Counts: func(d string) bool { return d == today() }, Sweep: cfg.Sweep, Now: cfg.Now,
 		Over: func(_ context.Context, q subject.Quota) (bool, error) {
 			d, err := time.Parse(dayLayout, day(q.Holder))
-			return err != nil || t.cfg.Now().Sub(d) > 48*time.Hour, nil
+			if err != nil {
+				return false, fmt.Errorf("a holder of tokens names no day: %w", err)
+			}
+			return t.cfg.Now().Sub(d) > 48*time.Hour, nil
 		},
 	})
 	if err != nil {
