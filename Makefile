@@ -54,6 +54,7 @@ test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@cd deploy/observability && GOWORK=off $(GO) test ./... # a module of its own: see its doc.go
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
+	@scripts/nettools.sh
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
