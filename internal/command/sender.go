@@ -45,6 +45,7 @@ const (
 const (
 	codeTooLarge    jetstream.ErrorCode = 10054
 	codeStoreFailed jetstream.ErrorCode = 10077 // the stream is full
+	codeIDInFlight  jetstream.ErrorCode = 10158 // the same command is being stored, for another sender
 )
 
 // Sender publishes commands. It is safe for concurrent use.
@@ -143,7 +144,7 @@ func tooLarge(err error) bool {
 // refused reports whether a repetition cannot help.
 func refused(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code < 500 || api.ErrorCode == codeStoreFailed
+		return api.Code < 500 && api.ErrorCode != codeIDInFlight || api.ErrorCode == codeStoreFailed
 	}
 	return errors.Is(err, nats.ErrConnectionClosed)
 }

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
@@ -39,6 +40,22 @@ func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
 	require.False(t, stored.Time.IsZero())
 	stored.Time, stored.TraceParent = one.Time, one.TraceParent
 	require.Equal(t, one, stored)
+}
+
+// In a cluster a command whose repetition comes while it is being stored is an error of
+// the server, which says nothing yet.
+func TestACommandSentByManyAtOnceIsAccepted(t *testing.T) {
+	t.Parallel()
+	const commands, senders = 50, 4
+	c := bustest.Cluster(t, 3).Conn()
+	for n := range commands {
+		var all errgroup.Group
+		for range senders {
+			all.Go(func() error { return command.NewSender(c).Send(patience(t), number(t, cmd.Agent, "k", n)) })
+		}
+		require.NoError(t, all.Wait())
+	}
+	require.EqualValues(t, commands, size(t, c, subject.StreamCommands))
 }
 
 func TestWhatCannotBeSentIsRefused(t *testing.T) {
