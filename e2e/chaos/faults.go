@@ -35,7 +35,8 @@ type Fault struct {
 	Alone  bool // needs networks of its own
 	Strike func(ctx context.Context, n *Nemesis) error
 	Why    string // it is not possible anywhere; empty = it is
-	// Returns, if set, is how often any client may come back.
+	// Returns, if set, is how often any client may come back, -1 = never. Such a fault is
+	// a graceful one: no request may be answered with an error either.
 	Returns int
 }
 

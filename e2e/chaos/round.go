@@ -105,6 +105,9 @@ func (s *Site) judge(t testing.TB, reports []Report, record *Record, f Fault, de
 		if f.Returns != 0 && r.Returns > allowed {
 			v[PromiseResume].broken("%s came back %d times, of %d", r.Who, r.Returns, allowed)
 		}
+		if f.Returns != 0 && len(r.Refused) > 0 {
+			v[PromiseWork].broken("%s was refused %v", r.Who, r.Refused)
+		}
 	}
 	s.bounds(ctx, t, v, dead)
 	return v
