@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -38,7 +39,8 @@ type line struct {
 
 	mu     sync.Mutex
 	conn   *websocket.Conn
-	opened int // connections that were made
+	opened int      // connections that were made
+	ends   []string // why connections ended
 }
 
 // run keeps the connection until ctx ends.
@@ -100,6 +102,9 @@ func (l *line) once(ctx context.Context, addr string) bool {
 	for {
 		_, raw, err := conn.Read(ctx)
 		if err != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.ends = append(l.ends, fmt.Sprintf("%s %s: %v", time.Now().Format(time.TimeOnly), addr, err))
 			return true
 		}
 		l.take(string(raw))
@@ -137,6 +142,13 @@ func (l *line) send(frame string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), silence)
 	defer cancel()
 	return conn.Write(ctx, websocket.MessageText, []byte(frame)) == nil
+}
+
+// why says how connections ended.
+func (l *line) why() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.ends...)
 }
 
 // returns is how often the client has come back.

@@ -37,6 +37,7 @@ type Report struct {
 	Ended   map[string]int // how often each unit ended
 	Unknown int            // requests that were cut off before they were answered
 	Returns int
+	Why     []string // connections ended
 
 	// Again returns the frames up to the newest one that the client has seen, as
 	// somebody gets them who comes for the first time.

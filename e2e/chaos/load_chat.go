@@ -164,7 +164,7 @@ func (c *chat) report() Report {
 	session, last := c.session, c.last
 	return Report{
 		Who: c.who, Tenant: c.tenant, Kind: "ORBIT", Logs: []string{c.tenant + ".session." + session},
-		Seen: append([]Seen(nil), c.seen...), Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(),
+		Seen: append([]Seen(nil), c.seen...), Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(), Why: c.line.why(),
 		Loose: looseChat,
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, fmt.Sprintf("/ws?deltas=true&session=%s&after=0", session), Key(c.tenant), last, func(raw string) uint64 {

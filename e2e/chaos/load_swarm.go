@@ -275,7 +275,7 @@ func (c *swarmClient) report() Report {
 	}
 	return Report{
 		Who: c.who, Tenant: c.tenant, Kind: "ASP", Logs: logs, Seen: append([]Seen(nil), c.seen...), Gaps: c.gaps,
-		Asked: c.asked, Ended: c.ended, Unknown: c.lost, Returns: c.line.returns(), Refused: refusals,
+		Asked: c.asked, Ended: c.ended, Unknown: c.lost, Returns: c.line.returns(), Why: c.line.why(), Refused: refusals,
 		Loose: func(string) (string, string, bool) { return "", "", false },
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, "/ws/asp/client?"+q.Encode(), Key(c.tenant), last, func(raw string) uint64 {

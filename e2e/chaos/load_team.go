@@ -214,7 +214,7 @@ func (c *team) report() Report {
 	id, last := c.id, c.last
 	return Report{
 		Who: c.who, Tenant: c.tenant, Kind: "team", Logs: []string{c.tenant + ".team." + id}, Seen: append([]Seen(nil), c.seen...),
-		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(), Loose: looseTeam,
+		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(), Why: c.line.why(), Loose: looseTeam,
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, "/ws/agent-team/"+id+"?after=0", Key(c.tenant), last, func(raw string) uint64 {
 				var f teamFrame

@@ -103,7 +103,7 @@ func (s *Site) judge(t testing.TB, reports []Report, record *Record, f Fault, de
 		s.probe(ctx, v, r)
 		allowed := max(0, f.Returns)
 		if f.Returns != 0 && r.Returns > allowed {
-			v[PromiseResume].broken("%s came back %d times, of %d", r.Who, r.Returns, allowed)
+			v[PromiseResume].broken("%s came back %d times, of %d: %s", r.Who, r.Returns, allowed, strings.Join(r.Why, "; "))
 		}
 		if f.Returns != 0 && len(r.Refused) > 0 {
 			v[PromiseWork].broken("%s was refused %v", r.Who, r.Refused)
