@@ -18,6 +18,7 @@ func ci(t *testing.T, makefile string) (string, bool) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 	}
 	write(".ci/run", read(t, ".ci/run"))
+	write("scripts/nettools.sh", "#!/bin/sh\n")
 	write("Makefile", ".PHONY: test lint verify e2e\n"+makefile)
 	write("good.json", `{"Action":"pass","Package":"a","Test":"T"}`+"\n"+`{"Action":"pass","Package":"a"}`+"\n")
 	write("bad.json", `{"Action":"output","Package":"b","Test":"T","Output":"why it failed\n"}`+"\n"+

@@ -85,7 +85,7 @@ func (s *Survey) Start(ctx context.Context) error {
 	if s.life.Err() != nil {
 		return errors.New("survey: started after stop")
 	}
-	s.work.Go(func() { s.run(s.life) }) //nolint:contextcheck // the component outlives its start
+	s.work.Go(func() { s.run(s.life) })
 	return nil
 }
 
@@ -163,8 +163,8 @@ func (s *Survey) queues(ctx context.Context) error {
 		}
 		d := by[service]
 		d.pending += c.NumPending
-		d.out += uint64(max(c.NumAckPending, 0))    //nolint:gosec // not negative
-		d.again += uint64(max(c.NumRedelivered, 0)) //nolint:gosec // not negative
+		d.out += uint64(max(c.NumAckPending, 0))
+		d.again += uint64(max(c.NumRedelivered, 0))
 		by[service] = d
 	}
 	if err := list.Err(); err != nil {

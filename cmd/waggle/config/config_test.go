@@ -131,9 +131,9 @@ func TestTheFilesOfAFolderAreReadByName(t *testing.T) {
 	require.Equal(t, []Team{{Name: "e", Coordinator: "f"}}, l.Teams, "a list is replaced")
 	require.Equal(t, FromFile, l.Source("log.level"))
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "30.yaml"), []byte("modle: x\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "30.yaml"), []byte("modell: x\n"), 0o600))
 	_, err = Load(Input{File: dir})
-	require.ErrorContains(t, err, `30.yaml: line 1: unknown key "modle"`)
+	require.ErrorContains(t, err, `30.yaml: line 1: unknown key "modell"`)
 }
 
 func TestEmptyFileMeansDefaults(t *testing.T) {
