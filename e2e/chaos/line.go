@@ -16,9 +16,10 @@ const (
 	// chance.
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 2 * time.Second
-	// dialTimeout and silence notice a line that leads nowhere.
+	// dialTimeout and silence notice a line that leads nowhere. A gateway answers a ping
+	// behind the command before it, which may wait 15 s for a leader of the bus.
 	dialTimeout = 5 * time.Second
-	silence     = 8 * time.Second
+	silence     = 20 * time.Second
 	frameLimit  = 4 << 20
 )
 
