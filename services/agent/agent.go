@@ -190,13 +190,13 @@ func (s *Service) Stop() {
 func (s *Service) Failed() <-chan error { return s.workers.Failed() }
 
 // handle runs one attempt at one unit of work.
-func (s *Service) handle(ctx context.Context, c cmd.Command, d command.Delivery) error {
+func (s *Service) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
 	var ref cmd.WorkRef
 	if err := c.Decode(&ref); err != nil {
 		return command.Permanent(err)
 	}
 	t := s.newTurn(c, ref)
-	ended, err := t.run(ctx, d)
+	ended, err := t.run(ctx)
 	s.metrics.attempt(ended, err)
 	if err != nil {
 		return fmt.Errorf("%s of %s %s: %w", ref.Unit(), ref.LogKind(), c.Key, err)

@@ -78,7 +78,7 @@ func (t *turn) observe(e *eventlog.Entry) {
 
 // run does what is left of the unit. ended says that it needs no worker any more; an
 // error asks for another delivery.
-func (t *turn) run(ctx context.Context, d command.Delivery) (ended bool, err error) {
+func (t *turn) run(ctx context.Context) (ended bool, err error) {
 	ctx = telemetry.Extract(ctx, t.trace)
 	ctx, span := telemetry.Start(ctx, "invoke_agent", trace.SpanKindInternal)
 	defer func() { telemetry.End(span, err) }()
