@@ -121,35 +121,64 @@ func quotaOf(resource id.Name, t id.Tenant, principal string, holder id.Entity) 
 }
 
 // Entities keeps the quota of things that have a log: sessions, tasks, teams. Each has a
-// place in the ledger from before its first event until after its last. A nil *Entities
-// admits everything. It is safe for concurrent use.
+// place in the ledger from before its first event until after its last. One that is not
+// open admits everything. It is safe for concurrent use.
 type Entities struct {
+	mu     sync.Mutex
+	open   *entities
+	closed bool
+}
+
+// entities is an open keeper.
+type entities struct {
 	cfg      Config
 	resource id.Name
 	ledger   *Ledger
 }
 
-// OpenEntities returns the keeper of a resource, nil if nobody has a limit of it.
-func OpenEntities(ctx context.Context, resource id.Name, cfg Config) (*Entities, error) {
+// errClosed says that the keeper was closed while it was opened.
+var errClosed = errors.New("quota: closed")
+
+// Open begins to keep the quota of a resource. If nobody has a limit of it, everything
+// is admitted still.
+func (e *Entities) Open(ctx context.Context, resource id.Name, cfg Config) error {
 	if !cfg.Policy.Bounds(resource) {
-		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
+		return nil
 	}
-	e := &Entities{cfg: cfg.withDefaults(), resource: resource}
 	rules := Rules{Sweep: cfg.Sweep, Now: cfg.Now}
 	if cfg.Over != nil {
 		rules.Over = func(ctx context.Context, q subject.Quota) (bool, error) { return cfg.Over(ctx, q.Tenant, q.Holder) }
 	}
-	var err error
-	e.ledger, err = OpenLedger(ctx, cfg.Conn, resource, rules)
-	return e, err
+	ledger, err := OpenLedger(ctx, cfg.Conn, resource, rules)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		ledger.Close()
+		return errClosed
+	}
+	e.open = &entities{cfg: cfg.withDefaults(), resource: resource, ledger: ledger}
+	return nil
+}
+
+func (e *Entities) keeper() *entities {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open
 }
 
 // Hold takes a place for an entity that is about to begin, or returns QUOTA_EXCEEDED.
 // Asking again for the same entity takes no second place: it is decided anew.
 func (e *Entities) Hold(ctx context.Context, t id.Tenant, principal string, entity id.Entity) error {
-	if e == nil {
-		return nil
+	if k := e.keeper(); k != nil {
+		return k.hold(ctx, t, principal, entity)
 	}
+	return nil
+}
+
+func (e *entities) hold(ctx context.Context, t id.Tenant, principal string, entity id.Entity) error {
 	limits := e.cfg.caps(e.resource, t, principal)
 	if limits == (caps{}) {
 		return nil
@@ -173,20 +202,25 @@ func (e *Entities) Hold(ctx context.Context, t id.Tenant, principal string, enti
 // Free gives the place of an entity back that has ended. One that has none, or none any
 // more, costs nothing.
 func (e *Entities) Free(ctx context.Context, t id.Tenant, entity id.Entity) error {
-	if e == nil {
+	k := e.keeper()
+	if k == nil {
 		return nil
 	}
-	q, ok := e.ledger.Held(t, entity)
+	q, ok := k.ledger.Held(t, entity)
 	if !ok {
 		return nil
 	}
-	return e.ledger.forget(ctx, q)
+	return k.ledger.forget(ctx, q)
 }
 
-// Close ends the keeper. Places stay taken.
+// Close ends the keeper, or keeps it from being opened. Places stay taken. It may be
+// called more than once.
 func (e *Entities) Close() {
-	if e != nil {
-		e.ledger.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed = true; e.open != nil {
+		e.open.ledger.Close()
+		e.open = nil
 	}
 }
 

@@ -272,7 +272,8 @@ func TestPlacesOfEntities(t *testing.T) {
 	of := tenant(t, "acme")
 	ended := sync.Map{}
 	var refused []quota.Refusal
-	e, err := quota.OpenEntities(t.Context(), audit.Sessions, quota.Config{
+	var e quota.Entities
+	err := e.Open(t.Context(), audit.Sessions, quota.Config{
 		Conn: c, Policy: quota.Policy{Tenant: quota.Limits{Sessions: 2}, Principal: quota.Limits{Sessions: 1}}, Sweep: time.Millisecond,
 		Over: func(_ context.Context, _ id.Tenant, s id.Entity) (bool, error) {
 			_, over := ended.Load(s.String())
@@ -334,9 +335,8 @@ func TestTokensOfADay(t *testing.T) {
 }
 
 func TestWhoHasNoLimitIsNotCounted(t *testing.T) {
-	e, err := quota.OpenEntities(t.Context(), audit.Teams, quota.Config{Policy: quota.Policy{Tenant: quota.Limits{Tokens: 1}}})
-	require.NoError(t, err)
-	require.Nil(t, e)
+	var e quota.Entities
+	require.NoError(t, e.Open(t.Context(), audit.Teams, quota.Config{Policy: quota.Policy{Tenant: quota.Limits{Tokens: 1}}}))
 	require.NoError(t, e.Hold(t.Context(), id.DefaultTenant, "x", entity("x")))
 	require.NoError(t, e.Free(t.Context(), id.DefaultTenant, entity("x")))
 	e.Close()

@@ -28,7 +28,7 @@ type desk struct {
 	ttl      time.Duration
 	now      func() time.Time
 	logger   zerolog.Logger
-	quota    *quota.Entities // of open sessions
+	quota    quota.Entities // of open sessions
 }
 
 // offer adds the verbs of the desk to the server.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -16,10 +15,10 @@ import (
 	"github.com/waggle-dev/waggle/services/manager"
 )
 
-func (s *Service) openQuota(ctx context.Context) (err error) {
+func (s *Service) openQuota(ctx context.Context) error {
 	cfg := s.cfg.Quota
 	cfg.Conn, cfg.Over = s.conn, s.desk.over
-	if s.desk.quota, err = quota.OpenEntities(ctx, audit.Sessions, cfg); err != nil {
+	if err := s.desk.quota.Open(ctx, audit.Sessions, cfg); err != nil {
 		return fmt.Errorf("session service: %w", err)
 	}
 	return nil

@@ -69,7 +69,7 @@ type Service struct {
 	watch   *watch
 	shelf   shelf
 	acks    *acks.Acks
-	quota   *quota.Entities
+	quota   quota.Entities
 }
 
 // New returns a service that is not started. The toolbox is where agents' and
@@ -115,7 +115,7 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	limits := s.cfg.Quota
 	limits.Conn, limits.Over = s.deps.Conn, s.over
-	if s.quota, err = quota.OpenEntities(ctx, audit.Tasks, limits); err != nil {
+	if err := s.quota.Open(ctx, audit.Tasks, limits); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
 	if err := s.crowd.open(ctx, s.deps.Conn.JS(), s.deps.Logger); err != nil {

@@ -3,18 +3,16 @@ package team
 import (
 	"context"
 
-	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
-func (s *Service) openQuota(ctx context.Context) (err error) {
+func (s *Service) openQuota(ctx context.Context) error {
 	cfg := s.cfg.Quota
 	cfg.Conn, cfg.Over = s.deps.Conn, s.over
-	s.quota, err = quota.OpenEntities(ctx, audit.Teams, cfg)
-	return err
+	return s.quota.Open(ctx, audit.Teams, cfg)
 }
 
 // over reports whether a team has been shut down, or its log is not there any more.

@@ -62,7 +62,7 @@ type Service struct {
 	pulse    *pulse
 	rpc      *rpc.Server
 	metrics  *metrics
-	quota    *quota.Entities
+	quota    quota.Entities
 }
 
 // New returns a service that is not started, or an error that names the definition
