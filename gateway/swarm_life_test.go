@@ -71,6 +71,7 @@ func TestTheYoungerConnectionTakesOver(t *testing.T) {
 	agentID, serviceID, task := unique(), unique(), unique()
 	old := s.agent(agentID, "A")
 	before := s.alone(wirecmd.PeerAgent, agentID)
+	other.alone(wirecmd.PeerAgent, agentID) // a gateway can only go by what it has heard of
 	young := other.agent(agentID, "A")
 	after := s.until(wirecmd.PeerAgent, agentID, "one entry, the other", func(all []wirecmd.Peer) bool {
 		return len(all) == 1 && all[0].Connection != before.Connection
