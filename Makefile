@@ -11,14 +11,15 @@ LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # The race detector needs cgo, which Go switches off where there is no C compiler.
 RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
-# Two packages at a time: most tests start NATS servers of their own, and the
-# reference machine has two cores.
+# The reference machine has two cores. Tests mostly wait, so that three packages of them
+# keep it busy.
 PARALLEL ?= 2
+TESTS    ?= 3
 # The slowest package needs about a minute with -race on two cores.
 TIMEOUT  ?= 10m
 # Narrow a run: make test PKG=./eventlog/... RUN=TestAppend
 PKG      ?= ./...
-TESTFLAGS = -p $(PARALLEL) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
+TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
 
 LINT_VERSION := v2.15.0
 LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
@@ -55,7 +56,7 @@ test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@scripts/nettools.sh
-	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p 1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000
