@@ -41,7 +41,8 @@ type troop struct {
 func newTroop(t *testing.T, script scripted.Script, desks int, servers ...string) *troop {
 	t.Helper()
 	f := &troop{club: &club{fleet: newFleet(t, script)}, desks: map[id.Name]*harness.Process{}}
-	f.configure(strings.Join(servers, "") + "agent: {concurrency: 64}\n")
+	// Tests write faster than people: a message over the default rate would be refused.
+	f.configure(strings.Join(servers, "") + "agent: {concurrency: 64}\ngateway: {message_rate: 1000, message_burst: 1000}\n")
 	f.serve("session,pipeline,task,tools")
 	f.worker = f.serve("agent")
 	for i := range f.addrs {
