@@ -17,10 +17,8 @@ import (
 // events reach the team's log late, again, and by services that die between two events.
 type anyTeam struct {
 	*world
-	said  []command.Command // commands that were handled, to be delivered again
-	next  int
-	runs  map[string][]string // runs of a member that its log has and that have not ended
-	ended map[string]bool
+	said []command.Command // commands that were handled, to be delivered again
+	next int
 }
 
 func (a *anyTeam) id(kind string) string {
@@ -219,7 +217,7 @@ func (a *anyTeam) check(r *rapid.T) {
 
 func TestAnyTeamKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		a := &anyTeam{world: newWorld(r, pair()), runs: map[string][]string{}, ended: map[string]bool{}}
+		a := &anyTeam{world: newWorld(r, pair())}
 		r.Repeat(a.actions())
 		a.settles(r)
 	})

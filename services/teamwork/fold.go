@@ -61,7 +61,7 @@ func (s *State) teamCreated(e event.Event, d event.TeamCreatedData) error {
 		return err
 	}
 	s.created, s.head, s.entity, s.status, s.busyFrom = e.Time, d, log.Entity, event.TeamStarting, e.Sequence
-	s.members, s.deep = map[string]*member{}, map[string]*event.AgentStatus{}
+	s.members, s.deep = map[string]*member{}, map[string]string{}
 	s.messages, s.once, s.acts = map[string]bool{}, map[string]bool{}, map[string]event.TeamActedData{}
 	s.questions, s.inputs = map[string]question{}, map[string]string{}
 	for _, m := range d.Definition.Members {
@@ -302,7 +302,7 @@ func (s *State) below(inner event.Event) {
 		status = event.TeamStarting
 	}
 	if status != "" {
-		s.deep[inner.Via.Route] = &status
+		s.deep[inner.Via.Route] = status
 	}
 }
 

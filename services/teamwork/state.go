@@ -27,8 +27,8 @@ type State struct {
 	roster    *roster
 	members   map[string]*member // by name: the team's own
 	order     []*member
-	deep      map[string]*event.AgentStatus // by route: of the members of nested teams, once known
-	messages  map[string]bool               // ids of accepted messages
+	deep      map[string]string // by route: of the members of nested teams, once known
+	messages  map[string]bool   // ids of accepted messages
 	pending   []letter
 	reports   []report // of agents of the swarm, due
 	status    string   // as shown

@@ -29,8 +29,8 @@ func (s *State) member(p Place) command.MemberView {
 		}
 		return v
 	}
-	if status := s.deep[p.Route]; status != nil {
-		v.ID, v.Status = p.ID.String(), *status
+	if status := s.deep[p.Route]; status != "" {
+		v.ID, v.Status = p.ID.String(), status
 	}
 	return v
 }
