@@ -35,7 +35,7 @@ func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 		auth.HashKey(redKey), auth.HashKey(blueKey)))
 	f.serve("session,pipeline,task,tools")
 	_, addr := f.gateway()
-	harness.Eventually(t, "the services are there", func() bool { return over(t, http.MethodGet, "http://"+addr+"/api/v1/agents", redKey) != "" })
+	available(t, addr, redKey, "agents", "services")
 	red, blue := hive{t, addr, redKey}, hive{t, addr, blueKey}
 
 	// Red has one of everything, and a task and a call that are open.
@@ -207,6 +207,15 @@ func plain(text string, n names) string {
 		text = strings.ReplaceAll(text, name, "<name>")
 	}
 	return moving.ReplaceAllString(text, "<moves>")
+}
+
+// available waits for the services that answer for such lists: processes say that they
+// run before everything in them does.
+func available(t *testing.T, addr, key string, lists ...string) {
+	t.Helper()
+	for _, list := range lists {
+		harness.Eventually(t, "the service of "+list, func() bool { return over(t, http.MethodGet, "http://"+addr+"/api/v1/"+list, key) != "" })
+	}
 }
 
 // over is an answer of the API; empty if there is nobody to give one.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -36,13 +35,22 @@ type troop struct {
 	worker *harness.Process
 }
 
-// newTroop starts an installation with so many team services. Servers are added to the
-// configured tools.
-func newTroop(t *testing.T, script scripted.Script, desks int, servers ...string) *troop {
+// troopOptions are what an installation has beside the usual.
+type troopOptions struct {
+	Desks   int    // team services
+	Servers string // tool servers, as lines of the configuration
+	Queue   int    // bytes that a gateway holds for a socket; 0 is the default
+}
+
+// newTroop starts an installation.
+func newTroop(t *testing.T, script scripted.Script, o troopOptions) *troop {
 	t.Helper()
 	f := &troop{club: &club{fleet: newFleet(t, script)}, desks: map[id.Name]*harness.Process{}}
 	// Tests write faster than people: a message over the default rate would be refused.
-	f.configure(strings.Join(servers, "") + "agent: {concurrency: 64}\ngateway: {message_rate: 1000, message_burst: 1000}\n")
+	f.configure(o.Servers + "agent: {concurrency: 64}\ngateway:\n  message_rate: 1000\n  message_burst: 1000\n")
+	if o.Queue > 0 {
+		f.configure(fmt.Sprintf("  queue_bytes: %d\n", o.Queue))
+	}
 	f.serve("session,pipeline,task,tools")
 	f.worker = f.serve("agent")
 	for i := range f.addrs {
@@ -55,7 +63,7 @@ func newTroop(t *testing.T, script scripted.Script, desks int, servers ...string
 	f.dir, err = directory.Open(t.Context(), conn)
 	require.NoError(t, err)
 	t.Cleanup(f.dir.Close)
-	for range desks {
+	for range o.Desks {
 		f.desk()
 	}
 	return f

@@ -57,7 +57,7 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 	const stops = 50
 	random := rand.New(rand.NewPCG(seedOf(t), 0))
 	_, server := openOffice(t)
-	f := newTroop(t, dreamers(), 1, server)
+	f := newTroop(t, dreamers(), troopOptions{Desks: 1, Servers: server})
 	view := f.found(ministry)
 	crew := f.watch("agent-team/"+view.TeamID, false)
 	crew.Until("the team is idle", is("TEAM_STATUS", "", "new_status", event.TeamIdle))

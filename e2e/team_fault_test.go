@@ -40,7 +40,7 @@ type siege struct {
 func newSiege(t *testing.T) *siege {
 	t.Helper()
 	desk, server := openOffice(t)
-	s := &siege{troop: newTroop(t, scribes(), 2, server), desk: desk}
+	s := &siege{troop: newTroop(t, scribes(), troopOptions{Desks: 2, Servers: server}), desk: desk}
 	s.id = s.found(agency).TeamID
 	s.log = harness.LogOf(id.KindTeam, s.id)
 	path := "agent-team/" + s.id

@@ -82,7 +82,7 @@ func fifty() (team object, routes []string) {
 // viewers have seen exactly what is there.
 func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	later, stop := make(chan struct{}), make(chan struct{})
-	f := newTroop(t, typist(later, stop), 3)
+	f := newTroop(t, typist(later, stop), troopOptions{Desks: 3})
 	team, routes := fifty()
 	view := f.found(team)
 	log, path := harness.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
@@ -187,8 +187,7 @@ func figures(t *testing.T, events []harness.Stored, tape *harness.Tape, began, e
 // meanwhile, and so is it once it reads on.
 func TestASlowViewerOfATeam(t *testing.T) {
 	// Each round is ten texts of 120 KB, which a viewer gets twice.
-	f := newTroop(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("text ", 4000), 6)...))), 1,
-		"gateway: {queue_bytes: 65536}\n")
+	f := newTroop(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("text ", 4000), 6)...))), troopOptions{Desks: 1, Queue: 65536})
 	view := f.found(ten("a"))
 	log, path := harness.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
 	lazy, brisk := harness.Record(t, path, f.addrs[0]), harness.Record(t, path, f.addrs[0])

@@ -105,7 +105,7 @@ func TestFiftyApproversDecideAtOnce(t *testing.T) {
 	for i := range approvers {
 		keys += fmt.Sprintf("    - {id: person_%d, sha256: %s, tenant: default}\n", i, auth.HashKey(keyOf(i)))
 	}
-	f := newTroop(t, clerks(), 1, server)
+	f := newTroop(t, clerks(), troopOptions{Desks: 1, Servers: server})
 	f.configure(keys) // the gateways that were started before know nobody
 	guarded := [2]string{}
 	for i := range guarded {

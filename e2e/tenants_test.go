@@ -105,7 +105,7 @@ func TestTenantsMeetNowhere(t *testing.T) {
 // possess lets a tenant have one of everything, and returns the ids.
 func possess(t *testing.T, addr, key string) (n things) {
 	t.Helper()
-	harness.Eventually(t, "the services are there", func() bool { return over(t, http.MethodGet, "http://"+addr+"/api/v1/agents", key) != "" })
+	available(t, addr, key, "sessions", "agents", "teams")
 	confirm := true
 	d := harness.Follow(t, client.Options{URL: "ws://" + addr + "/ws/session", Token: key, ConfirmPlan: &confirm})
 	ctx, cancel := harness.Within(harness.Patience)
@@ -122,6 +122,7 @@ func possess(t *testing.T, addr, key string) (n things) {
 		TeamID string `json:"team_id"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &v), text)
+	require.NotEmpty(t, v.TeamID, text)
 	n.team = v.TeamID
 	crew := harness.Watch(t, harness.CrewOptions{Addr: addr, Path: "agent-team/" + n.team, Key: key})
 	crew.Say("SEND_MESSAGE", object{"content": "crimson words", "target_member_path": []string{"inner", "Deep"}})
@@ -137,6 +138,9 @@ func possess(t *testing.T, addr, key string) (n things) {
 	n.client = owner.Find("welcome", func(f harness.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" }).Text("clientId")
 	n.task = owner.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentId": "red-agent", "taskData": 1}).Text("taskId")
 	agent.Until("task.execute")
+	harness.Eventually(t, "the log says that the agent has the task", func() bool {
+		return strings.Contains(over(t, http.MethodGet, "http://"+addr+"/api/v1/tasks/"+n.task, key), `"status":"delivered"`)
+	})
 	return n
 }
 
