@@ -64,6 +64,7 @@ func (s *State) teamCreated(e event.Event, d event.TeamCreatedData) error {
 	s.members, s.deep = map[string]*member{}, map[string]string{}
 	s.messages, s.once, s.acts = map[string]bool{}, map[string]bool{}, map[string]event.TeamActedData{}
 	s.questions, s.inputs = map[string]question{}, map[string]string{}
+	s.errands = map[string]*errand{}
 	for _, m := range d.Definition.Members {
 		place, err := s.roster.find(m.Name)
 		if err != nil {
@@ -103,6 +104,7 @@ func (s *State) teamStatus(_ event.Event, d event.TeamStatusData) error {
 func (s *State) message(e event.Event, d event.TeamMessageData) error {
 	s.messages[d.MessageID] = true
 	s.reported(d.MessageID)
+	s.expects(d)
 	s.pending = append(s.pending, letter{d, e.Sequence})
 	s.busy(e)
 	if d.CallID != "" {
@@ -123,6 +125,7 @@ func (s *State) busy(e event.Event) {
 
 func (s *State) messageDropped(_ event.Event, d event.TeamMessageDroppedData) error {
 	s.arrived(d.MessageID)
+	delete(s.errands, d.MessageID)
 	return nil
 }
 
@@ -189,6 +192,9 @@ func (s *State) agentEvent(e event.Event, d event.TeamAgentEventData) error {
 		return nil
 	}
 	s.ask(inner)
+	if err := s.deeds(inner); err != nil {
+		return err
+	}
 	return s.life(e, m, inner)
 }
 
@@ -200,7 +206,6 @@ func (s *State) life(e event.Event, m *member, inner event.Event) error {
 		if err != nil {
 			return err
 		}
-		s.takes(m, d.MessageID, d.RunID)
 		s.arrived(d.MessageID)
 		m.runs[d.RunID] = true
 		s.busy(e)
@@ -225,13 +230,11 @@ func (s *State) runEnded(m *member, inner event.Event) error {
 	var d struct {
 		RunID   string `json:"run_id"`
 		Message string `json:"message"`
-		Content string `json:"content"`
 	}
 	if err := inner.Decode(&d); err != nil {
 		return err
 	}
 	delete(m.runs, d.RunID)
-	s.hasDone(m, d.RunID, d.Content, d.Message, inner.Type)
 	if inner.Type == event.RunFailed {
 		m.failed = orElse(d.Message, "the run failed")
 	}
@@ -250,6 +253,9 @@ func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error 
 	}
 	s.ask(inner)
 	s.below(inner)
+	if err := s.deeds(inner); err != nil {
+		return err
+	}
 	if inner.Via.AgentID != "" || inner.Via.Route != m.Name {
 		return nil
 	}

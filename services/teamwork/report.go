@@ -6,45 +6,88 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// report is what has come of a message to an agent of the swarm, which has none of the
-// team's tools: the team writes to the colleague who asked, and keeps the board.
+// errand is a message to an agent of the swarm that somebody waits for the outcome of:
+// to one of the team's own, or to one in a nested team that gets what the team gets.
+type errand struct {
+	letter event.TeamMessageData
+	agent  Place  // who does it
+	run    string // what it does for it; empty: nothing yet
+}
+
+// report is what has come of an errand. An agent of the swarm has none of the team's
+// tools: the team writes to the colleague who asked, and keeps the board.
 type report struct {
 	id     string
-	member *member
+	member string // of this team: who did it, or the nested team that had it done
 	letter event.TeamMessageData
 	text   string
 	failed bool
 }
 
-// takes notes which message a run of an agent of the swarm is for.
-func (s *State) takes(m *member, messageID, run string) {
-	if !m.Swarm() {
+// expects notes that somebody waits for what comes of a message, if an agent of the
+// swarm gets it.
+func (s *State) expects(l event.TeamMessageData) {
+	p, err := s.roster.find(joinRoute(l.Member, l.Route))
+	if err != nil || l.TaskID == "" && (l.Sender == nil || l.Sender.Kind != event.SenderAgent) {
 		return
 	}
-	for _, l := range s.pending {
-		if l.MessageID == messageID && (l.TaskID != "" || l.Sender != nil && l.Sender.Kind == event.SenderAgent) {
-			if m.errands == nil {
-				m.errands = map[string]event.TeamMessageData{}
-			}
-			m.errands[run] = l.TeamMessageData
-		}
+	if p = s.roster.agent(p); s.roster.swarm[p.Route] {
+		s.errands[l.MessageID] = &errand{letter: l, agent: p}
 	}
 }
 
+// deeds keeps what has become of errands, by an event of an agent or a nested team.
+func (s *State) deeds(inner event.Event) error {
+	switch inner.Type {
+	case event.MessageReceived, event.MessageRefused, event.TeamMessageDropped:
+	case event.RunCompleted, event.RunFailed, event.RunCancelled:
+		return s.hasDone(inner)
+	default:
+		return nil
+	}
+	var d struct {
+		MessageID string `json:"message_id"`
+		RunID     string `json:"run_id"`
+	}
+	if err := inner.Decode(&d); err != nil {
+		return err
+	}
+	do := s.errands[d.MessageID]
+	switch {
+	case do == nil:
+	case inner.Type != event.MessageReceived:
+		delete(s.errands, d.MessageID)
+	case inner.Via.Route == do.agent.Route:
+		do.run = d.RunID
+	}
+	return nil
+}
+
 // hasDone notes what is to be reported of a run that has ended. Who stopped it knows.
-func (s *State) hasDone(m *member, run, content, problem string, ended event.Type) {
-	l, ok := m.errands[run]
-	delete(m.errands, run)
-	if !ok || ended == event.RunCancelled {
-		return
+func (s *State) hasDone(inner event.Event) error {
+	var d struct {
+		RunID   string `json:"run_id"`
+		Message string `json:"message"`
+		Content string `json:"content"`
 	}
-	r := report{id: s.entity.String() + "." + run + ".report", member: m, letter: l, text: content, failed: ended == event.RunFailed}
-	if r.failed {
-		r.text = "I could not do it: " + orElse(problem, "it failed")
+	if err := inner.Decode(&d); err != nil {
+		return err
 	}
-	if _, _, ok := s.reader(r); ok {
-		s.reports = append(s.reports, r)
+	for message, do := range s.errands {
+		if do.run != d.RunID || do.agent.Route != inner.Via.Route {
+			continue
+		}
+		delete(s.errands, message)
+		r := report{id: s.entity.String() + "." + d.RunID + ".report", member: do.letter.Member, letter: do.letter, text: d.Content}
+		if r.failed = inner.Type == event.RunFailed; r.failed {
+			r.text = "I could not do it: " + orElse(d.Message, "it failed")
+		}
+		if _, _, ok := s.reader(r); ok && inner.Type != event.RunCancelled {
+			s.reports = append(s.reports, r)
+		}
+		return nil
 	}
+	return nil
 }
 
 // reader returns whom a report is for: a task on the board, or else a member of this team.
@@ -75,12 +118,12 @@ func (s *State) report() []Fact {
 		if r.failed {
 			status = event.BoardFailed
 		}
-		return []Fact{{r.id, event.BoardUpdatedData{CallID: r.id, TaskID: t.TaskID, NewStatus: status, AgentName: r.member.Name}}}
+		return []Fact{{r.id, event.BoardUpdatedData{CallID: r.id, TaskID: t.TaskID, NewStatus: status, AgentName: r.member}}}
 	}
 	return []Fact{{r.id, event.TeamMessageData{
 		MessageID: r.id, Member: to.Name, Route: to.Rest, Content: r.text,
 		Sender: &event.Sender{
-			Kind: event.SenderAgent, ID: r.member.place.ID.String(), Name: r.member.Name, Route: s.route(r.member.Name), MessageType: "answer",
+			Kind: event.SenderAgent, ID: s.members[r.member].place.ID.String(), Name: r.member, Route: s.route(r.member), MessageType: "answer",
 		},
 	}}}
 }
@@ -90,4 +133,12 @@ func (s *State) reported(reportID string) {
 	if len(s.reports) > 0 && s.reports[0].id == reportID {
 		s.reports = s.reports[1:]
 	}
+}
+
+// joinRoute returns the path of a member of the team, or of one within it.
+func joinRoute(member, rest string) string {
+	if rest == "" {
+		return member
+	}
+	return member + "/" + rest
 }

@@ -27,6 +27,7 @@ type tester interface {
 type world struct {
 	t       tester
 	log     subject.Log
+	node    string // of a nested team: its name as a member
 	state   *teamwork.State
 	events  []event.Event
 	sent    map[string]bool // messages and commands that members have got

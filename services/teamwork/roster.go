@@ -23,11 +23,15 @@ type roster struct {
 	places []Place // in the order of the definition, a nested team before its members
 	routes map[string]int
 	ids    map[string]int
-	leaves map[string][]int // by last name of the route
+	leaves map[string][]int  // by last name of the route
+	chiefs map[string]string // route of a nested team's coordinator, by the team's route
+	swarm  map[string]bool   // by route: agents of the swarm
 }
 
 func newRoster(team id.Entity, d event.TeamDefinition) (*roster, error) {
-	r := &roster{routes: map[string]int{}, ids: map[string]int{}, leaves: map[string][]int{}}
+	r := &roster{
+		routes: map[string]int{}, ids: map[string]int{}, leaves: map[string][]int{}, chiefs: map[string]string{}, swarm: map[string]bool{},
+	}
 	return r, r.add(team, d, nil)
 }
 
@@ -46,13 +50,23 @@ func (r *roster) add(team id.Entity, d event.TeamDefinition, path []string) erro
 		r.routes[p.Route], r.ids[p.ID.String()] = len(r.places), len(r.places)
 		r.leaves[m.Name] = append(r.leaves[m.Name], len(r.places))
 		r.places = append(r.places, p)
+		r.swarm[p.Route] = m.Swarm()
 		if m.Team != nil {
+			r.chiefs[p.Route] = p.Route + "/" + m.Team.Coordinator
 			if err := r.add(p.ID, *m.Team, way); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// agent returns the agent that a message for the place reaches: of a team its coordinator.
+func (r *roster) agent(p Place) Place {
+	if chief, ok := r.chiefs[p.Route]; ok {
+		return r.places[r.routes[chief]] // which Check has seen to be an agent
+	}
+	return p
 }
 
 // find returns the member that is meant by a path of names, an id, or the last name of

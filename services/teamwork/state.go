@@ -30,10 +30,11 @@ type State struct {
 	deep      map[string]string // by route: of the members of nested teams, once known
 	messages  map[string]bool   // ids of accepted messages
 	pending   []letter
-	reports   []report // of agents of the swarm, due
-	status    string   // as shown
-	problem   string   // with status ERROR
-	statuses  int      // shown so far
+	errands   map[string]*errand // of agents of the swarm, by message, until they are done
+	reports   []report           // of agents of the swarm, due
+	status    string             // as shown
+	problem   string             // with status ERROR
+	statuses  int                // shown so far
 	paused    bool
 	flips     int    // how often it was paused or resumed
 	pausedAt  uint64 // seq of the newest pause: messages after it have not been handed on while it lasts
@@ -60,8 +61,6 @@ type member struct {
 	flip    int             // the team's newest pause or resumption that it follows
 	failed  string          // why the newest run failed; empty if it did not
 	closed  bool
-
-	errands map[string]event.TeamMessageData // of an agent of the swarm: what its runs are for, if somebody waits for it
 }
 
 // working reports whether the member does something, or waits for people to let it.
