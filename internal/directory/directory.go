@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bucket"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -39,7 +40,12 @@ type Member struct {
 	Name     id.Name         `json:"name"`
 	Instance id.Name         `json:"instance"`
 	Data     json.RawMessage `json:"data,omitempty"` // shared: not to be modified
-	Started  time.Time       `json:"started"`
+	Started  time.Time       `json:"started"`        // by the clock of whoever joined: to be shown, not to be compared
+
+	// Joined orders the members of a name by when they joined, as the bucket has it: no
+	// clock and no copy of the directory has a say in it. It is larger than that of
+	// every member that was stored before. Join sets it.
+	Joined uint64 `json:"joined,omitempty"`
 }
 
 func (m Member) key() string { return subject.DirectoryKey(m.What, m.Name, m.Instance) }
@@ -59,10 +65,8 @@ type Directory struct {
 	conn      *bus.Conn
 	lease     time.Duration
 	heartbeat time.Duration
-	end       context.CancelFunc
+	copy      *bucket.Follower[entry]
 	unwatch   func()
-	done      chan struct{}
-	resync    chan struct{}
 
 	mu      sync.Mutex
 	entries map[string]entry
@@ -87,26 +91,22 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	if status.TTL() <= 0 {
 		return nil, errors.New("open the directory: the bucket has no time to live, so that the dead would stay in it")
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	d := &Directory{
-		kv: kv, conn: c, lease: status.TTL(), heartbeat: status.TTL() / beatsPerLease, end: end,
-		done: make(chan struct{}), resync: make(chan struct{}, 1),
+		kv: kv, conn: c, lease: status.TTL(), heartbeat: status.TTL() / beatsPerLease,
 		entries: map[string]entry{}, version: make(chan struct{}), watch: map[int]func(){}, leases: map[*Lease]struct{}{},
+	}
+	d.copy, err = bucket.Follow(ctx, bucket.Config{
+		Conn: c, KV: kv, Name: "the directory", Budget: readBudget, Stale: d.stale, Every: d.heartbeat,
+	}, follower{d})
+	if err != nil {
+		return nil, err
 	}
 	d.unwatch = c.Watch(func(up bool) {
 		if up {
-			d.reconnected()
+			d.renew()
 		}
 	})
-	ready := make(chan struct{})
-	go d.follow(life, sync.OnceFunc(func() { close(ready) }))
-	select {
-	case <-ready:
-		return d, nil
-	case <-ctx.Done():
-		d.stop()
-		return nil, fmt.Errorf("read the directory: %w", ctx.Err())
-	}
+	return d, nil
 }
 
 // Close ends the watch and takes the members that were joined here off the list, or
@@ -131,14 +131,11 @@ func (d *Directory) Close() {
 
 func (d *Directory) stop() {
 	d.unwatch()
-	d.end()
-	<-d.done
+	d.copy.Close()
 }
 
-// reconnected has the copy read anew, because markers of what expired may be gone,
-// and the leases renewed, because they may be what expired.
-func (d *Directory) reconnected() {
-	poke(d.resync)
+// renew has the leases renewed after a reconnect, because they may have expired.
+func (d *Directory) renew() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for l := range d.leases {
@@ -166,7 +163,7 @@ func (d *Directory) list(prefix string) []Member {
 	var out []Member
 	for k, e := range d.entries {
 		if strings.HasPrefix(k, prefix) {
-			out = append(out, e.member)
+			out = append(out, e.listed())
 		}
 	}
 	d.mu.Unlock()
@@ -188,7 +185,7 @@ func (d *Directory) Wait(ctx context.Context, pred func(*Directory) bool) error 
 		case <-changed:
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the directory: %w", ctx.Err())
-		case <-d.done:
+		case <-d.copy.Done():
 			return errors.New("wait for the directory: it is closed")
 		}
 	}
@@ -224,5 +221,17 @@ func (d *Directory) changed() {
 	}
 }
 
+// listed returns the member as everybody sees it: what has been stored once does not
+// say yet with which revision, and needs not.
+func (e entry) listed() Member {
+	if e.member.Joined == 0 {
+		e.member.Joined = e.revision
+	}
+	return e.member
+}
+
 // same reports whether two entries say the same of a member.
-func same(a, b entry) bool { return bytes.Equal(a.raw, b.raw) }
+func same(a, b entry) bool {
+	m, n := a.listed(), b.listed()
+	return m.Joined == n.Joined && m.Started.Equal(n.Started) && bytes.Equal(m.Data, n.Data) && m.key() == n.key()
+}

@@ -1,116 +1,34 @@
 package directory
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/waggle-dev/waggle/internal/bus/bucket"
 )
 
-const (
-	// readBudget bounds one reading of the bucket, which takes milliseconds, and
-	// readPause spaces the attempts.
-	readBudget = 5 * time.Second
-	readPause  = time.Second
-)
+// readBudget bounds one reading of the bucket, which takes milliseconds.
+const readBudget = 5 * time.Second
 
-var (
-	errSlow = errors.New("the bucket was not read in time")
-	errOver = errors.New("the watch has ended")
-)
+// follower is the directory as the owner of a copy of the bucket.
+type follower struct{ d *Directory }
 
-// follow keeps the copy until life ends, calling ready when it is complete.
-func (d *Directory) follow(life context.Context, ready func()) {
-	defer close(d.done)
-	for life.Err() == nil {
-		if err := d.read(life, ready); err != nil && life.Err() == nil {
-			d.conn.Logger().Debug().Err(err).Msg("the directory is read again")
-			select {
-			case <-life.Done():
-			case <-d.resync:
-			case <-time.After(readPause):
-			}
-		}
-	}
-}
-
-// read reads the bucket and applies its changes until a new reading is due.
-func (d *Directory) read(life context.Context, ready func()) error {
-	ctx, cancel := context.WithCancel(life)
-	defer cancel()
-	late := time.AfterFunc(readBudget, cancel) // covers the making of the watch
-	w, err := d.kv.WatchAll(ctx)
-	if err != nil {
-		late.Stop()
-		return err
-	}
-	defer end(w)
-	sweep := time.NewTicker(d.heartbeat)
-	defer sweep.Stop()
-	first, complete := map[string]entry{}, false
-	for {
-		select {
-		case <-ctx.Done():
-			return errSlow
-		case <-d.resync:
-			late.Stop()
-			return nil
-		case <-sweep.C:
-			if complete && d.conn.Up() && d.stale() {
-				return nil
-			}
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return errOver
-			case e == nil:
-				if !late.Stop() {
-					return errSlow
-				}
-				complete = true
-				d.replace(first)
-				ready()
-			case complete:
-				d.apply(e)
-			default:
-				collect(first, e)
-			}
-		}
-	}
-}
-
-// end stops the watch. What it still holds is taken off its hands: its goroutine
-// could not end otherwise.
-func end(w jetstream.KeyWatcher) {
-	if err := w.Stop(); err != nil {
-		return // the connection is closed, and the watch with it
-	}
-	for open := true; open; {
-		_, open = <-w.Updates()
-	}
-}
-
-// decode returns the member of an update, or false if there is none (any more).
-func decode(e jetstream.KeyValueEntry) (entry, bool) {
+// Decode implements bucket.Owner.
+func (f follower) Decode(key string, value []byte) (entry, bool) {
 	var m Member
-	if e.Operation() != jetstream.KeyValuePut || json.Unmarshal(e.Value(), &m) != nil || m.key() != e.Key() {
+	if json.Unmarshal(value, &m) != nil || m.key() != key {
 		return entry{}, false
 	}
-	return entry{member: m, raw: e.Value(), revision: e.Revision(), seen: time.Now()}, true
+	return entry{member: m, raw: value, seen: time.Now()}, true
 }
 
-func collect(into map[string]entry, e jetstream.KeyValueEntry) {
-	if n, ok := decode(e); ok {
-		into[e.Key()] = n
-	} else {
-		delete(into, e.Key())
+// Replace implements bucket.Owner.
+func (f follower) Replace(all map[string]bucket.Entry[entry]) {
+	d, entries := f.d, make(map[string]entry, len(all))
+	for key, e := range all {
+		entries[key] = at(e)
 	}
-}
-
-func (d *Directory) replace(entries map[string]entry) {
 	d.mu.Lock()
 	equal := maps.EqualFunc(d.entries, entries, same)
 	d.entries = entries
@@ -121,18 +39,29 @@ func (d *Directory) replace(entries map[string]entry) {
 	}
 }
 
-func (d *Directory) apply(e jetstream.KeyValueEntry) {
+// Apply implements bucket.Owner.
+func (f follower) Apply(c bucket.Change[entry]) {
+	d := f.d
 	d.mu.Lock()
-	old, known := d.entries[e.Key()]
-	collect(d.entries, e)
-	now, listed := d.entries[e.Key()]
+	old, known := d.entries[c.Key]
+	if c.Gone {
+		delete(d.entries, c.Key)
+	} else {
+		d.entries[c.Key] = at(c.Entry)
+	}
+	now := d.entries[c.Key]
 	d.mu.Unlock()
-	if !listed {
+	if c.Gone {
 		d.missed()
 	}
-	if known != listed || !same(old, now) {
+	if known == c.Gone || !same(old, now) {
 		d.changed()
 	}
+}
+
+func at(e bucket.Entry[entry]) entry {
+	e.Value.revision = e.Revision
+	return e.Value
 }
 
 // missed has leases renewed whose member is not on the list.

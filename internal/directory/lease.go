@@ -37,12 +37,17 @@ func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if m.Started.IsZero() {
 		m.Started = time.Now().UTC()
 	}
+	m.Joined = 0
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
 	revision, err := d.kv.Put(ctx, m.key(), raw)
 	if err != nil {
+		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
+	}
+	m.Joined = revision // heartbeats say it; until then the entry's own revision is it
+	if raw, err = json.Marshal(m); err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -84,13 +89,49 @@ func (l *Lease) keep(life context.Context) {
 		}
 		next := l.dir.heartbeat
 		ctx, cancel := context.WithTimeout(life, l.dir.heartbeat)
-		if _, err := l.dir.kv.Put(ctx, l.key, l.current()); err != nil && life.Err() == nil {
+		revision, err := l.dir.kv.Put(ctx, l.key, l.current())
+		if err == nil {
+			err = l.stored(revision)
+		}
+		if err != nil && life.Err() == nil {
 			l.dir.conn.Logger().Warn().Err(err).Str("key", l.key).Msg("a heartbeat did not reach the directory")
 			next = min(next, retryPause)
 		}
 		cancel()
 		due.Reset(next)
 	}
+}
+
+// Joined returns the member's place in the order of those of its name. It changes only
+// if the bucket is made anew.
+func (l *Lease) Joined() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.member.Joined
+}
+
+// stored notes the revision of a heartbeat. One that is older than the member says that
+// the bucket counts anew, and that everybody in it has joined just now.
+func (l *Lease) stored(revision uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if revision >= l.member.Joined {
+		return nil
+	}
+	m := l.member
+	m.Joined = revision
+	return l.become(m)
+}
+
+// become has m told to the directory at once. The caller has locked.
+func (l *Lease) become(m Member) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("change %s in the directory: %w", l.key, err)
+	}
+	l.member, l.raw = m, raw
+	poke(l.now)
+	return nil
 }
 
 // Leave takes the member off the list. It is idempotent and returns the same at

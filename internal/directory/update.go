@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 )
 
 // current returns what the next heartbeat says.
@@ -22,13 +21,7 @@ func (l *Lease) Set(data json.RawMessage) error {
 	defer l.mu.Unlock()
 	m := l.member
 	m.Data = data
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("change %s in the directory: %w", l.key, err)
-	}
-	l.member, l.raw = m, raw
-	poke(l.now)
-	return nil
+	return l.become(m)
 }
 
 // Shown waits until this copy of the directory has what Set was last given, or

@@ -2,113 +2,51 @@ package quota
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
+	"github.com/waggle-dev/waggle/internal/bus/bucket"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-const (
-	// readBudget bounds one reading of the bucket: 100,000 keys take less than a second.
-	readBudget = 15 * time.Second
-	readPause  = time.Second
-)
+// follower is the ledger as the owner of a copy of its part of the bucket.
+type follower struct{ l *Ledger }
 
-var (
-	errSlow = errors.New("the bucket was not read in time")
-	errOver = errors.New("the watch has ended")
-)
-
-// follow keeps the copy until life ends, calling ready when it is complete.
-func (l *Ledger) follow(life context.Context, ready func()) {
-	for life.Err() == nil {
-		if err := l.read(life, ready); err != nil && life.Err() == nil {
-			l.conn.Logger().Debug().Err(err).Stringer("resource", l.resource).Msg("the ledger of quotas is read again")
-			select {
-			case <-life.Done():
-			case <-l.resync:
-			case <-time.After(readPause):
-			}
-		}
+// Decode implements bucket.Owner.
+func (f follower) Decode(key string, value []byte) (entry, bool) {
+	q, err := subject.ParseQuotaKey(key)
+	if err != nil || q.Resource != f.l.resource {
+		return entry{}, false
 	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return entry{n: n, seen: f.l.rules.Now()}, err == nil && n >= 0
 }
 
-// read reads the bucket and applies its changes until it has to be read anew: after a
-// connection was lost, markers of what was given back may be gone.
-func (l *Ledger) read(life context.Context, ready func()) error {
-	ctx, cancel := context.WithCancel(life)
-	defer cancel()
-	late := time.AfterFunc(readBudget, cancel)
-	w, err := l.kv.Watch(ctx, subject.QuotaKeys(l.resource))
+// Replace implements bucket.Owner.
+func (f follower) Replace(all map[string]bucket.Entry[entry]) {
+	entries := make(map[subject.Quota]entry, len(all))
+	for key, e := range all {
+		if q, err := subject.ParseQuotaKey(key); err == nil {
+			e.Value.revision = e.Revision
+			entries[q] = e.Value
+		}
+	}
+	f.l.replace(entries)
+}
+
+// Apply implements bucket.Owner.
+func (f follower) Apply(c bucket.Change[entry]) {
+	q, err := subject.ParseQuotaKey(c.Key)
 	if err != nil {
-		late.Stop()
-		return err
-	}
-	defer end(w)
-	first, complete := map[subject.Quota]entry{}, false
-	for {
-		select {
-		case <-ctx.Done():
-			return errSlow
-		case <-l.resync:
-			late.Stop()
-			return nil
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return errOver
-			case e == nil:
-				if !late.Stop() {
-					return errSlow
-				}
-				complete = true
-				l.replace(first)
-				ready()
-			case complete:
-				l.apply(e)
-			default:
-				if q, n, ok := l.decode(e); ok {
-					first[q] = n
-				}
-			}
-		}
-	}
-}
-
-// end stops the watch, and takes what it still holds off its hands.
-func end(w jetstream.KeyWatcher) {
-	if err := w.Stop(); err != nil {
-		return // the connection is closed, and the watch with it
-	}
-	for open := true; open; {
-		_, open = <-w.Updates()
-	}
-}
-
-func (l *Ledger) decode(e jetstream.KeyValueEntry) (q subject.Quota, n entry, ok bool) {
-	q, err := subject.ParseQuotaKey(e.Key())
-	if err != nil || q.Resource != l.resource {
-		return q, n, false
-	}
-	n = entry{revision: e.Revision(), seen: l.rules.Now()}
-	if e.Operation() == jetstream.KeyValuePut {
-		if n.n, err = strconv.ParseInt(string(e.Value()), 10, 64); err != nil || n.n < 0 {
-			return q, n, false
-		}
-	}
-	return q, n, true
-}
-
-func (l *Ledger) apply(e jetstream.KeyValueEntry) {
-	q, n, ok := l.decode(e)
-	if !ok {
 		return
 	}
+	l, n := f.l, c.Value
+	if c.Gone {
+		n = entry{seen: l.rules.Now()}
+	}
+	n.revision = c.Revision
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.put(q, n)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bucket"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -85,8 +86,7 @@ type Ledger struct {
 	rules    Rules
 	end      context.CancelFunc
 	wg       sync.WaitGroup
-	resync   chan struct{}
-	unwatch  func()
+	copy     *bucket.Follower[entry]
 
 	mu      sync.Mutex
 	entries map[subject.Quota]entry
@@ -117,40 +117,27 @@ func OpenLedger(ctx context.Context, conn *bus.Conn, resource id.Name, rules Rul
 	if rules.Counts == nil {
 		rules.Counts = func(string) bool { return true }
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Ledger{conn: conn, kv: kv, resource: resource, rules: rules, end: end, resync: make(chan struct{}, 1), waiting: map[subject.Quota][]*waiter{}}
+	l := &Ledger{conn: conn, kv: kv, resource: resource, rules: rules, waiting: map[subject.Quota][]*waiter{}}
 	l.replace(nil)
-	l.unwatch = conn.Watch(func(up bool) {
-		if up {
-			l.again()
-		}
-	})
-	ready := make(chan struct{})
-	l.wg.Go(func() { l.follow(life, sync.OnceFunc(func() { close(ready) })) })
+	l.copy, err = bucket.Follow(ctx, bucket.Config{
+		Conn: conn, KV: kv, Keys: subject.QuotaKeys(resource), Name: "the ledger of " + resource.String(),
+	}, follower{l})
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	l.end = end
 	if rules.Over != nil {
 		l.wg.Go(func() { l.sweep(life) })
 	}
-	select {
-	case <-ready:
-		return l, nil
-	case <-ctx.Done():
-		l.Close()
-		return nil, fmt.Errorf("read the ledger of %s: %w", resource, ctx.Err())
-	}
+	return l, nil
 }
 
 // Close ends the copy. What is held stays in the bucket.
 func (l *Ledger) Close() {
-	l.unwatch()
 	l.end()
 	l.wg.Wait()
-}
-
-func (l *Ledger) again() {
-	select {
-	case l.resync <- struct{}{}:
-	default:
-	}
+	l.copy.Close()
 }
 
 // Sums returns how much a tenant, and one of its principals, hold now.

@@ -17,8 +17,8 @@ const meterOwners = 10_000
 // that floods would flood the audit log too.
 const tellEvery = time.Second
 
-// bucket is a token bucket of a second's worth.
-type bucket struct {
+// allowance is a token bucket of a second's worth.
+type allowance struct {
 	tokens float64
 	last   time.Time
 	told   time.Time // when its last refusal was told
@@ -32,10 +32,10 @@ type meter struct {
 	c *Connections
 
 	mu    sync.Mutex
-	rates map[owner]*bucket
+	rates map[owner]*allowance
 }
 
-func newMeter(c *Connections) *meter { return &meter{c: c, rates: map[owner]*bucket{}} }
+func newMeter(c *Connections) *meter { return &meter{c: c, rates: map[owner]*allowance{}} }
 
 // allow takes a message off the rates of the tenant and the principal, if both have one.
 func (m *meter) allow(t id.Tenant, principal string) (time.Duration, error) {
@@ -66,13 +66,13 @@ func (m *meter) allow(t id.Tenant, principal string) (time.Duration, error) {
 }
 
 // bucket returns the owner's bucket, filled up to now.
-func (m *meter) bucket(o owner, rate float64, now time.Time) *bucket {
+func (m *meter) bucket(o owner, rate float64, now time.Time) *allowance {
 	b := m.rates[o]
 	if b == nil {
 		if len(m.rates) >= meterOwners {
 			m.tidy(now)
 		}
-		b = &bucket{tokens: full(rate), last: now}
+		b = &allowance{tokens: full(rate), last: now}
 		m.rates[o] = b
 	}
 	if passed := now.Sub(b.last).Seconds(); passed > 0 {
@@ -85,14 +85,14 @@ func (m *meter) bucket(o owner, rate float64, now time.Time) *bucket {
 func full(rate float64) float64 { return max(rate, 1) }
 
 // wait is how long it takes until there is a whole message's worth.
-func (b *bucket) wait(rate float64) time.Duration {
+func (b *allowance) wait(rate float64) time.Duration {
 	if rate <= 0 || b.tokens >= 1 {
 		return 0
 	}
 	return time.Duration((1 - b.tokens) / rate * float64(time.Second))
 }
 
-func (b *bucket) take(rate float64) {
+func (b *allowance) take(rate float64) {
 	if rate > 0 {
 		b.tokens--
 	}

@@ -1,0 +1,376 @@
+package bucket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bucket"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// page is a copy of a bucket whose values are texts; "?" is none of them.
+type page struct {
+	mu       sync.Mutex
+	known    map[string]string
+	readings int
+	changed  chan struct{}
+	closed   atomic.Bool
+	late     atomic.Bool // it was called after it was closed
+}
+
+func newPage() *page { return &page{changed: make(chan struct{}, 1)} }
+
+func (p *page) Decode(_ string, value []byte) (string, bool) {
+	return string(value), string(value) != "?"
+}
+
+func (p *page) Replace(all map[string]bucket.Entry[string]) {
+	p.change(func() {
+		p.readings++
+		p.known = map[string]string{}
+		for k, e := range all {
+			p.known[k] = e.Value
+		}
+	})
+}
+
+func (p *page) Apply(c bucket.Change[string]) {
+	p.change(func() {
+		if c.Gone {
+			delete(p.known, c.Key)
+		} else {
+			p.known[c.Key] = c.Value
+		}
+	})
+}
+
+func (p *page) change(f func()) {
+	if p.closed.Load() {
+		p.late.Store(true)
+	}
+	p.mu.Lock()
+	f()
+	p.mu.Unlock()
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (p *page) state() (map[string]string, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.known), p.readings
+}
+
+// says waits until the copy says exactly this.
+func (p *page) says(t *testing.T, want map[string]string) {
+	t.Helper()
+	p.until(t, func(have map[string]string, _ int) bool { return maps.Equal(have, want) })
+}
+
+func (p *page) until(t *testing.T, ok func(map[string]string, int) bool) {
+	t.Helper()
+	late := time.After(bustest.Patience)
+	for {
+		have, n := p.state()
+		if ok(have, n) {
+			return
+		}
+		select {
+		case <-p.changed:
+		case <-late:
+			require.FailNow(t, "the copy never says so", "%d readings; have %v", n, have)
+		}
+	}
+}
+
+func put(t *testing.T, kv jetstream.KeyValue, key, value string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	defer cancel()
+	_, err := kv.PutString(ctx, key, value)
+	require.NoError(t, err)
+}
+
+func open(t *testing.T, c *bus.Conn, cfg jetstream.KeyValueConfig) jetstream.KeyValue {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	defer cancel()
+	cfg.Bucket, cfg.Storage = "copied", jetstream.FileStorage
+	kv, err := c.JS().CreateOrUpdateKeyValue(ctx, cfg)
+	require.NoError(t, err)
+	return kv
+}
+
+func follow(t *testing.T, cfg bucket.Config) (*page, *bucket.Follower[string]) {
+	t.Helper()
+	p := newPage()
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	defer cancel()
+	cfg.Name = "a test's bucket"
+	f, err := bucket.Follow(ctx, cfg, p)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		f.Close()
+		p.closed.Store(true)
+	})
+	return p, f
+}
+
+func TestACopyFollowsItsKeysAndNoOthers(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	kv := open(t, c, jetstream.KeyValueConfig{})
+	for k, v := range map[string]string{"a.x": "1", "a.gone": "1", "a.odd": "?", "b.x": "1"} {
+		put(t, kv, k, v)
+	}
+	require.NoError(t, kv.Delete(t.Context(), "a.gone"))
+	some, _ := follow(t, bucket.Config{Conn: c, KV: kv, Keys: "a.*"})
+	have, n := some.state()
+	require.Equal(t, map[string]string{"a.x": "1"}, have, "Follow returns with a whole copy: no deletes, nothing unreadable")
+	require.Equal(t, 1, n)
+	all, _ := follow(t, bucket.Config{Conn: c, KV: kv})
+	put(t, kv, "b.x", "2")
+	put(t, kv, "a.y", "2")
+	all.says(t, map[string]string{"a.x": "1", "a.y": "2", "b.x": "2"})
+	require.NoError(t, kv.Delete(t.Context(), "b.x"))
+	require.NoError(t, kv.Purge(t.Context(), "a.x"))
+	all.says(t, map[string]string{"a.y": "2"})
+	some.says(t, map[string]string{"a.y": "2"})
+	put(t, kv, "a.y", "?")
+	some.says(t, map[string]string{})
+	_, n = some.state()
+	require.Equal(t, 1, n, "changes need no second reading")
+}
+
+// What expires is gone from the copy when its marker comes.
+func TestWhatExpiresIsGone(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	kv := open(t, c, jetstream.KeyValueConfig{TTL: time.Second, LimitMarkerTTL: time.Minute})
+	put(t, kv, "a", "1")
+	p, _ := follow(t, bucket.Config{Conn: c, KV: kv})
+	p.says(t, map[string]string{})
+	_, n := p.state()
+	require.Equal(t, 1, n)
+}
+
+// Without markers nobody tells that a key has expired: the owner notices that, and the
+// bucket is read anew.
+func TestWhatExpiredUnseenIsLookedUp(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	kv := open(t, c, jetstream.KeyValueConfig{TTL: time.Second})
+	put(t, kv, "a", "1")
+	p := newPage()
+	f, err := bucket.Follow(t.Context(), bucket.Config{
+		Conn: c, KV: kv, Every: 50 * time.Millisecond,
+		Stale: func() bool { have, _ := p.state(); return len(have) > 0 },
+	}, p)
+	require.NoError(t, err)
+	defer f.Close()
+	p.says(t, map[string]string{})
+	_, n := p.state()
+	require.Greater(t, n, 1)
+}
+
+// While the server is away the copy keeps what it knew; what was deleted meanwhile, by
+// somebody whose marker is gone too, is not in it afterwards.
+func TestACopyIsReadAnewAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	s := bustest.Start(t, bus.DefaultTopology())
+	c, other := bustest.Dial(t, s.URL), bustest.Dial(t, s.URL)
+	kv := open(t, c, jetstream.KeyValueConfig{})
+	put(t, kv, "a", "1")
+	put(t, kv, "b", "1")
+	p, _ := follow(t, bucket.Config{Conn: c, KV: kv, Pause: 20 * time.Millisecond})
+	for round := 1; round <= 3; round++ {
+		_, before := p.state()
+		s.Stop()
+		have, _ := p.state()
+		require.Equal(t, map[string]string{"a": fmt.Sprint(round), "b": "1"}, have)
+		s.Start()
+		value := fmt.Sprint(round + 1)
+		require.Eventually(t, func() bool {
+			theirs, err := other.JS().KeyValue(t.Context(), "copied")
+			if err != nil {
+				return false
+			}
+			_, err = theirs.PutString(t.Context(), "a", value)
+			return err == nil
+		}, bustest.Patience, 20*time.Millisecond)
+		p.says(t, map[string]string{"a": value, "b": "1"})
+		p.until(t, func(_ map[string]string, n int) bool { return n > before })
+	}
+}
+
+// faulty is a bucket whose watches the test breaks.
+type faulty struct {
+	jetstream.KeyValue
+	watch func(n int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error)
+	n     atomic.Int64
+}
+
+func (f *faulty) Watch(ctx context.Context, keys string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+	w, err := f.KeyValue.Watch(ctx, keys, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return f.watch(int(f.n.Add(1)), w)
+}
+
+// broken is a watch of which nothing comes through any more once it is cut; a reading
+// that hangs says nothing at all.
+type broken struct {
+	jetstream.KeyWatcher
+	updates <-chan jetstream.KeyValueEntry
+}
+
+func (b broken) Updates() <-chan jetstream.KeyValueEntry { return b.updates }
+
+func TestAWatchThatIsLostIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	cut := make(chan struct{})
+	kv := &faulty{KeyValue: open(t, c, jetstream.KeyValueConfig{})}
+	kv.watch = func(n int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error) {
+		if n > 1 {
+			return w, nil
+		}
+		out := make(chan jetstream.KeyValueEntry)
+		go func() {
+			defer close(out)
+			for {
+				select {
+				case e := <-w.Updates():
+					select {
+					case out <- e:
+					case <-cut:
+					}
+				case <-cut:
+					_ = w.Stop()
+					for range w.Updates() { //nolint:revive // it ends when it is read empty
+					}
+					return
+				}
+			}
+		}()
+		return broken{w, out}, nil
+	}
+	put(t, kv, "a", "1")
+	p, _ := follow(t, bucket.Config{Conn: c, KV: kv, Pause: 10 * time.Millisecond})
+	put(t, kv, "a", "2")
+	p.says(t, map[string]string{"a": "2"})
+	close(cut)
+	put(t, kv, "a", "3")
+	p.says(t, map[string]string{"a": "3"})
+	require.EqualValues(t, 2, kv.n.Load())
+}
+
+// A first reading that hangs is given up and made again; one that cannot be begun is
+// tried again. Follow waits for one that is whole.
+func TestASlowFirstReadingIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	kv := &faulty{KeyValue: open(t, c, jetstream.KeyValueConfig{})}
+	kv.watch = func(n int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error) {
+		switch n {
+		case 1:
+			return nil, errors.Join(errors.New("no"), w.Stop())
+		case 2:
+			hung := make(chan jetstream.KeyValueEntry)
+			return slow{broken{w, hung}}, nil
+		}
+		return w, nil
+	}
+	put(t, kv, "a", "1")
+	p, _ := follow(t, bucket.Config{Conn: c, KV: kv, Budget: time.Second, Pause: 10 * time.Millisecond})
+	have, n := p.state()
+	require.Equal(t, map[string]string{"a": "1"}, have)
+	require.Equal(t, 1, n, "what was read by halves is never shown")
+	require.GreaterOrEqual(t, kv.n.Load(), int64(3))
+}
+
+// slow is a watch that says nothing until it is stopped.
+type slow struct{ broken }
+
+func (s slow) Stop() error {
+	err := s.KeyWatcher.Stop()
+	for open := true; open; {
+		_, open = <-s.KeyWatcher.Updates()
+	}
+	return errors.Join(err, errors.New("it hangs"))
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	c := bustest.Single(t)
+	tried := make(chan struct{}, 1)
+	kv := &faulty{KeyValue: open(t, c, jetstream.KeyValueConfig{})}
+	kv.watch = func(_ int, w jetstream.KeyWatcher) (jetstream.KeyWatcher, error) {
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return nil, errors.Join(errors.New("never"), w.Stop())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-tried
+		cancel()
+	}()
+	_, err := bucket.Follow(ctx, bucket.Config{Conn: c, KV: kv, Pause: 10 * time.Millisecond}, newPage())
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Closing ends it at once, with changes on their way, twice, and without a server.
+func TestNobodyIsToldAfterClose(t *testing.T) {
+	t.Parallel()
+	s := bustest.Start(t, bus.DefaultTopology())
+	c := bustest.Dial(t, s.URL)
+	kv := open(t, c, jetstream.KeyValueConfig{})
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			_, _ = kv.PutString(ctx, "a", fmt.Sprint(i))
+		}
+	})
+	var pages []*page
+	for range 20 {
+		p := newPage()
+		f, err := bucket.Follow(t.Context(), bucket.Config{Conn: c, KV: kv}, p)
+		require.NoError(t, err)
+		_, n := p.state()
+		require.Equal(t, 1, n)
+		f.Close()
+		p.closed.Store(true)
+		f.Close()
+		pages = append(pages, p)
+		<-f.Done()
+	}
+	stop()
+	writing.Wait()
+	last := newPage()
+	f, err := bucket.Follow(t.Context(), bucket.Config{Conn: c, KV: kv}, last)
+	require.NoError(t, err)
+	s.Stop()
+	f.Close()
+	for _, p := range pages {
+		require.False(t, p.late.Load())
+	}
+}
