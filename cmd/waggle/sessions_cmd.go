@@ -52,41 +52,55 @@ func (g gatewayFlags) ask(
 	return write(std.out, raw, time.Now())
 }
 
-type sessionsListCmd struct {
+// post asks the gateway to do what the path below /api/v1 names.
+func (g gatewayFlags) post(
+	std streams, asJSON bool, body []byte, write func(io.Writer, json.RawMessage, time.Time) error, path ...string,
+) error {
+	return g.ask(std, asJSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Post(ctx, body, path...) }, write)
+}
+
+// asked says of an order that has been given which command shows what came of it.
+func asked(what, look, id string) func(io.Writer, json.RawMessage, time.Time) error {
+	return func(w io.Writer, _ json.RawMessage, _ time.Time) error {
+		_, err := fmt.Fprintln(w, "asked to "+what+"; \"waggle "+look+terminal.Line(id, 200)+"\" shows whether it has")
+		return err
+	}
+}
+
+// answerFlags are those of a command that prints what the gateway answers.
+type answerFlags struct {
 	gatewayFlags
 	JSON bool `name:"json" help:"Print the gateway's answer."`
 }
 
-// Run implements the command.
-func (c *sessionsListCmd) Run(std streams) error {
-	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.List(ctx) }, sessions.WriteList)
+// get prints what the path below /api/v1 names.
+func (a answerFlags) get(std streams, write func(io.Writer, json.RawMessage, time.Time) error, path ...string) error {
+	return a.ask(std, a.JSON, func(ctx context.Context, api *sessions.API) (json.RawMessage, error) { return api.Get(ctx, path...) }, write)
 }
 
+type sessionsListCmd struct{ answerFlags }
+
+// Run implements the command.
+func (c *sessionsListCmd) Run(std streams) error { return c.get(std, sessions.WriteList, "sessions") }
+
 type sessionsShowCmd struct {
-	gatewayFlags
-	ID   string `arg:"" help:"The session."`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
+	answerFlags
+	ID string `arg:"" help:"The session."`
 }
 
 // Run implements the command.
 func (c *sessionsShowCmd) Run(std streams) error {
-	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Show(ctx, c.ID) }, sessions.WriteDetail)
+	return c.get(std, sessions.WriteDetail, "sessions", c.ID)
 }
 
 type sessionsCancelCmd struct {
-	gatewayFlags
-	ID   string `arg:"" help:"The session."`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
+	answerFlags
+	ID string `arg:"" help:"The session."`
 }
 
 // Run implements the command.
 func (c *sessionsCancelCmd) Run(std streams) error {
-	return c.ask(
-		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Cancel(ctx, c.ID) },
-		func(w io.Writer, _ json.RawMessage, _ time.Time) error {
-			_, err := fmt.Fprintln(w, "asked to stop; \"waggle tail session/"+terminal.Line(c.ID, 200)+"\" shows whether it has")
-			return err
-		})
+	return c.post(std, c.JSON, nil, asked("stop", "tail session/", c.ID), "sessions", c.ID, "cancel")
 }
 
 type sessionsExportCmd struct {
@@ -98,7 +112,7 @@ type sessionsExportCmd struct {
 // Run implements the command.
 func (c *sessionsExportCmd) Run(std streams) error {
 	return c.ask(
-		std, c.Output == "", func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Export(ctx, c.ID) },
+		std, c.Output == "", func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "sessions", c.ID, "state") },
 		func(w io.Writer, raw json.RawMessage, _ time.Time) error {
 			if err := os.WriteFile(filepath.Clean(c.Output), raw, 0o600); err != nil {
 				return err

@@ -13,21 +13,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
 	"github.com/waggle-dev/waggle/cmd/waggle/tasks"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
-type agentsCmd struct {
-	gatewayFlags
-	JSON bool `name:"json" help:"Print the gateway's answer."`
-}
+type agentsCmd struct{ answerFlags }
 
 // Run implements the command.
-func (c *agentsCmd) Run(std streams) error {
-	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "agents") }, tasks.WriteAgents)
-}
+func (c *agentsCmd) Run(std streams) error { return c.get(std, tasks.WriteAgents, "agents") }
 
 type tasksCmd struct {
 	List   tasksListCmd   `cmd:"" help:"List the tasks, the newest first."`
@@ -38,26 +32,18 @@ type tasksCmd struct {
 	Cancel tasksCancelCmd `cmd:"" help:"Stop a task."`
 }
 
-type tasksListCmd struct {
-	gatewayFlags
-	JSON bool `name:"json" help:"Print the gateway's answer."`
-}
+type tasksListCmd struct{ answerFlags }
 
 // Run implements the command.
-func (c *tasksListCmd) Run(std streams) error {
-	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "tasks") }, tasks.WriteTasks)
-}
+func (c *tasksListCmd) Run(std streams) error { return c.get(std, tasks.WriteTasks, "tasks") }
 
 type tasksShowCmd struct {
-	gatewayFlags
-	ID   string `arg:"" help:"The task."`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
+	answerFlags
+	ID string `arg:"" help:"The task."`
 }
 
 // Run implements the command.
-func (c *tasksShowCmd) Run(std streams) error {
-	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "tasks", c.ID) }, tasks.WriteTask)
-}
+func (c *tasksShowCmd) Run(std streams) error { return c.get(std, tasks.WriteTask, "tasks", c.ID) }
 
 // clientFlags say which client of the swarm a command is.
 type clientFlags struct {
@@ -176,12 +162,5 @@ func (c *tasksCancelCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	return c.ask(
-		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
-			return a.Post(ctx, body, "tasks", c.ID, "cancel")
-		},
-		func(w io.Writer, _ json.RawMessage, _ time.Time) error {
-			_, err := fmt.Fprintln(w, "asked to stop; \"waggle tasks show "+terminal.Line(c.ID, 200)+"\" shows whether it has")
-			return err
-		})
+	return c.post(std, c.JSON, body, asked("stop", "tasks show ", c.ID), "tasks", c.ID, "cancel")
 }

@@ -33,26 +33,26 @@ type teamsCmd struct {
 	Delete teamsDeleteCmd `cmd:"" help:"Stop a team and close it for good."`
 }
 
-type teamsListCmd struct {
-	gatewayFlags
-	JSON bool `name:"json" help:"Print the gateway's answer."`
-}
+type teamsListCmd struct{ answerFlags }
 
 // Run implements the command.
-func (c *teamsListCmd) Run(std streams) error {
-	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "teams") }, teams.WriteList)
+func (c *teamsListCmd) Run(std streams) error { return c.get(std, teams.WriteList, "teams") }
+
+// teamFlags are those of a command that is about one team.
+type teamFlags struct {
+	answerFlags
+	ID string `arg:"" help:"The team."`
 }
 
-type teamsShowCmd struct {
-	gatewayFlags
-	ID   string `arg:"" help:"The team."`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
+// order asks the team for something and says what to look at.
+func (t teamFlags) order(std streams, what string) error {
+	return t.post(std, t.JSON, nil, asked(what, "teams show ", t.ID), "teams", t.ID, what)
 }
+
+type teamsShowCmd struct{ teamFlags }
 
 // Run implements the command.
-func (c *teamsShowCmd) Run(std streams) error {
-	return c.ask(std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "teams", c.ID) }, teams.WriteTeam)
-}
+func (c *teamsShowCmd) Run(std streams) error { return c.get(std, teams.WriteTeam, "teams", c.ID) }
 
 type teamsCreateCmd struct {
 	gatewayFlags
@@ -234,53 +234,24 @@ func (c *teamsStopCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	return c.order(std, c.JSON, c.ID, "stop", body)
+	return c.post(std, c.JSON, body, asked("stop", "teams show ", c.ID), "teams", c.ID, "stop")
 }
 
-// order asks a team for something and says what to look at.
-func (g gatewayFlags) order(std streams, asJSON bool, team, what string, body []byte) error {
-	return g.ask(
-		std, asJSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
-			return a.Post(ctx, body, "teams", team, what)
-		},
-		func(w io.Writer, _ json.RawMessage, _ time.Time) error { return asked(w, what, team) })
-}
-
-// asked says what to look at.
-func asked(w io.Writer, what, team string) error {
-	_, err := fmt.Fprintln(w, "asked to "+what+"; \"waggle teams show "+terminal.Line(team, 200)+"\" shows whether it has")
-	return err
-}
-
-type teamsPauseCmd struct {
-	gatewayFlags
-	ID   string `arg:"" help:"The team."`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
-}
+type teamsPauseCmd struct{ teamFlags }
 
 // Run implements the command.
-func (c *teamsPauseCmd) Run(std streams) error { return c.order(std, c.JSON, c.ID, "pause", nil) }
+func (c *teamsPauseCmd) Run(std streams) error { return c.order(std, "pause") }
 
-type teamsResumeCmd struct {
-	gatewayFlags
-	ID   string `arg:"" help:"The team."`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
-}
+type teamsResumeCmd struct{ teamFlags }
 
 // Run implements the command.
-func (c *teamsResumeCmd) Run(std streams) error { return c.order(std, c.JSON, c.ID, "resume", nil) }
+func (c *teamsResumeCmd) Run(std streams) error { return c.order(std, "resume") }
 
-type teamsDeleteCmd struct {
-	gatewayFlags
-	ID   string `arg:"" help:"The team."`
-	JSON bool   `name:"json" help:"Print the gateway's answer."`
-}
+type teamsDeleteCmd struct{ teamFlags }
 
 // Run implements the command.
 func (c *teamsDeleteCmd) Run(std streams) error {
 	return c.ask(
-		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
-			return a.Delete(ctx, "teams", c.ID)
-		},
-		func(w io.Writer, _ json.RawMessage, _ time.Time) error { return asked(w, "close", c.ID) })
+		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Delete(ctx, "teams", c.ID) },
+		asked("close", "teams show ", c.ID))
 }

@@ -75,26 +75,6 @@ type Run struct {
 	Answer  string `json:"answer"`
 }
 
-// List returns the answer to a request for all sessions.
-func (a *API) List(ctx context.Context) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodGet, "/api/v1/sessions", nil)
-}
-
-// Show returns the answer to a request for one session.
-func (a *API) Show(ctx context.Context, session string) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session), nil)
-}
-
-// Export returns the state of a session, readable and signed.
-func (a *API) Export(ctx context.Context, session string) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/state", nil)
-}
-
-// Cancel stops what is on in a session.
-func (a *API) Cancel(ctx context.Context, session string) (json.RawMessage, error) {
-	return a.do(ctx, http.MethodPost, "/api/v1/sessions/"+url.PathEscape(session)+"/cancel", nil)
-}
-
 // Get returns the answer to a request for what the path below /api/v1 names. Its parts
 // may be any text.
 func (a *API) Get(ctx context.Context, parts ...string) (json.RawMessage, error) {

@@ -31,19 +31,19 @@ func TestTheAPIIsAskedAsThePrincipal(t *testing.T) {
 		a, err := New("ws"+strings.TrimPrefix(srv.URL, "http")+path, "k")
 		require.NoError(t, err)
 		asked = nil
-		_, err = a.List(t.Context())
+		_, err = a.Get(t.Context(), "sessions")
 		require.NoError(t, err)
-		_, err = a.Show(t.Context(), "a/../b")
+		_, err = a.Get(t.Context(), "sessions", "a/../b")
 		require.NoError(t, err)
-		_, err = a.Export(t.Context(), "s")
+		_, err = a.Get(t.Context(), "sessions", "s", "state")
 		require.NoError(t, err)
-		_, err = a.Cancel(t.Context(), "s")
+		_, err = a.Post(t.Context(), nil, "sessions", "s", "cancel")
 		require.NoError(t, err)
 		require.Equal(t, []string{
 			"GET /api/v1/sessions Bearer k", "GET /api/v1/sessions/a%2F..%2Fb Bearer k",
 			"GET /api/v1/sessions/s/state Bearer k", "POST /api/v1/sessions/s/cancel Bearer k",
 		}, asked)
-		_, err = a.Show(t.Context(), "unknown")
+		_, err = a.Get(t.Context(), "sessions", "unknown")
 		require.EqualError(t, err, "There is no such session. [SESSION_NOT_FOUND]")
 	}
 	_, err := New("ftp://h/ws", "")
