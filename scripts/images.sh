@@ -3,7 +3,9 @@
 #   scripts/images.sh binaries [DIR]    only the binaries, into DIR
 #   scripts/images.sh check             build the binaries twice, from two folders and
 #                                       without the build cache; they have to be equal
-#   scripts/images.sh [TARGET...]       the images waggle and nats, and caddy for tests
+#   scripts/images.sh [TARGET...]       the images waggle and nats, and for places without
+#                                       a registry caddy, prometheus and otel
+#   scripts/images.sh compose           no image: Compose 2, for .cache/docker
 # BASE     the base image; scratch needs no registry (default: the Dockerfile's)
 # TAG      tag of the images (default dev)
 # VERSION, COMMIT   what "waggle version" says
@@ -15,6 +17,9 @@ TAG=${TAG:-dev}
 VERSION=${VERSION:-$(git describe --tags --always 2>/dev/null || echo devel)}
 COMMIT=${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
 CADDY=v2.11.9
+COMPOSE=v2.40.3
+PROMETHEUS=3.7.3 # as docker-compose.yml has it
+OTEL=0.139.0
 cache=$PWD/.cache
 context=$cache/image
 
@@ -46,25 +51,82 @@ check() {
 	echo 'two builds gave the same bytes'
 }
 
-# Caddy for tests. It takes a few minutes once, and is kept by its version.
-caddy() {
-	kept=$cache/bin/caddy-$CADDY
-	if [ ! -x "$kept" ]; then
-		mkdir -p "$cache/caddy"
-		CGO_ENABLED=0 GOFLAGS=-trimpath GOBIN="$cache/caddy" go install -ldflags '-s -w -buildid=' \
-			"github.com/caddyserver/caddy/v2/cmd/caddy@$CADDY"
-		mkdir -p "$cache/bin"
-		mv "$cache/caddy/caddy" "$kept"
-	fi
-	cp "$kept" "$context/caddy"
+# keep NAME VERSION: builds a program of others by the function build_NAME, once; it takes
+# some minutes.
+keep() {
+	kept=$cache/bin/$1-$2
+	[ ! -x "$kept" ] || return 0
+	echo "building $1 $2 from the module registry (once, some minutes)" >&2
+	mkdir -p "$cache/bin"
+	(
+		work=$(mktemp -d)
+		trap 'rm -rf "$work"' EXIT
+		"build_$1" "$2" "$work"
+		mv "$work/$1" "$kept"
+	)
+}
+
+# upstream MODULE@VERSION DIR: the sources of a module, with its own go.mod and go.sum.
+# Unlike "go install" this heeds what its go.mod excludes and replaces.
+upstream() {
+	from=$(cd / && GOFLAGS= GOWORK=off go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p')
+	cp -R "$from" "$2"
+	chmod -R u+w "$2"
+}
+
+# static DIR PACKAGE OUT LDFLAGS: at the lowest priority that still gets on.
+static() (
+	cd "$1"
+	CGO_ENABLED=0 GOFLAGS= GOWORK=off nice -n 10 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= $4" -o "$3" "$2"
+)
+
+build_caddy() {
+	CGO_ENABLED=0 GOFLAGS=-trimpath GOBIN="$2" go install -ldflags '-s -w -buildid=' \
+		"github.com/caddyserver/caddy/v2/cmd/caddy@$1"
+}
+
+build_compose() {
+	upstream "github.com/docker/compose/v2@$1" "$2/tree"
+	static "$2/tree" ./cmd "$2/compose" "-X github.com/docker/compose/v2/internal.Version=$1"
+}
+
+# Prometheus and promtool. Of the ways to find targets only DNS, which is ours: the rest
+# are the clients of twenty clouds. Its web pages are no Go modules; the API is there.
+# Version 3.7.3 is v0.307.3 as a module.
+prometheus_tree() {
+	upstream "github.com/prometheus/prometheus@$(echo "$1" | awk -F. '{printf "v0.%d%02d.%d", $1, $2, $3}')" "$2/tree"
+	printf 'package plugins\n\nimport _ "github.com/prometheus/prometheus/discovery/dns"\n' >"$2/tree/plugins/plugins.go"
+}
+
+build_prometheus() {
+	prometheus_tree "$1" "$2"
+	static "$2/tree" ./cmd/prometheus "$2/prometheus" "-X github.com/prometheus/common/version.Version=$1"
+}
+
+build_promtool() {
+	prometheus_tree "$1" "$2"
+	static "$2/tree" ./cmd/promtool "$2/promtool" "-X github.com/prometheus/common/version.Version=$1"
+}
+
+# The collector's own builder makes it, of the parts that our configuration names.
+build_otel() {
+	cat >"$2/parts.yaml" <<-YAML
+		dist: {module: otelcol, name: otel, version: $1, output_path: $2/tree}
+		receivers: [{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v$1}]
+		processors: [{gomod: go.opentelemetry.io/collector/processor/batchprocessor v$1}]
+		exporters: [{gomod: go.opentelemetry.io/collector/exporter/debugexporter v$1}]
+		providers: [{gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.45.0}]
+	YAML
+	(cd "$2" && GOFLAGS= GOWORK=off go run "go.opentelemetry.io/collector/cmd/builder@v$1" --skip-compilation --config parts.yaml)
+	static "$2/tree" . "$2/otel" ''
 }
 
 # What every image has besides its program: places that volumes are mounted over, which
 # whoever the container runs as may write to, and root certificates if the base has none.
 root() {
 	rm -rf "$context/root"
-	mkdir -p "$context/root/data" "$context/root/workspace" "$context/root/tmp" "$context/root/etc/ssl/certs"
-	chmod 1777 "$context/root/data" "$context/root/workspace" "$context/root/tmp"
+	mkdir -p "$context/root/data" "$context/root/workspace" "$context/root/tmp" "$context/root/prometheus" "$context/root/etc/ssl/certs"
+	chmod 1777 "$context/root/data" "$context/root/workspace" "$context/root/tmp" "$context/root/prometheus"
 	if [ "$BASE" = scratch ] && [ -f /etc/ssl/certs/ca-certificates.crt ]; then
 		cp /etc/ssl/certs/ca-certificates.crt "$context/root/etc/ssl/certs/"
 	fi
@@ -85,14 +147,37 @@ esac
 mkdir -p "$context"
 cp deploy/docker/Dockerfile "$context/Dockerfile"
 root
-binaries "$context"
 for target in "$@"; do
 	case "$target" in
-	waggle) image waggle waggle ;;
-	nats) image nats waggle-nats ;;
+	waggle)
+		binary "$context" cmd ./waggle waggle
+		image waggle waggle
+		;;
+	nats)
+		binary "$context" cmd ./nats-server nats-server
+		image nats waggle-nats
+		;;
 	caddy)
-		caddy
+		keep caddy $CADDY
+		cp "$kept" "$context/caddy"
 		image caddy waggle-caddy
+		;;
+	prometheus)
+		keep prometheus $PROMETHEUS
+		cp "$kept" "$context/prometheus"
+		keep promtool $PROMETHEUS
+		cp "$kept" "$context/promtool"
+		image prometheus waggle-prometheus
+		;;
+	otel)
+		keep otel $OTEL
+		cp "$kept" "$context/otelcol"
+		image otel waggle-otel
+		;;
+	compose)
+		keep compose $COMPOSE
+		mkdir -p "$cache/docker/cli-plugins"
+		ln -sf "$kept" "$cache/docker/cli-plugins/docker-compose"
 		;;
 	*)
 		echo "there is no image $target" >&2

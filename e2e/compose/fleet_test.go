@@ -32,18 +32,36 @@ type fleet struct {
 	token string
 }
 
-// start starts the fleet as `make up` does, from images that are there already.
-func start(t *testing.T) *fleet {
+// tools returns every Compose that there is: the plugin of docker first, as the Makefile
+// prefers it, and the program that Debian has.
+func tools(t *testing.T) [][]string {
 	t.Helper()
-	f := &fleet{t: t, dir: t.TempDir(), addr: harness.FreeAddr(t), tool: []string{"docker", "compose"}}
-	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
-		f.tool = []string{"docker-compose"}
+	var out [][]string
+	for _, tool := range [][]string{{"docker", "compose"}, {"docker-compose"}} {
+		cmd := exec.CommandContext(t.Context(), tool[0], append(tool[1:len(tool):len(tool)], "version", "--short")...) //nolint:gosec // from the list above
+		if version, err := cmd.Output(); err == nil {
+			t.Logf("%s is Compose %s", strings.Join(tool, " "), strings.TrimSpace(string(version)))
+			out = append(out, tool)
+		}
 	}
-	_, port, err := net.SplitHostPort(f.addr)
-	require.NoError(t, err)
+	require.NotEmpty(t, out, "there is no Compose")
+	return out
+}
+
+// start starts the fleet as `make up` does, from images that are there already. env is
+// what its .env would hold.
+func start(t *testing.T, tool []string, env ...string) *fleet {
+	t.Helper()
+	f := &fleet{t: t, dir: t.TempDir(), addr: harness.FreeAddr(t), tool: tool}
+	port := port(t, f.addr)
 	f.env = append(os.Environ(), "WAGGLE_PORT="+port, "COMPOSE_PROJECT_NAME=waggle-test-"+port)
-	if os.Getenv("WAGGLE_LB_IMAGE") == "" {
-		f.env = append(f.env, "WAGGLE_LB_IMAGE=waggle-caddy:dev")
+	f.env = append(f.env, env...)
+	for name, image := range map[string]string{
+		"WAGGLE_LB_IMAGE": "waggle-caddy:dev", "WAGGLE_PROMETHEUS_IMAGE": "waggle-prometheus:dev", "WAGGLE_OTEL_IMAGE": "waggle-otel:dev",
+	} {
+		if os.Getenv(name) == "" {
+			f.env = append(f.env, name+"="+image)
+		}
 	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
@@ -103,6 +121,14 @@ func (f *fleet) healthy(id string) {
 		state := f.inspect(id, "{{if .State.Health}}{{.State.Health.Status}}{{else}}{{.State.Status}}{{end}}")
 		return state == "healthy" || state == "running"
 	})
+}
+
+// port returns the port of an address.
+func port(t *testing.T, addr string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	return port
 }
 
 func (f *fleet) url(path string) string { return fmt.Sprintf("ws://%s%s", f.addr, path) }

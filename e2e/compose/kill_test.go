@@ -79,7 +79,7 @@ func end(message string) func(client.Frame) bool {
 // have seen at the end is the whole of their sessions: nothing lost, doubled or out of
 // order, and every question answered once.
 func TestAnyOneContainerMayBeKilled(t *testing.T) {
-	f := start(t)
+	f := start(t, tools(t)[0])
 	f.hardened(t)
 	talkers := []*talker{f.talk(0), f.talk(1)}
 	talking, stop := context.WithCancel(context.Background())
@@ -200,15 +200,19 @@ func (f *fleet) more(talkers []*talker) {
 	}
 }
 
-var connections = regexp.MustCompile(`(?m)^waggle_gateway_connections (\d+)$`)
+var connections = regexp.MustCompile(`(?m)^waggle_gateway_connections\{[^}]*\} (\d+)$`)
 
 // connections returns how many sockets a gateway has, as its metrics say.
 func (f *fleet) connections(id string) int {
 	f.t.Helper()
 	addrs := strings.Fields(f.inspect(id, "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
-	found := connections.FindStringSubmatch(harness.Get(f.t, "http://"+addrs[0]+":9000/metrics").Body)
-	require.NotNil(f.t, found)
-	n, err := strconv.Atoi(found[1])
-	require.NoError(f.t, err)
-	return n
+	found := connections.FindAllStringSubmatch(harness.Get(f.t, "http://"+addrs[0]+":9000/metrics").Body, -1)
+	require.NotEmpty(f.t, found)
+	sum := 0
+	for _, dialect := range found {
+		n, err := strconv.Atoi(dialect[1])
+		require.NoError(f.t, err)
+		sum += n
+	}
+	return sum
 }

@@ -1,0 +1,48 @@
+//go:build compose
+
+package compose_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/e2e/harness"
+)
+
+// TestEveryComposeRunsTheFleet: each Compose of this machine starts the file, adds
+// gateways to it, ends it, and finds its data again at the next start.
+func TestEveryComposeRunsTheFleet(t *testing.T) {
+	for _, tool := range tools(t) {
+		t.Run(strings.Join(tool, " "), func(t *testing.T) {
+			f := start(t, tool)
+			d := f.talk(0)
+			d.once(t)
+			f.more([]*talker{d})
+			d.once(t)
+			f.quiet(t)
+			seen, raw := d.Seq(), d.Raw()
+			f.compose("down", "--timeout", "40")
+			require.Empty(t, f.compose("ps", "-q"))
+
+			f.compose("up", "-d")
+			late := harness.Follow(t, client.Options{URL: f.url("/ws/session"), Token: f.token, Session: d.Session()})
+			late.UntilSeq(seen)
+			require.True(t, slices.Equal(raw, late.Raw()[:len(raw)]), "the session is not what it was")
+			d.once(t)
+		})
+	}
+}
+
+// once asks one question and waits for its answer.
+func (d *talker) once(t *testing.T) {
+	t.Helper()
+	ctx, cancel := harness.Within(2 * harness.Patience)
+	defer cancel()
+	id := d.Message(ctx, question, nil)
+	_, err := d.Await(ctx, end(id))
+	require.NoError(t, err)
+}
