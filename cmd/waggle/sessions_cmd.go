@@ -112,7 +112,9 @@ type sessionsExportCmd struct {
 // Run implements the command.
 func (c *sessionsExportCmd) Run(std streams) error {
 	return c.ask(
-		std, c.Output == "", func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Get(ctx, "sessions", c.ID, "state") },
+		std, c.Output == "", func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
+			return a.Get(ctx, "sessions", c.ID, "state")
+		},
 		func(w io.Writer, raw json.RawMessage, _ time.Time) error {
 			if err := os.WriteFile(filepath.Clean(c.Output), raw, 0o600); err != nil {
 				return err

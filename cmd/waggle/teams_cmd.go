@@ -252,6 +252,8 @@ type teamsDeleteCmd struct{ teamFlags }
 // Run implements the command.
 func (c *teamsDeleteCmd) Run(std streams) error {
 	return c.ask(
-		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Delete(ctx, "teams", c.ID) },
+		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
+			return a.Delete(ctx, "teams", c.ID)
+		},
 		asked("close", "teams show ", c.ID))
 }
