@@ -203,6 +203,8 @@ type ToolStartedData struct {
 	Attempt     int    `json:"attempt"`
 	Tool        string `json:"tool"`
 	Retry       bool   `json:"retry"` // started before, by an attempt that died; the tool is idempotent
+
+	Arguments json.RawMessage `json:"arguments,omitempty"` // what the tool was given: those of the call
 	Part
 }
 

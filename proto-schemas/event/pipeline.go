@@ -390,4 +390,5 @@ type CommandRefusedData struct {
 	AnsweredBy string `json:"answered_by,omitempty"` // by whom
 	AnsweredOn string `json:"answered_on,omitempty"` // on which device
 	Decision   string `json:"decision,omitempty"`    // and how
+	AgentName  string `json:"agent_name,omitempty"`  // of a member of a team whose question it is: its name there
 }

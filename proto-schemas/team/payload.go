@@ -125,7 +125,7 @@ type StartedPayload struct {
 	InvocationID string          `json:"invocation_id"`
 	ToolName     string          `json:"tool_name"`
 	TurnID       string          `json:"turn_id"`
-	Arguments    json.RawMessage `json:"arguments,omitempty"` // an object; absent: those of the segment
+	Arguments    json.RawMessage `json:"arguments,omitempty"` // an object; absent in old logs: those of the segment
 	Retry        bool            `json:"retry,omitempty"`     // it had it before, from a worker that died
 	Where
 }
@@ -212,6 +212,14 @@ type InterAgentPayload struct {
 	Content           string `json:"content"`
 	MessageType       string `json:"message_type"`
 	InputID           string `json:"input_id,omitempty"` // it is a question that takes an answer
+	Where
+}
+
+// AcceptedPayload says that the team has a user's message: whatever status of the team
+// follows says what has become of it. Not in the original protocol.
+type AcceptedPayload struct {
+	MessageID        string `json:"message_id"`         // of the SEND_MESSAGE
+	TargetMemberName string `json:"target_member_name"` // who gets it: a name, or a path
 	Where
 }
 

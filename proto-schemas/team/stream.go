@@ -32,6 +32,7 @@ var EventTypes = map[string]string{
 	TaskNotification:       "system_task_notification",
 	ArtifactPersisted:      "artifact_persisted",
 	ArtifactUpdated:        "artifact_updated",
+	MessageAccepted:        "message_accepted",
 	Error:                  "error_event",
 	TeamStatus:             "team_status_updated", // only where an agent's socket shows a team
 	TaskPlanEvent:          "task_plan_updated",   // only where an agent's socket shows a plan or board

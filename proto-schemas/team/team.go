@@ -48,6 +48,7 @@ const (
 	TaskPlanEvent          = "TASK_PLAN_EVENT"
 	ArtifactPersisted      = "ARTIFACT_PERSISTED"
 	ArtifactUpdated        = "ARTIFACT_UPDATED"
+	MessageAccepted        = "MESSAGE_ACCEPTED" // not in the original protocol
 	Error                  = "ERROR"
 )
 
@@ -62,7 +63,7 @@ var Inbound = []string{SendMessage, StopGeneration, ApproveTool, DenyTool, Pause
 var Outbound = []string{
 	Connected, SegmentStart, SegmentContent, SegmentEnd, AgentStatus, TeamStatus, ToolApprovalRequested, ToolAutoExecuting,
 	ToolApproved, ToolDenied, ToolExecutionStarted, ToolExecutionSucceeded, ToolExecutionFailed, ToolLog, AssistantComplete,
-	TodoListUpdate, InterAgentMessage, TaskNotification, TaskPlanEvent, ArtifactPersisted, ArtifactUpdated, Error,
+	TodoListUpdate, InterAgentMessage, TaskNotification, TaskPlanEvent, ArtifactPersisted, ArtifactUpdated, MessageAccepted, Error,
 }
 
 // Types of segments.

@@ -127,6 +127,9 @@ func TestAnotherWorkerAsksTheTeamAgain(t *testing.T) {
 	require.Equal(t, 1, count(events, event.ToolCompleted))
 	started := all[event.ToolStartedData](t, events)
 	require.True(t, started[len(started)-1].Retry)
+	for _, s := range started {
+		require.JSONEq(t, string(acts[0].Arguments), string(s.Arguments), "what the tool is given is said where it begins")
+	}
 }
 
 // TestWhatAMemberGetsWrong: what does not fit the schema never reaches the team; what the

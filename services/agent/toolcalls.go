@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -105,7 +106,9 @@ func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map
 			return context.Cause(ctx)
 		}
 	}
-	return nil
+	err := t.denied
+	t.denied = nil
+	return err
 }
 
 // allowed returns the calls that may run and have not begun yet: people may answer
@@ -133,11 +136,31 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 	if why := t.forbidden(c); why != nil {
 		return false, t.refuse(ctx, c, why)
 	}
+	if ok, err := t.count(ctx, known); !ok {
+		return false, err
+	}
 	data := append(t.intent(c, offered), event.ToolStartedData{
 		CallID: c.ID, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Tool: c.Name,
-		Retry: known != nil && known.Status == conversation.CallStarted, Part: t.job.Part,
+		Retry: known != nil && known.Status == conversation.CallStarted, Arguments: c.Arguments, Part: t.job.Part,
 	})
 	return true, t.append(ctx, data...)
+}
+
+// count takes a call that is about to begin off the day, once however often it is begun
+// again. It reports false if there are none left: those that run are let finish first.
+func (t *turn) count(ctx context.Context, known *conversation.Call) (bool, error) {
+	if known != nil {
+		return true, nil
+	}
+	if t.denied != nil {
+		return false, nil
+	}
+	err := t.s.deps.Quota.Call(ctx, t.payer())
+	if o, over := errors.AsType[*quota.Over](err); over {
+		t.denied = o
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // intent is the record that a call is about to be made, once.

@@ -126,6 +126,8 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	require.Equal(t, event.DecisionReject, late.Decision)
 	require.Equal(t, "alice", late.AnsweredBy)
 	require.Equal(t, "approve_m.call0", late.InputID)
+	require.Equal(t, w.state.Agent.Name, late.AgentName, "whose question it was")
+	require.NotEmpty(t, late.AgentName)
 	require.Equal(t, "denied: no reason was given", w.state.Call("m.call0").Result)
 }
 

@@ -391,6 +391,9 @@ func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Ti
 	if f.Code == fault.InputNotFound && s.Agent != nil {
 		data.Field = "invocation_id"
 	}
+	if s.Agent != nil {
+		data.AgentName = s.Agent.Name
+	}
 	if in.Answered != nil {
 		data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
 		data.AnsweredOn = in.Answered.ClientID

@@ -24,6 +24,9 @@ type Payload struct {
 	Scope     string   `json:"event_scope"`
 	Envelope  envelope `json:"team_stream_event_envelope"`
 
+	// MESSAGE_ACCEPTED, and texts: whose they are.
+	MessageID string `json:"message_id"`
+
 	// CONNECTED
 	TeamID string `json:"team_id"`
 

@@ -78,7 +78,8 @@ type talk struct {
 
 	reading  bool   // a line of the person has been asked for
 	asked    string // the tool call that it is about
-	begun    bool   // the team works on the text
+	message  string // the id of the text
+	begun    bool   // the team has the text
 	stopping bool   // the person has asked to stop
 }
 
@@ -101,18 +102,20 @@ func (t *talk) Lost(err error) {
 	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 }
 
-// ask sends the text. What it is answered with begins with the team being at work.
+// ask sends the text. What comes of it begins where the team says that it has it: what a
+// team is doing before is of somebody else.
 func (t *talk) ask(ctx context.Context) {
-	payload := map[string]any{"content": t.opt.Text, "message_id": uuid.NewString()}
+	t.message = uuid.NewString()
+	payload := map[string]any{"content": t.opt.Text, "message_id": t.message}
 	if t.opt.Target != "" {
 		payload["target_member_name"] = t.opt.Target
 	}
-	t.link.send(ctx, out{Type: wire.SendMessage, Payload: payload}, func(f Frame) bool { return working(f) || refusal(f) })
+	t.link.send(ctx, out{Type: wire.SendMessage, Payload: payload}, func(f Frame) bool { return t.accepts(f) || refusal(f) })
 }
 
-// working reports whether the frame says that the team has something to do now.
-func working(f Frame) bool {
-	return f.Payload.Envelope.Sequence > 0 && f.Type == wire.TeamStatus && f.route() == "" && f.Payload.NewStatus == event.TeamRunning
+// accepts reports whether the frame says that the team has the text.
+func (t *talk) accepts(f Frame) bool {
+	return f.Type == wire.MessageAccepted && f.route() == "" && f.Payload.MessageID == t.message
 }
 
 // refusal reports whether the frame is the answer to a frame of this client, which
@@ -231,11 +234,12 @@ func (t *talk) take(f Frame) error {
 
 // follow notes how far the team is. It returns io.EOF once there is nothing to wait for.
 func (t *talk) follow(f Frame) error {
-	t.begun = t.begun || working(f)
+	t.begun = t.begun || t.accepts(f)
+	greeting := f.Payload.Envelope.Sequence == 0
 	switch {
 	case refusal(f) && t.opt.Text != "" && !t.begun:
 		return fmt.Errorf("%w: %s", chat.ErrNoAnswer, terminal.Line(problem(f.Payload), 2000))
-	case f.Type != wire.TeamStatus || f.route() != "", f.Payload.Envelope.Sequence == 0 && t.opt.All: // what comes is what counts
+	case f.Type != wire.TeamStatus || f.route() != "", greeting && (t.opt.All || t.begun): // what comes is what counts
 		return nil
 	case f.Payload.NewStatus == event.TeamShuttingDown && t.opt.Text == "":
 		return io.EOF

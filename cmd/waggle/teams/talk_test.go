@@ -112,6 +112,11 @@ func idle(position uint64) string {
 	return at(position, "TEAM_STATUS", `"new_status":"IDLE","event_scope":"team_scoped"`)
 }
 
+// accepted says that the team has the message that was sent.
+func accepted(position uint64, s sent) string {
+	return at(position, "MESSAGE_ACCEPTED", fmt.Sprintf(`"message_id":%q,"target_member_name":"Lead","event_scope":"team_scoped"`, s.Payload["message_id"]))
+}
+
 func asks(position uint64, call string) string {
 	return at(position, "TOOL_APPROVAL_REQUESTED", fmt.Sprintf(
 		`"invocation_id":%q,"tool_name":"rm","arguments":{"path":"x"},"member_route_key":"library/Reader","approval_token":{"digest":"d"}`, call))
@@ -133,8 +138,10 @@ func talkTo(t testing.TB, opt Options, input string) (out, notes string, err err
 func TestEveryFrameIsShownOnce(t *testing.T) {
 	all := frames(t, "testdata/run.jsonl")
 	whole, _, err := talkTo(t, Options{Text: "go", All: true, Yes: true, URL: serve(t, func(p *peer) {
-		p.greet(all[0].Raw)
-		p.replay(all[1:])
+		mine := accepted(55, p.greet(all[0].Raw))
+		p.replay(all[1:5])
+		p.send(mine)
+		p.replay(all[5:])
 		p.until()
 	})}, "")
 	require.ErrorIs(t, err, chat.ErrNoAnswer)
@@ -150,8 +157,11 @@ func TestEveryFrameIsShownOnce(t *testing.T) {
 			_ = p.conn.CloseNow()
 		}, func(p *peer) {
 			assert.Equal(t, "0", p.query.Get("after"), "nothing has been seen")
-			id <- p.greet(all[0].Raw).Payload["message_id"]
-			p.replay(all[1:cut])
+			said := p.greet(all[0].Raw)
+			id <- said.Payload["message_id"]
+			p.replay(all[1:5])
+			p.send(accepted(55, said))
+			p.replay(all[5:cut])
 			_ = p.conn.Close(websocket.StatusGoingAway, "")
 		}, func(p *peer) {
 			assert.Equal(t, fmt.Sprint(all[cut-1].Payload.Envelope.Sequence), p.query.Get("after"))
@@ -173,8 +183,9 @@ func (p *peer) greet(greeting []byte) sent {
 func TestToolsAreDecidedOn(t *testing.T) {
 	decisions := make(chan sent, 3)
 	script := func(p *peer) {
-		assert.Equal(t, "SEND_MESSAGE", p.greet([]byte(greeting)).Type)
-		p.send(running(31), asks(47, "c1"), asks(63, "c2"))
+		said := p.greet([]byte(greeting))
+		assert.Equal(t, "SEND_MESSAGE", said.Type)
+		p.send(accepted(15, said), running(31), asks(47, "c1"), asks(63, "c2"))
 		for range 2 {
 			d := p.read()
 			decisions <- d
@@ -203,8 +214,7 @@ func TestToolsAreDecidedOn(t *testing.T) {
 
 func TestNobodyDecides(t *testing.T) {
 	_, _, err := talkTo(t, Options{Text: "go", URL: serve(t, func(p *peer) {
-		p.greet([]byte(greeting))
-		p.send(running(31), asks(47, "c1"))
+		p.send(accepted(15, p.greet([]byte(greeting))), running(31), asks(47, "c1"))
 		p.until()
 	})}, "")
 	require.ErrorContains(t, err, "waggle teams watch team_1")
@@ -225,6 +235,38 @@ func TestRefusalsAreErrors(t *testing.T) {
 	require.ErrorContains(t, err, "No such team.")
 }
 
+// TestTheEndIsThatOfTheOwnWork: a team that works already comes to an end of that, of which
+// a message that comes later is no part; and one that takes the message while it works ends
+// both at once. What a greeting says is of no time.
+func TestTheEndIsThatOfTheOwnWork(t *testing.T) {
+	says := func(position uint64, text string) string {
+		return at(position, "ASSISTANT_COMPLETE", fmt.Sprintf(`"content":%q,"member_route_key":"Lead"`, text))
+	}
+	later := func(p *peer) {
+		p.send(greeting, `{"type":"TEAM_STATUS","payload":{"new_status":"RUNNING","event_scope":"team_scoped"}}`)
+		said := p.read()
+		p.send(running(31), says(47, "The first."), idle(63), accepted(79, said), running(95), says(111, "The second."), idle(127))
+		p.until()
+	}
+	out, _, err := talkTo(t, Options{Text: "go", URL: serve(t, later)}, "")
+	require.NoError(t, err)
+	require.Contains(t, out, "The second.")
+
+	meanwhile := func(p *peer) {
+		said := p.greet([]byte(greeting))
+		p.send(running(31), accepted(47, sent{Payload: map[string]any{"message_id": "of somebody else"}}), accepted(63, said))
+		_ = p.conn.Close(websocket.StatusGoingAway, "")
+	}
+	again := func(p *peer) {
+		assert.Equal(t, "63", p.query.Get("after"))
+		p.send(greeting, `{"type":"TEAM_STATUS","payload":{"new_status":"IDLE","event_scope":"team_scoped"}}`, says(79, "Both."), idle(95))
+		p.until()
+	}
+	out, _, err = talkTo(t, Options{Text: "go", URL: serve(t, meanwhile, again)}, "")
+	require.NoError(t, err)
+	require.Contains(t, out, "Both.")
+}
+
 // TestNoPositionIsNoGuess: a client of a team that was there before cannot know what it
 // has missed if the connection ends before the first frame.
 func TestNoPositionIsNoGuess(t *testing.T) {
@@ -238,8 +280,7 @@ func TestNoPositionIsNoGuess(t *testing.T) {
 func TestInterruptsStopAndThenLeave(t *testing.T) {
 	interrupts := make(chan os.Signal, 2)
 	out, _, err := talkTo(t, Options{Text: "go", Interrupts: interrupts, URL: serve(t, func(p *peer) {
-		p.greet([]byte(greeting))
-		p.send(running(31))
+		p.send(accepted(15, p.greet([]byte(greeting))), running(31))
 		interrupts <- os.Interrupt
 		assert.Equal(t, sent{Type: "STOP_GENERATION"}, p.read())
 		p.send(idle(47))
@@ -249,8 +290,7 @@ func TestInterruptsStopAndThenLeave(t *testing.T) {
 	require.Contains(t, out, "research is RUNNING\n")
 
 	_, _, err = talkTo(t, Options{Text: "go", Interrupts: interrupts, URL: serve(t, func(p *peer) {
-		p.greet([]byte(greeting))
-		p.send(running(31))
+		p.send(accepted(15, p.greet([]byte(greeting))), running(31))
 		interrupts <- os.Interrupt
 		p.read()
 		interrupts <- os.Interrupt
@@ -291,8 +331,7 @@ func TestCtrlCInALineStopsToo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	url := serve(t, func(p *peer) {
-		p.greet([]byte(greeting))
-		p.send(running(31), asks(47, "c1"))
+		p.send(accepted(15, p.greet([]byte(greeting))), running(31), asks(47, "c1"))
 		keys <- "^C"
 		assert.Equal(t, "STOP_GENERATION", p.read().Type)
 		p.send(at(63, "AGENT_STATUS", `"new_status":"idle","member_route_key":"library/Reader"`), idle(79))

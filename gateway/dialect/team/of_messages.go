@@ -116,13 +116,14 @@ func notice(_ *scene, d event.NoticeData) []message {
 
 func failed(_ *scene, d event.ErrorData) []message { return failure(d.Code, d.Message) }
 
-// commandRefused is an aside: why what the client sent had no effect.
+// commandRefused is an aside: why what the client sent had no effect. The log that it is
+// about says the id of its agent; the name comes with it.
 func commandRefused(at *scene, d event.CommandRefusedData) []message {
 	at.aside = at.Sequence == 0
 	code, text := said(d.Code, d.Message)
-	return one(wire.Error, &wire.ErrorPayload{
+	return []message{{kind: wire.Error, member: d.AgentName, data: &wire.ErrorPayload{
 		Code: code, Message: text, Field: d.Field, InputID: d.InputID, AnsweredBy: d.AnsweredBy, Decision: d.Decision,
-	})
+	}}}
 }
 
 func failure(code, text string) []message {

@@ -10,6 +10,7 @@ import (
 var ofTeams = map[event.Type]build{
 	event.TeamCreated:        with(teamCreated),
 	event.TeamStatus:         with(teamStatus),
+	event.TeamMessage:        with(teamMessage),
 	event.TeamMessageDropped: with(teamMessageDropped),
 	event.BoardCreated:       with(boardCreated),
 	event.BoardUpdated:       with(boardUpdated),
@@ -24,6 +25,19 @@ func teamCreated(*scene, event.TeamCreatedData) []message {
 
 func teamStatus(_ *scene, d event.TeamStatusData) []message {
 	return one(wire.TeamStatus, &wire.TeamStatusPayload{NewStatus: d.NewStatus, OldStatus: d.OldStatus, ErrorMessage: d.ErrorMessage})
+}
+
+// teamMessage tells whoever sent it that it is in the team's log. What members write to
+// each other is seen at its receiver.
+func teamMessage(_ *scene, d event.TeamMessageData) []message {
+	if d.Sender != nil {
+		return nil
+	}
+	target := d.Member
+	if d.Route != "" {
+		target += "/" + d.Route
+	}
+	return one(wire.MessageAccepted, &wire.AcceptedPayload{MessageID: d.MessageID, TargetMemberName: target})
 }
 
 // teamMessageDropped is a failure, unless somebody wanted it: then the reason is no

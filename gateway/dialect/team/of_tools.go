@@ -144,9 +144,11 @@ func toolCalled(at *scene, d event.ToolCalledData) []message {
 }
 
 func toolStarted(at *scene, d event.ToolStartedData) []message {
-	return joined(at.status(d.Tool), one(wire.ToolExecutionStarted, &wire.StartedPayload{
-		InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.RunID, Retry: d.Retry,
-	}))
+	p := &wire.StartedPayload{InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.RunID, Retry: d.Retry}
+	if len(d.Arguments) > 0 {
+		p.Arguments = object(d.Arguments)
+	}
+	return joined(at.status(d.Tool), one(wire.ToolExecutionStarted, p))
 }
 
 func toolCompleted(at *scene, d event.ToolCompletedData) []message {

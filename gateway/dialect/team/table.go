@@ -42,6 +42,7 @@ func Table() []Row {
 		{wire.TaskPlanEvent, false, "the whole board or plan, or what has become of one of its tasks"},
 		{wire.ArtifactPersisted, false, "an agent has made a file"},
 		{wire.ArtifactUpdated, false, "an agent has changed a file"},
+		{wire.MessageAccepted, false, "the team has a user's message, and is not idle again before that is done (addition)"},
 		{wire.Error, false, "a failure, of an agent or of what the client sent"},
 	}
 }

@@ -42,6 +42,7 @@ var teamPayloads = map[string]any{
 	team.TaskPlanEvent:          team.TaskPlanPayload{},
 	team.ArtifactPersisted:      team.ArtifactPayload{},
 	team.ArtifactUpdated:        team.ArtifactPayload{},
+	team.MessageAccepted:        team.AcceptedPayload{},
 	team.Error:                  team.ErrorPayload{},
 }
 
