@@ -39,7 +39,7 @@ type place struct {
 	s       *Server
 	what    id.Name
 	name    id.Name
-	started time.Time
+	self    id.Name // of the connection
 	lease   *directory.Lease
 	changes *rate.Limiter
 
@@ -57,23 +57,18 @@ func placeName(tenant id.Tenant, peer string) (id.Name, error) {
 	return id.ParseName("p" + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// take gives a peer a place in the directory. A place of the same peer that is there
-// is older, whatever the clocks of the gateways say.
+// take gives a peer a place in the directory. Which of two places of the same peer is
+// the younger one is for the directory to say, and for no gateway's clock or view.
 func (s *Server) take(ctx context.Context, peer command.Peer, connection id.Name) (*place, error) {
 	name, err := placeName(peer.Tenant, peer.ID)
 	if err != nil {
 		return nil, err
 	}
 	p := &place{
-		s: s, what: command.PeerWhat(peer.Kind), name: name, started: s.dep.Clock().UTC().Round(0), peer: peer,
+		s: s, what: command.PeerWhat(peer.Kind), name: name, self: connection, peer: peer,
 		changes: rate.NewLimiter(changeRate, changeBurst),
 	}
-	for _, m := range s.dep.Directory.Members(p.what, name) {
-		if !m.Started.Before(p.started) {
-			p.started = m.Started.Add(time.Millisecond)
-		}
-	}
-	p.peer.Since = p.started
+	p.peer.Since = s.dep.Clock().UTC().Round(0)
 	data, err := encodePeer(p.peer)
 	if err != nil {
 		return nil, err
@@ -81,7 +76,7 @@ func (s *Server) take(ctx context.Context, peer command.Peer, connection id.Name
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	p.lease, err = s.dep.Directory.Join(ctx, directory.Member{
-		What: p.what, Name: name, Instance: connection, Data: data, Started: p.started,
+		What: p.what, Name: name, Instance: connection, Data: data, Started: p.peer.Since,
 	})
 	if err != nil {
 		return nil, fault.New(fault.BusUnavailable).Wrap(err)
@@ -243,18 +238,20 @@ func (s *Server) keepPlaces() {
 	}
 }
 
+// supplant gives up the places of which the directory has a younger one, of another
+// connection. All gateways come to the same end, in whatever order they hear of places.
 func (s *Server) supplant() {
 	type key struct{ what, name id.Name }
-	youngest := map[key]time.Time{}
+	youngest := map[key]directory.Member{}
 	for _, what := range []id.Name{command.WhatAgent, command.WhatService, command.WhatClient} {
 		for _, m := range s.dep.Directory.All(what) {
-			if k := (key{what, m.Name}); m.Started.After(youngest[k]) {
-				youngest[k] = m.Started
+			if k := (key{what, m.Name}); m.Joined > youngest[k].Joined {
+				youngest[k] = m
 			}
 		}
 	}
 	for _, p := range s.allPlaces() {
-		if youngest[key{p.what, p.name}].After(p.started) {
+		if m := youngest[key{p.what, p.name}]; m.Joined > p.lease.Joined() && m.Instance != p.self {
 			p.supplanted()
 		}
 	}

@@ -13,10 +13,12 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect/asp"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/strictjson/hostile"
 	wirecmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 func grace(d time.Duration) option {
@@ -63,20 +65,29 @@ func TestAPeerComesBack(t *testing.T) {
 }
 
 // The younger connection of an agent has its place, whatever the clock of its gateway
-// says. Replicas of a service are there side by side.
+// says, and if its gateway has not even heard of the older one. Replicas of a service
+// are there side by side.
 func TestTheYoungerConnectionTakesOver(t *testing.T) {
 	s := swarming(t)
 	slow := &handClock{now: time.Now().Add(-time.Hour)}
 	other := s.another(func(_ *gateway.Config, d *gateway.Deps) { d.Clock = slow.Now })
 	agentID, serviceID, task := unique(), unique(), unique()
-	old := s.agent(agentID, "A")
-	before := s.alone(wirecmd.PeerAgent, agentID)
-	other.alone(wirecmd.PeerAgent, agentID) // a gateway can only go by what it has heard of
-	young := other.agent(agentID, "A")
+	var old, young *client
+	var before wirecmd.Peer
+	other.unaware(func() {
+		old = s.agent(agentID, "A")
+		before = s.alone(wirecmd.PeerAgent, agentID)
+		young, _ = other.join(pathAgent, "")
+		young.says("agent.register", "reg", map[string]any{"id": agentID, "name": "A", "capabilities": []string{"read"}})
+		s.until(wirecmd.PeerAgent, agentID, "the other, too", func(all []wirecmd.Peer) bool {
+			return len(all) > 1 || len(all) == 1 && all[0].Connection != before.Connection
+		})
+	})
+	young.hears("agent.registered")
 	after := s.until(wirecmd.PeerAgent, agentID, "one entry, the other", func(all []wirecmd.Peer) bool {
 		return len(all) == 1 && all[0].Connection != before.Connection
 	})[0]
-	require.True(t, after.Since.After(before.Since))
+	require.True(t, after.Since.Before(before.Since), "its gateway's clock is an hour late")
 	require.Equal(t, "+", s.hand(after, taskLog("default", task), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task}}))
 	young.hears("task.execute")
 	// What the older connection has to say about its tasks still counts: the agent is
@@ -94,6 +105,28 @@ func TestTheYoungerConnectionTakesOver(t *testing.T) {
 	one.hears("service.unregistered")
 	s.alone(wirecmd.PeerService, serviceID)
 	two.breaks()
+}
+
+// unaware calls f while the gateway does not hear of what changes in the directory.
+func (s *swarm) unaware(f func()) {
+	s.t.Helper()
+	stuck, free := make(chan struct{}, 1), make(chan struct{})
+	unwatch := s.dir.Watch(func() {
+		select {
+		case stuck <- struct{}{}:
+		default:
+		}
+		<-free
+	})
+	defer unwatch()
+	defer close(free)
+	l, err := s.desk.r.dir.Join(context.Background(), directory.Member{
+		What: directory.WhatService, Name: id.MustName(unique()), Instance: id.MustName(unique()),
+	})
+	require.NoError(s.t, err)
+	<-stuck
+	f()
+	require.NoError(s.t, l.Leave(context.Background()))
 }
 
 // A gateway that ends says that its peers are away, and leaves their places to whoever

@@ -41,9 +41,10 @@ type peerKey struct {
 
 // reading is the data of a member as it was read.
 type reading struct {
-	raw  []byte
-	peer cmd.Peer
-	ok   bool
+	raw    []byte
+	peer   cmd.Peer
+	ok     bool
+	joined uint64 // which of two members is the younger
 }
 
 func newCrowd(d *directory.Directory, x *index) *crowd {
@@ -85,7 +86,7 @@ func (c *crowd) online() map[peerKey]cmd.Peer {
 // refresh reads the directory. Only what has changed is decoded. While a peer comes
 // back it can have several entries: the one that is online counts, of two the younger.
 func (c *crowd) refresh() {
-	read, peers := map[string]reading{}, map[peerKey]cmd.Peer{}
+	read, best := map[string]reading{}, map[peerKey]reading{}
 	for _, what := range []id.Name{cmd.WhatAgent, cmd.WhatService, cmd.WhatClient} {
 		for _, m := range c.dir.All(what) {
 			place := what.String() + "." + m.Name.String() + "." + m.Instance.String()
@@ -93,26 +94,31 @@ func (c *crowd) refresh() {
 			if !known || !bytes.Equal(r.raw, m.Data) {
 				r = readPeer(what, m)
 			}
+			r.joined = m.Joined
 			read[place] = r
 			if !r.ok {
 				continue
 			}
 			key := keyOf(r.peer)
-			if old, double := peers[key]; !double || better(r.peer, old) {
-				peers[key] = r.peer
+			if old, double := best[key]; !double || better(r, old) {
+				best[key] = r
 			}
 		}
+	}
+	peers := make(map[peerKey]cmd.Peer, len(best))
+	for key, r := range best {
+		peers[key] = r.peer
 	}
 	c.read, c.peers = read, peers
 }
 
 func keyOf(p cmd.Peer) peerKey { return peerKey{p.Tenant, p.Kind, p.ID} }
 
-func better(a, than cmd.Peer) bool {
-	if a.Online != than.Online {
-		return a.Online
+func better(a, than reading) bool {
+	if a.peer.Online != than.peer.Online {
+		return a.peer.Online
 	}
-	return a.Since.After(than.Since)
+	return a.joined > than.joined
 }
 
 // readPeer decodes a member. One that says nothing usable is no peer, and no reason
