@@ -26,8 +26,12 @@ if [ -n "$missing" ] && ! docker info >/dev/null 2>&1; then
 fi
 docker info >/dev/null 2>&1 && exit 0
 
-# Without an init system nobody has started it.
-setsid dockerd >"$log" 2>&1 </dev/null &
+# Without an init system nobody has started it. It outlives this script, so it may keep
+# nothing open that was handed down: a lock, for instance.
+(
+	exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+	exec setsid dockerd
+) >"$log" 2>&1 </dev/null &
 echo $! >"$run.pid"
 for _ in $(seq 60); do
 	docker info >/dev/null 2>&1 && exit 0
