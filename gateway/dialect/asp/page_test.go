@@ -2,14 +2,11 @@ package asp_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -64,45 +61,16 @@ func TestEveryEventOfASwarmIsTold(t *testing.T) {
 	}
 }
 
-// golden returns every frame of the transcripts of a role.
-func golden(t *testing.T, kind string) map[string]bool {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/" + kind + "/*.txtar")
-	require.NoError(t, err)
-	out := map[string]bool{}
-	for _, p := range paths {
-		a, err := txtar.ParseFile(p)
-		require.NoError(t, err)
-		for _, f := range a.Files {
-			for line := range strings.Lines(string(f.Data)) {
-				if f.Name == "frames" || f.Name == "replies" {
-					out[strings.TrimSpace(line)] = true
-				}
-			}
-		}
-	}
-	return out
-}
+const page = "../../../docs/PROTOCOL-ASP.md"
 
-// part returns the part of the page under the heading.
-func part(t *testing.T, heading string) string {
-	t.Helper()
-	raw, err := os.ReadFile("../../../docs/PROTOCOL-ASP.md")
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(raw), "\n## "+heading+"\n")
-	require.True(t, found, "the page has no part %s", heading)
-	text, _, _ := strings.Cut(rest, "\n## ")
-	return text
-}
-
-var headings = map[string]string{command.PeerClient: "Clients", command.PeerAgent: "Agents", command.PeerService: "Services"}
+var headings = map[string]string{command.PeerClient: "## Clients", command.PeerAgent: "## Agents", command.PeerService: "## Services"}
 
 // TestThePage: the page lists every message with its other names and its meaning, and
 // has an example of each. What a peer sends is understood, and what the server sends is
 // a line of a transcript.
 func TestThePage(t *testing.T) {
 	for _, kind := range kinds {
-		sends, sent := part(t, headings[kind]+": what they send"), part(t, headings[kind]+": what they are sent")
+		sends, sent := dialecttest.Part(t, page, headings[kind]+": what they send"), dialecttest.Part(t, page, headings[kind]+": what they are sent")
 		var in, out []string
 		for _, r := range asp.Table(kind) {
 			row := "| `" + r.Type + "` |"
@@ -118,12 +86,12 @@ func TestThePage(t *testing.T) {
 		require.Equal(t, in, rows(sends))
 		require.Equal(t, out, rows(sent))
 
-		known, shown := golden(t, kind), map[string]bool{}
-		for _, line := range lines(sent) {
+		known, shown := dialecttest.Said(t, "testdata/"+kind), map[string]bool{}
+		for _, line := range dialecttest.Shown(sent) {
 			require.True(t, known[line], "an example of the page is in no transcript: %s", line)
 			shown["out "+typeOf(t, line)] = true
 		}
-		for _, line := range lines(sends) {
+		for _, line := range dialecttest.Shown(sends) {
 			_, _, err := codecs[kind].Orders([]byte(line), dialect.PeerInbound{
 				Peer: dialecttest.Registered(kind), OnlyTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
 			})
@@ -139,17 +107,6 @@ func TestThePage(t *testing.T) {
 // rows returns the rows of the tables in a text that begin with the name of a message.
 func rows(text string) []string {
 	return regexp.MustCompile("(?m)^\\| `[a-z.]+` \\|.*$").FindAllString(text, -1)
-}
-
-// lines returns the examples in a text.
-func lines(text string) []string {
-	var out []string
-	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(text, -1) {
-		for line := range strings.Lines(block[1]) {
-			out = append(out, strings.TrimSpace(line))
-		}
-	}
-	return out
 }
 
 func typeOf(t *testing.T, line string) string {

@@ -76,12 +76,12 @@ func TestWithoutAWatchedRunNothingIsMarked(t *testing.T) {
 // TestExamplesOfWatching: what the server sends is a line of a transcript, and what a
 // client sends is understood.
 func TestExamplesOfWatching(t *testing.T) {
-	known := golden(t, command.PeerClient)
+	known := dialecttest.Said(t, "testdata/"+command.PeerClient)
 	in := dialect.PeerInbound{
 		Peer: dialecttest.Registered(command.PeerClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
 		Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal("team_1")},
 	}
-	examples := lines(part(t, "Watching any run"))
+	examples := dialecttest.Shown(dialecttest.Part(t, page, "## Watching any run"))
 	require.NotEmpty(t, examples)
 	for _, line := range examples {
 		if known[line] {

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -22,7 +20,7 @@ const open = "..."
 // must decode; of one to the client, some transcript must hold a frame that has all
 // its members, with the same kinds of values.
 func (c *checker) examples(t *testing.T) {
-	frames := c.goldenFrames(t)
+	frames := goldenFrames(t, c.Transcripts, c.typeOf)
 	entries, err := fs.ReadDir(c.Examples, ".")
 	require.NoError(t, err)
 	checked := 0
@@ -49,21 +47,6 @@ func (c *checker) examples(t *testing.T) {
 		checked++
 	}
 	require.NotZero(t, checked)
-}
-
-// goldenFrames returns the frames of all transcripts by type.
-func (c *checker) goldenFrames(t *testing.T) map[string][]any {
-	paths, err := filepath.Glob(filepath.Join(c.Transcripts, "*.txtar"))
-	require.NoError(t, err)
-	out := map[string][]any{}
-	for _, p := range paths {
-		a, err := txtar.ParseFile(p)
-		require.NoError(t, err)
-		for _, f := range append(lines(section(a, "frames")), lines(section(a, "replies"))...) {
-			out[c.typeOf(f)] = append(out[c.typeOf(f)], parse(t, f))
-		}
-	}
-	return out
 }
 
 // covers reports whether got has everything that the example has: every member of

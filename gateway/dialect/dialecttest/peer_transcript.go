@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -125,13 +124,11 @@ func (c *peers) transcript(t *testing.T, path string, said, heard map[string]boo
 		c.frame(t, f)
 		said[kindOf(f)] = true
 	}
-	for i := len(tr.events) - 1; i >= 0; i-- {
-		before := bytes.Clone(tr.events[i].Data)
-		require.Equal(t, tr.perEvent[i], c.Codec.Encode(tr.events[i]), "event %d", i+1)
-		require.Equal(t, before, []byte(tr.events[i].Data), "Encode changed event %d", i+1)
-		lastHasSeq(t, tr.events[i], tr.perEvent[i])
+	stateless(t, c.Codec.Encode, tr.events, tr.perEvent)
+	for i, e := range tr.events {
+		lastHasSeq(t, e, tr.perEvent[i])
 	}
-	tr.compare(t, a, path)
+	compare(t, a, path, result{"orders", tr.orders}, result{"replies", tr.replies}, result{"frames", tr.frames})
 }
 
 // hear gives the codec a frame of the peer.
@@ -195,36 +192,11 @@ func (tr *peerTranscript) linked(t *testing.T, what string) [][]byte {
 	return tr.Codec.Answer(Link, tr.asked[n-1], json.RawMessage(reply))
 }
 
-func (tr *peerTranscript) compare(t *testing.T, a *txtar.Archive, path string) {
-	for _, s := range []struct {
-		name string
-		got  [][]byte
-	}{{"orders", tr.orders}, {"replies", tr.replies}, {"frames", tr.frames}} {
-		if *update {
-			setSection(a, s.name, s.got)
-			continue
-		}
-		require.Equal(t, text(s.got), string(section(a, s.name)), "%s; run with -update if this is meant", s.name)
-	}
-	if *update {
-		require.NoError(t, os.WriteFile(path, txtar.Format(a), 0o600))
-	}
-}
-
 // examples checks the examples of the protocol's description: those of the peer are
 // accepted and fit their schemas, and of those to it every member is in some frame of
 // the transcripts, with the same kind of value.
 func (c *peers) examples(t *testing.T) {
-	said := map[string][]any{}
-	paths, err := filepath.Glob(filepath.Join(c.Transcripts, "*.txtar"))
-	require.NoError(t, err)
-	for _, p := range paths {
-		a, err := txtar.ParseFile(p)
-		require.NoError(t, err)
-		for _, f := range append(lines(section(a, "frames")), lines(section(a, "replies"))...) {
-			said[kindOf(f)] = append(said[kindOf(f)], parse(t, f))
-		}
-	}
+	said := goldenFrames(t, c.Transcripts, kindOf)
 	for kind, raw := range c.described(t, "in") {
 		require.NotEmpty(t, kind)
 		c.orders(t, raw)

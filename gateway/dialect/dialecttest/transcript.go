@@ -60,9 +60,9 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 		c.frame(t, f)
 		seen[c.typeOf(f)] = true
 	}
-	tr.stateless(t)
+	stateless(t, tr.codec.Encode, tr.events, tr.perEvent)
 	tr.resumable(t)
-	tr.compare(t, archive, path)
+	compare(t, archive, path, result{"commands", tr.commands}, result{"replies", tr.replies}, result{"frames", tr.frames})
 }
 
 func (c *checker) read(t *testing.T, a *txtar.Archive) *transcript {
@@ -150,11 +150,12 @@ func (tr *transcript) said(t *testing.T, what string) [][]byte {
 
 // stateless checks that an event gives the same bytes whatever came before it, and
 // that a codec leaves what it was given and what it returned alone.
-func (tr *transcript) stateless(t *testing.T) {
-	for i := len(tr.events) - 1; i >= 0; i-- {
-		before := bytes.Clone(tr.events[i].Data)
-		require.Equal(t, tr.perEvent[i], tr.codec.Encode(tr.events[i]), "event %d", i+1)
-		require.Equal(t, before, []byte(tr.events[i].Data), "Encode changed event %d", i+1)
+func stateless(t *testing.T, encode func(event.Event) [][]byte, events []event.Event, frames [][][]byte) {
+	t.Helper()
+	for i := len(events) - 1; i >= 0; i-- {
+		before := bytes.Clone(events[i].Data)
+		require.Equal(t, frames[i], encode(events[i]), "event %d", i+1)
+		require.Equal(t, before, []byte(events[i].Data), "Encode changed event %d", i+1)
 	}
 }
 
@@ -174,16 +175,21 @@ func (tr *transcript) resumable(t *testing.T) {
 	}
 }
 
-func (tr *transcript) compare(t *testing.T, a *txtar.Archive, path string) {
-	for _, s := range []struct {
-		name string
-		got  [][]byte
-	}{{"commands", tr.commands}, {"replies", tr.replies}, {"frames", tr.frames}} {
+// result is what playing a transcript gave, for one of its sections.
+type result struct {
+	section string
+	rows    [][]byte
+}
+
+// compare checks that the sections of a transcript are the results, or makes them so.
+func compare(t *testing.T, a *txtar.Archive, path string, results ...result) {
+	t.Helper()
+	for _, r := range results {
 		if *update {
-			setSection(a, s.name, s.got)
+			setSection(a, r.section, r.rows)
 			continue
 		}
-		require.Equal(t, text(s.got), string(section(a, s.name)), "%s; run with -update if this is meant", s.name)
+		require.Equal(t, text(r.rows), string(section(a, r.section)), "%s; run with -update if this is meant", r.section)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(path, txtar.Format(a), 0o600))

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -20,26 +18,6 @@ import (
 )
 
 const page = "../../../docs/PROTOCOL-MYAGENT.md"
-
-// said returns every frame of the golden transcripts.
-func said(t *testing.T) map[string]bool {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/transcripts/*.txtar")
-	require.NoError(t, err)
-	out := map[string]bool{}
-	for _, p := range paths {
-		a, err := txtar.ParseFile(p)
-		require.NoError(t, err)
-		for _, f := range a.Files {
-			for line := range strings.Lines(string(f.Data)) {
-				if f.Name == "frames" || f.Name == "replies" {
-					out[strings.TrimSpace(line)] = true
-				}
-			}
-		}
-	}
-	return out
-}
 
 func kindOf(t *testing.T, line string) (kind string, toClient bool) {
 	t.Helper()
@@ -56,24 +34,21 @@ func kindOf(t *testing.T, line string) (kind string, toClient bool) {
 func TestExamplesOfThePage(t *testing.T) {
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
-	lines, shown, c := said(t), map[string]bool{}, codec(t, "")
-	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
-		for line := range strings.Lines(block[1]) {
-			line = strings.TrimSpace(line)
-			kind, toClient := kindOf(t, line)
-			if toClient {
-				require.True(t, lines[line], "an example of the page is in no transcript: %s", line)
-				continue // Fits its schema: the transcripts do.
-			}
-			shown[kind] = true
-			dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
-			r, err := c.Request([]byte(line))
+	known, shown, c := dialecttest.Said(t, "testdata/transcripts"), map[string]bool{}, codec(t, "")
+	for _, line := range dialecttest.Shown(string(raw)) {
+		kind, toClient := kindOf(t, line)
+		if toClient {
+			require.True(t, known[line], "an example of the page is in no transcript: %s", line)
+			continue // Fits its schema: the transcripts do.
+		}
+		shown[kind] = true
+		dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
+		r, err := c.Request([]byte(line))
+		require.NoError(t, err, line)
+		if r.Action == dialect.Act {
+			in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "x" }}
+			_, err = c.Decode([]byte(line), in)
 			require.NoError(t, err, line)
-			if r.Action == dialect.Act {
-				in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "x" }}
-				_, err = c.Decode([]byte(line), in)
-				require.NoError(t, err, line)
-			}
 		}
 	}
 	for _, kind := range wire.Inbound {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,34 +49,23 @@ func kindOf(line string) string {
 func TestExamplesOfThePage(t *testing.T) {
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
-	said := map[string]string{}
-	paths, err := filepath.Glob("testdata/transcripts/*.txtar")
-	require.NoError(t, err)
-	for _, p := range paths {
-		for line, kind := range transcript(t, p) {
-			said[line] = kind
-		}
-	}
+	said, shown := dialecttest.Said(t, "testdata/transcripts"), map[string]bool{}
 	codec, err := orbit.Dialect().Bind(nil)
 	require.NoError(t, err)
-	shown := map[string]bool{}
-	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
-		for line := range strings.Lines(block[1]) {
-			line = strings.TrimSpace(line)
-			kind := kindOf(line)
-			shown[kind] = true
-			switch {
-			case slices.Contains(wire.Inbound, kind):
-				in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "x" }}
-				_, err := codec.Decode([]byte(line), in)
-				require.NoError(t, err, line)
-			case slices.Contains(wire.Outbound, kind):
-				require.Contains(t, said, line, "an example of the page is in no transcript")
-			default:
-				kind = "health"
-			}
-			dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
+	for _, line := range dialecttest.Shown(string(raw)) {
+		kind := kindOf(line)
+		shown[kind] = true
+		switch {
+		case slices.Contains(wire.Inbound, kind):
+			in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "x" }}
+			_, err := codec.Decode([]byte(line), in)
+			require.NoError(t, err, line)
+		case slices.Contains(wire.Outbound, kind):
+			require.True(t, said[line], "an example of the page is in no transcript: %s", line)
+		default:
+			kind = "health"
 		}
+		dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
 	}
 	for _, kind := range append(slices.Clone(wire.Inbound), wire.Outbound...) {
 		require.True(t, shown[kind], "the page has no example of %s", kind)

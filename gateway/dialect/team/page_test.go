@@ -3,13 +3,11 @@ package team_test
 import (
 	"flag"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
@@ -38,37 +36,6 @@ func TestTheTableIsComplete(t *testing.T) {
 	require.Equal(t, wire.Outbound, out)
 }
 
-// golden returns every frame of the transcripts.
-func golden(t *testing.T) map[string]bool {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/*/*.txtar")
-	require.NoError(t, err)
-	out := map[string]bool{}
-	for _, p := range paths {
-		a, err := txtar.ParseFile(p)
-		require.NoError(t, err)
-		for _, f := range a.Files {
-			for line := range strings.Lines(string(f.Data)) {
-				if f.Name == "frames" || f.Name == "replies" {
-					out[strings.TrimSpace(line)] = true
-				}
-			}
-		}
-	}
-	return out
-}
-
-// part returns the part of the page under the heading.
-func part(t *testing.T, heading string) string {
-	t.Helper()
-	raw, err := os.ReadFile(page)
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(raw), "\n"+heading+"\n")
-	require.True(t, found, "the page has no part %s", heading)
-	text, _, _ := strings.Cut(rest, "\n#")
-	return text
-}
-
 // TestThePage: the page lists every message with its meaning, and has an example of each.
 // What a client sends is understood, and what the server sends is a line of a transcript.
 func TestThePage(t *testing.T) {
@@ -82,32 +49,29 @@ func TestThePage(t *testing.T) {
 		}
 	}
 	rows := regexp.MustCompile("(?m)^\\| `[A-Z_]+` \\|.*$")
-	require.Equal(t, in, rows.FindAllString(part(t, "### From the client"), -1))
-	require.Equal(t, out, rows.FindAllString(part(t, "### To the client"), -1))
+	require.Equal(t, in, rows.FindAllString(dialecttest.Part(t, page, "### From the client"), -1))
+	require.Equal(t, out, rows.FindAllString(dialecttest.Part(t, page, "### To the client"), -1))
 
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
-	codec, known, shown := bound(t, team.Teams(), ""), golden(t), map[string]bool{}
-	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
-		for line := range strings.Lines(block[1]) {
-			line = strings.TrimSpace(line)
-			kind := nameOf([]byte(line))
-			shown[kind] = true
-			dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
-			if slices.Contains(wire.Inbound, kind) {
-				_, err := codec.Decode([]byte(line), inbound())
-				require.NoError(t, err, line)
-				continue
-			}
-			require.True(t, known[line], "an example of the page is in no transcript: %s", line)
+	codec, known, shown := bound(t, team.Teams(), ""), dialecttest.Said(t, "testdata/*"), map[string]bool{}
+	for _, line := range dialecttest.Shown(string(raw)) {
+		kind := nameOf([]byte(line))
+		shown[kind] = true
+		dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
+		if slices.Contains(wire.Inbound, kind) {
+			_, err := codec.Decode([]byte(line), inbound())
+			require.NoError(t, err, line)
+			continue
 		}
+		require.True(t, known[line], "an example of the page is in no transcript: %s", line)
 	}
 	for _, kind := range append(append([]string{wire.EnvelopeSchema, wire.StreamEventSchema}, wire.Inbound...), wire.Outbound...) {
 		require.True(t, shown[kind], "the page has no example of %s", kind)
 	}
 	for kind, name := range wire.EventTypes {
 		if kind != wire.AssistantChunk && kind != wire.TeamStatus && kind != wire.TaskPlanEvent {
-			require.Contains(t, part(t, "## The envelope form"), "`"+name+"`", "%s", kind)
+			require.Contains(t, dialecttest.Part(t, page, "## The envelope form"), "`"+name+"`", "%s", kind)
 		}
 	}
 }
