@@ -170,7 +170,7 @@ func TestSettingsRestartTheirRoles(t *testing.T) {
 	dir, err := folder()
 	require.NoError(t, err)
 	sums := func(extra string) map[string]string {
-		docs, err := chart.Render(dir, parse(t, extra))
+		docs, err := chart.Render(dir, parse(t, extra), nil)
 		require.NoError(t, err)
 		out := map[string]string{}
 		for _, w := range workloads(t, docs) {

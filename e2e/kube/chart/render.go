@@ -46,9 +46,9 @@ type Document struct {
 // String names the document in messages.
 func (d Document) String() string { return d.Object.GetKind() + "/" + d.Object.GetName() }
 
-// Render renders the chart in dir with the values, which its schema has to accept.
-// Documents are sorted by file, kind and name.
-func Render(dir string, values map[string]any) ([]Document, error) {
+// Render renders the chart in dir with the values, which its schema has to accept, in a
+// cluster that has the secrets. Documents are sorted by file, kind and name.
+func Render(dir string, values map[string]any, secrets Secrets) ([]Document, error) {
 	c, err := loader.LoadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("load the chart: %w", err)
@@ -62,7 +62,7 @@ func Render(dir string, values map[string]any) ([]Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("values of the chart: %w", err)
 	}
-	files, err := engine.Render(c, all)
+	files, err := engine.RenderWithClientProvider(c, all, secrets)
 	if err != nil {
 		return nil, fmt.Errorf("render the chart: %w", err)
 	}

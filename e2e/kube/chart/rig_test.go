@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -54,6 +55,22 @@ func values(t testing.TB, set string) map[string]any {
 	return parse(t, string(text))
 }
 
+// cluster returns the Secrets that a set finds: one of the sets is rendered where they
+// already are.
+func cluster(set string) chart.Secrets {
+	if set != "external" {
+		return nil
+	}
+	found := chart.Secrets{}
+	for _, name := range []string{"waggle-tls", "openai", "waggle-state"} {
+		found[name] = map[string]string{"key": name}
+	}
+	for _, role := range append(slices.Clone(roles), "bootstrap") {
+		found["waggle-nats-"+role] = map[string]string{"nkey": role}
+	}
+	return found
+}
+
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	out := map[string]any{}
@@ -65,7 +82,7 @@ func render(t testing.TB, set string) []chart.Document {
 	t.Helper()
 	dir, err := folder()
 	require.NoError(t, err)
-	docs, err := chart.Render(dir, values(t, set))
+	docs, err := chart.Render(dir, values(t, set), cluster(set))
 	require.NoError(t, err)
 	require.NotEmpty(t, docs)
 	return docs
@@ -78,12 +95,13 @@ func eachSet(t *testing.T, check func(t *testing.T, docs []chart.Document)) {
 	}
 }
 
-// all returns the rendered objects of a type.
+// all returns the rendered objects of a type that are the chart's own, not those of the
+// chart that it depends on.
 func all[T any](t testing.TB, docs []chart.Document, kind string) []T {
 	t.Helper()
 	var out []T
 	for _, d := range docs {
-		if d.Object.GetKind() != kind {
+		if d.Object.GetKind() != kind || strings.HasPrefix(d.Template, "waggle/charts/") {
 			continue
 		}
 		var v T

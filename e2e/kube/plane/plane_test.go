@@ -179,7 +179,7 @@ func (c *cluster) render(t testing.TB, set string) []chart.Document {
 
 func (c *cluster) renderValues(t testing.TB, values map[string]any) []chart.Document {
 	t.Helper()
-	docs, err := chart.Render(c.chart, values)
+	docs, err := chart.Render(c.chart, values, nil)
 	require.NoError(t, err)
 	return docs
 }

@@ -142,6 +142,36 @@ capabilities: {drop: [ALL]}
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
+{{/* The names of the Secrets that the pods of a role read. */}}
+{{- define "waggle.secretNames" -}}
+{{- $v := .root.Values -}}
+{{- $names := list (printf "%s-%s" $v.nkeys.secretPrefix .role) $v.natsTLS.secret -}}
+{{- with index $v.roles .role -}}
+{{- $names = append $names .configSecret.name -}}
+{{- range .env }}{{ $names = append $names (dig "valueFrom" "secretKeyRef" "name" "" .) }}{{ end -}}
+{{- end -}}
+{{- if eq .role "agent" -}}{{- $names = concat $names (list $v.modelKeys.openai.secret $v.modelKeys.anthropic.secret) -}}{{- end -}}
+{{- if eq .role "session" -}}{{- $names = append $names $v.stateKey.secret -}}{{- end -}}
+{{- $names | compact | uniq | sortAlpha | join " " -}}
+{{- end -}}
+
+{{/*
+What those Secrets hold in the cluster, as an annotation: pods whose Secrets have changed
+are replaced by "helm upgrade". Nothing where there is no cluster to ask.
+*/}}
+{{- define "waggle.secretsChecksum" -}}
+{{- if .root.Values.secretChanges.lookup -}}
+{{- $namespace := .root.Release.Namespace -}}
+{{- $found := dict -}}
+{{- range $name := include "waggle.secretNames" . | splitList " " -}}
+{{- with lookup "v1" "Secret" $namespace $name -}}
+{{- $_ := set $found $name (.data | default dict) -}}
+{{- end -}}
+{{- end -}}
+{{- with $found }}checksum/secrets: {{ toYaml . | sha256sum }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "waggle.roles" -}}
 gateway session pipeline agent task team tools
 {{- end -}}
