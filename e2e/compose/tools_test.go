@@ -14,7 +14,7 @@ import (
 )
 
 // TestEveryComposeRunsTheFleet: each Compose of this machine starts the file, adds
-// gateways to it, ends it, and finds its data again at the next start.
+// gateways to it, lets the doctor look at it, ends it, and finds its data again at the next start.
 func TestEveryComposeRunsTheFleet(t *testing.T) {
 	for _, tool := range tools(t) {
 		t.Run(strings.Join(tool, " "), func(t *testing.T) {
@@ -23,6 +23,7 @@ func TestEveryComposeRunsTheFleet(t *testing.T) {
 			d.once(t)
 			f.more([]*talker{d})
 			d.once(t)
+			f.compose("run", "--rm", "-T", "operator", "doctor", "--system-nkey", "/run/secrets/system.nk")
 			f.quiet(t)
 			seen, raw := d.Seq(), d.Raw()
 			f.compose("down", "--timeout", "40")
