@@ -3,8 +3,10 @@ package team
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
@@ -13,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
@@ -147,13 +150,35 @@ func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 	case in.Definition != nil && in.Named != "":
 		return event.TeamDefinition{}, fault.Newf(fault.TeamInvalid, "Give a definition, or the name of one, not both.").At("named")
 	case in.Definition != nil:
-		return *in.Definition, teamwork.Check(*in.Definition)
+		if err := teamwork.Check(*in.Definition); err != nil {
+			return event.TeamDefinition{}, err
+		}
+		return *in.Definition, s.served(*in.Definition, "")
 	}
 	d, ok := s.named[in.Named]
 	if !ok {
 		return d, fault.Newf(fault.TeamNotFound, "There is no definition of a team with this name. Ask for the list of teams, or give a definition.").At("named")
 	}
-	return d, nil
+	return d, s.served(d, "")
+}
+
+// served refuses members whose model none of the workers that are running can ask. Where
+// no worker is running nobody knows what those will do that come.
+func (s *Service) served(d event.TeamDefinition, path string) error {
+	for i, m := range d.Members {
+		at := fmt.Sprintf("%smembers[%d].", path, i)
+		if m.Team != nil {
+			if err := s.served(*m.Team, at+"team."); err != nil {
+				return err
+			}
+			continue
+		}
+		if serves, there := card.Serves(s.deps.Directory, m.Model); there && !serves {
+			return fault.Newf(fault.TeamInvalid, "No worker that is running can ask this model. Name one of a provider that is configured: %s.",
+				strings.Join(card.Providers(s.deps.Directory), ", ")).At(at + "model")
+		}
+	}
+	return nil
 }
 
 // show answers with a team as it is now. One of another tenant does not exist.

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"slices"
+
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -10,11 +12,28 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model/openai"
 )
 
-// OpenModel returns the model that the configuration names. It opens no connection.
+// OpenModel returns the model that the configuration names, with those of all providers
+// that it gives access to, for members of teams whose definition names one. It opens no
+// connection.
 func OpenModel(c config.Config, log zerolog.Logger) (model.Model, error) {
-	return model.Open(c.Model, model.Env{
+	all := []model.Provider{demo.Provider(), openai.Provider(), anthropic.Provider()}
+	env := model.Env{
 		OpenAIKey: c.Providers.OpenAI.APIKey.Reveal(), OpenAIBaseURL: c.Providers.OpenAI.BaseURL,
 		AnthropicKey: c.Providers.Anthropic.APIKey.Reveal(), AnthropicBaseURL: c.Providers.Anthropic.BaseURL,
 		Logger: log,
-	}, demo.Provider(), openai.Provider(), anthropic.Provider())
+	}
+	standard, err := model.Open(c.Model, env, all...)
+	if err != nil {
+		return nil, err
+	}
+	set := model.NewSet(standard)
+	for _, p := range all {
+		if slices.Contains(model.Providers(set), p.Prefix) {
+			continue
+		}
+		if m, err := model.Any(p, env); err == nil { // else the configuration gives no access
+			set.Add(m)
+		}
+	}
+	return set, nil
 }

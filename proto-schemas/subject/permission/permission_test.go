@@ -51,7 +51,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Pipeline, command(cmd.Pipeline, cmd.Message), false},
 		{permission.Agent, session.Event(), true},
 		{permission.Agent, subject.RPC(tools, id.MustName("call")), true},
-		{permission.Agent, command(cmd.Agent, cmd.Run), false},
+		{permission.Agent, command(cmd.Agent, cmd.Run), true}, // what another worker has the model for
 		{permission.Task, session.Event(), false},
 		{permission.Team, team.Event(), true},
 		{permission.Tools, session.Event(), false},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/services/agent/model"
 )
 
 // General is the capability of agents that may be given anything.
@@ -16,7 +17,8 @@ const General = "general"
 // Card is the data of an agent's entry in the directory.
 type Card struct {
 	Model        string   `json:"model"`
-	Capabilities []string `json:"capabilities"` // a task that names one may be given to this agent
+	Providers    []string `json:"providers,omitempty"` // whose models it can ask when a member of a team has one of its own
+	Capabilities []string `json:"capabilities"`        // a task that names one may be given to this agent
 }
 
 // Data returns the card as an entry holds it.
@@ -36,6 +38,31 @@ func Read(m directory.Member) (Card, bool) {
 		return Card{}, false
 	}
 	return c, true
+}
+
+// Serves reports whether an agent that is there can ask the model that is named, and
+// whether there is any agent at all.
+func Serves(d *directory.Directory, spec string) (serves, there bool) {
+	for _, m := range d.Members(directory.WhatService, command.Agent) {
+		if c, ok := Read(m); ok {
+			there = true
+			serves = serves || model.Serves(c.Model, c.Providers, spec)
+		}
+	}
+	return serves, there
+}
+
+// Providers returns the providers of models that the agents that are there can ask,
+// sorted, each once.
+func Providers(d *directory.Directory) []string {
+	var out []string
+	for _, m := range d.Members(directory.WhatService, command.Agent) {
+		if c, ok := Read(m); ok {
+			out = append(out, c.Providers...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Capabilities returns what the agents that are there can do, sorted, each once.

@@ -59,7 +59,7 @@ type Schema struct {
 
 // Request is everything a model needs for one answer.
 type Request struct {
-	Model     string        // another model of the same provider, as Pick reads it; empty = the one that was opened
+	Model     string        // another model of the same provider, as Pick reads it, or of another one in a Set; empty = the one that was opened
 	System    string        // instructions that precede the messages; may be empty
 	Messages  []Message     // oldest first
 	Tools     []ToolSpec    // may be empty
@@ -122,10 +122,13 @@ func (r Request) Pick(prefix, opened string) string {
 	return strings.TrimPrefix(r.Model, prefix+":")
 }
 
-// Asked returns the specification of the model that answers requests for another one
-// of m's provider: that of m itself if other is empty.
+// Asked returns the specification of the model that answers when m is asked for another
+// one: that of m itself if other is empty.
 func Asked(m Model, other string) string {
-	prefix, _, _ := strings.Cut(m.Name(), ":")
+	prefix := prefixOf(m)
+	if provider, named := Provided(other); named && provider != prefix {
+		return other
+	}
 	if other == "" || other == prefix {
 		return m.Name()
 	}

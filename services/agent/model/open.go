@@ -66,6 +66,15 @@ func Open(spec string, env Env, providers ...Provider) (Model, error) {
 	return &traced{Model: m, provider: prefix, name: name}, nil
 }
 
+// Any returns a model of the provider that answers requests which name one of its models,
+// and no others. It makes no connection.
+func Any(p Provider, env Env) (Model, error) {
+	if !p.Named {
+		return Open(p.Prefix, env, p)
+	}
+	return Open(p.Prefix+":*", env, p)
+}
+
 func forms(providers []Provider) string {
 	var all []string
 	for _, p := range providers {
