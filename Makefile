@@ -2,6 +2,8 @@
 
 GO       ?= go
 MODULES  := $(shell $(GO) list -m -f '{{.Dir}}')
+# Modules that are no part of the workspace: nobody else shall need what they need.
+OUTSIDE  := $(CURDIR)/e2e/kube $(CURDIR)/deploy/observability
 UNIT     := $(filter-out %/e2e,$(MODULES))
 CACHE    := $(CURDIR)/.cache
 RESULTS  := $(CACHE)/test
@@ -52,7 +54,7 @@ run: build ## build and run everything in one process (chat with it: bin/waggle 
 test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
 	@$(TESTSUM) -out $(RESULTS)/unit.json -dirs '$(UNIT)' -- $(GO) test -json $(RACE) $(TESTFLAGS) $(PKG)
-	@cd deploy/observability && GOWORK=off $(GO) test ./... # a module of its own: see its doc.go
+	@GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json ./... # a module of its own: see its doc.go
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@scripts/nettools.sh
@@ -71,10 +73,12 @@ bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 lint: $(LINT) ## run golangci-lint on every module
 	@status=0; for dir in $(MODULES); do \
 		echo "lint $${dir##*/}"; (cd $$dir && $(LINT) run --config $(CURDIR)/.golangci.yml --concurrency $(PARALLEL) ./...) || status=1; \
+	done; for dir in $(OUTSIDE); do \
+		echo "lint $${dir##*/}"; (cd $$dir && GOWORK=off $(LINT) run --config $(CURDIR)/.golangci.yml --concurrency $(PARALLEL) ./...) || status=1; \
 	done; $(LINT) run --config $(CURDIR)/.golangci.yml ./scripts/testsum/main.go || status=1; exit $$status
 
 fmt: $(LINT) ## format all Go code with gofumpt
-	@for dir in $(MODULES); do (cd $$dir && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	@for dir in $(MODULES) $(OUTSIDE); do (cd $$dir && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 generate: ## regenerate everything that is generated; e2e last, it adds its tests to pages of others
 	@for dir in $(UNIT) $(filter %/e2e,$(MODULES)); do (cd $$dir && $(GO) generate ./...) || exit 1; done
@@ -109,8 +113,10 @@ compose-test: ## run the fleet in containers and kill each of them (installs Deb
 	cd e2e && $(if $(filter docker-compose,$(COMPOSE)),DOCKER_CONFIG=$(CACHE)/docker) WAGGLE_E2E_BINARY=$(CACHE)/image/waggle \
 		$(GO) test -tags compose -count=1 -timeout 40m -v $(if $(RUN),-run '$(RUN)') ./compose
 
-helm: build ## check the Helm chart: lint, golden files, strict types, what every pod has to be
-	cd e2e/kube && GOWORK=off $(GO) test -count=1 -p $(PARALLEL) -timeout $(TIMEOUT) ./chart
+# Without vet, which would read the sources of all of Kubernetes' types a second time; make
+# lint does it.
+helm: build $(TESTSUM) ## check the Helm chart: lint, golden files, strict types, what every pod has to be
+	@GOWORK=off $(TESTSUM) -out $(RESULTS)/helm.json -dirs '$(CURDIR)/e2e/kube' -- $(GO) test -json -count=1 -vet=off -timeout $(TIMEOUT) ./chart
 
 helm-files: ## copy into the Helm chart what it shows and others own
 	@scripts/helm-files.sh

@@ -19,7 +19,7 @@ func ci(t *testing.T, makefile string) (string, bool) {
 	}
 	write(".ci/run", read(t, ".ci/run"))
 	write("scripts/nettools.sh", "#!/bin/sh\n")
-	write("Makefile", ".PHONY: test lint verify e2e\n"+makefile)
+	write("Makefile", ".PHONY: test lint verify helm e2e\n"+makefile)
 	write("good.json", `{"Action":"pass","Package":"a","Test":"T"}`+"\n"+`{"Action":"pass","Package":"a"}`+"\n")
 	write("bad.json", `{"Action":"output","Package":"b","Test":"T","Output":"why it failed\n"}`+"\n"+
 		`{"Action":"fail","Package":"b","Test":"T"}`+"\n"+`{"Action":"fail","Package":"b"}`+"\n")
@@ -34,17 +34,17 @@ func ci(t *testing.T, makefile string) (string, bool) {
 
 const (
 	passing = "test:\n\tcp good.json .cache/test/unit.json\ne2e:\n\tcp good.json .cache/test/e2e.json\n"
-	clean   = "lint:\n\t@true\nverify:\n\t@true\n"
+	clean   = "lint:\n\t@true\nverify:\n\t@true\nhelm:\n\tcp good.json .cache/test/helm.json\n"
 )
 
 func TestTheCheckEndsWithOnePlainLine(t *testing.T) {
 	out, ok := ci(t, passing+clean)
 	require.True(t, ok, out)
-	require.Regexp(t, `\n2 passed, 0 failed\n$`, out)
+	require.Regexp(t, `\n3 passed, 0 failed\n$`, out)
 }
 
 func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
-	out, ok := ci(t, passing+"lint:\n\t@echo 'a finding'; false\nverify:\n\t@true\n")
+	out, ok := ci(t, passing+"lint:\n\t@echo 'a finding'; false\nverify:\n\t@true\nhelm:\n\t@true\n")
 	require.False(t, ok)
 	require.Contains(t, out, "a finding")
 	require.Contains(t, out, "failed: lint\n")
@@ -53,7 +53,7 @@ func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
 	out, ok = ci(t, "test:\n\tcp bad.json .cache/test/unit.json; false\ne2e:\n\tcp good.json .cache/test/e2e.json\n"+clean)
 	require.False(t, ok)
 	require.Contains(t, out, "why it failed")
-	require.Regexp(t, `\n1 passed, 1 failed\n$`, out)
+	require.Regexp(t, `\n2 passed, 1 failed\n$`, out)
 
 	out, ok = ci(t, "test:\n\tfalse\ne2e:\n\tfalse\n"+clean)
 	require.False(t, ok, out)

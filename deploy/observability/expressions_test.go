@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ type metric struct {
 }
 
 // targetLabels are set by Prometheus for every series, by the configuration here.
-var targetLabels = []string{"job", "instance", "role", labels.MetricName}
+var targetLabels = []string{"job", "instance", "role", model.MetricNameLabel}
 
 var tableLine = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (counter|gauge|histogram) \\| (.*?) \\|")
 
@@ -149,7 +150,7 @@ func check(t *testing.T, all map[string]metric, where, expr string) (used []stri
 		}
 		return nil
 	})
-	parser.Inspect(parsed, func(n parser.Node, path []parser.Node) error {
+	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
 		switch n := n.(type) {
 		case *parser.AggregateExpr:
 			below := known
