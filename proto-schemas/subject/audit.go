@@ -1,8 +1,6 @@
 package subject
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -42,15 +40,12 @@ func ParseAudit(s string) (t id.Tenant, action id.Name, err error) {
 	if len(parts) != 3 || parts[0] != "audit" {
 		return t, action, invalid("audit", s)
 	}
-	var errs [2]error
+	var f failures
 	if parts[1] != auditNobody {
-		t, errs[0] = id.ParseTenant(parts[1])
+		t = token(&f, id.ParseTenant, parts[1])
 	}
-	action, errs[1] = id.ParseName(parts[2])
-	if err := errors.Join(errs[:]...); err != nil {
-		return t, action, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return t, action, nil
+	action = token(&f, id.ParseName, parts[2])
+	return t, action, f.err()
 }
 
 // Quota addresses one holding in the ledger of quotas: how much of a resource a holder
@@ -76,14 +71,13 @@ func ParseQuotaKey(s string) (Quota, error) {
 	if len(parts) != 4 {
 		return Quota{}, invalid("quota", s)
 	}
-	var q Quota
-	var errs [4]error
-	q.Tenant, errs[0] = id.ParseTenant(parts[0])
-	q.Resource, errs[1] = id.ParseName(parts[1])
-	q.Principal, errs[2] = id.ParseEntity(parts[2])
-	q.Holder, errs[3] = id.ParseEntity(parts[3])
-	if err := errors.Join(errs[:]...); err != nil {
-		return Quota{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	var f failures
+	q := Quota{
+		Tenant: token(&f, id.ParseTenant, parts[0]), Resource: token(&f, id.ParseName, parts[1]),
+		Principal: token(&f, id.ParseEntity, parts[2]), Holder: token(&f, id.ParseEntity, parts[3]),
+	}
+	if err := f.err(); err != nil {
+		return Quota{}, err
 	}
 	return q, nil
 }

@@ -171,14 +171,13 @@ func ParseCommand(s string) (Command, error) {
 	if len(t) != 6 || t[0] != "cmd" {
 		return Command{}, invalid("command", s)
 	}
-	var c Command
-	var errs [4]error
-	c.Service, errs[0] = id.ParseName(t[1])
-	c.Tenant, errs[1] = id.ParseTenant(t[3])
-	c.Key, errs[2] = id.ParseEntity(t[4])
-	c.Verb, errs[3] = id.ParseName(t[5])
-	if err := errors.Join(errs[:]...); err != nil {
-		return Command{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	var f failures
+	c := Command{
+		Service: token(&f, id.ParseName, t[1]), Tenant: token(&f, id.ParseTenant, t[3]),
+		Key: token(&f, id.ParseEntity, t[4]), Verb: token(&f, id.ParseName, t[5]),
+	}
+	if err := f.err(); err != nil {
+		return Command{}, err
 	}
 	if c.Partition().String() != t[2] {
 		return Command{}, fmt.Errorf("%w: command subject has the wrong partition: %q", ErrInvalid, clip(s))
@@ -222,14 +221,13 @@ func ParseTimer(s string) (Timer, error) {
 	if len(t) != 6 || t[0] != "timer" || t[1] != "fire" {
 		return Timer{}, invalid("timer", s)
 	}
-	var out Timer
-	var errs [4]error
-	out.Service, errs[0] = id.ParseName(t[2])
-	out.Tenant, errs[1] = id.ParseTenant(t[3])
-	out.Key, errs[2] = id.ParseEntity(t[4])
-	out.Name, errs[3] = id.ParseName(t[5])
-	if err := errors.Join(errs[:]...); err != nil {
-		return Timer{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	var f failures
+	out := Timer{
+		Service: token(&f, id.ParseName, t[2]), Tenant: token(&f, id.ParseTenant, t[3]),
+		Key: token(&f, id.ParseEntity, t[4]), Name: token(&f, id.ParseName, t[5]),
+	}
+	if err := f.err(); err != nil {
+		return Timer{}, err
 	}
 	return out, nil
 }
@@ -255,13 +253,10 @@ func ParseAside(s string) (gateway, connection id.Name, err error) {
 	if len(t) != 3 || t[0] != "aside" {
 		return gateway, connection, invalid("aside", s)
 	}
-	var errs [2]error
-	gateway, errs[0] = id.ParseName(t[1])
-	connection, errs[1] = id.ParseName(t[2])
-	if err := errors.Join(errs[:]...); err != nil {
-		return gateway, connection, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return gateway, connection, nil
+	var f failures
+	gateway = token(&f, id.ParseName, t[1])
+	connection = token(&f, id.ParseName, t[2])
+	return gateway, connection, f.err()
 }
 
 // RPC returns the subject of a request-reply endpoint.
@@ -288,14 +283,11 @@ func ParseRegistryKey(s string) (t id.Tenant, kind id.Name, peer id.Entity, err 
 	if len(parts) != 3 {
 		return t, kind, peer, invalid("registry", s)
 	}
-	var errs [3]error
-	t, errs[0] = id.ParseTenant(parts[0])
-	kind, errs[1] = id.ParseName(parts[1])
-	peer, errs[2] = id.ParseEntity(parts[2])
-	if err := errors.Join(errs[:]...); err != nil {
-		return t, kind, peer, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return t, kind, peer, nil
+	var f failures
+	t = token(&f, id.ParseTenant, parts[0])
+	kind = token(&f, id.ParseName, parts[1])
+	peer = token(&f, id.ParseEntity, parts[2])
+	return t, kind, peer, f.err()
 }
 
 // AckKey returns the KV key of a client's position in a log.
@@ -347,15 +339,34 @@ func parseLog(t []string, whole string) (Log, error) {
 	if len(t) != 3 {
 		return Log{}, invalid("log", whole)
 	}
-	var l Log
-	var errs [3]error
-	l.Tenant, errs[0] = id.ParseTenant(t[0])
-	l.Kind, errs[1] = id.ParseKind(t[1])
-	l.Entity, errs[2] = id.ParseEntity(t[2])
-	if err := errors.Join(errs[:]...); err != nil {
-		return Log{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	var f failures
+	l := Log{
+		Tenant: token(&f, id.ParseTenant, t[0]), Kind: token(&f, id.ParseKind, t[1]), Entity: token(&f, id.ParseEntity, t[2]),
+	}
+	if err := f.err(); err != nil {
+		return Log{}, err
 	}
 	return l, nil
+}
+
+// failures are what is wrong with the tokens of a subject.
+type failures []error
+
+// err returns all of them as one, nil if there is none.
+func (f failures) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(f...))
+}
+
+// token parses one token and keeps what is wrong with it.
+func token[T any](f *failures, parse func(string) (T, error), s string) T {
+	v, err := parse(s)
+	if err != nil {
+		*f = append(*f, err)
+	}
+	return v
 }
 
 func invalid(what, s string) error {
