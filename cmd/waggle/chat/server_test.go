@@ -3,16 +3,14 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket/sockettest"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
@@ -32,28 +30,9 @@ type peer struct {
 // serve runs one script per connection, in order, and then refuses.
 func serve(t testing.TB, scripts ...func(p *peer)) string {
 	t.Helper()
-	next := make(chan func(p *peer), len(scripts))
-	for _, s := range scripts {
-		next <- s
-	}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case script := <-next:
-			conn, err := websocket.Accept(w, r, nil)
-			if err != nil {
-				t.Errorf("accept: %v", err)
-				return
-			}
-			defer func() { _ = conn.CloseNow() }()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
-			defer cancel()
-			script(&peer{t, ctx, conn, r.URL.Query(), r.Header.Get("Authorization")})
-		default:
-			http.Error(w, "no more scripts", http.StatusNotFound)
-		}
-	}))
-	t.Cleanup(srv.Close)
-	return "ws" + strings.TrimPrefix(srv.URL, "http") + "/ws"
+	return sockettest.Serve(t, func(c sockettest.Conn) *peer {
+		return &peer{t, c.Ctx, c.Conn, c.Request.URL.Query(), c.Request.Header.Get("Authorization")}
+	}, scripts...) + "/ws"
 }
 
 func (p *peer) send(kind string, seq uint64, execution string, data any) {

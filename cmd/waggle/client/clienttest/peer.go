@@ -5,14 +5,11 @@ package clienttest
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket/sockettest"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
@@ -29,28 +26,7 @@ type Peer struct {
 // Serve runs one script per connection, in order, and then refuses. It returns the URL.
 func Serve(t testing.TB, scripts ...func(p *Peer)) string {
 	t.Helper()
-	next := make(chan func(p *Peer), len(scripts))
-	for _, s := range scripts {
-		next <- s
-	}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case script := <-next:
-			conn, err := websocket.Accept(w, r, nil)
-			if err != nil {
-				t.Errorf("accept: %v", err)
-				return
-			}
-			defer func() { _ = conn.CloseNow() }()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
-			defer cancel()
-			script(&Peer{t, ctx, conn})
-		default:
-			http.Error(w, "no more scripts", http.StatusNotFound)
-		}
-	}))
-	t.Cleanup(srv.Close)
-	return "ws" + strings.TrimPrefix(srv.URL, "http") + "/ws/session"
+	return sockettest.Serve(t, func(c sockettest.Conn) *Peer { return &Peer{t, c.Ctx, c.Conn} }, scripts...) + "/ws/session"
 }
 
 // Send sends a frame of the session.
