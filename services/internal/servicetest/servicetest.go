@@ -1,0 +1,210 @@
+// Package servicetest is what the tests of services stand on: a NATS server with an event
+// log and a directory, ways to start services on it, to send them commands, and to wait
+// for what they append.
+package servicetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/manager"
+)
+
+// Rig is an installation without services. All of it ends with the test.
+type Rig struct {
+	T    testing.TB
+	Ctx  context.Context //nolint:containedctx // of the test
+	Conn *bus.Conn
+	Log  *eventlog.Store
+	Dir  *directory.Directory
+	Send *command.Sender
+
+	patience time.Duration
+}
+
+// New returns a rig on a connection. Each of its waits lasts patience at most, and all of
+// the test twice that.
+func New(t testing.TB, conn *bus.Conn, patience time.Duration) *Rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	r := &Rig{T: t, Ctx: ctx, Conn: conn, Send: command.NewSender(conn), patience: patience}
+	r.Log = r.Store()
+	var err error
+	r.Dir, err = directory.Open(ctx, conn)
+	require.NoError(t, err)
+	t.Cleanup(r.Dir.Close)
+	return r
+}
+
+// Store returns another store of the event log, as another process has it.
+func (r *Rig) Store() *eventlog.Store {
+	r.T.Helper()
+	s, err := eventlog.New(r.Conn, eventlog.Options{Logger: zerolog.Nop()})
+	require.NoError(r.T, err)
+	r.T.Cleanup(s.Close)
+	return s
+}
+
+// Deps are what a replica of a service is made of.
+func (r *Rig) Deps(name string) manager.Deps {
+	return manager.Deps{
+		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
+	}
+}
+
+// Component is a part of a process.
+type Component interface {
+	Start(ctx context.Context) error
+	Stop()
+}
+
+// Run starts what a constructor has returned, until the test ends.
+func (r *Rig) Run(c Component, err error) {
+	r.T.Helper()
+	require.NoError(r.T, err)
+	require.NoError(r.T, c.Start(r.Ctx))
+	r.T.Cleanup(c.Stop)
+}
+
+// Command sends a command with the data, if that is not nil.
+func (r *Rig) Command(c cmd.Command, data any) {
+	r.T.Helper()
+	if data != nil {
+		c.Data = JSON(r.T, data)
+	}
+	require.NoError(r.T, r.Send.Send(r.Ctx, c))
+}
+
+// Taken plays a service that takes the commands of others, in whatever order.
+func (r *Rig) Taken(service id.Name) <-chan cmd.Command {
+	r.T.Helper()
+	out := make(chan cmd.Command, 1000)
+	r.Run(command.NewWorkers(r.Conn, command.WorkersConfig{
+		Service: service, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
+	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
+		out <- c
+		return nil
+	}), nil)
+	return out
+}
+
+// Wait reads a log from its beginning until enough says so of what has come so far, which
+// may be nothing.
+func (r *Rig) Wait(l subject.Log, what string, enough func([]*eventlog.Entry) bool) []*eventlog.Entry {
+	r.T.Helper()
+	ctx, cancel := context.WithTimeout(r.Ctx, r.patience)
+	defer cancel()
+	var out []*eventlog.Entry
+	if enough(out) {
+		return out
+	}
+	for e, err := range r.Log.Tail(ctx, l, eventlog.Cursor{}) {
+		if err != nil {
+			require.NoError(r.T, err, "waiting in %s for %s; so far %s", l, what, told(out))
+		}
+		if out = append(out, e); enough(out) {
+			return out
+		}
+	}
+	require.Fail(r.T, "the log ended", "waiting in %s for %s; so far %s", l, what, told(out))
+	return nil
+}
+
+// Until reads a log until the n-th event of the type is there.
+func (r *Rig) Until(l subject.Log, typ event.Type, n int) []event.Event {
+	r.T.Helper()
+	return events(r.Wait(l, fmt.Sprintf("%s %d times", typ, n), func(all []*eventlog.Entry) bool {
+		if len(all) > 0 && all[len(all)-1].Type == typ {
+			n--
+		}
+		return n == 0
+	}))
+}
+
+// Stored returns a log as it is.
+func (r *Rig) Stored(l subject.Log) []*eventlog.Entry {
+	r.T.Helper()
+	var out []*eventlog.Entry
+	require.NoError(r.T, r.Log.Read(r.Ctx, l, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		out = append(out, e)
+		return nil
+	}))
+	return out
+}
+
+// All returns the events of a log as it is.
+func (r *Rig) All(l subject.Log) []event.Event {
+	r.T.Helper()
+	return events(r.Stored(l))
+}
+
+func events(entries []*eventlog.Entry) []event.Event {
+	var out []event.Event
+	for _, e := range entries {
+		out = append(out, e.Event)
+	}
+	return out
+}
+
+// shown is how much of a log the message of a failure lists.
+const shown = 60
+
+// told lists the end of a log, with what it has taken over from others.
+func told(entries []*eventlog.Entry) string {
+	var b strings.Builder
+	for _, e := range entries[max(0, len(entries)-shown):] {
+		in := event.Unwrap(e.Event)
+		fmt.Fprintf(&b, "\n%d %s", e.Sequence, in.Type)
+		if in.Via.Route != "" {
+			b.WriteString(" of " + in.Via.Route)
+		}
+		if in.Type == event.TeamStatus {
+			b.WriteString(" " + string(in.Data))
+		}
+	}
+	return b.String()
+}
+
+// Types returns the types of events.
+func Types(events []event.Event) []event.Type {
+	out := make([]event.Type, 0, len(events))
+	for _, e := range events {
+		out = append(out, e.Type)
+	}
+	return out
+}
+
+// Count returns how many of the events are of the type.
+func Count(events []event.Event, typ event.Type) int {
+	n := 0
+	for _, e := range events {
+		if e.Type == typ {
+			n++
+		}
+	}
+	return n
+}
+
+// JSON encodes a value.
+func JSON(t testing.TB, v any) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return raw
+}
