@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/process"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
 type upCmd struct {
@@ -59,8 +61,21 @@ func serve(std streams, l *config.Loaded, use config.For, printOnly bool) error 
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	hangup, ignore := hangups(std)
+	defer ignore()
 	return process.Run(ctx, process.Options{
-		Config: l.Config, Use: use, Version: version, Logger: log,
+		Config: l.Config, Use: use, Source: l, Hangup: hangup, Version: version, Logger: log,
 		Ready: func(r process.Running) { banner(std.out, l, use, r) },
 	})
+}
+
+// hangups returns a channel of SIGHUP, which has the configuration read again. At a
+// terminal it means that the window was closed, and ends the process as ever.
+func hangups(std streams) (<-chan os.Signal, func()) {
+	if terminal.Is(std.err) {
+		return nil, func() {}
+	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
 }

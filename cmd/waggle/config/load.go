@@ -37,6 +37,8 @@ type Loaded struct {
 	Config
 	File    string
 	sources map[string]Source
+	in      Input
+	stamp   Stamp
 }
 
 // Source returns where the setting with the path came from.
@@ -51,9 +53,12 @@ func (l *Loaded) Source(path string) Source {
 // refuses unknown keys of the file, naming their line, but does not judge the
 // values: Validate does, once it is known which roles they are for.
 func Load(in Input) (*Loaded, error) {
-	l := &Loaded{Config: Default(), File: in.File, sources: map[string]Source{}}
+	l := &Loaded{Config: Default(), File: in.File, sources: map[string]Source{}, in: in}
 	names, err := files(in.File)
 	if err != nil {
+		return nil, err
+	}
+	if l.stamp, err = stampOf(names); err != nil {
 		return nil, err
 	}
 	for _, name := range names {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/rs/zerolog"
+
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -69,11 +71,13 @@ func (p *process) myagent() dialect.Dialect {
 
 // authenticator returns what decides who may connect. Without authentication the
 // configuration allows a loopback address only.
-func authenticator(ctx context.Context, c config.Config) (auth.Authenticator, error) {
+func authenticator(ctx context.Context, c config.Config, log zerolog.Logger) (auth.Authenticator, error) {
 	if c.Auth.Empty() {
 		return auth.Anonymous(), auth.RequireLoopback(c.Addr)
 	}
-	return auth.New(ctx, Auth(c.Auth))
+	a := Auth(c.Auth)
+	a.Logger = log
+	return auth.New(ctx, a)
 }
 
 // Auth returns the authentication part of the configuration in its working form.

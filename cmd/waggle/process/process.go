@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -32,8 +33,12 @@ import (
 
 // Options say what to run. Config has been validated for Use.
 type Options struct {
-	Config  config.Config
-	Use     config.For
+	Config config.Config
+	Use    config.For
+	// Source is where Config came from; nil: it is never read again.
+	Source *config.Loaded
+	// Hangup has the configuration read again at once; may be nil.
+	Hangup  <-chan os.Signal
 	Version string
 	Logger  zerolog.Logger
 	// Registry is of the metrics; nil: one of its own.
@@ -256,7 +261,7 @@ func (p *process) share(ctx context.Context) (err error) {
 		return fmt.Errorf("open the audit log: %w", err)
 	}
 	if p.Use.Has(config.RoleGateway) {
-		p.auth, err = authenticator(ctx, p.Config)
+		p.auth, err = authenticator(ctx, p.Config, p.Logger)
 	}
 	return err
 }
@@ -303,6 +308,11 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 			return nil, err
 		}
 	}
+	r, err := p.reloader()
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, r)
 	if !p.Use.Has(config.RoleGateway) && p.Config.Addr != "" {
 		h := newHealth(p.Config.Addr, p.ready, p.registry)
 		p.addr = h.Addr

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -23,6 +24,13 @@ func TestComponents(t *testing.T) {
 	t.Run("health", func(t *testing.T) {
 		lifecycletest.Exercise(t, func() lifecycle.Component {
 			return newHealth("127.0.0.1:0", func() error { return nil }, prometheus.NewRegistry())
+		})
+	})
+	t.Run("reloader", func(t *testing.T) {
+		lifecycletest.Exercise(t, func() lifecycle.Component {
+			r, err := (&process{Options: Options{Logger: zerolog.Nop()}, registry: prometheus.NewRegistry()}).reloader()
+			require.NoError(t, err)
+			return r
 		})
 	})
 	t.Run("announcer", func(t *testing.T) {
@@ -94,10 +102,10 @@ func TestADataFolderHasOneOwner(t *testing.T) {
 func TestWithoutAuthenticationOnlyLoopback(t *testing.T) {
 	c := config.Default()
 	c.Addr = "0.0.0.0:9000"
-	_, err := authenticator(context.Background(), c)
+	_, err := authenticator(context.Background(), c, zerolog.Nop())
 	require.Error(t, err)
 	c.Addr = "127.0.0.1:9000"
-	a, err := authenticator(context.Background(), c)
+	a, err := authenticator(context.Background(), c, zerolog.Nop())
 	require.NoError(t, err)
 	require.Equal(t, auth.Anonymous(), a)
 }
@@ -108,7 +116,7 @@ func TestKeysOfTheConfigurationAreAccepted(t *testing.T) {
 	c.Auth.APIKeys = []config.APIKey{{
 		ID: "k", SHA256: config.Secret(auth.HashKey("open sesame, please")), Subject: "alice", Tenant: "acme", Roles: []string{"user"},
 	}}
-	a, err := authenticator(context.Background(), c)
+	a, err := authenticator(context.Background(), c, zerolog.Nop())
 	require.NoError(t, err)
 	p, err := a.Authenticate(t.Context(), "open sesame, please")
 	require.NoError(t, err)
