@@ -41,6 +41,7 @@ var layers = []layer{
 	{path: "gateway/dialect/myagent", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/dialect/asp", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/dialect/team", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
+	{path: "gateway/dialect/internal", only: []string{"proto-schemas", "gateway/dialect"}, why: "what dialects have in common is as pure"},
 	{path: "services/conversation", only: []string{"proto-schemas", "services/plan"}, why: "a reducer is pure"},
 	{path: "services/assignment", only: []string{"proto-schemas"}, why: "a reducer is pure"},
 	{path: "services/teamwork", only: []string{"proto-schemas"}, why: "a reducer is pure"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -98,7 +99,7 @@ func agentList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 
 // describedIn returns the description in a manifest.
 func describedIn(raw json.RawMessage) string {
-	m, _ := members(raw)
+	m, _ := strict.Members(raw)
 	return extra(m["manifest"], "description")
 }
 

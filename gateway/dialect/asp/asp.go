@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -122,15 +123,15 @@ func (c *codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte
 func (c *codec) Orders(raw []byte, in dialect.PeerInbound) ([]dialect.Order, string, error) {
 	f := frame{in: in}
 	r, ok := c.open(&f, raw)
-	if !ok || f.fault != nil {
-		return nil, f.id, f.err()
+	if !ok || f.Fault != nil {
+		return nil, f.id, f.Err()
 	}
 	if r.member && !in.Peer.Online {
 		return nil, f.id, fault.New(fault.NotRegistered)
 	}
 	orders := r.read(&f)
-	if f.fault != nil {
-		return nil, f.id, f.fault
+	if f.Fault != nil {
+		return nil, f.id, f.Fault
 	}
 	for i := range orders {
 		orders[i].RequestID, orders[i].Type = f.id, f.kind
@@ -140,18 +141,18 @@ func (c *codec) Orders(raw []byte, in dialect.PeerInbound) ([]dialect.Order, str
 
 // open reads what all frames have and returns what reads the rest.
 func (c *codec) open(f *frame, raw []byte) (reader, bool) {
-	m, ok := members(raw)
+	m, ok := strict.Members(raw)
 	if !ok {
-		f.wrong("", anObject, raw)
+		f.Wrong("", strict.AnObject, raw)
 		return reader{}, false
 	}
-	f.top = object{members: m}
+	f.top = object{Members: m}
 	f.id = f.name(f.top, "id")
-	if f.fault != nil {
+	if f.Fault != nil {
 		f.id = ""
 	}
-	if f.kind, ok = str(f.top.get("type")); !ok {
-		f.wrong("type", "the name of a message", f.top.get("type"))
+	if f.kind, ok = strict.Text(f.top.Get("type")); !ok {
+		f.Wrong("type", "the name of a message", f.top.Get("type"))
 		return reader{}, false
 	}
 	name := f.kind
@@ -159,10 +160,10 @@ func (c *codec) open(f *frame, raw []byte) (reader, bool) {
 		name = canonical
 	}
 	r, ok := c.in[name]
-	if !ok && f.fault == nil {
-		f.fault = fault.New(fault.UnknownType).At("type").Unlike("one of "+strings.Join(c.types.In, ", "), sample(f.top.get("type")))
+	if !ok && f.Fault == nil {
+		f.Fault = fault.New(fault.UnknownType).At("type").Unlike("one of "+strings.Join(c.types.In, ", "), strict.Sample(f.top.Get("type")))
 	}
-	f.content = f.object(f.top, "content")
+	f.content = f.Object(f.top, "content")
 	return r, ok
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -27,12 +28,12 @@ func ask(verb id.Name, data any) []dialect.Order {
 
 // tell sends a command about a task.
 func (f *frame) tell(verb id.Name, task string, data any) []dialect.Order {
-	if f.fault != nil {
+	if f.Fault != nil {
 		return nil
 	}
 	return one(dialect.Order{Command: &command.Command{
 		ID: commandID(f.in.NewID(), f.id), Service: command.Task, Verb: verb,
-		Key: id.EntityFromExternal(task), Time: f.in.Now.UTC(), Data: encoded(data),
+		Key: id.EntityFromExternal(task), Time: f.in.Now.UTC(), Data: strict.Encoded(data),
 	}})
 }
 
@@ -60,7 +61,7 @@ func pong(*frame) []dialect.Order { return nil }
 
 // filter reads content.filters.
 func (f *frame) filter(types ...string) command.PeerFilter {
-	o := f.object(f.content, "filters")
+	o := f.Object(f.content, "filters")
 	p := command.PeerFilter{Capabilities: f.words(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID), Status: f.word(o, "status")}
 	for _, name := range types {
 		p.Type = first(p.Type, f.word(o, name))
@@ -74,8 +75,8 @@ func (f *frame) tool(kind string, server, name []place, params ...string) comman
 	r := command.ToolRequest{RequestID: f.id, Kind: kind, Server: f.needName(server...), Tool: f.needName(name...)}
 	r.TimeoutMS, r.Priority = f.wait(f.content, "timeout"), f.word(f.content, "priority")
 	for _, p := range params {
-		if o := f.object(f.content, p); o.members != nil && r.Arguments == nil {
-			r.Arguments = f.content.get(p)
+		if o := f.Object(f.content, p); o.Members != nil && r.Arguments == nil {
+			r.Arguments = f.content.Get(p)
 		}
 	}
 	return r
@@ -103,12 +104,12 @@ func (f *frame) peer(kind string, ids ...string) command.Peer {
 // typed returns what else a peer says of itself with its type under the name by which
 // lists are narrowed: type. It may say it under another one.
 func typed(extra json.RawMessage, name string) json.RawMessage {
-	m, ok := members(extra)
+	m, ok := strict.Members(extra)
 	if !ok || m[name] == nil || m["type"] != nil {
 		return extra
 	}
 	m["type"] = m[name]
-	return encoded(m)
+	return strict.Encoded(m)
 }
 
 // withStatus returns the sender with another status.
@@ -116,7 +117,7 @@ func (f *frame) withStatus() []dialect.Order {
 	p := f.in.Peer
 	p.Status = f.status(f.content, "status")
 	if p.Status == "" {
-		f.wrong("content.status", "active, inactive, busy, error or maintenance", nil)
+		f.Wrong("content.status", "active, inactive, busy, error or maintenance", nil)
 	}
 	f.text(f.content, "message", 0, wire.MaxText)
 	return one(dialect.Order{Register: &p})
@@ -133,11 +134,11 @@ var notificationTypes = []string{"progress", "info", "warning", "error", "debug"
 
 // typeIn returns the type that a message says of itself, if it is one of the protocol.
 func typeIn(message json.RawMessage) string {
-	m, ok := members(message)
+	m, ok := strict.Members(message)
 	if !ok {
 		return ""
 	}
-	if s, _ := str(m["type"]); slices.Contains(notificationTypes, s) {
+	if s, _ := strict.Text(m["type"]); slices.Contains(notificationTypes, s) {
 		return s
 	}
 	return ""
@@ -152,7 +153,7 @@ type failure struct {
 // failureOf returns the error that a result stands for: SDKs report a handler that
 // failed as a result that is an object with nothing but an error and what explains it.
 func failureOf(result json.RawMessage) (failure, bool) {
-	m, ok := members(result)
+	m, ok := strict.Members(result)
 	if !ok || !truthy(m["error"]) {
 		return failure{}, false
 	}
@@ -167,14 +168,14 @@ func failureOf(result json.RawMessage) (failure, bool) {
 // failureIn reads the error of an object. A stack stays where it came from.
 func failureIn(m map[string]json.RawMessage) failure {
 	out := failure{text: errorText(m["error"])}
-	if s, _ := str(m["code"]); isCode(s) {
+	if s, _ := strict.Text(m["code"]); isCode(s) {
 		out.code = s
 	}
 	if d := m["details"]; len(d) > 0 && string(d) != "null" {
 		out.details = d
 	}
-	if inner, ok := members(m["error"]); ok && out.code == "" {
-		if s, _ := str(inner["code"]); isCode(s) {
+	if inner, ok := strict.Members(m["error"]); ok && out.code == "" {
+		if s, _ := strict.Text(inner["code"]); isCode(s) {
 			out.code = s
 		}
 	}
@@ -183,10 +184,10 @@ func failureIn(m map[string]json.RawMessage) failure {
 
 // errorText returns what an error says: a text, the message of an object, or its JSON.
 func errorText(raw json.RawMessage) string {
-	s, ok := str(raw)
-	if m, isObject := members(raw); isObject {
+	s, ok := strict.Text(raw)
+	if m, isObject := strict.Members(raw); isObject {
 		for _, name := range []string{"message", "error"} {
-			if inner, there := str(m[name]); there && !ok {
+			if inner, there := strict.Text(m[name]); there && !ok {
 				s, ok = inner, true
 			}
 		}
@@ -194,7 +195,7 @@ func errorText(raw json.RawMessage) string {
 	if !ok {
 		s = string(raw)
 	}
-	return cut(s, wire.MaxText)
+	return strict.Cut(s, wire.MaxText)
 }
 
 // isCode reports whether s has the form of a code: A-Z, 0-9 and _.

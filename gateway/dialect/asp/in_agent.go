@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -39,10 +40,10 @@ func agentFrames() map[string]reader {
 }
 
 func registerAgent(f *frame) []dialect.Order {
-	manifest := f.object(f.content, "manifest")
+	manifest := f.Object(f.content, "manifest")
 	p := f.peer(command.PeerAgent, f.name(f.content, "id"), f.name(f.content, "agentId"), f.name(manifest, "id"), f.in.NewID())
 	p.Name = f.needName(f.here("name", "agentName")...)
-	p.Extra = typed(f.content.rest("id", "agentId", "name", "agentName", "capabilities", "description", "status"), "agentType")
+	p.Extra = typed(rest(f.content, "id", "agentId", "name", "agentName", "capabilities", "description", "status"), "agentType")
 	return one(dialect.Order{Register: &p})
 }
 
@@ -68,14 +69,14 @@ func (f *frame) within(names ...string) string {
 // the frame that it answers, which is the task's.
 func agentResult(f *frame) []dialect.Order {
 	task := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"}, place{f.top, "requestId"})
-	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID, Result: orNull(f.content.get("result"))}
-	if f.kind == wire.AgentResponse && f.content.get("result") == nil {
-		r.Result = orNull(f.content.get("data"))
+	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID, Result: orNull(f.content.Get("result"))}
+	if f.kind == wire.AgentResponse && f.content.Get("result") == nil {
+		r.Result = orNull(f.content.Get("data"))
 	}
 	failed := f.word(f.content, "status") == statusFailed
 	why, isFailure := failureOf(r.Result)
-	if truthy(f.content.get("error")) {
-		why, isFailure = failureIn(f.content.members), true
+	if truthy(f.content.Get("error")) {
+		why, isFailure = failureIn(f.content.Members), true
 	}
 	if failed || isFailure {
 		fail(&r, why)
@@ -98,17 +99,17 @@ func taskError(f *frame) []dialect.Order {
 	task := f.task()
 	f.need(f.content, "error")
 	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID}
-	fail(&r, failureIn(f.content.members))
+	fail(&r, failureIn(f.content.Members))
 	return f.tell(command.ResultTask, task, r)
 }
 
 func taskStatus(f *frame) []dialect.Order {
 	task := f.task()
-	r := command.TaskReport{TaskID: task, AgentID: f.in.Peer.ID, Status: f.word(f.content, "status"), Progress: f.content.get("progress")}
+	r := command.TaskReport{TaskID: task, AgentID: f.in.Peer.ID, Status: f.word(f.content, "status"), Progress: f.content.Get("progress")}
 	if r.Status == "" {
-		f.wrong("content.status", "started, running, completed or failed", f.content.get("status"))
+		f.Wrong("content.status", "started, running, completed or failed", f.content.Get("status"))
 	}
-	if raw := f.content.get("error"); truthy(raw) {
+	if raw := f.content.Get("error"); truthy(raw) {
 		r.Error = errorText(raw)
 	}
 	return f.tell(command.ReportTask, task, r)
@@ -117,10 +118,10 @@ func taskStatus(f *frame) []dialect.Order {
 func notifyTask(f *frame) []dialect.Order {
 	c, task := f.content, f.task()
 	n := command.TaskNotification{
-		TaskID: task, AgentID: f.in.Peer.ID, RequestID: f.id, Level: f.word(c, "level"), Message: f.need(c, "message"), Data: c.get("data"),
+		TaskID: task, AgentID: f.in.Peer.ID, RequestID: f.id, Level: f.word(c, "level"), Message: f.need(c, "message"), Data: c.Get("data"),
 	}
 	n.NotificationType = first(f.word(c, "notificationType"), typeIn(n.Message), "info")
-	if inner, ok := members(n.Message); ok && n.Data == nil && len(inner["data"]) > 0 {
+	if inner, ok := strict.Members(n.Message); ok && n.Data == nil && len(inner["data"]) > 0 {
 		n.Data = inner["data"]
 	}
 	n.Level = first(n.Level, levelOf(n.NotificationType))
@@ -142,11 +143,11 @@ func askTask(f *frame) []dialect.Order {
 	c, task := f.content, f.task()
 	q := command.TaskQuestion{
 		TaskID: task, AgentID: f.in.Peer.ID, RequestID: first(f.id, f.in.NewID()), MessageType: f.word(c, "messageType"),
-		Message: c.get("message"), Options: c.get("options"), TimeoutMS: f.wait(c, "timeout"),
+		Message: c.Get("message"), Options: c.Get("options"), TimeoutMS: f.wait(c, "timeout"),
 	}
-	switch request := c.get("request"); {
+	switch request := c.Get("request"); {
 	case q.Message == nil && request == nil:
-		f.wrong("content.message", "there, or a request", nil)
+		f.Wrong("content.message", "there, or a request", nil)
 	case q.Message == nil:
 		unfold(&q, request)
 	}
@@ -158,22 +159,22 @@ func askTask(f *frame) []dialect.Order {
 // if that holds all of it; anything else is the message itself.
 func unfold(q *command.TaskQuestion, request json.RawMessage) {
 	q.Message = request
-	m, ok := members(request)
-	inner := object{members: m}
-	if !ok || inner.get("message") == nil || inner.rest("message", "messageType", "type", "options", "timeout") != nil {
+	m, ok := strict.Members(request)
+	inner := object{Members: m}
+	if !ok || inner.Get("message") == nil || rest(inner, "message", "messageType", "type", "options", "timeout") != nil {
 		return
 	}
-	q.Message = inner.get("message")
+	q.Message = inner.Get("message")
 	if q.Options == nil {
-		q.Options = inner.get("options")
+		q.Options = inner.Get("options")
 	}
 	for _, name := range []string{"messageType", "type"} {
-		if s, _ := str(inner.get(name)); len(s) <= wire.MaxWord {
+		if s, _ := strict.Text(inner.Get(name)); len(s) <= wire.MaxWord {
 			q.MessageType = first(q.MessageType, s)
 		}
 	}
 	var ms int64
-	if q.TimeoutMS == 0 && json.Unmarshal(inner.get("timeout"), &ms) == nil && ms > 0 && ms <= wire.MaxWait {
+	if q.TimeoutMS == 0 && json.Unmarshal(inner.Get("timeout"), &ms) == nil && ms > 0 && ms <= wire.MaxWait {
 		q.TimeoutMS = ms
 	}
 }
@@ -209,18 +210,18 @@ func agentRequest(f *frame) []dialect.Order {
 		TargetID: f.name(c, "targetAgentId"), TaskType: f.word(c, "taskType"), Description: f.text(c, "description", 0, wire.MaxText),
 		Data: f.need(c, "taskData"), TimeoutMS: f.wait(c, "timeout"),
 	}
-	data, _ := members(s.Data)
+	data, _ := strict.Members(s.Data)
 	for _, name := range []string{"taskType", "type"} {
-		if word, _ := str(data[name]); len(word) <= wire.MaxWord {
+		if word, _ := strict.Text(data[name]); len(word) <= wire.MaxWord {
 			s.TaskType = first(s.TaskType, word)
 		}
 	}
 	s.TargetName = first(f.name(c, "targetAgent"), f.name(c, "targetAgentName"))
 	if s.TargetName == "" && s.TargetID == "" {
-		f.wrong("content.targetAgent", "the name of an agent", nil)
+		f.Wrong("content.targetAgent", "the name of an agent", nil)
 	}
-	if s.TaskID == "" && f.fault == nil {
-		f.fault = fault.New(fault.ParentUnknown).At("content.parentTaskId")
+	if s.TaskID == "" && f.Fault == nil {
+		f.Fault = fault.New(fault.ParentUnknown).At("content.parentTaskId")
 	}
 	return f.tell(command.SpawnTask, s.TaskID, s)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -48,7 +49,7 @@ func createTask(f *frame) []dialect.Order {
 		Capabilities: f.words(c, "capabilities"), TaskType: f.word(c, "taskType"), Data: f.need(c, "taskData"),
 		QueueMS: f.wait(c, "queueTimeout"), TimeoutMS: f.wait(c, "timeout"),
 	}
-	data, _ := members(t.Data)
+	data, _ := strict.Members(t.Data)
 	t.TaskType = first(t.TaskType, typeOfData(data))
 	if t.AgentID != "" || t.AgentName != "" {
 		return ask(command.Submit, t)
@@ -57,14 +58,14 @@ func createTask(f *frame) []dialect.Order {
 		t.Capabilities, _ = names(raw) // What is none is the agent's business.
 	}
 	if len(t.Capabilities) == 0 {
-		f.wrong("content.agentId", "an id, unless there is an agentName, or a list of capabilities that the agent must have", nil)
+		f.Wrong("content.agentId", "an id, unless there is an agentName, or a list of capabilities that the agent must have", nil)
 	}
 	return ask(command.Submit, t)
 }
 
 // typeOfData returns the type that the data of a task says of itself.
 func typeOfData(data map[string]json.RawMessage) string {
-	s, _ := str(data["taskType"])
+	s, _ := strict.Text(data["taskType"])
 	if len(s) > wire.MaxWord {
 		return ""
 	}
@@ -113,7 +114,7 @@ func registerClient(f *frame) []dialect.Order {
 	p := f.peer(command.PeerClient)
 	p.Name = first(f.name(c, "clientName"), f.name(c, "name"), p.Name)
 	kind, version := first(f.word(c, "clientType"), f.word(c, "type")), f.word(c, "version")
-	p.Extra = typed(c.rest("clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq"), "clientType")
+	p.Extra = typed(rest(c, "clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq"), "clientType")
 	var orders []dialect.Order
 	back := command.OpenClientRequest{ClientID: f.name(c, "clientId"), Token: f.name(c, "resumeToken"), After: f.seq(c, "lastSeq")}
 	if back.ClientID != "" && back.Token != "" {
@@ -127,13 +128,13 @@ func registerClient(f *frame) []dialect.Order {
 
 // seq reads a position, nil if it is absent.
 func (f *frame) seq(o object, name string) *uint64 {
-	raw := o.get(name)
+	raw := o.Get(name)
 	if raw == nil {
 		return nil
 	}
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || n < 0 || n > maxSeq {
-		f.wrong(o.at(name), fmt.Sprintf("a number from 0 to %d", int64(maxSeq)), raw)
+		f.Wrong(o.At(name), fmt.Sprintf("a number from 0 to %d", int64(maxSeq)), raw)
 		return nil
 	}
 	u := uint64(n)
@@ -144,7 +145,7 @@ func (f *frame) seq(o object, name string) *uint64 {
 const maxSeq = 1<<53 - 1
 
 func messageClient(f *frame) []dialect.Order {
-	target := f.object(f.content, "target")
+	target := f.Object(f.content, "target")
 	to := f.needName(place{f.content, "targetClientId"}, place{target, "id"})
-	return ask(command.SendClient, command.ClientNote{TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.get("data")})
+	return ask(command.SendClient, command.ClientNote{TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.Get("data")})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -32,11 +33,11 @@ func serviceFrames() map[string]reader {
 }
 
 func registerService(f *frame) []dialect.Order {
-	manifest := f.object(f.content, "manifest")
+	manifest := f.Object(f.content, "manifest")
 	name := f.needName(f.here("name", "serviceName")...)
 	p := f.peer(command.PeerService, f.name(f.content, "id"), f.name(f.content, "serviceId"), f.name(manifest, "id"), slug(name), f.in.NewID())
 	p.Name, p.Tools = name, f.tools()
-	p.Extra = f.content.rest("id", "serviceId", "name", "serviceName", "capabilities", "description", "status", "tools")
+	p.Extra = rest(f.content, "id", "serviceId", "name", "serviceName", "capabilities", "description", "status", "tools")
 	return one(dialect.Order{Register: &p})
 }
 
@@ -49,27 +50,27 @@ func slug(name string) string {
 
 // tools reads content.tools.
 func (f *frame) tools() []command.PeerTool {
-	raw := f.content.get("tools")
+	raw := f.content.Get("tools")
 	if raw == nil {
 		return nil
 	}
 	var all []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &all) != nil || len(all) > wire.MaxTools {
-		f.wrong("content.tools", fmt.Sprintf("a list of at most %d tools", wire.MaxTools), raw)
+		f.Wrong("content.tools", fmt.Sprintf("a list of at most %d tools", wire.MaxTools), raw)
 		return nil
 	}
 	out := make([]command.PeerTool, 0, len(all))
 	for i, r := range all {
-		o := object{path: fmt.Sprintf("content.tools[%d]", i)}
+		o := object{Path: fmt.Sprintf("content.tools[%d]", i)}
 		var ok bool
-		if o.members, ok = members(r); !ok {
-			f.wrong(o.path, anObject, r)
+		if o.Members, ok = strict.Members(r); !ok {
+			f.Wrong(o.Path, strict.AnObject, r)
 		}
-		f.object(o, "inputSchema")
-		f.object(o, "outputSchema")
+		f.Object(o, "inputSchema")
+		f.Object(o, "outputSchema")
 		out = append(out, command.PeerTool{
 			ID: f.needName(place{o, "id"}, place{o, "name"}), Name: f.name(o, "name"), Description: f.text(o, "description", 0, wire.MaxText),
-			InputSchema: o.get("inputSchema"), OutputSchema: o.get("outputSchema"), Idempotent: f.flag(o, "idempotent"),
+			InputSchema: o.Get("inputSchema"), OutputSchema: o.Get("outputSchema"), Idempotent: f.flag(o, "idempotent"),
 		})
 	}
 	return out
@@ -82,12 +83,12 @@ func (f *frame) forward(w dialect.Forward) []dialect.Order { return one(dialect.
 
 func serviceResult(f *frame) []dialect.Order {
 	call := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"}, place{f.top, "requestId"})
-	result := orNull(f.content.get("result"))
+	result := orNull(f.content.Get("result"))
 	if why, ok := failureOf(result); ok {
 		return f.forward(dialect.Forward{CallID: call, Final: true, Failure: why.fault()})
 	}
-	if truthy(f.content.get("error")) {
-		return f.forward(dialect.Forward{CallID: call, Final: true, Failure: failureIn(f.content.members).fault()})
+	if truthy(f.content.Get("error")) {
+		return f.forward(dialect.Forward{CallID: call, Final: true, Failure: failureIn(f.content.Members).fault()})
 	}
 	return f.forward(dialect.Forward{CallID: call, Final: true, Result: result})
 }
@@ -103,21 +104,21 @@ func (w failure) fault() *fault.Fault {
 }
 
 func serviceNotifies(f *frame) []dialect.Order {
-	n := f.object(f.content, "notification")
-	if n.members == nil {
-		f.wrong("content.notification", anObject, f.content.get("notification"))
+	n := f.Object(f.content, "notification")
+	if n.Members == nil {
+		f.Wrong("content.notification", strict.AnObject, f.content.Get("notification"))
 	}
 	call := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"})
 	d := event.CallNotifiedData{
 		CallID: call, Server: f.in.Peer.ID, ServerName: f.in.Peer.Name, NotificationType: first(f.word(n, "type"), "info"),
-		Message: f.text(n, "message", 0, wire.MaxText), Data: n.get("data"), At: f.moment(n, "timestamp"),
+		Message: f.text(n, "message", 0, wire.MaxText), Data: n.Get("data"), At: f.moment(n, "timestamp"),
 	}
 	return append(f.forward(dialect.Forward{CallID: call, Notification: &d}), f.acknowledge()...)
 }
 
 // moment reads a time; now, if it is absent or no time.
 func (f *frame) moment(o object, name string) time.Time {
-	if s, ok := str(o.get(name)); ok {
+	if s, ok := strict.Text(o.Get(name)); ok {
 		if at, err := time.Parse(time.RFC3339, s); err == nil && at.Year() < 10_000 {
 			return at.UTC().Truncate(time.Millisecond)
 		}
@@ -132,15 +133,15 @@ func (f *frame) acknowledge() []dialect.Order {
 // serviceSays reads a notification about no call. It is for the operator, unless it
 // names a client.
 func serviceSays(f *frame) []dialect.Order {
-	n := f.object(f.content, "notification")
-	if n.members == nil {
-		f.wrong("content.notification", anObject, f.content.get("notification"))
+	n := f.Object(f.content, "notification")
+	if n.Members == nil {
+		f.Wrong("content.notification", strict.AnObject, f.content.Get("notification"))
 	}
-	client := f.name(f.object(f.content, "metadata"), "clientId")
+	client := f.name(f.Object(f.content, "metadata"), "clientId")
 	if client == "" {
 		return f.acknowledge()
 	}
-	return ask(command.SendClient, command.ClientNote{TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.get("notification")})
+	return ask(command.SendClient, command.ClientNote{TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.Get("notification")})
 }
 
 func serviceError(f *frame) []dialect.Order {
@@ -149,5 +150,5 @@ func serviceError(f *frame) []dialect.Order {
 	if call == "" {
 		return nil // About no call: there is nobody to tell.
 	}
-	return f.forward(dialect.Forward{CallID: call, Final: true, Failure: failureIn(f.content.members).fault()})
+	return f.forward(dialect.Forward{CallID: call, Final: true, Failure: failureIn(f.content.Members).fault()})
 }

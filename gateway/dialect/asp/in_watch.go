@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -26,12 +27,12 @@ func (f *frame) ofWatched(task string) (string, bool) {
 // order sends a command to the watched run, and says that it was sent: what becomes of
 // it is told to all who watch.
 func (f *frame) order(verb id.Name, member string, data any, kind string, content any) []dialect.Order {
-	if f.fault != nil {
+	if f.Fault != nil {
 		return nil
 	}
 	c := &command.Command{
 		ID: commandID(f.in.NewID(), f.id), Service: command.Pipeline, Verb: verb, Key: f.in.Watched.Entity,
-		Time: f.in.Now.UTC(), Data: encoded(data),
+		Time: f.in.Now.UTC(), Data: strict.Encoded(data),
 	}
 	if f.in.Watched.Kind == id.KindTeam {
 		c.Member = member
@@ -56,7 +57,7 @@ func (f *frame) messageWatched(task, name, input, member string) []dialect.Order
 		return f.order(command.Message, member, command.UserMessage{Content: dialect.Plain(message)}, wire.TaskMessageSent, sent)
 	}
 	if !decided {
-		f.wrong("content.message", "approve or reject, true or false, or an object with approved", message)
+		f.Wrong("content.message", "approve or reject, true or false, or an object with approved", message)
 	}
 	sent.InputID = first(input, name)
 	return f.order(command.Respond, member, command.RespondInput{InputID: sent.InputID, Approved: approved, Feedback: feedback}, wire.TaskMessageSent, sent)
@@ -71,7 +72,7 @@ func decision(raw json.RawMessage) (approved bool, feedback string, ok bool) {
 	case "false":
 		return false, "", true
 	}
-	if s, isText := str(raw); isText {
+	if s, isText := strict.Text(raw); isText {
 		switch strings.ToLower(strings.TrimSpace(s)) {
 		case event.DecisionApprove, "approved":
 			return true, "", true
@@ -80,13 +81,13 @@ func decision(raw json.RawMessage) (approved bool, feedback string, ok bool) {
 		}
 		return false, "", false
 	}
-	m, isObject := members(raw)
+	m, isObject := strict.Members(raw)
 	if !isObject {
 		return false, "", false
 	}
-	feedback, _ = str(m["feedback"])
+	feedback, _ = strict.Text(m["feedback"])
 	for _, name := range []string{"approved", "decision", "text"} {
-		if _, deeper := members(m[name]); len(m[name]) == 0 || deeper {
+		if _, deeper := strict.Members(m[name]); len(m[name]) == 0 || deeper {
 			continue
 		}
 		if approved, _, ok = decision(m[name]); ok {

@@ -3,6 +3,7 @@ package asp
 import (
 	"encoding/json"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -113,7 +114,7 @@ func refused(_ event.Event, d event.CommandRefusedData) []wire.Frame {
 }
 
 // quoted returns a text as JSON.
-func quoted(s string) json.RawMessage { return encoded(s) }
+func quoted(s string) json.RawMessage { return strict.Encoded(s) }
 
 // called tells how a service says that a call is.
 func called(e event.Event, d event.CallNotifiedData) []wire.Frame {

@@ -3,6 +3,7 @@ package asp
 import (
 	"encoding/json"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -72,7 +73,7 @@ func taskCreated(e event.Event, d event.TaskCreatedData) []wire.Frame {
 func note(e event.Event, h event.TaskHead, level, text string, data wire.StatusData) []wire.Frame {
 	data.Attempt = h.Attempt
 	n := notification(e, h)
-	n.NotificationType, n.Message, n.Data, n.Level = notifyStatus, quoted(text), encoded(data), level
+	n.NotificationType, n.Message, n.Data, n.Level = notifyStatus, quoted(text), strict.Encoded(data), level
 	return frames(wire.TaskNotification, "", n)
 }
 
@@ -197,9 +198,9 @@ func callFinished(e event.Event, d event.CallFinishedData) []wire.Frame {
 
 // extra reads a text of what a peer said of itself besides what the protocol has.
 func extra(raw json.RawMessage, names ...string) string {
-	m, _ := members(raw)
+	m, _ := strict.Members(raw)
 	for _, n := range names {
-		if s, ok := str(m[n]); ok && s != "" {
+		if s, ok := strict.Text(m[n]); ok && s != "" {
 			return s
 		}
 	}

@@ -3,6 +3,7 @@ package asp
 import (
 	"encoding/json"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -47,8 +48,8 @@ func execute(e event.Event, d event.TaskAssignedData) []wire.Frame {
 	if string(d.Caller) == "null" {
 		m.RequestingAgent = nil
 	}
-	if caller, ok := members(m.RequestingAgent); ok {
-		m.RequestingAgentID, _ = str(caller["id"])
+	if caller, ok := strict.Members(m.RequestingAgent); ok {
+		m.RequestingAgentID, _ = strict.Text(caller["id"])
 		data = naming(data, m.RequestingAgent)
 	}
 	return []wire.Frame{{ID: d.TaskID, Type: wire.TaskExecute, Content: wire.TaskExecuteContent{
@@ -59,11 +60,11 @@ func execute(e event.Event, d event.TaskAssignedData) []wire.Frame {
 // naming puts the agent that asked for a child task where the SDK's handlers look for
 // it: into the metadata of the data, if that is an object.
 func naming(data, caller json.RawMessage) json.RawMessage {
-	m, ok := members(data)
+	m, ok := strict.Members(data)
 	if !ok {
 		return data
 	}
-	meta, ok := members(m["metadata"])
+	meta, ok := strict.Members(m["metadata"])
 	if !ok && truthy(m["metadata"]) {
 		return data // It has another meaning here.
 	}
@@ -71,8 +72,8 @@ func naming(data, caller json.RawMessage) json.RawMessage {
 		meta = map[string]json.RawMessage{}
 	}
 	meta["requestingAgent"] = caller
-	m["metadata"] = encoded(meta)
-	return encoded(m)
+	m["metadata"] = strict.Encoded(meta)
+	return strict.Encoded(m)
 }
 
 // messageResponse hands on what the client says. The SDK waits for the answer to its

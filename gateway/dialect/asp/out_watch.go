@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -100,7 +101,7 @@ func tell(e event.Event, run, kind, level, text string, data any) []wire.Frame {
 		Level: level, Timestamp: wire.Stamp(e.Time),
 	}
 	if data != nil {
-		n.Data = encoded(data)
+		n.Data = strict.Encoded(data)
 	}
 	return frames(wire.TaskNotification, "", n)
 }
@@ -262,7 +263,7 @@ func planCancelled(e event.Event, d event.PlanCancelledData) []wire.Frame {
 func inputRequested(e event.Event, d event.InputRequestedData) []wire.Frame {
 	return frames(wire.TaskRequestMessage, "", wire.TaskQuestionContent{
 		TaskID: watchedPrefix + d.InputID, ParentTaskID: taskOf(e, d.RunID), AgentID: e.Via.AgentID, AgentName: e.Via.Route,
-		MessageType: "input_request", Message: quoted(questionText(d)), Options: encoded([]string{event.DecisionApprove, event.DecisionReject}),
+		MessageType: "input_request", Message: quoted(questionText(d)), Options: strict.Encoded([]string{event.DecisionApprove, event.DecisionReject}),
 		Timeout: int64(d.TimeoutSeconds) * msPerSecond, InputID: d.InputID,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -44,18 +45,18 @@ var verbs = map[string]struct {
 func (*codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
 	var f form
 	kind, top := f.envelope(frame)
-	if f.fault != nil {
-		return nil, f.fault
+	if f.Fault != nil {
+		return nil, f.Fault
 	}
 	v, ok := verbs[kind]
 	if !ok {
 		return nil, nil
 	}
 	f.needID(top, "session_id")
-	given := first(f.name(f.object(top, "metadata"), "message_id"), f.name(top, "id"))
+	given := first(f.name(f.Object(top, "metadata"), "message_id"), f.name(top, "id"))
 	data := v.data(&f, top)
-	if f.fault != nil {
-		return nil, f.fault
+	if f.Fault != nil {
+		return nil, f.Fault
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -79,13 +80,13 @@ func commandID(given string, in dialect.Inbound) string {
 func (f *form) message(top object) any {
 	m := command.UserMessage{RunSpec: f.spec(top)}
 	m.Mode = event.ModePlan
-	switch raw := top.get("content"); {
+	switch raw := top.Get("content"); {
 	case raw != nil && raw[0] == '{':
-		m.Content = f.question(f.object(top, "content"), "question")
+		m.Content = f.question(f.Object(top, "content"), "question")
 	case raw == nil || raw[0] == '"':
 		m.Content = f.question(top, "content")
 	default:
-		f.wrong("content", aQuestion, raw)
+		f.Wrong("content", aQuestion, raw)
 	}
 	return m
 }
@@ -93,7 +94,7 @@ func (f *form) message(top object) any {
 // spec reads how a message is to be answered. Metadata that has no meaning here stays
 // with it.
 func (f *form) spec(top object) event.RunSpec {
-	meta := f.object(top, "metadata")
+	meta := f.Object(top, "metadata")
 	s := event.RunSpec{ConfirmPlan: f.boolean(meta, "confirm_plan"), OnBusy: f.onBusy(meta), ClientID: f.id(meta, "client_id")}
 	if n := f.integer(meta, "max_concurrent", 1, wire.MaxTasks); n != nil {
 		s.MaxConcurrent = int(*n)
@@ -105,14 +106,14 @@ func (f *form) spec(top object) event.RunSpec {
 		s.TimeoutSeconds = int(*n)
 	}
 	s.Budget = f.budget(meta)
-	s.Extra = encoded(meta.rest("budget", "message_id", "confirm_plan", "on_busy", "client_id", "max_concurrent", "parallelizable", "timeout_seconds"))
+	s.Extra = encoded(meta.Rest("budget", "message_id", "confirm_plan", "on_busy", "client_id", "max_concurrent", "parallelizable", "timeout_seconds"))
 	return s
 }
 
 // budget reads what the run may use up at most.
 func (f *form) budget(meta object) *event.Budget {
-	o := f.object(meta, "budget")
-	if len(o.members) == 0 {
+	o := f.Object(meta, "budget")
+	if len(o.Members) == 0 {
 		return nil
 	}
 	var b event.Budget
@@ -131,13 +132,13 @@ func (f *form) budget(meta object) *event.Budget {
 func (f *form) solve(top object) any {
 	m := command.UserMessage{RunSpec: f.spec(top)}
 	m.Mode = event.ModeTasks
-	content := f.object(top, "content")
+	content := f.Object(top, "content")
 	m.Tasks = f.tasks(content)
 	var titles []string
 	for _, t := range m.Tasks {
 		titles = append(titles, t.Title)
 	}
-	m.Content = cut(firstSaid(
+	m.Content = strict.Cut(firstSaid(
 		deref(f.text(content, "question", wire.MaxContent)), deref(f.text(content, "plan_summary", wire.MaxContent)), strings.Join(titles, "; "),
 	), wire.MaxContent)
 	return m
@@ -145,11 +146,11 @@ func (f *form) solve(top object) any {
 
 // tasks reads content.tasks: a list, or one task.
 func (f *form) tasks(content object) []event.Task {
-	raw := content.get("tasks")
-	field := content.at("tasks")
+	raw := content.Get("tasks")
+	field := content.At("tasks")
 	rule := fmt.Sprintf("1 to %d tasks", wire.MaxTasks)
 	if raw == nil {
-		f.wrong(field, rule, nil)
+		f.Wrong(field, rule, nil)
 		return nil
 	}
 	if raw[0] == '{' {
@@ -157,11 +158,11 @@ func (f *form) tasks(content object) []event.Task {
 	}
 	var list []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
-		f.wrong(field, rule, raw)
+		f.Wrong(field, rule, raw)
 		return nil
 	}
 	if len(list) < 1 || len(list) > wire.MaxTasks {
-		f.wrong(field, rule, fmt.Appendf(nil, "%d", len(list)))
+		f.Wrong(field, rule, fmt.Appendf(nil, "%d", len(list)))
 		return nil
 	}
 	tasks := make([]event.Task, 0, len(list))
@@ -172,40 +173,40 @@ func (f *form) tasks(content object) []event.Task {
 }
 
 func (f *form) oneTask(raw json.RawMessage, field string) event.Task {
-	m, ok := members(raw)
+	m, ok := strict.Members(raw)
 	if !ok {
-		f.wrong(field, aTask, raw)
+		f.Wrong(field, aTask, raw)
 		return event.Task{}
 	}
-	o := object{path: field, members: m}
+	o := object{Path: field, Members: m}
 	said := func(name string) string { return deref(f.text(o, name, wire.MaxContent)) }
 	title, name, description, objective := said("title"), said("name"), said("description"), said("objective")
 	t := event.Task{
-		ID:          f.taskID(o.get("id"), o.at("id")),
-		Title:       firstSaid(title, name, cut(firstSaid(objective, description), titleLimit)),
+		ID:          f.taskID(o.Get("id"), o.At("id")),
+		Title:       firstSaid(title, name, strict.Cut(firstSaid(objective, description), titleLimit)),
 		Description: firstSaid(description, objective),
-		Capability:  f.id(o, "capability"), Context: o.get("context"),
+		Capability:  f.id(o, "capability"), Context: o.Get("context"),
 		Priority:         int(number(f.integer(o, "priority", 0, 1_000_000))),
 		EstimatedTokens:  number(f.integer(o, "estimated_tokens", 0, wire.MaxSeq)),
 		EstimatedSeconds: number(f.integer(o, "estimated_time_seconds", 0, wire.MaxSeq)),
 		Dependencies:     f.dependencies(o),
 	}
 	if blank(t.Title) {
-		f.wrong(o.at("title"), "a text that says what is to be done", o.get("title"))
+		f.Wrong(o.At("title"), "a text that says what is to be done", o.Get("title"))
 	}
-	t.Extra = encoded(o.rest(append([]string{"name", "objective"}, wire.TaskMembers...)...))
+	t.Extra = encoded(o.Rest(append([]string{"name", "objective"}, wire.TaskMembers...)...))
 	return t
 }
 
 func (f *form) dependencies(o object) []string {
-	raw := o.get("dependencies")
+	raw := o.Get("dependencies")
 	if raw == nil {
 		return nil
 	}
-	field, rule := o.at("dependencies"), fmt.Sprintf("a list of at most %d ids of tasks", wire.MaxTasks)
+	field, rule := o.At("dependencies"), fmt.Sprintf("a list of at most %d ids of tasks", wire.MaxTasks)
 	var list []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil || len(list) > wire.MaxTasks {
-		f.wrong(field, rule, raw)
+		f.Wrong(field, rule, raw)
 		return nil
 	}
 	var ids []string
@@ -218,61 +219,61 @@ func (f *form) dependencies(o object) []string {
 // respond reads the answer to a question. What should be tasks is passed on as it is:
 // whether it is a list of tasks is for the plan to say.
 func (f *form) respond(top object) any {
-	content := f.object(top, "content")
+	content := f.Object(top, "content")
 	approved, confirmed := f.boolean(content, "approved"), f.boolean(content, "confirmed")
 	if approved == nil {
 		approved = confirmed
 	}
 	if approved == nil {
-		f.wrong("content.approved", aBoolean, nil)
+		f.Wrong("content.approved", aBoolean, nil)
 	}
 	return command.RespondInput{
 		InputID: f.step(top), Approved: truth(approved),
 		Feedback: deref(f.text(content, "feedback", wire.MaxContent)),
-		Tasks:    content.get("tasks"), Modified: content.get("modified_tasks"),
-		ClientID: f.id(f.object(top, "metadata"), "client_id"),
+		Tasks:    content.Get("tasks"), Modified: content.Get("modified_tasks"),
+		ClientID: f.id(f.Object(top, "metadata"), "client_id"),
 	}
 }
 
 func (f *form) cancel(top object) any {
-	f.id(f.object(top, "metadata"), "client_id")
+	f.id(f.Object(top, "metadata"), "client_id")
 	return command.CancelRun{Reason: f.reason(top), Pause: true}
 }
 
 func (f *form) cancelPlan(top object) any {
-	f.id(f.object(top, "metadata"), "client_id")
+	f.id(f.Object(top, "metadata"), "client_id")
 	return command.CancelRun{Reason: f.reason(top)}
 }
 
 // reason reads why something is asked for. Anything but a text is passed over.
 func (f *form) reason(top object) string {
-	s, _ := str(f.object(top, "metadata").get("reason"))
-	return firstSaid(cut(s, reasonLimit), byUser)
+	s, _ := strict.Text(f.Object(top, "metadata").Get("reason"))
+	return firstSaid(strict.Cut(s, reasonLimit), byUser)
 }
 
 func (f *form) task(top object) any {
-	f.id(f.object(top, "metadata"), "client_id")
-	content := f.object(top, "content")
-	return command.TaskRef{TaskID: f.taskID(content.get("task_id"), content.at("task_id")), Reason: f.reason(top)}
+	f.id(f.Object(top, "metadata"), "client_id")
+	content := f.Object(top, "content")
+	return command.TaskRef{TaskID: f.taskID(content.Get("task_id"), content.At("task_id")), Reason: f.reason(top)}
 }
 
 func (f *form) restart(top object) any {
 	ref, _ := f.task(top).(command.TaskRef)
-	ref.MaxAttempts = int(number(f.integer(f.object(top, "metadata"), "max_attempts", 1, wire.MaxTries)))
+	ref.MaxAttempts = int(number(f.integer(f.Object(top, "metadata"), "max_attempts", 1, wire.MaxTries)))
 	return ref
 }
 
 func (f *form) replan(top object) any {
 	r := command.ReplanRun{RunSpec: f.spec(top)}
 	r.Mode = event.ModePlan
-	switch raw := top.get("content"); {
+	switch raw := top.Get("content"); {
 	case raw == nil:
 	case raw[0] == '{':
-		r.Question = deref(f.text(f.object(top, "content"), "question", wire.MaxContent))
+		r.Question = deref(f.text(f.Object(top, "content"), "question", wire.MaxContent))
 	case raw[0] == '"':
 		r.Question = deref(f.text(top, "content", wire.MaxContent))
 	default:
-		f.wrong("content", aQuestion, raw)
+		f.Wrong("content", aQuestion, raw)
 	}
 	if blank(r.Question) {
 		r.Question = ""

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -198,7 +199,7 @@ func task(t event.Task) wire.Task {
 		ID: t.ID, Title: t.Title, Description: t.Description, Priority: t.Priority, Dependencies: t.Dependencies,
 		Capability: t.Capability, Context: t.Context, EstimatedTokens: t.EstimatedTokens, EstimatedSeconds: t.EstimatedSeconds,
 	}
-	if m, ok := members(t.Extra); ok {
+	if m, ok := strict.Members(t.Extra); ok {
 		w.Extra = map[string]any{}
 		for name, raw := range m {
 			w.Extra[name] = raw
@@ -210,7 +211,7 @@ func task(t event.Task) wire.Task {
 // asObject returns raw as a JSON object, which is all that the protocol allows there.
 // Nothing is {}, and a value of another kind becomes its member "value".
 func asObject(raw json.RawMessage) json.RawMessage {
-	if _, ok := members(raw); ok {
+	if _, ok := strict.Members(raw); ok {
 		return raw
 	}
 	if len(raw) == 0 || string(raw) == "null" {

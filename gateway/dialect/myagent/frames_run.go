@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -164,7 +165,7 @@ func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame 
 		return c.thinking(d.Text, wire.ThinkingMeta{Work: where, MessageID: d.MessageID, Attempt: d.Attempt, MergedFrom: merged})
 	}
 	return wire.Frame{
-		Event: wire.AgentPartialAnswer, Content: d.Text, ShowContent: cut(d.Text, longText),
+		Event: wire.AgentPartialAnswer, Content: d.Text, ShowContent: strict.Cut(d.Text, longText),
 		Metadata: wire.PartialAnswerMeta{Work: where, MessageID: d.MessageID, Streaming: true, Attempt: d.Attempt, MergedFrom: merged},
 	}
 }
@@ -211,7 +212,7 @@ func toolStarted(c *codec, _ event.Event, d event.ToolStartedData) wire.Frame {
 }
 
 func toolCompleted(c *codec, _ event.Event, d event.ToolCompletedData) wire.Frame {
-	return c.toolResult(first(cut(d.Result, longText), "The tool returned nothing"), wire.ToolResultMeta{
+	return c.toolResult(first(strict.Cut(d.Result, longText), "The tool returned nothing"), wire.ToolResultMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, CallID: d.CallID, ExecutionMS: &d.DurationMS, Attempt: d.Attempt,
 		Result: wire.ToolResult{Status: "success", Output: d.Result, Truncated: d.Truncated, Bytes: d.Bytes},
 	})
@@ -220,7 +221,7 @@ func toolCompleted(c *codec, _ event.Event, d event.ToolCompletedData) wire.Fram
 func toolFailed(c *codec, _ event.Event, d event.ToolFailedData) wire.Frame {
 	v, kind, _ := judged(d.Code)
 	text := said(d.Code, d.Message)
-	return c.toolResult("Failed: "+cut(text, longText), wire.ToolResultMeta{
+	return c.toolResult("Failed: "+strict.Cut(text, longText), wire.ToolResultMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, CallID: d.CallID, ExecutionMS: &d.DurationMS, Attempt: d.Attempt,
 		Result: wire.ToolResult{Status: "failed", Error: text, ErrorCode: v.code, ErrorType: kind},
 	})
@@ -229,7 +230,7 @@ func toolFailed(c *codec, _ event.Event, d event.ToolFailedData) wire.Frame {
 func toolUnknown(c *codec, _ event.Event, d event.ToolUnknownData) wire.Frame {
 	v, kind, _ := judged(string(fault.ToolLost))
 	text := said(kind, d.Message)
-	return c.toolResult("Outcome unknown: "+cut(text, longText), wire.ToolResultMeta{
+	return c.toolResult("Outcome unknown: "+strict.Cut(text, longText), wire.ToolResultMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), ToolName: d.Tool, CallID: d.CallID, Attempt: d.Attempt,
 		Result: wire.ToolResult{Status: "unknown", Error: text, ErrorCode: v.code, ErrorType: kind},
 	})

@@ -3,6 +3,7 @@ package myagent
 import (
 	"fmt"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -15,7 +16,7 @@ func planStarted(c *codec, _ event.Event, d event.PlanStartedData) wire.Frame {
 	return wire.Frame{
 		Event: wire.PlanStart, Content: wire.PlanStartContent{Question: d.Question, Context: optionalObject(d.Context)},
 		Metadata:    wire.PlanStartMeta{Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Attempt: d.Number},
-		ShowContent: fmt.Sprintf(c.words.planning, cut(d.Question, shortText)),
+		ShowContent: fmt.Sprintf(c.words.planning, strict.Cut(d.Question, shortText)),
 	}
 }
 
@@ -38,7 +39,7 @@ func planCompleted(c *codec, _ event.Event, d event.PlanCompletedData) wire.Fram
 func (c *codec) counted(format string, n int, summary string) string {
 	s := fmt.Sprintf(format, n)
 	if summary != "" {
-		s += fmt.Sprintf(c.words.summary, cut(summary, shortText))
+		s += fmt.Sprintf(c.words.summary, strict.Cut(summary, shortText))
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -175,14 +176,14 @@ func callFinished(c *codec, _ event.Event, d event.CallFinishedData) wire.Frame 
 	if d.Status == "success" {
 		output := dialect.Plain(d.Result)
 		m.Result = wire.ToolResult{Status: d.Status, Output: output, Bytes: len(d.Result)}
-		return c.toolResult(first(cut(output, longText), "The tool returned nothing"), m)
+		return c.toolResult(first(strict.Cut(output, longText), "The tool returned nothing"), m)
 	}
 	v, kind, _ := judged(first(d.Code, string(fault.ToolFailed)))
 	text := said(kind, d.Error)
 	m.Result = wire.ToolResult{Status: "failed", Error: text, ErrorCode: v.code, ErrorType: kind}
 	if d.Status == "unknown" {
 		m.Result.Status = d.Status
-		return c.toolResult("Outcome unknown: "+cut(text, longText), m)
+		return c.toolResult("Outcome unknown: "+strict.Cut(text, longText), m)
 	}
-	return c.toolResult("Failed: "+cut(text, longText), m)
+	return c.toolResult("Failed: "+strict.Cut(text, longText), m)
 }

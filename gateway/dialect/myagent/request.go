@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -20,8 +21,8 @@ const maxNote = 128
 func (*codec) Request(frame []byte) (dialect.Request, error) {
 	var f form
 	kind, top := f.envelope(frame)
-	if f.fault != nil {
-		return dialect.Request{}, f.fault
+	if f.Fault != nil {
+		return dialect.Request{}, f.Fault
 	}
 	var r dialect.Request
 	switch kind {
@@ -36,43 +37,43 @@ func (*codec) Request(frame []byte) (dialect.Request, error) {
 	default:
 		r = dialect.Request{Action: dialect.Act, Session: f.needID(top, "session_id")}
 	}
-	return r, f.err()
+	return r, f.Err()
 }
 
 // envelope reads what all frames have: an event, which is one of ours.
 func (f *form) envelope(frame []byte) (string, object) {
-	m, ok := members(frame)
+	m, ok := strict.Members(frame)
 	if !ok {
-		f.wrong("", anObject, frame)
+		f.Wrong("", strict.AnObject, frame)
 		return "", object{}
 	}
-	top := object{members: m}
-	kind, ok := str(top.get("event"))
+	top := object{Members: m}
+	kind, ok := strict.Text(top.Get("event"))
 	if !ok {
-		f.wrong("event", "the name of an event", top.get("event"))
+		f.Wrong("event", "the name of an event", top.Get("event"))
 		return "", top
 	}
-	if !slices.Contains(wire.Inbound, kind) && f.fault == nil {
-		f.fault = fault.New(fault.UnknownType).
-			At("event").Unlike("one of "+strings.Join(wire.Inbound, ", "), sample(top.get("event")))
+	if !slices.Contains(wire.Inbound, kind) && f.Fault == nil {
+		f.Fault = fault.New(fault.UnknownType).
+			At("event").Unlike("one of "+strings.Join(wire.Inbound, ", "), strict.Sample(top.Get("event")))
 	}
 	return kind, top
 }
 
 // open reads a user.create_session. What has no meaning here is kept as it is.
 func (f *form) open(top object) command.OpenSession {
-	content, meta := f.object(top, "content"), f.object(top, "metadata")
-	likes := f.object(content, "preferences")
+	content, meta := f.Object(top, "content"), f.Object(top, "metadata")
+	likes := f.Object(content, "preferences")
 	p := event.Preferences{
 		ClientID: first(f.id(content, "client_id"), f.id(meta, "client_id")),
 		UserID:   deref(f.text(content, "user_id", maxNote)), Language: deref(f.text(likes, "language", maxNote)),
 		ConfirmPlan: f.boolean(meta, "confirm_plan"), OnBusy: f.onBusy(meta),
 	}
-	extra := content.rest("client_id", "user_id", "preferences")
-	if more := likes.rest("language"); more != nil {
+	extra := content.Rest("client_id", "user_id", "preferences")
+	if more := likes.Rest("language"); more != nil {
 		extra = set(extra, "preferences", more)
 	}
-	if more := meta.rest("client_id", "confirm_plan", "on_busy"); more != nil {
+	if more := meta.Rest("client_id", "confirm_plan", "on_busy"); more != nil {
 		extra = set(extra, "metadata", more)
 	}
 	p.Extra = encoded(extra)
@@ -85,13 +86,13 @@ func (f *form) onBusy(meta object) string {
 
 // ack reads a user.ack in all the shapes that clients give it.
 func (f *form) ack(top object) dialect.Request {
-	meta := f.object(top, "metadata")
-	content := object{path: "content"}
+	meta := f.Object(top, "metadata")
+	content := object{Path: "content"}
 	var bare *int64
-	switch raw := top.get("content"); {
+	switch raw := top.Get("content"); {
 	case raw == nil:
 	case raw[0] == '{':
-		content = f.object(top, "content")
+		content = f.Object(top, "content")
 	default:
 		bare = f.integer(top, "content", 0, wire.MaxSeq)
 	}
@@ -101,7 +102,7 @@ func (f *form) ack(top object) dialect.Request {
 		ClientID: first(f.id(meta, "client_id"), f.id(content, "client_id")),
 	}}
 	if r.Acked.Seq == nil && r.Acked.EventID == "" {
-		f.wrong("metadata.last_seq", aPosition, nil)
+		f.Wrong("metadata.last_seq", aPosition, nil)
 	}
 	return r
 }
@@ -109,7 +110,7 @@ func (f *form) ack(top object) dialect.Request {
 // reconnect reads a user.reconnect or user.reconnect_with_state. A signed state is
 // imported; without one the session is resumed.
 func (f *form) reconnect(top object) dialect.Request {
-	content, meta := f.object(top, "content"), f.object(top, "metadata")
+	content, meta := f.Object(top, "content"), f.Object(top, "metadata")
 	r := dialect.Request{
 		Action:  dialect.Resume,
 		Session: first(f.id(top, "session_id"), f.id(content, "session_id")),
@@ -122,18 +123,18 @@ func (f *form) reconnect(top object) dialect.Request {
 		Batch: truth(f.boolean(content, "batch")), Merge: truth(f.boolean(content, "merge")),
 	}
 	for _, o := range []object{content, top} {
-		if o.get("signed_state") != nil && f.object(o, "signed_state").members != nil {
-			r.Action, r.Signed = dialect.Import, o.get("signed_state")
+		if o.Get("signed_state") != nil && f.Object(o, "signed_state").Members != nil {
+			r.Action, r.Signed = dialect.Import, o.Get("signed_state")
 		}
 	}
 	if r.Session == "" && r.Action == dialect.Resume {
-		f.wrong("session_id", aSessionID, nil)
+		f.Wrong("session_id", aSessionID, nil)
 	}
 	return r
 }
 
 func (f *form) export(top object) dialect.Request {
-	meta := f.object(top, "metadata")
+	meta := f.Object(top, "metadata")
 	r := dialect.Request{Action: dialect.Export, Session: f.needID(top, "session_id"), History: truth(f.boolean(meta, "include_history"))}
 	if n := f.integer(meta, "max_history_events", 0, wire.MaxHistory); n != nil {
 		r.Max = int(*n)
@@ -144,13 +145,13 @@ func (f *form) export(top object) dialect.Request {
 func (f *form) seq(o object, name string) *int64 { return f.integer(o, name, 0, wire.MaxSeq) }
 
 func (f *form) eventID(o object) string {
-	raw := o.get("last_event_id")
+	raw := o.Get("last_event_id")
 	if raw == nil {
 		return ""
 	}
-	s, ok := str(raw)
+	s, ok := strict.Text(raw)
 	if !ok || !positionForm.MatchString(s) {
-		f.wrong(o.at("last_event_id"), anEventID, raw)
+		f.Wrong(o.At("last_event_id"), anEventID, raw)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -35,11 +36,11 @@ var verbs = map[string]func(*form, fields, dialect.Inbound) asked{
 
 // Decode implements dialect.Codec.
 func (*codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
-	top, ok := members(frame)
+	top, ok := strict.Members(frame)
 	if !ok {
 		return nil, invalid("", "A message is a JSON object.")
 	}
-	kind, ok := str(top["type"])
+	kind, ok := strict.Text(top["type"])
 	if !ok {
 		return nil, invalid("type", "A message has a type, which is a string.")
 	}

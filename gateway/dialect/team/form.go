@@ -1,11 +1,11 @@
 package team
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
@@ -31,23 +31,13 @@ var (
 	names  = []string{"target_member_name", "target_agent_name", "agent_name", "agent_id"}
 )
 
-// members returns the members of a JSON object, and false if raw is anything else.
-func members(raw []byte) (fields, bool) {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	var m fields
-	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &m) != nil {
-		return nil, false
-	}
-	return m, true
-}
-
 // payload returns the payload, which may be absent.
 func (f *form) payload(top fields) fields {
 	raw := top.get("payload")
 	if raw == nil {
 		return nil
 	}
-	p, ok := members(raw)
+	p, ok := strict.Members(raw)
 	if !ok {
 		f.wrong("payload", "an object")
 	}
@@ -65,7 +55,7 @@ func (o fields) get(name string) json.RawMessage {
 // text returns a member that may be absent.
 func (f *form) text(p fields, name string) string {
 	raw := p.get(name)
-	s, ok := str(raw)
+	s, ok := strict.Text(raw)
 	if raw != nil && !ok {
 		f.wrong("payload."+name, "a text")
 	}
@@ -107,7 +97,7 @@ func textList(raw json.RawMessage) ([]string, bool) {
 	}
 	out := make([]string, 0, len(items))
 	for _, item := range items {
-		s, ok := str(item)
+		s, ok := strict.Text(item)
 		if !ok {
 			return nil, false
 		}
@@ -145,13 +135,13 @@ func (f *form) token(p fields, call string) wire.ApprovalToken {
 	if raw == nil {
 		return t
 	}
-	m, ok := members(raw)
+	m, ok := strict.Members(raw)
 	if !ok {
 		f.wrong("payload.approval_token", aToken)
 		return t
 	}
 	for name, to := range map[string]*string{"invocationId": &t.InvocationID, "targetMemberName": &t.TargetMemberName, "digest": &t.Digest} {
-		if *to, ok = str(m.get(name)); m.get(name) != nil && !ok {
+		if *to, ok = strict.Text(fields(m).get(name)); fields(m).get(name) != nil && !ok {
 			f.wrong("payload.approval_token."+name, "a text")
 		}
 	}

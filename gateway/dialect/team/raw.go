@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
@@ -48,16 +49,7 @@ func textAt(raw json.RawMessage, name string) (string, bool) {
 	if json.Unmarshal(raw, &m) != nil {
 		return "", false
 	}
-	return str(m[name])
-}
-
-// str returns the JSON string raw, and false if raw is anything else.
-func str(raw json.RawMessage) (string, bool) {
-	var s string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
-		return "", false
-	}
-	return s, true
+	return strict.Text(m[name])
 }
 
 // valid returns raw as text.
