@@ -23,7 +23,7 @@ func bounded(t *testing.T, c *bus.Conn, p quota.Policy) *rig {
 	w, err := auditlog.New(c, auditlog.Options{Remote: auditlog.RemoteHash})
 	require.NoError(t, err)
 	q, err := quota.OpenConnections(t.Context(), quota.Config{Conn: c, Policy: p, Refused: func(r quota.Refusal) {
-		w.Record(audit.QuotaRefused, r.Tenant, audit.Record{Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: r.Limit})
+		w.Record(audit.QuotaRefused, r.Tenant, audit.Record{Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: float64(r.Limit)})
 	}})
 	require.NoError(t, err)
 	t.Cleanup(w.Close)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -107,10 +108,10 @@ func (c *auditCmd) print(w io.Writer, r record.Record) error {
 	}
 	for _, v := range []struct {
 		name  string
-		value int64
-	}{{"limit", r.Limit}, {"used", r.Used}, {"close", int64(r.CloseCode)}, {"ms", r.DurationMS}, {"count", r.Count}} {
+		value float64
+	}{{"limit", r.Limit}, {"used", r.Used}, {"close", float64(r.CloseCode)}, {"ms", float64(r.DurationMS)}, {"count", float64(r.Count)}} {
 		if v.value != 0 {
-			fmt.Fprintf(&b, "  %s=%d", v.name, v.value)
+			fmt.Fprintf(&b, "  %s=%s", v.name, strconv.FormatFloat(v.value, 'f', -1, 64))
 		}
 	}
 	_, err := fmt.Fprintln(w, terminal.Strip(b.String()))

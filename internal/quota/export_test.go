@@ -1,6 +1,10 @@
 package quota
 
-import "github.com/waggle-dev/waggle/proto-schemas/id"
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
 
 // Share is the part of a tenant's messages that this gateway lets through.
 func (c *Connections) Share(t id.Tenant) float64 { return c.share(owner{tenant: t}) }
@@ -10,4 +14,25 @@ func (c *Connections) Kill() {
 	c.counter.end()
 	c.counter.close(false)
 	c.ledger.Close()
+}
+
+// Used is what was used of a resource on a day (20060102).
+func (d *Daily) Used(r id.Name, t id.Tenant, principal, day string) Sums {
+	l := d.books[r].ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.add(t, id.EntityFromExternal(principal), func(group string) bool { return group == day })
+}
+
+// Sweep has the keeper forget what is over, as it does now and then, and returns how
+// many holdings that were.
+func (d *Daily) Sweep(ctx context.Context, r id.Name) int { return d.books[r].ledger.sweepOnce(ctx) }
+
+// Kill ends the keeper as if its process had died.
+func (d *Daily) Kill() {
+	for _, b := range d.books {
+		b.counter.end()
+		b.counter.close(false)
+		b.ledger.Close()
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +26,7 @@ type Refusal struct {
 	Principal string
 	Resource  id.Name
 	Scope     string // tenant, principal
-	Limit     int64
+	Limit     int64  // as the ledger counts it: see Amounts
 	Used      int64
 }
 
@@ -46,6 +45,7 @@ type Config struct {
 	Instance string
 
 	Sweep time.Duration    // how often it is looked what is over; default 1 min
+	Slice time.Duration    // of a day's time: what is taken at once; default 5 s
 	Now   func() time.Time // nil = time.Now
 }
 
@@ -55,6 +55,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Instance == "" && c.Conn != nil {
 		c.Instance = c.Conn.Instance()
+	}
+	if c.Slice <= 0 {
+		c.Slice = defaultSlice
 	}
 	if c.Refused == nil {
 		c.Refused = func(Refusal) {}
@@ -83,13 +86,41 @@ func (r Refusal) fault(now time.Time) *fault.Fault {
 	if r.Scope == ScopePrincipal {
 		who = "You have"
 	}
-	if r.Resource == audit.Tokens {
-		return fault.Newf(fault.QuotaExceeded, "%s used %d of %d tokens of today. There are more from %s.",
-			who, r.Used, r.Limit, midnight(now).Format(time.RFC3339)).At("quota." + r.Scope + ".tokens")
+	at := "quota." + r.Scope + "." + r.Resource.String()
+	if of := r.ofToday(); of != "" {
+		return fault.Newf(fault.QuotaExceeded, "%s used %s. There is more from %s.", who, of, midnight(now).Format(time.RFC3339)).At(at)
 	}
 	w := words[r.Resource]
-	return fault.Newf(fault.QuotaExceeded, "%s used up the quota of %d %s. %s", who, r.Limit, w.have, w.frees).
-		At("quota." + r.Scope + "." + r.Resource.String())
+	return fault.Newf(fault.QuotaExceeded, "%s used up the quota of %d %s. %s", who, r.Limit, w.have, w.frees).At(at)
+}
+
+// ofToday says how much of a resource that is counted by the day was used; empty for
+// others.
+func (r Refusal) ofToday() string {
+	limit, used := r.Amounts()
+	switch r.Resource {
+	case audit.Tokens:
+		return fmt.Sprintf("%d of %d tokens of today", r.Used, r.Limit)
+	case audit.CostUSD:
+		return fmt.Sprintf("$%.4f of $%.4f of today", used, limit)
+	case audit.ToolCalls:
+		return fmt.Sprintf("%d of %d tool calls of today", r.Used, r.Limit)
+	case audit.Time:
+		return fmt.Sprintf("%.0f of %.0f seconds of work of today", used, limit)
+	}
+	return ""
+}
+
+// Amounts returns the limit and what is used in the units in which people think: dollars,
+// seconds, pieces.
+func (r Refusal) Amounts() (limit, used float64) {
+	switch r.Resource {
+	case audit.CostUSD:
+		return float64(r.Limit) / nanos, float64(r.Used) / nanos
+	case audit.Time:
+		return float64(r.Limit) / 1e3, float64(r.Used) / 1e3
+	}
+	return float64(r.Limit), float64(r.Used)
 }
 
 // midnight is when the next day begins, in UTC.
@@ -342,85 +373,4 @@ func (l *living) meet(instance id.Entity) string {
 
 func (l *living) over(_ context.Context, q subject.Quota) (bool, error) {
 	return !l.counts(q.Holder.String()), nil
-}
-
-// Tokens keeps the quota of tokens a day. A nil *Tokens admits everything. It is safe
-// for concurrent use.
-type Tokens struct {
-	cfg     Config
-	ledger  *Ledger
-	counter *counter
-	self    string
-}
-
-// dayLayout begins the name of a holder of tokens: the day in UTC.
-const dayLayout = "20060102"
-
-// OpenTokens returns the keeper of the tokens that the workers of this process use, nil
-// if nobody has a limit.
-func OpenTokens(ctx context.Context, cfg Config) (*Tokens, error) {
-	if !cfg.Policy.Bounds(audit.Tokens) {
-		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
-	}
-	cfg = cfg.withDefaults()
-	t := &Tokens{cfg: cfg, self: cfg.Instance}
-	today := func() string { return t.cfg.Now().UTC().Format(dayLayout) }
-	day := func(holder id.Entity) string { d, _, _ := strings.Cut(holder.String(), "_"); return d }
-	var err error
-	t.ledger, err = OpenLedger(ctx, cfg.Conn, audit.Tokens, Rules{
-		Group: day, Counts: func(d string) bool { return d == today() }, Sweep: cfg.Sweep, Now: cfg.Now,
-		Over: func(_ context.Context, q subject.Quota) (bool, error) {
-			d, err := time.Parse(dayLayout, day(q.Holder))
-			if err != nil {
-				return false, fmt.Errorf("a holder of tokens names no day: %w", err)
-			}
-			return t.cfg.Now().Sub(d) > 48*time.Hour, nil
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	t.counter = newCounter(t.ledger)
-	return t, nil
-}
-
-// Check returns QUOTA_EXCEEDED if the tokens of today are used up.
-func (t *Tokens) Check(tenant id.Tenant, principal string) error {
-	if t == nil {
-		return nil
-	}
-	limits := t.cfg.caps(audit.Tokens, tenant, principal)
-	if limits == (caps{}) {
-		return nil
-	}
-	s := t.ledger.Sums(tenant, id.EntityFromExternal(principal))
-	s.Tenant, s.Principal = s.Tenant+1, s.Principal+1 // what is asked for is at least one more
-	r, over := exceeded(audit.Tokens, tenant, principal, s, limits)
-	if !over {
-		return nil
-	}
-	r.Used--
-	return t.cfg.refuse(r)
-}
-
-// Spend counts tokens that were used. It returns when they are counted everywhere, so
-// call it before the use is written anywhere else: a crash between the two makes the
-// count too high by one message, and never too low.
-func (t *Tokens) Spend(ctx context.Context, tenant id.Tenant, principal string, n int64) error {
-	if t == nil || n <= 0 || t.cfg.caps(audit.Tokens, tenant, principal) == (caps{}) {
-		return nil
-	}
-	holder, err := id.ParseEntity(t.cfg.Now().UTC().Format(dayLayout) + "_" + t.self)
-	if err != nil {
-		return errors.Join(errors.New("quota: name a holder"), err)
-	}
-	return t.counter.acquire(ctx, quotaOf(audit.Tokens, tenant, principal, holder), n, caps{}).err
-}
-
-// Close ends the keeper. What was used stays counted.
-func (t *Tokens) Close() {
-	if t != nil {
-		t.counter.close(false)
-		t.ledger.Close()
-	}
 }

@@ -41,6 +41,9 @@ type Rules struct {
 	Group func(holder id.Entity) string
 	// Counts reports whether the holdings of a group count now; nil: all do.
 	Counts func(group string) bool
+	// Apart says that each group is counted for itself: what is held as of a write is what
+	// the group of its holder has, whatever counts now.
+	Apart bool
 	// Over reports whether a holding can be forgotten for good. It is asked now and then,
 	// without the lock, about each one that is older than a minute; an error means that
 	// it is not known. nil: nothing is ever over.
@@ -163,9 +166,23 @@ func (l *Ledger) Version() uint64 {
 }
 
 func (l *Ledger) total(t id.Tenant, principal id.Entity) Sums {
+	return l.add(t, principal, l.rules.Counts)
+}
+
+// asOf is what is held with a write of q.
+func (l *Ledger) asOf(q subject.Quota) Sums {
+	counts := l.rules.Counts
+	if l.rules.Apart {
+		own := l.rules.Group(q.Holder)
+		counts = func(group string) bool { return group == own }
+	}
+	return l.add(q.Tenant, q.Principal, counts)
+}
+
+func (l *Ledger) add(t id.Tenant, principal id.Entity, counts func(string) bool) Sums {
 	add := func(o owner) (sum int64) {
 		for g, n := range l.sums[o] {
-			if l.rules.Counts(g) {
+			if counts(g) {
 				sum += n
 			}
 		}
@@ -236,14 +253,14 @@ func (l *Ledger) written(q subject.Quota, w *waiter, revision uint64) {
 		return
 	}
 	if l.entries[q].revision > revision { // it was read whole since: that has our write, and what came after it
-		w.reached <- l.total(q.Tenant, q.Principal)
+		w.reached <- l.asOf(q)
 	}
 }
 
 // tell notes for those who wait for a write of the key what was held then.
 func (l *Ledger) tell(q subject.Quota, revision uint64) {
 	for _, w := range l.waiting[q] {
-		s := l.total(q.Tenant, q.Principal)
+		s := l.asOf(q)
 		w.at[revision] = s
 		if w.revision != 0 && revision >= w.revision && len(w.reached) == 0 {
 			w.reached <- s

@@ -1,5 +1,6 @@
-// Package quota bounds what tenants and principals may have: connections, messages,
-// sessions, tasks, teams and tokens, over all processes of an installation.
+// Package quota bounds what tenants and principals may have, over all processes of an
+// installation: connections, messages, sessions, tasks and teams, and by the day tokens,
+// cost, tool calls and time.
 //
 // What is held is a ledger in a KV bucket: one key for each holder, whose value says
 // how much the holder has. A holder writes its own keys only, so nothing is added up
@@ -9,21 +10,30 @@
 // they never are.
 //
 // What dies with its holder: the connections of a gateway count as long as the directory
-// lists it (30 s after it was killed, at most), tokens for the day, and what belongs to
+// lists it (30 s after it was killed, at most), what was used for the day, and what belongs to
 // a log until the log has ended, which is looked up again and again. So no crash leaves
 // a count wrong for ever.
 package quota
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // None as a limit of an override means that there is none, whatever the default says.
 const None = -1
+
+// What becomes of a run that comes to a limit of a day.
+const (
+	Stop = event.BudgetStop // it fails with QUOTA_EXCEEDED
+	Ask  = event.BudgetAsk  // people are asked whether it may go on, up to as much once more
+)
 
 // Limits bound a tenant or a principal. A zero field does not bound anything.
 type Limits struct {
@@ -32,10 +42,21 @@ type Limits struct {
 	Sessions    int64   // open at once
 	Tasks       int64   // of the swarm, open at once
 	Teams       int64   // open at once
-	Tokens      int64   // a day (UTC)
+
+	Tokens    int64         // of models, a day (UTC)
+	CostUSD   float64       // of models that have a price, a day
+	ToolCalls int64         // a day
+	Time      time.Duration // for which workers are busy with runs, a day
+
+	OnExceeded string        // what is counted by the day is used up: Stop, Ask; empty = Stop
+	AskTimeout time.Duration // how long the question stays open; 0 = until somebody answers
 }
 
-// of returns the limit of a resource that is counted.
+// nanos is how the ledger counts dollars: in billionths, so that a token of the cheapest
+// model is some.
+const nanos = 1e9
+
+// of returns the limit of a resource that is counted, as the ledger counts it.
 func (l Limits) of(resource id.Name) int64 {
 	switch resource {
 	case audit.Connections:
@@ -48,6 +69,12 @@ func (l Limits) of(resource id.Name) int64 {
 		return l.Teams
 	case audit.Tokens:
 		return l.Tokens
+	case audit.CostUSD:
+		return int64(math.Ceil(l.CostUSD * nanos))
+	case audit.ToolCalls:
+		return l.ToolCalls
+	case audit.Time:
+		return l.Time.Milliseconds()
 	}
 	return 0
 }
@@ -55,14 +82,19 @@ func (l Limits) of(resource id.Name) int64 {
 // over returns the limits with what an override says in place: zero says nothing, None
 // takes a limit away.
 func (l Limits) over(o Limits) Limits {
-	return Limits{
+	out := Limits{
 		Connections: pick(o.Connections, l.Connections), Messages: pick(o.Messages, l.Messages),
 		Sessions: pick(o.Sessions, l.Sessions), Tasks: pick(o.Tasks, l.Tasks), Teams: pick(o.Teams, l.Teams),
-		Tokens: pick(o.Tokens, l.Tokens),
+		Tokens: pick(o.Tokens, l.Tokens), CostUSD: pick(o.CostUSD, l.CostUSD), ToolCalls: pick(o.ToolCalls, l.ToolCalls),
+		Time: pick(o.Time, l.Time), OnExceeded: l.OnExceeded, AskTimeout: pick(o.AskTimeout, l.AskTimeout),
 	}
+	if o.OnExceeded != "" {
+		out.OnExceeded = o.OnExceeded
+	}
+	return out
 }
 
-func pick[N int64 | float64](override, def N) N {
+func pick[N int64 | float64 | time.Duration](override, def N) N {
 	if override == 0 {
 		return def
 	}

@@ -301,39 +301,6 @@ func TestPlacesOfEntities(t *testing.T) {
 	require.Eventually(t, func() bool { return hold("ann", "s6") == nil }, patience, time.Millisecond)
 }
 
-func TestTokensOfADay(t *testing.T) {
-	url, restart := bustest.Server(t)
-	of := tenant(t, "acme")
-	var day atomic.Int64
-	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	cfg := func() quota.Config {
-		return quota.Config{
-			Conn: bustest.Dial(t, url), Policy: quota.Policy{Tenant: quota.Limits{Tokens: 100}},
-			Now: func() time.Time { return noon.Add(time.Duration(day.Load()) * 24 * time.Hour) },
-		}
-	}
-	open := func() *quota.Tokens {
-		k, err := quota.OpenTokens(t.Context(), cfg())
-		require.NoError(t, err)
-		t.Cleanup(k.Close)
-		return k
-	}
-	a, b := open(), open()
-	require.NoError(t, a.Spend(t.Context(), of, "ann", 60))
-	require.NoError(t, a.Check(of, "ann"))
-	require.NoError(t, b.Spend(t.Context(), of, "bob", 45))
-	err := b.Check(of, "bob")
-	require.ErrorIs(t, err, errExceeded)
-	require.Contains(t, err.Error(), "105 of 100 tokens of today. There are more from 2026-03-02T00:00:00Z")
-	require.Eventually(t, func() bool { return a.Check(of, "ann") != nil }, patience, time.Millisecond)
-	restart()
-	require.Eventually(t, func() bool { return b.Spend(t.Context(), of, "bob", 1) == nil }, patience, time.Millisecond)
-	require.ErrorIs(t, open().Check(of, "eve"), errExceeded, "a worker that comes later knows")
-	day.Store(1)
-	require.NoError(t, a.Check(of, "ann"))
-	require.NoError(t, b.Check(of, "bob"))
-}
-
 func TestWhoHasNoLimitIsNotCounted(t *testing.T) {
 	var e quota.Entities
 	require.NoError(t, e.Open(t.Context(), audit.Teams, quota.Config{Policy: quota.Policy{Tenant: quota.Limits{Tokens: 1}}}))
@@ -347,10 +314,15 @@ func TestWhoHasNoLimitIsNotCounted(t *testing.T) {
 	_, err = c.Allow(id.DefaultTenant, "x")
 	require.NoError(t, err)
 	c.Close()
-	var k *quota.Tokens
-	require.NoError(t, k.Check(id.DefaultTenant, "x"))
-	require.NoError(t, k.Spend(t.Context(), id.DefaultTenant, "x", 5))
-	k.Close()
+	var d *quota.Daily
+	x := quota.Payer{Tenant: id.DefaultTenant, Principal: "x"}
+	require.NoError(t, d.Check(x))
+	require.NoError(t, d.Spend(t.Context(), x, 5, 1))
+	require.NoError(t, d.Call(t.Context(), x))
+	clock, err := d.Start(t.Context(), x, nil)
+	require.NoError(t, err)
+	clock.Stop()
+	d.Close()
 }
 
 func TestOverridesSayWhatTheyChange(t *testing.T) {
@@ -358,7 +330,8 @@ func TestOverridesSayWhatTheyChange(t *testing.T) {
 		Tenant: quota.Limits{Sessions: 10, Tokens: 5}, Principal: quota.Limits{Sessions: 2},
 		Tenants: map[string]quota.Override{"big": {
 			Tenant:     quota.Limits{Sessions: 100, Tokens: quota.None},
-			Principals: map[string]quota.Limits{"robot": {Sessions: quota.None, Messages: 1.5}},
+			Principal:  quota.Limits{CostUSD: 2, ToolCalls: 7, Time: time.Hour, OnExceeded: quota.Ask, AskTimeout: time.Minute},
+			Principals: map[string]quota.Limits{"robot": {Sessions: quota.None, Messages: 1.5, CostUSD: quota.None, Time: -time.Second, OnExceeded: quota.Stop}},
 		}},
 	}
 	tenantLimits, own := p.Of(tenant(t, "small"), "ann")
@@ -366,7 +339,7 @@ func TestOverridesSayWhatTheyChange(t *testing.T) {
 	require.Equal(t, quota.Limits{Sessions: 2}, own)
 	tenantLimits, own = p.Of(tenant(t, "big"), "robot")
 	require.Equal(t, quota.Limits{Sessions: 100}, tenantLimits)
-	require.Equal(t, quota.Limits{Messages: 1.5}, own)
+	require.Equal(t, quota.Limits{Messages: 1.5, ToolCalls: 7, OnExceeded: quota.Stop, AskTimeout: time.Minute}, own)
 	require.True(t, p.Bounds(audit.Messages))
 	require.False(t, p.Bounds(audit.Teams, audit.Connections))
 }

@@ -36,6 +36,9 @@ var (
 	Tasks       = id.MustName("tasks")       // of the swarm, open at once
 	Teams       = id.MustName("teams")       // open at once
 	Tokens      = id.MustName("tokens")      // a day
+	CostUSD     = id.MustName("cost_usd")    // a day
+	ToolCalls   = id.MustName("tool_calls")  // a day
+	Time        = id.MustName("time")        // for which workers are busy, a day
 )
 
 // Outcomes.
@@ -68,8 +71,8 @@ type Record struct {
 	Input      string    `json:"input,omitempty"`   // of a decision: id of the question
 	Resource   string    `json:"resource,omitempty"`
 	Scope      string    `json:"scope,omitempty"` // of a quota: tenant, principal
-	Limit      int64     `json:"limit,omitempty"`
-	Used       int64     `json:"used,omitempty"`
+	Limit      float64   `json:"limit,omitempty"` // of cost_usd in dollars, of time in seconds
+	Used       float64   `json:"used,omitempty"`
 	CloseCode  int       `json:"close_code,omitempty"`
 	DurationMS int64     `json:"duration_ms,omitempty"`
 	Count      int64     `json:"count,omitempty"` // of records-lost: how many

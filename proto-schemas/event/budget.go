@@ -21,13 +21,25 @@ type Budget struct {
 
 // BudgetUse says how much of its budget a run has used up when it got to its end.
 type BudgetUse struct {
-	Resource  string  `json:"resource"` // what was used up first: tokens, cost_usd, tool_calls, seconds
+	Resource  string  `json:"resource"` // what was used up first: tokens, cost_usd, tool_calls, seconds; time of a quota
 	Tokens    int64   `json:"tokens"`
 	CostUSD   float64 `json:"cost_usd"`
 	ToolCalls int     `json:"tool_calls"`
 	Seconds   int64   `json:"seconds"`
 	Limit     Budget  `json:"limit"`   // what it had in all
 	Granted   int     `json:"granted"` // how often people have given it as much once more
+
+	// Quota is set if what is used up is not the run's budget but what a tenant or
+	// principal may use in a day; Resource is a resource of quotas then.
+	Quota *QuotaUse `json:"quota,omitempty"`
+}
+
+// QuotaUse is what of a day's quota was used when a run came to its end.
+type QuotaUse struct {
+	Scope string  `json:"scope"` // whose it is: tenant, principal
+	Day   string  `json:"day"`   // YYYY-MM-DD, in UTC
+	Limit float64 `json:"limit"` // dollars of cost_usd, seconds of time, else pieces
+	Used  float64 `json:"used"`  // all runs together
 }
 
 // The resources of a budget.

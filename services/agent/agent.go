@@ -45,6 +45,7 @@ type Config struct {
 	AckWait      time.Duration // silence after which a dead worker's unit goes to another; default 10 s
 	MaxAttempts  int           // claims of one unit before it is failed; default 3
 	MaxRounds    int           // messages of the model in one unit; default 16
+	MaxPasses    int           // how often a unit whose model nobody is known to have is passed on; default 600
 	ToolTimeout  time.Duration // per tool call; default 60 s
 	TurnTimeout  time.Duration // one attempt; default 15 min
 	HistoryBytes int           // conversation handed to the model; default 256 KiB
@@ -54,7 +55,8 @@ type Config struct {
 	Prices       Prices        // what models cost; what is not in it has no known cost
 	TeamPatience time.Duration // before a team is asked again for what a member wants; default 5 s
 	Now          func() time.Time
-	NewID        func() string // unique ids; default UUID v7
+	After        func(d time.Duration, f func()) (stop func() bool) // calls f by the clock of Now; default time.AfterFunc
+	NewID        func() string                                      // unique ids; default UUID v7
 }
 
 // deadPause is between two tries to report a dead run; each has its own patience.
@@ -78,6 +80,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Concurrency, 16)
 	def(&c.MaxAttempts, 3)
 	def(&c.MaxRounds, 16)
+	def(&c.MaxPasses, defaultPasses)
 	def(&c.HistoryBytes, 256<<10)
 	dur(&c.AckWait, 10*time.Second)
 	dur(&c.ToolTimeout, time.Minute)
@@ -87,6 +90,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.After == nil {
+		c.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	if c.NewID == nil {
 		c.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
@@ -102,7 +108,7 @@ type Deps struct {
 	Directory *directory.Directory
 	Tools     tools.Caller
 	Model     model.Model
-	Quota     *quota.Tokens // of the tokens of a day; nil: nobody has one
+	Quota     *quota.Daily // what is used by the day; nil: nobody has a limit of that
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer
@@ -152,7 +158,7 @@ func (s *Service) Name() string { return "agent" }
 
 // Start joins the directory and begins to take runs.
 func (s *Service) Start(ctx context.Context) error {
-	data, err := card.Card{Model: s.deps.Model.Name(), Capabilities: s.cfg.Capabilities}.Data()
+	data, err := card.Card{Model: s.deps.Model.Name(), Providers: model.Providers(s.deps.Model), Capabilities: s.cfg.Capabilities}.Data()
 	if err != nil {
 		return fmt.Errorf("agent service: %w", err)
 	}

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/quota"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -20,11 +22,11 @@ func (t *turn) principal() string {
 }
 
 // timeLimit is how long the attempt may take, and why it ends then: what an attempt may,
-// or what is left of the run's budget if that is less.
+// or what is left of the run's budget if that is less and nobody is asked for more.
 func (t *turn) timeLimit() (time.Duration, error) {
 	limit, why := t.s.cfg.TurnTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
 	r := t.state.Run(t.runID)
-	if r == nil {
+	if r == nil || r.Asks() {
 		return limit, why
 	}
 	if left, ok := r.TimeLeft(); ok && left < limit {
@@ -33,6 +35,39 @@ func (t *turn) timeLimit() (time.Duration, error) {
 		return left, conversation.BudgetFault(use)
 	}
 	return limit, why
+}
+
+// errTimeUp ends a request to a model whose run has to ask people for more time.
+var errTimeUp = errors.New("the time of the run's budget is used up")
+
+// talk returns the context of a request to a model. Where people are asked for more time
+// it ends when that of the run's budget is up, or that of the day: the request is closed
+// then, while tools that run are let finish.
+func (t *turn) talk(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	undo := context.AfterFunc(t.day.ctx, func() { cancel(context.Cause(t.day.ctx)) })
+	stop := func() bool { return true }
+	if r := t.state.Run(t.runID); r != nil && r.Asks() {
+		if left, ok := r.TimeLeft(); ok {
+			// The times of events are cut to milliseconds.
+			stop = t.s.cfg.After(left+time.Millisecond, func() { cancel(errTimeUp) })
+		}
+	}
+	return ctx, func() {
+		undo()
+		stop()
+		cancel(nil)
+	}
+}
+
+// cutOff returns why a request to a model was closed before its end though its attempt
+// goes on, nil if it was not.
+func cutOff(parent, ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if _, over := errors.AsType[*quota.Over](cause); parent.Err() == nil && (over || errors.Is(cause, errTimeUp)) {
+		return cause
+	}
+	return nil
 }
 
 // budgetUse is what a run that is over its budget has used up.

@@ -150,12 +150,12 @@ func TestAPipelineRunStopsAsAWhole(t *testing.T) {
 
 func TestTheTokensOfTheDayAreUsedUp(t *testing.T) {
 	r := newRig(t, looks())
-	keeper, err := quota.OpenTokens(r.ctx, quota.Config{
+	keeper, err := quota.OpenDaily(r.ctx, quota.Config{
 		Conn: bustest.Dial(t, r.conn.NATS().ConnectedUrl()), Policy: quota.Policy{Tenant: quota.Limits{Tokens: 40}},
 	})
 	require.NoError(t, err)
 	t.Cleanup(keeper.Close)
-	r.tokens = keeper
+	r.daily = keeper
 	r.worker("w1", func(*agent.Config) {})
 	events := r.until(r.ask("look"), event.RunFailed)
 	d := last[event.RunFailedData](t, events)

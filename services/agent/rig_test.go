@@ -56,7 +56,7 @@ type rig struct {
 	paying  chan struct{} // one for each call that is inside the payment tool
 	release chan struct{} // closed or fed to let it answer
 	team    *team         // of a member's rig
-	tokens  *quota.Tokens // of the workers that are started from now on
+	daily   *quota.Daily  // of the workers that are started from now on
 	n       int
 }
 
@@ -157,9 +157,15 @@ func (r *rig) startTools() {
 // worker starts a worker on a connection of its own, so that it can be cut off.
 func (r *rig) worker(name string, mod func(*agent.Config)) (*agent.Service, *bus.Conn) {
 	r.t.Helper()
+	return r.workerOf(name, r.openai(), mod)
+}
+
+// openai is the model behind HTTP.
+func (r *rig) openai() model.Model {
+	r.t.Helper()
 	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL(), Logger: zerolog.Nop()})
 	require.NoError(r.t, err)
-	return r.workerOf(name, m, mod)
+	return m
 }
 
 // workerOf starts a worker with a model of the test's choice.
@@ -173,7 +179,7 @@ func (r *rig) workerOf(name string, m model.Model, mod func(*agent.Config)) (*ag
 	}
 	s, err := agent.New(cfg, agent.Deps{
 		Conn: c, Log: r.store(c), Commands: command.NewSender(c), Directory: r.dir,
-		Tools: tools.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.t)), Quota: r.tokens,
+		Tools: tools.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.t)), Quota: r.daily,
 	})
 	require.NoError(r.t, err)
 	require.NoError(r.t, s.Start(r.ctx))

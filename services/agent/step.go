@@ -19,19 +19,15 @@ func (t *turn) step(ctx context.Context) error {
 	}
 	switch st := t.state.Next(t.unit); st.Kind {
 	case conversation.StepDiscard:
-		return t.discard(ctx, st.Discard)
-	case conversation.StepCalls:
-		return t.callTools(ctx, st)
+		return t.discard(ctx, "the worker that wrote it is gone", st.Discard...)
+	case conversation.StepCalls, conversation.StepGenerate:
+		err := t.enough(ctx, st)
+		if err == nil {
+			err = t.proceed(ctx, st)
+		}
+		return t.allowance(ctx, err)
 	case conversation.StepWait:
 		return t.pause(ctx)
-	case conversation.StepGenerate:
-		if st.Rounds >= t.s.cfg.MaxRounds {
-			return fault.New(fault.TurnLimit)
-		}
-		if err := t.s.deps.Quota.Check(t.tenant, t.principal()); err != nil {
-			return err
-		}
-		return t.generate(ctx)
 	case conversation.StepFinish:
 		return t.finish(ctx, st.Answer)
 	case conversation.StepAsk:
@@ -43,13 +39,24 @@ func (t *turn) step(ctx context.Context) error {
 	return errEnded
 }
 
-// discard closes the messages that a dead attempt left half said.
-func (t *turn) discard(ctx context.Context, messages []string) error {
+// proceed has the model or the tools do something.
+func (t *turn) proceed(ctx context.Context, st conversation.Step) error {
+	if st.Kind == conversation.StepCalls {
+		return t.callTools(ctx, st)
+	}
+	if st.Rounds >= t.s.cfg.MaxRounds {
+		return fault.New(fault.TurnLimit)
+	}
+	return t.generate(ctx)
+}
+
+// discard closes messages that were left half said.
+func (t *turn) discard(ctx context.Context, why string, messages ...string) error {
 	data := make([]event.Data, 0, len(messages))
 	for _, m := range messages {
 		data = append(data, event.MessageDiscardedData{
 			MessageID: m, RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt,
-			Reason: "the worker that wrote it is gone", Part: t.job.Part,
+			Reason: why, Part: t.job.Part,
 		})
 	}
 	return t.append(ctx, data...)
@@ -72,6 +79,9 @@ func (t *turn) finish(ctx context.Context, answer conversation.Message) error {
 
 // generate has the model say its next message, streaming it into the log.
 func (t *turn) generate(ctx context.Context) error {
+	if m := t.s.deps.Model; !model.Serves(m.Name(), model.Providers(m), t.otherModel()) {
+		return model.Unserved(t.otherModel())
+	}
 	req, err := t.request(ctx)
 	if err != nil {
 		return err
@@ -84,7 +94,12 @@ func (t *turn) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	reply, err := t.speak(ctx, msg, req)
+	talk, hush := t.talk(ctx)
+	defer hush()
+	reply, err := t.speak(ctx, talk, msg, req)
+	if why := cutOff(ctx, talk); err != nil && why != nil {
+		return t.interrupted(ctx, msg, why)
+	}
 	if err != nil {
 		return err
 	}
@@ -96,7 +111,7 @@ func (t *turn) generate(ctx context.Context) error {
 		Content: reply.Text, ToolCalls: t.uniqueCalls(reply.ToolCalls), StopReason: reply.StopReason, Part: t.job.Part,
 	}
 	used, known := t.usage(msg, reply)
-	if err := t.s.deps.Quota.Spend(ctx, t.tenant, t.principal(), used.InputTokens+used.OutputTokens); err != nil {
+	if err := t.s.deps.Quota.Spend(ctx, t.payer(), used.InputTokens+used.OutputTokens, dollars(used)); err != nil {
 		return err
 	}
 	switch {
@@ -106,6 +121,26 @@ func (t *turn) generate(ctx context.Context) error {
 		return t.append(ctx, said, used)
 	}
 	return t.append(ctx, used, said) // the pipeline may end the unit as soon as its last word is there
+}
+
+// interrupted closes a message whose request was cut off. What it used is not known: the
+// provider tells at the end. The next step asks people, or ends the unit.
+func (t *turn) interrupted(ctx context.Context, msg string, why error) error {
+	if err := t.discard(ctx, "the time is used up", msg); err != nil {
+		return err
+	}
+	if errors.Is(why, errTimeUp) {
+		return nil
+	}
+	return why
+}
+
+// dollars is what a message cost, as far as that is known.
+func dollars(u event.UsageRecordedData) float64 {
+	if u.CostUSD == nil {
+		return 0
+	}
+	return *u.CostUSD
 }
 
 // usage is what a message consumed. It is known if the provider said so.
@@ -156,12 +191,13 @@ func (t *turn) deltas(ctx context.Context, msg string) stream {
 // speak streams the model's text into the log as deltas. Both ends stop each other:
 // a lost fence ends the model's request, a failing model ends the stream. A text that
 // would not fit into an event is cut there, like one that has used up its tokens.
-func (t *turn) speak(ctx context.Context, msg string, req model.Request) (model.Reply, error) {
+// The request has a context of its own, which may end before that of the attempt.
+func (t *turn) speak(ctx, talk context.Context, msg string, req model.Request) (model.Reply, error) {
 	deltas := t.deltas(ctx, msg)
 	var said strings.Builder
 	room := maxText
 	heard, ended := t.s.metrics.request(t.model())
-	reply, err := t.s.deps.Model.Generate(ctx, req, func(text string) error {
+	reply, err := t.s.deps.Model.Generate(talk, req, func(text string) error {
 		heard()
 		part, cut := fit(text, room)
 		room -= jsonLen(part)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -50,14 +51,17 @@ type turn struct {
 	unsent  []unsent // what is being appended
 	what    event.Type
 	trace   string
-	work    string // names the work item: the same at every delivery of it, different for a second one
+	item    cmd.Command // the work item
+	work    string      // names the work item: the same at every delivery of it, different for a second one
 
+	day      day
+	denied   error         // a tool call was not begun: *quota.Over
 	answered chan struct{} // holds one when people have answered a question
 }
 
 func (s *Service) newTurn(c cmd.Command, ref cmd.WorkRef) *turn {
 	t := &turn{
-		s: s, caller: s.deps.Tools, answered: make(chan struct{}, 1), shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
+		s: s, item: c, caller: s.deps.Tools, answered: make(chan struct{}, 1), shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
 		log: subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key},
 	}
 	t.writer = s.deps.Log.Writer(t.log, t.observe)
@@ -105,6 +109,9 @@ func (t *turn) run(ctx context.Context) (ended bool, err error) {
 		// that one dies: this one, a second or an older one, is not needed.
 		return false, nil
 	}
+	if passed, err := t.passOn(ctx); passed || err != nil {
+		return false, err
+	}
 	if err := t.equip(); err != nil {
 		return false, command.Permanent(err)
 	}
@@ -122,6 +129,11 @@ func (t *turn) attend(ctx context.Context) error {
 	defer cancel()
 	ctx, stop := t.watch(ctx)
 	defer stop()
+	err := t.clockIn(ctx)
+	defer t.clockOut()
+	if _, over := errors.AsType[*quota.Over](err); err != nil && !over { // a step that takes time finds that out
+		return err
+	}
 	for {
 		err := t.step(ctx)
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -30,13 +31,59 @@ func (r Rules) budget(spec event.RunSpec) *event.Budget {
 	return &b
 }
 
-// work adds the time since the event before to the run that workers are busy with.
-func (s *State) work(now time.Time) {
+// clocks measure for how long workers are busy with a run, by the times of the events in
+// its log. Those are of many clocks, which may differ by minutes; so each is read against
+// itself: where one turns up while the run is on, its time is taken for the latest that
+// was known.
+type clocks struct {
+	on     bool                     // some worker was busy at the last event
+	latest time.Time                // by the clock of the first
+	ahead  map[string]time.Duration // of each, of what it shows over that of the first
+}
+
+// work adds the time that has passed by a clock to the run that workers are busy with.
+func (s *State) work(at time.Time, clock string) {
 	r := s.timed
-	if r == nil || !r.busy() {
+	if r == nil {
 		return
 	}
-	r.worked += max(0, now.Sub(s.Updated))
+	c := &r.clocks
+	if !r.busy() {
+		c.on = false
+		return
+	}
+	if !c.on {
+		*c = clocks{on: true, latest: s.Updated, ahead: map[string]time.Duration{s.clock: 0}}
+	}
+	ahead, known := c.ahead[clock]
+	if !known {
+		c.ahead[clock] = at.Sub(c.latest)
+		return
+	}
+	if now := at.Add(-ahead); now.After(c.latest) {
+		r.worked += now.Sub(c.latest)
+		c.latest = now
+	}
+}
+
+// clockOf names the clock by which the event's time was taken: that of the service that
+// wrote it, and of a worker's that of the worker.
+func (s *State) clockOf(e event.Event) string {
+	var d struct {
+		RunID  string `json:"run_id"`
+		Worker string `json:"worker"`
+		event.Part
+	}
+	if s.timed == nil || e.Source != workerSource || e.Decode(&d) != nil {
+		return e.Source
+	}
+	if d.Worker != "" {
+		return e.Source + " " + d.Worker
+	}
+	if w := s.works[d.Unit(d.RunID)]; w != nil {
+		return e.Source + " " + w.worker
+	}
+	return e.Source
 }
 
 // busy reports whether some worker has a unit of the run.
@@ -57,11 +104,29 @@ func (r *Run) Worked() time.Duration { return r.worked }
 func (r *Run) granted() int {
 	n := 0
 	for _, in := range r.budgets {
-		if in.Answered != nil && in.Answered.Decision == event.DecisionApprove {
+		if in.quota == nil && in.approved() {
 			n++
 		}
 	}
 	return n
+}
+
+// Granted is how often people have let the run go on over a limit of a day.
+func (r *Run) Granted(resource, scope, day string) int {
+	n := 0
+	for _, in := range r.budgets {
+		if in.quota != nil && in.resource == resource && in.quota.Scope == scope && in.quota.Day == day && in.approved() {
+			n++
+		}
+	}
+	return n
+}
+
+// Asking reports whether a question about the run's budget, or a day's quota, is open.
+func (r *Run) Asking() bool { return r.question() != nil && !r.question().Over }
+
+func (in *Input) approved() bool {
+	return in.Answered != nil && in.Answered.Decision == event.DecisionApprove
 }
 
 // used is what the run has used up. tokens and cost are what is known of them.
@@ -98,7 +163,13 @@ func (r *Run) exceeded(tool bool) (use event.BudgetUse, over bool) {
 // afford returns the step if the run can afford it, else what is to be done instead.
 func (s *State) afford(w *Work, st Step) Step {
 	r := s.runs[w.RunID]
-	if r == nil || !r.Budget.Bounds() || st.Kind != StepGenerate && st.Kind != StepCalls {
+	if r == nil || st.Kind != StepGenerate && st.Kind != StepCalls {
+		return st
+	}
+	if r.Asking() && r.question().quota != nil {
+		return s.hold(r, st)
+	}
+	if !r.Budget.Bounds() {
 		return st
 	}
 	if st.Kind == StepCalls {
@@ -124,6 +195,15 @@ func (s *State) afford(w *Work, st Step) Step {
 	return st
 }
 
+// hold is what is left to do of a step while people are asked about a day's quota: what
+// was begun is brought to its end.
+func (s *State) hold(r *Run, st Step) Step {
+	if begun, _ := s.begun(st.Calls); len(begun) > 0 {
+		return Step{Kind: StepCalls, Rounds: st.Rounds, Calls: begun, Inputs: st.Inputs}
+	}
+	return Step{Kind: StepWait, Rounds: st.Rounds, Inputs: []string{r.question().ID}}
+}
+
 // begun tells apart the calls that are in the log and those that are not.
 func (s *State) begun(calls []event.ToolCall) (begun, fresh []event.ToolCall) {
 	for _, c := range calls {
@@ -144,7 +224,7 @@ func (s *State) halt(r *Run, st Step, use event.BudgetUse) Step {
 	}
 	in := r.question()
 	switch {
-	case in == nil || in.Answered != nil && in.Answered.Decision == event.DecisionApprove:
+	case in == nil || in.approved():
 		out.Kind = StepAsk
 	case !in.Over:
 		out.Kind, out.Inputs = StepWait, []string{in.ID}
@@ -169,6 +249,9 @@ func (s *State) budgetAsked(e event.Event, d event.InputRequestedData) error {
 		in := &Input{
 			ID: d.InputID, RunID: d.RunID, Asked: e.Time, Over: r.Status.Terminal(), Attempt: d.Attempt, Budget: true,
 			Timeout: time.Duration(d.TimeoutSeconds) * time.Second,
+		}
+		if d.Budget != nil && d.Budget.Quota != nil {
+			in.quota, in.resource = d.Budget.Quota, d.Budget.Resource
 		}
 		s.inputs[d.InputID] = in
 		r.questions, r.budgets = append(r.questions, in), append(r.budgets, in)
@@ -207,7 +290,7 @@ func (s *State) overBudget(r *Run, now time.Time) []Fact {
 			InputID: in.ID, RunID: r.ID, ExecutionID: r.ExecutionID,
 			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(now, in.Asked),
 		}}}
-	case in != nil && (in.rejected() || in.Expired), r.stopped():
+	case in != nil && (in.rejected() || in.Expired), r.stopped() != nil:
 		return s.failBudget(r, now)
 	}
 	return nil
@@ -225,14 +308,15 @@ func (r *Run) Expiring() (inputID string, ok bool) {
 	return in.ID, true
 }
 
-// stopped reports whether a worker has stopped a unit because the budget is used up.
-func (r *Run) stopped() bool {
+// stopped returns what the worker says that has stopped a unit because the budget, or a
+// day's quota, is used up; nil if none has.
+func (r *Run) stopped() *event.TurnFailedData {
 	for _, w := range r.works {
-		if w.Failure != nil && w.Failure.Code == string(fault.BudgetExceeded) {
-			return true
+		if f := w.Failure; f != nil && (f.Code == string(fault.BudgetExceeded) || f.Code == string(fault.QuotaExceeded)) {
+			return f
 		}
 	}
-	return false
+	return nil
 }
 
 func (s *State) failBudget(r *Run, now time.Time) []Fact {
@@ -245,6 +329,9 @@ func (s *State) failBudget(r *Run, now time.Time) []Fact {
 			list = append(list, discards(w)...)
 		}
 	}
+	if why := r.outOfQuota(); why != nil {
+		return append(list, d.runFailed(fault.Lookup(fault.QuotaExceeded), why.Message, ""))
+	}
 	use, _ := r.exceeded(true)
 	entry := fault.Lookup(fault.BudgetExceeded)
 	failed := d.runFailed(entry, BudgetFault(use).Message, "")
@@ -253,6 +340,24 @@ func (s *State) failBudget(r *Run, now time.Time) []Fact {
 		failed.Data = data
 	}
 	return append(list, failed)
+}
+
+// outOfQuota returns why the run ends if that is a day's quota, else nil.
+func (r *Run) outOfQuota() *fault.Fault {
+	if f := r.stopped(); f != nil && f.Code == string(fault.QuotaExceeded) {
+		return fault.Newf(fault.QuotaExceeded, "%s", f.Message)
+	}
+	if in := r.question(); in != nil && in.quota != nil && (in.rejected() || in.Expired) {
+		return fault.Newf(fault.QuotaExceeded, "The %s of the %s for %s are used up (%g of %g), and nobody has let the run go on.",
+			quotaNames[in.resource], in.quota.Scope, in.quota.Day, in.quota.Used, in.quota.Limit)
+	}
+	return nil
+}
+
+// quotaNames say what a quota of a day is of.
+var quotaNames = map[string]string{
+	audit.Tokens.String(): "tokens", audit.CostUSD.String(): "US dollars",
+	audit.ToolCalls.String(): "tool calls", audit.Time.String(): "seconds of work",
 }
 
 // Use is what the run has used up, and of which resource all of it.
@@ -286,11 +391,17 @@ func usedUp(use event.BudgetUse) string {
 	return fmt.Sprintf("%d of %d seconds", use.Seconds, use.Limit.Seconds)
 }
 
+// workerSource is what workers write into their events as the source.
+const workerSource = "waggle/agent"
+
 // TimeLeft is how long workers may still be busy with the run before it has to be
-// stopped; ok is false if nothing bounds it, or people are asked first.
+// stopped, or people are asked; ok is false if nothing bounds it.
 func (r *Run) TimeLeft() (left time.Duration, ok bool) {
-	if r.Budget.Seconds <= 0 || r.Budget.OnExceeded == event.BudgetAsk {
+	if r.Budget.Seconds <= 0 {
 		return math.MaxInt64, false
 	}
 	return max(0, r.Budget.Times(r.granted()+1).Time()-r.worked), true
 }
+
+// Asks reports whether people are asked when the run has used up its budget.
+func (r *Run) Asks() bool { return r.Budget.OnExceeded == event.BudgetAsk }

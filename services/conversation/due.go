@@ -70,6 +70,23 @@ func (s *State) Unclaimed() []*Work {
 	return out
 }
 
+// Claimed returns the units of work that workers have taken up and that are neither put
+// down nor at their end, in the order in which they were begun. If their commands are
+// lost, as in a backup that holds the claim and not the command, nobody goes on with them.
+func (s *State) Claimed() []*Work {
+	r := s.Active()
+	if r == nil {
+		return nil
+	}
+	var out []*Work
+	for _, w := range r.works {
+		if !w.Ended && !w.Paused && w.Attempt > 0 && w.Failure == nil && w.SwarmTask == "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // Stats sums the session up.
 func (s *State) Stats(now time.Time) event.Stats {
 	st := event.Stats{TotalTasks: s.totals.tasks, CompletionStatus: success, Usage: s.totals.usage()}

@@ -16,7 +16,7 @@ func (s *State) turnStarted(e event.Event, d event.TurnStartedData) error {
 		if w.Claimed.IsZero() || w.Paused { // the time in which it waited for people does not count
 			w.Claimed = e.Time
 		}
-		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.Paused = d.Attempt, e.ID, d.Work, d.SwarmTask, false
+		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.worker, w.Paused = d.Attempt, e.ID, d.Work, d.SwarmTask, d.Worker, false
 	})
 }
 

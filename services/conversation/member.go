@@ -24,6 +24,7 @@ var memberVerbs = map[id.Name]decide{
 	command.WorkTaken:    (*State).workTaken,
 	command.WorkDone:     (*State).workDone,
 	command.Due:          (*State).goOn,
+	command.Resume:       (*State).goOn,
 }
 
 // create opens the log of a member of a team, once.

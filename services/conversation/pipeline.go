@@ -92,7 +92,10 @@ type Input struct {
 	Tool    string
 	Digest  string // of the call
 	Attempt int    // the worker's claim that asked
-	Budget  bool   // it is about the budget of the run
+	Budget  bool   // it is about the budget of the run, or a day's quota
+
+	quota    *event.QuotaUse // of a question about a day's quota
+	resource string          // of the quota
 }
 
 // Task returns the task with the id, or nil.

@@ -68,7 +68,8 @@ type State struct {
 	history  []Line            // what was said before the state was exported and restored
 	lastExec string
 	totals   totals
-	timed    *Run // the run that is on, if its budget bounds its time
+	timed    *Run   // the run that is on, if its budget bounds its time
+	clock    string // by which Updated was taken, while there is one
 }
 
 // Run is one answer to one message.
@@ -94,6 +95,7 @@ type Run struct {
 	questions []*Input // about its tool calls and its budget, as asked
 	budgets   []*Input // those about its budget
 	worked    time.Duration
+	clocks    clocks
 }
 
 // Attempt returns the newest claim of the run's newest unit, 0 if none was claimed.
@@ -127,6 +129,7 @@ type Work struct {
 	MaxTries    int
 	Paused      bool // it was put down: all that is left waits for people, or did so then
 
+	worker  string // the instance behind the newest claim
 	pause   string // id of the newest turn.paused event
 	rested  int    // the claim that ended with it
 	said    int    // bytes of the newest message so far
@@ -192,8 +195,9 @@ func (s *State) Waiting() int {
 // program appends.
 func (s *State) Apply(e event.Event) error {
 	s.Seq = e.Sequence
-	s.work(e.Time)
-	s.Updated = e.Time
+	clock := s.clockOf(e)
+	s.work(e.Time, clock)
+	s.Updated, s.clock = e.Time, clock
 	fold, ok := folds[e.Type]
 	if !ok {
 		return nil

@@ -25,7 +25,13 @@ type Limits struct {
 	Sessions    int64   `yaml:"sessions,omitempty" doc:"Sessions open at once; 0 = no limit."`
 	Tasks       int64   `yaml:"tasks,omitempty" doc:"Tasks of the swarm open at once; 0 = no limit."`
 	Teams       int64   `yaml:"teams,omitempty" doc:"Teams open at once; 0 = no limit."`
-	Tokens      int64   `yaml:"tokens,omitempty" doc:"Tokens of models a day (UTC); 0 = no limit."`
+
+	Tokens     int64         `yaml:"tokens,omitempty" doc:"Tokens that models read and write together a day (UTC), as far as their providers count them; 0 = no limit."`
+	CostUSD    float64       `yaml:"cost_usd,omitempty" doc:"US dollars a day (UTC), by models.prices; 0 = no limit."`
+	ToolCalls  int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs a day (UTC); 0 = no limit."`
+	Time       time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); units that run side by side count each, waiting for people does not. 0 = no limit; in an override -1s takes the limit away."`
+	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that comes to a limit of a day: \"stop\" = it fails with QUOTA_EXCEEDED; \"ask\" = people are asked whether it goes on, up to as much once more. Empty = stop."`
+	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until somebody answers."`
 }
 
 // TenantQuota is what one tenant may have in place of the defaults. Of each number 0 is
@@ -138,28 +144,38 @@ func (p *problems) limits(at string, l Limits, lowest float64) {
 		{"tasks", float64(l.Tasks)},
 		{"teams", float64(l.Teams)},
 		{"tokens", float64(l.Tokens)},
+		{"cost_usd", l.CostUSD},
+		{"tool_calls", float64(l.ToolCalls)},
+		{"time", l.Time.Seconds()},
 	} {
 		if v.n < 0 && v.n != lowest {
 			p.add(at+"."+v.name, "must not be negative, but for -1 (no limit) in an override")
 		}
 	}
+	p.exceeding(at, l.OnExceeded, l.AskTimeout)
+}
+
+// exceeding refuses what is no answer to the question what is done at a limit.
+func (p *problems) exceeding(at, what string, askTimeout time.Duration) {
+	if !slices.Contains([]string{"", event.BudgetStop, event.BudgetAsk}, what) {
+		p.add(at+".on_exceeded", "%q is neither stop nor ask", what)
+	}
+	if askTimeout < 0 {
+		p.add(at+".ask_timeout", "must not be negative")
+	}
+	if askTimeout%time.Second != 0 {
+		p.add(at+".ask_timeout", "must be whole seconds")
+	}
 }
 
 func (p *problems) budget(at string, b Budget) {
-	if b.Tokens < 0 || b.CostUSD < 0 || b.ToolCalls < 0 || b.Time < 0 || b.AskTimeout < 0 {
+	if b.Tokens < 0 || b.CostUSD < 0 || b.ToolCalls < 0 || b.Time < 0 {
 		p.add(at, "must not be negative")
 	}
-	for _, d := range []struct {
-		name string
-		d    time.Duration
-	}{{"time", b.Time}, {"ask_timeout", b.AskTimeout}} {
-		if d.d%time.Second != 0 {
-			p.add(at+"."+d.name, "must be whole seconds")
-		}
+	if b.Time%time.Second != 0 {
+		p.add(at+".time", "must be whole seconds")
 	}
-	if !slices.Contains([]string{"", event.BudgetStop, event.BudgetAsk}, b.OnExceeded) {
-		p.add(at+".on_exceeded", "%q is neither stop nor ask", b.OnExceeded)
-	}
+	p.exceeding(at, b.OnExceeded, b.AskTimeout)
 }
 
 func (p *problems) audit(a *Audit) {

@@ -11,11 +11,11 @@ import (
 )
 
 func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
-	tokens, err := quota.OpenTokens(ctx, p.quotas())
+	daily, err := quota.OpenDaily(ctx, p.quotas())
 	if err != nil {
 		return nil, err
 	}
-	p.closers = append(p.closers, tokens.Close)
+	p.closers = append(p.closers, daily.Close)
 	m, err := OpenModel(p.Config, p.Logger)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 		Capabilities: c.Capabilities, Prices: prices(p.Config.Models),
 	}, agent.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
-		Tools: tools.NewClient(p.conn), Model: m, Quota: tokens,
+		Tools: tools.NewClient(p.conn), Model: m, Quota: daily,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", "agent").Logger(), Registry: p.registry,
 	})
 }

@@ -35,8 +35,9 @@ func (p *process) openAudit() (err error) {
 // quotas returns what the keepers of quotas work with.
 func (p *process) quotas() quota.Config {
 	return quota.Config{Conn: p.conn, Policy: p.Config.Quota.Policy(), Refused: func(r quota.Refusal) {
+		limit, used := r.Amounts()
 		p.audit.Record(record.QuotaRefused, r.Tenant, record.Record{
-			Outcome: record.Denied, Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: r.Limit, Used: r.Used,
+			Outcome: record.Denied, Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: limit, Used: used,
 		})
 	}}
 }

@@ -39,7 +39,7 @@ var table = []role{
 	{Task, "routes the tasks of the swarm", task},
 	{Tools, "runs tools; cannot read a log", toolbox},
 	{Team, "runs teams and their members", team},
-	{Bootstrap, "makes streams and buckets, and restores backups; reads nothing", bootstrap},
+	{Bootstrap, "makes streams and buckets, and restores backups, whose open work it wakes; reads nothing", bootstrap},
 	{Operator, "looks at everything, changes nothing", operator},
 	{Monitor, "hears what happens, says nothing", monitor},
 }
@@ -97,10 +97,11 @@ func agent(g *grant) {
 	g.hears()
 	g.answers(Task, Team)
 	g.asks(tools)
-	g.counts(audit.Tokens)
+	g.counts(audit.Tokens, audit.CostUSD, audit.ToolCalls, audit.Time)
 	g.audits(audit.QuotaRefused)
 	g.sends(cmd.Pipeline, cmd.TurnEnded, cmd.WorkDead, cmd.Message, cmd.Cancel)
 	g.sends(cmd.Member, cmd.TurnEnded, cmd.WorkDead)
+	g.sends(cmd.Agent, cmd.Run) // what another worker has to do
 	g.sends(cmd.Team, cmd.ActTeam)
 	g.sends(cmd.Session, cmd.Open, cmd.Close)
 	g.sends(cmd.Task, cmd.ReportTask, cmd.ResultTask, cmd.NotifyTask, cmd.ReleaseTask)
@@ -156,6 +157,12 @@ func bootstrap(g *grant) {
 		g.publish(api+"STREAM.CREATE."+s, api+"STREAM.UPDATE."+s, api+"STREAM.RESTORE."+s, "$JS.SNAPSHOT.RESTORE."+s+".>")
 	}
 	g.publish(api + "INFO")
+	// What a backup was taken in the middle of goes on.
+	g.sends(cmd.Session, cmd.Expire)
+	g.sends(cmd.Pipeline, cmd.Resume)
+	g.sends(cmd.Member, cmd.Resume)
+	g.sends(cmd.Task, cmd.TaskDue)
+	g.sends(cmd.Team, cmd.WakeTeam)
 }
 
 // operator may read every stream, and take backups, which are reading too.

@@ -1,0 +1,339 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// dayLayout begins the name of a holder of what is counted by the day.
+	dayLayout = "20060102"
+	// keptDays is for how long after its beginning a day is kept: nobody whose clock is
+	// wrong by less than a day takes away what others still count.
+	keptDays = 3 * 24 * time.Hour
+	// defaultSlice is how much of a day's time is taken at once: what a worker that dies
+	// may have counted too much, for a write every 5 s.
+	defaultSlice = 5 * time.Second
+	// leastSlice is the least time for which work is begun.
+	leastSlice = 100 * time.Millisecond
+	// settleBudget bounds how long a worker that has ended its work waits until the time
+	// that it has not used is given back.
+	settleBudget = 2 * time.Second
+)
+
+// ofDay are the resources that are counted by the day, in the order in which they are
+// looked at.
+var ofDay = []id.Name{audit.Tokens, audit.CostUSD, audit.ToolCalls, audit.Time}
+
+// Payer is whose quotas a run uses.
+type Payer struct {
+	Tenant    id.Tenant
+	Principal string
+	// Granted is how often people have let the run go on over the limit of a resource,
+	// scope and day. Each time it may use as much once more. nil: never.
+	Granted func(resource, scope, day string) int
+}
+
+// Over is the error of whoever comes to a limit of a day. It is a QUOTA_EXCEEDED, too.
+type Over struct {
+	Refusal
+	Day        string        // YYYY-MM-DD
+	Ask        bool          // people are to be asked whether the run may go on
+	AskTimeout time.Duration // how long they have; 0 = as long as they like
+
+	fault *fault.Fault
+}
+
+// Error implements error.
+func (o *Over) Error() string { return o.fault.Error() }
+
+// Unwrap returns the fault.
+func (o *Over) Unwrap() error { return o.fault }
+
+// Question is what people are asked.
+func (o *Over) Question() string {
+	who := "Your tenant has"
+	if o.Scope == ScopePrincipal {
+		who = "You have"
+	}
+	return fmt.Sprintf("%s used %s. May this run go on, up to as much once more?", who, o.ofToday())
+}
+
+// Daily keeps the quotas of what is counted by the day, in UTC, as the clock of the
+// process that uses something has it: all of a use belongs to one day, whoever looks at
+// it. A nil *Daily admits everything. It is safe for concurrent use.
+type Daily struct {
+	cfg   Config
+	books map[id.Name]*book
+}
+
+// book is what is counted of one resource.
+type book struct {
+	ledger  *Ledger
+	counter *counter
+}
+
+// OpenDaily returns the keeper of what the workers of this process use, nil if nobody has
+// a limit of that.
+func OpenDaily(ctx context.Context, cfg Config) (*Daily, error) {
+	if !cfg.Policy.Bounds(ofDay...) {
+		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
+	}
+	d := &Daily{cfg: cfg.withDefaults(), books: map[id.Name]*book{}}
+	for _, r := range ofDay {
+		if !cfg.Policy.Bounds(r) {
+			continue
+		}
+		l, err := OpenLedger(ctx, cfg.Conn, r, Rules{
+			Group: dayOf, Counts: func(day string) bool { return day == d.today() }, Apart: true,
+			Sweep: cfg.Sweep, Now: d.cfg.Now, Over: d.past,
+		})
+		if err != nil {
+			d.Close()
+			return nil, err
+		}
+		d.books[r] = &book{ledger: l, counter: newCounter(l)}
+	}
+	return d, nil
+}
+
+func (d *Daily) today() string { return d.cfg.Now().UTC().Format(dayLayout) }
+
+func dayOf(holder id.Entity) string {
+	day, _, _ := strings.Cut(holder.String(), "_")
+	return day
+}
+
+// past reports whether a day is long over.
+func (d *Daily) past(_ context.Context, q subject.Quota) (bool, error) {
+	day, err := time.Parse(dayLayout, dayOf(q.Holder))
+	if err != nil {
+		return false, fmt.Errorf("a holder of %s names no day: %w", q.Resource, err)
+	}
+	return d.cfg.Now().Sub(day) > keptDays, nil
+}
+
+// caps are the limits of a payer on a day, with what people have granted.
+func (d *Daily) caps(r id.Name, p Payer, day string) caps {
+	out := d.cfg.caps(r, p.Tenant, p.Principal)
+	if p.Granted != nil {
+		out.tenant *= int64(1 + p.Granted(r.String(), ScopeTenant, isoDay(day)))
+		out.principal *= int64(1 + p.Granted(r.String(), ScopePrincipal, isoDay(day)))
+	}
+	return out
+}
+
+func isoDay(day string) string { return day[:4] + "-" + day[4:6] + "-" + day[6:] }
+
+// over returns why sums are over the limits of a day, nil if they are not. asked is how
+// much of the sums is only asked for.
+func (d *Daily) over(r id.Name, p Payer, day string, s Sums, asked int64, limits caps) *Over {
+	refusal, over := exceeded(r, p.Tenant, p.Principal, s, limits)
+	if !over {
+		return nil
+	}
+	refusal.Used -= asked
+	tenant, own := d.cfg.Policy.Of(p.Tenant, p.Principal)
+	if refusal.Scope == ScopePrincipal {
+		tenant = own
+	}
+	return &Over{
+		Refusal: refusal, Day: isoDay(day), Ask: tenant.OnExceeded == Ask, AskTimeout: tenant.AskTimeout,
+		fault: refusal.fault(d.cfg.Now()),
+	}
+}
+
+// Refuse tells of a limit that ends something. A question tells nobody: its answer is a
+// decision of somebody.
+func (d *Daily) Refuse(o *Over) {
+	if d != nil {
+		d.cfg.Refused(o.Refusal)
+	}
+}
+
+// Check returns *Over if the tokens or the money of today are used up.
+func (d *Daily) Check(p Payer) error {
+	if d == nil {
+		return nil
+	}
+	day := d.today()
+	for _, r := range []id.Name{audit.Tokens, audit.CostUSD} {
+		b, limits := d.books[r], d.caps(r, p, day)
+		if b == nil || limits == (caps{}) {
+			continue
+		}
+		s := b.ledger.Sums(p.Tenant, id.EntityFromExternal(p.Principal))
+		s.Tenant, s.Principal = s.Tenant+1, s.Principal+1 // what is asked for is at least one more
+		if o := d.over(r, p, day, s, 1, limits); o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// Spend counts tokens, and dollars, that were used. It returns when they are counted
+// everywhere, so call it before the use is written anywhere else: a crash between the two
+// makes the count too high by one message, and never too low.
+func (d *Daily) Spend(ctx context.Context, p Payer, tokens int64, usd float64) error {
+	if d == nil {
+		return nil
+	}
+	var wg sync.WaitGroup
+	var errs [2]error
+	for i, use := range []struct {
+		r id.Name
+		n int64
+	}{{audit.Tokens, tokens}, {audit.CostUSD, int64(math.Round(usd * nanos))}} {
+		if use.n > 0 {
+			wg.Go(func() { _, errs[i] = d.take(ctx, use.r, p, use.n, false) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// Call takes one tool call off the day before it is begun, or returns *Over. Never more
+// begin than are allowed; near the limit two at once may both be refused.
+func (d *Daily) Call(ctx context.Context, p Payer) error {
+	if d == nil {
+		return nil
+	}
+	_, err := d.take(ctx, audit.ToolCalls, p, 1, true)
+	return err
+}
+
+// take counts n more of a resource, within its limits if bounded, and returns the key.
+func (d *Daily) take(ctx context.Context, r id.Name, p Payer, n int64, bounded bool) (q subject.Quota, err error) {
+	day := d.today()
+	b, limits := d.books[r], d.caps(r, p, day)
+	if b == nil || limits == (caps{}) {
+		return q, nil
+	}
+	holder, err := id.ParseEntity(day + "_" + d.cfg.Instance)
+	if err != nil {
+		return q, fmt.Errorf("quota: name a holder: %w", err)
+	}
+	q = quotaOf(r, p.Tenant, p.Principal, holder)
+	if !bounded {
+		return q, b.counter.acquire(ctx, q, n, caps{}).err
+	}
+	v := b.counter.acquire(ctx, q, n, limits)
+	if v.err == nil && v.over {
+		return q, d.over(r, p, day, v.sums, n, limits)
+	}
+	return q, v.err
+}
+
+// Close ends the keeper. What was used stays counted.
+func (d *Daily) Close() {
+	if d == nil {
+		return
+	}
+	for _, b := range d.books {
+		b.counter.close(false)
+		b.ledger.Close()
+	}
+}
+
+// Clock counts the time of one worker's work.
+type Clock struct {
+	d     *Daily
+	payer Payer
+	end   context.CancelFunc
+	done  chan struct{}
+	once  sync.Once
+
+	began time.Time
+	paid  time.Duration // what was taken so far
+	last  subject.Quota // the key of what was taken last
+}
+
+// Start begins to count the time of a payer's work, a slice at a time and each before it
+// is used, or returns *Over. When the time of today is used up in the middle of it, over is
+// called, once; the time goes on being counted. over must not block. While the bus does
+// not answer work goes on, and is counted later. A nil *Clock counts nothing.
+func (d *Daily) Start(ctx context.Context, p Payer, over func(*Over)) (*Clock, error) {
+	if d == nil || d.books[audit.Time] == nil || d.caps(audit.Time, p, d.today()) == (caps{}) {
+		return nil, nil //nolint:nilnil // nil is a clock that counts nothing
+	}
+	c := &Clock{d: d, payer: p, began: time.Now(), done: make(chan struct{})}
+	if err := c.slice(ctx); err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	c.end = end
+	go c.run(life, over)
+	return c, nil
+}
+
+func (c *Clock) run(life context.Context, over func(*Over)) {
+	defer close(c.done)
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-time.After(c.paid - time.Since(c.began)):
+		}
+		err := c.slice(life)
+		if o, ok := errors.AsType[*Over](err); ok {
+			over(o)
+			return
+		}
+		if err != nil { // the time that passes until it works is taken then
+			select {
+			case <-life.Done():
+				return
+			case <-time.After(retryPause):
+			}
+		}
+	}
+}
+
+// slice takes the next time off the day: a slice, or what is left of one.
+func (c *Clock) slice(ctx context.Context) error {
+	n := c.d.cfg.Slice
+	q, err := c.d.take(ctx, audit.Time, c.payer, n.Milliseconds(), true)
+	if o, ok := errors.AsType[*Over](err); ok {
+		if n = time.Duration(o.Limit-o.Used) * time.Millisecond; n < leastSlice {
+			return err
+		}
+		q, err = c.d.take(ctx, audit.Time, c.payer, n.Milliseconds(), true)
+	}
+	if err == nil {
+		c.paid, c.last = c.paid+n, q
+	}
+	return err
+}
+
+// Stop ends the clock. What was taken and not used is given back, and what was used
+// without having been taken is counted. It may be called more than once.
+func (c *Clock) Stop() {
+	if c == nil {
+		return
+	}
+	c.once.Do(func() {
+		c.end()
+		<-c.done
+		left := (c.paid - time.Since(c.began)).Milliseconds()
+		switch {
+		case left > 0:
+			c.d.books[audit.Time].counter.release(c.last, left)
+		case left < 0:
+			ctx, cancel := context.WithTimeout(context.Background(), settleBudget)
+			defer cancel()
+			if _, err := c.d.take(ctx, audit.Time, c.payer, -left, false); err != nil {
+				c.d.cfg.Conn.Logger().Warn().Err(err).Int64("ms", -left).Msg("time of a day's quota could not be counted")
+			}
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// day is the time of an attempt as it is counted for the day.
+type day struct {
+	clock *quota.Clock
+	ctx   context.Context //nolint:containedctx // ends with *quota.Over when the time of the day is used up
+	end   context.CancelCauseFunc
+}
+
+// payer is whose quotas the attempt uses.
+func (t *turn) payer() quota.Payer {
+	p := quota.Payer{Tenant: t.tenant, Principal: t.principal()}
+	if r := t.state.Run(t.runID); r != nil {
+		p.Granted = r.Granted
+	}
+	return p
+}
+
+// clockIn begins to count the attempt's time.
+func (t *turn) clockIn(ctx context.Context) error {
+	t.day.ctx, t.day.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	end := t.day.end
+	clock, err := t.s.deps.Quota.Start(ctx, t.payer(), func(o *quota.Over) { end(o) })
+	if err != nil {
+		end(err)
+		return err
+	}
+	t.day.clock = clock
+	return nil
+}
+
+// clockOut ends that.
+func (t *turn) clockOut() {
+	t.day.clock.Stop()
+	t.day.clock = nil
+	t.day.end(nil)
+}
+
+// enough returns *quota.Over if a quota of the day does not allow the step.
+func (t *turn) enough(ctx context.Context, st conversation.Step) error {
+	if r := t.state.Run(t.runID); r != nil && r.Asking() {
+		return nil // what is left is to be brought to its end
+	}
+	if t.day.ctx.Err() != nil { // the day may have changed since, or people have answered
+		t.clockOut()
+		if err := t.clockIn(ctx); err != nil {
+			return err
+		}
+	}
+	if st.Kind == conversation.StepGenerate {
+		return t.s.deps.Quota.Check(t.payer())
+	}
+	return nil
+}
+
+// allowance turns the error of a step that has come to a limit of the day into what is to
+// be done: people are asked, and the error is nil, or the unit ends with it.
+func (t *turn) allowance(ctx context.Context, err error) error {
+	o, ok := errors.AsType[*quota.Over](err)
+	if !ok {
+		return err
+	}
+	if o.Ask && t.state.Run(t.runID) != nil {
+		return t.askQuota(ctx, o)
+	}
+	t.s.deps.Quota.Refuse(o)
+	return err
+}
+
+// askQuota asks people whether the run may go on over the limit. Units of a run that come
+// to that side by side ask once.
+func (t *turn) askQuota(ctx context.Context, o *quota.Over) error {
+	t.unsent = append(t.unsent[:0], unsent{id: t.s.cfg.NewID()})
+	r := t.state.Run(t.runID)
+	granted := r.Granted(o.Resource.String(), o.Scope, o.Day)
+	return t.writer.Append(ctx, func() ([]event.Event, error) {
+		if len(t.unsent) == 0 {
+			return nil, nil
+		}
+		t.what = event.InputRequested
+		if err := t.held(); err != nil {
+			return nil, err
+		}
+		r := t.state.Run(t.runID)
+		if r.Asking() || r.Granted(o.Resource.String(), o.Scope, o.Day) != granted {
+			return nil, nil
+		}
+		use := r.Use()
+		limit, used := o.Amounts()
+		use.Resource, use.Granted = o.Resource.String(), granted
+		use.Quota = &event.QuotaUse{Scope: o.Scope, Day: o.Day, Limit: limit, Used: used}
+		t.unsent[0].data = event.InputRequestedData{
+			InputID: "quota_" + t.unsent[0].id, RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeBudget,
+			Attempt: t.attempt, Budget: &use, Summary: o.Question(), TimeoutSeconds: int(o.AskTimeout.Seconds()),
+		}
+		return t.events(t.unsent...)
+	})
+}
