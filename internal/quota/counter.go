@@ -48,7 +48,8 @@ type slot struct {
 // together.
 type counter struct {
 	ledger *Ledger
-	life   context.Context //nolint:containedctx // the life of the counter, ended by close
+	over   func(subject.Quota) bool // what is held does not count any more, for good
+	life   context.Context          //nolint:containedctx // the life of the counter, ended by close
 	end    context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -57,8 +58,8 @@ type counter struct {
 	closed bool
 }
 
-func newCounter(l *Ledger) *counter {
-	c := &counter{ledger: l, slots: map[subject.Quota]*slot{}}
+func newCounter(l *Ledger, over func(subject.Quota) bool) *counter {
+	c := &counter{ledger: l, over: over, slots: map[subject.Quota]*slot{}}
 	c.life, c.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	l.echo = c.echoed
@@ -127,11 +128,16 @@ func (c *counter) wake(s *slot) {
 }
 
 // echoed is told what a key says. One of ours that says something else, because somebody
-// took us for dead, is put right.
+// took us for dead, is put right; one that was forgotten because it is over we forget, too.
 func (c *counter) echoed(q subject.Quota, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.slots[q]; s != nil && !s.writing && s.have != n {
+	s := c.slots[q]
+	switch {
+	case s == nil || s.writing || s.have == n:
+	case n == 0 && c.over(q):
+		delete(c.slots, q)
+	default:
 		s.dirty = true
 		c.wake(s)
 	}

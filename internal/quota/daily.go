@@ -96,13 +96,13 @@ func OpenDaily(ctx context.Context, cfg Config) (*Daily, error) {
 		}
 		l, err := OpenLedger(ctx, cfg.Conn, r, Rules{
 			Group: dayOf, Counts: func(day string) bool { return day == d.today() }, Apart: true,
-			Sweep: cfg.Sweep, Now: d.cfg.Now, Over: d.past,
+			Sweep: cfg.Sweep, Now: d.cfg.Now, Over: func(_ context.Context, q subject.Quota) (bool, error) { return d.isPast(q), nil },
 		})
 		if err != nil {
 			d.Close()
 			return nil, err
 		}
-		d.books[r] = &book{ledger: l, counter: newCounter(l)}
+		d.books[r] = &book{ledger: l, counter: newCounter(l, d.isPast)}
 	}
 	return d, nil
 }
@@ -114,13 +114,10 @@ func dayOf(holder id.Entity) string {
 	return day
 }
 
-// past reports whether a day is long over.
-func (d *Daily) past(_ context.Context, q subject.Quota) (bool, error) {
+// isPast reports whether the day of a holding is long over.
+func (d *Daily) isPast(q subject.Quota) bool {
 	day, err := time.Parse(dayLayout, dayOf(q.Holder))
-	if err != nil {
-		return false, fmt.Errorf("a holder of %s names no day: %w", q.Resource, err)
-	}
-	return d.cfg.Now().Sub(day) > keptDays, nil
+	return err == nil && d.cfg.Now().Sub(day) > keptDays
 }
 
 // caps are the limits of a payer on a day, with what people have granted.

@@ -285,7 +285,7 @@ func OpenConnections(ctx context.Context, cfg Config) (*Connections, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.counter = newCounter(c.ledger)
+	c.counter = newCounter(c.ledger, func(subject.Quota) bool { return false })
 	c.meter = newMeter(c)
 	return c, nil
 }
