@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -47,6 +48,32 @@ func Read(ctx context.Context, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("download %s: %w", s.module, err)
 	}
 	return os.ReadFile(filepath.Join(answer.Dir, s.file))
+}
+
+// operator are the types of the Prometheus operator. Its definitions are not in the module
+// with the types, and are made from those: by the generator that the operator uses.
+const operator = "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+
+// OperatorKinds are those of the operator that the chart makes.
+func OperatorKinds() []string { return []string{"PrometheusRule", "ServiceMonitor"} }
+
+// Generate makes the definitions of OperatorKinds with the binary of controller-gen and
+// returns their texts. dir has to be empty.
+func Generate(ctx context.Context, generator, dir string) ([][]byte, error) {
+	cmd := exec.CommandContext(ctx, generator, "crd", "paths="+operator, "output:crd:dir="+dir) //nolint:gosec // built by package plane
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("generate definitions: %w\n%s", err, out)
+	}
+	var all [][]byte
+	for _, kind := range OperatorKinds() {
+		text, err := os.ReadFile(filepath.Join(dir, "monitoring.coreos.com_"+strings.ToLower(kind)+"s.yaml")) //nolint:gosec // just made
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, nil
 }
 
 // Validator judges objects of one kind.

@@ -37,7 +37,15 @@ var programs = []program{
 	{"kube-controller-manager", kubernetes, "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", stamped},
 	{"kube-scheduler", kubernetes, "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", stamped},
 	{"kwok", "v0.8.0", "kubernetes", "sigs.k8s.io/kwok/cmd/kwok", ""},
+	{Helm, "v3.22.0", "tools", "helm.sh/helm/v3/cmd/helm", ""},
+	{Generator, "v0.23.0", "tools", "sigs.k8s.io/controller-tools/cmd/controller-gen", ""},
 }
+
+// What is built beside the control plane.
+const (
+	Helm      = "helm"
+	Generator = "controller-gen" // makes definitions from the Go types of custom resources
+)
 
 // Build builds what the cache does not have, one package at a time at the lowest
 // priority that still gets on, and returns the binaries by name. modules is the folder

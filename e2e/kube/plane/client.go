@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ import (
 type Client struct {
 	dynamic dynamic.Interface
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	found   *discovery.DiscoveryClient
 }
 
 // NewClient returns a client for the API.
@@ -35,7 +37,7 @@ func NewClient(c *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{dynamic: d, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found))}, nil
+	return &Client{dynamic: d, found: found, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found))}, nil
 }
 
 // Learn forgets which kinds there are: some were added.
@@ -86,6 +88,36 @@ func (c *Client) Evict(ctx context.Context, namespace, pod string) error {
 		"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": pod, "namespace": namespace},
 	}}, metav1.CreateOptions{}, "eviction")
 	return err
+}
+
+// Left names all objects of a namespace, of whatever kind, but for Events, which tell of
+// what was.
+func (c *Client) Left(ctx context.Context, namespace string) ([]string, error) {
+	lists, err := c.found.ServerPreferredNamespacedResources()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			if r.Kind == "Event" || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			all, err := c.dynamic.Resource(gv.WithResource(r.Name)).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return nil, fmt.Errorf("list %s: %w", r.Name, err)
+			}
+			for _, o := range all.Items {
+				out = append(out, r.Kind+"/"+o.GetName())
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 // List reads all objects of a kind that have the labels, into their type.

@@ -36,6 +36,7 @@ type Plane struct {
 	dir    string
 	url    string
 	token  string
+	config string
 	etcd   string
 	key    string // signs the tokens of service accounts
 	bin    map[string]string
@@ -70,11 +71,10 @@ func Start(ctx context.Context, dir, modules string, bin map[string]string) (*Pl
 	if err := p.ready(ctx); err != nil {
 		return p, err
 	}
-	kubeconfig, err := p.kubeconfig()
-	if err != nil {
+	if err := p.kubeconfig(); err != nil {
 		return p, err
 	}
-	return p, p.controllers(ctx, kubeconfig, modules, ports[3:])
+	return p, p.controllers(ctx, modules, ports[3:])
 }
 
 // secrets makes the administrator's token and the key of service accounts.
@@ -112,8 +112,8 @@ func (p *Plane) server(port string) error {
 		"--token-auth-file="+filepath.Join(p.dir, "tokens.csv"), "--authorization-mode=RBAC")
 }
 
-func (p *Plane) controllers(ctx context.Context, kubeconfig, modules string, ports []string) error {
-	common := []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--bind-address=127.0.0.1"}
+func (p *Plane) controllers(ctx context.Context, modules string, ports []string) error {
+	common := []string{"--kubeconfig=" + p.config, "--leader-elect=false", "--bind-address=127.0.0.1"}
 	manager := append([]string{
 		"--secure-port=" + ports[0], "--cert-dir=" + filepath.Join(p.dir, "manager"), "--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + p.key, "--root-ca-file=" + p.ca(),
@@ -124,7 +124,7 @@ func (p *Plane) controllers(ctx context.Context, kubeconfig, modules string, por
 	if err != nil {
 		return err
 	}
-	nodes := []string{"--kubeconfig=" + kubeconfig, "--manage-all-nodes=true", "--server-address=127.0.0.1:" + ports[2]}
+	nodes := []string{"--kubeconfig=" + p.config, "--manage-all-nodes=true", "--server-address=127.0.0.1:" + ports[2]}
 	for _, f := range files {
 		nodes = append(nodes, "--config="+f)
 	}
@@ -188,14 +188,17 @@ func (p *Plane) ready(ctx context.Context) error {
 	return nil
 }
 
-func (p *Plane) kubeconfig() (string, error) {
-	file := filepath.Join(p.dir, "kubeconfig")
+// Kubeconfig returns the file that tells programs how an administrator reaches the API.
+func (p *Plane) Kubeconfig() string { return p.config }
+
+func (p *Plane) kubeconfig() error {
+	p.config = filepath.Join(p.dir, "kubeconfig")
 	c := api.NewConfig()
 	c.Clusters["plane"] = &api.Cluster{Server: p.url, CertificateAuthority: p.ca()}
 	c.AuthInfos["admin"] = &api.AuthInfo{Token: p.token}
 	c.Contexts["plane"] = &api.Context{Cluster: "plane", AuthInfo: "admin"}
 	c.CurrentContext = "plane"
-	return file, clientcmd.WriteToFile(*c, file)
+	return clientcmd.WriteToFile(*c, p.config)
 }
 
 // Stop ends all programs, the last one that was started first, and waits for them.

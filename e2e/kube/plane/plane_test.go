@@ -1,11 +1,6 @@
 package plane_test
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,208 +12,13 @@ import (
 	policy "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/waggle-dev/waggle/e2e/kube/chart"
-	"github.com/waggle-dev/waggle/e2e/kube/crd"
 	"github.com/waggle-dev/waggle/e2e/kube/plane"
 )
 
-const (
-	// patience is for one step on a machine that does other things too.
-	patience = 5 * time.Minute
-	nodes    = 3
-	root     = "../../.."
-)
-
-var (
-	deployments = appsv1.SchemeGroupVersion.WithKind("Deployment")
-	jobs        = batchv1.SchemeGroupVersion.WithKind("Job")
-	hpas        = autoscaling.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler")
-	budgets     = policy.SchemeGroupVersion.WithKind("PodDisruptionBudget")
-	pods        = corev1.SchemeGroupVersion.WithKind("Pod")
-	crds        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-)
-
-// cluster is a control plane with nodes, and the chart rendered.
-type cluster struct {
-	ctx    context.Context
-	client *plane.Client
-	chart  string
-}
-
-// start builds what is missing, and starts it. Building takes about 20 minutes of one
-// core, once.
-func start(t *testing.T) *cluster {
-	ctx := t.Context()
-	bin, err := plane.Build(ctx, "../build", filepath.Join(root, ".cache/kube"), os.Stderr)
-	require.NoError(t, err)
-	dir, err := os.MkdirTemp("", "plane") // t.TempDir would take the logs of a failure away
-	require.NoError(t, err)
-	began := time.Now()
-	p, err := plane.Start(ctx, dir, "../build", bin)
-	if p != nil {
-		t.Cleanup(func() {
-			p.Stop()
-			if !t.Failed() {
-				_ = os.RemoveAll(dir)
-			}
-		})
-	}
-	require.NoError(t, err)
-	t.Logf("a control plane after %s", time.Since(began).Round(100*time.Millisecond))
-	c := &cluster{ctx: ctx}
-	c.client, err = plane.NewClient(p.Client())
-	require.NoError(t, err)
-	c.chart, err = chart.Prepare(filepath.Join(root, "deploy/helm/waggle"), "../chart/testdata/nats", t.TempDir())
-	require.NoError(t, err)
-	c.nodes(t)
-	return c
-}
-
-func object(t testing.TB, text string, args ...any) *unstructured.Unstructured {
-	t.Helper()
-	var out map[string]any
-	require.NoError(t, yaml.UnmarshalStrict([]byte(fmt.Sprintf(text, args...)), &out), text)
-	return &unstructured.Unstructured{Object: out}
-}
-
-func (c *cluster) nodes(t testing.TB) {
-	for i := range nodes {
-		n := object(t, `
-apiVersion: v1
-kind: Node
-metadata:
-  name: node-%[1]d
-  labels: {kubernetes.io/hostname: node-%[1]d, topology.kubernetes.io/zone: zone-%[1]d}
-status:
-  allocatable: {cpu: "32", memory: 64Gi, pods: "110"}
-  capacity: {cpu: "32", memory: 64Gi, pods: "110"}
-`, i)
-		require.NoError(t, c.client.Create(c.ctx, "", n))
-	}
-}
-
-// namespace makes one in which only restricted pods may run.
-func (c *cluster) namespace(t testing.TB, name string) {
-	require.NoError(t, c.client.Apply(c.ctx, "", object(t, `
-apiVersion: v1
-kind: Namespace
-metadata:
-  name: %s
-  labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/warn: restricted}
-`, name)))
-	// Pods need the account that a controller makes.
-	_, err := plane.Until(c.ctx, c.client, corev1.SchemeGroupVersion.WithKind("ServiceAccount"), name, patience,
-		func(all []corev1.ServiceAccount) bool { return len(all) > 0 })
-	require.NoError(t, err)
-}
-
-// workspace makes the claim that a set of values names: without it pods are not scheduled.
-func (c *cluster) workspace(t testing.TB, namespace string) {
-	require.NoError(t, c.client.Apply(c.ctx, "", object(t, `
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: %[1]s}
-spec:
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteMany]
-  storageClassName: ""
-  claimRef: {namespace: %[1]s, name: workspace}
-  hostPath: {path: /workspace}
-`, namespace)))
-	require.NoError(t, c.client.Apply(c.ctx, namespace, object(t, `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: workspace}
-spec:
-  accessModes: [ReadWriteMany]
-  storageClassName: ""
-  volumeName: %s
-  resources: {requests: {storage: 1Gi}}
-`, namespace)))
-}
-
-// definitions makes the kinds of KEDA and of the Gateway API known.
-func (c *cluster) definitions(t testing.TB) {
-	for _, kind := range crd.Kinds() {
-		text, err := crd.Read(c.ctx, kind)
-		require.NoError(t, err)
-		var def map[string]any
-		require.NoError(t, yaml.Unmarshal(text, &def))
-		require.NoError(t, c.client.Apply(c.ctx, "", &unstructured.Unstructured{Object: def}))
-	}
-	_, err := plane.Until(c.ctx, c.client, crds, "", patience, func(all []unstructured.Unstructured) bool { return established(all) == len(crd.Kinds()) })
-	require.NoError(t, err)
-	c.client.Learn()
-}
-
-func established(all []unstructured.Unstructured) int {
-	n := 0
-	for _, o := range all {
-		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-		for _, v := range conditions {
-			m, _ := v.(map[string]any)
-			if m["type"] == "Established" && m["status"] == "True" {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-func (c *cluster) render(t testing.TB, set string) []chart.Document {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../chart/testdata/values", set+".yaml"))
-	require.NoError(t, err)
-	values := map[string]any{}
-	require.NoError(t, yaml.UnmarshalStrict(text, &values))
-	return c.renderValues(t, values)
-}
-
-func (c *cluster) renderValues(t testing.TB, values map[string]any) []chart.Document {
-	t.Helper()
-	docs, err := chart.Render(c.chart, values, nil)
-	require.NoError(t, err)
-	return docs
-}
-
-// apply applies what can be applied, and counts it by kind. The Prometheus operator's
-// kinds are checked by their types only: its definitions cannot be had as a module.
-func (c *cluster) apply(t testing.TB, namespace string, docs []chart.Document) map[string]int {
-	t.Helper()
-	count := map[string]int{}
-	for _, d := range docs {
-		if strings.HasPrefix(d.Object.GetAPIVersion(), "monitoring.coreos.com/") {
-			continue
-		}
-		require.NoError(t, c.client.Apply(c.ctx, namespace, d.Object), d)
-		count[d.Object.GetKind()]++
-	}
-	return count
-}
-
-// rollout waits until every Deployment runs what it should, as "kubectl rollout status".
-func (c *cluster) rollout(t testing.TB, namespace string) []appsv1.Deployment {
-	t.Helper()
-	all, err := plane.Until(c.ctx, c.client, deployments, namespace, patience, func(all []appsv1.Deployment) bool {
-		for _, d := range all {
-			s := d.Status
-			if s.ObservedGeneration < d.Generation || s.UpdatedReplicas < *d.Spec.Replicas ||
-				s.Replicas > s.UpdatedReplicas || s.AvailableReplicas < s.UpdatedReplicas {
-				return false
-			}
-		}
-		return len(all) > 0
-	})
-	require.NoError(t, err, "%+v", all)
-	return all
-}
-
 func TestTheChartOnARealControlPlane(t *testing.T) {
 	c := start(t)
-	c.definitions(t)
 	c.namespace(t, chart.Namespace)
 	docs := c.render(t, "default")
 	t.Run("a misspelt field is refused", func(t *testing.T) { c.refuses(t, docs) })
@@ -255,7 +55,24 @@ func first(t testing.TB, docs []chart.Document, name string) *unstructured.Unstr
 	return nil
 }
 
+// only returns the first object of a kind.
+func only(t testing.TB, docs []chart.Document, kind string) *unstructured.Unstructured {
+	t.Helper()
+	for _, d := range docs {
+		if d.Object.GetKind() == kind {
+			return d.Object.DeepCopy()
+		}
+	}
+	require.Fail(t, "there is none", kind)
+	return nil
+}
+
 func (c *cluster) refuses(t *testing.T, docs []chart.Document) {
+	for kind, field := range map[string]string{"ServiceMonitor": "endpoint", "PrometheusRule": "group", "ScaledObject": "minReplicas", "HTTPRoute": "hostname"} {
+		o := only(t, c.render(t, "keda"), kind)
+		require.NoError(t, unstructured.SetNestedField(o.Object, "x", "spec", field))
+		require.ErrorContains(t, c.client.Apply(c.ctx, chart.Namespace, o), field, kind)
+	}
 	d := first(t, docs, "waggle-gateway")
 	require.NoError(t, unstructured.SetNestedField(d.Object, int64(5), "spec", "template", "spec", "terminationGracePeriod"))
 	err := c.client.Apply(c.ctx, chart.Namespace, d)
@@ -286,6 +103,7 @@ func (c *cluster) complete(t *testing.T, began time.Time) {
 		return len(all) == 1 && all[0].Status.Succeeded == 1
 	})
 	require.NoError(t, err, "the Job that makes the streams")
+	t.Logf("%d servers of NATS with their volumes", c.servers(t, chart.Namespace))
 }
 
 func (c *cluster) repeats(t *testing.T, docs []chart.Document) {
@@ -317,7 +135,7 @@ func (c *cluster) scales(t *testing.T) {
 	for _, d := range c.rollout(t, chart.Namespace) {
 		require.EqualValues(t, 2, *d.Spec.Replicas, d.Name)
 	}
-	spread := map[string]map[string]bool{}
+	spread, count := map[string]map[string]bool{}, map[string]int{}
 	running, err := plane.List[corev1.Pod](c.ctx, c.client, pods, chart.Namespace, "app.kubernetes.io/component!=bootstrap")
 	require.NoError(t, err)
 	for _, p := range running {
@@ -326,9 +144,10 @@ func (c *cluster) scales(t *testing.T) {
 			spread[role] = map[string]bool{}
 		}
 		spread[role][p.Spec.NodeName] = true
+		count[role]++
 	}
 	for role, on := range spread {
-		require.Len(t, on, 2, "pods of %s are on one node", role)
+		require.Len(t, on, count[role], "pods of %s are on one node", role)
 	}
 	t.Logf("%d autoscalers able to scale; %d pods, those of a role on nodes of their own", len(all), len(running))
 }
