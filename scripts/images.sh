@@ -132,7 +132,10 @@ root() {
 	fi
 }
 
+# image STAGE NAME: builders before BuildKit build every stage above the one that is
+# wanted, so they are shown no other.
 image() {
+	awk -v stage="$1" '/^FROM / { seen = 1; mine = $NF == stage } !seen || mine' deploy/docker/Dockerfile >"$context/Dockerfile"
 	# shellcheck disable=SC2086 # one argument or none
 	docker build --quiet --target "$1" ${BASE:+--build-arg BASE=$BASE} -t "$2:$TAG" "$context" >/dev/null
 	echo "$2:$TAG"
@@ -145,7 +148,6 @@ esac
 
 [ $# -gt 0 ] || set -- waggle nats
 mkdir -p "$context"
-cp deploy/docker/Dockerfile "$context/Dockerfile"
 root
 for target in "$@"; do
 	case "$target" in
