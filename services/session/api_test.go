@@ -26,18 +26,18 @@ type web struct {
 }
 
 func (r *rig) serveAPI() *web {
-	r.t.Helper()
+	r.T.Helper()
 	w := &web{r: r, keys: map[string]string{"alice": "key-of-alice", "eve": "key-of-eve"}}
-	a, err := auth.New(r.ctx, auth.Config{APIKeys: []auth.APIKey{
+	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
 		{ID: "1", SHA256: auth.HashKey(w.keys["alice"]), Subject: "alice", Tenant: "default", Roles: []auth.Role{auth.RoleUser}},
 		{ID: "2", SHA256: auth.HashKey(w.keys["eve"]), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
 	}})
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	mux := http.NewServeMux()
-	session.NewAPI(r.conn, r.log, r.send, a, zerolog.Nop()).Mount(mux)
+	session.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
 	srv := httptest.NewServer(mux)
-	r.t.Cleanup(srv.Close)
-	r.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	r.T.Cleanup(srv.Close)
+	r.T.Cleanup(http.DefaultClient.CloseIdleConnections)
 	w.url = srv.URL
 	return w
 }
@@ -47,9 +47,9 @@ func (w *web) ask(who, method, path string) (int, string) {
 }
 
 func (w *web) send(who, method, path, body string) (int, string) {
-	t := w.r.t
+	t := w.r.T
 	t.Helper()
-	req, err := http.NewRequestWithContext(w.r.ctx, method, w.url+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(w.r.Ctx, method, w.url+path, strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("Authorization", "Bearer "+w.keys[who])
 	resp, err := http.DefaultClient.Do(req)
@@ -68,7 +68,7 @@ func TestAPIShowsSessions(t *testing.T) {
 	w := r.serveAPI()
 	r.open(log, event.Preferences{Language: "en_US"})
 	r.command(log, cmd.Pipeline, cmd.Message, "m1", cmd.UserMessage{Content: "hello"})
-	r.until(log, event.RunStarted)
+	r.Until(log, event.RunStarted, 1)
 
 	status, body := w.ask("alice", "GET", "/api/v1/sessions")
 	require.Equal(t, 200, status, body)
@@ -125,9 +125,9 @@ func TestAPIShowsSessions(t *testing.T) {
 		status, body = w.ask("alice", method, "/api/v1/sessions"+path)
 		require.Equal(t, want, status, path+body)
 	}
-	r.until(log, event.RunCancelled)
+	r.Until(log, event.RunCancelled, 1)
 	r.command(log, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
-	r.until(log, event.SessionClosed)
+	r.Until(log, event.SessionClosed, 1)
 	_, body = w.ask("alice", "GET", "/api/v1/sessions")
 	require.Contains(t, body, `"status":"closed"`)
 	_, body = w.ask("alice", "GET", "/api/v1/sessions/s1")

@@ -91,7 +91,7 @@ func TestASessionThatIsNotThereIsNotSaidToBe(t *testing.T) {
 	// One that its user has closed can still be read; one whose time is over cannot,
 	// whatever was refused afterwards.
 	r.command(log, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
-	r.until(log, event.SessionClosed)
+	r.Until(log, event.SessionClosed, 1)
 	got, err := r.attach(cmd.AttachRequest{})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, got.Head)
@@ -150,8 +150,8 @@ func TestAClientGoesOnWhereItsLastAckWas(t *testing.T) {
 	r.command(log, cmd.Session, cmd.Ack, "bad", "nonsense")
 	handled(log)
 	require.Equal(t, "3", after("phone"))
-	require.Len(t, r.all(log), 4, "acks are no events")
-	end, err := r.log.Last(r.ctx, sessionLog("nobody"))
+	require.Len(t, r.All(log), 4, "acks are no events")
+	end, err := r.Log.Last(r.Ctx, sessionLog("nobody"))
 	require.NoError(t, err)
 	require.Equal(t, eventlog.Cursor{}, end)
 

@@ -46,13 +46,13 @@ func readable(t testing.TB, d event.StateExportedData) state {
 // pipelineRun begins a run with two tasks, one after the other, and solves the first
 // as a worker does.
 func (r *rig) pipelineRun(l subject.Log) {
-	r.t.Helper()
+	r.T.Helper()
 	r.command(l, cmd.Pipeline, cmd.Message, "solve", cmd.UserMessage{Content: "make slides", RunSpec: event.RunSpec{
 		Mode: event.ModeTasks, Tasks: []event.Task{{ID: "t1", Title: "one"}, {ID: "t2", Title: "two", Dependencies: []string{"t1"}}},
 	}})
-	events := r.until(l, event.TaskStarted)
+	events := r.Until(l, event.TaskStarted, 1)
 	task, err := event.As[event.TaskStartedData](events[len(events)-1])
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	part := task.Part
 	r.append(
 		l,
@@ -61,16 +61,16 @@ func (r *rig) pipelineRun(l subject.Log) {
 		event.MessageCompletedData{RunID: task.RunID, MessageID: "a1", Attempt: 1, Role: event.RoleAssistant, Content: "first result", Part: part},
 	)
 	r.command(l, cmd.Pipeline, cmd.TurnEnded, "ended", cmd.WorkRef{RunID: task.RunID, WorkID: part.WorkID})
-	r.until(l, event.TaskCompleted)
+	r.Until(l, event.TaskCompleted, 1)
 	r.untilTask(l, "t2")
 }
 
 // untilTask waits until an attempt at the task has begun.
 func (r *rig) untilTask(l subject.Log, taskID string) event.TaskStartedData {
-	r.t.Helper()
+	r.T.Helper()
 	var got event.TaskStartedData
-	require.Eventually(r.t, func() bool {
-		for _, e := range r.all(l) {
+	require.Eventually(r.T, func() bool {
+		for _, e := range r.All(l) {
 			if d, err := event.As[event.TaskStartedData](e); err == nil && e.Type == event.TaskStarted && d.TaskID == taskID {
 				got = d
 				return true
@@ -103,7 +103,7 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	require.Equal(t, "t2", *s.Current)
 	require.Equal(t, "first result", s.Plan.Tasks[0].Output)
 	require.Equal(t, seal.Valid, exported.ValidUntil.Sub(exported.ExportedAt))
-	last, err := here.log.Last(here.ctx, log)
+	last, err := here.Log.Last(here.Ctx, log)
 	require.NoError(t, err)
 	require.Equal(t, last.Seq, exported.Seq)
 
@@ -115,7 +115,7 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	reply, err = there.restore(exported.Signed)
 	require.NoError(t, err)
 	require.Equal(t, cmd.ImportReply{Session: log.Entity, Restored: true}, reply)
-	events := there.until(log, event.TaskStarted)
+	events := there.Until(log, event.TaskStarted, 1)
 	require.Equal(t, event.SessionRestored, events[0].Type)
 	require.EqualValues(t, 1, events[0].Sequence)
 	restored, err := event.As[event.SessionRestoredData](events[0])
@@ -125,7 +125,7 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	require.Equal(t, "alice", restored.Principal)
 	require.Contains(t, string(restored.State), "9007199254740993", "numbers keep their digits")
 	require.Equal(t, "t2", there.untilTask(log, "t2").TaskID)
-	for _, e := range there.all(log) {
+	for _, e := range there.All(log) {
 		if d, err := event.As[event.TaskStartedData](e); err == nil && e.Type == event.TaskStarted {
 			require.NotEqual(t, "t1", d.TaskID, "it was done")
 		}
@@ -147,7 +147,7 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	_, err = here.restore(moved.Signed)
 	isFault(t, err, fault.StateTampered)
 	there.command(log, cmd.Pipeline, cmd.Cancel, "stop", cmd.CancelRun{})
-	there.until(log, event.RunCancelled)
+	there.Until(log, event.RunCancelled, 1)
 }
 
 // TestASessionComesBack: a session that has gone on elsewhere takes the place of what
@@ -173,7 +173,7 @@ func TestASessionComesBack(t *testing.T) {
 	here.command(log, cmd.Pipeline, cmd.Message, "on", cmd.UserMessage{Content: "here"})
 	require.Eventually(t, func() bool { // this run has begun, and not only the first
 		started := 0
-		for _, e := range here.all(log) {
+		for _, e := range here.All(log) {
 			if e.Type == event.RunStarted {
 				started++
 			}
@@ -183,7 +183,7 @@ func TestASessionComesBack(t *testing.T) {
 	_, err = move(there, here)
 	isFault(t, err, fault.SessionBusy)
 	here.command(log, cmd.Pipeline, cmd.Cancel, "stop", cmd.CancelRun{})
-	here.until(log, event.RunCancelled)
+	here.Until(log, event.RunCancelled, 1)
 	there.append(log, notice("a"), notice("b"), notice("c"), notice("d"))
 	reply, err = move(there, here)
 	require.NoError(t, err)
@@ -195,11 +195,11 @@ func TestASessionComesBack(t *testing.T) {
 		text += m.Content + "|"
 	}
 	require.Equal(t, "who are you|a bee|and now|still one|", text, "once, and nothing of what was left behind")
-	before := here.all(log)
+	before := here.All(log)
 	reply, err = move(there, here)
 	require.NoError(t, err)
 	require.True(t, reply.Restored)
-	require.Equal(t, before, here.all(log))
+	require.Equal(t, before, here.All(log))
 	here.append(log, notice("e"))
 	reply, err = move(here, here)
 	require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestWhatIsNotImported(t *testing.T) {
 	there.now.move(seal.Valid + time.Minute)
 	_, err = there.restore(exported.Signed)
 	require.Contains(t, isFault(t, err, fault.StateExpired).Message, "24 hours")
-	end, err := there.log.Last(there.ctx, log)
+	end, err := there.Log.Last(there.Ctx, log)
 	require.NoError(t, err)
 	require.Zero(t, end.Seq, "nothing was begun")
 }
@@ -290,7 +290,7 @@ func TestRacingImportsMakeOneSession(t *testing.T) {
 		})
 	}
 	racers.Wait()
-	require.Len(t, there.all(log), 1)
+	require.Len(t, there.All(log), 1)
 }
 
 func TestARestoredSessionExpires(t *testing.T) {
@@ -303,7 +303,7 @@ func TestARestoredSessionExpires(t *testing.T) {
 	require.NoError(t, err)
 	_, err = there.restore(exported.Signed)
 	require.NoError(t, err)
-	events := there.until(log, event.SessionClosed)
+	events := there.Until(log, event.SessionClosed, 1)
 	require.Len(t, events, 2)
 }
 
@@ -323,9 +323,9 @@ func TestAResumeIsSentAgain(t *testing.T) {
 		_, err = there.restore(exported.Signed)
 		require.NoError(t, err)
 	}
-	stream, err := there.conn.JS().Stream(there.ctx, subject.StreamCommands)
+	stream, err := there.Conn.JS().Stream(there.Ctx, subject.StreamCommands)
 	require.NoError(t, err)
-	info, err := stream.Info(there.ctx, jetstream.WithSubjectFilter(subject.CommandFilterAll(cmd.Pipeline)))
+	info, err := stream.Info(there.Ctx, jetstream.WithSubjectFilter(subject.CommandFilterAll(cmd.Pipeline)))
 	require.NoError(t, err)
 	require.Len(t, info.State.Subjects, 1)
 	for _, n := range info.State.Subjects {

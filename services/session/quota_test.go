@@ -27,7 +27,7 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 	r.start("two", cfg)
 	gateway, connection := id.MustName("gw"), id.MustName("c1")
 	told := make(chan *nats.Msg, 8)
-	sub, err := r.conn.NATS().ChanSubscribe(subject.Aside(gateway, connection), told)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.Aside(gateway, connection), told)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
 	n := 0
@@ -35,16 +35,16 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 		n++
 		raw, err := json.Marshal(cmd.OpenSession{Dialect: "myagent"})
 		require.NoError(t, err)
-		require.NoError(t, r.send.Send(r.ctx, cmd.Command{
+		require.NoError(t, r.Send.Send(r.Ctx, cmd.Command{
 			ID: fmt.Sprint("open-", n), Service: cmd.Session, Verb: cmd.Open, Tenant: l.Tenant, Key: l.Entity, Principal: "ann",
 			ReplyTo: subject.ReplyTo(gateway, connection), Time: time.Now(), Data: raw,
 		}))
 	}
 	a, b, c := sessionLog("a"), sessionLog("b"), sessionLog("c")
 	open(a)
-	r.until(a, event.SessionCreated)
+	r.Until(a, event.SessionCreated, 1)
 	open(b)
-	r.until(b, event.SessionCreated)
+	r.Until(b, event.SessionCreated, 1)
 	open(b) // again: it has its place
 	open(c)
 	var e event.Event
@@ -58,12 +58,12 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
 	require.Contains(t, d.Message, "quota of 2 open sessions")
-	last, err := r.log.Last(r.ctx, c)
+	last, err := r.Log.Last(r.Ctx, c)
 	require.NoError(t, err)
 	require.Zero(t, last.Seq)
 
 	r.command(a, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
-	r.until(a, event.SessionClosed)
+	r.Until(a, event.SessionClosed, 1)
 	require.Eventually(t, func() bool {
 		open(c)
 		select {
@@ -71,7 +71,7 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 			return false
 		case <-time.After(200 * time.Millisecond):
 		}
-		last, err := r.log.Last(r.ctx, c)
+		last, err := r.Log.Last(r.Ctx, c)
 		return err == nil && last.Seq > 0
 	}, patience, time.Millisecond)
 }

@@ -24,13 +24,13 @@ func TestASessionOpensWithWhatItsMakerAskedFor(t *testing.T) {
 		ClientID: "phone", UserID: "u1", Language: "en_US", ConfirmPlan: &yes, OnBusy: event.OnBusyEnqueue, Extra: []byte(`{"app":"x"}`),
 	}
 	r.open(log, want)
-	got, err := event.As[event.SessionCreatedData](r.all(log)[0])
+	got, err := event.As[event.SessionCreatedData](r.All(log)[0])
 	require.NoError(t, err)
 	require.Equal(t, want, got.Preferences)
 	require.Equal(t, "myagent", got.Dialect)
 	r.command(log, cmd.Session, cmd.Open, "again", cmd.OpenSession{Dialect: "orbit"})
 	r.command(log, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
-	require.Len(t, r.until(log, event.SessionClosed), 2, "it is opened once")
+	require.Len(t, r.Until(log, event.SessionClosed, 1), 2, "it is opened once")
 }
 
 func TestAnIdleSessionExpires(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAnIdleSessionExpires(t *testing.T) {
 	r.start("a", session.Config{TTL: time.Second})
 	r.startPipeline("p")
 	r.open(log, event.Preferences{})
-	events := r.until(log, event.SessionClosed)
+	events := r.Until(log, event.SessionClosed, 1)
 	d, err := event.As[event.SessionClosedData](events[len(events)-1])
 	require.NoError(t, err)
 	require.Equal(t, "timeout", d.Reason)
@@ -48,7 +48,7 @@ func TestAnIdleSessionExpires(t *testing.T) {
 	require.GreaterOrEqual(t, d.Stats.DurationSeconds, int64(1))
 	require.GreaterOrEqual(t, events[1].Time.Sub(events[0].Time), time.Second)
 	r.command(log, cmd.Pipeline, cmd.Message, "late", cmd.UserMessage{Content: "hello?"})
-	require.Len(t, r.until(log, event.MessageRefused), 3)
+	require.Len(t, r.Until(log, event.MessageRefused, 1), 3)
 }
 
 func TestCommandsForNobodyAreGivenUp(t *testing.T) {
@@ -58,10 +58,10 @@ func TestCommandsForNobodyAreGivenUp(t *testing.T) {
 	other := sessionLog("nobody")
 	r.command(other, cmd.Pipeline, cmd.Message, "m1", cmd.UserMessage{Content: "hello?"})
 	require.Eventually(t, func() bool {
-		s, err := r.conn.JS().Stream(r.ctx, subject.StreamDead)
+		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamDead)
 		return err == nil && s.CachedInfo().State.Msgs == 1
 	}, patience, 20*time.Millisecond)
-	last, err := r.log.Last(r.ctx, other)
+	last, err := r.Log.Last(r.Ctx, other)
 	require.NoError(t, err)
 	require.Zero(t, last.Seq, "no log is begun for a session that does not exist")
 }
@@ -83,7 +83,7 @@ func TestTwoReplicasShareTheSessions(t *testing.T) {
 		})
 	}
 	for _, l := range logs {
-		r.until(l, event.SessionCreated)
+		r.Until(l, event.SessionCreated, 1)
 	}
 	for n := range messages {
 		for _, l := range logs {
@@ -104,7 +104,7 @@ func TestTwoReplicasShareTheSessions(t *testing.T) {
 			next++
 		}
 		r.command(l, cmd.Session, cmd.Close, "close", cmd.CloseSession{})
-		r.until(l, event.SessionClosed)
+		r.Until(l, event.SessionClosed, 1)
 	}
 }
 
@@ -121,6 +121,6 @@ func TestServiceIsAComponent(t *testing.T) {
 func TestAStateKeyThatCanBeGuessedIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	_, err := session.New(session.Config{StateKeys: [][]byte{[]byte("short")}}, r.deps("a"))
+	_, err := session.New(session.Config{StateKeys: [][]byte{[]byte("short")}}, r.Deps("a"))
 	require.ErrorContains(t, err, "key 1")
 }
