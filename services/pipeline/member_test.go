@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
@@ -35,46 +33,23 @@ func coder(t *testing.T) subject.Log {
 	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindAgent, Entity: agent}
 }
 
-func (r *rig) deps(name string) manager.Deps {
-	return manager.Deps{
-		Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
-	}
-}
-
 // members starts a replica of the service of the members of teams.
 func (r *rig) members(deps manager.Deps) *pipeline.Service {
-	r.t.Helper()
+	r.T.Helper()
 	s, err := pipeline.NewMembers(pipeline.Config{AckWait: 2 * time.Second}, deps)
-	require.NoError(r.t, err)
-	require.NoError(r.t, s.Start(r.ctx))
-	r.t.Cleanup(s.Stop)
+	r.Run(s, err)
 	return s
 }
 
 // create makes the member.
 func (r *rig) create(l subject.Log, d event.MemberDefinition) {
-	r.t.Helper()
+	r.T.Helper()
 	r.command(l, cmd.CreateMember, "create", event.AgentCreatedData{
 		AgentID: l.Entity.String(), TeamID: team.String(), Root: team.String(), TeamName: "Builders", Route: d.Name, MemberDefinition: d,
 	})
 }
 
-// taken plays the services that get commands of one kind, in whatever order.
-func (r *rig) taken(service id.Name) <-chan cmd.Command {
-	r.t.Helper()
-	out := make(chan cmd.Command, 1000)
-	w := command.NewWorkers(r.conn, command.WorkersConfig{
-		Service: service, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
-	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
-		out <- c
-		return nil
-	})
-	require.NoError(r.t, w.Start(r.ctx))
-	r.t.Cleanup(w.Stop)
-	return out
-}
-
-func next[T any](t *testing.T, from <-chan T, what string) T {
+func next[T any](t testing.TB, from <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-from:
@@ -87,18 +62,18 @@ func next[T any](t *testing.T, from <-chan T, what string) T {
 
 // claim plays a worker that takes the next work item.
 func (r *rig) claim(l subject.Log, items <-chan cmd.WorkRef) *conversation.Work {
-	r.t.Helper()
-	ref := next(r.t, items, "a work item")
-	require.Equal(r.t, l.Kind, ref.LogKind())
+	r.T.Helper()
+	ref := next(r.T, items, "a work item")
+	require.Equal(r.T, l.Kind, ref.LogKind())
 	u := r.fold(l).Work(ref.Unit())
-	require.NotNil(r.t, u)
+	require.NotNil(r.T, u)
 	r.append(l, event.TurnStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w"})
 	return r.fold(l).Work(ref.Unit())
 }
 
 // paused plays a worker whose model calls the tools, and who asks and puts the unit down.
 func (r *rig) paused(l subject.Log, u *conversation.Work, calls ...string) {
-	r.t.Helper()
+	r.T.Helper()
 	said := event.MessageCompletedData{
 		MessageID: u.ID + ".m", RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt, Role: event.RoleAssistant, StopReason: "tool_calls",
 	}
@@ -124,15 +99,15 @@ func TestRacingAnswersToACall(t *testing.T) {
 	t.Parallel()
 	const racers = 50
 	r := newRig(t)
-	r.members(r.deps("a"))
-	r.members(r.deps("b"))
-	items, woken := r.items(), r.taken(cmd.Team)
+	r.members(r.Deps("a"))
+	r.members(r.Deps("b"))
+	items, woken := r.items(), r.Taken(cmd.Team)
 	gateway := id.MustName("gw")
 	asides := make(chan *nats.Msg, 2*racers)
-	sub, err := r.conn.NATS().ChanSubscribe(subject.AsideFilter(gateway), asides)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.AsideFilter(gateway), asides)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
-	require.NoError(t, r.conn.NATS().Flush())
+	require.NoError(t, r.Conn.NATS().Flush())
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Coder"})
 	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "write it"})
@@ -158,7 +133,7 @@ func TestRacingAnswersToACall(t *testing.T) {
 	}
 	require.Len(t, told, racers-1)
 	answers := 0
-	for _, e := range r.until(l, event.InputAnswered, 1) {
+	for _, e := range r.Until(l, event.InputAnswered, 1) {
 		if e.Type == event.InputAnswered {
 			answers++
 			d, err := event.As[event.InputAnsweredData](e)
@@ -191,23 +166,23 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 	r := newRig(t)
 	items := r.items()
 	l := coder(t)
-	a := r.members(r.deps("a"))
+	a := r.members(r.Deps("a"))
 	r.create(l, event.MemberDefinition{Name: "Coder"})
 	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "write it"})
 	r.paused(l, r.claim(l, items), "call_1", "call_2")
 	a.Stop()
 
-	mute := r.deps("mute") // what it wants to hand on reaches nobody
-	lost := bustest.Dial(t, r.conn.NATS().ConnectedUrl())
+	mute := r.Deps("mute") // what it wants to hand on reaches nobody
+	lost := bustest.Dial(t, r.Conn.NATS().ConnectedUrl())
 	lost.NATS().Close()
 	mute.Commands = command.NewSender(lost)
 	dying := r.members(mute)
 	r.command(l, cmd.Respond, "r1", cmd.RespondInput{CallID: "call_1", Approved: true})
-	r.until(l, event.InputAnswered, 1)
+	r.Until(l, event.InputAnswered, 1)
 	dying.Stop()
 	require.Empty(t, items)
 
-	r.members(r.deps("b"))
+	r.members(r.Deps("b"))
 	u := r.claim(l, items)
 	require.Equal(t, 2, u.Attempt)
 	st := r.fold(l).Next(u.ID)
@@ -232,7 +207,7 @@ func TestSessionsAndMembersDoNotMix(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{})
-	r.members(r.deps("b"))
+	r.members(r.Deps("b"))
 	items := r.items()
 	l := coder(t)
 	s := l
@@ -253,7 +228,7 @@ func TestTheServiceOfMembersIsAComponent(t *testing.T) {
 	n := 0
 	lifecycletest.Exercise(t, func() lifecycle.Component {
 		n++
-		s, err := pipeline.NewMembers(pipeline.Config{}, r.deps(fmt.Sprint("c", n)))
+		s, err := pipeline.NewMembers(pipeline.Config{}, r.Deps(fmt.Sprint("c", n)))
 		require.NoError(t, err)
 		return s
 	})

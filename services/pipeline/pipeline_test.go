@@ -19,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -39,7 +40,7 @@ func TestStages(t *testing.T) {
 	for _, text := range []string{twoTasks, "did A", "did B", "A and B"} {
 		r.work(log, items, text)
 	}
-	events := r.until(log, event.RunCompleted, 1)
+	events := r.Until(log, event.RunCompleted, 1)
 	d, err := event.As[event.RunCompletedData](events[len(events)-1])
 	require.NoError(t, err)
 	require.Equal(t, "A and B", d.Content)
@@ -60,13 +61,13 @@ func TestRacingAnswers(t *testing.T) {
 	r.open(log)
 	gateway := id.MustName("gw")
 	asides := make(chan *nats.Msg, 2*racers)
-	sub, err := r.conn.NATS().ChanSubscribe(subject.AsideFilter(gateway), asides)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.AsideFilter(gateway), asides)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
-	require.NoError(t, r.conn.NATS().Flush())
+	require.NoError(t, r.Conn.NATS().Flush())
 	r.command(log, cmd.Message, "m1", planned(true))
 	r.work(log, items, twoTasks)
-	events := r.until(log, event.InputRequested, 1)
+	events := r.Until(log, event.InputRequested, 1)
 	asked, err := event.As[event.InputRequestedData](events[len(events)-1])
 	require.NoError(t, err)
 
@@ -105,7 +106,7 @@ func TestRacingAnswers(t *testing.T) {
 	}
 	require.Len(t, told, racers-1)
 	answers := 0
-	for _, e := range r.until(log, event.InputAnswered, 1) {
+	for _, e := range r.Until(log, event.InputAnswered, 1) {
 		if e.Type == event.InputAnswered {
 			answers++
 			d, err := event.As[event.InputAnsweredData](e)
@@ -125,9 +126,9 @@ func TestDeadlinesComeByThemselves(t *testing.T) {
 	r.open(log)
 	r.command(log, cmd.Message, "m1", planned(true))
 	r.work(log, items, twoTasks)
-	events := r.until(log, event.RunCompleted, 1)
+	events := r.Until(log, event.RunCompleted, 1)
 	n := len(events)
-	require.Equal(t, []event.Type{event.InputRequested, event.PlanCancelled, event.InputExpired, event.RunCompleted}, types(events[n-4:]))
+	require.Equal(t, []event.Type{event.InputRequested, event.PlanCancelled, event.InputExpired, event.RunCompleted}, servicetest.Types(events[n-4:]))
 	require.GreaterOrEqual(t, events[n-3].Time.Sub(events[n-4].Time), time.Second)
 }
 
@@ -140,8 +141,8 @@ func TestAFailedTaskIsTriedAgain(t *testing.T) {
 	r.work(log, items, "")
 	r.work(log, items, "")
 	ref := r.work(log, items, "did A")
-	events := r.until(log, event.RunCompleted, 1)
-	require.Contains(t, types(events), event.RetryScheduled)
+	events := r.Until(log, event.RunCompleted, 1)
+	require.Contains(t, servicetest.Types(events), event.RetryScheduled)
 	require.Equal(t, 3, r.fold(log).Work(ref.Unit()).Try)
 }
 
@@ -152,7 +153,7 @@ func TestNobodyHasTheCapability(t *testing.T) {
 	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{
 		Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Capability: "welding"}},
 	}})
-	events := r.until(log, event.RunFailed, 1)
+	events := r.Until(log, event.RunFailed, 1)
 	for _, e := range events {
 		if e.Type == event.TurnFailed {
 			d, err := event.As[event.TurnFailedData](e)
@@ -161,7 +162,7 @@ func TestNobodyHasTheCapability(t *testing.T) {
 			return
 		}
 	}
-	require.Fail(t, "no unit failed", "%v", types(events))
+	require.Fail(t, "no unit failed", "%v", servicetest.Types(events))
 }
 
 func TestCommandsForNobodyAreGivenUp(t *testing.T) {
@@ -170,10 +171,10 @@ func TestCommandsForNobodyAreGivenUp(t *testing.T) {
 	other := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("nobody")}
 	r.command(other, cmd.Message, "m1", cmd.UserMessage{Content: "hello?"})
 	require.Eventually(t, func() bool {
-		s, err := r.conn.JS().Stream(r.ctx, subject.StreamDead)
+		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamDead)
 		return err == nil && s.CachedInfo().State.Msgs == 1
 	}, patience, 20*time.Millisecond)
-	last, err := r.log.Last(r.ctx, other)
+	last, err := r.Log.Last(r.Ctx, other)
 	require.NoError(t, err)
 	require.Zero(t, last.Seq, "no log is begun for a session that does not exist")
 }
@@ -200,7 +201,7 @@ func TestTwoReplicasShareTheSessions(t *testing.T) {
 	}
 	for _, l := range logs {
 		next := 0
-		for _, e := range r.until(l, event.MessageReceived, messages) {
+		for _, e := range r.Until(l, event.MessageReceived, messages) {
 			if e.Type != event.MessageReceived {
 				continue
 			}
@@ -229,20 +230,20 @@ func TestALateTakeIsRecalled(t *testing.T) {
 	r.start("a", pipeline.Config{})
 	r.open(log)
 	recalls := make(chan cmd.Command, 10)
-	w := command.NewWorkers(r.conn, command.WorkersConfig{
+	w := command.NewWorkers(r.Conn, command.WorkersConfig{
 		Service: cmd.Task, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
 	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
 		recalls <- c
 		return nil
 	})
-	require.NoError(t, w.Start(r.ctx))
+	require.NoError(t, w.Start(r.Ctx))
 	t.Cleanup(w.Stop)
 	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}}}})
-	events := r.until(log, event.TaskStarted, 1)
+	events := r.Until(log, event.TaskStarted, 1)
 	d, err := event.As[event.TaskStartedData](events[len(events)-1])
 	require.NoError(t, err)
 	r.command(log, cmd.Cancel, "k", cmd.CancelRun{})
-	r.until(log, event.RunCancelled, 1)
+	r.Until(log, event.RunCancelled, 1)
 	r.command(log, cmd.WorkTaken, "late", cmd.TakenWork{
 		WorkRef: cmd.WorkRef{RunID: d.RunID, WorkID: d.WorkID}, TaskID: "work_1", Agent: "welder", Attempt: 1,
 	})

@@ -20,19 +20,19 @@ import (
 
 // swarm starts the service of swarm tasks. The test plays the gateway of its agents.
 func (r *rig) swarm() {
-	r.t.Helper()
-	s, err := task.New(task.Config{}, r.deps("swarm"), struct{ tools.Toolbox }{})
-	require.NoError(r.t, err)
-	require.NoError(r.t, s.Start(r.ctx))
-	r.t.Cleanup(s.Stop)
+	r.T.Helper()
+	s, err := task.New(task.Config{}, r.Deps("swarm"), struct{ tools.Toolbox }{})
+	require.NoError(r.T, err)
+	require.NoError(r.T, s.Start(r.Ctx))
+	r.T.Cleanup(s.Stop)
 }
 
 // welder connects an agent of the swarm and returns what it is told.
 func (r *rig) welder() <-chan event.Event {
-	r.t.Helper()
+	r.T.Helper()
 	heard := make(chan event.Event, 100)
 	gateway := id.MustName("swarmgw")
-	sub, err := r.conn.NATS().Subscribe(subject.AsideFilter(gateway), func(m *nats.Msg) {
+	sub, err := r.Conn.NATS().Subscribe(subject.AsideFilter(gateway), func(m *nats.Msg) {
 		var e event.Event
 		if json.Unmarshal(m.Data, &e) == nil {
 			heard <- e
@@ -41,15 +41,15 @@ func (r *rig) welder() <-chan event.Event {
 			_ = m.Respond([]byte("+"))
 		}
 	})
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { require.NoError(r.t, sub.Unsubscribe()) })
+	require.NoError(r.T, err)
+	r.T.Cleanup(func() { require.NoError(r.T, sub.Unsubscribe()) })
 	raw, err := json.Marshal(cmd.Peer{
 		Kind: cmd.PeerAgent, Tenant: id.DefaultTenant, ID: "w1", Name: "Weld-o-mat", Capabilities: []string{"weld"}, Status: cmd.StatusActive,
 		Gateway: gateway.String(), Connection: "c1", Online: true, Since: time.Now(),
 	})
-	require.NoError(r.t, err)
-	_, err = r.dir.Join(r.ctx, directory.Member{What: cmd.WhatAgent, Name: id.MustName("c1"), Instance: gateway, Data: raw})
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
+	_, err = r.Dir.Join(r.Ctx, directory.Member{What: cmd.WhatAgent, Name: id.MustName("c1"), Instance: gateway, Data: raw})
+	require.NoError(r.T, err)
 	return heard
 }
 
@@ -69,11 +69,11 @@ func assigned(t *testing.T, heard <-chan event.Event) (a event.TaskAssignedData,
 }
 
 func (r *rig) result(taskID string, d cmd.TaskResult) {
-	r.t.Helper()
+	r.T.Helper()
 	d.TaskID, d.AgentID = taskID, "w1"
 	raw, err := json.Marshal(d)
-	require.NoError(r.t, err)
-	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{
+	require.NoError(r.T, err)
+	require.NoError(r.T, r.Send.Send(r.Ctx, cmd.Command{
 		ID: taskID + ".result", Service: cmd.Task, Verb: cmd.ResultTask, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(taskID), Time: time.Now(), Data: raw,
 	}))
 }
@@ -84,7 +84,7 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.swarm()
-	r.members(r.deps("a"))
+	r.members(r.Deps("a"))
 	heard := r.welder()
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Welder", Agent: "Weld-o-mat", Instructions: "Weld well."})
@@ -103,7 +103,7 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 	require.Equal(t, "Weld well.", said["instructions"])
 	require.NotContains(t, said, "history")
 	r.result(a.TaskID, cmd.TaskResult{Result: json.RawMessage(`{"text":"welded"}`)})
-	done := r.until(l, event.RunCompleted, 1)
+	done := r.Until(l, event.RunCompleted, 1)
 	d, err := event.As[event.RunCompletedData](done[len(done)-1])
 	require.NoError(t, err)
 	require.Equal(t, "welded", d.Content)
@@ -112,16 +112,16 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 	require.Equal(t, "weld more", said["content"])
 	require.Len(t, said["history"], 2)
 	r.result(a.TaskID, cmd.TaskResult{Failed: true, Code: "TASK_EXECUTION_ERROR", Error: "out of gas"})
-	failed := r.until(l, event.RunFailed, 1)
+	failed := r.Until(l, event.RunFailed, 1)
 	f, err := event.As[event.RunFailedData](failed[len(failed)-1])
 	require.NoError(t, err)
 	require.Contains(t, f.Message, "out of gas")
 
 	a, _ = assigned(t, heard)
-	r.until(l, event.TurnStarted, 3)
+	r.Until(l, event.TurnStarted, 3)
 	r.command(l, cmd.Cancel, "stop", cmd.CancelRun{All: true})
-	r.until(l, event.RunCancelled, 1)
-	over := r.until(subject.Log{Tenant: l.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(a.TaskID)}, event.TaskFinished, 1)
+	r.Until(l, event.RunCancelled, 1)
+	over := r.Until(subject.Log{Tenant: l.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(a.TaskID)}, event.TaskFinished, 1)
 	e, err := event.As[event.TaskFinishedData](over[len(over)-1])
 	require.NoError(t, err)
 	require.Equal(t, "cancelled", e.Status)
@@ -141,11 +141,11 @@ func TestAnAgentOfTheSwarmIsNotThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.swarm()
-	r.members(r.deps("a"))
+	r.members(r.Deps("a"))
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Welder", Capabilities: []string{"weld", "fly"}})
 	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "weld it"})
-	failed := r.until(l, event.RunFailed, 1)
+	failed := r.Until(l, event.RunFailed, 1)
 	f, err := event.As[event.RunFailedData](failed[len(failed)-1])
 	require.NoError(t, err)
 	require.Equal(t, "AGENT_NOT_FOUND", f.Code)
@@ -156,8 +156,8 @@ func TestAnAgentOfTheSwarmIsNotThere(t *testing.T) {
 func TestAMessageThatWaitsForTheSwarmIsTakenBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	sent := r.taken(cmd.Task)
-	r.members(r.deps("a"))
+	sent := r.Taken(cmd.Task)
+	r.members(r.Deps("a"))
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Welder", Capabilities: []string{"weld"}})
 	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "weld it"})
