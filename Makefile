@@ -63,9 +63,9 @@ e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateway
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000
 
-chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a herd (root for networks; about 20 minutes)
+chaos: build ## break a fleet in every way while clients work, 10,000 sockets, a herd (root for networks; about 25 minutes; FAULTS=regexp narrows)
 	@scripts/nettools.sh
-	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./chaos -matrix -sockets 10000 -herd 5000
+	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v $(if $(RUN),-run '$(RUN)') ./chaos -matrix $(if $(FAULTS),-faults '$(FAULTS)') -sockets 10000 -herd 5000
 
 bench: ## run the benchmarks of all modules (BENCH=regexp narrows)
 	@scripts/bench.sh '$(or $(BENCH),.)' $(MODULES)

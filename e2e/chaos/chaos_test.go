@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +20,7 @@ import (
 
 var (
 	matrix = flag.Bool("matrix", false, "all faults instead of one of each kind")
-	only   = flag.String("fault", "", "only faults whose name contains this")
+	only   = flag.String("faults", "", "only faults whose names match this")
 )
 
 func TestMain(m *testing.M) {
@@ -34,21 +36,23 @@ func TestMain(m *testing.M) {
 func TestChaosSmoke(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("WAGGLE_CHAOS_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
+		given, err := strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err)
+		seed = given
 	}
 	t.Logf("seed %d", seed)
 	faults := chaos.Smoke()
 	if *matrix || *only != "" {
 		faults = chaos.Matrix()
 	}
-	site, record := chaos.Found(t), chaos.NewRecord()
+	like, err := regexp.Compile(*only)
+	require.NoError(t, err)
+	faults = slices.DeleteFunc(faults, func(f chaos.Fault) bool { return !like.MatchString(f.Name) })
+	require.NotEmpty(t, faults)
+	clocks := slices.ContainsFunc(faults, func(f chaos.Fault) bool { return f.Clock })
+	site, record := chaos.Found(t, chaos.Options{Clocks: clocks}), chaos.NewRecord()
 	var rows []chaos.Row
 	for _, f := range faults {
-		if !strings.Contains(f.Name, *only) {
-			continue
-		}
 		t.Run(strings.ReplaceAll(f.Name, " ", "_"), func(t *testing.T) {
 			row := site.Round(t, f, rand.New(rand.NewPCG(seed, nameOf(f))), record)
 			rows = append(rows, row)

@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -34,7 +29,7 @@ type Fault struct {
 	Name   string
 	Alone  bool // needs networks of its own
 	Strike func(ctx context.Context, n *Nemesis) error
-	Why    string // it is not possible anywhere; empty = it is
+	Clock  bool // needs clocks that can be set; no deadline may pass because of it
 	// Returns, if set, is how often any client may come back, -1 = never. Such a fault is
 	// a graceful one: no request may be answered with an error either.
 	Returns int
@@ -65,10 +60,8 @@ func Matrix() []Fault {
 	out = append(out, networks()...)
 	out = append(out, disks()...)
 	out = append(out, chains()...)
-	return append(out, Fault{
-		Name: "clocks an hour apart",
-		Why:  "static binaries ask the kernel for the time, and namespaces shift no wall clock; clocks are injected in the tests of packages",
-	})
+	out = append(out, viewers()...)
+	return append(out, clocks()...)
 }
 
 func kills() []Fault {
@@ -260,50 +253,4 @@ func chains() []Fault {
 			return n.cutFor(ctx, time.Second, other, BothWays, n.bus(other), func() error { return n.killFor(ctx, away, m) })
 		}},
 	}
-}
-
-func disks() []Fault {
-	return []Fault{{Name: "disk full under NATS server", Alone: true, Strike: fillDisk}}
-}
-
-// fillDisk fills the disk of a NATS server. One that has run out of space takes nothing
-// more until it is restarted: that is NATS' own rule.
-func fillDisk(ctx context.Context, n *Nemesis) error {
-	m := n.one(n.s.Servers)
-	ballast := filepath.Join(m.store, "ballast")
-	if err := fill(ballast); err != nil {
-		return err
-	}
-	for !strings.Contains(strings.ToLower(m.Output()), "no space left") {
-		if err := socket.Wait(ctx, minBackoff); err != nil {
-			return fmt.Errorf("%s does not notice that its disk is full: %w", m.Name, err)
-		}
-	}
-	n.saw("%s says that there is no space left on its disk", m.Name)
-	if err := n.hold(ctx, away); err != nil {
-		return err
-	}
-	if err := os.Remove(ballast); err != nil {
-		return err
-	}
-	return n.killFor(ctx, 0, m)
-}
-
-// fill writes a file until nothing more fits.
-func fill(name string) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) //nolint:gosec // on a disk of the test's
-	if err != nil {
-		return err
-	}
-	block := make([]byte, 1<<20)
-	for err == nil {
-		_, err = f.Write(block)
-		if errors.Is(err, syscall.ENOSPC) && len(block) > 1 {
-			block, err = block[:len(block)/2], nil
-		}
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
 }

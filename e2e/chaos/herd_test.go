@@ -35,7 +35,7 @@ const (
 func TestTenThousandSockets(t *testing.T) {
 	n := *sockets
 	require.NoError(t, chaos.RaiseFiles(n))
-	site := chaos.Found(t)
+	site := chaos.Found(t, chaos.Options{})
 	gateway := site.Gateways[0]
 	before, err := gateway.Memory()
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestTenThousandSockets(t *testing.T) {
 func TestAHerdComesBack(t *testing.T) {
 	n := *herd
 	require.NoError(t, chaos.RaiseFiles(n))
-	site := chaos.Found(t)
+	site := chaos.Found(t, chaos.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	sessions, again := site.Chats(ctx, t, "herd", 5)

@@ -1,5 +1,12 @@
 package chaos
 
+import (
+	"encoding/json"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
 // JudgeSeen judges what a client saw against what somebody sees who comes for the first
 // time: the same, once and in order. Pieces of texts may be cut differently, but have to
 // add up to the same.
@@ -63,3 +70,32 @@ func cutPrefix(text, piece string) (rest string, ok bool) {
 	}
 	return text[len(piece):], true
 }
+
+// JudgeDeadlines judges whether a deadline has passed. The load leaves every one of them
+// several times the time that it needs: one that has passed was measured with two clocks.
+func JudgeDeadlines(v *Verdict, logs map[string][]Stored) {
+	c := &v[PromiseWork]
+	for name, events := range logs {
+		for _, e := range events {
+			var d struct {
+				Code   fault.Code `json:"code"`
+				Reason string     `json:"reason"`
+			}
+			_ = json.Unmarshal(e.Data, &d) // data without such members are about nothing of the kind
+			if passed[e.Type] || late[d.Code] {
+				c.broken("%s: a deadline passed early: %s %s", name, e.Type, e.Data)
+			}
+		}
+	}
+}
+
+// What happens when a deadline passes.
+var (
+	passed = map[event.Type]bool{
+		event.InputExpiredData{}.EventType(): true, (event.TaskAskExpiredData{}).EventType(): true,
+	}
+	late = map[fault.Code]bool{
+		fault.TaskTimeout: true, fault.ModelTimeout: true, fault.ToolTimeout: true, fault.InputExpired: true,
+		fault.SessionExpired: true, fault.StateExpired: true, fault.Expired: true,
+	}
+)

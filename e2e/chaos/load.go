@@ -60,6 +60,7 @@ type Load struct {
 	units   atomic.Int64
 	mu      sync.Mutex
 	clients []guest
+	chats   []*chat
 	errs    []error
 }
 
@@ -73,8 +74,12 @@ func (s *Site) Begin(t testing.TB, name string) *Load {
 		l.staff(ctx, tenant)
 		l.add(newSwarmClient(ctx, l, tenant, i))
 		l.add(newTeam(l, tenant, i))
-		l.add(newChat(ctx, l, tenant, i))
-		l.add(newChat(ctx, l, tenant, i+2))
+		for _, k := range []int{i, i + 2} {
+			c := newChat(ctx, l, tenant, k)
+			l.chats = append(l.chats, c)
+			l.add(c)
+			l.add(newDeaf(l, c, manners[k], k))
+		}
 		l.add(newPlans(ctx, l, tenant, i))
 	}
 	for _, c := range l.clients {

@@ -29,6 +29,7 @@ type chat struct {
 	seen    []Seen
 	gaps    []string
 	news    chan struct{}
+	over    chan struct{} // closed when it has done its work
 }
 
 type orbitFrame struct {
@@ -51,11 +52,25 @@ func orbitOf(raw string) (f orbitFrame) {
 func newChat(ctx context.Context, l *Load, tenant string, i int) *chat {
 	c := &chat{
 		l: l, tenant: tenant, who: l.who(tenant, "chat", i), asking: map[string]string{}, runs: map[string]string{},
-		ended: map[string]int{}, news: make(chan struct{}, 1),
+		ended: map[string]int{}, news: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	c.line = &line{addrs: l.addrs(), key: Key(tenant), path: c.path, take: c.take}
 	go c.line.run(ctx, i)
 	return c
+}
+
+// name returns the session, empty while there is none.
+func (c *chat) name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// position returns the last event that it has seen.
+func (c *chat) position() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
 }
 
 func (c *chat) path() string {
@@ -109,6 +124,7 @@ func (c *chat) note(f orbitFrame, raw string) {
 }
 
 func (c *chat) work(ctx context.Context, stop <-chan struct{}) error {
+	defer close(c.over)
 	for !stopped(stop) {
 		if err := c.ask(ctx); err != nil {
 			return err

@@ -20,9 +20,21 @@ type Member struct {
 	Addr  string // where it listens; empty = nowhere
 	Place *Place
 	store string // disk of a NATS server
+	clock string // file of its clock's shift; empty = its clock cannot be set
 	opt   harness.Options
 	p     *harness.Process
 	past  []*harness.Process
+}
+
+// roleNATS is the role of the members that are NATS servers.
+const roleNATS = "nats"
+
+// probe is where the process answers probes.
+func (m *Member) probe() string {
+	if m.Role == roleNATS {
+		return m.s.http[m]
+	}
+	return m.Addr
 }
 
 // Start starts the process anew.
@@ -68,7 +80,7 @@ func (m *Member) Leave() (string, error) {
 	pid := m.p.PID()
 	began := time.Now()
 	sig := syscall.SIGTERM
-	if m.Role == "nats" {
+	if m.Role == roleNATS {
 		sig = syscall.SIGUSR2
 	}
 	m.p.Signal(sig)

@@ -20,12 +20,15 @@ import (
 // it was to do cannot be shown to have happened.
 type Nemesis struct {
 	s        *Site
+	load     *Load
 	random   *rand.Rand
 	evidence []string
 }
 
-// NewNemesis returns one that chooses by the generator.
-func (s *Site) NewNemesis(random *rand.Rand) *Nemesis { return &Nemesis{s: s, random: random} }
+// NewNemesis returns one that chooses by the generator, while the load is there.
+func (s *Site) NewNemesis(random *rand.Rand, load *Load) *Nemesis {
+	return &Nemesis{s: s, load: load, random: random}
+}
 
 // Evidence is what shows that something was broken.
 func (n *Nemesis) Evidence() []string { return n.evidence }

@@ -30,10 +30,7 @@ func dialHTTP(ctx context.Context, addr string) (string, error) {
 // Round puts the installation under load, breaks it, and judges.
 func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) Row {
 	t.Helper()
-	row := Row{Fault: f.Name, Why: f.Why}
-	if f.Why != "" {
-		return row
-	}
+	row := Row{Fault: f.Name}
 	if own, why := s.Net.Isolated(); f.Alone && !own {
 		row.Why = why
 		return row
@@ -43,7 +40,7 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 	dead := s.deadLetters(ctx, t)
 	load := s.Begin(t, f.Name)
 	began := time.Now()
-	n := s.NewNemesis(random)
+	n := s.NewNemesis(random, load)
 	err := errors.Join(wrap("before the fault", load.Await(ctx, warmUp)))
 	if err == nil {
 		err = wrap("the fault", f.Strike(ctx, n))
@@ -70,7 +67,25 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 			row.Evidence = append(row.Evidence, fmt.Sprintf("%s was refused %v", r.Who, r.Refused))
 		}
 	}
+	if f.Returns != 0 {
+		row.Graceful = graceful(f, row.Verdict, reports)
+	}
 	return row
+}
+
+// graceful sums up what clients had of a fault that they were not to notice.
+func graceful(f Fault, v *Verdict, reports []Report) *Graceful {
+	g := &Graceful{Clients: len(reports), Restarts: max(0, f.Returns), Missed: v[PromiseResume].breaches()}
+	for _, r := range reports {
+		g.Asked += len(r.Asked)
+		g.Events += len(r.Seen)
+		g.Failed += r.Unknown
+		for _, n := range r.Refused {
+			g.Failed += n
+		}
+	}
+	g.Failed += v[PromiseWork].breaches()
+	return g
 }
 
 func wrap(what string, err error) error {
@@ -92,7 +107,11 @@ func (s *Site) judge(t testing.TB, reports []Report, record *Record, f Fault, de
 	if err := record.Read(ctx, s.js); err != nil {
 		t.Errorf("the logs cannot be read: %v", err)
 	}
-	JudgeLogs(v, record.Fresh(), s.Bank.Paid)
+	fresh := record.Fresh()
+	JudgeLogs(v, fresh, s.Bank.Paid)
+	if f.Clock {
+		JudgeDeadlines(v, fresh)
+	}
 	for i, r := range reports {
 		JudgeAsked(v, r, record.Logs)
 		again, err := r.Again(ctx, s.Gateways[i%len(s.Gateways)].Addr)

@@ -69,15 +69,19 @@ func (s *Site) accounts() {
 
 func (s *Site) startServers() {
 	s.t.Helper()
-	binary, err := natsBinary()
-	require.NoError(s.t, err)
+	binary := ""
+	if !s.clocks {
+		var err error
+		binary, err = natsBinary()
+		require.NoError(s.t, err)
+	}
 	s.accounts()
 	env := s.publicKeys()
 	routes := make([]string, servers)
 	listens := make([]string, servers)
 	for i := range servers {
 		name := fmt.Sprintf("nats-%d", i+1)
-		m := &Member{s: s, Name: name, Role: "nats", Place: s.Net.Place(name)}
+		m := &Member{s: s, Name: name, Role: roleNATS, Place: s.Net.Place(name)}
 		m.Addr = m.Place.Addr()
 		listens[i] = m.Place.Addr()
 		routes[i] = fmt.Sprintf("%q", "nats-route://"+listens[i])
@@ -91,6 +95,7 @@ func (s *Site) startServers() {
 		require.NoError(s.t, os.WriteFile(file, []byte(text), 0o600))
 		m.store = store
 		m.opt = harness.Options{Name: m.Name, Dir: s.dir, Env: env, Program: binary, Wrap: m.Place.Wrap(), Args: []string{"-c", file}}
+		m.wind(s.t)
 		m.Start()
 	}
 }

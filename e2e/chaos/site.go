@@ -40,11 +40,12 @@ func Key(tenant string) string { return harness.Canary + "-key-of-" + tenant }
 
 // Site is an installation.
 type Site struct {
-	t    testing.TB
-	Net  *Network
-	dir  string
-	keys string
-	env  []string // of everything
+	t      testing.TB
+	Net    *Network
+	dir    string
+	keys   string
+	env    []string // of everything
+	clocks bool     // can be set
 
 	Servers  []*Member // NATS
 	Gateways []*Member
@@ -60,11 +61,16 @@ type Site struct {
 	http  map[*Member]string
 }
 
+// Options say what an installation is to be like.
+type Options struct {
+	Clocks bool // the clock of every process can be set
+}
+
 // Found starts an installation and returns when its gateways are ready.
-func Found(t testing.TB) *Site {
+func Found(t testing.TB, opt Options) *Site {
 	t.Helper()
 	s := &Site{
-		t: t, Net: NewNetwork(t), dir: t.TempDir(), Services: map[string][]*Member{}, http: map[*Member]string{},
+		t: t, clocks: opt.Clocks, Net: NewNetwork(t), dir: t.TempDir(), Services: map[string][]*Member{}, http: map[*Member]string{},
 	}
 	s.keys = filepath.Join(s.dir, "keys")
 	_, err := keys.Ensure(s.keys)
@@ -160,16 +166,14 @@ func (s *Site) serve(role string, i int) *Member {
 	name := fmt.Sprintf("%s-%d", role, i+1)
 	m := &Member{s: s, Name: name, Role: role, Place: s.Net.Place(name)}
 	urls := s.urls()
-	args := []string{"serve", "--role", role, "--config", filepath.Join(s.dir, "waggle.yaml")}
-	if role == config.RoleGateway {
-		m.Addr = m.Place.Addr()
-		args = append(args, "--addr", m.Addr)
-		if i == 1 {
-			urls = s.uplinks()
-		}
+	m.Addr = m.Place.Addr()
+	args := []string{"serve", "--role", role, "--config", filepath.Join(s.dir, "waggle.yaml"), "--addr", m.Addr}
+	if role == config.RoleGateway && i == 1 {
+		urls = s.uplinks()
 	}
 	m.opt = harness.Options{Name: name, Dir: filepath.Join(s.dir, name), Env: s.as(role, urls), Args: args, Wrap: m.Place.Wrap()}
 	require.NoError(s.t, os.MkdirAll(m.opt.Dir, 0o700))
+	m.wind(s.t)
 	m.Start()
 	return m
 }

@@ -2,9 +2,7 @@ package chaos
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 )
 
 // The promises of the architecture, in its order.
@@ -58,8 +56,11 @@ func (c *Cell) once(n int, what string) {
 	}
 }
 
+// breaches is how often the promise was broken.
+func (c *Cell) breaches() int { return c.Lost + c.Doubled + c.Reordered + c.Broken }
+
 // OK reports whether the promise was kept. One that was not looked at was not.
-func (c *Cell) OK() bool { return c.Checked > 0 && c.Lost+c.Doubled+c.Reordered+c.Broken == 0 }
+func (c *Cell) OK() bool { return c.Checked > 0 && c.breaches() == 0 }
 
 // String is the cell of the table.
 func (c *Cell) String() string {
@@ -106,39 +107,4 @@ func (v *Verdict) Notes() (out []string) {
 		}
 	}
 	return out
-}
-
-// Row is one fault of the table.
-type Row struct {
-	Fault    string
-	Verdict  *Verdict // nil: it was not possible
-	Why      string   // it was not possible
-	Evidence []string // that it happened
-	Units    int      // of work that the clients did meanwhile
-	Returns  int      // of the client that came back most often
-	Seconds  float64
-}
-
-// Table writes the rows, and how to see the run again.
-func Table(w io.Writer, seed uint64, rows []Row) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(t, "fault\t%s\tunits\treturns\ts\n", strings.Join(promiseNames[:], "\t")) // a test's log does not fail
-	for _, r := range rows {
-		if r.Verdict == nil {
-			_, _ = fmt.Fprintf(t, "%s\tnot possible here: %s\n", r.Fault, r.Why)
-			continue
-		}
-		_, _ = fmt.Fprintf(t, "%s", r.Fault)
-		for i := range r.Verdict {
-			_, _ = fmt.Fprintf(t, "\t%s", r.Verdict[i].String())
-		}
-		_, _ = fmt.Fprintf(t, "\t%d\t%d\t%.0f\n", r.Units, r.Returns, r.Seconds)
-	}
-	_ = t.Flush()
-	for _, r := range rows {
-		for _, e := range r.Evidence {
-			_, _ = fmt.Fprintf(w, "%s: %s\n", r.Fault, e)
-		}
-	}
-	_, _ = fmt.Fprintf(w, "seed %d: WAGGLE_CHAOS_SEED=%d shows this run again\n", seed, seed)
 }

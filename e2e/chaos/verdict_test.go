@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -160,8 +161,10 @@ func TestTheTable(t *testing.T) {
 	chaos.Table(&b, 42, []chaos.Row{
 		{Fault: "kill", Verdict: broken, Evidence: []string{"process 1 is gone"}, Units: 3},
 		{Fault: "cut", Why: "namespaces need root"},
+		{Fault: "roll", Verdict: broken, Returns: 1, Graceful: &chaos.Graceful{Clients: 9, Restarts: 2, Asked: 70, Events: 900}},
 	})
-	for _, want := range []string{"kill ", "lost 1 (5)", "unknown", "cut ", "not possible here: namespaces need root", "kill: process 1 is gone", "WAGGLE_CHAOS_SEED=42"} {
+	for _, want := range []string{"| kill |", "lost 1 (5)", "unknown", "| cut |", "not possible here: namespaces need root", "- kill: process 1 is gone",
+		"| roll | 9 | 2 | 1 | 70 | 0 | 900 | 0 |", "WAGGLE_CHAOS_SEED=42"} {
 		require.Contains(t, b.String(), want)
 	}
 	require.False(t, broken.OK())
@@ -170,16 +173,29 @@ func TestTheTable(t *testing.T) {
 
 // TestEveryFaultHasAName: names are unique, and the short run is a part of the long one.
 func TestEveryFaultHasAName(t *testing.T) {
-	names := map[string]bool{}
+	names, ids := map[string]bool{}, map[string]bool{}
 	for _, f := range chaos.Matrix() {
-		require.False(t, names[f.Name], f.Name)
-		require.Equal(t, f.Why == "", f.Strike != nil, f.Name)
+		id := strings.Join(regexp.MustCompile("[A-Za-z0-9]+").FindAllString(f.Name, -1), "-")
+		require.False(t, names[f.Name] || ids[id], "%s: clients are named after it", f.Name)
+		ids[id] = true
+		require.NotNil(t, f.Strike, f.Name)
 		names[f.Name] = true
 	}
 	require.Len(t, chaos.Smoke(), 8)
 	for _, f := range chaos.Smoke() {
 		require.True(t, names[f.Name], f.Name)
 	}
+}
+
+// TestADeadlineThatPassesEarly: where clocks differ, that is a broken promise.
+func TestADeadlineThatPassesEarly(t *testing.T) {
+	var v chaos.Verdict
+	chaos.JudgeDeadlines(&v, map[string][]chaos.Stored{"red.task.1": {
+		{Event: event.Event{Type: event.TaskFinishedData{}.EventType(), Data: []byte(`{"code":"TASK_TIMEOUT"}`)}},
+		{Event: event.Event{Type: event.TaskFinishedData{}.EventType(), Data: []byte(`{"status":"completed"}`)}},
+		{Event: event.Event{Type: event.InputExpiredData{}.EventType(), Data: []byte(`{}`)}},
+	}})
+	require.Equal(t, 2, v[chaos.PromiseWork].Broken)
 }
 
 // TestACutThatDropsNothingIsNone: counters are the evidence of a broken network, and a

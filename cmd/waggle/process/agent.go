@@ -26,7 +26,7 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 	return agent.New(agent.Config{
 		Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, MaxRounds: c.MaxRounds, MaxTokens: c.MaxTokens,
 		ToolTimeout: c.ToolTimeout, TurnTimeout: c.TurnTimeout, System: c.System,
-		Capabilities: c.Capabilities, Prices: prices(p.Config.Models),
+		Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Now: p.clock.Now,
 	}, agent.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Tools: tools.NewClient(p.conn), Model: m, Quota: daily,

@@ -11,7 +11,7 @@ import (
 func (p *process) assistant(context.Context) (lifecycle.Component, error) {
 	c := p.Config.Assistant
 	return builtin.New(builtin.Config{
-		Name: c.Name, Capabilities: c.Capabilities, Description: c.Description, Concurrency: c.Concurrency,
+		Name: c.Name, Capabilities: c.Capabilities, Description: c.Description, Concurrency: c.Concurrency, Now: p.clock.Now,
 	}, builtin.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Logger: p.Logger.With().Str("role", "agent").Logger(),

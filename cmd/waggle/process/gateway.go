@@ -37,7 +37,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Peers: gateway.PeerConfig(c.Peers), Legacy: legacy(c.Legacy),
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
-		Directory: p.directory, Auth: p.auth, Version: p.Version, Topology: Topology(p.Config),
+		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit,
 		Dialects: map[string]dialect.Dialect{
 			"/ws": orbit.Dialect(), "/ws/session": p.myagent(),

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
@@ -10,16 +11,16 @@ import (
 )
 
 func (p *process) pipeline(context.Context) (lifecycle.Component, error) {
-	return pipeline.New(runs(p.Config), p.manages("pipeline"))
+	return pipeline.New(runs(p.Config, p.clock.Now), p.manages("pipeline"))
 }
 
 // runs returns how runs are carried out, those of sessions and those of members of teams.
-func runs(all config.Config) pipeline.Config {
+func runs(all config.Config, now func() time.Time) pipeline.Config {
 	c := all.Pipeline
 	return pipeline.Config{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
 		TaskTimeout: c.TaskTimeout, Tries: c.TaskAttempts, Backoff: c.RetryBackoff,
-		Budget: all.Budget.Of(), Budgets: all.Quota.Budgets(),
+		Budget: all.Budget.Of(), Budgets: all.Quota.Budgets(), Now: now,
 	}
 }
 

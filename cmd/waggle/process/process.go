@@ -57,6 +57,7 @@ type Running struct {
 type process struct {
 	Options
 	conn      *bus.Conn
+	clock     *bus.Clock // of all that is compared with what other processes say
 	log       *eventlog.Store
 	commands  *command.Sender
 	directory *directory.Directory
@@ -156,6 +157,10 @@ func (p *process) open(ctx context.Context) error {
 	if err := p.prepare(ctx); err != nil {
 		return fmt.Errorf("prepare the streams: %w", err)
 	}
+	if p.clock, err = bus.NewClock(ctx, p.conn, p.streams()...); err != nil {
+		return err
+	}
+	p.closers = append(p.closers, p.clock.Close)
 	return p.share(ctx)
 }
 

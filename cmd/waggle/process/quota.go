@@ -23,7 +23,7 @@ func (p *process) openAudit() (err error) {
 	}
 	p.audit, err = audit.New(p.conn, audit.Options{
 		Remote: c.Remote, RemoteKey: []byte(c.RemoteKey.Reveal()), Waiting: c.Waiting,
-		Source: "waggle/" + p.name() + "/" + p.instance.String(), Registry: p.registry, Logger: p.Logger,
+		Source: "waggle/" + p.name() + "/" + p.instance.String(), Registry: p.registry, Logger: p.Logger, Now: p.clock.Now,
 	})
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (p *process) openAudit() (err error) {
 
 // quotas returns what the keepers of quotas work with.
 func (p *process) quotas() quota.Config {
-	return quota.Config{Conn: p.conn, Policy: p.Config.Quota.Policy(), Refused: func(r quota.Refusal) {
+	return quota.Config{Conn: p.conn, Now: p.clock.Now, Policy: p.Config.Quota.Policy(), Refused: func(r quota.Refusal) {
 		limit, used := r.Amounts()
 		p.audit.Record(record.QuotaRefused, r.Tenant, record.Record{
 			Outcome: record.Denied, Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: limit, Used: used,

@@ -28,6 +28,6 @@ func (p *process) session(context.Context) (lifecycle.Component, error) {
 		return nil, err
 	}
 	return session.New(session.Config{
-		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry, Quota: p.quotas(),
+		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry, Quota: p.quotas(), Now: p.clock.Now,
 	}, p.manages("session"))
 }

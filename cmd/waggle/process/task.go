@@ -21,7 +21,7 @@ func (p *process) task(context.Context) (lifecycle.Component, error) {
 			QueueTimeout: c.QueueTimeout, TaskTimeout: c.Timeout, AskTimeout: c.AskTimeout, Lease: c.Lease, Pause: c.Pause,
 			Tries: c.Tries, MaxDepth: c.MaxDepth,
 		},
-		Keep: c.Keep, Calls: c.Calls, Registry: p.registry, Quota: p.quotas(),
+		Keep: c.Keep, Calls: c.Calls, Registry: p.registry, Quota: p.quotas(), Now: p.clock.Now,
 	}, p.manages("task"), tools.NewClient(p.conn))
 }
 

@@ -20,7 +20,7 @@ const (
 // members returns the service of the runs of the members of teams. It belongs to the
 // role team: without teams there is nothing for it to do.
 func (p *process) members(context.Context) (lifecycle.Component, error) {
-	return pipeline.NewMembers(runs(p.Config), p.manages("team"))
+	return pipeline.NewMembers(runs(p.Config, p.clock.Now), p.manages("team"))
 }
 
 func (p *process) team(context.Context) (lifecycle.Component, error) {
@@ -28,5 +28,5 @@ func (p *process) team(context.Context) (lifecycle.Component, error) {
 	for i, t := range p.Config.Teams {
 		defined[i] = t.Definition()
 	}
-	return team.New(team.Config{Teams: defined, Registry: p.registry, Quota: p.quotas()}, p.manages("team"))
+	return team.New(team.Config{Teams: defined, Registry: p.registry, Quota: p.quotas(), Now: p.clock.Now}, p.manages("team"))
 }

@@ -1,0 +1,125 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+)
+
+const (
+	// manyMinutes is more than every deadline and lease of the load, and than the two
+	// minutes for which NATS knows a message again.
+	manyMinutes = 10 * time.Minute
+	// someMinutes is the same for two clocks that are wrong in opposite directions.
+	someMinutes = 5 * time.Minute
+)
+
+// stamps are the events that were published with a wrong time, by who published them.
+type stamps struct {
+	mu  sync.Mutex
+	off map[string]int
+	far map[string]time.Duration
+}
+
+// listen notes the times of all events that are published from now on.
+func (s *Site) listen() (*stamps, *nats.Subscription, error) {
+	w := &stamps{off: map[string]int{}, far: map[string]time.Duration{}}
+	sub, err := s.conn.Subscribe("evt.>", func(m *nats.Msg) {
+		var e struct {
+			Source string    `json:"source"`
+			Time   time.Time `json:"time"`
+		}
+		if json.Unmarshal(m.Data, &e) != nil {
+			return // whoever reads the logs says so
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if off := time.Until(e.Time); off.Abs() > time.Minute {
+			w.off[e.Source]++
+			w.far[e.Source] = off
+		}
+	})
+	return w, sub, err
+}
+
+// tell adds what was noted to the evidence.
+func (w *stamps) tell(n *Nemesis) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, source := range slices.Sorted(maps.Keys(w.off)) {
+		n.saw("%d events of %s have a wrong time, one of them by %.0f s", w.off[source], source, w.far[source].Seconds())
+	}
+}
+
+// wrongFor sets clocks, lets the processes work with them, and sets them right again:
+// each clock steps twice while its process runs.
+func (n *Nemesis) wrongFor(ctx context.Context, d time.Duration, by map[*Member]time.Duration) error {
+	heard, sub, err := n.s.listen()
+	if err != nil {
+		return err
+	}
+	for m, shift := range by {
+		err = errors.Join(err, n.set(ctx, m, shift))
+	}
+	err = errors.Join(err, n.hold(ctx, d), sub.Unsubscribe())
+	heard.tell(n)
+	for m := range by {
+		err = errors.Join(err, n.set(ctx, m, 0))
+	}
+	return err
+}
+
+func clocks() []Fault {
+	one := func(pick func(*Nemesis) *Member, shift time.Duration) func(context.Context, *Nemesis) error {
+		return func(ctx context.Context, n *Nemesis) error {
+			return n.wrongFor(ctx, lease, map[*Member]time.Duration{pick(n): shift})
+		}
+	}
+	apart := func(role string) func(context.Context, *Nemesis) error {
+		return func(ctx context.Context, n *Nemesis) error {
+			two := n.s.Services[role]
+			return n.wrongFor(ctx, lease, map[*Member]time.Duration{two[0]: someMinutes, two[1]: -someMinutes})
+		}
+	}
+	service := func(role string) func(*Nemesis) *Member {
+		return func(n *Nemesis) *Member { return n.service(role) }
+	}
+	gateway := func(n *Nemesis) *Member { return n.one(n.s.Gateways) }
+	server := func(n *Nemesis) *Member { return n.one(n.s.Servers) }
+	out := []Fault{
+		{Name: "clock of gateway 10 min ahead", Strike: one(gateway, manyMinutes)},
+		{Name: "clock of gateway 10 min behind", Strike: one(gateway, -manyMinutes)},
+		{Name: "clock of agent 10 min behind", Strike: one(service(config.RoleAgent), -manyMinutes)},
+		{Name: "clocks of agent 10 min apart", Strike: apart(config.RoleAgent)},
+		{Name: "clocks of pipeline 10 min apart", Strike: apart(config.RolePipeline)},
+		{Name: "clocks of task 10 min apart", Strike: apart(config.RoleTask)},
+		{Name: "clocks of team 10 min apart", Strike: apart(config.RoleTeam)},
+		{Name: "clock of NATS server 10 min ahead", Strike: one(server, manyMinutes)},
+		{Name: "all clocks apart", Strike: func(ctx context.Context, n *Nemesis) error {
+			by := map[*Member]time.Duration{}
+			for _, m := range n.s.All() {
+				by[m] = time.Duration(n.random.IntN(2*600)-600) * time.Second
+			}
+			return n.wrongFor(ctx, lease, by)
+		}},
+		{Name: "kill -9 agent, back with a clock 10 min behind", Strike: func(ctx context.Context, n *Nemesis) error {
+			m := n.service(config.RoleAgent)
+			if err := errors.Join(m.shift(-manyMinutes), n.killFor(ctx, away, m)); err != nil {
+				return err
+			}
+			return n.wrongFor(ctx, lease, map[*Member]time.Duration{m: -manyMinutes})
+		}},
+	}
+	for i := range out {
+		out[i].Clock = true
+	}
+	return out
+}
