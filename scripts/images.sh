@@ -115,7 +115,9 @@ build_otel() {
 		receivers: [{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v$1}]
 		processors: [{gomod: go.opentelemetry.io/collector/processor/batchprocessor v$1}]
 		exporters: [{gomod: go.opentelemetry.io/collector/exporter/debugexporter v$1}]
-		providers: [{gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.45.0}]
+		providers:
+		  - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.45.0
+		  - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.45.0
 	YAML
 	(cd "$2" && GOFLAGS= GOWORK=off go run "go.opentelemetry.io/collector/cmd/builder@v$1" --skip-compilation --config parts.yaml)
 	static "$2/tree" . "$2/otel" ''

@@ -74,8 +74,16 @@ func start(t *testing.T, tool []string, env ...string) *fleet {
 	require.NoError(t, err)
 	f.token = string(token)
 	t.Cleanup(f.end)
-	f.compose("up", "-d")
+	f.up()
 	return f
+}
+
+// up starts the fleet and waits until a gateway can be reached: not every Compose waits
+// until the load balancer listens.
+func (f *fleet) up() {
+	f.t.Helper()
+	f.compose("up", "-d")
+	harness.Eventually(f.t, "the load balancer answers", func() bool { return harness.Up(f.addr) })
 }
 
 func (f *fleet) end() {

@@ -29,7 +29,7 @@ func TestEveryComposeRunsTheFleet(t *testing.T) {
 			f.compose("down", "--timeout", "40")
 			require.Empty(t, f.compose("ps", "-q"))
 
-			f.compose("up", "-d")
+			f.up()
 			late := harness.Follow(t, client.Options{URL: f.url("/ws/session"), Token: f.token, Session: d.Session()})
 			late.UntilSeq(seen)
 			require.True(t, slices.Equal(raw, late.Raw()[:len(raw)]), "the session is not what it was")
