@@ -78,13 +78,21 @@ func parse(t testing.TB, text string) map[string]any {
 	return out
 }
 
+// rendered are the documents of each set: rendering takes longer than most checks, none of
+// which changes them.
+var rendered = map[string][]chart.Document{}
+
 func render(t testing.TB, set string) []chart.Document {
 	t.Helper()
+	if docs, ok := rendered[set]; ok {
+		return docs
+	}
 	dir, err := folder()
 	require.NoError(t, err)
 	docs, err := chart.Render(dir, values(t, set), cluster(set))
 	require.NoError(t, err)
 	require.NotEmpty(t, docs)
+	rendered[set] = docs
 	return docs
 }
 

@@ -13,8 +13,8 @@ import (
 
 const secretsChecksum = "checksum/secrets"
 
-// rendered returns the annotation of every workload, by role.
-func rendered(t testing.TB, text string, found chart.Secrets) map[string]string {
+// checksums returns the annotation of every workload, by role.
+func checksums(t testing.TB, text string, found chart.Secrets) map[string]string {
 	t.Helper()
 	dir, err := folder()
 	require.NoError(t, err)
@@ -48,13 +48,13 @@ roles:
 	for name := range concerned {
 		found[name] = map[string]string{"a": "b2xk"}
 	}
-	before := rendered(t, text, found)
-	require.Equal(t, before, rendered(t, text, found), "the same Secrets give the same")
+	before := checksums(t, text, found)
+	require.Equal(t, before, checksums(t, text, found), "the same Secrets give the same")
 	for name, want := range concerned {
 		changed := maps.Clone(found)
 		changed[name] = map[string]string{"a": "bmV3"}
 		var got []string
-		for role, sum := range rendered(t, text, changed) {
+		for role, sum := range checksums(t, text, changed) {
 			require.NotEmpty(t, sum, role)
 			if sum != before[role] {
 				got = append(got, role)
@@ -68,9 +68,9 @@ roles:
 // would change with the tool that renders.
 func TestNoClusterNoChecksum(t *testing.T) {
 	found := chart.Secrets{"waggle-gateway": {"a": "YQ=="}}
-	require.NotEmpty(t, rendered(t, "{}", found)["gateway"])
+	require.NotEmpty(t, checksums(t, "{}", found)["gateway"])
 	for _, sums := range []map[string]string{
-		rendered(t, "{}", nil), rendered(t, "{secretChanges: {lookup: false}}", found),
+		checksums(t, "{}", nil), checksums(t, "{secretChanges: {lookup: false}}", found),
 	} {
 		for role, sum := range sums {
 			require.Empty(t, sum, role)

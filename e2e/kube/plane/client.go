@@ -3,6 +3,7 @@ package plane
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -91,7 +92,7 @@ func (c *Client) Evict(ctx context.Context, namespace, pod string) error {
 }
 
 // Left names all objects of a namespace, of whatever kind, but for Events, which tell of
-// what was.
+// what was, and Endpoints, which repeat EndpointSlices.
 func (c *Client) Left(ctx context.Context, namespace string) ([]string, error) {
 	lists, err := c.found.ServerPreferredNamespacedResources()
 	if err != nil {
@@ -104,7 +105,7 @@ func (c *Client) Left(ctx context.Context, namespace string) ([]string, error) {
 			return nil, err
 		}
 		for _, r := range list.APIResources {
-			if r.Kind == "Event" || !slices.Contains(r.Verbs, "list") {
+			if r.Kind == "Event" || r.Kind == "Endpoints" || !slices.Contains(r.Verbs, "list") {
 				continue
 			}
 			all, err := c.dynamic.Resource(gv.WithResource(r.Name)).Namespace(namespace).List(ctx, metav1.ListOptions{})
@@ -143,10 +144,17 @@ func List[T any](ctx context.Context, c *Client, gvk schema.GroupVersionKind, na
 // what it saw last if that takes too long.
 func Until[T any](ctx context.Context, c *Client, gvk schema.GroupVersionKind, namespace string, limit time.Duration, done func([]T) bool) ([]T, error) {
 	var last []T
+	var failed error
 	err := wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
-		var err error
-		last, err = List[T](ctx, c, gvk, namespace, "")
-		return err == nil && done(last), nil // a busy server may fail to answer in time
+		all, err := List[T](ctx, c, gvk, namespace, "")
+		if failed = err; err != nil {
+			return false, nil // a busy server may fail to answer in time
+		}
+		last = all
+		return done(all), nil
 	})
+	if err != nil {
+		err = errors.Join(err, failed)
+	}
 	return last, err
 }

@@ -103,11 +103,11 @@ func (c *cluster) gone(t testing.TB, namespace string, before []string) {
 }
 
 // changed returns the Deployments whose pods were replaced since.
-func (c *cluster) changed(t testing.TB, namespace string, since map[string]int64) []string {
+func (c *cluster) changed(t testing.TB, namespace string, since map[string]string) []string {
 	t.Helper()
 	var out []string
-	for name, generation := range generations(c.rollout(t, namespace)) {
-		if generation != since[name] {
+	for name, is := range revisions(c.rollout(t, namespace)) {
+		if is != since[name] {
 			out = append(out, strings.TrimPrefix(name, chart.Release+"-"))
 		}
 	}
@@ -128,12 +128,12 @@ func TestTheLifeOfARelease(t *testing.T) {
 	require.EqualValues(t, 1, made[0].Status.Succeeded, "Helm has waited for the Job")
 
 	t.Run("an upgrade without a change restarts nothing", func(t *testing.T) {
-		since := generations(c.rollout(t, namespace))
+		since := revisions(c.rollout(t, namespace))
 		c.run(t, namespace, "upgrade")
 		require.Empty(t, c.changed(t, namespace, since))
 	})
 	t.Run("an upgrade after a Secret has changed", func(t *testing.T) {
-		since := generations(c.rollout(t, namespace))
+		since := revisions(c.rollout(t, namespace))
 		c.secret(t, namespace, "waggle-gateway", "new")
 		c.run(t, namespace, "upgrade")
 		require.Equal(t, []string{"gateway"}, c.changed(t, namespace, since))
@@ -156,14 +156,14 @@ func TestTheLifeOfARelease(t *testing.T) {
 
 // upgrades: what has other values rolls out without a gap; a rollback brings the old ones.
 func (c *cluster) upgrades(t *testing.T, namespace string) {
-	since, first := generations(c.rollout(t, namespace)), c.revision(t, namespace)
+	since, first := revisions(c.rollout(t, namespace)), c.revision(t, namespace)
 	require.Equal(t, "100m", c.cpu(t, namespace))
 	c.run(t, namespace, "upgrade", "--set", "roles.session.resources.requests.cpu=150m")
 	require.Equal(t, []string{"session"}, c.changed(t, namespace, since))
 	require.Equal(t, "150m", c.cpu(t, namespace))
 	require.Equal(t, first+1, c.revision(t, namespace))
 
-	since = generations(c.rollout(t, namespace))
+	since = revisions(c.rollout(t, namespace))
 	c.run(t, namespace, "rollback", chart.Release)
 	require.Equal(t, []string{"session"}, c.changed(t, namespace, since))
 	require.Equal(t, "100m", c.cpu(t, namespace))

@@ -29,6 +29,9 @@ const (
 	startTimeout = 3 * time.Minute
 	// stopTimeout is how long a program may take to end before it is killed.
 	stopTimeout = 10 * time.Second
+	// requestTimeout ends a request that hangs on an overloaded machine, so that whoever
+	// waits for something asks again.
+	requestTimeout = 20 * time.Second
 )
 
 // Plane is a running control plane. Everything it writes is below its folder.
@@ -162,7 +165,8 @@ func (p *Plane) ca() string { return filepath.Join(p.dir, "certs", "apiserver.cr
 func (p *Plane) Client() *rest.Config {
 	return &rest.Config{
 		Host: p.url, BearerToken: p.token, TLSClientConfig: rest.TLSClientConfig{CAFile: p.ca()},
-		QPS: 200, Burst: 400, // the test's own pace, not that of a shared cluster
+		Timeout: requestTimeout,
+		QPS:     200, Burst: 400, // the test's own pace, not that of a shared cluster
 	}
 }
 

@@ -107,18 +107,22 @@ func (c *cluster) complete(t *testing.T, began time.Time) {
 }
 
 func (c *cluster) repeats(t *testing.T, docs []chart.Document) {
-	before := generations(c.rollout(t, chart.Namespace))
+	before := revisions(c.rollout(t, chart.Namespace))
 	c.apply(t, chart.Namespace, docs)
-	require.Equal(t, before, generations(c.rollout(t, chart.Namespace)))
+	require.Equal(t, before, revisions(c.rollout(t, chart.Namespace)))
 }
 
-func generations(all []appsv1.Deployment) map[string]int64 {
-	out := map[string]int64{}
+// revisions tell which pods a Deployment has: they change when those are replaced, and
+// only then. Its generation changes with the number of pods, too.
+func revisions(all []appsv1.Deployment) map[string]string {
+	out := map[string]string{}
 	for _, d := range all {
-		out[d.Name] = d.Generation
+		out[d.Name] = revision(d)
 	}
 	return out
 }
+
+func revision(d appsv1.Deployment) string { return d.Annotations["deployment.kubernetes.io/revision"] }
 
 // scales: the controller found what to scale and raised it to the least that is asked
 // for, although nobody serves metrics here.
@@ -184,21 +188,21 @@ func (c *cluster) budgets(t *testing.T) {
 
 // updates: new settings replace all pods of a role, and there are never fewer than before.
 func (c *cluster) updates(t *testing.T) {
-	before := generations(c.rollout(t, chart.Namespace))
+	before := revisions(c.rollout(t, chart.Namespace))
 	c.apply(t, chart.Namespace, c.renderValues(t, map[string]any{"roles": map[string]any{"gateway": map[string]any{"podAnnotations": map[string]any{"change": "1"}}}}))
 	least := int32(2)
 	_, err := plane.Until(c.ctx, c.client, deployments, chart.Namespace, patience, func(all []appsv1.Deployment) bool {
 		for _, d := range all {
 			if d.Name == "waggle-gateway" {
 				least = min(least, d.Status.AvailableReplicas)
-				return d.Status.ObservedGeneration > before[d.Name] && d.Status.UpdatedReplicas == 2 && d.Status.Replicas == 2 && d.Status.AvailableReplicas == 2
+				return revision(d) != before[d.Name] && d.Status.UpdatedReplicas == 2 && d.Status.Replicas == 2 && d.Status.AvailableReplicas == 2
 			}
 		}
 		return false
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, least, "gateways available while they were replaced")
-	after := generations(c.rollout(t, chart.Namespace))
+	after := revisions(c.rollout(t, chart.Namespace))
 	delete(before, "waggle-gateway")
 	delete(after, "waggle-gateway")
 	require.Equal(t, before, after, "the other roles are left alone")
