@@ -40,7 +40,7 @@ func (s *Server) accept(d dialect.Dialect) http.HandlerFunc {
 		}
 		c := newConn(s, d)
 		if s.upgrade(c, w, r) {
-			go c.run() //nolint:contextcheck // the socket outlives its request: the handler returns, which frees its request and stack
+			go c.serve() //nolint:contextcheck // the socket outlives its request: the handler returns, which frees its request and stack
 		}
 	}
 }
@@ -206,6 +206,7 @@ func (s *Server) reserve(c *conn) error {
 // depart takes back what admit has counted.
 func (c *conn) depart() {
 	close(c.gone)
+	c.cut(nil)
 	for _, leave := range c.leave {
 		leave()
 	}

@@ -5,18 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"runtime/debug"
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
-	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -33,8 +30,8 @@ const floodFactor = 10
 // credentials in the handshake.
 const authMessage = "auth"
 
-// conn is one socket: it reads messages on one goroutine, within the limits, of
-// somebody who is known. What it does with them is its manner.
+// conn is one socket: it reads messages on one goroutine, of somebody who is known, and
+// handles them within the limits on another. What it does with them is its manner.
 type conn struct {
 	s            *Server
 	dialect      dialect.Dialect
@@ -51,9 +48,12 @@ type conn struct {
 	gone         chan struct{} // closed when nothing of it is left
 	opened       chan struct{} // closed when messages are taken up
 	denied       *fault.Fault  // why it is told no, once the socket is open
-	ref, remote  string        // in the audit log: of the socket and its address
+	backlog      backlog
+	ctx          context.Context //nolint:containedctx // the life of what is done for the socket
+	cut          context.CancelCauseFunc
+	ref, remote  string // in the audit log: of the socket and its address
 
-	refused int // messages over the rate in a row
+	refused int // messages over the rate in a row; of whoever handles messages
 
 	mu        sync.Mutex
 	principal auth.Principal
@@ -65,7 +65,7 @@ type conn struct {
 
 // manner is what a socket does with the messages that it reads: one log is
 // shown on it, or as many as its client asks for. begin, handle and close are called
-// by the goroutine that reads; settle, low and tick by anybody, and do not block.
+// one after the other; settle, low and tick by anybody, and do not block.
 type manner interface {
 	// begin greets the client, who is known by now.
 	begin() error
@@ -84,11 +84,14 @@ type manner interface {
 }
 
 func newConn(s *Server, d dialect.Dialect) *conn {
-	return &conn{
+	c := &conn{
 		s: s, dialect: d, born: s.dep.Clock(), ref: newID(), gone: make(chan struct{}), opened: make(chan struct{}),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}
+	c.ctx, c.cut = context.WithCancelCause(s.ctx)
+	c.backlog.begin()
+	return c
 }
 
 // use sets the codec, which decides the manner.
@@ -109,56 +112,63 @@ func (c *conn) use(codec dialect.Codec) {
 	c.manner = newOne(c)
 }
 
-// run serves the socket until it ends.
-func (c *conn) run() {
-	defer c.depart()
-	defer c.conclude()
+// serve begins and has the socket read. What a beginning asks for needs a large stack:
+// it ends with this goroutine, and the one that reads has a small one.
+func (c *conn) serve() {
+	if c.begun() {
+		go c.listen()
+		return
+	}
+	c.conclude()
+	c.depart()
+}
+
+// begun reports whether there is somebody to be listened to.
+func (c *conn) begun() bool {
 	defer c.recovered()
 	if err := c.open(); err != nil {
 		c.failed(err)
-		return
+		c.backlog.drop()
+		return false
 	}
+	c.work()
+	return true
+}
+
+// listen reads the socket until it ends. Signs of life are answered at once.
+func (c *conn) listen() {
+	defer c.depart()
+	defer c.conclude()
+	defer c.recovered()
 	for {
 		message, err := c.sock.Read()
 		if err != nil {
+			c.backlog.done() // what is said about it comes after the answers to what was before it
 			c.failed(err)
 			return
 		}
 		c.s.met.frames.Inc()
 		c.s.met.received.Add(float64(len(message)))
-		if !c.allowed() {
-			continue
-		}
-		select {
-		case <-c.opened: // until then messages wait where they are: in the socket
-		case <-c.sock.Done():
-			return
-		}
-		if c.within() {
-			c.handle(message)
+		if !c.pulse(message) {
+			c.take(message)
 		}
 	}
 }
 
-func (c *conn) handle(message []byte) {
-	ctx, span := telemetry.Start(c.s.ctx, "receive "+c.codec.Name(), trace.SpanKindServer)
-	telemetry.End(span, c.manner.handle(ctx, message))
+// pulse answers a message that asks for nothing but a sign of life, if others are still
+// being handled: without them its turn is now.
+func (c *conn) pulse(message []byte) bool {
+	p, ok := c.manner.(*peer)
+	return ok && !c.backlog.idle() && p.pulse(message)
 }
 
 // conclude waits for the end of the socket, which has begun, and accounts for it.
 func (c *conn) conclude() {
 	<-c.sock.Done()
+	c.backlog.done()
 	c.manner.close()
 	c.s.met.closed(c.sock.CloseCode())
 	c.ended()
-}
-
-// recovered ends the socket whose codec has a bug, and nobody else's.
-func (c *conn) recovered() {
-	if r := recover(); r != nil {
-		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("a connection panicked")
-		c.sock.Finish(closeInternal, string(fault.Internal))
-	}
 }
 
 // failed ends the socket for a fault; any other error means that it has ended.
@@ -203,8 +213,8 @@ func (c *conn) identify() error {
 	if strictjson.Check(message) != nil || json.Unmarshal(message, &m) != nil || m.Type != authMessage {
 		return fault.New(fault.Unauthenticated)
 	}
-	if err := c.authenticate(c.s.ctx, m.Token); err != nil {
-		return c.s.asFault(err)
+	if err := c.authenticate(c.ctx, m.Token); err != nil {
+		return c.faultOf(err)
 	}
 	return nil
 }

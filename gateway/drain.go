@@ -9,6 +9,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
+const (
+	// drainPatience is how long a socket that is to come back elsewhere may go on with
+	// what it is doing: a request takes milliseconds, unless who answers it is gone.
+	drainPatience = time.Second
+	// drainSaying bounds how long its client is then told of what was not done.
+	drainSaying = time.Second
+)
+
 // Drain takes no new sockets, asks every client to come back elsewhere, spread over
 // Config.DrainSpread, and returns when they have gone. Probes are answered until
 // then: /readyz says that the gateway is draining.
@@ -41,7 +49,7 @@ func (s *Server) sendAway(ctx context.Context) error {
 		case <-s.ctx.Done():
 			return nil
 		}
-		c.end(fault.New(fault.Draining))
+		c.retire()
 		pause.Reset(s.cfg.DrainSpread / time.Duration(len(all)))
 	}
 	for _, c := range all {
@@ -52,4 +60,23 @@ func (s *Server) sendAway(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// retire sends the client of a socket elsewhere, after what is being done for it. What
+// takes long is ended, and its client told to ask again. It does not block.
+func (c *conn) retire() {
+	if c.backlog.still() {
+		c.end(fault.New(fault.Draining))
+		return
+	}
+	c.s.async(func() {
+		late := time.NewTimer(drainPatience)
+		defer late.Stop()
+		c.backlog.quiet(late.C)
+		c.cut(fault.Newf(fault.Draining, "This gateway is restarting and has not finished this. Reconnect, and send it again."))
+		saying := time.NewTimer(drainSaying)
+		defer saying.Stop()
+		c.backlog.quiet(saying.C)
+		c.end(fault.New(fault.Draining))
+	})
 }

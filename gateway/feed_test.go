@@ -31,7 +31,7 @@ func fed(t *testing.T, codec dialect.Codec, queue int, w io.Writer) *feed {
 	t.Helper()
 	hub := wire.NewHub(wire.Options{QueueBytes: queue})
 	t.Cleanup(hub.Close)
-	s := &Server{dep: Deps{Clock: time.Now}}
+	s := &Server{dep: Deps{Clock: time.Now}, ctx: t.Context()}
 	s.met = &metrics{lags: counter("x_total", "x"), faults: counters("y_total", "y", "code")}
 	c := newConn(s, nil)
 	c.use(codec)

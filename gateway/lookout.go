@@ -45,7 +45,7 @@ func (l *lookout) begin() error {
 	case err != nil && ctx.Err() != nil:
 		return err // nobody is there any more
 	case err != nil:
-		return l.c.s.asFault(err)
+		return l.c.faultOf(err)
 	}
 	l.mu.Lock()
 	l.exists, l.at = true, from.after.Seq

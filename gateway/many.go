@@ -58,7 +58,7 @@ func (m *many) begin() (err error) {
 		return err
 	}
 	if m.id, err = m.c.s.link(m); err != nil {
-		return m.c.s.asFault(err)
+		return m.c.faultOf(err)
 	}
 	m.reply = subject.ReplyTo(m.c.s.name, m.id)
 	m.c.sock.Force(wire.Text(m.codec.Connected(m.at())))
@@ -164,7 +164,7 @@ func (m *many) act(ctx context.Context, log subject.Log, message []byte) error {
 
 // refuse tells the client that a frame of its has no effect.
 func (m *many) refuse(req dialect.Request, err error) {
-	f := m.c.s.asFault(err)
+	f := m.c.faultOf(err)
 	m.c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	codec := m.codec
 	if entity, err := id.ParseEntity(req.Session); err == nil {
@@ -174,7 +174,7 @@ func (m *many) refuse(req dialect.Request, err error) {
 }
 
 // put sends a frame that the client has asked for, however large, and waits until
-// the queue has room for it. Only the goroutine that reads may call it.
+// the queue has room for it. Only the goroutine that handles messages may call it.
 func (m *many) put(frame wire.Frame) {
 	for m.c.sock.Send(frame) == 0 {
 		select {

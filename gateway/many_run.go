@@ -30,9 +30,9 @@ func (m *many) showRun(after eventlog.Cursor) error {
 	if m.run == (subject.Log{}) {
 		return nil
 	}
-	reply, at, err := m.locate(m.c.s.ctx, m.run, command.AttachRequest{After: &after.Seq})
+	reply, at, err := m.locate(m.c.ctx, m.run, command.AttachRequest{After: &after.Seq})
 	if err != nil {
-		return m.c.s.asFault(err)
+		return m.c.faultOf(err)
 	}
 	a := &attached{log: m.run, codec: m.codec.In(reply.Language), head: reply.Head}
 	m.show(a, at, func(f *feed) { m.sayLost(f, a, reply) })

@@ -70,7 +70,7 @@ func (o *one) begin() error {
 	o.c.greeted()
 	if o.created {
 		if err := o.create(); err != nil {
-			return o.c.s.asFault(err)
+			return o.c.faultOf(err)
 		}
 	}
 	o.c.settle()
@@ -111,10 +111,10 @@ func (o *one) resolve() (eventlog.Cursor, error) {
 	if o.session.Entity = entity; !p.Owns(o.session) {
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	}
-	last, err := c.s.dep.Log.Last(c.s.ctx, o.session)
+	last, err := c.s.dep.Log.Last(c.ctx, o.session)
 	switch {
 	case err != nil:
-		return eventlog.Cursor{}, c.s.asFault(err)
+		return eventlog.Cursor{}, c.faultOf(err)
 	case last.Seq == 0:
 		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
 	case !resumes:
@@ -149,7 +149,7 @@ func (c *conn) after(last eventlog.Cursor) (eventlog.Cursor, error) {
 // come too late has to learn of it.
 func (o *one) link() (err error) {
 	if o.id, err = o.c.s.link(o); err != nil {
-		return o.c.s.asFault(err)
+		return o.c.faultOf(err)
 	}
 	if o.opener = subject.ReplyTo(o.c.s.name, o.id); o.c.watch != nil {
 		o.reply = o.opener
@@ -175,7 +175,7 @@ func (o *one) create() error {
 	if err != nil {
 		return err
 	}
-	return o.c.send(o.c.s.ctx, o.c.who(), o.opener, cmd)
+	return o.c.send(o.c.ctx, o.c.who(), o.opener, cmd)
 }
 
 // opening returns the command that makes a session.
@@ -223,7 +223,7 @@ func (o *one) settle() {
 func (o *one) handle(ctx context.Context, message []byte) error {
 	err := o.forward(ctx, o.c.who(), message)
 	if err != nil {
-		o.c.tell(o.c.s.asFault(err))
+		o.c.tell(o.c.faultOf(err))
 	}
 	return err
 }
@@ -303,6 +303,6 @@ func (c *conn) lost(err error) {
 	case errors.Is(err, eventlog.ErrBeyondEnd):
 		c.end(fault.New(fault.CursorInvalid))
 	default:
-		c.end(c.s.asFault(err))
+		c.end(c.faultOf(err))
 	}
 }

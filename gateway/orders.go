@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -132,11 +133,15 @@ func (p *peer) askLong(o dialect.Order) error {
 	default:
 		return fault.Newf(fault.RateLimited, "This connection waits for %d tools, which is all it may. Wait for one to answer.", cap(p.asks))
 	}
+	p.c.backlog.aside(1)
 	p.wg.Go(func() {
+		defer p.c.backlog.aside(-1)
 		defer func() { <-p.asks }()
 		log := subject.Log{Tenant: p.c.who().Tenant}
 		p.c.safely(log, func() {
-			if err := p.ask(p.ctx, o, longPatience); err != nil && p.ctx.Err() == nil {
+			err := p.ask(p.ctx, o, longPatience)
+			_, draining := errors.AsType[*fault.Fault](context.Cause(p.ctx))
+			if err != nil && (draining || p.ctx.Err() == nil) {
 				p.refuse(o.RequestID, err)
 			}
 		})

@@ -63,14 +63,14 @@ func newPeer(c *conn, codec dialect.Peers) *peer {
 		c: c, codec: codec, rate: rate.NewLimiter(rate.Limit(cfg.Rate), cfg.Burst),
 		asks: make(chan struct{}, cfg.Asks), work: newWork(cfg.Calls), room: make(chan struct{}),
 	}
-	p.ctx, p.cancel = context.WithCancel(c.s.ctx)
+	p.ctx, p.cancel = context.WithCancel(c.ctx)
 	return p
 }
 
 // begin implements manner.
 func (p *peer) begin() (err error) {
 	if p.id, err = p.c.s.meet(p); err != nil {
-		return p.c.s.asFault(err)
+		return p.c.faultOf(err)
 	}
 	p.reply = subject.ReplyTo(p.c.s.name, p.id)
 	who := p.c.who()
@@ -87,7 +87,7 @@ func (p *peer) begin() (err error) {
 		p.c.sock.Force(wire.Text(p.codec.Welcome(p.at(), nil)))
 	}
 	if err != nil {
-		return p.c.s.asFault(err)
+		return p.c.faultOf(err)
 	}
 	p.c.greeted()
 	p.c.takeUp(func() {})
@@ -151,7 +151,7 @@ func (p *peer) who() command.Peer {
 
 // refuse tells the peer that a frame of its has no effect.
 func (p *peer) refuse(requestID string, err error) {
-	f := p.c.s.asFault(err)
+	f := p.c.faultOf(err)
 	p.c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	p.c.sock.Force(wire.Text(p.codec.Refuse(p.at(), requestID, f)))
 }

@@ -73,10 +73,10 @@ func (c *conn) find(w *watched) (log subject.Log, last eventlog.Cursor, err erro
 	if log = w.log(p.Tenant); w.kind == "" || !p.Owns(log) {
 		return log, last, fault.New(fault.RunNotFound)
 	}
-	last, err = c.s.dep.Log.Last(c.s.ctx, log)
+	last, err = c.s.dep.Log.Last(c.ctx, log)
 	switch {
 	case err != nil:
-		return log, last, c.s.asFault(err)
+		return log, last, c.faultOf(err)
 	case last.Seq == 0:
 		return log, last, fault.New(fault.RunNotFound)
 	}
@@ -100,7 +100,7 @@ func (c *conn) aim(log subject.Log, cmds []command.Command) (err error) {
 
 // lifetime returns a context that ends with the socket.
 func (c *conn) lifetime() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(c.s.ctx)
+	ctx, cancel := context.WithCancel(c.ctx)
 	go func() {
 		select {
 		case <-c.sock.Done():

@@ -66,6 +66,8 @@ type Order struct {
 	Forward  *Forward         // hand on what a service says about a call
 	Say      [][]byte         // frames to be sent back at once
 	Leave    bool             // the peer says goodbye: it does not keep its tasks. Its socket stays
+
+	Pulse bool // of Say: a sign of life, which does not wait for what was asked before
 }
 
 // Ask is a request to a service. The gateway wraps Data into a command.PeerRequest.

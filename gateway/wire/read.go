@@ -22,6 +22,7 @@ import (
 // about to be (Done tells): io.EOF means that the peer closed it normally,
 // ErrClosed that we did.
 func (s *Socket) Read() ([]byte, error) {
+	s.handBack()
 	if !s.enter() {
 		return nil, ErrClosed
 	}
@@ -30,9 +31,11 @@ func (s *Socket) Read() ([]byte, error) {
 		if s.lost(err) {
 			return nil, s.conclude(err)
 		}
+		s.lent, s.buf = s.buf, nil // whoever reads on, for the peer's close frame, has no right to it
 		if s.leave() {
 			return b, err
 		}
+		s.handBack()
 		if s.late++; s.late > maxLate {
 			s.quit(true)
 			return nil, ErrClosed
@@ -216,7 +219,15 @@ func (s *Socket) finishMessage(r io.Reader) error {
 	return err
 }
 
-// giveBack returns the last message's memory.
+// handBack returns the memory of the message that Read has returned last.
+func (s *Socket) handBack() {
+	if s.lent != nil {
+		s.hub.msgs.Put(s.lent)
+		s.lent = nil
+	}
+}
+
+// giveBack returns the memory of a message that was not handed out.
 func (s *Socket) giveBack() {
 	if s.buf != nil {
 		s.hub.msgs.Put(s.buf)

@@ -47,6 +47,8 @@ type Socket struct {
 	began atomic.Int64 // when the message that is being read began; 0 = none is
 	moved atomic.Int64 // when the peer that is behind last accepted something
 
+	lent *[]byte // the message that Read has returned last; of the goroutine that calls it
+
 	// Of the goroutine that reads.
 	in     *bufio.Reader
 	early  []byte    // read by the HTTP server before it was ours
@@ -127,6 +129,13 @@ func (s *Socket) CloseCode() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.code
+}
+
+// Finishing reports whether we have begun to end the socket.
+func (s *Socket) Finishing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ours
 }
 
 // Send queues frames in order and returns how many it accepted. Fewer than all

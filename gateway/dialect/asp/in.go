@@ -53,7 +53,9 @@ func (f *frame) reply(kind string, content any) wire.Frame {
 
 // ping answers a ping.
 func ping(f *frame) []dialect.Order {
-	return f.say(wire.Pong, wire.PulseContent{Timestamp: wire.Stamp(f.in.Now)})
+	orders := f.say(wire.Pong, wire.PulseContent{Timestamp: wire.Stamp(f.in.Now)})
+	orders[0].Pulse = true
+	return orders
 }
 
 // pong is a sign of life, which any frame is.

@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// maxBacklog bounds the messages that a socket has read and not handled: the burst that
+// a client may send at once fits. While it is full the socket is not read.
+const maxBacklog = 64
+
+// backlog is what a socket has read and not handled yet. The messages are handled in
+// their order, one at a time, by a goroutine that lives as long as there are some: the
+// socket is read meanwhile, so that a slow message keeps no sign of life waiting.
+type backlog struct {
+	mu      sync.Mutex
+	waiting [][]byte
+	bytes   int
+	busy    bool          // something is being done
+	beside  int           // long requests, which no message waits for
+	over    bool          // what comes is dropped
+	changed chan struct{} // closed at the next change; nil = nobody wants to know
+}
+
+// add queues a message and reports whether somebody has to begin with it. It waits until
+// there is room.
+func (b *backlog) add(message []byte, limit int64) (begin bool) {
+	b.await(func() bool {
+		room := len(b.waiting) < maxBacklog && int64(b.bytes+len(message)) <= limit
+		return b.over || len(b.waiting) == 0 || room
+	}, nil)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return false
+	}
+	b.waiting = append(b.waiting, bytes.Clone(message))
+	b.bytes += len(message)
+	begin = !b.busy
+	b.busy = true
+	return begin
+}
+
+// next returns the message to be handled, or false if there is none: then nobody is at
+// it any more.
+func (b *backlog) next() ([]byte, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tell()
+	if len(b.waiting) == 0 {
+		b.waiting, b.busy = nil, false
+		return nil, false
+	}
+	message := b.waiting[0]
+	b.waiting[0] = nil
+	b.waiting, b.bytes = b.waiting[1:], b.bytes-len(message)
+	return message, true
+}
+
+// begin says that something is being done already.
+func (b *backlog) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy = true
+}
+
+// drop forgets what there is and what comes: nobody is at it any more.
+func (b *backlog) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting, b.bytes, b.busy, b.over = nil, 0, false, true
+	b.tell()
+}
+
+// tell wakes whoever waits. The caller has locked.
+func (b *backlog) tell() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// idle reports whether nothing is being done.
+func (b *backlog) idle() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.busy
+}
+
+// still reports whether quiet would return at once.
+func (b *backlog) still() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.busy && b.beside == 0
+}
+
+// done waits until nothing is being done.
+func (b *backlog) done() { b.await(func() bool { return !b.busy }, nil) }
+
+// quiet waits until nothing is being done, not even beside the messages, or until it is
+// late.
+func (b *backlog) quiet(late <-chan time.Time) {
+	b.await(func() bool { return !b.busy && b.beside == 0 }, late)
+}
+
+// aside counts long requests.
+func (b *backlog) aside(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.beside += n
+	b.tell()
+}
+
+// await waits until the condition, which is asked with the lock held, is true.
+func (b *backlog) await(condition func() bool, late <-chan time.Time) {
+	for {
+		b.mu.Lock()
+		if condition() {
+			b.mu.Unlock()
+			return
+		}
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-late:
+			return
+		}
+	}
+}
+
+// take has a message handled after those before it.
+func (c *conn) take(message []byte) {
+	if c.backlog.add(message, c.s.cfg.ReadLimit) {
+		go c.work()
+	}
+}
+
+// work handles messages until there are none. What it does is counted by the goroutine
+// that reads, which outlives it.
+func (c *conn) work() {
+	defer c.recovered()
+	for {
+		message, ok := c.backlog.next()
+		if !ok {
+			return
+		}
+		c.turn(message)
+	}
+}
+
+// turn handles a message, within the limits.
+func (c *conn) turn(message []byte) {
+	if c.sock.Finishing() || !c.allowed() {
+		return
+	}
+	select {
+	case <-c.opened: // until then messages wait
+	case <-c.sock.Done():
+		return
+	}
+	if c.within() {
+		c.handle(message)
+	}
+}
+
+func (c *conn) handle(message []byte) {
+	ctx, span := telemetry.Start(c.ctx, "receive "+c.codec.Name(), trace.SpanKindServer)
+	telemetry.End(span, c.manner.handle(ctx, message))
+}
+
+// recovered ends the socket whose codec has a bug, and nobody else's.
+func (c *conn) recovered() {
+	if r := recover(); r != nil {
+		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("a connection panicked")
+		c.sock.Finish(closeInternal, string(fault.Internal))
+		c.backlog.drop()
+	}
+}
+
+// faultOf is asFault for what was being done for this socket: what was ended because
+// the gateway ends is said to have been.
+func (c *conn) faultOf(err error) *fault.Fault {
+	why, ended := errors.AsType[*fault.Fault](context.Cause(c.ctx))
+	f, known := errors.AsType[*fault.Fault](err)
+	if ended && (!known || f.Code == fault.BusUnavailable) {
+		return why
+	}
+	return c.s.asFault(err)
+}

@@ -1,0 +1,44 @@
+package gateway
+
+import (
+	"bytes"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+)
+
+// maxPulse is far more than a ping has to say. Others wait their turn.
+const maxPulse = 1 << 10
+
+// pulseWord is in every frame that may ask for a sign of life: only those are read twice.
+var pulseWord = []byte("ping")
+
+// pulse answers a frame that asks for nothing but a sign of life, beside the frames
+// that are being handled. It reports whether it has; otherwise the frame waits for its
+// turn, also if there are more of its kind than pings of WebSocket might be.
+func (p *peer) pulse(message []byte) bool {
+	if len(message) > maxPulse || !bytes.Contains(message, pulseWord) || strictjson.Check(message) != nil {
+		return false
+	}
+	orders, _, err := p.codec.Orders(message, dialect.PeerInbound{
+		Peer: p.who(), OnlyTask: p.work.only(), Watched: p.watched(), NewID: newID, Now: p.c.s.dep.Clock(),
+	})
+	if err != nil || len(orders) == 0 {
+		return false
+	}
+	for _, o := range orders {
+		if !o.Pulse {
+			return false
+		}
+	}
+	if !p.c.control.Allow() {
+		return false
+	}
+	for _, o := range orders {
+		for _, b := range o.Say {
+			p.c.sock.Force(wire.Text(b))
+		}
+	}
+	return true
+}
