@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ var algorithms = []string{
 // verifier accepts the JWTs of one issuer.
 type verifier struct {
 	JWTConfig
+	mark  [sha256.Size]byte // of what decides who a token stands for
 	now   func() time.Time
 	keys  keySource
 	check *oidc.IDTokenVerifier
@@ -73,7 +75,7 @@ func newVerifier(ctx context.Context, c JWTConfig, now func() time.Time, log zer
 	c.TenantClaim = orDefault(c.TenantClaim, "tenant")
 	c.RolesClaim = orDefault(c.RolesClaim, "roles")
 	c.Leeway = orDefault(c.Leeway, defaultLeeway)
-	v := &verifier{JWTConfig: c, now: now}
+	v := &verifier{JWTConfig: c, mark: c.mark(), now: now}
 	var err error
 	if c.JWKSFile != "" {
 		v.keys, err = newFileKeys(c.JWKSFile, now, log)
@@ -85,6 +87,12 @@ func newVerifier(ctx context.Context, c JWTConfig, now func() time.Time, log zer
 		ClientID: c.Audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true,
 	})
 	return v, err
+}
+
+// mark differs if a token may stand for somebody else. The keys of a file are compared
+// one by one, so that its name does not matter.
+func (c JWTConfig) mark() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{c.Issuer, c.Audience, c.JWKSURL, c.TenantClaim, c.RolesClaim}))
 }
 
 func orDefault[T comparable](v, def T) T {
@@ -115,7 +123,7 @@ func (v *verifier) authenticate(ctx context.Context, token string) (Principal, e
 	if err != nil {
 		return Principal{}, refused(err)
 	}
-	p.credential.issuer, p.credential.signer = v.Issuer, a.key
+	p.credential = credential{issuer: v.Issuer, digest: v.mark, signer: a.key}
 	return alive(p, v.now())
 }
 
@@ -157,7 +165,7 @@ func (v *verifier) principal(t *oidc.IDToken, c claims) (Principal, error) {
 }
 
 func (v *verifier) revoked(c credential) bool {
-	return c.issuer != v.Issuer || !v.keys.knows(c.signer)
+	return c.digest != v.mark || !v.keys.knows(c.signer)
 }
 
 // claims are the claims of a token as they stand there.

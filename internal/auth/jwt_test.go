@@ -322,7 +322,7 @@ func TestAnOutageOfTheIssuer(t *testing.T) {
 	server.serve(http.StatusOK, keySet(t, s, unknown))
 	_, err = a.Authenticate(t.Context(), unknown.mint(t, nil))
 	require.NoError(t, err)
-	require.False(t, v.revoked(credential{issuer: v.Issuer}))
+	require.False(t, v.revoked(credential{issuer: v.Issuer, digest: v.mark}))
 }
 
 // Tokens with made-up keys do not make us flood the issuer: those that come at the
@@ -396,6 +396,18 @@ func TestJWTsAreRevokedWithTheirIssuer(t *testing.T) {
 	other.Issuer = "https://other.example"
 	require.NoError(t, a.(Reloader).Reload(t.Context(), Config{JWT: &other, Now: c.Now}))
 	require.True(t, a.(Revoker).Revoked(p))
+	require.NoError(t, a.(Reloader).Reload(t.Context(), c))
+	require.False(t, a.(Revoker).Revoked(p))
+	for _, change := range []func(*JWTConfig){
+		func(j *JWTConfig) { j.Audience = "others" },
+		func(j *JWTConfig) { j.TenantClaim = "org" },
+		func(j *JWTConfig) { j.RolesClaim = "groups" },
+	} {
+		other := *c.JWT
+		change(&other)
+		require.NoError(t, a.(Reloader).Reload(t.Context(), Config{JWT: &other, Now: c.Now}))
+		require.True(t, a.(Revoker).Revoked(p), "the token may stand for somebody else")
+	}
 	require.NoError(t, a.(Reloader).Reload(t.Context(), c))
 	require.False(t, a.(Revoker).Revoked(p))
 	require.NoError(t, a.(Reloader).Reload(t.Context(), twoKeys()))

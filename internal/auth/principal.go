@@ -72,7 +72,7 @@ type Revoker interface {
 // secret.
 type credential struct {
 	key    string   // id of the API key
-	digest [32]byte // of the API key
+	digest [32]byte // of the API key, or of what the configuration says of JWTs
 	issuer string   // of the JWT
 	signer thumbprint
 }

@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -28,9 +30,9 @@ func onBus(ctx context.Context, p Patient) []Finding {
 	defer conn.Close()
 	var refused refusals
 	refused.watch(conn)
-	info, err := conn.JS().AccountInfo(ctx)
+	info, err := accountInfo(ctx, conn)
 	if err != nil {
-		return one(Fail, what, shown+" answers, but not JetStream: "+err.Error(), "switch JetStream on (nats-server -js) and let the account use it")
+		return append(mute(shown, err), servers(ctx, p)...)
 	}
 	out := one(OK, what, fmt.Sprintf("%s, version %s, %d streams, %d MiB stored",
 		shown, conn.NATS().ConnectedServerVersion(), info.Streams, info.Store>>20), "")
@@ -42,6 +44,25 @@ func onBus(ctx context.Context, p Patient) []Finding {
 	out = append(out, clock(ctx, conn)...)
 	out = append(out, roles(ctx, conn)...)
 	return append(out, refused.permissions()...)
+}
+
+// accountInfo asks JetStream for a sign of life, in a part of the time that there is: a
+// cluster without a leader does not answer, and the servers are asked then.
+func accountInfo(ctx context.Context, conn *bus.Conn) (*jetstream.AccountInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return conn.JS().AccountInfo(ctx)
+}
+
+// mute says why JetStream does not answer.
+func mute(shown string, err error) []Finding {
+	const what = "NATS"
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return one(Fail, what, shown+" answers, but not JetStream: "+err.Error(), "switch JetStream on (nats-server -js) and let the account use it; "+
+			"if it was on, a full disk has switched it off: make room and restart the server")
+	}
+	return one(Fail, what, shown+" answers, but JetStream does not: "+err.Error(),
+		"in a cluster more than half of the servers have to be there: bring the missing ones back (--system-nkey names them); after a failure an election takes up to 9 s")
 }
 
 func streams(ctx context.Context, p Patient, conn *bus.Conn) []Finding {

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -26,11 +24,6 @@ const (
 	behind = 1000
 	// recently is how long a dead letter is news: whoever looks once a day sees it.
 	recently = 24 * time.Hour
-	// roundUp is how long servers are given to answer a question to all of them.
-	roundUp = time.Second
-	// slowestSync is what the configurations of deploy/nats have; NATS' own default is
-	// two minutes of acknowledged messages that a power failure may cost.
-	slowestSync = time.Second
 )
 
 // copies checks leader and replicas of every stream.
@@ -158,6 +151,13 @@ func (r *refusals) watch(conn *bus.Conn) {
 	})
 }
 
+// any reports whether something was refused.
+func (r *refusals) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.said) > 0
+}
+
 // permissions reports what was refused while the others looked.
 func (r *refusals) permissions() []Finding {
 	const what = "permissions"
@@ -169,114 +169,4 @@ func (r *refusals) permissions() []Finding {
 	slices.Sort(r.said)
 	return one(Warn, what, strings.Join(slices.Compact(r.said), "\n"),
 		"give the doctor the user operator (nats.nkey: operator.nk), and the servers the current deploy/nats/accounts.conf")
-}
-
-// serverReport is what a NATS server says of itself.
-type serverReport struct {
-	Server struct {
-		Name    string `json:"name"`
-		Version string `json:"ver"`
-	} `json:"server"`
-	Data struct {
-		Config struct {
-			Sync   time.Duration `json:"sync_interval"`
-			Always bool          `json:"sync_always"`
-		} `json:"config"`
-		Meta *struct {
-			Leader string `json:"leader"`
-			Size   int    `json:"cluster_size"`
-		} `json:"meta_cluster"`
-		Disabled bool `json:"disabled"`
-	} `json:"data"`
-}
-
-// servers asks every NATS server, which only the system user may.
-func servers(ctx context.Context, p Patient) []Finding {
-	const what = "NATS servers"
-	if p.SystemNKey == "" {
-		return nil
-	}
-	c := p.Config.NATS
-	conn, err := bus.Connect(ctx, bus.Config{
-		URL: c.URL, Name: "waggle/doctor", NKeySeedFile: p.SystemNKey, InboxPrefix: permission.Inbox(permission.System),
-		TLSCA: c.TLSCA, TLSCert: c.TLSCert, TLSKey: c.TLSKey, Logger: zerolog.Nop(),
-	})
-	if err != nil {
-		return one(Fail, what, "the system user does not get in: "+err.Error(), "give --system-nkey the seed that \"waggle keys\" made (system.nk)")
-	}
-	defer conn.Close()
-	reports, err := rollCall(ctx, conn)
-	if err != nil {
-		return one(Fail, what, err.Error(), "see the servers' logs")
-	}
-	return judge(reports)
-}
-
-// rollCall asks all servers at once and takes what comes within a second.
-func rollCall(ctx context.Context, conn *bus.Conn) ([]serverReport, error) {
-	inbox := conn.NATS().NewInbox()
-	sub, err := conn.NATS().SubscribeSync(inbox)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = sub.Unsubscribe() }()
-	if err := conn.NATS().PublishRequest("$SYS.REQ.SERVER.PING.JSZ", inbox, []byte(`{"config":true}`)); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, roundUp)
-	defer cancel()
-	var out []serverReport
-	for {
-		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			if len(out) == 0 {
-				return nil, fmt.Errorf("no server answers the system user: %w", err)
-			}
-			return out, nil
-		}
-		var r serverReport
-		if err := json.Unmarshal(m.Data, &r); err != nil {
-			return nil, fmt.Errorf("a server's answer: %w", err)
-		}
-		out = append(out, r)
-	}
-}
-
-// judge compares what the servers say.
-func judge(reports []serverReport) []Finding {
-	const what = "NATS servers"
-	var lines, slow, versions []string
-	leader, size := "", 0
-	for _, r := range reports {
-		sync := r.Data.Config.Sync.String()
-		if r.Data.Config.Always {
-			sync = "always"
-		}
-		lines = append(lines, fmt.Sprintf("%s %s, sync_interval %s", r.Server.Name, r.Server.Version, sync))
-		if !r.Data.Config.Always && r.Data.Config.Sync > slowestSync {
-			slow = append(slow, r.Server.Name)
-		}
-		if !slices.Contains(versions, r.Server.Version) {
-			versions = append(versions, r.Server.Version)
-		}
-		if m := r.Data.Meta; m != nil {
-			leader, size = m.Leader, max(size, m.Size)
-		}
-	}
-	slices.Sort(lines)
-	is := strings.Join(lines, "\n")
-	switch {
-	case size > 0 && leader == "":
-		return one(Fail, what, is+"\nJetStream has no meta leader: no stream can be made or moved", "bring the missing servers back: more than half have to be there")
-	case len(reports) < size:
-		return one(Fail, what, fmt.Sprintf("%s\n%d of %d servers answer", is, len(reports), size), "bring the missing servers back")
-	case len(slow) > 0:
-		return one(Warn, what, is, "set sync_interval to 100ms or always on "+strings.Join(slow, ", ")+": a power failure costs what was not written yet")
-	case len(versions) > 1:
-		return one(Warn, what, is, "bring all servers to one version")
-	}
-	if leader != "" {
-		is += "\nthe meta leader is " + leader
-	}
-	return one(OK, what, is, "")
 }

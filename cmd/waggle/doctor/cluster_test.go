@@ -63,6 +63,11 @@ func TestWhatServersSay(t *testing.T) {
 	old := good("c")
 	old.Server.Version = "2.12.0"
 	require.Contains(t, judge([]serverReport{all[0], all[1], old})[0].Do, "one version")
+	full := report(t, `{"server":{"name":"c","ver":"2.15.2"},"data":{"disabled":true,"config":{}}}`)
+	require.Equal(t, Fail, judge([]serverReport{all[0], all[1], full})[0].Level)
+	require.Contains(t, judge([]serverReport{all[0], all[1], full})[0].Do, "restart c")
+	mute := report(t, `{"server":{"name":"c","ver":"2.15.2"},"error":{"code":500,"description":"no"}}`)
+	require.Contains(t, judge([]serverReport{all[0], all[1], mute})[0].Is, "c 2.15.2, does not answer for JetStream: no")
 	headless := good("a")
 	headless.Data.Meta.Leader = ""
 	require.Contains(t, judge([]serverReport{headless})[0].Is, "no meta leader")

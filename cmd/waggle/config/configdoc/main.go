@@ -27,6 +27,9 @@ A key of the file that is not in the tables below is refused, with its line. Lis
 in environment variables are separated by commas. Durations are written with a unit:
 ` + "`500ms`, `30s`, `24h`" + `. ` + "`waggle up --print-config`" + ` prints what is in force as YAML, secrets
 redacted; ` + "`waggle doctor`" + ` checks it against reality.
+
+The files are read again while a process runs, when they change and on SIGHUP: ` + "`auth`" + ` is used at
+once (OPERATIONS.md, Keys of clients), everything else from the next start on.
 `
 
 const example = `

@@ -1,0 +1,221 @@
+package doctor
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
+)
+
+// fleet is a cluster of three real servers under the files of deploy/nats, with the
+// addresses and folders of the test.
+type fleet struct {
+	t       *testing.T
+	dir     string // holds etc/nats and run/secrets as a container does
+	ports   []int  // of clients, then of routes
+	servers [3]*server.Server
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{t: t, dir: t.TempDir(), ports: ports(t, 6)}
+	secrets := filepath.Join(f.dir, "run", "secrets")
+	_, err := keys.Ensure(secrets)
+	require.NoError(t, err)
+	require.NoError(t, keys.EnsureRoutes(secrets, []string{"n0", "n1", "n2"}))
+	for n := range 3 {
+		f.replace("run/secrets/routes.conf", fmt.Sprintf("n%d:6222", n), fmt.Sprintf("127.0.0.1:%d", f.ports[3+n]))
+	}
+	public, err := os.ReadFile(keys.PublicFile(secrets))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(public)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		t.Setenv(name, value)
+	}
+	t.Cleanup(func() {
+		for n := range f.servers {
+			f.kill(n)
+		}
+	})
+	for n := range f.servers {
+		f.start(n)
+	}
+	for _, s := range f.servers {
+		require.True(t, s.ReadyForConnections(bustest.Patience))
+	}
+	return f
+}
+
+func ports(t *testing.T, n int) []int {
+	t.Helper()
+	var out []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		a, ok := l.Addr().(*net.TCPAddr)
+		require.True(t, ok)
+		out = append(out, a.Port)
+	}
+	return out
+}
+
+// replace changes a file of the fleet, where the text occurs once.
+func (f *fleet) replace(file, from, to string) {
+	f.t.Helper()
+	name := filepath.Join(f.dir, file)
+	text, err := os.ReadFile(name)
+	require.NoError(f.t, err)
+	require.Equal(f.t, 1, strings.Count(string(text), from), "%s in %s", from, file)
+	require.NoError(f.t, os.WriteFile(name, []byte(strings.Replace(string(text), from, to, 1)), 0o600))
+}
+
+// start starts server n on its files.
+func (f *fleet) start(n int) {
+	f.t.Helper()
+	etc := filepath.Join(f.dir, "etc", fmt.Sprint("n", n))
+	require.NoError(f.t, os.MkdirAll(etc, 0o700))
+	for _, name := range []string{"cluster.conf", "server.conf", "accounts.conf"} {
+		text, err := os.ReadFile(filepath.Join("../../../deploy/nats", name))
+		require.NoError(f.t, err)
+		require.NoError(f.t, os.WriteFile(filepath.Join(etc, name), text, 0o600))
+	}
+	rel := fmt.Sprintf("etc/n%d/", n)
+	f.replace(rel+"server.conf", `"0.0.0.0:4222"`, fmt.Sprintf(`"127.0.0.1:%d"`, f.ports[n]))
+	f.replace(rel+"server.conf", `http: "0.0.0.0:8222"`, "")
+	f.replace(rel+"server.conf", `"/data"`, fmt.Sprintf("%q", filepath.Join(f.dir, "data", fmt.Sprint("n", n))))
+	f.replace(rel+"cluster.conf", `"0.0.0.0:6222"`, fmt.Sprintf(`"127.0.0.1:%d"`, f.ports[3+n]))
+	f.t.Setenv("WAGGLE_NATS_NAME", fmt.Sprint("n", n))
+	opts, err := server.ProcessConfigFile(filepath.Join(etc, "cluster.conf"))
+	require.NoError(f.t, err)
+	opts.NoSigs, opts.NoLog = true, true
+	s, err := server.NewServer(opts)
+	require.NoError(f.t, err)
+	s.Start()
+	f.servers[n] = s
+}
+
+func (f *fleet) kill(n int) {
+	if s := f.servers[n]; s != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+		f.servers[n] = nil
+	}
+}
+
+func (f *fleet) seed(r permission.Role) string {
+	return keys.SeedFile(filepath.Join(f.dir, "run", "secrets"), r)
+}
+
+// patient is an operator's, with the servers that run.
+func (f *fleet) patient(system string) Patient {
+	var urls []string
+	for n, s := range f.servers {
+		if s != nil {
+			urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", f.ports[n]))
+		}
+	}
+	p := patient(f.t, "", map[string]string{
+		"nats.url": strings.Join(urls, ","), "nats.nkey": f.seed(permission.Operator), "nats.replicas": "3",
+	})
+	p.SystemNKey = system
+	return p
+}
+
+// finding looks until there is one of that name at that level, and returns it.
+func (f *fleet) finding(what string, level Level) Finding {
+	f.t.Helper()
+	var last []Finding
+	var found Finding
+	require.Eventually(f.t, func() bool {
+		last = bounded(f.t.Context(), f.patient(f.seed(permission.System)), busPatience, onBus)
+		for _, found = range last {
+			if found.What == what && found.Level == level {
+				return true
+			}
+		}
+		return false
+	}, 2*bustest.Patience, 100*time.Millisecond, "%s: %v", what, &last)
+	return found
+}
+
+// notMeta returns a server that does not lead JetStream.
+func (f *fleet) notMeta() int {
+	f.t.Helper()
+	for n, s := range f.servers {
+		if s != nil && !s.JetStreamIsLeader() {
+			return n
+		}
+	}
+	require.Fail(f.t, "no such server")
+	return -1
+}
+
+// A fleet as it is installed is examined whole, by the wrong user, with JetStream off on a
+// server as after a full disk, with a server away, and with two.
+func TestTheServersOfAFleet(t *testing.T) {
+	f := newFleet(t)
+	conn, err := bus.Connect(t.Context(), bus.Config{
+		URL: f.patient("").Config.NATS.URL, Name: t.Name(), NKeySeedFile: f.seed(permission.Bootstrap), InboxPrefix: permission.Inbox(permission.Bootstrap),
+	})
+	require.NoError(t, err)
+	top := bus.DefaultTopology()
+	top.Replicas = 3
+	require.NoError(t, bus.Bootstrap(t.Context(), conn, top))
+	conn.Close()
+
+	whole := f.finding("NATS servers", OK)
+	require.Contains(t, whole.Is, "n0 "+server.VERSION+", sync_interval 100ms")
+	require.Contains(t, whole.Is, "the meta leader is n")
+	f.finding("replicas", OK)
+	require.Contains(t, f.finding("permissions", OK).Is, "may look at everything")
+
+	for _, stranger := range []permission.Role{permission.Operator, permission.Monitor} {
+		got := servers(t.Context(), f.patient(f.seed(stranger)))[0]
+		require.Equal(t, Fail, got.Level)
+		require.Contains(t, got.Is, "not that of NATS' system account", stranger)
+		require.Contains(t, got.Do, "system.nk")
+	}
+
+	ill := f.notMeta()
+	require.NoError(t, f.servers[ill].ShutdownJetStream(), "what a server does whose disk is full")
+	off := f.finding("NATS servers", Fail)
+	require.Contains(t, off.Is, fmt.Sprintf("n%d %s, JetStream is switched off", ill, server.VERSION))
+	require.Contains(t, off.Do, fmt.Sprintf("restart n%d", ill))
+	f.kill(ill)
+	away := f.finding("NATS servers", Fail)
+	require.Contains(t, away.Is, fmt.Sprintf("2 of 3 servers answer; not there: n%d", ill))
+	require.Contains(t, f.finding("replicas", Fail).Is, fmt.Sprintf("its copy on n%d", ill))
+	f.start(ill)
+	f.finding("NATS servers", OK)
+	f.finding("replicas", OK)
+
+	f.kill(ill)
+	f.kill(f.notMeta())
+	mute := f.finding("NATS", Fail)
+	require.Contains(t, mute.Do, "more than half of the servers")
+	alone := f.finding("NATS servers", Fail)
+	require.Contains(t, alone.Is, "1 of 3 servers answer")
+	require.Contains(t, alone.Is, "no meta leader")
+}
+
+// A server without accounts has nobody who may ask it.
+func TestAServerWithoutASystemUser(t *testing.T) {
+	url, _ := bustest.Server(t)
+	conn, err := bus.Connect(t.Context(), bus.Config{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	_, err = rollCall(t.Context(), conn)
+	require.ErrorIs(t, err, errNotSystem)
+}
