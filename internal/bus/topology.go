@@ -32,6 +32,8 @@ const (
 	dedupeWindow = 2 * time.Minute
 	// acksMaxBytes holds about half a million positions; the oldest go first.
 	acksMaxBytes = 64 << 20
+	// foldsMaxBytes holds the snapshots of 10,000 teams with some hundred messages each.
+	foldsMaxBytes = 128 << 20
 	// registryMaxAge is how long an agent or service that went away is still known: as
 	// long as its events.
 	registryMaxAge = 30 * 24 * time.Hour
@@ -121,7 +123,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 
 // buckets returns the key-value buckets.
 func (t Topology) buckets() []jetstream.KeyValueConfig {
-	return []jetstream.KeyValueConfig{t.directory(), t.acks(), t.registry(), t.quota()}
+	return []jetstream.KeyValueConfig{t.directory(), t.acks(), t.registry(), t.quota(), t.folds()}
 }
 
 // acks keeps how far clients have read as long as the events that they read.
@@ -139,6 +141,16 @@ func (t Topology) registry() jetstream.KeyValueConfig {
 		Bucket: subject.BucketRegistry, Description: "agents and services that were seen",
 		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
 		TTL: registryMaxAge, MaxBytes: registryMaxBytes,
+	}
+}
+
+// folds keeps snapshots of long logs as long as the logs. Where it is full there are no
+// new ones, and logs are read from their beginning.
+func (t Topology) folds() jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: subject.BucketFolds, Description: "what long logs say, up to some event",
+		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
+		TTL: t.EventMaxAge, MaxBytes: foldsMaxBytes,
 	}
 }
 

@@ -31,6 +31,12 @@ func (s *Store) Writer(log subject.Log, observe func(*Entry)) *Writer {
 	return &Writer{s: s, log: log, observe: observe}
 }
 
+// WriterAfter is Writer for whoever knows already what the log says up to a position: it
+// reads on from there.
+func (s *Store) WriterAfter(log subject.Log, after Cursor, observe func(*Entry)) *Writer {
+	return &Writer{s: s, log: log, observe: observe, at: after}
+}
+
 // Seq returns the sequence of the last entry that passed observe.
 func (w *Writer) Seq() uint64 { return w.at.Seq }
 

@@ -34,5 +34,8 @@ func DirectoryKeys(what, name id.Name) string { return what.String() + "." + nam
 // AckKeys returns the KV filter of all positions in logs of a kind.
 func AckKeys(k id.Kind) string { return "*." + string(k) + ".*.*" }
 
+// FoldKeys returns the KV filter of all snapshots of logs of a kind.
+func FoldKeys(k id.Kind) string { return "*." + string(k) + ".*" }
+
 // RegistryKeys returns the KV filter of everything of a kind in the registry.
 func RegistryKeys(kind id.Name) string { return "*." + kind.String() + ".*" }

@@ -40,6 +40,7 @@ const (
 	BucketAcks      = "acks"
 	BucketRegistry  = "registry"
 	BucketQuota     = "quota"
+	BucketFolds     = "folds"
 )
 
 // ErrInvalid is wrapped by every parse error of this package.
@@ -292,6 +293,9 @@ func ParseRegistryKey(s string) (t id.Tenant, kind id.Name, peer id.Entity, err 
 
 // AckKey returns the KV key of a client's position in a log.
 func AckKey(l Log, client id.Entity) string { return l.Name() + "." + client.String() }
+
+// FoldKey returns the KV key of the snapshot of a log: <tenant>.<kind>.<id>.
+func FoldKey(l Log) string { return l.Name() }
 
 // DirectoryFilter returns the KV filter of all instances of what.
 func DirectoryFilter(what id.Name) string { return what.String() + ".>" }

@@ -1,9 +1,9 @@
 package team
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
 // metrics say what the multiplexer does.
@@ -42,13 +42,5 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15), // a relayed event takes milliseconds; 16 s is two failovers
 		}),
 	}
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.relayed, m.relays, m.full, m.failed, m.waiting, m.bytes, m.lag} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, telemetry.Register(r, "teams", m.relayed, m.relays, m.full, m.failed, m.waiting, m.bytes, m.lag)
 }

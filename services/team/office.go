@@ -29,11 +29,18 @@ type office struct {
 	log    subject.Log
 	source string
 	now    func() time.Time
+	store  *eventlog.Store
+	starts *headStarts
 
 	mu      sync.Mutex
 	writer  *eventlog.Writer
 	state   teamwork.State
 	broken  error                // the log holds an event that cannot be folded
+	begun   bool                 // it has been looked for a snapshot
+	start   *headStart           // the snapshot that is to be confirmed by the event that it ends with
+	wrong   bool                 // it was not
+	last    string               // id of the last event that was folded
+	stored  uint64               // sequence up to which there is a snapshot
 	errands map[string]time.Time // when what follows from the state was last sent
 	entries map[string]string    // what the registry was last told, by what it is about
 }
@@ -44,18 +51,19 @@ type offices struct {
 	store  *eventlog.Store
 	source string
 	now    func() time.Time
+	starts *headStarts
 
 	mu     sync.Mutex
 	pinned map[subject.Log]*office
 	recent *lru.Cache[subject.Log, *office]
 }
 
-func newOffices(store *eventlog.Store, source string, now func() time.Time) (*offices, error) {
+func newOffices(store *eventlog.Store, starts *headStarts, source string, now func() time.Time) (*offices, error) {
 	recent, err := lru.New[subject.Log, *office](cachedOffices)
 	if err != nil {
 		return nil, fmt.Errorf("cache of teams: %w", err)
 	}
-	return &offices{store: store, source: source, now: now, pinned: map[subject.Log]*office{}, recent: recent}, nil
+	return &offices{store: store, starts: starts, source: source, now: now, pinned: map[subject.Log]*office{}, recent: recent}, nil
 }
 
 // get returns the office of a team.
@@ -92,8 +100,8 @@ func (f *offices) find(log subject.Log) *office {
 	if o, ok := f.recent.Get(log); ok {
 		return o
 	}
-	o := &office{log: log, source: f.source, now: f.now}
-	o.open(f.store)
+	o := &office{log: log, source: f.source, now: f.now, store: f.store, starts: f.starts}
+	o.open()
 	f.recent.Add(log, o)
 	return o
 }
@@ -104,31 +112,71 @@ func (f *offices) renew(o *office, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.broken != nil || errors.Is(err, eventlog.ErrBeyondEnd) || errors.Is(err, eventlog.ErrUnreadable) {
-		o.open(f.store)
+		o.open()
 	}
 }
 
 // open begins at the head of the log. mu is held, or nobody knows the office yet.
-func (o *office) open(store *eventlog.Store) {
-	o.state, o.broken = teamwork.State{}, nil
+func (o *office) open() {
+	o.state, o.broken, o.begun, o.start, o.wrong, o.last, o.stored = teamwork.State{}, nil, false, nil, false, "", 0
 	o.errands, o.entries = map[string]time.Time{}, map[string]string{}
-	o.writer = store.Writer(o.log, func(e *eventlog.Entry) {
-		if err := o.state.Apply(e.Event); err != nil && o.broken == nil {
-			o.broken = err
+	o.writer = o.store.Writer(o.log, o.observe)
+}
+
+// observe folds an entry of the log.
+func (o *office) observe(e *eventlog.Entry) {
+	o.last = e.ID
+	if s := o.start; s != nil { // the log has to go on where the snapshot ends
+		o.start, o.wrong = nil, e.Sequence != s.Seq || e.ID != s.Event
+		return
+	}
+	if err := o.state.Apply(e.Event); err != nil && o.broken == nil {
+		o.broken = err
+	}
+}
+
+// sync reads the log to its end, beginning with the newest snapshot if it is the first
+// time. mu is held.
+func (o *office) sync(ctx context.Context) error {
+	if !o.begun {
+		o.begun = true
+		if start, st := o.starts.load(ctx, o.log); start != nil {
+			o.start, o.state, o.stored = start, *st, start.Seq
+			o.writer = o.store.WriterAfter(o.log, eventlog.Cursor{Seq: start.Seq - 1, Stream: start.Stream - 1}, o.observe)
+			err := o.writer.Sync(ctx)
+			if !o.wrong && o.start == nil && err == nil {
+				return nil
+			}
+			if err != nil && !errors.Is(err, eventlog.ErrBeyondEnd) {
+				o.open()
+				return err
+			}
+			o.open() // it is of another log than there is
+			o.begun = true
 		}
-	})
+	}
+	return o.writer.Sync(ctx)
+}
+
+// keep stores a snapshot from time to time. mu is held.
+func (o *office) keep(ctx context.Context) {
+	if at := o.writer.Cursor(); o.broken == nil && at.Seq >= o.stored+startEvery {
+		o.stored = at.Seq
+		o.starts.store(ctx, o.log, at, o.last, &o.state)
+	}
 }
 
 // look reads the log to its end and calls f with the state, which must not be kept.
 func (o *office) look(ctx context.Context, f func(*teamwork.State) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.writer.Sync(ctx); err != nil {
+	if err := o.sync(ctx); err != nil {
 		return fmt.Errorf("team %s: %w", o.log.Entity, err)
 	}
 	if o.broken != nil {
 		return command.Permanent(o.broken)
 	}
+	o.keep(ctx)
 	return f(&o.state)
 }
 
@@ -146,8 +194,8 @@ func (o *office) glance(f func(*teamwork.State)) {
 func (o *office) change(ctx context.Context, fresh bool, decide func(st *teamwork.State, round int) ([]teamwork.Fact, error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if fresh {
-		if err := o.writer.Sync(ctx); err != nil {
+	if fresh || !o.begun {
+		if err := o.sync(ctx); err != nil {
 			return fmt.Errorf("team %s: %w", o.log.Entity, err)
 		}
 	}
@@ -168,6 +216,7 @@ func (o *office) change(ctx context.Context, fresh bool, decide func(st *teamwor
 			return fmt.Errorf("team %s: %w", o.log.Entity, err)
 		}
 		if n == 0 {
+			o.keep(ctx)
 			return nil
 		}
 	}

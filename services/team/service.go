@@ -57,6 +57,7 @@ type Service struct {
 	deps     manager.Deps
 	named    map[string]event.TeamDefinition
 	offices  *offices
+	starts   *headStarts
 	registry *registry
 	owners   *owners
 	pulse    *pulse
@@ -88,7 +89,8 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 		s.named[d.Name] = d
 	}
 	var err error
-	if s.offices, err = newOffices(deps.Log, source, cfg.Now); err != nil {
+	s.starts = &headStarts{log: deps.Logger}
+	if s.offices, err = newOffices(deps.Log, s.starts, source, cfg.Now); err != nil {
 		return nil, fmt.Errorf("team service: %w", err)
 	}
 	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
@@ -123,7 +125,7 @@ func (s *Service) Start(ctx context.Context) error {
 	// The manager takes the service's place in the directory: whoever waits for that asks
 	// at once. Relays come after it, because they go to those who are listed.
 	for _, start := range []func(context.Context) error{
-		s.openQuota, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.pulse.start, s.Manager.Start, s.owners.start,
+		s.openQuota, func(ctx context.Context) error { return s.starts.open(ctx, s.deps.Conn.JS()) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.pulse.start, s.Manager.Start, s.owners.start,
 	} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own

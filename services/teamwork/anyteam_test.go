@@ -45,14 +45,36 @@ func (a *anyTeam) handle(r *rapid.T, c command.Command) {
 	require.Fail(r, "a command has no end")
 }
 
-// restart folds the log anew: whoever takes over knows nothing else.
+// restart folds the log anew: whoever takes over knows nothing else, or has the snapshot
+// of somebody and what came after it. Both know the same, to the last byte.
 func (a *anyTeam) restart(r *rapid.T) {
 	before := a.state.View()
-	a.state = &teamwork.State{}
-	for _, e := range a.events {
-		require.NoError(r, a.state.Apply(e))
+	whole := &teamwork.State{}
+	at := rapid.IntRange(1, len(a.events)).Draw(r, "snapshot")
+	var kept []byte
+	for i, e := range a.events {
+		require.NoError(r, whole.Apply(e))
+		if i+1 == at {
+			kept = snapshotOf(r, whole)
+		}
 	}
-	require.Equal(r, before, a.state.View())
+	short, err := teamwork.Restore(kept)
+	require.NoError(r, err)
+	require.Equal(r, string(kept), string(snapshotOf(r, short)))
+	for _, e := range a.events[at:] {
+		require.NoError(r, short.Apply(e))
+	}
+	require.Equal(r, string(snapshotOf(r, whole)), string(snapshotOf(r, short)))
+	require.Equal(r, whole.Advance(), short.Advance())
+	require.Equal(r, whole.View(), short.View())
+	require.Equal(r, before, whole.View())
+	a.state = rapid.SampledFrom([]*teamwork.State{whole, short}).Draw(r, "state")
+}
+
+func snapshotOf(t tester, s *teamwork.State) []byte {
+	raw, err := s.Snapshot()
+	require.NoError(t, err)
+	return raw
 }
 
 func (a *anyTeam) actions() map[string]func(*rapid.T) {

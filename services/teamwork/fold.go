@@ -3,8 +3,10 @@ package teamwork
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -57,10 +59,20 @@ func (s *State) teamCreated(e event.Event, d event.TeamCreatedData) error {
 	if err != nil {
 		return err
 	}
-	if s.roster, err = newRoster(log.Entity, d.Definition); err != nil {
+	if err := s.begin(log.Entity, e.Time, d); err != nil {
 		return err
 	}
-	s.created, s.head, s.entity, s.status, s.busyFrom = e.Time, d, log.Entity, event.TeamStarting, e.Sequence
+	s.status, s.busyFrom = event.TeamStarting, e.Sequence
+	return nil
+}
+
+// begin makes the state that of a team in which nothing has happened.
+func (s *State) begin(team id.Entity, created time.Time, d event.TeamCreatedData) error {
+	var err error
+	if s.roster, err = newRoster(team, d.Definition); err != nil {
+		return err
+	}
+	s.created, s.head, s.entity = created, d, team
 	s.members, s.deep = map[string]*member{}, map[string]string{}
 	s.messages, s.once, s.acts = map[string]bool{}, map[string]bool{}, map[string]event.TeamActedData{}
 	s.questions, s.inputs = map[string]question{}, map[string]string{}

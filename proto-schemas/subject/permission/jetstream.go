@@ -31,7 +31,7 @@ func eventStreams() []string {
 // allStreams returns the names of all streams, those of buckets included.
 func allStreams() []string {
 	return append(eventStreams(), subject.StreamCommands, subject.StreamTimers, subject.StreamDead, subject.StreamAudit,
-		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota))
+		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketFolds))
 }
 
 // uses lets the role look at the settings and the size of streams.

@@ -146,6 +146,7 @@ func team(g *grant) {
 	g.audits(audit.QuotaRefused)
 	g.watchesSome(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(teams), subject.RegistryKeys(active))
+	g.keeps(subject.BucketFolds, subject.FoldKeys(id.KindTeam))
 	g.sends(cmd.Team, cmd.CreateTeam, cmd.Message, cmd.Cancel, cmd.Respond, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
 		cmd.ActTeam, cmd.WakeTeam, cmd.TeamDue)
 	g.sends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.Message, cmd.Cancel, cmd.Respond, cmd.Due, cmd.Resume)

@@ -1,0 +1,151 @@
+package team_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/team"
+)
+
+// longLog writes the log of a team whose coordinator has streamed answers for a long
+// time: n events of the coordinator, as a relay would have taken them over.
+func (r *rig) longLog(name string, n int) subject.Log {
+	r.t.Helper()
+	l := teamLog(id.EntityFromExternal(name))
+	lead := agentOf(r.t, l, "Lead")
+	w := r.store().Writer(l, nil)
+	put := func(eventID string, d event.Data) {
+		e, err := event.New(l, eventID, "test", time.Now(), d)
+		require.NoError(r.t, err)
+		done := false
+		require.NoError(r.t, w.Append(r.ctx, func() ([]event.Event, error) {
+			if done {
+				return nil, nil
+			}
+			done = true
+			return []event.Event{e}, nil
+		}))
+	}
+	put("created", event.TeamCreatedData{TeamID: l.Entity.String(), Definition: crew(name, agent("Lead"), agent("Writer")), Principal: "alice"})
+	put("start", event.TeamMemberStartedData{Name: "Lead", Kind: event.MemberAgent, ID: lead.Entity.String()})
+	for i := 1; i <= n; i++ {
+		run := fmt.Sprint("run", i/1000)
+		var d event.Data = event.MessageDeltaData{MessageID: run + ".m", RunID: run, Attempt: 1, Text: strings.Repeat("the quick brown fox ", 4)}
+		switch i % 1000 {
+		case 0:
+			put(fmt.Sprint("m", i), event.TeamMessageData{MessageID: fmt.Sprint("m", i), Member: "Lead", Content: "go on"})
+			d = event.MessageReceivedData{MessageID: fmt.Sprint("m", i), RunID: run, Content: "go on"}
+		case 1:
+			d = event.RunStartedData{RunID: run}
+		case 999:
+			d = event.RunCompletedData{RunID: run, Content: "done"}
+		}
+		inner, err := event.New(lead, fmt.Sprint("e", i), "test", time.Now(), d)
+		require.NoError(r.t, err)
+		inner.Sequence = uint64(i)
+		put(fmt.Sprintf("%s.%d", lead.Entity, i), event.TeamAgentEventData{AgentName: "Lead", AgentID: lead.Entity.String(), Seq: uint64(i), AgentEvent: mustJSON(r.t, inner)})
+	}
+	return l
+}
+
+// view asks for a team as often as it takes: a replica that reads a long log answers late.
+func (r *rig) view(l subject.Log) cmd.TeamView {
+	r.t.Helper()
+	var v cmd.TeamView
+	for {
+		err := rpc.Call(r.ctx, r.conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v)
+		if !errors.Is(err, fault.New(fault.BusUnavailable)) {
+			require.NoError(r.t, err)
+			return v
+		}
+		require.NoError(r.t, r.ctx.Err())
+	}
+}
+
+// forget takes the beginning of the log away, up to the event with the sequence.
+func (r *rig) forget(l subject.Log, seq uint64) {
+	r.t.Helper()
+	s, err := r.conn.JS().Stream(r.ctx, l.Stream())
+	require.NoError(r.t, err)
+	require.NoError(r.t, s.Purge(r.ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeSequence(r.all(l)[seq].Stream)))
+}
+
+// TestATakeoverReadsOnFromASnapshot: whoever takes a team with a long log over reads
+// what came after the newest snapshot and knows the same as who reads everything.
+func TestATakeoverReadsOnFromASnapshot(t *testing.T) {
+	r := newRig(t)
+	l := r.longLog("long", 2100)
+	one := r.start("one", team.Config{})
+	whole := r.view(l)
+	one.Stop()
+	require.Len(t, r.all(l), int(r.head(l)))
+	r.forget(l, 1000)
+	two := r.start("two", team.Config{})
+	require.Equal(t, whole, r.view(l), "the beginning of the log was not read")
+	r.message(l, "m", "Writer", "hello")
+	require.Eventually(t, func() bool { return r.view(l).Status == event.TeamRunning }, patience, 10*time.Millisecond)
+	two.Stop()
+	r.start("three", team.Config{})
+	require.Equal(t, event.TeamRunning, r.view(l).Status, "what came after the snapshot counts")
+}
+
+// TestASnapshotOfAnotherLogIsNone: one that does not fit the log, is of another version of
+// the fold or cannot be read is passed over, and the log read from its beginning.
+func TestASnapshotOfAnotherLogIsNone(t *testing.T) {
+	r := newRig(t)
+	l, other := r.longLog("long", 2100), r.longLog("other", 2050)
+	one := r.start("one", team.Config{})
+	whole := r.view(l)
+	r.view(other)
+	one.Stop()
+	kv, err := r.conn.JS().KeyValue(r.ctx, subject.BucketFolds)
+	require.NoError(t, err)
+	foreign, err := kv.Get(r.ctx, subject.FoldKey(other))
+	require.NoError(t, err)
+	_, err = kv.Get(r.ctx, subject.FoldKey(l))
+	require.NoError(t, err)
+	for i, raw := range [][]byte{foreign.Value(), []byte("{}"), nil} {
+		_, err := kv.Put(r.ctx, subject.FoldKey(l), raw)
+		require.NoError(t, err)
+		next := r.start(fmt.Sprint("next", i), team.Config{})
+		require.Equal(t, whole, r.view(l))
+		next.Stop()
+	}
+}
+
+// head is the sequence of the newest event of a log.
+func (r *rig) head(l subject.Log) uint64 {
+	r.t.Helper()
+	at, err := r.log.Last(r.ctx, l)
+	require.NoError(r.t, err)
+	return at.Seq
+}
+
+// BenchmarkTakeover measures how long a replica takes to know a team that another one has
+// had, whose log holds 100,000 events: the first one, for which there is no snapshot, and
+// the next one.
+func BenchmarkTakeover(b *testing.B) {
+	r := rigOn(b, bustest.Single(b))
+	l := r.longLog("long", 100_000)
+	b.ResetTimer()
+	for i, name := range []string{"whole-ms", "snapshot-ms"} {
+		s := r.start(fmt.Sprint("replica", i), team.Config{})
+		began := time.Now()
+		r.view(l)
+		b.ReportMetric(float64(time.Since(began).Milliseconds()), name)
+		s.Stop()
+	}
+}
