@@ -102,7 +102,9 @@ type Peer struct {
 	Connection   string          `json:"connection,omitempty"`
 	Online       bool            `json:"online"`
 	Since        time.Time       `json:"since"`
-	Load         int             `json:"load"` // tasks or calls that its gateway has handed to it
+	Load         int             `json:"load"`            // tasks or calls that its gateway has handed to it
+	Knows        bool            `json:"knows,omitempty"` // an agent has said which tasks of earlier connections it still has:
+	Holds        []string        `json:"holds,omitempty"` // these
 }
 
 // PeerTool is a tool that a service offers.
@@ -271,6 +273,8 @@ type TaskReport struct {
 	Status   string          `json:"status"`
 	Error    string          `json:"error,omitempty"`
 	Progress json.RawMessage `json:"progress,omitempty"`
+
+	Connection string `json:"connection,omitempty"` // delivered: the connection that was handed the task
 }
 
 // TaskNotification is what an agent tells the client on the way.
@@ -311,7 +315,7 @@ type AgentGone struct {
 	TaskID  string `json:"task_id"`
 	AgentID string `json:"agent_id"`
 	Attempt int    `json:"attempt"`
-	Reason  string `json:"reason"` // agent_lost, agent_left, not_delivered
+	Reason  string `json:"reason"` // agent_lost, agent_left, not_delivered, forgotten
 }
 
 // SpawnChild is an agent's request to another agent. TaskID is the parent.

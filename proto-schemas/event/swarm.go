@@ -100,6 +100,8 @@ type TaskReportedData struct {
 	TaskHead
 	Status   string          `json:"status"` // started, running, completed, failed, or the agent's own word
 	Progress json.RawMessage `json:"progress,omitempty"`
+
+	Connection string `json:"connection,omitempty"` // delivered: the connection of the agent that has been handed the task
 }
 
 // TaskNotifiedData is what an agent tells the client on the way.

@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -14,6 +15,7 @@ const (
 	reasonBusy     = "busy"
 	reasonReleased = "released"
 	reasonLost     = "agent_lost"
+	reasonForgot   = "forgotten"
 )
 
 // advance returns the next event that the state calls for by itself, if there is one.
@@ -31,6 +33,8 @@ func (s *State) advance(env Env) []Fact {
 		return []Fact{{s.question.eventID + ".expired", event.TaskAskExpiredData{TaskHead: s.head, InputID: s.question.id}}}
 	case s.holder == "":
 		return s.place(env)
+	case s.forgotten(env.Agents):
+		return []Fact{s.released(reasonForgot)}
 	case !env.Now.Before(s.heard.Add(env.Rules.Lease)) && !there(env.Agents, s.holder):
 		return []Fact{s.released(reasonLost)}
 	}
@@ -44,6 +48,18 @@ func (s *State) fail(code fault.Code, text string) []Fact {
 // released takes the task from its agent. An attempt is released once.
 func (s *State) released(reason string) Fact {
 	return Fact{fmt.Sprintf("released.%d", s.head.Attempt), event.TaskReleasedData{TaskHead: s.head, Reason: reason}}
+}
+
+// forgotten reports whether the agent that has the task has come back, on another
+// connection than the one by which it was handed the task, and said that it does not have
+// it any more. What it was handed on the new one it cannot have named.
+func (s *State) forgotten(agents []Candidate) bool {
+	for _, a := range agents {
+		if a.ID == s.holder {
+			return a.Online && a.Knows && s.via != "" && a.Connection != s.via && !slices.Contains(a.Holds, s.head.TaskID)
+		}
+	}
+	return false
 }
 
 // there reports whether the agent has a connection or may come back to its place.

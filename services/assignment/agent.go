@@ -90,7 +90,7 @@ func (s *State) report(c command.Command, d command.TaskReport, env Env) (Decisi
 	case d.Status == reportFailed:
 		return fact(c.ID+byReport, s.ending(StatusFailed, fault.TaskFailed, d.Error))
 	}
-	return fact(eventID, event.TaskReportedData{TaskHead: s.head, Status: d.Status, Progress: d.Progress})
+	return fact(eventID, event.TaskReportedData{TaskHead: s.head, Status: d.Status, Progress: d.Progress, Connection: d.Connection})
 }
 
 // orNotOwned is the reason of a refusal that was recorded before the agent got the

@@ -371,3 +371,35 @@ func TestBadCommands(t *testing.T) {
 	_, err = w.state.Decide(c, w.env())
 	require.ErrorIs(t, err, fault.New(fault.UnknownType))
 }
+
+// TestAnAgentThatForgotItsTaskLosesIt: one that comes back and says which tasks it still
+// has loses the others at once; not those that it was handed since, and not if it says
+// nothing.
+func TestAnAgentThatForgotItsTaskLosesIt(t *testing.T) {
+	delivered := func(w *world, agent, via string, attempt int) {
+		w.do(command.ReportTask, fmt.Sprint("delivered.", attempt), command.TaskReport{
+			TaskID: "t1", AgentID: agent, Attempt: attempt, Status: assignment.Delivered, Connection: via,
+		})
+	}
+	w := running(t)
+	w.agent("a1").Connection = "c1"
+	delivered(w, "a1", "c1", 1)
+	for _, silent := range []func(a *assignment.Candidate){
+		func(a *assignment.Candidate) { a.Knows = true },                                              // handed on this very connection
+		func(a *assignment.Candidate) { a.Connection, a.Knows = "c2", false },                         // it says nothing
+		func(a *assignment.Candidate) { a.Connection, a.Knows, a.Holds = "c2", true, []string{"t1"} }, // it has it
+		func(a *assignment.Candidate) { a.Online, a.Away, a.Holds = false, true, nil },                // it is not there
+	} {
+		silent(w.agent("a1"))
+		require.Empty(t, w.do(command.TaskDue, fmt.Sprint(w.now, w.agent("a1")), nil))
+	}
+	a := w.agent("a1")
+	a.Online, a.Away, a.Connection, a.Knows, a.Holds, a.Since = true, false, "c3", true, []string{"t2"}, w.now.Add(time.Second)
+	w.agent("a2").Online = false
+	require.Equal(t, []event.Type{event.TaskReleased, event.TaskAssigned}, w.do(command.TaskDue, "back", nil))
+	require.Equal(t, "a1", w.state.Holder(), "it may do it again from the beginning")
+	require.Equal(t, 2, w.state.Head().Attempt)
+	require.Empty(t, w.do(command.TaskDue, "again", nil), "that is not handed to it yet")
+	delivered(w, "a1", "c3", 2)
+	require.Empty(t, w.do(command.TaskDue, "and again", nil))
+}

@@ -19,6 +19,9 @@ type Candidate struct {
 	Status       string    // of command.Peer; only active ones are given tasks
 	Load         int       // tasks that it has
 	Since        time.Time // when it connected, or last changed
+	Connection   string    // it has now
+	Knows        bool      // it has said which tasks of earlier connections it has:
+	Holds        []string  // these
 }
 
 // Choose returns the agent that is given the task: the one asked for by id if it can

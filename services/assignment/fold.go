@@ -73,7 +73,7 @@ func (s *State) foldAssigned(e event.Event, d event.TaskAssignedData) {
 		return
 	}
 	s.head.AgentID, s.head.AgentName, s.head.Attempt = d.AgentID, d.AgentName, d.Attempt
-	s.holder, s.assigned, s.heard, s.confirmed, s.queued = d.AgentID, &d, e.Time, false, false
+	s.holder, s.assigned, s.heard, s.confirmed, s.queued, s.via = d.AgentID, &d, e.Time, false, false, ""
 }
 
 // sign notes that the holder was heard of.
@@ -85,6 +85,9 @@ func (s *State) sign(e event.Event, h event.TaskHead) {
 
 func (s *State) foldReported(e event.Event, d event.TaskReportedData) {
 	s.sign(e, d.TaskHead)
+	if d.Connection != "" && s.current(d.TaskHead) {
+		s.via = d.Connection
+	}
 	if len(d.Progress) > 0 && !s.Done() {
 		s.progress = d.Progress
 	}

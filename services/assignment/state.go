@@ -48,6 +48,7 @@ type State struct {
 	assigned  *event.TaskAssignedData
 	heard     time.Time // when the holder was last heard of
 	confirmed bool      // the holder has it for sure
+	via       string    // the connection by which it was handed the task; empty = not known
 	waiting   time.Time // since when it waits for an agent
 	queued    bool      // and that was said
 	lost      string    // agent that it was taken from last

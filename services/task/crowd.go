@@ -168,6 +168,7 @@ func (c *crowd) candidates(t id.Tenant) []assignment.Candidate {
 		out = append(out, assignment.Candidate{
 			ID: p.ID, Name: p.Name, Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,
 			Status: p.Status, Since: p.Since, Load: max(p.Load, tasks),
+			Connection: p.Connection, Knows: p.Knows, Holds: p.Holds,
 		})
 	}
 	return out
@@ -194,6 +195,6 @@ func (c *crowd) all(t id.Tenant, kind string) []cmd.Peer {
 // remembered is how a peer is remembered when it has gone.
 func remembered(p cmd.Peer) cmd.Peer {
 	p.Gateway, p.Connection, p.Principal, p.Load = "", "", "", 0
-	p.Online, p.Status, p.Since = false, cmd.StatusInactive, time.Time{}
+	p.Online, p.Status, p.Since, p.Knows, p.Holds = false, cmd.StatusInactive, time.Time{}, false, nil
 	return p
 }

@@ -61,7 +61,7 @@ func (s *Service) lists(kind string) func(context.Context, cmd.PeerRequest) (cmd
 
 // public is what other peers may know of a peer.
 func public(p cmd.Peer) cmd.Peer {
-	p.Principal, p.Gateway, p.Connection = "", "", ""
+	p.Principal, p.Gateway, p.Connection, p.Knows, p.Holds = "", "", "", false, nil
 	return p
 }
 

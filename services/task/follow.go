@@ -84,12 +84,12 @@ func (s *Service) dispatch(ctx context.Context, h *manager.Held[life], _ cmd.Com
 	if a == nil || h.Sent[attemptID(a)] {
 		return nil
 	}
-	err := s.say(ctx, h, fmt.Sprintf("assigned.%d", a.Attempt), *a)
+	via, err := s.say(ctx, h, fmt.Sprintf("assigned.%d", a.Attempt), *a)
 	for _, m := range l.Mail() {
 		if err != nil {
 			break
 		}
-		err = s.say(ctx, h, m.MessageID+".mail", m)
+		_, err = s.say(ctx, h, m.MessageID+".mail", m)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -105,7 +105,7 @@ func (s *Service) dispatch(ctx context.Context, h *manager.Held[life], _ cmd.Com
 	h.Sent[attemptID(a)] = true
 	return s.sendTo(ctx, h, cmd.Command{
 		ID: fmt.Sprintf("%s.%d", assignment.Delivered, a.Attempt), Verb: cmd.ReportTask,
-		Data: encode(cmd.TaskReport{TaskID: a.TaskID, AgentID: a.AgentID, Attempt: a.Attempt, Status: assignment.Delivered}),
+		Data: encode(cmd.TaskReport{TaskID: a.TaskID, AgentID: a.AgentID, Attempt: a.Attempt, Status: assignment.Delivered, Connection: via}),
 	})
 }
 
@@ -123,11 +123,12 @@ func (l *life) withoutMail() {
 	})
 }
 
-// say tells the task's agent of something that is no event of the log.
-func (s *Service) say(ctx context.Context, h *manager.Held[life], eventID string, data event.Data) error {
+// say tells the task's agent of something that is no event of the log, and returns the
+// connection by which it did.
+func (s *Service) say(ctx context.Context, h *manager.Held[life], eventID string, data event.Data) (string, error) {
 	e, err := event.New(h.Log, eventID, source, s.cfg.Now(), data)
 	if err != nil {
-		return err
+		return "", err
 	}
 	return s.mouth.say(ctx, h.Log.Tenant, h.State.Head().AgentID, e)
 }
@@ -152,7 +153,7 @@ func (s *Service) converse(ctx context.Context, h *manager.Held[life], _ cmd.Com
 		case l.Undelivered() != nil && !h.Sent[attemptID(l.Undelivered())]:
 			return nil // first the task
 		default:
-			if err := s.mouth.say(ctx, h.Log.Tenant, n.to, n.event); err != nil {
+			if _, err := s.mouth.say(ctx, h.Log.Tenant, n.to, n.event); err != nil {
 				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("an agent is told later")
 				return s.remember(ctx, h, said)
 			}

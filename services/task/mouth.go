@@ -38,26 +38,26 @@ type mouth struct {
 // say tells an agent of an event and returns once its gateway has queued the frame.
 // errAway says that the agent is not connected; any other error that it is not known
 // to have been told.
-func (m *mouth) say(ctx context.Context, t id.Tenant, agent string, e event.Event) error {
-	to, raw, err := m.prepare(t, agent, e)
+func (m *mouth) say(ctx context.Context, t id.Tenant, agent string, e event.Event) (connection string, err error) {
+	to, connection, raw, err := m.prepare(t, agent, e)
 	if err != nil {
-		return err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmWait)
 	defer cancel()
 	answer, err := m.conn.NATS().RequestWithContext(ctx, to, raw)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if string(answer.Data) != confirmed {
-		return errRefused
+		return "", errRefused
 	}
-	return nil
+	return connection, nil
 }
 
 // mention tells an agent of an event if it is there, and does not wait.
 func (m *mouth) mention(t id.Tenant, agent string, e event.Event) {
-	to, raw, err := m.prepare(t, agent, e)
+	to, _, raw, err := m.prepare(t, agent, e)
 	if err == nil {
 		err = m.conn.NATS().Publish(to, raw)
 	}
@@ -67,16 +67,16 @@ func (m *mouth) mention(t id.Tenant, agent string, e event.Event) {
 }
 
 // prepare returns what is said, and where.
-func (m *mouth) prepare(t id.Tenant, agent string, e event.Event) (to string, raw []byte, err error) {
+func (m *mouth) prepare(t id.Tenant, agent string, e event.Event) (to, via string, raw []byte, err error) {
 	p, ok := m.crowd.find(t, cmd.PeerAgent, agent)
 	if !ok || !p.Online {
-		return "", nil, errAway
+		return "", "", nil, errAway
 	}
 	gateway, connection, err := subject.ParseReplyTo(p.Gateway + "." + p.Connection)
 	if err != nil {
-		return "", nil, err
+		return "", "", nil, err
 	}
 	e.Sequence = 0 // it is said, and not shown
 	raw, err = json.Marshal(e)
-	return subject.Aside(gateway, connection), raw, err
+	return subject.Aside(gateway, connection), p.Connection, raw, err
 }

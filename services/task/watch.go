@@ -82,7 +82,7 @@ func (w *watch) run() {
 // look compares the directory with what was seen before.
 func (w *watch) look() {
 	peers := w.s.crowd.online()
-	came := map[id.Tenant]bool{}
+	came, says := map[id.Tenant]bool{}, map[peerKey]bool{}
 	for key, p := range peers {
 		if key.kind == cmd.PeerClient {
 			continue
@@ -93,6 +93,7 @@ func (w *watch) look() {
 		}
 		w.seen[key] = mark
 		came[key.tenant] = came[key.tenant] || key.kind == cmd.PeerAgent
+		says[key] = p.Online && p.Knows
 		w.note(p, false)
 	}
 	for key := range w.seen {
@@ -112,7 +113,7 @@ func (w *watch) look() {
 		switch {
 		case !there:
 			w.release(log, p)
-		case p.unsaid && agent.Online:
+		case p.unsaid && agent.Online, says[peerKey{log.Tenant, cmd.PeerAgent, p.agent}]:
 			w.poke(log)
 		}
 	}
@@ -122,7 +123,7 @@ func (w *watch) look() {
 func markOf(p cmd.Peer) string {
 	caps := slices.Clone(p.Capabilities)
 	slices.Sort(caps)
-	return fmt.Sprint(p.Online, p.Status, p.Name, p.Connection, strings.Join(caps, "\x00"), len(p.Tools), p.Description)
+	return fmt.Sprint(p.Online, p.Knows, p.Holds, p.Status, p.Name, p.Connection, strings.Join(caps, "\x00"), len(p.Tools), p.Description)
 }
 
 // note remembers a peer. Of one that has gone the entry is written again, so that it

@@ -28,6 +28,8 @@ var clientAccepted = []string{
 var agentAccepted = []string{
 	`{"type":"agent.register","content":{"id":"a","name":"A","capabilities":["x"],"description":"d","status":"online","manifest":{"id":"m","version":"1"}}}`,
 	`{"id":"r","type":"agent.register","content":{"agentId":"a","name":"A"}}`,
+	`{"id":"r","type":"agent.register","content":{"name":"A","tasks":["t1","t2"]}}`,
+	`{"id":"r","type":"agent.register","content":{"name":"A","tasks":[]}}`,
 	`{"id":"r","type":"agent.register","content":{"manifest":{"id":"m"},"agentName":"A","agentType":"t"}}`,
 	`{"id":"u","type":"agent.unregister"}`,
 	`{"id":"1","type":"agent.task.result","content":{"agentId":"a","taskId":"t","result":{"ok":true}}}`,

@@ -43,7 +43,10 @@ func registerAgent(f *frame) []dialect.Order {
 	manifest := f.Object(f.content, "manifest")
 	p := f.peer(command.PeerAgent, f.name(f.content, "id"), f.name(f.content, "agentId"), f.name(manifest, "id"), f.in.NewID())
 	p.Name = f.needName(f.here("name", "agentName")...)
-	p.Extra = typed(rest(f.content, "id", "agentId", "name", "agentName", "capabilities", "description", "status"), "agentType")
+	p.Extra = typed(rest(f.content, "id", "agentId", "name", "agentName", "capabilities", "description", "status", "tasks"), "agentType")
+	if f.content.Get("tasks") != nil {
+		p.Knows, p.Holds = true, f.words(f.content, "tasks")
+	}
 	return one(dialect.Order{Register: &p})
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,7 +151,7 @@ func (a *Agent) query() url.Values { return nil }
 // greet implements role.
 func (a *Agent) greet(ctx context.Context, s *session) error {
 	a.mu.Lock()
-	status := a.status
+	status, tasks := a.status, slices.Sorted(maps.Keys(a.tasks))
 	a.mu.Unlock()
 	content := map[string]any{
 		"id": a.opt.ID, "agentId": a.opt.ID, "name": a.opt.Name, "capabilities": append([]string{}, a.opt.Capabilities...), "status": status,
@@ -159,6 +161,9 @@ func (a *Agent) greet(ctx context.Context, s *session) error {
 	}
 	if a.opt.Manifest != nil {
 		content["manifest"] = a.opt.Manifest
+	}
+	if len(tasks) <= asp.MaxList { // what an agent does not say it is taken to have still
+		content["tasks"] = append([]string{}, tasks...)
 	}
 	_, err := a.link.register(ctx, s, request{kind: asp.AgentRegister, content: content, want: []string{asp.AgentRegistered}})
 	return err

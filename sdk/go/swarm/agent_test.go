@@ -2,6 +2,7 @@ package swarm_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -35,11 +36,14 @@ func agent(t testing.TB, opt swarm.Options, h swarm.TaskHandler) *swarm.Agent {
 	return a
 }
 
-func (p *peer) registered() {
+// registered takes the agent in, which says which tasks it still has.
+func (p *peer) registered(has ...string) {
 	assert.Equal(p.t, "/ws/asp/agent", p.req.URL.Path)
 	p.say("orchestrator.welcome", "", `{"version":"1"}`)
 	f := p.read("agent.register")
-	assert.JSONEq(p.t, `{"id":"base-1","agentId":"base-1","name":"Base","capabilities":["x"],"status":"active","manifest":{"v":1}}`, string(f.Content))
+	tasks, err := json.Marshal(append([]string{}, has...))
+	assert.NoError(p.t, err)
+	assert.JSONEq(p.t, `{"id":"base-1","agentId":"base-1","name":"Base","capabilities":["x"],"status":"active","manifest":{"v":1},"tasks":`+string(tasks)+`}`, string(f.Content))
 	p.say("agent.registered", f.ID, `{"id":"base-1","agentId":"base-1"}`)
 }
 
@@ -172,7 +176,7 @@ func TestAnAgentComesBackWithItsTask(t *testing.T) {
 		t,
 		func(p *peer) { p.registered(); p.execute("t1"); p.read("task.requestmessage"); p.cut() },
 		func(p *peer) {
-			p.registered()
+			p.registered("t1")
 			f := p.read("task.requestmessage")
 			p.say("error", f.ID, `{"error":"Another question of this task is open.","code":"QUEUE_FULL"}`)
 			p.say("task.messageresponse", f.ID, `{"taskId":"t1","message":"yes"}`)
@@ -180,13 +184,13 @@ func TestAnAgentComesBackWithItsTask(t *testing.T) {
 			p.cut()
 		},
 		func(p *peer) {
-			p.registered()
+			p.registered("t1")
 			p.say("task.message.received", p.read("task.notification").ID, `{}`)
 			p.read("agent.task.result")
 			p.cut() // does it have it?
 		},
 		func(p *peer) {
-			p.registered()
+			p.registered("t1")
 			f := p.read("agent.task.result")
 			p.say("error", f.ID, `{"error":"The task is over.","code":"TASK_FINISHED"}`)
 			p.confirm()
