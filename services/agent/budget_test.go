@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -162,4 +164,200 @@ func TestTheTokensOfTheDayAreUsedUp(t *testing.T) {
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
 	require.Contains(t, d.Message, "50 of 40 tokens of today")
 	require.Equal(t, 2, count(events, event.UsageRecorded))
+}
+
+// handClock is a clock that is moved by hand.
+type handClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers map[int]timer
+	n      int
+	set    chan struct{} // one for each timer
+}
+
+type timer struct {
+	at time.Time
+	f  func()
+}
+
+func newHandClock() *handClock {
+	return &handClock{now: time.Now(), timers: map[int]timer{}, set: make(chan struct{}, 100)}
+}
+
+func (c *handClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *handClock) After(d time.Duration, f func()) func() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+	n := c.n
+	c.timers[n] = timer{c.now.Add(d), f}
+	c.set <- struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, was := c.timers[n]
+		delete(c.timers, n)
+		return was
+	}
+}
+
+func (c *handClock) pass(d time.Duration) {
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	var due []func()
+	for n, t := range c.timers {
+		if !t.at.After(c.now) {
+			due = append(due, t.f)
+			delete(c.timers, n)
+		}
+	}
+	c.mu.Unlock()
+	for _, f := range due {
+		f()
+	}
+}
+
+// A run whose time is up asks at once, though the model is in the middle of a sentence:
+// its request is closed, what it has said is taken back, and with more time it is asked
+// again.
+func TestATimeBudgetThatAsksClosesTheRequest(t *testing.T) {
+	r := newBudgetRig(t, scripted.Sequence(
+		scripted.Stream(scripted.Text("well, "), scripted.Hang()), scripted.Stream(scripted.Text("all said"), scripted.Usage(15, 10)),
+	), event.Budget{Seconds: 60, OnExceeded: event.BudgetAsk})
+	clock := newHandClock()
+	r.worker("w1", func(c *agent.Config) { c.Now, c.After = clock.Now, clock.After })
+	run := r.ask("talk")
+	<-clock.set
+	r.until(run, event.MessageDelta)
+	asked, err := r.llm.Exchange(r.ctx, 1)
+	require.NoError(t, err)
+	clock.pass(59 * time.Second)
+	require.Zero(t, count(r.all(), event.InputRequested))
+	clock.pass(2 * time.Second)
+	events := r.until(run, event.TurnPaused)
+	r.gone(asked)
+	require.Equal(t, 1, count(events, event.MessageDiscarded))
+	require.Zero(t, count(events, event.MessageCompleted))
+	q := r.nextQuestion("")
+	require.Equal(t, event.BudgetSeconds, q.Budget.Resource)
+	require.Contains(t, q.Summary, "of 60 seconds")
+	clock.pass(time.Hour) // people take their time, which costs nothing
+	r.decide("yes", q.InputID, true)
+	events = r.until(run, event.RunCompleted)
+	require.Equal(t, "all said", last[event.RunCompletedData](t, events).Content)
+	require.Equal(t, 1, count(events, event.InputRequested))
+}
+
+// limited gives the workers that are started from now on the quotas of a day.
+func (r *rig) limited(l quota.Limits) {
+	r.t.Helper()
+	d, err := quota.OpenDaily(r.ctx, quota.Config{
+		Conn: bustest.Dial(r.t, r.conn.NATS().ConnectedUrl()), Policy: quota.Policy{Tenant: l}, Slice: 100 * time.Millisecond,
+		Refused: func(q quota.Refusal) { r.refused <- q },
+	})
+	require.NoError(r.t, err)
+	r.t.Cleanup(d.Close)
+	r.daily, r.refused = d, make(chan quota.Refusal, 10)
+}
+
+func TestTheToolCallsOfTheDayAreUsedUp(t *testing.T) {
+	r := newRig(t, looks())
+	r.limited(quota.Limits{ToolCalls: 1})
+	r.worker("w1", nil)
+	events := r.until(r.ask("look"), event.RunFailed)
+	d := last[event.RunFailedData](t, events)
+	require.Equal(t, string(fault.QuotaExceeded), d.Code)
+	require.Contains(t, d.Message, "1 of 1 tool calls of today")
+	require.Equal(t, 1, count(events, event.ToolCalled), "the second was not begun")
+	refused := <-r.refused
+	require.Equal(t, audit.ToolCalls, refused.Resource)
+}
+
+func TestTheMoneyOfTheDayIsUsedUp(t *testing.T) {
+	r := newRig(t, looks())
+	r.limited(quota.Limits{CostUSD: 0.03})
+	r.worker("w1", func(c *agent.Config) { c.Prices = agent.Prices{"x": {InputPerMillion: 1000, OutputPerMillion: 1000}} })
+	d := last[event.RunFailedData](t, r.until(r.ask("look"), event.RunFailed))
+	require.Equal(t, string(fault.QuotaExceeded), d.Code)
+	require.Contains(t, d.Message, "$0.0500 of $0.0300 of today")
+	require.Equal(t, audit.CostUSD, (<-r.refused).Resource)
+}
+
+// Who may not go on because of the day asks, as often as it takes; the worker that asked
+// dies meanwhile, and no call is counted or made twice.
+func TestQuotasOfTheDayMayAsk(t *testing.T) {
+	r := newRig(t, looks())
+	r.limited(quota.Limits{ToolCalls: 1, Tokens: 40, OnExceeded: quota.Ask})
+	_, cut := r.worker("w1", nil)
+	run := r.ask("look")
+	r.until(run, event.TurnPaused)
+	q := r.nextQuestion("")
+	require.Equal(t, event.ScopeBudget, q.Scope)
+	require.Equal(t, "tool_calls", q.Budget.Resource)
+	require.Equal(t, quota.ScopeTenant, q.Budget.Quota.Scope)
+	require.InDelta(t, 1, q.Budget.Quota.Used, 0)
+	require.Contains(t, q.Summary, "1 of 1 tool calls of today")
+	cut.NATS().Close()
+	r.worker("w2", nil)
+	r.decide("yes-1", q.InputID, true)
+	q = r.nextQuestion(q.InputID)
+	require.Equal(t, "tokens", q.Budget.Resource)
+	require.InDelta(t, 50, q.Budget.Quota.Used, 0)
+	r.decide("yes-2", q.InputID, true)
+	events := r.until(run, event.RunCompleted)
+	require.Equal(t, 2, count(events, event.ToolCompleted))
+	require.Equal(t, 2, count(events, event.ToolCalled))
+
+	run = r.ask("look again") // another run has to ask for itself
+	r.until(run, event.TurnPaused)
+	r.decide("no", r.nextQuestion(q.InputID).InputID, false)
+	d := last[event.RunFailedData](t, r.until(run, event.RunFailed))
+	require.Equal(t, string(fault.QuotaExceeded), d.Code)
+	require.Contains(t, d.Message, "nobody has let the run go on")
+	require.Empty(t, r.refused)
+}
+
+// The time of the day runs out in the middle of an answer.
+func TestTheTimeOfTheDayIsUsedUp(t *testing.T) {
+	for _, what := range []string{quota.Stop, quota.Ask} {
+		t.Run(what, func(t *testing.T) {
+			r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("well, "), scripted.Hang())))
+			r.limited(quota.Limits{Time: time.Second, OnExceeded: what})
+			r.worker("w1", nil)
+			run := r.ask("talk")
+			asked, err := r.llm.Exchange(r.ctx, 1)
+			require.NoError(t, err)
+			if what == quota.Ask {
+				r.until(run, event.TurnPaused)
+				q := r.nextQuestion("")
+				require.Equal(t, "time", q.Budget.Resource)
+				r.decide("no", q.InputID, false)
+			}
+			events := r.until(run, event.RunFailed)
+			r.gone(asked)
+			require.Equal(t, string(fault.QuotaExceeded), last[event.RunFailedData](t, events).Code)
+			require.Equal(t, 1, count(events, event.MessageDiscarded))
+		})
+	}
+}
+
+// A pipeline whose task comes to a limit of the day ends as a whole, without tries that
+// would come to it again.
+func TestAPipelineStopsAtALimitOfTheDay(t *testing.T) {
+	r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("done"), scripted.Usage(15, 10))))
+	r.limited(quota.Limits{Tokens: 40})
+	r.worker("w1", nil)
+	r.command(cmd.Message, "m", cmd.UserMessage{Content: "do", RunSpec: event.RunSpec{Mode: event.ModeTasks, MaxConcurrent: 1, Tasks: []event.Task{
+		{ID: "a", Title: "a"}, {ID: "b", Title: "b", Dependencies: []string{"a"}}, {ID: "c", Title: "c", Dependencies: []string{"b"}},
+	}}})
+	events := r.until(runID("m"), event.RunFailed)
+	d := last[event.RunFailedData](t, events)
+	require.Equal(t, string(fault.QuotaExceeded), d.Code)
+	require.Contains(t, d.Message, "50 of 40 tokens of today")
+	require.Equal(t, 1, count(events, event.TurnFailed))
 }

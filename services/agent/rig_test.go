@@ -52,11 +52,12 @@ type rig struct {
 	llm  *scripted.Server
 	ref  subject.Log
 
-	pays    atomic.Int32  // how often the payment tool ran
-	paying  chan struct{} // one for each call that is inside the payment tool
-	release chan struct{} // closed or fed to let it answer
-	team    *team         // of a member's rig
-	daily   *quota.Daily  // of the workers that are started from now on
+	pays    atomic.Int32       // how often the payment tool ran
+	paying  chan struct{}      // one for each call that is inside the payment tool
+	release chan struct{}      // closed or fed to let it answer
+	team    *team              // of a member's rig
+	daily   *quota.Daily       // of the workers that are started from now on
+	refused chan quota.Refusal // what was refused by it
 	n       int
 }
 
