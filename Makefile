@@ -124,7 +124,7 @@ helm-files: ## copy into the Helm chart what it shows and others own
 helm-golden: helm-files build ## write the golden files of the Helm chart
 	cd e2e/kube && GOWORK=off $(GO) test -count=1 ./chart -update
 
-kube: build ## apply the Helm chart to a real control plane (builds it once, about 20 minutes)
+kube: build ## apply the Helm chart to a real control plane (builds it once, about 25 minutes)
 	cd e2e/kube && GOWORK=off $(GO) test -count=1 -timeout 2h -v ./plane
 
 clean: ## remove what the build made (not the data of a running server)

@@ -52,7 +52,7 @@ type cluster struct {
 	config string            // the file that tells Helm where the API is
 }
 
-// start builds what is missing, and starts it. Building takes about 20 minutes of one
+// start builds what is missing, and starts it. Building takes about 25 minutes of one
 // core, once.
 func start(t *testing.T) *cluster {
 	ctx := t.Context()
