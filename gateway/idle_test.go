@@ -1,0 +1,39 @@
+//go:build unix
+
+package gateway_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Bounds of what an idle socket costs; the clients are in another process.
+const (
+	idleSockets = 500
+	idleBytes   = 16 << 10
+)
+
+// An idle socket has one goroutine, with a small stack, and little memory.
+func TestGateIdleSocket(t *testing.T) {
+	r, _ := several(t)
+	measure := func() (bytes, stacks, routines int64) {
+		runtime.GC()
+		runtime.GC() // what pools hold goes with the second one
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc), int64(m.StackInuse), int64(runtime.NumGoroutine()) //nolint:gosec // far below 2^63
+	}
+	heap, stacks, routines := measure()
+	defer sockets(t, r.addr, pathSessions, idleSockets)()
+	eventually(t, "they are greeted", func() bool { return r.metric("waggle_gateway_frames_out_total") >= idleSockets })
+	eventually(t, "nobody but those who read is left", func() bool {
+		_, _, now := measure()
+		return now-routines <= idleSockets+idleSockets/10
+	})
+	heapNow, stacksNow, routinesNow := measure()
+	each := func(n int64) int64 { return n / idleSockets }
+	t.Logf("a socket: %d bytes of heap, %d of stack; %d goroutines for %d", each(heapNow-heap), each(stacksNow-stacks), routinesNow-routines, idleSockets)
+	require.Less(t, each(heapNow-heap+stacksNow-stacks), int64(idleBytes))
+}
