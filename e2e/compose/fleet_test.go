@@ -90,7 +90,8 @@ func (f *fleet) end() {
 	if f.t.Failed() {
 		f.t.Logf("%s\n%s", f.compose("ps"), f.compose("logs", "--no-color", "--tail=40"))
 	}
-	f.compose("down", "-v", "--remove-orphans", "--timeout", "5")
+	// What belongs to a profile is ended only by those who name it.
+	f.compose("--profile", "observability", "down", "-v", "--remove-orphans", "--timeout", "5")
 }
 
 // run runs a program in the fleet's folder and returns what it prints.
