@@ -163,8 +163,10 @@ func TestTheTable(t *testing.T) {
 		{Fault: "cut", Why: "namespaces need root"},
 		{Fault: "roll", Verdict: broken, Returns: 1, Graceful: &chaos.Graceful{Clients: 9, Restarts: 2, Asked: 70, Events: 900}},
 	})
-	for _, want := range []string{"| kill |", "lost 1 (5)", "unknown", "| cut |", "not possible here: namespaces need root", "- kill: process 1 is gone",
-		"| roll | 9 | 2 | 1 | 70 | 0 | 900 | 0 |", "WAGGLE_CHAOS_SEED=42"} {
+	for _, want := range []string{
+		"| kill |", "lost 1 (5)", "unknown", "| cut |", "not possible here: namespaces need root", "- kill: process 1 is gone",
+		"| roll | 9 | 2 | 1 | 70 | 0 | 900 | 0 |", "WAGGLE_CHAOS_SEED=42",
+	} {
 		require.Contains(t, b.String(), want)
 	}
 	require.False(t, broken.OK())
