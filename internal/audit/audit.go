@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -116,12 +116,8 @@ func New(conn *bus.Conn, o Options) (*Writer, error) {
 	for _, reason := range []string{lostFull, lostRefused, lostClosing} {
 		w.lost.WithLabelValues(reason)
 	}
-	if o.Registry != nil {
-		for _, c := range []prometheus.Collector{w.written, w.lost, w.waiting} {
-			if err := o.Registry.Register(c); err != nil {
-				return nil, fmt.Errorf("register metrics of the audit log: %w", err)
-			}
-		}
+	if err := telemetry.Register(o.Registry, "the audit log", w.written, w.lost, w.waiting); err != nil {
+		return nil, err
 	}
 	go w.run()
 	return w, nil

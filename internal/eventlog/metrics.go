@@ -1,9 +1,9 @@
 package eventlog
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
 // Reasons of waggle_log_heals_total.
@@ -57,9 +57,6 @@ func newMetrics(reg prometheus.Registerer, lag func() (sum, most uint64)) (*metr
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15), // 0.5 ms (R1 measured) to 8 s (a killed R3 leader)
 		}),
 	}
-	if reg == nil {
-		return m, nil
-	}
 	all := []prometheus.Collector{
 		m.append, m.conflicts, m.heals, m.checks, m.reads, m.watched, m.viewers, m.lags, m.ringBytes, m.events, m.delivery,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -69,12 +66,7 @@ func newMetrics(reg prometheus.Registerer, lag func() (sum, most uint64)) (*metr
 			Name: "waggle_log_lag_max_events", Help: "The same of the one watched log that is furthest behind.",
 		}, func() float64 { _, most := lag(); return float64(most) }),
 	}
-	for _, c := range all {
-		if err := reg.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics of the event log: %w", err)
-		}
-	}
-	return m, nil
+	return m, telemetry.Register(reg, "the event log", all...)
 }
 
 func counters(name, help, label string) *prometheus.CounterVec {

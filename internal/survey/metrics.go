@@ -1,9 +1,9 @@
 package survey
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
 // metrics of the installation. The labels are names of services and of streams, which
@@ -36,17 +36,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "waggle_survey_errors_total", Help: "Measurements of streams and queues that failed.",
 		}),
 	}
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{
-		m.pending, m.out, m.again, m.replicas, m.messages, m.bytes, m.limit, m.leader, m.missing, m.lag, m.dead, m.newest, m.looked, m.errors,
-	} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics of the survey: %w", err)
-		}
-	}
-	return m, nil
+	return m, telemetry.Register(
+		r, "the survey", m.pending, m.out, m.again, m.replicas, m.messages, m.bytes, m.limit, m.leader, m.missing, m.lag, m.dead, m.newest, m.looked, m.errors,
+	)
 }
 
 // reset shows nothing any more: another replica measures.

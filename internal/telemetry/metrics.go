@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,19 @@ func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
+}
+
+// Register registers the metrics of what. A nil registry keeps them to themselves.
+func Register(r prometheus.Registerer, what string, metrics ...prometheus.Collector) error {
+	if r == nil {
+		return nil
+	}
+	for _, m := range metrics {
+		if err := r.Register(m); err != nil {
+			return fmt.Errorf("register metrics of %s: %w", what, err)
+		}
+	}
+	return nil
 }
 
 // Tester is the part of testing.TB that Lint needs, so that the program does not

@@ -237,3 +237,13 @@ func TestTheRegistryKnowsRuntimeAndProcess(t *testing.T) {
 	require.True(t, names["go_goroutines"])
 	require.True(t, names["process_open_fds"])
 }
+
+// TestRegister: metrics that cannot be registered are an error that says whose they are,
+// and nobody to show them to is none.
+func TestRegister(t *testing.T) {
+	count := prometheus.NewCounter(prometheus.CounterOpts{Name: "waggle_test_total", Help: "For the test."})
+	require.NoError(t, telemetry.Register(nil, "the test", count, count))
+	r := prometheus.NewRegistry()
+	require.NoError(t, telemetry.Register(r, "the test", count))
+	require.ErrorContains(t, telemetry.Register(r, "the test", count), "register metrics of the test: ")
+}

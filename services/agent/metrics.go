@@ -2,12 +2,12 @@ package agent
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent/model"
 )
@@ -48,15 +48,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "waggle_agent_attempts_total", Help: "Attempts of runs, by how they ended.",
 		}, []string{"outcome"}),
 	}
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.used, m.cost, m.runs, m.asked, m.first} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, telemetry.Register(r, "workers", m.used, m.cost, m.runs, m.asked, m.first)
 }
 
 func (m *metrics) tokens(r model.Reply, usd *float64) {

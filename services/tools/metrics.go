@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -38,15 +39,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help: "Notifications of services that were too many, or came faster than their callers took them.",
 		}),
 	}
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.calls, m.seconds, m.servers, m.missed} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, telemetry.Register(r, "tools", m.calls, m.seconds, m.servers, m.missed)
 }
 
 // called counts one call. The outcome is ok, tool_error or the fault's code.

@@ -1,11 +1,12 @@
 package process
 
 import (
-	"fmt"
 	"runtime"
 
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
 // busMetrics say how the process' connection to NATS is.
@@ -34,12 +35,7 @@ func (p *process) measure() error {
 		}),
 	}
 	p.bus.build.Set(1)
-	for _, c := range []prometheus.Collector{p.bus.up, p.bus.lost, p.bus.slow, p.bus.build} {
-		if err := p.registry.Register(c); err != nil {
-			return fmt.Errorf("register metrics of the process: %w", err)
-		}
-	}
-	return nil
+	return telemetry.Register(p.registry, "the process", p.bus.up, p.bus.lost, p.bus.slow, p.bus.build)
 }
 
 // watchBus counts what happens to the connection until the returned function is called.

@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
 // lookEvery is how often the files of the configuration are compared with what was read
@@ -62,10 +62,8 @@ func (p *process) reloader() (*reloader, error) {
 	if p.Source != nil {
 		r.applied, r.seen = p.Source.Stamp(), p.Source.Stamp()
 	}
-	for _, c := range []prometheus.Collector{outcomes, r.bad} {
-		if err := p.registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics of the configuration: %w", err)
-		}
+	if err := telemetry.Register(p.registry, "the configuration", outcomes, r.bad); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
