@@ -138,9 +138,9 @@ func team(g *grant) {
 	g.writes(id.KindTeam, id.KindAgent)
 	g.handles(cmd.Team, cmd.Member)
 	g.joins(cmd.Team, cmd.Member)
-	g.serves(cmd.Team, Gateway)
+	g.serves(cmd.Team, Gateway, Team)
 	g.tells()
-	g.asks(tools)
+	g.asks(tools, cmd.Team) // replicas ask each other whether they live
 	g.sends(cmd.Agent, cmd.Run)
 	g.counts(audit.Teams)
 	g.audits(audit.QuotaRefused)
