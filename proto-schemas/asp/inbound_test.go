@@ -46,7 +46,7 @@ var inbounds = map[string]map[string]message{
 	},
 	"agent": {
 		asp.AgentRegister: {
-			content: with(peer, node{"id": name, "agentId": name, "name": name, "agentName": name, "manifest": object(node{"id": name})}),
+			content: with(peer, node{"id": name, "agentId": name, "name": name, "agentName": name, "manifest": object(node{"id": name}), "tasks": words(0)}),
 			oneOf:   [][]string{{"content.name", "content.agentName"}},
 		},
 		asp.AgentUnregister: {},
