@@ -16,6 +16,8 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 	c := newClub(t, harness.Cast{
 		"Boss: paint":                     {harness.Writes("Artist", "paint a house"), harness.Says("I have asked Artist.")},
 		"Boss: Artist says a green house": {harness.Calls("create_tasks", object{"tasks": []object{{"task_name": "frame", "assignee_name": "Artist", "description": "Frame it."}}}), harness.Says("It is green.")},
+		"Boss: sums":                      {harness.Writes("numbers", "two and two"), harness.Says("I have asked numbers.")},
+		"Boss: numbers says four":         {harness.Calls("create_tasks", object{"tasks": []object{{"task_name": "sum", "assignee_name": "numbers", "description": "Sum up."}}}), harness.Says("It is four.")},
 	}.Script())
 	h := hive{t: t, addr: c.addr}
 	painter := h.agent("painter-1", "Painter", nil, "painting")
@@ -60,6 +62,16 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 	task = counter.Until("task.execute")
 	counter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "seven"})
 	idle(crew.Until("the answer", is("ASSISTANT_COMPLETE", "numbers/Counter", "content", "seven")))
+
+	crew.Say("SEND_MESSAGE", object{"content": "sums"})
+	task = counter.Until("task.execute")
+	require.Contains(t, string(task.Member("data")), "two and two")
+	counter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "four"})
+	crew.Until("the answer comes out of the nested team", is("INTER_AGENT_MESSAGE", "Boss", "content", "four", "message_type", "answer", "sender_agent_name", "numbers"))
+	task = counter.Until("task.execute")
+	require.Contains(t, string(task.Member("data")), "Sum up.")
+	counter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "summed"})
+	idle(crew.Until("the board knows", is("TASK_PLAN_EVENT", "", "event_type", "TASK_STATUS_UPDATED", "new_status", "completed", "agent_name", "numbers")))
 
 	crew.Say("SEND_MESSAGE", object{"content": "count for ever", "target_member_route_key": "numbers/Counter"})
 	task = counter.Until("task.execute")
