@@ -121,6 +121,8 @@ func (p *Plane) controllers(ctx context.Context, modules string, ports []string)
 		"--secure-port=" + ports[0], "--cert-dir=" + filepath.Join(p.dir, "manager"), "--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + p.key, "--root-ca-file=" + p.ca(),
 		"--horizontal-pod-autoscaler-sync-period=5s", // 15 s, which nobody here wants to wait for
+		// A machine that is so busy that the nodes' signs of life are late has no dead nodes.
+		"--node-monitor-grace-period=1h",
 	}, common...)
 	scheduler := append([]string{"--secure-port=" + ports[1], "--cert-dir=" + filepath.Join(p.dir, "scheduler")}, common...)
 	files, err := stages(ctx, modules)
