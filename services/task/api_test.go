@@ -27,33 +27,33 @@ type web struct {
 }
 
 func (r *rig) serveAPI() *web {
-	r.t.Helper()
-	a, err := auth.New(r.ctx, auth.Config{APIKeys: []auth.APIKey{
+	r.T.Helper()
+	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
 		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleUser}},
 		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
 	}})
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	mux := http.NewServeMux()
-	task.NewAPI(r.conn, r.log, r.send, a, zerolog.Nop()).Mount(mux)
+	task.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
 	srv := httptest.NewServer(mux)
-	r.t.Cleanup(srv.Close)
-	r.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	r.T.Cleanup(srv.Close)
+	r.T.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return &web{rig: r, url: srv.URL}
 }
 
 // ask returns the status of an answer, which is decoded into out unless that is nil.
 func (w *web) ask(who, method, path, body string, out any) int {
-	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.ctx, method, w.url+path, strings.NewReader(body))
-	require.NoError(w.t, err)
+	w.T.Helper()
+	req, err := http.NewRequestWithContext(w.Ctx, method, w.url+path, strings.NewReader(body))
+	require.NoError(w.T, err)
 	req.Header.Set("Authorization", "Bearer key-of-"+who)
 	resp, err := http.DefaultClient.Do(req)
-	require.NoError(w.t, err)
-	defer func() { require.NoError(w.t, resp.Body.Close()) }()
+	require.NoError(w.T, err)
+	defer func() { require.NoError(w.T, resp.Body.Close()) }()
 	raw, err := io.ReadAll(resp.Body)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	if out != nil {
-		require.NoError(w.t, json.Unmarshal(raw, out), "%s", raw)
+		require.NoError(w.T, json.Unmarshal(raw, out), "%s", raw)
 	}
 	return resp.StatusCode
 }
@@ -82,11 +82,11 @@ func TestTheAPIOfTasks(t *testing.T) {
 	for range 3 {
 		n := r.submit(client, cmd.NewTask{AgentName: "Adder"})
 		require.Equal(t, n, hears[event.TaskAssignedData](a).TaskID)
-		r.until(logOf(id.KindTask, n), event.TaskReported, 1) // that it was delivered: nothing follows by itself
+		r.Until(logOf(id.KindTask, n), event.TaskReported, 1) // that it was delivered: nothing follows by itself
 		ids = append(ids, n)
 	}
 	a.done(ids[1], "42")
-	r.until(logOf(id.KindTask, ids[1]), event.TaskFinished, 1)
+	r.Until(logOf(id.KindTask, ids[1]), event.TaskFinished, 1)
 	w := r.serveAPI()
 
 	var list tasks
@@ -140,7 +140,7 @@ func TestTheAPIKeepsTenantsApart(t *testing.T) {
 	require.Equal(t, 404, w.ask("eve", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
 	require.Equal(t, 401, w.ask("nobody", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
 	a.done(mine, "done")
-	ends := r.until(logOf(id.KindTask, mine), event.TaskFinished, 1)
+	ends := r.Until(logOf(id.KindTask, mine), event.TaskFinished, 1)
 	require.Contains(t, types(ends), "task.finished")
 	require.NotContains(t, types(ends), "cancelled")
 	require.Equal(t, 409, w.ask("alice", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))

@@ -14,13 +14,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/task"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
 func (r *rig) open(in cmd.OpenClientRequest) (out cmd.OpenClientReply, err error) {
 	in.Tenant = tenant
-	return out, rpc.Call(r.ctx, r.conn, cmd.Task, cmd.OpenClient, in, &out)
+	return out, rpc.Call(r.Ctx, r.Conn, cmd.Task, cmd.OpenClient, in, &out)
 }
 
 // TestAnInboxIsOpenedByItsToken: a client comes back with its token to where it was;
@@ -41,7 +42,7 @@ func TestAnInboxIsOpenedByItsToken(t *testing.T) {
 		_, err := r.open(wrong)
 		isFault(t, err, fault.ClientNotFound)
 	}
-	raw, err := json.Marshal(r.all(logOf(id.KindClient, me.ClientID)))
+	raw, err := json.Marshal(r.All(logOf(id.KindClient, me.ClientID)))
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), me.Token)
 
@@ -52,9 +53,9 @@ func TestAnInboxIsOpenedByItsToken(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, cmd.OpenClientReply{ClientID: me.ClientID, After: "0", Resumed: true}, got, "nothing was noted")
 
-	require.NoError(t, r.send.Send(r.ctx, cmd.Command{
+	require.NoError(t, r.Send.Send(r.Ctx, cmd.Command{
 		ID: "ack", Service: cmd.Task, Verb: cmd.AckClient, Tenant: tenant, Key: id.EntityFromExternal(me.ClientID),
-		Data: mustJSON(t, cmd.AckEvents{ClientID: me.ClientID, Seq: 1}),
+		Data: servicetest.JSON(t, cmd.AckEvents{ClientID: me.ClientID, Seq: 1}),
 	}))
 	require.Eventually(t, func() bool {
 		got, err = r.open(back)
@@ -79,7 +80,7 @@ func TestClientsTellEachOther(t *testing.T) {
 	a, b := r.client(), r.client()
 	note := cmd.ClientNote{TargetID: b.ClientID, MessageType: "hello", Data: json.RawMessage(`{"x":1}`)}
 	require.NoError(t, r.ask(cmd.SendClient, a.ClientID, note, nil))
-	got := r.until(logOf(id.KindClient, b.ClientID), event.ClientMessage, 1)
+	got := r.Until(logOf(id.KindClient, b.ClientID), event.ClientMessage, 1)
 	m, err := event.As[event.ClientMessageData](got[1])
 	require.NoError(t, err)
 	require.Equal(t, a.ClientID, m.SenderID)
@@ -96,7 +97,7 @@ func TestClientsTellEachOther(t *testing.T) {
 	}
 	tell("late", time.Now().Add(-time.Second))
 	tell("good", time.Now().Add(time.Hour))
-	got = r.until(logOf(id.KindClient, b.ClientID), event.ClientMessage, 2)
+	got = r.Until(logOf(id.KindClient, b.ClientID), event.ClientMessage, 2)
 	require.Equal(t, "good.message", got[2].ID)
 }
 

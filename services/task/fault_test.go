@@ -75,18 +75,18 @@ func story(r *rig, name string, stopAt int) int {
 	helper.done(child, "part")
 	boss.awaits(event.ChildFinished)
 	boss.done(parent, "whole")
-	inbox := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
+	inbox := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
 	<-stopped
-	inOrder(r.t, r, parent, inbox)
-	inOrder(r.t, r, child, inbox)
+	inOrder(r.T, r, parent, inbox)
+	inOrder(r.T, r, child, inbox)
 	for _, one := range []string{parent, child} {
 		ends := 0
-		for _, e := range r.all(logOf(id.KindTask, one)) {
+		for _, e := range r.All(logOf(id.KindTask, one)) {
 			if e.Type == event.TaskFinished {
 				ends++
 			}
 		}
-		require.Equal(r.t, 1, ends, one)
+		require.Equal(r.T, 1, ends, one)
 	}
 	return seen.sum()
 }
@@ -94,15 +94,15 @@ func story(r *rig, name string, stopAt int) int {
 // awaits waits until the agent is told something of the type. What it is told again,
 // after a crash, it passes over, as agents do.
 func (a *agent) awaits(typ event.Type) {
-	a.t.Helper()
+	a.T.Helper()
 	for {
 		select {
 		case e := <-a.heard:
 			if e.Type == typ {
 				return
 			}
-		case <-a.ctx.Done():
-			require.Fail(a.t, "nothing was said", "%s waits for %s", a.peer.ID, typ)
+		case <-a.Ctx.Done():
+			require.Fail(a.T, "nothing was said", "%s waits for %s", a.peer.ID, typ)
 		}
 	}
 }
@@ -112,11 +112,11 @@ type counter struct{ events chan struct{} }
 
 func (r *rig) count(logs ...subject.Log) *counter {
 	c := &counter{events: make(chan struct{}, 1000)}
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(r.Ctx)
 	done := make(chan struct{})
 	for _, l := range logs {
 		go func() {
-			for _, err := range r.log.Tail(ctx, l, eventlog.Cursor{}) {
+			for _, err := range r.Log.Tail(ctx, l, eventlog.Cursor{}) {
 				if err != nil {
 					break
 				}
@@ -125,7 +125,7 @@ func (r *rig) count(logs ...subject.Log) *counter {
 			done <- struct{}{}
 		}()
 	}
-	r.t.Cleanup(func() {
+	r.T.Cleanup(func() {
 		cancel()
 		for range logs {
 			<-done
@@ -139,7 +139,7 @@ func (c *counter) until(r *rig, n int) {
 	for range n + 1 {
 		select {
 		case <-c.events:
-		case <-r.ctx.Done():
+		case <-r.Ctx.Done():
 			return
 		}
 	}

@@ -10,22 +10,18 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
-	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/task"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -43,13 +39,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 // rig is a NATS server with replicas of the service. The test plays the gateway, the
 // agents and the clients.
 type rig struct {
-	t    *testing.T
-	ctx  context.Context
-	conn *bus.Conn
-	log  *eventlog.Store
-	dir  *directory.Directory
-	send *command.Sender
-	box  *box
+	*servicetest.Rig
+	box *box
 
 	mu    sync.Mutex
 	heard map[string]chan event.Event // by connection: what was said to it
@@ -58,18 +49,10 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	t.Cleanup(cancel)
-	r := &rig{t: t, ctx: ctx, conn: bustest.Single(t), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{}}
-	var err error
-	r.log, err = eventlog.New(r.conn, eventlog.Options{Logger: zerolog.Nop()})
-	require.NoError(t, err)
-	t.Cleanup(r.log.Close)
-	r.dir, err = directory.Open(ctx, r.conn)
-	require.NoError(t, err)
-	t.Cleanup(r.dir.Close)
-	r.send = command.NewSender(r.conn)
-	sub, err := r.conn.NATS().Subscribe(subject.AsideFilter(gateway), r.aside)
+	r := &rig{
+		Rig: servicetest.New(t, bustest.Single(t), patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{},
+	}
+	sub, err := r.Conn.NATS().Subscribe(subject.AsideFilter(gateway), r.aside)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sub.Unsubscribe()) })
 	return r
@@ -115,13 +98,9 @@ func (r *rig) setDeaf(connection string, deaf bool) {
 
 // start starts a replica of the service.
 func (r *rig) start(name string, cfg task.Config) *task.Service {
-	r.t.Helper()
-	s, err := task.New(cfg, manager.Deps{
-		Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
-	}, r.box)
-	require.NoError(r.t, err)
-	require.NoError(r.t, s.Start(r.ctx))
-	r.t.Cleanup(s.Stop)
+	r.T.Helper()
+	s, err := task.New(cfg, r.Deps(name), r.box)
+	r.Run(s, err)
 	return s
 }
 
@@ -136,7 +115,7 @@ type agent struct {
 
 // join lists a peer as its gateway does.
 func (r *rig) join(p cmd.Peer) *agent {
-	r.t.Helper()
+	r.T.Helper()
 	if p.Tenant.IsZero() {
 		p.Tenant = tenant
 	}
@@ -150,138 +129,107 @@ func (r *rig) join(p cmd.Peer) *agent {
 		p.Connection = "c-" + p.ID
 	}
 	p.Online, p.Gateway, p.Since = true, gateway.String(), time.Now()
-	lease, err := r.dir.Join(r.ctx, directory.Member{
-		What: cmd.PeerWhat(p.Kind), Name: id.MustName(p.Connection), Instance: gateway, Data: mustJSON(r.t, p),
+	lease, err := r.Dir.Join(r.Ctx, directory.Member{
+		What: cmd.PeerWhat(p.Kind), Name: id.MustName(p.Connection), Instance: gateway, Data: servicetest.JSON(r.T, p),
 	})
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	return &agent{rig: r, peer: p, lease: lease, heard: r.ears(p.Connection)}
 }
 
 // set changes what the directory has of the agent.
 func (a *agent) set(change func(*cmd.Peer)) {
-	a.t.Helper()
+	a.T.Helper()
 	change(&a.peer)
-	require.NoError(a.t, a.lease.Set(mustJSON(a.t, a.peer)))
-	require.NoError(a.t, a.lease.Shown(a.ctx))
+	require.NoError(a.T, a.lease.Set(servicetest.JSON(a.T, a.peer)))
+	require.NoError(a.T, a.lease.Shown(a.Ctx))
 }
 
 func (a *agent) leave() {
-	a.t.Helper()
-	require.NoError(a.t, a.lease.Leave(a.ctx))
+	a.T.Helper()
+	require.NoError(a.T, a.lease.Leave(a.Ctx))
 }
 
 // hears waits for the next thing that the agent is told, which has to be of the type.
 func hears[T event.Data](a *agent) T {
-	a.t.Helper()
+	a.T.Helper()
 	select {
 	case e := <-a.heard:
 		var want T
-		require.Equal(a.t, want.EventType(), e.Type, "%s hears %s", a.peer.ID, e.Data)
+		require.Equal(a.T, want.EventType(), e.Type, "%s hears %s", a.peer.ID, e.Data)
 		d, err := event.As[T](e)
-		require.NoError(a.t, err)
+		require.NoError(a.T, err)
 		return d
 	case <-time.After(patience):
-		require.Fail(a.t, "nothing was said", "%s waits for %T", a.peer.ID, *new(T))
+		require.Fail(a.T, "nothing was said", "%s waits for %T", a.peer.ID, *new(T))
 		panic("unreachable")
 	}
 }
 
 // says sends a command about a task, as the agent's gateway does.
 func (a *agent) says(taskID string, verb id.Name, data any) {
-	a.t.Helper()
+	a.T.Helper()
 	a.n++
 	a.command(taskID, verb, fmt.Sprintf("%s.%d", a.peer.ID, a.n), data, subject.ReplyTo(gateway, id.MustName(a.peer.Connection)))
 }
 
 // done ends a task with a result.
 func (a *agent) done(taskID, result string) {
-	a.t.Helper()
-	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: a.peer.ID, Result: mustJSON(a.t, result)})
+	a.T.Helper()
+	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: a.peer.ID, Result: servicetest.JSON(a.T, result)})
 }
 
 // finish is done for goroutines.
 func (a *agent) finish(taskID string) error {
-	return a.send.Send(a.ctx, cmd.Command{
+	return a.Send.Send(a.Ctx, cmd.Command{
 		ID: a.peer.ID + ".finish", Service: cmd.Task, Verb: cmd.ResultTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
 		Data: json.RawMessage(fmt.Sprintf(`{"task_id":%q,"agent_id":%q,"result":"done"}`, taskID, a.peer.ID)),
 	})
 }
 
 func (r *rig) command(taskID string, verb id.Name, commandID string, data any, replyTo string) {
-	r.t.Helper()
-	require.NoError(r.t, r.send.Send(r.ctx, cmd.Command{
-		ID: commandID, Service: cmd.Task, Verb: verb, Tenant: tenant, Key: id.EntityFromExternal(taskID), Time: time.Now(),
-		Data: mustJSON(r.t, data), ReplyTo: replyTo,
-	}))
+	r.T.Helper()
+	r.Command(cmd.Command{
+		ID: commandID, Service: cmd.Task, Verb: verb, Tenant: tenant, Key: id.EntityFromExternal(taskID), Time: time.Now(), ReplyTo: replyTo,
+	}, data)
 }
 
 // ask asks the service as a gateway does for the client.
 func (r *rig) ask(verb id.Name, client string, data, out any) error {
-	r.t.Helper()
+	r.T.Helper()
 	return r.askIn(tenant, verb, client, data, out)
 }
 
 func (r *rig) askIn(t id.Tenant, verb id.Name, client string, data, out any) error {
-	r.t.Helper()
-	return rpc.Call(r.ctx, r.conn, cmd.Task, verb, cmd.PeerRequest{
+	r.T.Helper()
+	return rpc.Call(r.Ctx, r.Conn, cmd.Task, verb, cmd.PeerRequest{
 		Tenant: t, Kind: cmd.PeerClient, ID: client, Name: "name of " + client, ReplyTo: subject.ReplyTo(gateway, id.MustName("x")),
-		Data: mustJSON(r.t, data),
+		Data: servicetest.JSON(r.T, data),
 	}, out)
 }
 
 // client opens an inbox.
 func (r *rig) client() cmd.OpenClientReply {
-	r.t.Helper()
+	r.T.Helper()
 	var out cmd.OpenClientReply
-	require.NoError(r.t, rpc.Call(r.ctx, r.conn, cmd.Task, cmd.OpenClient, cmd.OpenClientRequest{Tenant: tenant, Principal: "p"}, &out))
+	require.NoError(r.T, rpc.Call(r.Ctx, r.Conn, cmd.Task, cmd.OpenClient, cmd.OpenClientRequest{Tenant: tenant, Principal: "p"}, &out))
 	return out
 }
 
 // submit gives a task to the service.
 func (r *rig) submit(client string, n cmd.NewTask) string {
-	r.t.Helper()
+	r.T.Helper()
 	var v cmd.TaskView
 	if n.Data == nil {
 		n.Data = json.RawMessage(`{"do":"it"}`)
 	}
-	require.NoError(r.t, r.ask(cmd.Submit, client, n, &v))
-	require.NotEmpty(r.t, v.TaskID)
-	require.Equal(r.t, "created", v.Status)
+	require.NoError(r.T, r.ask(cmd.Submit, client, n, &v))
+	require.NotEmpty(r.T, v.TaskID)
+	require.Equal(r.T, "created", v.Status)
 	return v.TaskID
 }
 
 func logOf(kind id.Kind, entity string) subject.Log {
 	return subject.Log{Tenant: tenant, Kind: kind, Entity: id.EntityFromExternal(entity)}
-}
-
-// until reads a log until the n-th event of the type is there.
-func (r *rig) until(l subject.Log, typ event.Type, n int) []event.Event {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
-	defer cancel()
-	var out []event.Event
-	for e, err := range r.log.Tail(ctx, l, eventlog.Cursor{}) {
-		require.NoError(r.t, err, "waiting for %s in %s; so far %s", typ, l, types(out))
-		out = append(out, e.Event)
-		if e.Type == typ {
-			if n--; n == 0 {
-				return out
-			}
-		}
-	}
-	require.Fail(r.t, "the log ended", "waiting for %s; so far %s", typ, types(out))
-	return nil
-}
-
-// all returns a log as it is.
-func (r *rig) all(l subject.Log) []event.Event {
-	r.t.Helper()
-	var out []event.Event
-	require.NoError(r.t, r.log.Read(r.ctx, l, eventlog.Cursor{}, func(e *eventlog.Entry) error {
-		out = append(out, e.Event)
-		return nil
-	}))
-	return out
 }
 
 // types lists the types of events, without the reports that a task was delivered.
@@ -294,13 +242,6 @@ func types(events []event.Event) string {
 		out = append(out, string(e.Type))
 	}
 	return strings.Join(out, " ")
-}
-
-func mustJSON(t *testing.T, v any) json.RawMessage {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return raw
 }
 
 func isFault(t *testing.T, err error, code fault.Code) {
@@ -350,21 +291,4 @@ func (b *box) made() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.calls)
-}
-
-// pipeline plays the pipeline service: it takes what it is told.
-func (r *rig) pipeline() <-chan cmd.Command { return r.plays(cmd.Pipeline) }
-
-func (r *rig) plays(service id.Name) <-chan cmd.Command {
-	r.t.Helper()
-	out := make(chan cmd.Command, 100)
-	w := command.NewWorkers(r.conn, command.WorkersConfig{
-		Service: service, Instance: id.MustName("tester"), Concurrency: 1, Logger: zerolog.Nop(),
-	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
-		out <- c
-		return nil
-	})
-	require.NoError(r.t, w.Start(r.ctx))
-	r.t.Cleanup(w.Stop)
-	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/task"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -38,7 +39,7 @@ func TestATaskWithEverything(t *testing.T) {
 	boss.says(id1, cmd.NotifyTask, cmd.TaskNotification{TaskID: id1, AgentID: "boss", NotificationType: "info", Message: json.RawMessage(`"hi"`)})
 
 	boss.says(id1, cmd.AskTask, cmd.TaskQuestion{TaskID: id1, AgentID: "boss", RequestID: "ask1", Message: json.RawMessage(`"sure?"`)})
-	r.until(logOf(id.KindClient, me.ClientID), event.TaskAsked, 1)
+	r.Until(logOf(id.KindClient, me.ClientID), event.TaskAsked, 1)
 	r.command(id1, cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: id1, ClientID: me.ClientID, Message: json.RawMessage(`"yes"`)}, "")
 	answer := hears[event.TaskMessagedData](boss)
 	require.Equal(t, "ask1", answer.InputID)
@@ -64,7 +65,7 @@ func TestATaskWithEverything(t *testing.T) {
 	require.Equal(t, "completed", hears[event.TaskFinishedData](helper).Status, "for the load that its gateway counts")
 
 	boss.done(id1, "all done")
-	events := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
+	events := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
 	inOrder(t, r, id1, events)
 	inOrder(t, r, "child", events)
 	require.Equal(t, "task.created task.assigned task.reported task.notified task.asked task.messaged call.started call.notified "+
@@ -94,11 +95,11 @@ func origin(e event.Event) (o event.Origin) {
 
 // inOrder checks that the inbox has every event of the task once, in order, but for
 // what is not for clients.
-func inOrder(t *testing.T, r *rig, taskID string, inbox []event.Event) {
+func inOrder(t testing.TB, r *rig, taskID string, inbox []event.Event) {
 	t.Helper()
 	at := 0
 	copies := of(inbox, taskID)
-	for _, e := range r.all(logOf(id.KindTask, taskID)) {
+	for _, e := range r.All(logOf(id.KindTask, taskID)) {
 		if e.Type == event.TaskRefused || types([]event.Event{e}) == "" {
 			continue
 		}
@@ -119,14 +120,14 @@ func TestAnAgentThatIsGoneLosesItsTask(t *testing.T) {
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](first)
 	first.leave()
-	r.until(logOf(id.KindTask, taskID), event.TaskReleased, 1)
+	r.Until(logOf(id.KindTask, taskID), event.TaskReleased, 1)
 	second := r.join(cmd.Peer{ID: "w2", Name: "W"})
 	require.Equal(t, 2, hears[event.TaskAssignedData](second).Attempt)
 	first.done(taskID, "late")
 	refused := hears[event.CommandRefusedData](first)
 	require.Equal(t, string(fault.TaskNotOwned), refused.Code)
 	second.done(taskID, "in time")
-	events := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	events := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
 	inOrder(t, r, taskID, events)
 	second.done(taskID, "again")
 	require.Equal(t, "completed", hears[event.TaskFinishedData](second).Status)
@@ -142,18 +143,18 @@ func TestAnAgentThatComesBackKeepsItsTask(t *testing.T) {
 	me := r.client()
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentID: "w1"})
 	hears[event.TaskAssignedData](a)
-	r.until(logOf(id.KindTask, taskID), event.TaskReported, 1) // delivered
+	r.Until(logOf(id.KindTask, taskID), event.TaskReported, 1) // delivered
 	a.set(func(p *cmd.Peer) { p.Online = false })
 	r.command(taskID, cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: taskID, ClientID: me.ClientID, Message: json.RawMessage(`"one"`)}, "")
 	r.command(taskID, cmd.MessageTask, "m2", cmd.TaskMessage{TaskID: taskID, ClientID: me.ClientID, Message: json.RawMessage(`"two"`)}, "")
-	r.until(logOf(id.KindTask, taskID), event.TaskMessaged, 2)
+	r.Until(logOf(id.KindTask, taskID), event.TaskMessaged, 2)
 	a.set(func(p *cmd.Peer) { p.Online, p.Connection = true, "c-new" })
 	a.heard = r.ears("c-new")
 	require.JSONEq(t, `"one"`, string(hears[event.TaskMessagedData](a).Message))
 	require.JSONEq(t, `"two"`, string(hears[event.TaskMessagedData](a).Message))
 	a.done(taskID, "done")
-	r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
-	require.Equal(t, "task.created task.assigned task.messaged task.messaged task.finished", types(r.all(logOf(id.KindTask, taskID))))
+	r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	require.Equal(t, "task.created task.assigned task.messaged task.messaged task.finished", types(r.All(logOf(id.KindTask, taskID))))
 }
 
 func TestATaskThatIsNotDeliveredGoesToAnother(t *testing.T) {
@@ -167,7 +168,7 @@ func TestATaskThatIsNotDeliveredGoesToAnother(t *testing.T) {
 	taskID := r.submit("", cmd.NewTask{AgentName: "W"})
 	require.Equal(t, 2, hears[event.TaskAssignedData](second).Attempt)
 	second.done(taskID, "x")
-	events := r.until(logOf(id.KindTask, taskID), event.TaskFinished, 1)
+	events := r.Until(logOf(id.KindTask, taskID), event.TaskFinished, 1)
 	require.Equal(t, "task.created task.assigned task.released task.assigned task.finished", types(events))
 }
 
@@ -184,9 +185,9 @@ func TestATaskWaitsForItsAgent(t *testing.T) {
 	isFault(t, err, fault.AgentNotFound)
 	isFault(t, r.ask(cmd.Submit, "c", cmd.NewTask{}, nil), fault.InvalidField)
 	taskID := r.submit("", cmd.NewTask{Capabilities: []string{"weld"}})
-	r.until(logOf(id.KindTask, taskID), event.TaskQueued, 1)
+	r.Until(logOf(id.KindTask, taskID), event.TaskQueued, 1)
 	short := r.submit("", cmd.NewTask{AgentID: "w1", QueueMS: 1})
-	end := r.until(logOf(id.KindTask, short), event.TaskFinished, 1)
+	end := r.Until(logOf(id.KindTask, short), event.TaskFinished, 1)
 	require.Contains(t, string(end[len(end)-1].Data), fault.AgentOffline)
 	b := r.join(cmd.Peer{ID: "w9", Name: "Other", Capabilities: []string{"weld", "cut"}})
 	require.Equal(t, taskID, hears[event.TaskAssignedData](b).TaskID)
@@ -194,12 +195,12 @@ func TestATaskWaitsForItsAgent(t *testing.T) {
 
 // remembered waits until the registry has the agent.
 func (r *rig) remembered(peer string) {
-	r.t.Helper()
-	kv, err := r.conn.JS().KeyValue(r.ctx, "registry")
-	require.NoError(r.t, err)
-	w, err := kv.WatchAll(r.ctx)
-	require.NoError(r.t, err)
-	defer func() { require.NoError(r.t, w.Stop()) }()
+	r.T.Helper()
+	kv, err := r.Conn.JS().KeyValue(r.Ctx, "registry")
+	require.NoError(r.T, err)
+	w, err := kv.WatchAll(r.Ctx)
+	require.NoError(r.T, err)
+	defer func() { require.NoError(r.T, w.Stop()) }()
 	for {
 		select {
 		case e := <-w.Updates():
@@ -208,7 +209,7 @@ func (r *rig) remembered(peer string) {
 				return
 			}
 		case <-time.After(patience):
-			require.Fail(r.t, "the registry does not have it")
+			require.Fail(r.T, "the registry does not have it")
 		}
 	}
 }
@@ -227,13 +228,13 @@ func TestACancelReachesAgentsAndChildren(t *testing.T) {
 	r.command(taskID, cmd.CancelSwarm, "stop", cmd.CancelTaskData{TaskID: taskID, ClientID: me.ClientID}, "")
 	require.Equal(t, "cancelled", hears[event.TaskFinishedData](boss).Status)
 	require.Equal(t, "cancelled", hears[event.TaskFinishedData](helper).Status)
-	r.until(logOf(id.KindTask, taskID), event.ChildFinished, 1)
+	r.Until(logOf(id.KindTask, taskID), event.ChildFinished, 1)
 }
 
 func TestWorkOfASessionIsReported(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	got := r.pipeline()
+	got := r.Taken(cmd.Pipeline)
 	r.start("a", task.Config{})
 	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
 	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
@@ -257,7 +258,7 @@ func TestWorkOfASessionIsReported(t *testing.T) {
 func TestWorkOfAMemberIsReported(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	got := r.plays(cmd.Member)
+	got := r.Taken(cmd.Member)
 	r.start("a", task.Config{})
 	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
 	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
@@ -302,9 +303,9 @@ func TestTimersFindWhatTheWatchMissed(t *testing.T) {
 	known.leave()
 	held := r.submit("", cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](w)
-	r.until(logOf(id.KindTask, held), event.TaskReported, 1)
+	r.Until(logOf(id.KindTask, held), event.TaskReported, 1)
 	waiting := r.submit("", cmd.NewTask{AgentName: "V"})
-	r.until(logOf(id.KindTask, waiting), event.TaskQueued, 1)
+	r.Until(logOf(id.KindTask, waiting), event.TaskQueued, 1)
 	s.Stop()
 	w.leave()
 	x, y := r.join(cmd.Peer{ID: "w2", Name: "W"}), r.join(cmd.Peer{ID: "v2", Name: "V"})
@@ -320,12 +321,12 @@ func TestLargeTasksAndResults(t *testing.T) {
 	r.start("a", task.Config{})
 	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
 	me := r.client()
-	huge := func(kib int) json.RawMessage { return mustJSON(t, strings.Repeat("x", kib<<10)) }
+	huge := func(kib int) json.RawMessage { return servicetest.JSON(t, strings.Repeat("x", kib<<10)) }
 	isFault(t, r.ask(cmd.Submit, me.ClientID, cmd.NewTask{AgentName: "W", Data: huge(251)}, nil), fault.MessageTooBig)
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W", Data: huge(200)})
 	hears[event.TaskAssignedData](a)
 	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: "w1", Result: huge(254)})
-	inbox := r.until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	inbox := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
 	end := inbox[len(inbox)-1]
 	require.Contains(t, string(end.Data), `"shortened":true`)
 	require.Less(t, len(end.Data), 1000)
