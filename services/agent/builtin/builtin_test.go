@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/agent/builtin"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 )
 
 // TestATaskIsAChatOfItsOwn: in every tenant, with progress and a result, and a session
@@ -33,10 +34,10 @@ func TestATaskIsAChatOfItsOwn(t *testing.T) {
 		end := r.end(log)
 		require.Equal(t, event.TaskEndCompleted, end.Status)
 		require.JSONEq(t, `{"text":"nothing there"}`, string(end.Result))
-		events := r.until(log, event.TaskFinished)
-		require.Equal(t, 1, count(events, event.TaskNotified), "%v", typesOf(events))
-		session := r.until(builtin.SessionOf(log), event.SessionClosed)
-		require.Equal(t, 1, count(session, event.RunCompleted))
+		events := r.Until(log, event.TaskFinished, 1)
+		require.Equal(t, 1, servicetest.Count(events, event.TaskNotified), "%v", servicetest.Types(events))
+		session := r.Until(builtin.SessionOf(log), event.SessionClosed, 1)
+		require.Equal(t, 1, servicetest.Count(session, event.RunCompleted))
 	}
 	require.Contains(t, string(r.llm.Exchanges()[0].Body), "what is there?")
 }
@@ -48,9 +49,9 @@ func TestAnotherInstanceGoesOn(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("at last"))))
 	first := r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
-	r.until(builtin.SessionOf(log), event.TurnStarted)
+	r.Until(builtin.SessionOf(log), event.TurnStarted, 1)
 	first.Stop()
-	r.until(log, event.TaskReleased)
+	r.Until(log, event.TaskReleased, 1)
 	r.assistant(builtin.Config{})
 	close(hold)
 	end := r.end(log)
@@ -65,11 +66,11 @@ func TestAnotherInstanceFindsTheAnswer(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("at last"))))
 	first := r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
-	r.until(builtin.SessionOf(log), event.TurnStarted)
+	r.Until(builtin.SessionOf(log), event.TurnStarted, 1)
 	first.Stop()
-	r.until(log, event.TaskReleased)
+	r.Until(log, event.TaskReleased, 1)
 	close(hold)
-	r.until(builtin.SessionOf(log), event.RunCompleted)
+	r.Until(builtin.SessionOf(log), event.RunCompleted, 1)
 	r.assistant(builtin.Config{})
 	require.JSONEq(t, `{"text":"at last"}`, string(r.end(log).Result))
 	require.Len(t, r.llm.Exchanges(), 1)
@@ -80,11 +81,11 @@ func TestACancelledTaskStopsItsRun(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("half"), scripted.Hang())))
 	r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
-	r.until(builtin.SessionOf(log), event.MessageDelta)
+	r.Until(builtin.SessionOf(log), event.MessageDelta, 1)
 	r.command(log, cmd.CancelSwarm, "stop", cmd.CancelTaskData{TaskID: log.Entity.String()})
 	require.Equal(t, event.TaskEndCancelled, r.end(log).Status)
-	session := r.until(builtin.SessionOf(log), event.SessionClosed)
-	require.Equal(t, 1, count(session, event.RunCancelled))
+	session := r.Until(builtin.SessionOf(log), event.SessionClosed, 1)
+	require.Equal(t, 1, servicetest.Count(session, event.RunCancelled))
 }
 
 // TestWhatTheClientSaysOnTheWay is answered too, and the last answer is the result.
@@ -98,9 +99,9 @@ func TestWhatTheClientSaysOnTheWay(t *testing.T) {
 	})
 	r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
-	r.until(builtin.SessionOf(log), event.TurnStarted)
+	r.Until(builtin.SessionOf(log), event.TurnStarted, 1)
 	r.command(log, cmd.MessageTask, "more", cmd.TaskMessage{TaskID: log.Entity.String(), Message: []byte(`{"text":"and louder"}`)})
-	r.untilSo(builtin.SessionOf(log), "two messages", func(all []event.Event) bool { return count(all, event.MessageReceived) == 2 })
+	r.Until(builtin.SessionOf(log), event.MessageReceived, 2)
 	close(hold)
 	require.JSONEq(t, `{"text":"two"}`, string(r.end(log).Result))
 	require.Contains(t, string(r.llm.Exchanges()[1].Body), "and louder")
@@ -122,11 +123,11 @@ func TestTheFullAndTheLeavingTakeNothing(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("done"))))
 	a := r.assistant(builtin.Config{Concurrency: 1})
 	first := r.submit(id.DefaultTenant, `"one"`)
-	r.until(builtin.SessionOf(first), event.TurnStarted)
+	r.Until(builtin.SessionOf(first), event.TurnStarted, 1)
 	second := r.submit(id.DefaultTenant, `"two"`)
-	r.until(second, event.TaskQueued)
+	r.Until(second, event.TaskQueued, 1)
 	drained := make(chan error, 1)
-	go func() { drained <- a.Drain(context.WithoutCancel(r.ctx)) }()
+	go func() { drained <- a.Drain(context.WithoutCancel(r.Ctx)) }()
 	require.Eventually(t, func() bool { return r.agents(id.DefaultTenant)[0].Status == cmd.StatusInactive }, patience, 10*time.Millisecond)
 	close(hold)
 	require.NoError(t, <-drained)
