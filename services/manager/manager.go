@@ -178,7 +178,10 @@ func (m *Manager[S]) fired(ctx context.Context, t subject.Timer) error {
 
 // Send sends a command in the service's name.
 func (m *Manager[S]) Send(ctx context.Context, c cmd.Command) error {
-	c.Source, c.Time, c.TraceParent = m.source, m.cfg.Now(), telemetry.Inject(ctx)
+	c.Source, c.TraceParent = m.source, telemetry.Inject(ctx)
+	if c.Time.IsZero() {
+		c.Time = m.cfg.Now()
+	}
 	return m.deps.Commands.Send(ctx, c)
 }
 

@@ -140,6 +140,9 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.Sta
 			return err
 		}
 	}
+	if err := s.again(ctx, h, c); err != nil {
+		return err
+	}
 	for _, w := range h.State.Ready() {
 		err := once(h, w.Resumption(), func() error { return s.send(ctx, c, cmd.Agent, cmd.Run, w.Resumption(), s.ref(w)) })
 		if err != nil {
@@ -163,6 +166,33 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.Sta
 		return err
 	}
 	return s.SetTimer(ctx, h, h.State.Due(s.now(), s.rules))
+}
+
+// again hands the units of a log that came from elsewhere to the workers once more: those
+// that have them may be of another installation, or gone with their commands. If one of
+// them is here, it keeps its unit. Workers pass by what a second work item brings, so this
+// is the one behind the claim, which they know by its time.
+func (s *Service) again(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
+	if c.Verb != cmd.Resume {
+		return nil
+	}
+	for _, w := range h.State.Claimed() {
+		item, err := time.Parse(time.RFC3339Nano, w.Item)
+		if err != nil {
+			continue // none that a worker would know; its deadline ends it
+		}
+		data, err := json.Marshal(s.ref(w))
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", cmd.Run, err)
+		}
+		err = s.Send(ctx, cmd.Command{
+			ID: w.ID + "." + c.ID, Service: cmd.Agent, Verb: cmd.Run, Tenant: c.Tenant, Key: c.Key, Time: item, Data: data,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // once does what this process has not done yet for the log.

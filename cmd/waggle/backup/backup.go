@@ -41,6 +41,9 @@ type Manifest struct {
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished"`
 	Streams  []Stream  `json:"streams"` // in the order in which they were begun
+	// Grown holds the subjects of the logs that grew after the copy of the commands was
+	// begun and are in the backup as they were later: what they led to may be missing.
+	Grown []string `json:"grown,omitempty"`
 }
 
 // Stream is one stream, or the one behind a bucket, in a backup.
@@ -96,6 +99,10 @@ func Save(ctx context.Context, c *bus.Conn, dir, version string, done Progress) 
 		return nil, err
 	}
 	m := &Manifest{Format: formatVersion, Version: version, Server: c.NATS().ConnectedServerVersion(), Started: time.Now().UTC()}
+	before, err := ends(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	for _, names := range phases() {
 		streams, err := savePhase(ctx, c, dir, names)
 		if err != nil {
@@ -105,6 +112,9 @@ func Save(ctx context.Context, c *bus.Conn, dir, version string, done Progress) 
 			done(s)
 		}
 		m.Streams = append(m.Streams, streams...)
+	}
+	if m.Grown, err = grown(ctx, c, before, m.Streams); err != nil {
+		return nil, err
 	}
 	m.Finished = time.Now().UTC()
 	return m, m.write(dir)
@@ -207,7 +217,8 @@ type RestoreOptions struct {
 	Done     Progress
 }
 
-// Restore puts the backup in the folder back and mends what differs from the topology.
+// Restore puts the backup in the folder back, mends what differs from the topology, and
+// has the services go on with what was on while the backup was taken, once they are started.
 // Before it changes anything it checks the whole backup, and that no stream of it exists.
 // After an error some streams may be there; with Force it can be run again.
 func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*Manifest, error) {
@@ -226,6 +237,9 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 	}
 	if err := bus.Bootstrap(ctx, c, o.Topology); err != nil {
 		return nil, fmt.Errorf("mend the restored streams: %w", err)
+	}
+	if err := wake(ctx, c, m); err != nil {
+		return nil, fmt.Errorf("everything is restored, but work that was on will wait until somebody says something: %w", err)
 	}
 	return m, nil
 }

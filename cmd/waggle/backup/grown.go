@@ -1,0 +1,135 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// A command that is not done when the copy of CMD begins is in it, and is done again after
+// a restore. What is sent later is not. Whoever sends it appends to a log first, so that
+// the logs which grow between then and their own copy are all that can miss something;
+// those are woken after a restore.
+
+// codeNoMessage is JetStream's answer if there is no message from a sequence on.
+const codeNoMessage = 10037
+
+// ends returns where the event streams end.
+func ends(ctx context.Context, c *bus.Conn) (map[string]uint64, error) {
+	out := map[string]uint64{}
+	for _, p := range subject.AllPartitions() {
+		s, err := c.JS().Stream(ctx, p.EventStream())
+		if err != nil {
+			return nil, fmt.Errorf("look at the stream %s: %w", p.EventStream(), err)
+		}
+		out[p.EventStream()] = s.CachedInfo().State.LastSeq
+	}
+	return out, nil
+}
+
+// grown returns the subjects of all events that are in the copies and behind the ends.
+func grown(ctx context.Context, c *bus.Conn, before map[string]uint64, copies []Stream) ([]string, error) {
+	var mu sync.Mutex
+	found := map[string]bool{}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, s := range copies {
+		last, ok := before[s.Name]
+		if !ok {
+			continue
+		}
+		g.Go(func() error {
+			filter, err := s.filter()
+			if err != nil {
+				return err
+			}
+			for seq := last + 1; seq <= s.LastSeq; {
+				at, subj, err := after(ctx, c, s.Name, filter, seq)
+				if err != nil || at > s.LastSeq || at == 0 {
+					return err
+				}
+				mu.Lock()
+				found[subj] = true
+				mu.Unlock()
+				seq = at + 1
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("look for logs that have grown: %w", err)
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// filter is what the stream holds.
+func (s Stream) filter() (string, error) {
+	var cfg struct {
+		Subjects []string `json:"subjects"`
+	}
+	if err := json.Unmarshal(s.Config, &cfg); err != nil {
+		return "", err
+	}
+	if len(cfg.Subjects) != 1 {
+		return "", fmt.Errorf("the stream %s holds %q", s.Name, cfg.Subjects)
+	}
+	return cfg.Subjects[0], nil
+}
+
+// after returns the first message from a sequence on, 0 if there is none. The leader is
+// asked: a copy may not have it yet.
+func after(ctx context.Context, c *bus.Conn, stream, filter string, seq uint64) (at uint64, subj string, err error) {
+	var resp struct {
+		Message struct {
+			Subject string `json:"subject"`
+			Seq     uint64 `json:"seq"`
+		} `json:"message"`
+	}
+	err = ask(ctx, c, "$JS.API.STREAM.MSG.GET."+stream, map[string]any{"seq": seq, "next_by_subj": filter}, &resp)
+	if said, ok := errors.AsType[*apiError](err); ok && said.ErrCode == codeNoMessage {
+		return 0, "", nil
+	}
+	return resp.Message.Seq, resp.Message.Subject, err
+}
+
+// wakers are the commands that have a service look at a log and do what it calls for. They
+// change nothing where nothing is left to do.
+var wakers = map[id.Kind][]struct{ service, verb id.Name }{
+	id.KindSession: {{cmd.Pipeline, cmd.Resume}, {cmd.Session, cmd.Expire}},
+	id.KindAgent:   {{cmd.Member, cmd.Resume}},
+	id.KindTask:    {{cmd.Task, cmd.TaskDue}},
+	id.KindTeam:    {{cmd.Team, cmd.WakeTeam}},
+}
+
+// wake has the services look at the logs that grew while the backup was taken.
+func wake(ctx context.Context, c *bus.Conn, m *Manifest) error {
+	sender := command.NewSender(c)
+	for _, subj := range m.Grown {
+		log, err := subject.ParseEvent(subj)
+		if err != nil {
+			return fmt.Errorf("the manifest names a log that cannot be: %w", err)
+		}
+		for _, w := range wakers[log.Kind] {
+			err := sender.Send(ctx, cmd.Command{
+				ID:      fmt.Sprintf("restore-%d-%s", m.Finished.UnixNano(), w.verb),
+				Service: w.service, Verb: w.verb, Tenant: log.Tenant, Key: log.Entity, Source: "waggle/restore",
+			})
+			if err != nil {
+				return fmt.Errorf("wake %s: %w", log, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/backup"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// lateModel is a provider that keeps whoever asks waiting until it is opened.
+type lateModel struct {
+	*httptest.Server
+	asked chan struct{}
+	open  atomic.Bool
+}
+
+func newLateModel(t *testing.T) *lateModel {
+	m := &lateModel{asked: make(chan struct{}, 100)}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client is gone
+		m.asked <- struct{}{}
+		if !m.open.Load() {
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"at last\"}}]}\n\n",
+			"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(m.Close)
+	t.Cleanup(m.CloseClientConnections)
+	return m
+}
+
+// ended reports whether a run has completed in any log.
+func ended(t *testing.T, conn *bus.Conn) bool {
+	t.Helper()
+	for _, p := range subject.AllPartitions() {
+		s, err := conn.JS().Stream(t.Context(), p.EventStream())
+		require.NoError(t, err)
+		for seq := s.CachedInfo().State.FirstSeq; seq > 0 && seq <= s.CachedInfo().State.LastSeq; seq++ {
+			m, err := s.GetMsg(t.Context(), seq)
+			require.NoError(t, err)
+			if m.Header.Get(event.HeaderType) == string(event.RunCompleted) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A message arrives after the commands were copied and before the logs are, and a worker
+// takes it up: the backup holds the run and the worker's claim, and no command. After a
+// restore the run comes to its end though nobody says anything.
+func TestWorkThatABackupCutInTwoGoesOn(t *testing.T) {
+	model := newLateModel(t)
+	file := filepath.Join(t.TempDir(), "waggle.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("model: openai:late\nassistant: {enabled: false}\n"+
+		"providers: {openai: {api_key: k, base_url: "+model.URL+"/v1}}\n"), 0o600))
+	i := start(t, "--config", file)
+	conn, err := bus.Connect(t.Context(), bus.Config{URL: i.nats, Name: t.Name()})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+
+	dir := filepath.Join(t.TempDir(), "copy")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	m, err := backup.Save(ctx, conn, dir, "test", func(s backup.Stream) {
+		if s.Name != subject.StreamTimers {
+			return
+		}
+		c := exec.CommandContext(ctx, "waggle", "chat", "are you there?")
+		c.Dir, c.Env = i.dir, i.env()
+		require.NoError(t, c.Start())
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		select {
+		case <-model.asked:
+		case <-ctx.Done():
+			require.Fail(t, "nobody asks the model", i.errors.String())
+		}
+	})
+	require.NoError(t, err)
+	require.Len(t, m.Grown, 1)
+	_ = i.cmd.Process.Kill()
+	model.open.Store(true)
+
+	fresh, back := bare(t)
+	out, err := i.run(t, "waggle restore --from "+dir+" --nats "+fresh)
+	require.NoError(t, err, out)
+	require.False(t, ended(t, back))
+	again(t, fresh, "--config", file)
+	require.Eventually(t, func() bool { return ended(t, back) }, patience, 200*time.Millisecond)
+	dense(t, back)
+}
