@@ -1,0 +1,129 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+	auditlog "github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+)
+
+// connect connects to the bus as the services do.
+func (f *fleet) connect() *bus.Conn {
+	f.t.Helper()
+	c, err := bus.Connect(f.t.Context(), bus.Config{URL: f.nats, Name: f.t.Name()})
+	require.NoError(f.t, err)
+	f.t.Cleanup(c.Close)
+	return c
+}
+
+// counted adds up what the ledger of quotas has of a resource.
+func (f *fleet) counted(c *bus.Conn, resource id.Name) (sum int64) {
+	f.t.Helper()
+	kv, err := c.JS().KeyValue(f.t.Context(), subject.BucketQuota)
+	require.NoError(f.t, err)
+	w, err := kv.Watch(f.t.Context(), subject.QuotaKeys(resource), jetstream.IgnoreDeletes())
+	require.NoError(f.t, err)
+	defer func() { _ = w.Stop() }()
+	for e := range w.Updates() {
+		if e == nil {
+			return sum
+		}
+		n, err := strconv.ParseInt(string(e.Value()), 10, 64)
+		require.NoError(f.t, err)
+		sum += n
+	}
+	return sum
+}
+
+// TestABudgetSurvivesItsWorker: a worker is killed in the middle of a run. What the run
+// has used up by then, and what the tenant has today, is neither forgotten nor counted
+// twice by the worker that goes on: the run stops where it would have stopped.
+func TestABudgetSurvivesItsWorker(t *testing.T) {
+	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {
+		switch x.N {
+		case 3:
+			return scripted.Stream(scripted.Text("half an "), scripted.Hang())
+		default:
+			return scripted.Stream(scripted.Calls(0, scripted.Call{
+				ID: "call_" + strconv.Itoa(x.N), Name: "workspace_list_files", Arguments: `{}`,
+			}), scripted.Usage(15, 10))
+		}
+	})
+	f.configure(`
+models:
+  prices: [{model: scripted, input: 1000, output: 1000}]
+budget: {tokens: 1000, cost_usd: 10, tool_calls: 3, time: 1h}
+quota:
+  tenant: {tokens: 120, cost_usd: 10, tool_calls: 100, time: 1h}
+`)
+	f.serve("session,pipeline,tools")
+	doomed := f.serve("agent")
+	_, addr := f.gateway()
+	c := f.connect()
+	viewer := harness.Dial(t, "ws://"+addr+"/ws?deltas=true")
+	viewer.Until("agent_ready")
+	viewer.Ask("look around")
+	viewer.Until("agent_delta")
+	require.EqualValues(t, 50, f.counted(c, audit.Tokens))
+	doomed.Kill()
+	f.serve("agent")
+	viewer.Until("error")
+	failed := f.lastFailure(c, viewer.Session)
+	require.Equal(t, "BUDGET_EXCEEDED", failed.Code, failed.Message)
+	require.Equal(t, event.BudgetToolCalls, failed.Budget.Resource)
+	require.Equal(t, 3, failed.Budget.ToolCalls)
+	require.EqualValues(t, 100, failed.Budget.Tokens, "four messages: two of each worker")
+	require.InDelta(t, 0.1, failed.Budget.CostUSD, 1e-9)
+	require.EqualValues(t, 100, f.counted(c, audit.Tokens))
+	require.EqualValues(t, 100_000_000, f.counted(c, audit.CostUSD), "in billionths")
+	require.EqualValues(t, 3, f.counted(c, audit.ToolCalls))
+	require.Positive(t, f.counted(c, audit.Time))
+
+	viewer.Ask("look again")
+	viewer.Until("error")
+	failed = f.lastFailure(c, viewer.Session)
+	require.Equal(t, "QUOTA_EXCEEDED", failed.Code)
+	require.Contains(t, failed.Message, "125 of 120 tokens of today")
+	var refused []audit.Record
+	harness.Eventually(t, "the refusal is in the audit log", func() bool {
+		refused = nil
+		err := auditlog.Read(t.Context(), c, auditlog.Query{Action: audit.QuotaRefused.String()}, func(r audit.Record) error {
+			refused = append(refused, r)
+			return nil
+		})
+		return err == nil && len(refused) > 0
+	})
+	require.Len(t, refused, 1)
+	require.Equal(t, "tokens", refused[0].Resource)
+	require.InDelta(t, 120, refused[0].Limit, 0)
+	require.InDelta(t, 125, refused[0].Used, 0)
+}
+
+// lastFailure returns how the last run of a session failed.
+func (f *fleet) lastFailure(c *bus.Conn, session string) (out event.RunFailedData) {
+	f.t.Helper()
+	s, err := eventlog.New(c, eventlog.Options{Logger: zerolog.Nop()})
+	require.NoError(f.t, err)
+	defer s.Close()
+	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(session)}
+	require.NoError(f.t, s.Read(f.t.Context(), log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		if e.Type != event.RunFailed {
+			return nil
+		}
+		return json.Unmarshal(e.Data, &out)
+	}))
+	return out
+}
