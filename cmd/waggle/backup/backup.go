@@ -76,7 +76,7 @@ func phases() [][]string {
 	}
 	return [][]string{
 		{subject.StreamCommands, subject.StreamTimers},
-		{bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketDirectory)},
+		{bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketFolds), bucket(subject.BucketDirectory)},
 		logs,
 		{subject.StreamDead, subject.StreamAudit},
 	}
