@@ -150,11 +150,11 @@ func restarts() []Fault {
 	}
 }
 
-// rollServices restarts one process after the other.
+// rollServices restarts one process after the other, each when the one before is well.
 func (n *Nemesis) rollServices(ctx context.Context) error {
 	for _, role := range config.Roles {
 		for _, m := range n.s.Services[role] {
-			if err := errors.Join(n.leave(m), n.hold(ctx, time.Second)); err != nil {
+			if err := errors.Join(n.leave(m), m.Healthy(ctx), n.hold(ctx, time.Second)); err != nil {
 				return err
 			}
 		}

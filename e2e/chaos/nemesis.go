@@ -225,25 +225,54 @@ func (n *Nemesis) repeatFor(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Healthy waits until every process that answers probes says that it is well.
+// Healthy waits until every process says that it is well. One that could not start, as
+// when the bus was away, is started again, as orchestrators do; one that crashed is not.
 func (s *Site) Healthy(ctx context.Context) error {
-	var urls []string
-	for _, m := range s.Servers {
-		urls = append(urls, "http://"+s.http[m]+"/healthz")
-	}
-	for _, g := range s.Gateways {
-		urls = append(urls, "http://"+g.Addr+"/readyz")
-	}
-	for _, url := range urls {
-		for {
-			text, err := request(ctx, http.MethodGet, url, "", "")
-			if err == nil {
-				break
-			}
-			if e := socket.Wait(ctx, minBackoff); e != nil {
-				return fmt.Errorf("%s: %w: %w: %s", url, e, err, text)
-			}
+	for _, m := range append(append([]*Member(nil), s.Servers...), s.All()...) {
+		if err := m.Healthy(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// Healthy is Healthy of one process.
+func (m *Member) Healthy(ctx context.Context) error {
+	url := "http://" + m.probe() + "/readyz"
+	if m.Role == roleNATS {
+		url = "http://" + m.probe() + "/healthz"
+	}
+	for {
+		text, err := request(ctx, http.MethodGet, url, "", "")
+		if err == nil {
+			return nil
+		}
+		if e := m.revive(); e != nil {
+			return e
+		}
+		if e := socket.Wait(ctx, minBackoff); e != nil {
+			return fmt.Errorf("%s: %w: %w: %s", m.Name, e, err, text)
+		}
+	}
+}
+
+// revive starts a process that has ended by itself, unless it crashed.
+func (m *Member) revive() error {
+	select {
+	case <-m.p.Ended():
+	default:
+		return nil
+	}
+	out := m.p.Output()
+	for _, sign := range []string{"panic:", "fatal error:", "DATA RACE"} {
+		if strings.Contains(out, sign) {
+			return fmt.Errorf("%s crashed: %s", m.Name, out)
+		}
+	}
+	m.s.t.Logf("%s ended by itself and is started again; it said last: %s", m.Name, out[max(0, len(out)-lastWords):])
+	m.Start()
+	return nil
+}
+
+// lastWords are shown of a process that ended by itself.
+const lastWords = 600
