@@ -89,13 +89,6 @@ func (b *backlog) tell() {
 	}
 }
 
-// idle reports whether nothing is being done.
-func (b *backlog) idle() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.busy
-}
-
 // still reports whether quiet would return at once.
 func (b *backlog) still() bool {
 	b.mu.Lock()
@@ -166,13 +159,27 @@ func (c *conn) turn(message []byte) {
 	if c.sock.Finishing() || !c.allowed() {
 		return
 	}
-	select {
-	case <-c.opened: // until then messages wait
-	case <-c.sock.Done():
+	if !c.awaited() {
 		return
 	}
 	if c.within() {
 		c.handle(message)
+	}
+}
+
+// awaited waits until messages are taken up, and reports whether they are: what was said
+// before a goodbye counts.
+func (c *conn) awaited() bool {
+	select {
+	case <-c.opened:
+		return true
+	default:
+	}
+	select {
+	case <-c.opened:
+		return true
+	case <-c.sock.Done():
+		return false
 	}
 }
 

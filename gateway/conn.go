@@ -49,6 +49,7 @@ type conn struct {
 	opened       chan struct{} // closed when messages are taken up
 	denied       *fault.Fault  // why it is told no, once the socket is open
 	backlog      backlog
+	listens      bool            // beside the backlog; of the goroutine that reads
 	ctx          context.Context //nolint:containedctx // the life of what is done for the socket
 	cut          context.CancelCauseFunc
 	ref, remote  string // in the audit log: of the socket and its address
@@ -137,6 +138,7 @@ func (c *conn) begun() bool {
 
 // listen reads the socket until it ends. Signs of life are answered at once.
 func (c *conn) listen() {
+	c.listens = true
 	defer c.depart()
 	defer c.conclude()
 	defer c.recovered()
@@ -155,11 +157,19 @@ func (c *conn) listen() {
 	}
 }
 
-// pulse answers a message that asks for nothing but a sign of life, if others are still
-// being handled: without them its turn is now.
+// pulse answers a message that asks for nothing but a sign of life, once messages are
+// taken up: it waits for none of those before it.
 func (c *conn) pulse(message []byte) bool {
 	p, ok := c.manner.(*peer)
-	return ok && !c.backlog.idle() && p.pulse(message)
+	if !ok {
+		return false
+	}
+	select {
+	case <-c.opened:
+		return p.pulse(message)
+	default:
+		return false
+	}
 }
 
 // conclude waits for the end of the socket, which has begun, and accounts for it.
@@ -169,6 +179,13 @@ func (c *conn) conclude() {
 	c.manner.close()
 	c.s.met.closed(c.sock.CloseCode())
 	c.ended()
+}
+
+// Broken implements wire.Handler: what came before counts, and is answered.
+func (c *conn) Broken() {
+	if c.listens {
+		c.backlog.done()
+	}
 }
 
 // failed ends the socket for a fault; any other error means that it has ended.

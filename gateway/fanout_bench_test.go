@@ -86,6 +86,7 @@ type bareHandler struct{}
 func (bareHandler) Low()               {}
 func (bareHandler) Tick(time.Time)     {}
 func (bareHandler) Control() bool      { return true }
+func (bareHandler) Broken()            {}
 func (bareHandler) Ended(*fault.Fault) {}
 
 // fanOut publishes b.N messages in a closed loop and waits for all deliveries.

@@ -222,10 +222,10 @@ func TestFastFramesWait(t *testing.T) {
 	c := s.agent(unique(), "A")
 	begin := time.Now()
 	for i := range 41 {
-		c.says("ping", fmt.Sprint(i), map[string]any{})
+		c.says("agent.agent.list.request", fmt.Sprint(i), map[string]any{})
 	}
 	for i := range 41 {
-		require.Equal(t, fmt.Sprint(i), c.hears("pong").RequestID)
+		require.Equal(t, fmt.Sprint(i), c.hears("agent.agent.list.response").RequestID)
 	}
 	require.Greater(t, time.Since(begin), 190*time.Millisecond)
 }

@@ -124,7 +124,7 @@ func load(t *testing.T, all map[string]metric, test scenario) memory {
 	for _, in := range test.Series {
 		set, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(in.Series + " " + in.Values)
 		require.NoError(t, err, in.Series)
-		m, ok := series(all, set.Get(labels.MetricName))
+		m, ok := series(all, set.Get(model.MetricNameLabel))
 		require.True(t, ok, "nobody measures %s", in.Series)
 		set.Range(func(l labels.Label) {
 			require.Contains(t, append(slices.Clone(targetLabels), m.labels...), l.Name, in.Series)
@@ -191,7 +191,7 @@ func (r rule) alert(t *testing.T, s promql.Sample, at time.Duration) fired {
 		require.NoError(t, err, text)
 		return out
 	}
-	delete(l, labels.MetricName)
+	delete(l, model.MetricNameLabel)
 	out := fired{Labels: l, Annotations: map[string]string{}}
 	for k, v := range r.Labels {
 		out.Labels[k] = expand(v)

@@ -81,7 +81,7 @@ var clocked = sync.OnceValues(func() (string, error) {
 
 // overlayIn writes what replaces files of package time, and returns the list of it.
 func overlayIn(dir string) (string, error) {
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+	root, err := exec.CommandContext(context.Background(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +129,7 @@ func (m *Member) wind(t testing.TB) {
 
 // shift sets the process's wall clock, while it runs.
 func (m *Member) shift(d time.Duration) error {
-	f, err := os.OpenFile(m.clock, os.O_WRONLY, 0) //nolint:gosec // a file of the test's
+	f, err := os.OpenFile(m.clock, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}

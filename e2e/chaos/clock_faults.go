@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// manyMinutes is more than every deadline and lease of the load, and than the two
+	// farOff is more than every deadline and lease of the load, and than the two
 	// minutes for which NATS knows a message again.
-	manyMinutes = 10 * time.Minute
-	// someMinutes is the same for two clocks that are wrong in opposite directions.
-	someMinutes = 5 * time.Minute
+	farOff = 10 * time.Minute
+	// halfOff is the same for two clocks that are wrong in opposite directions.
+	halfOff = 5 * time.Minute
 )
 
 // stamps are the events that were published with a wrong time, by who published them.
@@ -59,9 +59,9 @@ func (w *stamps) tell(n *Nemesis) {
 	}
 }
 
-// wrongFor sets clocks, lets the processes work with them, and sets them right again:
+// wrongFor sets clocks, lets the processes work with them for longer than a lease, and sets them right again:
 // each clock steps twice while its process runs.
-func (n *Nemesis) wrongFor(ctx context.Context, d time.Duration, by map[*Member]time.Duration) error {
+func (n *Nemesis) wrongFor(ctx context.Context, by map[*Member]time.Duration) error {
 	heard, sub, err := n.s.listen()
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (n *Nemesis) wrongFor(ctx context.Context, d time.Duration, by map[*Member]
 	for m, shift := range by {
 		err = errors.Join(err, n.set(ctx, m, shift))
 	}
-	err = errors.Join(err, n.hold(ctx, d), sub.Unsubscribe())
+	err = errors.Join(err, n.hold(ctx, lease), sub.Unsubscribe())
 	heard.tell(n)
 	for m := range by {
 		err = errors.Join(err, n.set(ctx, m, 0))
@@ -80,13 +80,13 @@ func (n *Nemesis) wrongFor(ctx context.Context, d time.Duration, by map[*Member]
 func clocks() []Fault {
 	one := func(pick func(*Nemesis) *Member, shift time.Duration) func(context.Context, *Nemesis) error {
 		return func(ctx context.Context, n *Nemesis) error {
-			return n.wrongFor(ctx, lease, map[*Member]time.Duration{pick(n): shift})
+			return n.wrongFor(ctx, map[*Member]time.Duration{pick(n): shift})
 		}
 	}
 	apart := func(role string) func(context.Context, *Nemesis) error {
 		return func(ctx context.Context, n *Nemesis) error {
 			two := n.s.Services[role]
-			return n.wrongFor(ctx, lease, map[*Member]time.Duration{two[0]: someMinutes, two[1]: -someMinutes})
+			return n.wrongFor(ctx, map[*Member]time.Duration{two[0]: halfOff, two[1]: -halfOff})
 		}
 	}
 	service := func(role string) func(*Nemesis) *Member {
@@ -95,27 +95,27 @@ func clocks() []Fault {
 	gateway := func(n *Nemesis) *Member { return n.one(n.s.Gateways) }
 	server := func(n *Nemesis) *Member { return n.one(n.s.Servers) }
 	out := []Fault{
-		{Name: "clock of gateway 10 min ahead", Strike: one(gateway, manyMinutes)},
-		{Name: "clock of gateway 10 min behind", Strike: one(gateway, -manyMinutes)},
-		{Name: "clock of agent 10 min behind", Strike: one(service(config.RoleAgent), -manyMinutes)},
+		{Name: "clock of gateway 10 min ahead", Strike: one(gateway, farOff)},
+		{Name: "clock of gateway 10 min behind", Strike: one(gateway, -farOff)},
+		{Name: "clock of agent 10 min behind", Strike: one(service(config.RoleAgent), -farOff)},
 		{Name: "clocks of agent 10 min apart", Strike: apart(config.RoleAgent)},
 		{Name: "clocks of pipeline 10 min apart", Strike: apart(config.RolePipeline)},
 		{Name: "clocks of task 10 min apart", Strike: apart(config.RoleTask)},
 		{Name: "clocks of team 10 min apart", Strike: apart(config.RoleTeam)},
-		{Name: "clock of NATS server 10 min ahead", Strike: one(server, manyMinutes)},
+		{Name: "clock of NATS server 10 min ahead", Strike: one(server, farOff)},
 		{Name: "all clocks apart", Strike: func(ctx context.Context, n *Nemesis) error {
 			by := map[*Member]time.Duration{}
 			for _, m := range n.s.All() {
 				by[m] = time.Duration(n.random.IntN(2*600)-600) * time.Second
 			}
-			return n.wrongFor(ctx, lease, by)
+			return n.wrongFor(ctx, by)
 		}},
 		{Name: "kill -9 agent, back with a clock 10 min behind", Strike: func(ctx context.Context, n *Nemesis) error {
 			m := n.service(config.RoleAgent)
-			if err := errors.Join(m.shift(-manyMinutes), n.killFor(ctx, away, m)); err != nil {
+			if err := errors.Join(m.shift(-farOff), n.killFor(ctx, away, m)); err != nil {
 				return err
 			}
-			return n.wrongFor(ctx, lease, map[*Member]time.Duration{m: -manyMinutes})
+			return n.wrongFor(ctx, map[*Member]time.Duration{m: -farOff})
 		}},
 	}
 	for i := range out {

@@ -182,7 +182,7 @@ func dialDeaf(ctx context.Context, addr, path, key string) (*websocket.Conn, err
 var smallEars = &net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 	var err error
 	if e := c.Control(func(fd uintptr) {
-		err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, earSize) //nolint:gosec // a descriptor is a small number
+		err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, earSize)
 	}); e != nil {
 		return e
 	}

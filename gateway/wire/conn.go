@@ -90,7 +90,8 @@ func (c conn) Read(p []byte) (n int, err error) {
 }
 
 // Write takes a close frame: the only thing that coder is left to write, in answer
-// to the peer's or because of an error in the protocol. It never blocks.
+// to the peer's or because of an error in the protocol, before which the handler may
+// speak: coder gives it 5 s. Otherwise it does not block.
 func (c conn) Write(p []byte) (int, error) {
 	if len(p) < 2 || p[0] != opClose || len(p) != 2+int(p[1]) {
 		return 0, fmt.Errorf("wire: unexpected write of %d bytes", len(p))
@@ -99,6 +100,9 @@ func (c conn) Write(p []byte) (int, error) {
 	if !valid {
 		c.s.Finish(int(websocket.StatusInvalidFramePayloadData), "reason is not valid UTF-8")
 		return len(p), nil
+	}
+	if code == int(websocket.StatusProtocolError) {
+		c.s.broke()
 	}
 	c.s.finish(append([]byte(nil), p...), code, false)
 	return len(p), nil

@@ -45,6 +45,8 @@ func (r *record) Tick(time.Time)       { r.ticks.Add(1) }
 func (r *record) Ended(f *fault.Fault) { r.reasons <- f }
 
 // Control counts.
+func (*record) Broken() {}
+
 func (r *record) Control() bool { n := r.controls.Add(1); return r.allowed == 0 || n <= r.allowed }
 
 func newRecord() *record {

@@ -95,6 +95,7 @@ func (s *Socket) conclude(err error) error {
 		err = fmt.Errorf("wire: connection lost: %w", s.ioErr)
 	default:
 		broken = true
+		s.broke()
 		s.Finish(int(websocket.StatusProtocolError), "protocol error")
 		err = fmt.Errorf("wire: protocol error: %w", err)
 	}
@@ -103,6 +104,16 @@ func (s *Socket) conclude(err error) error {
 		return ErrClosed
 	}
 	return err
+}
+
+// broke lets the handler say what it still has to.
+func (s *Socket) broke() {
+	s.mu.Lock()
+	h := s.handler
+	s.mu.Unlock()
+	if h != nil {
+		h.Broken()
+	}
 }
 
 func farewell(code websocket.StatusCode, err error) error {

@@ -25,6 +25,9 @@ type Handler interface {
 	// Control: a ping or pong has arrived. False means that there were too many:
 	// the socket is closed with 1008. Called by the reader.
 	Control() bool
+	// Broken: the peer has broken the protocol, and the socket is closed with 1002 once
+	// this returns: what is said until then goes out. Called by the reader.
+	Broken()
 	// Ended: the hub ends the socket for the reason f, and has not done so yet: a
 	// frame that is forced now goes out before the close. Called by the sweeper, at
 	// most once.

@@ -51,7 +51,7 @@ func (t *turn) enough(ctx context.Context, st conversation.Step) error {
 		return nil // what is left is to be brought to its end
 	}
 	if t.day.ctx.Err() != nil { // the day may have changed since, or people have answered
-		t.clockOut()
+		t.clockOut() //nolint:contextcheck // what was used is settled also when the unit has ended
 		if err := t.clockIn(ctx); err != nil {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -106,9 +105,11 @@ func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map
 			return context.Cause(ctx)
 		}
 	}
-	err := t.denied
-	t.denied = nil
-	return err
+	if over := t.denied; over != nil {
+		t.denied = nil
+		return over
+	}
+	return nil
 }
 
 // allowed returns the calls that may run and have not begun yet: people may answer
@@ -149,15 +150,11 @@ func (t *turn) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool
 // count takes a call that is about to begin off the day, once however often it is begun
 // again. It reports false if there are none left: those that run are let finish first.
 func (t *turn) count(ctx context.Context, known *conversation.Call) (bool, error) {
-	if known != nil {
-		return true, nil
-	}
-	if t.denied != nil {
-		return false, nil
+	if known != nil || t.denied != nil {
+		return known != nil, nil //nolint:nilerr // the calls that run are let finish first
 	}
 	err := t.s.deps.Quota.Call(ctx, t.payer())
-	if o, over := errors.AsType[*quota.Over](err); over {
-		t.denied = o
+	if errors.As(err, &t.denied) { // which is looked at when the calls that run have ended
 		return false, nil
 	}
 	return err == nil, err

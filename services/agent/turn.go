@@ -55,7 +55,7 @@ type turn struct {
 	work    string      // names the work item: the same at every delivery of it, different for a second one
 
 	day      day
-	denied   error         // a tool call was not begun: *quota.Over
+	denied   *quota.Over   // a tool call was not begun
 	answered chan struct{} // holds one when people have answered a question
 }
 
@@ -130,7 +130,7 @@ func (t *turn) attend(ctx context.Context) error {
 	ctx, stop := t.watch(ctx)
 	defer stop()
 	err := t.clockIn(ctx)
-	defer t.clockOut()
+	defer t.clockOut()                                                   //nolint:contextcheck // what was used is settled also when the unit has ended
 	if _, over := errors.AsType[*quota.Over](err); err != nil && !over { // a step that takes time finds that out
 		return err
 	}

@@ -173,25 +173,32 @@ func (s *State) afford(w *Work, st Step) Step {
 		return st
 	}
 	if st.Kind == StepCalls {
-		begun, fresh := s.begun(st.Calls)
-		if len(fresh) == 0 {
-			return st
-		}
-		use, over := r.exceeded(true)
-		if left := use.Limit.ToolCalls - use.ToolCalls; !over && use.Limit.ToolCalls > 0 && left < len(fresh) {
-			st.Calls = append(begun, fresh[:left]...)
-		}
-		if !over || len(begun)+len(st.Ask) > 0 {
-			if over {
-				st.Calls = begun
-			}
-			return st
-		}
-		return s.halt(r, st, use)
+		return s.affordCalls(r, st)
 	}
 	if use, over := r.exceeded(false); over {
 		return s.halt(r, st, use)
 	}
+	return st
+}
+
+// affordCalls is afford for calls of tools: those that were begun are brought to their
+// end, of the others as many are made as the run can afford.
+func (s *State) affordCalls(r *Run, st Step) Step {
+	begun, fresh := s.begun(st.Calls)
+	if len(fresh) == 0 {
+		return st
+	}
+	use, over := r.exceeded(true)
+	if !over {
+		if left := use.Limit.ToolCalls - use.ToolCalls; use.Limit.ToolCalls > 0 && left < len(fresh) {
+			st.Calls = append(begun, fresh[:left]...)
+		}
+		return st
+	}
+	if len(begun)+len(st.Ask) == 0 {
+		return s.halt(r, st, use)
+	}
+	st.Calls = begun
 	return st
 }
 

@@ -148,7 +148,7 @@ func Until[T any](ctx context.Context, c *Client, gvk schema.GroupVersionKind, n
 	err := wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 		all, err := List[T](ctx, c, gvk, namespace, "")
 		if failed = err; err != nil {
-			return false, nil // a busy server may fail to answer in time
+			return false, nil //nolint:nilerr // a busy server may fail to answer in time; the last failure is told
 		}
 		last = all
 		return done(all), nil

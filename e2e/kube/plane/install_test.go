@@ -23,7 +23,7 @@ import (
 // helm runs Helm's command, as somebody who installs the chart does.
 func (c *cluster) helm(t testing.TB, namespace string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(c.ctx, c.bin[plane.Helm], append(args, "--namespace", namespace, "--kubeconfig", c.config)...) //nolint:gosec // built by package plane
+	cmd := exec.CommandContext(c.ctx, c.bin[plane.Helm], append(args, "--namespace", namespace, "--kubeconfig", c.config)...)
 	home := t.TempDir()
 	cmd.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}
 	out, err := cmd.CombinedOutput()

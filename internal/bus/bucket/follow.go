@@ -98,7 +98,7 @@ func Follow[V any](ctx context.Context, cfg Config, owner Owner[V]) (*Follower[V
 	if cfg.Pause <= 0 {
 		cfg.Pause = defaultPause
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // end is called by Close
 	f := &Follower[V]{cfg: cfg, owner: owner, end: end, resync: make(chan struct{}, 1), done: make(chan struct{})}
 	f.unwatch = cfg.Conn.Watch(func(up bool) {
 		if up {

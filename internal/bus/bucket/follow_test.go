@@ -263,7 +263,7 @@ func TestAWatchThatIsLostIsMadeAgain(t *testing.T) {
 					}
 				case <-cut:
 					_ = w.Stop()
-					for range w.Updates() { //nolint:revive // it ends when it is read empty
+					for range w.Updates() { // it ends when it is read empty
 					}
 					return
 				}
