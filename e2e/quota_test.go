@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -126,4 +128,51 @@ func (f *fleet) lastFailure(c *bus.Conn, session string) (out event.RunFailedDat
 		return json.Unmarshal(e.Data, &out)
 	}))
 	return out
+}
+
+// TestPlacesSurviveTheirService: two replicas of each service keep one quota of open
+// tasks and of open teams, also when one of them is killed, and what ends makes room.
+func TestPlacesSurviveTheirService(t *testing.T) {
+	t.Parallel() // it waits for the lease of who was killed
+	f := newFleet(t, nil)
+	f.configure("\nquota: {tenant: {tasks: 2, teams: 2}}\n")
+	c := &club{fleet: f}
+	f.serve("session,pipeline,agent,tools")
+	doomed := f.serve("task,team")
+	_, c.addr = f.gateway()
+	h := hive{t: t, addr: c.addr}
+	teams := func() int { return harness.Get(t, "http://"+c.addr+"/api/v1/teams").Status }
+	harness.Eventually(t, "the team service runs", func() bool { return teams() == http.StatusOK })
+	agent := h.agent("slow", "Slow", nil, "waiting")
+	client := h.client()
+	submit := func() harness.SwarmFrame {
+		return client.Ask("client.agent.task.create.request", object{"agentName": "Slow", "taskData": object{"wait": true}})
+	}
+	definition := object{"name": "pair", "coordinator": "Ann", "members": []object{{"name": "Ann", "role": "does it", "instructions": "Do it."}}}
+	one := c.found(definition)
+	c.found(definition)
+	for range 2 {
+		require.Equal(t, "client.agent.task.create.response", submit().Type)
+	}
+	task := agent.Until("task.execute")
+	full := func() {
+		t.Helper()
+		require.Contains(t, string(submit().Content), "Your tenant has used up the quota of 2 open tasks")
+		c.ask(http.MethodPost, "/api/v1/teams", definition, http.StatusTooManyRequests, nil)
+	}
+	full()
+	f.serve("task,team")
+	doomed.Kill()
+	harness.Eventually(t, "the other replica answers", func() bool { return teams() == http.StatusOK })
+	full()
+	c.ask(http.MethodDelete, "/api/v1/teams/"+one.TeamID, nil, http.StatusOK, nil)
+	agent.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": object{"ok": true}})
+	client.Until("client.agent.task.result")
+	raw, err := json.Marshal(definition)
+	require.NoError(t, err)
+	harness.Eventually(t, "a team that is shut down makes room", func() bool {
+		return strings.Contains(post(t, "http://"+c.addr+"/api/v1/teams", "", string(raw)), "pair")
+	})
+	harness.Eventually(t, "a task that has ended makes room", func() bool { return submit().Type == "client.agent.task.create.response" })
+	full()
 }

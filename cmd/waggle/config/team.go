@@ -27,7 +27,7 @@ type TeamMember struct {
 	Name             string   `yaml:"name" doc:"By which the others know it; unique in its team."`
 	Role             string   `yaml:"role,omitempty" doc:"What it is there for; the others are told."`
 	Instructions     string   `yaml:"instructions,omitempty" doc:"What it is told to do, besides the system prompt."`
-	Model            string   `yaml:"model,omitempty" doc:"Its model; empty = that of the worker."`
+	Model            string   `yaml:"model,omitempty" doc:"Its model, of any provider that a worker has access to; empty = that of the worker."`
 	Tools            []string `yaml:"tools,omitempty" doc:"Tools it may call, as SERVER/TOOL or SERVER/*; empty = none but those of the team."`
 	AutoExecuteTools bool     `yaml:"auto_execute_tools,omitempty" doc:"Run its tools without asking people first."`
 	Agent            string   `yaml:"agent,omitempty" doc:"Name of an agent of the swarm, which is the member then."`
