@@ -38,7 +38,7 @@ func TestWhoMayTalkToWhom(t *testing.T) {
 			p := policyOf(t, policies, w)
 			want := map[int]bool{53: false, 4222: false}
 			if set == "external" && w.role != "bootstrap" {
-				want[4317] = false
+				want[4318] = false
 			}
 			if contains(internet, w.role) {
 				want[443] = true
