@@ -60,6 +60,13 @@ func TestConfiguration(t *testing.T) {
 	require.NotContains(t, f.Is+f.Do, "CANARY")
 }
 
+// In a container, the mode of a secret is that of the mount.
+func TestSecretsOfContainersAreNotExposed(t *testing.T) {
+	require.True(t, exposed("/etc/waggle.yaml", 0o644))
+	require.False(t, exposed("/etc/waggle.yaml", 0o640))
+	require.False(t, exposed("/run/secrets/gateway.yaml", 0o644))
+}
+
 func TestEnvironment(t *testing.T) {
 	p := patient(t, "", nil)
 	p.Environ = []string{"WAGGLE_ADDR=x", "WAGGLE_NATS=x", "WAGGLE_TOKEN=x", "PATH=x"}

@@ -27,9 +27,17 @@ func configuration(_ context.Context, p Patient) []Finding {
 	return one(OK, what, p.Config.File, "")
 }
 
+// mounted is where engines put a container's secrets, readable for the one user that is
+// there; who may read them outside is for the folder that they come from to say.
+const mounted = "/run/secrets/"
+
 func readable(file string) bool {
 	info, err := os.Stat(file)
-	return err == nil && info.Mode().Perm()&0o004 != 0
+	return err == nil && exposed(file, info.Mode())
+}
+
+func exposed(file string, mode os.FileMode) bool {
+	return mode.Perm()&0o004 != 0 && !strings.HasPrefix(file, mounted)
 }
 
 // own are the variables of the command line tools; they are no settings.
