@@ -80,9 +80,25 @@ func (t *turn) budgetUse(f *fault.Fault) *event.BudgetUse {
 	return &use
 }
 
-// askBudget asks people whether the run gets its budget once more. Units of a run that
-// come to that side by side ask once.
+// askBudget asks people whether the run gets its budget once more.
 func (t *turn) askBudget(ctx context.Context) error {
+	return t.askOver(ctx, "budget_", func() (q overQuestion, due bool) {
+		st := t.state.Next(t.unit)
+		use := st.Use
+		return overQuestion{use, conversation.BudgetQuestion(use), use.Limit.AskSeconds}, st.Kind == conversation.StepAsk
+	})
+}
+
+// overQuestion is the question whether a run may go on over a limit.
+type overQuestion struct {
+	use     event.BudgetUse
+	text    string
+	seconds int // for the answer; 0 = for ever
+}
+
+// askOver asks people, if the question is due by the log to which it is appended: units
+// of a run that come to that side by side ask once.
+func (t *turn) askOver(ctx context.Context, prefix string, ask func() (q overQuestion, due bool)) error {
 	t.unsent = append(t.unsent[:0], unsent{id: t.s.cfg.NewID()})
 	return t.writer.Append(ctx, func() ([]event.Event, error) {
 		if len(t.unsent) == 0 {
@@ -92,14 +108,13 @@ func (t *turn) askBudget(ctx context.Context) error {
 		if err := t.held(); err != nil {
 			return nil, err
 		}
-		st := t.state.Next(t.unit)
-		if st.Kind != conversation.StepAsk {
+		q, due := ask()
+		if !due {
 			return nil, nil
 		}
-		use := st.Use
 		t.unsent[0].data = event.InputRequestedData{
-			InputID: "budget_" + t.unsent[0].id, RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeBudget,
-			Attempt: t.attempt, Budget: &use, Summary: conversation.BudgetQuestion(use), TimeoutSeconds: use.Limit.AskSeconds,
+			InputID: prefix + t.unsent[0].id, RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeBudget,
+			Attempt: t.attempt, Budget: &q.use, Summary: q.text, TimeoutSeconds: q.seconds,
 		}
 		return t.events(t.unsent...)
 	})

@@ -76,32 +76,18 @@ func (t *turn) allowance(ctx context.Context, err error) error {
 	return err
 }
 
-// askQuota asks people whether the run may go on over the limit. Units of a run that come
-// to that side by side ask once.
+// askQuota asks people whether the run may go on over the limit.
 func (t *turn) askQuota(ctx context.Context, o *quota.Over) error {
-	t.unsent = append(t.unsent[:0], unsent{id: t.s.cfg.NewID()})
-	r := t.state.Run(t.runID)
-	granted := r.Granted(o.Resource.String(), o.Scope, o.Day)
-	return t.writer.Append(ctx, func() ([]event.Event, error) {
-		if len(t.unsent) == 0 {
-			return nil, nil
-		}
-		t.what = event.InputRequested
-		if err := t.held(); err != nil {
-			return nil, err
-		}
+	granted := t.state.Run(t.runID).Granted(o.Resource.String(), o.Scope, o.Day)
+	return t.askOver(ctx, "quota_", func() (q overQuestion, due bool) {
 		r := t.state.Run(t.runID)
 		if r.Asking() || r.Granted(o.Resource.String(), o.Scope, o.Day) != granted {
-			return nil, nil
+			return q, false
 		}
 		use := r.Use()
 		limit, used := o.Amounts()
 		use.Resource, use.Granted = o.Resource.String(), granted
 		use.Quota = &event.QuotaUse{Scope: o.Scope, Day: o.Day, Limit: limit, Used: used}
-		t.unsent[0].data = event.InputRequestedData{
-			InputID: "quota_" + t.unsent[0].id, RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeBudget,
-			Attempt: t.attempt, Budget: &use, Summary: o.Question(), TimeoutSeconds: int(o.AskTimeout.Seconds()),
-		}
-		return t.events(t.unsent...)
+		return overQuestion{use, o.Question(), int(o.AskTimeout.Seconds())}, true
 	})
 }
