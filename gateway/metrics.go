@@ -1,12 +1,12 @@
 package gateway
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -65,12 +65,7 @@ func newMetrics(s *Server) (*metrics, error) {
 			ConstLabels: prometheus.Labels{"version": s.dep.Version},
 		}, func() float64 { return 1 }),
 	}
-	for _, c := range m.all {
-		if err := m.registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics of the gateway: %w", err)
-		}
-	}
-	return m, nil
+	return m, telemetry.Register(m.registry, "the gateway", m.all...)
 }
 
 // socketsDesc describes the gauge of open sockets.
