@@ -103,7 +103,7 @@ func TestReplicasOfAServiceShareItsCalls(t *testing.T) {
 	both := share()
 	t.Logf("%d calls by two replicas: %v in %d ms", calls, both, time.Since(began).Milliseconds())
 	require.EqualValues(t, calls, both[0]+both[1])
-	require.Positive(t, min(both[0], both[1])-calls/4, "neither has less than a quarter")
+	require.Greater(t, min(both[0], both[1]), int64(calls/3), "half each, nearly")
 
 	// What a service says of itself is known everywhere a moment later.
 	require.NoError(t, replicas[0].SetStatus(ctx, swarm.StatusBusy, "a while"))

@@ -35,7 +35,7 @@ func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
 	case o.Ask != nil && o.Ask.Long:
 		return p.askLong(o)
 	case o.Ask != nil:
-		return p.ask(ctx, o, askPatience)
+		return p.ask(ctx, o)
 	case o.Register != nil:
 		self, err := p.register(ctx, *o.Register)
 		if err != nil {
@@ -102,16 +102,24 @@ func (p *peer) command(ctx context.Context, cmd command.Command) error {
 }
 
 // ask asks a service and answers with what it says.
-func (p *peer) ask(ctx context.Context, o dialect.Order, patience time.Duration) error {
+func (p *peer) ask(ctx context.Context, o dialect.Order) error {
 	if req, ok := o.Ask.Data.(command.OpenClientRequest); ok && o.Ask.Verb == command.OpenClient {
 		return p.reopen(ctx, o, req)
 	}
+	reply, err := p.inquire(ctx, o, askPatience)
+	if err == nil {
+		p.put(p.codec.Answer(p.at(), o, reply))
+	}
+	return err
+}
+
+// inquire asks a service and returns what it says.
+func (p *peer) inquire(ctx context.Context, o dialect.Order, patience time.Duration) (reply json.RawMessage, err error) {
 	data, err := json.Marshal(o.Ask.Data)
 	if err != nil {
-		return fmt.Errorf("encode the data of %s: %w", o.Ask.Verb, err)
+		return nil, fmt.Errorf("encode the data of %s: %w", o.Ask.Verb, err)
 	}
 	self := p.who()
-	var reply json.RawMessage
 	err = rpc.CallWithin(ctx, p.c.s.dep.Conn, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
@@ -119,11 +127,7 @@ func (p *peer) ask(ctx context.Context, o dialect.Order, patience time.Duration)
 	if changes(o) {
 		p.c.asked(o.Ask.Service, o.Ask.Verb, err)
 	}
-	if err != nil {
-		return err
-	}
-	p.put(p.codec.Answer(p.at(), o, reply))
-	return nil
+	return reply, err
 }
 
 // askLong asks without keeping later frames waiting. Such requests end with the socket.
@@ -136,17 +140,25 @@ func (p *peer) askLong(o dialect.Order) error {
 	p.c.backlog.aside(1)
 	p.wg.Go(func() {
 		defer p.c.backlog.aside(-1)
-		defer func() { <-p.asks }()
+		reply, err := p.inquire(p.ctx, o, longPatience)
+		p.answering.Lock() // one answer at a time waits for room in the queue
+		defer p.answering.Unlock()
+		<-p.asks // before the answer: whoever has it may ask again
 		log := subject.Log{Tenant: p.c.who().Tenant}
-		p.c.safely(log, func() {
-			err := p.ask(p.ctx, o, longPatience)
-			_, draining := errors.AsType[*fault.Fault](context.Cause(p.ctx))
-			if err != nil && (draining || p.ctx.Err() == nil) {
-				p.refuse(o.RequestID, err)
-			}
-		})
+		p.c.safely(log, func() { p.answerLong(o, reply, err) })
 	})
 	return nil
+}
+
+// answerLong answers a long request, unless the socket has ended with it.
+func (p *peer) answerLong(o dialect.Order, reply json.RawMessage, err error) {
+	_, draining := errors.AsType[*fault.Fault](context.Cause(p.ctx))
+	switch {
+	case err == nil:
+		p.put(p.codec.Answer(p.at(), o, reply))
+	case draining || p.ctx.Err() == nil:
+		p.refuse(o.RequestID, err)
+	}
 }
 
 // answer answers with what the gateway says itself.

@@ -36,8 +36,10 @@ type peer struct {
 	id    id.Name // of the connection
 	reply string  // where asides to it go
 	rate  *rate.Limiter
-	asks  chan struct{} // a slot for each long request
 	work  *work
+
+	asks      chan struct{} // a slot for each long request
+	answering sync.Mutex    // held by the one that is being answered
 
 	ctx    context.Context //nolint:containedctx // the life of the socket, for long requests
 	cancel context.CancelFunc

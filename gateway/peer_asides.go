@@ -8,13 +8,15 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // What the gateway answers to whoever has handed something to a connection and wants to
-// know what became of it. No answer means that this is not known.
+// know what became of it: a call is confirmed with the load (command.CallTaken). No
+// answer means that this is not known.
 var (
 	confirmed = []byte("+") // it is in the socket's queue, or there was nothing to be said
 	refused   = []byte("-") // it is not, and will not be
@@ -86,7 +88,7 @@ func (p *peer) handCall(about subject.Log, e event.Event) []byte {
 	case full:
 		return refused
 	case known:
-		return confirmed
+		return command.CallTaken(p.work.load())
 	}
 	frames, answer := p.queue(about, e)
 	if frames == 0 {
@@ -94,6 +96,9 @@ func (p *peer) handCall(about subject.Log, e event.Event) []byte {
 		return refused
 	}
 	p.loaded()
+	if answer != nil {
+		answer = command.CallTaken(p.work.load())
+	}
 	return answer
 }
 

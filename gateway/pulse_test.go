@@ -132,7 +132,7 @@ func TestADrainEndsWhatPeersAsk(t *testing.T) {
 	t.Cleanup(sync.OnceFunc(func() { close(s.desk.tools) }))
 	a := s.agent(unique(), "A")
 	a.says("mcp.tool.execute", "tool", map[string]any{"serverId": "m", "toolName": "x", "parameters": map[string]any{}})
-	<-s.desk.began
+	s.desk.begins(1)
 	holds(t, &s.desk.mu)
 	b := s.agent(unique(), "B")
 	b.says("agent.agent.list.request", "list", map[string]any{})

@@ -163,6 +163,18 @@ func (d *taskDesk) run(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd
 	return out, err
 }
 
+// begins waits until so many runs of tools have begun.
+func (d *taskDesk) begins(n int) {
+	d.r.t.Helper()
+	for range n {
+		select {
+		case <-d.began:
+		case <-time.After(patience):
+			require.Fail(d.r.t, "no tool is run")
+		}
+	}
+}
+
 // last returns what was asked for last.
 func (d *taskDesk) last() wirecmd.PeerRequest {
 	d.mu.Lock()

@@ -126,11 +126,11 @@ func TestCallsOfAService(t *testing.T) {
 	require.Len(t, p.Tools, 1)
 	one, two := s.caller(), s.caller()
 	log := taskLog("default", "t")
-	require.Equal(t, "+", s.hand(p, log, one.request("call-1")))
+	require.Equal(t, "+1", s.hand(p, log, one.request("call-1")))
 	h := c.hears("service.task.execute")
 	require.Equal(t, "call-1", h.ID)
 	require.JSONEq(t, `{"a":1}`, string(h.Content.Params))
-	require.Equal(t, "+", s.hand(p, log, two.request("call-2")))
+	require.Equal(t, "+2", s.hand(p, log, two.request("call-2")))
 	c.hears("service.task.execute")
 	s.until(wirecmd.PeerService, serviceID, "load 2", func(all []wirecmd.Peer) bool { return all[0].Load == 2 })
 	require.Equal(t, "-", s.hand(p, log, one.request("call-3")), "it has as many as it may")
@@ -143,7 +143,7 @@ func TestCallsOfAService(t *testing.T) {
 	require.Equal(t, []string{"call-1", serviceID, serviceID, "half"}, []string{n.CallID, n.ServiceID, n.Notification.Server, n.Notification.Message})
 
 	again := s.caller()
-	require.Equal(t, "+", s.hand(p, log, again.request("call-1")), "who asks again is told of the same run")
+	require.Equal(t, "+2", s.hand(p, log, again.request("call-1")), "who asks again is told of the same run")
 	c.says("service.task.result", "", map[string]any{"taskId": "call-1", "result": map[string]any{"sum": 3}})
 	end := again.hears()
 	require.True(t, end.Final)
@@ -161,7 +161,7 @@ func TestCallsOfAService(t *testing.T) {
 	require.True(t, end.Final)
 	require.Equal(t, string(fault.ToolFailed), end.Code)
 	require.Contains(t, end.Error, "broken")
-	require.Equal(t, "+", s.hand(p, log, one.request("call-5")))
+	require.Equal(t, "+1", s.hand(p, log, one.request("call-5")))
 	c.hears("service.task.execute")
 	c.breaks()
 	end = one.hears()
@@ -179,8 +179,7 @@ func TestLongRequests(t *testing.T) {
 	}
 	run("one")
 	run("two")
-	<-s.desk.began
-	<-s.desk.began
+	s.desk.begins(2)
 	run("three")
 	c.denied("three", fault.RateLimited)
 	c.says("agent.agent.list.request", "li", map[string]any{})
@@ -188,11 +187,21 @@ func TestLongRequests(t *testing.T) {
 	s.desk.tools <- struct{}{}
 	require.Contains(t, []string{"one", "two"}, c.hears("mcp.tool.execute.result").RequestID)
 	run("four")
-	<-s.desk.began
+	s.desk.begins(1)
 	check := s.settled()
 	c.breaks()
 	check()
 	close(s.desk.tools)
+}
+
+// The limit is of what runs: whoever has an answer may ask again at once.
+func TestAnAnsweredRequestMakesRoom(t *testing.T) {
+	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Asks = 1 })
+	c := s.agent(unique(), "A")
+	for i := range 300 {
+		c.says("mcp.tool.execute", fmt.Sprint(i), map[string]any{"serverId": "m", "toolName": "x", "parameters": map[string]any{}})
+		require.Equal(t, fmt.Sprint(i), c.hears("mcp.tool.execute.result").RequestID)
+	}
 }
 
 // A silent peer is given up; one that answers pings is not. Services are pinged in the
@@ -238,7 +247,7 @@ func TestAResultArrivesAsLongAsItWas(t *testing.T) {
 	c := s.service(serviceID)
 	p := s.alone(wirecmd.PeerService, serviceID)
 	caller := s.caller()
-	require.Equal(t, "+", s.hand(p, taskLog("default", "t"), caller.request("call-1")))
+	require.Equal(t, "+1", s.hand(p, taskLog("default", "t"), caller.request("call-1")))
 	c.hears("service.task.execute")
 	text := strings.Repeat("<", 200<<10)
 	c.write(frame(fin|opText, []byte(`{"type":"service.task.result","content":{"taskId":"call-1","result":"`+text+`"}}`)))

@@ -2,6 +2,8 @@ package command
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -207,6 +209,25 @@ type CallNews struct {
 	Result       json.RawMessage         `json:"result,omitempty"` // final, without Code
 	Code         string                  `json:"code,omitempty"`   // final: it failed; SERVICE_LOST if the service went away
 	Error        string                  `json:"error,omitempty"`
+}
+
+// takenMark begins the answer of a gateway that has taken something for one of its
+// connections.
+const takenMark = "+"
+
+// CallTaken is what a gateway answers to whoever hands it a call: the call is in the
+// queue of the service's socket, and load is how much the service has to do with it.
+func CallTaken(load int) []byte { return strconv.AppendInt([]byte(takenMark), int64(load), 10) }
+
+// ParseCallTaken reads such an answer. The load is -1 if the answer has none that makes
+// sense.
+func ParseCallTaken(answer []byte) (load int, taken bool) {
+	text, taken := strings.CutPrefix(string(answer), takenMark)
+	load, err := strconv.Atoi(text)
+	if !taken || err != nil || load < 0 {
+		load = -1
+	}
+	return load, taken
 }
 
 // NewTask asks for a task.

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -71,6 +70,7 @@ type handover struct {
 	over   chan struct{}
 	sub    *nats.Subscription
 
+	open      int // calls of this process that the replica had, with this one
 	confirmed bool
 	tokens    float64 // of notifications
 	filled    time.Time
@@ -117,6 +117,7 @@ func (h *handover) run(ctx context.Context) ending {
 	if err != nil {
 		return failed(fateRefused, fault.New(fault.ServiceBusy).Wrap(err))
 	}
+	h.open = h.w.opened(h.r)
 	switch err := nc.PublishRequest(to, h.inbox+toDispatch, body); {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return failed(fateOver, fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be.").Wrap(err))
@@ -208,8 +209,10 @@ func abandoned(cause error) error {
 // take looks at one message. It returns nil unless the handover ends with it.
 func (h *handover) take(m *nats.Msg) *ending {
 	if m.Subject == h.inbox+toDispatch {
-		if bytes.HasPrefix(m.Data, []byte("+")) {
+		load, taken := command.ParseCallTaken(m.Data)
+		if taken {
 			h.confirmed = true
+			h.w.told(h.r, load, h.open)
 		}
 		if h.confirmed {
 			return nil

@@ -47,6 +47,7 @@ type swarm struct {
 	schemas map[[sha256.Size]byte]compiled
 	open    map[string]int       // calls by replica
 	idle    map[string]time.Time // since when, by replica; only of those that have had calls
+	others  map[string]int       // calls of others, by replica, when a gateway spoke of it last
 	calls   map[serviceKey]int   // by service
 	unwatch func()
 }
@@ -85,7 +86,7 @@ func newSwarm(cfg Config, deps Deps, m *metrics) *swarm {
 	w := &swarm{
 		conn: deps.Conn, dir: deps.Directory, log: deps.Logger, metrics: m, max: max(1, cfg.MaxCalls/shareOfCalls),
 		confirmWait: confirmWait, lostGrace: lostGrace, returnWait: returnWait, stale: true, news: make(chan struct{}),
-		open: make(map[string]int), idle: make(map[string]time.Time), calls: make(map[serviceKey]int),
+		open: make(map[string]int), idle: make(map[string]time.Time), others: make(map[string]int), calls: make(map[serviceKey]int),
 	}
 	for _, c := range cfg.Servers {
 		w.reserved = append(w.reserved, c.Name)
@@ -166,6 +167,7 @@ func (w *swarm) read() *view {
 	for id := range w.idle {
 		if !v.online[id] && w.open[id] == 0 {
 			delete(w.idle, id)
+			delete(w.others, id)
 		}
 	}
 	return v
@@ -345,7 +347,7 @@ func (w *swarm) take(key serviceKey, own string, not map[string]bool) (*replica,
 			since = r.peer.Since
 		}
 		able = append(able, r)
-		list = append(list, candidate{r.id, w.open[r.id] + r.others, since})
+		list = append(list, candidate{r.id, w.open[r.id] + w.elsewhere(r), since})
 	}
 	i := choose(list)
 	if i < 0 {
@@ -354,6 +356,35 @@ func (w *swarm) take(key serviceKey, own string, not map[string]bool) (*replica,
 	w.open[able[i].id]++
 	w.calls[key]++
 	return able[i], nil
+}
+
+// elsewhere returns how many calls of others a replica has, as far as is known. What the
+// directory says is late: calls of ours that have ended since look like others' there.
+// What a gateway says is never too much. The caller has locked.
+func (w *swarm) elsewhere(r *replica) int {
+	if others, told := w.others[r.id]; told {
+		return min(others, r.others)
+	}
+	return r.others
+}
+
+// opened returns how many calls of ours a replica has.
+func (w *swarm) opened(r *replica) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.open[r.id]
+}
+
+// told notes how much a replica has to do, as its gateway said when it took a call of
+// ours (less than 0 = it did not say), and we had so many open there: what has ended
+// since was counted.
+func (w *swarm) told(r *replica, load, open int) {
+	if load < 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.others[r.id] = max(0, load-max(open, w.open[r.id]))
 }
 
 // release is take's counterpart.

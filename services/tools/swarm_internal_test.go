@@ -92,9 +92,60 @@ func TestTakeProperty(t *testing.T) {
 	})
 }
 
+// What the directory says of a replica's load is late: it may show our own calls, which
+// have ended meanwhile. What its gateway says as it takes a call corrects that.
+func TestLateLoadsFavourNobody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, key, all := stage(t, 2)
+		for _, r := range all {
+			r.peer.Online, r.peer.Status = true, command.StatusActive
+			r.others = rapid.IntRange(0, 9).Draw(t, "late")
+			w.told(r, 1, 1) // the one call that it has is ours
+		}
+		var open []*replica
+		shares := map[string]int{}
+		for range 100 {
+			r, err := w.take(key, "t", nil)
+			require.NoError(t, err)
+			shares[r.id]++
+			// Our earlier calls may end before we read what was said of this one.
+			before := w.opened(r)
+			open = append(open, r)
+			for len(open) > 8 || len(open) > 0 && rapid.Bool().Draw(t, "ends") {
+				w.release(key, open[0])
+				open = open[1:]
+			}
+			w.told(r, before, before)
+		}
+		require.Len(t, shares, 2)
+		for _, n := range shares {
+			require.InDelta(t, 50, n, 10)
+		}
+	})
+}
+
+// Calls of others count as far as both sources have them: the directory learns of their
+// end, gateways of their beginning.
+func TestCallsOfOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, _, all := stage(t, 1)
+		r := all[0]
+		r.others = 5
+		require.Equal(t, 5, w.elsewhere(r), "nothing of ours was there yet")
+		w.told(r, -1, 1)
+		require.Equal(t, 5, w.elsewhere(r), "a gateway that says nothing")
+		w.told(r, 4, 1)
+		require.Equal(t, 3, w.elsewhere(r))
+		r.others = 0
+		require.Zero(t, w.elsewhere(r), "they have ended")
+		w.told(r, 1, 2)
+		require.Zero(t, w.elsewhere(r), "calls on their way are ours")
+	})
+}
+
 // stage returns a swarm with one service, of which replicas are in all conditions.
 func stage(t *rapid.T, n int) (*swarm, serviceKey, []*replica) {
-	w := &swarm{max: 20, open: map[string]int{}, idle: map[string]time.Time{}, calls: map[serviceKey]int{}}
+	w := &swarm{max: 20, open: map[string]int{}, idle: map[string]time.Time{}, others: map[string]int{}, calls: map[serviceKey]int{}}
 	var all []*replica
 	for i := range n {
 		p := command.Peer{
