@@ -13,7 +13,8 @@ import (
 )
 
 // SnapshotVersion is the version of the fold. It changes whenever the same log is folded
-// into something else than before: a snapshot of another version is none.
+// into something else than before (a test fails until it does): a snapshot of another
+// version is none.
 const SnapshotVersion = 1
 
 // ErrSnapshot is wrapped by the errors of Restore: the log has to be folded from its
