@@ -19,6 +19,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 )
 
@@ -63,7 +64,7 @@ tools:
 func (f *fleet) startBus(port int) {
 	f.t.Helper()
 	var err error
-	f.bus, err = bus.StartEmbedded(bus.EmbeddedConfig{Name: "e2e", Port: port, StoreDir: f.store})
+	f.bus, err = bus.StartEmbedded(bus.EmbeddedConfig{Name: "e2e", Port: port, StoreDir: f.store, Sync: bustest.SyncEvery})
 	require.NoError(f.t, err)
 }
 

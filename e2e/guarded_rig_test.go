@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -47,7 +48,7 @@ func startGuarded(t *testing.T, file string, env ...string) *guarded {
 	opts, err := server.ProcessConfigFile(filepath.Join("..", "deploy", "nats", file))
 	require.NoError(t, err)
 	opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir = "127.0.0.1", -1, 0, t.TempDir()
-	opts.NoSigs, opts.NoLog = true, true
+	opts.NoSigs, opts.NoLog, opts.SyncInterval = true, true, time.Hour // see bustest.SyncEvery
 	s, err := server.NewServer(opts)
 	require.NoError(t, err)
 	s.SetLoggerV2(g.log, false, false, false)

@@ -251,7 +251,7 @@ func TestHistoryThatHasExpired(t *testing.T) {
 // Without a bus nothing is accepted, and nothing is accepted silently; sockets stay
 // and go on when it is back.
 func TestBusThatGoesAway(t *testing.T) {
-	cfg := bus.EmbeddedConfig{Name: "gone", Port: -1, StoreDir: t.TempDir()}
+	cfg := bus.EmbeddedConfig{Name: "gone", Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery}
 	srv, err := bus.StartEmbedded(cfg)
 	require.NoError(t, err)
 	conn := bustest.Dial(t, srv.ClientURL())

@@ -68,7 +68,7 @@ func sharedBus(t testing.TB) *bus.Conn {
 	shared.once.Do(func() {
 		dir, err := os.MkdirTemp("", "gateway-test")
 		require.NoError(t, err)
-		srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "shared", Port: -1, StoreDir: dir})
+		srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "shared", Port: -1, StoreDir: dir, Sync: bustest.SyncEvery})
 		require.NoError(t, err)
 		shared.url = srv.ClientURL()
 		shared.stop = func() {

@@ -17,7 +17,7 @@ import (
 
 // bare returns connections to a server that has no streams yet.
 func bare(t *testing.T, n int) []*bus.Conn {
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir()})
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
 	t.Cleanup(func() { end(srv) })
 	out := make([]*bus.Conn, n)

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -35,6 +37,7 @@ type serverConfig struct {
 	Cluster int // port, 0 = alone
 	Routes  []string
 	Dir     string
+	Sync    time.Duration
 }
 
 func TestMain(m *testing.M) {
@@ -63,7 +66,7 @@ func serveNATS(text string) {
 func newServer(c serverConfig) *server.Server {
 	o := &server.Options{
 		ServerName: c.Name, Host: "127.0.0.1", Port: c.Port, JetStream: true, StoreDir: c.Dir,
-		SyncInterval: 100 * time.Millisecond, NoSigs: true, NoLog: os.Getenv("WAGGLE_LOG_VERBOSE") == "",
+		SyncInterval: cmp.Or(c.Sync, 100*time.Millisecond), NoSigs: true, NoLog: os.Getenv("WAGGLE_LOG_VERBOSE") == "",
 		DisableJetStreamBanner: true,
 	}
 	if c.Cluster != 0 {
@@ -225,7 +228,9 @@ func (r *rig) stepDown(t testing.TB, conn *bus.Conn, stream string) {
 
 // single returns a connection to a server within the test's process.
 func single(t testing.TB) *bus.Conn {
-	s := newServer(serverConfig{Name: "single", Port: server.RANDOM_PORT, Dir: t.TempDir()})
+	every, err := time.ParseDuration(bustest.SyncEvery)
+	require.NoError(t, err)
+	s := newServer(serverConfig{Name: "single", Port: server.RANDOM_PORT, Dir: t.TempDir(), Sync: every})
 	s.Start()
 	require.True(t, s.ReadyForConnections(30*time.Second))
 	t.Cleanup(func() {

@@ -16,10 +16,11 @@ import (
 // Patience bounds every wait for a server: long, because machines may be busy.
 const Patience = 60 * time.Second
 
-// syncEvery is long: nats-server 2.15 arms its sync timer before it has noted it, which
-// the race detector reports if a short interval is over by then. What a server that
-// ends within this process has written is in the page cache all the same.
-const syncEvery = "1h"
+// SyncEvery is how often a server within a test's process syncs its files, seldom:
+// nats-server 2.15 arms its sync timer before it has noted it, which the race detector
+// reports if a short interval is over by then. What a server that ends within this
+// process has written is in the page cache all the same.
+const SyncEvery = "1h"
 
 // Single returns a connection to a fresh server with all streams. Both end with
 // the test.
@@ -53,7 +54,7 @@ type Instance struct {
 // Start starts a fresh server with the streams of the topology. It ends with the test.
 func Start(t testing.TB, top bus.Topology) *Instance {
 	t.Helper()
-	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: t.TempDir(), Sync: syncEvery}}
+	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: t.TempDir(), Sync: SyncEvery}}
 	i.Start()
 	t.Cleanup(i.Stop)
 	addr, ok := i.srv.Addr().(*net.TCPAddr)

@@ -41,7 +41,7 @@ func Cluster(t testing.TB, n int) *ClusterHandle {
 	}
 	for i := range n {
 		h.cfg = append(h.cfg, bus.EmbeddedConfig{
-			Name: fmt.Sprint("n", i), Port: ports[i], StoreDir: t.TempDir(), Sync: syncEvery,
+			Name: fmt.Sprint("n", i), Port: ports[i], StoreDir: t.TempDir(), Sync: SyncEvery,
 			ClusterName: "test", ClusterPort: ports[n+i], Routes: routes,
 		})
 	}
