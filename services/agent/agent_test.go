@@ -21,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model/demo"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -40,8 +41,8 @@ func TestAnAnswerMadeWithTools(t *testing.T) {
 	r.worker("w1", nil)
 	events := r.until(r.ask("what is there?"), event.RunCompleted)
 	require.Equal(t, "There is notes.md: buy milk", last[event.RunCompletedData](t, events).Content)
-	require.Equal(t, 2, count(events, event.ToolCompleted))
-	require.Equal(t, 2, count(events, event.UsageRecorded))
+	require.Equal(t, 2, servicetest.Count(events, event.ToolCompleted))
+	require.Equal(t, 2, servicetest.Count(events, event.UsageRecorded))
 
 	text := ""
 	for _, e := range events {
@@ -53,11 +54,11 @@ func TestAnAnswerMadeWithTools(t *testing.T) {
 	}
 	require.Equal(t, "There is notes.md: buy milk", text, "the deltas are the answer")
 
-	x, err := r.llm.Exchange(r.ctx, 2)
+	x, err := r.llm.Exchange(r.Ctx, 2)
 	require.NoError(t, err)
 	require.Contains(t, string(x.Body), "buy milk", "the model is shown the tool's result")
 	r.until(r.ask("and again?"), event.RunCompleted)
-	x, err = r.llm.Exchange(r.ctx, 3)
+	x, err = r.llm.Exchange(r.Ctx, 3)
 	require.NoError(t, err)
 	require.Contains(t, string(x.Body), "what is there?", "the second run knows the first")
 }
@@ -90,8 +91,8 @@ func TestCancelClosesTheModelsRequest(t *testing.T) {
 	r.until(run, event.MessageDelta)
 	r.command(cmd.Cancel, "stop", cmd.CancelRun{})
 	events := r.until(run, event.RunCancelled)
-	require.Zero(t, count(events, event.RunCompleted)+count(events, event.RunFailed))
-	x, err := r.llm.Exchange(r.ctx, 1)
+	require.Zero(t, servicetest.Count(events, event.RunCompleted)+servicetest.Count(events, event.RunFailed))
+	x, err := r.llm.Exchange(r.Ctx, 1)
 	require.NoError(t, err)
 	select {
 	case <-x.Gone():
@@ -143,7 +144,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	r.worker("w1", func(c *agent.Config) { c.MaxRounds = 3 })
 	events := r.until(r.ask("loop"), event.RunFailed)
 	require.Equal(t, string(fault.TurnLimit), last[event.RunFailedData](t, events).Code)
-	require.Equal(t, 3, count(events, event.ToolCompleted))
+	require.Equal(t, 3, servicetest.Count(events, event.ToolCompleted))
 }
 
 // TestTakeoverInTheMiddleOfAMessage cuts the first worker off the bus while the
@@ -163,8 +164,8 @@ func TestTakeoverInTheMiddleOfAMessage(t *testing.T) {
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "a whole answer", last[event.RunCompletedData](t, events).Content)
 	require.Equal(t, 2, last[event.RunCompletedData](t, events).Attempt)
-	require.Equal(t, 1, count(events, event.MessageDiscarded))
-	require.Equal(t, 2, count(events, event.TurnStarted))
+	require.Equal(t, 1, servicetest.Count(events, event.MessageDiscarded))
+	require.Equal(t, 2, servicetest.Count(events, event.TurnStarted))
 }
 
 // TestARunIsTakenUpByANewConsumer: the bus has lost count of the deliveries, with the
@@ -180,7 +181,7 @@ func TestARunIsTakenUpByANewConsumer(t *testing.T) {
 	run := r.ask("speak")
 	r.until(run, event.MessageDelta)
 	cut.NATS().Close()
-	require.NoError(t, r.conn.JS().DeleteConsumer(r.ctx, subject.StreamCommands, cmd.Agent.String()))
+	require.NoError(t, r.Conn.JS().DeleteConsumer(r.Ctx, subject.StreamCommands, cmd.Agent.String()))
 	r.worker("w2", nil)
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, 2, last[event.RunCompletedData](t, events).Attempt)
@@ -194,18 +195,18 @@ func TestASecondWorkItemIsLeftAlone(t *testing.T) {
 	r.worker("w1", nil)
 	run := r.ask("speak")
 	r.until(run, event.MessageDelta)
-	require.NoError(t, r.send.Send(r.ctx, cmd.Command{
+	require.NoError(t, r.Send.Send(r.Ctx, cmd.Command{
 		ID: "again", Service: cmd.Agent, Verb: cmd.Run, Tenant: r.ref.Tenant, Key: r.ref.Entity,
 		Time: time.Now(), Data: []byte(`{"run_id":"` + run + `"}`),
 	}))
 	require.Eventually(t, func() bool {
-		s, err := r.conn.JS().Stream(r.ctx, subject.StreamCommands)
+		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamCommands)
 		return err == nil && s.CachedInfo().State.Msgs == 1 // only the first is still on the queue
 	}, patience, 20*time.Millisecond)
 	close(open)
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "one answer", last[event.RunCompletedData](t, events).Content)
-	require.Equal(t, 1, count(events, event.TurnStarted))
+	require.Equal(t, 1, servicetest.Count(events, event.TurnStarted))
 }
 
 // TestATollIsNotPaidTwice cuts the worker off while a tool runs that may not be
@@ -225,11 +226,11 @@ func TestATollIsNotPaidTwice(t *testing.T) {
 	events := r.until(run, event.RunCompleted)
 	r.release <- struct{}{}
 	require.EqualValues(t, 1, r.pays.Load(), "paid once")
-	require.Equal(t, 1, count(events, event.ToolUnknown))
-	x, err := r.llm.Exchange(r.ctx, 2)
+	require.Equal(t, 1, servicetest.Count(events, event.ToolUnknown))
+	x, err := r.llm.Exchange(r.Ctx, 2)
 	require.NoError(t, err)
 	require.True(t, strings.Contains(string(x.Body), "Outcome unknown"), "the model is told: %s", x.Body)
-	require.Equal(t, 1, count(events, event.RunCompleted))
+	require.Equal(t, 1, servicetest.Count(events, event.RunCompleted))
 }
 
 // TestALateWorkerIsRefused holds a worker up past its lease. When it comes back its
@@ -251,15 +252,15 @@ func TestALateWorkerIsRefused(t *testing.T) {
 	d := last[event.AttemptRefusedData](t, events)
 	require.Equal(t, 1, d.Attempt)
 	require.Equal(t, 2, d.Current)
-	require.Zero(t, count(events, event.RunCompleted))
+	require.Zero(t, servicetest.Count(events, event.RunCompleted))
 }
 
 // claim plays a second worker that takes the run and says nothing more.
 func (r *rig) claim(run, exec string, attempt int) {
-	r.t.Helper()
-	w := r.log.Writer(r.ref, nil)
+	r.T.Helper()
+	w := r.Log.Writer(r.ref, nil)
 	done := false
-	require.NoError(r.t, w.Append(r.ctx, func() ([]event.Event, error) {
+	require.NoError(r.T, w.Append(r.Ctx, func() ([]event.Event, error) {
 		if done {
 			return nil, nil
 		}
@@ -279,14 +280,14 @@ func TestAttemptsAreBounded(t *testing.T) {
 		if run == "" {
 			run = r.ask("kill me")
 		}
-		_, err := r.llm.Exchange(r.ctx, i+1)
+		_, err := r.llm.Exchange(r.Ctx, i+1)
 		require.NoError(t, err)
 		s.Stop()
 	}
 	r.worker("w4", nil)
 	events := r.until(run, event.RunFailed)
 	require.Equal(t, string(fault.AttemptsOver), last[event.RunFailedData](t, events).Code)
-	require.Equal(t, 3, count(events, event.TurnStarted))
+	require.Equal(t, 3, servicetest.Count(events, event.TurnStarted))
 	next := r.ask("next")
 	r.until(next, event.RunStarted)
 }
@@ -297,7 +298,7 @@ func TestServiceIsAComponent(t *testing.T) {
 	lifecycletest.Exercise(t, func() lifecycle.Component {
 		n++
 		s, err := agent.New(agent.Config{}, agent.Deps{
-			Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Tools: tools.NewClient(r.conn),
+			Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Tools: tools.NewClient(r.Conn),
 			Model: demo.New(), Instance: id.MustName(fmt.Sprint("c", n)), Logger: zerolog.Nop(),
 		})
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 )
 
 func TestACallWaitsUntilItIsAllowed(t *testing.T) {
@@ -59,8 +60,8 @@ func TestACallThatIsDeniedNeverRuns(t *testing.T) {
 	r.answer(r.questions(1)[0].CallID, false, "too expensive")
 	events := r.until(run, event.RunCompleted)
 	require.Zero(t, r.pays.Load())
-	require.Zero(t, count(events, event.ToolCalled)+count(events, event.ToolFailed))
-	x, err := r.llm.Exchange(r.ctx, 2)
+	require.Zero(t, servicetest.Count(events, event.ToolCalled)+servicetest.Count(events, event.ToolFailed))
+	x, err := r.llm.Exchange(r.Ctx, 2)
 	require.NoError(t, err)
 	require.Contains(t, string(x.Body), "denied: too expensive", "the model is told")
 }
@@ -78,13 +79,13 @@ func TestOneMessageManyCalls(t *testing.T) {
 	events := r.until(run, event.TurnPaused)
 	questions := all[event.InputRequestedData](t, events)
 	require.Len(t, questions, 2, "both at once")
-	require.Equal(t, 1, count(events, event.ToolCompleted), "the board was read")
+	require.Equal(t, 1, servicetest.Count(events, event.ToolCompleted), "the board was read")
 	failed := all[event.ToolFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.ToolNotFound), failed[0].Code)
 
 	r.answer(questions[0].CallID, false, "")
-	r.see(1, event.InputAnswered)
+	r.Until(r.ref, event.InputAnswered, 1)
 	r.release <- struct{}{}
 	r.answer(questions[1].CallID, true, "")
 	events = r.until(run, event.RunCompleted)
@@ -111,9 +112,9 @@ func TestAnAnswerWhileAnotherCallRuns(t *testing.T) {
 	r.release <- struct{}{}
 	events := r.until(run, event.RunCompleted)
 	require.EqualValues(t, 2, r.pays.Load())
-	require.Equal(t, 1, count(events, event.TurnPaused))
-	require.Equal(t, 2, count(events, event.TurnStarted))
-	require.Equal(t, 2, count(events, event.ToolCompleted))
+	require.Equal(t, 1, servicetest.Count(events, event.TurnPaused))
+	require.Equal(t, 2, servicetest.Count(events, event.TurnStarted))
+	require.Equal(t, 2, servicetest.Count(events, event.ToolCompleted))
 }
 
 // TestAnswersRaceWithThePause: people answer at the moment in which the last other call
@@ -144,9 +145,9 @@ func TestAnswersRaceWithThePause(t *testing.T) {
 	}
 	events := r.until(run, event.RunCompleted)
 	require.EqualValues(t, runs, r.pays.Load())
-	require.Equal(t, 2*runs, count(events, event.ToolCompleted))
-	require.Zero(t, count(events, event.AttemptRefused))
-	t.Logf("%d runs: %d were put down before the answer came", runs, count(events, event.TurnPaused))
+	require.Equal(t, 2*runs, servicetest.Count(events, event.ToolCompleted))
+	require.Zero(t, servicetest.Count(events, event.AttemptRefused))
+	t.Logf("%d runs: %d were put down before the answer came", runs, servicetest.Count(events, event.TurnPaused))
 }
 
 // TestAWorkerDiesWhilePeopleThink: nobody needs it. Another goes on when they answer.
@@ -162,7 +163,7 @@ func TestAWorkerDiesWhilePeopleThink(t *testing.T) {
 	r.answer(r.questions(1)[0].CallID, true, "")
 	events := r.until(run, event.RunCompleted)
 	require.EqualValues(t, 1, r.pays.Load())
-	require.Equal(t, 1, count(events, event.InputRequested), "nobody is asked twice")
+	require.Equal(t, 1, servicetest.Count(events, event.InputRequested), "nobody is asked twice")
 	claims := all[event.TurnStartedData](t, events)
 	require.Equal(t, "w2", claims[len(claims)-1].Worker)
 }
@@ -182,8 +183,8 @@ func TestAnAllowedCallIsNotRepeated(t *testing.T) {
 	events := r.until(run, event.RunCompleted)
 	r.release <- struct{}{}
 	require.EqualValues(t, 1, r.pays.Load())
-	require.Equal(t, 1, count(events, event.ToolUnknown))
-	require.Equal(t, 1, count(events, event.InputRequested))
+	require.Equal(t, 1, servicetest.Count(events, event.ToolUnknown))
+	require.Equal(t, 1, servicetest.Count(events, event.InputRequested))
 	require.Equal(t, "please check", last[event.RunCompletedData](t, events).Content)
 }
 
@@ -200,7 +201,7 @@ func TestWhoWaitsForPeopleUsesUpNoAttempts(t *testing.T) {
 	close(r.release)
 	run := r.ask("pay again and again")
 	for i := range rounds {
-		r.see(i+1, event.TurnPaused)
+		r.Until(r.ref, event.TurnPaused, i+1)
 		r.answer(r.questions(i + 1)[i].CallID, true, "")
 	}
 	events := r.until(run, event.RunCompleted)
@@ -219,7 +220,7 @@ func TestARunThatWaitsForPeopleCanBeStopped(t *testing.T) {
 	r.answer(r.questions(1)[0].CallID, true, "")
 	events := r.until(r.ask("go on"), event.RunCompleted)
 	require.Zero(t, r.pays.Load())
-	require.Zero(t, count(events, event.InputAnswered))
+	require.Zero(t, servicetest.Count(events, event.InputAnswered))
 }
 
 // TestWhatWasAllowedIsAnotherCall: the log holds a question about other arguments than
@@ -242,7 +243,7 @@ func TestWhatWasAllowedIsAnotherCall(t *testing.T) {
 		event.TurnPausedData{RunID: run, ExecutionID: exec, Attempt: 1, Inputs: []string{conversation.InputOf("call_1")}},
 	)
 	r.answer("call_1", true, "")
-	r.see(1, event.InputAnswered)
+	r.Until(r.ref, event.InputAnswered, 1)
 	r.worker("w1", nil)
 	events := r.until(run, event.RunCompleted)
 	require.Zero(t, r.pays.Load())
@@ -250,18 +251,18 @@ func TestWhatWasAllowedIsAnotherCall(t *testing.T) {
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.ToolDenied), failed[0].Code)
 	require.Contains(t, failed[0].Message, "another call")
-	require.Zero(t, count(events, event.ToolStarted))
+	require.Zero(t, servicetest.Count(events, event.ToolStarted))
 }
 
 // write appends events as somebody else would.
 func (r *rig) write(data ...event.Data) {
-	r.t.Helper()
-	w := r.log.Writer(r.ref, nil)
+	r.T.Helper()
+	w := r.Log.Writer(r.ref, nil)
 	for i, d := range data {
 		e, err := event.New(r.ref, "made-"+string(rune('a'+i)), "test", time.Now(), d)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		done := false
-		require.NoError(r.t, w.Append(r.ctx, func() ([]event.Event, error) {
+		require.NoError(r.T, w.Append(r.Ctx, func() ([]event.Event, error) {
 			if done {
 				return nil, nil
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -32,7 +33,7 @@ func looks() scripted.Script {
 }
 
 func (r *rig) decide(id, input string, yes bool) {
-	r.t.Helper()
+	r.T.Helper()
 	r.command(cmd.Respond, id, cmd.RespondInput{InputID: input, Approved: yes})
 }
 
@@ -46,7 +47,7 @@ func TestARunStopsAtItsTokenBudget(t *testing.T) {
 	require.Equal(t, event.BudgetTokens, d.Budget.Resource)
 	require.Equal(t, int64(50), d.Budget.Tokens)
 	require.Equal(t, 1, d.Budget.ToolCalls)
-	require.Equal(t, 2, count(events, event.MessageCompleted), "the model is not asked a third time")
+	require.Equal(t, 2, servicetest.Count(events, event.MessageCompleted), "the model is not asked a third time")
 }
 
 func TestAClientMayLowerTheBudgetAndNotRaiseIt(t *testing.T) {
@@ -93,18 +94,18 @@ func TestARunAsksForMoreBudget(t *testing.T) {
 	r.decide("yes-2", second.InputID, true)
 	events = r.until(run, event.RunCompleted)
 	require.Equal(t, "all seen", last[event.RunCompletedData](t, events).Content)
-	require.Equal(t, 2, count(events, event.InputAnswered))
-	require.Equal(t, 2, count(events, event.ToolCompleted), "no tool ran twice")
+	require.Equal(t, 2, servicetest.Count(events, event.InputAnswered))
+	require.Equal(t, 2, servicetest.Count(events, event.ToolCompleted), "no tool ran twice")
 }
 
 // nextQuestion waits for a question after the one with the id.
 func (r *rig) nextQuestion(before string) (q event.InputRequestedData) {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool {
-		for _, e := range r.all() {
+	r.T.Helper()
+	require.Eventually(r.T, func() bool {
+		for _, e := range r.All(r.ref) {
 			if e.Type == event.InputRequested {
 				d, err := event.As[event.InputRequestedData](e)
-				require.NoError(r.t, err)
+				require.NoError(r.T, err)
 				q = d
 			}
 		}
@@ -125,14 +126,14 @@ func TestARunWhoseBudgetIsRefusedEnds(t *testing.T) {
 	d := last[event.RunFailedData](t, events)
 	require.Equal(t, string(fault.BudgetExceeded), d.Code)
 	require.Equal(t, 1, d.Budget.ToolCalls)
-	require.Equal(t, 1, count(events, event.ToolCompleted))
+	require.Equal(t, 1, servicetest.Count(events, event.ToolCompleted))
 }
 
 func TestNobodyAnswersInTime(t *testing.T) {
 	r := newBudgetRig(t, looks(), event.Budget{Tokens: 20, OnExceeded: event.BudgetAsk, AskSeconds: 1})
 	r.worker("w1", nil)
 	events := r.until(r.ask("look"), event.RunFailed)
-	require.Equal(t, 1, count(events, event.InputExpired))
+	require.Equal(t, 1, servicetest.Count(events, event.InputExpired))
 	require.Equal(t, string(fault.BudgetExceeded), last[event.RunFailedData](t, events).Code)
 }
 
@@ -147,13 +148,13 @@ func TestAPipelineRunStopsAsAWhole(t *testing.T) {
 	d := last[event.RunFailedData](t, events)
 	require.Equal(t, string(fault.BudgetExceeded), d.Code)
 	require.Equal(t, int64(50), d.Budget.Tokens)
-	require.Equal(t, 2, count(events, event.TaskCompleted))
+	require.Equal(t, 2, servicetest.Count(events, event.TaskCompleted))
 }
 
 func TestTheTokensOfTheDayAreUsedUp(t *testing.T) {
 	r := newRig(t, looks())
-	keeper, err := quota.OpenDaily(r.ctx, quota.Config{
-		Conn: bustest.Dial(t, r.conn.NATS().ConnectedUrl()), Policy: quota.Policy{Tenant: quota.Limits{Tokens: 40}},
+	keeper, err := quota.OpenDaily(r.Ctx, quota.Config{
+		Conn: bustest.Dial(t, r.Conn.NATS().ConnectedUrl()), Policy: quota.Policy{Tenant: quota.Limits{Tokens: 40}},
 	})
 	require.NoError(t, err)
 	t.Cleanup(keeper.Close)
@@ -163,7 +164,7 @@ func TestTheTokensOfTheDayAreUsedUp(t *testing.T) {
 	d := last[event.RunFailedData](t, events)
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
 	require.Contains(t, d.Message, "50 of 40 tokens of today")
-	require.Equal(t, 2, count(events, event.UsageRecorded))
+	require.Equal(t, 2, servicetest.Count(events, event.UsageRecorded))
 }
 
 // handClock is a clock that is moved by hand.
@@ -234,15 +235,15 @@ func TestATimeBudgetThatAsksClosesTheRequest(t *testing.T) {
 	run := r.ask("talk")
 	<-clock.set
 	r.until(run, event.MessageDelta)
-	asked, err := r.llm.Exchange(r.ctx, 1)
+	asked, err := r.llm.Exchange(r.Ctx, 1)
 	require.NoError(t, err)
 	clock.pass(59 * time.Second)
-	require.Zero(t, count(r.all(), event.InputRequested))
+	require.Zero(t, servicetest.Count(r.All(r.ref), event.InputRequested))
 	clock.pass(2 * time.Second)
 	events := r.until(run, event.TurnPaused)
 	r.gone(asked)
-	require.Equal(t, 1, count(events, event.MessageDiscarded))
-	require.Zero(t, count(events, event.MessageCompleted))
+	require.Equal(t, 1, servicetest.Count(events, event.MessageDiscarded))
+	require.Zero(t, servicetest.Count(events, event.MessageCompleted))
 	q := r.nextQuestion("")
 	require.Equal(t, event.BudgetSeconds, q.Budget.Resource)
 	require.Contains(t, q.Summary, "of 60 seconds")
@@ -250,18 +251,18 @@ func TestATimeBudgetThatAsksClosesTheRequest(t *testing.T) {
 	r.decide("yes", q.InputID, true)
 	events = r.until(run, event.RunCompleted)
 	require.Equal(t, "all said", last[event.RunCompletedData](t, events).Content)
-	require.Equal(t, 1, count(events, event.InputRequested))
+	require.Equal(t, 1, servicetest.Count(events, event.InputRequested))
 }
 
 // limited gives the workers that are started from now on the quotas of a day.
 func (r *rig) limited(l quota.Limits) {
-	r.t.Helper()
-	d, err := quota.OpenDaily(r.ctx, quota.Config{
-		Conn: bustest.Dial(r.t, r.conn.NATS().ConnectedUrl()), Policy: quota.Policy{Tenant: l}, Slice: 100 * time.Millisecond,
+	r.T.Helper()
+	d, err := quota.OpenDaily(r.Ctx, quota.Config{
+		Conn: bustest.Dial(r.T, r.Conn.NATS().ConnectedUrl()), Policy: quota.Policy{Tenant: l}, Slice: 100 * time.Millisecond,
 		Refused: func(q quota.Refusal) { r.refused <- q },
 	})
-	require.NoError(r.t, err)
-	r.t.Cleanup(d.Close)
+	require.NoError(r.T, err)
+	r.T.Cleanup(d.Close)
 	r.daily, r.refused = d, make(chan quota.Refusal, 10)
 }
 
@@ -273,7 +274,7 @@ func TestTheToolCallsOfTheDayAreUsedUp(t *testing.T) {
 	d := last[event.RunFailedData](t, events)
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
 	require.Contains(t, d.Message, "1 of 1 tool calls of today")
-	require.Equal(t, 1, count(events, event.ToolCalled), "the second was not begun")
+	require.Equal(t, 1, servicetest.Count(events, event.ToolCalled), "the second was not begun")
 	refused := <-r.refused
 	require.Equal(t, audit.ToolCalls, refused.Resource)
 }
@@ -310,8 +311,8 @@ func TestQuotasOfTheDayMayAsk(t *testing.T) {
 	require.InDelta(t, 50, q.Budget.Quota.Used, 0)
 	r.decide("yes-2", q.InputID, true)
 	events := r.until(run, event.RunCompleted)
-	require.Equal(t, 2, count(events, event.ToolCompleted))
-	require.Equal(t, 2, count(events, event.ToolCalled))
+	require.Equal(t, 2, servicetest.Count(events, event.ToolCompleted))
+	require.Equal(t, 2, servicetest.Count(events, event.ToolCalled))
 
 	run = r.ask("look again") // another run has to ask for itself
 	r.until(run, event.TurnPaused)
@@ -330,7 +331,7 @@ func TestTheTimeOfTheDayIsUsedUp(t *testing.T) {
 			r.limited(quota.Limits{Time: time.Second, OnExceeded: what})
 			r.worker("w1", nil)
 			run := r.ask("talk")
-			asked, err := r.llm.Exchange(r.ctx, 1)
+			asked, err := r.llm.Exchange(r.Ctx, 1)
 			require.NoError(t, err)
 			if what == quota.Ask {
 				r.until(run, event.TurnPaused)
@@ -341,7 +342,7 @@ func TestTheTimeOfTheDayIsUsedUp(t *testing.T) {
 			events := r.until(run, event.RunFailed)
 			r.gone(asked)
 			require.Equal(t, string(fault.QuotaExceeded), last[event.RunFailedData](t, events).Code)
-			require.Equal(t, 1, count(events, event.MessageDiscarded))
+			require.Equal(t, 1, servicetest.Count(events, event.MessageDiscarded))
 		})
 	}
 }
@@ -359,5 +360,5 @@ func TestAPipelineStopsAtALimitOfTheDay(t *testing.T) {
 	d := last[event.RunFailedData](t, events)
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
 	require.Contains(t, d.Message, "50 of 40 tokens of today")
-	require.Equal(t, 1, count(events, event.TurnFailed))
+	require.Equal(t, 1, servicetest.Count(events, event.TurnFailed))
 }

@@ -12,6 +12,7 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -51,15 +52,15 @@ func TestCancelClosesEveryRequest(t *testing.T) {
 // openRequests waits until all requests that a stage makes at once are open, and
 // returns those that are: three tasks, or one plan or aggregate.
 func (r *rig) openRequests(stage string) []*scripted.Exchange {
-	r.t.Helper()
+	r.T.Helper()
 	want := 1
 	if stage == event.StageSolving {
 		want = 3
 	}
 	var open []*scripted.Exchange
 	for n := 1; len(open) < want; n++ {
-		x, err := r.llm.Exchange(r.ctx, n)
-		require.NoError(r.t, err)
+		x, err := r.llm.Exchange(r.Ctx, n)
+		require.NoError(r.T, err)
 		if x.Stage != stage {
 			continue
 		}
@@ -83,8 +84,8 @@ func TestEveryEndOfAUnitStopsItsWorker(t *testing.T) {
 		r.command(cmd.CancelTask, "stop-a", cmd.TaskRef{TaskID: "a"})
 		r.gone(x)
 		events := r.until(run, event.RunCompleted)
-		require.Equal(t, 1, count(events, event.TaskCancelled))
-		require.Zero(t, count(events, event.AttemptRefused), "it was stopped, not turned away")
+		require.Equal(t, 1, servicetest.Count(events, event.TaskCancelled))
+		require.Zero(t, servicetest.Count(events, event.AttemptRefused), "it was stopped, not turned away")
 	})
 	t.Run("a restarted task", func(t *testing.T) {
 		r := newRig(t, scripted.Stages{Tasks: map[string]scripted.Script{
@@ -106,7 +107,7 @@ func TestEveryEndOfAUnitStopsItsWorker(t *testing.T) {
 		r.command(cmd.Replan, "other", cmd.ReplanRun{Question: "something else"})
 		r.gone(x)
 		r.until(run, event.RunCompleted)
-		again, err := r.llm.Exchange(r.ctx, 2)
+		again, err := r.llm.Exchange(r.Ctx, 2)
 		require.NoError(t, err)
 		require.Equal(t, "something else", again.Data.Question)
 	})
@@ -127,10 +128,10 @@ func TestNoToolStartsAfterACancellation(t *testing.T) {
 	}
 	r.command(cmd.Cancel, "stop", cmd.CancelRun{})
 	r.until(run, event.RunCancelled)
-	require.NoError(t, w.Drain(r.ctx), "the worker is done with it")
+	require.NoError(t, w.Drain(r.Ctx), "the worker is done with it")
 	require.EqualValues(t, 8, r.pays.Load(), "no more than ran at once")
 	ended := false
-	require.NoError(t, r.log.Read(r.ctx, r.ref, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+	require.NoError(t, r.Log.Read(r.Ctx, r.ref, eventlog.Cursor{}, func(e *eventlog.Entry) error {
 		require.False(t, ended && e.Type == event.ToolStarted, "a tool starts after the run was cancelled")
 		ended = ended || e.Type == event.RunCancelled
 		return nil

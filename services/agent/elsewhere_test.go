@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/model/demo"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 )
 
 // TestAModelOfAnotherProvider: a member whose definition names a model is worked for by a
@@ -30,7 +31,7 @@ func TestAModelOfAnotherProvider(t *testing.T) {
 			r.workerOf("w2", second(r.openai()), nil)
 			for range 3 {
 				events := r.until(r.ask("What is 2 + 2?"), event.RunCompleted)
-				require.Zero(t, count(events, event.RunFailed))
+				require.Zero(t, servicetest.Count(events, event.RunFailed))
 				for _, d := range all[event.TurnStartedData](t, events) {
 					require.Equal(t, []string{"w2", "demo"}, []string{d.Worker, d.Model})
 				}

@@ -12,13 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/command"
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
-	"github.com/waggle-dev/waggle/services/manager"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -41,12 +39,8 @@ type team struct {
 func newMember(t *testing.T, script scripted.Script, mod func(*event.AgentCreatedData)) *rig {
 	t.Helper()
 	r := newRig(t, script)
-	p, err := pipeline.NewMembers(pipeline.Config{OnBusy: event.OnBusyEnqueue}, manager.Deps{
-		Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Instance: id.MustName("one"), Logger: zerolog.Nop(),
-	})
-	require.NoError(t, err)
-	require.NoError(t, p.Start(r.ctx))
-	t.Cleanup(p.Stop)
+	p, err := pipeline.NewMembers(pipeline.Config{OnBusy: event.OnBusyEnqueue}, r.Deps("one"))
+	r.Run(p, err)
 	home := id.EntityFromExternal("team_0123456789abcdef")
 	agent, err := id.MemberAgent(home, "Coder")
 	require.NoError(t, err)
@@ -68,14 +62,12 @@ func newMember(t *testing.T, script scripted.Script, mod func(*event.AgentCreate
 
 // found starts the team's service.
 func (r *rig) found(ref subject.Log) {
-	r.t.Helper()
+	r.T.Helper()
 	tm := &team{r: r, ref: ref, asked: map[string][]string{}, refuse: map[string]event.TeamActedData{}, heard: make(chan cmd.TeamAct, 64)}
 	r.team = tm
-	w := command.NewWorkers(r.conn, command.WorkersConfig{
+	r.Run(command.NewWorkers(r.Conn, command.WorkersConfig{
 		Service: cmd.Team, Instance: id.MustName("team"), Concurrency: 1, Logger: zerolog.Nop(),
-	}, tm.handle)
-	require.NoError(r.t, w.Start(r.ctx))
-	r.t.Cleanup(w.Stop)
+	}, tm.handle), nil)
 }
 
 // handle does an act once, and answers each time it is asked for.
@@ -126,7 +118,7 @@ func (tm *team) answer(c cmd.Command, d event.TeamActedData) error {
 	if err != nil {
 		return command.Permanent(err)
 	}
-	return tm.r.conn.NATS().Publish(subject.Aside(gateway, connection), raw)
+	return tm.r.Conn.NATS().Publish(subject.Aside(gateway, connection), raw)
 }
 
 // did returns what the team has done, and how often it was asked for each.
@@ -139,45 +131,28 @@ func (tm *team) did() (acts []cmd.TeamAct, asked []int) {
 	return acts, asked
 }
 
-// see reads the log from its beginning until there are n events of the type.
-func (r *rig) see(n int, typ event.Type) []event.Event {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
-	defer cancel()
-	var out []event.Event
-	for e, err := range r.log.Tail(ctx, r.ref, eventlog.Cursor{}) {
-		require.NoError(r.t, err, "waiting for %d of %s; so far %v", n, typ, typesOf(out))
-		if out = append(out, e.Event); e.Type == typ {
-			if n--; n == 0 {
-				break
-			}
-		}
-	}
-	return out
-}
-
 // answer decides about a call.
 func (r *rig) answer(callID string, approved bool, why string) {
-	r.t.Helper()
+	r.T.Helper()
 	r.n++
 	r.command(cmd.Respond, fmt.Sprint("answer-", r.n), cmd.RespondInput{CallID: callID, Approved: approved, Feedback: why})
 }
 
 // questions returns the questions of the log, the tool's arguments with them.
 func (r *rig) questions(n int) []event.InputRequestedData {
-	r.t.Helper()
-	return all[event.InputRequestedData](r.t, r.see(n, event.InputRequested))
+	r.T.Helper()
+	return all[event.InputRequestedData](r.T, r.Until(r.ref, event.InputRequested, n))
 }
 
 // idle waits until no work item is on the queue or in the hands of a worker.
 func (r *rig) idle() {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool {
-		c, err := r.conn.JS().Consumer(r.ctx, subject.StreamCommands, cmd.Agent.String())
+	r.T.Helper()
+	require.Eventually(r.T, func() bool {
+		c, err := r.Conn.JS().Consumer(r.Ctx, subject.StreamCommands, cmd.Agent.String())
 		if err != nil {
 			return false
 		}
-		i, err := c.Info(r.ctx)
+		i, err := c.Info(r.Ctx)
 		return err == nil && i.NumPending == 0 && i.NumAckPending == 0
 	}, patience, 10*time.Millisecond, "the work item is done with")
 }

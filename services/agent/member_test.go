@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 )
 
 func offered(x *scripted.Exchange) []string {
@@ -37,7 +38,7 @@ func TestAMemberIsWhoItsDefinitionSays(t *testing.T) {
 		c.System, c.Prices = "You work for Bees & Co.", agent.Prices{"big": {InputPerMillion: 1, OutputPerMillion: 1}}
 	})
 	events := r.until(r.ask("hello"), event.RunCompleted)
-	x, err := r.llm.Exchange(r.ctx, 1)
+	x, err := r.llm.Exchange(r.Ctx, 1)
 	require.NoError(t, err)
 	require.Equal(t, "big", x.Model)
 	require.Equal(t, []string{
@@ -55,7 +56,7 @@ func TestAMemberIsWhoItsDefinitionSays(t *testing.T) {
 	failed := all[event.ToolFailedData](t, events)
 	require.Len(t, failed, 1, "what is not offered does not run")
 	require.Equal(t, string(fault.ToolNotFound), failed[0].Code)
-	require.Zero(t, count(events, event.InputRequested))
+	require.Zero(t, servicetest.Count(events, event.InputRequested))
 }
 
 // TestAMemberWithoutToolsNeedsNoToolServer, and has those of its team all the same.
@@ -66,7 +67,7 @@ func TestAMemberWithoutTools(t *testing.T) {
 		func(d *event.AgentCreatedData) { d.Tools, d.Colleagues, d.AutoExecuteTools = nil, nil, true })
 	r.worker("w1", nil)
 	events := r.until(r.ask("hello"), event.RunCompleted)
-	x, err := r.llm.Exchange(r.ctx, 1)
+	x, err := r.llm.Exchange(r.Ctx, 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"create_tasks", "list_tasks", "update_task_status", "update_todos"}, offered(x))
 	require.NotContains(t, x.Prompt.System, cmd.ToolSendMessage)
@@ -124,7 +125,7 @@ func TestAnotherWorkerAsksTheTeamAgain(t *testing.T) {
 	acts, asked := r.team.did()
 	require.Len(t, acts, 1)
 	require.Equal(t, []int{2}, asked)
-	require.Equal(t, 1, count(events, event.ToolCompleted))
+	require.Equal(t, 1, servicetest.Count(events, event.ToolCompleted))
 	started := all[event.ToolStartedData](t, events)
 	require.True(t, started[len(started)-1].Retry)
 	for _, s := range started {
@@ -165,7 +166,7 @@ func TestWhatAMemberGetsWrong(t *testing.T) {
 		require.Contains(t, where[bad[i].Arguments], at)
 	}
 	require.Equal(t, "TEAM_CLOSED The team is gone.", where[`{"tasks":[{"id":"1","description":"in the short form"}]}`])
-	require.Zero(t, count(events, event.TodosUpdated))
+	require.Zero(t, servicetest.Count(events, event.TodosUpdated))
 }
 
 func TestAMembersListOfThingsToDo(t *testing.T) {
@@ -191,7 +192,7 @@ func TestAMembersListOfThingsToDo(t *testing.T) {
 	require.Empty(t, lists[1].Todos)
 	acts, _ := r.team.did()
 	require.Empty(t, acts, "it is the member's own business")
-	x, err := r.llm.Exchange(r.ctx, 2)
+	x, err := r.llm.Exchange(r.Ctx, 2)
 	require.NoError(t, err)
 	require.Contains(t, x.Prompt.Messages[len(x.Prompt.Messages)-1].Content, "todo_2 (done): read")
 }
@@ -222,7 +223,7 @@ func TestFilesThatAMemberMakes(t *testing.T) {
 	require.Equal(t, r.ref.Entity.String(), made[0].AgentID)
 	require.Equal(t, run, made[0].RunID)
 	require.Equal(t, all[event.ToolCalledData](t, events)[0].CallID, made[0].CallID)
-	require.Zero(t, count(events, event.InputRequested), "this member is not supervised")
+	require.Zero(t, servicetest.Count(events, event.InputRequested), "this member is not supervised")
 }
 
 // TestAMemberKnowsWhoWrites: what colleagues write, and what came with it, is in what the
@@ -233,7 +234,7 @@ func TestAMemberKnowsWhoWrites(t *testing.T) {
 	m := cmd.UserMessage{Content: "please review", Sender: &event.Sender{Kind: event.SenderAgent, ID: "x", Name: "Boss", Route: "Boss"}}
 	m.ContextFiles = []string{"src/main.go"}
 	r.until(r.send1(m), event.RunCompleted)
-	x, err := r.llm.Exchange(r.ctx, 1)
+	x, err := r.llm.Exchange(r.Ctx, 1)
 	require.NoError(t, err)
 	said := x.Prompt.Messages[len(x.Prompt.Messages)-1]
 	require.Equal(t, model.RoleUser, said.Role)

@@ -25,7 +25,7 @@ func TestStopClosesAMembersRequest(t *testing.T) {
 	text := scripted.Words(strings.Repeat("word ", words))
 	r := newMember(t, scripted.Always(scripted.Stream(scripted.Every(time.Millisecond, text...), scripted.Hang())), nil)
 	r.worker("w1", nil)
-	next, stop := iter.Pull2(r.log.Tail(r.ctx, r.ref, eventlog.Cursor{}))
+	next, stop := iter.Pull2(r.Log.Tail(r.Ctx, r.ref, eventlog.Cursor{}))
 	defer stop()
 	over := map[string]bool{}
 	read := func() event.Event {
@@ -38,7 +38,7 @@ func TestStopClosesAMembersRequest(t *testing.T) {
 	var whole, after []time.Duration
 	for i := range rounds {
 		run := r.ask("talk")
-		x, err := r.llm.Exchange(r.ctx, i+1)
+		x, err := r.llm.Exchange(r.Ctx, i+1)
 		require.NoError(t, err)
 		for heard, until := 0, rnd.IntN(words*len("word ")); heard < until; {
 			if e := read(); e.Type == event.MessageDelta {

@@ -17,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/model/demo"
 	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -32,7 +33,7 @@ func (r *rig) solve(spec event.RunSpec) string {
 }
 
 func (r *rig) send1(m cmd.UserMessage) string {
-	r.t.Helper()
+	r.T.Helper()
 	r.n++
 	commandID := fmt.Sprint("msg-", r.n)
 	r.command(cmd.Message, commandID, m)
@@ -41,24 +42,24 @@ func (r *rig) send1(m cmd.UserMessage) string {
 
 // exchange waits for the first request of a stage and task.
 func (r *rig) exchange(stage, task string) *scripted.Exchange {
-	r.t.Helper()
-	x, err := r.llm.Find(r.ctx, func(x *scripted.Exchange) bool { return x.Stage == stage && x.Task == task })
-	require.NoError(r.t, err, "no request of stage %s, task %q", stage, task)
+	r.T.Helper()
+	x, err := r.llm.Find(r.Ctx, func(x *scripted.Exchange) bool { return x.Stage == stage && x.Task == task })
+	require.NoError(r.T, err, "no request of stage %s, task %q", stage, task)
 	return x
 }
 
 // gone waits until the client has closed a request.
 func (r *rig) gone(x *scripted.Exchange) {
-	r.t.Helper()
+	r.T.Helper()
 	select {
 	case <-x.Gone():
 	case <-time.After(patience):
-		require.Fail(r.t, "the model's request stays open", "stage %s, task %q", x.Stage, x.Task)
+		require.Fail(r.T, "the model's request stays open", "stage %s, task %q", x.Stage, x.Task)
 	}
 }
 
 // all returns the data of the events of a type.
-func all[T event.Data](t *testing.T, events []event.Event) []T {
+func all[T event.Data](t testing.TB, events []event.Event) []T {
 	t.Helper()
 	var zero T
 	var out []T
@@ -102,8 +103,8 @@ func TestAPipelineRun(t *testing.T) {
 	}
 	require.Empty(t, written[event.StagePlanning], "a plan is nothing to show while it is written")
 	require.Equal(t, answer.Content, written[event.StageAggregation])
-	require.Equal(t, 6, count(events, event.MessageCompleted), "a plan, two of each task, an aggregate")
-	require.Equal(t, 6, count(events, event.UsageRecorded))
+	require.Equal(t, 6, servicetest.Count(events, event.MessageCompleted), "a plan, two of each task, an aggregate")
+	require.Equal(t, 6, servicetest.Count(events, event.UsageRecorded))
 	for _, d := range all[event.ToolCalledData](t, events) {
 		require.Equal(t, units[d.WorkID], d.Part)
 		require.NotEmpty(t, d.TaskID)
@@ -113,27 +114,27 @@ func TestAPipelineRun(t *testing.T) {
 
 // asked checks what the model was told in each stage.
 func (r *rig) asked(units map[string]event.Part) {
-	r.t.Helper()
+	r.T.Helper()
 	planner := r.exchange(event.StagePlanning, "")
-	require.NotNil(r.t, planner.Prompt.Schema)
-	require.Empty(r.t, planner.Prompt.Tools, "a planner does nothing")
-	require.Contains(r.t, strings.Join(planner.Data.Tools, "\n"), "bank_pay: pays once", "but it knows what others can do")
+	require.NotNil(r.T, planner.Prompt.Schema)
+	require.Empty(r.T, planner.Prompt.Tools, "a planner does nothing")
+	require.Contains(r.T, strings.Join(planner.Data.Tools, "\n"), "bank_pay: pays once", "but it knows what others can do")
 	second := r.exchange(event.StageSolving, "task_2")
-	require.NotEmpty(r.t, second.Prompt.Tools)
-	require.Equal(r.t, "task_1", second.Data.Inputs[0].ID)
-	require.Contains(r.t, second.Data.Inputs[0].Output, "notes.md")
+	require.NotEmpty(r.T, second.Prompt.Tools)
+	require.Equal(r.T, "task_1", second.Data.Inputs[0].ID)
+	require.Contains(r.T, second.Data.Inputs[0].Output, "notes.md")
 	sum := r.exchange(event.StageAggregation, "")
-	require.Empty(r.t, sum.Prompt.Tools)
-	require.Nil(r.t, sum.Prompt.Schema)
-	require.Len(r.t, sum.Data.Results, 2)
+	require.Empty(r.T, sum.Prompt.Tools)
+	require.Nil(r.T, sum.Prompt.Schema)
+	require.Len(r.T, sum.Data.Results, 2)
 	for _, x := range r.llm.Exchanges() {
-		require.Contains(r.t, x.Prompt.System, "Bees & Co.")
+		require.Contains(r.T, x.Prompt.System, "Bees & Co.")
 	}
 	stages := map[string]int{}
 	for _, p := range units {
 		stages[p.Stage]++
 	}
-	require.Equal(r.t, map[string]int{event.StagePlanning: 1, event.StageSolving: 2, event.StageAggregation: 1}, stages)
+	require.Equal(r.T, map[string]int{event.StagePlanning: 1, event.StageSolving: 2, event.StageAggregation: 1}, stages)
 }
 
 func TestTheDemoModelPlansAndSolves(t *testing.T) {
@@ -145,7 +146,7 @@ func TestTheDemoModelPlansAndSolves(t *testing.T) {
 	answer := last[event.RunCompletedData](t, events).Content
 	require.Contains(t, answer, "a.txt says: hello")
 	require.Contains(t, answer, "6*7 = 42")
-	require.Equal(t, 3, count(events, event.TaskCompleted))
+	require.Equal(t, 3, servicetest.Count(events, event.TaskCompleted))
 	require.Nil(t, last[event.RunCompletedData](t, events).Usage.CostUSD)
 	r.until(r.ask("what does it say?"), event.RunCompleted) // the chat goes on after it
 }
@@ -158,14 +159,14 @@ func TestAPlannerIsToldWhatWasWrong(t *testing.T) {
 	)}.Script())
 	r.worker("w1", nil)
 	events := r.until(r.plan("hello"), event.RunCompleted)
-	require.Equal(t, 1, count(events, event.PlanInvalid))
-	require.Zero(t, count(events, event.ToolCalled), "a planner's tool calls are refused")
+	require.Equal(t, 1, servicetest.Count(events, event.PlanInvalid))
+	require.Zero(t, servicetest.Count(events, event.ToolCalled), "a planner's tool calls are refused")
 	failed := all[event.TurnFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.ModelBadReply), failed[0].Code)
 	require.Equal(t, event.StagePlanning, failed[0].Stage)
 	require.True(t, failed[0].Retryable)
-	x, err := r.llm.Exchange(r.ctx, 2)
+	x, err := r.llm.Exchange(r.Ctx, 2)
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(x.Data.Feedback, "\n"), "There is no plan in this")
 }
@@ -191,7 +192,7 @@ func TestATaskIsTakenOver(t *testing.T) {
 	discarded := all[event.MessageDiscardedData](t, events)
 	require.Len(t, discarded, 1)
 	require.Equal(t, claims[0].Part, discarded[0].Part)
-	require.Equal(t, 1, count(events, event.TaskStarted), "it is the same attempt at the task")
+	require.Equal(t, 1, servicetest.Count(events, event.TaskStarted), "it is the same attempt at the task")
 }
 
 // TestManyTasksAtOnce has two workers write into one log side by side: every unit's
@@ -239,7 +240,7 @@ func TestATaskThatTakesTooLong(t *testing.T) {
 	failed := all[event.TurnFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.TaskTimeout), failed[0].Code)
-	require.Equal(t, 2, count(events, event.TaskStarted))
+	require.Equal(t, 2, servicetest.Count(events, event.TaskStarted))
 }
 
 func TestAWorkerThatTakesTooLong(t *testing.T) {
@@ -278,11 +279,11 @@ func TestAProviderThatFails(t *testing.T) {
 
 func TestWorkersSayWhatTheyCanDo(t *testing.T) {
 	r := newRig(t, scripted.Smart())
-	require.Empty(t, card.Capabilities(r.dir))
+	require.Empty(t, card.Capabilities(r.Dir))
 	r.worker("w1", nil)
 	r.worker("w2", func(c *agent.Config) { c.Capabilities = []string{"maths", card.General} })
 	require.Eventually(t, func() bool {
-		return strings.Join(card.Capabilities(r.dir), " ") == "general maths"
+		return strings.Join(card.Capabilities(r.Dir), " ") == "general maths"
 	}, patience, 10*time.Millisecond)
 	r.until(r.plan("hello"), event.RunCompleted)
 	require.Equal(t, []string{"maths"}, r.exchange(event.StagePlanning, "").Data.Capabilities)

@@ -26,18 +26,18 @@ type web struct {
 }
 
 func (r *rig) serveAPI() *web {
-	r.t.Helper()
-	a, err := auth.New(r.ctx, auth.Config{APIKeys: []auth.APIKey{
+	r.T.Helper()
+	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
 		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleUser}},
 		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
 		{ID: "3", SHA256: auth.HashKey("key-of-vera"), Subject: "vera", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleViewer}},
 	}})
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	mux := http.NewServeMux()
-	team.NewAPI(r.conn, r.send, a, zerolog.Nop()).Mount(mux)
+	team.NewAPI(r.Conn, r.Send, a, zerolog.Nop()).Mount(mux)
 	srv := httptest.NewServer(mux)
-	r.t.Cleanup(srv.Close)
-	r.t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	r.T.Cleanup(srv.Close)
+	r.T.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return &web{rig: r, url: srv.URL}
 }
 
@@ -55,30 +55,30 @@ type answer struct {
 
 // ask returns the answer, which is decoded into out unless that is nil.
 func (w *web) ask(who, method, path, body string, out any) answer {
-	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.ctx, method, w.url+path, strings.NewReader(body))
-	require.NoError(w.t, err)
+	w.T.Helper()
+	req, err := http.NewRequestWithContext(w.Ctx, method, w.url+path, strings.NewReader(body))
+	require.NoError(w.T, err)
 	req.Header.Set("Authorization", "Bearer key-of-"+who)
 	resp, err := http.DefaultClient.Do(req)
-	require.NoError(w.t, err)
-	defer func() { require.NoError(w.t, resp.Body.Close()) }()
+	require.NoError(w.T, err)
+	defer func() { require.NoError(w.T, resp.Body.Close()) }()
 	raw, err := io.ReadAll(resp.Body)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	if out != nil {
-		require.NoError(w.t, json.Unmarshal(raw, out), "%s", raw)
+		require.NoError(w.T, json.Unmarshal(raw, out), "%s", raw)
 	}
 	return answer{resp.StatusCode, resp.Header}
 }
 
 // refused checks that a request is answered with a problem.
 func (w *web) refused(who, method, path, body string, status int, title, field string) {
-	w.t.Helper()
+	w.T.Helper()
 	var p problem
 	resp := w.ask(who, method, path, body, &p)
-	require.Equal(w.t, status, resp.StatusCode, "%s %s %s: %+v", method, path, body, p)
-	require.Equal(w.t, "application/problem+json", resp.Header.Get("Content-Type"))
-	require.Equal(w.t, problem{title, p.Detail, field, status}, p)
-	require.NotEmpty(w.t, p.Detail)
+	require.Equal(w.T, status, resp.StatusCode, "%s %s %s: %+v", method, path, body, p)
+	require.Equal(w.T, "application/problem+json", resp.Header.Get("Content-Type"))
+	require.Equal(w.T, problem{title, p.Detail, field, status}, p)
+	require.NotEmpty(w.T, p.Detail)
 }
 
 func TestTheAPIOfTeams(t *testing.T) {
@@ -114,7 +114,7 @@ func TestTheAPIOfTeams(t *testing.T) {
 	require.Equal(t, 200, w.ask("alice", "POST", path+"/messages", `{"content":"hello","target":"backend/deep"}`, &ok).StatusCode)
 	require.True(t, ok.Accepted)
 	r.settled(l, 1)
-	chief := r.all(agentOf(t, l, "backend", "deep", "Chief"))
+	chief := r.Stored(agentOf(t, l, "backend", "deep", "Chief"))
 	d, err := event.As[event.MessageReceivedData](chief[1].Event)
 	require.NoError(t, err)
 	require.Equal(t, ok.MessageID, d.MessageID)
@@ -148,7 +148,7 @@ func TestTheAPIOfTeams(t *testing.T) {
 
 // definitions checks that wrong ones are refused with the place.
 func (w *web) definitions() {
-	w.t.Helper()
+	w.T.Helper()
 	for _, c := range []struct{ body, field string }{
 		{`{"name":"t","members":[]}`, "members"},
 		{`{"name":"t","coordinator":"b","members":[{"name":"a"}]}`, "coordinator"},
@@ -167,10 +167,10 @@ func (w *web) definitions() {
 
 // strangers checks that another tenant sees nothing of a team.
 func (w *web) strangers(path string) {
-	w.t.Helper()
+	w.T.Helper()
 	var list cmd.TeamList
-	require.Equal(w.t, 200, w.ask("eve", "GET", "/api/v1/teams", "", &list).StatusCode)
-	require.Empty(w.t, list.Teams)
+	require.Equal(w.T, 200, w.ask("eve", "GET", "/api/v1/teams", "", &list).StatusCode)
+	require.Empty(w.T, list.Teams)
 	w.refused("eve", "GET", path, "", 404, "TEAM_NOT_FOUND", "")
 	w.refused("eve", "DELETE", path, "", 404, "TEAM_NOT_FOUND", "")
 	w.refused("eve", "POST", path+"/messages", `{"content":"x"}`, 404, "TEAM_NOT_FOUND", "")
@@ -179,7 +179,7 @@ func (w *web) strangers(path string) {
 
 // viewers checks that who may watch changes nothing.
 func (w *web) viewers(path string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.refused("vera", "POST", "/api/v1/teams", `{"named":"outer"}`, 403, "FORBIDDEN", "")
 	w.refused("vera", "DELETE", path, "", 403, "FORBIDDEN", "")
 	w.refused("vera", "POST", path+"/messages", `{"content":"x"}`, 403, "FORBIDDEN", "")

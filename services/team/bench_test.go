@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/team"
 )
 
@@ -58,18 +59,18 @@ func benchTeam(b *testing.B, conn *bus.Conn, pace time.Duration) {
 		r.message(l, "to-"+m.Name, m.Name, "go")
 	}
 	r.untilInner(l, event.RunStarted, benchAgents)
-	at, err := r.log.Last(r.ctx, l)
+	at, err := r.Log.Last(r.Ctx, l)
 	if err != nil {
 		b.Fatal(err)
 	}
 	seen := newStopwatch(b.N)
-	v := r.log.Watch(l, at, seen)
+	v := r.Log.Watch(l, at, seen)
 	defer v.Close()
 	logs := r.agents(l, members)
 	b.ResetTimer()
 	write(b, b.N, pace, func(agent, i int) {
 		a := r.cast.actor(logs[agent])
-		if err := a.put(r.ctx, fmt.Sprint("b", i), benchDelta("run_to-"+a.name, i)); err != nil {
+		if err := a.put(r.Ctx, fmt.Sprint("b", i), benchDelta("run_to-"+a.name, i)); err != nil {
 			b.Error(err)
 		}
 		seen.written(fmt.Sprintf("%s.%d", logs[agent].Entity, a.n))
@@ -176,7 +177,7 @@ func benchCopy(b *testing.B, conn *bus.Conn, pace time.Duration) {
 	go func() {
 		defer close(done)
 		for m := range in {
-			_, err := conn.JS().PublishMsg(r.ctx, &nats.Msg{Subject: to.Event(), Data: m.Data}, jetstream.WithMsgID(m.Header.Get("id")))
+			_, err := conn.JS().PublishMsg(r.Ctx, &nats.Msg{Subject: to.Event(), Data: m.Data}, jetstream.WithMsgID(m.Header.Get("id")))
 			if err != nil {
 				b.Error(err)
 			}
@@ -186,8 +187,8 @@ func benchCopy(b *testing.B, conn *bus.Conn, pace time.Duration) {
 	source := agentLog(id.EntityFromExternal("copy"))
 	b.ResetTimer()
 	write(b, b.N, pace, func(agent, i int) {
-		raw := mustJSON(b, benchDelta("run", i))
-		if _, err := conn.JS().PublishMsg(r.ctx, &nats.Msg{Subject: source.Event(), Data: raw}); err != nil {
+		raw := servicetest.JSON(b, benchDelta("run", i))
+		if _, err := conn.JS().PublishMsg(r.Ctx, &nats.Msg{Subject: source.Event(), Data: raw}); err != nil {
 			b.Error(err)
 		}
 		m := &nats.Msg{Subject: fmt.Sprint("copy.", agent), Data: raw, Header: nats.Header{"id": {fmt.Sprint("c", i)}}}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -46,13 +45,11 @@ type actor struct {
 }
 
 func newCast(r *rig) *cast {
-	r.t.Helper()
-	c := &cast{r: r, store: r.store(), actors: map[subject.Log]*actor{}}
-	o := command.NewOrdered(r.conn, r.dir, command.OrderedConfig{
+	r.T.Helper()
+	c := &cast{r: r, store: r.Store(), actors: map[subject.Log]*actor{}}
+	r.Run(command.NewOrdered(r.Conn, r.Dir, command.OrderedConfig{
 		Service: cmd.Member, Instance: id.MustName("cast"), Logger: zerolog.Nop(),
-	}, c.handle)
-	require.NoError(r.t, o.Start(r.ctx))
-	r.t.Cleanup(o.Stop)
+	}, c.handle), nil)
 	return c
 }
 
@@ -231,5 +228,5 @@ func (c *cast) respond(ctx context.Context, a *actor, m cmd.Command) error {
 	if err != nil {
 		return err
 	}
-	return c.r.conn.NATS().Publish(subject.Aside(gateway, connection), raw)
+	return c.r.Conn.NATS().Publish(subject.Aside(gateway, connection), raw)
 }

@@ -9,36 +9,37 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 )
 
 // exact checks that a team's log holds every event of every member's log once, in the
 // member's order and byte for byte, for all teams that are nested in it, and that its
 // status was true at every point. It returns how many events it compared.
 func (r *rig) exact(l subject.Log) (events int) {
-	r.t.Helper()
-	entries := r.all(l)
+	r.T.Helper()
+	entries := r.Stored(l)
 	r.truth(entries)
 	got := map[subject.Log][][]byte{}
 	for i, e := range entries {
-		require.EqualValues(r.t, i+1, e.Sequence)
+		require.EqualValues(r.T, i+1, e.Sequence)
 		log, seq, raw := inside(r, e)
 		if raw == nil {
 			continue
 		}
-		require.EqualValues(r.t, len(got[log])+1, seq, "%s in %s at %d: events are doubled, lost or out of order", log, l, e.Sequence)
+		require.EqualValues(r.T, len(got[log])+1, seq, "%s in %s at %d: events are doubled, lost or out of order", log, l, e.Sequence)
 		got[log] = append(got[log], raw)
 	}
 	for log, raws := range got {
-		member := r.all(log)
+		member := r.Stored(log)
 		if len(raws) < len(member) { // the last events of all are on their way
 			r.growsFrom(l, entries[len(entries)-1].Cursor(), 1)
 			return r.exact(l)
 		}
 		if len(raws) != len(member) {
-			require.Fail(r.t, "too much", "%d events of the %d of %s in %s", len(raws), len(member), log, l)
+			require.Fail(r.T, "too much", "%d events of the %d of %s in %s", len(raws), len(member), log, l)
 		}
 		for i, e := range member {
-			require.Equal(r.t, string(e.Raw), string(raws[i]), "seq %d of %s", i+1, log)
+			require.Equal(r.T, string(e.Raw), string(raws[i]), "seq %d of %s", i+1, log)
 		}
 		events += len(member)
 		if log.Kind == id.KindTeam {
@@ -50,15 +51,15 @@ func (r *rig) exact(l subject.Log) (events int) {
 
 // inside returns what an event of a team's log holds of a member's; nil if it is its own.
 func inside(r *rig, e *eventlog.Entry) (log subject.Log, seq uint64, raw []byte) {
-	r.t.Helper()
+	r.T.Helper()
 	switch e.Type {
 	case event.TeamAgentEvent:
 		d, err := event.As[event.TeamAgentEventData](e.Event)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		return agentLog(id.EntityFromExternal(d.AgentID)), d.Seq, d.AgentEvent
 	case event.TeamSubTeamEvent:
 		d, err := event.As[event.TeamSubTeamEventData](e.Event)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		return teamLog(id.EntityFromExternal(d.SubTeamID)), d.Seq, d.SubTeamEvent
 	}
 	return log, 0, nil
@@ -66,9 +67,9 @@ func inside(r *rig, e *eventlog.Entry) (log subject.Log, seq uint64, raw []byte)
 
 // settled waits until n runs have ended in or below a team and it says that nothing is on.
 func (r *rig) settled(l subject.Log, n int) []*eventlog.Entry {
-	r.t.Helper()
+	r.T.Helper()
 	w, seen, shown := newWorld(), 0, event.TeamStarting
-	return r.until(l, fmt.Sprintf("%d runs have ended and nothing is on", n), func(all []*eventlog.Entry) bool {
+	return r.Wait(l, fmt.Sprintf("%d runs to end and nothing to be on", n), func(all []*eventlog.Entry) bool {
 		for ; seen < len(all); seen++ {
 			e := all[seen].Event
 			switch event.Unwrap(e).Type {
@@ -78,7 +79,7 @@ func (r *rig) settled(l subject.Log, n int) []*eventlog.Entry {
 			if d, err := event.As[event.TeamStatusData](e); err == nil && e.Type == event.TeamStatus {
 				shown = d.NewStatus
 			}
-			require.NoError(r.t, w.apply(e))
+			require.NoError(r.T, w.apply(e))
 		}
 		return n <= 0 && shown == w.status() && shown != event.TeamRunning && shown != event.TeamStarting
 	})
@@ -103,23 +104,23 @@ func newWorld() *world {
 // truth checks the statuses of a team: whenever it is not what the members' events say,
 // the next event corrects it.
 func (r *rig) truth(entries []*eventlog.Entry) {
-	r.t.Helper()
+	r.T.Helper()
 	w := newWorld()
 	shown := event.TeamStarting
 	for i, e := range entries {
 		if e.Type == event.TeamStatus {
 			d, err := event.As[event.TeamStatusData](e.Event)
-			require.NoError(r.t, err)
+			require.NoError(r.T, err)
 			if d.OldStatus != shown || d.NewStatus != w.status() {
-				require.Fail(r.t, "a status is wrong", "it showed %s and is %s at %d: %s", shown, w.status(), e.Sequence, told(entries[:i+1]))
+				require.Fail(r.T, "a status is wrong", "it showed %s and is %s at %d: %s", shown, w.status(), e.Sequence, servicetest.Told(entries[:i+1]))
 			}
 			shown = d.NewStatus
 			continue
 		}
-		require.NoError(r.t, w.apply(e.Event))
+		require.NoError(r.T, w.apply(e.Event))
 		if w.status() != shown && i+1 < len(entries) && !announces(e, entries[i+1]) {
 			if entries[i+1].Type != event.TeamStatus {
-				require.Fail(r.t, "a status is missing", "after %d it is %s and shows %s: %s", e.Sequence, w.status(), shown, told(entries[:i+2]))
+				require.Fail(r.T, "a status is missing", "after %d it is %s and shows %s: %s", e.Sequence, w.status(), shown, servicetest.Told(entries[:i+2]))
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/lifecycle"
@@ -16,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/manager"
 	"github.com/waggle-dev/waggle/services/team"
 )
@@ -40,7 +40,7 @@ func TestAPausedTeamHandsNothingOn(t *testing.T) {
 		in := event.Unwrap(e.Event)
 		resumed = resumed || in.Type == event.TeamResumed
 		if d, err := event.As[event.MessageReceivedData](in); err == nil && in.Type == event.MessageReceived && d.MessageID != "m1" {
-			require.True(t, resumed, told(entries))
+			require.True(t, resumed, servicetest.Told(entries))
 		}
 	}
 }
@@ -82,25 +82,25 @@ func TestATeamThatIsShutDownEndsAllItsMembers(t *testing.T) {
 	r.untilInner(l, event.RunStarted, 1)
 	r.command(l, cmd.CloseTeam, "x", "", cmd.CloseSession{}, "")
 	entries := r.untilInner(l, event.TeamClosed, 3)
-	require.Equal(t, event.TeamClosed, entries[len(entries)-1].Type, told(entries))
+	require.Equal(t, event.TeamClosed, entries[len(entries)-1].Type, servicetest.Told(entries))
 	r.exact(l)
 
 	ears := r.ears("c1")
 	r.command(l, cmd.Message, "m2", "", cmd.UserMessage{Content: "too late"}, "c1")
 	require.Equal(t, string(fault.TeamClosed), hears[event.CommandRefusedData](t, ears).Code)
 	var list cmd.TeamList
-	require.NoError(t, rpc.Call(r.ctx, r.conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
+	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
 	require.Empty(t, list.Teams)
 	var v cmd.TeamView
-	require.NoError(t, rpc.Call(r.ctx, r.conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v))
+	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v))
 	require.True(t, v.Closed)
 }
 
 // act calls a tool of a team as a member's worker does.
 func (r *rig) act(l subject.Log, commandID, callID, member string, agent subject.Log, tool string, args any) {
-	r.t.Helper()
+	r.T.Helper()
 	r.command(l, cmd.ActTeam, commandID, "", cmd.TeamAct{
-		Member: member, AgentID: agent.Entity.String(), RunID: "run", CallID: callID, Tool: tool, Arguments: mustJSON(r.t, args),
+		Member: member, AgentID: agent.Entity.String(), RunID: "run", CallID: callID, Tool: tool, Arguments: servicetest.JSON(r.T, args),
 	}, "worker")
 }
 
@@ -151,15 +151,15 @@ func TestACallOfATeamsToolHappensOnce(t *testing.T) {
 
 // received checks that an agent got a message.
 func (r *rig) received(l subject.Log, content, sender string) {
-	r.t.Helper()
-	for _, e := range r.all(l) {
+	r.T.Helper()
+	for _, e := range r.Stored(l) {
 		if d, err := event.As[event.MessageReceivedData](e.Event); err == nil && e.Type == event.MessageReceived && d.Content == content {
-			require.NotNil(r.t, d.Sender)
-			require.Equal(r.t, sender, d.Sender.Kind)
+			require.NotNil(r.T, d.Sender)
+			require.Equal(r.T, sender, d.Sender.Kind)
 			return
 		}
 	}
-	require.Fail(r.t, "it did not get the message", "%s: %s", l, content)
+	require.Fail(r.T, "it did not get the message", "%s: %s", l, content)
 }
 
 func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
@@ -174,7 +174,7 @@ func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
 	r.untilInner(l, event.RunStarted, 1)
 	digger := agentOf(t, l, "backend", "deep", "Digger")
 	a := r.cast.actor(digger)
-	require.NoError(t, a.put(r.ctx, "asks", event.InputRequestedData{
+	require.NoError(t, a.put(r.Ctx, "asks", event.InputRequestedData{
 		InputID: "approve_call_1", RunID: "run_m1", Scope: event.ScopeTool, CallID: "call_1", Tool: "dig",
 	}))
 	r.untilInner(l, event.InputRequested, 1)
@@ -188,10 +188,10 @@ func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
 		c := cmd.Command{
 			ID: fmt.Sprint("answer", i), Service: cmd.Team, Verb: cmd.Respond, Tenant: tenant, Key: l.Entity, Principal: fmt.Sprint("p", i),
 			ReplyTo: subject.ReplyTo(gateway, id.MustName(fmt.Sprint("c", i))),
-			Data:    mustJSON(t, cmd.RespondInput{CallID: "call_1", Approved: true}),
+			Data:    servicetest.JSON(t, cmd.RespondInput{CallID: "call_1", Approved: true}),
 			Member:  []string{digger.Entity.String(), "backend/deep/Digger", "Digger"}[i%3],
 		}
-		racing.Go(func() { errs <- r.send.Send(r.ctx, c) })
+		racing.Go(func() { errs <- r.Send.Send(r.Ctx, c) })
 	}
 	racing.Wait()
 	for range racers {
@@ -220,7 +220,7 @@ func TestAttaching(t *testing.T) {
 	l := r.found(deep())
 	ask := func(k id.Kind, e id.Entity, in id.Tenant) (cmd.TeamAttachReply, error) {
 		var out cmd.TeamAttachReply
-		err := rpc.Call(r.ctx, r.conn, cmd.Team, cmd.AttachTeam, cmd.TeamAttachRequest{Tenant: in, Kind: k, ID: e}, &out)
+		err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.AttachTeam, cmd.TeamAttachRequest{Tenant: in, Kind: k, ID: e}, &out)
 		return out, err
 	}
 	other, err := id.ParseTenant("other")
@@ -267,9 +267,7 @@ func TestTheServiceKeepsTheContractOfLifecycle(t *testing.T) {
 	n := 0
 	lifecycletest.Exercise(t, func() lifecycle.Component {
 		n++
-		s, err := team.New(team.Config{}, manager.Deps{
-			Conn: r.conn, Log: r.log, Commands: r.send, Directory: r.dir, Instance: id.MustName(fmt.Sprint("i", n)), Logger: zerolog.Nop(),
-		})
+		s, err := team.New(team.Config{}, r.Deps(fmt.Sprint("i", n)))
 		require.NoError(t, err)
 		return s
 	})

@@ -17,21 +17,22 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/team"
 )
 
 // longLog writes the log of a team whose coordinator has streamed answers for a long
 // time: n events of the coordinator, as a relay would have taken them over.
 func (r *rig) longLog(name string, n int) subject.Log {
-	r.t.Helper()
+	r.T.Helper()
 	l := teamLog(id.EntityFromExternal(name))
-	lead := agentOf(r.t, l, "Lead")
-	w := r.store().Writer(l, nil)
+	lead := agentOf(r.T, l, "Lead")
+	w := r.Store().Writer(l, nil)
 	put := func(eventID string, d event.Data) {
 		e, err := event.New(l, eventID, "test", time.Now(), d)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		done := false
-		require.NoError(r.t, w.Append(r.ctx, func() ([]event.Event, error) {
+		require.NoError(r.T, w.Append(r.Ctx, func() ([]event.Event, error) {
 			if done {
 				return nil, nil
 			}
@@ -54,33 +55,33 @@ func (r *rig) longLog(name string, n int) subject.Log {
 			d = event.RunCompletedData{RunID: run, Content: "done"}
 		}
 		inner, err := event.New(lead, fmt.Sprint("e", i), "test", time.Now(), d)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		inner.Sequence = uint64(i)
-		put(fmt.Sprintf("%s.%d", lead.Entity, i), event.TeamAgentEventData{AgentName: "Lead", AgentID: lead.Entity.String(), Seq: uint64(i), AgentEvent: mustJSON(r.t, inner)})
+		put(fmt.Sprintf("%s.%d", lead.Entity, i), event.TeamAgentEventData{AgentName: "Lead", AgentID: lead.Entity.String(), Seq: uint64(i), AgentEvent: servicetest.JSON(r.T, inner)})
 	}
 	return l
 }
 
 // view asks for a team as often as it takes: a replica that reads a long log answers late.
 func (r *rig) view(l subject.Log) cmd.TeamView {
-	r.t.Helper()
+	r.T.Helper()
 	var v cmd.TeamView
 	for {
-		err := rpc.Call(r.ctx, r.conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v)
+		err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ShowTeam, cmd.TeamRequest{Tenant: tenant, TeamID: l.Entity.String()}, &v)
 		if !errors.Is(err, fault.New(fault.BusUnavailable)) {
-			require.NoError(r.t, err)
+			require.NoError(r.T, err)
 			return v
 		}
-		require.NoError(r.t, r.ctx.Err())
+		require.NoError(r.T, r.Ctx.Err())
 	}
 }
 
 // forget takes the beginning of the log away, up to the event with the sequence.
 func (r *rig) forget(l subject.Log, seq uint64) {
-	r.t.Helper()
-	s, err := r.conn.JS().Stream(r.ctx, l.Stream())
-	require.NoError(r.t, err)
-	require.NoError(r.t, s.Purge(r.ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeSequence(r.all(l)[seq].Stream)))
+	r.T.Helper()
+	s, err := r.Conn.JS().Stream(r.Ctx, l.Stream())
+	require.NoError(r.T, err)
+	require.NoError(r.T, s.Purge(r.Ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeSequence(r.Stored(l)[seq].Stream)))
 }
 
 // TestATakeoverReadsOnFromASnapshot: whoever takes a team with a long log over reads
@@ -91,7 +92,7 @@ func TestATakeoverReadsOnFromASnapshot(t *testing.T) {
 	one := r.start("one", team.Config{})
 	whole := r.view(l)
 	one.Stop()
-	require.Len(t, r.all(l), int(r.head(l)))
+	require.Len(t, r.Stored(l), int(r.head(l)))
 	r.forget(l, 1000)
 	two := r.start("two", team.Config{})
 	require.Equal(t, whole, r.view(l), "the beginning of the log was not read")
@@ -111,14 +112,14 @@ func TestASnapshotOfAnotherLogIsNone(t *testing.T) {
 	whole := r.view(l)
 	r.view(other)
 	one.Stop()
-	kv, err := r.conn.JS().KeyValue(r.ctx, subject.BucketFolds)
+	kv, err := r.Conn.JS().KeyValue(r.Ctx, subject.BucketFolds)
 	require.NoError(t, err)
-	foreign, err := kv.Get(r.ctx, subject.FoldKey(other))
+	foreign, err := kv.Get(r.Ctx, subject.FoldKey(other))
 	require.NoError(t, err)
-	_, err = kv.Get(r.ctx, subject.FoldKey(l))
+	_, err = kv.Get(r.Ctx, subject.FoldKey(l))
 	require.NoError(t, err)
 	for i, raw := range [][]byte{foreign.Value(), []byte("{}"), nil} {
-		_, err := kv.Put(r.ctx, subject.FoldKey(l), raw)
+		_, err := kv.Put(r.Ctx, subject.FoldKey(l), raw)
 		require.NoError(t, err)
 		next := r.start(fmt.Sprint("next", i), team.Config{})
 		require.Equal(t, whole, r.view(l))
@@ -128,9 +129,9 @@ func TestASnapshotOfAnotherLogIsNone(t *testing.T) {
 
 // head is the sequence of the newest event of a log.
 func (r *rig) head(l subject.Log) uint64 {
-	r.t.Helper()
-	at, err := r.log.Last(r.ctx, l)
-	require.NoError(r.t, err)
+	r.T.Helper()
+	at, err := r.Log.Last(r.Ctx, l)
+	require.NoError(r.T, err)
 	return at.Seq
 }
 

@@ -19,7 +19,7 @@ import (
 func (r *rig) founds(of id.Tenant, who string) (cmd.TeamView, error) {
 	d := crew("solo", agent("Ann"))
 	var v cmd.TeamView
-	err := rpc.Call(r.ctx, r.conn, cmd.Team, cmd.FoundTeam, cmd.TeamRequest{Tenant: of, Principal: who, Definition: &d}, &v)
+	err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.FoundTeam, cmd.TeamRequest{Tenant: of, Principal: who, Definition: &d}, &v)
 	return v, err
 }
 

@@ -1,16 +1,13 @@
 package team_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -25,7 +22,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/team"
 )
 
@@ -41,12 +38,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
 // rig is a NATS server with replicas of the service. The test plays the members.
 type rig struct {
-	t    testing.TB
-	ctx  context.Context
-	conn *bus.Conn
-	log  *eventlog.Store
-	dir  *directory.Directory
-	send *command.Sender
+	*servicetest.Rig
 	cast *cast
 }
 
@@ -54,45 +46,27 @@ func newRig(t testing.TB) *rig { return rigOn(t, bustest.Single(t)) }
 
 func rigOn(t testing.TB, conn *bus.Conn) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	t.Cleanup(cancel)
-	r := &rig{t: t, ctx: ctx, conn: conn, send: command.NewSender(conn)}
-	r.log = r.store()
-	var err error
-	r.dir, err = directory.Open(ctx, conn)
-	require.NoError(t, err)
-	t.Cleanup(r.dir.Close)
+	r := &rig{Rig: servicetest.New(t, conn, patience)}
 	r.cast = newCast(r)
 	return r
 }
 
-// store returns a store of its own for a process.
-func (r *rig) store() *eventlog.Store {
-	r.t.Helper()
-	s, err := eventlog.New(r.conn, eventlog.Options{Logger: zerolog.Nop()})
-	require.NoError(r.t, err)
-	r.t.Cleanup(s.Close)
-	return s
-}
-
 // start starts a replica of the service, with an event log store of its own.
 func (r *rig) start(name string, cfg team.Config) *team.Service {
-	r.t.Helper()
-	s, err := team.New(cfg, manager.Deps{
-		Conn: r.conn, Log: r.store(), Commands: r.send, Directory: r.dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
-	})
-	require.NoError(r.t, err)
-	require.NoError(r.t, s.Start(r.ctx))
-	r.t.Cleanup(s.Stop)
+	r.T.Helper()
+	deps := r.Deps(name)
+	deps.Log = r.Store()
+	s, err := team.New(cfg, deps)
+	r.Run(s, err)
 	return s
 }
 
 // found founds a team.
 func (r *rig) found(d event.TeamDefinition) subject.Log {
-	r.t.Helper()
+	r.T.Helper()
 	var v cmd.TeamView
-	require.NoError(r.t, rpc.Call(r.ctx, r.conn, cmd.Team, cmd.FoundTeam, cmd.TeamRequest{Tenant: tenant, Principal: "alice", Definition: &d}, &v))
-	require.Equal(r.t, d.Name, v.Name)
+	require.NoError(r.T, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.FoundTeam, cmd.TeamRequest{Tenant: tenant, Principal: "alice", Definition: &d}, &v))
+	require.Equal(r.T, d.Name, v.Name)
 	return teamLog(id.EntityFromExternal(v.TeamID))
 }
 
@@ -128,37 +102,34 @@ func nestedOf(t testing.TB, team subject.Log, path ...string) subject.Log {
 
 // command sends a command to a team.
 func (r *rig) command(team subject.Log, verb id.Name, commandID, member string, data any, connection string) {
-	r.t.Helper()
+	r.T.Helper()
 	c := cmd.Command{
 		ID: commandID, Service: cmd.Team, Verb: verb, Tenant: team.Tenant, Key: team.Entity, Principal: "alice", Member: member,
-	}
-	if data != nil {
-		c.Data = mustJSON(r.t, data)
 	}
 	if connection != "" {
 		c.ReplyTo = subject.ReplyTo(gateway, id.MustName(connection))
 	}
-	require.NoError(r.t, r.send.Send(r.ctx, c))
+	r.Command(c, data)
 }
 
 func (r *rig) message(team subject.Log, commandID, member, content string) {
-	r.t.Helper()
+	r.T.Helper()
 	r.command(team, cmd.Message, commandID, member, cmd.UserMessage{Content: content}, "")
 }
 
 // ears returns what is said aside to a connection.
 func (r *rig) ears(connection string) <-chan event.Event {
-	r.t.Helper()
+	r.T.Helper()
 	out := make(chan event.Event, 256)
-	sub, err := r.conn.NATS().Subscribe(subject.Aside(gateway, id.MustName(connection)), func(m *nats.Msg) {
+	sub, err := r.Conn.NATS().Subscribe(subject.Aside(gateway, id.MustName(connection)), func(m *nats.Msg) {
 		var e event.Event
 		if json.Unmarshal(m.Data, &e) == nil {
 			out <- e
 		}
 	})
-	require.NoError(r.t, err)
-	require.NoError(r.t, r.conn.NATS().FlushWithContext(r.ctx))
-	r.t.Cleanup(func() { require.NoError(r.t, sub.Unsubscribe()) })
+	require.NoError(r.T, err)
+	require.NoError(r.T, r.Conn.NATS().FlushWithContext(r.Ctx))
+	r.T.Cleanup(func() { require.NoError(r.T, sub.Unsubscribe()) })
 	return out
 }
 
@@ -178,32 +149,11 @@ func hears[T event.Data](t testing.TB, ears <-chan event.Event) T {
 	}
 }
 
-// until reads a log until enough says so of what has come so far.
-func (r *rig) until(l subject.Log, what string, enough func([]*eventlog.Entry) bool) []*eventlog.Entry {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
-	defer cancel()
-	var out []*eventlog.Entry
-	if enough(out) {
-		return out
-	}
-	for e, err := range r.log.Tail(ctx, l, eventlog.Cursor{}) {
-		if err != nil {
-			require.NoError(r.t, err, "waiting in %s until %s; so far %s", l, what, told(out))
-		}
-		if out = append(out, e); enough(out) {
-			return out
-		}
-	}
-	require.Fail(r.t, "the log ended", "waiting for %s; so far %s", what, told(out))
-	return nil
-}
-
 // untilInner waits for the n-th event of a type in or below a team.
 func (r *rig) untilInner(l subject.Log, typ event.Type, n int) []*eventlog.Entry {
-	r.t.Helper()
+	r.T.Helper()
 	left, seen := n, 0
-	return r.until(l, fmt.Sprintf("%s happens %d times", typ, n), func(all []*eventlog.Entry) bool {
+	return r.Wait(l, fmt.Sprintf("%s %d times", typ, n), func(all []*eventlog.Entry) bool {
 		for ; seen < len(all); seen++ {
 			if event.Unwrap(all[seen].Event).Type == typ {
 				left--
@@ -215,9 +165,9 @@ func (r *rig) untilInner(l subject.Log, typ event.Type, n int) []*eventlog.Entry
 
 // status waits until the team's status is the n-th time the one.
 func (r *rig) status(l subject.Log, status string, n int) []*eventlog.Entry {
-	r.t.Helper()
+	r.T.Helper()
 	left, seen := n, 0
-	return r.until(l, fmt.Sprintf("the team is %s %d times", status, n), func(all []*eventlog.Entry) bool {
+	return r.Wait(l, fmt.Sprintf("the team to be %s %d times", status, n), func(all []*eventlog.Entry) bool {
 		for ; seen < len(all); seen++ {
 			if d, err := event.As[event.TeamStatusData](all[seen].Event); err == nil && all[seen].Type == event.TeamStatus && d.NewStatus == status {
 				left--
@@ -225,41 +175,6 @@ func (r *rig) status(l subject.Log, status string, n int) []*eventlog.Entry {
 		}
 		return left <= 0
 	})
-}
-
-// all returns a log as it is stored.
-func (r *rig) all(l subject.Log) []*eventlog.Entry {
-	r.t.Helper()
-	var out []*eventlog.Entry
-	require.NoError(r.t, r.log.Read(r.ctx, l, eventlog.Cursor{}, func(e *eventlog.Entry) error {
-		out = append(out, e)
-		return nil
-	}))
-	return out
-}
-
-// told lists the end of a log for messages of failures.
-func told(entries []*eventlog.Entry) string {
-	var out []string
-	for _, e := range entries[max(0, len(entries)-60):] {
-		in := event.Unwrap(e.Event)
-		line := fmt.Sprintf("%d %s", e.Sequence, in.Type)
-		if in.Via.Route != "" {
-			line += " of " + in.Via.Route
-		}
-		if in.Type == event.TeamStatus {
-			line += " " + string(in.Data)
-		}
-		out = append(out, line)
-	}
-	return "\n" + strings.Join(out, "\n")
-}
-
-func mustJSON(t testing.TB, v any) json.RawMessage {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return raw
 }
 
 func isFault(t testing.TB, err error, code fault.Code) {
@@ -287,10 +202,10 @@ func deep() event.TeamDefinition {
 
 // owner returns the replica whose the team is.
 func (r *rig) owner(l subject.Log) string {
-	members := r.dir.Members(directory.WhatService, cmd.Team)
+	members := r.Dir.Members(directory.WhatService, cmd.Team)
 	i := slices.IndexFunc(members, func(m directory.Member) bool {
 		return command.Owns(m.Instance, members, subject.Command{Service: cmd.Team, Tenant: l.Tenant, Key: l.Entity})
 	})
-	require.GreaterOrEqual(r.t, i, 0)
+	require.GreaterOrEqual(r.T, i, 0)
 	return members[i].Instance.String()
 }

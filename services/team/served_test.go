@@ -18,12 +18,12 @@ import (
 
 // worker lists a worker in the directory.
 func (r *rig) worker(name string, c card.Card) {
-	r.t.Helper()
+	r.T.Helper()
 	raw, err := c.Data()
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 	var seat directory.Seat
-	require.NoError(r.t, seat.Take(r.ctx, r.dir, directory.Member{What: directory.WhatService, Name: cmd.Agent, Instance: id.MustName(name), Data: raw}))
-	r.t.Cleanup(func() { require.NoError(r.t, seat.Quit()) })
+	require.NoError(r.T, seat.Take(r.Ctx, r.Dir, directory.Member{What: directory.WhatService, Name: cmd.Agent, Instance: id.MustName(name), Data: raw}))
+	r.T.Cleanup(func() { require.NoError(r.T, seat.Quit()) })
 }
 
 // TestNobodyHasTheModel: a definition that names a model which no worker can ask is
@@ -39,7 +39,7 @@ func TestNobodyHasTheModel(t *testing.T) {
 	found := func(in cmd.TeamRequest) error {
 		in.Tenant, in.Principal = tenant, "alice"
 		var v cmd.TeamView
-		return rpc.Call(r.ctx, r.conn, cmd.Team, cmd.FoundTeam, in, &v)
+		return rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.FoundTeam, in, &v)
 	}
 	asks := func(model string) error {
 		d := with(model)
@@ -49,7 +49,7 @@ func TestNobodyHasTheModel(t *testing.T) {
 
 	r.worker("w1", card.Card{Model: "openai:gpt-x", Providers: []string{"openai"}})
 	r.worker("w2", card.Card{Model: "demo", Providers: []string{"demo"}})
-	require.Eventually(t, func() bool { return len(card.Providers(r.dir)) == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(card.Providers(r.Dir)) == 2 }, patience, time.Millisecond)
 	for _, spec := range []string{"", "gpt-y", "openai:gpt-y", "demo"} {
 		require.NoError(t, asks(spec), spec)
 	}

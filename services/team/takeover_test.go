@@ -88,12 +88,12 @@ func TestTheLargestEventIsRelayed(t *testing.T) {
 	r.untilInner(l, event.RunStarted, 1)
 	a := r.cast.actor(agentOf(t, l, "backend", "deep", "Digger"))
 	say := func(n int) error {
-		return a.put(r.ctx, fmt.Sprint("large", n), event.MessageDeltaData{MessageID: "m", RunID: "run_m1", Attempt: 1, Text: strings.Repeat("x", n)})
+		return a.put(r.Ctx, fmt.Sprint("large", n), event.MessageDeltaData{MessageID: "m", RunID: "run_m1", Attempt: 1, Text: strings.Repeat("x", n)})
 	}
 	const most = 256 << 10
 	require.ErrorIs(t, say(most), eventlog.ErrRefused)
 	require.NoError(t, say(most-500))
-	require.NoError(t, a.says(r.ctx, "run_m1", "done"))
+	require.NoError(t, a.says(r.Ctx, "run_m1", "done"))
 	r.settled(l, 1)
 	r.exact(l)
 }
@@ -139,7 +139,7 @@ func TestTheRelayIsExactOverTakeovers(t *testing.T) {
 	for _, log := range r.agents(l, members) {
 		a := r.cast.actor(log)
 		run := a.runs[0]
-		go func() { done <- stream(r.ctx, a, run, stop) }()
+		go func() { done <- stream(r.Ctx, a, run, stop) }()
 	}
 	stopped := map[string]int{}
 	for i := range takeovers {
@@ -167,9 +167,9 @@ func (r *rig) agents(l subject.Log, members []event.MemberDefinition) []subject.
 	var out []subject.Log
 	for _, m := range members {
 		if m.Team != nil {
-			out = append(out, agentOf(r.t, l, m.Name, m.Team.Coordinator))
+			out = append(out, agentOf(r.T, l, m.Name, m.Team.Coordinator))
 		} else {
-			out = append(out, agentOf(r.t, l, m.Name))
+			out = append(out, agentOf(r.T, l, m.Name))
 		}
 	}
 	return out
@@ -177,18 +177,18 @@ func (r *rig) agents(l subject.Log, members []event.MemberDefinition) []subject.
 
 // grows waits until a log has n events more.
 func (r *rig) grows(l subject.Log, n uint64) {
-	r.t.Helper()
-	at, err := r.log.Last(r.ctx, l)
-	require.NoError(r.t, err)
+	r.T.Helper()
+	at, err := r.Log.Last(r.Ctx, l)
+	require.NoError(r.T, err)
 	r.growsFrom(l, at, n)
 }
 
 func (r *rig) growsFrom(l subject.Log, at eventlog.Cursor, n uint64) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	r.T.Helper()
+	ctx, cancel := context.WithTimeout(r.Ctx, patience)
 	defer cancel()
-	for e, err := range r.log.Tail(ctx, l, at) {
-		require.NoError(r.t, err, "%s does not grow", l)
+	for e, err := range r.Log.Tail(ctx, l, at) {
+		require.NoError(r.T, err, "%s does not grow", l)
 		if e.Sequence >= at.Seq+n {
 			return
 		}
@@ -218,12 +218,12 @@ func TestATeamThatRestsIsRelayedAgainWhenItIsNeeded(t *testing.T) {
 
 // rests waits until the team is none of those that are active.
 func (r *rig) rests(l subject.Log) {
-	r.t.Helper()
-	kv, err := r.conn.JS().KeyValue(r.ctx, subject.BucketRegistry)
-	require.NoError(r.t, err)
-	w, err := kv.Watch(r.ctx, l.Tenant.String()+".team-active."+l.Entity.String())
-	require.NoError(r.t, err)
-	defer func() { require.NoError(r.t, w.Stop()) }()
+	r.T.Helper()
+	kv, err := r.Conn.JS().KeyValue(r.Ctx, subject.BucketRegistry)
+	require.NoError(r.T, err)
+	w, err := kv.Watch(r.Ctx, l.Tenant.String()+".team-active."+l.Entity.String())
+	require.NoError(r.T, err)
+	defer func() { require.NoError(r.T, w.Stop()) }()
 	there := false
 	for {
 		select {
@@ -235,8 +235,8 @@ func (r *rig) rests(l subject.Log) {
 			if !there {
 				return
 			}
-		case <-r.ctx.Done():
-			require.Fail(r.t, "the team stays active")
+		case <-r.Ctx.Done():
+			require.Fail(r.T, "the team stays active")
 			return
 		}
 	}
@@ -250,7 +250,7 @@ func TestAKilledReplicaIsReplacedAtOnce(t *testing.T) {
 	r.start("one", team.Config{})
 	l := r.found(crew("small", agent("Lead")))
 	for i := 0; r.owner(l) == "one"; i++ {
-		lease, err := r.dir.Join(r.ctx, directory.Member{What: directory.WhatService, Name: cmd.Team, Instance: id.MustName(fmt.Sprint("killed-", i))})
+		lease, err := r.Dir.Join(r.Ctx, directory.Member{What: directory.WhatService, Name: cmd.Team, Instance: id.MustName(fmt.Sprint("killed-", i))})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, lease.Leave(context.Background())) })
 	}

@@ -41,7 +41,13 @@ type Rig struct {
 // the test twice that.
 func New(t testing.TB, conn *bus.Conn, patience time.Duration) *Rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	return Within(t, conn, patience, 2*patience)
+}
+
+// Within is New for a test that lasts as long as it is told at most.
+func Within(t testing.TB, conn *bus.Conn, patience, whole time.Duration) *Rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), whole)
 	t.Cleanup(cancel)
 	r := &Rig{T: t, Ctx: ctx, Conn: conn, Send: command.NewSender(conn), patience: patience}
 	r.Log = r.Store()
@@ -55,7 +61,13 @@ func New(t testing.TB, conn *bus.Conn, patience time.Duration) *Rig {
 // Store returns another store of the event log, as another process has it.
 func (r *Rig) Store() *eventlog.Store {
 	r.T.Helper()
-	s, err := eventlog.New(r.Conn, eventlog.Options{Logger: zerolog.Nop()})
+	return r.StoreOn(r.Conn)
+}
+
+// StoreOn returns a store of the event log on a connection of its own.
+func (r *Rig) StoreOn(conn *bus.Conn) *eventlog.Store {
+	r.T.Helper()
+	s, err := eventlog.New(conn, eventlog.Options{Logger: zerolog.Nop()})
 	require.NoError(r.T, err)
 	r.T.Cleanup(s.Close)
 	return s
@@ -116,20 +128,20 @@ func (r *Rig) Wait(l subject.Log, what string, enough func([]*eventlog.Entry) bo
 	}
 	for e, err := range r.Log.Tail(ctx, l, eventlog.Cursor{}) {
 		if err != nil {
-			require.NoError(r.T, err, "waiting in %s for %s; so far %s", l, what, told(out))
+			require.NoError(r.T, err, "waiting in %s for %s; so far %s", l, what, Told(out))
 		}
 		if out = append(out, e); enough(out) {
 			return out
 		}
 	}
-	require.Fail(r.T, "the log ended", "waiting in %s for %s; so far %s", l, what, told(out))
+	require.Fail(r.T, "the log ended", "waiting in %s for %s; so far %s", l, what, Told(out))
 	return nil
 }
 
 // Until reads a log until the n-th event of the type is there.
 func (r *Rig) Until(l subject.Log, typ event.Type, n int) []event.Event {
 	r.T.Helper()
-	return events(r.Wait(l, fmt.Sprintf("%s %d times", typ, n), func(all []*eventlog.Entry) bool {
+	return Events(r.Wait(l, fmt.Sprintf("%s %d times", typ, n), func(all []*eventlog.Entry) bool {
 		if len(all) > 0 && all[len(all)-1].Type == typ {
 			n--
 		}
@@ -151,10 +163,11 @@ func (r *Rig) Stored(l subject.Log) []*eventlog.Entry {
 // All returns the events of a log as it is.
 func (r *Rig) All(l subject.Log) []event.Event {
 	r.T.Helper()
-	return events(r.Stored(l))
+	return Events(r.Stored(l))
 }
 
-func events(entries []*eventlog.Entry) []event.Event {
+// Events returns the events of entries.
+func Events(entries []*eventlog.Entry) []event.Event {
 	var out []event.Event
 	for _, e := range entries {
 		out = append(out, e.Event)
@@ -165,8 +178,8 @@ func events(entries []*eventlog.Entry) []event.Event {
 // shown is how much of a log the message of a failure lists.
 const shown = 60
 
-// told lists the end of a log, with what it has taken over from others.
-func told(entries []*eventlog.Entry) string {
+// Told lists the end of a log, with what it has taken over from others.
+func Told(entries []*eventlog.Entry) string {
 	var b strings.Builder
 	for _, e := range entries[max(0, len(entries)-shown):] {
 		in := event.Unwrap(e.Event)
