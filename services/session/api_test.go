@@ -3,9 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,49 +13,29 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/session"
 )
 
 // web is the API of an installation.
-type web struct {
-	r    *rig
-	url  string
-	keys map[string]string
-}
+type web struct{ *servicetest.Web }
 
-func (r *rig) serveAPI() *web {
+func (r *rig) serveAPI() web {
 	r.T.Helper()
-	w := &web{r: r, keys: map[string]string{"alice": "key-of-alice", "eve": "key-of-eve"}}
-	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
-		{ID: "1", SHA256: auth.HashKey(w.keys["alice"]), Subject: "alice", Tenant: "default", Roles: []auth.Role{auth.RoleUser}},
-		{ID: "2", SHA256: auth.HashKey(w.keys["eve"]), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
-	}})
-	require.NoError(r.T, err)
-	mux := http.NewServeMux()
-	session.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
-	srv := httptest.NewServer(mux)
-	r.T.Cleanup(srv.Close)
-	r.T.Cleanup(http.DefaultClient.CloseIdleConnections)
-	w.url = srv.URL
-	return w
+	return web{r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
+		session.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
+	})}
 }
 
-func (w *web) ask(who, method, path string) (int, string) {
+func (w web) ask(who, method, path string) (int, string) {
+	w.T.Helper()
 	return w.send(who, method, path, "")
 }
 
-func (w *web) send(who, method, path, body string) (int, string) {
-	t := w.r.T
-	t.Helper()
-	req, err := http.NewRequestWithContext(w.r.Ctx, method, w.url+path, strings.NewReader(body))
-	require.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer "+w.keys[who])
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp.StatusCode, string(b)
+func (w web) send(who, method, path, body string) (int, string) {
+	w.T.Helper()
+	a := w.Ask(who, method, path, body, nil)
+	return a.Status, a.Body
 }
 
 func TestAPIShowsSessions(t *testing.T) {

@@ -2,11 +2,8 @@ package task_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -16,46 +13,15 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/task"
 )
 
-// web is the API of an installation with the users alice, of the rig's tenant, and eve,
-// of another one.
-type web struct {
-	*rig
-	url string
-}
-
-func (r *rig) serveAPI() *web {
+func (r *rig) serveAPI() *servicetest.Web {
 	r.T.Helper()
-	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
-		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleUser}},
-		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
-	}})
-	require.NoError(r.T, err)
-	mux := http.NewServeMux()
-	task.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
-	srv := httptest.NewServer(mux)
-	r.T.Cleanup(srv.Close)
-	r.T.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return &web{rig: r, url: srv.URL}
-}
-
-// ask returns the status of an answer, which is decoded into out unless that is nil.
-func (w *web) ask(who, method, path, body string, out any) int {
-	w.T.Helper()
-	req, err := http.NewRequestWithContext(w.Ctx, method, w.url+path, strings.NewReader(body))
-	require.NoError(w.T, err)
-	req.Header.Set("Authorization", "Bearer key-of-"+who)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(w.T, err)
-	defer func() { require.NoError(w.T, resp.Body.Close()) }()
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(w.T, err)
-	if out != nil {
-		require.NoError(w.T, json.Unmarshal(raw, out), "%s", raw)
-	}
-	return resp.StatusCode
+	return r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
+		task.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
+	})
 }
 
 // tasks is a page of the list of tasks.
@@ -90,7 +56,7 @@ func TestTheAPIOfTasks(t *testing.T) {
 	w := r.serveAPI()
 
 	var list tasks
-	require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list))
+	require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks?limit=2", "", &list).Status)
 	require.Equal(t, ids[1], list.Tasks[0].TaskID, "what changed last comes first")
 	require.Equal(t, "completed", list.Tasks[0].Status)
 	require.JSONEq(t, `"42"`, string(list.Tasks[0].Result))
@@ -98,17 +64,17 @@ func TestTheAPIOfTasks(t *testing.T) {
 	require.True(t, list.More)
 	got := list.ids()
 	var rest tasks
-	require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/tasks?before="+url.QueryEscape(list.Next), "", &rest))
+	require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks?before="+url.QueryEscape(list.Next), "", &rest).Status)
 	require.False(t, rest.More)
 	require.ElementsMatch(t, ids, append(got, rest.ids()...))
 
 	var one task.Detail
-	require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/tasks/"+ids[0], "", &one))
+	require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks/"+ids[0], "", &one).Status)
 	require.Equal(t, "a", one.AgentID)
 	require.JSONEq(t, `{"do":"it"}`, string(one.Task.Data))
 	require.Len(t, one.Events, int(one.LastSeq))
 
-	require.Equal(t, 200, w.ask("alice", "POST", "/api/v1/tasks/"+ids[0]+"/cancel", `{"reason":"enough"}`, nil))
+	require.Equal(t, 200, w.Ask("alice", "POST", "/api/v1/tasks/"+ids[0]+"/cancel", `{"reason":"enough"}`, nil).Status)
 	require.Equal(t, "completed", hears[event.TaskFinishedData](a).Status, "its own result")
 	stopped := hears[event.TaskFinishedData](a)
 	require.Equal(t, "cancelled", stopped.Status)
@@ -126,24 +92,24 @@ func TestTheAPIKeepsTenantsApart(t *testing.T) {
 	w := r.serveAPI()
 	for path, member := range map[string]string{"agents": "agents", "services": "services", "clients": "clients", "mcp": "servers", "tasks": "tasks"} {
 		var out map[string]json.RawMessage
-		require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/"+path, "", &out))
+		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/"+path, "", &out).Status)
 		require.NotEqual(t, "[]", string(out[member]), path)
 		require.NotContains(t, string(out[member]), "c-a", "where a peer is connected is nobody's business")
 		if path == "mcp" {
 			continue // which servers a tenant sees the tool service decides
 		}
-		require.Equal(t, 200, w.ask("eve", "GET", "/api/v1/"+path, "", &out))
+		require.Equal(t, 200, w.Ask("eve", "GET", "/api/v1/"+path, "", &out).Status)
 		require.Equal(t, "[]", string(out[member]), path)
-		require.Equal(t, 401, w.ask("nobody", "GET", "/api/v1/"+path, "", nil), path)
+		require.Equal(t, 401, w.Ask("nobody", "GET", "/api/v1/"+path, "", nil).Status, path)
 	}
-	require.Equal(t, 404, w.ask("eve", "GET", "/api/v1/tasks/"+mine, "", nil))
-	require.Equal(t, 404, w.ask("eve", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
-	require.Equal(t, 401, w.ask("nobody", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
+	require.Equal(t, 404, w.Ask("eve", "GET", "/api/v1/tasks/"+mine, "", nil).Status)
+	require.Equal(t, 404, w.Ask("eve", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil).Status)
+	require.Equal(t, 401, w.Ask("nobody", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil).Status)
 	a.done(mine, "done")
 	ends := r.Until(logOf(id.KindTask, mine), event.TaskFinished, 1)
 	require.Contains(t, types(ends), "task.finished")
 	require.NotContains(t, types(ends), "cancelled")
-	require.Equal(t, 409, w.ask("alice", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil))
+	require.Equal(t, 409, w.Ask("alice", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil).Status)
 }
 
 func TestTheAPIOfPeersFilters(t *testing.T) {
@@ -160,7 +126,7 @@ func TestTheAPIOfPeersFilters(t *testing.T) {
 		"?type=robot":                     {},
 	} {
 		var out struct{ Agents []cmd.Peer }
-		require.Equal(t, 200, w.ask("alice", "GET", "/api/v1/agents"+query, "", &out))
+		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/agents"+query, "", &out).Status)
 		names := []string{}
 		for _, p := range out.Agents {
 			names = append(names, p.Name)
@@ -168,7 +134,7 @@ func TestTheAPIOfPeersFilters(t *testing.T) {
 		require.Equal(t, want, names, query)
 	}
 	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "before=x", "before=_"} {
-		require.Equal(t, 422, w.ask("alice", "GET", "/api/v1/tasks?"+bad, "", nil), bad)
+		require.Equal(t, 422, w.Ask("alice", "GET", "/api/v1/tasks?"+bad, "", nil).Status, bad)
 	}
-	require.Equal(t, 404, w.ask("alice", "GET", "/api/v1/tasks/none", "", nil))
+	require.Equal(t, 404, w.Ask("alice", "GET", "/api/v1/tasks/none", "", nil).Status)
 }

@@ -1,10 +1,7 @@
 package team_test
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,30 +12,18 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/team"
 )
 
-// web is the API of an installation with alice and the viewer vera, of the rig's tenant,
-// and eve, of another one.
-type web struct {
-	*rig
-	url string
-}
+// web is the API of an installation.
+type web struct{ *servicetest.Web }
 
-func (r *rig) serveAPI() *web {
+func (r *rig) serveAPI() web {
 	r.T.Helper()
-	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
-		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleUser}},
-		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
-		{ID: "3", SHA256: auth.HashKey("key-of-vera"), Subject: "vera", Tenant: tenant.String(), Roles: []auth.Role{auth.RoleViewer}},
-	}})
-	require.NoError(r.T, err)
-	mux := http.NewServeMux()
-	team.NewAPI(r.Conn, r.Send, a, zerolog.Nop()).Mount(mux)
-	srv := httptest.NewServer(mux)
-	r.T.Cleanup(srv.Close)
-	r.T.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return &web{rig: r, url: srv.URL}
+	return web{r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
+		team.NewAPI(r.Conn, r.Send, a, zerolog.Nop()).Mount(mux)
+	})}
 }
 
 // problem is an RFC 9457 document.
@@ -47,35 +32,12 @@ type problem struct {
 	Status               int
 }
 
-// answer is what is left of a response that was read.
-type answer struct {
-	StatusCode int
-	Header     http.Header
-}
-
-// ask returns the answer, which is decoded into out unless that is nil.
-func (w *web) ask(who, method, path, body string, out any) answer {
-	w.T.Helper()
-	req, err := http.NewRequestWithContext(w.Ctx, method, w.url+path, strings.NewReader(body))
-	require.NoError(w.T, err)
-	req.Header.Set("Authorization", "Bearer key-of-"+who)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(w.T, err)
-	defer func() { require.NoError(w.T, resp.Body.Close()) }()
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(w.T, err)
-	if out != nil {
-		require.NoError(w.T, json.Unmarshal(raw, out), "%s", raw)
-	}
-	return answer{resp.StatusCode, resp.Header}
-}
-
 // refused checks that a request is answered with a problem.
-func (w *web) refused(who, method, path, body string, status int, title, field string) {
+func (w web) refused(who, method, path, body string, status int, title, field string) {
 	w.T.Helper()
 	var p problem
-	resp := w.ask(who, method, path, body, &p)
-	require.Equal(w.T, status, resp.StatusCode, "%s %s %s: %+v", method, path, body, p)
+	resp := w.Ask(who, method, path, body, &p)
+	require.Equal(w.T, status, resp.Status, "%s %s %s: %+v", method, path, body, p)
 	require.Equal(w.T, "application/problem+json", resp.Header.Get("Content-Type"))
 	require.Equal(w.T, problem{title, p.Detail, field, status}, p)
 	require.NotEmpty(w.T, p.Detail)
@@ -89,8 +51,8 @@ func TestTheAPIOfTeams(t *testing.T) {
 	w.definitions()
 
 	var v cmd.TeamView
-	resp := w.ask("alice", "POST", "/api/v1/teams", `{"named":"outer"}`, &v)
-	require.Equal(t, http.StatusCreated, resp.StatusCode)
+	resp := w.Ask("alice", "POST", "/api/v1/teams", `{"named":"outer"}`, &v)
+	require.Equal(t, http.StatusCreated, resp.Status)
 	path := "/api/v1/teams/" + v.TeamID
 	require.Equal(t, path, resp.Header.Get("Location"))
 	require.Regexp(t, `^team_[0-9a-f]{16}$`, v.TeamID)
@@ -99,10 +61,10 @@ func TestTheAPIOfTeams(t *testing.T) {
 
 	for _, who := range []string{"alice", "vera"} {
 		var list cmd.TeamList
-		require.Equal(t, 200, w.ask(who, "GET", "/api/v1/teams", "", &list).StatusCode)
+		require.Equal(t, 200, w.Ask(who, "GET", "/api/v1/teams", "", &list).Status)
 		require.Len(t, list.Teams, 1)
 		require.Equal(t, []string{"outer"}, list.Named)
-		require.Equal(t, 200, w.ask(who, "GET", path, "", &v).StatusCode)
+		require.Equal(t, 200, w.Ask(who, "GET", path, "", &v).Status)
 	}
 	w.strangers(path)
 	w.viewers(path)
@@ -111,7 +73,7 @@ func TestTheAPIOfTeams(t *testing.T) {
 		Accepted  bool   `json:"accepted"`
 		MessageID string `json:"message_id"`
 	}
-	require.Equal(t, 200, w.ask("alice", "POST", path+"/messages", `{"content":"hello","target":"backend/deep"}`, &ok).StatusCode)
+	require.Equal(t, 200, w.Ask("alice", "POST", path+"/messages", `{"content":"hello","target":"backend/deep"}`, &ok).Status)
 	require.True(t, ok.Accepted)
 	r.settled(l, 1)
 	chief := r.Stored(agentOf(t, l, "backend", "deep", "Chief"))
@@ -136,18 +98,18 @@ func TestTheAPIOfTeams(t *testing.T) {
 		w.refused("alice", "POST", path+c.path, c.body, c.status, c.title, c.field)
 	}
 	r.cast.plays(leave)
-	require.Equal(t, 200, w.ask("alice", "POST", path+"/messages", `{"content":"work"}`, nil).StatusCode)
+	require.Equal(t, 200, w.Ask("alice", "POST", path+"/messages", `{"content":"work"}`, nil).Status)
 	r.untilInner(l, event.RunStarted, 2)
-	require.Equal(t, 200, w.ask("alice", "POST", path+"/stop", ``, nil).StatusCode)
+	require.Equal(t, 200, w.Ask("alice", "POST", path+"/stop", ``, nil).Status)
 	r.settled(l, 2)
-	require.Equal(t, 200, w.ask("alice", "DELETE", path, ``, nil).StatusCode)
+	require.Equal(t, 200, w.Ask("alice", "DELETE", path, ``, nil).Status)
 	r.untilInner(l, event.TeamClosed, 3)
 	w.refused("alice", "POST", path+"/messages", `{"content":"x"}`, 410, "TEAM_CLOSED", "")
 	r.exact(l)
 }
 
 // definitions checks that wrong ones are refused with the place.
-func (w *web) definitions() {
+func (w web) definitions() {
 	w.T.Helper()
 	for _, c := range []struct{ body, field string }{
 		{`{"name":"t","members":[]}`, "members"},
@@ -166,10 +128,10 @@ func (w *web) definitions() {
 }
 
 // strangers checks that another tenant sees nothing of a team.
-func (w *web) strangers(path string) {
+func (w web) strangers(path string) {
 	w.T.Helper()
 	var list cmd.TeamList
-	require.Equal(w.T, 200, w.ask("eve", "GET", "/api/v1/teams", "", &list).StatusCode)
+	require.Equal(w.T, 200, w.Ask("eve", "GET", "/api/v1/teams", "", &list).Status)
 	require.Empty(w.T, list.Teams)
 	w.refused("eve", "GET", path, "", 404, "TEAM_NOT_FOUND", "")
 	w.refused("eve", "DELETE", path, "", 404, "TEAM_NOT_FOUND", "")
@@ -178,7 +140,7 @@ func (w *web) strangers(path string) {
 }
 
 // viewers checks that who may watch changes nothing.
-func (w *web) viewers(path string) {
+func (w web) viewers(path string) {
 	w.T.Helper()
 	w.refused("vera", "POST", "/api/v1/teams", `{"named":"outer"}`, 403, "FORBIDDEN", "")
 	w.refused("vera", "DELETE", path, "", 403, "FORBIDDEN", "")

@@ -1,0 +1,64 @@
+package servicetest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Web is the API of an installation with alice and the viewer vera, of the default
+// tenant, and eve, of another one.
+type Web struct {
+	*Rig
+	url    string
+	client *http.Client
+}
+
+// Web serves what mount adds to the mux.
+func (r *Rig) Web(mount func(*http.ServeMux, auth.Authenticator)) *Web {
+	r.T.Helper()
+	tenant := id.DefaultTenant.String()
+	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
+		{ID: "1", SHA256: auth.HashKey("key-of-alice"), Subject: "alice", Tenant: tenant, Roles: []auth.Role{auth.RoleUser}},
+		{ID: "2", SHA256: auth.HashKey("key-of-eve"), Subject: "eve", Tenant: "other", Roles: []auth.Role{auth.RoleUser}},
+		{ID: "3", SHA256: auth.HashKey("key-of-vera"), Subject: "vera", Tenant: tenant, Roles: []auth.Role{auth.RoleViewer}},
+	}})
+	require.NoError(r.T, err)
+	mux := http.NewServeMux()
+	mount(mux, a)
+	srv := httptest.NewServer(mux)
+	r.T.Cleanup(srv.Close)
+	return &Web{Rig: r, url: srv.URL, client: srv.Client()}
+}
+
+// Answer is what is left of a response that was read.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Ask sends a request of somebody, who may be unknown, and returns the answer, which is
+// decoded into out unless that is nil.
+func (w *Web) Ask(who, method, path, body string, out any) Answer {
+	w.T.Helper()
+	req, err := http.NewRequestWithContext(w.Ctx, method, w.url+path, strings.NewReader(body))
+	require.NoError(w.T, err)
+	req.Header.Set("Authorization", "Bearer key-of-"+who)
+	resp, err := w.client.Do(req)
+	require.NoError(w.T, err)
+	defer func() { require.NoError(w.T, resp.Body.Close()) }()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(w.T, err)
+	if out != nil {
+		require.NoError(w.T, json.Unmarshal(raw, out), "%s", raw)
+	}
+	return Answer{resp.StatusCode, resp.Header, string(raw)}
+}
