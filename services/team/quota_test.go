@@ -27,7 +27,7 @@ func TestOpenTeamsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	cfg := team.Config{Quota: quota.Config{
-		Policy: quota.Policy{Tenant: quota.Limits{Teams: 3}, Principal: quota.Limits{Teams: 2}}, Sweep: 100 * time.Millisecond,
+		Policy: quota.Policy{Tenant: quota.Limits{Teams: 3}, Principal: quota.Limits{Teams: 2}}, Sweep: 2 * time.Second, // what has just been written is spared for as long
 	}}
 	doomed := r.start("one", cfg)
 	r.start("two", cfg)

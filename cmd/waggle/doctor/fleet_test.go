@@ -99,7 +99,8 @@ func (f *fleet) start(n int) {
 	f.t.Setenv("WAGGLE_NATS_NAME", fmt.Sprint("n", n))
 	opts, err := server.ProcessConfigFile(filepath.Join(etc, "cluster.conf"))
 	require.NoError(f.t, err)
-	opts.NoSigs, opts.NoLog, opts.SyncInterval = true, true, time.Hour // see bustest.SyncEvery
+	require.Equal(f.t, 100*time.Millisecond, opts.SyncInterval)
+	opts.NoSigs, opts.NoLog, opts.SyncInterval = true, true, slowestSync // see bustest.SyncEvery
 	s, err := server.NewServer(opts)
 	require.NoError(f.t, err)
 	s.Start()
@@ -176,7 +177,7 @@ func TestTheServersOfAFleet(t *testing.T) {
 	conn.Close()
 
 	whole := f.finding("NATS servers", OK)
-	require.Contains(t, whole.Is, "n0 "+server.VERSION+", sync_interval 100ms")
+	require.Contains(t, whole.Is, "n0 "+server.VERSION+", sync_interval 1s")
 	require.Contains(t, whole.Is, "the meta leader is n")
 	f.finding("replicas", OK)
 	require.Contains(t, f.finding("permissions", OK).Is, "may look at everything")
