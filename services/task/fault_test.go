@@ -52,15 +52,15 @@ func story(r *rig, name string, stopAt int) int {
 	helper := r.join(cmd.Peer{ID: name + "-helper", Name: name + "-Helper"})
 	defer func() { boss.leave(); helper.leave() }()
 	seen := r.count(logOf(id.KindTask, parent), logOf(id.KindTask, child), logOf(id.KindClient, me.ClientID))
+	over, stopped := make(chan struct{}), make(chan struct{})
 	stop := func() {
 		if stopAt < 0 {
 			return
 		}
-		seen.until(r, stopAt)
+		seen.until(r.Ctx, stopAt, over)
 		s.Stop()
 		s = r.start(name+"b", task.Config{})
 	}
-	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()
 	r.command(parent, cmd.CreateTask, "create", cmd.NewTask{
 		TaskID: parent, ClientID: me.ClientID, AgentName: boss.peer.Name, Data: json.RawMessage(`1`),
@@ -76,6 +76,7 @@ func story(r *rig, name string, stopAt int) int {
 	boss.awaits(event.ChildFinished)
 	boss.done(parent, "whole")
 	inbox := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
+	close(over)
 	<-stopped
 	inOrder(r.T, r, parent, inbox)
 	inOrder(r.T, r, child, inbox)
@@ -134,12 +135,15 @@ func (r *rig) count(logs ...subject.Log) *counter {
 	return c
 }
 
-// until returns when more than n events have been seen.
-func (c *counter) until(r *rig, n int) {
+// until returns when more than n events have been seen, or all is over: a task that had
+// to wait for its agent has more events than one that had not.
+func (c *counter) until(ctx context.Context, n int, over <-chan struct{}) {
 	for range n + 1 {
 		select {
 		case <-c.events:
-		case <-r.Ctx.Done():
+		case <-over:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}
