@@ -156,10 +156,10 @@ func TestTakeoverInTheMiddleOfAMessage(t *testing.T) {
 		}
 		return scripted.Stream(scripted.Text("a whole answer"))
 	})
-	_, cut := r.worker("w1", nil)
+	_, cut := r.worker("w1", hasty)
 	run := r.ask("speak")
 	r.until(run, event.MessageDelta)
-	r.worker("w2", nil)
+	r.worker("w2", hasty)
 	cut.NATS().Close()
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "a whole answer", last[event.RunCompletedData](t, events).Content)
@@ -217,11 +217,11 @@ func TestATollIsNotPaidTwice(t *testing.T) {
 			ID: "call_1", Name: "workspace_list_files", Arguments: `{}`,
 		})),
 		scripted.Stream(scripted.Text("please check your account"))))
-	_, cut := r.worker("w1", nil)
+	_, cut := r.worker("w1", hasty)
 	run := r.ask("pay")
 	<-r.paying
 	r.until(run, event.ToolCompleted) // the other call
-	r.worker("w2", nil)
+	r.worker("w2", hasty)
 	cut.NATS().Close()
 	events := r.until(run, event.RunCompleted)
 	r.release <- struct{}{}

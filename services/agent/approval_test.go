@@ -173,13 +173,13 @@ func TestAWorkerDiesWhilePeopleThink(t *testing.T) {
 func TestAnAllowedCallIsNotRepeated(t *testing.T) {
 	r := newMember(t, scripted.Sequence(
 		scripted.Stream(scripted.Calls(9, pay("a", 1))), scripted.Stream(scripted.Text("please check"))), nil)
-	_, cut := r.worker("w1", nil)
+	_, cut := r.worker("w1", hasty)
 	run := r.ask("pay")
 	r.until(run, event.TurnPaused)
 	r.answer(r.questions(1)[0].CallID, true, "")
 	<-r.paying
 	cut.NATS().Close()
-	r.worker("w2", nil)
+	r.worker("w2", hasty)
 	events := r.until(run, event.RunCompleted)
 	r.release <- struct{}{}
 	require.EqualValues(t, 1, r.pays.Load())

@@ -116,10 +116,10 @@ func TestAnotherWorkerAsksTheTeamAgain(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, tool("a", cmd.ToolCreateTasks, `{"tasks":[{"task_name":"x","description":"do x"}]}`))),
 		scripted.Stream(scripted.Text("done"))), nil)
 	r.team.deaf = 1
-	_, cut := r.worker("w1", nil)
+	_, cut := r.worker("w1", hasty)
 	run := r.ask("plan")
 	<-r.team.heard
-	r.worker("w2", nil)
+	r.worker("w2", hasty)
 	cut.NATS().Close()
 	events := r.until(run, event.RunCompleted)
 	acts, asked := r.team.did()

@@ -129,12 +129,15 @@ func (r *rig) openai() model.Model {
 	return m
 }
 
+// hasty workers take over soon what another one seems to have left.
+func hasty(c *agent.Config) { c.AckWait = 2 * time.Second }
+
 // workerOf starts a worker with a model of the test's choice.
 func (r *rig) workerOf(name string, m model.Model, mod func(*agent.Config)) (*agent.Service, *bus.Conn) {
 	r.T.Helper()
 	r.T.Cleanup(func() { _ = m.Close() })
 	c := bustest.Dial(r.T, r.Conn.NATS().ConnectedUrl())
-	cfg := agent.Config{AckWait: 2 * time.Second}
+	cfg := agent.Config{AckWait: 10 * time.Second} // a worker of a busy machine is not taken for dead
 	if mod != nil {
 		mod(&cfg)
 	}
