@@ -19,8 +19,9 @@ PARALLEL ?= 2
 TESTS    ?= 3
 # The slowest package needs about a minute with -race on two cores.
 TIMEOUT  ?= 10m
-# Narrow a run: make test PKG=./eventlog/... RUN=TestAppend
-PKG      ?= ./...
+# Narrow a run: make test PKG=./eventlog/... RUN=TestAppend. Without PKG all modules are
+# tested in one go, so that none waits for the slowest package of the one before.
+PKG      ?=
 TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
 
 LINT_VERSION := v2.15.0
@@ -53,12 +54,12 @@ run: build ## build and run everything in one process (chat with it: bin/waggle 
 
 test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
-	@$(TESTSUM) -out $(RESULTS)/unit.json -dirs '$(UNIT)' -- $(GO) test -json $(RACE) $(TESTFLAGS) $(PKG)
+	@$(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(UNIT:%=%/...))
 	@GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json ./... # a module of its own: see its doc.go
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@scripts/nettools.sh
-	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./...)
 
 soak: build ## ten thousand broken lines while processes are killed (about 10 minutes)
 	cd e2e && WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(GO) test -count=1 -timeout 60m -v -run TestEveryReconnectIsExact . -reconnects 10000

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/socket"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // earSize is the receive buffer of a viewer that does not read: the least that the
@@ -63,6 +64,7 @@ type deaf struct {
 
 	last    uint64
 	opened  int
+	silent  int // connections that were ended because nothing came from this side for too long
 	seen    []Seen
 	why     []string
 	session string
@@ -140,6 +142,9 @@ func (d *deaf) hear(ctx context.Context, conn *websocket.Conn) error {
 		}
 		if err != nil {
 			d.why = append(d.why, err.Error())
+			if int(websocket.CloseStatus(err)) == fault.Lookup(fault.PeerSilent).Close {
+				d.silent++
+			}
 			_ = conn.CloseNow()
 			return nil // it comes back
 		}
@@ -157,7 +162,7 @@ func (d *deaf) report() Report {
 		path += "&after=0"
 	}
 	return Report{
-		Who: d.who, Tenant: d.of.tenant, Kind: d.manner.name, Seen: d.seen, Returns: max(0, d.opened-1), Why: d.why, Loose: d.manner.loose,
+		Who: d.who, Tenant: d.of.tenant, Kind: d.manner.name, Seen: d.seen, Returns: max(0, d.opened-1-d.silent), Why: d.why, Loose: d.manner.loose,
 		Again: func(ctx context.Context, addr string) ([]Seen, error) {
 			return replay(ctx, addr, path, Key(d.of.tenant), last, d.manner.seq)
 		},

@@ -59,6 +59,7 @@ type Load struct {
 
 	units   atomic.Int64
 	mu      sync.Mutex
+	slowest unit
 	clients []guest
 	chats   []*chat
 	errs    []error
@@ -112,8 +113,34 @@ func (s *Site) Begin(t testing.TB, name string) *Load {
 
 func (l *Load) add(c guest) { l.clients = append(l.clients, c) }
 
-// ended counts a unit.
-func (l *Load) ended() { l.units.Add(1) }
+// unit is what a client wanted and how long that took.
+type unit struct {
+	what string
+	took time.Duration
+	over time.Time
+}
+
+func (u unit) String() string {
+	return fmt.Sprintf("the slowest unit took %v, until %s: %s", u.took.Round(100*time.Millisecond), u.over.UTC().Format("15:04:05.0"), u.what)
+}
+
+// ended counts a unit that was begun then.
+func (l *Load) ended(what string, began time.Time) {
+	l.units.Add(1)
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if took := now.Sub(began); took > l.slowest.took {
+		l.slowest = unit{what, took, now}
+	}
+}
+
+// Slowest says which unit took longest.
+func (l *Load) Slowest() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slowest.String()
+}
 
 // Units returns how many units have ended.
 func (l *Load) Units() int { return int(l.units.Load()) }

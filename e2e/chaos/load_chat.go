@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -126,10 +127,11 @@ func (c *chat) note(f orbitFrame, raw string) {
 func (c *chat) work(ctx context.Context, stop <-chan struct{}) error {
 	defer close(c.over)
 	for !stopped(stop) {
+		began := time.Now()
 		if err := c.ask(ctx); err != nil {
 			return err
 		}
-		c.l.ended()
+		c.l.ended(c.who+" in "+c.name(), began)
 	}
 	return nil
 }

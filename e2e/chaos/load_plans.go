@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
@@ -56,6 +57,7 @@ func (p *plans) turns(from int) func() string {
 func (p *plans) work(ctx context.Context, stop <-chan struct{}) error {
 	answered := map[string]bool{}
 	for n := 0; !stopped(stop); n++ {
+		began := time.Now()
 		id := p.first.Message(ctx, fmt.Sprintf("%s asks %d", p.who, n), nil)
 		p.asked = append(p.asked, id)
 		for p.ended[id] == 0 {
@@ -74,7 +76,7 @@ func (p *plans) work(ctx context.Context, stop <-chan struct{}) error {
 			}
 			p.ended[id]++
 		}
-		p.l.ended()
+		p.l.ended(p.who+" in "+p.first.Session(), began)
 	}
 	return nil
 }

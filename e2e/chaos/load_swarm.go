@@ -243,7 +243,7 @@ func (c *swarmClient) settle(ctx context.Context, open map[string]time.Time) err
 			switch {
 			case accepted && c.ended[task] > 0:
 				delete(open, request)
-				c.l.ended()
+				c.l.ended(c.id+" with "+task, sent)
 			case accepted:
 			case refused, c.opened.After(sent) && time.Since(c.opened) > answer:
 				delete(open, request)

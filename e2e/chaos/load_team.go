@@ -165,7 +165,7 @@ func (c *team) work(ctx context.Context, stop <-chan struct{}) error {
 	c.l.t.Cleanup(cancel)
 	go c.line.run(lineCtx, 0)
 	for n := 0; !stopped(stop); n++ {
-		text := fmt.Sprintf("%s asks %d.", c.who, n)
+		began, text := time.Now(), fmt.Sprintf("%s asks %d.", c.who, n)
 		messageID := uuid.NewString()
 		frame, err := json.Marshal(map[string]any{"type": "SEND_MESSAGE", "payload": map[string]any{
 			"content": text, "target_member_path": strings.Split(targets[n%len(targets)], "/"), "message_id": messageID,
@@ -181,7 +181,7 @@ func (c *team) work(ctx context.Context, stop <-chan struct{}) error {
 		if err := c.until(ctx, text); err != nil {
 			return err
 		}
-		c.l.ended()
+		c.l.ended(c.who+": "+text, began)
 	}
 	return nil
 }

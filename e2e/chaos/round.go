@@ -59,7 +59,7 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 	if err != nil {
 		t.Errorf("%s: %v", f.Name, err)
 	}
-	row.Evidence, row.Units, row.Seconds = n.Evidence(), load.Units(), time.Since(began).Seconds()
+	row.Evidence, row.Units, row.Seconds = append(n.Evidence(), load.Slowest()), load.Units(), time.Since(began).Seconds()
 	row.Verdict = s.judge(t, reports, record, f, dead)
 	for _, r := range reports {
 		row.Returns = max(row.Returns, r.Returns)
