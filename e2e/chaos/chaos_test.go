@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"flag"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -28,7 +29,12 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	flag.Parse()
-	os.Exit(harness.Audit(m.Run()))
+	code := harness.Audit(m.Run())
+	if err := chaos.CleanUp(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // TestChaosSmoke: clients of all dialects and two tenants are at work while parts of the

@@ -63,7 +63,7 @@ var clocked = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv(binariesVar); dir != "" {
 		return dir, nil
 	}
-	dir, err := os.MkdirTemp("", "waggle-clocks-")
+	dir, err := builtDir()
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,12 +40,37 @@ include "accounts.conf"
 
 const observer = "      { nkey: $WAGGLE_NKEY_OBSERVER } # not of the installation: the test's own\n"
 
+// built are the folders of binaries that were built for all tests.
+var built struct {
+	sync.Mutex
+	dirs []string
+}
+
+func builtDir() (string, error) {
+	dir, err := os.MkdirTemp("", "waggle-chaos-")
+	built.Lock()
+	defer built.Unlock()
+	built.dirs = append(built.dirs, dir)
+	return dir, err
+}
+
+// CleanUp removes what was built. It is called once, after all tests.
+func CleanUp() error {
+	built.Lock()
+	defer built.Unlock()
+	var errs []error
+	for _, dir := range built.dirs {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	return errors.Join(errs...)
+}
+
 // natsBinary builds the NATS server of the pinned version once.
 var natsBinary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("WAGGLE_CHAOS_NATS"); path != "" {
 		return path, nil
 	}
-	dir, err := os.MkdirTemp("", "waggle-chaos-")
+	dir, err := builtDir()
 	if err != nil {
 		return "", err
 	}
