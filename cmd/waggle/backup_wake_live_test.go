@@ -18,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/backup"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -70,21 +71,25 @@ func TestWorkThatABackupCutInTwoGoesOn(t *testing.T) {
 	team := filepath.Join(t.TempDir(), "team.yaml")
 	require.NoError(t, os.WriteFile(team, []byte("name: One\ncoordinator: Lead\nmembers:\n  - {name: Lead, model: \"openai:late\"}\n"), 0o600))
 	for name, c := range map[string]struct {
-		ask  []string
-		ends event.Type
+		ask   []string
+		grown []id.Kind // one log of each
+		ends  event.Type
 	}{
-		"session": {[]string{"chat", "are you there?"}, event.RunCompleted},
-		"task":    {[]string{"tasks", "create", "--agent", "assistant", "are you there?"}, event.TaskFinished},
-		"team":    {[]string{"teams", "run", "-f", team, "are you there?"}, event.RunCompleted},
+		"session": {[]string{"chat", "are you there?"}, []id.Kind{id.KindSession}, event.RunCompleted},
+		"task": {
+			[]string{"tasks", "create", "--agent", "assistant", "are you there?"},
+			[]id.Kind{id.KindTask, id.KindSession, id.KindClient}, event.TaskFinished,
+		},
+		"team": {[]string{"teams", "run", "-f", team, "are you there?"}, []id.Kind{id.KindTeam, id.KindAgent}, event.RunCompleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cutInTwo(t, c.ask, c.ends)
+			cutInTwo(t, c.ask, c.grown, c.ends)
 		})
 	}
 }
 
-func cutInTwo(t *testing.T, ask []string, ends event.Type) {
+func cutInTwo(t *testing.T, ask []string, grown []id.Kind, ends event.Type) {
 	model := newLateModel(t)
 	file := filepath.Join(t.TempDir(), "waggle.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("model: openai:late\n"+
@@ -112,8 +117,13 @@ func cutInTwo(t *testing.T, ask []string, ends event.Type) {
 		}
 	})
 	require.NoError(t, err)
-	t.Log(m.Grown)
-	require.NotEmpty(t, m.Grown)
+	var kinds []id.Kind
+	for _, subj := range m.Grown {
+		log, err := subject.ParseEvent(subj)
+		require.NoError(t, err)
+		kinds = append(kinds, log.Kind)
+	}
+	require.ElementsMatch(t, grown, kinds)
 	_ = i.cmd.Process.Kill()
 	model.open.Store(true)
 

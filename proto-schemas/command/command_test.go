@@ -94,3 +94,20 @@ func TestDedupeIDTellsAddresseesApart(t *testing.T) {
 	})
 	t.Logf("%d distinct dedupe ids", len(seen))
 }
+
+// Whatever answers, the load is one that was said, or -1: a gateway that does not say it
+// has taken the call all the same.
+func FuzzParseCallTaken(f *testing.F) {
+	for _, answer := range []string{"+", "+0", "+12", "-", "", "+-1", "+x", "+ 1", "+99999999999999999999"} {
+		f.Add([]byte(answer))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		load, taken := command.ParseCallTaken(answer)
+		if taken != strings.HasPrefix(string(answer), "+") || load < -1 || load >= 0 && !taken {
+			t.Fatalf("%q: %d, %t", answer, load, taken)
+		}
+		if again, ok := command.ParseCallTaken(command.CallTaken(max(load, 0))); !ok || again != max(load, 0) {
+			t.Fatalf("%d becomes %d, %t", load, again, ok)
+		}
+	})
+}

@@ -136,12 +136,7 @@ func (a *anyTeam) again(r *rapid.T, c command.Command) {
 
 // works lets a member go on with what it has.
 func (a *anyTeam) works(r *rapid.T) {
-	var has []string
-	for _, s := range a.state.Follow() {
-		if len(a.open(s.Name)) > 0 {
-			has = append(has, s.Name)
-		}
-	}
+	has := a.busy()
 	if len(has) == 0 {
 		r.Skip("nobody has anything to do")
 	}
@@ -159,6 +154,17 @@ func (a *anyTeam) works(r *rapid.T) {
 	default:
 		a.happens(name, event.RunCompletedData{RunID: run})
 	}
+}
+
+// busy are the members that have something to do.
+func (a *anyTeam) busy() []string {
+	var out []string
+	for _, s := range a.state.Follow() {
+		if len(a.open(s.Name)) > 0 {
+			out = append(out, s.Name)
+		}
+	}
+	return out
 }
 
 // open are the runs in a member's log that have not ended.
