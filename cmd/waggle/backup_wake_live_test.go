@@ -78,7 +78,8 @@ func TestWorkThatABackupCutInTwoGoesOn(t *testing.T) {
 		"session": {[]string{"chat", "are you there?"}, []id.Kind{id.KindSession}, event.RunCompleted},
 		"task": {
 			[]string{"tasks", "create", "--agent", "assistant", "are you there?"},
-			[]id.Kind{id.KindTask, id.KindSession, id.KindClient}, event.TaskFinished,
+			[]id.Kind{id.KindTask, id.KindSession, id.KindClient},
+			event.TaskFinished,
 		},
 		"team": {[]string{"teams", "run", "-f", team, "are you there?"}, []id.Kind{id.KindTeam, id.KindAgent}, event.RunCompleted},
 	} {
