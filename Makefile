@@ -20,42 +20,47 @@ TESTS    ?= 3
 # The slowest package needs about a minute with -race on two cores.
 TIMEOUT  ?= 10m
 # Narrow a run: make test PKG=./eventlog/... RUN=TestAppend. Without PKG all modules are
-# tested in one go, so that none waits for the slowest package of the one before.
+# tested in one go, so that none waits for the slowest package of the one before, and the
+# slowest packages begin: the last of them would keep one processor busy and the other not.
 PKG      ?=
+SLOW     := gateway internal/eventlog services/agent services/team services/task internal/command services/tools
 TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
 
 LINT_VERSION := v2.15.0
 LINT     := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 TESTSUM  := $(CACHE)/bin/testsum
+CHECK    := $(CACHE)/bin/check
 
 .DEFAULT_GOAL := help
 # The fleet of docker-compose.yml. LOCAL=1 needs no image registry: base scratch, and a
-# load balancer built from its sources (once, a few minutes).
+# load balancer built from its sources (once, a few minutes); .env names these images for
+# every later command.
 COMPOSE  := $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
 ifdef LOCAL
 BASE     ?= scratch
-export WAGGLE_LB_IMAGE ?= waggle-caddy:dev
 endif
 
-.PHONY: up down logs images secrets compose-test images-check
+.PHONY: up down logs observe backup restore images secrets compose-test images-check
 .PHONY: helm helm-files helm-golden kube
-.PHONY: help build run test lint fmt generate verify e2e soak chaos bench clean
+.PHONY: help build run check test lint fmt generate verify e2e soak chaos bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## build bin/waggle
 	@mkdir -p bin
-	@test -x bin/waggle || echo 'the first build takes a few minutes'
-	cd cmd && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/waggle ./waggle
+	@cd cmd && GO='$(GO)' ../scripts/build.sh ../bin/waggle -trimpath -ldflags '$(LDFLAGS)' ./waggle
 
 run: build ## build and run everything in one process (chat with it: bin/waggle chat)
 	./bin/waggle up
 
 test: $(TESTSUM) ## run all unit and integration tests, with the race detector
 	@$(if $(RACE),,echo 'no C compiler found: testing WITHOUT the race detector')
-	@$(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(UNIT:%=%/...))
+	@$(TESTSUM) -out $(RESULTS)/unit.json $(if $(PKG),-dirs '$(UNIT)') -- $(GO) test -json $(RACE) $(TESTFLAGS) $(or $(PKG),$(SLOW:%=$(CURDIR)/%) $(UNIT:%=%/...))
 	@GOWORK=off $(TESTSUM) -out $(RESULTS)/observability.json -dirs '$(CURDIR)/deploy/observability' -- $(GO) test -json ./... # a module of its own: see its doc.go
+
+check: $(CHECK) $(TESTSUM) $(LINT) ## test what changed: vet, lint and unit tests of its packages and of those that need them (SINCE=commit)
+	@$(CHECK) -lint $(LINT) -testsum $(TESTSUM) -results $(RESULTS) -cache $(CACHE)/check $(if $(SINCE),-base '$(SINCE)') -- $(RACE) $(TESTFLAGS)
 
 e2e: build $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@scripts/nettools.sh
@@ -98,11 +103,24 @@ secrets: ## make the keys of the fleet that ./secrets does not have
 	@test -x .cache/image/waggle || $(MAKE) --no-print-directory images
 	@scripts/secrets.sh .cache/image/waggle
 
-up: images secrets ## start the fleet: NATS cluster, services, two gateways, load balancer on 127.0.0.1:9000
+up: images secrets ## start the fleet and wait until it is ready: NATS cluster, services, two gateways, load balancer on 127.0.0.1:9000
+	@$(if $(LOCAL),scripts/local.sh)
 	$(COMPOSE) up -d
+	@.cache/image/waggle healthcheck --addr "$$($(COMPOSE) port lb 9000)" --wait 10m
 
 down: ## stop the fleet; its data stays (docker volume ls)
-	$(COMPOSE) --profile observability down --remove-orphans
+	$(COMPOSE) --profile observability --profile grafana down --remove-orphans
+
+observe: ## start Prometheus and the collector of traces beside the fleet, and Grafana (LOCAL=1: without it)
+	@$(if $(LOCAL),BASE=$(BASE) scripts/images.sh prometheus otel && scripts/local.sh)
+	$(COMPOSE) --profile observability up -d
+
+backup: ## back the running fleet up (TO=folder; default: a new one in ./backups)
+	@COMPOSE='$(COMPOSE)' scripts/backup.sh save $(TO)
+
+restore: ## put a backup into a fleet that has no data yet, and start it (FROM=folder)
+	@COMPOSE='$(COMPOSE)' scripts/backup.sh restore '$(FROM)'
+	@$(MAKE) --no-print-directory up
 
 logs: ## follow what the fleet says (SERVICE=gateway narrows)
 	$(COMPOSE) logs -f --tail=100 $(SERVICE)
@@ -134,6 +152,10 @@ clean: ## remove what the build made (not the data of a running server)
 $(TESTSUM): scripts/testsum/main.go
 	@mkdir -p $(@D)
 	@$(GO) build -o $@ $<
+
+$(CHECK): $(wildcard cmd/repocheck/check/*.go)
+	@mkdir -p $(@D)
+	@cd cmd && $(GO) build -o $@ ./repocheck/check
 
 $(LINT):
 	@mkdir -p $(@D)

@@ -140,6 +140,7 @@ func (p *wholeTask) end() {
 	end := p.client.Until("client.agent.task.result")
 	require.Equal(p.t, p.request, end.RequestID)
 	require.Equal(p.t, "completed", end.Text("status"))
+	harness.Eventually(p.t, "the result comes once more", func() bool { return len(p.client.Again()) == 1 })
 	seqs := map[uint64]int{}
 	var last uint64
 	for _, f := range p.client.Frames() {

@@ -45,7 +45,9 @@ func TestClientsOfASwarm(t *testing.T) {
 	mine := c.Get("client.register.response", "client.register", object{"clientName": "Web Dashboard", "clientType": "web"})
 	clientsTalk(t, c, d, mine.Text("clientId"))
 
-	servers := c.Get("client.mcp.server.list.response", "client.mcp.server.list.request", object{"filters": object{"status": "active"}})
+	servers := c.Get("client.mcp.server.list.response", "client.mcp.server.list.request", object{"filters": object{
+		"type": "filesystem", "status": "active", "capabilities": []string{"read", "write"},
+	}})
 	require.Contains(t, string(servers.Content), `"id":"workspace"`)
 	tools := c.Get("mcp.server.tools", "mcp.server.tools", object{"serverId": "workspace"})
 	require.Contains(t, string(tools.Content), "read_file")
@@ -115,8 +117,9 @@ func TestAgentsOfASwarm(t *testing.T) {
 	agentsLook(t, a)
 	agentsHelpEachOther(t, a, b, c)
 
-	wrong := a.Ask("agent.request", object{"targetAgent": "Helper", "taskData": object{}})
-	require.Equal(t, []string{"error", "PARENT_UNKNOWN"}, []string{wrong.Type, wrong.Text("code")})
+	wrong := a.Ask("agent.request", object{"targetAgent": "Nobody", "taskData": object{}})
+	require.Equal(t, []string{"error", "AGENT_NOT_FOUND"}, []string{wrong.Type, wrong.Text("code")})
+	agentsAskApart(t, a, b)
 	for _, kind := range []string{"agent.status", "agent.status.update"} {
 		now := a.Get("agent.status.updated", kind, object{"status": "busy"})
 		require.Equal(t, "busy", now.Text("status"))
@@ -172,6 +175,19 @@ func agentsHelpEachOther(t *testing.T, a, b, c *harness.Bee) {
 	require.JSONEq(t, `"done"`, string(c.Until("client.agent.task.result").Member("result")))
 }
 
+// agentsAskApart has an agent without a task give one to another.
+func agentsAskApart(t *testing.T, a, b *harness.Bee) {
+	t.Helper()
+	id := a.Say("agent.request", object{"targetAgent": "Helper", "taskData": object{"type": "generic", "x": 1}})
+	child := b.Until("task.execute")
+	accepted := a.Until("childagent.request.accepted")
+	require.Equal(t, []string{"", id, child.ID, ""}, []string{accepted.RequestID, accepted.Text("inReplyTo"), accepted.Text("childTaskId"), accepted.Text("parentTaskId")})
+	b.Say("agent.task.result", object{"taskId": child.ID, "result": object{"x": 2}})
+	end := a.Until("childagent.response")
+	require.Empty(t, end.RequestID)
+	require.JSONEq(t, `{"x":2}`, string(end.Member("result")))
+}
+
 // agentIsCancelled has a client stop the task of an agent, which fails another.
 func agentIsCancelled(t *testing.T, b, c *harness.Bee) {
 	t.Helper()
@@ -221,12 +237,13 @@ func TestServicesOfASwarm(t *testing.T) {
 		"notification": object{"type": "info", "message": "updated"}, "metadata": object{"clientId": mine},
 	})
 	require.Equal(t, "service.notification", c.Until("client.message").Text("messageType"))
-	wrong := s.Ask("service.notification", object{"notification": object{"type": "info"}, "metadata": object{"clientId": "nobody"}})
-	require.Equal(t, []string{"error", "CLIENT_NOT_FOUND"}, []string{wrong.Type, wrong.Text("code")})
+	s.Unanswered("service.notification", object{"notification": object{"type": "info"}, "metadata": object{"clientId": "nobody"}})
 	s.Get("service.status.updated", "service.status", object{"status": "maintenance"})
 	s.Get("pong", "ping", object{})
 	s.Get("service.unregistered", "service.unregister", object{})
-	late := s.Ask("service.task.result", object{"taskId": run.ID, "result": object{"sum": 3}})
-	require.Equal(t, "error", late.Type)
+	s.Unanswered("service.task.result", object{"taskId": run.ID, "result": object{"sum": 3}})
+	require.NoError(t, s.Raw(`{"id":"odd","type":"service.nonsense"}`))
+	odd := s.Find("what no SDK sends is answered", func(f harness.SwarmFrame) bool { return f.Type == "error" })
+	require.Equal(t, []string{"odd", "UNKNOWN_MESSAGE_TYPE"}, []string{odd.RequestID, odd.Text("code")})
 	harness.Eventually(t, "a ping was answered", s.Pinged)
 }

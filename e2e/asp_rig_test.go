@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,6 +54,15 @@ func (h hive) service(serviceID, name string, do func(*harness.Bee, harness.Swar
 		return strings.Contains(string(l.Content), `"id":"`+serviceID+`"`)
 	})
 	return s
+}
+
+// refused waits until the log of a task has so many refusals with the code.
+func (h hive) refused(task, code string, n int) {
+	h.t.Helper()
+	harness.Eventually(h.t, "the refusal is recorded", func() bool {
+		body := over(h.t, http.MethodGet, "http://"+h.addr+"/api/v1/tasks/"+task, h.key)
+		return len(regexp.MustCompile(`"type":"task\.refused"[^}]*"code":"`+code+`"`).FindAllString(body, -1)) == n
+	})
 }
 
 // object is the content of a frame.

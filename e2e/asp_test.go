@@ -10,7 +10,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // Where the participants of a swarm connect.
@@ -104,14 +104,7 @@ func TestAnAgentIsKilledInTheMiddleOfATask(t *testing.T) {
 
 	first = enlist(t, addr, "", "first", "One", "math")
 	first.Say("agent.task.result", map[string]any{"taskId": task, "result": "of the first"})
-	for {
-		f, err := first.Next()
-		require.NoError(t, err)
-		if f.Type == "error" {
-			require.Equal(t, "TASK_NOT_OWNED", f.Text("code"))
-			break
-		}
-	}
+	hive{t: t, addr: addr}.refused(task, "TASK_NOT_OWNED", 1)
 	second.Say("agent.task.result", map[string]any{"taskId": task, "result": "of the second"})
 	require.JSONEq(t, `"of the second"`, string(c.Until("client.agent.task.result").Member("result")))
 	var shown struct {
@@ -161,7 +154,7 @@ func TestTheProcessOfTheAssistantIsKilled(t *testing.T) {
 		return scripted.Stream(scripted.Text("a whole ", "answer"))
 	})
 	f.serve("session,pipeline,task,tools")
-	doomed := f.serve("agent")
+	doomed := f.serve("worker")
 	_, addr := f.gateway()
 	harness.Eventually(t, "the assistant is there", func() bool {
 		return strings.Contains(harness.Get(t, "http://"+addr+"/api/v1/agents").Body, `"assistant"`)
@@ -169,7 +162,7 @@ func TestTheProcessOfTheAssistantIsKilled(t *testing.T) {
 	c := visit(t, addr, "")
 	give(t, c, map[string]any{"capabilities": []string{"general"}, "taskData": "speak"})
 	harness.Eventually(t, "the model has begun", func() bool { return len(f.llm.Exchanges()) > 0 })
-	f.serve("agent")
+	f.serve("worker")
 	doomed.Kill()
 	require.JSONEq(t, `{"text":"a whole answer"}`, string(c.Until("client.agent.task.result").Member("result")))
 }
@@ -181,7 +174,7 @@ func TestSwarmsOfTenantsAreApart(t *testing.T) {
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Text("hello"))))
 	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent]}\n",
 		auth.HashKey(red), auth.HashKey(blue)))
-	f.serve("session,pipeline,task,tools,agent")
+	f.serve("session,pipeline,task,tools,worker")
 	_, addr := f.gateway()
 	agent := enlist(t, addr, red, "same", "Same")
 	other := visit(t, addr, blue)

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestAGatewayIsKilledInTheMiddleOfAnAnswer: the viewer goes on at another gateway
 // and has seen, in the end, exactly what an undisturbed viewer saw.
 func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	f := newFleet(t, slowAnswer(120, 20*time.Millisecond))
-	f.serve("session,pipeline,agent,tools")
+	f.serve("session,pipeline,worker,tools")
 	doomed, first := f.gateway()
 	_, second := f.gateway()
 
@@ -72,13 +72,13 @@ func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 		return scripted.Stream(scripted.Text("a whole ", "answer"))
 	})
 	f.serve("session,pipeline,tools")
-	doomed := f.serve("agent")
+	doomed := f.serve("worker")
 	_, addr := f.gateway()
 	viewer := harness.Dial(t, "ws://"+addr+"/ws?deltas=true")
 	viewer.Until("agent_ready")
 	viewer.Ask("speak")
 	viewer.Until("agent_delta")
-	f.serve("agent")
+	f.serve("worker")
 	began := time.Now()
 	doomed.Kill()
 	answer := viewer.Until("agent_response", "error")
@@ -108,14 +108,14 @@ func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 		return scripted.Stream(scripted.Text("please check your account"))
 	})
 	f.serve("session,pipeline,tools")
-	doomed := f.serve("agent")
+	doomed := f.serve("worker")
 	_, addr := f.gateway()
 	viewer := harness.Dial(t, "ws://"+addr+"/ws")
 	viewer.Until("agent_ready")
 	viewer.Ask("pay 5")
 	viewer.Until("tool_executing")
 	<-f.paying
-	f.serve("agent")
+	f.serve("worker")
 	doomed.Kill()
 	result := viewer.Until("tool_result")
 	require.Contains(t, result.Data.Result, "Outcome unknown")
@@ -130,7 +130,7 @@ func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 // losing anything.
 func TestAGatewayDrains(t *testing.T) {
 	f := newFleet(t, slowAnswer(60, 20*time.Millisecond))
-	f.serve("session,pipeline,agent,tools")
+	f.serve("session,pipeline,worker,tools")
 	leaving, first := f.gateway()
 	_, second := f.gateway()
 	viewer := harness.Dial(t, "ws://"+first+"/ws?deltas=true")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/flows"
 	"github.com/waggle-dev/waggle/e2e/harness"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // sameKey signs the states of all installations of TestFlows.
@@ -28,7 +28,7 @@ func TestFlows(t *testing.T) {
 	t.Cleanup(func() { _ = llm.Close() })
 	env := []string{
 		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary,
-		"WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS=" + sameKey,
+		"WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_WORKER_MODEL_TRIES=1", "WAGGLE_SESSION_STATE_KEYS=" + sameKey,
 	}
 	hasty := append([]string{"WAGGLE_PIPELINE_CONFIRM_TIMEOUT=1s"}, env...)
 	_, demo := up(t, env)

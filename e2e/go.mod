@@ -17,6 +17,7 @@ require (
 	github.com/waggle-dev/waggle/sdk/go v0.0.0
 	github.com/waggle-dev/waggle/services v0.0.0
 	golang.org/x/sync v0.24.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -93,7 +94,6 @@ require (
 	google.golang.org/grpc v1.84.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/tomb.v1 v1.0.0-20141024135613-dd632973f1e7 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace (

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/flows"
 	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestEveryRoleUnderItsOwnUser: everything that clients can do, with a process for each
@@ -37,8 +40,16 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 		c := visit(t, addr, "")
 		give(t, c, object{"agentName": "assistant", "taskData": object{"question": question}})
 		require.Contains(t, string(c.Until("client.agent.task.result").Member("result")), "Welcome to your workspace")
+		large := give(t, c, object{"agentName": "assistant", "taskData": object{"question": question, "more": longText("x", 300<<10)}})
+		for {
+			if end := c.Until("client.agent.task.result"); end.Text("taskId") == large {
+				require.Equal(t, "completed", end.Text("status"), "%.300s", end.Content)
+				break
+			}
+		}
 	})
 	t.Run("team", func(t *testing.T) { guardedTeam(t, g, addr) })
+	t.Run("delete", func(t *testing.T) { guardedDelete(t, g, addr) })
 	t.Run("operator", func(t *testing.T) { guardedOperator(t, g, addr) })
 	require.Empty(t, g.log.all(), "the server refused something")
 	require.Empty(t, refused)
@@ -104,6 +115,10 @@ func guardedSwarm(t *testing.T, dir, addr string) {
 	play.askClient()
 	play.askAgent()
 	play.end()
+	large := largeTask{t: t, client: c, agent: writer, service: service}
+	large.begin("agent-001", 300<<10)
+	large.callService(800<<10, 400<<10)
+	large.end(900 << 10)
 	clientsCancel(t, h, c)
 }
 
@@ -126,4 +141,19 @@ func guardedOperator(t *testing.T, g *guarded, addr string) {
 	out := g.run(permission.Operator, "doctor", "--addr", addr)
 	require.Contains(t, out, "as the code wants them")
 	require.NotContains(t, out, "nobody runs")
+}
+
+// guardedDelete has a session deleted: the role session may remove what is left of it.
+func guardedDelete(t *testing.T, g *guarded, addr string) {
+	m := harness.Talk(t, addr)
+	m.Create("en_US", nil)
+	m.Message("what is in my workspace?", nil)
+	m.Until(myagent.AgentFinalAnswer)
+	m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": m.Seq(), "client_id": "browser_1"}})
+	require.Equal(t, http.StatusNoContent, remove(t, addr, m.Session))
+	peek(t, m, "the end", wasDeleted)
+	operator, _ := g.dial(permission.Operator)
+	require.Equal(t, []string{string(event.SessionDeleted)}, storedOf(t, operator, m.Session))
+	out := g.run(permission.Operator, "audit", "--action", "deletion")
+	require.Contains(t, out, m.Session)
 }

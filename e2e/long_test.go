@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestLongTextsAreCutOrRefusedNeverLost: what does not fit into an event is refused
 // with a reason, or cut and said to be.
 func TestLongTextsAreCutOrRefusedNeverLost(t *testing.T) {
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("<", 1000), 100)...))))
-	f.serve("session,pipeline,agent,tools")
+	f.serve("session,pipeline,worker,tools")
 	_, addr := f.gateway()
 	c := harness.Dial(t, "ws://"+addr+"/ws")
 	c.Until("agent_ready")

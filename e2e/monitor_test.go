@@ -10,14 +10,14 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/e2e/monitor"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestAMonitorRebuildsTheSession: a program that knows only NATS, and joins late,
 // has the same conversation as the chat.
 func TestAMonitorRebuildsTheSession(t *testing.T) {
 	f := newFleet(t, scripted.Smart())
-	f.serve("session,pipeline,agent,tools")
+	f.serve("session,pipeline,worker,tools")
 	_, addr := f.gateway()
 	chat := harness.Dial(t, "ws://"+addr+"/ws")
 	chat.Until("agent_ready")

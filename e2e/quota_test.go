@@ -19,7 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // connect connects to the bus as the services do.
@@ -72,7 +72,7 @@ quota:
   tenant: {tokens: 120, cost_usd: 10, tool_calls: 100, time: 1h}
 `)
 	f.serve("session,pipeline,tools")
-	doomed := f.serve("agent")
+	doomed := f.serve("worker")
 	_, addr := f.gateway()
 	c := f.connect()
 	viewer := harness.Dial(t, "ws://"+addr+"/ws?deltas=true")
@@ -81,7 +81,7 @@ quota:
 	viewer.Until("agent_delta")
 	require.EqualValues(t, 50, f.counted(c, audit.Tokens))
 	doomed.Kill()
-	f.serve("agent")
+	f.serve("worker")
 	viewer.Until("error")
 	failed := f.lastFailure(c, viewer.Session)
 	require.Equal(t, "BUDGET_EXCEEDED", failed.Code, failed.Message)
@@ -137,7 +137,7 @@ func TestPlacesSurviveTheirService(t *testing.T) {
 	f := newFleet(t, nil)
 	f.configure("\nquota: {tenant: {tasks: 2, teams: 2}}\n")
 	c := &club{fleet: f}
-	f.serve("session,pipeline,agent,tools")
+	f.serve("session,pipeline,worker,tools")
 	doomed := f.serve("task,team")
 	_, c.addr = f.gateway()
 	h := hive{t: t, addr: c.addr}

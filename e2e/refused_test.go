@@ -17,7 +17,7 @@ import (
 
 // always are subjects that nobody may use, whatever the role.
 var always = []string{
-	"$SYS.REQ.SERVER.PING", "$JS.API.STREAM.DELETE.CMD", "$JS.API.STREAM.PURGE.EVT_00", "$JS.API.STREAM.MSG.DELETE.EVT_00",
+	"$SYS.REQ.SERVER.PING", "$JS.API.STREAM.DELETE.CMD", "$JS.API.STREAM.PURGE.CMD", "$JS.API.STREAM.MSG.DELETE.EVT_00",
 	"$JS.API.STREAM.LEADER.STEPDOWN.CMD", "$JS.API.CONSUMER.CREATE.CMD", "$JS.API.CONSUMER.DELETE.CMD.session-00",
 	"$JS.API.STREAM.CREATE.OTHER", "_INBOX.x", "timer.fire.session.default.s1.expire", "evt.00.default.nothing.s1", "other",
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // everyone are the roles behind a gateway.
-const everyone = "session,pipeline,agent,tools"
+const everyone = "session,pipeline,worker,tools"
 
 // TestASessionPlansSolvesAndAnswers: the first session of a newcomer, in one process
 // with the demo model: planned, solved with real tools, put together and answered.
@@ -114,10 +114,10 @@ func TestAPlanInTheTerminal(t *testing.T) {
 }
 
 // tasks is a plan of independent tasks with these ids.
-func tasks(ids ...string) []event.Task {
-	out := make([]event.Task, len(ids))
+func tasks(ids ...string) []event.Step {
+	out := make([]event.Step, len(ids))
 	for i, id := range ids {
-		out[i] = event.Task{ID: id, Title: "Task " + id}
+		out[i] = event.Step{ID: id, Title: "Task " + id}
 	}
 	return out
 }
@@ -216,11 +216,11 @@ func TestPlansAreCancelledAndMadeAgain(t *testing.T) {
 			case strings.Contains(x.Data.Question, "hang"):
 				return scripted.Stream(scripted.Text(`{"tasks`), scripted.Hang())
 			case strings.Contains(x.Data.Question, "circle") && len(x.Data.Feedback) == 0:
-				return scripted.Plan(event.Task{ID: "a", Title: "A", Dependencies: []string{"b"}}, event.Task{ID: "b", Title: "B", Dependencies: []string{"a"}})
+				return scripted.Plan(event.Step{ID: "a", Title: "A", Dependencies: []string{"b"}}, event.Step{ID: "b", Title: "B", Dependencies: []string{"a"}})
 			case strings.Contains(x.Data.Question, "nonsense"):
 				return say("I would rather not.")
 			}
-			return scripted.Plan(event.Task{ID: "a", Title: x.Data.Question})
+			return scripted.Plan(event.Step{ID: "a", Title: x.Data.Question})
 		},
 		Solve: func(x *scripted.Exchange) scripted.Reply { return say("did " + x.Data.Task.Title) },
 	}.Script())
@@ -270,7 +270,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	release := make(chan struct{})
 	f := newFleet(t, scripted.Stages{Plan: scripted.Always(scripted.Stream(scripted.Gate(release), scripted.Text(`{"tasks":[{"id":"a","title":"A"}]}`)))}.Script())
 	sessions := f.serve("session")
-	f.serve("pipeline,agent,tools")
+	f.serve("pipeline,worker,tools")
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)
 	for text, code := range map[string]string{`{"event":"user.dance","session_id":"s"}`: "UNKNOWN_MESSAGE_TYPE", `[1`: "BAD_JSON", `{}`: "INVALID_FIELD"} {

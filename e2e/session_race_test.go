@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // quick is a model that plans two tasks and solves them at once.

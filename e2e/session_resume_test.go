@@ -18,7 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // reconnects is how often lines are broken; those that the kills break come on top.
@@ -171,7 +171,7 @@ func (c *chaos) victims() []func() func() {
 	for i := range 2 {
 		add("gateway", func() *harness.Process { return c.serve("gateway", "--addr", c.addrs[i]) })
 		add("pipeline", func() *harness.Process { return c.serve("pipeline") })
-		add("agent", func() *harness.Process { return c.serve("agent") })
+		add("worker", func() *harness.Process { return c.serve("worker") })
 	}
 	return kinds
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestAStateMovesToAnotherCluster: exported in the middle of a run on one

@@ -12,12 +12,12 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // diamond is ten tasks: one, then four beside each other, then two that each need
 // two of them, then two, then one that needs both.
-func diamond() []event.Task {
+func diamond() []event.Step {
 	after := map[string][]string{
 		"b1": {"a"}, "b2": {"a"}, "b3": {"a"}, "b4": {"a"},
 		"c1": {"b1", "b2"}, "c2": {"b3", "b4"}, "d1": {"c1"}, "d2": {"c1", "c2"}, "e": {"d1", "d2"},
@@ -36,7 +36,7 @@ func TestADiamondOfTenTasks(t *testing.T) {
 		return scripted.Stream(scripted.Every(30*time.Millisecond, "the ", "result ", "of ", x.Task))
 	}}.Script())
 	f.serve(everyone)
-	f.serve("agent") // work is spread over workers
+	f.serve("worker") // work is spread over workers
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)
 	m.Create("en_US", nil)
@@ -52,25 +52,25 @@ func TestADiamondOfTenTasks(t *testing.T) {
 	done, open, most := map[string]bool{}, 0, 0
 	for _, e := range events {
 		switch e.Type {
-		case event.TaskStarted:
-			d, err := event.As[event.TaskStartedData](e)
+		case event.StepStarted:
+			d, err := event.As[event.StepStartedData](e)
 			require.NoError(t, err)
-			for _, dep := range d.Task.Dependencies {
-				require.True(t, done[dep], "%s began before %s was done", d.TaskID, dep)
+			for _, dep := range d.Step.Dependencies {
+				require.True(t, done[dep], "%s began before %s was done", d.StepID, dep)
 			}
 			open++
 			most = max(most, open)
-		case event.TaskCompleted:
-			d, err := event.As[event.TaskCompletedData](e)
+		case event.StepCompleted:
+			d, err := event.As[event.StepCompletedData](e)
 			require.NoError(t, err)
-			done[d.TaskID] = true
+			done[d.StepID] = true
 			open--
 		}
 	}
 	require.Len(t, done, 10)
 	require.Equal(t, 3, most, "as many at once as allowed, and no more")
 	workers := map[string]bool{}
-	for _, d := range all[event.TurnStartedData](t, events) {
+	for _, d := range all[event.JobStartedData](t, events) {
 		workers[d.Worker] = true
 	}
 	t.Logf("10 tasks, %d at once at most, %d workers, %d events", most, len(workers), len(events))
@@ -102,7 +102,7 @@ func TestTasksFailAreCancelledAndRestarted(t *testing.T) {
 			return say("did " + x.Task + " with " + strings.Join(inputs, ", "))
 		},
 	}.Script())
-	f.configure("pipeline: {retry_backoff: 50ms}\n")
+	f.configure("pipeline: {retry_backoff: 50ms}\nworker: {model_tries: 1}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)
@@ -179,13 +179,13 @@ func TestASolverIsKilled(t *testing.T) {
 		return say("a whole result")
 	}}.Script())
 	f.serve("session,pipeline,tools")
-	doomed := f.serve("agent")
+	doomed := f.serve("worker")
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)
 	m.Create("en_US", nil)
 	m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": tasks("a")}})
 	m.Until(myagent.AgentPartialAnswer)
-	f.serve("agent")
+	f.serve("worker")
 	began := time.Now()
 	doomed.Kill()
 	require.Contains(t, m.Until(myagent.AgentFinalAnswer).Text(), "a whole result")
@@ -202,7 +202,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 		"endless": scripted.Always(scripted.Stream(scripted.Every(50*time.Millisecond, words(1000)...))),
 		"mute":    scripted.Always(scripted.Stream(scripted.Hang())),
 	}}.Script())
-	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nagent: {turn_timeout: 3s}\n")
+	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nworker: {job_timeout: 3s}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
 	m := harness.Talk(t, addr)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/e2e/harness"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestAViewerThatStopsReading: one of a hundred viewers of a long answer reads
@@ -24,7 +24,7 @@ func TestAViewerThatStopsReading(t *testing.T) {
 	// nor into the gateway's queue.
 	pieces := repeat(strings.Repeat("text ", 4000), 6)
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Every(5*time.Millisecond, pieces...))))
-	f.serve("session,pipeline,agent,tools")
+	f.serve("session,pipeline,worker,tools")
 	gw, addr := f.gateway()
 	asker := harness.Dial(t, "ws://"+addr+"/ws")
 	asker.Until("agent_ready")

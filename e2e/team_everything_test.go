@@ -117,6 +117,8 @@ func TestATeamWithEverything(t *testing.T) {
 	p.sockets(p.logs())
 	p.seeds()
 	transcribed(t, filepath.Join("testdata", "team", "everything.txtar"), harness.TeamTranscript(p.sent, p.flat, p.deep))
+	p.original.UntilAfter(p.flat.Seq()-1, "the last frame", func(harness.TeamFrame) bool { return true })
+	transcribed(t, filepath.Join("testdata", "team", "original.txtar"), harness.TeamTranscript(nil, p.original, nil))
 }
 
 // press is a run of the paper and those who watch it.
@@ -125,6 +127,7 @@ type press struct {
 	c          *club
 	team       command.TeamView
 	flat, deep *harness.Crew
+	original   *harness.Crew // asks for nothing that the original does not know
 	sent       []string
 	at         uint64 // position of the last frame that was waited for
 }
@@ -133,6 +136,7 @@ func newPress(c *club) *press {
 	p := &press{t: c.t, c: c, team: c.found(paper)}
 	path := "agent-team/" + p.team.TeamID
 	p.flat, p.deep = c.watch(path, false), c.watch(path, true)
+	p.original = harness.Watch(c.t, harness.CrewOptions{Addr: c.addr, Path: path, Original: true, Once: true})
 	p.until("IDLE", is("TEAM_STATUS", "", "new_status", "IDLE"))
 	return p
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // troop is an installation of processes of which each can be killed: the team services
@@ -47,12 +47,12 @@ func newTroop(t *testing.T, script scripted.Script, o troopOptions) *troop {
 	t.Helper()
 	f := &troop{club: &club{fleet: newFleet(t, script)}, desks: map[id.Name]*harness.Process{}}
 	// Tests write faster than people: a message over the default rate would be refused.
-	f.configure(o.Servers + "agent: {concurrency: 64}\ngateway:\n  message_rate: 1000\n  message_burst: 1000\n")
+	f.configure(o.Servers + "worker: {concurrency: 64}\ngateway:\n  message_rate: 1000\n  message_burst: 1000\n")
 	if o.Queue > 0 {
 		f.configure(fmt.Sprintf("  queue_bytes: %d\n", o.Queue))
 	}
 	f.serve("session,pipeline,task,tools")
-	f.worker = f.serve("agent")
+	f.worker = f.serve("worker")
 	for i := range f.addrs {
 		f.gates[i], f.addrs[i] = f.gateway()
 	}
@@ -136,7 +136,7 @@ func (f *troop) killGateway(i int) {
 func (f *troop) killWorker() {
 	f.t.Helper()
 	f.worker.Kill()
-	f.worker = f.serve("agent")
+	f.worker = f.serve("worker")
 }
 
 // message asks a member for something.
@@ -207,11 +207,11 @@ func held(t *testing.T, in subject.Log, e event.Event) (of subject.Log, seq uint
 	t.Helper()
 	of = in
 	switch e.Type {
-	case event.TeamAgentEvent:
-		d, err := event.As[event.TeamAgentEventData](e)
+	case event.TeamMemberEvent:
+		d, err := event.As[event.TeamMemberEventData](e)
 		require.NoError(t, err)
-		of.Kind, of.Entity = id.KindAgent, id.EntityFromExternal(d.AgentID)
-		return of, d.Seq, d.AgentEvent
+		of.Kind, of.Entity = id.KindMember, id.EntityFromExternal(d.MemberID)
+		return of, d.Seq, d.Event
 	case event.TeamSubTeamEvent:
 		d, err := event.As[event.TeamSubTeamEventData](e)
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // stopLimit is how soon a model's request has to be closed on any machine. The goal is
@@ -86,7 +86,7 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 	logs := map[subject.Log][]harness.Stored{}
 	f.faithful(harness.LogOf(id.KindTeam, view.TeamID), logs)
 	for log, events := range logs {
-		if log.Kind == id.KindAgent {
+		if log.Kind == id.KindMember {
 			tools += noToolAfterTheEnd(t, eventsOf(events))
 			for run, n := range terminals(t, eventsOf(events)) {
 				require.Equal(t, 1, n, "terminal events of %s", run)

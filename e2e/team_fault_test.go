@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // scribes stamp a paper if they are told so, and else write for two seconds.
@@ -106,7 +106,7 @@ func (s *siege) judge(events []harness.Stored) {
 	compared := s.faithful(s.log, logs)
 	texts, started, breaks := 0, 0, 0
 	for log, own := range logs {
-		if log.Kind != id.KindAgent {
+		if log.Kind != id.KindMember {
 			continue
 		}
 		for run, n := range terminals(s.t, eventsOf(own)) {

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
@@ -28,11 +30,13 @@ func TestEveryMessageOfATeamHasItsTest(t *testing.T) {
 		}
 	}
 	proof := harness.TeamProof()
-	schemas, err := filepath.Glob("../proto-schemas/team/schema/*/*.json")
+	in, err := bundle.Messages(team.Schema, "in")
 	require.NoError(t, err)
-	require.Len(t, schemas, len(proof)+1, "each has a schema, and %s has one", team.AssistantChunk)
-	for _, path := range schemas {
-		name := filepath.Base(path[:len(path)-len(".json")])
+	out, err := bundle.Messages(team.Schema, "out")
+	require.NoError(t, err)
+	messages := slices.Concat(in, out)
+	require.Len(t, messages, len(proof)+1, "each has a schema, and %s has one", team.AssistantChunk)
+	for _, name := range messages {
 		if _, unmade := harness.TeamUnmade[name]; !unmade {
 			require.True(t, tests[proof[name]], "%s has no test, or %q is none", name, proof[name])
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // office has a tool that counts how often it put its stamp on each paper.
@@ -121,7 +121,7 @@ func TestFiftyApproversDecideAtOnce(t *testing.T) {
 	clerk, err := id.MemberAgent(cellar, "Clerk")
 	require.NoError(t, err)
 	for route, agent := range map[string]id.Entity{"Lead": member, "cellar/Clerk": clerk} {
-		of := subject.Log{Tenant: log.Tenant, Kind: id.KindAgent, Entity: agent}
+		of := subject.Log{Tenant: log.Tenant, Kind: id.KindMember, Entity: agent}
 		stamped := map[string]int{event.DecisionApprove: 1, event.DecisionReject: 0}
 		before := ""
 		for round := range 2 { // in the second they all want the other thing

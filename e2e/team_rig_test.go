@@ -12,7 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // club is an installation in which teams work: a gateway and a process with all services.
@@ -25,7 +25,7 @@ type club struct {
 func newClub(t *testing.T, script scripted.Script) *club {
 	t.Helper()
 	c := &club{fleet: newFleet(t, script)}
-	c.serve("session,pipeline,task,team,agent,tools")
+	c.serve("session,pipeline,task,team,worker,tools")
 	_, c.addr = c.gateway()
 	c.nc = c.listen()
 	harness.Eventually(t, "the team service runs", func() bool { return harness.Get(t, "http://"+c.addr+"/api/v1/teams").Status == http.StatusOK })

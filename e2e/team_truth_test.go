@@ -46,7 +46,7 @@ func (c *club) readTeam(l *memberLogs, route, team string) {
 			continue
 		}
 		l.agents, l.ids[at] = append(l.agents, at), d.ID
-		l.events[at] = harness.ReadLog(c.t, c.nc, harness.LogOf(id.KindAgent, d.ID))
+		l.events[at] = harness.ReadLog(c.t, c.nc, harness.LogOf(id.KindMember, d.ID))
 	}
 }
 
@@ -70,9 +70,9 @@ func inside(t testing.TB, log []harness.Stored) map[string][]relayed {
 	out := map[string][]relayed{}
 	for _, e := range log {
 		switch e.Type {
-		case event.TeamAgentEvent:
-			d := dataOf[event.TeamAgentEventData](t, e.Event)
-			out[d.AgentName] = append(out[d.AgentName], relayed{d.Seq, d.AgentEvent, [2]string{d.OldStatus, d.Status}})
+		case event.TeamMemberEvent:
+			d := dataOf[event.TeamMemberEventData](t, e.Event)
+			out[d.MemberName] = append(out[d.MemberName], relayed{d.Seq, d.Event, [2]string{d.OldStatus, d.Status}})
 		case event.TeamSubTeamEvent:
 			d := dataOf[event.TeamSubTeamEventData](t, e.Event)
 			out[d.SubTeamNodeName] = append(out[d.SubTeamNodeName], relayed{seq: d.Seq, raw: d.SubTeamEvent})
@@ -105,11 +105,11 @@ func (l memberLogs) unpacked(t testing.TB) (n int) {
 	got := map[string][]string{}
 	for _, e := range l.events[""] {
 		raw, at, route := e.Raw, e.Event, []string(nil)
-		for at.Type == event.TeamSubTeamEvent || at.Type == event.TeamAgentEvent {
+		for at.Type == event.TeamSubTeamEvent || at.Type == event.TeamMemberEvent {
 			var d struct {
-				AgentName string          `json:"agent_name"`
+				AgentName string          `json:"member_name"`
 				Node      string          `json:"sub_team_node_name"`
-				Agent     json.RawMessage `json:"agent_event"`
+				Agent     json.RawMessage `json:"event"`
 				Team      json.RawMessage `json:"sub_team_event"`
 			}
 			require.NoError(t, json.Unmarshal(at.Data, &d))
@@ -226,8 +226,8 @@ func (f *foldedTeam) apply(t testing.TB, e event.Event) {
 		f.paused = e.Type == event.TeamPauseBegun
 	case event.TeamClosing:
 		f.ended = true
-	case event.TeamAgentEvent:
-		require.NoError(t, json.Unmarshal(dataOf[event.TeamAgentEventData](t, e).AgentEvent, &inner))
+	case event.TeamMemberEvent:
+		require.NoError(t, json.Unmarshal(dataOf[event.TeamMemberEventData](t, e).Event, &inner))
 		f.agent(t, inner)
 	case event.TeamSubTeamEvent:
 		d := dataOf[event.TeamSubTeamEventData](t, e)

@@ -22,7 +22,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // things are the ids of what one tenant has, or of what nobody has.
@@ -43,7 +43,7 @@ func TestTenantsMeetNowhere(t *testing.T) {
 	red, blue := redKey, blueKey
 	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent]}\n",
 		auth.HashKey(red), auth.HashKey(blue)))
-	f.serve("session,pipeline,agent,task,tools,team")
+	f.serve("session,pipeline,worker,task,tools,team")
 	_, addr := f.gateway()
 	theirs := possess(t, addr, red)
 	nobodys := things{
@@ -185,7 +185,7 @@ func socketPaths() []string {
 		"/ws/agent-team/{team}?format=envelope", "/ws/agent-team/{nested}?after=0", "/ws/agent/{member}", "/ws/agent/{member}?after=0",
 	}
 	for _, socket := range []string{"/ws", "/ws/session", "/ws/agent-team", "/ws/asp/client"} {
-		for _, what := range []string{"session/{session}", "team/{team}", "team/{nested}", "agent/{member}", "task/{task}"} {
+		for _, what := range []string{"session/{session}", "team/{team}", "team/{nested}", "member/{member}", "task/{task}"} {
 			out = append(out, socket+"?watch="+what)
 			if socket != "/ws/asp/client" { // where after is of the client's own
 				out = append(out, socket+"?after=0&watch="+what)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,8 +9,8 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -21,7 +22,16 @@ const (
 	// lastAcks bounds how long a socket that ends stays for its acknowledgements: a
 	// bus that does not answer within it costs the client what it has seen already.
 	lastAcks = 3 * time.Second
+	// maxAck is far more than an acknowledgement has to say. A longer message is handled
+	// as any other.
+	maxAck = 4 << 10
+	// strangeFor is for how long a session that could not be attached is not asked for
+	// again because of an acknowledgement: clients repeat theirs every 200 ms.
+	strangeFor = 30 * time.Second
 )
+
+// ackWord is in every acknowledgement: only messages with it are read twice.
+var ackWord = []byte("ack")
 
 // ackKey is who has read what.
 type ackKey struct {
@@ -29,51 +39,108 @@ type ackKey struct {
 	client string
 }
 
-// ack notes how far a client has read. What it says of events that this socket has
-// not heard of is ignored: it would lose them when it comes back. So is what nobody
-// says who has not named itself: it could not be found again. Runs of other kinds keep
-// no positions, and whoever only watches moves nobody's.
-func (m *many) ack(a *attached, at dialect.Position) error {
-	seq, err := ackedSeq(at)
-	if err != nil {
-		return err
+// quietly handles a message that is an acknowledgement, and reports whether it was one.
+// Clients send several a second for ever, so they use up neither the rate of messages nor
+// a quota. Those over a rate of their own are dropped without a word.
+func (m *many) quietly(ctx context.Context, message []byte) bool {
+	if len(message) > maxAck || !bytes.Contains(message, ackWord) || strictjson.Check(message) != nil {
+		return false
 	}
+	req, err := m.codec.Request(message)
+	if req.Action != dialect.Ack {
+		return false
+	}
+	if !m.c.awaited() {
+		return true
+	}
+	if !m.ackRate.Allow() {
+		m.c.s.met.strays.Inc()
+		m.c.flooded()
+		return true
+	}
+	m.c.refused = 0
+	m.acknowledge(ctx, req, err)
+	return true
+}
+
+// acknowledge notes how far a client has read. An acknowledgement is never answered: one
+// that cannot be read or placed is dropped.
+func (m *many) acknowledge(ctx context.Context, req dialect.Request, err error) {
+	var a *attached
+	if err == nil {
+		a = m.placed(ctx, req)
+	}
+	if a == nil {
+		m.c.s.met.strays.Inc()
+		return
+	}
+	m.ack(a, req.Acked)
+}
+
+// placed returns the session that an acknowledgement is about: the one that it names,
+// else the only one of the socket. A session that the socket does not show is shown from
+// behind what the client has; nil if it cannot be.
+func (m *many) placed(ctx context.Context, req dialect.Request) *attached {
+	if req.Session == "" {
+		if all := m.shown(); len(all) == 1 {
+			return all[0]
+		}
+		return nil
+	}
+	log, err := m.logOf(req.Session)
+	if err != nil || !req.Acked.In(log.Entity.String()) {
+		return nil
+	}
+	if a := m.find(log.Entity); a != nil {
+		return a
+	}
+	now := m.c.s.dep.Clock()
+	if now.Before(m.strange[log]) {
+		return nil
+	}
+	a, err := m.goOn(ctx, log, req.Acked)
+	if err != nil {
+		m.c.s.dep.Logger.Debug().Err(err).Stringer("log", log).Msg("drop an acknowledgement")
+		if len(m.strange) >= maxAcks {
+			clear(m.strange)
+		}
+		m.strange[log] = now.Add(strangeFor)
+	}
+	return a
+}
+
+// ack notes a position. What a client says of events that this socket has
+// not heard of is ignored: it would lose them when it comes back. So is the position of
+// a client without a name: it could not be found again. Runs of other kinds keep
+// no positions, and a socket that may only watch moves none.
+func (m *many) ack(a *attached, at dialect.Position) {
 	client := at.ClientID
 	if client == "" {
 		client = a.client
 	}
 	if a.log.Kind != id.KindSession || !m.c.mayAct() {
-		return nil
+		return
 	}
+	seq := ackedSeq(at)
 	if client == "" || seq == 0 || seq > max(a.head, a.feed.position()) {
-		return nil
+		return
 	}
 	m.note(ackKey{a.log, client}, seq)
-	return nil
 }
 
-// ackOnly notes an acknowledgement that names no session: it is for the only one of
-// the socket.
-func (m *many) ackOnly(at dialect.Position) error {
-	if all := m.shown(); len(all) == 1 {
-		return m.ack(all[0], at)
-	}
-	return fault.Newf(fault.InvalidField, "This connection does not hold exactly one session. Say which one you mean.").At("session_id")
-}
-
-// ackedSeq returns the position that a client names.
-func ackedSeq(at dialect.Position) (uint64, error) {
-	switch {
-	case at.EventID != "":
-		c, err := eventlog.ParseCursor(at.EventID)
-		if err != nil {
-			return 0, fault.Newf(fault.CursorInvalid, "This is not the event_id of an event. Send one that you received.").At("last_event_id").Wrap(err)
+// ackedSeq returns the position that a client names, 0 if it is none.
+func ackedSeq(at dialect.Position) uint64 {
+	if at.EventID == "" {
+		if at.Seq == nil {
+			return 0
 		}
-		return c.Seq, nil
-	case at.Seq != nil:
-		return *at.Seq, nil
+		return *at.Seq
 	}
-	return 0, nil
+	c, err := eventlog.ParseCursor(at.EventID)
+	if err != nil {
+		return 0
+	}
+	return c.Seq
 }
 
 // note keeps the highest of what a client has acknowledged.

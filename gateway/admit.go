@@ -98,7 +98,7 @@ func (c *conn) admit(r *http.Request) error {
 	if c.watch, err = watchedOf(r, query); err != nil {
 		return err
 	}
-	c.use(codec)
+	c.use(speaking(codec, r))
 	c.query = query
 	return c.credentials(r)
 }

@@ -34,7 +34,7 @@ func aim(log subject.Log, taskID string, c command.Command) (command.Command, er
 			return c, nil
 		}
 		return aimTeam(c)
-	case id.KindAgent:
+	case id.KindMember:
 		return aimMember(log.Entity, c)
 	case id.KindTask:
 		if c.Service == command.Pipeline {
@@ -52,7 +52,7 @@ func impossible(k id.Kind, c command.Command) error {
 // aimTeam addresses a command to the team service, which has the same verbs.
 func aimTeam(c command.Command) (command.Command, error) {
 	switch c.Verb {
-	case command.Message, command.Cancel, command.Respond:
+	case command.SendMessage, command.Cancel, command.Answer:
 	case command.CancelPlan: // it has the data of Cancel
 		c.Verb = command.Cancel
 	default:
@@ -69,11 +69,11 @@ func aimMember(agent id.Entity, c command.Command) (command.Command, error) {
 	case !ok:
 		return c, fault.Newf(fault.AgentNotFound, "This agent belongs to no team. It cannot be spoken to here.")
 	case c.Service == command.Team:
-		return c, impossible(id.KindAgent, c)
+		return c, impossible(id.KindMember, c)
 	}
 	c, err := aimTeam(c)
 	if err != nil {
-		return c, impossible(id.KindAgent, c)
+		return c, impossible(id.KindMember, c)
 	}
 	c.Key, c.Member = team, agent.String()
 	return c, nil
@@ -88,7 +88,7 @@ func aimTask(taskID string, c command.Command) (command.Command, error) {
 	}
 	c.Service, c.Verb = command.Task, command.MessageTask
 	if _, stops := data.(command.CancelTaskData); stops {
-		c.Verb = command.CancelSwarm
+		c.Verb = command.CancelTask
 	}
 	if c.Data, err = json.Marshal(data); err != nil {
 		return c, fmt.Errorf("encode %s for a task: %w", c.Verb, err)
@@ -98,15 +98,15 @@ func aimTask(taskID string, c command.Command) (command.Command, error) {
 
 func taskData(taskID string, c command.Command) (any, error) {
 	switch c.Verb {
-	case command.Message:
+	case command.SendMessage:
 		var d command.UserMessage
 		if err := c.Decode(&d); err != nil {
 			return nil, err
 		}
 		text, err := taskText(d)
 		return command.TaskMessage{TaskID: taskID, MessageType: typeMessage, Message: text}, err
-	case command.Respond:
-		var d command.RespondInput
+	case command.Answer:
+		var d command.AnswerQuestion
 		if err := c.Decode(&d); err != nil {
 			return nil, err
 		}

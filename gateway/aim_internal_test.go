@@ -25,7 +25,7 @@ func TestAim(t *testing.T) {
 	require.NoError(t, err)
 	session, task := id.EntityFromExternal("s"), id.EntityFromExternal("task with spaces")
 	message, cancel := command.UserMessage{Content: "hi"}, command.CancelRun{Reason: "enough", Pause: true}
-	answer := command.RespondInput{InputID: "q1", Approved: true, Feedback: "go"}
+	answer := command.AnswerQuestion{InputID: "q1", Approved: true, Feedback: "go"}
 	for name, c := range map[string]struct {
 		kind    id.Kind
 		key     id.Entity
@@ -37,45 +37,45 @@ func TestAim(t *testing.T) {
 		member  string
 		want    string // data; empty = as it was
 	}{
-		"a session keeps a message":            {id.KindSession, session, command.Pipeline, command.Message, message, "pipeline.message", session, "", ""},
-		"and what only sessions know":          {id.KindSession, session, command.Pipeline, command.RestartTask, command.TaskRef{TaskID: "t"}, "pipeline.restart-task", session, "", ""},
+		"a session keeps a message":            {id.KindSession, session, command.Pipeline, command.SendMessage, message, "pipeline.send_message", session, "", ""},
+		"and what only sessions know":          {id.KindSession, session, command.Pipeline, command.RestartStep, command.StepRef{StepID: "t"}, "pipeline.restart_step", session, "", ""},
 		"and is no team":                       {id.KindSession, session, command.Team, command.PauseTeam, nil, "", session, "", ""},
-		"a team takes a message":               {id.KindTeam, team, command.Pipeline, command.Message, message, "team.message", team, "", ""},
-		"and an answer":                        {id.KindTeam, team, command.Pipeline, command.Respond, answer, "team.respond", team, "", ""},
+		"a team takes a message":               {id.KindTeam, team, command.Pipeline, command.SendMessage, message, "team.send_message", team, "", ""},
+		"and an answer":                        {id.KindTeam, team, command.Pipeline, command.Answer, answer, "team.answer", team, "", ""},
 		"and is stopped":                       {id.KindTeam, team, command.Pipeline, command.Cancel, cancel, "team.cancel", team, "", ""},
 		"as one that has a plan":               {id.KindTeam, team, command.Pipeline, command.CancelPlan, cancel, "team.cancel", team, "", ""},
 		"and paused":                           {id.KindTeam, team, command.Team, command.PauseTeam, nil, "team.pause", team, "", ""},
 		"and resumed":                          {id.KindTeam, team, command.Team, command.ResumeTeam, nil, "team.resume", team, "", ""},
-		"but has no tasks of a plan":           {id.KindTeam, team, command.Pipeline, command.CancelTask, command.TaskRef{}, "", team, "", ""},
+		"but has no tasks of a plan":           {id.KindTeam, team, command.Pipeline, command.CancelStep, command.StepRef{}, "", team, "", ""},
 		"nor another plan":                     {id.KindTeam, team, command.Pipeline, command.Replan, command.ReplanRun{}, "", team, "", ""},
-		"a nested team is one":                 {id.KindTeam, nested, command.Pipeline, command.Message, message, "team.message", nested, "", ""},
-		"an agent is its team's":               {id.KindAgent, agent, command.Pipeline, command.Message, message, "team.message", team, agent.String(), ""},
-		"also in a nested one":                 {id.KindAgent, deep, command.Pipeline, command.Respond, answer, "team.respond", nested, deep.String(), ""},
-		"and is stopped alone":                 {id.KindAgent, agent, command.Pipeline, command.Cancel, cancel, "team.cancel", team, agent.String(), ""},
-		"but not paused":                       {id.KindAgent, agent, command.Team, command.PauseTeam, nil, "", team, "", ""},
-		"an agent has no plan":                 {id.KindAgent, agent, command.Pipeline, command.Replan, command.ReplanRun{}, "", team, "", ""},
-		"an agent of no team":                  {id.KindAgent, session, command.Pipeline, command.Message, message, "", team, "", ""},
-		"a task's agent is told":               {id.KindTask, task, command.Pipeline, command.Message, message, "task.message-task", task, "", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":"hi"}`},
-		"with what belongs to it":              {id.KindTask, task, command.Pipeline, command.Message, command.UserMessage{Content: "hi", Attachments: event.Attachments{ImageURLs: []string{"u"}}}, "task.message-task", task, "", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":{"text":"hi","image_urls":["u"]}}`},
-		"and answered":                         {id.KindTask, task, command.Pipeline, command.Respond, answer, "task.message-task", task, "", `{"task_id":"task with spaces","client_id":"","request_id":"q1","message_type":"input_response","message":{"approved":true,"text":"go"}}`},
+		"a nested team is one":                 {id.KindTeam, nested, command.Pipeline, command.SendMessage, message, "team.send_message", nested, "", ""},
+		"an agent is its team's":               {id.KindMember, agent, command.Pipeline, command.SendMessage, message, "team.send_message", team, agent.String(), ""},
+		"also in a nested one":                 {id.KindMember, deep, command.Pipeline, command.Answer, answer, "team.answer", nested, deep.String(), ""},
+		"and is stopped alone":                 {id.KindMember, agent, command.Pipeline, command.Cancel, cancel, "team.cancel", team, agent.String(), ""},
+		"but not paused":                       {id.KindMember, agent, command.Team, command.PauseTeam, nil, "", team, "", ""},
+		"an agent has no plan":                 {id.KindMember, agent, command.Pipeline, command.Replan, command.ReplanRun{}, "", team, "", ""},
+		"an agent of no team":                  {id.KindMember, session, command.Pipeline, command.SendMessage, message, "", team, "", ""},
+		"a task's agent is told":               {id.KindTask, task, command.Pipeline, command.SendMessage, message, "task.message_task", task, "", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":"hi"}`},
+		"with what belongs to it":              {id.KindTask, task, command.Pipeline, command.SendMessage, command.UserMessage{Content: "hi", Attachments: event.Attachments{ImageURLs: []string{"u"}}}, "task.message_task", task, "", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":{"text":"hi","image_urls":["u"]}}`},
+		"and answered":                         {id.KindTask, task, command.Pipeline, command.Answer, answer, "task.message_task", task, "", `{"task_id":"task with spaces","client_id":"","request_id":"q1","message_type":"input_response","message":{"approved":true,"text":"go"}}`},
 		"and stopped":                          {id.KindTask, task, command.Pipeline, command.Cancel, cancel, "task.cancel", task, "", `{"task_id":"task with spaces","reason":"enough"}`},
 		"but not paused, being no team":        {id.KindTask, task, command.Team, command.PauseTeam, nil, "", task, "", ""},
 		"nor has it a plan":                    {id.KindTask, task, command.Pipeline, command.Replan, command.ReplanRun{}, "", task, "", ""},
-		"what is for another log is untouched": {id.KindTeam, team, command.Pipeline, command.Message, message, "pipeline.message", session, "", ""},
+		"what is for another log is untouched": {id.KindTeam, team, command.Pipeline, command.SendMessage, message, "pipeline.send_message", session, "", ""},
 		"and what is for another service":      {id.KindTeam, team, command.Session, command.Close, nil, "session.close", team, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := json.Marshal(c.data)
 			require.NoError(t, err)
 			key := c.key
-			if c.to == "pipeline.message" || c.to == "session.close" {
+			if c.to == "pipeline.send_message" || c.to == "session.close" {
 				key = c.wantKey
 			}
 			in := command.Command{
 				ID: "c1", Service: c.service, Verb: c.verb, Tenant: id.DefaultTenant, Key: key, Principal: "alice",
 				Data: data, Member: "ignored", ReplyTo: "g.c",
 			}
-			if c.kind != id.KindAgent {
+			if c.kind != id.KindMember {
 				in.Member = c.member
 			}
 			before := in
@@ -103,7 +103,7 @@ func TestAim(t *testing.T) {
 // TestAimWithDataThatIsNone: what no codec makes is an error and sends nothing.
 func TestAimWithDataThatIsNone(t *testing.T) {
 	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal("t")}
-	for _, verb := range []id.Name{command.Message, command.Respond, command.Cancel, command.CancelPlan} {
+	for _, verb := range []id.Name{command.SendMessage, command.Answer, command.Cancel, command.CancelPlan} {
 		_, err := aim(log, "t", command.Command{Service: command.Pipeline, Verb: verb, Key: log.Entity, Data: json.RawMessage(`7`)})
 		require.Error(t, err)
 	}

@@ -31,7 +31,7 @@ type hearing struct {
 func (s *Server) hear() (*hearing, error) {
 	h := &hearing{ended: make(chan struct{})}
 	var err error
-	if h.sub, err = s.dep.Conn.NATS().Subscribe(subject.AsideFilter(s.name), s.aside); err != nil {
+	if h.sub, err = s.dep.Conn.NATS().Subscribe(subject.DirectFilter(s.name), s.aside); err != nil {
 		return nil, fmt.Errorf("subscribe to asides: %w", err)
 	}
 	h.sub.SetClosedHandler(func(string) { close(h.ended) })
@@ -50,7 +50,7 @@ func (h *hearing) end() {
 
 // aside shows one connection what is said to it.
 func (s *Server) aside(m *nats.Msg) {
-	_, link, err := subject.ParseAside(m.Subject)
+	_, link, err := subject.ParseDirect(m.Subject)
 	if err != nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (s *Server) aside(m *nats.Msg) {
 	to, peer := s.links[link.String()], s.peers[link.String()]
 	s.mu.Unlock()
 	if peer != nil {
-		s.reply(m, peer.aside(m))
+		peer.hear(m)
 		return
 	}
 	if to == nil { // it has left

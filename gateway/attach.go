@@ -34,7 +34,7 @@ func (m *many) open(ctx context.Context, req dialect.Request) error {
 	if err := m.c.send(ctx, m.c.who(), m.reply, cmd); err != nil {
 		return err
 	}
-	m.show(&attached{log: log, codec: m.codec.In(req.Open.Language), client: req.Open.ClientID}, eventlog.Cursor{}, nil)
+	m.show(&attached{log: log, codec: m.in(req.Open.Language), client: req.Open.ClientID}, eventlog.Cursor{}, nil)
 	return nil
 }
 
@@ -47,14 +47,18 @@ func (m *many) attach(ctx context.Context, log subject.Log) (*attached, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &attached{log: log, codec: m.codec.In(reply.Language), head: reply.Head}
+	a := &attached{log: log, codec: m.in(reply.Language), head: reply.Head}
 	m.show(a, after, nil)
 	return a, nil
 }
 
 // resume shows a session from where the client left it, instead of however it has
-// been shown before: what was missed, then a word that this was all, then what comes.
-func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request, at dialect.Position) error {
+// been shown before: what is said first, what was missed, then a word that this was all,
+// then what comes.
+func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request, at dialect.Position, first ...func(dialect.Sessions) []byte) error {
+	if !at.In(log.Entity.String()) {
+		return fault.New(fault.CursorInvalid)
+	}
 	where := command.AttachRequest{EventID: at.EventID, ClientID: at.ClientID, Hash: at.Hash}
 	if at.EventID == "" {
 		where.After = at.Seq
@@ -63,8 +67,11 @@ func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request,
 	if err != nil {
 		return err
 	}
-	a := &attached{log: log, codec: m.codec.In(reply.Language), client: at.ClientID, head: reply.Head}
+	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
 	m.show(a, after, func(f *feed) {
+		for _, say := range first {
+			f.say(func() []byte { return say(a.codec) })
+		}
 		m.sayLost(f, a, reply)
 		f.replay = &replay{
 			codec: a.codec, link: m.at, after: after.Seq, head: reply.Head,
@@ -73,6 +80,22 @@ func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request,
 		f.replay.close(f)
 	})
 	return nil
+}
+
+// goOn shows a session from behind a position that a client has acknowledged. Nothing
+// says that what was missed has been shown: an acknowledgement has no answer.
+func (m *many) goOn(ctx context.Context, log subject.Log, at dialect.Position) (*attached, error) {
+	where := command.AttachRequest{EventID: at.EventID}
+	if at.EventID == "" {
+		where.After = at.Seq
+	}
+	reply, after, err := m.locate(ctx, log, where)
+	if err != nil {
+		return nil, err
+	}
+	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
+	m.show(a, after, func(f *feed) { m.sayLost(f, a, reply) })
+	return a, nil
 }
 
 // sayLost tells of a history that has expired, and what it led to.
@@ -102,11 +125,19 @@ func (m *many) restore(ctx context.Context, req dialect.Request) error {
 		return err
 	}
 	at := req.Resume
-	if reply.Restored {
+	if reply.Restored || !at.In(reply.Session.String()) {
 		at.Seq, at.EventID = new(uint64), ""
 	}
 	log := subject.Log{Tenant: p.Tenant, Kind: id.KindSession, Entity: reply.Session}
-	return m.resume(ctx, log, req, at)
+	if reply.Restored || reply.Exported == nil { // an event says so
+		return m.resume(ctx, log, req, at)
+	}
+	return m.resume(ctx, log, req, at, func(codec dialect.Sessions) []byte {
+		return codec.Restored(m.at(), log.Entity.String(), event.SessionRestoredData{
+			Principal: p.Subject, ExportedAt: reply.Exported.At, ExportedSeq: reply.Exported.Seq,
+			Stage: reply.Exported.Stage, MessageCount: reply.Exported.MessageCount,
+		})
+	})
 }
 
 // export shows the state of a session.
@@ -178,6 +209,7 @@ func (m *many) roomFor(log subject.Log) error {
 // first is called before anything else is shown, with the feed locked.
 func (m *many) show(a *attached, after eventlog.Cursor, first func(*feed)) {
 	f := newFeed(m.c, a.log, a.codec, m)
+	f.pieces, f.hides = &pieces{gathers: a.codec.Gathers()}, m.ownEcho
 	f.spare = m.c.s.cfg.QueueBytes / m.c.s.cfg.SessionsPerSocket // of all together as much as the queue
 	a.feed = f
 	if old := m.find(a.log.Entity); old != nil {
@@ -187,7 +219,7 @@ func (m *many) show(a *attached, after eventlog.Cursor, first func(*feed)) {
 		}
 	}
 	f.mu.Lock() // so that nothing comes before first, and no room is missed after it
-	f.at = after
+	f.at, f.pieces.upTo = after, after
 	m.mu.Lock()
 	m.sessions = append(slices.DeleteFunc(m.sessions, func(o *attached) bool { return o.log == a.log }), a)
 	m.mu.Unlock()

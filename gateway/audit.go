@@ -65,11 +65,11 @@ func (c *conn) sent(cmd command.Command) {
 	r := audit.Record{
 		Service: cmd.Service.String(), Verb: cmd.Verb.String(), Entity: cmd.Key.String(), Command: cmd.ID,
 	}
-	if cmd.Verb != command.Respond {
+	if cmd.Verb != command.Answer {
 		c.record(audit.Command, r)
 		return
 	}
-	var d command.RespondInput
+	var d command.AnswerQuestion
 	if cmd.Decode(&d) == nil {
 		r.Input, r.Outcome = d.InputID, audit.Reject
 		if r.Input == "" {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -10,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -23,7 +23,7 @@ const maxBacklog = 64
 // socket is read meanwhile, so that a slow message keeps no sign of life waiting.
 type backlog struct {
 	mu      sync.Mutex
-	waiting [][]byte
+	waiting []received
 	bytes   int
 	busy    bool          // something is being done
 	beside  int           // long requests, which no message waits for
@@ -31,20 +31,35 @@ type backlog struct {
 	changed chan struct{} // closed at the next change; nil = nobody wants to know
 }
 
+// received is a message, or what is kept of one that is too large.
+type received struct {
+	message  []byte
+	oversize *wire.Oversize // instead of message; of a peer
+	release  func()         // once it is handled, or dropped
+}
+
+func (r received) size() int {
+	if r.oversize != nil {
+		return len(r.oversize.Head) + len(r.oversize.Tail)
+	}
+	return len(r.message)
+}
+
 // add queues a message and reports whether somebody has to begin with it. It waits until
 // there is room.
-func (b *backlog) add(message []byte, limit int64) (begin bool) {
+func (b *backlog) add(r received, limit int64) (begin bool) {
 	b.await(func() bool {
-		room := len(b.waiting) < maxBacklog && int64(b.bytes+len(message)) <= limit
+		room := len(b.waiting) < maxBacklog && int64(b.bytes+r.size()) <= limit
 		return b.over || len(b.waiting) == 0 || room
 	}, nil)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over {
+		r.release()
 		return false
 	}
-	b.waiting = append(b.waiting, bytes.Clone(message))
-	b.bytes += len(message)
+	b.waiting = append(b.waiting, r)
+	b.bytes += r.size()
 	begin = !b.busy
 	b.busy = true
 	return begin
@@ -52,18 +67,18 @@ func (b *backlog) add(message []byte, limit int64) (begin bool) {
 
 // next returns the message to be handled, or false if there is none: then nobody is at
 // it any more.
-func (b *backlog) next() ([]byte, bool) {
+func (b *backlog) next() (received, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tell()
 	if len(b.waiting) == 0 {
 		b.waiting, b.busy = nil, false
-		return nil, false
+		return received{}, false
 	}
-	message := b.waiting[0]
-	b.waiting[0] = nil
-	b.waiting, b.bytes = b.waiting[1:], b.bytes-len(message)
-	return message, true
+	r := b.waiting[0]
+	b.waiting[0] = received{}
+	b.waiting, b.bytes = b.waiting[1:], b.bytes-r.size()
+	return r, true
 }
 
 // begin says that something is being done already.
@@ -77,6 +92,9 @@ func (b *backlog) begin() {
 func (b *backlog) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, r := range b.waiting {
+		r.release()
+	}
 	b.waiting, b.bytes, b.busy, b.over = nil, 0, false, true
 	b.tell()
 }
@@ -135,8 +153,8 @@ func (b *backlog) await(condition func() bool, late <-chan time.Time) {
 }
 
 // take has a message handled after those before it.
-func (c *conn) take(message []byte) {
-	if c.backlog.add(message, c.s.cfg.ReadLimit) {
+func (c *conn) take(r received) {
+	if c.backlog.add(r, c.s.cfg.ReadLimit) {
 		go c.work()
 	}
 }
@@ -146,25 +164,33 @@ func (c *conn) take(message []byte) {
 func (c *conn) work() {
 	defer c.recovered()
 	for {
-		message, ok := c.backlog.next()
+		r, ok := c.backlog.next()
 		if !ok {
 			return
 		}
-		c.turn(message)
+		c.turn(r)
 	}
 }
 
 // turn handles a message, within the limits.
-func (c *conn) turn(message []byte) {
-	if c.sock.Finishing() || !c.allowed() {
+func (c *conn) turn(r received) {
+	defer r.release()
+	if c.sock.Finishing() || c.quietly(r.message) || !c.allowed() {
 		return
 	}
 	if !c.awaited() {
 		return
 	}
 	if c.within() {
-		c.handle(message)
+		c.handle(r)
 	}
+}
+
+// quietly handles a message that has no answer, whatever it says, and reports whether it
+// was one.
+func (c *conn) quietly(message []byte) bool {
+	m, ok := c.manner.(*many)
+	return ok && m.quietly(c.ctx, message)
 }
 
 // awaited waits until messages are taken up, and reports whether they are: what was said
@@ -183,9 +209,13 @@ func (c *conn) awaited() bool {
 	}
 }
 
-func (c *conn) handle(message []byte) {
+func (c *conn) handle(r received) {
 	ctx, span := telemetry.Start(c.ctx, "receive "+c.codec.Name(), trace.SpanKindServer)
-	telemetry.End(span, c.manner.handle(ctx, message))
+	if p, ok := c.manner.(*peer); ok && r.oversize != nil {
+		telemetry.End(span, p.oversized(ctx, r.oversize))
+		return
+	}
+	telemetry.End(span, c.manner.handle(ctx, r.message))
 }
 
 // recovered ends the socket whose codec has a bug, and nobody else's.

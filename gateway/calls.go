@@ -16,15 +16,21 @@ const (
 	callLife = time.Hour
 	// maxHeld bounds the tasks that one agent is counted to have.
 	maxHeld = 4096
+	// maxOver bounds the ended tasks that are remembered: agents report on a task for a
+	// moment after its result.
+	maxOver = 256
 )
 
 // work is what has been handed to a peer: the calls of a service, the tasks of an
 // agent. Its bounds are maxHeld and the gateway's configuration.
 type work struct {
-	mu    sync.Mutex
-	max   int
-	calls map[string]call
-	tasks map[string]struct{}
+	mu     sync.Mutex
+	max    int
+	calls  map[string]call
+	tasks  map[string]uint64   // handed over here: when each was last spoken of
+	spoken map[string]uint64   // the same for tasks that an earlier connection was handed
+	over   map[string]struct{} // not the agent's any more
+	spoke  uint64              // counts what was said of tasks
 }
 
 // call is one call that a service has, or had until a moment ago.
@@ -32,10 +38,13 @@ type call struct {
 	inbox string
 	until time.Time // forgotten then
 	over  bool
+	said  map[string]struct{} // the service's notifications about it, by request
 }
 
 func newWork(maxCalls int) *work {
-	return &work{max: maxCalls, calls: map[string]call{}, tasks: map[string]struct{}{}}
+	return &work{
+		max: maxCalls, calls: map[string]call{}, tasks: map[string]uint64{}, spoken: map[string]uint64{}, over: map[string]struct{}{},
+	}
 }
 
 // load returns how much the peer has to do.
@@ -112,6 +121,30 @@ func (w *work) inbox(callID string, final bool, now time.Time) (string, error) {
 	return c.inbox, nil
 }
 
+// maxSaid bounds the notifications of one call that are known when they come again.
+const maxSaid = 1024
+
+// first reports whether a notification about a call has not come before.
+func (w *work) first(callID, request string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, known := w.calls[callID]
+	if request == "" || !known {
+		return true
+	}
+	if _, again := c.said[request]; again {
+		return false
+	}
+	if c.said == nil {
+		c.said = map[string]struct{}{}
+		w.calls[callID] = c
+	}
+	if len(c.said) < maxSaid {
+		c.said[request] = struct{}{}
+	}
+	return true
+}
+
 // tidy forgets calls whose time has passed and reports whether that has changed the
 // load.
 func (w *work) tidy(now time.Time) bool {
@@ -154,6 +187,7 @@ func (w *work) end() map[string]string {
 	}
 	clear(w.calls)
 	clear(w.tasks)
+	clear(w.spoken)
 	return open
 }
 
@@ -161,9 +195,56 @@ func (w *work) end() map[string]string {
 func (w *work) assign(task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	delete(w.over, task)
+	delete(w.spoken, task)
 	if len(w.tasks) < maxHeld {
-		w.tasks[task] = struct{}{}
+		w.spoke++
+		w.tasks[task] = w.spoke
 	}
+}
+
+// said notes that the agent has said something about a task, which it may have been
+// handed on an earlier connection.
+func (w *work) said(task string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, over := w.over[task]
+	if !over && !w.touch(task) && len(w.spoken) < maxHeld {
+		w.spoken[task] = w.spoke
+	}
+}
+
+// heard notes that the agent was told something about a task, if that is its own.
+func (w *work) heard(task string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.touch(task)
+}
+
+func (w *work) touch(task string) (known bool) {
+	w.spoke++
+	for _, tasks := range []map[string]uint64{w.tasks, w.spoken} {
+		if _, known = tasks[task]; known {
+			tasks[task] = w.spoke
+			return true
+		}
+	}
+	return false
+}
+
+// latest returns the open task that was spoken of last, empty if the agent has none.
+func (w *work) latest() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found, at := "", uint64(0)
+	for _, tasks := range []map[string]uint64{w.tasks, w.spoken} {
+		for task, spoke := range tasks {
+			if spoke > at {
+				found, at = task, spoke
+			}
+		}
+	}
+	return found
 }
 
 // release notes that the agent does not have the task any more, and reports whether
@@ -173,7 +254,29 @@ func (w *work) release(task string) bool {
 	defer w.mu.Unlock()
 	_, had := w.tasks[task]
 	delete(w.tasks, task)
+	delete(w.spoken, task)
+	if len(w.over) >= maxOver {
+		clear(w.over)
+	}
+	w.over[task] = struct{}{}
 	return had
+}
+
+// onlyCall returns the one call that the service has, empty if it has none or several.
+func (w *work) onlyCall() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	only := ""
+	for k, c := range w.calls {
+		switch {
+		case c.over:
+		case only != "":
+			return ""
+		default:
+			only = k
+		}
+	}
+	return only
 }
 
 // only returns the one task that the agent has, empty if it has none or several.

@@ -81,3 +81,43 @@ func TestTasksAreCounted(t *testing.T) {
 	require.False(t, w.release("a"))
 	require.Equal(t, maxHeld-1, w.load())
 }
+
+// The task that was spoken of last is the one that an agent asks within, if it names
+// none: also one that an earlier connection was handed, and none that is over.
+func TestTheTaskThatWasSpokenOfLast(t *testing.T) {
+	w := newWork(1)
+	require.Empty(t, w.latest())
+	w.heard("another's")
+	require.Empty(t, w.latest())
+	w.assign("a")
+	require.Equal(t, "a", w.latest())
+	w.assign("b")
+	require.Equal(t, "b", w.latest())
+	w.said("a")
+	require.Equal(t, "a", w.latest())
+	w.heard("b")
+	require.Equal(t, "b", w.latest())
+	w.said("earlier")
+	require.Equal(t, "earlier", w.latest())
+	require.Equal(t, 2, w.load(), "the gateway has not handed that over")
+	w.release("earlier")
+	w.said("earlier") // the SDK's last status comes after the result
+	require.Equal(t, "b", w.latest())
+	w.release("b")
+	require.Equal(t, "a", w.latest())
+	w.assign("b") // again
+	require.Equal(t, "b", w.latest())
+	w.release("a")
+	w.release("b")
+	require.Empty(t, w.latest())
+	for i := range 3 * maxOver {
+		w.release(fmt.Sprint(i))
+		require.LessOrEqual(t, len(w.over), maxOver)
+	}
+	for i := range 2 * maxHeld {
+		w.said(fmt.Sprintf("s%d", i))
+	}
+	require.Len(t, w.spoken, maxHeld)
+	w.end()
+	require.Empty(t, w.latest())
+}

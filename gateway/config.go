@@ -111,9 +111,15 @@ type Config struct {
 	AckInterval       time.Duration // how long an acknowledgement waits for a higher one, default 5 s
 
 	Peers PeerConfig // of the sockets of Deps.Peers
-	// Legacy are more addresses to listen on, each of which serves what is under one
-	// path (of Deps.Dialects or Deps.Peers) under every path. Default none.
-	Legacy map[string]string
+	// Legacy are more addresses to listen on. Default none.
+	Legacy []Listener
+}
+
+// Listener is another address of a gateway. It serves what is under one path (of
+// Deps.Dialects or Deps.Peers) under every path, or what is under several paths under these.
+type Listener struct {
+	Addr  string
+	Paths []string
 }
 
 // Deps is what a gateway works with. Conn, Log, Commands, Auth, and Dialects

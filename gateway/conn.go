@@ -49,6 +49,7 @@ type conn struct {
 	opened       chan struct{} // closed when messages are taken up
 	denied       *fault.Fault  // why it is told no, once the socket is open
 	backlog      backlog
+	held         chan struct{}   // full while the socket holds an object
 	listens      bool            // beside the backlog; of the goroutine that reads
 	ctx          context.Context //nolint:containedctx // the life of what is done for the socket
 	cut          context.CancelCauseFunc
@@ -87,6 +88,7 @@ type manner interface {
 func newConn(s *Server, d dialect.Dialect) *conn {
 	c := &conn{
 		s: s, dialect: d, born: s.dep.Clock(), ref: newID(), gone: make(chan struct{}), opened: make(chan struct{}),
+		held:     make(chan struct{}, 1),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}
@@ -144,6 +146,12 @@ func (c *conn) listen() {
 	defer c.recovered()
 	for {
 		message, err := c.sock.Read()
+		if o, ok := errors.AsType[*wire.Oversize](err); ok {
+			c.s.met.frames.Inc()
+			c.s.met.received.Add(float64(o.Size))
+			c.take(received{oversize: o, release: func() {}})
+			continue
+		}
 		if err != nil {
 			c.backlog.done() // what is said about it comes after the answers to what was before it
 			c.failed(err)
@@ -152,7 +160,8 @@ func (c *conn) listen() {
 		c.s.met.frames.Inc()
 		c.s.met.received.Add(float64(len(message)))
 		if !c.pulse(message) {
-			c.take(message)
+			kept, release := c.sock.Keep(message)
+			c.take(received{message: kept, release: release})
 		}
 	}
 }
@@ -279,13 +288,20 @@ func (c *conn) allowed() bool {
 		c.refused = 0
 		return true
 	}
+	if !c.flooded() {
+		c.tell(fault.New(fault.RateLimited))
+	}
+	return false
+}
+
+// flooded counts a message over the rate, and cuts off a client that goes on regardless.
+func (c *conn) flooded() bool {
 	c.refused++
-	if c.refused > floodFactor*c.s.cfg.MessageBurst {
-		c.sock.Finish(closePolicy, string(fault.RateLimited))
+	if c.refused <= floodFactor*c.s.cfg.MessageBurst {
 		return false
 	}
-	c.tell(fault.New(fault.RateLimited))
-	return false
+	c.sock.Finish(closePolicy, string(fault.RateLimited))
+	return true
 }
 
 // send sends what a message has been found to ask for, if whoever asks may act.
@@ -327,10 +343,19 @@ func (c *conn) mayAct() bool {
 	return c.acts
 }
 
+// faultFrame returns the frame that tells of a fault.
+func (c *conn) faultFrame(f *fault.Fault) []byte {
+	now := c.s.dep.Clock()
+	if l, ok := c.manner.(*lookout); ok {
+		return l.fail(f, now)
+	}
+	return c.codec.Fail(f, now)
+}
+
 // tell shows a fault in the dialect.
 func (c *conn) tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
-	if frame := c.codec.Fail(f, c.s.dep.Clock()); len(frame) > 0 {
+	if frame := c.faultFrame(f); len(frame) > 0 {
 		c.sock.Force(wire.Text(frame))
 	}
 }

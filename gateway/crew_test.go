@@ -93,6 +93,10 @@ func (crew) Fail(f *fault.Fault, _ time.Time) []byte {
 	return say(crewFrame{Kind: "failed", Code: string(f.Code), Text: f.Public()})
 }
 
+func (crew) FailBy(member string, f *fault.Fault, _ time.Time) []byte {
+	return say(crewFrame{Kind: "failed", Code: string(f.Code), Text: f.Public(), Who: member})
+}
+
 func (crew) Truncated(first uint64, _ time.Time) []byte {
 	return say(crewFrame{Kind: "truncated", At: first})
 }
@@ -116,9 +120,9 @@ func (crew) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, error) 
 	var data any
 	switch a.Ask {
 	case "say":
-		c.Verb, data = wirecmd.Message, wirecmd.UserMessage{Content: a.Text}
+		c.Verb, data = wirecmd.SendMessage, wirecmd.UserMessage{Content: a.Text}
 	case "approve":
-		c.Verb, data = wirecmd.Respond, wirecmd.RespondInput{CallID: a.Text, Approved: true}
+		c.Verb, data = wirecmd.Answer, wirecmd.AnswerQuestion{CallID: a.Text, Approved: true}
 	case "stop":
 		c.Verb, data = wirecmd.Cancel, wirecmd.CancelRun{Reason: a.Text}
 	case "pause":
@@ -169,11 +173,12 @@ type teamDesk struct {
 	r   *rig
 	srv *rpc.Server
 
-	mu    sync.Mutex
-	from  uint64
-	crowd int // members of every team
-	asked []wirecmd.TeamAttachRequest
-	began chan struct{} // of requests that are never answered; nil = all are
+	mu     sync.Mutex
+	from   uint64
+	recent uint64
+	crowd  int // members of every team
+	asked  []wirecmd.TeamAttachRequest
+	began  chan struct{} // of requests that are never answered; nil = all are
 }
 
 func (r *rig) teamDesk() *teamDesk {
@@ -201,12 +206,13 @@ func (d *teamDesk) attach(ctx context.Context, in wirecmd.TeamAttachRequest) (ou
 	switch {
 	case err != nil:
 		return out, err
-	case last.Seq == 0 && in.Kind == id.KindAgent:
+	case last.Seq == 0 && in.Kind == id.KindMember:
 		return out, fault.New(fault.AgentNotFound)
 	case last.Seq == 0:
 		return out, fault.New(fault.TeamNotFound)
 	}
-	out.Head, out.From = last.Seq, d.from
+	out.Head, out.From, out.Recent = last.Seq, d.from, d.recent
+	out.Definition.Coordinator = "m0"
 	for i := range d.crowd {
 		out.Members = append(out.Members, wirecmd.MemberView{Name: fmt.Sprintf("m%d", i), Status: "idle"})
 	}
@@ -216,7 +222,7 @@ func (d *teamDesk) attach(ctx context.Context, in wirecmd.TeamAttachRequest) (ou
 func (d *teamDesk) begins(after uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.from = after
+	d.from, d.recent = after, after
 }
 
 // manned starts a gateway for teams and what answers it.
@@ -244,11 +250,11 @@ func (r *rig) runLog(kind id.Kind, tenant string) subject.Log {
 	switch kind {
 	case id.KindTeam:
 		first = event.TeamCreatedData{TeamID: l.Entity.String()}
-	case id.KindAgent:
+	case id.KindMember:
 		entity, err := id.MemberAgent(l.Entity, "Coder")
 		require.NoError(r.t, err)
 		l.Entity = entity
-		first = event.AgentCreatedData{AgentID: entity.String()}
+		first = event.MemberCreatedData{MemberID: entity.String()}
 	case id.KindTask:
 		first = event.TaskCreatedData{TaskHead: event.TaskHead{TaskID: l.Entity.String()}}
 	}
@@ -261,13 +267,13 @@ func (r *rig) relays(team subject.Log, member string, seq uint64, data event.Dat
 	r.t.Helper()
 	agent, err := id.MemberAgent(team.Entity, member)
 	require.NoError(r.t, err)
-	inner, err := event.New(subject.Log{Tenant: team.Tenant, Kind: id.KindAgent, Entity: agent}, unique(), "test", time.Now(), data)
+	inner, err := event.New(subject.Log{Tenant: team.Tenant, Kind: id.KindMember, Entity: agent}, unique(), "test", time.Now(), data)
 	require.NoError(r.t, err)
 	inner.Sequence = seq
 	raw, err := json.Marshal(inner)
 	require.NoError(r.t, err)
-	require.NoError(r.t, r.append(team, fmt.Sprintf("%s.%d", agent, seq), event.TeamAgentEventData{
-		AgentName: member, AgentID: agent.String(), Seq: seq, AgentEvent: raw,
+	require.NoError(r.t, r.append(team, fmt.Sprintf("%s.%d", agent, seq), event.TeamMemberEventData{
+		MemberName: member, MemberID: agent.String(), Seq: seq, Event: raw,
 	}))
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -23,6 +24,8 @@ type audience interface {
 	expired(f *feed, first uint64)
 	// failed: nothing more comes of the feed.
 	failed(f *feed, err error)
+	// deleted: the log was deleted, and nothing more comes of the feed.
+	deleted(f *feed)
 }
 
 // frameKey keeps the keys of remembered frames apart from anybody else's.
@@ -36,18 +39,28 @@ type feed struct {
 	codec dialect.Codec
 	key   any // under which an entry remembers the codec's frames
 	to    audience
-	spare int             // bytes that may be kept for when the queue has room, besides a part of an entry
-	build func() any      // builds the frames of entry; made once
-	entry *eventlog.Entry // of build; callbacks come one at a time
-	begun partly          // what the client has of the first event
+	spare int                    // bytes that may be kept for when the queue has room, besides a part of an entry
+	build func() any             // builds the frames of entry; made once
+	entry *eventlog.Entry        // of build; callbacks come one at a time
+	begun partly                 // what the client has of the first event
+	hides func(event.Event) bool // the client shows the event itself; nil = none
+	shown func(*eventlog.Entry)  // called for each entry that was taken, with the feed locked; may be nil
 
 	mu     sync.Mutex // guards what follows: a sink may be called before Watch has returned
 	v      *eventlog.Viewer
-	at     eventlog.Cursor // after the last entry taken
+	at     eventlog.Cursor // after the last entry shown
 	rest   []wire.Frame    // what the queue had no room for
+	pieces *pieces         // puts texts together; nil = entries are shown one by one
 	replay *replay         // until what was missed has been shown
 	held   bool            // nothing is taken for now
+	from   uint64          // the sequence after which it began
+	stand  standing        // whether the run that is shown waits for a worker
 	over   bool            // closed
+	got    *fetch          // what is loaded to be shown next; nil = nothing is
+
+	ctx     context.Context //nolint:containedctx // the life of what is loaded
+	cancel  context.CancelFunc
+	fetches sync.WaitGroup
 }
 
 // partly says that of the event with the sequence the first frames are not to be sent:
@@ -64,18 +77,24 @@ var batches = sync.Pool{New: func() any { return new([]wire.Frame) }}
 func newFeed(c *conn, log subject.Log, codec dialect.Codec, to audience) *feed {
 	f := &feed{c: c, log: log, codec: codec, key: frameKey(codec.Name()), to: to}
 	f.build = f.encode
+	f.ctx, f.cancel = context.WithCancel(c.ctx)
 	return f
 }
 
 // watch begins to show the log after the position.
 func (f *feed) watch(after eventlog.Cursor) {
 	f.mu.Lock()
-	f.at = after
+	f.at, f.from = after, after.Seq
 	f.mu.Unlock()
 	v := f.c.s.dep.Log.Watch(f.log, after, f)
 	f.mu.Lock()
 	f.v = v
+	over := f.over
 	f.mu.Unlock()
+	if over { // closed by a callback that came before Watch had returned
+		v.Close()
+		return
+	}
 	v.Resume() // in case that it was full before anybody could have said so
 }
 
@@ -93,7 +112,7 @@ func (f *feed) watchFrom(first [][]byte, after eventlog.Cursor, skip int) {
 	f.watch(after)
 }
 
-// position returns the sequence of the last entry that was taken.
+// position returns the sequence of the last entry that was shown.
 func (f *feed) position() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,24 +144,47 @@ func (f *feed) close() {
 	f.mu.Lock()
 	v := f.v
 	f.over, f.rest = true, nil
+	if f.pieces != nil {
+		f.pieces.flush()
+	}
 	f.mu.Unlock()
+	f.cancel()
 	if v != nil {
 		v.Close()
 	}
+	f.fetches.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.passOn()()
 }
 
 // Deliver implements eventlog.Sink. An entry is encoded once per codec, whoever
 // watches it, and what comes together leaves together.
 func (f *feed) Deliver(batch []*eventlog.Entry) int {
 	f.to.seen()
+	taken := f.deliver(batch)
+	if taken > 0 && batch[taken-1].Type.Tombstone() {
+		f.to.deleted(f)
+	}
+	return taken
+}
+
+func (f *feed) deliver(batch []*eventlog.Entry) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	taken := 0
+	f.goesOn(batch)
+	whole, taken := f.whole(batch), 0
 	if !f.held && f.flush() && f.replay != nil {
-		taken = f.replay.show(f, batch)
+		taken = f.replay.show(f, whole)
 	}
 	if !f.held && len(f.rest) == 0 && f.replay == nil {
-		taken += f.show(batch[taken:])
+		taken += f.show(whole[taken:])
+	}
+	for _, e := range batch[:taken] {
+		f.stand.follow(e.Event)
+	}
+	if taken == len(whole) && taken < len(batch) {
+		f.fetch(batch[taken])
 	}
 	if taken < len(batch) {
 		f.c.s.met.lags.Inc()
@@ -153,10 +195,14 @@ func (f *feed) Deliver(batch []*eventlog.Entry) int {
 // show queues entries as they are and returns how many it has taken. The caller has
 // locked.
 func (f *feed) show(batch []*eventlog.Entry) int {
+	if len(batch) == 0 {
+		return 0
+	}
+	if f.pieces != nil {
+		return f.gather(batch)
+	}
 	var sent int
 	switch len(batch) {
-	case 0:
-		return 0
 	case 1:
 		sent = f.send(f.frames(batch[0]))
 	default:
@@ -187,7 +233,7 @@ func (f *feed) took(batch []*eventlog.Entry, sent int) int {
 		if sent == 0 && len(frames) > 0 {
 			return i + f.keep(batch[i:])
 		}
-		f.at = e.Cursor()
+		f.take(e)
 		if sent < len(frames) {
 			f.rest = slices.Clone(frames[sent:])
 			return i + 1
@@ -206,14 +252,21 @@ func (f *feed) keep(batch []*eventlog.Entry) (n int) {
 			f.rest = append(f.rest, p)
 			kept += len(p)
 		}
-		f.at = batch[n].Cursor()
+		f.take(batch[n])
 	}
 	return n
 }
 
+func (f *feed) take(e *eventlog.Entry) {
+	f.at = e.Cursor()
+	if f.shown != nil {
+		f.shown(e)
+	}
+}
+
 func (f *feed) frames(e *eventlog.Entry) []wire.Frame {
 	f.entry = e
-	if late(e.Event, f.c.s.dep.Clock()) {
+	if late(e.Event, f.c.s.dep.Clock()) || f.hides != nil && f.hides(e.Event) {
 		return nil
 	}
 	frames, _ := e.Memo(f.key, f.build).([]wire.Frame)
@@ -226,10 +279,10 @@ func (f *feed) frames(e *eventlog.Entry) []wire.Frame {
 // late reports whether the event is a message between clients that was to be shown
 // by an earlier time.
 func late(e event.Event, now time.Time) bool {
-	if e.Type != event.ClientMessage {
+	if e.Type != event.InboxMessaged {
 		return false
 	}
-	m, err := event.As[event.ClientMessageData](e)
+	m, err := event.As[event.InboxMessagedData](e)
 	return err == nil && !m.ExpiresAt.IsZero() && now.After(m.ExpiresAt)
 }
 

@@ -177,9 +177,11 @@ func TestCodecsThatSayNothing(t *testing.T) {
 // bad is a codec of sockets with several sessions that cannot say what was missed.
 type bad struct{ several }
 
-func (bad) Request([]byte) (dialect.Request, error) { return dialect.Request{}, nil }
-func (b bad) In(string) dialect.Sessions            { return b }
-func (bad) Connected(dialect.Link) []byte           { return nil }
+func (bad) Restored(dialect.Link, string, event.SessionRestoredData) []byte { panic("a bug") }
+func (bad) Gathers() func(event.MessageDeltaData) bool                      { return nil }
+func (bad) Request([]byte) (dialect.Request, error)                         { return dialect.Request{}, nil }
+func (b bad) In(string) (dialect.Sessions, bool)                            { return b, false }
+func (bad) Connected(dialect.Link) []byte                                   { return nil }
 func (bad) Heartbeat(dialect.Link, string, uint64) []byte {
 	panic("a bug")
 }

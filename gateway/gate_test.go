@@ -123,15 +123,17 @@ func TestGateWritesOfLoneFrames(t *testing.T) {
 	r := start(t)
 	l := r.session("default")
 	r.sinks(l, viewers)
+	// Frames are counted after they are written: the last greetings may be counted late, and
+	// a ping is a frame, too. So writes are compared with the frames that were counted.
 	frames, writes := r.metric("waggle_gateway_frames_out_total"), r.metric("waggle_gateway_writes_total")
 	for i := range events {
 		r.many(l, 1)
-		eventually(t, "everybody has it", func() bool {
-			return r.metric("waggle_gateway_frames_out_total") == frames+float64(viewers*(i+1))
+		eventually(t, "each viewer has the frame", func() bool {
+			return r.metric("waggle_gateway_frames_out_total") >= frames+float64(viewers*(i+1))
 		})
 	}
-	per := (r.metric("waggle_gateway_writes_total") - writes) / (viewers * events)
-	require.LessOrEqual(t, per, 1.0, "writes per message")
+	wrote := r.metric("waggle_gateway_writes_total") - writes
+	require.LessOrEqual(t, wrote, r.metric("waggle_gateway_frames_out_total")-frames, "writes per message")
 }
 
 // An idle connection is one goroutine, its reader, whatever it watches.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -63,3 +64,6 @@ func (g *glance) expired(f *feed, first uint64) {
 
 // failed implements audience.
 func (g *glance) failed(_ *feed, err error) { g.c.lost(err) }
+
+// deleted implements audience: the client's own tasks go on.
+func (g *glance) deleted(*feed) { g.c.tell(fault.New(fault.SessionDeleted)) }

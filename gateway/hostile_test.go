@@ -60,7 +60,7 @@ func TestHostileDocuments(t *testing.T) {
 		refused++
 	}
 	for len(r.inbox(session)) > 0 {
-		require.Contains(t, []id.Name{wirecmd.Open, wirecmd.Message, wirecmd.Cancel}, r.nextCommand(session).Verb)
+		require.Contains(t, []id.Name{wirecmd.Open, wirecmd.SendMessage, wirecmd.Cancel}, r.nextCommand(session).Verb)
 	}
 	check()
 	_ = c.Conn.Close()

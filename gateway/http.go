@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/waggle-dev/waggle/internal/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
@@ -18,11 +19,12 @@ const retryAfter = "5"
 // routes returns everything the gateway serves. Probes and metrics are answered
 // under any name: whoever asks knows the machine and not its names.
 func (s *Server) routes() http.Handler {
-	api := http.NewServeMux()
+	paths := http.NewServeMux()
+	api.Schemas(paths, s.dep.Logger)
 	if s.dep.Mount != nil {
-		s.dep.Mount(api)
+		s.dep.Mount(paths)
 	}
-	api.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
+	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, d := range s.dep.Dialects {
 		mux.Handle(path, s.named(s.accept(d)))
@@ -34,7 +36,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.dep.Registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", s.named(s.sameOrigin(s.audited(http.MaxBytesHandler(api, s.cfg.ReadLimit)))))
+	mux.Handle("/", s.named(s.sameOrigin(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit)))))
 	return mux
 }
 

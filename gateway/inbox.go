@@ -31,6 +31,10 @@ const (
 // later it lost 4, from 2 ms on none.
 const welcomeDelay = 15 * time.Millisecond
 
+// againDelay is how long after the frames of an event something is said once more: the SDK
+// looks for it only when it has handled what came in one read, as with the welcome.
+const againDelay = welcomeDelay
+
 var _ audience = (*inbox)(nil)
 
 // inbox is the log of a client on its socket, and how far the client has it.
@@ -135,9 +139,10 @@ func (p *peer) open(ctx context.Context, req command.OpenClientRequest) (reply c
 			return reply, nil, after, err
 		}
 	}
-	in = &inbox{p: p, log: subject.Log{Tenant: who.Tenant, Kind: id.KindClient, Entity: entity}}
+	in = &inbox{p: p, log: subject.Log{Tenant: who.Tenant, Kind: id.KindInbox, Entity: entity}}
 	in.has, in.stored = after.Seq, after.Seq
 	in.feed = newFeed(p.c, in.log, spoken{p.codec}, in)
+	in.feed.shown = in.again
 	if p.watched() != (subject.Log{}) {
 		in.feed.spare = p.c.s.cfg.QueueBytes / 2 // as of the run that is shown beside it
 	}
@@ -255,6 +260,28 @@ func (p *peer) sendAck(ctx context.Context, log subject.Log, seq uint64) error {
 // seen implements audience.
 func (in *inbox) seen() {}
 
+// again has said once more what follows an event a moment later. It does not block.
+func (in *inbox) again(e *eventlog.Entry) {
+	var frames [][]byte
+	in.p.c.safely(in.log, func() { frames = in.p.codec.Again(e.Event) })
+	if len(frames) == 0 {
+		return
+	}
+	if in.feed.got != nil && in.feed.got.seq == e.Sequence { // too large to be forced into a full queue
+		release := in.feed.passOn()
+		time.AfterFunc(againDelay, func() {
+			defer release()
+			in.p.put(frames)
+		})
+		return
+	}
+	time.AfterFunc(againDelay, func() {
+		for _, b := range frames {
+			in.p.c.sock.Force(wire.Text(b))
+		}
+	})
+}
+
 // expired implements audience: events are gone that the client has not had.
 func (in *inbox) expired(f *feed, first uint64) {
 	in.p.c.sock.Force(wire.Text(f.codec.Truncated(first, in.p.c.s.dep.Clock())))
@@ -262,3 +289,6 @@ func (in *inbox) expired(f *feed, first uint64) {
 
 // failed implements audience.
 func (in *inbox) failed(_ *feed, err error) { in.p.c.lost(err) }
+
+// deleted implements audience. Inboxes are not deleted.
+func (in *inbox) deleted(*feed) { in.p.c.lost(eventlog.ErrDeleted) }

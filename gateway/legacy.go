@@ -6,24 +6,27 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// extra is a listener that serves one dialect under every path.
+// extra is a listener that serves the dialect of one path under every path, or those of
+// several paths under theirs.
 type extra struct {
-	path string // whose dialect it is
-	l    net.Listener
-	http *http.Server
+	paths []string
+	l     net.Listener
+	http  *http.Server
 }
 
 // listenExtra opens the extra listeners of the configuration: all of them or none.
 func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
-	for addr, path := range s.cfg.Legacy {
+	for _, e := range s.cfg.Legacy {
 		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", addr)
+		l, err := lc.Listen(ctx, "tcp", e.Addr)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("gateway.legacy: %w", err), closeExtra(all))
 		}
-		all = append(all, extra{path: path, l: l, http: s.httpServer(s.named(s.socketsUnder(path)))})
+		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(s.named(s.extraRoutes(e.Paths)))})
 	}
 	return all, nil
 }
@@ -34,6 +37,19 @@ func closeExtra(all []extra) error {
 		errs = append(errs, e.http.Close(), e.l.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// extraRoutes returns what an extra listener serves.
+func (s *Server) extraRoutes(paths []string) http.Handler {
+	if len(paths) == 1 {
+		return s.socketsUnder(paths[0])
+	}
+	mux := http.NewServeMux()
+	for _, path := range paths {
+		mux.Handle(path, s.socketsUnder(path))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
+	return mux
 }
 
 // socketsUnder returns the handler that opens the sockets of a path.
@@ -56,7 +72,7 @@ func (s *Server) serveExtra(all []extra) {
 				}
 			}
 		})
-		s.dep.Logger.Info().Stringer("addr", e.l.Addr()).Str("path", e.path).Msg("gateway listens for one protocol")
+		s.dep.Logger.Info().Stringer("addr", e.l.Addr()).Strs("paths", e.paths).Msg("gateway listens for one protocol")
 	}
 }
 
@@ -79,7 +95,9 @@ func (s *Server) LegacyAddrs() map[string]net.Addr {
 	defer s.mu.Unlock()
 	out := make(map[string]net.Addr, len(s.extra))
 	for _, e := range s.extra {
-		out[e.path] = e.l.Addr()
+		for _, path := range e.paths {
+			out[path] = e.l.Addr()
+		}
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func TestDrain(t *testing.T) {
 	const clients, spread = 20, 500 * time.Millisecond
 	r := prepare(t, bustest.Single(t))
 	r.openDirectory()
-	for _, name := range []string{"session", "pipeline", "agent", "tools"} {
+	for _, name := range []string{"session", "pipeline", "worker", "tools"} {
 		r.join(name)
 	}
 	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = spread })
@@ -178,6 +178,7 @@ func TestDrainOutOfTime(t *testing.T) {
 // Until all services are there, a socket is greeted, and what its client sends
 // waits; then it is taken up in order.
 func TestServicesThatAreNotThereYet(t *testing.T) {
+	t.Parallel()
 	r := prepare(t, bustest.Single(t))
 	r.openDirectory()
 	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = patience })
@@ -191,7 +192,7 @@ func TestServicesThatAreNotThereYet(t *testing.T) {
 	}
 	r.join("session")
 	r.join("pipeline")
-	r.join("agent")
+	r.join("worker")
 	quiet(t, c, 100*time.Millisecond)
 	require.Empty(t, r.inbox(l.Entity.String()))
 	leave := r.join("tools")
@@ -251,6 +252,7 @@ func TestHistoryThatHasExpired(t *testing.T) {
 // Without a bus nothing is accepted, and nothing is accepted silently; sockets stay
 // and go on when it is back.
 func TestBusThatGoesAway(t *testing.T) {
+	t.Parallel()
 	cfg := bus.EmbeddedConfig{Name: "gone", Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery}
 	srv, err := bus.StartEmbedded(cfg)
 	require.NoError(t, err)
@@ -294,6 +296,7 @@ func TestBusThatGoesAway(t *testing.T) {
 
 // Streams that are not as this version needs them make a gateway unready.
 func TestStreamsThatAreWrong(t *testing.T) {
+	t.Parallel()
 	url, _ := bustest.Server(t)
 	conn := bustest.Dial(t, url)
 	require.NoError(t, conn.JS().DeleteStream(context.Background(), "EVT_07"))

@@ -2,24 +2,36 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-var _ manner = (*lookout)(nil)
+var (
+	_ manner   = (*lookout)(nil)
+	_ audience = (*lookout)(nil)
+	_ hearer   = (*lookout)(nil)
+)
+
+// afterCurrent stands for the position where what is on began, or for now if nothing is.
+const afterCurrent = "current"
 
 // lookout is the manner of a socket whose path or query names what it shows: a team, a
 // member of one, or any other run, which is there before the socket is.
 type lookout struct {
 	one
-	codec dialect.Teams
+	codec   dialect.Teams
+	speaker string // the member that speaks for what is shown; empty: none does; guarded by mu
 }
 
 func newLookout(c *conn, codec dialect.Teams) *lookout {
@@ -33,11 +45,53 @@ type start struct {
 	skip  int // frames of the next event that the client has
 }
 
+// speaker returns the coordinator of the team that is shown.
+func (s start) speaker() string {
+	if s.view == nil || s.view.Agent != nil {
+		return ""
+	}
+	return s.view.Definition.Coordinator
+}
+
+// fail returns the frame that tells of a fault: in the name of the member that speaks for
+// what is shown, which any client knows.
+func (l *lookout) fail(f *fault.Fault, now time.Time) []byte {
+	l.mu.Lock()
+	by := l.speaker
+	l.mu.Unlock()
+	if by == "" {
+		return l.codec.Fail(f, now)
+	}
+	return l.codec.FailBy(by, f, now)
+}
+
+// whisper implements hearer. What a team refuses is said in the name of its speaker.
+func (l *lookout) whisper(log subject.Log, e event.Event) {
+	l.mu.Lock()
+	by := l.speaker
+	l.mu.Unlock()
+	if d, err := event.As[event.CommandRefusedData](e); err == nil && log.Kind == id.KindTeam && d.AgentName == "" {
+		d.AgentName = by
+		if raw, err := json.Marshal(d); err == nil {
+			e.Data = raw
+		}
+	}
+	l.c.whisper(l.codec, log, e)
+}
+
+// expired implements audience. Nothing is missing where the client has asked for no
+// position: it is shown what there is.
+func (l *lookout) expired(f *feed, first uint64) {
+	if l.c.query.Has(queryAfter) || l.c.watch.byQuery {
+		l.one.expired(f, first)
+	}
+}
+
 // begin implements manner.
 func (l *lookout) begin() error {
 	ctx, cancel := l.c.lifetime()
 	defer cancel()
-	if err := l.link(); err != nil {
+	if err := l.link(l); err != nil {
 		return err
 	}
 	from, err := l.resolve(ctx)
@@ -48,13 +102,13 @@ func (l *lookout) begin() error {
 		return l.c.faultOf(err)
 	}
 	l.mu.Lock()
-	l.exists, l.at = true, from.after.Seq
+	l.exists, l.at, l.speaker = true, from.after.Seq, from.speaker()
 	l.mu.Unlock()
 	l.c.greeted()
 	l.c.settle()
 	now := l.c.s.dep.Clock()
 	at := dialect.Link{ConnectionID: l.id.String(), Now: now, Uptime: now.Sub(l.c.s.born)}
-	f := newFeed(l.c, l.session, l.codec, &l.one)
+	f := newFeed(l.c, l.session, l.codec, l)
 	f.watchFrom(l.codec.Welcome(at, l.c.watch.name, from.view), from.after, from.skip)
 	l.mu.Lock()
 	l.feed = f
@@ -65,9 +119,10 @@ func (l *lookout) begin() error {
 // settle implements manner.
 func (l *lookout) settle() { l.c.takeUp(func() {}) }
 
-// resolve makes out what the socket shows and from where on. A run that is named by the
-// path is shown from where what is on began; one that is named by the query from its
-// beginning; either from a position, if the client has one.
+// resolve makes out what the socket shows and from where on: from a position, if the
+// client has one. Otherwise a run that is named by the query is shown from its beginning,
+// and one that is named by the path from as far back as what a client may have missed that
+// knows no positions: it may have been away for a moment.
 func (l *lookout) resolve(ctx context.Context) (from start, err error) {
 	w := l.c.watch
 	if w == nil {
@@ -79,16 +134,18 @@ func (l *lookout) resolve(ctx context.Context) (from start, err error) {
 			return from, err
 		}
 	}
-	if w.kind == id.KindTeam || w.kind == id.KindAgent {
+	if w.kind == id.KindTeam || w.kind == id.KindMember {
 		if from.view, err = l.attach(ctx); err != nil {
 			return from, err
 		}
 	}
 	switch {
+	case l.c.query.Get(queryAfter) == afterCurrent && from.view != nil:
+		from.after.Seq = from.view.From
 	case l.c.query.Has(queryAfter):
 		return l.resume(ctx, from)
 	case !w.byQuery:
-		from.after.Seq = from.view.From
+		from.after.Seq = from.view.Recent
 	}
 	return from, nil
 }

@@ -42,7 +42,7 @@ func TestASocketOfATeam(t *testing.T) {
 	require.Equal(t, wirecmd.TeamAttachRequest{Tenant: l.Tenant, Principal: "anonymous", Kind: id.KindTeam, ID: l.Entity}, d.asked[0])
 
 	for _, ask := range [][3]string{
-		{"say", "a/b", "team.message"}, {"approve", "Coder", "team.respond"}, {"stop", "", "team.cancel"}, {"pause", "", "team.pause"},
+		{"say", "a/b", "team.send_message"}, {"approve", "Coder", "team.answer"}, {"stop", "", "team.cancel"}, {"pause", "", "team.pause"},
 	} {
 		c.commands(ask[0], ask[1], "x")
 		cmd := r.nextCommand(name)
@@ -140,19 +140,19 @@ func TestATeamIsResumedBehindAnyFrame(t *testing.T) {
 // A member is shown by its own path, and spoken to through its team.
 func TestASocketOfAMember(t *testing.T) {
 	r, d := manned(t)
-	l := r.runLog(id.KindAgent, "default")
+	l := r.runLog(id.KindMember, "default")
 	require.NoError(t, r.append(l, "one", ended("alone")))
 	team, ok := id.TeamOf(l.Entity)
 	require.True(t, ok)
 	c := r.open(pathMembers+l.Entity.String(), "")
 	c.welcomed(l.Entity.String())
 	c.crewSaid("member")
-	require.Equal(t, string(event.AgentCreated), c.crewSaid("event").Type)
+	require.Equal(t, string(event.MemberCreated), c.crewSaid("event").Type)
 	for range 3 {
 		require.Equal(t, string(event.RunCompleted), c.crewSaid("event").Type)
 	}
-	require.Equal(t, id.KindAgent, d.asked[0].Kind)
-	for ask, verb := range map[string]string{"say": "message", "approve": "respond", "stop": "cancel"} {
+	require.Equal(t, id.KindMember, d.asked[0].Kind)
+	for ask, verb := range map[string]string{"say": "send_message", "approve": "answer", "stop": "cancel"} {
 		c.commands(ask, "somebody else", "x")
 		cmd := r.nextCommand(team.String())
 		require.Equal(t, []string{"team", verb, l.Entity.String()}, []string{cmd.Service.String(), cmd.Verb.String(), cmd.Member})
@@ -164,7 +164,7 @@ func TestASocketOfAMember(t *testing.T) {
 // What is not there is said, in the words of the path, and the same whoever else has it.
 func TestTeamsThatAreNotThere(t *testing.T) {
 	r, d := manned(t, unlimited, authenticated(key("alice", "red"), key("bob", "blue")))
-	team, agent := r.runLog(id.KindTeam, "red"), r.runLog(id.KindAgent, "red")
+	team, agent := r.runLog(id.KindTeam, "red"), r.runLog(id.KindMember, "red")
 	for _, name := range []string{"team_0123456789abcdef", team.Entity.String(), "a%2Fb", "%2A", "%00", strings.Repeat("x", 500)} {
 		for _, after := range []string{"", "after=0", "after=99", "after=x"} {
 			r.open(pathTeams+name, after, bearer("bob")...).turnedAway(fault.TeamNotFound, 4004)

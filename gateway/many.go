@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -35,7 +37,12 @@ type many struct {
 	sessions []*attached
 	first    int // of the sessions that gets room next
 	acks     map[ackKey]uint64
-	beaten   time.Time // when the last heartbeats were sent
+	own      map[string]bool // ids of the messages that came from the socket and are not echoed to it
+	beaten   time.Time       // when the last heartbeats were sent
+
+	// Of the goroutine that handles messages.
+	ackRate *rate.Limiter             // of acknowledgements; they use up nothing else
+	strange map[subject.Log]time.Time // logs that acknowledgements may not attach before the time
 }
 
 // attached is a session on a socket. It is changed by nobody.
@@ -48,13 +55,19 @@ type attached struct {
 }
 
 func newMany(c *conn, codec dialect.Sessions) *many {
-	return &many{c: c, codec: codec, room: make(chan struct{}, 1), acks: map[ackKey]uint64{}}
+	return &many{
+		c: c, codec: codec, room: make(chan struct{}, 1), acks: map[ackKey]uint64{}, strange: map[subject.Log]time.Time{},
+		ackRate: rate.NewLimiter(rate.Limit(c.s.cfg.MessageRate), c.s.cfg.MessageBurst),
+	}
 }
 
 // begin implements manner.
 func (m *many) begin() (err error) {
 	after, err := m.resolveRun()
 	if err != nil {
+		return err
+	}
+	if err := m.readEcho(); err != nil {
 		return err
 	}
 	if m.id, err = m.c.s.link(m); err != nil {
@@ -86,6 +99,10 @@ func (m *many) handle(ctx context.Context, message []byte) error {
 	if err == nil {
 		req, err = m.codec.Request(message)
 	}
+	if req.Action == dialect.Ack {
+		m.acknowledge(ctx, req, err)
+		return nil
+	}
 	if err == nil {
 		err = m.do(ctx, req, message)
 	}
@@ -102,9 +119,6 @@ func (m *many) do(ctx context.Context, req dialect.Request, message []byte) erro
 	case dialect.Import:
 		return m.restore(ctx, req)
 	}
-	if req.Action == dialect.Ack && req.Session == "" {
-		return m.ackOnly(req.Acked)
-	}
 	log, err := m.logOf(req.Session)
 	if err != nil {
 		return err
@@ -112,12 +126,6 @@ func (m *many) do(ctx context.Context, req dialect.Request, message []byte) erro
 	switch req.Action {
 	case dialect.Resume:
 		return m.resume(ctx, log, req, req.Resume)
-	case dialect.Ack:
-		a, err := m.attach(ctx, log)
-		if err != nil {
-			return err
-		}
-		return m.ack(a, req.Acked)
 	case dialect.Export:
 		return m.export(ctx, log, req)
 	default:
@@ -159,6 +167,7 @@ func (m *many) act(ctx context.Context, log subject.Log, message []byte) error {
 	if _, err := m.attach(ctx, log); err != nil {
 		return err
 	}
+	m.noteOwn(cmds)
 	return m.c.send(ctx, p, m.reply, cmds...)
 }
 
@@ -205,6 +214,12 @@ func (m *many) codecFor(entity id.Entity) dialect.Sessions {
 	return m.codec
 }
 
+// in returns the variant for a session in the language; without one, the socket's own.
+func (m *many) in(language string) dialect.Sessions {
+	codec, _ := m.codec.In(language)
+	return codec
+}
+
 // shown returns the sessions, beginning with another one each time.
 func (m *many) shown() []*attached {
 	m.mu.Lock()
@@ -228,8 +243,9 @@ func (m *many) low() {
 	}
 }
 
-// tick implements manner: heartbeats are due.
+// tick implements manner: heartbeats are due, or clients are to be told of workers.
 func (m *many) tick(now time.Time) {
+	m.tellWorkers()
 	m.mu.Lock()
 	due := !m.beaten.IsZero() && now.Sub(m.beaten) >= m.c.s.cfg.Heartbeat
 	if due {
@@ -245,6 +261,15 @@ func (m *many) tick(now time.Time) {
 	}
 	if len(all) == 0 {
 		m.c.sock.Send(wire.Text(m.codec.Heartbeat(m.at(), "", 0)))
+	}
+}
+
+func (m *many) tellWorkers() {
+	m.mu.Lock()
+	all := slices.Clone(m.sessions)
+	m.mu.Unlock()
+	for _, a := range all {
+		a.feed.tellWorkers()
 	}
 }
 
@@ -298,4 +323,15 @@ func (m *many) failed(f *feed, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sessions = slices.DeleteFunc(m.sessions, func(a *attached) bool { return a.feed == f })
+}
+
+// deleted implements audience: a frame has said so, and the socket goes on with its other
+// sessions.
+func (m *many) deleted(f *feed) {
+	m.mu.Lock()
+	m.sessions = slices.DeleteFunc(m.sessions, func(a *attached) bool { return a.feed == f })
+	m.mu.Unlock()
+	// The socket is counted until its feeds are closed, so Stop has not returned. A feed
+	// must not be closed by its own callback.
+	m.c.s.wg.Go(f.close)
 }

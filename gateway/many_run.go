@@ -34,7 +34,7 @@ func (m *many) showRun(after eventlog.Cursor) error {
 	if err != nil {
 		return m.c.faultOf(err)
 	}
-	a := &attached{log: m.run, codec: m.codec.In(reply.Language), head: reply.Head}
+	a := &attached{log: m.run, codec: m.in(reply.Language), head: reply.Head}
 	m.show(a, at, func(f *feed) { m.sayLost(f, a, reply) })
 	return nil
 }

@@ -95,8 +95,9 @@ func TestSessionsThatAreNotThere(t *testing.T) {
 	l := r.session("acme", "secret")
 	c, _ := r.talker(bearer("bob")...)
 	var first said
-	for _, ask := range []string{"act", "resume", "ack", "export"} {
+	for _, ask := range []string{"act", "resume", "export"} {
 		for i, session := range append(awkward(), "nobody", l.Entity.String()) {
+			c.ask(asked{Ask: "ack", Session: session, After: ptr(uint64(1))}) // has no answer
 			c.ask(asked{Ask: ask, Session: session, Text: "x", After: ptr(uint64(1))})
 			s := c.said("refused")
 			require.Equal(t, "SESSION_EXPIRED", s.Code, "%s %.40q", ask, session)
@@ -110,7 +111,7 @@ func TestSessionsThatAreNotThere(t *testing.T) {
 	}
 	require.Empty(t, r.inbox(l.Entity.String()))
 	require.Zero(t, r.metric("waggle_gateway_sessions"))
-	for ask, code := range map[string]string{"act": "SESSION_EXPIRED", "resume": "SESSION_EXPIRED", "export": "SESSION_EXPIRED", "ack": "INVALID_FIELD"} {
+	for ask, code := range map[string]string{"act": "SESSION_EXPIRED", "resume": "SESSION_EXPIRED", "export": "SESSION_EXPIRED"} {
 		c.ask(asked{Ask: ask, Text: "x"})
 		require.Equal(t, code, c.said("refused").Code, "%s without a session", ask)
 	}
@@ -160,7 +161,7 @@ func aside(t testing.TB, replyTo string) string {
 	t.Helper()
 	gateway, connection, err := subject.ParseReplyTo(replyTo)
 	require.NoError(t, err)
-	return subject.Aside(gateway, connection)
+	return subject.Direct(gateway, connection)
 }
 
 func mustTenant(t testing.TB, s string) id.Tenant {
@@ -195,6 +196,9 @@ func TestStates(t *testing.T) {
 	o.restored = false
 	o.mu.Unlock()
 	c.ask(asked{Ask: "import", Signed: signed, After: ptr(uint64(1))})
+	s = c.said("restored")
+	require.Equal(t, l.Entity.String(), s.Session, "clients take the session's id from it")
+	require.Equal(t, link, s.Link)
 	c.sees(l, 2, 2)
 	require.EqualValues(t, 1, c.said("replayed").Count)
 }
@@ -220,7 +224,8 @@ func TestSessionServiceThatIsNotThere(t *testing.T) {
 	l := r.session("default", "one")
 	c, _ := r.talker()
 	o.srv.Stop()
-	for _, ask := range []string{"resume", "act", "export", "ack", "import"} {
+	c.ask(asked{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(1))})
+	for _, ask := range []string{"resume", "act", "export", "import"} {
 		c.ask(asked{Ask: ask, Session: l.Entity.String(), Text: "x", After: ptr(uint64(1)), Signed: json.RawMessage(`"x"`)})
 		s := c.said("refused")
 		require.Equal(t, "BUS_UNAVAILABLE", s.Code)

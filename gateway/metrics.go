@@ -21,28 +21,34 @@ type metrics struct {
 	registry prometheus.Registerer
 	all      []prometheus.Collector
 
-	frames   prometheus.Counter
-	received prometheus.Counter
-	lags     prometheus.Counter
-	acks     prometheus.Counter
-	lost     prometheus.Counter
-	closes   *prometheus.CounterVec
-	refused  *prometheus.CounterVec
-	faults   *prometheus.CounterVec
-	codes    map[int]string // the close codes that have a label of their own
+	frames    prometheus.Counter
+	received  prometheus.Counter
+	lags      prometheus.Counter
+	acks      prometheus.Counter
+	strays    prometheus.Counter
+	lost      prometheus.Counter
+	closes    *prometheus.CounterVec
+	refused   *prometheus.CounterVec
+	faults    *prometheus.CounterVec
+	dropped   *prometheus.CounterVec
+	oversized *prometheus.CounterVec
+	codes     map[int]string // the close codes that have a label of their own
 }
 
 func newMetrics(s *Server) (*metrics, error) {
 	m := &metrics{
 		registry: s.dep.Registry, codes: closeCodes(),
-		frames:   counter("frames_in_total", "Messages and control frames received."),
-		received: counter("received_bytes_total", "Bytes of messages received, without framing."),
-		lags:     counter("lag_entries_total", "How often a socket's queue was full, so that it left live mode to read the log at its own pace."),
-		acks:     counter("acks_total", "Acknowledgements of events sent on, after coalescing."),
-		lost:     counter("asides_lost_total", "Answers to one connection that had no room in its queue."),
-		closes:   counters("closes_total", "Sockets that ended, by close code; 1006 = without one.", "code"),
-		refused:  counters("refused_total", "Requests for a socket that were refused, by reason.", "reason"),
-		faults:   counters("faults_total", "Error frames sent, by code.", "code"),
+		frames:    counter("frames_in_total", "Messages and control frames received."),
+		received:  counter("received_bytes_total", "Bytes of messages received, without framing."),
+		lags:      counter("lag_entries_total", "How often a socket's queue was full, so that it left live mode to read the log at its own pace."),
+		acks:      counter("acks_total", "Acknowledgements of events sent on, after coalescing."),
+		strays:    counter("acks_dropped_total", "Acknowledgements that were dropped: they could not be read, named no session that the client may see, or came too fast."),
+		lost:      counter("asides_lost_total", "Answers to one connection that had no room in its queue."),
+		closes:    counters("closes_total", "Sockets that ended, by close code; 1006 = without one.", "code"),
+		refused:   counters("refused_total", "Requests for a socket that were refused, by reason.", "reason"),
+		faults:    counters("faults_total", "Error frames sent, by code.", "code"),
+		dropped:   counters("peer_frames_dropped_total", "Frames of agents, services and clients of the swarm that had no effect and no answer, by code.", "code"),
+		oversized: counters("peer_frames_oversized_total", "Frames of agents, services and clients of the swarm beyond gateway.peers.read_limit, by role.", "role"),
 	}
 	stats := func() wire.Stats {
 		if hub := s.sockets(); hub != nil {
@@ -51,11 +57,12 @@ func newMetrics(s *Server) (*metrics, error) {
 		return wire.Stats{}
 	}
 	m.all = []prometheus.Collector{
-		m.frames, m.received, m.lags, m.acks, m.lost, m.closes, m.refused, m.faults,
+		m.frames, m.received, m.lags, m.acks, m.strays, m.lost, m.closes, m.refused, m.faults, m.dropped, m.oversized,
 		&sockets{s},
 		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.attached()) }),
 		gauge("peers", "Peers of a swarm that have a place here, also those that are away for a moment.", func() float64 { return float64(len(s.allPlaces())) }),
 		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
+		gauge("large_messages", "Messages beyond gateway.read_limit that are being read or handled.", func() float64 { return float64(stats().Large) }),
 		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) }),
 		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames) }),
 		sum("sent_bytes_total", "Bytes written, with framing.", func() float64 { return float64(stats().BytesWritten) }),

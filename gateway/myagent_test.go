@@ -67,7 +67,7 @@ func withMyAgent(t *testing.T, opts ...option) (*rig, *office) {
 // leaves, and comes back for what it missed, in each of the ways there are.
 func TestMyAgent(t *testing.T) {
 	r, _ := withMyAgent(t)
-	c := r.dial("")
+	c := r.dial("deltas=all")
 	link := c.framed("system.connected").Metadata.ConnectionID
 	require.NotEmpty(t, link)
 	c.write(text(`{"event":"user.create_session","timestamp":"2025-01-01T00:00:00Z","content":{"client_id":"phone"}}`))
@@ -90,9 +90,9 @@ func TestMyAgent(t *testing.T) {
 	require.NoError(t, r.nextCommand(session).Decode(&ack))
 	require.Equal(t, wirecmd.AckEvents{ClientID: "phone", Seq: 4}, ack)
 
-	c = r.dial("")
+	c = r.dial("deltas=all")
 	c.framed("system.connected")
-	for _, rest := range []string{`,"content":{"last_seq":9}`, `,"content":{"last_event_id":"9"}`} {
+	for _, rest := range []string{`,"content":{"last_seq":9}`, `,"content":{"last_event_id":"9"}`, `,"content":{"last_event_id":"` + session + `-9"}`} {
 		c.asks("user.reconnect_with_state", session, rest)
 		var last framed
 		for seq := uint64(10); seq <= 11; seq++ {

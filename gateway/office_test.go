@@ -113,6 +113,8 @@ func (o *office) attach(ctx context.Context, in wirecmd.AttachRequest) (out wire
 var errEnough = errors.New("enough")
 
 func (o *office) export(ctx context.Context, in wirecmd.ExportRequest) (out event.StateExportedData, err error) {
+	o.mu.Lock() // a test may hold it, so that the answer waits
+	defer o.mu.Unlock()
 	l := subject.Log{Tenant: in.Tenant, Kind: id.KindSession, Entity: in.Session}
 	last, err := o.r.log.Last(ctx, l)
 	switch {
@@ -133,7 +135,7 @@ func (o *office) restore(_ context.Context, in wirecmd.ImportRequest) (out wirec
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	out.Session, err = id.ParseEntity(session)
-	out.Restored = o.restored
+	out.Restored, out.Exported = o.restored, &wirecmd.Exported{Seq: 1}
 	return out, err
 }
 

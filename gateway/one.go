@@ -59,7 +59,7 @@ func (o *one) begin() error {
 		return err
 	}
 	if o.c.watch != nil || o.created {
-		if err := o.link(); err != nil {
+		if err := o.link(o); err != nil {
 			return err
 		}
 	}
@@ -145,10 +145,10 @@ func (c *conn) after(last eventlog.Cursor) (eventlog.Cursor, error) {
 	return after, nil
 }
 
-// link gives the socket an address for asides: of a run that many may answer, who has
-// come too late has to learn of it.
-func (o *one) link() (err error) {
-	if o.id, err = o.c.s.link(o); err != nil {
+// link gives the socket an address, under which as hears what services say to it: of a run
+// that many may answer, who has come too late has to learn of it.
+func (o *one) link(as hearer) (err error) {
+	if o.id, err = o.c.s.link(as); err != nil {
 		return o.c.faultOf(err)
 	}
 	if o.opener = subject.ReplyTo(o.c.s.name, o.id); o.c.watch != nil {
@@ -263,7 +263,11 @@ func (o *one) low() {
 }
 
 // tick implements manner.
-func (o *one) tick(time.Time) {}
+func (o *one) tick(time.Time) {
+	if f := o.shown(); f != nil {
+		f.tellWorkers()
+	}
+}
 
 // close implements manner.
 func (o *one) close() {
@@ -294,6 +298,9 @@ func (o *one) expired(_ *feed, first uint64) {
 
 // failed implements audience.
 func (o *one) failed(_ *feed, err error) { o.c.lost(err) }
+
+// deleted implements audience: the socket has nothing else to show.
+func (o *one) deleted(*feed) { o.c.end(fault.New(fault.SessionDeleted)) }
 
 // lost ends the socket, because what it shows cannot be read any more.
 func (c *conn) lost(err error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -92,13 +93,47 @@ func (p *peer) command(ctx context.Context, cmd command.Command) error {
 		}
 		cmd = aimed[0]
 	}
+	err := p.shrink(ctx, &cmd)
+	full := errors.Is(err, fault.New(fault.MessageTooBig))
+	if err != nil && (!full || cmd.Verb != command.FinishTask) {
+		return err
+	}
+	if cmd.Verb == command.FinishTask && (full || len(cmd.Data) > maxCommand) {
+		cmd.Data = tooLong(cmd.Data, err)
+	}
 	if err := p.c.send(ctx, who, p.reply, cmd); err != nil {
 		return err
 	}
-	if cmd.Verb == command.ResultTask && p.work.release(cmd.Key.String()) {
+	switch {
+	case p.codec.Kind() != command.PeerAgent:
+	case cmd.Verb != command.FinishTask:
+		p.work.said(cmd.Key.String())
+	case p.work.release(cmd.Key.String()):
 		p.loaded()
 	}
 	return nil
+}
+
+// tooLong makes a result that is too long a failure: the agent is not told, and its task
+// must not wait for another. Why says the reason if that is another one than its length. A failure stays the one that it is, without what explains it.
+func tooLong(data json.RawMessage, why error) json.RawMessage {
+	var r command.TaskResult
+	if json.Unmarshal(data, &r) != nil {
+		return data
+	}
+	if !r.Failed {
+		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes; the limit is %d. Ask for less at once.", len(r.Result), maxCommand)
+		if why != nil {
+			f = fault.From(why, "")
+		}
+		r.Failed, r.Code, r.Error = true, string(f.Code), f.Public()
+	}
+	r.Result, r.Details = nil, nil
+	short, err := json.Marshal(r)
+	if err != nil {
+		return data
+	}
+	return short
 }
 
 // ask asks a service and answers with what it says.
@@ -106,20 +141,41 @@ func (p *peer) ask(ctx context.Context, o dialect.Order) error {
 	if req, ok := o.Ask.Data.(command.OpenClientRequest); ok && o.Ask.Verb == command.OpenClient {
 		return p.reopen(ctx, o, req)
 	}
-	reply, err := p.inquire(ctx, o, askPatience)
-	if err == nil {
-		p.put(p.codec.Answer(p.at(), o, reply))
+	asked, err := p.shrinkAsked(ctx, *o.Ask)
+	if err != nil {
+		return err
 	}
-	return err
+	o.Ask = &asked
+	reply, err := p.inquire(ctx, o, askPatience)
+	if err != nil {
+		return err
+	}
+	reply, release, err := p.whole(ctx, asked, reply)
+	if err != nil {
+		return err
+	}
+	defer release()
+	p.put(p.codec.Answer(p.at(), o, reply))
+	return nil
 }
 
-// inquire asks a service and returns what it says.
+// inquire asks a service and returns what it says. The answer is at least as new as what
+// this gateway has of the directory, and as what the peer itself was confirmed to be.
 func (p *peer) inquire(ctx context.Context, o dialect.Order, patience time.Duration) (reply json.RawMessage, err error) {
 	data, err := json.Marshal(o.Ask.Data)
 	if err != nil {
 		return nil, fmt.Errorf("encode the data of %s: %w", o.Ask.Verb, err)
 	}
+	p.mu.Lock()
+	place := p.place
+	p.mu.Unlock()
+	if place != nil {
+		if err := place.shown(ctx); err != nil {
+			return nil, err
+		}
+	}
 	self := p.who()
+	ctx = directory.Seen(ctx, p.c.s.dep.Directory.Revision())
 	err = rpc.CallWithin(ctx, p.c.s.dep.Conn, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
@@ -177,6 +233,9 @@ func (p *peer) forward(f dialect.Forward) error {
 	inbox, err := p.work.inbox(f.CallID, f.Final, now)
 	if err != nil {
 		return err
+	}
+	if !p.work.first(f.CallID, f.Request) {
+		return nil
 	}
 	news := command.CallNews{CallID: f.CallID, ServiceID: self.ID, Final: f.Final, Result: f.Result}
 	if n := f.Notification; n != nil {

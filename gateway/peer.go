@@ -37,6 +37,9 @@ type peer struct {
 	reply string  // where asides to it go
 	rate  *rate.Limiter
 	work  *work
+	mail  mail
+
+	placements placements
 
 	asks      chan struct{} // a slot for each long request
 	answering sync.Mutex    // held by the one that is being answered
@@ -74,6 +77,7 @@ func (p *peer) begin() (err error) {
 	if p.id, err = p.c.s.meet(p); err != nil {
 		return p.c.faultOf(err)
 	}
+	p.widen()
 	p.reply = subject.ReplyTo(p.c.s.name, p.id)
 	who := p.c.who()
 	p.mu.Lock()
@@ -117,23 +121,66 @@ func (p *peer) handle(ctx context.Context, message []byte) error {
 		p.refuse("", err)
 		return err
 	}
-	orders, requestID, err := p.codec.Orders(message, dialect.PeerInbound{
-		Peer: p.who(), OnlyTask: p.work.only(), Watched: p.watched(), NewID: newID, Now: p.c.s.dep.Clock(),
-	})
+	orders, requestID, err := p.codec.Orders(message, p.inbound())
+	return p.obey(ctx, orders, requestID, err)
+}
+
+// inbound returns what the codec may know of the socket.
+func (p *peer) inbound() dialect.PeerInbound {
+	return dialect.PeerInbound{
+		Peer: p.who(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
+		Placed: p.placements.find, Watched: p.watched(), NewID: newID, Now: p.c.s.dep.Clock(),
+	}
+}
+
+// obey carries out what a frame asks for, or tells that it has no effect.
+func (p *peer) obey(ctx context.Context, orders []dialect.Order, requestID string, err error) error {
+	if d, quiet := errors.AsType[dialect.Dropped](err); quiet {
+		if f := p.drop(err); d.Ends {
+			p.c.sock.Finish(closePolicy, string(f.Code))
+		}
+		return err
+	}
 	if err != nil {
 		p.refuse(requestID, err)
 		return err
 	}
 	for _, o := range orders {
+		if o.Placed != nil {
+			p.placements.add(*o.Placed)
+		}
 		if err := p.carryOut(ctx, o); err != nil {
-			if o.RequestID == "" {
-				o.RequestID = requestID
-			}
-			p.refuse(o.RequestID, err)
+			p.fail(o, err)
 			return err
 		}
 	}
 	return nil
+}
+
+// fail says that an order could not be carried out: to its sender, if that waits for an
+// answer. An end of a task or a call, or a place, that our side has lost for now ends the
+// socket: the peer comes back, and what it had is decided then.
+func (p *peer) fail(o dialect.Order, err error) {
+	if !o.Quiet {
+		p.refuse(o.RequestID, err)
+		return
+	}
+	f := p.drop(err)
+	end := o.Command != nil && o.Command.Verb == command.FinishTask || o.Forward != nil && o.Forward.Final
+	switch {
+	case f.Retryable() && (end || o.Register != nil):
+		p.c.end(f)
+	case o.Register != nil:
+		p.c.sock.Finish(closePolicy, string(f.Code))
+	}
+}
+
+// drop counts a frame that has no effect, of which its sender is not told.
+func (p *peer) drop(err error) *fault.Fault {
+	f := p.c.faultOf(err)
+	p.c.s.met.dropped.WithLabelValues(string(f.Code)).Inc()
+	p.c.s.dep.Logger.Debug().Str("code", string(f.Code)).Str("peer", p.who().ID).Str("connection", p.id.String()).Msg("drop frame of peer")
+	return f
 }
 
 func (p *peer) busy(on bool) {
@@ -233,6 +280,7 @@ func (p *peer) tick(now time.Time) {
 
 // close implements manner.
 func (p *peer) close() {
+	p.mail.end()
 	p.cancel()
 	p.wg.Wait()
 	if p.id.IsZero() {
@@ -287,7 +335,7 @@ func (p *peer) register(ctx context.Context, want command.Peer) (command.Peer, e
 		return self, fault.Newf(fault.InvalidField, "This connection is registered with another id. Open another connection for another peer.").At("id")
 	}
 	want.Kind, want.Tenant, want.Principal, want.Gateway, want.Connection = self.Kind, self.Tenant, self.Principal, self.Gateway, self.Connection
-	want.Online, want.Since, want.Load = true, self.Since, p.work.load()
+	want.Online, want.Since, want.Load, want.Incarnation = true, self.Since, p.work.load(), self.Incarnation
 	if want.Status == "" {
 		want.Status = command.StatusActive
 	}
@@ -302,11 +350,14 @@ func (p *peer) register(ctx context.Context, want command.Peer) (command.Peer, e
 		return self, err
 	}
 	p.become(place)
-	return place.who(), nil
+	return place.who(), place.confirm(ctx)
 }
 
 // settleDown takes a new place.
 func (p *peer) settleDown(ctx context.Context, want command.Peer) (command.Peer, error) {
+	if want.Kind == command.PeerAgent {
+		want.Incarnation = p.c.s.incarnation(want)
+	}
 	place, err := p.c.s.take(ctx, want, p.id)
 	if err != nil {
 		return p.who(), err
@@ -361,7 +412,7 @@ func (p *peer) loseCalls() {
 func (p *peer) tellCaller(inbox string, news command.CallNews) {
 	err := p.publish(inbox, news)
 	if errors.Is(err, nats.ErrMaxPayload) && news.Final {
-		f := fault.Newf(fault.BadOutput, "The result is larger than a message may be.")
+		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes. Ask for less at once.", len(news.Result))
 		err = p.publish(inbox, command.CallNews{
 			CallID: news.CallID, ServiceID: news.ServiceID, Final: true, Code: string(f.Code), Error: f.Public(),
 		})

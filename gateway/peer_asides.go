@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -32,31 +33,60 @@ func (s *Server) reply(m *nats.Msg, answer []byte) {
 	}
 }
 
-// aside shows a peer what is said to it, and returns the answer.
-func (p *peer) aside(m *nats.Msg) []byte {
+// understand reads what is said to a peer.
+func (p *peer) understand(m *nats.Msg) (about subject.Log, e event.Event, ok bool) {
 	log := p.c.s.dep.Logger
-	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil {
 		log.Warn().Err(err).Str("subject", m.Subject).Msg("an aside is no event")
-		return refused
+		return about, e, false
 	}
 	about, err := subject.ParseName(e.Subject)
 	if err != nil || e.Sequence != 0 || !p.c.who().Owns(about) {
 		log.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("an aside that is none is not shown")
-		return refused
+		return about, e, false
 	}
+	return about, e, true
+}
+
+// aside shows a peer what is said to it, and returns the answer.
+func (p *peer) aside(about subject.Log, e event.Event) []byte {
 	switch e.Type {
 	case event.TaskAssigned:
 		return p.handTask(about, e)
 	case event.CallRequested:
 		return p.handCall(about, e)
+	}
+	p.note(about, e)
+	frames, answer := p.queue(about, e)
+	if e.Type == event.CommandRefused && frames == 0 && answer != nil {
+		p.untold(e)
+	}
+	return answer
+}
+
+// note notes what an event says of the agent's tasks.
+func (p *peer) note(about subject.Log, e event.Event) {
+	switch e.Type {
 	case event.TaskFinished, event.TaskReleased:
 		if p.work.release(about.Entity.String()) {
 			p.loaded()
 		}
+	default:
+		p.work.heard(about.Entity.String())
 	}
-	_, answer := p.queue(about, e)
-	return answer
+}
+
+// untold counts a frame that the service has refused and that has no answer.
+func (p *peer) untold(e event.Event) {
+	d, err := event.As[event.CommandRefusedData](e)
+	if err != nil {
+		return
+	}
+	code := fault.Code(d.Code)
+	if fault.Lookup(code).Code != code {
+		code = fault.Internal
+	}
+	_ = p.drop(fault.New(code))
 }
 
 // handTask hands a task to an agent that is there for tasks.

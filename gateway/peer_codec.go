@@ -33,11 +33,11 @@ func (s spoken) Encode(e event.Event) [][]byte { return s.Peers.Encode(e) }
 // Greet implements dialect.Codec. Peers are welcomed instead.
 func (spoken) Greet(dialect.Greeting) [][]byte { return nil }
 
-// Fail implements dialect.Codec. Of what passes a peer hears by the close code alone
-// and comes back: an error that answers to nothing ends programs that use the SDKs and
-// do not expect one.
+// Fail implements dialect.Codec. Why its socket ends an agent or a service hears by the
+// close code and its reason alone, and so does a client of what passes: an error that
+// answers to nothing ends programs that use the SDKs and do not expect one.
 func (s spoken) Fail(f *fault.Fault, now time.Time) []byte {
-	if f.Retryable() {
+	if f.Retryable() || s.Kind() != command.PeerClient {
 		return nil
 	}
 	return s.Refuse(dialect.Link{Now: now}, "", f)

@@ -21,6 +21,14 @@ const (
 	defaultPeerBurst = 400
 	// DefaultPeerCalls is far more than one process runs at once.
 	DefaultPeerCalls = 256
+	// defaultPeerReadLimit is the largest message of the bus, and holds the results and the
+	// data of tasks that the protocol's own server takes.
+	defaultPeerReadLimit = 1 << 20
+	// maxPeerReadLimit is below maxDrain, so that a frame beyond any limit can be skipped.
+	maxPeerReadLimit = maxDrain / 2
+	// defaultLargeFrames of defaultPeerReadLimit are 32 MiB, and some 200 MiB while all of
+	// them are taken apart.
+	defaultLargeFrames = 32
 	// defaultPeerAsks is the tools that one agent waits for outside of its tasks.
 	defaultPeerAsks = 32
 )
@@ -35,6 +43,9 @@ type PeerConfig struct {
 	Burst int           // frames that may come at once, default 400
 	Calls int           // calls that one replica of a service has at a time, default 256
 	Asks  int           // tools that one peer waits for at a time outside of tasks, default 32
+
+	ReadLimit   int64 // largest frame in bytes, default 1 MiB: a larger one has no effect but that the task fails of which it is the result
+	LargeFrames int   // frames beyond Config.ReadLimit that this gateway reads or handles at a time: more wait, default 32
 }
 
 func (c PeerConfig) withDefaults() PeerConfig {
@@ -45,6 +56,8 @@ func (c PeerConfig) withDefaults() PeerConfig {
 	set(&c.Burst, defaultPeerBurst)
 	set(&c.Calls, DefaultPeerCalls)
 	set(&c.Asks, defaultPeerAsks)
+	set(&c.ReadLimit, defaultPeerReadLimit)
+	set(&c.LargeFrames, defaultLargeFrames)
 	return c
 }
 
@@ -61,10 +74,15 @@ func (c PeerConfig) check() error {
 		{"burst", c.Burst < 0},
 		{"calls", c.Calls < 0},
 		{"asks", c.Asks < 0},
+		{"read_limit", c.ReadLimit < 0},
+		{"large_frames", c.LargeFrames < 0},
 	} {
 		if f.bad {
 			return fmt.Errorf("gateway.peers.%s must not be negative", f.name)
 		}
+	}
+	if c.ReadLimit > maxPeerReadLimit {
+		return fmt.Errorf("gateway.peers.read_limit is %d; it may be %d at most", c.ReadLimit, maxPeerReadLimit)
 	}
 	return nil
 }
@@ -73,9 +91,11 @@ func (c PeerConfig) check() error {
 // served.
 func (c Config) checkLegacy(dep Deps) error {
 	var errs []error
-	for addr, path := range c.Legacy {
-		if dep.Dialects[path] == nil && dep.Peers[path] == nil {
-			errs = append(errs, fmt.Errorf("gateway.legacy: %s: nothing is served under %q", addr, path))
+	for _, l := range c.Legacy {
+		for _, path := range l.Paths {
+			if dep.Dialects[path] == nil && dep.Peers[path] == nil {
+				errs = append(errs, fmt.Errorf("gateway.legacy: %s: nothing is served under %q", l.Addr, path))
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -84,8 +104,8 @@ func (c Config) checkLegacy(dep Deps) error {
 // requireLoopback returns an error if somebody else but this machine can connect.
 func (c Config) requireLoopback() error {
 	errs := []error{auth.RequireLoopback(c.Addr)}
-	for addr := range c.Legacy {
-		errs = append(errs, auth.RequireLoopback(addr))
+	for _, l := range c.Legacy {
+		errs = append(errs, auth.RequireLoopback(l.Addr))
 	}
 	return errors.Join(errs...)
 }

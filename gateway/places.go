@@ -46,6 +46,7 @@ type place struct {
 	mu    sync.Mutex
 	peer  command.Peer
 	stale bool        // the directory has not been told of the last change
+	said  bool        // a change that the peer asked for may not be in this copy of the directory
 	away  *time.Timer // ends the place of a peer whose socket is gone
 	over  bool        // it is given up
 }
@@ -131,6 +132,63 @@ func (p *place) change(f func(*command.Peer)) error {
 	if p.stale = !p.changes.Allow(); p.stale {
 		return nil
 	}
+	return p.lease.Set(data)
+}
+
+// confirm makes sure that the peer's next request, on any replica of a service, sees the
+// change that it asked for: now, unless the directory is told of it later, and then
+// before that request (shown).
+func (p *place) confirm(ctx context.Context) error {
+	p.mu.Lock()
+	p.said = true
+	later := p.stale
+	p.mu.Unlock()
+	if later {
+		return nil
+	}
+	return p.shown(ctx)
+}
+
+// shown waits until this gateway's copy of the directory has what the peer was last
+// confirmed to be.
+func (p *place) shown(ctx context.Context) error {
+	p.mu.Lock()
+	stale, done := p.stale, p.over || !p.said
+	p.mu.Unlock()
+	if done {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	if stale {
+		if err := p.changes.Wait(ctx); err != nil {
+			return fault.New(fault.BusUnavailable).Wrap(err)
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	if err := p.lease.Shown(ctx); err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = false
+	return nil
+}
+
+// flush tells the directory what the peer is.
+func (p *place) flush() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return nil
+	}
+	data, err := encodePeer(p.peer)
+	if err != nil {
+		return err
+	}
+	p.stale = false
 	return p.lease.Set(data)
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 )
@@ -21,9 +20,7 @@ func (p *peer) pulse(message []byte) bool {
 	if len(message) > maxPulse || !bytes.Contains(message, pulseWord) || strictjson.Check(message) != nil {
 		return false
 	}
-	orders, _, err := p.codec.Orders(message, dialect.PeerInbound{
-		Peer: p.who(), OnlyTask: p.work.only(), Watched: p.watched(), NewID: newID, Now: p.c.s.dep.Clock(),
-	})
+	orders, _, err := p.codec.Orders(message, p.inbound())
 	if err != nil || len(orders) == 0 {
 		return false
 	}

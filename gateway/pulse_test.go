@@ -36,6 +36,7 @@ func holds(t *testing.T, mu *sync.Mutex) (free func()) {
 // A socket whose messages wait for services that are not there answers pings, and
 // takes the messages up when they are.
 func TestPingsDoNotWaitForServices(t *testing.T) {
+	t.Parallel()
 	r := prepare(t, bustest.Single(t))
 	r.openDirectory()
 	r.srv = r.server(crews, func(c *gateway.Config, d *gateway.Deps) {
@@ -55,7 +56,7 @@ func TestPingsDoNotWaitForServices(t *testing.T) {
 		chat.alive()
 		crowd.alive()
 	}
-	for _, name := range []string{"session", "pipeline", "agent", "tools", "team", "task"} {
+	for _, name := range []string{"session", "pipeline", "worker", "tools", "team", "task"} {
 		r.join(name)
 	}
 	chat.must("agent_ready")

@@ -21,7 +21,7 @@ const (
 )
 
 // needed are the services without which no message of a client is answered.
-var needed = []id.Name{command.Session, command.Pipeline, command.Agent, id.MustName("tools")}
+var needed = []id.Name{command.Session, command.Pipeline, command.Worker, id.MustName("tools")}
 
 // answerable reports whether somebody is there to answer.
 func (s *Server) answerable() bool {

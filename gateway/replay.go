@@ -39,13 +39,14 @@ func (r *replay) show(f *feed, entries []*eventlog.Entry) (taken int) {
 	if r.merge {
 		shown = eventlog.Merge(missed)
 	}
-	if r.batch {
-		r.batches(f, shown)
-	} else {
+	switch {
+	case !r.batch:
 		f.show(shown)
+	case r.batches(f, f.together(shown)) && len(missed) > 0:
+		f.at = missed[len(missed)-1].Cursor()
 	}
 	r.close(f)
-	for taken < len(missed) && missed[taken].Sequence <= f.at.Seq {
+	for taken < len(missed) && missed[taken].Sequence <= f.reached() {
 		taken++
 	}
 	return taken
@@ -53,17 +54,19 @@ func (r *replay) show(f *feed, entries []*eventlog.Entry) (taken int) {
 
 // close says that the replay is over, if it is.
 func (r *replay) close(f *feed) {
-	if f.at.Seq < r.head {
+	if f.reached() < r.head {
 		return
 	}
+	f.settle()
 	f.replay = nil
 	f.say(func() []byte {
 		return r.codec.Replayed(r.link(), f.log.Entity.String(), int(f.at.Seq-r.after), f.at.Seq, f.at.String(), r.matched) //nolint:gosec // a log is shorter than 2^63
 	})
 }
 
-// batches queues entries as few frames, as far as there is room.
-func (r *replay) batches(f *feed, entries []*eventlog.Entry) {
+// batches queues entries as few frames, as far as there is room, and reports whether
+// these are all.
+func (r *replay) batches(f *feed, entries []*eventlog.Entry) bool {
 	for len(entries) > 0 && len(f.rest) == 0 {
 		n := batchSize(entries)
 		events := make([]event.Event, n)
@@ -74,6 +77,7 @@ func (r *replay) batches(f *feed, entries []*eventlog.Entry) {
 		f.say(func() []byte { return r.codec.Batch(r.link(), f.log.Entity.String(), events) })
 		entries = entries[n:]
 	}
+	return len(entries) == 0
 }
 
 // batchSize returns how many of the entries fit one frame, at least one.
@@ -93,6 +97,7 @@ func (f *feed) say(build func() []byte) {
 	if f.over {
 		return
 	}
+	f.settle()
 	var frame []byte
 	if !f.c.safely(f.log, func() { frame = build() }) {
 		frame = f.codec.Fail(fault.New(fault.Internal), f.c.s.dep.Clock())
@@ -116,6 +121,7 @@ func (f *feed) beat(build func(seq uint64) []byte) {
 func (f *feed) skip(first uint64, build func() []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.settle()
 	f.at = eventlog.Cursor{Seq: first - 1}
 	if f.replay != nil {
 		f.replay.after = f.at.Seq

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	if shared.stop != nil {
 		shared.stop()
 	}
-	if err := goleak.Find(); err != nil && code == 0 {
+	if err := goleak.Find(bustest.Leftovers()...); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/wire"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -53,9 +54,13 @@ type Server struct {
 	name      id.Name   // of the instance
 	born      time.Time // by the clock of the frames
 	verified  verified
+	workers   workers
 	moved     chan struct{} // the directory has changed: see who has lost its place
 
 	strangers, proxies, principals *limit.Table
+
+	payloads *payload.Store
+	loads    chan struct{} // full while as many sockets load something as may at once
 
 	ctx    context.Context //nolint:containedctx // the life of the sockets, ended by Stop
 	cancel context.CancelFunc
@@ -89,6 +94,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}, links: map[string]hearer{},
 		peers: map[string]*peer{}, places: map[*place]struct{}{}, moved: make(chan struct{}, 1),
 		born: dep.Clock(), source: "waggle/gateway/" + dep.Conn.Instance(),
+		payloads: payload.New(dep.Conn), loads: make(chan struct{}, maxLoads),
 	}
 	var err error
 	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
@@ -178,10 +184,12 @@ func (s *Server) Start(ctx context.Context) error {
 	s.hub = wire.NewHub(wire.Options{
 		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
 		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
+		LargeMessages: s.cfg.Peers.LargeFrames,
 	})
 	s.listener, s.lease = l, lease
 	if s.dep.Directory != nil {
 		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
+		s.wg.Go(s.pingWorkers)
 	}
 	s.wg.Go(s.sendAcks)
 	if len(s.dep.Peers) > 0 {

@@ -25,7 +25,7 @@ func TestNewSession(t *testing.T) {
 	require.JSONEq(t, `{"content":"one"}`, string(first.Data))
 	require.JSONEq(t, `{"content":"two"}`, string(second.Data))
 	require.NotEmpty(t, second.ID)
-	require.Equal(t, wirecmd.Message, second.Verb)
+	require.Equal(t, wirecmd.SendMessage, second.Verb)
 	require.Contains(t, second.Source, "waggle/gateway/")
 	c.leave()
 }

@@ -50,11 +50,35 @@ func TestAClientIsWelcomed(t *testing.T) {
 	s.until(wirecmd.PeerClient, clientID, "named", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Name == "Ada" })
 
 	// An aside is shown to the client, if it is one: what claims a place in the log is not.
-	no := event.CommandRefusedData{Code: string(fault.TaskNotFound), Message: "no"}
+	no := event.CommandRefusedData{CommandID: "new_r_f", Code: string(fault.TaskNotFound), Message: "no"}
 	require.Equal(t, "+", s.hand(p, taskLog("default", "t"), no))
 	require.Equal(t, string(fault.TaskNotFound), c.hears("error").Content.Code)
 	require.Equal(t, "-", s.hand(p, taskLog("foreign", "t"), no))
 	c.leave()
+}
+
+// What a peer was confirmed to be is seen by its next request, on any replica of the
+// service and however often it changes: the changes are told to the directory at a
+// bounded rate.
+func TestWhatWasConfirmedIsSeen(t *testing.T) {
+	s := swarming(t)
+	for range 8 {
+		c, hello := s.join(pathClient, "")
+		for round := range 6 {
+			name := fmt.Sprint("name ", round)
+			c.says("client.register", "r", map[string]any{"clientName": name})
+			c.says("client.list", "l", map[string]any{})
+			c.hears("client.register.response")
+			seen := ""
+			for _, p := range c.hears("client.list.response").Content.Clients {
+				if p.ID == hello.Content.ClientID {
+					seen = p.Name
+				}
+			}
+			require.Equal(t, name, seen)
+		}
+		c.leave()
+	}
 }
 
 // A client that moves between gateways gets every event of its inbox once and in order,
@@ -71,7 +95,7 @@ func TestAClientResumesElsewhere(t *testing.T) {
 		defer close(written)
 		for i := range total {
 			data, _ := json.Marshal(fmt.Sprint(i))
-			if err := s.append(l, fmt.Sprintf("m-%d", i), event.ClientMessageData{MessageID: fmt.Sprint(i), Data: data}); err != nil {
+			if err := s.append(l, fmt.Sprintf("m-%d", i), event.InboxMessagedData{MessageID: fmt.Sprint(i), Data: data}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -125,7 +149,7 @@ func TestWhatAClientHasIsNoted(t *testing.T) {
 	var seq uint64
 	for seq < 4 { // the first ping may have come between two messages
 		cmd := s.nextCommand(l.Entity.String())
-		require.Equal(t, []string{"ack-client", "task"}, []string{cmd.Verb.String(), cmd.Service.String()})
+		require.Equal(t, []string{"ack_inbox", "task"}, []string{cmd.Verb.String(), cmd.Service.String()})
 		var acked wirecmd.AckEvents
 		require.NoError(t, json.Unmarshal(cmd.Data, &acked))
 		require.Greater(t, acked.Seq, seq)
@@ -211,7 +235,7 @@ func TestLateMessagesAreNotShown(t *testing.T) {
 	l := clientLog("default", hello.Content.ClientID)
 	data, err := json.Marshal("late")
 	require.NoError(t, err)
-	require.NoError(t, s.append(l, "late", event.ClientMessageData{MessageID: "late", Data: data, ExpiresAt: time.Now().Add(-time.Minute)}))
+	require.NoError(t, s.append(l, "late", event.InboxMessagedData{MessageID: "late", Data: data, ExpiresAt: time.Now().Add(-time.Minute)}))
 	s.tells(l, "in time")
 	require.Equal(t, []string{"in time"}, c.delivered(3, 3))
 }

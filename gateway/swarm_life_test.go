@@ -93,7 +93,7 @@ func TestTheYoungerConnectionTakesOver(t *testing.T) {
 	// What the older connection has to say about its tasks still counts: the agent is
 	// the same. It does not come back when it says more of itself, unless it registers.
 	old.says("agent.task.result", "", map[string]any{"taskId": task, "result": 1})
-	require.Equal(t, "result", s.nextCommand(task).Verb.String())
+	require.Equal(t, "finish", s.nextCommand(task).Verb.String())
 	old.breaks()
 	young.says("agent.status", "x", map[string]any{"status": "busy"})
 	young.hears("agent.status.updated")
@@ -194,10 +194,11 @@ func TestTenantsOfASwarm(t *testing.T) {
 // The extra listeners serve one protocol under any path.
 func TestExtraListeners(t *testing.T) {
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
-		c.Legacy = map[string]string{"127.0.0.1:0": pathAgent, "localhost:0": "/ws"}
+		c.Legacy = []gateway.Listener{{"127.0.0.1:0", []string{pathAgent}}, {"127.0.0.1:0", []string{"/ws"}}, {"[::1]:0", []string{pathClient, pathService}}}
 	})
 	addrs := s.srv.LegacyAddrs()
-	require.Len(t, addrs, 2)
+	require.Len(t, addrs, 4, "two listeners may want any free port of one address")
+	require.NotEqual(t, addrs[pathAgent], addrs["/ws"])
 	main := s.addr
 	s.addr = addrs[pathAgent].String()
 	for _, path := range []string{"/", "/any/path", pathClient} {
@@ -213,10 +214,21 @@ func TestExtraListeners(t *testing.T) {
 	require.NotEqual(t, 101, status)
 	s.addr, s.path = addrs["/ws"].String(), "/"
 	s.dial("").must("agent_start")
+	require.Equal(t, addrs[pathClient], addrs[pathService], "one address for two paths")
+	s.addr = addrs[pathClient].String()
+	for path, first := range map[string]string{pathClient: "orchestrator.client.welcome", pathService: "orchestrator.welcome"} {
+		s.path = path
+		c := s.dial("")
+		c.hears(first)
+		c.leave()
+	}
+	s.path = pathAgent
+	_, status, _ = s.handshake("")
+	require.Equal(t, 404, status, "and for no other")
 	s.addr = main
 
 	for addr, path := range map[string]string{"127.0.0.1:0": "/nowhere", "0.0.0.0:0": pathAgent, "127.0.0.1:99999": pathAgent} {
-		cfg, dep := gateway.Config{Addr: "127.0.0.1:0", Legacy: map[string]string{addr: path}}, s.deps()
+		cfg, dep := gateway.Config{Addr: "127.0.0.1:0", Legacy: []gateway.Listener{{addr, []string{path}}}}, s.deps()
 		peers(s.dir)(&cfg, &dep)
 		dep.Registry = nil
 		srv, err := gateway.New(cfg, dep)
@@ -284,6 +296,9 @@ func hostileFrames(t *testing.T) (out [][]byte) {
 	}
 	for i, kind := range types {
 		v := values[i%len(values)]
+		if v == `null` && strings.HasSuffix(kind, ".register") {
+			v = `[]` // one without an id ends the connection
+		}
 		out = append(out,
 			fmt.Appendf(nil, `{"type":%q,"id":%s,"content":%s}`, kind, v, v),
 			fmt.Appendf(nil, `{"type":%q,"id":"x","content":{"id":%[2]s,"agentId":%[2]s,"taskId":%[2]s,"name":%[2]s,"serviceId":%[2]s,"status":%[2]s,"tools":%[2]s,"message":%[2]s,"notification":%[2]s,"clientId":%[2]s,"resumeToken":%[2]s}}`, kind, v))

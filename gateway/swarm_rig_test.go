@@ -82,23 +82,30 @@ func (s *swarm) another(opts ...option) *swarm {
 // taskDesk answers what the task service is asked for.
 type taskDesk struct {
 	r     *rig
+	dir   *directory.Directory
 	lease *directory.Lease
 
 	mu     sync.Mutex
 	tokens map[string]wirecmd.OpenClientRequest // by client: who made it, with the token
 	acked  map[string]uint64
 	asked  []wirecmd.PeerRequest
+	task   wirecmd.TaskView
 	tools  chan struct{} // a run of a tool waits for it; nil = it does not
 	began  chan struct{}
 }
 
 func newTaskDesk(r *rig) *taskDesk {
 	d := &taskDesk{r: r, tokens: map[string]wirecmd.OpenClientRequest{}, acked: map[string]uint64{}, began: make(chan struct{}, 1000)}
-	srv := rpc.NewServer(r.conn, rpc.Config{Service: wirecmd.Task, Logger: zerolog.Nop()})
+	elsewhere := sharedBus(r.t) // the service has a connection, and a copy of the directory, of its own
+	d.dir = openDirectory(r.t, &rig{t: r.t, conn: elsewhere})
+	srv := rpc.NewServer(elsewhere, rpc.Config{Service: wirecmd.Task, Logger: zerolog.Nop(), Directory: d.dir})
 	rpc.Handle(srv, wirecmd.OpenClient, d.open)
 	rpc.Handle(srv, wirecmd.NameClient, d.note)
 	rpc.Handle(srv, wirecmd.ListAgents, d.list)
+	rpc.Handle(srv, wirecmd.ListClients, d.clients)
 	rpc.Handle(srv, wirecmd.RunTool, d.run)
+	rpc.Handle(srv, wirecmd.Submit, d.view)
+	rpc.Handle(srv, wirecmd.ShowTask, d.view)
 	require.NoError(r.t, srv.Start(context.Background()))
 	r.t.Cleanup(srv.Stop)
 	lease, err := r.dir.Join(context.Background(), directory.Member{
@@ -117,7 +124,7 @@ func (d *taskDesk) open(_ context.Context, in wirecmd.OpenClientRequest) (out wi
 		d.tokens[in.ClientID] = in
 		out.Token = in.Token
 		l := clientLog(in.Tenant.String(), in.ClientID)
-		if err := d.r.append(l, "created", event.ClientCreatedData{ClientID: in.ClientID}); err != nil {
+		if err := d.r.append(l, "created", event.InboxCreatedData{ClientID: in.ClientID}); err != nil {
 			return out, err
 		}
 		out.ClientID, out.After = in.ClientID, eventlog.Cursor{Seq: 1}.String()
@@ -144,6 +151,26 @@ func (d *taskDesk) note(_ context.Context, in wirecmd.PeerRequest) (json.RawMess
 func (d *taskDesk) list(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
 	_, err = d.note(ctx, in)
 	return wirecmd.PeerList{Peers: []wirecmd.Peer{{ID: "listed", Tenant: in.Tenant}}}, err
+}
+
+// view answers with the task that the test has set.
+func (d *taskDesk) view(ctx context.Context, in wirecmd.PeerRequest) (wirecmd.TaskView, error) {
+	_, err := d.note(ctx, in)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.task, err
+}
+
+// clients lists the clients of the service's copy of the directory.
+func (d *taskDesk) clients(_ context.Context, _ wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
+	for _, m := range d.dir.All(wirecmd.WhatClient) {
+		var p wirecmd.Peer
+		if err := json.Unmarshal(m.Data, &p); err != nil {
+			return out, err
+		}
+		out.Peers = append(out.Peers, p)
+	}
+	return out, nil
 }
 
 // run runs a tool: until the test lets it end, if it wants that.
@@ -187,7 +214,7 @@ func clientLog(tenant, client string) subject.Log {
 	if err != nil {
 		panic(err)
 	}
-	return subject.Log{Tenant: t, Kind: id.KindClient, Entity: id.EntityFromExternal(client)}
+	return subject.Log{Tenant: t, Kind: id.KindInbox, Entity: id.EntityFromExternal(client)}
 }
 
 func taskLog(tenant, task string) subject.Log {
@@ -202,7 +229,7 @@ func (s *swarm) tells(l subject.Log, texts ...string) {
 	for _, text := range texts {
 		data, err := json.Marshal(text)
 		require.NoError(s.t, err)
-		require.NoError(s.t, s.append(l, unique(), event.ClientMessageData{MessageID: unique(), SenderID: "x", TargetID: l.Entity.String(), Data: data}))
+		require.NoError(s.t, s.append(l, unique(), event.InboxMessagedData{MessageID: unique(), SenderID: "x", TargetID: l.Entity.String(), Data: data}))
 	}
 }
 
@@ -225,6 +252,10 @@ type heard struct {
 		Data        json.RawMessage `json:"data"`
 		Params      json.RawMessage `json:"params"`
 		Result      json.RawMessage `json:"result"`
+		Clients     []struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		} `json:"clients"`
 	} `json:"content"`
 }
 
@@ -270,15 +301,21 @@ func (c *client) says(kind, frameID string, content any) {
 	c.write(frame(fin|opText, b))
 }
 
-// hears returns the next frame, which has to be of the type.
+// hears returns the next frame, which has to be of the type. It passes over the pings that
+// a silence brings, which lasts long enough on a busy machine.
 func (c *client) hears(kind string) heard {
 	c.t.Helper()
-	b, err := c.text()
-	require.NoError(c.t, err, "instead of %s", kind)
-	var h heard
-	require.NoError(c.t, json.Unmarshal(b, &h), "%s", b)
-	require.Equal(c.t, kind, h.Type, "%s", b)
-	return h
+	for {
+		b, err := c.text()
+		require.NoError(c.t, err, "instead of %s", kind)
+		var h heard
+		require.NoError(c.t, json.Unmarshal(b, &h), "%s", b)
+		if h.Type == "ping" && kind != "ping" {
+			continue
+		}
+		require.Equal(c.t, kind, h.Type, "%s", b)
+		return h
+	}
 }
 
 // denied reads the error that answers a frame.
@@ -287,6 +324,13 @@ func (c *client) denied(frameID string, code fault.Code) {
 	h := c.hears("error")
 	require.Equal(c.t, string(code), h.Content.Code, "%+v", h)
 	require.Equal(c.t, frameID, h.RequestID)
+}
+
+// unanswered requires that nothing has answered the frames so far.
+func (c *client) unanswered() {
+	c.t.Helper()
+	c.says("ping", "is there anything", map[string]any{})
+	require.Equal(c.t, "is there anything", c.hears("pong").RequestID)
 }
 
 // breaks ends the connection without a word.
@@ -340,7 +384,7 @@ func (s *swarm) hand(to wirecmd.Peer, about subject.Log, data event.Data) string
 	require.NoError(s.t, err)
 	gw, connection, err := subject.ParseReplyTo(to.Gateway + "." + to.Connection)
 	require.NoError(s.t, err)
-	m, err := s.conn.NATS().Request(subject.Aside(gw, connection), b, patience)
+	m, err := s.conn.NATS().Request(subject.Direct(gw, connection), b, patience)
 	require.NoError(s.t, err)
 	return string(m.Data)
 }

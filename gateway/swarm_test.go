@@ -42,7 +42,7 @@ func TestAnAgentTakesItsPlace(t *testing.T) {
 	task := unique()
 	c.says("agent.task.result", "", map[string]any{"taskId": task, "result": 1})
 	cmd := s.nextCommand(task)
-	require.Equal(t, []string{"result", "default", "anonymous", p.Gateway + "." + p.Connection},
+	require.Equal(t, []string{"finish", "default", "anonymous", p.Gateway + "." + p.Connection},
 		[]string{cmd.Verb.String(), cmd.Tenant.String(), cmd.Principal, cmd.ReplyTo})
 	require.Contains(t, cmd.Source, "waggle/gateway/")
 
@@ -50,7 +50,8 @@ func TestAnAgentTakesItsPlace(t *testing.T) {
 	c.hears("agent.unregistered")
 	s.until(wirecmd.PeerAgent, agentID, "gone", func(all []wirecmd.Peer) bool { return len(all) == 0 })
 	c.says("task.status", "late", map[string]any{"taskId": task, "status": "started"})
-	c.denied("late", fault.NotRegistered)
+	c.unanswered()
+	require.Positive(t, s.metric("waggle_gateway_peer_frames_dropped_total"))
 	c.says("agent.register", "again", map[string]any{"id": agentID, "name": "Reader"})
 	c.hears("agent.registered")
 	s.alone(wirecmd.PeerAgent, agentID)
@@ -60,9 +61,16 @@ func TestAnAgentTakesItsPlace(t *testing.T) {
 func TestFramesBeforeRegistration(t *testing.T) {
 	s := swarming(t)
 	c, _ := s.join(pathAgent, "")
-	for i, kind := range []string{"agent.task.result", "task.status", "mcp.tool.execute", "agent.request"} {
-		c.says(kind, fmt.Sprint(i), map[string]any{"taskId": "t", "result": 1, "status": "started", "serverId": "m", "toolName": "x", "targetAgent": "a", "taskData": 1})
+	all := map[string]any{"taskId": "t", "result": 1, "status": "started", "serverId": "m", "toolName": "x", "targetAgent": "a", "taskData": 1}
+	for i, kind := range []string{"mcp.tool.execute", "agent.request"} {
+		c.says(kind, fmt.Sprint(i), all)
 		c.denied(fmt.Sprint(i), fault.NotRegistered)
+		c.says(kind, "", all)
+		c.unanswered()
+	}
+	for _, kind := range []string{"agent.task.result", "task.status"} {
+		c.says(kind, "waits for no answer", all)
+		c.unanswered()
 	}
 	c.says("agent.agent.list.request", "li", map[string]any{})
 	c.hears("agent.agent.list.response")
@@ -70,9 +78,28 @@ func TestFramesBeforeRegistration(t *testing.T) {
 	require.NotEmpty(t, c.hears("agent.registered").Content.AgentID)
 	v, _ := s.join(pathService, "")
 	v.says("service.task.result", "x", map[string]any{"taskId": "t", "result": 1})
-	v.denied("x", fault.NotRegistered)
+	v.unanswered()
 	v.says("service.register", "big", map[string]any{"id": "v", "name": "v", "description": "x", "extra": strings.Repeat("x", 70<<10)})
 	v.denied("big", fault.InvalidField)
+	v.says("service.register", "", map[string]any{"id": "v", "name": "v", "extra": strings.Repeat("x", 70<<10)})
+	v.closes(1008)
+	c.says("agent.register", "", map[string]any{"id": "nameless"})
+	c.closes(1008)
+}
+
+// A failure whose details are too long ends its task without them: the agent is not told.
+func TestAResultThatIsTooLong(t *testing.T) {
+	s := swarming(t)
+	c := s.agent(unique(), "A")
+	task := unique()
+	c.says("agent.task.result", "r", map[string]any{"taskId": task, "error": "no", "details": strings.Repeat("x", 200<<10)})
+	cmd := s.nextCommand(task)
+	var r wirecmd.TaskResult
+	require.NoError(t, cmd.Decode(&r))
+	require.Equal(t, []string{"finish", string(fault.TaskFailed), "no"}, []string{cmd.Verb.String(), r.Code, r.Error})
+	require.True(t, r.Failed)
+	require.Less(t, len(cmd.Data), 1000)
+	c.unanswered()
 }
 
 // A task is confirmed once its frame is queued; what cannot be handed on is refused.
@@ -112,7 +139,7 @@ func TestTasksAreHandedToAgents(t *testing.T) {
 	require.Equal(t, "-", s.hand(p, taskLog("default", task), data), "it has said goodbye")
 	gw, connection, err := subject.ParseReplyTo(p.Gateway + "." + p.Connection)
 	require.NoError(t, err)
-	m, err := s.conn.NATS().Request(subject.Aside(gw, connection), []byte("nonsense"), patience)
+	m, err := s.conn.NATS().Request(subject.Direct(gw, connection), []byte("nonsense"), patience)
 	require.NoError(t, err)
 	require.Equal(t, "-", string(m.Data))
 }
@@ -152,9 +179,9 @@ func TestCallsOfAService(t *testing.T) {
 	c.hears("notification.received")
 	require.False(t, again.hears().Final, "the SDK's last notification comes after the result")
 	c.says("service.task.result", "twice", map[string]any{"taskId": "call-1", "result": 4})
-	c.denied("twice", fault.TaskFinished)
+	c.unanswered()
 	c.says("service.task.result", "whose", map[string]any{"taskId": "call-9", "result": 4})
-	c.denied("whose", fault.TaskNotFound)
+	c.unanswered()
 
 	c.says("service.error", "", map[string]any{"taskId": "call-2", "error": "broken"})
 	end = two.hears()
@@ -207,6 +234,7 @@ func TestAnAnsweredRequestMakesRoom(t *testing.T) {
 // A silent peer is given up; one that answers pings is not. Services are pinged in the
 // protocol's own words, too.
 func TestPings(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
 		c.Peers.Ping, c.Peers.Dead = 50*time.Millisecond, 2*time.Second
 		c.PingInterval = time.Second // the sweeper looks every 250 ms

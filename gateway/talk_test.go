@@ -72,12 +72,17 @@ func (c talking) Fail(f *fault.Fault, _ time.Time) []byte {
 	return c.say(dialect.Link{}, said{Kind: "failed", Code: string(f.Code), Text: f.Public()})
 }
 
-func (c talking) In(language string) dialect.Sessions {
-	if language == "en_US" {
-		return talking(language)
+func (c talking) In(language string) (dialect.Sessions, bool) {
+	switch language {
+	case "en_US", "en":
+		return talking("en_US"), true
+	case "zh_CN", "zh":
+		return talking("zh_CN"), true
 	}
-	return talking("zh_CN")
+	return c, false
 }
+
+func (talking) Gathers() func(event.MessageDeltaData) bool { return nil }
 
 func (c talking) one(e event.Event) said {
 	s := said{Kind: "event", Lang: string(c), Session: e.Subject, Seq: e.Sequence, Type: string(e.Type), Data: e.Data}
@@ -122,6 +127,10 @@ func (c talking) Batch(at dialect.Link, session string, events []event.Event) []
 	return c.say(at, s)
 }
 
+func (c talking) Restored(at dialect.Link, session string, d event.SessionRestoredData) []byte {
+	return c.say(at, said{Kind: "restored", Session: session, Seq: d.ExportedSeq})
+}
+
 func (c talking) Exported(at dialect.Link, session string, state event.StateExportedData) []byte {
 	return c.say(at, said{Kind: "exported", Session: session, Seq: state.Seq, Text: state.Hash, Data: state.State})
 }
@@ -160,7 +169,7 @@ func (talking) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, erro
 		return nil, fault.New(fault.InvalidField).Wrap(err)
 	}
 	return []wirecmd.Command{{
-		ID: in.NewID(), Service: wirecmd.Pipeline, Verb: wirecmd.Message, Tenant: in.Session.Tenant, Key: in.Session.Entity,
+		ID: in.NewID(), Service: wirecmd.Pipeline, Verb: wirecmd.SendMessage, Tenant: in.Session.Tenant, Key: in.Session.Entity,
 		Principal: in.Principal, Time: in.Now, Data: data,
 	}}, nil
 }

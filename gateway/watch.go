@@ -37,7 +37,7 @@ func watchedOf(r *http.Request, query url.Values) (*watched, error) {
 		return &watched{kind: id.KindTeam, name: name}, nil
 	}
 	if name := r.PathValue(pathAgent); name != "" {
-		return &watched{kind: id.KindAgent, name: name}, nil
+		return &watched{kind: id.KindMember, name: name}, nil
 	}
 	values, ok := query[queryWatch]
 	switch {
@@ -50,7 +50,7 @@ func watchedOf(r *http.Request, query url.Values) (*watched, error) {
 	kind, name, _ := strings.Cut(values[0], "/")
 	switch k := id.Kind(kind); {
 	case len(values) > 1 || name == "":
-	case k == id.KindSession, k == id.KindTask, k == id.KindAgent, k == id.KindTeam:
+	case k == id.KindSession, k == id.KindTask, k == id.KindMember, k == id.KindTeam:
 		w.kind, w.name = k, name
 	}
 	return w, nil

@@ -20,14 +20,14 @@ import (
 )
 
 // kinds are those of runs that can be watched.
-var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
+var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam}
 
 // pavilion is a gateway with sockets of every manner, and all that answers them.
 func pavilion(t testing.TB, opts ...option) *swarm {
 	t.Helper()
 	s := &swarm{rig: prepare(t, sharedBus(t))}
 	s.dir = openDirectory(t, s.rig)
-	for _, name := range []id.Name{wirecmd.Session, wirecmd.Pipeline, wirecmd.Agent, id.MustName("tools")} {
+	for _, name := range []id.Name{wirecmd.Session, wirecmd.Pipeline, wirecmd.Worker, id.MustName("tools")} {
 		lease, err := s.dir.Join(context.Background(), directory.Member{What: directory.WhatService, Name: name, Instance: id.MustName(unique())})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = lease.Leave(context.Background()) })
@@ -80,7 +80,7 @@ func windows(t testing.TB) map[string]window {
 		}},
 		"a team": {pathRuns, func(c *client, l subject.Log, texts ...string) {
 			c.welcomed(l.Entity.String())
-			if l.Kind == id.KindTeam || l.Kind == id.KindAgent {
+			if l.Kind == id.KindTeam || l.Kind == id.KindMember {
 				c.crewSaid("member")
 			}
 			for i := 0; i < len(texts); {
@@ -157,7 +157,7 @@ func TestRunsThatAreNotThere(t *testing.T) {
 		bad = append(bad, string(kind)+"/"+secret.Entity.String(), string(kind)+"/nobody", string(kind)+"/", string(kind))
 	}
 	inbox := clientLog("blue", unique())
-	require.NoError(t, s.append(inbox, "created", event.ClientCreatedData{ClientID: "x"}))
+	require.NoError(t, s.append(inbox, "created", event.InboxCreatedData{ClientID: "x"}))
 	bad = append(bad, "", "/", "/x", "client/"+inbox.Entity.String(), "Team/x", "team/*", "team/a.b", "team/a/b", "team/\x00", "team/"+strings.Repeat("x", 300))
 	for name, w := range windows(t) {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestWatchersAreHeard(t *testing.T) {
 			key, member = team, name
 		}
 		want := map[id.Kind]string{
-			id.KindSession: "pipeline.message", id.KindTask: "task.message-task", id.KindAgent: "team.message", id.KindTeam: "team.message",
+			id.KindSession: "pipeline.send_message", id.KindTask: "task.message_task", id.KindMember: "team.send_message", id.KindTeam: "team.send_message",
 		}[kind]
 		for _, path := range []string{pathSolo, pathRuns} {
 			c := s.open(path, "watch="+string(kind)+"/"+name)
@@ -338,7 +338,7 @@ func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
 			frame, content, want string
 			kinds                map[id.Kind]string
 		}{
-			{"task.message", "hello", "message", map[id.Kind]string{id.KindTask: "message-task"}},
+			{"task.message", "hello", "send_message", map[id.Kind]string{id.KindTask: "message_task"}},
 			{"client.agent.task.cancel.request", "", "cancel", nil},
 		} {
 			c.says(ask.frame, unique(), map[string]any{"taskId": "watched/" + l.Entity.String(), "message": ask.content})
@@ -346,9 +346,9 @@ func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
 			if w := ask.kinds[kind]; w != "" {
 				want = w
 			}
-			service := map[id.Kind]string{id.KindSession: "pipeline", id.KindTask: "task", id.KindAgent: "team", id.KindTeam: "team"}[kind]
+			service := map[id.Kind]string{id.KindSession: "pipeline", id.KindTask: "task", id.KindMember: "team", id.KindTeam: "team"}[kind]
 			require.Equal(t, service+"."+want, cmd.Service.String()+"."+cmd.Verb.String(), kind)
-			if kind == id.KindAgent {
+			if kind == id.KindMember {
 				require.Equal(t, l.Entity.String(), cmd.Member)
 			}
 		}

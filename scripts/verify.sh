@@ -1,7 +1,8 @@
 #!/bin/sh
 # Checks what a compiler of the workspace does not see. Arguments: module folders.
 #   1. generated files are what the generators make of the sources
-#   2. every module builds, and its go.mod is tidy, without the workspace file
+#   2. go.work.sum has every sum that the go command would add to it
+#   3. every module builds, and its go.mod is tidy, without the workspace file
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,6 +22,20 @@ if ! cmp -s "$before" "$after"; then
 	exit 1
 fi
 echo 'verify: generated files are current'
+
+# The go command writes go.work.sum without being asked: in a fresh clone "make run" and
+# "make test" would change it. No command adds more than these: "go mod download" has the
+# sums of modules, too, of which nothing is compiled.
+go mod download
+go list -m all >/dev/null
+for dir in "$@"; do (cd "$dir" && go list -deps -test ./... >/dev/null); done
+# A go.mod that was changed, too, brings its sums along.
+fingerprint >"$after"
+if ! cmp -s "$before" "$after" || { git diff --quiet HEAD -- '*go.mod' && ! git diff --quiet HEAD -- go.work.sum; }; then
+	echo 'verify: the go command changes go.work.sum; commit what it added' >&2
+	exit 1
+fi
+echo 'verify: go.work.sum is complete'
 
 for dir in "$@"; do
 	(

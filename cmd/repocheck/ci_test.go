@@ -26,6 +26,9 @@ func ci(t *testing.T, makefile string) (string, bool) {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, ".cache", "bin", "testsum"),
 		filepath.Join(top(t), "scripts", "testsum", "main.go")).CombinedOutput()
 	require.NoError(t, err, string(out))
+	write(".gitignore", ".cache\n")
+	out, err = exec.CommandContext(t.Context(), "git", "init", "-q", dir).CombinedOutput()
+	require.NoError(t, err, string(out))
 	c := exec.CommandContext(t.Context(), "bash", ".ci/run")
 	c.Dir = dir
 	out, err = c.CombinedOutput()
@@ -57,4 +60,13 @@ func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
 
 	out, ok = ci(t, "test:\n\tfalse\ne2e:\n\tfalse\n"+clean)
 	require.False(t, ok, out)
+}
+
+// A fresh clone stays clean when it is tested.
+func TestTheCheckLeavesTheSourcesAlone(t *testing.T) {
+	out, ok := ci(t, "test:\n\tcp good.json .cache/test/unit.json; echo x >go.work.sum\ne2e:\n\tcp good.json .cache/test/e2e.json\n"+clean)
+	require.False(t, ok)
+	require.Contains(t, out, "go.work.sum")
+	require.Contains(t, out, "the checks changed these files")
+	require.Contains(t, out, "failed: clean")
 }

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 )
 
 // composeFile is what the checks need of docker-compose.yml.
@@ -23,12 +24,9 @@ type composeFile struct {
 		ReadOnly bool     `yaml:"read_only"`
 		CapDrop  []string `yaml:"cap_drop"`
 		Security []string `yaml:"security_opt"`
-		Secrets  []any    `yaml:"secrets"`
+		Volumes  []string `yaml:"volumes"`
 		Networks []string `yaml:"networks"`
 	} `yaml:"services"`
-	Secrets map[string]struct {
-		File string `yaml:"file"`
-	} `yaml:"secrets"`
 }
 
 func readCompose(t *testing.T) composeFile {
@@ -55,26 +53,53 @@ func TestContainersAreHardened(t *testing.T) {
 	}
 }
 
-// Every role has a service that runs it alone and holds no key but its own.
+// Every role has a service that runs it alone and sees the folder of its own keys. The
+// credentials of clients are for those that check them.
 func TestEveryRoleHasAContainerWithItsOwnKey(t *testing.T) {
 	c := readCompose(t)
 	for _, role := range config.Roles {
 		s, ok := c.Services[role]
 		require.True(t, ok, "no service runs the role %s", role)
 		require.Equal(t, []string{"serve", "--role", role}, s.Command)
-		keys := 0
-		for _, secret := range s.Secrets {
-			m, ok := secret.(map[string]any)
-			if !ok {
+	}
+	for name, s := range c.Services {
+		for _, v := range s.Volumes {
+			from, to, _ := strings.Cut(v, ":")
+			folder, secret := strings.CutPrefix(from, "./secrets/")
+			if !secret {
 				continue
 			}
-			keys++
-			require.Equal(t, map[string]any{"source": role + ".nk", "target": "nkey"}, m, role)
+			switch folder {
+			case "clients":
+				require.Contains(t, []string{config.RoleGateway, "operator"}, name)
+				require.Equal(t, "/run/clients:ro", to)
+			case "routes":
+				require.True(t, strings.HasPrefix(name, "nats-"), name)
+			default:
+				require.Equal(t, name, folder, "%s sees the keys of another role", name)
+				require.Equal(t, "/run/secrets:ro", to, name)
+			}
 		}
-		require.Equal(t, 1, keys, role)
-		require.Contains(t, c.Secrets, role+".nk")
 	}
-	for name, s := range c.Secrets {
-		require.True(t, strings.HasPrefix(s.File, "./secrets/"), name)
+}
+
+// A file that is mounted by itself stays the old one when an editor, or whoever withdraws
+// a key, puts another one in its place.
+func TestContainersMountFolders(t *testing.T) {
+	made := []string{"clients", "routes"} // by scripts/secrets.sh, besides one for each key
+	for _, role := range keys.Roles() {
+		made = append(made, string(role))
+	}
+	for name, s := range readCompose(t).Services {
+		for _, v := range s.Volumes {
+			from, _, _ := strings.Cut(v, ":")
+			if folder, secret := strings.CutPrefix(from, "./secrets/"); secret {
+				require.Contains(t, made, folder, name)
+			} else if strings.HasPrefix(from, ".") {
+				info, err := os.Stat(filepath.Join(top(t), from))
+				require.NoError(t, err, name)
+				require.True(t, info.IsDir(), "%s mounts the file %s", name, from)
+			}
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 var pages = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
 	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
-	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md",
+	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/GLOSSARY.md",
 }
 
 func read(t *testing.T, name string) string {
@@ -28,7 +28,7 @@ func read(t *testing.T, name string) string {
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, p := range pages {
+	for _, p := range append(append(decisions(t), decisionsIndex), pages...) {
 		for _, m := range link.FindAllStringSubmatch(read(t, p), -1) {
 			_, err := os.Stat(filepath.Join(top(t), filepath.Dir(p), m[1]))
 			require.NoError(t, err, p)
@@ -53,7 +53,7 @@ func TestMakeTargetsExist(t *testing.T) {
 	}
 }
 
-// The tests that the architecture page names as the holders of a promise exist.
+// The tests that the architecture page and the decisions name as the holders of a promise exist.
 func TestNamedTestsExist(t *testing.T) {
 	exists := map[string]bool{}
 	for _, dir := range modules(t) {
@@ -69,10 +69,12 @@ func TestNamedTestsExist(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1)
-	require.Greater(t, len(named), 10)
-	for _, m := range named {
-		require.True(t, exists[m[1]], "ARCHITECTURE.md names %s, which does not exist", m[1])
+	for _, page := range append(decisions(t), "ARCHITECTURE.md") {
+		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, page), -1)
+		require.True(t, page != "ARCHITECTURE.md" || len(named) > 10)
+		for _, m := range named {
+			require.True(t, exists[m[1]], "%s names %s, which does not exist", page, m[1])
+		}
 	}
 }
 
@@ -85,5 +87,45 @@ func TestNamedPathsExist(t *testing.T) {
 		found, err := filepath.Glob(filepath.Join(top(t), m[1]))
 		require.NoError(t, err)
 		require.NotEmpty(t, found, m[1])
+	}
+}
+
+// The README's first section names the two commands that a new user needs, and what each takes.
+func TestTheReadmeBeginsWithTwoCommands(t *testing.T) {
+	_, section, ok := strings.Cut(read(t, "README.md"), "\n## ")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, command := range []string{"make run", "make test"} {
+		require.Regexp(t, "(?m)^\\| `"+command+"` \\|.* minutes.* MB .* GB ", section)
+	}
+}
+
+var (
+	codeSpan = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
+	quoted   = regexp.MustCompile(`[ (]'([A-Za-z][^']*[a-z])'`)
+)
+
+// Operators search their logs for the messages that the operations page quotes. One of
+// them is a message of nats-server.
+func TestQuotedLogMessagesExist(t *testing.T) {
+	var source strings.Builder
+	for _, dir := range modules(t) {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			source.Write(text)
+			return err
+		})
+		require.NoError(t, err)
+	}
+	prose := codeSpan.ReplaceAllString(read(t, "docs/OPERATIONS.md"), "``")
+	messages := quoted.FindAllStringSubmatch(strings.Join(strings.Fields(prose), " "), -1)
+	require.Greater(t, len(messages), 5)
+	for _, m := range messages {
+		if m[1] != "Authorization Violation" {
+			require.True(t, strings.Contains(source.String(), m[1]), "no message says %q", m[1])
+		}
 	}
 }

@@ -229,7 +229,7 @@ func (i *installation) resume(t *testing.T, session string, after, last uint64) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	url := fmt.Sprintf("ws://%s/ws/session?watch=session/%s&after=%d", i.addr, session, after)
+	url := fmt.Sprintf("ws://%s/ws/session?deltas=all&watch=session/%s&after=%d", i.addr, session, after)
 	c, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // the connection is closed
 	require.NoError(t, err)
 	defer func() { _ = c.CloseNow() }()

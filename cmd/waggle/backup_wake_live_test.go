@@ -32,6 +32,10 @@ type lateModel struct {
 func newLateModel(t *testing.T) *lateModel {
 	m := &lateModel{asked: make(chan struct{}, 100)}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost { // a worker looks whether its provider can be reached
+			http.NotFound(w, r)
+			return
+		}
 		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client is gone
 		m.asked <- struct{}{}
 		if !m.open.Load() {
@@ -78,10 +82,10 @@ func TestWorkThatABackupCutInTwoGoesOn(t *testing.T) {
 		"session": {[]string{"chat", "are you there?"}, []id.Kind{id.KindSession}, event.RunCompleted},
 		"task": {
 			[]string{"tasks", "create", "--agent", "assistant", "are you there?"},
-			[]id.Kind{id.KindTask, id.KindSession, id.KindClient},
+			[]id.Kind{id.KindTask, id.KindSession, id.KindInbox},
 			event.TaskFinished,
 		},
-		"team": {[]string{"teams", "run", "-f", team, "are you there?"}, []id.Kind{id.KindTeam, id.KindAgent}, event.RunCompleted},
+		"team": {[]string{"teams", "run", "-f", team, "are you there?"}, []id.Kind{id.KindTeam, id.KindMember}, event.RunCompleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

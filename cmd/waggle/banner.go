@@ -31,7 +31,7 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	if use.Has(config.RoleTools) && l.Tools.Builtin {
 		line("workspace", "%s", l.Workspace)
 	}
-	if use.Has(config.RoleAgent) {
+	if use.Has(config.RoleWorker) {
 		line("model", "%s", describe(l, r.Model))
 	}
 	if use.Embedded {

@@ -39,7 +39,7 @@ func TestBannerSaysWhereEverythingIs(t *testing.T) {
 }
 
 func TestBannerHintsAtAModelButChoosesNone(t *testing.T) {
-	agent := config.For{Roles: []string{config.RoleAgent}}
+	agent := config.For{Roles: []string{config.RoleWorker}}
 	key := map[string]string{"providers.openai.api_key": "CANARY"}
 	text := show(t, agent, process.Running{Model: "demo"}, key)
 	require.Contains(t, text, "--model openai:NAME")

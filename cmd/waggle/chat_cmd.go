@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -11,8 +12,11 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
 	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/cmd/waggle/console"
 	"github.com/waggle-dev/waggle/cmd/waggle/planchat"
+	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/services/status"
 )
 
 type chatCmd struct {
@@ -64,8 +68,31 @@ func (c *chatCmd) Run(std streams) error {
 func (c *chatCmd) talk(opt chat.Options, screen *terminal.Screen, std streams) error {
 	ctx, interrupts, stop := interruptible()
 	defer stop()
-	return chat.Talk(ctx, opt, lines(screen, std), screen, terminal.Is(std.out), interrupts)
+	if terminal.Is(std.out) {
+		opt.Model = c.model(ctx)
+	}
+	lines := lines(std, console.Options{Screen: screen, Interrupts: interrupts, Placeholder: placeholder}, "chat-history")
+	return chat.Talk(ctx, opt, lines, screen, terminal.Is(std.out), interrupts)
 }
+
+// model returns the model that most workers answer with, empty if the gateway does not say.
+func (c *chatCmd) model(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	api, err := sessions.New(c.URL, c.Token)
+	if err != nil {
+		return "" // connecting says what is wrong
+	}
+	raw, err := api.Get(ctx, "status")
+	var s status.Status
+	if err != nil || json.Unmarshal(raw, &s) != nil || len(s.Models) == 0 {
+		return ""
+	}
+	return s.Models[0].Name
+}
+
+// placeholder is what a person sees who does not know what to do.
+const placeholder = "Ask something; /help shows the commands"
 
 // plan asks in the dialect of runs that plan, which has a path of its own.
 func (c *chatCmd) plan(text string, screen *terminal.Screen, std streams) error {
@@ -74,14 +101,20 @@ func (c *chatCmd) plan(text string, screen *terminal.Screen, std streams) error 
 	confirm := !c.Yes
 	opt := planchat.Options{
 		Options: client.Options{
-			URL: sessionURL(c.URL), Session: c.Session, Token: c.Token, Language: "en_US", ConfirmPlan: &confirm,
+			URL: sessionURL(c.URL), Session: c.Session, Token: c.Token, Language: terminal.Language(os.Getenv), ConfirmPlan: &confirm,
 		},
 		Text: text, Stream: terminal.Is(std.out), Interrupts: interrupts,
 	}
 	if c.JSON {
 		opt.Raw = std.out
 	}
-	return planchat.Talk(ctx, opt, lines(screen, std), screen)
+	o := console.Options{Screen: screen, Interrupts: interrupts}
+	history := ""
+	if text == "" {
+		o.Placeholder, history = placeholder, "chat-history"
+		opt.Model = c.model(ctx)
+	}
+	return planchat.Talk(ctx, opt, lines(std, o, history), screen)
 }
 
 // sessionURL returns the address of the session protocol beside that of the chat.
@@ -93,18 +126,29 @@ func sessionURL(chat string) string {
 }
 
 // interruptible returns a context that SIGTERM ends, and where interrupts arrive.
-func interruptible() (ctx context.Context, interrupts <-chan os.Signal, stop func()) {
+func interruptible() (ctx context.Context, interrupts chan os.Signal, stop func()) {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, os.Interrupt)
 	return ctx, got, func() { signal.Stop(got); cancel() }
 }
 
-// lines is what a person types, or what is piped in.
-func lines(screen *terminal.Screen, std streams) chat.Lines {
+// lines is what a person types, or what is piped in. With the name of a history, earlier
+// messages come back.
+func lines(std streams, o console.Options, history string) chat.Lines {
 	out, isFile := std.out.(*os.File)
-	if isFile && terminal.Is(std.in) && terminal.Is(out) {
-		return chat.Editor(std.in, out, screen)
+	switch {
+	case !isFile || !terminal.Is(std.in) || !terminal.Is(out):
+		return chat.Piped(std.in)
+	case os.Getenv("TERM") == "dumb":
+		return chat.Typed(std.in)
 	}
-	return chat.Piped(std.in)
+	o.In, o.Out, o.Environ = std.in, out, os.Environ()
+	if history != "" {
+		var err error
+		if o.History, err = console.OpenHistory(console.HistoryFile(history)); err != nil {
+			o.Screen.Remark(terminal.Yellow, terminal.Line(err.Error(), 200))
+		}
+	}
+	return console.Open(o)
 }

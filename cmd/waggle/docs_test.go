@@ -14,7 +14,7 @@ import (
 var documents = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
 	"docs/OPERATIONS.md", "docs/SECURITY.md", "docs/CONFIGURATION.md", "docs/PROTOCOL-ORBIT.md", "docs/PROTOCOL-MYAGENT.md",
-	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md",
+	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/GLOSSARY.md",
 }
 
 // Commands of the documents name flags that there are.

@@ -2,22 +2,31 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
-// probeTimeout is below the usual period of a container's health check.
-const probeTimeout = 3 * time.Second
+const (
+	// probeTimeout is below the usual period of a container's health check.
+	probeTimeout = 3 * time.Second
+	// probeEvery is the pause between two probes of --wait.
+	probeEvery = time.Second
+)
 
 type healthcheckCmd struct {
 	fileFlag
-	Addr *string `opt:"addr" help:"Address of the process (WAGGLE_ADDR; 127.0.0.1:9000)." placeholder:"HOST:PORT"`
+	Addr *string       `opt:"addr" help:"Address of the process (WAGGLE_ADDR; 127.0.0.1:9000)." placeholder:"HOST:PORT"`
+	Wait time.Duration `help:"How long to repeat the check until the process is ready." default:"0s"`
 }
 
 // Run implements the command.
@@ -26,11 +35,29 @@ func (c *healthcheckCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	if err := probe(context.Background(), l.Addr, "/readyz"); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := probeUntil(ctx, time.Now().Add(c.Wait), l.Addr); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(std.out, "ready")
 	return err
+}
+
+// probeUntil repeats probe until the process is ready or the deadline has passed,
+// and returns the error of the last try. An address that cannot be one is not tried again.
+func probeUntil(ctx context.Context, deadline time.Time, addr string) error {
+	for {
+		err := probe(ctx, addr, "/readyz")
+		if _, wrong := errors.AsType[usageError](err); err == nil || wrong || time.Until(deadline) <= 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(probeEvery):
+		}
+	}
 }
 
 // probe asks the process at addr and returns an error unless it answers with 200.

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -27,4 +29,20 @@ func TestProbe(t *testing.T) {
 	require.ErrorContains(t, err, "path /readyz")
 	require.NotContains(t, err.Error(), "\x1b")
 	require.Error(t, probe(t.Context(), "nowhere", "/readyz"))
+}
+
+// A start that takes its time is waited for; an address that cannot be one is not.
+func TestProbeUntilReady(t *testing.T) {
+	tries := atomic.Int64{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if tries.Add(1) < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer srv.Close()
+	addr := strings.TrimPrefix(srv.URL, "http://")
+	require.ErrorContains(t, probeUntil(t.Context(), time.Now(), addr), "503", "without a wait it is one try")
+	require.NoError(t, probeUntil(t.Context(), time.Now().Add(time.Hour), addr))
+	require.EqualValues(t, 3, tries.Load())
+	require.ErrorContains(t, probeUntil(t.Context(), time.Now().Add(time.Hour), "nowhere"), "addr")
 }

@@ -217,7 +217,7 @@ func TestRolesApart(t *testing.T) {
 	i := start(t)
 	addr := free(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	c := exec.CommandContext(ctx, "waggle", "serve", "--role", "gateway,agent", "--addr", addr, "--log-format", "json")
+	c := exec.CommandContext(ctx, "waggle", "serve", "--role", "gateway,worker", "--addr", addr, "--log-format", "json")
 	c.Env, c.Dir = i.env(), i.dir
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	require.NoError(t, c.Start())

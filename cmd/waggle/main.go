@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
@@ -20,6 +21,8 @@ const (
 )
 
 type cli struct {
+	ShowVersion versionFlag `name:"version" help:"Show the version."`
+
 	Up          upCmd          `cmd:"" help:"Run every role and an embedded NATS server in one process."`
 	Serve       serveCmd       `cmd:"" help:"Run some roles against a NATS server."`
 	Chat        chatCmd        `cmd:"" help:"Ask a question, or talk, in a session of the gateway."`
@@ -36,6 +39,8 @@ type cli struct {
 	Doctor      doctorCmd      `cmd:"" help:"Check configuration and installation, and say what to do."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Exit with 0 if the process at --addr is ready."`
 	Version     versionCmd     `cmd:"" help:"Show the version."`
+
+	Completion kongcompletion.Completion `cmd:"" help:"Print what completes commands in bash, zsh or fish."`
 }
 
 // streams are the standard streams, for commands.
@@ -67,6 +72,7 @@ func run(args []string, std streams) int {
 	if err != nil {
 		return report(std.err, err)
 	}
+	kongcompletion.Register(parser)
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		return report(std.err, usageError{fmt.Errorf("%w (waggle --help shows what there is)", err)})

@@ -27,6 +27,7 @@ type natsFlags struct {
 type serverFlags struct {
 	fileFlag
 	Addr        *string `opt:"addr" help:"Where to listen (WAGGLE_ADDR; 127.0.0.1:9000 for a gateway)." placeholder:"HOST:PORT"`
+	Legacy      *bool   `opt:"legacy" help:"Also listen where the original servers of the protocols do (WAGGLE_LEGACY)."`
 	Workspace   *string `opt:"workspace" help:"Folder of the file tools (WAGGLE_WORKSPACE; ./workspace)." placeholder:"DIR"`
 	Model       *string `opt:"model" help:"demo, openai:NAME or anthropic:NAME (WAGGLE_MODEL; demo)." placeholder:"MODEL"`
 	LogLevel    *string `opt:"log.level" help:"trace, debug, info, warn, error or disabled (WAGGLE_LOG_LEVEL; info)." placeholder:"LEVEL"`
@@ -51,7 +52,7 @@ func collect(v reflect.Value, given map[string]string) {
 	for i := range v.NumField() {
 		sf, fv := v.Type().Field(i), v.Field(i)
 		if path := sf.Tag.Get("opt"); path != "" && !fv.IsNil() {
-			given[path] = fv.Elem().String()
+			given[path] = fmt.Sprint(fv.Elem().Interface())
 		} else if sf.Anonymous {
 			collect(fv, given)
 		}

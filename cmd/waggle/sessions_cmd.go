@@ -21,6 +21,7 @@ type sessionsCmd struct {
 	Export sessionsExportCmd `cmd:"" help:"Write the state of a session, signed, so that it can be imported elsewhere."`
 	Import sessionsImportCmd `cmd:"" help:"Go on with an exported session here. Needs the key that it was signed with."`
 	Cancel sessionsCancelCmd `cmd:"" help:"Stop what is on in a session. It stays usable."`
+	Delete sessionsDeleteCmd `cmd:"" help:"Stop sessions and remove their logs for good."`
 }
 
 // gatewayFlags say which gateway is asked, and as whom.
@@ -153,7 +154,7 @@ func (c *sessionsImportCmd) Run(std streams) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	session, warnings, err := sessions.Import(ctx, sessionURL(c.URL), c.Token, signed)
+	session, warnings, err := sessions.Import(ctx, sessionURL(c.URL), c.Token, terminal.Language(os.Getenv), signed)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 type tailCmd struct {
@@ -25,7 +27,7 @@ type tailCmd struct {
 	Target string `arg:"" optional:"" help:"session/ID for a session from its beginning, or a subject such as 'live.>'; default everything." placeholder:"session/ID"`
 	Tenant string `help:"Tenant of the session (default \"default\"), or only this tenant's events." placeholder:"TENANT"`
 	After  string `help:"A session: show only what comes after this seq." placeholder:"SEQ"`
-	Follow bool   `negatable:"" default:"true" help:"A session: go on with what happens; --no-follow ends at its last event."`
+	Follow bool   `negatable:"" default:"true" help:"A session: go on with what happens; --no-follow ends at its last event; without a session it shows the newest event of each log."`
 	JSON   bool   `name:"json" help:"Print the events themselves, one a line."`
 }
 
@@ -42,6 +44,9 @@ func (c *tailCmd) Run(std streams) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if !c.Follow && c.Target != "" && target.Subject != "" {
+		return usageError{errors.New("--no-follow needs session/ID: what is announced under a subject is not kept")}
+	}
 	o := tail.Options{Out: std.out, Err: std.err, JSON: c.JSON, Color: terminal.Color(std.out), Follow: c.Follow}
 	if c.After != "" {
 		if o.After, err = eventlog.ParseCursor(c.After); err != nil {
@@ -55,7 +60,7 @@ func (c *tailCmd) Run(std streams) error {
 		return err
 	}
 	defer conn.Close()
-	if err := watch(ctx, conn, target, o); !errors.Is(err, context.Canceled) {
+	if err := c.watch(ctx, conn, target, o); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
@@ -67,8 +72,8 @@ func connect(ctx context.Context, c config.Config) (*bus.Conn, error) {
 	return process.Connect(ctx, c, "waggle/tail", zerolog.Nop())
 }
 
-func watch(ctx context.Context, conn *bus.Conn, target tail.Target, o tail.Options) error {
-	if target.Subject != "" {
+func (c *tailCmd) watch(ctx context.Context, conn *bus.Conn, target tail.Target, o tail.Options) error {
+	if target.Subject != "" && o.Follow {
 		return tail.Announcements(ctx, conn.NATS(), target.Subject, o, conn.NATS().Flush)
 	}
 	store, err := eventlog.New(conn, eventlog.Options{})
@@ -76,5 +81,12 @@ func watch(ctx context.Context, conn *bus.Conn, target tail.Target, o tail.Optio
 		return err
 	}
 	defer store.Close()
+	if target.Subject != "" {
+		tenant, err := id.ParseTenant(cmp.Or(c.Tenant, id.DefaultTenant.String()))
+		if err != nil {
+			return usageError{fmt.Errorf("--tenant: %w", err)}
+		}
+		return tail.Newest(ctx, store, tenant, o)
+	}
 	return tail.Log(ctx, store, target.Log, o)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/console"
 	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
 	"github.com/waggle-dev/waggle/cmd/waggle/teams"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -193,7 +194,7 @@ func (g gatewayFlags) show(std streams, opt teams.Options, asJSON bool) error {
 	} else {
 		opt.Raw, opt.Live = std.out, false
 	}
-	return teams.Talk(ctx, opt, lines(screen, std), screen)
+	return teams.Talk(ctx, opt, lines(std, console.Options{Screen: screen, Interrupts: interrupts}, ""), screen)
 }
 
 type teamsWatchCmd struct {

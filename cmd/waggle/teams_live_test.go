@@ -73,8 +73,8 @@ func TestReadmeOfTeams(t *testing.T) {
 	analyst, err := id.MemberAgent(entity, "Analyst")
 	require.NoError(t, err)
 	for _, path := range []string{
-		"/ws?watch=team/" + team, "/ws/session?watch=team/" + team, "/ws/agent-team?watch=team/" + team, "/ws/asp/client?watch=team/" + team,
-		"/ws/agent-team/" + team + "?after=0", "/ws/agent/" + analyst.String() + "?after=0", "/ws?watch=agent/" + analyst.String(),
+		"/ws?watch=team/" + team, "/ws/session?deltas=all&watch=team/" + team, "/ws/agent-team?watch=team/" + team, "/ws/asp/client?watch=team/" + team,
+		"/ws/agent-team/" + team + "?after=0", "/ws/agent/" + analyst.String() + "?after=0", "/ws?watch=member/" + analyst.String(),
 	} {
 		i.shows(t, path, "6*7 = 42")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 const (
@@ -69,6 +69,16 @@ func openBank(t testing.TB, host string) *Bank {
 	return b
 }
 
+// Payments returns how often anything was paid for.
+func (b *Bank) Payments() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, times := range b.paid {
+		n += times
+	}
+	return n
+}
+
 // Paid returns how often a purpose was paid for.
 func (b *Bank) Paid(purpose string) int {
 	b.mu.Lock()
@@ -99,8 +109,8 @@ func script() scripted.Script {
 	return scripted.Stages{
 		Plan: func(x *scripted.Exchange) scripted.Reply {
 			return scripted.Plan(
-				event.Task{ID: "first", Title: "the first part of " + x.Data.Question},
-				event.Task{ID: "second", Title: "the second part of " + x.Data.Question, Dependencies: []string{"first"}})
+				event.Step{ID: "first", Title: "the first part of " + x.Data.Question},
+				event.Step{ID: "second", Title: "the second part of " + x.Data.Question, Dependencies: []string{"first"}})
 		},
 		Solve:     func(x *scripted.Exchange) scripted.Reply { return talk(x.Data.Question) },
 		Aggregate: func(x *scripted.Exchange) scripted.Reply { return talk(x.Data.Question) },

@@ -97,8 +97,8 @@ func clocks() []Fault {
 	out := []Fault{
 		{Name: "clock of gateway 10 min ahead", Strike: one(gateway, farOff)},
 		{Name: "clock of gateway 10 min behind", Strike: one(gateway, -farOff)},
-		{Name: "clock of agent 10 min behind", Strike: one(service(config.RoleAgent), -farOff)},
-		{Name: "clocks of agent 10 min apart", Strike: apart(config.RoleAgent)},
+		{Name: "clock of agent 10 min behind", Strike: one(service(config.RoleWorker), -farOff)},
+		{Name: "clocks of agent 10 min apart", Strike: apart(config.RoleWorker)},
 		{Name: "clocks of pipeline 10 min apart", Strike: apart(config.RolePipeline)},
 		{Name: "clocks of task 10 min apart", Strike: apart(config.RoleTask)},
 		{Name: "clocks of team 10 min apart", Strike: apart(config.RoleTeam)},
@@ -110,8 +110,8 @@ func clocks() []Fault {
 			}
 			return n.wrongFor(ctx, by)
 		}},
-		{Name: "kill -9 agent, back with a clock 10 min behind", Strike: func(ctx context.Context, n *Nemesis) error {
-			m := n.service(config.RoleAgent)
+		{Name: "kill -9 worker, back with a clock 10 min behind", Strike: func(ctx context.Context, n *Nemesis) error {
+			m := n.service(config.RoleWorker)
 			if err := errors.Join(m.shift(-farOff), n.killFor(ctx, away, m)); err != nil {
 				return err
 			}

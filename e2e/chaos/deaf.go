@@ -34,7 +34,7 @@ type manner struct {
 // manners are all dialects.
 var manners = []manner{
 	{name: "ORBIT", path: "/ws?deltas=true&watch=session/", frames: 1, loose: looseChat, seq: func(raw string) uint64 { return orbitOf(raw).Seq }},
-	{name: "MyAgent", path: "/ws/session?watch=session/", frames: 1, loose: loosePlan, seq: func(raw string) uint64 { return orbitOf(raw).Seq }},
+	{name: "MyAgent", path: "/ws/session?deltas=all&watch=session/", frames: 1, loose: loosePlan, seq: func(raw string) uint64 { return orbitOf(raw).Seq }},
 	{name: "ASP", path: "/ws/asp/client?watch=session/", frames: 1, whole: true, seq: watchedSeq, loose: func(string) (string, string, bool) { return "", "", false }},
 	{name: "team", path: "/ws/agent-team?watch=session/", frames: 16, loose: looseTeam, seq: func(raw string) uint64 {
 		var f teamFrame

@@ -38,7 +38,7 @@ type Fault struct {
 // Smoke are the faults of the short run: of every kind one.
 func Smoke() []Fault {
 	names := []string{
-		"kill -9 gateway", "kill -9 agent", "kill -9 NATS leader", "pause task past its lease", "drain gateway",
+		"kill -9 gateway", "kill -9 worker", "kill -9 NATS leader", "pause task past its lease", "drain gateway",
 		"step-down of every leader", "partition gateway from NATS", "commands twice",
 	}
 	var out []Fault
@@ -96,7 +96,7 @@ func pauses() []Fault {
 	}
 	return []Fault{
 		{Name: "pause task past its lease", Strike: pause(config.RoleTask)},
-		{Name: "pause agent past its lease", Strike: pause(config.RoleAgent)},
+		{Name: "pause worker past its lease", Strike: pause(config.RoleWorker)},
 		{Name: "pause pipeline past its lease", Strike: pause(config.RolePipeline)},
 		{Name: "pause gateway", Strike: func(ctx context.Context, n *Nemesis) error {
 			return n.pauseFor(ctx, lease, n.one(n.s.Gateways), nil)
@@ -194,7 +194,7 @@ func networks() []Fault {
 			return n.cutFor(ctx, apart, gateway(n), BothWays, n.bus(), nil)
 		}},
 		{Name: "partition agent from NATS", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
-			return n.cutFor(ctx, apart, n.service(config.RoleAgent), BothWays, n.bus(), nil)
+			return n.cutFor(ctx, apart, n.service(config.RoleWorker), BothWays, n.bus(), nil)
 		}},
 		{Name: "partition NATS server", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
 			m := server(n)
@@ -220,8 +220,8 @@ func networks() []Fault {
 
 func chains() []Fault {
 	return []Fault{
-		{Name: "pause agent, kill pipeline", Strike: func(ctx context.Context, n *Nemesis) error {
-			return n.pauseFor(ctx, lease, n.service(config.RoleAgent), func() error {
+		{Name: "pause worker, kill pipeline", Strike: func(ctx context.Context, n *Nemesis) error {
+			return n.pauseFor(ctx, lease, n.service(config.RoleWorker), func() error {
 				return n.killFor(ctx, away, n.service(config.RolePipeline))
 			})
 		}},
@@ -238,7 +238,7 @@ func chains() []Fault {
 		}},
 		{Name: "partition gateway, kill agent", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {
 			return n.cutFor(ctx, apart/2, n.s.Gateways[0], BothWays, n.bus(), func() error {
-				return n.killFor(ctx, away, n.service(config.RoleAgent))
+				return n.killFor(ctx, away, n.service(config.RoleWorker))
 			})
 		}},
 		{Name: "partition NATS server, kill leader", Alone: true, Strike: func(ctx context.Context, n *Nemesis) error {

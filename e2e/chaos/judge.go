@@ -47,11 +47,11 @@ func relayed(c *Cell, name string, events []Stored) {
 	last := map[string]uint64{}
 	for _, e := range events {
 		var d struct {
-			Agent   string `json:"agent_id"`
+			Agent   string `json:"member_id"`
 			SubTeam string `json:"sub_team_id"`
 			Seq     uint64 `json:"seq"`
 		}
-		if e.Type != (event.TeamAgentEventData{}).EventType() && e.Type != (event.TeamSubTeamEventData{}).EventType() {
+		if e.Type != (event.TeamMemberEventData{}).EventType() && e.Type != (event.TeamSubTeamEventData{}).EventType() {
 			continue
 		}
 		if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -97,7 +97,7 @@ func refsOf(e Stored) (r refs) {
 // runs: what was accepted ends once.
 func runs(c *Cell, name string, events []Stored) {
 	switch kindOf(name) {
-	case "session", "agent":
+	case "session", "member":
 		ends := map[string]int{}
 		for _, e := range events {
 			r := refsOf(e)

@@ -148,13 +148,22 @@ func (l *Load) Units() int { return int(l.units.Load()) }
 // Await waits until n more units have ended.
 func (l *Load) Await(ctx context.Context, n int) error {
 	goal := l.Units() + n
+	err := until(ctx, func() bool { return l.Units() >= goal })
+	if err != nil {
+		return fmt.Errorf("%d of %d units: %w", n-goal+l.Units(), n, err)
+	}
+	return nil
+}
+
+// until waits for something that nothing signals.
+func until(ctx context.Context, done func() bool) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for l.Units() < goal {
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d units: %w", n-goal+l.Units(), n, ctx.Err())
+			return ctx.Err()
 		}
 	}
 	return nil

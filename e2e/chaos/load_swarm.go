@@ -176,7 +176,9 @@ func (c *swarmClient) take(raw string) {
 		c.tasks[f.Request] = f.Content.Task
 		c.asked = append(c.asked, f.Content.Task)
 	case "client.agent.task.result":
-		c.ended[f.Content.Task]++
+		if f.Seq > 0 { // without, it comes once more for the SDK
+			c.ended[f.Content.Task]++
+		}
 	case "error":
 		if f.Request != "" {
 			c.refused[f.Request] = f.Content.Code
@@ -269,7 +271,7 @@ func (c *swarmClient) report() Report {
 	for _, code := range c.refused {
 		refusals[code]++
 	}
-	logs := []string{c.tenant + ".client." + c.id}
+	logs := []string{c.tenant + ".inbox." + c.id}
 	for _, task := range c.tasks {
 		logs = append(logs, c.tenant+".task."+task)
 	}

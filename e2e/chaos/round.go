@@ -37,7 +37,7 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), striking)
 	defer cancel()
-	dead := s.deadLetters(ctx, t)
+	dead, payments := s.deadLetters(ctx, t), s.Bank.Payments()
 	load := s.Begin(t, f.Name)
 	began := time.Now()
 	n := s.NewNemesis(random, load)
@@ -47,6 +47,9 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 	}
 	if err == nil {
 		err = errors.Join(wrap("after the fault", load.Await(ctx, coolDown)))
+	}
+	if err == nil { // or nothing could be judged of effects
+		err = wrap("a payment", until(ctx, func() bool { return s.Bank.Payments() > payments }))
 	}
 	err = errors.Join(err, wrap("recovery", s.Healthy(ctx)))
 	reports, errs := load.Finish()

@@ -26,7 +26,7 @@ lame_duck_grace_period: "1s"
 lame_duck_duration: "30s"
 jetstream {
   store_dir: %q
-  sync_interval: "100ms"
+  sync_interval: "1s"
   max_file_store: 1TB
 }
 cluster {

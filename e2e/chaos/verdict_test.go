@@ -143,7 +143,7 @@ func TestRelaysAreJudged(t *testing.T) {
 	relay := func(seqs ...uint64) *chaos.Cell {
 		var data []event.Data
 		for _, seq := range seqs {
-			data = append(data, event.TeamAgentEventData{AgentID: "a1", Seq: seq, AgentEvent: json.RawMessage("{}")})
+			data = append(data, event.TeamMemberEventData{MemberID: "a1", Seq: seq, Event: json.RawMessage("{}")})
 		}
 		v := judged(map[string][]chaos.Stored{"red.team.t1": stored(t, "red.team.t1", data...)}, 0)
 		return &v[chaos.PromiseLog]

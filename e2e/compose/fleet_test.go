@@ -25,6 +25,7 @@ const patience = 3 * time.Minute
 // fleet is docker-compose.yml, started in a folder of its own with secrets of its own.
 type fleet struct {
 	t     *testing.T
+	root  string // of the repository
 	dir   string
 	env   []string
 	tool  []string // docker compose, or docker-compose
@@ -38,7 +39,7 @@ func tools(t *testing.T) [][]string {
 	t.Helper()
 	var out [][]string
 	for _, tool := range [][]string{{"docker", "compose"}, {"docker-compose"}} {
-		cmd := exec.CommandContext(t.Context(), tool[0], append(tool[1:len(tool):len(tool)], "version", "--short")...) //nolint:gosec // from the list above
+		cmd := exec.CommandContext(t.Context(), tool[0], append(tool[1:len(tool):len(tool)], "version", "--short")...)
 		if version, err := cmd.Output(); err == nil {
 			t.Logf("%s is Compose %s", strings.Join(tool, " "), strings.TrimSpace(string(version)))
 			out = append(out, tool)
@@ -48,13 +49,12 @@ func tools(t *testing.T) [][]string {
 	return out
 }
 
-// start starts the fleet as `make up` does, from images that are there already. env is
-// what its .env would hold.
-func start(t *testing.T, tool []string, env ...string) *fleet {
+// prepare makes what a fleet needs besides its files. env is what its .env would hold.
+func prepare(t *testing.T, tool []string, env ...string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: t.TempDir(), addr: harness.FreeAddr(t), tool: tool}
 	port := port(t, f.addr)
-	f.env = append(os.Environ(), "WAGGLE_PORT="+port, "COMPOSE_PROJECT_NAME=waggle-test-"+port)
+	f.env = append(os.Environ(), "WAGGLE_PORT="+port, "COMPOSE_PROJECT_NAME=waggle-test-"+port, "COMPOSE="+strings.Join(tool, " "))
 	f.env = append(f.env, env...)
 	for name, image := range map[string]string{
 		"WAGGLE_LB_IMAGE": "waggle-caddy:dev", "WAGGLE_PROMETHEUS_IMAGE": "waggle-prometheus:dev", "WAGGLE_OTEL_IMAGE": "waggle-otel:dev",
@@ -63,13 +63,21 @@ func start(t *testing.T, tool []string, env ...string) *fleet {
 			f.env = append(f.env, name+"="+image)
 		}
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	var err error
+	f.root, err = filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
-	require.NoError(t, os.CopyFS(filepath.Join(f.dir, "deploy"), os.DirFS(filepath.Join(root, "deploy"))))
-	file, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
+	return f
+}
+
+// start starts the fleet as `make up` does, from images that are there already.
+func start(t *testing.T, tool []string, env ...string) *fleet {
+	t.Helper()
+	f := prepare(t, tool, env...)
+	require.NoError(t, os.CopyFS(filepath.Join(f.dir, "deploy"), os.DirFS(filepath.Join(f.root, "deploy"))))
+	file, err := os.ReadFile(filepath.Join(f.root, "docker-compose.yml"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "docker-compose.yml"), file, 0o600))
-	f.run(filepath.Join(root, "scripts", "secrets.sh"), harness.Binary(t))
+	f.run(filepath.Join(f.root, "scripts", "secrets.sh"), harness.Binary(t))
 	token, err := os.ReadFile(filepath.Join(f.dir, "secrets", "api.key"))
 	require.NoError(t, err)
 	f.token = string(token)
@@ -91,7 +99,7 @@ func (f *fleet) end() {
 		f.t.Logf("%s\n%s", f.compose("ps"), f.compose("logs", "--no-color", "--tail=40"))
 	}
 	// What belongs to a profile is ended only by those who name it.
-	f.compose("--profile", "observability", "down", "-v", "--remove-orphans", "--timeout", "5")
+	f.compose("--profile", "observability", "--profile", "grafana", "down", "-v", "--remove-orphans", "--timeout", "5")
 }
 
 // run runs a program in the fleet's folder and returns what it prints.

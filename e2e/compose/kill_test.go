@@ -26,7 +26,7 @@ const question = "Which files are in the workspace, and what does notes.md say?"
 
 // services of docker-compose.yml that go on running.
 var services = []string{
-	"lb", "gateway", "session", "pipeline", "agent", "task", "team", "tools", "nats-1", "nats-2", "nats-3",
+	"lb", "gateway", "session", "pipeline", "worker", "task", "team", "tools", "nats-1", "nats-2", "nats-3",
 }
 
 // talker asks one question after the other, through the load balancer.

@@ -62,7 +62,7 @@ func (f *fleet) targets(t *testing.T, p prometheus) int {
 	t.Helper()
 	want := map[string]int{}
 	sum := 0
-	for _, s := range []string{"gateway", "session", "pipeline", "agent", "task", "team", "tools"} {
+	for _, s := range []string{"gateway", "session", "pipeline", "worker", "task", "team", "tools"} {
 		want[s] = len(f.containers(s))
 		sum += want[s]
 	}

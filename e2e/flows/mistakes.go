@@ -84,8 +84,6 @@ func otherMistakes() []Flow {
 				{myagent.UserCancelTask, about(map[string]any{"task_id": "a b"})},
 				{myagent.UserRestartTask, map[string]any{"content": map[string]any{"task_id": "a"}, "metadata": map[string]any{"max_attempts": 11}}},
 				{myagent.UserReplan, about([]int{1})},
-				{myagent.UserAck, nil},
-				{myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": -1}}},
 				{myagent.UserReconnectWithState, about(map[string]any{"last_seq": "three"})},
 				{myagent.UserReconnectWithState, about(map[string]any{"last_event_id": "three"})},
 				{myagent.UserReconnectWithState, map[string]any{"signed_state": "x"}},

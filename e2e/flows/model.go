@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // actor is a model that does what questions and titles of tasks tell it, so that one
@@ -100,14 +100,14 @@ func (a *actor) plan(x *scripted.Exchange) scripted.Reply {
 }
 
 // parts makes tasks of a question.
-func parts(question string) []event.Task {
-	var tasks []event.Task
+func parts(question string) []event.Step {
+	var tasks []event.Step
 	for part := range strings.SplitSeq(question, ";") {
 		part = strings.TrimSpace(part)
 		if part == "" || strings.HasPrefix(part, "plan ") || strings.HasPrefix(part, "hold plan ") || strings.HasPrefix(part, "hold answer ") {
 			continue
 		}
-		t := event.Task{ID: fmt.Sprintf("task_%d", len(tasks)+1), Title: part}
+		t := event.Step{ID: fmt.Sprintf("task_%d", len(tasks)+1), Title: part}
 		if rest, ok := strings.CutPrefix(part, "then "); ok {
 			t.Title, t.Dependencies = rest, []string{tasks[len(tasks)-1].ID}
 		}

@@ -10,7 +10,7 @@ func All() []Flow {
 	var all []Flow
 	for _, list := range [][]Flow{
 		sessions(), messages(), confirmations(), lateAnswers(), plans(), replans(), solving(), failures(), control(), stops(), busy(),
-		resumption(), positions(), onlookers(), states(), mistakes(), otherMistakes(),
+		resumption(), positions(), onlookers(), states(), mistakes(), otherMistakes(), consoles(),
 	} {
 		all = append(all, list...)
 	}

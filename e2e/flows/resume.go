@@ -129,6 +129,9 @@ func onlookers() []Flow {
 			m.Send(myagent.UserAck, map[string]any{"seq": 5})
 			m.Raw(`{"event":"user.ack","content":{"last_seq":2}}`)
 			m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": 9999}})
+			m.Raw(`{"event":"user.ack","session_id":"` + s.session + `"}`)
+			m.Raw(`{"event":"user.ack","session_id":"nobodys_session","content":{"last_seq":2}}`)
+			m.Raw(`{"event":"user.ack","metadata":{"last_seq":-1}}`)
 			m.Raw(`{"event":"user.nothing","session_id":"` + s.session + `"}`)
 			m.Await(myagent.ErrorValidation)
 		}},

@@ -39,6 +39,8 @@ type Socket struct {
 	name string
 	talk *harness.Talker
 	last map[string]uint64 // newest seq by session
+	some bool              // it does not get everything
+	seen string            // event_id of the newest frame
 }
 
 // Dial connects under a name.
@@ -49,7 +51,17 @@ func (s *Scene) DialElsewhere(name string) *Socket { return s.dial(name, s.place
 
 func (s *Scene) dial(name, addr string) *Socket {
 	s.t.Helper()
-	m := &Socket{s: s, name: name, talk: harness.Talk(s.t, addr), last: map[string]uint64{}}
+	return s.greeted(&Socket{s: s, name: name, talk: harness.Talk(s.t, addr), last: map[string]uint64{}})
+}
+
+// Console connects as the original's console does, which asks for nothing.
+func (s *Scene) Console(name string) *Socket {
+	s.t.Helper()
+	return s.greeted(&Socket{s: s, name: name, talk: harness.TalkAs(s.t, s.place.Addr, "language=en_US"), last: map[string]uint64{}, some: true})
+}
+
+func (s *Scene) greeted(m *Socket) *Socket {
+	s.t.Helper()
 	for _, f := range m.talk.Frames {
 		m.note(f)
 	}
@@ -228,7 +240,7 @@ func (m *Socket) note(f client.Frame) {
 	if f.Event == myagent.SystemHeartbeat {
 		return // when they come is a matter of the clock
 	}
-	m.s.lines = append(m.s.lines, line{socket: m.name, raw: f.Raw, frame: f})
+	m.s.lines = append(m.s.lines, line{socket: m.name, raw: m.cut(f), frame: f})
 	if f.Event == myagent.AgentPartialAnswer {
 		require.Equal(m.s.t, shown(f.Text()), f.Show, "%s", f.Raw)
 	}
@@ -239,6 +251,23 @@ func (m *Socket) note(f client.Frame) {
 	m.dense(f)
 }
 
+// cut returns the text of a frame, without how many deltas a piece is made of where that
+// is a matter of the clock.
+func (m *Socket) cut(f client.Frame) []byte {
+	m.s.t.Helper()
+	if !m.some || f.Event != myagent.AgentPartialAnswer {
+		return f.Raw
+	}
+	v, err := decode(f.Raw)
+	require.NoError(m.s.t, err)
+	if meta, ok := v["metadata"].(frame); ok {
+		delete(meta, "merged_from")
+	}
+	raw, err := json.Marshal(v)
+	require.NoError(m.s.t, err)
+	return raw
+}
+
 func (m *Socket) dense(f client.Frame) {
 	m.s.t.Helper()
 	if f.Seq == 0 {
@@ -246,7 +275,10 @@ func (m *Socket) dense(f client.Frame) {
 		return
 	}
 	require.NotEmpty(m.s.t, f.EventID, "%s", f.Raw)
-	if last, known := m.last[f.SessionID]; known || f.Seq == 1 {
+	m.seen = f.EventID
+	if last, known := m.last[f.SessionID]; m.some {
+		require.Greater(m.s.t, f.From(), last, "events come in order: %s", f.Raw)
+	} else if known || f.Seq == 1 {
 		require.Equal(m.s.t, last+1, f.From(), "events are dense: %s", f.Raw)
 	}
 	m.last[f.SessionID] = f.Seq

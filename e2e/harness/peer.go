@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,9 @@ func (p *Peer) Next() (SwarmFrame, error) {
 		if f.Type == "ping" {
 			p.Say("pong", map[string]any{})
 			continue
+		}
+		if f.Type == "client.agent.task.result" && f.Seq == 0 && slices.ContainsFunc(p.Frames, func(old SwarmFrame) bool { return old.ID == f.ID }) {
+			continue // once more, for the SDK
 		}
 		p.Frames = append(p.Frames, f)
 		return f, nil

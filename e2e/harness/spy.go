@@ -35,7 +35,7 @@ type Manner struct {
 func Manners() []Manner {
 	return []Manner{
 		{Name: "ORBIT", Path: "/ws?watch=", Page: "PROTOCOL-ORBIT.md", kind: "type", seq: at("seq"), check: func(testing.TB, counts, []byte) {}},
-		{Name: "MyAgent", Path: "/ws/session?watch=", Page: "PROTOCOL-MYAGENT.md", kind: "event", seq: at("seq"), check: func(t testing.TB, _ counts, raw []byte) {
+		{Name: "MyAgent", Path: "/ws/session?deltas=all&watch=", Page: "PROTOCOL-MYAGENT.md", kind: "event", seq: at("seq"), check: func(t testing.TB, _ counts, raw []byte) {
 			f := client.Frame{Raw: raw}
 			if assert.NoError(t, json.Unmarshal(raw, &f)) {
 				check(t, f)
@@ -47,7 +47,7 @@ func Manners() []Manner {
 				swarmGot(t, RoleClient, f.Type, raw)
 			}
 		}},
-		{Name: "team", Path: "/ws/agent-team?watch=", Page: "PROTOCOL-TEAM.md", kind: "type", seq: position(at("payload", "team_stream_event_envelope", "sequence")), check: checkTeam},
+		{Name: "team", Path: "/ws/agent-team?additions=true&watch=", Page: "PROTOCOL-TEAM.md", kind: "type", seq: position(at("payload", "team_stream_event_envelope", "sequence")), check: checkTeam},
 		{Name: "team envelopes", Path: "/ws/agent-team?format=envelope&watch=", seq: position(at("sequence")), check: checkTeam},
 	}
 }

@@ -47,6 +47,8 @@ type Bee struct {
 	got    []string // as they came
 	sent   []string
 	pinged bool
+	again  []string        // results that came once more
+	ends   map[string]bool // ids of results
 	asked  map[string]bool // frames whose answers Ask has returned
 	news   chan struct{}   // replaced at each frame
 	err    error           // that ended the connection
@@ -74,7 +76,7 @@ func TryFly(t testing.TB, o BeeOptions) (*Bee, error) {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	conn.SetReadLimit(4 << 20)
-	b := &Bee{t: t, o: o, conn: conn, ended: make(chan struct{}), news: make(chan struct{}), asked: map[string]bool{}}
+	b := &Bee{t: t, o: o, conn: conn, ended: make(chan struct{}), news: make(chan struct{}), asked: map[string]bool{}, ends: map[string]bool{}}
 	go b.read()
 	t.Cleanup(b.Drop)
 	return b, nil
@@ -111,6 +113,14 @@ func (b *Bee) take(raw []byte) {
 		return
 	}
 	b.mu.Lock()
+	if f.Type == "client.agent.task.result" && f.Seq == 0 && b.ends[f.ID] { // the SDK needs it, and is told by its id
+		b.again = append(b.again, string(raw))
+		close(b.news)
+		b.news = make(chan struct{})
+		b.mu.Unlock()
+		return
+	}
+	b.ends[f.ID] = f.Type == "client.agent.task.result"
 	b.frames, b.got = append(b.frames, f), append(b.got, string(raw))
 	close(b.news)
 	b.news = make(chan struct{})
@@ -137,12 +147,18 @@ func (b *Bee) Send(frame map[string]any) error {
 	}
 	kind, _ := frame["type"].(string)
 	swarmSent(b.t, b.o.Role, kind, raw)
-	if kind != "pong" || frame["id"] != nil {
-		b.mu.Lock()
-		b.sent = append(b.sent, string(raw))
-		b.mu.Unlock()
+	if kind == "pong" && frame["id"] == nil {
+		return b.Raw(string(raw))
 	}
-	return b.Raw(string(raw))
+	return b.Quote(string(raw))
+}
+
+// Quote sends a frame as it is written, whatever its schema says.
+func (b *Bee) Quote(frame string) error {
+	b.mu.Lock()
+	b.sent = append(b.sent, frame)
+	b.mu.Unlock()
+	return b.Raw(frame)
 }
 
 // Raw sends a text, whatever it is.
@@ -176,6 +192,28 @@ func (b *Bee) Get(answer, kind string, content any) SwarmFrame {
 	f := b.Ask(kind, content)
 	require.Equal(b.t, answer, f.Type, "%s", f.Content)
 	return f
+}
+
+// Unanswered sends a frame and requires that nothing answers it.
+func (b *Bee) Unanswered(kind string, content any) {
+	b.t.Helper()
+	id := b.Say(kind, content)
+	b.Get("pong", "ping", map[string]any{}) // frames are answered in their order, but for what other services say
+	for _, f := range b.Frames() {
+		require.False(b.t, f.RequestID == id && f.Type == "error", "%s", f.Content)
+	}
+}
+
+// Errors returns the error frames so far that answer no Ask.
+func (b *Bee) Errors() (out []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, f := range b.frames {
+		if f.Type == "error" && !b.asked[f.RequestID] {
+			out = append(out, b.got[i])
+		}
+	}
+	return out
 }
 
 // Until waits for a frame of the type behind the last one that it returned. An error
@@ -238,6 +276,14 @@ func (b *Bee) Got() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.got...)
+}
+
+// Again returns what has come once more: results without requestId and seq, which a client
+// knows by their ids. They are in no other list.
+func (b *Bee) Again() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.again...)
 }
 
 // Sent returns the frames that were sent so far.

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -32,6 +33,9 @@ func SwarmTranscript(parts ...Part) string {
 			own = append(own, raw)
 		}
 		section(&b, p.Name+" gets", n.all(own))
+		if again := p.Bee.Again(); len(again) > 0 {
+			section(&b, p.Name+" gets once more", n.all(again))
+		}
 		if len(child) > 0 {
 			section(&b, p.Name+" gets of the child", n.all(child))
 		}
@@ -52,6 +56,9 @@ var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}
 
 // framed is the id that a Bee gives to a frame.
 var framed = regexp.MustCompile(`frame-\d+`)
+
+// longText is the length in bytes from which a text is shown by length and digest.
+const longText = 4 << 10
 
 // fleeting are members whose values are replaced by a letter. The id of an answer is
 // made of the event's, so it is left out, but where the protocol gives it a meaning.
@@ -104,6 +111,9 @@ func (n *normalizer) value(name string, v any) any {
 		}
 		return v
 	case string:
+		if len(v) > longText {
+			return fmt.Sprintf("(%d bytes, sha256 %.8x)", len(v), sha256.Sum256([]byte(v)))
+		}
 		v = framed.ReplaceAllString(v, "frame") // how many there were depends on how often was asked for something
 		return unique.ReplaceAllStringFunc(v, func(id string) string {
 			if n.names[id] == "" {

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -125,19 +124,16 @@ func SwarmPage() string {
 
 var swarmWitness = witness{proof: SwarmProof(), seen: map[string]map[string]bool{}}
 
-// swarmFits says whether a frame fits the schema of its message, by the folder of the
-// schemas.
+// swarmFits says whether a frame fits the schema of its message, by the group of the
+// schema.
 var swarmFits = sync.OnceValues(func() (map[string]func(string, []byte) error, error) {
 	out := map[string]func(string, []byte) error{}
 	for _, role := range []string{RoleClient, RoleAgent, RoleService} {
 		for _, direction := range []string{"in", "out"} {
-			dir := role + "/" + direction
-			sub, err := fs.Sub(asp.Schemas, "schema/"+dir)
-			if err != nil {
-				return nil, fmt.Errorf("schemas of %s: %w", dir, err)
-			}
-			if out[dir], err = dialecttest.Checker(sub); err != nil {
-				return nil, fmt.Errorf("schemas of %s: %w", dir, err)
+			group := role + "." + direction
+			var err error
+			if out[group], err = dialecttest.Checker(asp.Schema, group); err != nil {
+				return nil, fmt.Errorf("schemas of %s: %w", group, err)
 			}
 		}
 	}
@@ -146,18 +142,18 @@ var swarmFits = sync.OnceValues(func() (map[string]func(string, []byte) error, e
 
 func swarmGot(t testing.TB, role, kind string, raw []byte) {
 	swarmWitness.saw(t, SwarmMessage{role, true, kind}.String())
-	swarmCheck(t, role+"/out", kind, raw)
+	swarmCheck(t, role+".out", kind, raw)
 }
 
 func swarmSent(t testing.TB, role, kind string, raw []byte) {
 	swarmWitness.saw(t, SwarmMessage{role, false, kind}.String())
-	swarmCheck(t, role+"/in", kind, raw)
+	swarmCheck(t, role+".in", kind, raw)
 }
 
 // swarmCheck may be called on any goroutine.
-func swarmCheck(t testing.TB, dir, kind string, raw []byte) {
+func swarmCheck(t testing.TB, group, kind string, raw []byte) {
 	all, err := swarmFits()
 	if assert.NoError(t, err) {
-		assert.NoError(t, all[dir](kind, raw), "%s", raw)
+		assert.NoError(t, all[group](kind, raw), "%s", raw)
 	}
 }

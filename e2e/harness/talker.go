@@ -28,9 +28,16 @@ type Talker struct {
 // Talk connects to the session socket of the gateway at addr.
 func Talk(t testing.TB, addr string) *Talker {
 	t.Helper()
+	return TalkAs(t, addr, "deltas=all&echo=true")
+}
+
+// TalkAs is Talk with another query. What a socket gets that asks for less than
+// everything is for whoever reads it to judge: see Peek.
+func TalkAs(t testing.TB, addr, query string) *Talker {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/session", nil) //nolint:bodyclose // closed by the library
+	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/session?"+query, nil) //nolint:bodyclose // closed by the library
 	require.NoError(t, err)
 	conn.SetReadLimit(8 << 20)
 	t.Cleanup(func() { _ = conn.CloseNow() })

@@ -66,6 +66,7 @@ type CrewOptions struct {
 	Key      string
 	After    *uint64
 	Envelope bool
+	Original bool // ask for nothing that the original does not know: no additions, no position
 	Once     bool // do not come back
 }
 
@@ -132,7 +133,11 @@ func (c *Crew) read(ctx context.Context, addr string) error {
 func (c *Crew) path() string {
 	u, err := url.Parse(c.opt.Path)
 	require.NoError(c.t, err)
+	if c.opt.Original {
+		return c.opt.Path
+	}
 	q := u.Query()
+	q.Set("additions", "true")
 	if c.opt.Envelope {
 		q.Set("format", "envelope")
 	}

@@ -36,7 +36,7 @@ func LookOn(t testing.TB, addr, kind, run, key string) *Onlooker {
 	if key != "" {
 		o.HTTPHeader = http.Header{"Authorization": {"Bearer " + key}}
 	}
-	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/session?watch="+kind+"/"+run, &o) //nolint:bodyclose // closed by the library
+	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/session?deltas=all&watch="+kind+"/"+run, &o) //nolint:bodyclose // closed by the library
 	require.NoError(t, err)
 	conn.SetReadLimit(8 << 20)
 	l := &Onlooker{t: t, run: run, conn: conn, news: make(chan struct{})}

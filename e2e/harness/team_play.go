@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // Reply is what a model answers.

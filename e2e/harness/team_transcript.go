@@ -14,7 +14,7 @@ import (
 const theTeam = "the team"
 
 // TeamTranscript returns what a client sent and what two watchers of the same team were
-// sent, one in the flattened form and one in envelopes, as a txtar archive. Members work
+// sent, one in the flattened form and, unless it is nil, one in envelopes, as a txtar archive. Members work
 // side by side, so what is said of each is a part of its own, in its order. What differs
 // between runs is replaced: ids by names in the order in which they are first seen, times
 // and durations by letters; pieces of one segment that follow each other are one.
@@ -24,7 +24,9 @@ func TeamTranscript(sent []string, flat, deep *Crew) string {
 	section(&b, "sent", n.all(sent))
 	section(&b, "greeting and answers", n.all(raws(flat.Asides())))
 	n.parts(&b, "", flat.Frames())
-	n.parts(&b, "envelope: ", deep.Frames())
+	if deep != nil {
+		n.parts(&b, "envelope: ", deep.Frames())
+	}
 	return b.String()
 }
 

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"encoding/json"
-	"io/fs"
 	"sync"
 	"testing"
 
@@ -49,16 +48,11 @@ const enoughFrames = 500
 type teamSchemas struct{ in, out func(string, []byte) error }
 
 var teamFits = sync.OnceValues(func() (s teamSchemas, err error) {
-	for dir, to := range map[string]*func(string, []byte) error{"schema/in": &s.in, "schema/out": &s.out} {
-		sub, err := fs.Sub(team.Schemas, dir)
-		if err != nil {
-			return s, err
-		}
-		if *to, err = dialecttest.Checker(sub); err != nil {
-			return s, err
-		}
+	if s.in, err = dialecttest.Checker(team.Schema, "in"); err != nil {
+		return s, err
 	}
-	return s, nil
+	s.out, err = dialecttest.Checker(team.Schema, "out")
+	return s, err
 })
 
 // counts says how many frames of a schema a watcher has checked.

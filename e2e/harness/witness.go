@@ -119,7 +119,7 @@ func (w *witness) check(t testing.TB, name string) {
 }
 
 // fits says whether a frame of the server fits its schema.
-var fits = sync.OnceValues(func() (func(string, []byte) error, error) { return dialecttest.Checker(myagent.Schemas) })
+var fits = sync.OnceValues(func() (func(string, []byte) error, error) { return dialecttest.Checker(myagent.Schema, "in", "out") })
 
 // check notes a frame of the server and requires that it fits its schema. It may be
 // called on any goroutine.

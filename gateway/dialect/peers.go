@@ -28,12 +28,21 @@ type Peers interface {
 
 	// Orders turns a frame into what it asks of the gateway. The rules for frame and
 	// error are those of Codec.Decode; requestID is what an error answers to, as far
-	// as it can be made out.
+	// as it can be made out. An error that the peer is not told of is Dropped.
 	Orders(frame []byte, in PeerInbound) (orders []Order, requestID string, err error)
+
+	// Oversized turns a frame that is larger than one may be into orders. It asks for
+	// nothing but for the failure of the task or the call that it ends; otherwise the error
+	// says that it is too large. The rules are those of Orders.
+	Oversized(frame Torn, in PeerInbound) (orders []Order, requestID string, err error)
 
 	// Encode turns an event of the client's log, or an aside, into frames. Events of
 	// a log give the same bytes for every socket.
 	Encode(e event.Event) [][]byte
+
+	// Again returns what is said once more, a moment after the frames of an event of the
+	// client's log: it is not part of the event, has no position, and may get lost.
+	Again(e event.Event) [][]byte
 
 	// Answer turns the reply to an order into frames.
 	Answer(at Link, o Order, reply json.RawMessage) [][]byte
@@ -48,17 +57,27 @@ type Peers interface {
 
 // PeerInbound is what a codec may know about the socket on which a frame arrived.
 type PeerInbound struct {
-	Peer     command.Peer // as registered; Online is false before
-	OnlyTask string       // the one task that was handed to the agent here and is not over; empty if none or several
-	Watched  subject.Log  // the run that the socket shows beside the client's log; zero if none
+	Peer     command.Peer                                   // as registered; Online is false before
+	OnlyTask string                                         // the one task that was handed to the agent here and is not over; empty if none or several
+	OnlyCall string                                         // the one call that the service was handed here and that is not over; empty if none or several
+	LastTask string                                         // of the open tasks the one that was last spoken of here, by either side; empty if the agent has none
+	Placed   func(request string) (task string, known bool) // to which task a request was given before that names none; nil = none was
+	Watched  subject.Log                                    // the run that the socket shows beside the client's log; zero if none
 	NewID    func() string
 	Now      time.Time
 }
 
+// Torn is what is there of a frame that is larger than one may be.
+type Torn struct {
+	Head, Tail  []byte // its first and its last bytes, which do not overlap
+	Size, Limit int64  // how many bytes it has, and may have
+}
+
 // Order is one thing that a frame asks of the gateway. Exactly one of its kinds is set.
 type Order struct {
-	RequestID string // of the frame; what the answer refers to
-	Type      string // of the frame, for Answer
+	RequestID string             // of the frame; what the answer refers to
+	Type      string             // of the frame, for Answer
+	Words     command.Vocabulary // of the frame, for Answer; empty = it does not say
 
 	Command  *command.Command // send it; the gateway sets tenant, principal, source and reply_to
 	Ask      *Ask             // ask the service and answer with what it says
@@ -67,8 +86,28 @@ type Order struct {
 	Say      [][]byte         // frames to be sent back at once
 	Leave    bool             // the peer says goodbye: it does not keep its tasks. Its socket stays
 
+	Placed *Placement // it names no task; the gateway remembers which one was meant, for a repeat
+
+	Quiet bool // the peer waits for no answer: that the order fails it is not told
 	Pulse bool // of Say: a sign of life, which does not wait for what was asked before
 }
+
+// Placement is the task to which a request was given that names none; empty = to none.
+type Placement struct{ Request, Task string }
+
+// Dropped is why a frame has no effect whose sender waits for no answer: the gateway
+// counts the frame, and the peer is told nothing. One without which the peer cannot go on
+// ends its socket.
+type Dropped struct {
+	Err  error
+	Ends bool
+}
+
+// Error implements error.
+func (d Dropped) Error() string { return d.Err.Error() }
+
+// Unwrap returns the fault.
+func (d Dropped) Unwrap() error { return d.Err }
 
 // Ask is a request to a service. The gateway wraps Data into a command.PeerRequest.
 //
@@ -85,6 +124,7 @@ type Ask struct {
 // Forward is what a service says about a call that it was given.
 type Forward struct {
 	CallID       string
+	Request      string // of the frame: what comes again under it is not handed on again; empty = it is another one each time
 	Final        bool
 	Result       json.RawMessage         // final
 	Failure      *fault.Fault            // final: the service reports an error

@@ -13,20 +13,27 @@ import (
 // sessions and every frame names its own. The gateway then makes no session when a
 // socket opens; frames ask for one.
 //
-// Every event gives exactly one frame, so that the seq of the frames of a session
-// is as dense as its log. Events with sequence 0 are asides: their frames carry no
-// seq and no event_id.
+// An event gives at most one frame, so that the seq of any frame is a safe place to
+// resume. All events but parts of texts give one. Events with sequence 0 are asides:
+// their frames carry no seq and no event_id.
 type Sessions interface {
 	Codec
 
 	// Request says which session a frame is about and what it asks of the gateway.
 	// The rules for frame and error are those of Decode, which is called afterwards
-	// for an Act, with the session's log in Inbound.
+	// for an Act, with the session's log in Inbound. With an error it returns the action
+	// and the session as far as they are known: an Ack that cannot be read is dropped,
+	// anything else refused.
 	Request(frame []byte) (Request, error)
 
-	// In returns the variant of the codec for texts in the language (zh_CN, en_US).
-	// Any other language is the dialect's default. The variants are a fixed set.
-	In(language string) Sessions
+	// In returns the variant of the codec for texts in the language (zh_CN, en, en-GB),
+	// or the codec itself and false if there are none. The variants are a fixed set.
+	In(language string) (Sessions, bool)
+
+	// Gathers returns which parts of texts the variant wants to be put together, as far
+	// as they come soon after each other: several deltas of one message as one event
+	// (Event.From). nil means none. A part for which it reports true has a frame.
+	Gathers() func(event.MessageDeltaData) bool
 
 	// Connected returns the frame that greets a socket.
 	Connected(at Link) []byte
@@ -46,8 +53,13 @@ type Sessions interface {
 	// says whether the client's hash of the state is right, nil if it sent none.
 	Replayed(at Link, session string, count int, seq uint64, cursor string, matched *bool) []byte
 
-	// Batch returns one frame that holds the frames of the events, in order.
+	// Batch returns one frame that holds the frames of the events, in order. Events
+	// without a frame are passed over.
 	Batch(at Link, session string, events []event.Event) []byte
+
+	// Restored returns the frame that says that a session whose state was imported is
+	// there already: nothing was changed, and no event says it.
+	Restored(at Link, session string, state event.SessionRestoredData) []byte
 
 	// Exported returns the frame that holds the exported state of a session.
 	Exported(at Link, session string, state event.StateExportedData) []byte
@@ -92,11 +104,15 @@ type Request struct {
 	Signed  json.RawMessage     // Import
 }
 
+// In reports whether the position is one in the session with the id.
+func (p Position) In(session string) bool { return p.Session == "" || p.Session == session }
+
 // Position is where a client stands in a session. EventID wins over Seq; without
 // either it is the client's last acknowledged position.
 type Position struct {
 	Seq      *uint64
-	EventID  string
+	EventID  string // the cursor in it: <seq> or <seq>.<stream seq>
+	Session  string // that the event_id names; empty if it names none
 	ClientID string
 	Hash     string
 }

@@ -1,6 +1,11 @@
 package dialect
 
-import "github.com/waggle-dev/waggle/proto-schemas/command"
+import (
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
 
 // Teams is implemented by codecs of sockets whose path or query names what they show:
 // a team, a member of one, or any other run. The log is there before the socket is.
@@ -13,6 +18,9 @@ type Teams interface {
 	// Welcome returns the first frames of a socket: that it is connected, and how the
 	// team and its members are. There is no view of a run that is no team's.
 	Welcome(at Link, id string, view *command.TeamAttachReply) [][]byte
+
+	// FailBy is Codec.Fail on a socket that shows a team for which the member speaks.
+	FailBy(member string, f *fault.Fault, now time.Time) []byte
 
 	// Place returns for the position of a frame where to read on: behind the event
 	// with sequence seq, of whose successor the first skip frames are not to be sent

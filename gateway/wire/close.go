@@ -120,6 +120,7 @@ func (s *Socket) await(broken bool) {
 	if broken || !s.goodbye() {
 		s.discard()
 	}
+	s.giveBack()
 	s.cut(plainly)
 	s.release()
 }

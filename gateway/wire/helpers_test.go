@@ -58,8 +58,17 @@ func newRecord() *record {
 type side struct {
 	*Socket
 	*record
-	got  chan string // messages; closed when the reader is done
-	last error       // valid then
+	got   chan string // messages; closed when the reader is done
+	large chan *Oversize
+	kept  chan kept // messages instead of got, if the rig keeps them
+	keep  bool
+	last  error // valid then
+}
+
+// kept is a message that the reader has kept.
+type kept struct {
+	message []byte
+	release func()
 }
 
 type rig struct {
@@ -69,6 +78,9 @@ type rig struct {
 	ends chan *side
 	wg   sync.WaitGroup
 	set  func(*record)
+
+	limits Limits // of its sockets
+	keep   bool   // they keep messages
 }
 
 func newRig(t testing.TB, o Options, secure bool) *rig {
@@ -92,7 +104,10 @@ func (r *rig) accept(w http.ResponseWriter, q *http.Request) {
 	if err != nil {
 		return
 	}
-	e := &side{Socket: s, record: newRecord(), got: make(chan string, 1000)}
+	e := &side{Socket: s, record: newRecord(), got: make(chan string, 1000), large: make(chan *Oversize, 100), kept: make(chan kept, 100), keep: r.keep}
+	if r.limits != (Limits{}) {
+		s.Limit(r.limits)
+	}
 	if r.set != nil {
 		r.set(e.record)
 	}
@@ -105,6 +120,10 @@ func (e *side) read() {
 	defer close(e.got)
 	for {
 		b, err := e.Read()
+		if o, ok := errors.AsType[*Oversize](err); ok {
+			e.large <- o
+			continue
+		}
 		if f, ok := errors.AsType[*fault.Fault](err); ok {
 			e.last = err
 			e.Finish(fault.Lookup(f.Code).Close, f.Message)
@@ -113,6 +132,11 @@ func (e *side) read() {
 		if err != nil {
 			e.last = err
 			return
+		}
+		if e.keep {
+			b, release := e.Keep(b)
+			e.kept <- kept{b, release}
+			continue
 		}
 		e.got <- string(b)
 	}

@@ -23,8 +23,9 @@ type Hub struct {
 	shards []*shard
 	next   atomic.Uint64 // shard of the next socket
 	stop   chan struct{}
-	bufs   sync.Pool // *[]byte of coalesce bytes
-	msgs   sync.Pool // *[]byte of messageBuffer bytes
+	bufs   sync.Pool     // *[]byte of coalesce bytes
+	msgs   sync.Pool     // *[]byte of messageBuffer bytes
+	large  chan struct{} // one of each message beyond Options.ReadLimit that is being read or kept
 
 	mu      sync.Mutex
 	sockets []*Socket // each knows its place
@@ -36,13 +37,14 @@ type Hub struct {
 // text and close frames handed to it.
 type Stats struct {
 	Sockets, QueuedBytes         int64
+	Large                        int64 // messages beyond Options.ReadLimit that are being read or kept
 	Writes, Frames, BytesWritten int64 // since the hub began
 }
 
 // NewHub starts the writers and the sweeper; Close ends them.
 func NewHub(o Options) *Hub {
 	o = o.withDefaults()
-	h := &Hub{opts: o, start: time.Now(), stop: make(chan struct{})}
+	h := &Hub{opts: o, start: time.Now(), stop: make(chan struct{}), large: make(chan struct{}, o.LargeMessages)}
 	h.bufs.New = func() any { return newBuffer(coalesce) }
 	h.msgs.New = func() any { return newBuffer(messageBuffer) }
 	for range o.Shards {
@@ -109,7 +111,7 @@ func (h *Hub) Stats() Stats {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st.Sockets = int64(len(h.sockets))
+	st.Sockets, st.Large = int64(len(h.sockets)), int64(len(h.large))
 	for _, s := range h.sockets {
 		st.QueuedBytes += int64(s.Queued())
 	}

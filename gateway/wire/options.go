@@ -9,10 +9,11 @@ import (
 type Options struct {
 	Shards         int           // writer goroutines; 2 x GOMAXPROCS
 	QueueBytes     int           // bytes that may wait for one socket; 1 MiB
-	ReadLimit      int64         // bytes of one message from the peer; 256 KiB
+	ReadLimit      int64         // bytes of one message from the peer, unless its socket has other Limits; 256 KiB
+	LargeMessages  int           // messages beyond ReadLimit that are read or kept at once, of all sockets; 32
 	PingInterval   time.Duration // between pings; 25 s, below the idle limits of common proxies (60 s)
 	PongTimeout    time.Duration // without any sign of life after a ping; 10 s
-	MessageTimeout time.Duration // from a message's first byte to its last; 15 s
+	MessageTimeout time.Duration // from a message's first byte to its last, and for each ReadLimit bytes of a larger one; 15 s
 	WriteStall     time.Duration // without a byte accepted while something waits; 30 s
 	CloseTimeout   time.Duration // for each half of the close handshake: to write what waits, and to hear the answer; 5 s
 }
@@ -58,6 +59,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Shards, 2*runtime.GOMAXPROCS(0))
 	setDefault(&o.QueueBytes, 1<<20)
 	setDefault(&o.ReadLimit, 256<<10)
+	setDefault(&o.LargeMessages, 32)
 	setDefault(&o.PingInterval, 25*time.Second)
 	setDefault(&o.PongTimeout, 10*time.Second)
 	setDefault(&o.MessageTimeout, 15*time.Second)

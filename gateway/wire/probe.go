@@ -37,7 +37,7 @@ func (s *Socket) ponged(payload []byte) {
 // and it is 0.
 func (s *Socket) Silence() time.Duration {
 	s.mu.Lock()
-	reading := s.reading
+	reading := s.reading && !s.paused
 	s.mu.Unlock()
 	if !reading {
 		return 0

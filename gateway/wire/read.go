@@ -18,9 +18,10 @@ import (
 //
 // A message that is not text, not UTF-8 or too big is an error *fault.Fault
 // (NOT_TEXT, BAD_UTF8, MESSAGE_TOO_BIG); the caller then calls Finish with the
-// close code of its catalogue entry. After any other error the socket is over or
-// about to be (Done tells): io.EOF means that the peer closed it normally,
-// ErrClosed that we did.
+// close code of its catalogue entry. Of a socket that drains such messages (Limits) a
+// large one is an *Oversize instead, and Read may be called again. After any other error
+// the socket is over or about to be (Done tells): io.EOF means that the peer closed it
+// normally, ErrClosed that we did.
 func (s *Socket) Read() ([]byte, error) {
 	s.handBack()
 	if !s.enter() {
@@ -31,7 +32,11 @@ func (s *Socket) Read() ([]byte, error) {
 		if s.lost(err) {
 			return nil, s.conclude(err)
 		}
+		if err != nil {
+			s.giveBack()
+		}
 		s.lent, s.buf = s.buf, nil // whoever reads on, for the peer's close frame, has no right to it
+		s.keeps, s.holds = s.holds, false
 		if s.leave() {
 			return b, err
 		}
@@ -175,33 +180,33 @@ func (s *Socket) mark() {
 	}
 }
 
+// assemble reads a message. One beyond Options.ReadLimit, where the socket takes such,
+// has memory of its own, which the hub has room for.
 func (s *Socket) assemble(r io.Reader) ([]byte, error) {
 	p, ok := s.hub.msgs.Get().(*[]byte)
 	if !ok {
 		p = newBuffer(messageBuffer)
 	}
 	s.buf = p
-	b, limit := *p, s.hub.opts.ReadLimit
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		// No more than it takes to know that there is too much: coder waits until it has
-		// filled what it is given.
-		n, err := r.Read(b[len(b):min(cap(b), int(limit)+1)])
-		b = b[:len(b)+n]
-		if int64(len(b)) > limit {
-			s.rest = r
-			return nil, fault.New(fault.MessageTooBig)
-		}
-		if err != nil {
-			if err = s.ending(err); err != nil {
-				return nil, err
-			}
-			break
+	limit := int(s.limits.Message)
+	usual := min(limit, int(s.hub.opts.ReadLimit))
+	b, err := s.fill(r, *p, usual)
+	if err == nil && len(b) > usual && usual < limit {
+		if err = s.occupy(); err == nil {
+			b, err = s.fill(r, append(make([]byte, 0, limit+1), b...), limit)
 		}
 	}
-	if !utf8.Valid(b) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > limit && s.limits.Drain <= s.limits.Message:
+		s.rest = r
+		return nil, fault.New(fault.MessageTooBig)
+	case len(b) > limit:
+		o := oversize(b, limit)
+		s.vacate(&s.holds)
+		return nil, s.drain(r, o)
+	case !utf8.Valid(b):
 		return nil, fault.New(fault.BadUTF8)
 	}
 	return b, nil
@@ -232,6 +237,7 @@ func (s *Socket) finishMessage(r io.Reader) error {
 
 // handBack returns the memory of the message that Read has returned last.
 func (s *Socket) handBack() {
+	s.vacate(&s.keeps)
 	if s.lent != nil {
 		s.hub.msgs.Put(s.lent)
 		s.lent = nil
@@ -240,6 +246,7 @@ func (s *Socket) handBack() {
 
 // giveBack returns the memory of a message that was not handed out.
 func (s *Socket) giveBack() {
+	s.vacate(&s.holds)
 	if s.buf != nil {
 		s.hub.msgs.Put(s.buf)
 		s.buf = nil

@@ -50,12 +50,15 @@ type Socket struct {
 	began atomic.Int64 // when the message that is being read began; 0 = none is
 	moved atomic.Int64 // when the peer that is behind last accepted something
 
-	lent *[]byte // the message that Read has returned last; of the goroutine that calls it
+	lent   *[]byte // the message that Read has returned last; of the goroutine that calls it
+	keeps  bool    // the hub's room for it; the same
+	limits Limits  // the same
 
 	// Of the goroutine that reads.
 	in     *bufio.Reader
 	early  []byte    // read by the HTTP server before it was ours
 	buf    *[]byte   // the last message
+	holds  bool      // the hub's room for it
 	rest   io.Reader // what is left of a message that was refused
 	inside bool      // within a message, so that control frames are between its parts
 	ioErr  error     // the connection failed or ended
@@ -71,6 +74,7 @@ type Socket struct {
 	behind  bool   // a goroutine of its own writes
 	refused bool   // a Send was, and Low has not been called since
 	reading bool   // somebody uses coder's reading side
+	paused  bool   // and waits for the hub's room for a large message
 	broken  bool   // the peer broke the protocol: its frames make no sense any more
 	ended   bool   // the handler knows
 
@@ -90,7 +94,9 @@ type Socket struct {
 
 func newSocket(h *Hub) *Socket {
 	n := h.next.Add(1) % uint64(len(h.shards))
-	return &Socket{hub: h, shard: h.shards[n], done: make(chan struct{}), place: -1}
+	return &Socket{
+		hub: h, shard: h.shards[n], done: make(chan struct{}), place: -1, limits: Limits{Message: h.opts.ReadLimit},
+	}
 }
 
 func (s *Socket) attach(nc net.Conn, out sink) {

@@ -70,7 +70,7 @@ func (s *Socket) verdict(now int64) (code fault.Code, cut bool) {
 		return "", s.hurry(now)
 	case s.behind && late(s.moved.Load(), o.WriteStall):
 		return fault.PeerStuck, false
-	case s.reading && late(s.began.Load(), o.MessageTimeout):
+	case s.reading && !s.paused && late(s.began.Load(), o.MessageTimeout):
 		return fault.MessageSlow, false
 	case s.silent(now):
 		return fault.PeerSilent, false
@@ -102,7 +102,7 @@ func (s *Socket) silent(now int64) bool {
 		s.waiting = 0
 	}
 	if s.waiting != 0 {
-		return s.reading && !s.behind && now-s.waiting > int64(o.PongTimeout)
+		return s.reading && !s.paused && !s.behind && now-s.waiting > int64(o.PongTimeout)
 	}
 	if now >= s.pingAt && !s.behind {
 		s.pongs = append(s.pongs, pingFrame...)

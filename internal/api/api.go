@@ -24,6 +24,13 @@ type Created struct {
 	Answer   any
 }
 
+// Accepted is a Handler's answer for what will be done and is not done yet: status 202,
+// and Answer as the JSON.
+type Accepted struct{ Answer any }
+
+// NoContent is a Handler's answer when all is done and nothing is to be said: status 204.
+type NoContent struct{}
+
 // Server wraps handlers. Auth is required.
 type Server struct {
 	Auth   auth.Authenticator
@@ -47,10 +54,18 @@ func (s Server) Serve(h Handler) http.HandlerFunc {
 			s.problem(w, err)
 			return
 		}
+		if _, none := answer.(NoContent); none {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
-		if c, ok := answer.(Created); ok {
+		switch c := answer.(type) {
+		case Created:
 			w.Header().Set("Location", c.Location)
 			w.WriteHeader(http.StatusCreated)
+			answer = c.Answer
+		case Accepted:
+			w.WriteHeader(http.StatusAccepted)
 			answer = c.Answer
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {

@@ -123,13 +123,17 @@ func New(conn *bus.Conn, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Record writes a record, whose id, time and source are set here. It does not block:
-// what finds no room is dropped and counted.
+// Record writes a record, whose time and source are set here, and whose id, unless it has
+// one: a record that is written again under its id within the bus' two minutes is stored
+// once. It does not block: what finds no room is dropped and counted.
 func (w *Writer) Record(action id.Name, t id.Tenant, r audit.Record) {
 	if w == nil {
 		return
 	}
-	r.ID, r.Time, r.Source = uuid.Must(uuid.NewV7()).String(), w.opts.Now().UTC(), w.opts.Source
+	if r.ID == "" {
+		r.ID = uuid.Must(uuid.NewV7()).String()
+	}
+	r.Time, r.Source = w.opts.Now().UTC(), w.opts.Source
 	r.Action, r.Tenant = action.String(), t.String()
 	if r.Outcome == "" {
 		r.Outcome = audit.Done

@@ -89,7 +89,7 @@ func TestTwoTenantsNeverOwnTheSameLog(t *testing.T) {
 		b := Principal{Subject: "same", Tenant: tenant(t, name.Draw(t, "b")), Roles: roles}
 		l := subject.Log{
 			Tenant: rapid.SampledFrom([]id.Tenant{a.Tenant, b.Tenant, tenant(t, name.Draw(t, "c"))}).Draw(t, "of"),
-			Kind:   rapid.SampledFrom([]id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}).Draw(t, "kind"),
+			Kind:   rapid.SampledFrom([]id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam}).Draw(t, "kind"),
 			Entity: id.EntityFromExternal(rapid.String().Draw(t, "entity")),
 		}
 		require.Equal(t, l.Tenant.String() == a.Tenant.String(), a.Owns(l))

@@ -173,6 +173,9 @@ func (c *Conn) Up() bool { return c.nc.IsConnected() }
 // called is not waited for.
 func (c *Conn) Watch(f func(up bool)) (cancel func()) { return add(c, c.state, f) }
 
+// Closed is closed when the connection is closed for good.
+func (c *Conn) Closed() <-chan struct{} { return c.closed }
+
 // OnSlow calls f when a subscription of this connection has lost messages because
 // they were not taken fast enough. f must not block.
 func (c *Conn) OnSlow(f func(*nats.Subscription)) (cancel func()) { return add(c, c.slow, f) }

@@ -47,7 +47,7 @@ func NewClock(ctx context.Context, conn *Conn, streams ...string) (*Clock, error
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the time of the bus: %w: %w", context.Cause(ctx), err)
-		case <-time.After(awaitPause):
+		case <-time.After(persistPause):
 		}
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -27,7 +27,7 @@ type EmbeddedConfig struct {
 	Host     string // default 127.0.0.1
 	Port     int    // -1 = any free port, 0 = no listener: in-process connections only
 	StoreDir string // where JetStream keeps its files
-	// Sync says how soon a write is on the disk: "100ms" (default), any duration, or
+	// Sync says how soon a write is on the disk: "1s" (default), any duration, or
 	// "always" before it is acknowledged.
 	Sync        string
 	Logger      zerolog.Logger // what the server reports; its chatter at level debug
@@ -90,7 +90,7 @@ func serverOptions(cfg EmbeddedConfig) (*server.Options, error) {
 	case "always":
 		opts.SyncAlways = true
 	case "":
-		opts.SyncInterval = 100 * time.Millisecond // measured: no cost against the default of two minutes
+		opts.SyncInterval = time.Second // of NATS: two minutes
 	default:
 		d, err := time.ParseDuration(cfg.Sync)
 		if err != nil || d <= 0 {

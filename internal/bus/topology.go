@@ -14,6 +14,7 @@ type Topology struct {
 	Replicas        int           // copies of every stream: 1 embedded, 3 in a cluster
 	EventMaxAge     time.Duration // how long events are kept
 	EventMaxBytes   int64         // per shard; its oldest events go first; 0 = no limit
+	ObjectMaxBytes  int64         // of data that does not fit into events; at the bound more of it is refused; 0 = no limit
 	CommandMaxBytes int64         // at the bound new commands are refused
 	CommandMaxAge   time.Duration // a command nobody took by then is dropped
 	TimerMaxBytes   int64         // at the bound the oldest schedules go first, due or not
@@ -78,7 +79,7 @@ func DefaultTopology() Topology {
 }
 
 func (t Topology) streams() []jetstream.StreamConfig {
-	out := make([]jetstream.StreamConfig, 0, subject.Partitions+4)
+	out := make([]jetstream.StreamConfig, 0, subject.Partitions+5)
 	for _, p := range subject.AllPartitions() {
 		out = append(out, jetstream.StreamConfig{
 			Name: p.EventStream(), Subjects: []string{p.EventFilter()},
@@ -89,6 +90,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 		})
 	}
 	return append(out,
+		t.payloads(),
 		jetstream.StreamConfig{
 			Name: subject.StreamCommands, Subjects: subject.StreamSubjects(subject.StreamCommands),
 			Description: "commands, until they are handled",
@@ -120,6 +122,28 @@ func (t Topology) streams() []jetstream.StreamConfig {
 			AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		})
 }
+
+// payloads keeps data that does not fit into events, as an object store of NATS. An
+// object is stored before the command that leads to its event, and must not expire before
+// the event does.
+func (t Topology) payloads() jetstream.StreamConfig {
+	age := t.EventMaxAge
+	if age > 0 {
+		age += t.CommandMaxAge + PayloadReuse
+	}
+	return jetstream.StreamConfig{
+		Name: subject.StreamPayloads, Subjects: []string{subject.PayloadChunks, subject.PayloadMetas},
+		Description: "data of tasks that does not fit into events",
+		Retention:   jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+		// What was stored a moment ago is read at once, and a follower that is asked directly
+		// may not have it yet: without AllowDirect the leader answers.
+		Replicas: t.Replicas, MaxAge: age, MaxBytes: t.ObjectMaxBytes, Duplicates: dedupeWindow, AllowRollup: true,
+	}
+}
+
+// PayloadReuse is how old an object may be for data that comes again not to be stored
+// again: longer than any sender repeats a request.
+const PayloadReuse = time.Hour
 
 // buckets returns the key-value buckets.
 func (t Topology) buckets() []jetstream.KeyValueConfig {

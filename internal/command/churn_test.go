@@ -146,7 +146,7 @@ func TestOrderHoldsWhileReplicasComeAndGo(t *testing.T) {
 	fed := make(chan struct{})
 	feeder := bustest.Dial(t, s.URL)
 	spawn := func(n int) *replica {
-		return newReplica(t, s.URL, fmt.Sprint("r", n), command.OrderedConfig{Backoff: soon, MaxDeliver: 1000}, l.handler(uint64(n)))
+		return newReplica(t, s.URL, fmt.Sprint("r", n), command.OrderedConfig{Backoff: soon, MaxDeliver: 1000, RestAfter: 10 * time.Millisecond}, l.handler(uint64(n)))
 	}
 	live := []*replica{spawn(0), spawn(1)}
 	go func() {

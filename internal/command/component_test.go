@@ -27,7 +27,7 @@ func TestComponentsKeepTheContractOfLifecycle(t *testing.T) {
 	t.Cleanup(dir.Close)
 	for name, fresh := range map[string]func() lifecycle.Component{
 		"workers": func() lifecycle.Component {
-			return command.NewWorkers(c, command.WorkersConfig{Service: cmd.Agent}, newRecorder(nil).handle)
+			return command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker}, newRecorder(nil).handle)
 		},
 		"ordered": func() lifecycle.Component {
 			return command.NewOrdered(c, dir, command.OrderedConfig{Service: cmd.Session, Instance: id.MustName("a")}, newRecorder(nil).handle)
@@ -38,7 +38,7 @@ func TestComponentsKeepTheContractOfLifecycle(t *testing.T) {
 	}
 	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamCommands))
 	lifecycletest.StartFails(t, func() lifecycle.Component {
-		return command.NewWorkers(c, command.WorkersConfig{Service: cmd.Agent}, newRecorder(nil).handle)
+		return command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker}, newRecorder(nil).handle)
 	})
 	lifecycletest.StartFails(t, func() lifecycle.Component {
 		return command.NewOrdered(c, dir, command.OrderedConfig{Service: cmd.Session, Instance: id.MustName("a")}, newRecorder(nil).handle)
@@ -60,7 +60,7 @@ func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
 	})
 	w := workers(t, c, command.WorkersConfig{Registry: reg, Backoff: soon, Concurrency: 1}, r.handle)
 	for n := 1; n <= 3; n++ {
-		send(t, c, number(t, cmd.Agent, "k", n))
+		send(t, c, number(t, cmd.Worker, "k", n))
 	}
 	empty(t, c, subject.StreamCommands)
 	require.NoError(t, w.Drain(patience(t)))
@@ -92,6 +92,6 @@ func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
 	require.NoError(t, again.Start(patience(t)))
 	taken := prometheus.NewRegistry()
 	taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "waggle_command_handled_total", Help: "Other."}))
-	require.Error(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Agent, Registry: taken}, r.handle).Start(patience(t)))
+	require.Error(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker, Registry: taken}, r.handle).Start(patience(t)))
 	require.Equal(t, 1, testutil.CollectAndCount(taken), fmt.Sprint("nothing was added to ", taken))
 }

@@ -2,13 +2,14 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -23,8 +24,6 @@ const (
 	// orderedMaxDeliver and orderedBackoff let a command that fails hold its partition
 	// up for half a minute, which outlasts a failover.
 	orderedMaxDeliver = 6
-	// startParallel consumers are made at once.
-	startParallel = 4
 )
 
 var orderedBackoff = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 8 * time.Second, 15 * time.Second}
@@ -39,6 +38,11 @@ type OrderedConfig struct {
 	Logger     zerolog.Logger
 	Registry   prometheus.Registerer // may be nil
 	OnDead     OnDead                // may be nil
+	// RestAfter is how long a partition is quiet before it rests; default 1 min. In a
+	// cluster more than pullExpiry: a pull that its server has lost is noticed by missing
+	// heartbeats, which nats.go counts anew at every wait for a message.
+	RestAfter time.Duration
+	LookEvery time.Duration // between two looks for commands whose hints were lost; default 15 s
 }
 
 func (c OrderedConfig) withDefaults() OrderedConfig {
@@ -50,6 +54,12 @@ func (c OrderedConfig) withDefaults() OrderedConfig {
 	}
 	if len(c.Backoff) == 0 {
 		c.Backoff = orderedBackoff
+	}
+	if c.RestAfter <= 0 {
+		c.RestAfter = restAfter
+	}
+	if c.LookEvery <= 0 {
+		c.LookEvery = lookEvery
 	}
 	return c
 }
@@ -65,6 +75,12 @@ func (c OrderedConfig) withDefaults() OrderedConfig {
 // replicas come or go, what is on is finished where it is, and the next command goes
 // to the new owner.
 //
+// A partition without commands rests: after a minute its replicas stop pulling, and
+// after 15 the server removes the consumer, which in a cluster is a Raft group with
+// heartbeats of its own. The copy of a command that the bus hands to subscribers wakes
+// it; that copy may be lost, so the stream is looked at, too, every 15 s and on every
+// return of the connection.
+//
 // A command that fails is tried again in place, because nobody else may handle the
 // partition meanwhile anyway. That the bus is not available does not count as an
 // attempt for ten minutes, since it is no fault of the command.
@@ -73,7 +89,9 @@ type Ordered struct {
 	cfg       OrderedConfig
 	name      string
 	dir       *directory.Directory
-	positions []*position
+	stream    jetstream.Stream
+	hints     chan *nats.Msg
+	positions []*position // by partition
 }
 
 // NewOrdered returns a consumer that is not started.
@@ -81,15 +99,16 @@ func NewOrdered(c *bus.Conn, dir *directory.Directory, cfg OrderedConfig, h Hand
 	cfg = cfg.withDefaults()
 	d := newDesk(c, cfg.Service, cfg.Logger, cfg.Registry, h, cfg.OnDead)
 	d.ackWait, d.maxDeliver, d.backoff, d.inPlace = cfg.AckWait, cfg.MaxDeliver, cfg.Backoff, true
-	o := &Ordered{desk: d, cfg: cfg, dir: dir, name: cfg.Service.String() + " commands"}
+	o := &Ordered{desk: d, cfg: cfg, dir: dir, name: cfg.Service.String() + " commands", hints: make(chan *nats.Msg, hintBuffer)}
 	for _, p := range subject.AllPartitions() {
-		o.positions = append(o.positions, newPosition(d, p, jetstream.ConsumerConfig{
+		o.positions = append(o.positions, newPosition(d, p, o.hints, jetstream.ConsumerConfig{
 			Durable: cfg.Service.String() + "-" + p.String(), FilterSubject: subject.CommandFilter(cfg.Service, p),
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: cfg.AckWait,
 			MaxDeliver:     -1, // counted here: see undertaker
 			MaxAckPending:  1,  // this is what keeps the order
 			PriorityPolicy: jetstream.PriorityPolicyPrioritized, PriorityGroups: []string{group},
-		}))
+			InactiveThreshold: forgetAfter,
+		}, cfg.RestAfter))
 	}
 	return o
 }
@@ -97,7 +116,7 @@ func NewOrdered(c *bus.Conn, dir *directory.Directory, cfg OrderedConfig, h Hand
 // Name implements lifecycle.Component.
 func (o *Ordered) Name() string { return o.name }
 
-// Start makes the consumers and begins to handle commands.
+// Start begins to handle commands, with those that wait already.
 func (o *Ordered) Start(ctx context.Context) error {
 	if o.broken != nil {
 		return o.broken
@@ -108,18 +127,28 @@ func (o *Ordered) Start(ctx context.Context) error {
 	return nil
 }
 
-func (o *Ordered) start(ctx context.Context) error {
+func (o *Ordered) start(ctx context.Context) (err error) {
 	ctx, cancel := o.starting(ctx)
 	defer cancel()
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(startParallel)
-	for _, p := range o.positions {
-		g.Go(func() (err error) {
-			p.consumer, err = consumer(gctx, o.conn, subject.StreamCommands, p.config)
-			return err
-		})
+	o.stream, err = bus.Persist(ctx, o.conn, "waiting for the stream of commands", func(ctx context.Context) (jetstream.Stream, error) {
+		return o.conn.JS().Stream(ctx, subject.StreamCommands)
+	})
+	if err != nil {
+		return fmt.Errorf("find the stream of commands: %w", err)
 	}
-	if err := g.Wait(); err != nil {
+	for _, p := range o.positions {
+		if err := p.listen(); err != nil {
+			return err
+		}
+		p.resting.Store(true)
+	}
+	if err := o.conn.Flush(ctx); err != nil {
+		return fmt.Errorf("subscribe to hints: %w", err)
+	}
+	_, err = bus.Persist(ctx, o.conn, "waiting for the stream of commands", func(ctx context.Context) (any, error) {
+		return nil, o.look(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	o.rank()
@@ -128,7 +157,7 @@ func (o *Ordered) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return o.run(o.balance)
+	return errors.Join(o.run(o.hear), o.run(o.patrol), o.run(o.balance))
 }
 
 // balance follows the directory until the component leaves.

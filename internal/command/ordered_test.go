@@ -91,7 +91,7 @@ func keysOf(service id.Name) map[subject.Partition]string {
 	out := map[subject.Partition]string{}
 	for n := 0; len(out) < subject.Partitions; n++ {
 		key := fmt.Sprint("k", n)
-		c := subject.Command{Service: service, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(key), Verb: cmd.Message}
+		c := subject.Command{Service: service, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(key), Verb: cmd.SendMessage}
 		if _, ok := out[c.Partition()]; !ok {
 			out[c.Partition()] = key
 		}
@@ -203,11 +203,11 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	c := bustest.Single(t)
 	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamCommands))
 	require.NoError(t, c.JS().DeleteStream(patience(t), subject.StreamTimers))
-	w := command.NewWorkers(c, command.WorkersConfig{Service: cmd.Agent}, nil)
+	w := command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker}, nil)
 	require.ErrorContains(t, w.Start(patience(t)), "stream CMD")
 	tm := command.NewTimers(c, cmd.Session, log(t), nil)
 	require.ErrorContains(t, tm.Start(patience(t)), "stream TIMER")
-	err := command.NewSender(c).Send(shortly(t), number(t, cmd.Agent, "k", 1))
+	err := command.NewSender(c).Send(shortly(t), number(t, cmd.Worker, "k", 1))
 	require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.False(t, errors.Is(err, fault.New(fault.Internal)))

@@ -41,7 +41,9 @@ type pool struct {
 func (p *pool) start(ctx context.Context) error {
 	ctx, cancel := p.starting(ctx)
 	defer cancel()
-	cons, err := consumer(ctx, p.conn, p.stream, p.config)
+	cons, err := bus.Persist(ctx, p.conn, "waiting for the stream "+p.stream, func(ctx context.Context) (jetstream.Consumer, error) {
+		return consumer(ctx, p.conn, p.stream, p.config)
+	})
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,12 @@ package command
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -28,20 +31,32 @@ const (
 	handBack = time.Second
 )
 
-// position is the place of one replica in the line before one partition.
+// position is the place of one replica in the line before one partition. It rests, with
+// no consumer and no pull, while the partition has nothing to do: see rest.go.
 type position struct {
 	*desk
 	partition subject.Partition
 	config    jetstream.ConsumerConfig
-	consumer  jetstream.Consumer
+	restAfter time.Duration
+	hints     chan *nats.Msg // of all partitions of the service
+
+	// Of the goroutine that attends.
+	consumer jetstream.Consumer
+	hint     *nats.Subscription // to the partition's hints; nil while it is awake
+
+	rung    chan struct{} // holds one signal: there is something to do
+	resting atomic.Bool
 
 	mu       sync.Mutex
 	priority uint8
 	moved    context.CancelFunc // ends the turn that was begun with another priority
 }
 
-func newPosition(d *desk, p subject.Partition, cfg jetstream.ConsumerConfig) *position {
-	return &position{desk: d, partition: p, config: cfg, priority: standbyPriority, moved: func() {}}
+func newPosition(d *desk, p subject.Partition, hints chan *nats.Msg, cfg jetstream.ConsumerConfig, restAfter time.Duration) *position {
+	return &position{
+		desk: d, partition: p, config: cfg, restAfter: restAfter, hints: hints,
+		rung: make(chan struct{}, 1), priority: standbyPriority, moved: func() {},
+	}
 }
 
 // rank moves the position up or down. What is on is finished first.
@@ -74,37 +89,93 @@ func (p *position) turnOver() {
 // attend handles commands until the component leaves.
 func (p *position) attend() error {
 	defer p.turnOver()
+	defer p.deafen()
+	awake := false
 	for p.quit.Err() == nil {
+		if !awake && !p.rest() {
+			return nil
+		}
+		awake = true
 		ctx, priority := p.turn()
 		err := p.serve(ctx, priority)
 		switch {
+		case errors.Is(err, errQuiet):
+			awake, p.consumer = false, nil // the server may have forgotten it by then
 		case ctx.Err() != nil:
 		case gone(err):
 			return err
 		default:
-			p.mend(err)
+			p.pause(err)
 		}
 	}
 	return nil
 }
 
-// serve handles commands one after the other until ctx ends or pulling fails.
+// serve handles commands one after the other until ctx ends, pulling fails, or the
+// partition is quiet: then a hint wakes it, which it has listened for meanwhile.
 func (p *position) serve(ctx context.Context, priority uint8) error {
-	iter, err := p.consumer.Messages(
-		jetstream.PullMaxMessages(pullBatch), jetstream.PullExpiry(pullExpiry),
-		jetstream.PullPriorityGroup(group), jetstream.PullPrioritized(priority))
+	iter, err := p.pull(ctx, priority)
 	if err != nil {
 		return err
 	}
 	defer p.leave(iter)
+	wait, leaving := p.restAfter, false
 	for ctx.Err() == nil {
-		msg, err := iter.Next(jetstream.NextContext(ctx))
-		if err != nil {
+		msg, err := next(ctx, iter, wait)
+		switch {
+		case err == nil:
+			p.handle(msg, func() { p.leave(iter) })
+			wait, leaving = p.restAfter, false
+		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
 			return err
+		case !p.quiet(ctx):
+			wait, leaving = p.restAfter, false
+		case leaving:
+			return errQuiet
+		default:
+			if err := p.listen(); err != nil {
+				return err
+			}
+			wait, leaving = min(p.restAfter, restSettle), true
 		}
-		p.handle(msg, func() { p.leave(iter) })
 	}
 	return ctx.Err()
+}
+
+// pull makes the consumer if it is not there and joins the line before it.
+func (p *position) pull(ctx context.Context, priority uint8) (jetstream.MessagesContext, error) {
+	if p.consumer == nil {
+		making, cancel := context.WithTimeout(ctx, poolPull)
+		defer cancel()
+		found, err := p.find(making)
+		if err != nil {
+			return nil, err
+		}
+		p.consumer = found
+	}
+	return p.consumer.Messages(
+		jetstream.PullMaxMessages(pullBatch), jetstream.PullExpiry(pullExpiry),
+		jetstream.PullPriorityGroup(group), jetstream.PullPrioritized(priority))
+}
+
+// find returns the consumer, and makes it if it is not there as this replica wants it. One
+// that is there is left alone: others may have a command from it.
+func (p *position) find(ctx context.Context) (jetstream.Consumer, error) {
+	found, err := p.conn.JS().Consumer(ctx, subject.StreamCommands, p.config.Durable)
+	if err == nil {
+		has := found.CachedInfo().Config
+		if has.AckWait == p.config.AckWait && has.MaxAckPending == p.config.MaxAckPending && has.InactiveThreshold == p.config.InactiveThreshold {
+			return found, nil
+		}
+	}
+	return consumer(ctx, p.conn, subject.StreamCommands, p.config)
+}
+
+// next returns the next message, or context.DeadlineExceeded after wait.
+func next(ctx context.Context, iter jetstream.MessagesContext, wait time.Duration) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return iter.Next(jetstream.NextContext(ctx))
 }
 
 // leave gives the place in the line up and hands back what has arrived meanwhile.
@@ -122,17 +193,13 @@ func (p *position) leave(iter jetstream.MessagesContext) {
 	}
 }
 
-// mend waits a little and makes the consumer again, in case it has vanished.
-func (p *position) mend(why error) {
+// pause waits a little after a failure. The consumer is made again, in case it has
+// vanished.
+func (p *position) pause(why error) {
 	troubled(&p.log, p.config.Durable, why)
+	p.consumer = nil
 	select {
 	case <-p.quit.Done():
-		return
 	case <-time.After(pullPause):
-	}
-	ctx, cancel := context.WithTimeout(p.quit, poolPull)
-	defer cancel()
-	if again, err := consumer(ctx, p.conn, subject.StreamCommands, p.config); err == nil {
-		p.consumer = again
 	}
 }

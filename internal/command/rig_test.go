@@ -41,7 +41,7 @@ func number(t testing.TB, service id.Name, key string, n int) cmd.Command {
 	data, err := json.Marshal(order{n})
 	require.NoError(t, err)
 	return cmd.Command{
-		ID: fmt.Sprintf("c%d", n), Service: service, Verb: cmd.Message, Tenant: id.DefaultTenant,
+		ID: fmt.Sprintf("c%d", n), Service: service, Verb: cmd.SendMessage, Tenant: id.DefaultTenant,
 		Key: id.EntityFromExternal(key), Data: data,
 	}
 }
@@ -112,7 +112,7 @@ func (r *recorder) next(t testing.TB) call {
 
 func workers(t testing.TB, c *bus.Conn, cfg command.WorkersConfig, h command.Handler) *command.Workers {
 	t.Helper()
-	cfg.Service, cfg.Logger = cmd.Agent, log(t)
+	cfg.Service, cfg.Logger = cmd.Worker, log(t)
 	if cfg.AckWait == 0 {
 		cfg.AckWait = ackWait
 	}
@@ -132,6 +132,12 @@ type replica struct {
 
 func newReplica(t testing.TB, url, name string, cfg command.OrderedConfig, h command.Handler) *replica {
 	t.Helper()
+	return newReplicaOf(t, url, name, cfg, h, func(*command.Ordered) {})
+}
+
+// newReplicaOf changes the consumer before it is started.
+func newReplicaOf(t testing.TB, url, name string, cfg command.OrderedConfig, h command.Handler, change func(*command.Ordered)) *replica {
+	t.Helper()
 	r := &replica{conn: bustest.Dial(t, url)}
 	var err error
 	r.dir, err = directory.Open(patience(t), r.conn)
@@ -146,6 +152,7 @@ func newReplica(t testing.TB, url, name string, cfg command.OrderedConfig, h com
 	})
 	require.NoError(t, err)
 	r.ordered = command.NewOrdered(r.conn, r.dir, cfg, h)
+	change(r.ordered)
 	t.Cleanup(r.ordered.Stop)
 	require.NoError(t, r.ordered.Start(patience(t)))
 	return r

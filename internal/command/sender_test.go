@@ -27,8 +27,8 @@ import (
 func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	one := number(t, cmd.Agent, "k", 1)
-	elsewhere := number(t, cmd.Agent, "other", 1) // the same id of another addressee
+	one := number(t, cmd.Worker, "k", 1)
+	elsewhere := number(t, cmd.Worker, "other", 1) // the same id of another addressee
 	send(t, c, one, one, elsewhere, one)
 	require.EqualValues(t, 2, size(t, c, subject.StreamCommands))
 	s, err := c.JS().Stream(patience(t), subject.StreamCommands)
@@ -51,7 +51,7 @@ func TestACommandSentByManyAtOnceIsAccepted(t *testing.T) {
 	for n := range commands {
 		var all errgroup.Group
 		for range senders {
-			all.Go(func() error { return command.NewSender(c).Send(patience(t), number(t, cmd.Agent, "k", n)) })
+			all.Go(func() error { return command.NewSender(c).Send(patience(t), number(t, cmd.Worker, "k", n)) })
 		}
 		require.NoError(t, all.Wait())
 	}
@@ -73,12 +73,12 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 		"no verb":       func(c *cmd.Command) { c.Verb = id.Name{} },
 		"no JSON":       func(c *cmd.Command) { c.Data = json.RawMessage("{") },
 	} {
-		one := number(t, cmd.Agent, "k", 1)
+		one := number(t, cmd.Worker, "k", 1)
 		spoil(&one)
 		require.ErrorIs(t, s.Send(patience(t), one), fault.New(fault.InvalidField), name)
 	}
 	for _, bytes := range []int{300 << 10, 2 << 20} { // above the stream's bound, above the server's
-		big := number(t, cmd.Agent, "k", 1)
+		big := number(t, cmd.Worker, "k", 1)
 		big.Data = json.RawMessage(`"` + strings.Repeat("x", bytes) + `"`)
 		require.ErrorIs(t, s.Send(patience(t), big), fault.New(fault.MessageTooBig))
 	}
@@ -92,7 +92,7 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	in := bustest.Start(t, top)
 	c := bustest.Dial(t, in.URL)
 	s := command.NewSender(c)
-	one := number(t, cmd.Agent, "k", 1)
+	one := number(t, cmd.Worker, "k", 1)
 	one.Data = json.RawMessage(`"` + strings.Repeat("x", 20<<10) + `"`)
 	var err error
 	for n := 0; err == nil && n < 10; n++ {
@@ -119,10 +119,10 @@ func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
 	in.Stop()
 	<-down
 	s := command.NewSender(c)
-	require.ErrorIs(t, s.Send(shortly(t), number(t, cmd.Agent, "k", 1)), fault.New(fault.BusUnavailable))
-	require.ErrorIs(t, s.Send(patience(t), number(t, cmd.Agent, "k", 2)), fault.New(fault.BusUnavailable))
+	require.ErrorIs(t, s.Send(shortly(t), number(t, cmd.Worker, "k", 1)), fault.New(fault.BusUnavailable))
+	require.ErrorIs(t, s.Send(patience(t), number(t, cmd.Worker, "k", 2)), fault.New(fault.BusUnavailable))
 	accepted := make(chan error)
-	go func() { accepted <- s.Send(context.Background(), number(t, cmd.Agent, "k", 3)) }()
+	go func() { accepted <- s.Send(context.Background(), number(t, cmd.Worker, "k", 3)) }()
 	in.Start()
 	err := <-accepted
 	require.Eventually(t, c.Up, bustest.Patience, 20*time.Millisecond)
@@ -133,7 +133,7 @@ func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
 		require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 		require.Zero(t, n)
 	}
-	require.NoError(t, s.Send(patience(t), number(t, cmd.Agent, "k", 4)))
+	require.NoError(t, s.Send(patience(t), number(t, cmd.Worker, "k", 4)))
 }
 
 // One trace leads from the sender through the queue into the handler.
@@ -146,7 +146,7 @@ func TestATraceCrossesTheQueue(t *testing.T) {
 	r := newRecorder(nil)
 	w := workers(t, c, command.WorkersConfig{}, r.handle)
 	ctx, root := telemetry.Tracer().Start(patience(t), "root")
-	require.NoError(t, command.NewSender(c).Send(ctx, number(t, cmd.Agent, "k", 1)))
+	require.NoError(t, command.NewSender(c).Send(ctx, number(t, cmd.Worker, "k", 1)))
 	root.End()
 	r.next(t)
 	require.NoError(t, w.Drain(patience(t)))
@@ -157,8 +157,8 @@ func TestATraceCrossesTheQueue(t *testing.T) {
 		names[s.SpanContext().SpanID().String()] = s.Name()
 		parents[s.Name()] = s.Parent().SpanID().String()
 	}
-	require.Equal(t, "send agent.message", names[parents["process agent.message"]])
-	require.Equal(t, "root", names[parents["send agent.message"]])
+	require.Equal(t, "send worker.send_message", names[parents["process worker.send_message"]])
+	require.Equal(t, "root", names[parents["send worker.send_message"]])
 }
 
 // A dead letter that cannot be recorded stays on the queue until it can.
@@ -176,9 +176,9 @@ func TestADeadCommandWaitsForItsRecord(t *testing.T) {
 	workers(t, c, command.WorkersConfig{
 		Backoff: soon, OnDead: func(context.Context, cmd.Command, string) { told <- struct{}{} },
 	}, newRecorder(func(call) error { return command.Permanent(errBroken) }).handle)
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	require.Eventually(t, func() bool {
-		cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Agent.String())
+		cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Worker.String())
 		return err == nil && cons.CachedInfo().NumRedelivered > 0
 	}, bustest.Patience, 20*time.Millisecond)
 	require.Empty(t, told)

@@ -41,7 +41,7 @@ func TestWorkersShareTheQueueWithinTheirBounds(t *testing.T) {
 		})
 	}
 	for n := range commands {
-		send(t, c, number(t, cmd.Agent, "k", n+1))
+		send(t, c, number(t, cmd.Worker, "k", n+1))
 	}
 	empty(t, c, subject.StreamCommands)
 	t.Logf("%d commands by two workers of %d slots, at most %d and %d at once", handled.Load(), bound, most[0].Load(), most[1].Load())
@@ -59,7 +59,7 @@ func TestAFailureIsTriedAgainAndThenGivenUp(t *testing.T) {
 		MaxDeliver: 3, Backoff: soon,
 		OnDead: func(_ context.Context, c cmd.Command, reason string) { dead <- c.ID + ": " + reason },
 	}, r.handle)
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	for attempt := 1; attempt <= 3; attempt++ {
 		require.Equal(t, command.Delivery{Attempt: attempt, Final: attempt == 3}, r.next(t).Delivery)
 	}
@@ -89,7 +89,7 @@ func TestAPermanentErrorAndAPanic(t *testing.T) {
 		MaxDeliver: 2, Backoff: soon, Concurrency: 1,
 		OnDead: func(context.Context, cmd.Command, string) { dead.Add(1); panic("and now") },
 	}, r.handle)
-	send(t, c, number(t, cmd.Agent, "k", 1), number(t, cmd.Agent, "k", 2))
+	send(t, c, number(t, cmd.Worker, "k", 1), number(t, cmd.Worker, "k", 2))
 	letters := deadLetters(t, c, 2)
 	require.Equal(t, "broken", letters[0].Reason)
 	require.EqualValues(t, 1, letters[0].Deliveries)
@@ -104,15 +104,15 @@ func TestAPermanentErrorAndAPanic(t *testing.T) {
 func TestWhatIsNoCommandIsGivenUp(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	good := number(t, cmd.Agent, "k", 1)
-	other := number(t, cmd.Agent, "other", 1)
+	good := number(t, cmd.Worker, "k", 1)
+	other := number(t, cmd.Worker, "other", 1)
 	foreign, err := json.Marshal(other)
 	require.NoError(t, err)
 	for _, body := range []string{"\x00 not json", `{"id":"x"}`, string(foreign)} {
 		_, err := c.JS().Publish(patience(t), good.Address().Subject(), []byte(body))
 		require.NoError(t, err)
 	}
-	_, err = c.JS().Publish(patience(t), "cmd.agent.77.x", nil)
+	_, err = c.JS().Publish(patience(t), "cmd.worker.77.x", nil)
 	require.NoError(t, err)
 	r := newRecorder(nil)
 	workers(t, c, command.WorkersConfig{Concurrency: 1}, r.handle)
@@ -125,7 +125,7 @@ func TestWhatIsNoCommandIsGivenUp(t *testing.T) {
 
 // abandon takes the next command as a process does that dies with it.
 func abandon(t *testing.T, c *bus.Conn) jetstream.Msg {
-	cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Agent.String())
+	cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Worker.String())
 	require.NoError(t, err)
 	batch, err := cons.Fetch(1, jetstream.FetchContext(patience(t)))
 	require.NoError(t, err)
@@ -137,10 +137,10 @@ func abandon(t *testing.T, c *bus.Conn) jetstream.Msg {
 func TestAnAbandonedCommandIsTakenOver(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	require.NoError(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Agent, AckWait: ackWait}, nil).Drain(t.Context()))
+	require.NoError(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker, AckWait: ackWait}, nil).Drain(t.Context()))
 	first := workers(t, c, command.WorkersConfig{}, newRecorder(nil).handle) // makes the consumer
 	require.NoError(t, first.Drain(patience(t)))
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	abandon(t, c)
 	r := newRecorder(nil)
 	workers(t, c, command.WorkersConfig{}, r.handle)
@@ -158,7 +158,7 @@ func TestACommandThatKillsIsGivenUpUntouched(t *testing.T) {
 	cfg := command.WorkersConfig{MaxDeliver: 2}
 	first := workers(t, c, cfg, newRecorder(nil).handle)
 	require.NoError(t, first.Drain(patience(t)))
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	abandon(t, c)
 	require.NoError(t, abandon(t, c).Nak()) // as if it had died again, without the wait
 	dead := make(chan string, 1)
@@ -176,7 +176,7 @@ func TestStopHandsBackAtOnce(t *testing.T) {
 	a := newRecorder(func(one call) error { <-one.ctx.Done(); return one.ctx.Err() })
 	// Nobody would wait for this: the other has it because it was handed back.
 	w := workers(t, c, command.WorkersConfig{AckWait: 10 * bustest.Patience}, a.handle)
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	a.next(t)
 	b := newRecorder(nil)
 	workers(t, c, command.WorkersConfig{AckWait: 10 * bustest.Patience}, b.handle)
@@ -197,9 +197,9 @@ func TestDrainFinishesWhatIsOn(t *testing.T) {
 		return one.ctx.Err()
 	})
 	w := workers(t, c, command.WorkersConfig{Concurrency: 1}, r.handle)
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	r.next(t)
-	send(t, c, number(t, cmd.Agent, "k", 2))
+	send(t, c, number(t, cmd.Worker, "k", 2))
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, w.Drain(short), context.Canceled, "it is still on")
@@ -225,7 +225,7 @@ func TestACutOffHandlerIsTold(t *testing.T) {
 		return one.ctx.Err()
 	})
 	workers(t, c, command.WorkersConfig{}, r.handle)
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	require.Equal(t, 1, r.next(t).Attempt)
 	s.Stop()
 	require.ErrorIs(t, <-told, command.ErrClaimLost)
@@ -238,13 +238,13 @@ func TestACutOffHandlerIsTold(t *testing.T) {
 func TestALongHandlerKeepsItsClaim(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
-	sub, err := c.NATS().SubscribeSync("$JS.ACK.CMD.agent.>") // the renewals pass here
+	sub, err := c.NATS().SubscribeSync("$JS.ACK.CMD.worker.>") // the renewals pass here
 	require.NoError(t, err)
 	release := make(chan struct{})
 	r := newRecorder(func(call) error { <-release; return nil })
 	workers(t, c, command.WorkersConfig{}, r.handle)
 	workers(t, c, command.WorkersConfig{}, r.handle)
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	r.next(t)
 	for range 4 { // more than one ack wait
 		m, err := sub.NextMsgWithContext(patience(t))
@@ -262,11 +262,11 @@ func TestAConsumerThatVanishesIsMadeAgain(t *testing.T) {
 	c := bustest.Single(t)
 	r := newRecorder(nil)
 	workers(t, c, command.WorkersConfig{}, r.handle)
-	send(t, c, number(t, cmd.Agent, "k", 1))
+	send(t, c, number(t, cmd.Worker, "k", 1))
 	r.next(t)
 	empty(t, c, subject.StreamCommands)
-	require.NoError(t, c.JS().DeleteConsumer(patience(t), subject.StreamCommands, cmd.Agent.String()))
-	send(t, c, number(t, cmd.Agent, "k", 2))
+	require.NoError(t, c.JS().DeleteConsumer(patience(t), subject.StreamCommands, cmd.Worker.String()))
+	send(t, c, number(t, cmd.Worker, "k", 2))
 	require.Equal(t, "c2", r.next(t).ID)
 }
 

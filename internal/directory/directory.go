@@ -68,23 +68,25 @@ type Directory struct {
 	copy      *bucket.Follower[entry]
 	unwatch   func()
 
-	mu      sync.Mutex
-	entries map[string]entry
-	version chan struct{} // closed and replaced at every change
-	watch   map[int]func()
-	next    int
-	leases  map[*Lease]struct{}
-	closed  bool
+	mu       sync.Mutex
+	entries  map[string]entry
+	revision uint64                   // how far the copy is
+	reaches  map[chan struct{}]uint64 // who waits for which revision
+	version  chan struct{}            // closed and replaced at every change
+	watch    map[int]func()
+	next     int
+	leases   map[*Lease]struct{}
+	closed   bool
 }
 
 // Open starts to watch the bucket and returns once the copy is complete. The time
 // to live of leases is a setting of the bucket (bus.Topology.LeaseTTL).
 func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
-	kv, err := c.JS().KeyValue(ctx, subject.BucketDirectory)
+	kv, err := c.Bucket(ctx, subject.BucketDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
-	status, err := kv.Status(ctx)
+	status, err := bus.Persist(ctx, c, "waiting for the directory", kv.Status)
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
@@ -94,9 +96,10 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	d := &Directory{
 		kv: kv, conn: c, lease: status.TTL(), heartbeat: status.TTL() / beatsPerLease,
 		entries: map[string]entry{}, version: make(chan struct{}), watch: map[int]func(){}, leases: map[*Lease]struct{}{},
+		reaches: map[chan struct{}]uint64{},
 	}
 	d.copy, err = bucket.Follow(ctx, bucket.Config{
-		Conn: c, KV: kv, Name: "the directory", Budget: readBudget, Stale: d.stale, Every: d.heartbeat,
+		Conn: c, KV: kv, Name: "the directory", Budget: readBudget, Stale: d.stale, Every: d.heartbeat, Reached: d.reached,
 	}, follower{d})
 	if err != nil {
 		return nil, err

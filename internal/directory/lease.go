@@ -32,7 +32,8 @@ type Lease struct {
 
 // Join lists the member until its lease is left, renewing it three times per TTL.
 // A key that vanished, for example with its server, is put again as soon as that is
-// noticed. Join returns when the member is stored and in this copy.
+// noticed. Join returns when the member is stored, in this copy, and everything that
+// watches the copy was told.
 func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if m.Started.IsZero() {
 		m.Started = time.Now().UTC()
@@ -56,12 +57,7 @@ func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if !d.add(l) {
 		return nil, errors.Join(fmt.Errorf("join the directory as %s: it is closed", m.key()), l.Leave(ctx))
 	}
-	err = d.Wait(ctx, func(d *Directory) bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.entries[l.key].revision >= revision
-	})
-	if err != nil {
+	if err := d.await(ctx, revision); err != nil {
 		return nil, errors.Join(err, l.Leave(ctx))
 	}
 	return l, nil

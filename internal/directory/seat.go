@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 )
@@ -27,6 +28,18 @@ func (s *Seat) Take(ctx context.Context, d *Directory, m Member) error {
 	defer s.mu.Unlock()
 	s.lease = l
 	return nil
+}
+
+// Set changes the member's data, as Lease.Set does. It does nothing if the seat is not
+// taken.
+func (s *Seat) Set(data json.RawMessage) error {
+	s.mu.Lock()
+	l := s.lease
+	s.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.Set(data)
 }
 
 // Leave takes the member off the list, so that nobody counts on it. It does nothing

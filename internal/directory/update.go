@@ -24,15 +24,22 @@ func (l *Lease) Set(data json.RawMessage) error {
 	return l.become(m)
 }
 
-// Shown waits until this copy of the directory has what Set was last given, or
-// returns ctx's error.
+// Shown waits until this copy of the directory has what Set was last given, and says so in
+// its Revision, or returns ctx's error.
 func (l *Lease) Shown(ctx context.Context) error {
-	return l.dir.Wait(ctx, func(d *Directory) bool {
+	var revision uint64
+	err := l.dir.Wait(ctx, func(d *Directory) bool {
 		want := l.current()
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return bytes.Equal(d.entries[l.key].raw, want)
+		e := d.entries[l.key]
+		revision = e.revision
+		return bytes.Equal(e.raw, want)
 	})
+	if err != nil {
+		return err
+	}
+	return l.dir.await(ctx, revision)
 }
 
 // Lapse ends the heartbeats without taking the member off the list: it stays there

@@ -1,6 +1,7 @@
 package directory_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -42,6 +43,29 @@ func TestAMemberChangesWhatItSays(t *testing.T) {
 	require.NoError(t, kv.Purge(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance)))
 	sees(t, other, session, "a")
 	require.Equal(t, "20", data(other), "heartbeats say what was said last")
+}
+
+// TestWhatIsShownIsInTheRevision: whoever sends on which revision it has seen, as requests do,
+// sends one that has the change.
+func TestWhatIsShownIsInTheRevision(t *testing.T) {
+	t.Parallel()
+	d := open(t, bustest.Dial(t, start(t).URL))
+	m := replica(session, "a")
+	m.Data = json.RawMessage(`0`)
+	l := join(t, d, m)
+	before := d.Revision()
+	over, end := context.WithCancel(t.Context())
+	end()
+	between := make(chan error, 1) // while watchers are told, the revision is the one before
+	defer d.Watch(func() {
+		if data(d) == "1" {
+			between <- l.Shown(over)
+		}
+	})()
+	require.NoError(t, l.Set(json.RawMessage(`1`)))
+	require.NoError(t, l.Shown(patience(t)))
+	require.Greater(t, d.Revision(), before)
+	require.ErrorIs(t, <-between, context.Canceled)
 }
 
 func TestALapsedMemberIsListedUntilItsLeaseEnds(t *testing.T) {

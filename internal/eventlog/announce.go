@@ -37,19 +37,44 @@ func (s *Store) announce(log subject.Log, e *Entry) {
 	s.publishLive(log, e)
 }
 
-// announceAgain repeats the last announcements, oldest first. Viewers that have
-// seen them drop them by their sequence.
-func (s *Store) announceAgain() {
-	s.said.mu.Lock()
-	var last []announcement
-	for i := range maxSaid {
-		if a := s.said.last[(s.said.next+i)%maxSaid]; a.e != nil {
-			last = append(last, a)
+// forget drops what is remembered of a log that was deleted.
+func (a *announced) forget(log subject.Log) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.last {
+		if a.last[i].log == log {
+			a.last[i] = announcement{}
 		}
 	}
-	s.said.mu.Unlock()
-	for _, a := range last {
-		s.publishLive(a.log, a.e)
+}
+
+// byLog returns the remembered announcements by log, oldest first.
+func (a *announced) byLog() map[subject.Log][]*Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make(map[subject.Log][]*Entry)
+	for i := range maxSaid {
+		if an := a.last[(a.next+i)%maxSaid]; an.e != nil {
+			out[an.log] = append(out[an.log], an.e)
+		}
+	}
+	return out
+}
+
+// announceAgain repeats the last announcements of each log, oldest first. Viewers that
+// have seen them drop them by their sequence. The leader is asked first whether the
+// log was deleted meanwhile: then its events must not turn up again.
+func (s *Store) announceAgain() {
+	for log, entries := range s.said.byLog() {
+		s.pool(log).submit(func() {
+			if _, err := s.Last(s.ctx, log); err != nil {
+				s.log.Debug().Err(err).Stringer("log", log).Msg("skip repeated announcements")
+				return
+			}
+			for _, e := range entries {
+				s.publishLive(log, e)
+			}
+		})
 	}
 }
 

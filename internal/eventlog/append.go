@@ -199,7 +199,11 @@ func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
 	m, err := w.s.askLeader(ctx, w.log.Stream(), getRequest{Seq: stream})
 	switch {
 	case errors.Is(err, errNone):
-		return seen{}, errUnknown
+		got, err := w.sync(ctx, a.id) // it has expired since, or the log was deleted
+		if err == nil && got.own == nil && !got.foreign {
+			err = errUnknown
+		}
+		return got, err
 	case err != nil:
 		return seen{}, err
 	}

@@ -70,6 +70,8 @@ func (t *tail) next(at Cursor) (source, []*Entry) {
 		return beyondEnd, nil
 	case at.Seq == t.splice.last.Seq:
 		return fromNowhere, nil
+	case t.tombstone != nil:
+		return fromRing, []*Entry{t.tombstone}
 	}
 	if entries, ok := t.ring.after(at.Seq, pageCount); ok && len(entries) > 0 {
 		return fromRing, entries
@@ -130,12 +132,6 @@ func (g *group) read() {
 		return
 	}
 	t.s.met.reads.WithLabelValues("stream").Inc()
-	if first := entries[0]; first.Sequence != g.at.Seq+1 {
-		for _, v := range g.viewers {
-			v.skip(first.Sequence, first.Stream-1)
-		}
-	}
-	t.recall(entries)
 	last := t.last().Seq
 	for i, e := range entries {
 		if e.Sequence > last {
@@ -143,6 +139,16 @@ func (g *group) read() {
 			break
 		}
 	}
+	if e := t.grave(); e != nil { // the log was deleted while it was read
+		g.hand([]*Entry{e})
+		return
+	}
+	if first := entries[0]; first.Sequence != g.at.Seq+1 {
+		for _, v := range g.viewers {
+			v.skip(first.Sequence, first.Stream-1)
+		}
+	}
+	t.recall(entries)
 	g.hand(entries)
 }
 
@@ -150,6 +156,9 @@ func (g *group) read() {
 func (t *tail) recall(entries []*Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.tombstone != nil {
+		return
+	}
 	before := t.ring.bytes
 	t.ring.extend(entries, t.splice.last.Seq+1)
 	t.account(before)
@@ -262,7 +271,7 @@ func (v *Viewer) feed(entries []*Entry) {
 	for len(entries) > 0 && entries[0].Sequence <= v.at.Seq {
 		entries = entries[1:]
 	}
-	ok := v.state == stateCatching && len(entries) > 0 && entries[0].From == v.at.Seq+1
+	ok := v.state == stateCatching && len(entries) > 0 && (entries[0].From == v.at.Seq+1 || entries[0].Type.Tombstone())
 	v.mu.Unlock()
 	if ok {
 		v.hand(entries)

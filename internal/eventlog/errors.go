@@ -70,7 +70,7 @@ func permanent(err error) bool {
 	}
 	return errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) ||
 		errors.Is(err, nats.ErrHeadersNotSupported) || errors.Is(err, ErrUnreadable) ||
-		errors.Is(err, ErrBeyondEnd) || errors.Is(err, ErrRefused) || errors.Is(err, ErrClosed)
+		errors.Is(err, ErrBeyondEnd) || errors.Is(err, ErrRefused) || errors.Is(err, ErrDeleted) || errors.Is(err, ErrClosed)
 }
 
 // unavailable wraps what was last wrong with the bus when the budget is spent.

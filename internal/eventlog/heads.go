@@ -14,7 +14,7 @@ import (
 )
 
 // Heads returns the newest entry of every log of the kind that the tenant has, the
-// most recently used first. It asks every shard, so it is meant for people and not
+// most recently used first. Deleted logs are left out. It asks every shard, so it is meant for people and not
 // for hot paths. A log that is written meanwhile may show its entry before last.
 func (s *Store) Heads(ctx context.Context, tenant id.Tenant, kind id.Kind) ([]*Entry, error) {
 	var out []*Entry
@@ -69,7 +69,9 @@ func (s *Store) headsOf(ctx context.Context, p subject.Partition, subjects []str
 			broken = err
 			return
 		}
-		out = append(out, e)
+		if !e.Type.Tombstone() {
+			out = append(out, e)
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the heads of %s: %w", p.EventStream(), err)

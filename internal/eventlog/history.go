@@ -23,12 +23,13 @@ const (
 )
 
 // Read visits the entries after the position, oldest first, up to the end that the
-// log has when Read is called, or a little further. An error of visit ends Read
+// log has when Read is called. An error of visit ends Read
 // and is returned unchanged. Read returns a *TruncatedError if entries that should
-// follow after have expired, ErrBeyondEnd if the log ends before after, and
-// fault.BusUnavailable wrapped if the bus could not be read for Options.Retry.
+// follow after have expired, ErrBeyondEnd if the log ends before after, ErrDeleted if
+// it was deleted, and fault.BusUnavailable wrapped if the bus could not be read for
+// Options.Retry.
 func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit func(*Entry) error) error {
-	end, err := s.end(ctx, log)
+	end, err := s.Last(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -43,9 +44,13 @@ func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit f
 		if len(entries) == 0 {
 			return fmt.Errorf("%w: %s ended at %d and ends at %d", ErrBeyondEnd, log, end.Seq, at.Seq)
 		}
+		if entries[0].Type.Tombstone() {
+			return deleted(log)
+		}
 		if entries[0].Sequence != at.Seq+1 {
 			return &TruncatedError{First: entries[0].Sequence}
 		}
+		entries = upTo(entries, end)
 		for _, e := range entries {
 			if err := visit(e); err != nil {
 				return err
@@ -56,29 +61,50 @@ func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit f
 	return nil
 }
 
+// upTo returns those of the entries that the log's leader knew of when it named its end.
+// After a failure of power a replica may hold more than the leader, for as long as nothing
+// is appended to the stream; what was never the leader's must not be counted on.
+func upTo(entries []*Entry, end Cursor) []*Entry {
+	n := len(entries)
+	for n > 0 && entries[n-1].Sequence > end.Seq {
+		n--
+	}
+	return entries[:n]
+}
+
 // Last returns the position of the log's last entry, the zero Cursor if the log is
 // empty. Every event whose append had succeeded before the call is counted. It
-// returns fault.BusUnavailable wrapped if that cannot be known for Options.Retry.
+// returns ErrDeleted if the log was deleted, and fault.BusUnavailable wrapped if that
+// cannot be known for Options.Retry.
 func (s *Store) Last(ctx context.Context, log subject.Log) (Cursor, error) {
-	return s.end(ctx, log)
+	e, err := s.head(ctx, log)
+	if err != nil || e == nil {
+		return Cursor{}, err
+	}
+	if e.Type.Tombstone() {
+		return Cursor{}, deleted(log)
+	}
+	return e.Cursor(), nil
 }
 
 // end asks the leader for the log's end until it answers.
 func (s *Store) end(ctx context.Context, log subject.Log) (Cursor, error) {
-	var at Cursor
-	err := s.retry(ctx, func() error {
-		e, err := s.leaderLast(ctx, log)
-		switch {
-		case errors.Is(err, errNone):
-			at = Cursor{}
-		case err != nil:
-			return err
-		default:
-			at = e.Cursor()
+	e, err := s.head(ctx, log)
+	if err != nil || e == nil {
+		return Cursor{}, err
+	}
+	return e.Cursor(), nil
+}
+
+// head asks the leader for the log's last entry until it answers; nil if it has none.
+func (s *Store) head(ctx context.Context, log subject.Log) (last *Entry, err error) {
+	err = s.retry(ctx, func() (err error) {
+		if last, err = s.leaderLast(ctx, log); err != nil {
+			last = nil
 		}
-		return nil
+		return nothing(err)
 	})
-	return at, err
+	return last, err
 }
 
 // follow returns the entries that follow the position, at least one, waiting for a

@@ -68,7 +68,10 @@ func deltaData(e *Entry) (event.MessageDeltaData, bool) {
 }
 
 func sameMessage(a, b event.MessageDeltaData) bool {
-	a.Text, b.Text = "", ""
+	if b.Begins {
+		return false // the beginning of a text is not within another
+	}
+	a.Text, b.Text, a.Begins = "", "", false
 	return a == b
 }
 

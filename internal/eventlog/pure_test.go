@@ -322,3 +322,25 @@ func TestAStreamThatIsMissingMayComeBack(t *testing.T) {
 	require.True(t, permanent(&apiError{Code: 404, ErrCode: 10014}))
 	require.False(t, permanent(&apiError{Code: 503, ErrCode: 10039}))
 }
+
+// TestOnlyWhatTheLeaderKnewOf: entries beyond the end that the leader has named are left out,
+// whichever end that is.
+func TestOnlyWhatTheLeaderKnewOf(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		first, n := rapid.Uint64Range(1, 50).Draw(t, "first"), rapid.IntRange(0, 50).Draw(t, "entries")
+		end := rapid.Uint64Range(0, 120).Draw(t, "end")
+		var page []*Entry
+		for i := range uint64(n) {
+			page = append(page, &Entry{Event: event.Event{Sequence: first + i}})
+		}
+		got := upTo(page, Cursor{Seq: end})
+		require.Equal(t, page[:len(got)], got)
+		for _, e := range got {
+			require.LessOrEqual(t, e.Sequence, end)
+		}
+		if len(got) < len(page) {
+			require.Greater(t, page[len(got)].Sequence, end)
+		}
+	})
+}

@@ -2,21 +2,20 @@ package eventlog
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -28,65 +27,42 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// serverEnv makes the test binary a nats-server that can be killed with SIGKILL.
-const serverEnv = "WAGGLE_LOG_TEST_SERVER"
-
+// serverConfig is what natsd is told.
 type serverConfig struct {
 	Name    string
 	Port    int
 	Cluster int // port, 0 = alone
 	Routes  []string
 	Dir     string
-	Sync    time.Duration
 }
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(serverEnv); text != "" {
-		serveNATS(text)
-		return
-	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(natsd.dir)
+		os.Exit(code)
+	}))
 }
 
-// serveNATS runs a server until the parent goes away.
-func serveNATS(text string) {
-	var c serverConfig
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		panic(err)
-	}
-	s := newServer(c)
-	s.Start()
-	if !s.ReadyForConnections(30 * time.Second) {
-		panic("server not ready")
-	}
-	_, _ = os.Stdout.WriteString("ready\n")
-	_, _ = io.Copy(io.Discard, os.Stdin)
+// natsd is the server that can be killed with SIGKILL, built once and without the race
+// detector: what that says about the server's own code is not about ours.
+var natsd struct {
+	once sync.Once
+	dir  string
+	err  error
 }
 
-func newServer(c serverConfig) *server.Server {
-	o := &server.Options{
-		ServerName: c.Name, Host: "127.0.0.1", Port: c.Port, JetStream: true, StoreDir: c.Dir,
-		SyncInterval: cmp.Or(c.Sync, 100*time.Millisecond), NoSigs: true, NoLog: os.Getenv("WAGGLE_LOG_VERBOSE") == "",
-		DisableJetStreamBanner: true,
-	}
-	if c.Cluster != 0 {
-		o.Cluster = server.ClusterOpts{Name: "waggle", Host: "127.0.0.1", Port: c.Cluster, NoAdvertise: true}
-		for _, r := range c.Routes {
-			u, err := url.Parse(r)
-			if err != nil {
-				panic(err)
+// built returns where natsd is.
+func built(t testing.TB) string {
+	natsd.once.Do(func() {
+		if natsd.dir, natsd.err = os.MkdirTemp("", "natsd"); natsd.err == nil {
+			var said []byte
+			if said, natsd.err = exec.Command("go", "build", "-o", natsd.dir, "./internal/natsd").CombinedOutput(); natsd.err != nil {
+				natsd.err = fmt.Errorf("%w: %s", natsd.err, said)
 			}
-			o.Routes = append(o.Routes, u)
 		}
-	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		panic(err)
-	}
-	if !o.NoLog {
-		s.ConfigureLogger()
-	}
-	return s
+	})
+	require.NoError(t, natsd.err)
+	return filepath.Join(natsd.dir, "natsd")
 }
 
 // process is a nats-server in a process of its own.
@@ -99,9 +75,8 @@ type process struct {
 func (p *process) start(t testing.TB) {
 	text, err := json.Marshal(p.cfg)
 	require.NoError(t, err)
-	p.cmd = exec.Command(os.Args[0])
-	// What the race detector says about the server's own code is not about ours.
-	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text), "GOMAXPROCS=2", "GORACE=log_path="+p.cfg.Dir+".race")
+	p.cmd = exec.Command(built(t), string(text))
+	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
 	p.cmd.Stderr = os.Stderr
 	p.stdin, err = p.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -227,20 +202,7 @@ func (r *rig) stepDown(t testing.TB, conn *bus.Conn, stream string) {
 }
 
 // single returns a connection to a server within the test's process.
-func single(t testing.TB) *bus.Conn {
-	every, err := time.ParseDuration(bustest.SyncEvery)
-	require.NoError(t, err)
-	s := newServer(serverConfig{Name: "single", Port: server.RANDOM_PORT, Dir: t.TempDir(), Sync: every})
-	s.Start()
-	require.True(t, s.ReadyForConnections(30*time.Second))
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	conn := connect(t, s.ClientURL())
-	require.NoError(t, bus.Bootstrap(t.Context(), conn, bus.DefaultTopology()))
-	return conn
-}
+func single(t testing.TB) *bus.Conn { return bustest.Single(t) }
 
 func testLog(name string) subject.Log {
 	e, err := id.ParseEntity(name)

@@ -27,19 +27,20 @@ type tail struct {
 	scratch  []*Viewer // of emit
 	fresh    []*Entry  // of emit
 
-	mu      sync.Mutex
-	sub     *nats.Subscription
-	ready   bool // splice.last is the log's end as the stream knows it
-	gone    bool // dropped from the Store
-	splice  splice
-	ring    *ring
-	viewers map[*Viewer]struct{}
-	live    []*Viewer
-	groups  map[uint64]*group // viewers that wait for a batch, by position
-	healing bool
-	idle    time.Time // since when it has no viewers
-	checkAt time.Time // next comparison with the stream
-	trigger string    // why
+	mu        sync.Mutex
+	sub       *nats.Subscription
+	ready     bool // splice.last is the log's end as the stream knows it
+	gone      bool // dropped from the Store
+	splice    splice
+	ring      *ring
+	tombstone *Entry // the log was deleted: all that viewers get
+	viewers   map[*Viewer]struct{}
+	live      []*Viewer
+	groups    map[uint64]*group // viewers that wait for a batch, by position
+	healing   bool
+	idle      time.Time // since when it has no viewers
+	checkAt   time.Time // next comparison with the stream
+	trigger   string    // why
 }
 
 func newTail(s *Store, log subject.Log) *tail {
@@ -81,6 +82,9 @@ func (t *tail) emit(reason string, entries ...*Entry) {
 func (t *tail) remember(entries []*Entry) {
 	before := t.ring.bytes
 	for _, e := range entries {
+		if e.Type.Tombstone() {
+			t.bury(e)
+		}
 		t.ring.push(e)
 	}
 	t.account(before)

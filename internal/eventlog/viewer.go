@@ -16,7 +16,9 @@ type Sink interface {
 	// is delivered until Viewer.Resume; then it is brought up to date from the first
 	// entry that was not accepted on, at its own pace, with consecutive deltas of
 	// one message merged, until it is live again. The slice is valid only during
-	// the call; its entries stay valid and must not be modified.
+	// the call; its entries stay valid and must not be modified. A tombstone is the last
+	// entry of its log and is delivered at once: what the sink has not seen before it is
+	// gone, which Truncated does not say.
 	Deliver(batch []*Entry) (accepted int)
 	// Truncated says that the entries between the viewer's position and first have
 	// expired; deliveries go on with first.

@@ -21,6 +21,7 @@ type Writer struct {
 	observe func(*Entry)
 	at      Cursor // the last entry that passed observe
 	synced  bool   // at was the end of the log when last heard of
+	deleted bool   // the last entry is a tombstone
 }
 
 // Writer returns a writer of the log that has read nothing yet. observe, which may
@@ -56,19 +57,25 @@ func (w *Writer) Sync(ctx context.Context) error {
 	return nil
 }
 
-// sync reads to the end of the log as its leader knows it.
+// Deleted reports whether the log ends with a tombstone, as far as the Writer has read.
+func (w *Writer) Deleted() bool { return w.deleted }
+
+// sync reads to the end of the log as its leader knows it. Of a deleted log it takes
+// the tombstone alone, whether or not the rest has been removed already.
 func (w *Writer) sync(ctx context.Context, own string) (seen, error) {
-	end, err := w.s.end(ctx, w.log)
+	end, err := w.s.head(ctx, w.log)
 	switch {
 	case err != nil:
 		return seen{}, err
-	case end.Seq == 0:
+	case end == nil:
 		w.at.Stream = 0 // nothing there, or everything has expired: the next event is expected to be the first
 		return seen{}, nil
-	case end.Seq < w.at.Seq:
-		return seen{}, fmt.Errorf("%w: %s ends at %d, %d was acknowledged", ErrBeyondEnd, w.log, end.Seq, w.at.Seq)
+	case end.Sequence < w.at.Seq:
+		return seen{}, fmt.Errorf("%w: %s ends at %d, %d was acknowledged", ErrBeyondEnd, w.log, end.Sequence, w.at.Seq)
+	case end.Type.Tombstone():
+		return w.take([]*Entry{end}, own), nil
 	}
-	return w.readTo(ctx, end, own)
+	return w.readTo(ctx, end.Cursor(), own)
 }
 
 // readTo reads on until the position has been reached.
@@ -82,7 +89,7 @@ func (w *Writer) readTo(ctx context.Context, end Cursor, own string) (seen, erro
 		if len(entries) == 0 {
 			return all, fmt.Errorf("%w: %s ended at %d and ends at %d", ErrBeyondEnd, w.log, end.Seq, w.at.Seq)
 		}
-		all.add(w.take(entries, own))
+		all.add(w.take(upTo(entries, end), own))
 	}
 	w.at.Stream = max(w.at.Stream, end.Stream)
 	return all, nil
@@ -120,6 +127,10 @@ func (w *Writer) take(entries []*Entry, own string) seen {
 
 func (w *Writer) pass(e *Entry) {
 	w.at = e.Cursor()
+	if e.Type.Tombstone() {
+		w.deleted = true
+		w.s.said.forget(w.log)
+	}
 	if w.observe != nil {
 		w.observe(e)
 	}
@@ -134,8 +145,9 @@ func (w *Writer) pass(e *Entry) {
 // Append syncs first if the Writer has never been synced, or if the outcome of
 // its last call is unknown. It returns decide's error unchanged,
 // fault.BusUnavailable wrapped if one event could not be appended within
-// Options.Retry, ErrRefused wrapped if the bus will never take it, and ctx's error
-// when ctx ends. After an error of the bus or of ctx the last event may or may not
+// Options.Retry, ErrRefused wrapped if the bus will never take it, ErrDeleted if the
+// log was deleted and decide wants to append all the same, and ctx's error when ctx
+// ends. After an error of the bus or of ctx the last event may or may not
 // have been appended; a later Append with the same decide finds out.
 func (w *Writer) Append(ctx context.Context, decide func() ([]event.Event, error)) error {
 	if !w.synced {
@@ -172,6 +184,9 @@ func (w *Writer) putAll(ctx context.Context, events []event.Event) (disturbed bo
 // put appends one event unless a foreign event turns up first. It returns the own
 // entry if it is in the log, and whether a foreign one was seen.
 func (w *Writer) put(ctx context.Context, ev event.Event) (seen, error) {
+	if w.deleted {
+		return seen{}, deleted(w.log)
+	}
 	if err := w.check(ev); err != nil {
 		return seen{}, err
 	}

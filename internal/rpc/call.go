@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -76,6 +77,7 @@ func request(ctx context.Context, service, verb id.Name, body []byte) *nats.Msg 
 	if parent := telemetry.Inject(ctx); parent != "" {
 		m.Header.Set(headerTrace, parent)
 	}
+	directory.Inject(ctx, m.Header)
 	if end, ok := ctx.Deadline(); ok {
 		m.Header.Set(headerTimeout, strconv.FormatInt(max(time.Until(end).Milliseconds(), 1), 10))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -44,6 +45,7 @@ type Config struct {
 	Description string
 	Concurrency int // requests per verb handled at a time; default 64. 16 times as many may wait
 	Logger      zerolog.Logger
+	Directory   *directory.Directory  // a request is answered when this copy has what its sender has seen; nil: at once
 	Registry    prometheus.Registerer // nil: metrics are kept for nobody
 }
 
@@ -109,7 +111,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.state != fresh {
 		return fmt.Errorf("start the %s: it has been started or stopped before", s.Name())
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.quit, cancel)() //nolint:contextcheck // the end of the server ends its start
 	if err := ctx.Err(); err != nil {
@@ -141,7 +143,7 @@ func (s *Server) offer(ctx context.Context) error {
 			return fmt.Errorf("verb %s: %w", e.verb, err)
 		}
 	}
-	return s.conn.NATS().FlushWithContext(ctx)
+	return s.conn.Flush(ctx)
 }
 
 // Drain takes no more requests and waits for those that have arrived.

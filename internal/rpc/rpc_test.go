@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	"github.com/waggle-dev/waggle/internal/rpc"
@@ -32,6 +34,33 @@ var (
 	service = id.MustName("desk")
 	verb    = id.MustName("add")
 )
+
+// A request whose sender has seen something of the directory is answered when the
+// server has it, too, and refused if that takes too long.
+func TestARequestWaitsForWhatItsSenderHasSeen(t *testing.T) {
+	t.Parallel()
+	s := bustest.Start(t, bus.DefaultTopology())
+	open := func() *directory.Directory {
+		d, err := directory.Open(patience(t), bustest.Dial(t, s.URL))
+		require.NoError(t, err)
+		t.Cleanup(d.Close)
+		return d
+	}
+	ours, theirs := open(), open()
+	serve(t, bustest.Dial(t, s.URL), rpc.Config{Directory: theirs, Logger: zerolog.Nop()}, func(_ context.Context, _ numbers) (sum, error) {
+		return sum{Sum: len(theirs.Members(directory.WhatService, service))}, nil
+	})
+	c := bustest.Dial(t, s.URL)
+	for i := range 50 {
+		_, err := ours.Join(patience(t), directory.Member{What: directory.WhatService, Name: service, Instance: id.MustName(fmt.Sprint("i", i))})
+		require.NoError(t, err)
+		var out sum
+		require.NoError(t, rpc.Call(directory.Seen(patience(t), ours.Revision()), c, service, verb, numbers{}, &out))
+		require.Equal(t, i+1, out.Sum)
+	}
+	err := rpc.Call(directory.Seen(patience(t), ours.Revision()+1_000_000), c, service, verb, numbers{}, nil)
+	require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
+}
 
 type numbers struct{ A, B int }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -110,7 +111,8 @@ func patience(r micro.Request) time.Duration {
 	return time.Duration(min(ms, handlerLimit.Milliseconds())) * time.Millisecond
 }
 
-// run calls the handler with the caller's trace, turning a panic into an error.
+// run calls the handler with the caller's trace, turning a panic into an error, as soon as
+// this process has seen of the directory what the caller has.
 func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err error) {
 	ctx = telemetry.Extract(ctx, r.Headers().Get(headerTrace))
 	ctx, span := telemetry.Start(ctx, "answer "+e.label, trace.SpanKindServer, telemetry.SystemNATS,
@@ -122,6 +124,12 @@ func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err er
 		}
 		telemetry.End(span, err)
 	}()
+	ctx, seen := directory.Extract(ctx, r.Headers())
+	if d := e.s.cfg.Directory; d != nil && seen > 0 {
+		if err := d.Reach(ctx, seen); err != nil {
+			return nil, fault.New(fault.BusUnavailable).Wrap(err)
+		}
+	}
 	return e.call(ctx, r.Data())
 }
 

@@ -9,7 +9,6 @@ package survey
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -145,46 +145,23 @@ func (s *Survey) turn() bool {
 	return first.Instance == s.cfg.Instance
 }
 
-// depth is how a service's queue stands, over all its partitions.
-type depth struct{ pending, out, again uint64 }
-
-// queues asks for the consumers of all services at once.
+// queues shows the queues of all services, also of those that rest.
 func (s *Survey) queues(ctx context.Context) error {
-	stream, err := s.conn.JS().Stream(ctx, subject.StreamCommands)
+	by, err := command.Depths(ctx, s.conn)
 	if err != nil {
-		return fmt.Errorf("look at the queue: %w", err)
+		return err
 	}
-	by := map[string]depth{}
-	list := stream.ListConsumers(ctx)
-	for c := range list.Info() {
-		service, ok := serviceOf(c)
-		if !ok {
-			continue
+	for _, service := range s.cfg.Services {
+		if _, ok := by[service.String()]; !ok {
+			by[service.String()] = command.Depth{}
 		}
-		d := by[service]
-		d.pending += c.NumPending
-		d.out += uint64(max(c.NumAckPending, 0))
-		d.again += uint64(max(c.NumRedelivered, 0))
-		by[service] = d
-	}
-	if err := list.Err(); err != nil {
-		return fmt.Errorf("list the consumers of the queue: %w", err)
 	}
 	for service, d := range by {
-		s.met.pending.WithLabelValues(service).Set(float64(d.pending))
-		s.met.out.WithLabelValues(service).Set(float64(d.out))
-		s.met.again.WithLabelValues(service).Set(float64(d.again))
+		s.met.pending.WithLabelValues(service).Set(float64(d.Pending))
+		s.met.out.WithLabelValues(service).Set(float64(d.Out))
+		s.met.again.WithLabelValues(service).Set(float64(d.Redelivered))
 	}
 	return nil
-}
-
-// serviceOf returns whose commands a consumer takes.
-func serviceOf(c *jetstream.ConsumerInfo) (string, bool) {
-	tokens := strings.Split(c.Config.FilterSubject, ".")
-	if len(tokens) < 3 || tokens[0] != "cmd" || c.Config.Durable == "" {
-		return "", false
-	}
-	return tokens[1], true
 }
 
 // streams looks at every stream. One that does not answer is without a leader; the

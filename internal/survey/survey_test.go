@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 
 var (
-	agent   = id.MustName("agent")
+	agent   = id.MustName("worker")
 	session = id.MustName("session")
 )
 
@@ -62,14 +62,14 @@ func TestWhatTheSurveyShows(t *testing.T) {
 		defer func() { require.NoError(t, lease.Leave(t.Context())) }()
 	}
 	_, err = c.JS().CreateOrUpdateConsumer(ctx, "CMD", jetstream.ConsumerConfig{
-		Durable: "agent", FilterSubject: "cmd.agent.>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute,
+		Durable: "worker", FilterSubject: "cmd.worker.>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute,
 	})
 	require.NoError(t, err)
-	for _, s := range []string{"cmd.agent.01.t.k.run", "cmd.agent.02.t.k.run", "cmd.agent.03.t.k.run", "dead.agent.t.k.run"} {
+	for _, s := range []string{"cmd.worker.01.t.k.run", "cmd.worker.02.t.k.run", "cmd.worker.03.t.k.run", "dead.worker.t.k.run"} {
 		_, err := c.JS().Publish(ctx, s, []byte("{}"))
 		require.NoError(t, err)
 	}
-	taker, err := c.JS().Consumer(ctx, "CMD", "agent")
+	taker, err := c.JS().Consumer(ctx, "CMD", "worker")
 	require.NoError(t, err)
 	_, err = taker.Next()
 	require.NoError(t, err)
@@ -85,10 +85,10 @@ func TestWhatTheSurveyShows(t *testing.T) {
 		name, label string
 		is          float64
 	}{
-		{"waggle_queue_pending_commands", "agent", 2},
-		{"waggle_queue_unacknowledged_commands", "agent", 1},
-		{"waggle_queue_redelivered_commands", "agent", 0},
-		{"waggle_service_replicas", "agent", 1},
+		{"waggle_queue_pending_commands", "worker", 2},
+		{"waggle_queue_unacknowledged_commands", "worker", 1},
+		{"waggle_queue_redelivered_commands", "worker", 0},
+		{"waggle_service_replicas", "worker", 1},
 		{"waggle_service_replicas", "session", 1},
 		{"waggle_stream_messages", "CMD", 3},
 		{"waggle_stream_leader", "CMD", 1},
@@ -103,7 +103,7 @@ func TestWhatTheSurveyShows(t *testing.T) {
 	}
 	newest, _ := value(t, first, "waggle_dead_newest_timestamp_seconds", "")
 	require.InDelta(t, float64(time.Now().Unix()), newest, 60)
-	_, shown := value(t, second, "waggle_queue_pending_commands", "agent")
+	_, shown := value(t, second, "waggle_queue_pending_commands", "worker")
 	require.False(t, shown, "one replica is enough")
 	telemetry.Lint(t, first)
 }

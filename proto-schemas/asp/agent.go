@@ -23,6 +23,7 @@ type AgentRegisteredContent struct {
 	AgentID string `json:"agentId"` // the same
 	Name    string `json:"name"`
 	Status  string `json:"status"`
+	State   string `json:"state"` // the same in the other vocabulary. Addition
 	Message string `json:"message"`
 }
 
@@ -36,6 +37,7 @@ type UnregisteredContent struct {
 type StatusUpdatedContent struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
+	State   string `json:"state"` // the same in the other vocabulary. Addition
 	Message string `json:"message"`
 }
 
@@ -93,6 +95,7 @@ type ServiceEntry struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
 	Status       string   `json:"status"`
+	State        string   `json:"state"` // the same in the other vocabulary. Addition
 	Capabilities []string `json:"capabilities"`
 	Description  string   `json:"description,omitempty"`
 	Online       bool     `json:"online"` // Addition
@@ -125,8 +128,8 @@ type ServiceExecuteReplyContent struct {
 // The frame has no requestId: one would end the call of the SDK that waits for the child.
 type ChildAcceptedContent struct {
 	ChildTaskID  string `json:"childTaskId"`
-	ParentTaskID string `json:"parentTaskId"`
-	TargetAgent  string `json:"targetAgent"` // name or id, as it is known
+	ParentTaskID string `json:"parentTaskId,omitempty"` // absent: the child has none
+	TargetAgent  string `json:"targetAgent"`            // name or id, as it is known
 	Status       string `json:"status"`
 	Message      string `json:"message"`
 	InReplyTo    string `json:"inReplyTo,omitempty"` // id of the agent's frame. Addition
@@ -136,7 +139,7 @@ type ChildAcceptedContent struct {
 // cancelled. The frame has no requestId.
 type ChildResponseContent struct {
 	ChildTaskID  string          `json:"childTaskId"`
-	ParentTaskID string          `json:"parentTaskId"`
+	ParentTaskID string          `json:"parentTaskId,omitempty"` // absent: the child has none
 	Status       string          `json:"status"`
 	Result       json.RawMessage `json:"result,omitempty"`
 	Error        string          `json:"error,omitempty"`

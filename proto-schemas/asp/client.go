@@ -31,6 +31,7 @@ type AgentEntry struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
 	Status       string   `json:"status"`
+	State        string   `json:"state"` // the same in the other vocabulary. Addition
 	Capabilities []string `json:"capabilities"`
 	Description  string   `json:"description,omitempty"`
 	AgentType    string   `json:"agentType,omitempty"`
@@ -94,7 +95,8 @@ type TaskNotificationContent struct {
 	AgentID          string          `json:"agentId,omitempty"`
 	AgentName        string          `json:"agentName,omitempty"`
 	NotificationType string          `json:"notificationType"`
-	Message          json.RawMessage `json:"message"` // as the agent gave it: a text, or any JSON
+	Message          json.RawMessage `json:"message"`                // a text, unless the server is set to pass on what the agent gave
+	Notification     json.RawMessage `json:"notification,omitempty"` // what the agent gave, if that is no text. Addition
 	Data             json.RawMessage `json:"data,omitempty"`
 	Level            string          `json:"level"`
 	ParentTaskID     string          `json:"parentTaskId,omitempty"`        // of a child task
@@ -232,6 +234,7 @@ type ServerEntry struct {
 	Name         string   `json:"name"`
 	Type         string   `json:"type"`
 	Status       string   `json:"status"`
+	State        string   `json:"state"` // the same in the other vocabulary. Addition
 	Capabilities []string `json:"capabilities"`
 }
 
@@ -245,7 +248,8 @@ type ServerToolsContent struct {
 // ToolEntry is a tool of a list. The schemas are JSON Schemas.
 type ToolEntry struct {
 	ID           string          `json:"id"`
-	Name         string          `json:"name"`
+	Name         string          `json:"name"`            // of an MCP server's tool: by which it is called
+	Title        string          `json:"title,omitempty"` // of an MCP server's tool, for people. Addition
 	Description  string          `json:"description,omitempty"`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	Parameters   json.RawMessage `json:"parameters,omitempty"` // the same as inputSchema
@@ -283,6 +287,7 @@ type ClientEntry struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
 	Status       string   `json:"status"`
+	State        string   `json:"state"` // the same in the other vocabulary. Addition
 	ClientType   string   `json:"clientType,omitempty"`
 	Version      string   `json:"version,omitempty"`
 	Capabilities []string `json:"capabilities"`

@@ -2,12 +2,12 @@ package asp
 
 import "embed"
 
-// Schemas holds one JSON Schema (2020-12) for every message of every role:
-// schema/<role>/in/<type>.json for what peers send, aliases included, and
-// schema/<role>/out/<type>.json for what they are sent.
+// Schema is the bundle of JSON Schemas (2020-12) of the protocol. #/$defs/<role>.in.<type>
+// is a message that a peer of the role sends, aliases included, #/$defs/<role>.out.<type>
+// one that it is sent. It is generated from the structs and examples of this package.
 //
-//go:embed schema/*/*/*.json
-var Schemas embed.FS
+//go:embed schema.json
+var Schema string
 
 // Examples holds the examples of the protocol's description, as they are:
 // examples/<role>/in/<type>.json and examples/<role>/out/<type>.json. The description

@@ -8,6 +8,7 @@ type ServiceRegisteredContent struct {
 	ServiceID string `json:"serviceId"` // the same
 	Name      string `json:"name"`
 	Status    string `json:"status"`
+	State     string `json:"state"` // the same in the other vocabulary. Addition
 	Message   string `json:"message"`
 }
 

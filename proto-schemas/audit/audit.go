@@ -19,6 +19,7 @@ var (
 	Exported     = id.MustName("export")
 	Imported     = id.MustName("import")
 	QuotaRefused = id.MustName("quota-refused")
+	Deleted      = id.MustName("deletion") // of what Kind and Entity name: its log is removed
 	API          = id.MustName("api-call")
 	// Lost says that records were dropped because they came faster than they could be
 	// written. Count is how many.
@@ -26,7 +27,7 @@ var (
 )
 
 // Actions lists all actions but Lost.
-var Actions = []id.Name{Connected, Refused, Closed, AuthFailed, Command, Decided, Exported, Imported, QuotaRefused, API}
+var Actions = []id.Name{Connected, Refused, Closed, AuthFailed, Command, Decided, Exported, Imported, QuotaRefused, Deleted, API}
 
 // The resources that quotas bound, as records and keys of the ledger name them.
 var (

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -58,4 +59,14 @@ type ImportRequest struct {
 type ImportReply struct {
 	Session  id.Entity `json:"session"`
 	Restored bool      `json:"restored"`
+
+	Exported *Exported `json:"exported,omitempty"` // what the signed state says of itself
+}
+
+// Exported is what a signed state says of itself.
+type Exported struct {
+	At           time.Time `json:"at"`
+	Seq          uint64    `json:"seq"`   // of the newest event in it
+	Stage        string    `json:"stage"` // planning, confirmation, solving, aggregation, idle
+	MessageCount int       `json:"message_count"`
 }

@@ -15,7 +15,7 @@ import (
 var (
 	Session  = id.MustName("session")  // lifecycle: open, close, expire, acknowledge
 	Pipeline = id.MustName("pipeline") // runs: everything that a message leads to
-	Agent    = id.MustName("agent")    // units of work
+	Worker   = id.MustName("worker")   // jobs
 	Member   = id.MustName("member")   // runs of the members of teams: as Pipeline, for logs of agents
 	Team     = id.MustName("team")     // teams: who is in them, what they say to each other, their boards
 )
@@ -26,29 +26,36 @@ var (
 	Close  = id.MustName("close")  // data: CloseSession
 	Expire = id.MustName("expire") // no data; the session's TTL timer fired
 	Ack    = id.MustName("ack")    // data: AckEvents
+	Delete = id.MustName("delete") // no data; stop all, remove all
+
+	EraseTask = id.MustName("erase_task") // no data; key: a task of the swarm, whose log ends with its tombstone
 )
 
 // Verbs of the pipeline service. Commands of one session are handled in order.
 var (
-	Message     = id.MustName("message")      // data: UserMessage
-	Cancel      = id.MustName("cancel")       // data: CancelRun
-	Respond     = id.MustName("respond")      // data: RespondInput
-	CancelTask  = id.MustName("cancel-task")  // data: TaskRef
-	RestartTask = id.MustName("restart-task") // data: TaskRef
-	CancelPlan  = id.MustName("cancel-plan")  // data: CancelRun
-	Replan      = id.MustName("replan")       // data: ReplanRun
-	TurnEnded   = id.MustName("turn-ended")   // data: WorkRef; the agent's worker has done what it could
-	WorkDead    = id.MustName("work-dead")    // data: DeadWork; a work item was given up
-	WorkTaken   = id.MustName("work-taken")   // data: TakenWork; an agent of the swarm has the unit
-	WorkDone    = id.MustName("work-done")    // data: DoneWork; and has come to its end
-	Due         = id.MustName("due")          // no data; a deadline of the session has passed
-	Resume      = id.MustName("resume")       // no data; a restored session is to go on
+	SendMessage    = id.MustName("send_message")    // data: UserMessage
+	Cancel         = id.MustName("cancel")          // data: CancelRun
+	Answer         = id.MustName("answer")          // data: AnswerQuestion
+	CancelStep     = id.MustName("cancel_step")     // data: StepRef
+	RestartStep    = id.MustName("restart_step")    // data: StepRef
+	CancelPlan     = id.MustName("cancel_plan")     // data: CancelRun
+	Replan         = id.MustName("replan")          // data: ReplanRun
+	SettleJob      = id.MustName("settle_job")      // data: JobRef; the worker has done what it could
+	AbandonJob     = id.MustName("abandon_job")     // data: AbandonedJob; its command was given up
+	AssignJob      = id.MustName("assign_job")      // data: AssignedJob; an agent of the swarm has the job
+	FinishJob      = id.MustName("finish_job")      // data: FinishedJob; and has come to its end
+	CheckDeadlines = id.MustName("check_deadlines") // no data; a deadline of the session has passed
+	Resume         = id.MustName("resume")          // no data; a restored session is to go on
 )
 
 // Verbs of the agent service. Any worker may take any of them.
 var (
-	Run = id.MustName("run") // data: WorkRef
+	DoJob = id.MustName("do_job") // data: JobRef
 )
+
+// PingWorker is asked of the agent service by request and reply, without data either way:
+// a reply says that a worker runs, no responder that none does.
+var PingWorker = id.MustName("ping")
 
 // Verbs of the session service that are asked for by request and reply.
 var (
@@ -61,9 +68,11 @@ var (
 //
 // ID is the dedupe id: the bus drops a repeat within two minutes, and the
 // service answers a later one from its log. It is unique within (Service,
-// Tenant, Key).
+// Tenant, Key). A sender that has to be answered again whenever it repeats
+// itself sends a command of another ID and the same Request.
 type Command struct {
 	ID          string          `json:"id"`
+	Request     string          `json:"request,omitempty"` // what its sender calls it: a repeat, under another ID, has the same; empty = it is never repeated
 	Service     id.Name         `json:"service"`
 	Verb        id.Name         `json:"verb"`
 	Tenant      id.Tenant       `json:"tenant"`
@@ -81,6 +90,10 @@ type Command struct {
 func (c Command) Address() subject.Command {
 	return subject.Command{Service: c.Service, Tenant: c.Tenant, Key: c.Key, Verb: c.Verb}
 }
+
+// SourceRestore is the source of commands that have a service look at a log again after the
+// log was restored from a backup: commands that were sent before may be lost.
+const SourceRestore = "waggle/restore"
 
 // DedupeID returns the stream-global Nats-Msg-Id: dedupe ids are shared by a
 // whole stream, so the id has to contain the addressee.
@@ -119,23 +132,23 @@ type CancelRun struct {
 	Pause  bool   `json:"pause,omitempty"` // sum the session up afterwards: session.paused, also if no run was on
 }
 
-// RespondInput answers a question, which is named by its id or, of scope tool, by its
+// AnswerQuestion answers a question, which is named by its id or, of scope tool, by its
 // call. Digest, if given, has to be that of the question. Tasks replaces the list, Modified changes
 // members of tasks with the same id; both are as the client wrote them.
-type RespondInput struct {
+type AnswerQuestion struct {
 	InputID  string          `json:"input_id,omitempty"`
 	CallID   string          `json:"call_id,omitempty"`
 	Digest   string          `json:"digest,omitempty"`
 	Approved bool            `json:"approved"`
 	Feedback string          `json:"feedback,omitempty"`
-	Tasks    json.RawMessage `json:"tasks,omitempty"`
+	Steps    json.RawMessage `json:"steps,omitempty"`
 	Modified json.RawMessage `json:"modified,omitempty"`
 	ClientID string          `json:"client_id,omitempty"`
 }
 
-// TaskRef names a task of the run that is on, or of the last one.
-type TaskRef struct {
-	TaskID      string `json:"task_id"`
+// StepRef names a task of the run that is on, or of the last one.
+type StepRef struct {
+	StepID      string `json:"step_id"`
 	Reason      string `json:"reason,omitempty"`
 	MaxAttempts int    `json:"max_attempts,omitempty"` // restart: absent = the server's limit
 }
@@ -152,48 +165,48 @@ type AckEvents struct {
 	Seq      uint64 `json:"seq"`
 }
 
-// WorkRef names a unit of work of a run. The command's key is the log's entity.
-type WorkRef struct {
-	Kind   id.Kind `json:"kind,omitempty"` // of the log; absent = session
-	RunID  string  `json:"run_id"`
-	WorkID string  `json:"work_id,omitempty"` // absent: the run itself, which is a chat run
+// JobRef names a unit of work of a run. The command's key is the log's entity.
+type JobRef struct {
+	Kind  id.Kind `json:"kind,omitempty"` // of the log; absent = session
+	RunID string  `json:"run_id"`
+	JobID string  `json:"job_id,omitempty"` // absent: the run itself, which is a chat run
 }
 
 // Manager returns the service that manages the log of the unit.
-func (w WorkRef) Manager() id.Name {
-	if w.Kind == id.KindAgent {
+func (w JobRef) Manager() id.Name {
+	if w.Kind == id.KindMember {
 		return Member
 	}
 	return Pipeline
 }
 
 // LogKind returns the kind of the log of the unit.
-func (w WorkRef) LogKind() id.Kind {
+func (w JobRef) LogKind() id.Kind {
 	if w.Kind == "" {
 		return id.KindSession
 	}
 	return w.Kind
 }
 
-// Unit returns the id of the unit of work.
-func (w WorkRef) Unit() string { return event.Part{WorkID: w.WorkID}.Unit(w.RunID) }
+// Job returns the id of the unit of work.
+func (w JobRef) Job() string { return event.Part{JobID: w.JobID}.Job(w.RunID) }
 
 // CloseSession ends a session.
 type CloseSession struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// TakenWork reports that an agent of the swarm has taken a unit of work, as a task.
-type TakenWork struct {
-	WorkRef
+// AssignedJob reports that an agent of the swarm has taken a unit of work, as a task.
+type AssignedJob struct {
+	JobRef
 	TaskID  string `json:"task_id"`
 	Agent   string `json:"agent"`
 	Attempt int    `json:"attempt"` // at the swarm's task
 }
 
-// DoneWork reports what became of a unit that an agent of the swarm had.
-type DoneWork struct {
-	WorkRef
+// FinishedJob reports what became of a unit that an agent of the swarm had.
+type FinishedJob struct {
+	JobRef
 	TaskID    string `json:"task_id"`
 	Agent     string `json:"agent,omitempty"`
 	Output    string `json:"output,omitempty"` // text for people; of other results their JSON
@@ -203,9 +216,9 @@ type DoneWork struct {
 	Retryable bool   `json:"retryable,omitempty"`
 }
 
-// DeadWork reports that the bus gave up delivering a work item.
-type DeadWork struct {
-	WorkRef
+// AbandonedJob reports that the bus gave up delivering a work item.
+type AbandonedJob struct {
+	JobRef
 	Reason string `json:"reason"`
 	Code   string `json:"code,omitempty"` // from the error catalogue; absent = ATTEMPTS_EXHAUSTED
 }

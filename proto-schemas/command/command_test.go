@@ -14,7 +14,7 @@ import (
 
 func sample() command.Command {
 	return command.Command{
-		ID: "c1", Service: command.Session, Verb: command.Message, Tenant: id.DefaultTenant, Key: id.EntityFromExternal("s1"),
+		ID: "c1", Service: command.Session, Verb: command.SendMessage, Tenant: id.DefaultTenant, Key: id.EntityFromExternal("s1"),
 		Principal: "alice", Source: "gateway/x", Time: time.Unix(1, 0).UTC(), Data: []byte(`{"content":"hi","new":[1]}`), TraceParent: "00-1-2-01",
 	}
 }
@@ -55,7 +55,7 @@ func TestDecode(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	c.Data = nil
-	if err := c.Decode(&m); err == nil || !strings.Contains(err.Error(), "session.message") {
+	if err := c.Decode(&m); err == nil || !strings.Contains(err.Error(), "session.send_message") {
 		t.Fatalf("the error does not name the command: %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func TestDedupeIDTellsAddresseesApart(t *testing.T) {
 	}
 	tenants = append(tenants, other)
 	hostile.Strings(6, 20_000, func(s string) {
-		for _, service := range []id.Name{command.Session, command.Agent} {
+		for _, service := range []id.Name{command.Session, command.Worker} {
 			for _, tenant := range tenants {
 				a := addressed{service, tenant, id.EntityFromExternal(s), s}
 				b := addressed{service, tenant, id.EntityFromExternal("s1"), s}

@@ -15,40 +15,41 @@ var Task = id.MustName("task")
 
 // Verbs of the task service that are about one task. Commands of one task are handled in order.
 var (
-	CreateTask   = id.MustName("create")        // data: NewTask
-	MessageTask  = id.MustName("message-task")  // data: TaskMessage; the client tells the agent
-	CancelSwarm  = id.MustName("cancel")        // data: CancelTaskData
-	ReportTask   = id.MustName("report")        // data: TaskReport; the agent's status
-	NotifyTask   = id.MustName("notify")        // data: TaskNotification
-	AskTask      = id.MustName("ask")           // data: TaskQuestion
-	ResultTask   = id.MustName("result")        // data: TaskResult; the agent's result or error
-	ReleaseTask  = id.MustName("release")       // data: AgentGone
-	SpawnTask    = id.MustName("spawn")         // data: SpawnChild; the agent asks another agent
-	ChildEnded   = id.MustName("child-ended")   // data: event.ChildFinishedData
-	CallTool     = id.MustName("call")          // data: ToolRequest; the agent calls a tool within the task
-	CallNotified = id.MustName("call-notified") // data: event.CallNotifiedData
-	CallEnded    = id.MustName("call-ended")    // data: event.CallFinishedData
-	TaskDue      = id.MustName("task-due")      // no data; a deadline of the task has passed
+	CreateTask  = id.MustName("create")          // data: NewTask
+	MessageTask = id.MustName("message_task")    // data: TaskMessage; the client tells the agent
+	CancelTask  = id.MustName("cancel")          // data: CancelTaskData
+	ReportTask  = id.MustName("report")          // data: TaskReport; the agent's status
+	NotifyTask  = id.MustName("notify")          // data: TaskNotification
+	AskTask     = id.MustName("ask")             // data: TaskQuestion
+	FinishTask  = id.MustName("finish")          // data: TaskResult; the agent's result or error
+	ReleaseTask = id.MustName("release")         // data: AgentGone
+	SpawnTask   = id.MustName("spawn")           // data: SpawnChild; the agent asks another agent
+	EndChild    = id.MustName("end_child")       // data: event.ChildFinishedData
+	CallTool    = id.MustName("call")            // data: ToolRequest; the agent calls a tool within the task
+	NotifyCall  = id.MustName("notify_call")     // data: event.CallNotifiedData
+	EndCall     = id.MustName("end_call")        // data: event.CallFinishedData
+	CheckTask   = id.MustName("check_deadlines") // no data; a deadline of the task has passed
+	DeleteTask  = id.MustName("delete")          // no data; the session that gave the task was deleted
 )
 
 // Verbs of the task service about one client: its key is the client's id.
 var (
-	TellClient = id.MustName("tell-client") // data: event.ClientMessageData
-	AckClient  = id.MustName("ack-client")  // data: AckEvents; how far the client has its inbox. The highest counts
+	TellClient = id.MustName("tell_client") // data: event.ClientMessageData
+	AckClient  = id.MustName("ack_inbox")   // data: AckEvents; how far the client has its inbox. The highest counts
 )
 
 // Verbs of the task service that are asked for by request and reply.
 var (
-	OpenClient   = id.MustName("open-client")   // OpenClientRequest -> OpenClientReply
-	NameClient   = id.MustName("name-client")   // PeerRequest{Data: event.ClientRegisteredData} -> ClientEntry
-	ListAgents   = id.MustName("list-agents")   // PeerRequest{Data: PeerFilter} -> PeerList
-	ListServices = id.MustName("list-services") // PeerRequest{Data: PeerFilter} -> PeerList
-	ListClients  = id.MustName("list-clients")  // PeerRequest{Data: PeerFilter} -> PeerList
-	ListServers  = id.MustName("list-servers")  // PeerRequest{Data: PeerFilter} -> PeerList; MCP servers
-	ListTools    = id.MustName("list-tools")    // PeerRequest{Data: ToolsOf} -> ToolList; of a service or an MCP server
-	RunTool      = id.MustName("run-tool")      // PeerRequest{Data: ToolRequest} -> ToolOutcome; outside of a task
-	ShowTask     = id.MustName("show-task")     // PeerRequest{Data: TaskRefData} -> TaskView
-	SendClient   = id.MustName("send-client")   // PeerRequest{Data: ClientNote} -> ClientNote
+	OpenClient   = id.MustName("open_inbox")    // OpenClientRequest -> OpenClientReply
+	NameClient   = id.MustName("name_client")   // PeerRequest{Data: event.ClientRegisteredData} -> ClientEntry
+	ListAgents   = id.MustName("list_agents")   // PeerRequest{Data: PeerFilter} -> PeerList
+	ListServices = id.MustName("list_services") // PeerRequest{Data: PeerFilter} -> PeerList
+	ListClients  = id.MustName("list_clients")  // PeerRequest{Data: PeerFilter} -> PeerList
+	ListServers  = id.MustName("list_servers")  // PeerRequest{Data: PeerFilter} -> PeerList; MCP servers
+	ListTools    = id.MustName("list_tools")    // PeerRequest{Data: ToolsOf} -> ToolList; of a service or an MCP server
+	RunTool      = id.MustName("run_tool")      // PeerRequest{Data: ToolRequest} -> ToolOutcome; outside of a task
+	ShowTask     = id.MustName("show_task")     // PeerRequest{Data: TaskRefData} -> TaskView
+	SendClient   = id.MustName("send_client")   // PeerRequest{Data: ClientNote} -> ClientNote
 	Submit       = id.MustName("submit")        // PeerRequest{Data: NewTask} -> TaskView; checks the agent, then sends CreateTask
 )
 
@@ -59,13 +60,15 @@ const (
 	PeerService = "service"
 )
 
-// Statuses of peers.
+// Statuses of peers. Agents that are inactive or in maintenance get no tasks; of the
+// others the active ones are chosen first. Services get calls only while they are active.
 const (
-	StatusActive      = "active"
-	StatusInactive    = "inactive"
-	StatusBusy        = "busy"
-	StatusError       = "error"
-	StatusMaintenance = "maintenance"
+	StatusActive       = "active"
+	StatusBusy         = "busy"
+	StatusInitializing = "initializing"
+	StatusError        = "error"
+	StatusInactive     = "inactive"
+	StatusMaintenance  = "maintenance"
 )
 
 // What peers are in the directory. While one with an id comes back there can be
@@ -102,9 +105,11 @@ type Peer struct {
 	Principal    string          `json:"principal,omitempty"`
 	Gateway      string          `json:"gateway,omitempty"` // instance
 	Connection   string          `json:"connection,omitempty"`
+	Incarnation  string          `json:"incarnation,omitempty"` // of an agent: another one when it comes back after its place was given up
 	Online       bool            `json:"online"`
 	Since        time.Time       `json:"since"`
 	Load         int             `json:"load"`            // tasks or calls that its gateway has handed to it
+	Full         bool            `json:"full,omitempty"`  // an agent takes no more tasks until it has ended one
 	Knows        bool            `json:"knows,omitempty"` // an agent has said which tasks of earlier connections it still has:
 	Holds        []string        `json:"holds,omitempty"` // these
 }
@@ -143,14 +148,14 @@ type OpenClientRequest struct {
 // OpenClientReply says which inbox it is and where to begin.
 type OpenClientReply struct {
 	ClientID string `json:"client_id"`
-	Token    string `json:"token,omitempty"` // shown once, when the inbox is made
+	Token    string `json:"token,omitempty"` // to come back with
 	After    string `json:"after"`           // cursor
 	Resumed  bool   `json:"resumed"`
 }
 
 // PeerFilter narrows a list. Every member that is given has to hold.
 type PeerFilter struct {
-	Status       string   `json:"status,omitempty"`
+	Status       string   `json:"status,omitempty"`       // a word of either Vocabulary
 	Capabilities []string `json:"capabilities,omitempty"` // all of them
 	Name         string   `json:"name,omitempty"`         // part of it, whatever the case
 	Type         string   `json:"type,omitempty"`
@@ -176,15 +181,17 @@ type ToolList struct {
 
 // ToolRequest asks for one run of a tool.
 type ToolRequest struct {
-	TaskID    string          `json:"task_id,omitempty"` // within this task; empty: found by who asks, or none
-	AgentID   string          `json:"agent_id,omitempty"`
-	RequestID string          `json:"request_id,omitempty"`
-	Kind      string          `json:"kind"` // service, mcp
-	Server    string          `json:"server"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	TimeoutMS int64           `json:"timeout_ms,omitempty"`
-	Priority  string          `json:"priority,omitempty"`
+	TaskID       string           `json:"task_id,omitempty"` // within this task; empty: found by who asks, or none
+	AgentID      string           `json:"agent_id,omitempty"`
+	RequestID    string           `json:"request_id,omitempty"`
+	CallID       string           `json:"call_id,omitempty"` // outside of a task: one that comes again is one call; empty = the service's
+	Kind         string           `json:"kind"`              // service, mcp
+	Server       string           `json:"server"`
+	Tool         string           `json:"tool"`
+	Arguments    json.RawMessage  `json:"arguments,omitempty"`
+	ArgumentsRef *event.ObjectRef `json:"arguments_ref,omitempty"` // instead of arguments: the object that holds them
+	TimeoutMS    int64            `json:"timeout_ms,omitempty"`
+	Priority     string           `json:"priority,omitempty"`
 }
 
 // ToolOutcome is what became of it.
@@ -232,24 +239,27 @@ func ParseCallTaken(answer []byte) (load int, taken bool) {
 
 // NewTask asks for a task.
 type NewTask struct {
-	TaskID       string          `json:"task_id"`
-	RequestID    string          `json:"request_id,omitempty"`
-	ClientID     string          `json:"client_id,omitempty"`
-	AgentID      string          `json:"agent_id,omitempty"`
-	AgentName    string          `json:"agent_name,omitempty"`
-	Capabilities []string        `json:"capabilities,omitempty"`
-	TaskType     string          `json:"task_type,omitempty"`
-	Data         json.RawMessage `json:"data"`
-	QueueMS      int64           `json:"queue_ms,omitempty"` // 0 = the server's setting
-	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
-	ParentID     string          `json:"parent_id,omitempty"`
-	Depth        int             `json:"depth,omitempty"`
-	Chain        []string        `json:"chain,omitempty"`
-	Caller       json.RawMessage `json:"caller,omitempty"`
-	Session      string          `json:"session,omitempty"` // whose unit of work it is: entity of the log
-	Kind         id.Kind         `json:"kind,omitempty"`    // of that log; absent = session
-	RunID        string          `json:"run_id,omitempty"`
-	WorkID       string          `json:"work_id,omitempty"`
+	TaskID       string           `json:"task_id"`
+	RequestID    string           `json:"request_id,omitempty"`
+	ClientID     string           `json:"client_id,omitempty"`
+	AgentID      string           `json:"agent_id,omitempty"`
+	AgentName    string           `json:"agent_name,omitempty"`
+	Capabilities []string         `json:"capabilities,omitempty"`
+	TaskType     string           `json:"task_type,omitempty"`
+	Data         json.RawMessage  `json:"data"`
+	DataRef      *event.ObjectRef `json:"data_ref,omitempty"` // instead of data: the object that holds it
+	QueueMS      int64            `json:"queue_ms,omitempty"` // 0 = the server's setting
+	TimeoutMS    int64            `json:"timeout_ms,omitempty"`
+	ParentID     string           `json:"parent_id,omitempty"`
+	Depth        int              `json:"depth,omitempty"`
+	Chain        []string         `json:"chain,omitempty"`
+	Caller       json.RawMessage  `json:"caller,omitempty"`
+	AskerID      string           `json:"asker_id,omitempty"` // the agent that asks for it outside of any task: it is told of the end
+	Session      string           `json:"session,omitempty"`  // whose job it is: entity of the log
+	Kind         id.Kind          `json:"kind,omitempty"`     // of that log; absent = session
+	RunID        string           `json:"run_id,omitempty"`
+	JobID        string           `json:"job_id,omitempty"`
+	Seen         uint64           `json:"seen,omitempty"` // revision of the directory that has the agent
 }
 
 // TaskRefData names a task.
@@ -260,22 +270,25 @@ type TaskRefData struct {
 // TaskView is a task as it is now.
 type TaskView struct {
 	event.TaskHead
-	Status    string          `json:"status"` // created, queued, running, waiting_input, completed, failed, cancelled
-	Progress  json.RawMessage `json:"progress,omitempty"`
-	Result    json.RawMessage `json:"result,omitempty"`
-	Code      string          `json:"code,omitempty"`
-	Error     string          `json:"error,omitempty"`
-	CreatedAt time.Time       `json:"created_at"`
-	EndedAt   time.Time       `json:"ended_at,omitzero"`
+	Status    string           `json:"status"` // created, queued, running, waiting_input, completed, failed, cancelled
+	Progress  json.RawMessage  `json:"progress,omitempty"`
+	Result    json.RawMessage  `json:"result,omitempty"`
+	ResultRef *event.ObjectRef `json:"result_ref,omitempty"` // instead of result: the object that holds it
+	Code      string           `json:"code,omitempty"`
+	Error     string           `json:"error,omitempty"`
+	CreatedAt time.Time        `json:"created_at"`
+	EndedAt   time.Time        `json:"ended_at,omitzero"`
+	Before    bool             `json:"before,omitempty"` // of Submit: the task was asked for before, under the same id
 }
 
 // TaskMessage is what a client tells the agent that has its task.
 type TaskMessage struct {
-	TaskID      string          `json:"task_id"`
-	ClientID    string          `json:"client_id"`
-	RequestID   string          `json:"request_id,omitempty"`
-	MessageType string          `json:"message_type,omitempty"`
-	Message     json.RawMessage `json:"message"`
+	TaskID      string           `json:"task_id"`
+	ClientID    string           `json:"client_id"`
+	RequestID   string           `json:"request_id,omitempty"`
+	MessageType string           `json:"message_type,omitempty"`
+	Message     json.RawMessage  `json:"message"`
+	MessageRef  *event.ObjectRef `json:"message_ref,omitempty"` // instead of message: the object that holds it
 }
 
 // CancelTaskData stops a task.
@@ -300,35 +313,39 @@ type TaskReport struct {
 
 // TaskNotification is what an agent tells the client on the way.
 type TaskNotification struct {
-	TaskID           string          `json:"task_id"`
-	AgentID          string          `json:"agent_id"`
-	RequestID        string          `json:"request_id,omitempty"`
-	NotificationType string          `json:"notification_type,omitempty"`
-	Level            string          `json:"level,omitempty"`
-	Message          json.RawMessage `json:"message"`
-	Data             json.RawMessage `json:"data,omitempty"`
+	TaskID           string           `json:"task_id"`
+	AgentID          string           `json:"agent_id"`
+	RequestID        string           `json:"request_id,omitempty"`
+	NotificationType string           `json:"notification_type,omitempty"`
+	Level            string           `json:"level,omitempty"`
+	Message          json.RawMessage  `json:"message"`
+	MessageRef       *event.ObjectRef `json:"message_ref,omitempty"` // instead of message: the object that holds it
+	Data             json.RawMessage  `json:"data,omitempty"`
+	DataRef          *event.ObjectRef `json:"data_ref,omitempty"` // instead of data: the object that holds it
 }
 
 // TaskQuestion is what an agent asks the client.
 type TaskQuestion struct {
-	TaskID      string          `json:"task_id"`
-	AgentID     string          `json:"agent_id"`
-	RequestID   string          `json:"request_id"`
-	MessageType string          `json:"message_type,omitempty"`
-	Message     json.RawMessage `json:"message"`
-	Options     json.RawMessage `json:"options,omitempty"`
-	TimeoutMS   int64           `json:"timeout_ms,omitempty"`
+	TaskID      string           `json:"task_id"`
+	AgentID     string           `json:"agent_id"`
+	RequestID   string           `json:"request_id"`
+	MessageType string           `json:"message_type,omitempty"`
+	Message     json.RawMessage  `json:"message"`
+	MessageRef  *event.ObjectRef `json:"message_ref,omitempty"` // instead of message: the object that holds it
+	Options     json.RawMessage  `json:"options,omitempty"`
+	TimeoutMS   int64            `json:"timeout_ms,omitempty"`
 }
 
 // TaskResult is the end of a task as its agent reports it.
 type TaskResult struct {
-	TaskID  string          `json:"task_id"`
-	AgentID string          `json:"agent_id"`
-	Failed  bool            `json:"failed,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Code    string          `json:"code,omitempty"`
-	Error   string          `json:"error,omitempty"`
-	Details json.RawMessage `json:"details,omitempty"`
+	TaskID    string           `json:"task_id"`
+	AgentID   string           `json:"agent_id"`
+	Failed    bool             `json:"failed,omitempty"`
+	Result    json.RawMessage  `json:"result,omitempty"`
+	ResultRef *event.ObjectRef `json:"result_ref,omitempty"` // instead of result: the object that holds it
+	Code      string           `json:"code,omitempty"`
+	Error     string           `json:"error,omitempty"`
+	Details   json.RawMessage  `json:"details,omitempty"`
 }
 
 // AgentGone says that the agent which has the task is gone, or never got it.
@@ -336,25 +353,49 @@ type AgentGone struct {
 	TaskID  string `json:"task_id"`
 	AgentID string `json:"agent_id"`
 	Attempt int    `json:"attempt"`
-	Reason  string `json:"reason"` // agent_lost, agent_left, not_delivered, forgotten
+	Reason  string `json:"reason"` // agent_lost, agent_left, not_delivered, forgotten, silent
 }
 
-// SpawnChild is an agent's request to another agent. TaskID is the parent.
+// SpawnChild is an agent's request to another agent. TaskID is the parent. One that was
+// inferred counts if the agent has it; otherwise the child has no parent.
 type SpawnChild struct {
-	TaskID      string          `json:"task_id"`
-	AgentID     string          `json:"agent_id"`
-	RequestID   string          `json:"request_id"`
-	ChildID     string          `json:"child_id"`
-	TargetName  string          `json:"target_name,omitempty"`
-	TargetID    string          `json:"target_id,omitempty"`
-	TaskType    string          `json:"task_type,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Data        json.RawMessage `json:"data"`
-	TimeoutMS   int64           `json:"timeout_ms,omitempty"`
+	TaskID      string           `json:"task_id"`
+	AgentID     string           `json:"agent_id"`
+	RequestID   string           `json:"request_id"`
+	ChildID     string           `json:"child_id"`
+	TargetName  string           `json:"target_name,omitempty"`
+	TargetID    string           `json:"target_id,omitempty"`
+	TaskType    string           `json:"task_type,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Data        json.RawMessage  `json:"data"`
+	DataRef     *event.ObjectRef `json:"data_ref,omitempty"` // instead of data: the object that holds it
+	TimeoutMS   int64            `json:"timeout_ms,omitempty"`
+	Inferred    bool             `json:"inferred,omitempty"`
+	AgentName   string           `json:"agent_name,omitempty"`
+}
+
+// Apart returns the request as a task without a parent, whose end the agent is told.
+func (s SpawnChild) Apart() NewTask {
+	t := NewTask{
+		TaskID: s.ChildID, RequestID: s.RequestID, AgentID: s.TargetID, AgentName: s.TargetName, TaskType: s.TaskType,
+		Data: s.Data, DataRef: s.DataRef, TimeoutMS: s.TimeoutMS,
+	}
+	t.AskedBy(s.AgentID, s.AgentName)
+	return t
+}
+
+// AskedBy makes the agent the one that is told of the task's end.
+func (t *NewTask) AskedBy(agentID, name string) {
+	t.AskerID, t.Chain = agentID, []string{name}
+	t.Caller, _ = json.Marshal(struct { // two strings can be encoded
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}{agentID, name})
 }
 
 // ClientNote is a message from one client to another.
 type ClientNote struct {
+	MessageID   string          `json:"message_id,omitempty"` // one that comes again is one message; empty = the service's
 	TargetID    string          `json:"target_id"`
 	MessageType string          `json:"message_type,omitempty"`
 	Data        json.RawMessage `json:"data,omitempty"`

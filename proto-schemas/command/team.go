@@ -12,7 +12,7 @@ import (
 // agent's id.
 var (
 	CreateMember = id.MustName("create")     // data: event.AgentCreatedData
-	NoteTodos    = id.MustName("note-todos") // data: event.TodosUpdatedData
+	NoteTodos    = id.MustName("note_todos") // data: event.TodosUpdatedData
 	CloseMember  = id.MustName("close")      // data: CloseSession
 )
 
@@ -20,13 +20,13 @@ var (
 // it takes Message (UserMessage), Cancel (CancelRun: stops the member, or all) and Respond
 // (RespondInput), for the team or for Command.Member.
 var (
-	CreateTeam = id.MustName("create") // data: NewTeam
-	PauseTeam  = id.MustName("pause")  // no data
-	ResumeTeam = id.MustName("resume") // no data
-	CloseTeam  = id.MustName("close")  // data: CloseSession
-	ActTeam    = id.MustName("act")    // data: TeamAct; a member calls a tool of its team
-	WakeTeam   = id.MustName("wake")   // no data; there may be something to do
-	TeamDue    = id.MustName("due")    // no data; a deadline of the team has passed
+	CreateTeam = id.MustName("create")          // data: NewTeam
+	PauseTeam  = id.MustName("pause")           // no data
+	ResumeTeam = id.MustName("resume")          // no data
+	CloseTeam  = id.MustName("close")           // data: CloseSession
+	ActTeam    = id.MustName("act")             // data: TeamAct; a member calls a tool of its team
+	WakeTeam   = id.MustName("wake")            // no data; there may be something to do
+	CheckTeam  = id.MustName("check_deadlines") // no data; a deadline of the team has passed
 )
 
 // Verbs of the team service that are asked for by request and reply.
@@ -85,7 +85,8 @@ type TeamAttachRequest struct {
 type TeamAttachReply struct {
 	TeamView             // of the team, or of the agent's team
 	Head     uint64      `json:"head"`            // seq of the newest event that the view knows: of the team's log, or of the agent's
-	From     uint64      `json:"from"`            // what is on began after this seq: where a viewer without a position begins
+	From     uint64      `json:"from"`            // what is on began after this seq
+	Recent   uint64      `json:"recent"`          // where a viewer without a position begins: behind this seq nothing is cut in two
 	Agent    *MemberView `json:"agent,omitempty"` // kind agent
 }
 

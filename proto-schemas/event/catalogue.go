@@ -7,6 +7,9 @@ func (SessionCreatedData) EventType() Type { return SessionCreated }
 func (SessionClosedData) EventType() Type { return SessionClosed }
 
 // EventType implements Data.
+func (SessionDeletedData) EventType() Type { return SessionDeleted }
+
+// EventType implements Data.
 func (MessageReceivedData) EventType() Type { return MessageReceived }
 
 // EventType implements Data.
@@ -37,7 +40,7 @@ func (RunFailedData) EventType() Type { return RunFailed }
 func (RunCancelledData) EventType() Type { return RunCancelled }
 
 // EventType implements Data.
-func (TurnStartedData) EventType() Type { return TurnStarted }
+func (JobStartedData) EventType() Type { return JobStarted }
 
 // EventType implements Data.
 func (AttemptRefusedData) EventType() Type { return AttemptRefused }
@@ -91,25 +94,28 @@ func (InputAnsweredData) EventType() Type { return InputAnswered }
 func (InputExpiredData) EventType() Type { return InputExpired }
 
 // EventType implements Data.
-func (TaskStartedData) EventType() Type { return TaskStarted }
+func (StepStartedData) EventType() Type { return StepStarted }
 
 // EventType implements Data.
-func (TaskCompletedData) EventType() Type { return TaskCompleted }
+func (StepCompletedData) EventType() Type { return StepCompleted }
 
 // EventType implements Data.
-func (TaskFailedData) EventType() Type { return TaskFailed }
+func (StepFailedData) EventType() Type { return StepFailed }
 
 // EventType implements Data.
-func (TaskCancelledData) EventType() Type { return TaskCancelled }
+func (StepCancelledData) EventType() Type { return StepCancelled }
 
 // EventType implements Data.
-func (TaskRestartedData) EventType() Type { return TaskRestarted }
+func (StepRestartedData) EventType() Type { return StepRestarted }
 
 // EventType implements Data.
-func (TurnFailedData) EventType() Type { return TurnFailed }
+func (JobFailedData) EventType() Type { return JobFailed }
 
 // EventType implements Data.
 func (RetryScheduledData) EventType() Type { return RetryScheduled }
+
+// EventType implements Data.
+func (RequestFailedData) EventType() Type { return RequestFailed }
 
 // EventType implements Data.
 func (RunProgressedData) EventType() Type { return RunProgressed }
@@ -136,13 +142,13 @@ func (CallRequestedData) EventType() Type { return CallRequested }
 func (CommandRefusedData) EventType() Type { return CommandRefused }
 
 // EventType implements Data.
-func (ClientCreatedData) EventType() Type { return ClientCreated }
+func (InboxCreatedData) EventType() Type { return InboxCreated }
 
 // EventType implements Data.
-func (ClientRegisteredData) EventType() Type { return ClientRegistered }
+func (InboxRegisteredData) EventType() Type { return InboxRegistered }
 
 // EventType implements Data.
-func (ClientMessageData) EventType() Type { return ClientMessage }
+func (InboxMessagedData) EventType() Type { return InboxMessaged }
 
 // EventType implements Data.
 func (TaskCreatedData) EventType() Type { return TaskCreated }
@@ -169,6 +175,9 @@ func (TaskReleasedData) EventType() Type { return TaskReleased }
 func (TaskRefusedData) EventType() Type { return TaskRefused }
 
 // EventType implements Data.
+func (TaskDeletedData) EventType() Type { return TaskDeleted }
+
+// EventType implements Data.
 func (TaskAskedData) EventType() Type { return TaskAsked }
 
 // EventType implements Data.
@@ -193,13 +202,13 @@ func (CallNotifiedData) EventType() Type { return CallNotified }
 func (CallFinishedData) EventType() Type { return CallFinished }
 
 // EventType implements Data.
-func (AgentCreatedData) EventType() Type { return AgentCreated }
+func (MemberCreatedData) EventType() Type { return MemberCreated }
 
 // EventType implements Data.
-func (AgentClosedData) EventType() Type { return AgentClosed }
+func (MemberClosedData) EventType() Type { return MemberClosed }
 
 // EventType implements Data.
-func (TurnPausedData) EventType() Type { return TurnPaused }
+func (JobSuspendedData) EventType() Type { return JobSuspended }
 
 // EventType implements Data.
 func (TodosUpdatedData) EventType() Type { return TodosUpdated }
@@ -226,7 +235,7 @@ func (TeamMessageData) EventType() Type { return TeamMessage }
 func (TeamMessageDroppedData) EventType() Type { return TeamMessageDropped }
 
 // EventType implements Data.
-func (TeamAgentEventData) EventType() Type { return TeamAgentEvent }
+func (TeamMemberEventData) EventType() Type { return TeamMemberEvent }
 
 // EventType implements Data.
 func (TeamSubTeamEventData) EventType() Type { return TeamSubTeamEvent }
@@ -266,6 +275,7 @@ type Info struct {
 var Catalogue = []Info{
 	{SessionCreated, SessionCreatedData{}, "a session exists"},
 	{SessionClosed, SessionClosedData{}, "a session takes no more messages"},
+	{SessionDeleted, SessionDeletedData{}, "a session was deleted: the events before it are gone, and none follows"},
 	{MessageReceived, MessageReceivedData{}, "a user's message was accepted"},
 	{MessageRefused, MessageRefusedData{}, "a user's message was not accepted"},
 	{MessageStarted, MessageStartedData{}, "the model began a message"},
@@ -276,7 +286,7 @@ var Catalogue = []Info{
 	{RunCompleted, RunCompletedData{}, "the run has its answer (terminal)"},
 	{RunFailed, RunFailedData{}, "the run ended in an error (terminal)"},
 	{RunCancelled, RunCancelledData{}, "the run was stopped (terminal)"},
-	{TurnStarted, TurnStartedData{}, "a worker claimed the run"},
+	{JobStarted, JobStartedData{}, "a worker claimed the run"},
 	{AttemptRefused, AttemptRefusedData{}, "a worker that lost its claim was turned away"},
 	{ToolCalled, ToolCalledData{}, "intent to call a tool"},
 	{ToolStarted, ToolStartedData{}, "the call was handed to the tool"},
@@ -294,21 +304,22 @@ var Catalogue = []Info{
 	{InputRequested, InputRequestedData{}, "people are asked a question"},
 	{InputAnswered, InputAnsweredData{}, "the one answer that counts"},
 	{InputExpired, InputExpiredData{}, "nobody answered in time"},
-	{TaskStarted, TaskStartedData{}, "an attempt at a task began"},
-	{TaskCompleted, TaskCompletedData{}, "a task has its result"},
-	{TaskFailed, TaskFailedData{}, "the attempts at a task are used up"},
-	{TaskCancelled, TaskCancelledData{}, "a task will not be solved"},
-	{TaskRestarted, TaskRestartedData{}, "a task gets another attempt"},
-	{TurnFailed, TurnFailedData{}, "a unit of work ended in an error"},
+	{StepStarted, StepStartedData{}, "an attempt at a task began"},
+	{StepCompleted, StepCompletedData{}, "a task has its result"},
+	{StepFailed, StepFailedData{}, "the attempts at a task are used up"},
+	{StepCancelled, StepCancelledData{}, "a task will not be solved"},
+	{StepRestarted, StepRestartedData{}, "a task gets another attempt"},
+	{JobFailed, JobFailedData{}, "a unit of work ended in an error"},
 	{RetryScheduled, RetryScheduledData{}, "failed work will be tried again after a pause"},
+	{RequestFailed, RequestFailedData{}, "a request to the model failed and is made again after a pause"},
 	{RunProgressed, RunProgressedData{}, "how far the tasks of a run are"},
 	{AggregateStarted, AggregateStartedData{}, "the answer is being made of the results"},
 	{AggregateCompleted, AggregateCompletedData{}, "the answer is made of the results"},
 	{PipelineCompleted, PipelineCompletedData{}, "a pipeline run, summed up"},
 	{Error, ErrorData{}, "an error that does not end the run by itself"},
-	{ClientCreated, ClientCreatedData{}, "a client has an inbox"},
-	{ClientRegistered, ClientRegisteredData{}, "a client said who it is"},
-	{ClientMessage, ClientMessageData{}, "a message from one client to another"},
+	{InboxCreated, InboxCreatedData{}, "a client has an inbox"},
+	{InboxRegistered, InboxRegisteredData{}, "a client said who it is"},
+	{InboxMessaged, InboxMessagedData{}, "a message from one client to another"},
 	{TaskCreated, TaskCreatedData{}, "a task for an agent was accepted"},
 	{TaskQueued, TaskQueuedData{}, "a task waits for an agent"},
 	{TaskAssigned, TaskAssignedData{}, "an agent has the task"},
@@ -317,6 +328,7 @@ var Catalogue = []Info{
 	{TaskMessaged, TaskMessagedData{}, "the client tells the agent something"},
 	{TaskReleased, TaskReleasedData{}, "the task was taken from an agent that is gone"},
 	{TaskRefused, TaskRefusedData{}, "a report on a task that is not the agent's was turned away"},
+	{TaskDeleted, TaskDeletedData{}, "a task was deleted with its session: the events before it are gone, and none follows"},
 	{TaskAsked, TaskAskedData{}, "the agent asks the client"},
 	{TaskAskExpired, TaskAskExpiredData{}, "nobody answered the agent in time"},
 	{TaskFinished, TaskFinishedData{}, "the end of a task for an agent"},
@@ -325,9 +337,9 @@ var Catalogue = []Info{
 	{CallStarted, CallStartedData{}, "intent to call a tool within a task"},
 	{CallNotified, CallNotifiedData{}, "a service says how a call is"},
 	{CallFinished, CallFinishedData{}, "the outcome of a tool call within a task"},
-	{AgentCreated, AgentCreatedData{}, "a member of a team exists"},
-	{AgentClosed, AgentClosedData{}, "an agent takes no more messages"},
-	{TurnPaused, TurnPausedData{}, "a unit of work waits for people"},
+	{MemberCreated, MemberCreatedData{}, "a member of a team exists"},
+	{MemberClosed, MemberClosedData{}, "an agent takes no more messages"},
+	{JobSuspended, JobSuspendedData{}, "a unit of work waits for people"},
 	{TodosUpdated, TodosUpdatedData{}, "an agent's list of things to do"},
 	{ArtifactPersisted, ArtifactPersistedData{}, "an agent has made a file"},
 	{ArtifactUpdated, ArtifactUpdatedData{}, "an agent has changed a file"},
@@ -336,7 +348,7 @@ var Catalogue = []Info{
 	{TeamStatus, TeamStatusData{}, "the status of a team has changed"},
 	{TeamMessage, TeamMessageData{}, "a message for a member was accepted"},
 	{TeamMessageDropped, TeamMessageDroppedData{}, "a message will not reach its member"},
-	{TeamAgentEvent, TeamAgentEventData{}, "an event of a member's log"},
+	{TeamMemberEvent, TeamMemberEventData{}, "an event of a member's log"},
 	{TeamSubTeamEvent, TeamSubTeamEventData{}, "an event of a nested team's log"},
 	{TeamStopped, TeamStoppedData{}, "somebody stopped what members are doing"},
 	{TeamPauseBegun, TeamPausedData{}, "members get no more messages"},

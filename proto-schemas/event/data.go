@@ -31,6 +31,12 @@ type SessionClosedData struct {
 	Stats  *Stats `json:"stats,omitempty"` // what the session amounted to
 }
 
+// SessionDeletedData says that people have deleted the session. It is the last event of
+// the log: those before it are removed, and nothing follows it.
+type SessionDeletedData struct {
+	Reason string `json:"reason"` // user_request
+}
+
 // MessageReceivedData records that a user's message was accepted. RunID is the
 // run that will answer it; it starts when its turn comes (first in, first out).
 type MessageReceivedData struct {
@@ -57,8 +63,8 @@ type RunStartedData struct {
 	ExecutionID string `json:"execution_id"` // exec_YYYYMMDD_HHMMSS_ffffff, UTC, unique in the session
 	MessageID   string `json:"message_id"`
 	Content     string `json:"content"`           // the user's text
-	Mode        string `json:"mode,omitempty"`    // absent (chat), plan, tasks
-	Repairs     string `json:"repairs,omitempty"` // mode tasks: the run whose plan and results it starts from
+	Mode        string `json:"mode,omitempty"`    // absent (chat), plan, steps
+	Repairs     string `json:"repairs,omitempty"` // mode steps: the run whose plan and results it starts from
 
 	Budget *Budget `json:"budget,omitempty"` // what it may use up; absent = as much as it does
 }
@@ -88,6 +94,17 @@ type RunFailedData struct {
 	DurationMS  int64  `json:"duration_ms,omitempty"`
 
 	Budget *BudgetUse `json:"budget,omitempty"` // BUDGET_EXCEEDED: what was used up
+
+	Provider *ProviderError `json:"provider,omitempty"` // MODEL_*: what the provider said
+}
+
+// ProviderError is what a model's provider, or the network before it, says about a failed
+// request: words for operators, without keys and bounded. No client is shown them.
+type ProviderError struct {
+	Status    int    `json:"status,omitempty"`     // of the HTTP answer, or the one that an error in a stream stands for
+	Code      string `json:"code,omitempty"`       // the provider's name of the error
+	RequestID string `json:"request_id,omitempty"` // under which the provider finds the request
+	Message   string `json:"message,omitempty"`
 }
 
 // RunCancelledData is the terminal event of a run that was stopped on request.
@@ -99,19 +116,19 @@ type RunCancelledData struct {
 	CommandID   string `json:"command_id,omitempty"`
 }
 
-// TurnStartedData claims a run for one worker. Attempt is the fence: events of
+// JobStartedData claims a run for one worker. Attempt is the fence: events of
 // a lower attempt are refused from here on.
-type TurnStartedData struct {
+type JobStartedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
 	Attempt     int    `json:"attempt"` // 1, 2, ...
 	Worker      string `json:"worker"`
-	Work        string `json:"work,omitempty"` // the work item that brought the run to the worker
-	Resumed     bool   `json:"resumed"`        // an earlier attempt had begun
+	CommandID   string `json:"command_id,omitempty"` // the command that brought the job to the worker
+	Resumed     bool   `json:"resumed"`              // an earlier attempt had begun
 	MaxAttempts int    `json:"max_attempts,omitempty"`
 	Model       string `json:"model,omitempty"`      // the one that will be asked
 	MaxTokens   int    `json:"max_tokens,omitempty"` // limit on one message of the model
-	SwarmTask   string `json:"swarm_task,omitempty"` // the task log of the agent that has the unit; Worker is its name
+	SwarmTask   string `json:"swarm_task,omitempty"` // the task log of the agent that has the job; Worker is its name
 	Part
 }
 
@@ -134,6 +151,7 @@ type MessageStartedData struct {
 	Attempt     int    `json:"attempt"`
 	Role        string `json:"role"`
 	Model       string `json:"model"`
+	Waits       bool   `json:"waits,omitempty"` // no text is there yet: the delta that begins it says so
 	Part
 }
 
@@ -145,6 +163,7 @@ type MessageDeltaData struct {
 	ExecutionID string `json:"execution_id"`
 	Attempt     int    `json:"attempt"`
 	Text        string `json:"text"`
+	Begins      bool   `json:"begins,omitempty"` // the first of a message that waits
 	Part
 }
 
@@ -159,6 +178,7 @@ type MessageCompletedData struct {
 	Content     string     `json:"content"`
 	ToolCalls   []ToolCall `json:"tool_calls,omitempty"` // what the model asks for, in order
 	StopReason  string     `json:"stop_reason"`          // end, tool_calls, length, filtered
+	Silent      bool       `json:"silent,omitempty"`     // no delta showed its text before
 	Part
 }
 
@@ -177,6 +197,7 @@ type MessageDiscardedData struct {
 	ExecutionID string `json:"execution_id"`
 	Attempt     int    `json:"attempt"` // the one that discards it
 	Reason      string `json:"reason"`
+	Silent      bool   `json:"silent,omitempty"` // no delta showed a text of it
 	Part
 }
 
@@ -261,13 +282,21 @@ type UsageRecordedData struct {
 	Part
 }
 
+// Codes of the notices with which a gateway tells one connection about workers. They are
+// in no log.
+const (
+	NoWorker   = "NO_WORKER"   // a run waits, and no worker is available
+	WorkerBack = "WORKER_BACK" // one is available again
+)
+
 // NoticeData tells people something that changes no state.
 type NoticeData struct {
 	Level   string `json:"level"` // info, warning
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	RunID   string `json:"run_id,omitempty"`
-	Action  string `json:"action,omitempty"`  // what was asked for: cancel_task, restart_task, cancel_plan, replan
+	Action  string `json:"action,omitempty"`  // what was asked for: cancel_step, restart_step, cancel_plan, replan
+	StepID  string `json:"step_id,omitempty"` // the step that it was asked for
 	TaskID  string `json:"task_id,omitempty"` // the task that it was asked for
 	OK      *bool  `json:"ok,omitempty"`      // whether it was done
 	Mode    string `json:"mode,omitempty"`    // of a replan: in_run, restart

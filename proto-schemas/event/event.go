@@ -40,6 +40,7 @@ type Event struct {
 	Sequence    uint64          `json:"sequence"`              // position in the log: 1, 2, 3, ...
 	Data        json.RawMessage `json:"data"`                  // depends on the type
 	TraceParent string          `json:"traceparent,omitempty"` // W3C trace context
+	Request     string          `json:"request,omitempty"`     // of a peer that it carries out: a repeat of it is answered by this event
 
 	Stream uint64 `json:"-"` // where it is stored, for readers of a log; 0 = not known
 	Via    Via    `json:"-"` // where it came from, for readers of a log that holds events of others: see Unwrap

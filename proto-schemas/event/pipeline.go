@@ -2,6 +2,9 @@ package event
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
 	"time"
 )
 
@@ -9,7 +12,7 @@ import (
 const (
 	ModeChat  = ""      // one turn of the agent answers
 	ModePlan  = "plan"  // plan, confirm, solve, aggregate
-	ModeTasks = "tasks" // solve the given tasks, aggregate
+	ModeSteps = "steps" // solve the given steps, aggregate
 )
 
 // Stages of a pipeline run.
@@ -36,40 +39,40 @@ const (
 // Part names the piece of a pipeline run that an event belongs to. All its members
 // are empty in a chat run.
 type Part struct {
-	WorkID string `json:"work_id,omitempty"` // unit of work that a worker claims: a plan, one attempt at a task, an aggregate
+	JobID  string `json:"job_id,omitempty"`  // job that a worker claims: a planning, one try at a step, an aggregation; absent in a chat run, which is one job
 	Stage  string `json:"stage,omitempty"`   // planning, solving, aggregation
-	TaskID string `json:"task_id,omitempty"` // while solving
+	StepID string `json:"step_id,omitempty"` // while solving
 }
 
-// Unit returns the id of the unit of work: the work's, or the run's in a chat run.
-func (p Part) Unit(runID string) string {
-	if p.WorkID != "" {
-		return p.WorkID
+// Job returns the id of the job; a chat run is one job with the run's id.
+func (p Part) Job(runID string) string {
+	if p.JobID != "" {
+		return p.JobID
 	}
 	return runID
 }
 
 // RunSpec says how a message is to be answered.
 type RunSpec struct {
-	Mode           string          `json:"mode,omitempty"`            // absent (chat), plan, tasks
-	Tasks          []Task          `json:"tasks,omitempty"`           // mode tasks: what to solve
+	Mode           string          `json:"mode,omitempty"`            // absent (chat), plan, steps
+	Steps          []Step          `json:"steps,omitempty"`           // mode steps: what to solve
 	ConfirmPlan    *bool           `json:"confirm_plan,omitempty"`    // absent = the session's setting
 	OnBusy         string          `json:"on_busy,omitempty"`         // reject, enqueue, interrupt; absent = the session's setting
-	MaxConcurrent  int             `json:"max_concurrent,omitempty"`  // tasks at once; absent = the server's limit
-	TimeoutSeconds int             `json:"timeout_seconds,omitempty"` // of one attempt at a task; absent = the server's limit
+	MaxConcurrent  int             `json:"max_concurrent,omitempty"`  // steps at once; absent = the server's limit
+	TimeoutSeconds int             `json:"timeout_seconds,omitempty"` // of one try at a step; absent = the server's limit
 	ClientID       string          `json:"client_id,omitempty"`       // the device it came from
 	Budget         *Budget         `json:"budget,omitempty"`          // what it may use up; the server's limits hold where they are lower
 	Extra          json.RawMessage `json:"extra,omitempty"`           // what else the client said with it, an object
 }
 
-// Task is one piece of a plan.
-type Task struct {
+// Step is one piece of a plan.
+type Step struct {
 	ID               string          `json:"id"` // [A-Za-z0-9_-]{1,128}, unique in the plan
 	Title            string          `json:"title"`
 	Description      string          `json:"description,omitempty"`
-	Priority         int             `json:"priority,omitempty"` // lower starts earlier among tasks that could start
+	Priority         int             `json:"priority,omitempty"` // lower starts earlier among steps that could start
 	Dependencies     []string        `json:"dependencies,omitempty"`
-	Capability       string          `json:"capability,omitempty"` // any agent that has it may solve the task; absent = the built-in one
+	Capability       string          `json:"capability,omitempty"` // any agent that has it may solve the step; absent = the built-in one
 	Context          json.RawMessage `json:"context,omitempty"`
 	EstimatedTokens  int64           `json:"estimated_tokens,omitempty"`
 	EstimatedSeconds int64           `json:"estimated_time_seconds,omitempty"`
@@ -89,7 +92,7 @@ type Usage struct {
 type Stats struct {
 	DurationSeconds  int64  `json:"duration_seconds"`
 	TotalMessages    int    `json:"total_messages"`
-	TotalTasks       int    `json:"total_tasks"`
+	TotalSteps       int    `json:"total_steps"`
 	CompletionStatus string `json:"completion_status"` // success, partial, failed
 	Usage            Usage  `json:"usage"`
 }
@@ -128,6 +131,7 @@ type PlanStartedData struct {
 	Question    string          `json:"question"`
 	Context     json.RawMessage `json:"context,omitempty"`
 	MaxTries    int             `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
+	Model       string          `json:"model,omitempty"`     // that all workers have; absent where they differ or none is there
 	Part
 }
 
@@ -136,7 +140,7 @@ type PlanCompletedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
 	PlanID      string `json:"plan_id"`
-	Tasks       []Task `json:"tasks"`
+	Steps       []Step `json:"steps"`
 	Summary     string `json:"summary,omitempty"`
 	Reasoning   string `json:"reasoning,omitempty"`
 	Usage       Usage  `json:"usage"`
@@ -166,7 +170,7 @@ type PlanCancelledData struct {
 	Reason      string `json:"reason"` // user_request, timeout, error, replan
 	By          string `json:"by,omitempty"`
 	Feedback    string `json:"feedback,omitempty"`
-	Tasks       []Task `json:"tasks,omitempty"` // as far as it was known
+	Steps       []Step `json:"steps,omitempty"` // as far as it was known
 	DurationMS  int64  `json:"duration_ms"`
 	Part
 }
@@ -178,7 +182,7 @@ type InputRequestedData struct {
 	ExecutionID    string          `json:"execution_id"`
 	Scope          string          `json:"scope"` // plan, tool, budget
 	PlanID         string          `json:"plan_id,omitempty"`
-	Tasks          []Task          `json:"tasks,omitempty"`
+	Steps          []Step          `json:"steps,omitempty"`
 	Summary        string          `json:"summary,omitempty"`
 	TimeoutSeconds int             `json:"timeout_seconds"`   // 0 = it stays open
 	Attempt        int             `json:"attempt,omitempty"` // of scope tool: the worker's claim that asks
@@ -198,7 +202,7 @@ type InputAnsweredData struct {
 	CommandID   string `json:"command_id"`
 	Decision    string `json:"decision"` // approve, modify, reject
 	Feedback    string `json:"feedback,omitempty"`
-	Tasks       []Task `json:"tasks,omitempty"` // modify: the tasks as they are now
+	Steps       []Step `json:"steps,omitempty"` // modify: the tasks as they are now
 	By          string `json:"by,omitempty"`
 	ClientID    string `json:"client_id,omitempty"`
 	ElapsedMS   int64  `json:"elapsed_ms"`
@@ -216,22 +220,20 @@ type InputExpiredData struct {
 	ElapsedMS      int64  `json:"elapsed_ms"`
 }
 
-// TaskStartedData begins an attempt at a task.
-type TaskStartedData struct {
+// StepStartedData begins an attempt at a task.
+type StepStartedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
-	StepID      string `json:"step_id"`
-	Task        Task   `json:"task"`
+	Step        Step   `json:"step"`
 	Attempt     int    `json:"attempt"`             // 1, 2, ... at this task
 	MaxTries    int    `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
 	Part
 }
 
-// TaskCompletedData is a task's result.
-type TaskCompletedData struct {
+// StepCompletedData is a task's result.
+type StepCompletedData struct {
 	RunID       string    `json:"run_id"`
 	ExecutionID string    `json:"execution_id"`
-	StepID      string    `json:"step_id"`
 	Title       string    `json:"title"`
 	Attempt     int       `json:"attempt"`
 	MessageID   string    `json:"message_id,omitempty"` // the message that holds the output
@@ -242,11 +244,10 @@ type TaskCompletedData struct {
 	Part
 }
 
-// TaskFailedData says that a task's attempts are used up.
-type TaskFailedData struct {
+// StepFailedData says that a task's attempts are used up.
+type StepFailedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
-	StepID      string `json:"step_id"`
 	Title       string `json:"title"`
 	Attempt     int    `json:"attempt"`
 	Code        string `json:"code"`
@@ -255,11 +256,10 @@ type TaskFailedData struct {
 	Part
 }
 
-// TaskCancelledData says that a task will not be solved.
-type TaskCancelledData struct {
+// StepCancelledData says that a task will not be solved.
+type StepCancelledData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
-	StepID      string `json:"step_id"`
 	Title       string `json:"title"`
 	Reason      string `json:"reason"` // user_request, dependency_failed, timeout
 	By          string `json:"by,omitempty"`
@@ -268,8 +268,8 @@ type TaskCancelledData struct {
 	Part
 }
 
-// TaskRestartedData says that a task gets another attempt.
-type TaskRestartedData struct {
+// StepRestartedData says that a task gets another attempt.
+type StepRestartedData struct {
 	RunID         string `json:"run_id"`
 	ExecutionID   string `json:"execution_id"`
 	Attempt       int    `json:"attempt"` // the one to come
@@ -281,19 +281,20 @@ type TaskRestartedData struct {
 	Part
 }
 
-// TurnFailedData says that a unit of work ended in an error. Attempt is the claim
+// JobFailedData says that a unit of work ended in an error. Attempt is the claim
 // of the worker that reports it, 0 if none did.
-type TurnFailedData struct {
-	RunID          string `json:"run_id"`
-	ExecutionID    string `json:"execution_id"`
-	Attempt        int    `json:"attempt,omitempty"`
-	Code           string `json:"code"`
-	Message        string `json:"message"`
-	Retryable      bool   `json:"retryable"`
-	TimeoutSeconds int    `json:"timeout_seconds,omitempty"` // of a timeout: what was allowed
-	ElapsedMS      int64  `json:"elapsed_ms"`
-	Try            int    `json:"try"`       // of the plan, task or aggregate: 1, 2, ...
-	MaxTries       int    `json:"max_tries"` //
+type JobFailedData struct {
+	RunID          string         `json:"run_id"`
+	ExecutionID    string         `json:"execution_id"`
+	Attempt        int            `json:"attempt,omitempty"`
+	Code           string         `json:"code"`
+	Message        string         `json:"message"`
+	Retryable      bool           `json:"retryable"`
+	TimeoutSeconds int            `json:"timeout_seconds,omitempty"` // of a timeout: what was allowed
+	ElapsedMS      int64          `json:"elapsed_ms"`
+	Try            int            `json:"try"`                // of the plan, task or aggregate: 1, 2, ...
+	MaxTries       int            `json:"max_tries"`          //
+	Provider       *ProviderError `json:"provider,omitempty"` // MODEL_*: what the provider said
 	Part
 }
 
@@ -309,13 +310,35 @@ type RetryScheduledData struct {
 	Part
 }
 
+// RequestFailedData says that a request to the model failed and is made again after a
+// pause. What the model had said is discarded; the next request begins a new message.
+type RequestFailedData struct {
+	RunID        string         `json:"run_id"`
+	ExecutionID  string         `json:"execution_id"`
+	Attempt      int            `json:"attempt"`
+	MessageID    string         `json:"message_id"` // the discarded message
+	Try          int            `json:"try"`        // 1, 2, ...: requests since the model's last answer
+	MaxTries     int            `json:"max_tries"`
+	RetryAfterMS int64          `json:"retry_after_ms"`
+	Code         string         `json:"code"`               // from the error catalogue
+	Message      string         `json:"message"`            // what happened
+	Provider     *ProviderError `json:"provider,omitempty"` // what the provider said
+	Part
+}
+
+// Text tells people who wait what happened, and when the next request is made.
+func (d RequestFailedData) Text() string {
+	seconds := strconv.FormatFloat(math.Ceil(float64(d.RetryAfterMS)/100)/10, 'f', -1, 64)
+	return fmt.Sprintf("%s Trying again in %s s (%d of %d).", d.Message, seconds, d.Try+1, d.MaxTries)
+}
+
 // RunProgressedData says how far the tasks of a run are.
 type RunProgressedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
-	TaskID      string `json:"task_id"` // the task that moved it on
+	StepID      string `json:"step_id"` // the step that moved it on
 	Title       string `json:"title"`   //
-	Status      string `json:"status"`  // of that task: completed, failed, cancelled
+	Status      string `json:"status"`  // of that step: completed, failed, cancelled
 	Completed   int    `json:"completed"`
 	Failed      int    `json:"failed"`
 	Cancelled   int    `json:"cancelled"`
@@ -327,7 +350,7 @@ type RunProgressedData struct {
 type AggregateStartedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
-	TaskCount   int    `json:"task_count"`
+	StepCount   int    `json:"step_count"`
 	Completed   int    `json:"completed"`
 	Failed      int    `json:"failed"`              // failed or cancelled
 	MaxTries    int    `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known

@@ -1,12 +1,12 @@
 package event
 
-import "embed"
+import _ "embed" // For the bundle.
 
 //go:generate go run ../cmd/schemagen
 
-// Schemas holds the JSON Schemas (2020-12) of stored events: schema/event.json for
-// what all have in common, and schema/<type>.json for each canonical type. They are
-// generated from the structs of this package.
+// Schema is the bundle of JSON Schemas (2020-12) of stored events: #/$defs/event for what
+// all have in common, and #/$defs/<type> for each canonical type. It is generated from
+// the structs of this package.
 //
-//go:embed schema/*.json
-var Schemas embed.FS
+//go:embed schema.json
+var Schema string

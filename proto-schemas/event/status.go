@@ -1,33 +1,33 @@
 package event
 
-// AgentStatus is what an agent is doing, as viewers of teams see it.
-type AgentStatus = string
+// MemberStatus is what an agent is doing, as viewers of teams see it.
+type MemberStatus = string
 
 // The statuses of an agent.
 const (
-	AgentUninitialized    AgentStatus = "uninitialized"
-	AgentIdle             AgentStatus = "idle"
-	AgentProcessingInput  AgentStatus = "processing_user_input"
-	AgentAwaitingModel    AgentStatus = "awaiting_llm_response"
-	AgentAnalyzing        AgentStatus = "analyzing_llm_response"
-	AgentAwaitingApproval AgentStatus = "awaiting_tool_approval"
-	AgentToolDenied       AgentStatus = "tool_denied"
-	AgentExecutingTool    AgentStatus = "executing_tool"
-	AgentProcessingResult AgentStatus = "processing_tool_result"
-	AgentShutdown         AgentStatus = "shutdown_complete"
-	AgentError            AgentStatus = "error"
+	AgentUninitialized    MemberStatus = "uninitialized"
+	AgentIdle             MemberStatus = "idle"
+	AgentProcessingInput  MemberStatus = "processing_user_input"
+	AgentAwaitingModel    MemberStatus = "awaiting_llm_response"
+	AgentAnalyzing        MemberStatus = "analyzing_llm_response"
+	AgentAwaitingApproval MemberStatus = "awaiting_tool_approval"
+	AgentToolDenied       MemberStatus = "tool_denied"
+	AgentExecutingTool    MemberStatus = "executing_tool"
+	AgentProcessingResult MemberStatus = "processing_tool_result"
+	AgentShutdown         MemberStatus = "shutdown_complete"
+	AgentError            MemberStatus = "error"
 )
 
 // agentStatuses holds the status that an agent has after an event of its log. Types
 // that are not in it change nothing.
-var agentStatuses = map[Type]AgentStatus{
-	AgentCreated:     AgentIdle,
+var agentStatuses = map[Type]MemberStatus{
+	MemberCreated:    AgentIdle,
 	RunStarted:       AgentProcessingInput,
-	TurnStarted:      AgentProcessingInput,
+	JobStarted:       AgentProcessingInput,
 	MessageStarted:   AgentAwaitingModel,
 	MessageCompleted: AgentAnalyzing,
 	InputRequested:   AgentAwaitingApproval,
-	TurnPaused:       AgentAwaitingApproval,
+	JobSuspended:     AgentAwaitingApproval,
 	ToolCalled:       AgentExecutingTool,
 	ToolStarted:      AgentExecutingTool,
 	ToolCompleted:    AgentProcessingResult,
@@ -36,12 +36,12 @@ var agentStatuses = map[Type]AgentStatus{
 	RunCompleted:     AgentIdle,
 	RunCancelled:     AgentIdle,
 	RunFailed:        AgentError,
-	AgentClosed:      AgentShutdown,
+	MemberClosed:     AgentShutdown,
 }
 
 // StatusAfter returns the status that an agent has after an event of its log; ok is
 // false if the event does not change it.
-func StatusAfter(e Event) (status AgentStatus, ok bool) {
+func StatusAfter(e Event) (status MemberStatus, ok bool) {
 	if e.Type == InputAnswered {
 		d, err := As[InputAnsweredData](e)
 		if err != nil {
@@ -61,7 +61,7 @@ func StatusAfter(e Event) (status AgentStatus, ok bool) {
 
 // Working reports whether an agent with the status is doing something, or waits for
 // people to let it go on.
-func Working(status AgentStatus) bool {
+func Working(status MemberStatus) bool {
 	switch status {
 	case "", AgentUninitialized, AgentIdle, AgentError, AgentShutdown:
 		return false

@@ -19,15 +19,15 @@ const (
 	TaskEndCancelled = "cancelled"
 )
 
-// ClientCreatedData opens the log of a client: what it is told, in order.
-type ClientCreatedData struct {
+// InboxCreatedData opens the log of a client: what it is told, in order.
+type InboxCreatedData struct {
 	ClientID    string `json:"client_id"`
 	Principal   string `json:"principal,omitempty"`
 	TokenSHA256 string `json:"token_sha256"` // hex; who shows the token is the client
 }
 
-// ClientRegisteredData is what a client says of itself.
-type ClientRegisteredData struct {
+// InboxRegisteredData is what a client says of itself.
+type InboxRegisteredData struct {
 	ClientID     string          `json:"client_id"`
 	Name         string          `json:"name,omitempty"`
 	ClientType   string          `json:"client_type,omitempty"`
@@ -36,8 +36,8 @@ type ClientRegisteredData struct {
 	Extra        json.RawMessage `json:"extra,omitempty"`
 }
 
-// ClientMessageData is a message from one client to another.
-type ClientMessageData struct {
+// InboxMessagedData is a message from one client to another.
+type InboxMessagedData struct {
 	MessageID   string          `json:"message_id"`
 	SenderID    string          `json:"sender_id"`
 	SenderName  string          `json:"sender_name,omitempty"`
@@ -65,16 +65,20 @@ type TaskCreatedData struct {
 	WantedID     string          `json:"wanted_id,omitempty"`    // the agent asked for, by id
 	WantedName   string          `json:"wanted_name,omitempty"`  // or by name
 	Capabilities []string        `json:"capabilities,omitempty"` // or by what it can do
+	ExpectedID   string          `json:"expected_id,omitempty"`  // the agent that will most likely have it
+	ExpectedName string          `json:"expected_name,omitempty"`
 	TaskType     string          `json:"task_type,omitempty"`
 	Data         json.RawMessage `json:"data"`
-	Caller       json.RawMessage `json:"caller,omitempty"` // id and name of the agent that asked for a child task
-	Depth        int             `json:"depth"`            // 0 = not a child
-	Chain        []string        `json:"chain,omitempty"`  // names of the agents above it, outermost first
-	QueueMS      int64           `json:"queue_ms"`         // how long it may wait for an agent
+	DataRef      *ObjectRef      `json:"data_ref,omitempty"` // instead of data: the object that holds it
+	Caller       json.RawMessage `json:"caller,omitempty"`   // id and name of the agent that asked for a child task
+	AskerID      string          `json:"asker_id,omitempty"` // the agent that asked for it outside of any task: it is told of the end
+	Depth        int             `json:"depth"`              // 0 = not a child
+	Chain        []string        `json:"chain,omitempty"`    // names of the agents above it, outermost first
+	QueueMS      int64           `json:"queue_ms"`           // how long it may wait for an agent
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
-	Session      string          `json:"session,omitempty"` // the log whose unit of work it is
+	Session      string          `json:"session,omitempty"` // the log whose job it is
 	Kind         string          `json:"kind,omitempty"`    // of that log; absent = session
-	WorkID       string          `json:"work_id,omitempty"` // and the unit of work there
+	JobID        string          `json:"job_id,omitempty"`  // and the job there
 	RunID        string          `json:"run_id,omitempty"`
 	Principal    string          `json:"principal,omitempty"`
 }
@@ -91,7 +95,8 @@ type TaskAssignedData struct {
 	TaskHead
 	TaskType string          `json:"task_type,omitempty"`
 	Data     json.RawMessage `json:"data"`
-	Caller   json.RawMessage `json:"caller,omitempty"` // id and name of the agent that asked for a child task
+	DataRef  *ObjectRef      `json:"data_ref,omitempty"` // instead of data: the object that holds it
+	Caller   json.RawMessage `json:"caller,omitempty"`   // id and name of the agent that asked for a child task
 	Deadline time.Time       `json:"deadline,omitzero"`
 }
 
@@ -101,7 +106,7 @@ type TaskReportedData struct {
 	Status   string          `json:"status"` // started, running, completed, failed, or the agent's own word
 	Progress json.RawMessage `json:"progress,omitempty"`
 
-	Connection string `json:"connection,omitempty"` // delivered: the connection of the agent that has been handed the task
+	Connection string `json:"connection,omitempty"` // of the agent, on which it said so; delivered: which was handed the task
 }
 
 // TaskNotifiedData is what an agent tells the client on the way.
@@ -110,7 +115,10 @@ type TaskNotifiedData struct {
 	NotificationType string          `json:"notification_type"` // progress, info, warning, error, debug, step, status
 	Level            string          `json:"level,omitempty"`
 	Message          json.RawMessage `json:"message"`
+	MessageRef       *ObjectRef      `json:"message_ref,omitempty"` // instead of message: the object that holds it
 	Data             json.RawMessage `json:"data,omitempty"`
+	DataRef          *ObjectRef      `json:"data_ref,omitempty"`   // instead of data: the object that holds it
+	Connection       string          `json:"connection,omitempty"` // of the agent, on which it said so
 }
 
 // TaskMessagedData is what the client tells the agent on the way.
@@ -119,14 +127,21 @@ type TaskMessagedData struct {
 	MessageID   string          `json:"message_id"`
 	MessageType string          `json:"message_type,omitempty"`
 	Message     json.RawMessage `json:"message"`
-	From        string          `json:"from"`               // client id
-	InputID     string          `json:"input_id,omitempty"` // the question that it answers
+	MessageRef  *ObjectRef      `json:"message_ref,omitempty"` // instead of message: the object that holds it
+	From        string          `json:"from"`                  // client id
+	InputID     string          `json:"input_id,omitempty"`    // the question that it answers
 }
 
 // TaskReleasedData takes the task from an agent that is gone.
 type TaskReleasedData struct {
 	TaskHead
-	Reason string `json:"reason"` // agent_lost, agent_left, not_delivered
+	Reason string `json:"reason"` // agent_lost, agent_left, not_delivered, forgotten, silent
+}
+
+// TaskDeletedData says that the session which gave the task was deleted. It is the last
+// event of the log: those before it are removed, and nothing follows it.
+type TaskDeletedData struct {
+	Reason string `json:"reason"` // session_deleted
 }
 
 // TaskRefusedData records that an agent reported on a task which is not, or no
@@ -144,8 +159,10 @@ type TaskAskedData struct {
 	InputID     string          `json:"input_id"`
 	MessageType string          `json:"message_type,omitempty"`
 	Message     json.RawMessage `json:"message"`
+	MessageRef  *ObjectRef      `json:"message_ref,omitempty"` // instead of message: the object that holds it
 	Options     json.RawMessage `json:"options,omitempty"`
 	TimeoutMS   int64           `json:"timeout_ms"`
+	Connection  string          `json:"connection,omitempty"` // of the agent, on which it said so
 }
 
 // TaskAskExpiredData says that nobody answered in time. The task goes on.
@@ -159,6 +176,7 @@ type TaskFinishedData struct {
 	TaskHead
 	Status    string          `json:"status"` // completed, failed, cancelled
 	Result    json.RawMessage `json:"result,omitempty"`
+	ResultRef *ObjectRef      `json:"result_ref,omitempty"` // instead of result: the object that holds it
 	Code      string          `json:"code,omitempty"`
 	Error     string          `json:"error,omitempty"`
 	Details   json.RawMessage `json:"details,omitempty"`
@@ -174,30 +192,34 @@ type ChildCreatedData struct {
 	ChildAgentName string `json:"child_agent_name,omitempty"`
 	TaskType       string `json:"task_type,omitempty"`
 	Description    string `json:"description,omitempty"`
+	Connection     string `json:"connection,omitempty"` // of the agent, on which it said so
 }
 
 // ChildFinishedData tells the parent's log of a child's end.
 type ChildFinishedData struct {
 	TaskHead
-	ChildID string          `json:"child_id"`
-	Status  string          `json:"status"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Code    string          `json:"code,omitempty"`
-	Error   string          `json:"error,omitempty"`
+	ChildID   string          `json:"child_id"`
+	Status    string          `json:"status"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	ResultRef *ObjectRef      `json:"result_ref,omitempty"` // instead of result: the object that holds it
+	Code      string          `json:"code,omitempty"`
+	Error     string          `json:"error,omitempty"`
 }
 
 // CallStartedData is the intent of a tool call that an agent asks for within a task.
 type CallStartedData struct {
 	TaskHead
-	CallID      string          `json:"call_id"`
-	CallRequest string          `json:"call_request,omitempty"` // id of the agent's frame
-	Kind        string          `json:"kind"`                   // service, mcp
-	Server      string          `json:"server"`                 // id of the service or MCP server
-	ServerName  string          `json:"server_name,omitempty"`
-	Tool        string          `json:"tool"`
-	Arguments   json.RawMessage `json:"arguments"`
-	Idempotent  bool            `json:"idempotent"`
-	TimeoutMS   int64           `json:"timeout_ms,omitempty"`
+	CallID       string          `json:"call_id"`
+	CallRequest  string          `json:"call_request,omitempty"` // id of the agent's frame
+	Kind         string          `json:"kind"`                   // service, mcp
+	Server       string          `json:"server"`                 // id of the service or MCP server
+	ServerName   string          `json:"server_name,omitempty"`
+	Tool         string          `json:"tool"`
+	Arguments    json.RawMessage `json:"arguments"`
+	ArgumentsRef *ObjectRef      `json:"arguments_ref,omitempty"` // instead of arguments: the object that holds them
+	Idempotent   bool            `json:"idempotent"`
+	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
+	Connection   string          `json:"connection,omitempty"` // of the agent, on which it said so
 }
 
 // CallNotifiedData is what a service tells on the way.
@@ -223,6 +245,7 @@ type CallFinishedData struct {
 	Tool        string          `json:"tool"`
 	Status      string          `json:"status"` // success, error, unknown
 	Result      json.RawMessage `json:"result,omitempty"`
+	ResultRef   *ObjectRef      `json:"result_ref,omitempty"` // instead of result: the object that holds it
 	Code        string          `json:"code,omitempty"`
 	Error       string          `json:"error,omitempty"`
 	DurationMS  int64           `json:"duration_ms"`

@@ -108,9 +108,9 @@ type Colleague struct {
 	Kind string `json:"kind"` // agent, team
 }
 
-// AgentCreatedData opens the log of a member of a team. It is always its first event.
-type AgentCreatedData struct {
-	AgentID    string      `json:"agent_id"`
+// MemberCreatedData opens the log of a member of a team. It is always its first event.
+type MemberCreatedData struct {
+	MemberID   string      `json:"member_id"`
 	TeamID     string      `json:"team_id"`
 	Root       string      `json:"root"`  // id of the outermost team
 	Route      string      `json:"route"` // path of member names from the root team: backend_team/Coder
@@ -120,15 +120,15 @@ type AgentCreatedData struct {
 	MemberDefinition
 }
 
-// AgentClosedData ends an agent: no message is accepted after it.
-type AgentClosedData struct {
+// MemberClosedData ends an agent: no message is accepted after it.
+type MemberClosedData struct {
 	Reason string `json:"reason"`
 }
 
-// TurnPausedData says that the worker has put a unit of work down, because all that
+// JobSuspendedData says that the worker has put a unit of work down, because all that
 // is left to do waits for people. Whoever answers has it taken up again, with the
 // next attempt.
-type TurnPausedData struct {
+type JobSuspendedData struct {
 	RunID       string   `json:"run_id"`
 	ExecutionID string   `json:"execution_id"`
 	Attempt     int      `json:"attempt"`
@@ -211,14 +211,14 @@ type TeamMessageDroppedData struct {
 	Reason    string `json:"reason"` // stopped, closed, or the code of a fault
 }
 
-// TeamAgentEventData is an event of a member's log, byte for byte.
-type TeamAgentEventData struct {
-	AgentName  string          `json:"agent_name"`
-	AgentID    string          `json:"agent_id"`
-	Seq        uint64          `json:"seq"`                  // in the agent's log: 1, 2, 3, ... in this log too
-	Status     string          `json:"status,omitempty"`     // of the agent from now on, if it has changed
+// TeamMemberEventData is an event of a member's log, byte for byte.
+type TeamMemberEventData struct {
+	MemberName string          `json:"member_name"`
+	MemberID   string          `json:"member_id"`
+	Seq        uint64          `json:"seq"`                  // in the member's log: 1, 2, 3, ... in this log too
+	Status     string          `json:"status,omitempty"`     // of the member from now on, if it has changed
 	OldStatus  string          `json:"old_status,omitempty"` // with Status
-	AgentEvent json.RawMessage `json:"agent_event"`          // the canonical event as it is stored there
+	Event      json.RawMessage `json:"event"`                // the canonical event as it is stored there
 }
 
 // TeamSubTeamEventData is an event of a nested team's log, byte for byte.

@@ -7,6 +7,7 @@ type Type string
 const (
 	SessionCreated Type = "session.created"
 	SessionClosed  Type = "session.closed"
+	SessionDeleted Type = "session.deleted"
 
 	MessageReceived  Type = "message.received"
 	MessageRefused   Type = "message.refused"
@@ -20,7 +21,7 @@ const (
 	RunFailed    Type = "run.failed"
 	RunCancelled Type = "run.cancelled"
 
-	TurnStarted    Type = "turn.started"
+	JobStarted     Type = "job.started"
 	AttemptRefused Type = "attempt.refused"
 
 	ToolCalled    Type = "tool.called"
@@ -47,14 +48,15 @@ const (
 	InputAnswered  Type = "input.answered"
 	InputExpired   Type = "input.expired"
 
-	TaskStarted   Type = "task.started"
-	TaskCompleted Type = "task.completed"
-	TaskFailed    Type = "task.failed"
-	TaskCancelled Type = "task.cancelled"
-	TaskRestarted Type = "task.restarted"
+	StepStarted   Type = "step.started"
+	StepCompleted Type = "step.completed"
+	StepFailed    Type = "step.failed"
+	StepCancelled Type = "step.cancelled"
+	StepRestarted Type = "step.restarted"
 
-	TurnFailed     Type = "turn.failed"
+	JobFailed      Type = "job.failed"
 	RetryScheduled Type = "retry.scheduled"
+	RequestFailed  Type = "request.failed"
 	RunProgressed  Type = "run.progressed"
 
 	AggregateStarted   Type = "aggregate.started"
@@ -65,32 +67,33 @@ const (
 
 // The canonical types of tasks that are given to agents of the swarm.
 const (
-	ClientCreated    Type = "client.created"
-	ClientRegistered Type = "client.registered"
-	ClientMessage    Type = "client.message"
-	TaskCreated      Type = "task.created"
-	TaskQueued       Type = "task.queued"
-	TaskAssigned     Type = "task.assigned"
-	TaskReported     Type = "task.reported"
-	TaskNotified     Type = "task.notified"
-	TaskMessaged     Type = "task.messaged"
-	TaskReleased     Type = "task.released"
-	TaskRefused      Type = "task.refused"
-	TaskAsked        Type = "task.asked"
-	TaskAskExpired   Type = "task.ask_expired"
-	TaskFinished     Type = "task.finished"
-	ChildCreated     Type = "child.created"
-	ChildFinished    Type = "child.finished"
-	CallStarted      Type = "call.started"
-	CallNotified     Type = "call.notified"
-	CallFinished     Type = "call.finished"
+	InboxCreated    Type = "inbox.created"
+	InboxRegistered Type = "inbox.registered"
+	InboxMessaged   Type = "inbox.messaged"
+	TaskCreated     Type = "task.created"
+	TaskQueued      Type = "task.queued"
+	TaskAssigned    Type = "task.assigned"
+	TaskReported    Type = "task.reported"
+	TaskNotified    Type = "task.notified"
+	TaskMessaged    Type = "task.messaged"
+	TaskReleased    Type = "task.released"
+	TaskRefused     Type = "task.refused"
+	TaskDeleted     Type = "task.deleted"
+	TaskAsked       Type = "task.asked"
+	TaskAskExpired  Type = "task.ask_expired"
+	TaskFinished    Type = "task.finished"
+	ChildCreated    Type = "child.created"
+	ChildFinished   Type = "child.finished"
+	CallStarted     Type = "call.started"
+	CallNotified    Type = "call.notified"
+	CallFinished    Type = "call.finished"
 )
 
 // The canonical types of agent teams.
 const (
-	AgentCreated       Type = "agent.created"
-	AgentClosed        Type = "agent.closed"
-	TurnPaused         Type = "turn.paused"
+	MemberCreated      Type = "member.created"
+	MemberClosed       Type = "member.closed"
+	JobSuspended       Type = "job.suspended"
 	TodosUpdated       Type = "todos.updated"
 	ArtifactPersisted  Type = "artifact.persisted"
 	ArtifactUpdated    Type = "artifact.updated"
@@ -99,7 +102,7 @@ const (
 	TeamStatus         Type = "team.status"
 	TeamMessage        Type = "team.message"
 	TeamMessageDropped Type = "team.message_dropped"
-	TeamAgentEvent     Type = "team.agent_event"
+	TeamMemberEvent    Type = "team.member_event"
 	TeamSubTeamEvent   Type = "team.sub_team_event"
 	TeamStopped        Type = "team.stopped"
 	TeamPauseBegun     Type = "team.paused"
@@ -126,3 +129,7 @@ func (t Type) Terminal() bool {
 
 // Data is implemented by the data struct of every canonical type.
 type Data interface{ EventType() Type }
+
+// Tombstone reports whether an event of the type deletes its log: the events before it
+// are removed, and no event follows it.
+func (t Type) Tombstone() bool { return t == SessionDeleted || t == TaskDeleted }

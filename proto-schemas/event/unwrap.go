@@ -26,7 +26,7 @@ func (v Via) Name() string { return v.Route[strings.LastIndexByte(v.Route, '/')+
 // place in the team as Via; any other event as it is. An event whose inside cannot be
 // read is returned as it is.
 func Unwrap(e Event) Event {
-	if e.Type != TeamAgentEvent && e.Type != TeamSubTeamEvent {
+	if e.Type != TeamMemberEvent && e.Type != TeamSubTeamEvent {
 		return e // Most events: nothing is allocated for them.
 	}
 	outer, via := e, Via{}
@@ -48,13 +48,13 @@ func Unwrap(e Event) Event {
 // peel takes one layer off.
 func peel(e Event, via *Via) (inner Event, name string, ok bool) {
 	switch e.Type {
-	case TeamAgentEvent:
-		d, err := As[TeamAgentEventData](e)
-		if err != nil || json.Unmarshal(d.AgentEvent, &inner) != nil {
+	case TeamMemberEvent:
+		d, err := As[TeamMemberEventData](e)
+		if err != nil || json.Unmarshal(d.Event, &inner) != nil {
 			return e, "", false
 		}
-		via.AgentID, via.Status, via.OldStatus = d.AgentID, d.Status, d.OldStatus
-		return inner, d.AgentName, true
+		via.AgentID, via.Status, via.OldStatus = d.MemberID, d.Status, d.OldStatus
+		return inner, d.MemberName, true
 	case TeamSubTeamEvent:
 		d, err := As[TeamSubTeamEventData](e)
 		if err != nil || json.Unmarshal(d.SubTeamEvent, &inner) != nil {

@@ -20,8 +20,8 @@ func inTeam(t *testing.T, e event.Event, status string, names ...string) event.E
 		if err != nil {
 			t.Fatal(err)
 		}
-		var d event.Data = event.TeamAgentEventData{
-			AgentName: name, AgentID: "agent-1", Seq: e.Sequence, Status: status, OldStatus: status, AgentEvent: inner,
+		var d event.Data = event.TeamMemberEventData{
+			MemberName: name, MemberID: "agent-1", Seq: e.Sequence, Status: status, OldStatus: status, Event: inner,
 		}
 		if depth > 0 {
 			d = event.TeamSubTeamEventData{SubTeamNodeName: name, SubTeamID: fmt.Sprintf("team-%d", depth), Seq: e.Sequence, SubTeamEvent: inner}
@@ -41,7 +41,7 @@ func inTeam(t *testing.T, e event.Event, status string, names ...string) event.E
 
 func spoken() event.Event {
 	return event.Event{
-		SpecVersion: event.SpecVersion, ID: "e1", Source: "worker", Type: event.MessageDelta, Subject: "default.agent.agent-1",
+		SpecVersion: event.SpecVersion, ID: "e1", Source: "worker", Type: event.MessageDelta, Subject: "default.member.agent-1",
 		Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Sequence: 3, Data: json.RawMessage(`{ "text" : "<b>\u00e9", "later": [1e2] }`),
 	}
 }
@@ -116,10 +116,10 @@ func TestUnwrapOfATeamsOwnEvent(t *testing.T) {
 
 // TestUnwrapOfWhatCannotBeRead: it stays what it is, with the position that it has.
 func TestUnwrapOfWhatCannotBeRead(t *testing.T) {
-	for _, kind := range []event.Type{event.TeamAgentEvent, event.TeamSubTeamEvent} {
+	for _, kind := range []event.Type{event.TeamMemberEvent, event.TeamSubTeamEvent} {
 		for _, data := range []string{
-			``, `{`, `7`, `"x"`, `[]`, `{}`, `{"agent_event":7,"sub_team_event":7}`, `{"agent_event":"x","sub_team_event":[]}`,
-			`{"agent_event":{"sequence":"x"},"sub_team_event":{"time":1}}`, `{"seq":-1,"agent_event":{},"sub_team_event":{}}`,
+			``, `{`, `7`, `"x"`, `[]`, `{}`, `{"event":7,"sub_team_event":7}`, `{"event":"x","sub_team_event":[]}`,
+			`{"event":{"sequence":"x"},"sub_team_event":{"time":1}}`, `{"seq":-1,"event":{},"sub_team_event":{}}`,
 		} {
 			e := event.Event{ID: "e1", Type: kind, Subject: "default.team.t", Sequence: 4, Stream: 5, From: 3, Data: json.RawMessage(data)}
 			got := event.Unwrap(e)
@@ -200,7 +200,7 @@ func TestStatusAfter(t *testing.T) {
 // does, also while people are asked.
 func TestWorking(t *testing.T) {
 	middle := []event.Type{
-		event.TurnStarted, event.MessageStarted, event.MessageCompleted, event.InputRequested, event.TurnPaused, event.InputAnswered,
+		event.JobStarted, event.MessageStarted, event.MessageCompleted, event.InputRequested, event.JobSuspended, event.InputAnswered,
 		event.ToolCalled, event.ToolStarted, event.ToolCompleted, event.ToolFailed, event.ToolUnknown, event.MessageDelta, event.UsageRecorded,
 	}
 	ends := []event.Type{event.RunCompleted, event.RunCancelled, event.RunFailed}
@@ -212,7 +212,7 @@ func TestWorking(t *testing.T) {
 				status = s
 			}
 		}
-		step(event.AgentCreated)
+		step(event.MemberCreated)
 		if event.Working(status) {
 			t.Fatal("a new agent works")
 		}

@@ -9,6 +9,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code identifies one entry of the catalogue. Codes are part of the contract.
@@ -120,6 +121,12 @@ func From(err error, ref string) *Fault {
 	f := New(Internal).Wrap(err)
 	f.Ref = ref
 	return f
+}
+
+// What returns the first sentence of the message: what happened, without what to do.
+func (e Entry) What() string {
+	what, _, _ := strings.Cut(e.Message, ". ")
+	return strings.TrimSuffix(what, ".") + "."
 }
 
 // Lookup returns the catalogue's entry for the code; an unknown code is Internal.

@@ -46,9 +46,10 @@ type Kind string
 const (
 	KindSession Kind = "session"
 	KindTask    Kind = "task"
-	KindAgent   Kind = "agent"
+	KindMember  Kind = "member"
 	KindTeam    Kind = "team"
-	KindClient  Kind = "client" // the inbox of a client of the swarm
+	KindInbox   Kind = "inbox" // the inbox of a client of the swarm
+	KindCall    Kind = "call"  // a tool call of a peer of the swarm: all of one outside of tasks, the claim of one within
 )
 
 // DefaultTenant is the tenant of installations without authentication.
@@ -140,7 +141,7 @@ func MustName(s string) Name {
 // ParseKind returns s as a Kind, or an error that wraps ErrInvalid if it names none.
 func ParseKind(s string) (Kind, error) {
 	switch k := Kind(s); k {
-	case KindSession, KindTask, KindAgent, KindTeam, KindClient:
+	case KindSession, KindTask, KindMember, KindTeam, KindInbox, KindCall:
 		return k, nil
 	}
 	return "", fmt.Errorf("%w: unknown kind %q", ErrInvalid, clip(s))

@@ -115,7 +115,7 @@ func TestText(t *testing.T) {
 }
 
 func TestKind(t *testing.T) {
-	for _, k := range []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam, id.KindClient} {
+	for _, k := range []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall} {
 		if got, err := id.ParseKind(string(k)); err != nil || got != k {
 			t.Fatalf("%s: %v", k, err)
 		}

@@ -2,12 +2,12 @@ package myagent
 
 import "embed"
 
-// Schemas holds one JSON Schema (2020-12) for every event: schema/<event>.json. The
-// events that go both ways have a second one for what the server sends:
-// schema/<event>.echo.json.
+// Schema is the bundle of JSON Schemas (2020-12) of the protocol: #/$defs/<event> for each
+// event. Those that go both ways have a second definition for what the server sends:
+// #/$defs/<event>.echo. It is generated from the structs and examples of this package.
 //
-//go:embed schema/*.json
-var Schemas embed.FS
+//go:embed schema.json
+var Schema string
 
 // Examples holds the examples of the protocol's original description, written as
 // JSON: examples/<event>.json. Where it gives a choice the first one is taken, and

@@ -37,7 +37,7 @@ type SessionCreatedMeta struct {
 }
 
 // SessionEndMeta is the metadata of agent.session_end. Reasons: user_request, timeout,
-// error, completion. Completion: success, partial, failed.
+// error, completion, deleted (addition). Completion: success, partial, failed.
 type SessionEndMeta struct {
 	Context
 	Reason        string `json:"reason"`

@@ -79,6 +79,7 @@ type PlanStartContent struct {
 type PlanStartMeta struct {
 	Context
 	PlanID  string `json:"plan_id"`
+	Model   string `json:"model,omitempty"`   // that all workers have; absent where they differ
 	Attempt int    `json:"attempt,omitempty"` // 1, 2, ... in the run. Addition
 }
 

@@ -94,6 +94,8 @@ const (
 	ActionReplay         = "replay"
 	ActionReplayBatch    = "replay_batch"
 	ActionHistoryExpired = "history_expired"
+	ActionNoWorker       = "no_worker"   // not in the original protocol: a run waits, and no worker is available
+	ActionWorkerBack     = "worker_back" // not in the original protocol: one is available again
 )
 
 // SystemErrorMeta is the metadata of system.error.
@@ -162,7 +164,8 @@ type RetryMeta struct {
 	RetryAfterMS int64  `json:"retry_after_ms"`
 	ErrorType    string `json:"error_type"`
 	ErrorMessage string `json:"error_message"`
-	ErrorCode    string `json:"error_code"` // Addition
+	ErrorCode    string `json:"error_code"`           // Addition
+	MessageID    string `json:"message_id,omitempty"` // Addition: the request to the model for this message is made again
 }
 
 // ExecutionErrorMeta is the metadata of error.execution.

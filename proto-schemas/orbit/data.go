@@ -49,6 +49,7 @@ type MessageData struct {
 type ThoughtData struct {
 	Message  string    `json:"message"`
 	Question *Question `json:"question,omitempty"` // not in the original protocol: people are asked
+	Code     string    `json:"code,omitempty"`     // not in the original protocol: of a notice about workers
 }
 
 // Question is what an answer refers to. Scopes: plan, tool, task.

@@ -2,11 +2,12 @@ package orbit
 
 import "embed"
 
-// Schemas holds one JSON Schema (2020-12) for every message type and for the
-// health answer: schema/<type>.json.
+// Schema is the bundle of JSON Schemas (2020-12) of the protocol: #/$defs/<type> for each
+// message, and #/$defs/health for the health answer. It is generated from the structs of
+// this package.
 //
-//go:embed schema/*.json
-var Schemas embed.FS
+//go:embed schema.json
+var Schema string
 
 // Examples holds the examples of the protocol's original description, unchanged:
 // examples/<type>.json. Values that it leaves open are written "...".

@@ -1,6 +1,10 @@
 package subject
 
-import "github.com/waggle-dev/waggle/proto-schemas/id"
+import (
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
 
 // Form describes one family of subjects for documentation and checks.
 type Form struct {
@@ -37,8 +41,8 @@ var Catalogue = []Form{
 		"Ask and wait for the answer.", RPC(id.MustName("tools"), id.MustName("call")),
 	},
 	{
-		"aside.<gateway>.<connection>", "core NATS, at most once",
-		"An answer to one connection, in no log.", Aside(id.MustName("gateway-1"), id.MustName("c42")),
+		"direct.<gateway>.<connection>", "core NATS, at most once",
+		"A direct message: for one connection, in no log.", Direct(id.MustName("gateway-1"), id.MustName("c42")),
 	},
 	{
 		"dead.<service>.<tenant>.<key>.<verb>", "stream " + StreamDead,
@@ -48,6 +52,15 @@ var Catalogue = []Form{
 		"audit.<tenant>.<action>", "stream " + StreamAudit,
 		"Who did what, without contents.", Audit(id.DefaultTenant, id.MustName("command")),
 	},
+	{
+		"$O." + BucketPayloads + ".M.<name>", "stream " + StreamPayloads + ", object store " + BucketPayloads,
+		"Describes an object: data that does not fit into an event. Its name, here in base64, is <tenant>.<kind>.<id>.<SHA-256>.",
+		payloadMeta(examplePayload),
+	},
+	{
+		"$O." + BucketPayloads + ".C.<object>", "stream " + StreamPayloads + ", object store " + BucketPayloads,
+		"The parts of the object, in order.", PayloadParts("Vk3bJcV2cXhNqGfR1uWm7a"),
+	},
 }
 
 var (
@@ -55,9 +68,10 @@ var (
 		Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("0199c3d2-41f0-7a53-8e0b-5d1c9a7e2f10"),
 	}
 	exampleCommand = Command{
-		Service: id.MustName("pipeline"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Verb: id.MustName("message"),
+		Service: id.MustName("pipeline"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Verb: id.MustName("send_message"),
 	}
-	exampleTimer = Timer{
+	examplePayload = exampleLog.Name() + "." + strings.Repeat("0123456789abcdef", DigestHex/16)
+	exampleTimer   = Timer{
 		Service: id.MustName("session"), Tenant: exampleLog.Tenant, Key: exampleLog.Entity, Name: id.MustName("expire"),
 	}
 )

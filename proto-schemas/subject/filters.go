@@ -26,7 +26,7 @@ func TimersOf(service id.Name) string { return "timer.set." + service.String() +
 func RPCOf(service id.Name) string { return "rpc." + service.String() + ".*" }
 
 // Asides is the filter of all connections of all gateways.
-const Asides = "aside.*.*"
+const Asides = "direct.*.*"
 
 // DirectoryKeys returns the KV filter of all instances of what of one name.
 func DirectoryKeys(what, name id.Name) string { return what.String() + "." + name.String() + ".*" }
@@ -39,3 +39,23 @@ func FoldKeys(k id.Kind) string { return "*." + string(k) + ".*" }
 
 // RegistryKeys returns the KV filter of everything of a kind in the registry.
 func RegistryKeys(kind id.Name) string { return "*." + kind.String() + ".*" }
+
+// AckKeysOf returns the KV filter of all positions in one log.
+func AckKeysOf(l Log) string { return l.Name() + ".*" }
+
+// TimersFor returns the filter of all timers of a service for one entity, those that
+// are set and those that are due.
+func TimersFor(service id.Name, t id.Tenant, key id.Entity) string {
+	return "timer.*." + service.String() + "." + t.String() + "." + key.String() + ".*"
+}
+
+// DeadFor returns the filter of the dead letters of a service for one entity.
+func DeadFor(service id.Name, t id.Tenant, key id.Entity) string {
+	return "dead." + service.String() + "." + t.String() + "." + key.String() + ".*"
+}
+
+// BucketStream returns the name of the stream behind a KV bucket.
+func BucketStream(bucket string) string { return "KV_" + bucket }
+
+// BucketSubject returns the subject of the keys of a KV bucket that match the pattern.
+func BucketSubject(bucket, pattern string) string { return "$KV." + bucket + "." + pattern }

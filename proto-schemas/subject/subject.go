@@ -8,7 +8,7 @@
 //	timer.set.<service>.<tenant>.<key>.<name> a schedule                   stream TIMER
 //	timer.fire.<service>.<tenant>.<key>.<name> the schedule, due           stream TIMER
 //	rpc.<service>.<verb>                      ask and wait                 NATS micro
-//	aside.<gateway>.<connection>              say to one connection        core NATS
+//	direct.<gateway>.<connection>             say to one connection        core NATS
 //	dead.<service>.<tenant>.<key>.<verb>      a command given up           stream DEAD
 //	audit.<tenant>.<action>                   who did what                 stream AUDIT
 //
@@ -233,26 +233,28 @@ func ParseTimer(s string) (Timer, error) {
 	return out, nil
 }
 
-// Aside returns the subject of what is said to one connection of one gateway and
+// Direct returns the subject of what is said to one connection of one gateway and
 // is in no log. A command carries it as its reply_to.
-func Aside(gateway, connection id.Name) string {
-	return "aside." + gateway.String() + "." + connection.String()
+func Direct(gateway, connection id.Name) string {
+	return "direct." + gateway.String() + "." + connection.String()
 }
 
-// AsideFilter returns the filter of all connections of a gateway.
-func AsideFilter(gateway id.Name) string { return "aside." + gateway.String() + ".*" }
+// DirectFilter returns the filter of all connections of a gateway.
+func DirectFilter(gateway id.Name) string { return "direct." + gateway.String() + ".*" }
 
 // ReplyTo returns the address of a connection as commands carry it: "<gateway>.<connection>".
 func ReplyTo(gateway, connection id.Name) string { return gateway.String() + "." + connection.String() }
 
 // ParseReplyTo parses the form that ReplyTo returns.
-func ParseReplyTo(s string) (gateway, connection id.Name, err error) { return ParseAside("aside." + s) }
+func ParseReplyTo(s string) (gateway, connection id.Name, err error) {
+	return ParseDirect("direct." + s)
+}
 
-// ParseAside parses a subject under aside. .
-func ParseAside(s string) (gateway, connection id.Name, err error) {
+// ParseDirect parses a subject under direct. .
+func ParseDirect(s string) (gateway, connection id.Name, err error) {
 	t := strings.Split(s, ".")
-	if len(t) != 3 || t[0] != "aside" {
-		return gateway, connection, invalid("aside", s)
+	if len(t) != 3 || t[0] != "direct" {
+		return gateway, connection, invalid("direct message", s)
 	}
 	var f failures
 	gateway = token(&f, id.ParseName, t[1])

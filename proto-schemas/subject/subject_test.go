@@ -19,7 +19,7 @@ const maxSubject = 2048
 
 func TestNoStringChangesTheNumberOfTokens(t *testing.T) {
 	service, verb := id.MustName("session"), id.MustName("message")
-	kinds := []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam, id.KindClient}
+	kinds := []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall}
 	n := 0
 	hostile.Strings(3, 100_000, func(s string) {
 		n++
@@ -58,6 +58,7 @@ func roundTrip(t *testing.T, l subject.Log, c subject.Command, tm subject.Timer)
 	if got, err := subject.ParseName(l.Name()); err != nil || got != l {
 		t.Fatalf("name %q: %v, %v", l, got, err)
 	}
+	payloads(t, l)
 	if got, err := subject.ParseEvent(l.Event()); err != nil || got != l {
 		t.Fatalf("event %q: %v, %v", l.Event(), got, err)
 	}
@@ -72,6 +73,19 @@ func roundTrip(t *testing.T, l subject.Log, c subject.Command, tm subject.Timer)
 	}
 }
 
+func payloads(t *testing.T, l subject.Log) {
+	t.Helper()
+	if got, err := subject.LogOf(l.Tenant, l.Local()); err != nil || got != l {
+		t.Fatalf("name within the tenant %q: %v, %v", l.Local(), got, err)
+	}
+	digest := strings.Repeat("0a", subject.DigestHex/2)
+	if name, err := subject.PayloadName(l, digest); err != nil {
+		t.Fatalf("payload of %q: %v", l, err)
+	} else if got, d, err := subject.ParsePayloadName(name); err != nil || got != l || d != digest {
+		t.Fatalf("payload %q: %v, %v, %v", name, got, d, err)
+	}
+}
+
 // whatParses checks that a subject which parses is exactly the one that would be built.
 func whatParses(t *testing.T, s string) {
 	t.Helper()
@@ -81,6 +95,13 @@ func whatParses(t *testing.T, s string) {
 		"live":    func() (string, error) { l, typ, err := subject.ParseLive(s); return l.Live(typ), err },
 		"command": func() (string, error) { c, err := subject.ParseCommand(s); return c.Subject(), err },
 		"timer":   func() (string, error) { tm, err := subject.ParseTimer(s); return tm.Fire(), err },
+		"payload": func() (string, error) {
+			l, digest, err := subject.ParsePayloadName(s)
+			if err != nil {
+				return "", err
+			}
+			return subject.PayloadName(l, digest)
+		},
 		"partition": func() (string, error) {
 			p, err := subject.ParsePartition(s)
 			return p.String(), err
@@ -119,6 +140,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range hostile.Samples {
 		f.Add(s)
 	}
+	f.Add("default.task.t1." + strings.Repeat("0a", subject.DigestHex/2))
 	f.Fuzz(whatParses)
 }
 
@@ -127,7 +149,7 @@ func TestPartitionsNeverMove(t *testing.T) {
 	for name, want := range map[string]string{
 		"default.session.s1":    "10",
 		"default.task.t1":       "10",
-		"acme.agent.worker-7":   "04",
+		"acme.member.worker-7":  "03",
 		"acme.team.research_01": "13",
 	} {
 		l, err := subject.ParseName(name)
@@ -221,6 +243,24 @@ func TestParseLiveRefusesWhatIsNoType(t *testing.T) {
 		if _, _, err := subject.ParseLive("live.default.session.s1." + typ); !errors.Is(err, subject.ErrInvalid) {
 			t.Errorf("type %q was let through", typ)
 		}
+	}
+}
+
+// TestPayloadsOfOthersHaveOtherNames: what a reference says leads to no other tenant.
+func TestPayloadsOfOthersHaveOtherNames(t *testing.T) {
+	for _, local := range []string{"", "task", "other.task.t1", "task.t1.x", "task.*", "nothing.t1", "task.t 1"} {
+		if l, err := subject.LogOf(id.DefaultTenant, local); !errors.Is(err, subject.ErrInvalid) {
+			t.Errorf("%q leads to %v", local, l)
+		}
+	}
+	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal("x")}
+	for _, digest := range []string{"", "00", strings.Repeat("0G", 32), strings.Repeat("0A", 32), strings.Repeat("a", 63), strings.Repeat("a", 65), strings.Repeat(".", 64)} {
+		if name, err := subject.PayloadName(l, digest); !errors.Is(err, subject.ErrInvalid) {
+			t.Errorf("%q is in the name %q", digest, name)
+		}
+	}
+	if _, err := subject.LogOf(id.Tenant{}, "task.t1"); !errors.Is(err, subject.ErrInvalid) {
+		t.Error("a log has no tenant")
 	}
 }
 

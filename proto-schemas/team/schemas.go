@@ -2,13 +2,13 @@ package team
 
 import "embed"
 
-// Schemas holds one JSON Schema (2020-12) for every message: schema/in/<type>.json for
-// what clients send, schema/out/<type>.json for what they are sent in the flattened
-// form, and for the envelope form schema/out/AgentTeamStreamEvent.json (sockets of
-// teams) and schema/out/StreamEvent.json (sockets of agents).
+// Schema is the bundle of JSON Schemas (2020-12) of the protocol: #/$defs/<type> for each
+// message, in the flattened form where the server sends it, and for the envelope form
+// #/$defs/AgentTeamStreamEvent (sockets of teams) and #/$defs/StreamEvent (sockets of
+// agents). It is generated from the structs of this package.
 //
-//go:embed schema/*/*.json
-var Schemas embed.FS
+//go:embed schema.json
+var Schema string
 
 // Examples holds the examples of the protocol's description, unchanged, and messages as
 // its clients were seen to send them: examples/<type>.json or, where there are several,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -20,10 +21,10 @@ import (
 type Acks struct{ kv jetstream.KeyValue }
 
 // Open opens the bucket of acknowledged positions.
-func Open(ctx context.Context, js jetstream.JetStream) (*Acks, error) {
-	kv, err := js.KeyValue(ctx, subject.BucketAcks)
+func Open(ctx context.Context, conn *bus.Conn) (*Acks, error) {
+	kv, err := conn.Bucket(ctx, subject.BucketAcks)
 	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", subject.BucketAcks, err)
+		return nil, err
 	}
 	return &Acks{kv: kv}, nil
 }

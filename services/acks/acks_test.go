@@ -21,7 +21,7 @@ func TestTheHighestAckCounts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := bustest.Single(t)
-	a, err := acks.Open(ctx, c.JS())
+	a, err := acks.Open(ctx, c)
 	require.NoError(t, err)
 	log, client := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")}, id.EntityFromExternal("phone")
 	var all sync.WaitGroup
@@ -46,6 +46,6 @@ func TestTheHighestAckCounts(t *testing.T) {
 	require.Zero(t, got)
 
 	require.NoError(t, c.JS().DeleteKeyValue(ctx, subject.BucketAcks))
-	_, err = acks.Open(ctx, c.JS())
+	_, err = acks.Open(ctx, c)
 	require.ErrorContains(t, err, subject.BucketAcks)
 }

@@ -19,9 +19,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -33,27 +35,34 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/agent/card"
-	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/teamtools"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
 // Config holds the settings of a worker. Zero values mean the defaults.
 type Config struct {
-	Concurrency  int           // units at once; default 16: one mostly waits for its model
-	AckWait      time.Duration // silence after which a dead worker's unit goes to another; default 10 s
-	MaxAttempts  int           // claims of one unit before it is failed; default 3
-	MaxRounds    int           // messages of the model in one unit; default 16
-	MaxPasses    int           // how often a unit whose model nobody is known to have is passed on; default 600
-	ToolTimeout  time.Duration // per tool call; default 60 s
-	TurnTimeout  time.Duration // one attempt; default 15 min
-	HistoryBytes int           // conversation handed to the model; default 256 KiB
-	MaxTokens    int           // per message of the model; 0 = the provider's default
-	System       string        // system prompt, of all stages; default defaultSystem, where tools are offered
-	Capabilities []string      // what tasks may ask of this worker; default card.General
-	Prices       Prices        // what models cost; what is not in it has no known cost
-	TeamPatience time.Duration // before a team is asked again for what a member wants; default 5 s
+	Concurrency  int                             // units at once; default 16: one mostly waits for its model
+	AckWait      time.Duration                   // silence after which a dead worker's unit goes to another; default 10 s
+	MaxAttempts  int                             // claims of one unit before it is failed; default 3
+	MaxRounds    int                             // messages of the model in one unit; default 16
+	MaxPasses    int                             // how often a unit whose model nobody is known to have is passed on; default 600
+	ToolTimeout  time.Duration                   // per tool call; default 60 s
+	TurnTimeout  time.Duration                   // one attempt; default 15 min
+	HistoryBytes int                             // conversation handed to the model; default 256 KiB
+	ModelTries   int                             // requests to the model for one message; default 8
+	RetryPause   time.Duration                   // before a failed request is made again, doubled before each further one; default 500 ms
+	RetryTime    time.Duration                   // how long one job makes failed requests again; default 30 s
+	RunRetryTime time.Duration                   // the same over all jobs of a run; default 1 min
+	MaxTokens    int                             // per message of the model; 0 = the provider's default
+	System       string                          // system prompt, of all stages; default defaultSystem, where tools are offered
+	Capabilities []string                        // what tasks may ask of this worker; default card.General
+	Check        func(ctx context.Context) error // asks the provider of the model for a sign of life; nil: it is not asked
+	Prices       Prices                          // what models cost; what is not in it has no known cost
+	TeamPatience time.Duration                   // before a team is asked again for what a member wants; default 5 s
 	Now          func() time.Time
 	After        func(d time.Duration, f func()) (stop func() bool) // calls f by the clock of Now; default time.AfterFunc
 	NewID        func() string                                      // unique ids; default UUID v7
@@ -82,6 +91,10 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxRounds, 16)
 	def(&c.MaxPasses, defaultPasses)
 	def(&c.HistoryBytes, 256<<10)
+	def(&c.ModelTries, modelTries)
+	dur(&c.RetryPause, retryPause)
+	dur(&c.RetryTime, retryTime)
+	dur(&c.RunRetryTime, conversation.RunPatience)
 	dur(&c.AckWait, 10*time.Second)
 	dur(&c.ToolTimeout, time.Minute)
 	dur(&c.TurnTimeout, 15*time.Minute)
@@ -123,6 +136,10 @@ type Service struct {
 	metrics *metrics
 	seat    directory.Seat
 	teams   *teamtools.Client
+	pings   *nats.Subscription
+
+	checks    sync.WaitGroup // watches the provider
+	endChecks context.CancelFunc
 }
 
 // New returns a worker that is not started.
@@ -144,7 +161,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{cfg: cfg, deps: deps, metrics: m, teams: teams}
 	s.workers = command.NewWorkers(deps.Conn, command.WorkersConfig{
-		Service: cmd.Agent, Instance: deps.Instance, Concurrency: cfg.Concurrency, AckWait: cfg.AckWait,
+		Service: cmd.Worker, Instance: deps.Instance, Concurrency: cfg.Concurrency, AckWait: cfg.AckWait,
 		// Every attempt is one delivery; one more lets a living worker fail the run,
 		// the others are for workers that stop before they claim it.
 		MaxDeliver: 2*cfg.MaxAttempts + 2,
@@ -154,16 +171,16 @@ func New(cfg Config, deps Deps) (*Service, error) {
 }
 
 // Name implements lifecycle.Component.
-func (s *Service) Name() string { return "agent" }
+func (s *Service) Name() string { return "worker" }
 
 // Start joins the directory and begins to take runs.
 func (s *Service) Start(ctx context.Context) error {
-	data, err := card.Card{Model: s.deps.Model.Name(), Providers: model.Providers(s.deps.Model), Capabilities: s.cfg.Capabilities}.Data()
+	data, err := s.card("").Data()
 	if err != nil {
 		return fmt.Errorf("agent service: %w", err)
 	}
 	err = s.seat.Take(ctx, s.deps.Directory, directory.Member{
-		What: directory.WhatService, Name: cmd.Agent, Instance: s.deps.Instance, Data: data,
+		What: directory.WhatService, Name: cmd.Worker, Instance: s.deps.Instance, Data: data,
 	})
 	if err != nil {
 		return fmt.Errorf("agent service: join the directory: %w", err)
@@ -172,22 +189,50 @@ func (s *Service) Start(ctx context.Context) error {
 	if err == nil {
 		err = s.workers.Start(ctx)
 	}
+	if err == nil {
+		err = s.answerPings()
+	}
 	if err != nil {
 		s.Stop() //nolint:contextcheck // ending takes a context of its own
 		return fmt.Errorf("agent service: %w", err)
 	}
+	s.startChecks() //nolint:contextcheck // they outlive the start
 	return nil
+}
+
+// answerPings answers gateways that ask whether a worker runs, until the worker has
+// finished what it does.
+func (s *Service) answerPings() error {
+	sub, err := s.deps.Conn.NATS().QueueSubscribe(subject.RPC(cmd.Worker, cmd.PingWorker), cmd.Worker.String(), func(m *nats.Msg) {
+		if err := m.Respond(nil); err != nil {
+			s.deps.Logger.Debug().Err(err).Msg("answer a ping")
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("answer pings: %w", err)
+	}
+	s.pings = sub
+	return nil
+}
+
+func (s *Service) ignorePings() error {
+	if s.pings == nil || !s.pings.IsValid() {
+		return nil
+	}
+	return s.pings.Unsubscribe()
 }
 
 // Drain takes no new run and finishes those that are on, within ctx.
 func (s *Service) Drain(ctx context.Context) error {
-	return errors.Join(s.seat.Leave(ctx), s.workers.Drain(ctx), s.teams.Stop())
+	s.stopChecks()
+	return errors.Join(s.seat.Leave(ctx), s.workers.Drain(ctx), s.ignorePings(), s.teams.Stop())
 }
 
 // Stop ends at once: model requests are closed and the runs handed back to the queue.
 func (s *Service) Stop() {
+	s.stopChecks()
 	s.workers.Stop()
-	if err := errors.Join(s.teams.Stop(), s.seat.Quit()); err != nil {
+	if err := errors.Join(s.ignorePings(), s.teams.Stop(), s.seat.Quit()); err != nil {
 		s.deps.Logger.Debug().Err(err).Msg("the bus was not told; what is left there runs out by itself")
 	}
 }
@@ -197,7 +242,7 @@ func (s *Service) Failed() <-chan error { return s.workers.Failed() }
 
 // handle runs one attempt at one unit of work.
 func (s *Service) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
-	var ref cmd.WorkRef
+	var ref cmd.JobRef
 	if err := c.Decode(&ref); err != nil {
 		return command.Permanent(err)
 	}
@@ -205,29 +250,29 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, _ command.Delivery)
 	ended, err := t.run(ctx)
 	s.metrics.attempt(ended, err)
 	if err != nil {
-		return fmt.Errorf("%s of %s %s: %w", ref.Unit(), ref.LogKind(), c.Key, err)
+		return fmt.Errorf("%s of %s %s: %w", ref.Job(), ref.LogKind(), c.Key, err)
 	}
 	if !ended {
 		return nil
 	}
-	return s.report(ctx, c, ref, cmd.TurnEnded, ref.Unit()+".ended", ref)
+	return s.report(ctx, c, ref, cmd.SettleJob, ref.Job()+".ended", ref)
 }
 
 // dead tells whoever manages the log that a run was given up, so that it still gets its
 // terminal event and the next message its turn. It goes on until ctx ends: the work
 // item is not off the queue before that, and is given up again by the next worker.
 func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
-	var ref cmd.WorkRef
+	var ref cmd.JobRef
 	if err := c.Decode(&ref); err != nil {
 		s.deps.Logger.Error().Err(err).Str("key", c.Key.String()).Msg("a dead work item names no run")
 		return
 	}
 	for {
-		err := s.report(ctx, c, ref, cmd.WorkDead, ref.Unit()+".dead", cmd.DeadWork{WorkRef: ref, Reason: reason})
+		err := s.report(ctx, c, ref, cmd.AbandonJob, ref.Job()+".dead", cmd.AbandonedJob{JobRef: ref, Reason: reason})
 		if err == nil {
 			return
 		}
-		s.deps.Logger.Error().Err(err).Str("unit", ref.Unit()).Msg("a dead run could not be reported yet")
+		s.deps.Logger.Error().Err(err).Str("unit", ref.Job()).Msg("a dead run could not be reported yet")
 		select {
 		case <-ctx.Done():
 			return
@@ -238,7 +283,7 @@ func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 
 // report sends a command about the unit to whoever manages its log. The id is derived
 // from the unit, so that a repeat is dropped.
-func (s *Service) report(ctx context.Context, c cmd.Command, ref cmd.WorkRef, verb id.Name, commandID string, data any) error {
+func (s *Service) report(ctx context.Context, c cmd.Command, ref cmd.JobRef, verb id.Name, commandID string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", verb, err)

@@ -18,10 +18,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/agent"
-	"github.com/waggle-dev/waggle/services/agent/model/demo"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model/demo"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -106,8 +106,9 @@ func TestAFailingModelEndsTheRun(t *testing.T) {
 	r.worker("w1", nil)
 	events := r.until(r.ask("hello"), event.RunFailed)
 	d := last[event.RunFailedData](t, events)
-	require.Equal(t, string(fault.ModelRefused), d.Code)
+	require.Equal(t, string(fault.ModelKeyRefused), d.Code)
 	require.NotContains(t, d.Message, "secret-detail")
+	require.Equal(t, &event.ProviderError{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "secret-detail"}, d.Provider)
 }
 
 func TestToolErrorsGoToTheModel(t *testing.T) {
@@ -165,7 +166,7 @@ func TestTakeoverInTheMiddleOfAMessage(t *testing.T) {
 	require.Equal(t, "a whole answer", last[event.RunCompletedData](t, events).Content)
 	require.Equal(t, 2, last[event.RunCompletedData](t, events).Attempt)
 	require.Equal(t, 1, servicetest.Count(events, event.MessageDiscarded))
-	require.Equal(t, 2, servicetest.Count(events, event.TurnStarted))
+	require.Equal(t, 2, servicetest.Count(events, event.JobStarted))
 }
 
 // TestARunIsTakenUpByANewConsumer: the bus has lost count of the deliveries, with the
@@ -181,7 +182,7 @@ func TestARunIsTakenUpByANewConsumer(t *testing.T) {
 	run := r.ask("speak")
 	r.until(run, event.MessageDelta)
 	cut.NATS().Close()
-	require.NoError(t, r.Conn.JS().DeleteConsumer(r.Ctx, subject.StreamCommands, cmd.Agent.String()))
+	require.NoError(t, r.Conn.JS().DeleteConsumer(r.Ctx, subject.StreamCommands, cmd.Worker.String()))
 	r.worker("w2", nil)
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, 2, last[event.RunCompletedData](t, events).Attempt)
@@ -196,7 +197,7 @@ func TestASecondWorkItemIsLeftAlone(t *testing.T) {
 	run := r.ask("speak")
 	r.until(run, event.MessageDelta)
 	require.NoError(t, r.Send.Send(r.Ctx, cmd.Command{
-		ID: "again", Service: cmd.Agent, Verb: cmd.Run, Tenant: r.ref.Tenant, Key: r.ref.Entity,
+		ID: "again", Service: cmd.Worker, Verb: cmd.DoJob, Tenant: r.ref.Tenant, Key: r.ref.Entity,
 		Time: time.Now(), Data: []byte(`{"run_id":"` + run + `"}`),
 	}))
 	require.Eventually(t, func() bool {
@@ -206,7 +207,7 @@ func TestASecondWorkItemIsLeftAlone(t *testing.T) {
 	close(open)
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "one answer", last[event.RunCompletedData](t, events).Content)
-	require.Equal(t, 1, servicetest.Count(events, event.TurnStarted))
+	require.Equal(t, 1, servicetest.Count(events, event.JobStarted))
 }
 
 // TestATollIsNotPaidTwice cuts the worker off while a tool runs that may not be
@@ -264,7 +265,7 @@ func (r *rig) claim(run, exec string, attempt int) {
 		if done {
 			return nil, nil
 		}
-		e, err := event.New(r.ref, "claim-2", "test", time.Now(), event.TurnStartedData{
+		e, err := event.New(r.ref, "claim-2", "test", time.Now(), event.JobStartedData{
 			RunID: run, ExecutionID: exec, Attempt: attempt, Worker: "w2", Resumed: true,
 		})
 		return []event.Event{e}, err
@@ -287,7 +288,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	r.worker("w4", nil)
 	events := r.until(run, event.RunFailed)
 	require.Equal(t, string(fault.AttemptsOver), last[event.RunFailedData](t, events).Code)
-	require.Equal(t, 3, servicetest.Count(events, event.TurnStarted))
+	require.Equal(t, 3, servicetest.Count(events, event.JobStarted))
 	next := r.ask("next")
 	r.until(next, event.RunStarted)
 }

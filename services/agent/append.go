@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/conversation"
@@ -50,8 +51,39 @@ func (t *turn) append(ctx context.Context, data ...event.Data) error {
 		if err := t.held(); err != nil {
 			return nil, err
 		}
+		if !t.open(t.unsent) {
+			return nil, errEnded
+		}
 		return t.events(t.unsent...)
 	})
+}
+
+// open reports whether the messages that the events close are still open. If one is not,
+// somebody else is ending the unit: that is said in two events, the first of which closes
+// what is half said.
+func (t *turn) open(list []unsent) bool {
+	for _, u := range list {
+		switch d := u.data.(type) {
+		case event.MessageCompletedData:
+			if !slices.Contains(t.current().Open, d.MessageID) {
+				return false
+			}
+		case event.MessageDiscardedData:
+			if !slices.Contains(t.current().Open, d.MessageID) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// saying is held for the text of a message, which nothing may follow once it is closed.
+func (t *turn) saying(msg string) error {
+	err := t.held()
+	if err == nil && !slices.Contains(t.current().Open, msg) {
+		return errEnded
+	}
+	return err
 }
 
 func (t *turn) events(list ...unsent) ([]event.Event, error) {

@@ -69,7 +69,7 @@ func (t *turn) pause(ctx context.Context) error {
 		if len(t.unsent) == 0 {
 			return nil, nil
 		}
-		t.what = event.TurnPaused
+		t.what = event.JobSuspended
 		if err := t.held(); err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (t *turn) pause(ctx context.Context) error {
 		if st.Kind != conversation.StepWait {
 			return nil, nil
 		}
-		t.unsent[0].data = event.TurnPausedData{
+		t.unsent[0].data = event.JobSuspendedData{
 			RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, Inputs: st.Inputs, Part: t.job.Part,
 		}
 		return t.events(t.unsent...)

@@ -13,9 +13,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 func TestACallWaitsUntilItIsAllowed(t *testing.T) {
@@ -23,7 +23,7 @@ func TestACallWaitsUntilItIsAllowed(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, pay("call_0", 5))), scripted.Stream(scripted.Text("paid"))), nil)
 	r.worker("w1", nil)
 	run := r.ask("pay")
-	paused := last[event.TurnPausedData](t, r.until(run, event.TurnPaused))
+	paused := last[event.JobSuspendedData](t, r.until(run, event.JobSuspended))
 	q := r.questions(1)[0]
 	require.Equal(t, []string{q.InputID}, paused.Inputs)
 	require.Equal(t, conversation.InputOf(q.CallID), q.InputID)
@@ -45,7 +45,7 @@ func TestACallWaitsUntilItIsAllowed(t *testing.T) {
 	require.Len(t, called, 1)
 	require.Equal(t, q.InputID, called[0].InputID)
 	require.Equal(t, q.Digest, called[0].Digest)
-	claims := all[event.TurnStartedData](t, events)
+	claims := all[event.JobStartedData](t, events)
 	require.Len(t, claims, 2)
 	require.True(t, claims[1].Resumed)
 	require.Equal(t, 2, last[event.RunCompletedData](t, events).Attempt)
@@ -76,7 +76,7 @@ func TestOneMessageManyCalls(t *testing.T) {
 		scripted.Stream(scripted.Text("done"))), nil)
 	r.worker("w1", nil)
 	run := r.ask("do it all")
-	events := r.until(run, event.TurnPaused)
+	events := r.until(run, event.JobSuspended)
 	questions := all[event.InputRequestedData](t, events)
 	require.Len(t, questions, 2, "both at once")
 	require.Equal(t, 1, servicetest.Count(events, event.ToolCompleted), "the board was read")
@@ -102,7 +102,7 @@ func TestAnAnswerWhileAnotherCallRuns(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, pay("a", 1), pay("b", 2))), scripted.Stream(scripted.Text("done"))), nil)
 	r.worker("w1", nil)
 	run := r.ask("pay both")
-	r.until(run, event.TurnPaused)
+	r.until(run, event.JobSuspended)
 	q := r.questions(2)
 	r.answer(q[0].CallID, true, "")
 	<-r.paying
@@ -112,8 +112,8 @@ func TestAnAnswerWhileAnotherCallRuns(t *testing.T) {
 	r.release <- struct{}{}
 	events := r.until(run, event.RunCompleted)
 	require.EqualValues(t, 2, r.pays.Load())
-	require.Equal(t, 1, servicetest.Count(events, event.TurnPaused))
-	require.Equal(t, 2, servicetest.Count(events, event.TurnStarted))
+	require.Equal(t, 1, servicetest.Count(events, event.JobSuspended))
+	require.Equal(t, 2, servicetest.Count(events, event.JobStarted))
 	require.Equal(t, 2, servicetest.Count(events, event.ToolCompleted))
 }
 
@@ -147,7 +147,7 @@ func TestAnswersRaceWithThePause(t *testing.T) {
 	require.EqualValues(t, runs, r.pays.Load())
 	require.Equal(t, 2*runs, servicetest.Count(events, event.ToolCompleted))
 	require.Zero(t, servicetest.Count(events, event.AttemptRefused))
-	t.Logf("%d runs: %d were put down before the answer came", runs, servicetest.Count(events, event.TurnPaused))
+	t.Logf("%d runs: %d were put down before the answer came", runs, servicetest.Count(events, event.JobSuspended))
 }
 
 // TestAWorkerDiesWhilePeopleThink: nobody needs it. Another goes on when they answer.
@@ -156,7 +156,7 @@ func TestAWorkerDiesWhilePeopleThink(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, pay("a", 1))), scripted.Stream(scripted.Text("done"))), nil)
 	_, cut := r.worker("w1", nil)
 	run := r.ask("pay")
-	r.until(run, event.TurnPaused)
+	r.until(run, event.JobSuspended)
 	cut.NATS().Close()
 	r.worker("w2", nil)
 	close(r.release)
@@ -164,7 +164,7 @@ func TestAWorkerDiesWhilePeopleThink(t *testing.T) {
 	events := r.until(run, event.RunCompleted)
 	require.EqualValues(t, 1, r.pays.Load())
 	require.Equal(t, 1, servicetest.Count(events, event.InputRequested), "nobody is asked twice")
-	claims := all[event.TurnStartedData](t, events)
+	claims := all[event.JobStartedData](t, events)
 	require.Equal(t, "w2", claims[len(claims)-1].Worker)
 }
 
@@ -175,7 +175,7 @@ func TestAnAllowedCallIsNotRepeated(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, pay("a", 1))), scripted.Stream(scripted.Text("please check"))), nil)
 	_, cut := r.worker("w1", hasty)
 	run := r.ask("pay")
-	r.until(run, event.TurnPaused)
+	r.until(run, event.JobSuspended)
 	r.answer(r.questions(1)[0].CallID, true, "")
 	<-r.paying
 	cut.NATS().Close()
@@ -201,7 +201,7 @@ func TestWhoWaitsForPeopleUsesUpNoAttempts(t *testing.T) {
 	close(r.release)
 	run := r.ask("pay again and again")
 	for i := range rounds {
-		r.Until(r.ref, event.TurnPaused, i+1)
+		r.Until(r.ref, event.JobSuspended, i+1)
 		r.answer(r.questions(i + 1)[i].CallID, true, "")
 	}
 	events := r.until(run, event.RunCompleted)
@@ -214,7 +214,7 @@ func TestARunThatWaitsForPeopleCanBeStopped(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, pay("a", 1))), scripted.Stream(scripted.Text("the next one"))), nil)
 	r.worker("w1", nil)
 	run := r.ask("pay")
-	r.until(run, event.TurnPaused)
+	r.until(run, event.JobSuspended)
 	r.command(cmd.Cancel, "stop", cmd.CancelRun{})
 	r.until(run, event.RunCancelled)
 	r.answer(r.questions(1)[0].CallID, true, "")
@@ -231,7 +231,7 @@ func TestWhatWasAllowedIsAnotherCall(t *testing.T) {
 	started := last[event.RunStartedData](t, r.until(run, event.RunStarted))
 	exec := started.ExecutionID
 	r.write(
-		event.TurnStartedData{RunID: run, ExecutionID: exec, Attempt: 1, Worker: "w0", Work: "an item"},
+		event.JobStartedData{RunID: run, ExecutionID: exec, Attempt: 1, Worker: "w0", CommandID: "an item"},
 		event.MessageCompletedData{
 			MessageID: "m1", RunID: run, ExecutionID: exec, Attempt: 1, Role: event.RoleAssistant, StopReason: "tool_calls",
 			ToolCalls: []event.ToolCall{{ID: "call_1", Name: "bank_pay", Arguments: json.RawMessage(`{"amount":5000}`)}},
@@ -240,7 +240,7 @@ func TestWhatWasAllowedIsAnotherCall(t *testing.T) {
 			InputID: conversation.InputOf("call_1"), RunID: run, ExecutionID: exec, Scope: event.ScopeTool, Attempt: 1,
 			CallID: "call_1", Tool: "bank_pay", Arguments: json.RawMessage(`{"amount":5}`), Digest: strings.Repeat("0", 64),
 		},
-		event.TurnPausedData{RunID: run, ExecutionID: exec, Attempt: 1, Inputs: []string{conversation.InputOf("call_1")}},
+		event.JobSuspendedData{RunID: run, ExecutionID: exec, Attempt: 1, Inputs: []string{conversation.InputOf("call_1")}},
 	)
 	r.answer("call_1", true, "")
 	r.Until(r.ref, event.InputAnswered, 1)

@@ -132,10 +132,10 @@ func (t *turn) tellOfDeadline(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	ref := cmd.WorkRef{RunID: t.runID, WorkID: t.job.Part.WorkID}
+	ref := cmd.JobRef{RunID: t.runID, JobID: t.job.Part.JobID}
 	if t.log.Kind != id.KindSession {
 		ref.Kind = t.log.Kind
 	}
 	c := cmd.Command{Tenant: t.log.Tenant, Key: t.log.Entity, TraceParent: t.trace}
-	return t.s.report(ctx, c, ref, cmd.TurnEnded, input+".asked", ref)
+	return t.s.report(ctx, c, ref, cmd.SettleJob, input+".asked", ref)
 }

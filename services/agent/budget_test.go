@@ -14,8 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -34,7 +34,7 @@ func looks() scripted.Script {
 
 func (r *rig) decide(id, input string, yes bool) {
 	r.T.Helper()
-	r.command(cmd.Respond, id, cmd.RespondInput{InputID: input, Approved: yes})
+	r.command(cmd.Answer, id, cmd.AnswerQuestion{InputID: input, Approved: yes})
 }
 
 func TestARunStopsAtItsTokenBudget(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAClientMayLowerTheBudgetAndNotRaiseIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newBudgetRig(t, looks(), event.Budget{Tokens: 50, OnExceeded: event.BudgetAsk})
 			r.worker("w1", nil)
-			r.command(cmd.Message, "m", cmd.UserMessage{Content: "look", RunSpec: event.RunSpec{
+			r.command(cmd.SendMessage, "m", cmd.UserMessage{Content: "look", RunSpec: event.RunSpec{
 				Budget: &event.Budget{Tokens: c.asked, OnExceeded: event.BudgetStop},
 			}})
 			d := last[event.RunFailedData](t, r.until(runID("m"), event.RunFailed))
@@ -70,7 +70,7 @@ func TestARunAsksForMoreBudget(t *testing.T) {
 	r := newBudgetRig(t, looks(), event.Budget{Tokens: 20, OnExceeded: event.BudgetAsk})
 	_, cut := r.worker("w1", nil)
 	run := r.ask("look")
-	events := r.until(run, event.TurnPaused)
+	events := r.until(run, event.JobSuspended)
 	var q event.InputRequestedData
 	for _, e := range events {
 		if e.Type == event.InputRequested {
@@ -81,7 +81,7 @@ func TestARunAsksForMoreBudget(t *testing.T) {
 	}
 	require.Equal(t, event.ScopeBudget, q.Scope)
 	require.Equal(t, int64(25), q.Budget.Tokens)
-	require.Equal(t, []string{q.InputID}, last[event.TurnPausedData](t, events).Inputs)
+	require.Equal(t, []string{q.InputID}, last[event.JobSuspendedData](t, events).Inputs)
 	require.Contains(t, q.Summary, "25 of 20 tokens")
 	cut.NATS().Close()
 	r.worker("w2", nil)
@@ -118,7 +118,7 @@ func TestARunWhoseBudgetIsRefusedEnds(t *testing.T) {
 	r := newBudgetRig(t, looks(), event.Budget{ToolCalls: 1, OnExceeded: event.BudgetAsk})
 	r.worker("w1", nil)
 	run := r.ask("look")
-	r.until(run, event.TurnPaused)
+	r.until(run, event.JobSuspended)
 	q := r.nextQuestion("")
 	require.Equal(t, event.BudgetToolCalls, q.Budget.Resource)
 	r.decide("no", q.InputID, false)
@@ -141,14 +141,14 @@ func TestNobodyAnswersInTime(t *testing.T) {
 func TestAPipelineRunStopsAsAWhole(t *testing.T) {
 	r := newBudgetRig(t, scripted.Always(scripted.Stream(scripted.Text("done"), scripted.Usage(15, 10))), event.Budget{Tokens: 30, OnExceeded: event.BudgetStop})
 	r.worker("w1", nil)
-	r.command(cmd.Message, "m", cmd.UserMessage{Content: "do", RunSpec: event.RunSpec{Mode: event.ModeTasks, MaxConcurrent: 1, Tasks: []event.Task{
+	r.command(cmd.SendMessage, "m", cmd.UserMessage{Content: "do", RunSpec: event.RunSpec{Mode: event.ModeSteps, MaxConcurrent: 1, Steps: []event.Step{
 		{ID: "a", Title: "a"}, {ID: "b", Title: "b"}, {ID: "c", Title: "c"}, {ID: "d", Title: "d", Dependencies: []string{"a"}},
 	}}})
 	events := r.until(runID("m"), event.RunFailed)
 	d := last[event.RunFailedData](t, events)
 	require.Equal(t, string(fault.BudgetExceeded), d.Code)
 	require.Equal(t, int64(50), d.Budget.Tokens)
-	require.Equal(t, 2, servicetest.Count(events, event.TaskCompleted))
+	require.Equal(t, 2, servicetest.Count(events, event.StepCompleted))
 }
 
 func TestTheTokensOfTheDayAreUsedUp(t *testing.T) {
@@ -240,7 +240,7 @@ func TestATimeBudgetThatAsksClosesTheRequest(t *testing.T) {
 	clock.pass(59 * time.Second)
 	require.Zero(t, servicetest.Count(r.All(r.ref), event.InputRequested))
 	clock.pass(2 * time.Second)
-	events := r.until(run, event.TurnPaused)
+	events := r.until(run, event.JobSuspended)
 	r.gone(asked)
 	require.Equal(t, 1, servicetest.Count(events, event.MessageDiscarded))
 	require.Zero(t, servicetest.Count(events, event.MessageCompleted))
@@ -296,7 +296,7 @@ func TestQuotasOfTheDayMayAsk(t *testing.T) {
 	r.limited(quota.Limits{ToolCalls: 1, Tokens: 40, OnExceeded: quota.Ask})
 	_, cut := r.worker("w1", nil)
 	run := r.ask("look")
-	r.until(run, event.TurnPaused)
+	r.until(run, event.JobSuspended)
 	q := r.nextQuestion("")
 	require.Equal(t, event.ScopeBudget, q.Scope)
 	require.Equal(t, "tool_calls", q.Budget.Resource)
@@ -315,7 +315,7 @@ func TestQuotasOfTheDayMayAsk(t *testing.T) {
 	require.Equal(t, 2, servicetest.Count(events, event.ToolCalled))
 
 	run = r.ask("look again") // another run has to ask for itself
-	r.until(run, event.TurnPaused)
+	r.until(run, event.JobSuspended)
 	r.decide("no", r.nextQuestion(q.InputID).InputID, false)
 	d := last[event.RunFailedData](t, r.until(run, event.RunFailed))
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
@@ -334,7 +334,7 @@ func TestTheTimeOfTheDayIsUsedUp(t *testing.T) {
 			asked, err := r.llm.Exchange(r.Ctx, 1)
 			require.NoError(t, err)
 			if what == quota.Ask {
-				r.until(run, event.TurnPaused)
+				r.until(run, event.JobSuspended)
 				q := r.nextQuestion("")
 				require.Equal(t, "time", q.Budget.Resource)
 				r.decide("no", q.InputID, false)
@@ -353,12 +353,12 @@ func TestAPipelineStopsAtALimitOfTheDay(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("done"), scripted.Usage(15, 10))))
 	r.limited(quota.Limits{Tokens: 40})
 	r.worker("w1", nil)
-	r.command(cmd.Message, "m", cmd.UserMessage{Content: "do", RunSpec: event.RunSpec{Mode: event.ModeTasks, MaxConcurrent: 1, Tasks: []event.Task{
+	r.command(cmd.SendMessage, "m", cmd.UserMessage{Content: "do", RunSpec: event.RunSpec{Mode: event.ModeSteps, MaxConcurrent: 1, Steps: []event.Step{
 		{ID: "a", Title: "a"}, {ID: "b", Title: "b", Dependencies: []string{"a"}}, {ID: "c", Title: "c", Dependencies: []string{"b"}},
 	}}})
 	events := r.until(runID("m"), event.RunFailed)
 	d := last[event.RunFailedData](t, events)
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
 	require.Contains(t, d.Message, "50 of 40 tokens of today")
-	require.Equal(t, 1, servicetest.Count(events, event.TurnFailed))
+	require.Equal(t, 1, servicetest.Count(events, event.JobFailed))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -78,13 +78,13 @@ func TestEveryEndOfAUnitStopsItsWorker(t *testing.T) {
 	t.Run("a cancelled task", func(t *testing.T) {
 		r := newRig(t, scripted.Stages{Tasks: map[string]scripted.Script{"a": hanging}}.Script())
 		r.worker("w1", nil)
-		run := r.solve(event.RunSpec{Tasks: []event.Task{{ID: "a", Title: "A"}, {ID: "b", Title: "hello"}}})
-		r.until(run, event.TaskCompleted)
+		run := r.solve(event.RunSpec{Steps: []event.Step{{ID: "a", Title: "A"}, {ID: "b", Title: "hello"}}})
+		r.until(run, event.StepCompleted)
 		x := r.exchange(event.StageSolving, "a")
-		r.command(cmd.CancelTask, "stop-a", cmd.TaskRef{TaskID: "a"})
+		r.command(cmd.CancelStep, "stop-a", cmd.StepRef{StepID: "a"})
 		r.gone(x)
 		events := r.until(run, event.RunCompleted)
-		require.Equal(t, 1, servicetest.Count(events, event.TaskCancelled))
+		require.Equal(t, 1, servicetest.Count(events, event.StepCancelled))
 		require.Zero(t, servicetest.Count(events, event.AttemptRefused), "it was stopped, not turned away")
 	})
 	t.Run("a restarted task", func(t *testing.T) {
@@ -92,15 +92,15 @@ func TestEveryEndOfAUnitStopsItsWorker(t *testing.T) {
 			"a": scripted.InTurn(scripted.Stream(scripted.Hang()), scripted.Stream(scripted.Text("done"))),
 		}}.Script())
 		r.worker("w1", nil)
-		run := r.solve(event.RunSpec{Tasks: []event.Task{{ID: "a", Title: "A"}}})
+		run := r.solve(event.RunSpec{Steps: []event.Step{{ID: "a", Title: "A"}}})
 		x := r.exchange(event.StageSolving, "a")
-		r.command(cmd.RestartTask, "again-a", cmd.TaskRef{TaskID: "a"})
+		r.command(cmd.RestartStep, "again-a", cmd.StepRef{StepID: "a"})
 		r.gone(x)
 		require.Equal(t, "done", last[event.RunCompletedData](t, r.until(run, event.RunCompleted)).Content)
 	})
 	t.Run("another plan", func(t *testing.T) {
 		r := newRig(t, scripted.Stages{Plan: scripted.InTurn(
-			scripted.Stream(scripted.Hang()), scripted.Plan(event.Task{ID: "a", Title: "hello"}))}.Script())
+			scripted.Stream(scripted.Hang()), scripted.Plan(event.Step{ID: "a", Title: "hello"}))}.Script())
 		r.worker("w1", nil)
 		run := r.plan("something")
 		x := r.exchange(event.StagePlanning, "")
@@ -122,7 +122,7 @@ func TestNoToolStartsAfterACancellation(t *testing.T) {
 	}
 	r := newRig(t, scripted.Stages{Solve: scripted.Always(scripted.Stream(scripted.Calls(0, calls...)))}.Script())
 	w, _ := r.worker("w1", nil)
-	run := r.solve(event.RunSpec{Tasks: []event.Task{{ID: "a", Title: "A"}}})
+	run := r.solve(event.RunSpec{Steps: []event.Step{{ID: "a", Title: "A"}}})
 	for range 8 {
 		<-r.paying
 	}

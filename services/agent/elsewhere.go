@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/services/agent/card"
-	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/model"
 )
 
 const (

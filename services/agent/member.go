@@ -10,8 +10,8 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/agent/teamtools"
+	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/fsserver"
 )
@@ -24,10 +24,10 @@ func (t *turn) equip() error {
 	}
 	team, err := id.ParseEntity(a.TeamID)
 	if err != nil {
-		return fmt.Errorf("team of agent %s: %w", a.AgentID, err)
+		return fmt.Errorf("team of agent %s: %w", a.MemberID, err)
 	}
 	t.caller, err = t.s.teams.Toolbox(teamtools.Member{
-		Tenant: t.tenant, Team: team, Name: a.Name, AgentID: a.AgentID, RunID: t.runID, Colleagues: a.Colleagues, Tools: a.Tools,
+		Tenant: t.tenant, Team: team, Name: a.Name, AgentID: a.MemberID, RunID: t.runID, Colleagues: a.Colleagues, Tools: a.Tools,
 	}, t.s.deps.Tools)
 	return err
 }
@@ -37,7 +37,7 @@ func (t *turn) agentID() string {
 	if t.state.Agent == nil {
 		return ""
 	}
-	return t.state.Agent.AgentID
+	return t.state.Agent.MemberID
 }
 
 // otherModel is what a member's definition wants in place of the worker's model.

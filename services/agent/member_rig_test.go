@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -36,7 +36,7 @@ type team struct {
 
 // newMember returns a rig whose log is that of a member of a team: Coder, with the
 // colleagues Boss and docs. mod may be nil.
-func newMember(t *testing.T, script scripted.Script, mod func(*event.AgentCreatedData)) *rig {
+func newMember(t *testing.T, script scripted.Script, mod func(*event.MemberCreatedData)) *rig {
 	t.Helper()
 	r := newRig(t, script)
 	p, err := pipeline.NewMembers(pipeline.Config{OnBusy: event.OnBusyEnqueue}, r.Deps("one"))
@@ -44,10 +44,10 @@ func newMember(t *testing.T, script scripted.Script, mod func(*event.AgentCreate
 	home := id.EntityFromExternal("team_0123456789abcdef")
 	agent, err := id.MemberAgent(home, "Coder")
 	require.NoError(t, err)
-	r.ref = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindAgent, Entity: agent}
+	r.ref = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: agent}
 	r.found(subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: home})
-	d := event.AgentCreatedData{
-		AgentID: agent.String(), TeamID: home.String(), Root: home.String(), Route: "Coder", TeamName: "Hive",
+	d := event.MemberCreatedData{
+		MemberID: agent.String(), TeamID: home.String(), Root: home.String(), Route: "Coder", TeamName: "Hive",
 		Colleagues: []event.Colleague{{Name: "Boss", Role: "leads", Kind: event.MemberAgent}, {Name: "docs", Kind: event.MemberTeam}},
 		MemberDefinition: event.MemberDefinition{
 			Name: "Coder", Role: "writes code", Instructions: "Be brief.", Tools: []string{"bank/pay", "workspace/*"},
@@ -118,7 +118,7 @@ func (tm *team) answer(c cmd.Command, d event.TeamActedData) error {
 	if err != nil {
 		return command.Permanent(err)
 	}
-	return tm.r.Conn.NATS().Publish(subject.Aside(gateway, connection), raw)
+	return tm.r.Conn.NATS().Publish(subject.Direct(gateway, connection), raw)
 }
 
 // did returns what the team has done, and how often it was asked for each.
@@ -135,7 +135,7 @@ func (tm *team) did() (acts []cmd.TeamAct, asked []int) {
 func (r *rig) answer(callID string, approved bool, why string) {
 	r.T.Helper()
 	r.n++
-	r.command(cmd.Respond, fmt.Sprint("answer-", r.n), cmd.RespondInput{CallID: callID, Approved: approved, Feedback: why})
+	r.command(cmd.Answer, fmt.Sprint("answer-", r.n), cmd.AnswerQuestion{CallID: callID, Approved: approved, Feedback: why})
 }
 
 // questions returns the questions of the log, the tool's arguments with them.
@@ -148,7 +148,7 @@ func (r *rig) questions(n int) []event.InputRequestedData {
 func (r *rig) idle() {
 	r.T.Helper()
 	require.Eventually(r.T, func() bool {
-		c, err := r.Conn.JS().Consumer(r.Ctx, subject.StreamCommands, cmd.Agent.String())
+		c, err := r.Conn.JS().Consumer(r.Ctx, subject.StreamCommands, cmd.Worker.String())
 		if err != nil {
 			return false
 		}

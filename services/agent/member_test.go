@@ -13,9 +13,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent"
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 func offered(x *scripted.Exchange) []string {
@@ -31,7 +31,7 @@ func TestAMemberIsWhoItsDefinitionSays(t *testing.T) {
 	r := newMember(t, scripted.Sequence(
 		scripted.Stream(scripted.Calls(9, scripted.Call{ID: "c", Name: "workspace_read_file", Arguments: `{"path":"notes.md"}`}), scripted.Usage(1, 2)),
 		scripted.Stream(scripted.Text("done"), scripted.Usage(3, 4))),
-		func(d *event.AgentCreatedData) {
+		func(d *event.MemberCreatedData) {
 			d.Model, d.Tools = "big", []string{"bank/pay", "workspace/list_files", "nobody/*"}
 		})
 	r.worker("w1", func(c *agent.Config) {
@@ -47,7 +47,7 @@ func TestAMemberIsWhoItsDefinitionSays(t *testing.T) {
 	for _, told := range []string{"Bees & Co.", "You are Coder", "the team Hive", "writes code", "Be brief.", "Boss: leads", "docs: a team"} {
 		require.Contains(t, x.Prompt.System, told)
 	}
-	require.Equal(t, "openai:big", all[event.TurnStartedData](t, events)[0].Model)
+	require.Equal(t, "openai:big", all[event.JobStartedData](t, events)[0].Model)
 	require.Equal(t, "openai:big", all[event.MessageStartedData](t, events)[0].Model)
 	used := all[event.UsageRecordedData](t, events)
 	require.Len(t, used, 2)
@@ -64,7 +64,7 @@ func TestAMemberWithoutTools(t *testing.T) {
 	r := newMember(t, scripted.Sequence(
 		scripted.Stream(scripted.Calls(9, scripted.Call{ID: "c", Name: "workspace_list_files", Arguments: `{}`})),
 		scripted.Stream(scripted.Text("done"))),
-		func(d *event.AgentCreatedData) { d.Tools, d.Colleagues, d.AutoExecuteTools = nil, nil, true })
+		func(d *event.MemberCreatedData) { d.Tools, d.Colleagues, d.AutoExecuteTools = nil, nil, true })
 	r.worker("w1", nil)
 	events := r.until(r.ask("hello"), event.RunCompleted)
 	x, err := r.llm.Exchange(r.Ctx, 1)
@@ -208,7 +208,7 @@ func TestFilesThatAMemberMakes(t *testing.T) {
 		scripted.Stream(scripted.Calls(9, write("b", "out/plan.md"), write("c", "logo.SVG"), write("d", "../no.md"),
 			tool("e", "workspace_read_file", `{"path":"notes.md"}`))),
 		scripted.Stream(scripted.Text("done"))),
-		func(d *event.AgentCreatedData) { d.AutoExecuteTools = true })
+		func(d *event.MemberCreatedData) { d.AutoExecuteTools = true })
 	r.worker("w1", nil)
 	run := r.ask("write")
 	events := r.until(run, event.RunCompleted)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/model"
 )
 
 // noFault is the outcome of a request to a model that worked; others are fault codes.
@@ -31,21 +31,21 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		used: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waggle_agent_tokens_total", Help: "Tokens as counted by the model's provider.",
+			Name: "waggle_worker_tokens_total", Help: "Tokens as counted by the model's provider.",
 		}, []string{"model", "direction"}),
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waggle_agent_cost_dollars_total", Help: "What the tokens cost, by models.prices; models without a price count for nothing.",
+			Name: "waggle_worker_cost_dollars_total", Help: "What the tokens cost, by models.prices; models without a price count for nothing.",
 		}, []string{"model"}),
 		asked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "waggle_agent_model_request_seconds", Help: "Time that a request to the model took, to the end of its answer, by outcome (ok or a fault code).",
+			Name: "waggle_worker_model_request_seconds", Help: "Time that a request to the model took, to the end of its answer, by outcome (ok or a fault code).",
 			Buckets: modelBuckets,
 		}, []string{"model", "outcome"}),
 		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "waggle_agent_model_first_token_seconds", Help: "Time from a request to the model to the first text of its answer.",
+			Name: "waggle_worker_model_first_token_seconds", Help: "Time from a request to the model to the first text of its answer.",
 			Buckets: modelBuckets,
 		}, []string{"model"}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waggle_agent_attempts_total", Help: "Attempts of runs, by how they ended.",
+			Name: "waggle_worker_attempts_total", Help: "Attempts of runs, by how they ended.",
 		}, []string{"outcome"}),
 	}
 	return m, telemetry.Register(r, "workers", m.used, m.cost, m.runs, m.asked, m.first)

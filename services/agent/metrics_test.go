@@ -11,7 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/model"
 )
 
 func TestMetricsAreClean(t *testing.T) {

@@ -3,7 +3,7 @@ package agent
 import (
 	"strings"
 
-	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/model"
 )
 
 // Price is what a model costs, in US dollars.

@@ -2,14 +2,19 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/agent/card"
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/prompt"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/prompt"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -86,12 +91,22 @@ func (t *turn) data(b conversation.Brief, offered []tools.Tool) prompt.Data {
 		about, _, _ := strings.Cut(strings.TrimSpace(o.Description), "\n")
 		d.Tools = append(d.Tools, o.Name+": "+about)
 	}
-	for _, c := range card.Capabilities(t.s.deps.Directory) {
-		if c != card.General {
-			d.Capabilities = append(d.Capabilities, c)
+	d.Capabilities = capabilities(t.s.deps.Directory, t.log.Tenant)
+	return d
+}
+
+// capabilities is what steps of a plan may ask for: what workers can do beside anything,
+// and what agents of the tenant can.
+func capabilities(d *directory.Directory, tenant id.Tenant) []string {
+	out := card.Capabilities(d)
+	for _, m := range d.All(command.WhatAgent) {
+		var p command.Peer
+		if json.Unmarshal(m.Data, &p) == nil && p.Tenant == tenant {
+			out = append(out, p.Capabilities...)
 		}
 	}
-	return d
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(c string) bool { return c == card.General })
 }
 
 func results(all []conversation.Result) []prompt.Result {

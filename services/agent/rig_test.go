@@ -26,10 +26,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/agent"
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/model/openai"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/openai"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 	"github.com/waggle-dev/waggle/services/session"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -124,7 +124,7 @@ func (r *rig) worker(name string, mod func(*agent.Config)) (*agent.Service, *bus
 // openai is the model behind HTTP.
 func (r *rig) openai() model.Model {
 	r.T.Helper()
-	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL(), Logger: zerolog.Nop()})
+	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL()})
 	require.NoError(r.T, err)
 	return m
 }
@@ -153,7 +153,7 @@ func (r *rig) command(verb id.Name, commandID string, data any) {
 	r.T.Helper()
 	service := cmd.Pipeline
 	switch {
-	case r.ref.Kind == id.KindAgent:
+	case r.ref.Kind == id.KindMember:
 		service = cmd.Member
 	case verb == cmd.Open:
 		service = cmd.Session
@@ -168,7 +168,7 @@ func (r *rig) ask(text string) string {
 	r.T.Helper()
 	r.n++
 	commandID := fmt.Sprint("msg-", r.n)
-	r.command(cmd.Message, commandID, cmd.UserMessage{Content: text})
+	r.command(cmd.SendMessage, commandID, cmd.UserMessage{Content: text})
 	return runID(commandID)
 }
 

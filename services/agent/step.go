@@ -8,8 +8,8 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/services/agent/model"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/model"
 )
 
 // step does the next thing that the log says is left to do.
@@ -52,19 +52,24 @@ func (t *turn) proceed(ctx context.Context, st conversation.Step) error {
 
 // discard closes messages that were left half said.
 func (t *turn) discard(ctx context.Context, why string, messages ...string) error {
+	return t.append(ctx, t.discards(why, messages...)...)
+}
+
+// discards are the events that close messages which were left half said.
+func (t *turn) discards(why string, messages ...string) []event.Data {
 	data := make([]event.Data, 0, len(messages))
 	for _, m := range messages {
 		data = append(data, event.MessageDiscardedData{
 			MessageID: m, RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt,
-			Reason: why, Part: t.job.Part,
+			Reason: why, Silent: t.current().Silent(), Part: t.job.Part,
 		})
 	}
-	return t.append(ctx, data...)
+	return data
 }
 
 func (t *turn) finish(ctx context.Context, answer conversation.Message) error {
 	r := &t.job
-	if r.Part.WorkID != "" {
+	if r.Part.JobID != "" {
 		return errEnded // what becomes of it is the pipeline's business
 	}
 	err := t.append(ctx, event.RunCompletedData{
@@ -82,6 +87,9 @@ func (t *turn) generate(ctx context.Context) error {
 	if m := t.s.deps.Model; !model.Serves(m.Name(), model.Providers(m), t.otherModel()) {
 		return model.Unserved(t.otherModel())
 	}
+	if due, err := t.awaitRetry(ctx); !due || err != nil {
+		return err
+	}
 	req, err := t.request(ctx)
 	if err != nil {
 		return err
@@ -89,7 +97,7 @@ func (t *turn) generate(ctx context.Context) error {
 	exec, msg := t.job.ExecutionID, t.s.cfg.NewID()
 	err = t.append(ctx, event.MessageStartedData{
 		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt,
-		Role: event.RoleAssistant, Model: t.model(), Part: t.job.Part,
+		Role: event.RoleAssistant, Model: t.model(), Waits: true, Part: t.job.Part,
 	})
 	if err != nil {
 		return err
@@ -101,14 +109,15 @@ func (t *turn) generate(ctx context.Context) error {
 		return t.interrupted(ctx, msg, why)
 	}
 	if err != nil {
-		return err
+		return t.retry(ctx, msg, err)
 	}
 	if len(reply.ToolCalls) > 0 && !hasTools(t.job.Part.Stage) {
 		return fault.New(fault.ModelBadReply).Wrap(errors.New("the model calls tools where it was offered none"))
 	}
 	said := event.MessageCompletedData{
 		MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Role: event.RoleAssistant,
-		Content: reply.Text, ToolCalls: t.uniqueCalls(reply.ToolCalls), StopReason: reply.StopReason, Part: t.job.Part,
+		Content: reply.Text, ToolCalls: t.uniqueCalls(reply.ToolCalls), StopReason: reply.StopReason,
+		Silent: t.current().Silent(), Part: t.job.Part,
 	}
 	used, known := t.usage(msg, reply)
 	if err := t.s.deps.Quota.Spend(ctx, t.payer(), used.InputTokens+used.OutputTokens, dollars(used)); err != nil {
@@ -117,7 +126,7 @@ func (t *turn) generate(ctx context.Context) error {
 	switch {
 	case !known:
 		return t.append(ctx, said)
-	case t.job.Part.WorkID == "":
+	case t.job.Part.JobID == "":
 		return t.append(ctx, said, used)
 	}
 	return t.append(ctx, used, said) // the pipeline may end the unit as soon as its last word is there
@@ -183,9 +192,9 @@ func (t *turn) deltas(ctx context.Context, msg string) stream {
 	exec, part := w.ExecutionID, w.Part
 	return t.writer.Deltas(ctx, func(n int, text string) (event.Event, error) {
 		return event.New(t.log, fmt.Sprintf("%s.%d", msg, n), source, t.s.cfg.Now(), event.MessageDeltaData{
-			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text, Part: part,
+			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text, Begins: n == 1, Part: part,
 		})
-	}, t.held)
+	}, func() error { return t.saying(msg) })
 }
 
 // speak streams the model's text into the log as deltas. Both ends stop each other:
@@ -228,7 +237,7 @@ func (t *turn) uniqueCalls(calls []event.ToolCall) []event.ToolCall {
 	out := make([]event.ToolCall, 0, len(calls))
 	seen := map[string]bool{}
 	for _, c := range calls {
-		if c.ID == "" || seen[c.ID] || t.state.Call(c.ID) != nil || t.job.Part.WorkID != "" || t.state.Agent != nil {
+		if c.ID == "" || seen[c.ID] || t.state.Call(c.ID) != nil || t.job.Part.JobID != "" || t.state.Agent != nil {
 			c.ID = "call_" + t.s.cfg.NewID()
 		}
 		seen[c.ID] = true

@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestStopClosesAMembersRequest stops a member at 50 random points of what it says: the
@@ -27,11 +27,12 @@ func TestStopClosesAMembersRequest(t *testing.T) {
 	r.worker("w1", nil)
 	next, stop := iter.Pull2(r.Log.Tail(r.Ctx, r.ref, eventlog.Cursor{}))
 	defer stop()
-	over := map[string]bool{}
+	over, half := map[string]bool{}, map[string]bool{}
 	read := func() event.Event {
 		e, err, _ := next()
 		require.NoError(t, err)
 		require.False(t, over[runOf(t, e.Event)], "%s after the end of its run", e.Type)
+		halfSaid(t, e.Event, half)
 		return e.Event
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -56,11 +57,34 @@ func TestStopClosesAMembersRequest(t *testing.T) {
 			e = read()
 		}
 		require.Equal(t, run, runOf(t, e))
+		require.Empty(t, half, "what it has half said ends before its run")
 		over[run] = true
 		after = append(after, x.Ended().Sub(e.Time))
 	}
 	show(t, "from the command to the closed request", whole)
 	show(t, "from run.cancelled to the closed request", after)
+}
+
+// halfSaid keeps the messages whose text viewers have seen begin and not end.
+func halfSaid(t *testing.T, e event.Event, half map[string]bool) {
+	t.Helper()
+	switch e.Type {
+	case event.MessageDelta:
+		d, err := event.As[event.MessageDeltaData](e)
+		require.NoError(t, err)
+		require.Equal(t, !half[d.MessageID], d.Begins, "the first part of a text says that it is")
+		half[d.MessageID] = true
+	case event.MessageCompleted:
+		d, err := event.As[event.MessageCompletedData](e)
+		require.NoError(t, err)
+		require.Equal(t, !half[d.MessageID], d.Silent)
+		delete(half, d.MessageID)
+	case event.MessageDiscarded:
+		d, err := event.As[event.MessageDiscardedData](e)
+		require.NoError(t, err)
+		require.Equal(t, !half[d.MessageID], d.Silent)
+		delete(half, d.MessageID)
+	}
 }
 
 func show(t *testing.T, what string, took []time.Duration) {

@@ -47,7 +47,7 @@ type turn struct {
 	writer  *eventlog.Writer
 	broken  error // the log holds an event that cannot be folded
 	attempt int
-	claim   string   // id of our turn.started event: the fence
+	claim   string   // id of our job.started event: the fence
 	unsent  []unsent // what is being appended
 	what    event.Type
 	trace   string
@@ -59,9 +59,9 @@ type turn struct {
 	answered chan struct{} // holds one when people have answered a question
 }
 
-func (s *Service) newTurn(c cmd.Command, ref cmd.WorkRef) *turn {
+func (s *Service) newTurn(c cmd.Command, ref cmd.JobRef) *turn {
 	t := &turn{
-		s: s, item: c, caller: s.deps.Tools, answered: make(chan struct{}, 1), shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Unit(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
+		s: s, item: c, caller: s.deps.Tools, answered: make(chan struct{}, 1), shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Job(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
 		log: subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key},
 	}
 	t.writer = s.deps.Log.Writer(t.log, t.observe)
@@ -93,6 +93,10 @@ func (t *turn) run(ctx context.Context) (ended bool, err error) {
 	}
 	if t.broken != nil {
 		return false, command.Permanent(t.broken)
+	}
+	if t.state.Deleted {
+		t.s.deps.Logger.Info().Stringer("log", t.log).Str("unit", t.unit).Msg("settle work of deleted session")
+		return false, nil
 	}
 	w := t.current()
 	if w == nil {
@@ -161,7 +165,7 @@ func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	case errors.Is(err, fault.New(fault.BusUnavailable)):
 		return false, err
 	}
-	err = t.append(ctx, t.failure(err))
+	err = t.append(ctx, t.failed(err)...)
 	switch {
 	case errors.Is(err, errFenced):
 		return false, t.refused(ctx)
@@ -171,22 +175,32 @@ func (t *turn) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	return err == nil, err
 }
 
+// failed are the events that end the unit. What a chat run has half said ends first; with
+// what other units leave the pipeline does.
+func (t *turn) failed(err error) []event.Data {
+	end := t.failure(err)
+	if w := t.current(); w != nil && t.job.Part.JobID == "" {
+		return append(t.discards("the work failed", w.Open...), end)
+	}
+	return []event.Data{end}
+}
+
 // failure is the event that ends the unit: of a chat run the run's own end.
 func (t *turn) failure(err error) event.Data {
-	w, f := &t.job, t.s.asFault(err)
-	if w.Part.WorkID == "" {
+	w, f, said := &t.job, t.s.asFault(err), t.provider(err)
+	if w.Part.JobID == "" {
 		return event.RunFailedData{
 			RunID: t.runID, ExecutionID: w.ExecutionID, Attempt: t.attempt,
-			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(), Budget: t.budgetUse(f),
+			Code: string(f.Code), Message: f.Public(), Retryable: f.Retryable(), Budget: t.budgetUse(f), Provider: said,
 		}
 	}
 	var allowed time.Duration
 	if errors.Is(err, errSlow) {
 		allowed = t.s.cfg.TurnTimeout
 	}
-	return event.TurnFailedData{
+	return event.JobFailedData{
 		RunID: t.runID, ExecutionID: w.ExecutionID, Attempt: t.attempt, Code: string(f.Code), Message: f.Public(),
-		Retryable: f.Retryable(), TimeoutSeconds: int(math.Ceil(allowed.Seconds())), ElapsedMS: t.s.cfg.Now().Sub(w.Started).Milliseconds(), Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
+		Retryable: f.Retryable(), TimeoutSeconds: int(math.Ceil(allowed.Seconds())), ElapsedMS: t.s.cfg.Now().Sub(w.Started).Milliseconds(), Try: w.Try, MaxTries: w.MaxTries, Provider: said, Part: w.Part,
 	}
 }
 
@@ -210,9 +224,9 @@ func (t *turn) take(ctx context.Context) error {
 		case w.Attempt != base:
 			return nil, errFenced
 		}
-		return t.events(unsent{claim, event.TurnStartedData{
+		return t.events(unsent{claim, event.JobStartedData{
 			RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt,
-			Worker: t.s.deps.Instance.String(), Work: t.work, Resumed: base > 0, MaxAttempts: t.s.cfg.MaxAttempts,
+			Worker: t.s.deps.Instance.String(), CommandID: t.work, Resumed: base > 0, MaxAttempts: t.s.cfg.MaxAttempts,
 			Model: t.model(), MaxTokens: t.s.cfg.MaxTokens, Part: t.job.Part,
 		}})
 	})

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,10 +13,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/agent/card"
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/model/demo"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/demo"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -28,7 +27,7 @@ func (r *rig) plan(text string) string {
 
 // solve sends tasks, and returns the id of their run.
 func (r *rig) solve(spec event.RunSpec) string {
-	spec.Mode = event.ModeTasks
+	spec.Mode = event.ModeSteps
 	return r.send1(cmd.UserMessage{Content: "do these", RunSpec: spec})
 }
 
@@ -36,7 +35,7 @@ func (r *rig) send1(m cmd.UserMessage) string {
 	r.T.Helper()
 	r.n++
 	commandID := fmt.Sprint("msg-", r.n)
-	r.command(cmd.Message, commandID, m)
+	r.command(cmd.SendMessage, commandID, m)
 	return runID(commandID)
 }
 
@@ -88,9 +87,9 @@ func TestAPipelineRun(t *testing.T) {
 	require.Positive(t, *answer.Usage.CostUSD)
 
 	units := map[string]event.Part{}
-	for _, d := range all[event.TurnStartedData](t, events) {
-		require.NotEmpty(t, d.WorkID)
-		units[d.WorkID] = d.Part
+	for _, d := range all[event.JobStartedData](t, events) {
+		require.NotEmpty(t, d.JobID)
+		units[d.JobID] = d.Part
 		require.Equal(t, "openai:x", d.Model)
 		require.Equal(t, 500, d.MaxTokens)
 		require.Equal(t, 3, d.MaxAttempts)
@@ -98,7 +97,7 @@ func TestAPipelineRun(t *testing.T) {
 	require.Len(t, units, 4, "a plan, two tasks, an aggregate")
 	written := map[string]string{}
 	for _, d := range all[event.MessageDeltaData](t, events) {
-		require.Equal(t, units[d.WorkID], d.Part)
+		require.Equal(t, units[d.JobID], d.Part)
 		written[d.Stage] += d.Text
 	}
 	require.Empty(t, written[event.StagePlanning], "a plan is nothing to show while it is written")
@@ -106,8 +105,8 @@ func TestAPipelineRun(t *testing.T) {
 	require.Equal(t, 6, servicetest.Count(events, event.MessageCompleted), "a plan, two of each task, an aggregate")
 	require.Equal(t, 6, servicetest.Count(events, event.UsageRecorded))
 	for _, d := range all[event.ToolCalledData](t, events) {
-		require.Equal(t, units[d.WorkID], d.Part)
-		require.NotEmpty(t, d.TaskID)
+		require.Equal(t, units[d.JobID], d.Part)
+		require.NotEmpty(t, d.StepID)
 	}
 	r.asked(units)
 }
@@ -146,7 +145,7 @@ func TestTheDemoModelPlansAndSolves(t *testing.T) {
 	answer := last[event.RunCompletedData](t, events).Content
 	require.Contains(t, answer, "a.txt says: hello")
 	require.Contains(t, answer, "6*7 = 42")
-	require.Equal(t, 3, servicetest.Count(events, event.TaskCompleted))
+	require.Equal(t, 3, servicetest.Count(events, event.StepCompleted))
 	require.Nil(t, last[event.RunCompletedData](t, events).Usage.CostUSD)
 	r.until(r.ask("what does it say?"), event.RunCompleted) // the chat goes on after it
 }
@@ -155,13 +154,13 @@ func TestAPlannerIsToldWhatWasWrong(t *testing.T) {
 	r := newRig(t, scripted.Stages{Plan: scripted.InTurn(
 		scripted.Stream(scripted.Text("I would rather not.")),
 		scripted.Stream(scripted.Calls(9, call("workspace_list_files", `{}`))),
-		scripted.Plan(event.Task{ID: "only", Title: "hello"}),
+		scripted.Plan(event.Step{ID: "only", Title: "hello"}),
 	)}.Script())
 	r.worker("w1", nil)
 	events := r.until(r.plan("hello"), event.RunCompleted)
 	require.Equal(t, 1, servicetest.Count(events, event.PlanInvalid))
 	require.Zero(t, servicetest.Count(events, event.ToolCalled), "a planner's tool calls are refused")
-	failed := all[event.TurnFailedData](t, events)
+	failed := all[event.JobFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.ModelBadReply), failed[0].Code)
 	require.Equal(t, event.StagePlanning, failed[0].Stage)
@@ -177,14 +176,14 @@ func TestATaskIsTakenOver(t *testing.T) {
 	hang := scripted.Stream(scripted.Text("half a"), scripted.Hang())
 	r := newRig(t, scripted.Stages{Solve: scripted.InTurn(hang, scripted.Stream(scripted.Text("whole result")))}.Script())
 	w1, _ := r.worker("w1", nil)
-	run := r.solve(event.RunSpec{Tasks: []event.Task{{ID: "a", Title: "A"}}})
+	run := r.solve(event.RunSpec{Steps: []event.Step{{ID: "a", Title: "A"}}})
 	r.until(run, event.MessageDelta)
 	r.worker("w2", nil)
 	w1.Stop()
 	r.gone(r.exchange(event.StageSolving, "a"))
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "whole result", last[event.RunCompletedData](t, events).Content)
-	claims := all[event.TurnStartedData](t, events)
+	claims := all[event.JobStartedData](t, events)
 	require.Len(t, claims, 2)
 	require.Equal(t, claims[0].Part, claims[1].Part)
 	require.Equal(t, []string{"w1", "w2"}, []string{claims[0].Worker, claims[1].Worker})
@@ -192,7 +191,7 @@ func TestATaskIsTakenOver(t *testing.T) {
 	discarded := all[event.MessageDiscardedData](t, events)
 	require.Len(t, discarded, 1)
 	require.Equal(t, claims[0].Part, discarded[0].Part)
-	require.Equal(t, 1, servicetest.Count(events, event.TaskStarted), "it is the same attempt at the task")
+	require.Equal(t, 1, servicetest.Count(events, event.StepStarted), "it is the same attempt at the task")
 }
 
 // TestManyTasksAtOnce has two workers write into one log side by side: every unit's
@@ -208,11 +207,11 @@ func TestManyTasksAtOnce(t *testing.T) {
 	}}.Script())
 	r.worker("w1", nil)
 	r.worker("w2", nil)
-	var tasks []event.Task
+	var tasks []event.Step
 	for i := range 8 {
-		tasks = append(tasks, event.Task{ID: fmt.Sprint("t", i), Title: "T"})
+		tasks = append(tasks, event.Step{ID: fmt.Sprint("t", i), Title: "T"})
 	}
-	events := r.until(r.solve(event.RunSpec{Tasks: tasks}), event.RunCompleted)
+	events := r.until(r.solve(event.RunSpec{Steps: tasks}), event.RunCompleted)
 	require.Equal(t, "success", last[event.RunCompletedData](t, events).Outcome)
 	said := map[string]string{}
 	for _, d := range all[event.MessageDeltaData](t, events) {
@@ -233,21 +232,21 @@ func TestATaskThatTakesTooLong(t *testing.T) {
 	hang := scripted.Stream(scripted.Text("well, "), scripted.Hang())
 	r := newRig(t, scripted.Stages{Solve: scripted.InTurn(hang, scripted.Stream(scripted.Text("at last")))}.Script())
 	r.worker("w1", nil)
-	run := r.solve(event.RunSpec{Tasks: []event.Task{{ID: "a", Title: "A"}}, TimeoutSeconds: 1})
+	run := r.solve(event.RunSpec{Steps: []event.Step{{ID: "a", Title: "A"}}, TimeoutSeconds: 1})
 	r.gone(r.exchange(event.StageSolving, "a"))
 	events := r.until(run, event.RunCompleted)
 	require.Equal(t, "at last", last[event.RunCompletedData](t, events).Content)
-	failed := all[event.TurnFailedData](t, events)
+	failed := all[event.JobFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.TaskTimeout), failed[0].Code)
-	require.Equal(t, 2, servicetest.Count(events, event.TaskStarted))
+	require.Equal(t, 2, servicetest.Count(events, event.StepStarted))
 }
 
 func TestAWorkerThatTakesTooLong(t *testing.T) {
 	r := newRigWith(t, scripted.Stages{Plan: scripted.Always(scripted.Stream(scripted.Hang()))}.Script(), pipeline.Config{Tries: 1})
 	r.worker("w1", func(c *agent.Config) { c.TurnTimeout = time.Second / 2 })
 	events := r.until(r.plan("think for ever"), event.RunFailed)
-	failed := all[event.TurnFailedData](t, events)
+	failed := all[event.JobFailedData](t, events)
 	require.Len(t, failed, 1)
 	require.Equal(t, string(fault.ModelTimeout), failed[0].Code)
 	require.Equal(t, 1, failed[0].TimeoutSeconds)
@@ -262,16 +261,15 @@ func TestAProviderThatFails(t *testing.T) {
 		"b": scripted.Always(scripted.Fail(401, "invalid_api_key", "secret-detail")),
 	}}.Script())
 	r.worker("w1", nil)
-	events := r.until(r.solve(event.RunSpec{Tasks: []event.Task{
+	events := r.until(r.solve(event.RunSpec{Steps: []event.Step{
 		{ID: "a", Title: "hello"}, {ID: "b", Title: "B"}, {ID: "c", Title: "C", Dependencies: []string{"b"}},
 	}}), event.RunCompleted)
 	require.Equal(t, "partial_success", last[event.RunCompletedData](t, events).Outcome)
-	failed := all[event.TaskFailedData](t, events)
+	failed := all[event.StepFailedData](t, events)
 	require.Len(t, failed, 1)
-	require.Equal(t, string(fault.ModelRefused), failed[0].Code)
-	raw, err := json.Marshal(events)
-	require.NoError(t, err)
-	require.NotContains(t, string(raw), "secret-detail")
+	require.Equal(t, string(fault.ModelKeyRefused), failed[0].Code)
+	require.NotContains(t, failed[0].Message, "secret-detail")
+	require.Equal(t, "secret-detail", all[event.JobFailedData](t, events)[0].Provider.Message)
 	sum := r.exchange(event.StageAggregation, "")
 	require.Equal(t, []string{"completed", "failed", "cancelled"},
 		[]string{sum.Data.Results[0].Status, sum.Data.Results[1].Status, sum.Data.Results[2].Status})

@@ -16,6 +16,7 @@ const (
 	reasonReleased = "released"
 	reasonLost     = "agent_lost"
 	reasonForgot   = "forgotten"
+	reasonSilent   = "silent"
 )
 
 // advance returns the next event that the state calls for by itself, if there is one.
@@ -35,6 +36,8 @@ func (s *State) advance(env Env) []Fact {
 		return s.place(env)
 	case s.forgotten(env.Agents):
 		return []Fact{s.released(reasonForgot)}
+	case s.silent(env):
+		return []Fact{s.released(reasonSilent)}
 	case !env.Now.Before(s.heard.Add(env.Rules.Lease)) && !there(env.Agents, s.holder):
 		return []Fact{s.released(reasonLost)}
 	}
@@ -62,6 +65,26 @@ func (s *State) forgotten(agents []Candidate) bool {
 	return false
 }
 
+// returned says since when the agent that has the task is back on another connection than
+// the one by which it was handed the task, if it has neither said which tasks it has nor
+// anything about this one.
+func (s *State) returned(agents []Candidate) (since time.Time, ok bool) {
+	for _, a := range agents {
+		if a.ID == s.holder {
+			return a.Joined, a.Online && !a.Knows && s.via != "" && a.Connection != s.via
+		}
+	}
+	return since, false
+}
+
+// silent reports whether the agent has been back for so long that its silence means that
+// its process is another one. An agent that works on may be silent too, so the last
+// attempt is not taken from it: its time runs out instead.
+func (s *State) silent(env Env) bool {
+	since, ok := s.returned(env.Agents)
+	return ok && s.head.Attempt < env.Rules.Tries && !env.Now.Before(since.Add(env.Rules.Silence))
+}
+
 // there reports whether the agent has a connection or may come back to its place.
 func there(agents []Candidate, agentID string) bool {
 	for _, a := range agents {
@@ -77,11 +100,11 @@ func (s *State) place(env Env) []Fact {
 	if s.head.Attempt >= env.Rules.Tries {
 		return s.fail(fault.AgentLost, "")
 	}
-	if a, ok := Choose(s.task, s.eligible(env)); ok {
+	if a, ok := s.choose(env); ok {
 		head := s.head
 		head.AgentID, head.AgentName, head.Attempt = a.ID, a.Name, s.head.Attempt+1
 		return []Fact{{fmt.Sprintf("assigned.%d", head.Attempt), event.TaskAssignedData{
-			TaskHead: head, TaskType: s.task.TaskType, Data: s.task.Data, Caller: s.task.Caller, Deadline: s.Deadline(),
+			TaskHead: head, TaskType: s.task.TaskType, Data: s.task.Data, DataRef: s.task.DataRef, Caller: s.task.Caller, Deadline: s.Deadline(),
 		}}}
 	}
 	reason, known := s.reason(env)
@@ -98,6 +121,17 @@ func (s *State) place(env Env) []Fact {
 		return s.fail(fault.AgentOffline, "The agent took no tasks all the time. Try again later.")
 	}
 	return s.fail(fault.AgentOffline, "")
+}
+
+// choose returns the agent that is given the task: the one that came back without a word
+// about it, if it still is there. It may work on it all the same, and its result counts.
+func (s *State) choose(env Env) (Candidate, bool) {
+	for _, a := range env.Agents {
+		if s.again && a.ID == s.lost && a.Online {
+			return a, true
+		}
+	}
+	return Choose(s.task, s.eligible(env))
 }
 
 // reason says why the task has to wait, and whether there is anybody to wait for.
@@ -159,6 +193,9 @@ func (s *State) Due(env Env) time.Time {
 			look = env.Now.Add(env.Rules.Lease)
 		}
 		at(look)
+		if since, ok := s.returned(env.Agents); ok && s.head.Attempt < env.Rules.Tries {
+			at(since.Add(env.Rules.Silence))
+		}
 		return due
 	}
 	at(s.patience())

@@ -1,12 +1,14 @@
 package assignment
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // What is refused, in task.refused.
@@ -53,7 +55,7 @@ func (s *State) turnAway(c command.Command, agentID, what string, why *fault.Fau
 		return Decision{Facts: s.advance(env), Aside: aside}, nil
 	}
 	data := event.TaskRefusedData{TaskHead: s.head, By: agentID, What: what, Code: string(why.Code)}
-	return Decision{Facts: []Fact{{eventID, data}}, Aside: aside}, nil
+	return Decision{Facts: []Fact{{eventID, data}}, Aside: aside, own: true}, nil
 }
 
 // trails reports whether the agent ended the task by a status. Agents say both, a
@@ -90,7 +92,7 @@ func (s *State) report(c command.Command, d command.TaskReport, env Env) (Decisi
 	case d.Status == reportFailed:
 		return fact(c.ID+byReport, s.ending(StatusFailed, fault.TaskFailed, d.Error))
 	}
-	return fact(eventID, event.TaskReportedData{TaskHead: s.head, Status: d.Status, Progress: d.Progress, Connection: d.Connection})
+	return fact(eventID, event.TaskReportedData{TaskHead: s.head, Status: d.Status, Progress: d.Progress, Connection: cmp.Or(d.Connection, spokenOn(c))})
 }
 
 // orNotOwned is the reason of a refusal that was recorded before the agent got the
@@ -115,15 +117,15 @@ func (s *State) result(c command.Command, d command.TaskResult, env Env) (Decisi
 	case why != nil, s.once[c.ID+".refused"]:
 		return s.turnAway(c, d.AgentID, what, orNotOwned(why), env)
 	}
-	end := event.TaskFinishedData{TaskHead: s.head, Status: StatusCompleted, Result: d.Result, Details: d.Details, CreatedAt: s.Created}
+	end := event.TaskFinishedData{TaskHead: s.head, Status: StatusCompleted, Details: d.Details, CreatedAt: s.Created}
 	if d.Failed {
 		code, own := coded(d.Code)
 		end = s.ending(StatusFailed, code, d.Error)
-		end.Result, end.Details = d.Result, d.Details
-		if len(d.Details) == 0 {
+		if end.Details = d.Details; len(d.Details) == 0 {
 			end.Details = own
 		}
 	}
+	end.Result, end.ResultRef = d.Result, d.ResultRef
 	return fact(c.ID+byResult, end)
 }
 
@@ -153,7 +155,8 @@ func (s *State) notify(c command.Command, d command.TaskNotification, env Env) (
 		return s.refuse(c, why)
 	}
 	return fact(eventID, event.TaskNotifiedData{
-		TaskHead: s.head, NotificationType: d.NotificationType, Level: d.Level, Message: d.Message, Data: d.Data,
+		TaskHead: s.head, NotificationType: d.NotificationType, Level: d.Level, Message: d.Message, MessageRef: d.MessageRef,
+		Data: d.Data, DataRef: d.DataRef, Connection: spokenOn(c),
 	})
 }
 
@@ -175,8 +178,8 @@ func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (Decisio
 		return s.refuse(c, why)
 	}
 	asked := event.TaskAskedData{
-		TaskHead: s.head, InputID: d.RequestID, MessageType: d.MessageType, Message: d.Message, Options: d.Options,
-		TimeoutMS: millis(d.TimeoutMS).Milliseconds(),
+		TaskHead: s.head, InputID: d.RequestID, MessageType: d.MessageType, Message: d.Message, MessageRef: d.MessageRef, Options: d.Options,
+		TimeoutMS: millis(d.TimeoutMS).Milliseconds(), Connection: spokenOn(c),
 	}
 	if asked.InputID == "" {
 		asked.InputID = derived("input_", c)
@@ -185,6 +188,16 @@ func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (Decisio
 		asked.TimeoutMS = env.Rules.AskTimeout.Milliseconds()
 	}
 	return fact(eventID, asked)
+}
+
+// spokenOn returns the connection on which an agent said something, empty if it is not
+// known.
+func spokenOn(c command.Command) string {
+	_, connection, err := subject.ParseReplyTo(c.ReplyTo)
+	if err != nil {
+		return ""
+	}
+	return connection.String()
 }
 
 // overdue reports whether a question is open whose time is over.

@@ -29,19 +29,19 @@ type chaos struct {
 
 // effects are the events that are a verb's own; the others follow from the state.
 var effects = map[id.Name][]event.Type{
-	command.CreateTask:   {event.TaskCreated},
-	command.MessageTask:  {event.TaskMessaged},
-	command.CancelSwarm:  {event.TaskFinished},
-	command.ReportTask:   {event.TaskReported, event.TaskRefused, event.TaskFinished},
-	command.NotifyTask:   {event.TaskNotified},
-	command.AskTask:      {event.TaskAsked},
-	command.ResultTask:   {event.TaskFinished, event.TaskRefused},
-	command.ReleaseTask:  {event.TaskReleased},
-	command.SpawnTask:    {event.ChildCreated},
-	command.ChildEnded:   {event.ChildFinished},
-	command.CallTool:     {event.CallStarted},
-	command.CallNotified: {event.CallNotified},
-	command.CallEnded:    {event.CallFinished},
+	command.CreateTask:  {event.TaskCreated},
+	command.MessageTask: {event.TaskMessaged},
+	command.CancelTask:  {event.TaskFinished},
+	command.ReportTask:  {event.TaskReported, event.TaskRefused, event.TaskFinished},
+	command.NotifyTask:  {event.TaskNotified},
+	command.AskTask:     {event.TaskAsked},
+	command.FinishTask:  {event.TaskFinished, event.TaskRefused},
+	command.ReleaseTask: {event.TaskReleased},
+	command.SpawnTask:   {event.ChildCreated},
+	command.EndChild:    {event.ChildFinished},
+	command.CallTool:    {event.CallStarted},
+	command.NotifyCall:  {event.CallNotified},
+	command.EndCall:     {event.CallFinished},
 }
 
 // TestAnyTaskKeepsTheInvariants: whatever comes in whatever order, what check says
@@ -76,8 +76,14 @@ func (c *chaos) newTask(t *rapid.T) command.NewTask {
 	d.Capabilities = rapid.SampledFrom([][]string{nil, {"y"}, {"y", "z"}}).Draw(t, "capabilities")
 	d.TimeoutMS = rapid.SampledFrom([]int64{0, 0, 0, 600_000, 5_000}).Draw(t, "timeout")
 	d.QueueMS = rapid.SampledFrom([]int64{0, 1_000, 60_000}).Draw(t, "queue")
+	d.DataRef = drawRef(t)
 	d.Depth = rapid.SampledFrom([]int{0, 0, 0, 0, 1, 1, 2, 2, 2, 3, 4}).Draw(t, "depth")
 	return d
+}
+
+// drawRef returns a reference to data that is stored, or none.
+func drawRef(t *rapid.T) *event.ObjectRef {
+	return rapid.SampledFrom([]*event.ObjectRef{nil, nil, {Log: "task.t1", Digest: "d1", Size: 1}, {Log: "task.t1", Digest: "d2", Size: 2}}).Draw(t, "ref")
 }
 
 // issue handles a command, perhaps with a service that dies on the way. The command
@@ -86,6 +92,7 @@ func (c *chaos) issue(t *rapid.T, verb id.Name, data any) {
 	c.redeliver(t)
 	c.sent++
 	k := c.command(verb, fmt.Sprintf("c%d", c.sent), data)
+	k.Request = drawRequest(t, k)
 	dies := 1 << 30
 	if rapid.IntRange(0, 3).Draw(t, "dies") == 0 {
 		dies = rapid.IntRange(0, 2).Draw(t, "after")
@@ -95,8 +102,12 @@ func (c *chaos) issue(t *rapid.T, verb id.Name, data any) {
 
 func (c *chaos) handle(t *rapid.T, k command.Command, dies int) {
 	before, holder := len(c.log), c.state.Holder()
+	done := c.carriedOut(k)
 	types, whole := c.try(k, dies)
 	c.fenced(t, k, holder, before)
+	if done {
+		c.undone(t, k, before)
+	}
 	if !whole {
 		c.pending = &k
 	}
@@ -131,7 +142,7 @@ func (c *chaos) redeliver(t *rapid.T) {
 func (c *chaos) client(t *rapid.T) {
 	from := rapid.SampledFrom([]string{"c1", "c1", "c1", "c2"}).Draw(t, "from")
 	if rapid.IntRange(0, 11).Draw(t, "cancel") == 0 {
-		c.issue(t, command.CancelSwarm, command.CancelTaskData{TaskID: "t1", ClientID: from})
+		c.issue(t, command.CancelTask, command.CancelTaskData{TaskID: "t1", ClientID: from})
 		return
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "racing") {
@@ -154,12 +165,18 @@ func (c *chaos) byAgent(t *rapid.T) {
 	request := fmt.Sprint("q", rapid.IntRange(0, 3).Draw(t, "request")) // ids of frames come again
 	switch rapid.IntRange(0, 19).Draw(t, "says") {
 	case 11:
-		c.issue(t, command.ResultTask, command.TaskResult{TaskID: "t1", AgentID: who, Result: raw})
+		c.issue(t, command.FinishTask, command.TaskResult{TaskID: "t1", AgentID: who, Result: raw, ResultRef: drawRef(t)})
 	case 12:
-		c.issue(t, command.ResultTask, command.TaskResult{TaskID: "t1", AgentID: who, Failed: true, Code: "OWN", Error: "no"})
+		c.issue(t, command.FinishTask, command.TaskResult{TaskID: "t1", AgentID: who, Failed: true, Code: "OWN", Error: "no"})
 	case 0, 1, 2, 3:
 		status := rapid.SampledFrom([]string{"started", "started", "running", "running", "failed", "completed", assignment.Delivered}).Draw(t, "status")
-		c.issue(t, command.ReportTask, command.TaskReport{TaskID: "t1", AgentID: who, Status: status})
+		r := command.TaskReport{TaskID: "t1", AgentID: who, Status: status}
+		for _, a := range c.agents {
+			if a.ID == who && status == assignment.Delivered {
+				r.Connection = a.Connection
+			}
+		}
+		c.issue(t, command.ReportTask, r)
 	case 4, 5:
 		c.issue(t, command.NotifyTask, command.TaskNotification{TaskID: "t1", AgentID: who, Message: raw})
 	case 6, 7:
@@ -187,13 +204,13 @@ func (c *chaos) worker(t *rapid.T) {
 	callID := rapid.SampledFrom(calls).Draw(t, "call")
 	switch rapid.IntRange(0, 2).Draw(t, "worker") {
 	case 0:
-		c.issue(t, command.CallNotified, event.CallNotifiedData{CallID: callID, Message: "m", At: c.now})
+		c.issue(t, command.NotifyCall, event.CallNotifiedData{CallID: callID, Message: "m", At: c.now})
 	case 1:
-		c.issue(t, command.CallEnded, event.CallFinishedData{
+		c.issue(t, command.EndCall, event.CallFinishedData{
 			CallID: callID, Status: rapid.SampledFrom([]string{"success", "error", "unknown"}).Draw(t, "outcome"), Result: raw,
 		})
 	case 2:
-		c.issue(t, command.ChildEnded, event.ChildFinishedData{ChildID: rapid.SampledFrom(children).Draw(t, "child"), Status: "completed"})
+		c.issue(t, command.EndChild, event.ChildFinishedData{ChildID: rapid.SampledFrom(children).Draw(t, "child"), Status: "completed"})
 	}
 }
 
@@ -206,19 +223,21 @@ func (c *chaos) peers(t *rapid.T) {
 	case 1:
 		a.Online, a.Away = false, false
 	case 2:
-		a.Status = rapid.SampledFrom([]string{command.StatusActive, command.StatusBusy}).Draw(t, "status")
+		a.Status = rapid.SampledFrom([]string{command.StatusActive, command.StatusBusy, command.StatusMaintenance}).Draw(t, "status")
+		a.Full = rapid.Bool().Draw(t, "full")
 	default:
-		a.Online, a.Away, a.Status, a.Since = true, false, command.StatusActive, c.now
+		a.Online, a.Away, a.Status, a.Full, a.Since = true, false, command.StatusActive, false, c.now
+		a.Joined, a.Connection = c.now, fmt.Sprint(len(c.log), c.sent)
 	}
 	a.Load = rapid.IntRange(0, 2).Draw(t, "load")
 	if rapid.Bool().Draw(t, "told") {
-		c.issue(t, command.TaskDue, nil)
+		c.issue(t, command.CheckTask, nil)
 	}
 }
 
 func (c *chaos) release(t *rapid.T) {
 	c.redeliver(t)
-	c.do(command.TaskDue, "", nil)
+	c.do(command.CheckTask, "", nil)
 	h, n := c.state.Head(), len(c.log)
 	late := rapid.IntRange(0, 3).Draw(t, "late") == 0
 	d := command.AgentGone{TaskID: "t1", AgentID: h.AgentID, Attempt: h.Attempt}
@@ -233,7 +252,7 @@ func (c *chaos) release(t *rapid.T) {
 func (c *chaos) time(t *rapid.T) {
 	c.now = c.now.Add(time.Duration(rapid.IntRange(1, 60_000).Draw(t, "ms")) * time.Millisecond)
 	if due := c.state.Due(c.env()); !due.IsZero() && !due.After(c.now) {
-		c.issue(t, command.TaskDue, nil)
+		c.issue(t, command.CheckTask, nil)
 	}
 }
 
@@ -244,7 +263,7 @@ func (c *chaos) repeat(t *rapid.T) {
 	if len(c.effective) == 0 {
 		return
 	}
-	c.do(command.TaskDue, "", nil)
+	c.do(command.CheckTask, "", nil)
 	among := c.effective
 	if held := c.byHolder(t); len(held) > 0 {
 		among = held
@@ -263,7 +282,7 @@ func (c *chaos) byHolder(t *rapid.T) []command.Command {
 			AgentID string `json:"agent_id"`
 		}
 		require.NoError(t, k.Decode(&d))
-		if (k.Verb == command.ResultTask || k.Verb == command.ReportTask) && d.AgentID == c.state.Holder() && c.state.Holder() != "" {
+		if (k.Verb == command.FinishTask || k.Verb == command.ReportTask) && d.AgentID == c.state.Holder() && c.state.Holder() != "" {
 			out = append(out, k)
 		}
 	}
@@ -279,7 +298,7 @@ func (c *chaos) drain(t *rapid.T) {
 	for n := 0; !c.state.Done(); n++ {
 		require.Less(t, n, 100, "every task comes to its end")
 		if who := c.state.Holder(); who != "" && c.agent(who).Online {
-			c.do(command.ResultTask, fmt.Sprint("drain", n), command.TaskResult{TaskID: "t1", AgentID: who, Result: raw})
+			c.do(command.FinishTask, fmt.Sprint("drain", n), command.TaskResult{TaskID: "t1", AgentID: who, Result: raw})
 		} else {
 			c.due()
 		}
@@ -287,7 +306,7 @@ func (c *chaos) drain(t *rapid.T) {
 	}
 	require.Equal(t, c.state.Children(), c.state.Orphans(), "what is open below a task that ended is of no use")
 	for _, child := range c.state.Children() {
-		c.do(command.ChildEnded, "drain."+child, event.ChildFinishedData{ChildID: child, Status: "cancelled"})
+		c.do(command.EndChild, "drain."+child, event.ChildFinishedData{ChildID: child, Status: "cancelled"})
 	}
 	require.Empty(t, c.state.Children())
 	require.Empty(t, c.state.Pending())

@@ -32,7 +32,7 @@ func TestATaskFromBeginningToEnd(t *testing.T) {
 	require.Nil(t, w.state.Undelivered(), "an agent that speaks has the task")
 	require.JSONEq(t, string(raw), string(w.state.View().Progress))
 	require.Equal(t, []event.Type{event.TaskNotified}, w.do(command.NotifyTask, "n", command.TaskNotification{AgentID: "a1", NotificationType: "info", Message: raw}))
-	require.Equal(t, []event.Type{event.TaskFinished}, w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1", Result: raw}))
+	require.Equal(t, []event.Type{event.TaskFinished}, w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1", Result: raw}))
 	end := w.ended(assignment.StatusCompleted, "")
 	require.JSONEq(t, string(raw), string(end.Result))
 	require.Equal(t, end.Result, w.state.View().Result)
@@ -85,10 +85,10 @@ func TestAKnownAgentIsWaitedFor(t *testing.T) {
 	require.Equal(t, assignment.StatusQueued, w.state.Status())
 	require.True(t, w.state.Waiting())
 	require.Equal(t, w.now.Add(30*time.Second), w.state.Due(w.env()))
-	require.Empty(t, w.do(command.TaskDue, "early", nil))
+	require.Empty(t, w.do(command.CheckTask, "early", nil))
 
 	w.agent("a2").Online = true
-	require.Equal(t, []event.Type{event.TaskAssigned}, w.do(command.TaskDue, "came", nil))
+	require.Equal(t, []event.Type{event.TaskAssigned}, w.do(command.CheckTask, "came", nil))
 	require.Equal(t, "a2", w.state.Holder())
 	require.False(t, w.state.Waiting())
 }
@@ -105,9 +105,20 @@ func TestTheQueueHasAnEnd(t *testing.T) {
 	w.ended(assignment.StatusFailed, "AGENT_OFFLINE")
 }
 
-func TestABusyAgentIsWaitedFor(t *testing.T) {
+func TestABusyAgentIsGivenTasks(t *testing.T) {
 	w := newWorld(t)
 	w.agent("b1").Status = command.StatusBusy
+	d := forA()
+	d.AgentName = "B"
+	w.do(command.CreateTask, "c", d)
+	var a event.TaskAssignedData
+	w.last(&a)
+	require.Equal(t, "b1", a.AgentID)
+}
+
+func TestAnAgentInMaintenanceIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.agent("b1").Status = command.StatusMaintenance
 	d := forA()
 	d.AgentName = "B"
 	w.do(command.CreateTask, "c", d)
@@ -146,19 +157,19 @@ func TestALostAgentIsReplaced(t *testing.T) {
 	require.Empty(t, w.do(command.ReleaseTask, "g3", command.AgentGone{AgentID: "a1", Attempt: 2}))
 
 	late := command.TaskResult{AgentID: "a1", Result: raw}
-	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.ResultTask, "late", late))
+	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "late", late))
 	w.refused("TASK_NOT_OWNED")
 	var refused event.TaskRefusedData
 	w.last(&refused)
 	require.Equal(t, "a1", refused.By)
 	require.Equal(t, "result", refused.What)
 	require.Equal(t, "a2", refused.AgentID)
-	require.Empty(t, w.do(command.ResultTask, "late", late), "recorded once")
+	require.Empty(t, w.do(command.FinishTask, "late", late), "recorded once")
 	w.refused("TASK_NOT_OWNED")
 
-	w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a2", Result: raw})
+	w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a2", Result: raw})
 	w.ended(assignment.StatusCompleted, "")
-	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.ResultTask, "later", command.TaskResult{AgentID: "a1", Failed: true}))
+	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "later", command.TaskResult{AgentID: "a1", Failed: true}))
 	w.refused("TASK_NOT_OWNED")
 	w.last(&refused)
 	require.Equal(t, "error", refused.What)
@@ -169,7 +180,7 @@ func TestALostAgentIsReplaced(t *testing.T) {
 func TestARefusedResultStaysRefused(t *testing.T) {
 	w := running(t)
 	early := command.TaskResult{AgentID: "a2", Result: raw}
-	w.do(command.ResultTask, "early", early)
+	w.do(command.FinishTask, "early", early)
 	w.refused("TASK_NOT_OWNED")
 	status := command.TaskReport{AgentID: "a2", Status: "failed"}
 	w.do(command.ReportTask, "status", status)
@@ -177,7 +188,7 @@ func TestARefusedResultStaysRefused(t *testing.T) {
 	w.leave("a1")
 	w.do(command.ReleaseTask, "g", command.AgentGone{AgentID: "a1", Attempt: 1})
 	require.Equal(t, "a2", w.state.Holder())
-	require.Empty(t, w.do(command.ResultTask, "early", early))
+	require.Empty(t, w.do(command.FinishTask, "early", early))
 	w.refused("TASK_NOT_OWNED")
 	require.Empty(t, w.do(command.ReportTask, "status", status))
 	require.False(t, w.state.Done())
@@ -222,7 +233,7 @@ func TestAnAgentThatLostATaskRests(t *testing.T) {
 		w := lost(t)
 		w.now = w.now.Add(time.Millisecond)
 		w.agent("b1").Since = w.now
-		require.Equal(t, []event.Type{event.TaskAssigned}, w.do(command.TaskDue, "d", nil))
+		require.Equal(t, []event.Type{event.TaskAssigned}, w.do(command.CheckTask, "d", nil))
 	})
 	t.Run("never comes", func(t *testing.T) {
 		w := lost(t)
@@ -254,10 +265,10 @@ func TestTheLeaseIsTheNet(t *testing.T) {
 func TestARepeatedResultIsRefused(t *testing.T) {
 	w := running(t)
 	first := command.TaskResult{AgentID: "a1", Result: raw}
-	w.do(command.ResultTask, "r", first)
-	require.Empty(t, w.do(command.ResultTask, "r", first), "the command may come again")
+	w.do(command.FinishTask, "r", first)
+	require.Empty(t, w.do(command.FinishTask, "r", first), "the command may come again")
 	require.Nil(t, w.aside)
-	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.ResultTask, "r2", first))
+	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "r2", first))
 	w.refused("TASK_FINISHED")
 	require.Empty(t, w.do(command.ReportTask, "s", command.TaskReport{AgentID: "a1", Status: "completed"}), "agents say both")
 	require.Nil(t, w.aside)
@@ -273,10 +284,10 @@ func TestAStatusFailedEndsTheTask(t *testing.T) {
 	require.Equal(t, "broken", w.ended(assignment.StatusFailed, "TASK_EXECUTION_ERROR").Error)
 	require.Empty(t, w.do(command.ReportTask, "s", command.TaskReport{AgentID: "a1", Status: "failed", Error: "broken"}))
 	for range 2 {
-		w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1", Result: raw})
+		w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1", Result: raw})
 		require.Nil(t, w.aside)
 	}
-	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.ResultTask, "r2", command.TaskResult{AgentID: "a1", Result: raw}))
+	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "r2", command.TaskResult{AgentID: "a1", Result: raw}))
 	w.refused("TASK_FINISHED")
 	require.Equal(t, "broken", w.state.End().Error)
 }
@@ -288,13 +299,13 @@ func TestErrorsOfAgentsHaveCodesOfTheCatalogue(t *testing.T) {
 		{"E_OWN", "TASK_EXECUTION_ERROR", `{"code":"E_OWN"}`},
 	} {
 		w := running(t)
-		w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1", Failed: true, Code: c.word})
+		w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1", Failed: true, Code: c.word})
 		end := w.ended(assignment.StatusFailed, c.code)
 		require.Equal(t, fault.Lookup(fault.Code(c.code)).Message, end.Error)
 		require.Equal(t, c.details, string(end.Details))
 	}
 	w := running(t)
-	w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1", Failed: true, Code: "E_OWN", Error: "my text", Details: raw, Result: raw})
+	w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1", Failed: true, Code: "E_OWN", Error: "my text", Details: raw, Result: raw})
 	end := w.ended(assignment.StatusFailed, "TASK_EXECUTION_ERROR")
 	require.Equal(t, "my text", end.Error)
 	require.JSONEq(t, string(raw), string(end.Details))
@@ -319,23 +330,23 @@ func TestCancelAtAnyPoint(t *testing.T) {
 		}(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.do(command.CancelSwarm, "foreign", command.CancelTaskData{ClientID: "c2"})
+			w.do(command.CancelTask, "foreign", command.CancelTaskData{ClientID: "c2"})
 			w.refused("TASK_NOT_FOUND")
 			for i := range 2 {
-				require.Equal(t, i == 0, len(w.do(command.CancelSwarm, "x", cancel)) == 1)
+				require.Equal(t, i == 0, len(w.do(command.CancelTask, "x", cancel)) == 1)
 				notice, ok := w.aside.(event.NoticeData)
 				require.True(t, ok)
 				require.True(t, *notice.OK)
 				require.Equal(t, "t1", notice.TaskID)
 			}
 			require.Contains(t, w.ended(assignment.StatusCancelled, "RUN_CANCELLED").Error, "enough")
-			require.Empty(t, w.do(command.CancelSwarm, "y", cancel))
+			require.Empty(t, w.do(command.CancelTask, "y", cancel))
 			w.refused("TASK_FINISHED")
-			require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1", Result: raw}))
+			require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1", Result: raw}))
 		})
 	}
 	w := running(t)
-	w.do(command.CancelSwarm, "x", cancel)
+	w.do(command.CancelTask, "x", cancel)
 	w.do(command.ReportTask, "s", command.TaskReport{AgentID: "a1", Status: "running"})
 	w.refused("TASK_FINISHED")
 }
@@ -345,18 +356,18 @@ func TestCommandsAboutNoTask(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.MessageTask, "m", command.TaskMessage{ClientID: "c1", Message: raw})
 	w.refused("TASK_NOT_FOUND")
-	w.do(command.CancelSwarm, "x", command.CancelTaskData{})
+	w.do(command.CancelTask, "x", command.CancelTaskData{})
 	w.refused("TASK_NOT_FOUND")
-	w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1"})
+	w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1"})
 	w.refused("TASK_NOT_FOUND")
 	w.do(command.ReportTask, "s", command.TaskReport{AgentID: "a1"})
 	w.refused("TASK_NOT_FOUND")
 	w.do(command.SpawnTask, "c", command.SpawnChild{AgentID: "a1", ChildID: "x"})
 	w.refused("TASK_NOT_FOUND")
 	require.Empty(t, w.do(command.ReleaseTask, "g", command.AgentGone{}))
-	require.Empty(t, w.do(command.ChildEnded, "e", event.ChildFinishedData{}))
-	require.Empty(t, w.do(command.CallEnded, "e2", event.CallFinishedData{}))
-	require.Empty(t, w.do(command.TaskDue, "d", nil))
+	require.Empty(t, w.do(command.EndChild, "e", event.ChildFinishedData{}))
+	require.Empty(t, w.do(command.EndCall, "e2", event.CallFinishedData{}))
+	require.Empty(t, w.do(command.CheckTask, "d", nil))
 	require.Empty(t, w.log)
 	require.True(t, w.state.Due(w.env()).IsZero())
 	require.Empty(t, w.state.Pending())
@@ -367,7 +378,7 @@ func TestBadCommands(t *testing.T) {
 	c := w.command(command.CreateTask, "c", 1)
 	_, err := w.state.Decide(c, w.env())
 	require.ErrorIs(t, err, fault.New(fault.InvalidField))
-	c.Verb = command.Message
+	c.Verb = command.SendMessage
 	_, err = w.state.Decide(c, w.env())
 	require.ErrorIs(t, err, fault.New(fault.UnknownType))
 }
@@ -386,20 +397,20 @@ func TestAnAgentThatForgotItsTaskLosesIt(t *testing.T) {
 	delivered(w, "a1", "c1", 1)
 	for _, silent := range []func(a *assignment.Candidate){
 		func(a *assignment.Candidate) { a.Knows = true },                                              // handed on this very connection
-		func(a *assignment.Candidate) { a.Connection, a.Knows = "c2", false },                         // it says nothing
+		func(a *assignment.Candidate) { a.Connection, a.Knows, a.Joined = "c2", false, w.now },        // it says nothing yet
 		func(a *assignment.Candidate) { a.Connection, a.Knows, a.Holds = "c2", true, []string{"t1"} }, // it has it
 		func(a *assignment.Candidate) { a.Online, a.Away, a.Holds = false, true, nil },                // it is not there
 	} {
 		silent(w.agent("a1"))
-		require.Empty(t, w.do(command.TaskDue, fmt.Sprint(w.now, w.agent("a1")), nil))
+		require.Empty(t, w.do(command.CheckTask, fmt.Sprint(w.now, w.agent("a1")), nil))
 	}
 	a := w.agent("a1")
 	a.Online, a.Away, a.Connection, a.Knows, a.Holds, a.Since = true, false, "c3", true, []string{"t2"}, w.now.Add(time.Second)
 	w.agent("a2").Online = false
-	require.Equal(t, []event.Type{event.TaskReleased, event.TaskAssigned}, w.do(command.TaskDue, "back", nil))
+	require.Equal(t, []event.Type{event.TaskReleased, event.TaskAssigned}, w.do(command.CheckTask, "back", nil))
 	require.Equal(t, "a1", w.state.Holder(), "it may do it again from the beginning")
 	require.Equal(t, 2, w.state.Head().Attempt)
-	require.Empty(t, w.do(command.TaskDue, "again", nil), "that is not handed to it yet")
+	require.Empty(t, w.do(command.CheckTask, "again", nil), "that is not handed to it yet")
 	delivered(w, "a1", "c3", 2)
-	require.Empty(t, w.do(command.TaskDue, "and again", nil))
+	require.Empty(t, w.do(command.CheckTask, "and again", nil))
 }

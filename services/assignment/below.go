@@ -18,8 +18,12 @@ const (
 // spawn records the child that the agent asks for. That the target exists is the
 // child's own matter.
 func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (Decision, error) {
-	if s.once[c.ID+".child"] || s.children[d.ChildID] != nil {
+	childID := s.childOf(d)
+	switch {
+	case s.once[c.ID+".child"]:
 		return s.goOn(env)
+	case s.children[childID] != nil:
+		return Decision{Again: s.childAgain(childID)}, nil
 	}
 	why := s.fence(d.AgentID)
 	switch {
@@ -31,13 +35,35 @@ func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (Decisio
 	case s.open(s.childIDs, s.childHead) >= MaxOpen:
 		why = fault.Newf(fault.QueueFull, "Too many children of this task are open. Wait for one to end, then send it again.")
 	}
-	if why != nil {
+	switch {
+	case why != nil && s.apart(d):
+		return s.goOn(env) // it becomes a task of its own
+	case why != nil:
 		return s.refuse(c, why)
 	}
+	agentID, name := expected(event.TaskCreatedData{WantedID: d.TargetID, WantedName: d.TargetName}, env.Agents)
+	if agentID == "" {
+		agentID, name = d.TargetID, d.TargetName
+	}
 	return fact(c.ID+".child", event.ChildCreatedData{
-		TaskHead: s.head, ChildID: d.ChildID, ChildRequestID: d.RequestID, ChildAgentID: d.TargetID, ChildAgentName: d.TargetName,
-		TaskType: d.TaskType, Description: d.Description,
+		TaskHead: s.head, ChildID: childID, ChildRequestID: d.RequestID, ChildAgentID: agentID, ChildAgentName: name,
+		TaskType: d.TaskType, Description: d.Description, Connection: spokenOn(c),
 	})
+}
+
+// apart reports whether the child that an agent asks for is none of this task: the agent
+// has not named it, and does not have it.
+func (s *State) apart(d command.SpawnChild) bool {
+	return d.Inferred && s.childMade(d) == "" && s.fence(d.AgentID) != nil
+}
+
+// Apart returns the command that creates a task without a parent for a spawn that was
+// meant for another task than this. It is false if there is none.
+func (s *State) Apart(d command.SpawnChild) (command.NewTask, bool) {
+	if !s.apart(d) {
+		return command.NewTask{}, false
+	}
+	return d.Apart(), true
 }
 
 func (s *State) childHead(childID string) *event.TaskHead {
@@ -76,7 +102,8 @@ func (s *State) call(c command.Command, d command.ToolRequest, env Env) (Decisio
 	}
 	return fact(callID+".call-started", event.CallStartedData{
 		TaskHead: s.head, CallID: callID, CallRequest: d.RequestID, Kind: d.Kind, Server: d.Server, ServerName: env.Tool.ServerName,
-		Tool: d.Tool, Arguments: d.Arguments, Idempotent: env.Tool.Idempotent, TimeoutMS: millis(d.TimeoutMS).Milliseconds(),
+		Tool: d.Tool, Arguments: d.Arguments, ArgumentsRef: d.ArgumentsRef, Idempotent: env.Tool.Idempotent, TimeoutMS: millis(d.TimeoutMS).Milliseconds(),
+		Connection: spokenOn(c),
 	})
 }
 

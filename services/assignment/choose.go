@@ -16,23 +16,26 @@ type Candidate struct {
 	Capabilities []string
 	Online       bool      // it has a connection
 	Away         bool      // it has none, but its place is kept for it, and with it its tasks
-	Status       string    // of command.Peer; only active ones are given tasks
+	Status       string    // of command.Peer
+	Full         bool      // it takes no more tasks until it has ended one
 	Load         int       // tasks that it has
 	Since        time.Time // when it connected, or last changed
 	Connection   string    // it has now
+	Joined       time.Time // when it connected
 	Knows        bool      // it has said which tasks of earlier connections it has:
 	Holds        []string  // these
 }
 
 // Choose returns the agent that is given the task: the one asked for by id if it can
 // take it, else one of the name asked for, else, if no name was, one with all the
-// capabilities asked for. Of several the least loaded one is taken, of these the one
-// that is there longest. It is false if none can take the task.
+// capabilities asked for. Of several the one with the best status is taken, of these the
+// least loaded one, of these the one that is there longest. It is false if none can take
+// the task.
 func Choose(want event.TaskCreatedData, agents []Candidate) (Candidate, bool) {
 	var best Candidate
 	found := false
 	for _, a := range agents {
-		if !a.Online || a.Status != command.StatusActive || a.ID == "" || !wanted(want, a) {
+		if rank(a) < 0 || a.ID == "" || !wanted(want, a) {
 			continue
 		}
 		if !found || better(want, a, best) {
@@ -42,11 +45,45 @@ func Choose(want event.TaskCreatedData, agents []Candidate) (Candidate, bool) {
 	return best, found
 }
 
+// preferred are the statuses with which an agent may be given tasks, the best first.
+var preferred = []string{command.StatusActive, command.StatusBusy, command.StatusInitializing, command.StatusError}
+
+// rank orders agents by how well their status suits a task. It is negative for one that
+// takes none.
+func rank(a Candidate) int {
+	if !a.Online || a.Full {
+		return -1
+	}
+	return slices.Index(preferred, a.Status)
+}
+
 func better(want event.TaskCreatedData, a, than Candidate) bool {
 	if byID := want.WantedID != ""; byID && (a.ID == want.WantedID) != (than.ID == want.WantedID) {
 		return a.ID == want.WantedID
 	}
-	return cmp.Or(cmp.Compare(a.Load, than.Load), a.Since.Compare(than.Since), cmp.Compare(a.ID, than.ID)) < 0
+	return cmp.Or(cmp.Compare(rank(a), rank(than)), cmp.Compare(a.Load, than.Load), a.Since.Compare(than.Since), cmp.Compare(a.ID, than.ID)) < 0
+}
+
+// expected returns the agent that will most likely have the task: the one that would be
+// given it now, else the only one that may be.
+func expected(want event.TaskCreatedData, agents []Candidate) (agentID, name string) {
+	if a, ok := Choose(want, agents); ok {
+		return a.ID, a.Name
+	}
+	n := 0
+	for _, a := range agents {
+		switch {
+		case a.ID != "" && a.ID == want.WantedID:
+			return a.ID, a.Name
+		case wanted(want, a):
+			agentID, name = a.ID, a.Name
+			n++
+		}
+	}
+	if n != 1 {
+		return "", ""
+	}
+	return agentID, name
 }
 
 // wanted reports whether the task may be given to the agent. A task that asks for

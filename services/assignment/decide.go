@@ -34,10 +34,16 @@ type Fact struct {
 
 // Decision is what a command calls for. Aside is an answer for whoever sent the
 // command and nobody else; it may be nil, and may be given again when the command
-// is handled again.
+// is handled again. Request is the name under which the first fact is found when the
+// sender repeats itself (event.Event.Request). Again are the sequences of events that
+// answer such a repeat.
 type Decision struct {
-	Facts []Fact
-	Aside event.Data
+	Facts   []Fact
+	Aside   event.Data
+	Request string
+	Again   []uint64
+
+	own bool // the first fact is the command's own, and does not follow from the state
 }
 
 // Rules are the settings that decisions depend on. Their zero value is of no use;
@@ -48,6 +54,7 @@ type Rules struct {
 	AskTimeout   time.Duration // how long a question to the client is open, unless it says otherwise
 	Lease        time.Duration // after so long a silence it is looked whether the agent is still there
 	Pause        time.Duration // how long an agent that lost a task is not given the same one again, unless it connects anew
+	Silence      time.Duration // how long an agent that is back on another connection may say nothing of a task before it is given it again
 	Tries        int           // how many agents may have the task, one after the other
 	MaxDepth     int           // how deep children may be nested
 }
@@ -59,7 +66,10 @@ var DefaultRules = Rules{
 	// long after anybody waits, it has failed.
 	TaskTimeout:  time.Hour,
 	QueueTimeout: 30 * time.Second, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
-	Tries: 3, MaxDepth: 16,
+	// An agent that works on reports progress every few seconds, if at all, and a client
+	// waits for one that does not: the result of a lost process never comes.
+	Silence: 5 * time.Second,
+	Tries:   3, MaxDepth: 16,
 }
 
 // Env is what a decision depends on beside the log and the command.
@@ -81,20 +91,20 @@ type step[T any] func(*State, command.Command, T, Env) (Decision, error)
 
 // verbs holds how each command is decided.
 var verbs = map[id.Name]func(*State, command.Command, Env) (Decision, error){
-	command.CreateTask:   reads((*State).create),
-	command.MessageTask:  reads((*State).message),
-	command.CancelSwarm:  reads((*State).cancel),
-	command.ReportTask:   reads((*State).report),
-	command.NotifyTask:   reads((*State).notify),
-	command.AskTask:      reads((*State).ask),
-	command.ResultTask:   reads((*State).result),
-	command.ReleaseTask:  reads((*State).release),
-	command.SpawnTask:    reads((*State).spawn),
-	command.ChildEnded:   reads((*State).childEnded),
-	command.CallTool:     reads((*State).call),
-	command.CallNotified: reads((*State).callNotified),
-	command.CallEnded:    reads((*State).callEnded),
-	command.TaskDue:      func(s *State, _ command.Command, env Env) (Decision, error) { return s.goOn(env) },
+	command.CreateTask:  reads((*State).create),
+	command.MessageTask: reads((*State).message),
+	command.CancelTask:  reads((*State).cancel),
+	command.ReportTask:  reads((*State).report),
+	command.NotifyTask:  reads((*State).notify),
+	command.AskTask:     reads((*State).ask),
+	command.FinishTask:  reads((*State).result),
+	command.ReleaseTask: reads((*State).release),
+	command.SpawnTask:   reads((*State).spawn),
+	command.EndChild:    reads((*State).childEnded),
+	command.CallTool:    reads((*State).call),
+	command.NotifyCall:  reads((*State).callNotified),
+	command.EndCall:     reads((*State).callEnded),
+	command.CheckTask:   func(s *State, _ command.Command, env Env) (Decision, error) { return s.goOn(env) },
 }
 
 // reads decodes a command's data before its step. Data that cannot be read are the
@@ -118,11 +128,21 @@ func (s *State) Decide(c command.Command, env Env) (Decision, error) {
 	if !ok {
 		return Decision{}, fault.Newf(fault.UnknownType, "tasks have no command %q", c.Verb)
 	}
-	return decide(s, c, env)
+	if s.Deleted {
+		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."))
+	}
+	if again, ok := s.repeated(c); ok {
+		return again, nil
+	}
+	d, err := decide(s, c, env)
+	if d.own {
+		d.Request = s.requestOf(c)
+	}
+	return d, err
 }
 
 func fact(eventID string, d event.Data) (Decision, error) {
-	return Decision{Facts: []Fact{{eventID, d}}}, nil
+	return Decision{Facts: []Fact{{eventID, d}}, own: true}, nil
 }
 
 // goOn decides what follows from the state alone.
@@ -165,12 +185,14 @@ func (s *State) create(c command.Command, d command.NewTask, env Env) (Decision,
 	if timeout == 0 {
 		timeout = env.Rules.TaskTimeout
 	}
-	return fact(eventID, event.TaskCreatedData{
+	created := event.TaskCreatedData{
 		TaskHead: event.TaskHead{TaskID: d.TaskID, RequestID: d.RequestID, ClientID: d.ClientID, ParentID: d.ParentID},
-		WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities, TaskType: d.TaskType, Data: d.Data,
-		Caller: d.Caller, Depth: d.Depth, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
-		Session: d.Session, Kind: string(d.Kind), WorkID: d.WorkID, RunID: d.RunID, Principal: c.Principal,
-	})
+		WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities, TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef,
+		Caller: d.Caller, AskerID: d.AskerID, Depth: d.Depth, Chain: d.Chain, QueueMS: queue.Milliseconds(), TimeoutMS: timeout.Milliseconds(),
+		Session: d.Session, Kind: string(d.Kind), JobID: d.JobID, RunID: d.RunID, Principal: c.Principal,
+	}
+	created.ExpectedID, created.ExpectedName = expected(created, env.Agents)
+	return fact(eventID, created)
 }
 
 // foreign reports whether the task is none of the client's. Services name no client.
@@ -194,7 +216,7 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (Deci
 		return s.tooLate(c, q)
 	}
 	told := event.TaskMessagedData{
-		TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, From: d.ClientID,
+		TaskHead: s.head, MessageID: c.ID, MessageType: d.MessageType, Message: d.Message, MessageRef: d.MessageRef, From: d.ClientID,
 	}
 	if s.asking() {
 		told.InputID = q.id
@@ -232,7 +254,7 @@ func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (Deci
 		text = "The task was cancelled: " + d.Reason
 	}
 	end := s.ending(StatusCancelled, fault.RunCancelled, text)
-	return Decision{Facts: []Fact{{eventID, end}}, Aside: s.cancelled(c)}, nil
+	return Decision{Facts: []Fact{{eventID, end}}, Aside: s.cancelled(c), own: true}, nil
 }
 
 // cancelled tells the sender that its command was carried out.

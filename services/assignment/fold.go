@@ -77,27 +77,31 @@ func (s *State) foldAssigned(e event.Event, d event.TaskAssignedData) {
 }
 
 // sign notes that the holder was heard of.
-func (s *State) sign(e event.Event, h event.TaskHead) {
-	if s.current(h) {
-		s.heard, s.confirmed = e.Time, true
+func (s *State) sign(e event.Event, h event.TaskHead, connection string) {
+	if !s.current(h) {
+		return
+	}
+	s.heard, s.confirmed = e.Time, true
+	if connection != "" {
+		s.via = connection
 	}
 }
 
 func (s *State) foldReported(e event.Event, d event.TaskReportedData) {
-	s.sign(e, d.TaskHead)
-	if d.Connection != "" && s.current(d.TaskHead) {
-		s.via = d.Connection
-	}
+	s.sign(e, d.TaskHead, d.Connection)
 	if len(d.Progress) > 0 && !s.Done() {
 		s.progress = d.Progress
 	}
 }
 
-func (s *State) foldNotified(e event.Event, d event.TaskNotifiedData) { s.sign(e, d.TaskHead) }
+func (s *State) foldNotified(e event.Event, d event.TaskNotifiedData) {
+	s.sign(e, d.TaskHead, d.Connection)
+}
 
-func (s *State) foldMessaged(_ event.Event, d event.TaskMessagedData) {
+func (s *State) foldMessaged(e event.Event, d event.TaskMessagedData) {
 	if q := s.question; d.InputID != "" && q != nil && q.id == d.InputID && !q.over {
 		q.over, q.answered = true, &d
+		s.closings[q.seq] = e.Sequence
 		return
 	}
 	s.mail = append(s.mail, d)
@@ -110,7 +114,7 @@ func (s *State) foldReleased(e event.Event, d event.TaskReleasedData) {
 	if !s.current(d.TaskHead) {
 		return
 	}
-	s.lost, s.lostAt, s.waiting = s.holder, e.Time, e.Time
+	s.lost, s.lostAt, s.waiting, s.again = s.holder, e.Time, e.Time, d.Reason == reasonSilent
 	s.holder, s.assigned, s.confirmed, s.queued = "", nil, false, false
 	if s.question != nil {
 		s.question.over = true // who asked is gone
@@ -124,13 +128,14 @@ func (s *State) foldRefused(e event.Event, d event.TaskRefusedData) {
 }
 
 func (s *State) foldAsked(e event.Event, d event.TaskAskedData) {
-	s.sign(e, d.TaskHead)
-	s.question = &question{id: d.InputID, eventID: e.ID, due: e.Time.Add(millis(d.TimeoutMS)), over: !s.current(d.TaskHead)}
+	s.sign(e, d.TaskHead, d.Connection)
+	s.question = &question{id: d.InputID, eventID: e.ID, seq: e.Sequence, due: e.Time.Add(millis(d.TimeoutMS)), over: !s.current(d.TaskHead)}
 }
 
-func (s *State) foldAskExpired(_ event.Event, d event.TaskAskExpiredData) {
+func (s *State) foldAskExpired(e event.Event, d event.TaskAskExpiredData) {
 	if s.question != nil && s.question.id == d.InputID {
 		s.question.over = true
+		s.closings[s.question.seq] = e.Sequence
 	}
 }
 
@@ -145,21 +150,21 @@ func (s *State) foldFinished(e event.Event, d event.TaskFinishedData) {
 }
 
 func (s *State) foldChildCreated(e event.Event, d event.ChildCreatedData) {
-	s.sign(e, d.TaskHead)
+	s.sign(e, d.TaskHead, d.Connection)
 	if s.children[d.ChildID] == nil {
-		s.children[d.ChildID] = &child{made: &d}
+		s.children[d.ChildID] = &child{made: &d, attempt: d.Attempt, began: e.Sequence}
 		s.childIDs = append(s.childIDs, d.ChildID)
 	}
 }
 
-func (s *State) foldChildFinished(_ event.Event, d event.ChildFinishedData) {
+func (s *State) foldChildFinished(e event.Event, d event.ChildFinishedData) {
 	if c := s.children[d.ChildID]; c != nil {
-		c.made = nil
+		c.made, c.ended = nil, e.Sequence
 	}
 }
 
 func (s *State) foldCallStarted(e event.Event, d event.CallStartedData) {
-	s.sign(e, d.TaskHead)
+	s.sign(e, d.TaskHead, d.Connection)
 	if s.calls[d.CallID] == nil {
 		s.calls[d.CallID] = &call{intent: &d}
 		s.callIDs = append(s.callIDs, d.CallID)
@@ -172,8 +177,8 @@ func (s *State) foldCallNotified(_ event.Event, d event.CallNotifiedData) {
 	}
 }
 
-func (s *State) foldCallFinished(_ event.Event, d event.CallFinishedData) {
+func (s *State) foldCallFinished(e event.Event, d event.CallFinishedData) {
 	if c := s.calls[d.CallID]; c != nil {
-		c.intent = nil
+		c.intent, c.ended = nil, e.Sequence
 	}
 }

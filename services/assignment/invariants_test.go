@@ -17,6 +17,7 @@ type checked struct {
 	upTo     int
 	ends     int
 	ids      map[string]bool
+	requests map[string]bool
 	holder   string
 	attempt  int
 	asking   bool            // a question is open
@@ -29,11 +30,14 @@ type checked struct {
 func (c *chaos) check(t *rapid.T) {
 	if c.ids == nil {
 		c.ids, c.calls, c.children = map[string]bool{}, map[string]bool{}, map[string]bool{}
+		c.requests = map[string]bool{}
 	}
 	for ; c.upTo < len(c.log); c.upTo++ {
 		e := c.log[c.upTo]
 		require.False(t, c.ids[e.ID], "event id %s is used twice", e.ID)
 		c.ids[e.ID] = true
+		require.False(t, e.Request != "" && c.requests[e.Request], "%s is carried out twice", e.Request)
+		c.requests[e.Request] = true
 		require.Equal(t, c.upTo == 0, e.Type == event.TaskCreated, "a log begins with its task, once")
 		if c.ends > 0 {
 			require.Contains(t, []event.Type{event.TaskRefused, event.ChildFinished, event.CallFinished}, e.Type, "after the end")
@@ -53,11 +57,14 @@ func (c *chaos) followHolder(t *rapid.T, e event.Event) {
 	require.Equal(t, "c1", h.ClientID)
 	switch e.Type {
 	case event.TaskAssigned:
+		given, asked := decode[event.TaskAssignedData](t, e), c.state.Task()
+		require.Equal(t, asked.DataRef, given.DataRef, "what is stored of the task goes to its agent")
+		require.JSONEq(t, string(asked.Data), string(given.Data))
 		require.Empty(t, c.holder, "one agent at a time")
 		require.Equal(t, c.attempt+1, h.Attempt, "attempts count up")
 		require.LessOrEqual(t, h.Attempt, c.rules.Tries)
 		a := c.agent(h.AgentID)
-		require.True(t, a.Online && a.Status == command.StatusActive, "only who is there is given a task")
+		require.True(t, a.Online && !a.Full && a.Status != command.StatusMaintenance, "only an agent that takes tasks is given one")
 		c.holder, c.attempt = h.AgentID, h.Attempt
 	case event.TaskReleased:
 		c.ours(t, e, h)
@@ -71,6 +78,7 @@ func (c *chaos) followHolder(t *rapid.T, e event.Event) {
 	case event.TaskFinished:
 		c.lastEnd = decode[event.TaskFinishedData](t, e)
 		c.notBoth(t, strings.TrimSuffix(strings.TrimSuffix(e.ID, ".result"), ".reported-failed"))
+		require.Equal(t, c.lastEnd.ResultRef, c.state.View().ResultRef)
 		if c.lastEnd.Status == assignment.StatusCompleted {
 			c.ours(t, e, h)
 		} else {

@@ -36,6 +36,7 @@ const Delivered = "delivered"
 type State struct {
 	Seq     uint64
 	Created time.Time // zero = there is no such task
+	Deleted bool      // nothing else is known of it any more, and nothing follows
 	Ended   time.Time
 
 	task     event.TaskCreatedData
@@ -48,26 +49,30 @@ type State struct {
 	assigned  *event.TaskAssignedData
 	heard     time.Time // when the holder was last heard of
 	confirmed bool      // the holder has it for sure
-	via       string    // the connection by which it was handed the task; empty = not known
+	via       string    // the connection by which it was handed the task, or spoke of it last; empty = not known
 	waiting   time.Time // since when it waits for an agent
 	queued    bool      // and that was said
 	lost      string    // agent that it was taken from last
 	lostAt    time.Time
+	again     bool // from an agent that is back: it gets the task first
 
 	mail     []event.TaskMessagedData // what the client told whoever solves the task
 	question *question                // the newest
 	calls    map[string]*call
 	callIDs  []string // as started
 	children map[string]*child
-	childIDs []string        // as created
-	once     map[string]bool // ids of all events
-	trailing string          // id of the refusal that the end by a status report entailed
+	childIDs []string           // as created
+	once     map[string]bool    // ids of all events
+	requests map[string]handled // requests of peers that were carried out
+	closings map[uint64]uint64  // by the sequence of a question: the event with its answer, or that it got none
+	trailing string             // id of the refusal that the end by a status report entailed
 }
 
 // question is what the agent asked the client.
 type question struct {
 	id       string // for the client and the agent
 	eventID  string
+	seq      uint64
 	due      time.Time
 	over     bool // answered, expired, or its agent is gone
 	answered *event.TaskMessagedData
@@ -76,12 +81,15 @@ type question struct {
 // call is a tool call of the task. Intent is kept until it has its outcome.
 type call struct {
 	intent *event.CallStartedData
-	told   int // notifications
+	told   int    // notifications
+	ended  uint64 // sequence of the outcome
 }
 
 // child is a task that the task's agent gave to another. Made is kept until its end.
 type child struct {
-	made *event.ChildCreatedData
+	made         *event.ChildCreatedData
+	attempt      int    // whose agent asked for it
+	began, ended uint64 // sequences
 }
 
 // Head returns what every event about the task repeats.
@@ -124,7 +132,7 @@ func (s *State) Status() string {
 func (s *State) View() command.TaskView {
 	v := command.TaskView{TaskHead: s.head, Status: s.Status(), Progress: s.progress, CreatedAt: s.Created, EndedAt: s.Ended}
 	if s.Done() {
-		v.Result, v.Code, v.Error = s.end.Result, s.end.Code, s.end.Error
+		v.Result, v.ResultRef, v.Code, v.Error = s.end.Result, s.end.ResultRef, s.end.Code, s.end.Error
 	}
 	return v
 }
@@ -189,6 +197,9 @@ func (s *State) Orphans() []string {
 	return s.childrenThat(func(h event.TaskHead) bool { return !s.current(h) })
 }
 
+// Given returns the ids of all tasks that agents with this task asked for.
+func (s *State) Given() []string { return s.childIDs }
+
 func (s *State) childrenThat(f func(event.TaskHead) bool) []string {
 	var out []string
 	for _, id := range s.childIDs {
@@ -207,7 +218,8 @@ func (s *State) current(h event.TaskHead) bool {
 // Child returns the command that creates the child of a spawn which was accepted.
 // It is false if it was not, or the child has ended.
 func (s *State) Child(d command.SpawnChild) (command.NewTask, bool) {
-	c := s.children[d.ChildID]
+	childID := s.childMade(d)
+	c := s.children[childID]
 	if c == nil || c.made == nil {
 		return command.NewTask{}, false
 	}
@@ -219,8 +231,8 @@ func (s *State) Child(d command.SpawnChild) (command.NewTask, bool) {
 		return command.NewTask{}, false
 	}
 	return command.NewTask{
-		TaskID: d.ChildID, RequestID: d.RequestID, ClientID: s.head.ClientID, AgentID: d.TargetID, AgentName: d.TargetName,
-		TaskType: d.TaskType, Data: d.Data, TimeoutMS: d.TimeoutMS, ParentID: s.head.TaskID, Depth: s.task.Depth + 1,
+		TaskID: childID, RequestID: d.RequestID, ClientID: s.head.ClientID, AgentID: d.TargetID, AgentName: d.TargetName,
+		TaskType: d.TaskType, Data: d.Data, DataRef: d.DataRef, TimeoutMS: d.TimeoutMS, ParentID: s.head.TaskID, Depth: s.task.Depth + 1,
 		Chain: append(append([]string(nil), s.task.Chain...), c.made.AgentName), Caller: caller, Session: s.task.Session,
 	}, true
 }
@@ -229,9 +241,17 @@ func (s *State) Child(d command.SpawnChild) (command.NewTask, bool) {
 // over; an error means that the log holds something no writer of this program
 // appends.
 func (s *State) Apply(e event.Event) error {
+	if s.Deleted {
+		return fmt.Errorf("task log %s, seq %d: %s follows the deletion", e.Subject, e.Sequence, e.Type)
+	}
+	if e.Type == event.TaskDeleted {
+		*s = State{Seq: e.Sequence, Deleted: true}
+		return nil
+	}
 	s.Seq = e.Sequence
 	if s.once == nil {
 		s.once, s.calls, s.children = map[string]bool{}, map[string]*call{}, map[string]*child{}
+		s.requests, s.closings = map[string]handled{}, map[uint64]uint64{}
 	}
 	s.once[e.ID] = true
 	fold, ok := folds[e.Type]
@@ -241,7 +261,7 @@ func (s *State) Apply(e event.Event) error {
 	if err := fold(s, e); err != nil {
 		return fmt.Errorf("task log %s, seq %d: %w", e.Subject, e.Sequence, err)
 	}
-	return nil
+	return s.note(e)
 }
 
 // longest is the longest time that a member in milliseconds can mean, so that sums

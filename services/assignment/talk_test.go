@@ -10,6 +10,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
 )
 
@@ -69,7 +71,7 @@ func TestNobodyAnswers(t *testing.T) {
 	require.Equal(t, assignment.StatusRunning, w.state.Status(), "the task goes on")
 	w.do(command.MessageTask, "m", answer("input_response"))
 	require.Equal(t, input, w.refused("INPUT_EXPIRED").InputID)
-	w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1"})
+	w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1"})
 	w.ended(assignment.StatusCompleted, "")
 	w.do(command.MessageTask, "m2", answer("input_response"))
 	w.refused("TASK_FINISHED")
@@ -101,7 +103,7 @@ func TestOnlyWhoHasTheTaskSpeaks(t *testing.T) {
 	w := running(t)
 	said(w, "a2", "TASK_NOT_OWNED")
 	said(w, "", "TASK_NOT_OWNED")
-	w.do(command.ResultTask, "r", command.TaskResult{AgentID: "a1"})
+	w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1"})
 	said(w, "a1", "TASK_FINISHED")
 	said(w, "a2", "TASK_NOT_OWNED")
 }
@@ -119,7 +121,7 @@ func TestWhoIsRefusedHasNoEffect(t *testing.T) {
 	w.refused("TASK_NOT_OWNED")
 	require.Empty(t, w.do(command.NotifyTask, "n", command.TaskNotification{AgentID: "b1", Message: raw}))
 	w.refused("TASK_NOT_OWNED")
-	require.Equal(t, []event.Type{event.TaskRefused, event.TaskAssigned}, w.do(command.ResultTask, "r", command.TaskResult{AgentID: "b1"}))
+	require.Equal(t, []event.Type{event.TaskRefused, event.TaskAssigned}, w.do(command.FinishTask, "r", command.TaskResult{AgentID: "b1"}))
 	w.refused("TASK_NOT_OWNED")
 	require.False(t, w.state.Done())
 }
@@ -145,7 +147,7 @@ func TestWhatIsDelivered(t *testing.T) {
 	require.Empty(t, w.state.Mail(), "nobody to be told")
 
 	w.agent("a1").Online, w.agent("a2").Online = true, true
-	w.do(command.TaskDue, "came", nil)
+	w.do(command.CheckTask, "came", nil)
 	require.NotNil(t, w.state.Undelivered())
 	require.Len(t, w.state.Mail(), 1)
 	require.Equal(t, []event.Type{event.TaskReported}, w.do(command.ReportTask, "d1", delivered))
@@ -198,9 +200,9 @@ func TestChildren(t *testing.T) {
 	require.False(t, ok)
 	w.do(command.SpawnTask, "s3", spawn)
 	end := event.ChildFinishedData{ChildID: "k1", Status: "completed", Result: raw}
-	require.Equal(t, []event.Type{event.ChildFinished}, w.do(command.ChildEnded, "e", end))
-	require.Empty(t, w.do(command.ChildEnded, "e", end))
-	require.Empty(t, w.do(command.ChildEnded, "e2", end), "a child ends once")
+	require.Equal(t, []event.Type{event.ChildFinished}, w.do(command.EndChild, "e", end))
+	require.Empty(t, w.do(command.EndChild, "e", end))
+	require.Empty(t, w.do(command.EndChild, "e2", end), "a child ends once")
 	require.Equal(t, []string{"k2"}, w.state.Children())
 
 	w.leave("a1")
@@ -209,9 +211,9 @@ func TestChildren(t *testing.T) {
 	spawn.AgentID, spawn.ChildID = "a2", "k3"
 	w.do(command.SpawnTask, "s4", spawn)
 	require.Equal(t, []string{"k2"}, w.state.Orphans())
-	w.do(command.CancelSwarm, "x", command.CancelTaskData{})
+	w.do(command.CancelTask, "x", command.CancelTaskData{})
 	require.Equal(t, []string{"k2", "k3"}, w.state.Orphans())
-	w.do(command.ChildEnded, "e3", event.ChildFinishedData{ChildID: "k2", Status: "cancelled"})
+	w.do(command.EndChild, "e3", event.ChildFinishedData{ChildID: "k2", Status: "cancelled"})
 	var d2 event.ChildFinishedData
 	w.last(&d2)
 	require.Equal(t, "a1", d2.AgentID, "the head names who asked for the child")
@@ -227,7 +229,7 @@ func TestChildrenAreBounded(t *testing.T) {
 		require.Equal(t, i < assignment.MaxOpen, len(w.do(command.SpawnTask, fmt.Sprint("s", i), command.SpawnChild{AgentID: "a1", ChildID: fmt.Sprint("k", i)})) == 1)
 	}
 	w.refused("QUEUE_FULL")
-	w.do(command.ChildEnded, "e", event.ChildFinishedData{ChildID: "k3", Status: "completed"})
+	w.do(command.EndChild, "e", event.ChildFinishedData{ChildID: "k3", Status: "completed"})
 	require.Len(t, w.do(command.SpawnTask, "again", command.SpawnChild{AgentID: "a1", ChildID: "again"}), 1)
 
 	d.Depth = 16
@@ -257,21 +259,21 @@ func TestCalls(t *testing.T) {
 	}, intent)
 
 	note := event.CallNotifiedData{CallID: intent.CallID, Message: "half"}
-	require.Equal(t, []event.Type{event.CallNotified}, w.do(command.CallNotified, "n", note))
-	require.Empty(t, w.do(command.CallNotified, "n", note))
+	require.Equal(t, []event.Type{event.CallNotified}, w.do(command.NotifyCall, "n", note))
+	require.Empty(t, w.do(command.NotifyCall, "n", note))
 	end := event.CallFinishedData{CallID: intent.CallID, Status: "perhaps", Tool: "other"}
-	_, err := w.state.Decide(w.command(command.CallEnded, "e", end), w.env())
+	_, err := w.state.Decide(w.command(command.EndCall, "e", end), w.env())
 	require.ErrorIs(t, err, fault.New(fault.InvalidField))
 	end.Status = "success"
-	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.CallEnded, "e", end))
+	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.EndCall, "e", end))
 	var d event.CallFinishedData
 	w.last(&d)
 	require.Equal(t, "add", d.Tool)
 	require.Equal(t, "f1", d.CallRequest)
 	require.Equal(t, "Calc", d.ServerName)
-	require.Empty(t, w.do(command.CallEnded, "e2", end), "one outcome")
+	require.Empty(t, w.do(command.EndCall, "e2", end), "one outcome")
 	require.Empty(t, w.state.Pending())
-	w.do(command.CallNotified, "n2", note)
+	w.do(command.NotifyCall, "n2", note)
 	w.refused("NOT_FOUND")
 }
 
@@ -283,7 +285,7 @@ func TestCallsOutliveNobody(t *testing.T) {
 	w.leave("a1")
 	w.do(command.ReleaseTask, "g", command.AgentGone{AgentID: "a1", Attempt: 1})
 	require.Empty(t, w.state.Pending(), "nobody waits for the calls of a lost agent")
-	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.CallEnded, "e", event.CallFinishedData{CallID: first, Status: "success"}))
+	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.EndCall, "e", event.CallFinishedData{CallID: first, Status: "success"}))
 	var d event.CallFinishedData
 	w.last(&d)
 	require.Equal(t, 1, d.Attempt, "the outcome is that of the first attempt")
@@ -292,11 +294,11 @@ func TestCallsOutliveNobody(t *testing.T) {
 	ask.AgentID = "a2"
 	w.do(command.CallTool, "k2", ask)
 	second := w.state.Pending()[0].CallID
-	w.do(command.CancelSwarm, "x", command.CancelTaskData{})
+	w.do(command.CancelTask, "x", command.CancelTaskData{})
 	require.Empty(t, w.state.Pending())
-	require.Empty(t, w.do(command.CallNotified, "n", event.CallNotifiedData{CallID: second}))
+	require.Empty(t, w.do(command.NotifyCall, "n", event.CallNotifiedData{CallID: second}))
 	w.refused("TASK_FINISHED")
-	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.CallEnded, "e2", event.CallFinishedData{CallID: second, Status: "unknown"}),
+	require.Equal(t, []event.Type{event.CallFinished}, w.do(command.EndCall, "e2", event.CallFinishedData{CallID: second, Status: "unknown"}),
 		"what was done is recorded all the same")
 }
 
@@ -308,9 +310,109 @@ func TestCallsAreBounded(t *testing.T) {
 	w.refused("QUEUE_FULL")
 	one := w.state.Pending()[0].CallID
 	for i := range assignment.MaxNotes {
-		require.Len(t, w.do(command.CallNotified, fmt.Sprint("n", i), event.CallNotifiedData{CallID: one}), 1)
+		require.Len(t, w.do(command.NotifyCall, fmt.Sprint("n", i), event.CallNotifiedData{CallID: one}), 1)
 	}
-	require.Empty(t, w.do(command.CallNotified, "flood", event.CallNotifiedData{CallID: one}))
+	require.Empty(t, w.do(command.NotifyCall, "flood", event.CallNotifiedData{CallID: one}))
 	w.refused("RATE_LIMITED")
-	require.Len(t, w.do(command.CallNotified, "other", event.CallNotifiedData{CallID: w.state.Pending()[1].CallID}), 1, "others are not hurt")
+	require.Len(t, w.do(command.NotifyCall, "other", event.CallNotifiedData{CallID: w.state.Pending()[1].CallID}), 1, "others are not hurt")
+}
+
+// returned is a1, which was handed the task on connection c1 and is back on c2 without a
+// word about it.
+func returned(t *testing.T) *world {
+	t.Helper()
+	w := running(t)
+	w.agent("a1").Connection = "c1"
+	w.delivered("a1", "c1", 1)
+	w.now = w.now.Add(1500 * time.Millisecond)
+	a := w.agent("a1")
+	a.Connection, a.Joined, a.Since = "c2", w.now, w.now
+	return w
+}
+
+func (w *world) delivered(agent, via string, attempt int) {
+	w.do(command.ReportTask, fmt.Sprint("delivered.", attempt), command.TaskReport{
+		TaskID: "t1", AgentID: agent, Attempt: attempt, Status: assignment.Delivered, Connection: via,
+	})
+}
+
+func (w *world) doing(commandID, status string) []event.Type {
+	return w.do(command.ReportTask, commandID, command.TaskReport{TaskID: "t1", AgentID: "a1", Status: status})
+}
+
+// TestAnAgentThatIsBackAndSilentGetsItsTaskAgain: the same one, though another is free and
+// it takes no others. What it says of the task after all counts, once.
+func TestAnAgentThatIsBackAndSilentGetsItsTaskAgain(t *testing.T) {
+	w := returned(t)
+	require.Empty(t, w.do(command.CheckTask, "at once", nil))
+	w.replyTo = subject.ReplyTo(id.MustName("gw"), id.MustName("c1"))
+	require.Equal(t, []event.Type{event.TaskReported}, w.doing("late", "running"), "which it said before it was gone")
+	w.replyTo = ""
+	require.Equal(t, w.now.Add(w.rules.Silence), w.state.Due(w.env()))
+	w.agent("a1").Status = command.StatusBusy
+	require.Equal(t, []event.Type{event.TaskReleased, event.TaskAssigned}, w.due())
+	require.Equal(t, []string{"a1", "2"}, []string{w.state.Holder(), fmt.Sprint(w.state.Head().Attempt)})
+	w.delivered("a1", "c2", 2)
+	w.now = w.now.Add(w.rules.Silence + time.Second)
+	require.Empty(t, w.do(command.CheckTask, "handed on c2", nil))
+
+	// It had worked on all the time: the result of the first attempt is the task's.
+	require.Equal(t, []event.Type{event.TaskFinished}, w.do(command.FinishTask, "r1", command.TaskResult{TaskID: "t1", AgentID: "a1", Result: raw}))
+	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "r2", command.TaskResult{TaskID: "t1", AgentID: "a1", Result: raw}))
+	w.refused("TASK_FINISHED")
+	require.Equal(t, 2, w.ended("completed", "").Attempt)
+}
+
+// TestAWordAboutTheTaskKeepsIt: an agent that is back and says something has it.
+func TestAWordAboutTheTaskKeepsIt(t *testing.T) {
+	for name, word := range map[string]func(w *world){
+		"a status": func(w *world) { w.doing("s", "running") },
+		"a message": func(w *world) {
+			w.do(command.NotifyTask, "n", command.TaskNotification{TaskID: "t1", AgentID: "a1", Message: raw})
+		},
+		"a question": func(w *world) {
+			w.do(command.AskTask, "q", command.TaskQuestion{TaskID: "t1", AgentID: "a1", Message: raw, TimeoutMS: 3_600_000})
+		},
+		"its list of tasks": func(w *world) {
+			a := w.agent("a1")
+			a.Knows, a.Holds = true, []string{"t1"}
+		},
+	} {
+		w := returned(t)
+		w.now = w.now.Add(time.Second)
+		w.replyTo = subject.ReplyTo(id.MustName("gw"), id.MustName("c2"))
+		word(w)
+		w.replyTo = ""
+		w.now = w.now.Add(w.rules.Silence)
+		require.Empty(t, w.do(command.CheckTask, "due", nil), name)
+		require.Equal(t, 1, w.state.Head().Attempt, name)
+	}
+}
+
+// TestTheLastAttemptIsNotTakenForSilence: an agent on a bad line that works on has the task
+// until its time is over.
+func TestTheLastAttemptIsNotTakenForSilence(t *testing.T) {
+	w := returned(t)
+	for attempt := 2; attempt <= w.rules.Tries; attempt++ {
+		require.Equal(t, []event.Type{event.TaskReleased, event.TaskAssigned}, w.due())
+		w.delivered("a1", fmt.Sprint("c", attempt), attempt)
+		w.now = w.now.Add(time.Second)
+		a := w.agent("a1")
+		a.Connection, a.Joined, a.Since = fmt.Sprint("c", attempt+1), w.now, w.now
+	}
+	w.now = w.now.Add(2 * w.rules.Silence)
+	require.Empty(t, w.do(command.CheckTask, "due", nil))
+	require.Equal(t, []event.Type{event.TaskFinished}, w.do(command.FinishTask, "r", command.TaskResult{TaskID: "t1", AgentID: "a1", Result: raw}))
+}
+
+// TestASilentAgentThatIsGoneAgain: then another gets the task.
+func TestASilentAgentThatIsGoneAgain(t *testing.T) {
+	w := returned(t)
+	w.now = w.now.Add(w.rules.Silence)
+	types, whole := w.try(w.command(command.CheckTask, "due", nil), 1) // the service dies before the task is given on
+	require.False(t, whole)
+	require.Equal(t, []event.Type{event.TaskReleased}, types)
+	w.leave("a1")
+	require.Equal(t, []event.Type{event.TaskAssigned}, w.do(command.CheckTask, "due2", nil))
+	require.Equal(t, "a2", w.state.Holder())
 }

@@ -26,6 +26,9 @@ type world struct {
 	tool   assignment.Tool
 	rules  assignment.Rules
 	aside  event.Data // of the command handled last
+	again  []uint64   // and what is said again in answer to it
+
+	replyTo string // of commands
 }
 
 // newWorld has the agents a1 and a2 of the name A, and b1 of the name B.
@@ -54,10 +57,10 @@ func (w *world) agent(agentID string) *assignment.Candidate {
 
 func (w *world) leave(agentID string) { w.agent(agentID).Online = false }
 
-func (w *world) append(eventID string, d event.Data) {
+func (w *world) append(eventID, request string, d event.Data) {
 	e, err := event.New(taskLog, eventID, "test", w.now, d)
 	require.NoError(w.t, err)
-	e.Sequence = uint64(len(w.log) + 1)
+	e.Sequence, e.Request = uint64(len(w.log)+1), request
 	w.log = append(w.log, e)
 	require.NoError(w.t, w.state.Apply(e))
 }
@@ -66,7 +69,7 @@ func (w *world) command(verb id.Name, commandID string, data any) command.Comman
 	raw, err := json.Marshal(data)
 	require.NoError(w.t, err)
 	return command.Command{
-		ID: commandID, Service: command.Task, Verb: verb, Tenant: taskLog.Tenant, Key: taskLog.Entity, Time: w.now, Data: raw, Principal: "alice",
+		ID: commandID, Service: command.Task, Verb: verb, Tenant: taskLog.Tenant, Key: taskLog.Entity, Time: w.now, Data: raw, Principal: "alice", ReplyTo: w.replyTo,
 	}
 }
 
@@ -84,17 +87,21 @@ func (w *world) try(c command.Command, dies int) (types []event.Type, whole bool
 		got, err := w.state.Decide(c, w.env())
 		require.NoError(w.t, err)
 		if round == 0 {
-			w.aside = got.Aside
+			w.aside, w.again = got.Aside, got.Again
 		}
 		if len(got.Facts) == 0 {
 			return types, true
 		}
-		for _, f := range got.Facts {
+		for i, f := range got.Facts {
 			if len(types) == dies {
 				return types, false
 			}
 			require.Less(w.t, len(types), 100, "a command must come to an end")
-			w.append(f.ID, f.Data)
+			request := ""
+			if i == 0 {
+				request = got.Request
+			}
+			w.append(f.ID, request, f.Data)
 			types = append(types, f.Data.EventType())
 		}
 	}
@@ -107,7 +114,7 @@ func (w *world) due() []event.Type {
 	if at.After(w.now) {
 		w.now = at
 	}
-	return w.do(command.TaskDue, "due"+w.now.String(), nil)
+	return w.do(command.CheckTask, "due"+w.now.String(), nil)
 }
 
 func (w *world) refused(code string) event.CommandRefusedData {

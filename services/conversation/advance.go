@@ -126,7 +126,7 @@ func (d director) startPlan(question string) Fact {
 	return Fact{work + ".started", event.PlanStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: fmt.Sprintf("plan_%s_%d", short(d.r.ID), n),
 		Number: n, MaxTries: d.p.Plans + d.triesLeft(), Question: question, Context: d.p.Context,
-		Part: event.Part{WorkID: work, Stage: event.StagePlanning},
+		Part: event.Part{JobID: work, Stage: event.StagePlanning},
 	}}
 }
 
@@ -153,7 +153,7 @@ func (d director) judge(w *Work, m Message) Fact {
 		}}
 	}
 	return Fact{w.ID + ".completed", event.PlanCompletedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Tasks: made.Tasks,
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Steps: made.Tasks,
 		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.tally.usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
 	}}
 }
@@ -215,9 +215,13 @@ func (d director) retry(w *Work, attempt, tries int) (Fact, bool) {
 	if !f.Retryable || attempt >= tries {
 		return Fact{}, false
 	}
+	pause := backoff(d.rules.Backoff, attempt, w.ID)
+	if isTransient(f.Code) && d.r.exhausted(d.now.Add(pause), time.Time{}, d.rules.Patience) {
+		return Fact{}, false
+	}
 	return Fact{w.ID + ".retry", event.RetryScheduledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: attempt, MaxAttempts: tries,
-		RetryAfterMS: backoff(d.rules.Backoff, attempt, w.ID).Milliseconds(), Code: f.Code, Message: f.Message, Part: w.Part,
+		RetryAfterMS: pause.Milliseconds(), Code: f.Code, Message: f.Message, Part: w.Part,
 	}}, true
 }
 
@@ -236,7 +240,8 @@ func discards(w *Work) []Fact {
 	list := make([]Fact, 0, len(w.Open))
 	for _, m := range w.Open {
 		list = append(list, Fact{m + ".discarded", event.MessageDiscardedData{
-			MessageID: m, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Reason: "the work was stopped", Part: w.Part,
+			MessageID: m, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Reason: "the work was stopped",
+			Silent: w.Silent(), Part: w.Part,
 		}})
 	}
 	return list
@@ -260,7 +265,7 @@ func (d director) ask() Fact {
 	input := fmt.Sprintf("plan_confirm_%s_%d", short(d.r.ID), d.p.Plans)
 	return Fact{fmt.Sprintf("%s.requested.%d", input, d.s.Seq), event.InputRequestedData{
 		InputID: input, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Scope: "plan", PlanID: d.p.PlanID,
-		Tasks: d.p.list(), Summary: d.p.Summary, TimeoutSeconds: int(d.rules.ConfirmTimeout / time.Second),
+		Steps: d.p.list(), Summary: d.p.Summary, TimeoutSeconds: int(d.rules.ConfirmTimeout / time.Second),
 	}}
 }
 
@@ -287,7 +292,7 @@ func (d director) confirm() []Fact {
 func (d director) planCancelled(eventID, reason, by, feedback string) Fact {
 	data := event.PlanCancelledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Reason: reason, By: by, Feedback: feedback,
-		Tasks: d.p.list(), DurationMS: since(d.now, d.p.planStarted),
+		Steps: d.p.list(), DurationMS: since(d.now, d.p.planStarted),
 	}
 	if d.p.Unit != nil {
 		data.Part = d.p.Unit.Part
@@ -323,10 +328,10 @@ func (d director) usage() event.Usage {
 
 // unsound ends a run whose tasks, as the client gave them, cannot be solved.
 func (d director) unsound() []Fact {
-	if d.r.Spec.Mode != event.ModeTasks || d.p.Planned {
+	if d.r.Spec.Mode != event.ModeSteps || d.p.Planned {
 		return nil
 	}
-	err := plan.Check(d.r.Spec.Tasks)
+	err := plan.Check(d.r.Spec.Steps)
 	switch {
 	case err == nil:
 		return nil

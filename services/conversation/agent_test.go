@@ -18,19 +18,19 @@ func newAgent(t *testing.T, d event.MemberDefinition) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.from = command.Member
-	require.Equal(t, 1, w.do(command.CreateMember, "create", event.AgentCreatedData{
-		AgentID: "a", TeamID: "t", Colleagues: []event.Colleague{{Name: "Researcher", Role: "finds facts", Kind: event.MemberAgent}}, MemberDefinition: d,
+	require.Equal(t, 1, w.do(command.CreateMember, "create", event.MemberCreatedData{
+		MemberID: "a", TeamID: "t", Colleagues: []event.Colleague{{Name: "Researcher", Role: "finds facts", Kind: event.MemberAgent}}, MemberDefinition: d,
 	}))
-	require.Zero(t, w.do(command.CreateMember, "again", event.AgentCreatedData{AgentID: "other"}), "an agent is made once")
-	require.Equal(t, "a", w.state.Agent.AgentID)
+	require.Zero(t, w.do(command.CreateMember, "again", event.MemberCreatedData{MemberID: "other"}), "an agent is made once")
+	require.Equal(t, "a", w.state.Agent.MemberID)
 	return w
 }
 
 // calls sends a message and has a worker's first attempt call the tools.
 func (w *world) calls(commandID string, tools ...string) *conversation.Work {
-	w.do(command.Message, commandID, command.UserMessage{Content: "go"})
+	w.do(command.SendMessage, commandID, command.UserMessage{Content: "go"})
 	u := w.state.Work(conversation.RunID(commandID))
-	w.append(commandID+".claim", event.TurnStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1})
+	w.append(commandID+".claim", event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1})
 	var calls []event.ToolCall
 	for i, tool := range tools {
 		calls = append(calls, event.ToolCall{ID: fmt.Sprintf("%s.call%d", commandID, i), Name: tool})
@@ -51,7 +51,7 @@ func (w *world) asked(u *conversation.Work) {
 }
 
 func (w *world) put(u *conversation.Work) {
-	w.append(fmt.Sprintf("%s.pause.%d", u.ID, u.Attempt), event.TurnPausedData{RunID: u.RunID, Attempt: u.Attempt, Inputs: w.state.Next(u.ID).Inputs})
+	w.append(fmt.Sprintf("%s.pause.%d", u.ID, u.Attempt), event.JobSuspendedData{RunID: u.RunID, Attempt: u.Attempt, Inputs: w.state.Next(u.ID).Inputs})
 }
 
 func ids(calls []event.ToolCall) []string {
@@ -80,7 +80,7 @@ func TestPeopleAreAskedBeforeAToolRuns(t *testing.T) {
 	require.True(t, u.Paused)
 	require.Empty(t, w.state.Ready())
 
-	w.do(command.Respond, "r1", command.RespondInput{CallID: "m.call0", Digest: "d.m.call0", Approved: true})
+	w.do(command.Answer, "r1", command.AnswerQuestion{CallID: "m.call0", Digest: "d.m.call0", Approved: true})
 	a, ok := w.state.Approval("m.call0")
 	require.True(t, ok)
 	require.Equal(t, conversation.Approval{InputID: "approve_m.call0", Digest: "d.m.call0", Decision: event.DecisionApprove, Over: true}, a)
@@ -91,12 +91,12 @@ func TestPeopleAreAskedBeforeAToolRuns(t *testing.T) {
 	require.Equal(t, []string{"approve_m.call2"}, st.Inputs)
 
 	require.Zero(t, u.Spent())
-	w.append("claim2", event.TurnStartedData{RunID: u.RunID, Attempt: 2, Resumed: true})
+	w.append("claim2", event.JobStartedData{RunID: u.RunID, Attempt: 2, Resumed: true})
 	require.Equal(t, 1, u.Spent())
 	require.Empty(t, w.state.Ready())
 	w.append("3", event.ToolCalledData{CallID: "m.call0", RunID: u.RunID, Attempt: 2, Tool: "files/write", InputID: a.InputID})
 	w.append("4", event.ToolCompletedData{CallID: "m.call0", RunID: u.RunID, Attempt: 2, Result: "written"})
-	w.do(command.Respond, "r2", command.RespondInput{InputID: "approve_m.call2", Feedback: "not today"})
+	w.do(command.Answer, "r2", command.AnswerQuestion{InputID: "approve_m.call2", Feedback: "not today"})
 	require.Equal(t, conversation.StepGenerate, w.state.Next(u.ID).Kind, "a denied call has its outcome")
 	own := w.state.Brief(u.ID, 1000).Own
 	require.Equal(t, conversation.Line{Role: "tool", ToolCallID: "m.call2", Content: "denied: not today", IsError: true}, own[len(own)-1])
@@ -106,22 +106,22 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	w := newAgent(t, event.MemberDefinition{Name: "Coder"})
 	u := w.calls("m", "files/write")
 	w.asked(u)
-	refusal := func(d command.RespondInput) event.CommandRefusedData {
+	refusal := func(d command.AnswerQuestion) event.CommandRefusedData {
 		t.Helper()
-		w.do(command.Respond, fmt.Sprint("r", len(w.log), d), d)
+		w.do(command.Answer, fmt.Sprint("r", len(w.log), d), d)
 		got, ok := w.aside.(event.CommandRefusedData)
 		require.True(t, ok, "%#v", w.aside)
 		return got
 	}
-	require.Equal(t, string(fault.InputNotFound), refusal(command.RespondInput{CallID: "nobody"}).Code)
-	require.Equal(t, string(fault.InputNotFound), refusal(command.RespondInput{}).Code)
-	require.Equal(t, string(fault.InputNotFound), refusal(command.RespondInput{CallID: "m.call0", Digest: "of another call", Approved: true}).Code)
-	require.Equal(t, string(fault.InputNotFound), refusal(command.RespondInput{InputID: "approve_m.call0", CallID: "other", Approved: true}).Code)
-	require.Equal(t, 1, w.do(command.Respond, "r", command.RespondInput{CallID: "m.call0"}))
+	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{CallID: "nobody"}).Code)
+	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{}).Code)
+	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{CallID: "m.call0", Digest: "of another call", Approved: true}).Code)
+	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{InputID: "approve_m.call0", CallID: "other", Approved: true}).Code)
+	require.Equal(t, 1, w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0"}))
 	require.Nil(t, w.aside)
-	require.Zero(t, w.do(command.Respond, "r", command.RespondInput{CallID: "m.call0"}), "a repeat changes nothing")
+	require.Zero(t, w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0"}), "a repeat changes nothing")
 	require.Nil(t, w.aside, "and is told nothing else")
-	late := refusal(command.RespondInput{CallID: "m.call0", Approved: true})
+	late := refusal(command.AnswerQuestion{CallID: "m.call0", Approved: true})
 	require.Equal(t, string(fault.InputAnswered), late.Code)
 	require.Equal(t, event.DecisionReject, late.Decision)
 	require.Equal(t, "alice", late.AnsweredBy)
@@ -137,13 +137,13 @@ func TestAPausedRunIsStopped(t *testing.T) {
 		u := w.calls("m", "files/write")
 		w.asked(u)
 		w.put(u)
-		w.do(command.Message, "m2", command.UserMessage{Content: "next"})
-		w.do(command.Message, "m3", command.UserMessage{Content: "and next"})
+		w.do(command.SendMessage, "m2", command.UserMessage{Content: "next"})
+		w.do(command.SendMessage, "m3", command.UserMessage{Content: "and next"})
 		w.do(command.Cancel, "stop", how)
 		require.Equal(t, conversation.Cancelled, w.state.Run(u.RunID).Status)
 		require.Empty(t, w.state.Ready())
 		require.Equal(t, conversation.StepNone, w.state.Next(u.ID).Kind)
-		w.do(command.Respond, "r", command.RespondInput{CallID: "m.call0", Approved: true})
+		w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0", Approved: true})
 		require.Equal(t, string(fault.InputNotFound), w.aside.(event.CommandRefusedData).Code)
 		if how.All {
 			require.Nil(t, w.state.Active())
@@ -158,11 +158,11 @@ func TestAPausedRunIsStopped(t *testing.T) {
 func TestAModelIsToldWhoSpeaks(t *testing.T) {
 	w := newAgent(t, event.MemberDefinition{Name: "Coder"})
 	say := func(commandID string, d command.UserMessage) string {
-		w.do(command.Message, commandID, d)
+		w.do(command.SendMessage, commandID, d)
 		run := conversation.RunID(commandID)
 		h := w.state.Brief(run, 10000).History
 		w.append(commandID+".done", event.RunCompletedData{RunID: run})
-		w.do(command.TurnEnded, run+".ended", command.WorkRef{RunID: run})
+		w.do(command.SettleJob, run+".ended", command.JobRef{RunID: run})
 		return h[len(h)-1].Content
 	}
 	require.Equal(t, "hello", say("1", command.UserMessage{Content: "hello"}))
@@ -175,7 +175,7 @@ func TestAModelIsToldWhoSpeaks(t *testing.T) {
 	require.Equal(t, "Notification from the system:\n\nTask ready", say("4", command.UserMessage{
 		Content: "Task ready", Sender: &event.Sender{Kind: event.SenderSystem, ID: "system.task_notifier"},
 	}))
-	w.do(command.Message, "5", command.UserMessage{Content: "x"})
+	w.do(command.SendMessage, "5", command.UserMessage{Content: "x"})
 	h := w.state.Brief(conversation.RunID("5"), 10000).History
 	require.Contains(t, h[1].Content, "Message from Researcher", "later runs see it too")
 	d, err := event.As[event.MessageReceivedData](w.log[4])
@@ -189,15 +189,15 @@ func TestAnAgentClosesAndNotesWhatItHasToDo(t *testing.T) {
 	require.Equal(t, 1, w.do(command.NoteTodos, "n1", todos))
 	require.Zero(t, w.do(command.NoteTodos, "n2", todos))
 	require.Equal(t, todos.Todos, w.state.Todos)
-	w.do(command.Message, "m1", command.UserMessage{Content: "x", RunSpec: event.RunSpec{Mode: event.ModePlan}})
+	w.do(command.SendMessage, "m1", command.UserMessage{Content: "x", RunSpec: event.RunSpec{Mode: event.ModePlan}})
 	require.Nil(t, w.state.Active().Pipeline, "members of teams chat")
-	w.do(command.Message, "m2", command.UserMessage{Content: "x"})
+	w.do(command.SendMessage, "m2", command.UserMessage{Content: "x"})
 	require.Equal(t, 3, w.do(command.CloseMember, "close", command.CloseSession{}))
-	require.Equal(t, event.AgentClosed, w.log[len(w.log)-1].Type)
+	require.Equal(t, event.MemberClosed, w.log[len(w.log)-1].Type)
 	require.True(t, w.state.Closed)
 	require.Zero(t, w.do(command.CloseMember, "again", command.CloseSession{}))
 	require.Zero(t, w.do(command.NoteTodos, "n3", event.TodosUpdatedData{CallID: "c2"}))
-	w.do(command.Message, "m3", command.UserMessage{Content: "x"})
+	w.do(command.SendMessage, "m3", command.UserMessage{Content: "x"})
 	d, err := event.As[event.MessageRefusedData](w.log[len(w.log)-1])
 	require.NoError(t, err)
 	require.Equal(t, string(fault.TeamClosed), d.Code)
@@ -206,7 +206,7 @@ func TestAnAgentClosesAndNotesWhatItHasToDo(t *testing.T) {
 func TestColleaguesMayWriteMoreThanPeople(t *testing.T) {
 	w := newAgent(t, event.MemberDefinition{Name: "Coder"})
 	for i := range conversation.MaxWaitingMember + 2 {
-		w.do(command.Message, fmt.Sprint("m", i), command.UserMessage{Content: "x"})
+		w.do(command.SendMessage, fmt.Sprint("m", i), command.UserMessage{Content: "x"})
 	}
 	require.Equal(t, conversation.MaxWaitingMember, w.state.Waiting())
 	require.Equal(t, event.MessageRefused, w.log[len(w.log)-1].Type)
@@ -214,7 +214,7 @@ func TestColleaguesMayWriteMoreThanPeople(t *testing.T) {
 	require.Zero(t, w.state.Waiting())
 	require.Nil(t, w.state.Active())
 	n := len(w.log)
-	w.do(command.Message, "later", command.UserMessage{Content: "x"})
+	w.do(command.SendMessage, "later", command.UserMessage{Content: "x"})
 	require.Zero(t, w.do(command.Cancel, "all", command.CancelRun{All: true}), "what came later is none of its business")
 	require.Len(t, w.log, n+2)
 }
@@ -224,7 +224,7 @@ func TestASnapshotKeepsWhatCameWithAMessage(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.Open, "o", command.OpenSession{})
 	for _, m := range []string{"1", "2"} {
-		w.do(command.Message, m, command.UserMessage{
+		w.do(command.SendMessage, m, command.UserMessage{
 			Content: "read it", Attachments: event.Attachments{ContextFiles: []string{m + ".txt"}}, Sender: &event.Sender{Kind: event.SenderAgent, Name: "Boss"},
 		})
 	}
@@ -240,10 +240,10 @@ func TestASnapshotKeepsWhatCameWithAMessage(t *testing.T) {
 
 func TestOnlyItsOwnServiceDecidesAboutAnAgent(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.state.Decide(w.command(command.CreateMember, "c", event.AgentCreatedData{}), w.now, rules)
+	_, err := w.state.Decide(w.command(command.CreateMember, "c", event.MemberCreatedData{}), w.now, rules)
 	require.ErrorIs(t, err, fault.New(fault.UnknownType), "sessions are opened")
 	w.from = command.Member
-	_, err = w.state.Decide(w.command(command.Message, "m", command.UserMessage{}), w.now, rules)
+	_, err = w.state.Decide(w.command(command.SendMessage, "m", command.UserMessage{}), w.now, rules)
 	require.ErrorIs(t, err, fault.New(fault.AgentNotFound))
 	_, err = w.state.Decide(w.command(command.NoteTodos, "m", event.TodosUpdatedData{}), w.now, rules)
 	require.ErrorIs(t, err, fault.New(fault.AgentNotFound))
@@ -252,18 +252,18 @@ func TestOnlyItsOwnServiceDecidesAboutAnAgent(t *testing.T) {
 }
 
 // swarmRun begins a run of a member that is an agent of the swarm.
-func swarmRun(t *testing.T) (*world, command.WorkRef) {
+func swarmRun(t *testing.T) (*world, command.JobRef) {
 	w := newAgent(t, event.MemberDefinition{Name: "Welder", Agent: "Weld-o-mat"})
-	w.do(command.Message, "m", command.UserMessage{Content: "weld"})
-	return w, command.WorkRef{RunID: conversation.RunID("m")}
+	w.do(command.SendMessage, "m", command.UserMessage{Content: "weld"})
+	return w, command.JobRef{RunID: conversation.RunID("m")}
 }
 
 func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 	for dies := range 5 { // the service dies after so many events
 		w, ref := swarmRun(t)
 		require.True(t, w.state.Swarm())
-		w.do(command.WorkTaken, "taken", command.TakenWork{WorkRef: ref, TaskID: "work_1", Agent: "Weld-o-mat", Attempt: 1})
-		done := w.command(command.WorkDone, "done", command.DoneWork{WorkRef: ref, TaskID: "work_1", Output: "welded"})
+		w.do(command.AssignJob, "taken", command.AssignedJob{JobRef: ref, TaskID: "work_1", Agent: "Weld-o-mat", Attempt: 1})
+		done := w.command(command.FinishJob, "done", command.FinishedJob{JobRef: ref, TaskID: "work_1", Output: "welded"})
 		w.try(done, dies)
 		w.try(done, 1<<30)
 		var types []event.Type
@@ -271,7 +271,7 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 			types = append(types, e.Type)
 		}
 		require.Equal(t, []event.Type{
-			event.AgentCreated, event.MessageReceived, event.RunStarted, event.TurnStarted,
+			event.MemberCreated, event.MessageReceived, event.RunStarted, event.JobStarted,
 			event.MessageStarted, event.MessageDelta, event.MessageCompleted, event.RunCompleted,
 		}, types)
 		require.Equal(t, "welded", w.state.Run(ref.RunID).Answer)
@@ -281,8 +281,8 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 
 func TestAnAgentOfTheSwarmFails(t *testing.T) {
 	w, ref := swarmRun(t)
-	w.do(command.Message, "m2", command.UserMessage{Content: "again"})
-	w.do(command.WorkDone, "done", command.DoneWork{WorkRef: ref, Failed: true, Code: string(fault.AgentNotFound)})
+	w.do(command.SendMessage, "m2", command.UserMessage{Content: "again"})
+	w.do(command.FinishJob, "done", command.FinishedJob{JobRef: ref, Failed: true, Code: string(fault.AgentNotFound)})
 	r := w.state.Run(ref.RunID)
 	require.Equal(t, conversation.Failed, r.Status)
 	d, err := event.As[event.RunFailedData](w.log[len(w.log)-2])
@@ -294,5 +294,5 @@ func TestAnAgentOfTheSwarmFails(t *testing.T) {
 
 	w.do(command.Cancel, "stop", command.CancelRun{})
 	require.Len(t, w.state.Abandoned(), 1, "although no agent has taken it yet")
-	require.Zero(t, w.do(command.WorkDone, "late", command.DoneWork{WorkRef: command.WorkRef{RunID: conversation.RunID("m2")}, Output: "x"}))
+	require.Zero(t, w.do(command.FinishJob, "late", command.FinishedJob{JobRef: command.JobRef{RunID: conversation.RunID("m2")}, Output: "x"}))
 }

@@ -83,7 +83,7 @@ func (m *member) look(t *rapid.T, e event.Event) {
 		m.todos[d.CallID] = true
 	case event.MessageReceived:
 		require.False(t, m.closed, "a message was accepted after the end")
-	case event.AgentClosed:
+	case event.MemberClosed:
 		require.False(t, m.closed)
 		m.closed = true
 	default:

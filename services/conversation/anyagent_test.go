@@ -38,8 +38,8 @@ func TestAnyMemberKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &member{world: newWorld(t), sent: map[string]bool{}, auto: rapid.IntRange(0, 4).Draw(t, "auto") == 0}
 		m.from = command.Member
-		m.issue(t, command.CreateMember, event.AgentCreatedData{
-			AgentID: "a", TeamID: "t", MemberDefinition: event.MemberDefinition{Name: "Coder", AutoExecuteTools: m.auto},
+		m.issue(t, command.CreateMember, event.MemberCreatedData{
+			MemberID: "a", TeamID: "t", MemberDefinition: event.MemberDefinition{Name: "Coder", AutoExecuteTools: m.auto},
 		})
 		t.Repeat(map[string]func(*rapid.T){
 			"message": m.message,
@@ -112,13 +112,13 @@ func (m *member) message(t *rapid.T) {
 	if rapid.Bool().Draw(t, "from an agent") {
 		d.Sender = &event.Sender{Kind: event.SenderAgent, ID: "b", Name: "Researcher"}
 	}
-	m.issue(t, command.Message, d)
+	m.issue(t, command.SendMessage, d)
 }
 
 // answer makes an answer to one of the questions, which may be right, late or wrong.
-func (m *member) answer(t *rapid.T) (command.RespondInput, event.InputRequestedData) {
+func (m *member) answer(t *rapid.T) (command.AnswerQuestion, event.InputRequestedData) {
 	q := rapid.SampledFrom(m.questions).Draw(t, "question")
-	d := command.RespondInput{Approved: rapid.IntRange(0, 2).Draw(t, "approved") > 0, Feedback: rapid.SampledFrom([]string{"", "no"}).Draw(t, "why")}
+	d := command.AnswerQuestion{Approved: rapid.IntRange(0, 2).Draw(t, "approved") > 0, Feedback: rapid.SampledFrom([]string{"", "no"}).Draw(t, "why")}
 	if rapid.Bool().Draw(t, "by call") {
 		d.CallID = q.CallID
 	} else {
@@ -141,7 +141,7 @@ func (m *member) respond(t *rapid.T) {
 	d, q := m.answer(t)
 	before, open := m.state.Approval(q.CallID)
 	require.True(t, open)
-	m.issue(t, command.Respond, d)
+	m.issue(t, command.Answer, d)
 	if m.pending != nil {
 		return
 	}
@@ -254,7 +254,7 @@ func (m *member) take(unit string) {
 }
 
 func (m *member) claim(w *conversation.Work) {
-	m.say(event.TurnStartedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt + 1, Resumed: w.Attempt > 0})
+	m.say(event.JobStartedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt + 1, Resumed: w.Attempt > 0})
 }
 
 func (m *member) say(d event.Data) { m.append(fmt.Sprint("w", len(m.log)), d) }
@@ -267,7 +267,7 @@ func (m *member) step(t *rapid.T, w *conversation.Work) {
 	case conversation.StepCalls:
 		m.stepCalls(t, w, st)
 	case conversation.StepWait:
-		m.say(event.TurnPausedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Inputs: st.Inputs})
+		m.say(event.JobSuspendedData{RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Inputs: st.Inputs})
 	case conversation.StepGenerate:
 		m.generate(t, w)
 	case conversation.StepFinish:
@@ -322,7 +322,7 @@ func (m *member) generate(t *rapid.T, w *conversation.Work) {
 
 func (m *member) end(t *rapid.T, w *conversation.Work, d event.Data) {
 	m.say(d)
-	m.handle(t, m.command(command.TurnEnded, w.ID+".ended", command.WorkRef{Kind: id.KindAgent, RunID: w.RunID}))
+	m.handle(t, m.command(command.SettleJob, w.ID+".ended", command.JobRef{Kind: id.KindMember, RunID: w.RunID}))
 }
 
 // drain answers all questions, lets living workers do what is on the queue, and nothing
@@ -336,7 +336,7 @@ func (m *member) drain(t *rapid.T) {
 			return !a.Over
 		}); i >= 0 && (m.claimed() == nil || rapid.Bool().Draw(t, "early")) {
 			m.commands++
-			k := m.command(command.Respond, fmt.Sprint("c", m.commands), command.RespondInput{
+			k := m.command(command.Answer, fmt.Sprint("c", m.commands), command.AnswerQuestion{
 				CallID: m.questions[i].CallID, Approved: rapid.Bool().Draw(t, "approved"),
 			})
 			_, whole := m.try(k, 1<<30)

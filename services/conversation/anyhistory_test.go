@@ -79,22 +79,22 @@ func (c *chaos) redeliver() {
 }
 
 func (c *chaos) message(t *rapid.T) {
-	spec := event.RunSpec{Mode: rapid.SampledFrom([]string{event.ModePlan, event.ModeTasks, event.ModeChat}).Draw(t, "mode")}
+	spec := event.RunSpec{Mode: rapid.SampledFrom([]string{event.ModePlan, event.ModeSteps, event.ModeChat}).Draw(t, "mode")}
 	spec.OnBusy = rapid.SampledFrom([]string{"", event.OnBusyEnqueue, event.OnBusyInterrupt}).Draw(t, "busy")
 	spec.MaxConcurrent = rapid.IntRange(0, 4).Draw(t, "concurrent")
 	ask := rapid.Bool().Draw(t, "ask")
 	spec.ConfirmPlan = &ask
-	if spec.Mode == event.ModeTasks {
-		spec.Tasks = randomTasks(t)
+	if spec.Mode == event.ModeSteps {
+		spec.Steps = randomTasks(t)
 	}
-	c.issue(t, command.Message, command.UserMessage{Content: "x", RunSpec: spec})
+	c.issue(t, command.SendMessage, command.UserMessage{Content: "x", RunSpec: spec})
 }
 
 // randomTasks returns a list that is now and then no plan at all.
-func randomTasks(t *rapid.T) []event.Task {
-	var list []event.Task
+func randomTasks(t *rapid.T) []event.Step {
+	var list []event.Step
 	for i := range rapid.IntRange(1, 5).Draw(t, "tasks") {
-		task := event.Task{ID: fmt.Sprint("t", i), Title: "T"}
+		task := event.Step{ID: fmt.Sprint("t", i), Title: "T"}
 		for j := range i {
 			if rapid.Bool().Draw(t, "needs") {
 				task.Dependencies = append(task.Dependencies, fmt.Sprint("t", j))
@@ -113,24 +113,24 @@ func (c *chaos) respond(t *rapid.T) {
 	if r == nil || r.Pipeline == nil || r.Pipeline.Input == nil {
 		return
 	}
-	d := command.RespondInput{InputID: r.Pipeline.Input.ID, Approved: rapid.IntRange(0, 3).Draw(t, "approved") > 0}
+	d := command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Approved: rapid.IntRange(0, 3).Draw(t, "approved") > 0}
 	if rapid.IntRange(0, 3).Draw(t, "edited") == 0 {
 		raw, err := json.Marshal(randomTasks(t))
 		require.NoError(t, err)
-		d.Tasks = raw
+		d.Steps = raw
 	}
-	c.issue(t, command.Respond, d)
+	c.issue(t, command.Answer, d)
 }
 
 func (c *chaos) control(t *rapid.T) {
-	ref := command.TaskRef{TaskID: fmt.Sprint("t", rapid.IntRange(0, 5).Draw(t, "task"))}
+	ref := command.StepRef{StepID: fmt.Sprint("t", rapid.IntRange(0, 5).Draw(t, "task"))}
 	switch rapid.IntRange(0, 5).Draw(t, "what") {
 	case 0:
 		c.issue(t, command.Cancel, command.CancelRun{Pause: rapid.Bool().Draw(t, "pause")})
 	case 1:
-		c.issue(t, command.CancelTask, ref)
+		c.issue(t, command.CancelStep, ref)
 	case 2, 3:
-		c.issue(t, command.RestartTask, ref)
+		c.issue(t, command.RestartStep, ref)
 	case 4:
 		c.issue(t, command.CancelPlan, command.CancelRun{})
 	case 5:
@@ -141,7 +141,7 @@ func (c *chaos) control(t *rapid.T) {
 func (c *chaos) time(t *rapid.T) {
 	c.now = c.now.Add(time.Duration(rapid.IntRange(1, 120_000).Draw(t, "ms")) * time.Millisecond)
 	if due := c.state.Due(c.now, rules); !due.IsZero() && !due.After(c.now) {
-		c.issue(t, command.Due, nil)
+		c.issue(t, command.CheckDeadlines, nil)
 	}
 }
 
@@ -187,10 +187,10 @@ func (c *chaos) units(r *conversation.Run) []*conversation.Work {
 	for _, e := range c.log {
 		var d struct {
 			RunID  string `json:"run_id"`
-			WorkID string `json:"work_id"`
+			WorkID string `json:"job_id"`
 		}
 		require.NoError(c.t, e.Decode(&d))
-		if u := c.state.Work((event.Part{WorkID: d.WorkID}).Unit(d.RunID)); u != nil && d.RunID == r.ID && !slices.Contains(out, u) {
+		if u := c.state.Work((event.Part{JobID: d.WorkID}).Job(d.RunID)); u != nil && d.RunID == r.ID && !slices.Contains(out, u) {
 			out = append(out, u)
 		}
 	}
@@ -200,7 +200,7 @@ func (c *chaos) units(r *conversation.Run) []*conversation.Work {
 func (c *chaos) workOn(t *rapid.T, u *conversation.Work) {
 	base := func(d event.Data) { c.append(fmt.Sprint("w", len(c.log)), d) }
 	if u.Attempt == 0 || rapid.IntRange(0, 9).Draw(t, "takeover") == 0 {
-		base(event.TurnStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Part: u.Part})
+		base(event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Part: u.Part})
 		return
 	}
 	if len(u.Open) > 0 {
@@ -209,14 +209,14 @@ func (c *chaos) workOn(t *rapid.T, u *conversation.Work) {
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "does") {
 	case 0:
-		if u.Part.WorkID != "" {
-			base(event.TurnFailedData{RunID: u.RunID, Attempt: u.Attempt, Code: "MODEL_FAILED", Retryable: rapid.Bool().Draw(t, "retryable"), Part: u.Part})
+		if u.Part.JobID != "" {
+			base(event.JobFailedData{RunID: u.RunID, Attempt: u.Attempt, Code: "MODEL_FAILED", Retryable: rapid.Bool().Draw(t, "retryable"), Part: u.Part})
 			c.report(t, u)
 		}
 	case 1:
 		base(event.MessageStartedData{RunID: u.RunID, MessageID: fmt.Sprint("m", len(c.log)), Attempt: u.Attempt, Part: u.Part})
 	case 2:
-		c.handle(t, c.command(command.WorkDead, u.ID+".dead", command.DeadWork{WorkRef: command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID}}))
+		c.handle(t, c.command(command.AbandonJob, u.ID+".dead", command.AbandonedJob{JobRef: command.JobRef{RunID: u.RunID, JobID: u.Part.JobID}}))
 	default:
 		c.finish(t, u)
 	}
@@ -230,7 +230,7 @@ func (c *chaos) finish(t *rapid.T, u *conversation.Work) {
 		text = string(raw)
 	}
 	n := fmt.Sprint("w", len(c.log))
-	if u.Part.WorkID == "" {
+	if u.Part.JobID == "" {
 		c.append(n, event.RunCompletedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt, Content: text})
 	} else {
 		c.append(n, event.MessageCompletedData{RunID: u.RunID, MessageID: n, Attempt: u.Attempt, Content: text, Part: u.Part})
@@ -239,7 +239,7 @@ func (c *chaos) finish(t *rapid.T, u *conversation.Work) {
 }
 
 func (c *chaos) report(t *rapid.T, u *conversation.Work) {
-	c.handle(t, c.command(command.TurnEnded, u.ID+".ended", command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID}))
+	c.handle(t, c.command(command.SettleJob, u.ID+".ended", command.JobRef{RunID: u.RunID, JobID: u.Part.JobID}))
 }
 
 // drain lets everything come to its end: workers succeed, and time passes.
@@ -279,7 +279,7 @@ func (c *chaos) step(r *conversation.Run) {
 			for _, m := range u.Open {
 				c.append(fmt.Sprint("w", len(c.log)), event.MessageDiscardedData{RunID: u.RunID, MessageID: m, Attempt: u.Attempt, Part: u.Part})
 			}
-			if u.Part.WorkID == "" {
+			if u.Part.JobID == "" {
 				c.append(fmt.Sprint("w", len(c.log)), event.RunCompletedData{RunID: u.RunID, Content: "done"})
 				c.ended(u)
 				return
@@ -289,5 +289,5 @@ func (c *chaos) step(r *conversation.Run) {
 		}
 	}
 	c.now = c.now.Add(10 * time.Minute)
-	c.do(command.Due, fmt.Sprint("drain", len(c.log)), nil)
+	c.do(command.CheckDeadlines, fmt.Sprint("drain", len(c.log)), nil)
 }

@@ -80,7 +80,7 @@ func (s *State) clockOf(e event.Event) string {
 	if d.Worker != "" {
 		return e.Source + " " + d.Worker
 	}
-	if w := s.works[d.Unit(d.RunID)]; w != nil {
+	if w := s.works[d.Job(d.RunID)]; w != nil {
 		return e.Source + " " + w.worker
 	}
 	return e.Source
@@ -266,7 +266,7 @@ func (s *State) budgetAsked(e event.Event, d event.InputRequestedData) error {
 }
 
 // respondBudget takes the answer to the question about a budget.
-func (s *State) respondBudget(c command.Command, d command.RespondInput, in *Input, now time.Time, rules Rules) (Decision, error) {
+func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.goOn(c, now, rules)
@@ -317,7 +317,7 @@ func (r *Run) Expiring() (inputID string, ok bool) {
 
 // stopped returns what the worker says that has stopped a unit because the budget, or a
 // day's quota, is used up; nil if none has.
-func (r *Run) stopped() *event.TurnFailedData {
+func (r *Run) stopped() *event.JobFailedData {
 	for _, w := range r.works {
 		if f := w.Failure; f != nil && (f.Code == string(fault.BudgetExceeded) || f.Code == string(fault.QuotaExceeded)) {
 			return f

@@ -41,7 +41,7 @@ func TestTheTimeOfARunIsOfOneClockEach(t *testing.T) {
 			now += time.Minute // nobody has it
 			turn := func(d event.Data) { add("waggle/agent", worker, d) }
 			before := s.Run("r").Worked()
-			turn(event.TurnStartedData{RunID: "r", Attempt: attempt + 1, Worker: worker})
+			turn(event.JobStartedData{RunID: "r", Attempt: attempt + 1, Worker: worker})
 			require.Equal(t, before, s.Run("r").Worked(), "a worker that takes it up has not worked yet")
 			busy := time.Duration(0)
 			for range rapid.IntRange(1, 8).Draw(t, "events") {
@@ -53,7 +53,7 @@ func TestTheTimeOfARunIsOfOneClockEach(t *testing.T) {
 				}
 				turn(event.MessageDeltaData{RunID: "r", MessageID: "m1", Attempt: attempt + 1, Text: "x"})
 			}
-			turn(event.TurnPausedData{RunID: "r", Attempt: attempt + 1, Inputs: []string{"i"}})
+			turn(event.JobSuspendedData{RunID: "r", Attempt: attempt + 1, Inputs: []string{"i"}})
 			require.Equal(t, before+busy, s.Run("r").Worked())
 		}
 	})

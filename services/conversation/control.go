@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -15,12 +14,16 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// stop cancels a run with everything that is open in it. by the command c.
+// stop cancels a run with everything that is open in it, by the command c. What it has
+// half said ends before it does.
 func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []Fact {
 	var list []Fact
 	if p := r.Pipeline; p != nil {
 		d := director{s: s, r: r, p: p, now: now}
 		list = d.stop(c)
+	}
+	if w := s.Work(r.ID); r.Pipeline == nil && w != nil {
+		list = discards(w)
 	}
 	return append(list, Fact{c.ID + ".cancelled." + r.ID, event.RunCancelledData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
@@ -74,7 +77,7 @@ func done(action id.Name, taskID string, ok bool, message string) event.NoticeDa
 		level = "warning"
 	}
 	return event.NoticeData{
-		Level: level, Code: "ACTION", Message: message, Action: strings.ReplaceAll(action.String(), "-", "_"), TaskID: taskID, OK: &ok,
+		Level: level, Code: "ACTION", Message: message, Action: action.String(), StepID: taskID, OK: &ok,
 	}
 }
 
@@ -88,55 +91,55 @@ func (s *State) wasDone(c command.Command, taskID string, now time.Time, rules R
 }
 
 func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decision, error) {
-	var ref command.TaskRef
+	var ref command.StepRef
 	if err := c.Decode(&ref); err != nil {
 		return Decision{}, err
 	}
-	eventID := c.ID + ".cancelled." + ref.TaskID
+	eventID := c.ID + ".cancelled." + ref.StepID
 	if s.once[eventID] {
-		return s.wasDone(c, ref.TaskID, now, rules)
+		return s.wasDone(c, ref.StepID, now, rules)
 	}
 	d, ok := s.current(now, rules)
-	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Task(ref.TaskID) == nil {
-		return s.notDone(c, ref.TaskID, "No such task is being solved.", now, rules)
+	if !ok || !d.p.Planned || d.p.Phase != Solving || d.p.Task(ref.StepID) == nil {
+		return s.notDone(c, ref.StepID, "No such task is being solved.", now, rules)
 	}
-	t := d.p.Task(ref.TaskID)
+	t := d.p.Task(ref.StepID)
 	if t.Final() {
-		return s.notDone(c, ref.TaskID, "The task has its outcome already.", now, rules)
+		return s.notDone(c, ref.StepID, "The task has its outcome already.", now, rules)
 	}
-	return Decision{Facts: d.endTask(t, eventID, c.Principal), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+	return Decision{Facts: d.endTask(t, eventID, c.Principal), Aside: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
 
 // restartTask gives a task another attempt, and with it what depends on it. After
 // the end of a run, a new run repairs its result.
 func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Decision, error) {
-	var ref command.TaskRef
+	var ref command.StepRef
 	if err := c.Decode(&ref); err != nil {
 		return Decision{}, err
 	}
-	if s.once[c.ID+".restarted."+ref.TaskID] {
-		return s.wasDone(c, ref.TaskID, now, rules)
+	if s.once[c.ID+".restarted."+ref.StepID] {
+		return s.wasDone(c, ref.StepID, now, rules)
 	}
 	d, on := s.current(now, rules)
 	switch {
-	case on && d.p.Planned && d.p.Task(ref.TaskID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
-		return Decision{Facts: d.restart(c, ref), Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+	case on && d.p.Planned && d.p.Task(ref.StepID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
+		return Decision{Facts: d.restart(c, ref), Aside: done(c.Verb, ref.StepID, true, "Done.")}, nil
 	case s.Active() != nil:
-		return s.notDone(c, ref.TaskID, "The run that is on has no such task, or cannot go back any more.", now, rules)
+		return s.notDone(c, ref.StepID, "The run that is on has no such task, or cannot go back any more.", now, rules)
 	}
-	old := s.lastPipeline(ref.TaskID)
+	old := s.lastPipeline(ref.StepID)
 	if old == nil || s.Closed {
-		return s.notDone(c, ref.TaskID, "There is no such task.", now, rules)
+		return s.notDone(c, ref.StepID, "There is no such task.", now, rules)
 	}
 	begun := event.RunStartedData{
-		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeTasks, Repairs: old.ID,
+		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeSteps, Repairs: old.ID,
 		Budget: rules.budget(old.Spec),
 	}
 	r := s.repair(begun)
 	r.ExecutionID, r.Status = begun.ExecutionID, Running
 	d = director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
 	list := append([]Fact{{r.ID + ".started", begun}}, d.restart(c, ref)...)
-	return Decision{Facts: list, Aside: done(c.Verb, ref.TaskID, true, "Done.")}, nil
+	return Decision{Facts: list, Aside: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
 
 // lastPipeline returns the last run, if it was a pipeline run that had the task.
@@ -172,7 +175,7 @@ func (s *State) repair(d event.RunStartedData) *Run {
 }
 
 // restart puts a task and what depends on it back to the start.
-func (d director) restart(c command.Command, ref command.TaskRef) []Fact {
+func (d director) restart(c command.Command, ref command.StepRef) []Fact {
 	var list []Fact
 	if d.p.Phase == Aggregating {
 		list = discards(d.p.Unit)
@@ -187,12 +190,12 @@ func (d director) restart(c command.Command, ref command.TaskRef) []Fact {
 		}
 		list = append(list, d.restarted(t, c.ID+".restarted."+t.ID, reason, c.Principal, t.Attempt+tries))
 	}
-	for _, dependant := range d.affected(ref.TaskID) {
+	for _, dependant := range d.affected(ref.StepID) {
 		if t := d.p.Task(dependant); t.State != plan.Waiting && !d.s.once[c.ID+".restarted."+t.ID] {
 			again(t, restartForDependency)
 		}
 	}
-	again(d.p.Task(ref.TaskID), restartUser) // last: it marks the command as done
+	again(d.p.Task(ref.StepID), restartUser) // last: it marks the command as done
 	return list
 }
 
@@ -260,7 +263,7 @@ func (s *State) planAgain(c command.Command, d command.ReplanRun, now time.Time,
 	d.Mode = event.ModePlan
 	data, err := json.Marshal(command.UserMessage{Content: d.Question, RunSpec: d.RunSpec})
 	if err != nil {
-		return Decision{}, fmt.Errorf("encode %s: %w", command.Message, err)
+		return Decision{}, fmt.Errorf("encode %s: %w", command.SendMessage, err)
 	}
 	c.Data = data
 	got, err := s.receive(c, now, rules)
@@ -303,7 +306,7 @@ func (d director) betweenPlans() bool {
 // respond takes the answer to a question. The first one counts; everybody else is
 // told whose that was.
 func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision, error) {
-	var d command.RespondInput
+	var d command.AnswerQuestion
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
@@ -334,7 +337,7 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision
 	return facts(dir.answer(c, d, in)), nil
 }
 
-func (d director) answer(c command.Command, a command.RespondInput, in *Input) Fact {
+func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input) Fact {
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
 		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, ElapsedMS: since(d.now, in.Asked),
@@ -348,20 +351,20 @@ func (d director) answer(c command.Command, a command.RespondInput, in *Input) F
 		return Fact{c.ID + ".invalid", event.PlanInvalidData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, InputID: in.ID, By: c.Principal,
 			Code: string(fault.PlanInvalid), Message: fault.From(err, "").Public(),
-			Raw: clip(string(append(bytes.Clone(a.Tasks), a.Modified...)), maxRaw), Recovery: "manual_input",
+			Raw: clip(string(append(bytes.Clone(a.Steps), a.Modified...)), maxRaw), Recovery: "manual_input",
 		}}
 	}
 	if tasks != nil {
-		data.Decision, data.Tasks = event.DecisionModify, tasks
+		data.Decision, data.Steps = event.DecisionModify, tasks
 	}
 	return Fact{c.ID + ".answered", data}
 }
 
 // edited returns the tasks as the answer wants them, nil if it leaves them as they are.
-func (d director) edited(a command.RespondInput) ([]event.Task, error) {
+func (d director) edited(a command.AnswerQuestion) ([]event.Step, error) {
 	switch {
-	case given(a.Tasks):
-		tasks, err := plan.CoerceTasks(a.Tasks)
+	case given(a.Steps):
+		tasks, err := plan.CoerceTasks(a.Steps)
 		if err != nil || same(tasks, d.p.list()) {
 			return nil, err
 		}
@@ -376,7 +379,7 @@ func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 
 // same reports whether the lists say the same: clients send the tasks back also
 // when nobody has touched them.
-func same(a, b []event.Task) bool {
+func same(a, b []event.Step) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)

@@ -94,15 +94,15 @@ func (w *world) try(c command.Command, dies int) (n int, whole bool) {
 func TestMessagesTakeTurns(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.Open, "c0", command.OpenSession{Dialect: "orbit"})
-	w.do(command.Message, "c1", command.UserMessage{Content: "one"})
-	w.do(command.Message, "c2", command.UserMessage{Content: "two"})
+	w.do(command.SendMessage, "c1", command.UserMessage{Content: "one"})
+	w.do(command.SendMessage, "c2", command.UserMessage{Content: "two"})
 	first, second := conversation.RunID("c1"), conversation.RunID("c2")
 	require.Equal(t, conversation.Running, w.state.Run(first).Status)
 	require.Equal(t, conversation.Queued, w.state.Run(second).Status)
 	require.Regexp(t, `^exec_20260102_030405_000000$`, w.state.Run(first).ExecutionID)
 
 	w.append("x", event.RunCompletedData{RunID: first, Content: "1"})
-	require.Equal(t, 1, w.do(command.TurnEnded, first+".ended", command.WorkRef{RunID: first}))
+	require.Equal(t, 1, w.do(command.SettleJob, first+".ended", command.JobRef{RunID: first}))
 	require.Equal(t, conversation.Running, w.state.Run(second).Status)
 	require.Regexp(t, `^exec_20260102_030405_000001$`, w.state.Run(second).ExecutionID,
 		"two runs within one microsecond have different ids")
@@ -112,20 +112,20 @@ func TestQueueIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.Open, "c0", command.OpenSession{})
 	for i := range conversation.MaxWaiting + 1 {
-		w.do(command.Message, fmt.Sprint("m", i), command.UserMessage{Content: "x"})
+		w.do(command.SendMessage, fmt.Sprint("m", i), command.UserMessage{Content: "x"})
 	}
 	require.Equal(t, conversation.MaxWaiting, w.state.Waiting())
-	w.do(command.Message, "late", command.UserMessage{Content: "x"})
+	w.do(command.SendMessage, "late", command.UserMessage{Content: "x"})
 	last := w.log[len(w.log)-1]
 	require.Equal(t, event.MessageRefused, last.Type)
-	require.Zero(t, w.do(command.Message, "late", command.UserMessage{Content: "x"}), "a repeat gets the stored outcome")
+	require.Zero(t, w.do(command.SendMessage, "late", command.UserMessage{Content: "x"}), "a repeat gets the stored outcome")
 }
 
 func TestCancelThenRepeatDoesNotCancelTheNextRun(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.Open, "c0", command.OpenSession{})
-	w.do(command.Message, "c1", command.UserMessage{Content: "one"})
-	w.do(command.Message, "c2", command.UserMessage{Content: "two"})
+	w.do(command.SendMessage, "c1", command.UserMessage{Content: "one"})
+	w.do(command.SendMessage, "c2", command.UserMessage{Content: "two"})
 	require.Equal(t, 2, w.do(command.Cancel, "k", command.CancelRun{}), "cancels one and starts the other")
 	require.Zero(t, w.do(command.Cancel, "k", command.CancelRun{}))
 	require.Equal(t, conversation.RunID("c2"), w.state.Active().ID)
@@ -139,14 +139,14 @@ func TestExpiry(t *testing.T) {
 	w.now = w.now.Add(time.Second)
 	require.Equal(t, 1, w.do(command.Expire, "e2", nil))
 	require.True(t, w.state.Closed)
-	w.do(command.Message, "c1", command.UserMessage{Content: "too late"})
+	w.do(command.SendMessage, "c1", command.UserMessage{Content: "too late"})
 	require.Equal(t, event.MessageRefused, w.log[len(w.log)-1].Type)
 }
 
 func TestNextFollowsTheLog(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.Open, "c0", command.OpenSession{})
-	w.do(command.Message, "c1", command.UserMessage{Content: "one"})
+	w.do(command.SendMessage, "c1", command.UserMessage{Content: "one"})
 	run := conversation.RunID("c1")
 	require.Equal(t, conversation.StepGenerate, w.state.Next(run).Kind)
 	w.append("a", event.MessageStartedData{RunID: run, MessageID: "m1"})
@@ -174,7 +174,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	w.do(command.Open, "c0", command.OpenSession{})
 	for i := range 5 {
 		c := fmt.Sprint("c", i+1)
-		w.do(command.Message, c, command.UserMessage{Content: "0123456789"})
+		w.do(command.SendMessage, c, command.UserMessage{Content: "0123456789"})
 		w.append(c+"m", event.MessageCompletedData{RunID: conversation.RunID(c), MessageID: c, Content: "0123456789"})
 		w.append(c+"e", event.RunCompletedData{RunID: conversation.RunID(c)})
 	}
@@ -201,7 +201,7 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"message": func(*rapid.T) {
 				c := fmt.Sprint("m", len(sent))
-				issue(func() int { return w.do(command.Message, c, command.UserMessage{Content: c}) })
+				issue(func() int { return w.do(command.SendMessage, c, command.UserMessage{Content: c}) })
 			},
 			"cancel": func(*rapid.T) {
 				c := fmt.Sprint("k", len(sent))
@@ -220,7 +220,7 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 			"dead": func(*rapid.T) {
 				if r := w.state.Active(); r != nil {
 					issue(func() int {
-						return w.do(command.WorkDead, r.ID+".dead", command.DeadWork{WorkRef: command.WorkRef{RunID: r.ID}})
+						return w.do(command.AbandonJob, r.ID+".dead", command.AbandonedJob{JobRef: command.JobRef{RunID: r.ID}})
 					})
 				}
 			},
@@ -241,7 +241,7 @@ func (w *world) work(t *rapid.T) {
 	n := len(w.log)
 	ev := func(d event.Data) { w.append(fmt.Sprint("w", n), d) }
 	if r.Attempt() == 0 || rapid.IntRange(0, 9).Draw(t, "takeover") == 0 {
-		ev(event.TurnStartedData{RunID: r.ID, Attempt: r.Attempt() + 1})
+		ev(event.JobStartedData{RunID: r.ID, Attempt: r.Attempt() + 1})
 		return
 	}
 	switch st := w.state.Next(r.ID); st.Kind {
@@ -270,7 +270,7 @@ func (w *world) work(t *rapid.T) {
 		ev(event.MessageCompletedData{RunID: r.ID, MessageID: m, ToolCalls: calls})
 	case conversation.StepFinish:
 		ev(event.RunCompletedData{RunID: r.ID, Content: st.Answer.Content})
-		w.do(command.TurnEnded, r.ID+".ended", command.WorkRef{RunID: r.ID})
+		w.do(command.SettleJob, r.ID+".ended", command.JobRef{RunID: r.ID})
 	case conversation.StepNone:
 		t.Fatal("an active run has something left to do")
 	}

@@ -49,6 +49,7 @@ type Rules struct {
 	Tries          int           // at a plan, a task or an aggregate
 	Replans        int           // further tries after a plan that is none
 	Backoff        time.Duration // before the second try; doubled before each further one
+	Patience       time.Duration // how long the requests of a run to the model may fail one after the other; 0 = for ever
 
 	Budget  event.Budget            // what a run may use up, if it does not ask for less
 	Budgets map[string]event.Budget // the same of tenants that have their own
@@ -59,22 +60,23 @@ type decide func(*State, command.Command, time.Time, Rules) (Decision, error)
 
 // verbs holds how each command to a session is decided.
 var verbs = map[id.Name]decide{
-	command.Open:        (*State).open,
-	command.Message:     (*State).receive,
-	command.Cancel:      (*State).cancel,
-	command.Close:       (*State).close,
-	command.TurnEnded:   (*State).goOn,
-	command.Due:         (*State).goOn,
-	command.Resume:      (*State).goOn,
-	command.WorkDead:    (*State).workDead,
-	command.WorkTaken:   (*State).workTaken,
-	command.WorkDone:    (*State).workDone,
-	command.Expire:      (*State).expire,
-	command.Respond:     (*State).respond,
-	command.CancelTask:  (*State).cancelTask,
-	command.RestartTask: (*State).restartTask,
-	command.CancelPlan:  (*State).cancelPlan,
-	command.Replan:      (*State).replan,
+	command.Open:           (*State).open,
+	command.SendMessage:    (*State).receive,
+	command.Cancel:         (*State).cancel,
+	command.Close:          (*State).close,
+	command.Delete:         (*State).delete,
+	command.SettleJob:      (*State).goOn,
+	command.CheckDeadlines: (*State).goOn,
+	command.Resume:         (*State).goOn,
+	command.AbandonJob:     (*State).workDead,
+	command.AssignJob:      (*State).workTaken,
+	command.FinishJob:      (*State).workDone,
+	command.Expire:         (*State).expire,
+	command.Answer:         (*State).respond,
+	command.CancelStep:     (*State).cancelTask,
+	command.RestartStep:    (*State).restartTask,
+	command.CancelPlan:     (*State).cancelPlan,
+	command.Replan:         (*State).replan,
 }
 
 // Decide returns what the command still calls for in this state. now is the time of
@@ -91,7 +93,20 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (Decision,
 		return Decision{}, fault.Newf(fault.UnknownType, "the %s service has no command %q", c.Service, c.Verb)
 	}
 	s.init()
+	if s.Deleted {
+		return s.gone(c), nil
+	}
 	return decide(s, c, now, rules.withBudget(c))
+}
+
+// gone tells the sender of a command that its session was deleted. Deleting it once more
+// is no mistake.
+func (s *State) gone(c command.Command) Decision {
+	if c.Verb == command.Delete {
+		return Decision{}
+	}
+	f := fault.New(fault.SessionDeleted)
+	return Decision{Aside: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message}}
 }
 
 func facts(list ...Fact) Decision { return Decision{Facts: list} }
@@ -307,20 +322,37 @@ func (s *State) ending(c command.Command, reason string, now time.Time) []Fact {
 		}
 	}
 	if s.Agent != nil {
-		return append(list, Fact{c.ID + ".closed", event.AgentClosedData{Reason: reason}})
+		return append(list, Fact{c.ID + ".closed", event.MemberClosedData{Reason: reason}})
 	}
 	stats := s.Stats(now)
 	return append(list, Fact{c.ID + ".closed", event.SessionClosedData{Reason: reason, Stats: &stats}})
 }
 
+// delete stops every open run and deletes the session.
+func (s *State) delete(c command.Command, now time.Time, _ Rules) (Decision, error) {
+	if s.Seq == 0 {
+		return Decision{}, nil
+	}
+	var list []Fact
+	for _, r := range s.order {
+		if !r.Status.Terminal() {
+			list = append(list, s.stop(c, r, deletion, now)...)
+		}
+	}
+	return facts(append(list, Fact{c.ID + ".deleted", event.SessionDeletedData{Reason: "user_request"}})...), nil
+}
+
+// deletion is why the runs of a deleted session end.
+const deletion = "session_deleted"
+
 // workDead fails a unit whose work item the bus gave up delivering, or which nobody
 // can do.
 func (s *State) workDead(c command.Command, now time.Time, rules Rules) (Decision, error) {
-	var d command.DeadWork
+	var d command.AbandonedJob
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
-	w, ok := s.unit(d.WorkRef)
+	w, ok := s.unit(d.JobRef)
 	if !ok {
 		return s.goOn(c, now, rules)
 	}
@@ -329,10 +361,10 @@ func (s *State) workDead(c command.Command, now time.Time, rules Rules) (Decisio
 	if r.Pipeline != nil {
 		return facts(s.failed(w, entry, now, 0)), nil
 	}
-	return facts(Fact{c.ID + ".failed", event.RunFailedData{
+	return facts(append(discards(w), Fact{c.ID + ".failed", event.RunFailedData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: w.Attempt,
 		Code: string(entry.Code), Message: entry.Message, Retryable: entry.Retryable,
-	}}), nil
+	}})...), nil
 }
 
 // expire closes a session in which nothing has happened for the TTL and no run is on.

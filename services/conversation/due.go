@@ -89,7 +89,7 @@ func (s *State) Claimed() []*Work {
 
 // Stats sums the session up.
 func (s *State) Stats(now time.Time) event.Stats {
-	st := event.Stats{TotalTasks: s.totals.tasks, CompletionStatus: success, Usage: s.totals.usage()}
+	st := event.Stats{TotalSteps: s.totals.tasks, CompletionStatus: success, Usage: s.totals.usage()}
 	if !s.Created.IsZero() {
 		st.DurationSeconds = int64(max(0, now.Sub(s.Created)) / time.Second)
 	}

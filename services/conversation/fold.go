@@ -12,13 +12,14 @@ import (
 var folds = map[event.Type]func(*State, event.Event) error{
 	event.SessionCreated:   with((*State).created),
 	event.SessionClosed:    with((*State).closed),
+	event.SessionDeleted:   with((*State).deleted),
 	event.MessageReceived:  with((*State).received),
 	event.MessageRefused:   with((*State).refused),
 	event.RunStarted:       with((*State).runStarted),
 	event.RunCompleted:     with((*State).runCompleted),
 	event.RunFailed:        with((*State).runFailed),
 	event.RunCancelled:     with((*State).runCancelled),
-	event.TurnStarted:      with((*State).turnStarted),
+	event.JobStarted:       with((*State).turnStarted),
 	event.AttemptRefused:   with((*State).attemptRefused),
 	event.MessageStarted:   with((*State).messageStarted),
 	event.MessageCompleted: with((*State).messageCompleted),
@@ -30,12 +31,13 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.ToolUnknown:      with((*State).toolUnknown),
 	event.UsageRecorded:    with((*State).usageRecorded),
 	event.MessageDelta:     with((*State).messageDelta),
-	event.TurnFailed:       with((*State).turnFailed),
+	event.JobFailed:        with((*State).turnFailed),
+	event.RequestFailed:    with((*State).requestFailed),
 
-	event.AgentCreated: with((*State).agentCreated),
-	event.AgentClosed:  with((*State).agentClosed),
-	event.TodosUpdated: with((*State).todosUpdated),
-	event.TurnPaused:   with((*State).turnPaused),
+	event.MemberCreated: with((*State).agentCreated),
+	event.MemberClosed:  with((*State).agentClosed),
+	event.TodosUpdated:  with((*State).todosUpdated),
+	event.JobSuspended:  with((*State).turnPaused),
 
 	event.SessionPaused:   with((*State).paused),
 	event.SessionRestored: with((*State).restored),
@@ -47,11 +49,11 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.InputRequested:     with((*State).inputRequested),
 	event.InputAnswered:      with((*State).inputAnswered),
 	event.InputExpired:       with((*State).inputExpired),
-	event.TaskStarted:        with((*State).taskStarted),
-	event.TaskCompleted:      with((*State).taskCompleted),
-	event.TaskFailed:         with((*State).taskFailed),
-	event.TaskCancelled:      with((*State).taskCancelled),
-	event.TaskRestarted:      with((*State).taskRestarted),
+	event.StepStarted:        with((*State).taskStarted),
+	event.StepCompleted:      with((*State).taskCompleted),
+	event.StepFailed:         with((*State).taskFailed),
+	event.StepCancelled:      with((*State).taskCancelled),
+	event.StepRestarted:      with((*State).taskRestarted),
 	event.RetryScheduled:     with((*State).retryScheduled),
 	event.RunProgressed:      with((*State).runProgressed),
 	event.AggregateStarted:   with((*State).aggregateStarted),
@@ -78,6 +80,14 @@ func (s *State) created(e event.Event, d event.SessionCreatedData) error {
 
 func (s *State) closed(event.Event, event.SessionClosedData) error {
 	s.Closed = true
+	return nil
+}
+
+// deleted forgets everything: no unit is left that a worker could have, no question that
+// could be answered.
+func (s *State) deleted(e event.Event, _ event.SessionDeletedData) error {
+	*s = State{Seq: e.Sequence, Updated: e.Time, Closed: true, Deleted: true}
+	s.init()
 	return nil
 }
 
@@ -126,10 +136,10 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 		if r.Pipeline == nil {
 			r.Pipeline = &Pipeline{Phase: Planning, Question: r.Content}
 		}
-		if r.Spec.Mode == event.ModeTasks && d.Repairs == "" {
-			r.Pipeline.Phase, r.Pipeline.Tasks = Solving, newTasks(r.Spec.Tasks)
-			r.Pipeline.Planned = plan.Check(r.Spec.Tasks) == nil
-			s.totals.tasks += len(r.Spec.Tasks)
+		if r.Spec.Mode == event.ModeSteps && d.Repairs == "" {
+			r.Pipeline.Phase, r.Pipeline.Tasks = Solving, newTasks(r.Spec.Steps)
+			r.Pipeline.Planned = plan.Check(r.Spec.Steps) == nil
+			s.totals.tasks += len(r.Spec.Steps)
 		}
 	})
 }
@@ -192,9 +202,9 @@ func (s *State) onRun(id string, f func(*Run)) error {
 }
 
 func (s *State) onWork(runID string, p event.Part, f func(*Work)) error {
-	w := s.works[p.Unit(runID)]
+	w := s.works[p.Job(runID)]
 	if w == nil {
-		return fmt.Errorf("unit of work %q was never begun", p.Unit(runID))
+		return fmt.Errorf("unit of work %q was never begun", p.Job(runID))
 	}
 	f(w)
 	return nil

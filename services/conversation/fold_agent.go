@@ -6,12 +6,12 @@ import (
 
 // agentCreated opens the log of a member of a team, as session.created does that of a
 // session.
-func (s *State) agentCreated(e event.Event, d event.AgentCreatedData) error {
+func (s *State) agentCreated(e event.Event, d event.MemberCreatedData) error {
 	s.Created, s.Principal, s.Agent = e.Time, d.Principal, &d
 	return nil
 }
 
-func (s *State) agentClosed(event.Event, event.AgentClosedData) error {
+func (s *State) agentClosed(event.Event, event.MemberClosedData) error {
 	s.Closed = true
 	return nil
 }
@@ -23,7 +23,7 @@ func (s *State) todosUpdated(e event.Event, d event.TodosUpdatedData) error {
 }
 
 // turnPaused puts a unit down. A claim that is not the newest has nothing to say.
-func (s *State) turnPaused(e event.Event, d event.TurnPausedData) error {
+func (s *State) turnPaused(e event.Event, d event.JobSuspendedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		if d.Attempt == w.Attempt {
 			w.Paused, w.pause, w.rested = true, e.ID, w.Attempt

@@ -36,7 +36,7 @@ func (s *State) planStarted(e event.Event, d event.PlanStartedData) error {
 			p.planStarted = e.Time
 		}
 		p.Unit = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Number, MaxTries: d.MaxTries,
+			ID: d.JobID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Number, MaxTries: d.MaxTries,
 		}
 		s.begin(p.Unit, r)
 		return nil
@@ -46,9 +46,9 @@ func (s *State) planStarted(e event.Event, d event.PlanStartedData) error {
 func (s *State) planCompleted(e event.Event, d event.PlanCompletedData) error {
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		p.endUnit()
-		p.Planned, p.Tasks, p.Summary = true, newTasks(d.Tasks), d.Summary
+		p.Planned, p.Tasks, p.Summary = true, newTasks(d.Steps), d.Summary
 		p.planEnded, p.retries = e.Time, 0
-		s.totals.tasks += len(d.Tasks)
+		s.totals.tasks += len(d.Steps)
 		return nil
 	})
 }
@@ -129,7 +129,7 @@ func (s *State) inputAnswered(_ event.Event, d event.InputAnsweredData) error {
 		}
 		in.Answered, in.Over = &d, true
 		if d.Decision == event.DecisionModify {
-			p.Tasks = newTasks(d.Tasks)
+			p.Tasks = newTasks(d.Steps)
 		}
 		return nil
 	})
@@ -142,8 +142,8 @@ func (s *State) inputExpired(_ event.Event, d event.InputExpiredData) error {
 	return nil
 }
 
-func (s *State) taskStarted(e event.Event, d event.TaskStartedData) error {
-	return s.onTask(d.RunID, d.TaskID, func(r *Run, t *Task) {
+func (s *State) taskStarted(e event.Event, d event.StepStartedData) error {
+	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		p := r.Pipeline
 		p.Phase = Solving
 		if p.solveStarted.IsZero() {
@@ -151,7 +151,7 @@ func (s *State) taskStarted(e event.Event, d event.TaskStartedData) error {
 		}
 		t.State, t.Attempt, t.Started, t.Retry = plan.Running, d.Attempt, e.Time, nil
 		t.Work = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Attempt, MaxTries: d.MaxTries,
+			ID: d.JobID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Attempt, MaxTries: d.MaxTries,
 		}
 		s.begin(t.Work, r)
 	})
@@ -164,25 +164,25 @@ func (t *Task) settle(to plan.State) {
 	}
 }
 
-func (s *State) taskCompleted(e event.Event, d event.TaskCompletedData) error {
-	return s.onTask(d.RunID, d.TaskID, func(r *Run, t *Task) {
+func (s *State) taskCompleted(e event.Event, d event.StepCompletedData) error {
+	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		t.settle(plan.Done)
 		t.Output, t.MessageID, t.Error = d.Output, d.MessageID, ""
 		r.Pipeline.solveEnded = e.Time
 	})
 }
 
-func (s *State) taskFailed(e event.Event, d event.TaskFailedData) error {
-	return s.onTask(d.RunID, d.TaskID, func(r *Run, t *Task) {
+func (s *State) taskFailed(e event.Event, d event.StepFailedData) error {
+	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		t.settle(plan.Failed)
 		t.Error = d.Message
 		r.Pipeline.solveEnded = e.Time
 	})
 }
 
-func (s *State) taskCancelled(e event.Event, d event.TaskCancelledData) error {
+func (s *State) taskCancelled(e event.Event, d event.StepCancelledData) error {
 	s.once[e.ID] = true
-	return s.onTask(d.RunID, d.TaskID, func(r *Run, t *Task) {
+	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		t.settle(plan.Cancelled)
 		t.Error = "cancelled: " + d.Reason
 		r.Pipeline.solveEnded = e.Time
@@ -190,9 +190,9 @@ func (s *State) taskCancelled(e event.Event, d event.TaskCancelledData) error {
 }
 
 // taskRestarted puts a task back to where it waits for its turn.
-func (s *State) taskRestarted(e event.Event, d event.TaskRestartedData) error {
+func (s *State) taskRestarted(e event.Event, d event.StepRestartedData) error {
 	s.once[e.ID] = true
-	return s.onTask(d.RunID, d.TaskID, func(r *Run, t *Task) {
+	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		p := r.Pipeline
 		if p.Phase == Aggregating {
 			p.endUnit()
@@ -204,6 +204,7 @@ func (s *State) taskRestarted(e event.Event, d event.TaskRestartedData) error {
 		t.Output = ""
 		if d.Reason != restartAfterError {
 			t.Max = d.MaxAttempts
+			r.failing = time.Time{} // people want it tried again
 		}
 	})
 }
@@ -211,7 +212,7 @@ func (s *State) taskRestarted(e event.Event, d event.TaskRestartedData) error {
 func (s *State) retryScheduled(e event.Event, d event.RetryScheduledData) error {
 	retry := &Retry{Since: e.Time, Due: e.Time.Add(time.Duration(d.RetryAfterMS) * time.Millisecond), Error: d.Message}
 	if d.Stage == event.StageSolving {
-		return s.onTask(d.RunID, d.TaskID, func(_ *Run, t *Task) {
+		return s.onTask(d.RunID, d.StepID, func(_ *Run, t *Task) {
 			t.settle(plan.Waiting)
 			t.Retry = retry
 		})
@@ -225,7 +226,7 @@ func (s *State) retryScheduled(e event.Event, d event.RetryScheduledData) error 
 }
 
 func (s *State) runProgressed(_ event.Event, d event.RunProgressedData) error {
-	return s.onTask(d.RunID, d.TaskID, func(_ *Run, t *Task) { t.Counted = t.Final() })
+	return s.onTask(d.RunID, d.StepID, func(_ *Run, t *Task) { t.Counted = t.Final() })
 }
 
 func (s *State) aggregateStarted(e event.Event, d event.AggregateStartedData) error {
@@ -234,7 +235,7 @@ func (s *State) aggregateStarted(e event.Event, d event.AggregateStartedData) er
 		p.Aggregate++
 		p.aggregateStarted = e.Time
 		p.Unit = &Work{
-			ID: d.WorkID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: p.Aggregate, MaxTries: d.MaxTries,
+			ID: d.JobID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: p.Aggregate, MaxTries: d.MaxTries,
 		}
 		s.begin(p.Unit, r)
 		return nil

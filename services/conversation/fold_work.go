@@ -11,12 +11,12 @@ import (
 // to show what a cancelled task had to say.
 const maxPartial = 2000
 
-func (s *State) turnStarted(e event.Event, d event.TurnStartedData) error {
+func (s *State) turnStarted(e event.Event, d event.JobStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		if w.Claimed.IsZero() || w.Paused { // the time in which it waited for people does not count
 			w.Claimed = e.Time
 		}
-		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.worker, w.Paused = d.Attempt, e.ID, d.Work, d.SwarmTask, d.Worker, false
+		w.Attempt, w.Claim, w.Item, w.SwarmTask, w.worker, w.Paused = d.Attempt, e.ID, d.CommandID, d.SwarmTask, d.Worker, false
 	})
 }
 
@@ -24,17 +24,20 @@ func (s *State) attemptRefused(_ event.Event, d event.AttemptRefusedData) error 
 	return s.onWork(d.RunID, d.Part, func(w *Work) { w.Refused = max(w.Refused, d.Attempt) })
 }
 
-func (s *State) messageStarted(_ event.Event, d event.MessageStartedData) error {
+func (s *State) messageStarted(e event.Event, d event.MessageStartedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		w.Open = append(w.Open, d.MessageID)
-		w.partial, w.said = nil, 0
+		w.partial, w.said, w.begun = nil, 0, !d.Waits
+		w.asked = e.Time
+		s.totals.begun++
 	})
 }
 
 func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		w.said += len(d.Text)
-		if d.WorkID != "" && len(w.partial) < maxPartial {
+		w.begun = w.begun || d.Begins
+		if d.JobID != "" && len(w.partial) < maxPartial {
 			w.partial = append(w.partial, d.Text...)
 		}
 	})
@@ -42,6 +45,7 @@ func (s *State) messageDelta(_ event.Event, d event.MessageDeltaData) error {
 
 func (s *State) messageCompleted(_ event.Event, d event.MessageCompletedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
+		s.recovered(w)
 		w.closeMessage(d.MessageID)
 		w.Messages = append(w.Messages, Message{ID: d.MessageID, Content: d.Content, ToolCalls: d.ToolCalls})
 		w.tally.calls++
@@ -53,15 +57,21 @@ func (s *State) messageDiscarded(_ event.Event, d event.MessageDiscardedData) er
 	return s.onWork(d.RunID, d.Part, func(w *Work) { w.closeMessage(d.MessageID) })
 }
 
+// Silent reports whether viewers have been shown nothing of the message that is open.
+func (w *Work) Silent() bool { return w == nil || !w.begun }
+
 func (w *Work) closeMessage(id string) {
 	w.Open = slices.DeleteFunc(w.Open, func(m string) bool { return m == id })
 	w.partial = nil
 }
 
-func (s *State) turnFailed(_ event.Event, d event.TurnFailedData) error {
+func (s *State) turnFailed(e event.Event, d event.JobFailedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		if !w.Ended && w.Failure == nil {
 			w.Failure = &d
+			if isTransient(d.Code) {
+				s.outage(w, e.Time)
+			}
 		}
 	})
 }
@@ -75,7 +85,7 @@ func (s *State) usageRecorded(_ event.Event, d event.UsageRecordedData) error {
 
 func (s *State) toolCalled(_ event.Event, d event.ToolCalledData) error {
 	s.calls[d.CallID] = &Call{
-		ID: d.CallID, RunID: d.RunID, Work: d.Unit(d.RunID), Tool: d.Tool, Arguments: d.Arguments,
+		ID: d.CallID, RunID: d.RunID, Work: d.Job(d.RunID), Tool: d.Tool, Arguments: d.Arguments,
 		Idempotent: d.Idempotent, Status: CallIntended, Attempt: d.Attempt,
 	}
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
@@ -162,4 +172,16 @@ func (t *tally) usage() event.Usage {
 type totals struct {
 	tally
 	messages, tasks int
+	begun           int // messages of the model, also those that were not finished
+}
+
+// usage counts every call of a model that was begun. What a call consumed that was not
+// finished no provider says: the tokens are those that are known.
+func (t *totals) usage() event.Usage {
+	u := t.tally.usage()
+	u.LLMCalls = max(t.begun, t.calls)
+	if t.calls == 0 {
+		u.InputTokens, u.OutputTokens = &t.input, &t.output
+	}
+	return u
 }

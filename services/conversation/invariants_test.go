@@ -30,7 +30,7 @@ func (c *chaos) checkPipelines(t *rapid.T) {
 		c.seen[e.ID] = true
 		var d struct {
 			RunID   string `json:"run_id"`
-			TaskID  string `json:"task_id"`
+			TaskID  string `json:"step_id"`
 			InputID string `json:"input_id"`
 			Repairs string `json:"repairs"`
 		}
@@ -60,11 +60,11 @@ func (c *chaos) checkPipelines(t *rapid.T) {
 // has its result, and not more at once than allowed.
 func (c *chaos) follow(t *rapid.T, e event.Event, runID, taskID string, running, done map[string]bool) {
 	switch e.Type {
-	case event.TaskStarted:
-		d, err := event.As[event.TaskStartedData](e)
+	case event.StepStarted:
+		d, err := event.As[event.StepStartedData](e)
 		require.NoError(t, err)
 		require.False(t, running[taskID], "a task is solved once at a time")
-		for _, dep := range d.Task.Dependencies {
+		for _, dep := range d.Step.Dependencies {
 			require.True(t, done[dep], "%s starts before %s is done", taskID, dep)
 		}
 		running[taskID] = true
@@ -73,13 +73,13 @@ func (c *chaos) follow(t *rapid.T, e event.Event, runID, taskID string, running,
 			limit = min(n, limit)
 		}
 		require.LessOrEqual(t, len(running), limit, "tasks at once")
-	case event.TaskCompleted:
+	case event.StepCompleted:
 		require.True(t, running[taskID], "only what was started is completed")
 		delete(running, taskID)
 		done[taskID] = true
-	case event.TaskFailed, event.TaskCancelled, event.RetryScheduled:
+	case event.StepFailed, event.StepCancelled, event.RetryScheduled:
 		delete(running, taskID)
-	case event.TaskRestarted:
+	case event.StepRestarted:
 		require.False(t, running[taskID], "what is being solved is cancelled before it is restarted")
 		delete(done, taskID)
 	case event.AggregateStarted:
@@ -91,9 +91,9 @@ func (c *chaos) follow(t *rapid.T, e event.Event, runID, taskID string, running,
 // count checks that progress tells of each outcome of a task, and of nothing else.
 func count(t *rapid.T, e event.Event, taskID string, uncounted map[string]bool) {
 	switch e.Type {
-	case event.TaskCompleted, event.TaskFailed, event.TaskCancelled:
+	case event.StepCompleted, event.StepFailed, event.StepCancelled:
 		uncounted[taskID] = true
-	case event.TaskRestarted:
+	case event.StepRestarted:
 		delete(uncounted, taskID)
 	case event.RunProgressed:
 		require.True(t, uncounted[taskID], "progress without an outcome")

@@ -13,18 +13,18 @@ import (
 
 // memberVerbs holds how each command to a member of a team is decided.
 var memberVerbs = map[id.Name]decide{
-	command.CreateMember: (*State).create,
-	command.Message:      (*State).receive,
-	command.Cancel:       (*State).cancel,
-	command.Respond:      (*State).respond,
-	command.NoteTodos:    (*State).noteTodos,
-	command.CloseMember:  (*State).close,
-	command.TurnEnded:    (*State).goOn,
-	command.WorkDead:     (*State).workDead,
-	command.WorkTaken:    (*State).workTaken,
-	command.WorkDone:     (*State).workDone,
-	command.Due:          (*State).goOn,
-	command.Resume:       (*State).goOn,
+	command.CreateMember:   (*State).create,
+	command.SendMessage:    (*State).receive,
+	command.Cancel:         (*State).cancel,
+	command.Answer:         (*State).respond,
+	command.NoteTodos:      (*State).noteTodos,
+	command.CloseMember:    (*State).close,
+	command.SettleJob:      (*State).goOn,
+	command.AbandonJob:     (*State).workDead,
+	command.AssignJob:      (*State).workTaken,
+	command.FinishJob:      (*State).workDone,
+	command.CheckDeadlines: (*State).goOn,
+	command.Resume:         (*State).goOn,
 }
 
 // create opens the log of a member of a team, once.
@@ -32,7 +32,7 @@ func (s *State) create(c command.Command, now time.Time, rules Rules) (Decision,
 	if !s.Created.IsZero() {
 		return s.goOn(c, now, rules)
 	}
-	var d event.AgentCreatedData
+	var d event.MemberCreatedData
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
@@ -57,7 +57,7 @@ func (s *State) noteTodos(c command.Command, now time.Time, rules Rules) (Decisi
 }
 
 // respondTool takes the answer to the question whether a tool call may run.
-func (s *State) respondTool(c command.Command, d command.RespondInput, in *Input, now time.Time, rules Rules) (Decision, error) {
+func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.goOn(c, now, rules)

@@ -58,7 +58,7 @@ type Retry struct {
 
 // Task is a piece of a plan and how far it has come.
 type Task struct {
-	event.Task
+	event.Step
 	State     plan.State
 	Attempt   int // begun
 	Restarts  int
@@ -108,10 +108,10 @@ func (p *Pipeline) Task(id string) *Task {
 	return nil
 }
 
-func (p *Pipeline) list() []event.Task {
-	out := make([]event.Task, len(p.Tasks))
+func (p *Pipeline) list() []event.Step {
+	out := make([]event.Step, len(p.Tasks))
 	for i, t := range p.Tasks {
-		out[i] = t.Task
+		out[i] = t.Step
 	}
 	return out
 }
@@ -138,10 +138,10 @@ func (p *Pipeline) open() bool {
 	return false
 }
 
-func newTasks(list []event.Task) []*Task {
+func newTasks(list []event.Step) []*Task {
 	out := make([]*Task, len(list))
 	for i, t := range list {
-		out[i] = &Task{Task: t}
+		out[i] = &Task{Step: t}
 	}
 	return out
 }

@@ -20,13 +20,13 @@ func (w *world) ask(spec event.RunSpec) *conversation.Run {
 	if spec.Mode == "" {
 		spec.Mode = event.ModePlan
 	}
-	w.do(command.Message, "m1", command.UserMessage{Content: "build it", RunSpec: spec})
+	w.do(command.SendMessage, "m1", command.UserMessage{Content: "build it", RunSpec: spec})
 	return w.state.Run(conversation.RunID("m1"))
 }
 
 // claim lets a worker take up a unit.
 func (w *world) claim(u *conversation.Work) {
-	w.append(fmt.Sprintf("claim.%d", len(w.log)), event.TurnStartedData{
+	w.append(fmt.Sprintf("claim.%d", len(w.log)), event.JobStartedData{
 		RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w", Part: u.Part,
 	})
 }
@@ -48,14 +48,14 @@ func (w *world) fail(u *conversation.Work, retryable bool) {
 	if u.Attempt == 0 {
 		w.claim(u)
 	}
-	w.append(fmt.Sprintf("failed.%d", len(w.log)), event.TurnFailedData{
+	w.append(fmt.Sprintf("failed.%d", len(w.log)), event.JobFailedData{
 		RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt, Code: "MODEL_FAILED", Message: "broken", Retryable: retryable, Part: u.Part,
 	})
 	w.ended(u)
 }
 
 func (w *world) ended(u *conversation.Work) {
-	w.do(command.TurnEnded, u.ID+".ended", command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID})
+	w.do(command.SettleJob, u.ID+".ended", command.JobRef{RunID: u.RunID, JobID: u.Part.JobID})
 }
 
 // unit returns the one unit that waits for a worker.
@@ -74,7 +74,7 @@ func (w *world) types(n int) string {
 	var out []string
 	for _, e := range w.log[n:] {
 		switch e.Type {
-		case event.TurnStarted, event.MessageCompleted, event.MessageStarted, event.RunProgressed:
+		case event.JobStarted, event.MessageCompleted, event.MessageStarted, event.RunProgressed:
 		default:
 			out = append(out, string(e.Type))
 		}
@@ -88,10 +88,10 @@ func TestPlanSolveAggregate(t *testing.T) {
 	require.Equal(t, "session.created message.received run.started plan.started", w.types(0))
 	n := len(w.log)
 	w.say(w.unit(), tasks)
-	require.Equal(t, "plan.completed task.started", w.types(n))
+	require.Equal(t, "plan.completed step.started", w.types(n))
 	n = len(w.log)
 	w.say(w.unit(), "did A")
-	require.Equal(t, "task.completed task.started task.started", w.types(n))
+	require.Equal(t, "step.completed step.started step.started", w.types(n))
 	both := w.state.Unclaimed()
 	brief := w.state.Brief(both[1].ID, 1000)
 	require.Equal(t, "C", brief.Task.Title)
@@ -107,7 +107,7 @@ func TestPlanSolveAggregate(t *testing.T) {
 	require.Equal(t, "aggregate.completed pipeline.completed run.completed", w.types(n))
 	require.Equal(t, conversation.Completed, r.Status)
 	require.Equal(t, "ABCD", r.Answer)
-	require.Equal(t, 4, w.state.Stats(w.now).TotalTasks)
+	require.Equal(t, 4, w.state.Stats(w.now).TotalSteps)
 	require.True(t, w.state.Due(w.now, rules).IsZero())
 }
 
@@ -121,22 +121,22 @@ func TestAPlanIsConfirmedOnce(t *testing.T) {
 	require.Equal(t, in.Asked.Add(5*time.Minute), w.state.Due(w.now, rules))
 
 	n := len(w.log)
-	w.do(command.Respond, "r0", command.RespondInput{InputID: in.ID, Approved: true, Tasks: []byte(`"x"`)})
+	w.do(command.Answer, "r0", command.AnswerQuestion{InputID: in.ID, Approved: true, Steps: []byte(`"x"`)})
 	require.Equal(t, "plan.invalid", w.types(n), "the question stays open")
-	w.do(command.Respond, "r1", command.RespondInput{InputID: in.ID, Approved: true, Modified: []byte(`[{"id":"a","title":"AA"}]`)})
+	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: in.ID, Approved: true, Modified: []byte(`[{"id":"a","title":"AA"}]`)})
 	require.Equal(t, "AA", w.state.Active().Pipeline.Task("a").Title)
-	require.Equal(t, "plan.invalid input.answered task.started", w.types(n))
+	require.Equal(t, "plan.invalid input.answered step.started", w.types(n))
 
 	n = len(w.log)
-	w.do(command.Respond, "r2", command.RespondInput{InputID: in.ID, Approved: false})
+	w.do(command.Answer, "r2", command.AnswerQuestion{InputID: in.ID, Approved: false})
 	require.Empty(t, w.types(n))
 	refused, ok := w.aside.(event.CommandRefusedData)
 	require.True(t, ok)
 	require.Equal(t, "INPUT_ANSWERED", refused.Code)
 	require.Equal(t, "alice", refused.AnsweredBy)
-	w.do(command.Respond, "r1", command.RespondInput{InputID: in.ID, Approved: true})
+	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: in.ID, Approved: true})
 	require.Nil(t, w.aside, "a repeat of the answer that counts is not refused")
-	w.do(command.Respond, "r3", command.RespondInput{InputID: "nonsense"})
+	w.do(command.Answer, "r3", command.AnswerQuestion{InputID: "nonsense"})
 	refused, _ = w.aside.(event.CommandRefusedData)
 	require.Equal(t, "INPUT_NOT_FOUND", refused.Code)
 }
@@ -147,7 +147,7 @@ func TestAPlanIsRejected(t *testing.T) {
 	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
 	w.say(w.unit(), tasks)
 	n := len(w.log)
-	w.do(command.Respond, "r1", command.RespondInput{InputID: r.Pipeline.Input.ID, Feedback: "too dear"})
+	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Feedback: "too dear"})
 	require.Equal(t, "input.answered plan.cancelled run.completed", w.types(n))
 	require.Equal(t, "rejected", r.Outcome)
 	require.Contains(t, r.Answer, "too dear")
@@ -160,12 +160,12 @@ func TestNobodyAnswers(t *testing.T) {
 	w.say(w.unit(), tasks)
 	n := len(w.log)
 	w.now = w.now.Add(5*time.Minute - time.Millisecond)
-	require.Zero(t, w.do(command.Due, "d1", nil))
+	require.Zero(t, w.do(command.CheckDeadlines, "d1", nil))
 	w.now = w.now.Add(time.Millisecond)
-	w.do(command.Due, "d2", nil)
+	w.do(command.CheckDeadlines, "d2", nil)
 	require.Equal(t, "plan.cancelled input.expired run.completed", w.types(n))
 	require.Equal(t, "timeout", r.Outcome)
-	w.do(command.Respond, "late", command.RespondInput{InputID: r.Pipeline.Input.ID, Approved: true})
+	w.do(command.Answer, "late", command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Approved: true})
 	refused, _ := w.aside.(event.CommandRefusedData)
 	require.Equal(t, "INPUT_EXPIRED", refused.Code)
 }
@@ -194,23 +194,23 @@ func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 		due := w.state.Due(w.now, rules)
 		require.InDelta(t, pause.Seconds(), due.Sub(w.now).Seconds(), pause.Seconds()/10+0.001, "try %d", i+1)
 		w.now = due.Add(-time.Millisecond)
-		require.Zero(t, w.do(command.Due, fmt.Sprint("early", i), nil))
+		require.Zero(t, w.do(command.CheckDeadlines, fmt.Sprint("early", i), nil))
 		w.now = due
-		w.do(command.Due, fmt.Sprint("due", i), nil)
+		w.do(command.CheckDeadlines, fmt.Sprint("due", i), nil)
 	}
 	w.fail(w.state.Active().Pipeline.Task("a").Work, true)
-	require.Equal(t, "turn.failed retry.scheduled task.restarted task.started turn.failed retry.scheduled task.restarted task.started "+
-		"turn.failed task.failed task.cancelled aggregate.started", w.types(n))
+	require.Equal(t, "job.failed retry.scheduled step.restarted step.started job.failed retry.scheduled step.restarted step.started "+
+		"job.failed step.failed step.cancelled aggregate.started", w.types(n))
 	w.say(w.unit(), "only C")
 	require.Equal(t, "partial_success", r.Outcome)
 	require.Equal(t, "partial", w.state.Stats(w.now).CompletionStatus)
 
 	// A restart of the failed task repairs the result, in a run of its own.
 	n = len(w.log)
-	w.do(command.RestartTask, "again", command.TaskRef{TaskID: "a"})
+	w.do(command.RestartStep, "again", command.StepRef{StepID: "a"})
 	notice, _ := w.aside.(event.NoticeData)
 	require.True(t, *notice.OK)
-	require.Equal(t, "run.started task.restarted task.restarted task.started", w.types(n))
+	require.Equal(t, "run.started step.restarted step.restarted step.started", w.types(n))
 	w.say(w.unit(), "did A")
 	w.say(w.unit(), "did B")
 	w.say(w.unit(), "A, B and C")
@@ -221,24 +221,24 @@ func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 
 func TestNoTaskSucceeds(t *testing.T) {
 	w := newWorld(t)
-	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}, {ID: "b", Title: "B", Dependencies: []string{"a"}}}})
+	r := w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A"}, {ID: "b", Title: "B", Dependencies: []string{"a"}}}})
 	n := len(w.log)
 	w.fail(w.unit(), false)
-	require.Equal(t, "turn.failed task.failed task.cancelled pipeline.completed error run.failed", w.types(n))
+	require.Equal(t, "job.failed step.failed step.cancelled pipeline.completed error run.failed", w.types(n))
 	require.Equal(t, conversation.Failed, r.Status)
 	require.Contains(t, r.Answer, "broken")
 }
 
 func TestTasksAsGivenAreChecked(t *testing.T) {
 	w := newWorld(t)
-	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Dependencies: []string{"zz"}}}})
+	r := w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A", Dependencies: []string{"zz"}}}})
 	require.Equal(t, "session.created message.received run.started plan.invalid run.failed", w.types(0))
 	require.Equal(t, conversation.Failed, r.Status)
 }
 
 func TestOneTaskNeedsNoAggregate(t *testing.T) {
 	w := newWorld(t)
-	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}}})
+	r := w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A"}}})
 	w.say(w.unit(), "did A")
 	require.Equal(t, "did A", r.Answer)
 	require.NotContains(t, w.types(0), "aggregate")
@@ -246,17 +246,17 @@ func TestOneTaskNeedsNoAggregate(t *testing.T) {
 
 func TestATaskRunsOutOfTime(t *testing.T) {
 	w := newWorld(t)
-	w.ask(event.RunSpec{Mode: event.ModeTasks, TimeoutSeconds: 10, Tasks: []event.Task{{ID: "a", Title: "A"}}})
+	w.ask(event.RunSpec{Mode: event.ModeSteps, TimeoutSeconds: 10, Steps: []event.Step{{ID: "a", Title: "A"}}})
 	u := w.unit()
 	w.now = w.now.Add(time.Hour)
-	require.Zero(t, w.do(command.Due, "d0", nil), "the time of a task that nobody took up has not begun")
+	require.Zero(t, w.do(command.CheckDeadlines, "d0", nil), "the time of a task that nobody took up has not begun")
 	w.claim(u)
 	due := w.state.Due(w.now, rules)
 	require.Equal(t, w.now.Add(10*time.Second), due)
 	n := len(w.log)
 	w.now = due
-	w.do(command.Due, "d1", nil)
-	require.Equal(t, "turn.failed retry.scheduled", w.types(n))
+	w.do(command.CheckDeadlines, "d1", nil)
+	require.Equal(t, "job.failed retry.scheduled", w.types(n))
 	require.True(t, u.Ended)
 }
 
@@ -267,10 +267,10 @@ func TestCancelSumsUp(t *testing.T) {
 	w.claim(w.unit())
 	n := len(w.log)
 	w.do(command.Cancel, "k", command.CancelRun{Pause: true})
-	require.Equal(t, "task.cancelled task.cancelled task.cancelled task.cancelled run.cancelled session.paused", w.types(n))
+	require.Equal(t, "step.cancelled step.cancelled step.cancelled step.cancelled run.cancelled session.paused", w.types(n))
 	require.Zero(t, w.do(command.Cancel, "k", command.CancelRun{Pause: true}))
 	n = len(w.log)
-	w.do(command.Message, "m2", command.UserMessage{Content: "go on", RunSpec: event.RunSpec{Mode: event.ModePlan}})
+	w.do(command.SendMessage, "m2", command.UserMessage{Content: "go on", RunSpec: event.RunSpec{Mode: event.ModePlan}})
 	require.Equal(t, "message.received run.started plan.started", w.types(n), "the session stays usable")
 }
 
@@ -284,7 +284,7 @@ func TestBusy(t *testing.T) {
 		w := newWorld(t)
 		w.ask(event.RunSpec{})
 		n := len(w.log)
-		w.do(command.Message, "m2", command.UserMessage{Content: "me too", RunSpec: event.RunSpec{Mode: event.ModePlan, OnBusy: policy}})
+		w.do(command.SendMessage, "m2", command.UserMessage{Content: "me too", RunSpec: event.RunSpec{Mode: event.ModePlan, OnBusy: policy}})
 		require.Equal(t, want, w.types(n), "on_busy %q", policy)
 	}
 }
@@ -320,14 +320,14 @@ func TestCancelAndRestartOfOneTask(t *testing.T) {
 	w.say(w.unit(), tasks)
 	w.say(w.unit(), "did A")
 	n := len(w.log)
-	w.do(command.CancelTask, "k1", command.TaskRef{TaskID: "b"})
-	require.Equal(t, "task.cancelled task.cancelled", w.types(n), "what depends on it goes with it")
-	w.do(command.CancelTask, "k2", command.TaskRef{TaskID: "b"})
+	w.do(command.CancelStep, "k1", command.StepRef{StepID: "b"})
+	require.Equal(t, "step.cancelled step.cancelled", w.types(n), "what depends on it goes with it")
+	w.do(command.CancelStep, "k2", command.StepRef{StepID: "b"})
 	notice, _ := w.aside.(event.NoticeData)
 	require.False(t, *notice.OK)
 	n = len(w.log)
-	w.do(command.RestartTask, "k3", command.TaskRef{TaskID: "a"})
-	require.Equal(t, "task.cancelled task.restarted task.restarted task.started", w.types(n),
+	w.do(command.RestartStep, "k3", command.StepRef{StepID: "a"})
+	require.Equal(t, "step.cancelled step.restarted step.restarted step.started", w.types(n),
 		"c was being solved; b stays as a person left it, and d with it")
 }
 
@@ -340,12 +340,12 @@ func TestASnapshotGoesOnElsewhere(t *testing.T) {
 	there := w.moved(t)
 	require.Equal(t, "session.restored input.requested", there.types(0))
 	require.Equal(t, asked, there.state.Active().Pipeline.Input.ID, "the question keeps its id")
-	there.do(command.Respond, "yes", command.RespondInput{InputID: asked, Approved: true})
+	there.do(command.Answer, "yes", command.AnswerQuestion{InputID: asked, Approved: true})
 	there.say(there.unit(), "did A")
 	there.claim(there.state.Unclaimed()[0])
 
 	third := there.moved(t)
-	require.Equal(t, "session.restored task.started task.started", third.types(0))
+	require.Equal(t, "session.restored step.started step.started", third.types(0))
 	for _, u := range third.state.Unclaimed() {
 		third.say(u, "did it")
 	}
@@ -353,7 +353,7 @@ func TestASnapshotGoesOnElsewhere(t *testing.T) {
 	third.say(third.unit(), "all")
 	require.Equal(t, "all", third.state.Runs()[0].Answer)
 	require.Equal(t, 1, third.state.Stats(w.now).TotalMessages)
-	require.Equal(t, 4, third.state.Stats(w.now).TotalTasks)
+	require.Equal(t, 4, third.state.Stats(w.now).TotalSteps)
 }
 
 // moved restores the session's snapshot in a new log.
@@ -370,27 +370,52 @@ func (w *world) moved(t *testing.T) *world {
 
 func TestAnAgentOfTheSwarmSolvesATask(t *testing.T) {
 	w := newWorld(t)
-	r := w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Capability: "welding"}}})
+	r := w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A", Capability: "welding"}}})
 	u := w.unit()
-	ref := command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID}
-	w.do(command.WorkTaken, "t1", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
-	require.Zero(t, w.do(command.WorkTaken, "t1", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1}))
+	ref := command.JobRef{RunID: u.RunID, JobID: u.Part.JobID}
+	w.do(command.AssignJob, "t1", command.AssignedJob{JobRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
+	require.Zero(t, w.do(command.AssignJob, "t1", command.AssignedJob{JobRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1}))
 	require.Empty(t, w.state.Unclaimed())
-	w.do(command.WorkTaken, "t2", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "other", Attempt: 2})
+	w.do(command.AssignJob, "t2", command.AssignedJob{JobRef: ref, TaskID: "task-1", Agent: "other", Attempt: 2})
 	n := len(w.log)
-	w.do(command.WorkDone, "d1", command.DoneWork{WorkRef: ref, TaskID: "task-1", Output: "welded"})
-	require.Equal(t, "task.completed pipeline.completed run.completed", w.types(n))
+	w.do(command.FinishJob, "d1", command.FinishedJob{JobRef: ref, TaskID: "task-1", Output: "welded"})
+	require.Equal(t, "step.completed pipeline.completed run.completed", w.types(n))
 	require.Equal(t, "welded", r.Answer)
-	require.Zero(t, w.do(command.WorkDone, "d2", command.DoneWork{WorkRef: ref, Output: "late"}))
+	require.Zero(t, w.do(command.FinishJob, "d2", command.FinishedJob{JobRef: ref, Output: "late"}))
 	require.Empty(t, w.state.Abandoned())
 }
 
 func TestATaskOfTheSwarmIsRecalled(t *testing.T) {
 	w := newWorld(t)
-	w.ask(event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Capability: "welding"}}})
+	w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A", Capability: "welding"}}})
 	u := w.unit()
-	ref := command.WorkRef{RunID: u.RunID, WorkID: u.Part.WorkID}
-	w.do(command.WorkTaken, "t1", command.TakenWork{WorkRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
+	ref := command.JobRef{RunID: u.RunID, JobID: u.Part.JobID}
+	w.do(command.AssignJob, "t1", command.AssignedJob{JobRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
 	w.do(command.Cancel, "k", command.CancelRun{})
 	require.Len(t, w.state.Abandoned(), 1)
+}
+
+// TestTheStatsOfASessionAreNumbers: a call of a model that was begun counts, also if it was
+// stopped, and what nobody has consumed is zero and not left out.
+func TestTheStatsOfASessionAreNumbers(t *testing.T) {
+	w := newWorld(t)
+	w.ask(event.RunSpec{})
+	require.Zero(t, w.state.Stats(w.now).Usage.LLMCalls)
+	u := w.unit()
+	w.claim(u)
+	w.append("started", event.MessageStartedData{MessageID: "m", RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1, Part: u.Part})
+	w.do(command.Cancel, "stop", command.CancelRun{Pause: true})
+	for _, e := range w.log {
+		if e.Type != event.SessionPaused {
+			continue
+		}
+		d, err := event.As[event.SessionPausedData](e)
+		require.NoError(t, err)
+		require.Equal(t, 1, d.Stats.Usage.LLMCalls)
+		require.NotNil(t, d.Stats.Usage.InputTokens)
+		require.Zero(t, *d.Stats.Usage.InputTokens)
+		require.Zero(t, *d.Stats.Usage.OutputTokens)
+		return
+	}
+	require.Fail(t, "the session was not paused")
 }

@@ -54,7 +54,7 @@ type RunSnapshot struct {
 
 // TaskSnapshot is one task of a snapshot.
 type TaskSnapshot struct {
-	Task     event.Task `json:"task"`
+	Task     event.Step `json:"task"`
 	Status   string     `json:"status"` // waiting, completed, failed, cancelled
 	Attempt  int        `json:"attempt"`
 	Restarts int        `json:"restarts,omitempty"`
@@ -135,7 +135,7 @@ func (s *State) runSnapshot(r *Run) RunSnapshot {
 	snap.Planned, snap.Summary, snap.Result = p.Planned, p.Summary, p.Result
 	snap.Approved = p.Input != nil && p.Input.Answered != nil && p.Input.PlanID == p.PlanID
 	for _, t := range p.Tasks {
-		one := TaskSnapshot{Task: t.Task, Status: stateNames[t.State], Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
+		one := TaskSnapshot{Task: t.Step, Status: stateNames[t.State], Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
 		if t.State == plan.Running {
 			one.Status = stateNames[plan.Waiting]
 		}
@@ -170,6 +170,7 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	s.history = snap.History
 	s.totals.messages, s.totals.tasks = snap.Messages, snap.Tasks
 	s.totals.calls, s.totals.tools = snap.Usage.LLMCalls, snap.Usage.ToolCalls
+	s.totals.begun = s.totals.calls
 	if u := snap.Usage; u.InputTokens != nil && u.OutputTokens != nil {
 		s.totals.recorded, s.totals.input, s.totals.output = u.LLMCalls, *u.InputTokens, *u.OutputTokens
 	}
@@ -210,7 +211,7 @@ func (s *State) restoreRun(snap RunSnapshot) {
 	}
 	r.Pipeline = p
 	for _, t := range snap.Tasks {
-		one := &Task{Task: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
+		one := &Task{Step: t.Task, State: stateOf(t.Status), Attempt: t.Attempt, Restarts: t.Restarts, Output: t.Output, Error: t.Error}
 		one.Counted = one.Final()
 		p.Tasks = append(p.Tasks, one)
 	}

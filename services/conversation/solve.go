@@ -75,7 +75,7 @@ func (d director) taskTimeout() time.Duration {
 
 // failed says that a unit ended in an error that its worker does not report.
 func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Duration) Fact {
-	return Fact{w.ID + ".failed", event.TurnFailedData{
+	return Fact{w.ID + ".failed", event.JobFailedData{
 		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code), Message: entry.Message,
 		Retryable: entry.Retryable, TimeoutSeconds: int(limit / time.Second), ElapsedMS: since(now, w.Started),
 		Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
@@ -83,22 +83,20 @@ func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Dur
 }
 
 func (d director) taskCompleted(t *Task, w *Work, m Message) []Fact {
-	return []Fact{{w.ID + ".completed", event.TaskCompletedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Attempt: t.Attempt,
+	return []Fact{{w.ID + ".completed", event.StepCompletedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
 		MessageID: m.ID, Output: m.Content, Usage: w.tally.usage(), Tools: w.tally.byTool,
 		DurationMS: since(d.now, t.Started), Part: w.Part,
 	}}}
 }
-
-func stepID(t *Task) string { return "solve_" + t.ID }
 
 func (d director) taskUnitFailed(t *Task, w *Work) []Fact {
 	if retry, ok := d.retry(w, t.Attempt, d.tries(t)); ok {
 		return append(discards(w), retry)
 	}
 	return append(
-		discards(w), Fact{w.ID + ".given-up", event.TaskFailedData{
-			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Attempt: t.Attempt,
+		discards(w), Fact{w.ID + ".given-up", event.StepFailedData{
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
 			Code: w.Failure.Code, Message: w.Failure.Message, DurationMS: since(d.now, t.Started), Part: w.Part,
 		}},
 	)
@@ -117,7 +115,7 @@ func (d director) progressed() []Fact {
 			continue
 		}
 		return []Fact{{fmt.Sprintf("%s.t.%s.%d.%d.progressed", d.r.ID, t.ID, t.Attempt, t.Restarts), event.RunProgressedData{
-			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskID: t.ID, Title: t.Title, Status: stateNames[t.State],
+			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: t.ID, Title: t.Title, Status: stateNames[t.State],
 			Completed: d.p.count(plan.Done), Failed: d.p.count(plan.Failed), Cancelled: d.p.count(plan.Cancelled),
 			Total: len(d.p.Tasks), ElapsedMS: since(d.now, d.p.solveStarted),
 		}}}
@@ -127,9 +125,9 @@ func (d director) progressed() []Fact {
 
 // restarted gives a task another attempt.
 func (d director) restarted(t *Task, eventID, reason, by string, limit int) Fact {
-	data := event.TaskRestartedData{
+	data := event.StepRestartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: t.Attempt + 1, MaxAttempts: limit, Reason: reason, By: by,
-		PreviousError: t.Error, Part: event.Part{Stage: event.StageSolving, TaskID: t.ID},
+		PreviousError: t.Error, Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
 	}
 	if t.Retry != nil {
 		data.PreviousError, data.BackoffMS = t.Retry.Error, since(t.Retry.Due, t.Retry.Since)
@@ -149,9 +147,9 @@ func (d director) doomed() []Fact {
 }
 
 func (d director) taskCancelled(t *Task, eventID, reason, by string) Fact {
-	data := event.TaskCancelledData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Title: t.Title, Reason: reason, By: by,
-		DurationMS: since(d.now, t.Started), Part: event.Part{Stage: event.StageSolving, TaskID: t.ID},
+	data := event.StepCancelledData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Reason: reason, By: by,
+		DurationMS: since(d.now, t.Started), Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
 	}
 	if t.State == plan.Running {
 		data.Part, data.Partial = t.Work.Part, strings.ToValidUTF8(string(t.Work.partial), "")
@@ -182,9 +180,9 @@ func (d director) startTasks() []Fact {
 func (d director) startTask(t *Task) Fact {
 	n := t.Attempt + 1
 	work := fmt.Sprintf("%s.t.%s.%d", d.r.ID, t.ID, n)
-	return Fact{work + ".started", event.TaskStartedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: stepID(t), Task: t.Task, Attempt: n, MaxTries: d.tries(t),
-		Part: event.Part{WorkID: work, Stage: event.StageSolving, TaskID: t.ID},
+	return Fact{work + ".started", event.StepStartedData{
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Step: t.Step, Attempt: n, MaxTries: d.tries(t),
+		Part: event.Part{JobID: work, Stage: event.StageSolving, StepID: t.ID},
 	}}
 }
 
@@ -259,9 +257,9 @@ func (d director) startAggregate() Fact {
 	work := fmt.Sprintf("%s.aggregate.%d", d.r.ID, d.p.Aggregate+1)
 	done := d.p.count(plan.Done)
 	return Fact{work + ".started", event.AggregateStartedData{
-		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, TaskCount: len(d.p.Tasks), Completed: done, Failed: len(d.p.Tasks) - done,
+		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepCount: len(d.p.Tasks), Completed: done, Failed: len(d.p.Tasks) - done,
 		MaxTries: d.p.Aggregate + d.triesLeft(),
-		Part:     event.Part{WorkID: work, Stage: event.StageAggregation},
+		Part:     event.Part{JobID: work, Stage: event.StageAggregation},
 	}}
 }
 

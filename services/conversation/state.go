@@ -54,8 +54,9 @@ type State struct {
 	Principal   string
 	Preferences event.Preferences
 	Closed      bool
-	Agent       *event.AgentCreatedData // whose log it is, if it is that of a member of a team; nil: a session's
-	Todos       []event.Todo            // of the agent
+	Deleted     bool                     // nothing else is known of it any more, and nothing follows
+	Agent       *event.MemberCreatedData // whose log it is, if it is that of a member of a team; nil: a session's
+	Todos       []event.Todo             // of the agent
 
 	runs     map[string]*Run
 	order    []*Run            // as accepted
@@ -91,9 +92,10 @@ type Run struct {
 
 	Budget event.Budget // what it may use up; zero: as much as it does
 
-	works     []*Work  // its units, as begun
-	questions []*Input // about its tool calls and its budget, as asked
-	budgets   []*Input // those about its budget
+	works     []*Work   // its units, as begun
+	questions []*Input  // about its tool calls and its budget, as asked
+	budgets   []*Input  // those about its budget
+	failing   time.Time // when the first request to the model was made that failed since the last answer
 	worked    time.Duration
 	clocks    clocks
 }
@@ -118,22 +120,26 @@ type Work struct {
 	Claimed     time.Time // when it was first claimed; zero = never
 	Ended       bool      // it needs no worker any more
 	Attempt     int       // of the newest claim; 0 = never claimed
-	Claim       string    // id of the newest turn.started event: the fence
+	Claim       string    // id of the newest job.started event: the fence
 	Item        string    // the work item behind that claim
 	Refused     int       // highest attempt that was turned away
 	Messages    []Message
 	Open        []string // messages begun and neither completed nor discarded
-	Failure     *event.TurnFailedData
+	Failure     *event.JobFailedData
 	SwarmTask   string // the task of an agent of the swarm that has it
 	Try         int    // of the plan, task or aggregate: 1, 2, ...
 	MaxTries    int
 	Paused      bool // it was put down: all that is left waits for people, or did so then
 
-	worker  string // the instance behind the newest claim
-	pause   string // id of the newest turn.paused event
-	rested  int    // the claim that ended with it
-	said    int    // bytes of the newest message so far
-	partial []byte // what the open messages have said
+	Outage Outage // requests to the model that failed one after the other
+
+	worker  string    // the instance behind the newest claim
+	pause   string    // id of the newest job.suspended event
+	rested  int       // the claim that ended with it
+	asked   time.Time // when the newest request to the model was made
+	said    int       // bytes of the newest message so far
+	begun   bool      // and viewers have been shown that it begins
+	partial []byte    // what the open messages have said
 	tally   tally
 }
 
@@ -194,6 +200,9 @@ func (s *State) Waiting() int {
 // passed over; an error means that the log holds something no writer of this
 // program appends.
 func (s *State) Apply(e event.Event) error {
+	if s.Deleted {
+		return fmt.Errorf("session log %s, seq %d: %s follows the deletion", e.Subject, e.Sequence, e.Type)
+	}
 	s.Seq = e.Sequence
 	clock := s.clockOf(e)
 	s.work(e.Time, clock)

@@ -1,12 +1,15 @@
 package conversation
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // maxOutput bounds, in bytes, what an agent of the swarm may say as a result: it goes
@@ -14,13 +17,13 @@ import (
 const maxOutput = 40 << 10
 
 // unit returns the unit that the reference names, if it still needs somebody.
-func (s *State) unit(ref command.WorkRef) (*Work, bool) {
-	w, r := s.Work(ref.Unit()), s.Run(ref.RunID)
+func (s *State) unit(ref command.JobRef) (*Work, bool) {
+	w, r := s.Work(ref.Job()), s.Run(ref.RunID)
 	return w, w != nil && r != nil && r.Status == Running && !w.Ended && w.Failure == nil
 }
 
 // Wants reports whether the unit that the reference names still needs somebody.
-func (s *State) Wants(ref command.WorkRef) bool {
+func (s *State) Wants(ref command.JobRef) bool {
 	_, ok := s.unit(ref)
 	return ok
 }
@@ -28,15 +31,15 @@ func (s *State) Wants(ref command.WorkRef) bool {
 // workTaken records that an agent of the swarm has the unit. An agent that takes it
 // over from another is the next attempt.
 func (s *State) workTaken(c command.Command, now time.Time, rules Rules) (Decision, error) {
-	var d command.TakenWork
+	var d command.AssignedJob
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
-	w, ok := s.unit(d.WorkRef)
+	w, ok := s.unit(d.JobRef)
 	if !ok || w.Attempt >= d.Attempt {
 		return s.goOn(c, now, rules)
 	}
-	return facts(Fact{c.ID + ".taken", event.TurnStartedData{
+	return facts(Fact{c.ID + ".taken", event.JobStartedData{
 		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: d.Attempt, Worker: d.Agent, Resumed: w.Attempt > 0,
 		SwarmTask: d.TaskID, Part: w.Part,
 	}}), nil
@@ -44,23 +47,23 @@ func (s *State) workTaken(c command.Command, now time.Time, rules Rules) (Decisi
 
 // workDone takes the result of an agent of the swarm, as a worker's last message.
 func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decision, error) {
-	var d command.DoneWork
+	var d command.FinishedJob
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}
-	w, ok := s.unit(d.WorkRef)
+	w, ok := s.unit(d.JobRef)
 	if !ok {
 		return s.goOn(c, now, rules)
 	}
 	if _, said := w.final(); said {
 		return s.goOn(c, now, rules)
 	}
-	if w.Part.WorkID == "" {
+	if w.Part.JobID == "" {
 		return facts(s.answered(c, d, w, now)...), nil
 	}
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
-		return facts(Fact{c.ID + ".failed", event.TurnFailedData{
+		return facts(Fact{c.ID + ".failed", event.JobFailedData{
 			RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code),
 			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable,
 			ElapsedMS: since(now, w.Started), Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
@@ -68,7 +71,7 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decisio
 	}
 	return facts(Fact{c.ID + ".done", event.MessageCompletedData{
 		MessageID: w.ID + ".result", RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: max(w.Attempt, 1),
-		Role: event.RoleAssistant, Content: clip(d.Output, maxOutput), StopReason: "end", Part: w.Part,
+		Role: event.RoleAssistant, Content: clip(d.Output, maxOutput), StopReason: "end", Silent: true, Part: w.Part,
 	}}), nil
 }
 
@@ -79,7 +82,7 @@ func (s *State) Swarm() bool { return s.Agent != nil && s.Agent.Swarm() }
 // answered takes what an agent of the swarm has to say to a message: as a message of
 // its own, which viewers are shown like one of a model, or as the run's failure. Of
 // what was appended before the service died, nothing is said twice.
-func (s *State) answered(c command.Command, d command.DoneWork, w *Work, now time.Time) []Fact {
+func (s *State) answered(c command.Command, d command.FinishedJob, w *Work, now time.Time) []Fact {
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
 		return append(discards(w), Fact{w.RunID + ".failed", event.RunFailedData{
@@ -91,17 +94,17 @@ func (s *State) answered(c command.Command, d command.DoneWork, w *Work, now tim
 	var list []Fact
 	if !slices.Contains(w.Open, message) {
 		list = append(list, Fact{c.ID + ".started", event.MessageStartedData{
-			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Role: event.RoleAssistant,
+			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Role: event.RoleAssistant, Waits: true,
 		}})
 	}
 	if w.said == 0 && text != "" {
 		list = append(list, Fact{c.ID + ".said", event.MessageDeltaData{
-			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Text: text,
+			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Text: text, Begins: true,
 		}})
 	}
 	return append(list, Fact{c.ID + ".done", event.MessageCompletedData{
 		MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt,
-		Role: event.RoleAssistant, Content: text, StopReason: "end",
+		Role: event.RoleAssistant, Content: text, StopReason: "end", Silent: text == "",
 	}})
 }
 
@@ -140,4 +143,38 @@ func (s *State) Abandoned() []*Work {
 		}
 	}
 	return out
+}
+
+// SwarmTask is the id of the task that a unit is given to the swarm as. It says itself:
+// agents send it back, and an id of id.EntityFromExternal would become another one then.
+// Units of different logs may have the same id.
+func SwarmTask(log subject.Log, work string) string {
+	sum := sha256.Sum256([]byte(log.Name() + "/" + work))
+	return "work_" + hex.EncodeToString(sum[:16])
+}
+
+// Delegated returns the units that agents of the swarm have, have had, or may be given:
+// their tasks belong to the log alone.
+func (s *State) Delegated() []*Work {
+	var out []*Work
+	for _, r := range s.order {
+		for _, w := range r.works {
+			if w.SwarmTask != "" || r.capability(w) != "" {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// capability is what the task of a unit asks for; empty if any worker will do.
+func (r *Run) capability(w *Work) string {
+	if w.Part.Stage != event.StageSolving || r.Pipeline == nil {
+		return ""
+	}
+	t := r.Pipeline.Task(w.Part.StepID)
+	if t == nil {
+		return ""
+	}
+	return t.Capability
 }

@@ -86,7 +86,7 @@ type Line struct {
 
 // Result is what has become of a task.
 type Result struct {
-	Task   event.Task
+	Task   event.Step
 	Status string // completed, failed, cancelled
 	Output string
 	Error  string
@@ -100,7 +100,7 @@ type Brief struct {
 	Question string
 	Context  json.RawMessage
 	Feedback []string    // planning: why earlier plans of the run were no good, oldest first
-	Task     *event.Task // solving
+	Task     *event.Step // solving
 	Inputs   []Result    // solving: results of its dependencies
 	Results  []Result    // aggregation: of all tasks, in the order of the plan
 	Own      []Line      // what the unit has said and got from tools so far
@@ -129,8 +129,8 @@ func (s *State) Brief(workID string, limit int) Brief {
 	case event.StagePlanning:
 		b.Feedback = append(append(b.Feedback, p.Feedback...), p.Invalid...)
 	case event.StageSolving:
-		t := p.Task(w.Part.TaskID)
-		b.Task = &t.Task
+		t := p.Task(w.Part.StepID)
+		b.Task = &t.Step
 		for _, id := range t.Dependencies {
 			b.Inputs = append(b.Inputs, p.Task(id).result())
 		}
@@ -143,7 +143,7 @@ func (s *State) Brief(workID string, limit int) Brief {
 }
 
 func (t *Task) result() Result {
-	return Result{Task: t.Task, Status: stateNames[t.State], Output: t.Output, Error: t.Error}
+	return Result{Task: t.Step, Status: stateNames[t.State], Output: t.Output, Error: t.Error}
 }
 
 // before returns what was said in the runs before r.

@@ -17,7 +17,7 @@ func Sessions(cfg Config[conversation.State], rules conversation.Rules) Config[c
 
 // Agents returns cfg for the logs of the members of teams, with the same reducer.
 func Agents(cfg Config[conversation.State], rules conversation.Rules) Config[conversation.State] {
-	return conversations(cfg, id.KindAgent, rules)
+	return conversations(cfg, id.KindMember, rules)
 }
 
 func conversations(cfg Config[conversation.State], kind id.Kind, rules conversation.Rules) Config[conversation.State] {

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,7 +38,13 @@ func (m *Manager[S]) handle(ctx context.Context, c cmd.Command, _ command.Delive
 		}
 	}
 	h := m.hold(subject.Log{Tenant: c.Tenant, Kind: m.cfg.Kind, Entity: c.Key})
-	if err := m.apply(ctx, h, c); err != nil {
+	err := m.apply(ctx, h, c)
+	if err == nil && h.writer.Deleted() || errors.Is(err, eventlog.ErrDeleted) {
+		m.cache.Remove(h.Log)
+		m.deps.Logger.Info().Stringer("log", h.Log).Str("command", c.ID).Stringer("verb", c.Verb).Msg("settle command for deleted log")
+		return nil
+	}
+	if err != nil {
 		m.cache.Remove(h.Log)
 		return permanent(err)
 	}
@@ -74,20 +81,23 @@ func (m *Manager[S]) apply(ctx context.Context, h *Held[S], c cmd.Command) error
 	for round := 0; ; round++ {
 		var d Decision
 		err := h.writer.Append(ctx, func() ([]event.Event, error) {
-			if h.broken != nil {
+			if h.broken != nil && !h.writer.Deleted() {
 				return nil, command.Permanent(h.broken)
 			}
 			var err error
 			if d, err = m.cfg.Decide(ctx, h, c, m.cfg.Now()); err != nil {
 				return nil, err
 			}
-			return m.events(ctx, h, d.Facts)
+			return m.events(ctx, h, d)
 		})
 		if err != nil {
 			return fmt.Errorf("%s %s: handle %s: %w", m.cfg.Kind, c.Key, c.Verb, err)
 		}
 		if round == 0 {
 			m.Aside(h.Log, c, d.Aside)
+			if err := m.sayAgain(ctx, h, c, d.Again); err != nil {
+				return fmt.Errorf("%s %s: answer %s again: %w", m.cfg.Kind, c.Key, c.Verb, err)
+			}
 		}
 		if len(d.Facts) == 0 {
 			return nil
@@ -95,14 +105,24 @@ func (m *Manager[S]) apply(ctx context.Context, h *Held[S], c cmd.Command) error
 	}
 }
 
-func (m *Manager[S]) events(ctx context.Context, h *Held[S], facts []Fact) ([]event.Event, error) {
-	events := make([]event.Event, 0, len(facts))
-	for _, f := range facts {
+func (m *Manager[S]) sayAgain(ctx context.Context, h *Held[S], c cmd.Command, events []uint64) error {
+	if len(events) == 0 || m.cfg.Again == nil || c.ReplyTo == "" {
+		return nil
+	}
+	return m.cfg.Again(ctx, h, c, events)
+}
+
+func (m *Manager[S]) events(ctx context.Context, h *Held[S], d Decision) ([]event.Event, error) {
+	events := make([]event.Event, 0, len(d.Facts))
+	for i, f := range d.Facts {
 		e, err := event.New(h.Log, f.ID, m.source, m.cfg.Now(), f.Data)
 		if err != nil {
 			return nil, err
 		}
 		e.TraceParent = telemetry.Inject(ctx)
+		if i == 0 {
+			e.Request = d.Request
+		}
 		events = append(events, e)
 	}
 	return events, nil

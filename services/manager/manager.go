@@ -7,6 +7,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,10 +46,14 @@ type Fact struct {
 }
 
 // Decision is what a command calls for. Aside is an answer for whoever sent the
-// command and nobody else; it may be nil.
+// command and nobody else; it may be nil. Request is what the first fact carries out
+// (event.Event.Request). Again are the sequences of events of the log that answer a
+// command whose sender repeats itself.
 type Decision struct {
-	Facts []Fact
-	Aside event.Data
+	Facts   []Fact
+	Aside   event.Data
+	Request string
+	Again   []uint64
 }
 
 // Decided returns the decision of a reducer that has a type of its own for facts.
@@ -84,6 +89,9 @@ type Config[S any] struct {
 	// FollowUp sends what a handled command entails. It is called again when the
 	// command is delivered again, so it derives ids from the state.
 	FollowUp func(ctx context.Context, h *Held[S], c cmd.Command) error
+	// Again tells the sender of a command once more what is in the log: nil if no Decision
+	// asks for it.
+	Again func(ctx context.Context, h *Held[S], c cmd.Command, events []uint64) error
 	// Fired is the verb of the command that a due timer becomes.
 	Fired id.Name
 }
@@ -214,14 +222,14 @@ func (m *Manager[S]) Aside(log subject.Log, c cmd.Command, data event.Data) {
 		m.deps.Logger.Warn().Err(err).Msg("a command names no connection to answer to")
 		return
 	}
-	e, err := event.New(log, c.ID+".aside", m.source, m.cfg.Now(), data)
+	e, err := event.New(log, cmp.Or(c.Request, c.ID)+".aside", m.source, m.cfg.Now(), data)
 	if err != nil {
 		m.deps.Logger.Error().Err(err).Msg("an aside cannot be encoded")
 		return
 	}
 	raw, err := json.Marshal(e)
 	if err == nil {
-		err = m.deps.Conn.NATS().Publish(subject.Aside(gateway, connection), raw)
+		err = m.deps.Conn.NATS().Publish(subject.Direct(gateway, connection), raw)
 	}
 	if err != nil {
 		m.deps.Logger.Warn().Err(err).Msg("an aside could not be sent")

@@ -19,8 +19,8 @@ const taskMessage = "message"
 // wakes holds the commands after which a team may have something to relay that it does
 // not expect: they may come to a member past its team.
 var wakes = map[id.Name]bool{
-	cmd.Message:     true,
-	cmd.Respond:     true,
+	cmd.SendMessage: true,
+	cmd.Answer:      true,
 	cmd.Cancel:      true,
 	cmd.NoteTodos:   true,
 	cmd.CloseMember: true,
@@ -28,7 +28,7 @@ var wakes = map[id.Name]bool{
 
 // wake tells the team of an agent that there may be something to relay.
 func (s *Service) wake(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
-	if s.kind != id.KindAgent || !wakes[c.Verb] {
+	if s.kind != id.KindMember || !wakes[c.Verb] {
 		return nil
 	}
 	team, ok := id.TeamOf(h.Log.Entity)
@@ -68,7 +68,7 @@ func (s *Service) instruct(ctx context.Context, h *manager.Held[conversation.Sta
 	if err != nil {
 		return fmt.Errorf("encode a message to an agent of the swarm: %w", err)
 	}
-	task, err := id.ParseEntity(swarmTaskID(h.Log, w.ID))
+	task, err := id.ParseEntity(conversation.SwarmTask(h.Log, w.ID))
 	if err != nil {
 		return fmt.Errorf("name a task for the swarm: %w", err)
 	}

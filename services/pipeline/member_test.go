@@ -30,7 +30,7 @@ func coder(t *testing.T) subject.Log {
 	t.Helper()
 	agent, err := id.MemberAgent(team, "Coder")
 	require.NoError(t, err)
-	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindAgent, Entity: agent}
+	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: agent}
 }
 
 // members starts a replica of the service of the members of teams.
@@ -44,8 +44,8 @@ func (r *rig) members(deps manager.Deps) *pipeline.Service {
 // create makes the member.
 func (r *rig) create(l subject.Log, d event.MemberDefinition) {
 	r.T.Helper()
-	r.command(l, cmd.CreateMember, "create", event.AgentCreatedData{
-		AgentID: l.Entity.String(), TeamID: team.String(), Root: team.String(), TeamName: "Builders", Route: d.Name, MemberDefinition: d,
+	r.command(l, cmd.CreateMember, "create", event.MemberCreatedData{
+		MemberID: l.Entity.String(), TeamID: team.String(), Root: team.String(), TeamName: "Builders", Route: d.Name, MemberDefinition: d,
 	})
 }
 
@@ -61,14 +61,14 @@ func next[T any](t testing.TB, from <-chan T, what string) T {
 }
 
 // claim plays a worker that takes the next work item.
-func (r *rig) claim(l subject.Log, items <-chan cmd.WorkRef) *conversation.Work {
+func (r *rig) claim(l subject.Log, items <-chan cmd.JobRef) *conversation.Work {
 	r.T.Helper()
 	ref := next(r.T, items, "a work item")
 	require.Equal(r.T, l.Kind, ref.LogKind())
-	u := r.fold(l).Work(ref.Unit())
+	u := r.fold(l).Work(ref.Job())
 	require.NotNil(r.T, u)
-	r.append(l, event.TurnStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w"})
-	return r.fold(l).Work(ref.Unit())
+	r.append(l, event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w"})
+	return r.fold(l).Work(ref.Job())
 }
 
 // paused plays a worker whose model calls the tools, and who asks and puts the unit down.
@@ -89,7 +89,7 @@ func (r *rig) paused(l subject.Log, u *conversation.Work, calls ...string) {
 			CallID: tc.ID, Tool: tc.Name, Digest: "digest", Arguments: tc.Arguments,
 		})
 	}
-	r.append(l, event.TurnPausedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt, Inputs: inputs})
+	r.append(l, event.JobSuspendedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt, Inputs: inputs})
 }
 
 // TestRacingAnswersToACall: of fifty answers to the question whether a tool may run one
@@ -104,20 +104,20 @@ func TestRacingAnswersToACall(t *testing.T) {
 	items, woken := r.items(), r.Taken(cmd.Team)
 	gateway := id.MustName("gw")
 	asides := make(chan *nats.Msg, 2*racers)
-	sub, err := r.Conn.NATS().ChanSubscribe(subject.AsideFilter(gateway), asides)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.DirectFilter(gateway), asides)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
 	require.NoError(t, r.Conn.NATS().Flush())
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Coder"})
-	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "write it"})
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "write it"})
 	r.paused(l, r.claim(l, items), "call_1")
 
 	var wg sync.WaitGroup
 	for i := range racers {
 		wg.Go(func() {
 			name := fmt.Sprint("r", i)
-			r.commandFrom(l, cmd.Respond, name, cmd.RespondInput{CallID: "call_1", Digest: "digest", Approved: i%2 == 0},
+			r.commandFrom(l, cmd.Answer, name, cmd.AnswerQuestion{CallID: "call_1", Digest: "digest", Approved: i%2 == 0},
 				subject.ReplyTo(gateway, id.MustName(name)))
 		})
 	}
@@ -168,7 +168,7 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 	l := coder(t)
 	a := r.members(r.Deps("a"))
 	r.create(l, event.MemberDefinition{Name: "Coder"})
-	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "write it"})
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "write it"})
 	r.paused(l, r.claim(l, items), "call_1", "call_2")
 	a.Stop()
 
@@ -177,7 +177,7 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 	lost.NATS().Close()
 	mute.Commands = command.NewSender(lost)
 	dying := r.members(mute)
-	r.command(l, cmd.Respond, "r1", cmd.RespondInput{CallID: "call_1", Approved: true})
+	r.command(l, cmd.Answer, "r1", cmd.AnswerQuestion{CallID: "call_1", Approved: true})
 	r.Until(l, event.InputAnswered, 1)
 	dying.Stop()
 	require.Empty(t, items)
@@ -190,13 +190,13 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 	require.Equal(t, "call_1", st.Calls[0].ID)
 	r.append(l, event.ToolCalledData{CallID: "call_1", RunID: u.RunID, Attempt: 2, Tool: "files/write", Digest: "digest", InputID: "approve_call_1"})
 	r.append(l, event.ToolCompletedData{CallID: "call_1", RunID: u.RunID, Attempt: 2, Tool: "files/write"})
-	r.append(l, event.TurnPausedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 2, Inputs: []string{"approve_call_2"}})
-	r.command(l, cmd.Respond, "r2", cmd.RespondInput{CallID: "call_2", Feedback: "no"})
+	r.append(l, event.JobSuspendedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 2, Inputs: []string{"approve_call_2"}})
+	r.command(l, cmd.Answer, "r2", cmd.AnswerQuestion{CallID: "call_2", Feedback: "no"})
 	u = r.claim(l, items)
 	require.Equal(t, 3, u.Attempt)
 	require.Equal(t, conversation.StepGenerate, r.fold(l).Next(u.ID).Kind)
 	r.append(l, event.RunCompletedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 3, Content: "done"})
-	r.command(l, cmd.Message, "m2", cmd.UserMessage{Content: "and now"})
+	r.command(l, cmd.SendMessage, "m2", cmd.UserMessage{Content: "and now"})
 	require.Equal(t, conversation.RunID("m2"), r.claim(l, items).RunID)
 	require.Empty(t, items)
 }
@@ -214,10 +214,10 @@ func TestSessionsAndMembersDoNotMix(t *testing.T) {
 	s.Kind = id.KindSession
 	r.open(s)
 	r.create(l, event.MemberDefinition{Name: "Coder"})
-	r.command(s, cmd.Message, "m1", cmd.UserMessage{Content: "x"})
-	require.Equal(t, cmd.WorkRef{RunID: conversation.RunID("m1")}, next(t, items, "a work item"))
-	r.command(l, cmd.Message, "m2", cmd.UserMessage{Content: "x"})
-	require.Equal(t, cmd.WorkRef{Kind: id.KindAgent, RunID: conversation.RunID("m2")}, next(t, items, "a work item"))
+	r.command(s, cmd.SendMessage, "m1", cmd.UserMessage{Content: "x"})
+	require.Equal(t, cmd.JobRef{RunID: conversation.RunID("m1")}, next(t, items, "a work item"))
+	r.command(l, cmd.SendMessage, "m2", cmd.UserMessage{Content: "x"})
+	require.Equal(t, cmd.JobRef{Kind: id.KindMember, RunID: conversation.RunID("m2")}, next(t, items, "a work item"))
 	require.Nil(t, r.fold(s).Run(conversation.RunID("m2")))
 	require.Nil(t, r.fold(l).Run(conversation.RunID("m1")))
 }

@@ -47,6 +47,7 @@ type Config struct {
 	TaskTimeout    time.Duration // of one attempt at a task
 	Tries          int           // at a plan, a task or an aggregate
 	Backoff        time.Duration // before the second try
+	Patience       time.Duration // how long the requests of a run to the model may fail one after the other
 	AckWait        time.Duration // how long one command may be silent
 
 	Budget  event.Budget            // what a run may use up, if it does not ask for less; zero: as much as it does
@@ -58,7 +59,7 @@ type Config struct {
 func (c Config) Rules() conversation.Rules {
 	r := conversation.Rules{
 		ConfirmPlan: c.ConfirmPlan, ConfirmTimeout: c.ConfirmTimeout, OnBusy: c.OnBusy, MaxConcurrent: c.MaxConcurrent,
-		TaskTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans,
+		TaskTimeout: c.TaskTimeout, Tries: c.Tries, Backoff: c.Backoff, Replans: replans, Patience: c.Patience,
 		Budget: c.Budget, Budgets: c.Budgets,
 	}
 	duration := func(v *time.Duration, def time.Duration) {
@@ -69,6 +70,7 @@ func (c Config) Rules() conversation.Rules {
 	duration(&r.ConfirmTimeout, DefaultConfirmTimeout)
 	duration(&r.TaskTimeout, DefaultTaskTimeout)
 	duration(&r.Backoff, DefaultBackoff)
+	duration(&r.Patience, conversation.RunPatience)
 	if r.MaxConcurrent <= 0 {
 		r.MaxConcurrent = DefaultConcurrent
 	}
@@ -113,9 +115,10 @@ func newService(cfg Config, deps manager.Deps, name id.Name, of logs) (*Service,
 	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps, name: name}
 	with := of(manager.Config[conversation.State]{
 		Service: name, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now,
-		FollowUp: s.followUp, Fired: cmd.Due,
+		FollowUp: s.followUp, Fired: cmd.CheckDeadlines,
 	}, s.rules)
 	s.kind = with.Kind
+	with.Decide = s.named(with.Decide)
 	m, err := manager.New(with, deps)
 	if err != nil {
 		return nil, err
@@ -123,6 +126,24 @@ func newService(cfg Config, deps manager.Deps, name id.Name, of logs) (*Service,
 	s.Manager = m
 	return s, nil
 }
+
+// named says with which model a plan is made, as far as that is certain before a worker
+// has taken it up. The reducer cannot know: it depends on which workers are there.
+func (s *Service) named(decide decider) decider {
+	return func(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, now time.Time) (manager.Decision, error) {
+		d, err := decide(ctx, h, c, now)
+		for i, f := range d.Facts {
+			if p, ok := f.Data.(event.PlanStartedData); ok {
+				p.Model = card.Model(s.deps.Directory)
+				d.Facts[i].Data = p
+			}
+		}
+		return d, err
+	}
+}
+
+// decider is how a manager decides a command.
+type decider = func(context.Context, *manager.Held[conversation.State], cmd.Command, time.Time) (manager.Decision, error)
 
 // sentKept bounds what is remembered of sent units of one session.
 const sentKept = 1000
@@ -144,7 +165,7 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.Sta
 		return err
 	}
 	for _, w := range h.State.Ready() {
-		err := once(h, w.Resumption(), func() error { return s.send(ctx, c, cmd.Agent, cmd.Run, w.Resumption(), s.ref(w)) })
+		err := once(h, w.Resumption(), func() error { return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.Resumption(), s.ref(w)) })
 		if err != nil {
 			return err
 		}
@@ -152,7 +173,7 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.Sta
 	for _, w := range h.State.Abandoned() {
 		task := w.SwarmTask
 		if task == "" {
-			task = swarmTaskID(h.Log, w.ID) // it may wait for its agent
+			task = conversation.SwarmTask(h.Log, w.ID) // it may wait for its agent
 		}
 		err := once(h, w.ID+".recall", func() error { return s.recall(ctx, c, w.ID, task) })
 		if err != nil {
@@ -183,10 +204,10 @@ func (s *Service) again(ctx context.Context, h *manager.Held[conversation.State]
 		}
 		data, err := json.Marshal(s.ref(w))
 		if err != nil {
-			return fmt.Errorf("encode %s: %w", cmd.Run, err)
+			return fmt.Errorf("encode %s: %w", cmd.DoJob, err)
 		}
 		err = s.Send(ctx, cmd.Command{
-			ID: w.ID + "." + c.ID, Service: cmd.Agent, Verb: cmd.Run, Tenant: c.Tenant, Key: c.Key, Time: item, Data: data,
+			ID: w.ID + "." + c.ID, Service: cmd.Worker, Verb: cmd.DoJob, Tenant: c.Tenant, Key: c.Key, Time: item, Data: data,
 		})
 		if err != nil {
 			return err
@@ -208,8 +229,8 @@ func once(h *manager.Held[conversation.State], key string, do func() error) erro
 }
 
 // ref names a unit of a log of this service.
-func (s *Service) ref(w *conversation.Work) cmd.WorkRef {
-	ref := cmd.WorkRef{RunID: w.RunID, WorkID: w.Part.WorkID}
+func (s *Service) ref(w *conversation.Work) cmd.JobRef {
+	ref := cmd.JobRef{RunID: w.RunID, JobID: w.Part.JobID}
 	if s.kind != id.KindSession {
 		ref.Kind = s.kind
 	}
@@ -225,12 +246,12 @@ func (s *Service) dispatch(ctx context.Context, h *manager.Held[conversation.Sta
 	case h.State.Swarm():
 		return s.instruct(ctx, h, c, w)
 	case capability == "", slices.Contains(card.Capabilities(s.deps.Directory), capability):
-		return s.send(ctx, c, cmd.Agent, cmd.Run, w.ID, ref)
+		return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.ID, ref)
 	case s.inSwarm(c.Tenant, capability):
 		return s.delegate(ctx, h, c, w)
 	}
-	return s.send(ctx, c, s.name, cmd.WorkDead, w.ID+".dead", cmd.DeadWork{
-		WorkRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",
+	return s.send(ctx, c, s.name, cmd.AbandonJob, w.ID+".dead", cmd.AbandonedJob{
+		JobRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",
 	})
 }
 
@@ -251,7 +272,7 @@ func wanted(st *conversation.State, w *conversation.Work) string {
 	if w.Part.Stage != event.StageSolving {
 		return ""
 	}
-	task := st.Run(w.RunID).Pipeline.Task(w.Part.TaskID)
+	task := st.Run(w.RunID).Pipeline.Task(w.Part.StepID)
 	if task == nil || task.State != plan.Running {
 		return ""
 	}

@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/lifecycle/lifecycletest"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
@@ -32,11 +34,12 @@ func planned(confirm bool) cmd.UserMessage {
 // TestStages: a message leads through plan, tasks in their order, and the aggregate,
 // each unit of work handed to the workers once.
 func TestStages(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{})
 	items := r.items()
 	r.open(log)
-	r.command(log, cmd.Message, "m1", planned(false))
+	r.command(log, cmd.SendMessage, "m1", planned(false))
 	for _, text := range []string{twoTasks, "did A", "did B", "A and B"} {
 		r.work(log, items, text)
 	}
@@ -53,6 +56,7 @@ func TestStages(t *testing.T) {
 // TestRacingAnswers: of a hundred answers to one question one counts, and everybody
 // else is told whose that was.
 func TestRacingAnswers(t *testing.T) {
+	t.Parallel()
 	const racers = 100
 	r := newRig(t)
 	r.start("a", pipeline.Config{})
@@ -61,11 +65,11 @@ func TestRacingAnswers(t *testing.T) {
 	r.open(log)
 	gateway := id.MustName("gw")
 	asides := make(chan *nats.Msg, 2*racers)
-	sub, err := r.Conn.NATS().ChanSubscribe(subject.AsideFilter(gateway), asides)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.DirectFilter(gateway), asides)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
 	require.NoError(t, r.Conn.NATS().Flush())
-	r.command(log, cmd.Message, "m1", planned(true))
+	r.command(log, cmd.SendMessage, "m1", planned(true))
 	r.work(log, items, twoTasks)
 	events := r.Until(log, event.InputRequested, 1)
 	asked, err := event.As[event.InputRequestedData](events[len(events)-1])
@@ -75,7 +79,7 @@ func TestRacingAnswers(t *testing.T) {
 	for i := range racers {
 		wg.Go(func() {
 			name := fmt.Sprint("r", i)
-			r.commandFrom(log, cmd.Respond, name, cmd.RespondInput{InputID: asked.InputID, Approved: i%2 == 0},
+			r.commandFrom(log, cmd.Answer, name, cmd.AnswerQuestion{InputID: asked.InputID, Approved: i%2 == 0},
 				subject.ReplyTo(gateway, id.MustName(name)))
 		})
 	}
@@ -92,7 +96,7 @@ func TestRacingAnswers(t *testing.T) {
 			d, err := event.As[event.CommandRefusedData](e)
 			require.NoError(t, err)
 			require.Equal(t, "INPUT_ANSWERED", d.Code)
-			_, connection, err := subject.ParseAside(m.Subject)
+			_, connection, err := subject.ParseDirect(m.Subject)
 			require.NoError(t, err)
 			require.Equal(t, connection.String(), d.CommandID, "who asked is told")
 			told[d.CommandID] = true
@@ -120,11 +124,12 @@ func TestRacingAnswers(t *testing.T) {
 
 // TestDeadlinesComeByThemselves: nobody sends anything, and the question still expires.
 func TestDeadlinesComeByThemselves(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{ConfirmTimeout: time.Second})
 	items := r.items()
 	r.open(log)
-	r.command(log, cmd.Message, "m1", planned(true))
+	r.command(log, cmd.SendMessage, "m1", planned(true))
 	r.work(log, items, twoTasks)
 	events := r.Until(log, event.RunCompleted, 1)
 	n := len(events)
@@ -133,30 +138,32 @@ func TestDeadlinesComeByThemselves(t *testing.T) {
 }
 
 func TestAFailedTaskIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{Backoff: 50 * time.Millisecond})
 	items := r.items()
 	r.open(log)
-	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}}}})
+	r.command(log, cmd.SendMessage, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A"}}}})
 	r.work(log, items, "")
 	r.work(log, items, "")
 	ref := r.work(log, items, "did A")
 	events := r.Until(log, event.RunCompleted, 1)
 	require.Contains(t, servicetest.Types(events), event.RetryScheduled)
-	require.Equal(t, 3, r.fold(log).Work(ref.Unit()).Try)
+	require.Equal(t, 3, r.fold(log).Work(ref.Job()).Try)
 }
 
 func TestNobodyHasTheCapability(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{Tries: 1})
 	r.open(log)
-	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{
-		Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A", Capability: "welding"}},
+	r.command(log, cmd.SendMessage, "m1", cmd.UserMessage{RunSpec: event.RunSpec{
+		Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A", Capability: "welding"}},
 	}})
 	events := r.Until(log, event.RunFailed, 1)
 	for _, e := range events {
-		if e.Type == event.TurnFailed {
-			d, err := event.As[event.TurnFailedData](e)
+		if e.Type == event.JobFailed {
+			d, err := event.As[event.JobFailedData](e)
 			require.NoError(t, err)
 			require.Equal(t, "NO_SUCH_AGENT", d.Code)
 			return
@@ -166,10 +173,11 @@ func TestNobodyHasTheCapability(t *testing.T) {
 }
 
 func TestCommandsForNobodyAreGivenUp(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{})
 	other := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("nobody")}
-	r.command(other, cmd.Message, "m1", cmd.UserMessage{Content: "hello?"})
+	r.command(other, cmd.SendMessage, "m1", cmd.UserMessage{Content: "hello?"})
 	require.Eventually(t, func() bool {
 		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamDead)
 		return err == nil && s.CachedInfo().State.Msgs == 1
@@ -182,6 +190,7 @@ func TestCommandsForNobodyAreGivenUp(t *testing.T) {
 // TestTwoReplicasShareTheSessions: many sessions over two replicas, one of which
 // stops in the middle; each message is taken once and in order.
 func TestTwoReplicasShareTheSessions(t *testing.T) {
+	t.Parallel()
 	const sessions, messages = 12, 8
 	r := newRig(t)
 	leaving := r.start("a", pipeline.Config{})
@@ -193,7 +202,7 @@ func TestTwoReplicasShareTheSessions(t *testing.T) {
 	}
 	for n := range messages {
 		for _, l := range logs {
-			r.command(l, cmd.Message, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
+			r.command(l, cmd.SendMessage, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
 		}
 		if n == messages/2 {
 			leaving.Stop()
@@ -215,6 +224,7 @@ func TestTwoReplicasShareTheSessions(t *testing.T) {
 }
 
 func TestServiceIsAComponent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	n := 0
 	lifecycletest.Exercise(t, func() lifecycle.Component {
@@ -226,6 +236,7 @@ func TestServiceIsAComponent(t *testing.T) {
 // TestALateTakeIsRecalled: an agent of the swarm takes a task whose session was
 // cancelled before anybody knew of the agent. It is told, because nobody else will.
 func TestALateTakeIsRecalled(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{})
 	r.open(log)
@@ -238,20 +249,44 @@ func TestALateTakeIsRecalled(t *testing.T) {
 	})
 	require.NoError(t, w.Start(r.Ctx))
 	t.Cleanup(w.Stop)
-	r.command(log, cmd.Message, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeTasks, Tasks: []event.Task{{ID: "a", Title: "A"}}}})
-	events := r.Until(log, event.TaskStarted, 1)
-	d, err := event.As[event.TaskStartedData](events[len(events)-1])
+	r.command(log, cmd.SendMessage, "m1", cmd.UserMessage{RunSpec: event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A"}}}})
+	events := r.Until(log, event.StepStarted, 1)
+	d, err := event.As[event.StepStartedData](events[len(events)-1])
 	require.NoError(t, err)
 	r.command(log, cmd.Cancel, "k", cmd.CancelRun{})
 	r.Until(log, event.RunCancelled, 1)
-	r.command(log, cmd.WorkTaken, "late", cmd.TakenWork{
-		WorkRef: cmd.WorkRef{RunID: d.RunID, WorkID: d.WorkID}, TaskID: "work_1", Agent: "welder", Attempt: 1,
+	r.command(log, cmd.AssignJob, "late", cmd.AssignedJob{
+		JobRef: cmd.JobRef{RunID: d.RunID, JobID: d.JobID}, TaskID: "work_1", Agent: "welder", Attempt: 1,
 	})
 	select {
 	case c := <-recalls:
-		require.Equal(t, cmd.CancelSwarm, c.Verb)
+		require.Equal(t, cmd.CancelTask, c.Verb)
 		require.Equal(t, "work_1", c.Key.String())
 	case <-time.After(patience):
 		require.Fail(t, "the agent was not told")
+	}
+}
+
+// TestAPlanSaysItsModel: as far as it is certain which one that will be.
+func TestAPlanSaysItsModel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", pipeline.Config{})
+	for i, want := range []string{"", "demo", ""} {
+		if i > 0 {
+			data, err := card.Card{Model: []string{"", "demo", "other"}[i]}.Data()
+			require.NoError(t, err)
+			_, err = r.Dir.Join(r.Ctx, directory.Member{What: directory.WhatService, Name: cmd.Worker, Instance: id.MustName(fmt.Sprint("w", i)), Data: data})
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { return len(r.Dir.Members(directory.WhatService, cmd.Worker)) == i }, patience, time.Millisecond)
+		}
+		l := log
+		l.Entity = id.EntityFromExternal(fmt.Sprint("s", i))
+		r.open(l)
+		r.command(l, cmd.SendMessage, fmt.Sprint("m", i), planned(false))
+		events := r.Until(l, event.PlanStarted, 1)
+		d, err := event.As[event.PlanStartedData](events[len(events)-1])
+		require.NoError(t, err)
+		require.Equal(t, want, d.Model)
 	}
 }

@@ -86,7 +86,7 @@ func (r *rig) command(l subject.Log, verb id.Name, commandID string, data any) {
 func (r *rig) commandFrom(l subject.Log, verb id.Name, commandID string, data any, replyTo string) {
 	r.T.Helper()
 	r.Command(cmd.Command{
-		ID: commandID, Service: cmd.WorkRef{Kind: l.Kind}.Manager(), Verb: verb, Tenant: l.Tenant, Key: l.Entity, Time: time.Now(),
+		ID: commandID, Service: cmd.JobRef{Kind: l.Kind}.Manager(), Verb: verb, Tenant: l.Tenant, Key: l.Entity, Time: time.Now(),
 		Principal: "p-" + commandID, ReplyTo: replyTo,
 	}, data)
 }
@@ -101,39 +101,39 @@ func (r *rig) fold(l subject.Log) *conversation.State {
 
 // work plays a worker for the next unit of work: it claims it and says the text, or
 // fails if the text is empty.
-func (r *rig) work(l subject.Log, items <-chan cmd.WorkRef, text string) cmd.WorkRef {
+func (r *rig) work(l subject.Log, items <-chan cmd.JobRef, text string) cmd.JobRef {
 	r.T.Helper()
-	var ref cmd.WorkRef
+	var ref cmd.JobRef
 	select {
 	case ref = <-items:
 	case <-time.After(patience):
 		require.Fail(r.T, "no unit of work was sent")
 	}
-	u := r.fold(l).Work(ref.Unit())
+	u := r.fold(l).Work(ref.Job())
 	require.NotNil(r.T, u, "the unit is in the log before it is sent")
-	r.append(l, event.TurnStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1, Worker: "w", Part: u.Part})
+	r.append(l, event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1, Worker: "w", Part: u.Part})
 	if text == "" {
-		r.append(l, event.TurnFailedData{
+		r.append(l, event.JobFailedData{
 			RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1, Code: "MODEL_FAILED", Message: "broken", Retryable: true, Part: u.Part,
 		})
 	} else {
 		r.append(l, event.MessageCompletedData{
-			MessageID: ref.Unit() + ".m", RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1,
+			MessageID: ref.Job() + ".m", RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1,
 			Role: event.RoleAssistant, Content: text, StopReason: "end", Part: u.Part,
 		})
 	}
-	r.command(l, cmd.TurnEnded, ref.Unit()+".ended", ref)
+	r.command(l, cmd.SettleJob, ref.Job()+".ended", ref)
 	return ref
 }
 
 // items takes the units of work that the service sends to the workers.
-func (r *rig) items() <-chan cmd.WorkRef {
+func (r *rig) items() <-chan cmd.JobRef {
 	r.T.Helper()
-	out := make(chan cmd.WorkRef, 100)
+	out := make(chan cmd.JobRef, 100)
 	w := command.NewWorkers(r.Conn, command.WorkersConfig{
-		Service: cmd.Agent, Instance: id.MustName("tester"), Concurrency: 16, Logger: zerolog.Nop(),
+		Service: cmd.Worker, Instance: id.MustName("tester"), Concurrency: 16, Logger: zerolog.Nop(),
 	}, func(_ context.Context, c cmd.Command, _ command.Delivery) error {
-		var ref cmd.WorkRef
+		var ref cmd.JobRef
 		if err := c.Decode(&ref); err != nil {
 			return command.Permanent(err)
 		}

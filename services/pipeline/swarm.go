@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,7 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/directory"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/manager"
 )
@@ -60,22 +57,14 @@ func (s *Service) delegate(ctx context.Context, h *manager.Held[conversation.Sta
 	if err != nil {
 		return fmt.Errorf("encode a task for the swarm: %w", err)
 	}
-	task, err := id.ParseEntity(swarmTaskID(h.Log, w.ID))
+	task, err := id.ParseEntity(conversation.SwarmTask(h.Log, w.ID))
 	if err != nil {
 		return fmt.Errorf("name a task for the swarm: %w", err)
 	}
 	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
 		TaskID: task.String(), Capabilities: []string{b.Task.Capability}, TaskType: "solve", Data: data,
-		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: h.Log.Entity.String(), RunID: w.RunID, WorkID: w.Part.WorkID,
+		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: h.Log.Entity.String(), RunID: w.RunID, JobID: w.Part.JobID,
 	})
-}
-
-// swarmTaskID is the id of the task that a unit is given to the swarm as. It says itself:
-// agents send it back, and an id of id.EntityFromExternal would become another one then.
-// Units of different logs may have the same id.
-func swarmTaskID(log subject.Log, work string) string {
-	sum := sha256.Sum256([]byte(log.Name() + "/" + work))
-	return "work_" + hex.EncodeToString(sum[:16])
 }
 
 // recall tells the swarm that nobody wants the result of a unit any more.
@@ -84,7 +73,7 @@ func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask s
 	if err != nil {
 		return fmt.Errorf("recall %s: %w", workID, err)
 	}
-	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CancelSwarm, workID+".recall", cmd.CancelTaskData{
+	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CancelTask, workID+".recall", cmd.CancelTaskData{
 		TaskID: swarmTask, Reason: "nobody wants the result any more",
 	})
 }
@@ -92,12 +81,12 @@ func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask s
 // recallLate recalls a unit that an agent of the swarm has taken when it was not wanted
 // any more: of that the log has nothing.
 func (s *Service) recallLate(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
-	if c.Verb != cmd.WorkTaken {
+	if c.Verb != cmd.AssignJob {
 		return nil
 	}
-	var d cmd.TakenWork
-	if err := c.Decode(&d); err != nil || h.State.Wants(d.WorkRef) {
+	var d cmd.AssignedJob
+	if err := c.Decode(&d); err != nil || h.State.Wants(d.JobRef) {
 		return err
 	}
-	return s.recall(ctx, c, d.Unit(), d.TaskID)
+	return s.recall(ctx, c, d.Job(), d.TaskID)
 }

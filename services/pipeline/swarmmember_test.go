@@ -32,7 +32,7 @@ func (r *rig) welder() <-chan event.Event {
 	r.T.Helper()
 	heard := make(chan event.Event, 100)
 	gateway := id.MustName("swarmgw")
-	sub, err := r.Conn.NATS().Subscribe(subject.AsideFilter(gateway), func(m *nats.Msg) {
+	sub, err := r.Conn.NATS().Subscribe(subject.DirectFilter(gateway), func(m *nats.Msg) {
 		var e event.Event
 		if json.Unmarshal(m.Data, &e) == nil {
 			heard <- e
@@ -74,7 +74,7 @@ func (r *rig) result(taskID string, d cmd.TaskResult) {
 	raw, err := json.Marshal(d)
 	require.NoError(r.T, err)
 	require.NoError(r.T, r.Send.Send(r.Ctx, cmd.Command{
-		ID: taskID + ".result", Service: cmd.Task, Verb: cmd.ResultTask, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(taskID), Time: time.Now(), Data: raw,
+		ID: taskID + ".result", Service: cmd.Task, Verb: cmd.FinishTask, Tenant: id.DefaultTenant, Key: id.EntityFromExternal(taskID), Time: time.Now(), Data: raw,
 	}))
 }
 
@@ -88,11 +88,11 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 	heard := r.welder()
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Welder", Agent: "Weld-o-mat", Instructions: "Weld well."})
-	r.command(l, cmd.Message, "m1", cmd.UserMessage{
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{
 		Content: "weld it", Sender: &event.Sender{Kind: event.SenderAgent, ID: "x", Name: "Boss"}, Attachments: event.Attachments{ContextFiles: []string{"plan.txt"}},
 	})
-	r.command(l, cmd.Message, "m2", cmd.UserMessage{Content: "weld more"})
-	r.command(l, cmd.Message, "m3", cmd.UserMessage{Content: "and more"})
+	r.command(l, cmd.SendMessage, "m2", cmd.UserMessage{Content: "weld more"})
+	r.command(l, cmd.SendMessage, "m3", cmd.UserMessage{Content: "and more"})
 
 	a, said := assigned(t, heard)
 	require.Equal(t, "message", a.TaskType)
@@ -118,7 +118,7 @@ func TestAnAgentOfTheSwarmIsAMember(t *testing.T) {
 	require.Contains(t, f.Message, "out of gas")
 
 	a, _ = assigned(t, heard)
-	r.Until(l, event.TurnStarted, 3)
+	r.Until(l, event.JobStarted, 3)
 	r.command(l, cmd.Cancel, "stop", cmd.CancelRun{All: true})
 	r.Until(l, event.RunCancelled, 1)
 	over := r.Until(subject.Log{Tenant: l.Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(a.TaskID)}, event.TaskFinished, 1)
@@ -144,7 +144,7 @@ func TestAnAgentOfTheSwarmIsNotThere(t *testing.T) {
 	r.members(r.Deps("a"))
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Welder", Capabilities: []string{"weld", "fly"}})
-	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "weld it"})
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "weld it"})
 	failed := r.Until(l, event.RunFailed, 1)
 	f, err := event.As[event.RunFailedData](failed[len(failed)-1])
 	require.NoError(t, err)
@@ -160,16 +160,16 @@ func TestAMessageThatWaitsForTheSwarmIsTakenBack(t *testing.T) {
 	r.members(r.Deps("a"))
 	l := coder(t)
 	r.create(l, event.MemberDefinition{Name: "Welder", Capabilities: []string{"weld"}})
-	r.command(l, cmd.Message, "m1", cmd.UserMessage{Content: "weld it"})
+	r.command(l, cmd.SendMessage, "m1", cmd.UserMessage{Content: "weld it"})
 	c := next(t, sent, "a task")
 	require.Equal(t, cmd.CreateTask, c.Verb)
 	var made cmd.NewTask
 	require.NoError(t, c.Decode(&made))
 	require.Equal(t, []string{"weld"}, made.Capabilities)
-	require.Equal(t, cmd.NewTask{Session: l.Entity.String(), Kind: id.KindAgent, RunID: conversation.RunID("m1")},
-		cmd.NewTask{Session: made.Session, Kind: made.Kind, RunID: made.RunID, WorkID: made.WorkID})
+	require.Equal(t, cmd.NewTask{Session: l.Entity.String(), Kind: id.KindMember, RunID: conversation.RunID("m1")},
+		cmd.NewTask{Session: made.Session, Kind: made.Kind, RunID: made.RunID, JobID: made.JobID})
 	r.command(l, cmd.Cancel, "stop", cmd.CancelRun{})
 	back := next(t, sent, "the recall")
-	require.Equal(t, cmd.CancelSwarm, back.Verb)
+	require.Equal(t, cmd.CancelTask, back.Verb)
 	require.Equal(t, c.Key, back.Key)
 }

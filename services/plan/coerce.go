@@ -55,7 +55,7 @@ func Coerce(raw []byte) (Plan, error) {
 // CoerceTasks makes a list of tasks of what a client sent: a list, or one task. Ids
 // that are missing are made up; those that are there stay as they are. The result
 // passes Check. The error is a PLAN_INVALID fault that a person can act on.
-func CoerceTasks(raw json.RawMessage) ([]event.Task, error) {
+func CoerceTasks(raw json.RawMessage) ([]event.Step, error) {
 	if len(raw) > maxRaw {
 		return nil, invalid("tasks", "the list has %d bytes: %d are allowed.", len(raw), maxRaw)
 	}

@@ -22,14 +22,14 @@ const (
 // Start returns the ids of the tasks that may start now, at most free of them: they
 // wait, and all their dependencies are done. A lower priority comes first, then the
 // order of the list.
-func Start(tasks []event.Task, state func(id string) State, free int) []string {
-	var ready []event.Task
+func Start(tasks []event.Step, state func(id string) State, free int) []string {
+	var ready []event.Step
 	for _, t := range tasks {
 		if state(t.ID) == Waiting && !slices.ContainsFunc(t.Dependencies, func(d string) bool { return state(d) != Done }) {
 			ready = append(ready, t)
 		}
 	}
-	slices.SortStableFunc(ready, func(a, b event.Task) int { return cmp.Compare(a.Priority, b.Priority) })
+	slices.SortStableFunc(ready, func(a, b event.Step) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []string
 	for _, t := range ready[:min(len(ready), max(free, 0))] {
 		out = append(out, t.ID)
@@ -39,14 +39,14 @@ func Start(tasks []event.Task, state func(id string) State, free int) []string {
 
 // Doomed returns, in the order of the list, the waiting tasks that can never start:
 // something that they depend on has failed, was cancelled, or is doomed itself.
-func Doomed(tasks []event.Task, state func(id string) State) []string {
+func Doomed(tasks []event.Step, state func(id string) State) []string {
 	lost := map[string]bool{}
 	for _, t := range tasks {
 		s := state(t.ID)
 		lost[t.ID] = s == Failed || s == Cancelled
 	}
 	doomed := map[string]bool{}
-	spread(tasks, func(t event.Task) bool {
+	spread(tasks, func(t event.Step) bool {
 		if doomed[t.ID] || state(t.ID) != Waiting || !slices.ContainsFunc(t.Dependencies, func(d string) bool { return lost[d] }) {
 			return false
 		}
@@ -58,9 +58,9 @@ func Doomed(tasks []event.Task, state func(id string) State) []string {
 
 // Dependants returns, in the order of the list, the tasks that depend on the task
 // with the id, directly or through others.
-func Dependants(tasks []event.Task, id string) []string {
+func Dependants(tasks []event.Step, id string) []string {
 	reached := map[string]bool{id: true}
-	spread(tasks, func(t event.Task) bool {
+	spread(tasks, func(t event.Step) bool {
 		if reached[t.ID] || !slices.ContainsFunc(t.Dependencies, func(d string) bool { return reached[d] }) {
 			return false
 		}
@@ -72,7 +72,7 @@ func Dependants(tasks []event.Task, id string) []string {
 }
 
 // spread offers every task to f until f takes none any more.
-func spread(tasks []event.Task, f func(event.Task) bool) {
+func spread(tasks []event.Step, f func(event.Step) bool) {
 	for again := true; again; {
 		again = false
 		for _, t := range tasks {
@@ -81,7 +81,7 @@ func spread(tasks []event.Task, f func(event.Task) bool) {
 	}
 }
 
-func chosen(tasks []event.Task, which map[string]bool) []string {
+func chosen(tasks []event.Step, which map[string]bool) []string {
 	var out []string
 	for _, t := range tasks {
 		if which[t.ID] {

@@ -13,7 +13,7 @@ import (
 // of objects, each with the id of a task and the members to override; null clears
 // one. The result passes Check; a patch that is no such list, or names a task that is
 // not there, is a PLAN_INVALID fault.
-func Override(tasks []event.Task, patch json.RawMessage) ([]event.Task, error) {
+func Override(tasks []event.Step, patch json.RawMessage) ([]event.Step, error) {
 	if len(patch) > maxRaw {
 		return nil, invalid("modified_tasks", "the changes have %d bytes: %d are allowed.", len(patch), maxRaw)
 	}
@@ -37,7 +37,7 @@ func Override(tasks []event.Task, patch json.RawMessage) ([]event.Task, error) {
 		return nil, err
 	}
 	resolve(drafts)
-	out := make([]event.Task, 0, len(drafts))
+	out := make([]event.Step, 0, len(drafts))
 	for _, d := range drafts {
 		out = append(out, d.task)
 	}

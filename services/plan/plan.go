@@ -43,7 +43,7 @@ const (
 
 // Plan is a list of tasks and what was said about it.
 type Plan struct {
-	Tasks     []event.Task
+	Tasks     []event.Step
 	Summary   string
 	Reasoning string
 }
@@ -54,7 +54,7 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 // their ids are well-formed and unique, each has a title, and their dependencies name
 // other tasks of the list without a cycle. The error is a PLAN_INVALID fault whose
 // text says what to correct, and whose field is the first that is wrong.
-func Check(tasks []event.Task) error {
+func Check(tasks []event.Step) error {
 	p := &problems{}
 	switch {
 	case len(tasks) == 0:
@@ -80,7 +80,7 @@ func Check(tasks []event.Task) error {
 }
 
 // positions maps each id to the first task that has it.
-func positions(tasks []event.Task) map[string]int {
+func positions(tasks []event.Step) map[string]int {
 	at := make(map[string]int, len(tasks))
 	for i, t := range tasks {
 		if _, taken := at[t.ID]; !taken {
@@ -125,7 +125,7 @@ func invalid(field, format string, args ...any) error {
 	return fault.Newf(fault.PlanInvalid, format, args...).At(field)
 }
 
-func (p *problems) task(tasks []event.Task, at map[string]int, i int) {
+func (p *problems) task(tasks []event.Step, at map[string]int, i int) {
 	t := tasks[i]
 	field := func(member string) string { return "tasks[" + strconv.Itoa(i) + "]." + member }
 	switch {
@@ -151,7 +151,7 @@ func (p *problems) task(tasks []event.Task, at map[string]int, i int) {
 	}
 }
 
-func (p *problems) size(tasks []event.Task) {
+func (p *problems) size(tasks []event.Step) {
 	raw, err := json.Marshal(tasks)
 	switch {
 	case err != nil:
@@ -171,7 +171,7 @@ func show(s string) string {
 
 // cycle returns the tasks of one cycle in the order in which they wait for each
 // other, or nil. All dependencies are known.
-func cycle(tasks []event.Task, at map[string]int) []string {
+func cycle(tasks []event.Step, at map[string]int) []string {
 	const unseen, open, done = 0, 1, 2
 	mark := make([]int, len(tasks))
 	var path []int
@@ -203,7 +203,7 @@ func cycle(tasks []event.Task, at map[string]int) []string {
 	return nil
 }
 
-func ids(tasks []event.Task, which []int) []string {
+func ids(tasks []event.Step, which []int) []string {
 	out := make([]string, 0, len(which))
 	for _, i := range which {
 		out = append(out, tasks[i].ID)

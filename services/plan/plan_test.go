@@ -16,7 +16,7 @@ import (
 )
 
 // brief writes tasks as "id(dep,dep) title", one a line.
-func brief(tasks []event.Task) string {
+func brief(tasks []event.Step) string {
 	var lines []string
 	for _, t := range tasks {
 		lines = append(lines, fmt.Sprintf("%s(%s) %s", t.ID, strings.Join(t.Dependencies, ","), t.Title))
@@ -139,9 +139,9 @@ func TestWhatIsNoPlan(t *testing.T) {
 }
 
 func TestALongCycleIsCut(t *testing.T) {
-	tasks := make([]event.Task, plan.MaxTasks)
+	tasks := make([]event.Step, plan.MaxTasks)
 	for i := range tasks {
-		tasks[i] = event.Task{ID: fmt.Sprintf("%0128d", i), Title: "T", Dependencies: []string{fmt.Sprintf("%0128d", (i+1)%len(tasks))}}
+		tasks[i] = event.Step{ID: fmt.Sprintf("%0128d", i), Title: "T", Dependencies: []string{fmt.Sprintf("%0128d", (i+1)%len(tasks))}}
 	}
 	require.Contains(t, invalid(t, plan.Check(tasks)).Message, "...")
 }
@@ -196,7 +196,7 @@ func TestOverride(t *testing.T) {
 }
 
 func TestStartFollowsPriorityThenOrder(t *testing.T) {
-	tasks := []event.Task{
+	tasks := []event.Step{
 		{ID: "a", Priority: 2},
 		{ID: "b", Priority: 1},
 		{ID: "c", Priority: 1},

@@ -15,13 +15,13 @@ import (
 )
 
 // graph draws tasks that depend on each other in any way, cycles included.
-func graph(acyclic bool) *rapid.Generator[[]event.Task] {
-	return rapid.Custom(func(t *rapid.T) []event.Task {
+func graph(acyclic bool) *rapid.Generator[[]event.Step] {
+	return rapid.Custom(func(t *rapid.T) []event.Step {
 		n := rapid.IntRange(1, 8).Draw(t, "n")
 		names := rapid.Permutation([]string{"a", "b", "c", "d", "e", "f", "g", "h"}).Draw(t, "names")[:n]
-		tasks := make([]event.Task, n)
+		tasks := make([]event.Step, n)
 		for i := range tasks {
-			tasks[i] = event.Task{ID: names[i], Title: "T", Priority: rapid.IntRange(0, 2).Draw(t, "priority")}
+			tasks[i] = event.Step{ID: names[i], Title: "T", Priority: rapid.IntRange(0, 2).Draw(t, "priority")}
 			for j := range n {
 				if (j < i || !acyclic && j != i) && rapid.IntRange(0, 3).Draw(t, "edge") == 0 {
 					tasks[i].Dependencies = append(tasks[i].Dependencies, names[j])
@@ -32,7 +32,7 @@ func graph(acyclic bool) *rapid.Generator[[]event.Task] {
 	})
 }
 
-func states(t *rapid.T, tasks []event.Task) (map[string]plan.State, func(string) plan.State) {
+func states(t *rapid.T, tasks []event.Step) (map[string]plan.State, func(string) plan.State) {
 	m := map[string]plan.State{}
 	for _, k := range tasks {
 		m[k.ID] = rapid.SampledFrom([]plan.State{plan.Waiting, plan.Waiting, plan.Running, plan.Done, plan.Failed, plan.Cancelled}).Draw(t, k.ID)
@@ -41,11 +41,11 @@ func states(t *rapid.T, tasks []event.Task) (map[string]plan.State, func(string)
 }
 
 // reach tells, by following every path, whether from leads to to.
-func reach(tasks []event.Task, from, to string, left int) bool {
+func reach(tasks []event.Step, from, to string, left int) bool {
 	if left == 0 {
 		return false
 	}
-	i := slices.IndexFunc(tasks, func(t event.Task) bool { return t.ID == from })
+	i := slices.IndexFunc(tasks, func(t event.Step) bool { return t.ID == from })
 	for _, d := range tasks[i].Dependencies {
 		if d == to || reach(tasks, d, to, left-1) {
 			return true
@@ -57,7 +57,7 @@ func reach(tasks []event.Task, from, to string, left int) bool {
 func TestCheckFindsEveryCycle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := graph(false).Draw(t, "tasks")
-		circular := slices.ContainsFunc(tasks, func(k event.Task) bool { return reach(tasks, k.ID, k.ID, len(tasks)) })
+		circular := slices.ContainsFunc(tasks, func(k event.Step) bool { return reach(tasks, k.ID, k.ID, len(tasks)) })
 		err := plan.Check(tasks)
 		require.Equal(t, circular, err != nil, "%v", err)
 	})
@@ -169,7 +169,7 @@ func TestOverrideIsLikeEditing(t *testing.T) {
 
 // settled checks what holds for every list that was let through: it passes Check, it
 // is bounded, and making tasks of it again changes nothing.
-func settled(t *testing.T, tasks []event.Task) {
+func settled(t *testing.T, tasks []event.Step) {
 	t.Helper()
 	require.NoError(t, plan.Check(tasks))
 	raw, err := json.Marshal(tasks)
@@ -223,7 +223,7 @@ func FuzzOverride(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, patch []byte) {
-		base := []event.Task{{ID: "a", Title: "A", Extra: []byte(`{"k":1}`)}, {ID: "b", Title: "B", Dependencies: []string{"a"}}}
+		base := []event.Step{{ID: "a", Title: "A", Extra: []byte(`{"k":1}`)}, {ID: "b", Title: "B", Dependencies: []string{"a"}}}
 		before, err := json.Marshal(base)
 		require.NoError(t, err)
 		tasks, err := plan.Override(base, patch)

@@ -33,15 +33,15 @@ var ranks = map[string]int{"urgent": 0, "critical": 0, "high": 1, "medium": 2, "
 
 // draft is a task that is being made: its dependencies are names as they were written.
 type draft struct {
-	task    event.Task
+	task    event.Step
 	written string // the id as it was written; empty = there was none
 	number  bool   // it was written as a number
 }
 
 // makeTasks makes tasks of list elements. repair turns ids that are none into some.
-func makeTasks(list []json.RawMessage, repair bool) ([]event.Task, error) {
+func makeTasks(list []json.RawMessage, repair bool) ([]event.Step, error) {
 	if len(list) > MaxTasks {
-		return nil, Check(make([]event.Task, len(list)))
+		return nil, Check(make([]event.Step, len(list)))
 	}
 	drafts := make([]draft, 0, len(list))
 	p := &problems{}
@@ -57,7 +57,7 @@ func makeTasks(list []json.RawMessage, repair bool) ([]event.Task, error) {
 	}
 	name(drafts, repair)
 	resolve(drafts)
-	tasks := make([]event.Task, 0, len(drafts))
+	tasks := make([]event.Step, 0, len(drafts))
 	for _, d := range drafts {
 		tasks = append(tasks, d.task)
 	}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/api"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -30,15 +32,16 @@ const (
 
 // API answers the HTTP requests about sessions:
 //
-//	GET  /api/v1/sessions
-//	GET  /api/v1/sessions/{id}
-//	GET  /api/v1/sessions/{id}/events?after=<seq or cursor>&limit=<n>
-//	GET  /api/v1/sessions/{id}/state?history=<true>&max_history=<n>
-//	POST /api/v1/sessions/{id}/cancel
-//	POST /api/v1/sessions/import
+//	GET    /api/v1/sessions
+//	GET    /api/v1/sessions/{id}
+//	DELETE /api/v1/sessions/{id}
+//	GET    /api/v1/sessions/{id}/events?after=<seq or cursor>&limit=<n>
+//	GET    /api/v1/sessions/{id}/state?history=<true>&max_history=<n>
+//	POST   /api/v1/sessions/{id}/cancel
+//	POST   /api/v1/sessions/import
 //
 // Errors are problem documents (RFC 9457). Every request is authenticated, and a
-// session of another tenant does not exist.
+// session of another tenant does not exist. One that was deleted is SESSION_DELETED.
 type API struct {
 	conn     *bus.Conn
 	log      *eventlog.Store
@@ -57,6 +60,7 @@ func (a *API) Mount(mux *http.ServeMux) {
 	serve := a.server.Serve
 	mux.HandleFunc("GET /api/v1/sessions", serve(a.list))
 	mux.HandleFunc("GET /api/v1/sessions/{id}", serve(a.show))
+	mux.HandleFunc("DELETE /api/v1/sessions/{id}", serve(a.delete))
 	mux.HandleFunc("GET /api/v1/sessions/{id}/events", serve(a.events))
 	mux.HandleFunc("GET /api/v1/sessions/{id}/state", serve(a.state))
 	mux.HandleFunc("POST /api/v1/sessions/{id}/cancel", serve(a.cancel))
@@ -70,7 +74,22 @@ type Summary struct {
 	LastSeq   uint64    `json:"last_seq"`
 	LastEvent string    `json:"last_event"`
 	UpdatedAt time.Time `json:"updated_at"`
+	// Question is the beginning of the first message, of the newest sessions only.
+	Question string `json:"question,omitempty"`
 }
+
+const (
+	// asked bounds how many sessions of a list say their question, which costs a read
+	// each: more than a person looks at.
+	asked = 100
+	// askedAtOnce keeps a list from taking all readers of the log.
+	askedAtOnce = 8
+	// questionEvents is how far into a log the question is looked for: a session opens, and
+	// then is asked.
+	questionEvents = 8
+	// questionRunes is enough to recognise a session by.
+	questionRunes = 120
+)
 
 func (a *API) list(r *http.Request, p auth.Principal) (any, error) {
 	heads, err := a.log.Heads(r.Context(), p.Tenant, id.KindSession)
@@ -91,7 +110,54 @@ func (a *API) list(r *http.Request, p auth.Principal) (any, error) {
 		}
 		out = append(out, one)
 	}
+	if err := a.questions(r.Context(), heads, out); err != nil {
+		return nil, err
+	}
 	return map[string]any{"sessions": out}, nil
+}
+
+// questions adds what the newest sessions were asked first. Heads come newest first.
+func (a *API) questions(ctx context.Context, heads []*eventlog.Entry, out []Summary) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(askedAtOnce)
+	for i := range min(len(heads), asked) {
+		g.Go(func() (err error) {
+			out[i].Question, err = a.question(ctx, heads[i].Subject)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// question returns the beginning of a session's first message, empty if it has none or it
+// has expired.
+func (a *API) question(ctx context.Context, name string) (text string, err error) {
+	log, err := subject.ParseName(name)
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	err = a.log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		if e.Type == event.MessageReceived {
+			var d struct{ Content string }
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			text = d.Content
+		}
+		if n++; text != "" || n == questionEvents {
+			return errPageFull
+		}
+		return nil
+	})
+	var cut *eventlog.TruncatedError
+	if err != nil && !errors.Is(err, errPageFull) && !errors.Is(err, eventlog.ErrDeleted) && !errors.As(err, &cut) {
+		return "", err
+	}
+	if words := []rune(strings.Join(strings.Fields(text), " ")); len(words) > questionRunes {
+		return string(words[:questionRunes]), nil
+	}
+	return strings.Join(strings.Fields(text), " "), nil
 }
 
 // Values of a session's status.

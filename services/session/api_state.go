@@ -92,5 +92,6 @@ func (a *API) restore(r *http.Request, p auth.Principal) (any, error) {
 	if err := rpc.Call(r.Context(), a.conn, cmd.Session, cmd.Import, in, &out); err != nil {
 		return nil, err
 	}
+	out.Exported = nil // of what the caller has sent
 	return out, nil
 }

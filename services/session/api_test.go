@@ -45,12 +45,13 @@ func TestAPIShowsSessions(t *testing.T) {
 	r.startPipeline("p")
 	w := r.serveAPI()
 	r.open(log, event.Preferences{Language: "en_US"})
-	r.command(log, cmd.Pipeline, cmd.Message, "m1", cmd.UserMessage{Content: "hello"})
+	r.command(log, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "hello"})
 	r.Until(log, event.RunStarted, 1)
 
 	status, body := w.ask("alice", "GET", "/api/v1/sessions")
 	require.Equal(t, 200, status, body)
 	require.Contains(t, body, `"session_id":"s1","status":"open","last_seq":3`)
+	require.Contains(t, body, `"question":"hello"`)
 	status, body = w.ask("alice", "GET", "/api/v1/sessions/s1")
 	require.Equal(t, 200, status, body)
 	require.Contains(t, body, `"status":"running"`)
@@ -125,13 +126,13 @@ func TestAPIShowsTheTasksOfRuns(t *testing.T) {
 	var d session.Detail
 	require.NoError(t, json.Unmarshal([]byte(body), &d))
 	require.Len(t, d.Runs, 1)
-	require.Equal(t, "tasks", d.Runs[0].Mode)
+	require.Equal(t, "steps", d.Runs[0].Mode)
 	require.Equal(t, "solving", d.Runs[0].Stage)
 	require.Equal(t, []session.TaskDetail{
 		{TaskID: "t1", Title: "one", Status: "completed", Attempt: 1, Output: "first result"},
 		{TaskID: "t2", Title: "two", Status: "running", Attempt: 1, Dependencies: []string{"t1"}},
 	}, d.Runs[0].Tasks)
-	require.Equal(t, 2, d.Stats.TotalTasks)
+	require.Equal(t, 2, d.Stats.TotalSteps)
 }
 
 func TestAPIMovesStates(t *testing.T) {

@@ -102,7 +102,7 @@ func (d *desk) attach(ctx context.Context, in cmd.AttachRequest) (cmd.AttachRepl
 }
 
 // open returns the ends of a session's log. A session that is unknown or whose time
-// is over is SESSION_EXPIRED.
+// is over is SESSION_EXPIRED, one that was deleted SESSION_DELETED.
 func (d *desk) open(ctx context.Context, log subject.Log) (first, last *eventlog.Entry, err error) {
 	if log.Tenant.IsZero() || log.Entity.IsZero() {
 		return nil, nil, fault.New(fault.SessionExpired)
@@ -113,6 +113,9 @@ func (d *desk) open(ctx context.Context, log subject.Log) (first, last *eventlog
 	}
 	if first == nil {
 		return nil, nil, fault.New(fault.SessionExpired)
+	}
+	if last.Type.Tombstone() {
+		return nil, nil, fault.New(fault.SessionDeleted)
 	}
 	over, err := d.expired(ctx, log, last)
 	if err != nil {

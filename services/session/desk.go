@@ -2,18 +2,25 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/acks"
+	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
@@ -21,6 +28,7 @@ import (
 // may be taken elsewhere and back. It reads logs as they are now and keeps nothing,
 // so any replica may answer.
 type desk struct {
+	conn     *bus.Conn
 	log      *eventlog.Store
 	commands *command.Sender
 	acks     *acks.Acks
@@ -29,6 +37,8 @@ type desk struct {
 	now      func() time.Time
 	logger   zerolog.Logger
 	quota    quota.Entities // of open sessions
+	audit    *audit.Writer
+	payloads *payload.Store
 }
 
 // offer adds the verbs of the desk to the server.
@@ -47,6 +57,10 @@ func (d *desk) acknowledge(ctx context.Context, c cmd.Command) error {
 	}
 	log := sessionLog(c.Tenant, c.Key)
 	last, err := d.log.Last(ctx, log)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		d.logger.Debug().Stringer("log", log).Msg("skip acknowledgement of deleted session")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -56,6 +70,20 @@ func (d *desk) acknowledge(ctx context.Context, c cmd.Command) error {
 		return nil
 	}
 	return d.acks.Put(ctx, log, id.EntityFromExternal(in.ClientID), seq)
+}
+
+// events makes events of what was decided.
+func (d *desk) events(ctx context.Context, log subject.Log, facts []conversation.Fact) ([]event.Event, error) {
+	out := make([]event.Event, 0, len(facts))
+	for _, f := range facts {
+		e, err := event.New(log, f.ID, source, d.now(), f.Data)
+		if err != nil {
+			return nil, err
+		}
+		e.TraceParent = telemetry.Inject(ctx)
+		out = append(out, e)
+	}
+	return out, nil
 }
 
 // expiry returns the timer that ends an idle session.

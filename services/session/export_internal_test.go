@@ -45,7 +45,7 @@ func said(n int, question, answer string) []event.Data {
 	return []event.Data{
 		event.MessageReceivedData{MessageID: message, RunID: run, Content: question},
 		event.RunStartedData{RunID: run, ExecutionID: "exec_20240101_000000_000001", MessageID: message, Content: question},
-		event.TurnStartedData{RunID: run, Attempt: 1},
+		event.JobStartedData{RunID: run, Attempt: 1},
 		event.MessageStartedData{RunID: run, MessageID: "a" + message, Attempt: 1},
 		event.MessageCompletedData{RunID: run, MessageID: "a" + message, Attempt: 1, Role: event.RoleAssistant, Content: answer},
 		event.RunCompletedData{RunID: run, MessageID: "a" + message, Content: answer},
@@ -85,22 +85,22 @@ func TestWhatMustBeThereMayBeTooMuch(t *testing.T) {
 }
 
 func TestTheReadableStateIsTheOneOfTheProtocol(t *testing.T) {
-	task := func(n string, deps ...string) event.Task {
-		return event.Task{ID: "task_" + n, Title: "Task " + n, Description: strings.Repeat("é", 400), Dependencies: deps}
+	task := func(n string, deps ...string) event.Step {
+		return event.Step{ID: "task_" + n, Title: "Task " + n, Description: strings.Repeat("é", 400), Dependencies: deps}
 	}
 	part := func(n string) event.Part {
-		return event.Part{WorkID: "w" + n, Stage: event.StageSolving, TaskID: "task_" + n}
+		return event.Part{JobID: "w" + n, Stage: event.StageSolving, StepID: "task_" + n}
 	}
 	list := append([]event.Data{event.SessionCreatedData{Dialect: "myagent"}}, said(1, "hello", "hi")...)
 	list = append(list,
 		event.MessageReceivedData{MessageID: "m2", RunID: "run_2", Content: "make slides", RunSpec: event.RunSpec{Mode: event.ModePlan}},
 		event.RunStartedData{RunID: "run_2", ExecutionID: "exec_20240101_000000_000002", MessageID: "m2", Content: "make slides", Mode: event.ModePlan},
-		event.PlanStartedData{RunID: "run_2", PlanID: "p1", Number: 1, Question: "make slides", Part: event.Part{WorkID: "w0", Stage: event.StagePlanning}},
-		event.PlanCompletedData{RunID: "run_2", PlanID: "p1", Tasks: []event.Task{task("1"), task("2", "task_1")}, Part: event.Part{WorkID: "w0", Stage: event.StagePlanning}},
-		event.TaskStartedData{RunID: "run_2", StepID: "s1", Task: task("1"), Attempt: 1, Part: part("1")},
-		event.TaskCompletedData{RunID: "run_2", StepID: "s1", Attempt: 1, Output: "done", Part: part("1")},
-		event.TaskStartedData{RunID: "run_2", StepID: "s2", Task: task("2", "task_1"), Attempt: 1, Part: part("2")},
-		event.TurnStartedData{RunID: "run_2", Attempt: 1, Part: part("2")},
+		event.PlanStartedData{RunID: "run_2", PlanID: "p1", Number: 1, Question: "make slides", Part: event.Part{JobID: "w0", Stage: event.StagePlanning}},
+		event.PlanCompletedData{RunID: "run_2", PlanID: "p1", Steps: []event.Step{task("1"), task("2", "task_1")}, Part: event.Part{JobID: "w0", Stage: event.StagePlanning}},
+		event.StepStartedData{RunID: "run_2", Step: task("1"), Attempt: 1, Part: part("1")},
+		event.StepCompletedData{RunID: "run_2", Attempt: 1, Output: "done", Part: part("1")},
+		event.StepStartedData{RunID: "run_2", Step: task("2", "task_1"), Attempt: 1, Part: part("2")},
+		event.JobStartedData{RunID: "run_2", Attempt: 1, Part: part("2")},
 		event.MessageStartedData{RunID: "run_2", MessageID: "a2", Attempt: 1, Part: part("2")},
 		event.MessageCompletedData{RunID: "run_2", MessageID: "a2", Attempt: 1, ToolCalls: []event.ToolCall{{ID: "c1", Name: "write", Arguments: []byte(`{}`)}}, Part: part("2")},
 		event.ToolCalledData{RunID: "run_2", CallID: "c1", Tool: "write", Arguments: []byte(`{}`), Attempt: 1, Part: part("2")},

@@ -47,31 +47,31 @@ func readable(t testing.TB, d event.StateExportedData) state {
 // as a worker does.
 func (r *rig) pipelineRun(l subject.Log) {
 	r.T.Helper()
-	r.command(l, cmd.Pipeline, cmd.Message, "solve", cmd.UserMessage{Content: "make slides", RunSpec: event.RunSpec{
-		Mode: event.ModeTasks, Tasks: []event.Task{{ID: "t1", Title: "one"}, {ID: "t2", Title: "two", Dependencies: []string{"t1"}}},
+	r.command(l, cmd.Pipeline, cmd.SendMessage, "solve", cmd.UserMessage{Content: "make slides", RunSpec: event.RunSpec{
+		Mode: event.ModeSteps, Steps: []event.Step{{ID: "t1", Title: "one"}, {ID: "t2", Title: "two", Dependencies: []string{"t1"}}},
 	}})
-	events := r.Until(l, event.TaskStarted, 1)
-	task, err := event.As[event.TaskStartedData](events[len(events)-1])
+	events := r.Until(l, event.StepStarted, 1)
+	task, err := event.As[event.StepStartedData](events[len(events)-1])
 	require.NoError(r.T, err)
 	part := task.Part
 	r.append(
 		l,
-		event.TurnStartedData{RunID: task.RunID, ExecutionID: task.ExecutionID, Attempt: 1, Worker: "w", Part: part},
+		event.JobStartedData{RunID: task.RunID, ExecutionID: task.ExecutionID, Attempt: 1, Worker: "w", Part: part},
 		event.MessageStartedData{RunID: task.RunID, MessageID: "a1", Attempt: 1, Role: event.RoleAssistant, Part: part},
 		event.MessageCompletedData{RunID: task.RunID, MessageID: "a1", Attempt: 1, Role: event.RoleAssistant, Content: "first result", Part: part},
 	)
-	r.command(l, cmd.Pipeline, cmd.TurnEnded, "ended", cmd.WorkRef{RunID: task.RunID, WorkID: part.WorkID})
-	r.Until(l, event.TaskCompleted, 1)
+	r.command(l, cmd.Pipeline, cmd.SettleJob, "ended", cmd.JobRef{RunID: task.RunID, JobID: part.JobID})
+	r.Until(l, event.StepCompleted, 1)
 	r.untilTask(l, "t2")
 }
 
 // untilTask waits until an attempt at the task has begun.
-func (r *rig) untilTask(l subject.Log, taskID string) event.TaskStartedData {
+func (r *rig) untilTask(l subject.Log, taskID string) event.StepStartedData {
 	r.T.Helper()
-	var got event.TaskStartedData
+	var got event.StepStartedData
 	require.Eventually(r.T, func() bool {
 		for _, e := range r.All(l) {
-			if d, err := event.As[event.TaskStartedData](e); err == nil && e.Type == event.TaskStarted && d.TaskID == taskID {
+			if d, err := event.As[event.StepStartedData](e); err == nil && e.Type == event.StepStarted && d.StepID == taskID {
 				got = d
 				return true
 			}
@@ -110,12 +110,15 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	// At home the session is known: nothing is restored.
 	reply, err := here.restore(exported.Signed)
 	require.NoError(t, err)
-	require.Equal(t, cmd.ImportReply{Session: log.Entity}, reply)
+	require.Equal(t, log.Entity, reply.Session)
+	require.False(t, reply.Restored)
+	require.Equal(t, exported.Seq, reply.Exported.Seq, "the gateway can say what was imported")
 
 	reply, err = there.restore(exported.Signed)
 	require.NoError(t, err)
-	require.Equal(t, cmd.ImportReply{Session: log.Entity, Restored: true}, reply)
-	events := there.Until(log, event.TaskStarted, 1)
+	require.Equal(t, log.Entity, reply.Session)
+	require.True(t, reply.Restored)
+	events := there.Until(log, event.StepStarted, 1)
 	require.Equal(t, event.SessionRestored, events[0].Type)
 	require.EqualValues(t, 1, events[0].Sequence)
 	restored, err := event.As[event.SessionRestoredData](events[0])
@@ -124,10 +127,10 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	require.Equal(t, "solving", restored.Stage)
 	require.Equal(t, "alice", restored.Principal)
 	require.Contains(t, string(restored.State), "9007199254740993", "numbers keep their digits")
-	require.Equal(t, "t2", there.untilTask(log, "t2").TaskID)
+	require.Equal(t, "t2", there.untilTask(log, "t2").StepID)
 	for _, e := range there.All(log) {
-		if d, err := event.As[event.TaskStartedData](e); err == nil && e.Type == event.TaskStarted {
-			require.NotEqual(t, "t1", d.TaskID, "it was done")
+		if d, err := event.As[event.StepStartedData](e); err == nil && e.Type == event.StepStarted {
+			require.NotEqual(t, "t1", d.StepID, "it was done")
 		}
 	}
 	got, err := there.attach(cmd.AttachRequest{})
@@ -170,7 +173,7 @@ func TestASessionComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, reply.Restored)
 	there.append(log, run(2, "and now", "still one")...)
-	here.command(log, cmd.Pipeline, cmd.Message, "on", cmd.UserMessage{Content: "here"})
+	here.command(log, cmd.Pipeline, cmd.SendMessage, "on", cmd.UserMessage{Content: "here"})
 	require.Eventually(t, func() bool { // this run has begun, and not only the first
 		started := 0
 		for _, e := range here.All(log) {
@@ -212,7 +215,7 @@ func run(n int, question, answer string) []event.Data {
 	return []event.Data{
 		event.MessageReceivedData{MessageID: message, RunID: id, Content: question},
 		event.RunStartedData{RunID: id, ExecutionID: exec, MessageID: message, Content: question},
-		event.TurnStartedData{RunID: id, ExecutionID: exec, Attempt: 1},
+		event.JobStartedData{RunID: id, ExecutionID: exec, Attempt: 1},
 		event.MessageStartedData{RunID: id, ExecutionID: exec, MessageID: "a" + message, Attempt: 1},
 		event.MessageCompletedData{RunID: id, ExecutionID: exec, MessageID: "a" + message, Attempt: 1, Role: event.RoleAssistant, Content: answer},
 		event.RunCompletedData{RunID: id, ExecutionID: exec, MessageID: "a" + message, Content: answer},

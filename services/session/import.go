@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
 )
 
 // restore is one import, verified.
@@ -41,7 +42,9 @@ func (d *desk) importState(ctx context.Context, in cmd.ImportRequest) (cmd.Impor
 			return cmd.ImportReply{}, fmt.Errorf("resume session %s: %w", r.log.Entity, err)
 		}
 	}
-	return cmd.ImportReply{Session: r.log.Entity, Restored: f.former >= r.data.ExportedSeq}, nil
+	return cmd.ImportReply{Session: r.log.Entity, Restored: f.former >= r.data.ExportedSeq, Exported: &cmd.Exported{
+		At: r.data.ExportedAt, Seq: r.data.ExportedSeq, Stage: r.data.Stage, MessageCount: r.data.MessageCount,
+	}}, nil
 }
 
 // verify checks the signed state and makes the event of it.
@@ -92,6 +95,8 @@ func (d *desk) restore(ctx context.Context, r restore) (*folded, error) {
 	var f folded
 	err := d.log.Writer(r.log, f.observe).Append(ctx, func() ([]event.Event, error) {
 		switch {
+		case f.state.Deleted:
+			return nil, fault.New(fault.SessionDeleted)
 		case f.broken != nil:
 			return nil, f.broken
 		case f.events[r.eventID], f.upTo >= r.data.ExportedSeq:
@@ -99,12 +104,7 @@ func (d *desk) restore(ctx context.Context, r restore) (*folded, error) {
 		case f.state.Active() != nil, f.state.Waiting() > 0:
 			return nil, fault.New(fault.SessionBusy)
 		}
-		e, err := event.New(r.log, r.eventID, source, d.now(), r.data)
-		if err != nil {
-			return nil, err
-		}
-		e.TraceParent = telemetry.Inject(ctx)
-		return []event.Event{e}, nil
+		return d.events(ctx, r.log, []conversation.Fact{{ID: r.eventID, Data: r.data}})
 	})
 	return &f, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -50,6 +51,9 @@ func (s *Service) bounded(cfg manager.Config[conversation.State]) manager.Config
 func (d *desk) over(ctx context.Context, t id.Tenant, session id.Entity) (bool, error) {
 	log := sessionLog(t, session)
 	last, err := d.log.Last(ctx, log)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		return true, nil
+	}
 	if err != nil || last.Seq == 0 {
 		return err == nil, err
 	}

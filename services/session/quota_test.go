@@ -27,7 +27,7 @@ func TestOpenSessionsAreBounded(t *testing.T) {
 	r.start("two", cfg)
 	gateway, connection := id.MustName("gw"), id.MustName("c1")
 	told := make(chan *nats.Msg, 8)
-	sub, err := r.Conn.NATS().ChanSubscribe(subject.Aside(gateway, connection), told)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.Direct(gateway, connection), told)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
 	n := 0

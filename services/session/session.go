@@ -12,7 +12,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -42,6 +44,8 @@ type Config struct {
 	StateKeys [][]byte
 	Registry  prometheus.Registerer // of the metrics about requests; nil: for nobody
 
+	Audit *audit.Writer // of deletions; nil: they are not recorded
+
 	Quota quota.Config // of open sessions; without a policy nobody has one
 }
 
@@ -68,7 +72,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 		return nil, fmt.Errorf("session service: %w", err)
 	}
 	s := &Service{cfg: cfg, conn: deps.Conn}
-	s.desk = &desk{log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
+	s.desk = &desk{conn: deps.Conn, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
 	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
 		Service: cmd.Session, Description: "Says where clients of sessions stand, and takes states elsewhere and back",
 		Logger: deps.Logger, Registry: cfg.Registry,
@@ -88,7 +92,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 // Start opens the bucket of positions, begins to take commands, and then to answer
 // requests.
 func (s *Service) Start(ctx context.Context) error {
-	a, err := acks.Open(ctx, s.conn.JS())
+	a, err := acks.Open(ctx, s.conn)
 	if err != nil {
 		return fmt.Errorf("session service: %w", err)
 	}
@@ -121,12 +125,17 @@ func (s *Service) Stop() {
 	s.closeQuota()
 }
 
-// handle takes what is no matter of a session's log.
+// handle takes what is no matter of the state of a session.
 func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
-	if c.Verb != cmd.Ack {
-		return false, nil
+	switch c.Verb {
+	case cmd.Ack:
+		return true, s.desk.acknowledge(ctx, c)
+	case cmd.Delete:
+		return true, s.desk.delete(ctx, c)
+	case cmd.EraseTask:
+		return true, s.desk.eraseTask(ctx, c)
 	}
-	return true, s.desk.acknowledge(ctx, c)
+	return false, nil
 }
 
 // followUp arms the timer that ends an idle session.

@@ -47,7 +47,7 @@ func TestAnIdleSessionExpires(t *testing.T) {
 	require.Equal(t, "success", d.Stats.CompletionStatus)
 	require.GreaterOrEqual(t, d.Stats.DurationSeconds, int64(1))
 	require.GreaterOrEqual(t, events[1].Time.Sub(events[0].Time), time.Second)
-	r.command(log, cmd.Pipeline, cmd.Message, "late", cmd.UserMessage{Content: "hello?"})
+	r.command(log, cmd.Pipeline, cmd.SendMessage, "late", cmd.UserMessage{Content: "hello?"})
 	require.Len(t, r.Until(log, event.MessageRefused, 1), 3)
 }
 
@@ -56,7 +56,7 @@ func TestCommandsForNobodyAreGivenUp(t *testing.T) {
 	r := newRig(t)
 	r.startPipeline("p")
 	other := sessionLog("nobody")
-	r.command(other, cmd.Pipeline, cmd.Message, "m1", cmd.UserMessage{Content: "hello?"})
+	r.command(other, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "hello?"})
 	require.Eventually(t, func() bool {
 		s, err := r.Conn.JS().Stream(r.Ctx, subject.StreamDead)
 		return err == nil && s.CachedInfo().State.Msgs == 1
@@ -87,7 +87,7 @@ func TestTwoReplicasShareTheSessions(t *testing.T) {
 	}
 	for n := range messages {
 		for _, l := range logs {
-			r.command(l, cmd.Pipeline, cmd.Message, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
+			r.command(l, cmd.Pipeline, cmd.SendMessage, fmt.Sprint("m", n), cmd.UserMessage{Content: fmt.Sprint(n)})
 		}
 		if n == messages/2 {
 			leaving.Stop()
@@ -95,7 +95,7 @@ func TestTwoReplicasShareTheSessions(t *testing.T) {
 		}
 	}
 	for _, l := range logs {
-		r.command(l, cmd.Pipeline, cmd.Message, "last", cmd.UserMessage{Content: fmt.Sprint(messages)})
+		r.command(l, cmd.Pipeline, cmd.SendMessage, "last", cmd.UserMessage{Content: fmt.Sprint(messages)})
 		next := 0
 		for _, e := range r.received(l, messages+1) {
 			d, err := event.As[event.MessageReceivedData](e)

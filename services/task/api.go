@@ -17,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -51,13 +52,14 @@ type API struct {
 	conn     *bus.Conn
 	log      *eventlog.Store
 	commands *command.Sender
+	payloads *payload.Store
 	server   api.Server
 }
 
 // NewAPI returns the API over the given log. Who is there is asked of the task service
 // over the connection.
 func NewAPI(conn *bus.Conn, log *eventlog.Store, commands *command.Sender, a auth.Authenticator, logger zerolog.Logger) *API {
-	return &API{conn: conn, log: log, commands: commands, server: api.Server{Auth: a, Logger: logger}}
+	return &API{conn: conn, log: log, commands: commands, payloads: payload.New(conn), server: api.Server{Auth: a, Logger: logger}}
 }
 
 // Mount registers the API's routes.
@@ -93,7 +95,8 @@ type Summary struct {
 	LastSeq   uint64    `json:"last_seq"`
 }
 
-// list returns a page of tasks, that which changed last first.
+// list returns a page of tasks, that which changed last first. Results that are stored as
+// objects are referred to: a page of them would be too large.
 func (a *API) list(r *http.Request, p auth.Principal) (any, error) {
 	before, limit, err := page(r)
 	if err != nil {
@@ -176,7 +179,9 @@ type Detail struct {
 	Events []json.RawMessage     `json:"events"`
 }
 
-// show returns a task with its log, of which the newest maxEvents are shown.
+// show returns a task with its log, of which the newest maxEvents are shown. The task and
+// its result are whole; events are as they are in the log, and refer to what is not in
+// them.
 func (a *API) show(r *http.Request, p auth.Principal) (any, error) {
 	log, err := a.taskLog(r, p)
 	if err != nil {
@@ -187,6 +192,9 @@ func (a *API) show(r *http.Request, p auth.Principal) (any, error) {
 		d.Events = append(d.Events, e.Raw)
 		d.Events = d.Events[max(0, len(d.Events)-maxEvents):]
 	})
+	if err == nil {
+		err = errors.Join(a.payloads.Show(r.Context(), log.Tenant, &d.TaskView), a.payloads.Show(r.Context(), log.Tenant, &d.Task))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +253,7 @@ func (a *API) cancel(r *http.Request, p auth.Principal) (any, error) {
 		return nil, fault.New(fault.BadJSON)
 	}
 	c := cmd.Command{
-		ID: uuid.NewString(), Service: cmd.Task, Verb: cmd.CancelSwarm, Tenant: log.Tenant, Key: log.Entity,
+		ID: uuid.NewString(), Service: cmd.Task, Verb: cmd.CancelTask, Tenant: log.Tenant, Key: log.Entity,
 		Principal: p.Subject, Source: "waggle/api", Time: time.Now(),
 		Data: encode(cmd.CancelTaskData{TaskID: s.TaskID, Reason: body.Reason}),
 	}

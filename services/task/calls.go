@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/tools"
 )
@@ -20,7 +22,7 @@ import (
 // callService is the queue of tool calls within tasks, which any replica may take.
 var (
 	callService = id.MustName("task-call")
-	runCall     = id.MustName("run") // data: event.CallStartedData
+	runCall     = id.MustName("run") // data: taskCall
 )
 
 // Outcomes of calls.
@@ -39,21 +41,38 @@ func (s *Service) workers() *command.Workers {
 	return command.NewWorkers(s.deps.Conn, command.WorkersConfig{
 		Service: callService, Instance: s.deps.Instance, Concurrency: s.cfg.Calls, AckWait: s.cfg.AckWait,
 		MaxDeliver: callDeliveries, Logger: s.deps.Logger, Registry: s.cfg.Registry, OnDead: s.callDead,
-	}, s.run)
+	}, s.work)
 }
 
-// run runs one tool call and reports its outcome. When it comes again, somebody may
-// have begun it: only a call that bears repetition is run again.
+// work takes one tool call, within a task or outside of any.
+func (s *Service) work(ctx context.Context, c cmd.Command, d command.Delivery) error {
+	if c.Verb == runOutside {
+		return s.runOutside(ctx, c)
+	}
+	return s.run(ctx, c, d)
+}
+
+// run runs one tool call and reports its outcome, if the call is this command's. When it
+// comes again, its tool may have begun: only a call that bears repetition is run again.
 func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) error {
-	var in event.CallStartedData
-	if err := c.Decode(&in); err != nil {
+	var job taskCall
+	if err := c.Decode(&job); err != nil {
 		return command.Permanent(err)
 	}
-	out := event.CallFinishedData{CallID: in.CallID, Status: callUnknown}
-	if d.Attempt > 1 && !in.Idempotent {
-		lost := fault.New(fault.ServiceLost)
-		out.Code, out.Error = string(lost.Code), lost.Public()
-		return s.ended(ctx, c, out)
+	own, again, err := s.claimCall(ctx, c, job)
+	if err != nil || !own {
+		return err
+	}
+	in := job.CallStartedData
+	if (again || d.Attempt > 1) && !in.Idempotent { // an older version begins without a claim
+		return s.ended(ctx, c, lostCall(in.CallID))
+	}
+	out := event.CallFinishedData{CallID: in.CallID}
+	if lost, err := s.fillCall(ctx, c.Tenant, &in); err != nil || lost != nil {
+		if err != nil {
+			return err
+		}
+		return s.ended(ctx, c, *lost)
 	}
 	began := s.cfg.Now()
 	result, err := s.tools.CallWith(ctx, tools.Call{
@@ -67,6 +86,25 @@ func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) er
 	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
 	return s.ended(ctx, c, out)
+}
+
+// lostCall is the outcome of a call whose tool may have begun, and of which nothing more will
+// be heard.
+func lostCall(callID string) event.CallFinishedData {
+	lost := fault.New(fault.ServiceLost)
+	return event.CallFinishedData{CallID: callID, Status: callUnknown, Code: string(lost.Code), Error: lost.Public()}
+}
+
+// fillCall puts the arguments of a call in their place. If they are lost, that is the
+// call's outcome.
+func (s *Service) fillCall(ctx context.Context, t id.Tenant, in *event.CallStartedData) (lost *event.CallFinishedData, err error) {
+	err = s.payloads.Fill(ctx, t, in)
+	if !errors.Is(err, fault.New(fault.PayloadLost)) {
+		return nil, err
+	}
+	s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("lose arguments of call")
+	f := fault.New(fault.PayloadLost)
+	return &event.CallFinishedData{CallID: in.CallID, Status: callError, Code: string(f.Code), Error: f.Public()}, nil
 }
 
 // outcome says what became of a call.
@@ -96,7 +134,7 @@ func (s *Service) notes(ctx context.Context, c cmd.Command, in event.CallStarted
 	return func(note tools.Notification) {
 		n++
 		err := s.Send(ctx, cmd.Command{
-			ID: fmt.Sprintf("%s.note.%d", in.CallID, n), Service: cmd.Task, Verb: cmd.CallNotified, Tenant: c.Tenant, Key: c.Key,
+			ID: fmt.Sprintf("%s.note.%d", in.CallID, n), Service: cmd.Task, Verb: cmd.NotifyCall, Tenant: c.Tenant, Key: c.Key,
 			Data: encode(event.CallNotifiedData{
 				CallID: in.CallID, Server: in.Server, ServerName: in.ServerName,
 				NotificationType: note.Type, Message: note.Message, Data: note.Data, At: note.At,
@@ -108,34 +146,38 @@ func (s *Service) notes(ctx context.Context, c cmd.Command, in event.CallStarted
 	}
 }
 
-// ended reports the outcome of a call to its task. One that is too large to be kept
-// is an error.
+// ended reports the outcome of a call to its task.
 func (s *Service) ended(ctx context.Context, c cmd.Command, out event.CallFinishedData) error {
-	report := cmd.Command{
-		ID: out.CallID + ".ended", Service: cmd.Task, Verb: cmd.CallEnded, Tenant: c.Tenant, Key: c.Key, Data: encode(out),
-	}
-	err := s.Send(ctx, report)
-	if !errors.Is(err, fault.New(fault.MessageTooBig)) {
+	_, err := s.payloads.Shrink(ctx, subject.Log{Tenant: c.Tenant, Kind: id.KindTask, Entity: c.Key}, &out)
+	switch {
+	case errors.Is(err, fault.New(fault.MessageTooBig)):
+		full := fault.From(err, "")
+		out.Status, out.Result, out.Code, out.Error = callError, nil, string(full.Code), full.Public()
+	case err != nil:
 		return err
 	}
-	big := fault.Newf(fault.BadOutput, "What the tool answered is too large to be passed on. Ask for less at once.")
-	out.Status, out.Result, out.Code, out.Error = callError, nil, string(big.Code), big.Public()
-	report.Data = encode(out)
+	report := cmd.Command{
+		ID: out.CallID + ".ended", Service: cmd.Task, Verb: cmd.EndCall, Tenant: c.Tenant, Key: c.Key, Data: encode(out),
+	}
 	return s.Send(ctx, report)
 }
 
 // callDead reports a call that no worker lived to bring to an end.
 func (s *Service) callDead(ctx context.Context, c cmd.Command, _ string) {
-	var in event.CallStartedData
-	err := c.Decode(&in)
+	if c.Verb == runOutside {
+		s.outsideDead(ctx, c)
+		return
+	}
+	var job taskCall
+	err := c.Decode(&job)
 	if err == nil {
-		lost := fault.New(fault.ServiceLost)
-		err = s.ended(ctx, c, event.CallFinishedData{
-			CallID: in.CallID, Status: callUnknown, Code: string(lost.Code), Error: lost.Public(),
-		})
+		var own bool
+		if own, _, err = s.claimCall(ctx, c, job); err == nil && own {
+			err = s.ended(ctx, c, lostCall(job.CallID))
+		}
 	}
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("a task does not learn that its tool call was given up")
+		s.deps.Logger.Error().Err(err).Str("call", job.CallID).Msg("a task does not learn that its tool call was given up")
 	}
 }
 
@@ -169,16 +211,24 @@ type shelved struct {
 // call is not repeatable, and whoever runs it finds out what is wrong.
 func (s *Service) tool(ctx context.Context, c cmd.Command) assignment.Tool {
 	var d cmd.ToolRequest
-	if c.Verb != cmd.CallTool || c.Decode(&d) != nil {
+	if c.Verb != cmd.CallTool || c.Decode(&d) != nil || s.payloads.Fill(ctx, c.Tenant, &d) != nil {
 		return assignment.Tool{}
 	}
-	got := s.look(ctx, shelfKey{c.Tenant, d.Kind, d.Server})
+	return s.toolOf(ctx, c.Tenant, d)
+}
+
+// toolOf returns what is known of the tool that is asked for.
+func (s *Service) toolOf(ctx context.Context, t id.Tenant, d cmd.ToolRequest) assignment.Tool {
+	got := s.look(ctx, shelfKey{t, d.Kind, d.Server})
 	out := assignment.Tool{ServerName: got.server.Name}
 	for _, t := range got.tools {
 		if t.Own == d.Tool || t.Name == d.Tool {
 			out.Idempotent = t.Repeatable(d.Arguments)
+			return out
 		}
 	}
+	titled := slices.DeleteFunc(slices.Clone(got.tools), func(t tools.Tool) bool { return t.Title != d.Tool })
+	out.Idempotent = len(titled) == 1 && titled[0].Repeatable(d.Arguments)
 	return out
 }
 

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -46,7 +49,7 @@ func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd
 	if err != nil {
 		return cmd.OpenClientReply{}, err
 	}
-	return cmd.OpenClientReply{ClientID: in.ClientID, After: after.String(), Resumed: true}, nil
+	return cmd.OpenClientReply{ClientID: in.ClientID, Token: in.Token, After: after.String(), Resumed: true}, nil
 }
 
 // belongsTo reports whether the inbox is that of who asks.
@@ -87,7 +90,7 @@ func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.
 	sum := sha256.Sum256([]byte(token))
 	client := "client_" + uuid.NewString()
 	log := clientLog(in.Tenant, client)
-	created, err := event.New(log, "created", source, s.cfg.Now(), event.ClientCreatedData{
+	created, err := event.New(log, "created", source, s.cfg.Now(), event.InboxCreatedData{
 		ClientID: client, Principal: in.Principal, TokenSHA256: hex.EncodeToString(sum[:]),
 	})
 	if err != nil {
@@ -102,14 +105,26 @@ func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.
 	return cmd.OpenClientReply{ClientID: client, Token: token, After: at.String()}, err
 }
 
-// nameClient records what a client says of itself.
-func (s *Service) nameClient(ctx context.Context, in cmd.PeerRequest) (event.ClientRegisteredData, error) {
-	d, err := data[event.ClientRegisteredData](in)
+// nameClient records what a client says of itself, if that is not what it said last.
+func (s *Service) nameClient(ctx context.Context, in cmd.PeerRequest) (event.InboxRegisteredData, error) {
+	d, err := data[event.InboxRegisteredData](in)
 	if err != nil {
 		return d, err
 	}
 	d.ClientID = in.ID
-	known, err := s.inboxes.add(ctx, clientLog(in.Tenant, in.ID), "registered."+uuid.NewString(), d)
+	log := clientLog(in.Tenant, in.ID)
+	e, err := event.New(log, "registered."+uuid.NewString(), source, s.cfg.Now(), d)
+	if err != nil {
+		return d, err
+	}
+	e.TraceParent = telemetry.Inject(ctx)
+	known := false
+	_, err = s.inboxes.change(ctx, log, func(b *inbox) ([]event.Event, error) {
+		if known = b.exists; !known || bytes.Equal(b.named, e.Data) {
+			return nil, nil
+		}
+		return []event.Event{e}, nil
+	})
 	if err == nil && !known {
 		err = fault.New(fault.ClientNotFound)
 	}
@@ -132,8 +147,8 @@ func (s *Service) sendClient(ctx context.Context, in cmd.PeerRequest) (cmd.Clien
 	if !known {
 		return d, fault.New(fault.ClientNotFound)
 	}
-	m := event.ClientMessageData{
-		MessageID: uuid.NewString(), SenderID: in.ID, SenderName: in.Name, TargetID: d.TargetID,
+	m := event.InboxMessagedData{
+		MessageID: cmp.Or(d.MessageID, uuid.NewString()), SenderID: in.ID, SenderName: in.Name, TargetID: d.TargetID,
 		MessageType: d.MessageType, Data: d.Data, ExpiresAt: s.cfg.Now().Add(s.cfg.Keep).UTC(),
 	}
 	return d, s.Send(ctx, cmd.Command{
@@ -145,14 +160,14 @@ func (s *Service) sendClient(ctx context.Context, in cmd.PeerRequest) (cmd.Clien
 // tell handles cmd.TellClient: it puts a message into a client's log, once. One that
 // has expired on the way, or whose client is gone, is dropped.
 func (s *Service) tell(ctx context.Context, c cmd.Command) error {
-	var m event.ClientMessageData
+	var m event.InboxMessagedData
 	if err := c.Decode(&m); err != nil {
 		return command.Permanent(err)
 	}
 	if !m.ExpiresAt.IsZero() && s.cfg.Now().After(m.ExpiresAt) {
 		return nil
 	}
-	log := subject.Log{Tenant: c.Tenant, Kind: id.KindClient, Entity: c.Key}
+	log := subject.Log{Tenant: c.Tenant, Kind: id.KindInbox, Entity: c.Key}
 	_, err := s.inboxes.add(ctx, log, c.ID+".message", m)
 	if errors.Is(err, eventlog.ErrRefused) {
 		return command.Permanent(err)
@@ -167,7 +182,7 @@ func (s *Service) acknowledge(ctx context.Context, c cmd.Command) error {
 	if err := c.Decode(&in); err != nil {
 		return command.Permanent(err)
 	}
-	log := subject.Log{Tenant: c.Tenant, Kind: id.KindClient, Entity: c.Key}
+	log := subject.Log{Tenant: c.Tenant, Kind: id.KindInbox, Entity: c.Key}
 	last, err := s.deps.Log.Last(ctx, log)
 	if err != nil {
 		return err

@@ -54,6 +54,7 @@ func copied(to subject.Log, e event.Event) (event.Event, error) {
 	}
 	if withoutTask[e.Type] {
 		members["data"] = json.RawMessage("null")
+		delete(members, "data_ref")
 	}
 	shorten(members)
 	members["origin_log"], members["origin_seq"] = encode(e.Subject), encode(e.Sequence)

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -54,13 +54,13 @@ func newCrowd(d *directory.Directory, x *index) *crowd {
 }
 
 // open begins to follow directory and registry.
-func (c *crowd) open(ctx context.Context, js jetstream.JetStream, log zerolog.Logger) error {
+func (c *crowd) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
 	c.unwatch = c.dir.Watch(func() {
 		c.mu.Lock()
 		c.stale = true
 		c.mu.Unlock()
 	})
-	return c.registry.open(ctx, js, log)
+	return c.registry.open(ctx, conn, log)
 }
 
 // close may be called more than once, and also if open was not.
@@ -136,9 +136,9 @@ func readPeer(what id.Name, m directory.Member) reading {
 	return r
 }
 
-// find returns a peer of the directory.
-func (c *crowd) find(t id.Tenant, kind, peer string) (cmd.Peer, bool) {
-	return lookUp(c.online(), peerKey{t, kind, peer})
+// agent returns an agent of the directory.
+func (c *crowd) agent(t id.Tenant, agent string) (cmd.Peer, bool) {
+	return lookUp(c.online(), peerKey{t, cmd.PeerAgent, agent})
 }
 
 // lookUp returns a peer of a tenant, or one that all tenants have.
@@ -152,7 +152,7 @@ func lookUp(peers map[peerKey]cmd.Peer, key peerKey) (cmd.Peer, bool) {
 
 // away reports whether an agent has no connection, but its place is kept for it.
 func (c *crowd) away(t id.Tenant, agent string) bool {
-	p, there := c.find(t, cmd.PeerAgent, agent)
+	p, there := c.agent(t, agent)
 	return there && !p.Online
 }
 
@@ -160,15 +160,16 @@ func (c *crowd) away(t id.Tenant, agent string) bool {
 func (c *crowd) candidates(t id.Tenant) []assignment.Candidate {
 	var out []assignment.Candidate
 	for _, p := range c.all(t, cmd.PeerAgent) {
-		_, there := c.find(t, cmd.PeerAgent, p.ID)
+		_, there := c.agent(t, p.ID)
 		tasks, idle := c.index.load(t, p.ID)
+		joined := p.Since
 		if idle.After(p.Since) {
 			p.Since = idle // of those with nothing to do, whoever has waited longest is next
 		}
 		out = append(out, assignment.Candidate{
 			ID: p.ID, Name: p.Name, Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,
-			Status: p.Status, Since: p.Since, Load: max(p.Load, tasks),
-			Connection: p.Connection, Knows: p.Knows, Holds: p.Holds,
+			Status: p.Status, Full: p.Full, Since: p.Since, Load: max(p.Load, tasks),
+			Joined: joined, Connection: p.Connection, Knows: p.Knows, Holds: p.Holds,
 		})
 	}
 	return out
@@ -195,6 +196,6 @@ func (c *crowd) all(t id.Tenant, kind string) []cmd.Peer {
 // remembered is how a peer is remembered when it has gone.
 func remembered(p cmd.Peer) cmd.Peer {
 	p.Gateway, p.Connection, p.Principal, p.Load = "", "", "", 0
-	p.Online, p.Status, p.Since, p.Knows, p.Holds = false, cmd.StatusInactive, time.Time{}, false, nil
+	p.Online, p.Status, p.Since, p.Full, p.Knows, p.Holds = false, cmd.StatusInactive, time.Time{}, false, false, nil
 	return p
 }

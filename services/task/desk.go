@@ -1,11 +1,11 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -61,32 +61,14 @@ func (s *Service) lists(kind string) func(context.Context, cmd.PeerRequest) (cmd
 
 // public is what other peers may know of a peer.
 func public(p cmd.Peer) cmd.Peer {
-	p.Principal, p.Gateway, p.Connection, p.Knows, p.Holds = "", "", "", false, nil
+	p.Principal, p.Gateway, p.Connection, p.Incarnation, p.Full, p.Knows, p.Holds = "", "", "", "", false, false, nil
 	return p
 }
 
-// Words of clients for being there.
-const (
-	wordOnline  = "online"
-	wordOffline = "offline"
-)
-
 // matches reports whether a peer passes the filter.
 func matches(p cmd.Peer, f cmd.PeerFilter) bool {
-	switch strings.ToLower(f.Status) {
-	case "":
-	case wordOnline:
-		if !p.Online {
-			return false
-		}
-	case wordOffline:
-		if p.Online {
-			return false
-		}
-	default:
-		if !strings.EqualFold(f.Status, p.Status) {
-			return false
-		}
+	if f.Status != "" && !cmd.StatusFits(p.Status, f.Status) {
+		return false
 	}
 	if !strings.Contains(strings.ToLower(p.Name), strings.ToLower(f.Name)) {
 		return false
@@ -167,46 +149,6 @@ func (s *Service) listTools(ctx context.Context, in cmd.PeerRequest) (cmd.ToolLi
 	return out, nil
 }
 
-// runTool runs a tool outside of any task, for as long as its caller waits. What
-// becomes of it is in no log; that the tool failed is an outcome and no error.
-func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutcome, error) {
-	d, err := data[cmd.ToolRequest](in)
-	if err != nil {
-		return cmd.ToolOutcome{}, err
-	}
-	call := tools.Call{
-		ID: uuid.NewString(), Scope: "asp", Tenant: in.Tenant, Kind: d.Kind, Server: d.Server, Tool: d.Tool, Arguments: d.Arguments,
-		Timeout: time.Duration(d.TimeoutMS) * time.Millisecond, Raw: true, Priority: d.Priority,
-	}
-	switch in.Kind {
-	case cmd.PeerClient:
-		call.ClientID = in.ID
-	case cmd.PeerAgent:
-		call.AgentID = in.ID
-	}
-	began := s.cfg.Now()
-	result, err := s.tools.Call(ctx, call)
-	if refused(err) {
-		return cmd.ToolOutcome{}, err
-	}
-	out := cmd.ToolOutcome{ToolRequest: d, ServerName: s.look(ctx, shelfKey{in.Tenant, d.Kind, d.Server}).server.Name}
-	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
-	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
-	return out, nil
-}
-
-// refused reports whether a call was not begun.
-func refused(err error) bool {
-	if err == nil {
-		return false
-	}
-	switch fault.From(err, "").Code {
-	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolsDown, fault.Overloaded, fault.ServiceBusy:
-		return true
-	}
-	return false
-}
-
 func taskLog(t id.Tenant, task string) subject.Log {
 	return subject.Log{Tenant: t, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
 }
@@ -249,18 +191,24 @@ func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView,
 	if len(in.Data) > maxTask {
 		return cmd.TaskView{}, fault.New(fault.MessageTooBig)
 	}
-	if !s.wanted(in.Tenant, d) {
-		return cmd.TaskView{}, fault.New(fault.AgentNotFound)
-	}
-	if in.Kind == cmd.PeerClient {
+	switch in.Kind {
+	case cmd.PeerClient:
 		d.ClientID = in.ID
+	case cmd.PeerAgent:
+		d.AskedBy(in.ID, in.Name)
 	}
 	if d.TaskID == "" {
 		d.TaskID = uuid.NewString()
+	} else if v, before, err := s.before(ctx, in, d); before || err != nil {
+		return v, err
+	}
+	if !s.wanted(in.Tenant, d) {
+		return cmd.TaskView{}, fault.New(fault.AgentNotFound)
 	}
 	if d.RequestID == "" {
 		d.RequestID = in.RequestID
 	}
+	d.Seen = s.deps.Directory.Revision()
 	if err := s.quota.Hold(ctx, in.Tenant, in.Principal, id.EntityFromExternal(d.TaskID)); err != nil {
 		return cmd.TaskView{}, err
 	}
@@ -275,11 +223,24 @@ func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView,
 	return cmd.TaskView{TaskHead: head, Status: assignment.StatusCreated, CreatedAt: s.cfg.Now().UTC()}, nil
 }
 
+// before returns the task that is there already for a request which has come before.
+func (s *Service) before(ctx context.Context, in cmd.PeerRequest, d cmd.NewTask) (cmd.TaskView, bool, error) {
+	var st assignment.State
+	err := s.deps.Log.Read(ctx, taskLog(in.Tenant, d.TaskID), eventlog.Cursor{}, func(e *eventlog.Entry) error { return st.Apply(e.Event) })
+	if err != nil || st.Created.IsZero() || st.Task().ClientID != d.ClientID || st.Task().AskerID != d.AskerID {
+		return cmd.TaskView{}, false, err
+	}
+	v := st.View()
+	v.Before = true
+	v.AgentID, v.AgentName = cmp.Or(v.AgentID, st.Task().ExpectedID, d.AgentID), cmp.Or(v.AgentName, st.Task().ExpectedName, d.AgentName)
+	return v, true, nil
+}
+
 // wanted reports whether some agent that is known may be given the task.
 func (s *Service) wanted(t id.Tenant, d cmd.NewTask) bool {
 	want := event.TaskCreatedData{WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities}
 	for _, a := range s.crowd.candidates(t) {
-		a.Online, a.Status = true, cmd.StatusActive
+		a.Online, a.Full, a.Status = true, false, cmd.StatusActive
 		if _, ok := assignment.Choose(want, []assignment.Candidate{a}); ok {
 			return true
 		}

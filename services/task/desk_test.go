@@ -42,16 +42,16 @@ func TestAnInboxIsOpenedByItsToken(t *testing.T) {
 		_, err := r.open(wrong)
 		isFault(t, err, fault.ClientNotFound)
 	}
-	raw, err := json.Marshal(r.All(logOf(id.KindClient, me.ClientID)))
+	raw, err := json.Marshal(r.All(logOf(id.KindInbox, me.ClientID)))
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), me.Token)
 
-	require.NoError(t, r.ask(cmd.NameClient, me.ClientID, event.ClientRegisteredData{Name: "Me"}, nil))
-	isFault(t, r.ask(cmd.NameClient, "client_never", event.ClientRegisteredData{Name: "Me"}, nil), fault.ClientNotFound)
+	require.NoError(t, r.ask(cmd.NameClient, me.ClientID, event.InboxRegisteredData{Name: "Me"}, nil))
+	isFault(t, r.ask(cmd.NameClient, "client_never", event.InboxRegisteredData{Name: "Me"}, nil), fault.ClientNotFound)
 	back := cmd.OpenClientRequest{ClientID: me.ClientID, Token: me.Token, Principal: "p"}
 	got, err := r.open(back)
 	require.NoError(t, err)
-	require.Equal(t, cmd.OpenClientReply{ClientID: me.ClientID, After: "0", Resumed: true}, got, "nothing was noted")
+	require.Equal(t, cmd.OpenClientReply{ClientID: me.ClientID, Token: me.Token, After: "0", Resumed: true}, got, "nothing was noted")
 
 	require.NoError(t, r.Send.Send(r.Ctx, cmd.Command{
 		ID: "ack", Service: cmd.Task, Verb: cmd.AckClient, Tenant: tenant, Key: id.EntityFromExternal(me.ClientID),
@@ -80,8 +80,8 @@ func TestClientsTellEachOther(t *testing.T) {
 	a, b := r.client(), r.client()
 	note := cmd.ClientNote{TargetID: b.ClientID, MessageType: "hello", Data: json.RawMessage(`{"x":1}`)}
 	require.NoError(t, r.ask(cmd.SendClient, a.ClientID, note, nil))
-	got := r.Until(logOf(id.KindClient, b.ClientID), event.ClientMessage, 1)
-	m, err := event.As[event.ClientMessageData](got[1])
+	got := r.Until(logOf(id.KindInbox, b.ClientID), event.InboxMessaged, 1)
+	m, err := event.As[event.InboxMessagedData](got[1])
 	require.NoError(t, err)
 	require.Equal(t, a.ClientID, m.SenderID)
 	require.Equal(t, "name of "+a.ClientID, m.SenderName)
@@ -93,11 +93,11 @@ func TestClientsTellEachOther(t *testing.T) {
 	isFault(t, r.askIn(other, cmd.SendClient, "x", note, nil), fault.ClientNotFound)
 
 	tell := func(commandID string, expires time.Time) {
-		r.command(b.ClientID, cmd.TellClient, commandID, event.ClientMessageData{MessageID: commandID, TargetID: b.ClientID, ExpiresAt: expires}, "")
+		r.command(b.ClientID, cmd.TellClient, commandID, event.InboxMessagedData{MessageID: commandID, TargetID: b.ClientID, ExpiresAt: expires}, "")
 	}
 	tell("late", time.Now().Add(-time.Second))
 	tell("good", time.Now().Add(time.Hour))
-	got = r.Until(logOf(id.KindClient, b.ClientID), event.ClientMessage, 2)
+	got = r.Until(logOf(id.KindInbox, b.ClientID), event.InboxMessaged, 2)
 	require.Equal(t, "good.message", got[2].ID)
 }
 
@@ -110,11 +110,11 @@ func TestListsOfPeers(t *testing.T) {
 	r.join(cmd.Peer{ID: "a1", Name: "Welder", Capabilities: []string{"weld", "cut"}, Principal: "secret"})
 	r.join(cmd.Peer{ID: "a2", Name: "Cutter", Capabilities: []string{"cut"}, Status: cmd.StatusBusy})
 	r.join(cmd.Peer{ID: "a3", Name: "Welder of another", Capabilities: []string{"weld"}, Tenant: other})
+	r.join(cmd.Peer{ID: "a5", Name: "Zinc bath", Status: cmd.StatusMaintenance})
 	gone := r.join(cmd.Peer{ID: "a4", Name: "Former welder", Capabilities: []string{"weld"}})
 	r.join(cmd.Peer{ID: "s1", Name: "Shop", Kind: cmd.PeerService, Extra: json.RawMessage(`{"type":"commerce"}`)})
 	r.join(cmd.Peer{ID: "c1", Name: "Browser", Kind: cmd.PeerClient})
-	r.remembered("a4")
-	gone.leave()
+	r.departs(gone)
 	list := func(verb id.Name, f cmd.PeerFilter) string {
 		var out cmd.PeerList
 		require.NoError(t, r.ask(verb, "c1", f, &out))
@@ -130,11 +130,13 @@ func TestListsOfPeers(t *testing.T) {
 		f    cmd.PeerFilter
 		want string
 	}{
-		{cmd.ListAgents, cmd.PeerFilter{}, " a2 a4 a1"},
+		{cmd.ListAgents, cmd.PeerFilter{}, " a2 a4 a1 a5"},
 		{cmd.ListAgents, cmd.PeerFilter{Status: "active"}, " a1"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "offline"}, " a4"},
+		{cmd.ListAgents, cmd.PeerFilter{Status: "offline"}, " a4 a5"},
 		{cmd.ListAgents, cmd.PeerFilter{Status: "inactive"}, " a4"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "online"}, " a2 a1"},
+		{cmd.ListAgents, cmd.PeerFilter{Status: "online"}, " a1"},
+		{cmd.ListAgents, cmd.PeerFilter{Status: "Maintenance"}, " a5"},
+		{cmd.ListAgents, cmd.PeerFilter{Status: "asleep"}, ""},
 		{cmd.ListAgents, cmd.PeerFilter{Status: "busy"}, " a2"},
 		{cmd.ListAgents, cmd.PeerFilter{Capabilities: []string{"cut", "weld"}}, " a1"},
 		{cmd.ListAgents, cmd.PeerFilter{Name: "WELD"}, " a4 a1"},
@@ -145,6 +147,7 @@ func TestListsOfPeers(t *testing.T) {
 		{cmd.ListServers, cmd.PeerFilter{}, " files web"},
 		{cmd.ListServers, cmd.PeerFilter{Type: "http"}, " web"},
 		{cmd.ListServers, cmd.PeerFilter{Status: "active"}, " files"},
+		{cmd.ListServers, cmd.PeerFilter{Status: "online"}, " files"},
 		{cmd.ListServers, cmd.PeerFilter{Capabilities: []string{"read"}}, " files"},
 	} {
 		require.Equal(t, c.want, list(c.verb, c.f), "%s %+v", c.verb, c.f)

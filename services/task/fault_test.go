@@ -51,7 +51,7 @@ func story(r *rig, name string, stopAt int) int {
 	boss := r.join(cmd.Peer{ID: name + "-boss", Name: name + "-Boss"})
 	helper := r.join(cmd.Peer{ID: name + "-helper", Name: name + "-Helper"})
 	defer func() { boss.leave(); helper.leave() }()
-	seen := r.count(logOf(id.KindTask, parent), logOf(id.KindTask, child), logOf(id.KindClient, me.ClientID))
+	seen := r.count(logOf(id.KindTask, parent), logOf(id.KindTask, child), logOf(id.KindInbox, me.ClientID))
 	over, stopped := make(chan struct{}), make(chan struct{})
 	stop := func() {
 		if stopAt < 0 {
@@ -75,7 +75,7 @@ func story(r *rig, name string, stopAt int) int {
 	helper.done(child, "part")
 	boss.awaits(event.ChildFinished)
 	boss.done(parent, "whole")
-	inbox := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
+	inbox := r.Until(logOf(id.KindInbox, me.ClientID), event.TaskFinished, 2)
 	close(over)
 	<-stopped
 	inOrder(r.T, r, parent, inbox)

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/manager"
@@ -32,11 +35,11 @@ const (
 func (s *Service) followUp(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
 	l := &h.State
 	if l.Created.IsZero() {
-		return nil
+		return s.create(ctx, h, c)
 	}
 	s.locate(h)
 	for _, step := range []func(context.Context, *manager.Held[life], cmd.Command) error{
-		s.dispatch, s.converse, s.family, s.call, s.report, s.relay,
+		s.dispatch, s.converse, s.create, s.family, s.tellAsker, s.call, s.report, s.relay,
 	} {
 		if err := step(ctx, h, c); err != nil {
 			return err
@@ -70,7 +73,7 @@ func (s *Service) due(h *manager.Held[life]) time.Time {
 	now := s.cfg.Now()
 	due := l.Due(s.env(h.Log.Tenant, now))
 	soon := now.Add(lookAgain)
-	if !l.Done() && (l.Waiting() || l.owed()) && (due.IsZero() || soon.Before(due)) {
+	if s.owesAsker(h) || !l.Done() && (l.Waiting() || l.owed()) && (due.IsZero() || soon.Before(due)) {
 		return soon
 	}
 	return due
@@ -195,18 +198,13 @@ func (s *Service) recall(ctx context.Context, h *manager.Held[life]) error {
 	return nil
 }
 
-// family creates the child that the command asks for, cancels those that nobody waits
-// for, and tells the parent of a child's end.
-func (s *Service) family(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
+// family cancels the children that nobody waits for, and tells the parent of a child's
+// end.
+func (s *Service) family(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
 	l := &h.State
-	if c.Verb == cmd.SpawnTask {
-		if err := s.create(ctx, h, c); err != nil {
-			return err
-		}
-	}
 	for _, child := range l.Orphans() {
 		stop := cmd.Command{
-			ID: "orphan", Verb: cmd.CancelSwarm, Key: id.EntityFromExternal(child),
+			ID: "orphan", Verb: cmd.CancelTask, Key: id.EntityFromExternal(child),
 			Data: encode(cmd.CancelTaskData{TaskID: child, Reason: cancelledWith}),
 		}
 		if err := s.once(ctx, h, "orphan."+child, stop); err != nil {
@@ -218,35 +216,56 @@ func (s *Service) family(ctx context.Context, h *manager.Held[life], c cmd.Comma
 		return nil
 	}
 	return s.once(ctx, h, "ended", cmd.Command{
-		ID: "child-ended." + h.Log.Entity.String(), Verb: cmd.ChildEnded, Key: id.EntityFromExternal(parent),
+		ID: "end-child." + h.Log.Entity.String(), Verb: cmd.EndChild, Key: id.EntityFromExternal(parent),
 		Data: encode(event.ChildFinishedData{
-			ChildID: l.Head().TaskID, Status: end.Status, Result: end.Result, Code: end.Code, Error: end.Error,
+			ChildID: l.Head().TaskID, Status: end.Status, Result: end.Result, ResultRef: end.ResultRef, Code: end.Code, Error: end.Error,
 		}),
 	})
 }
 
-// create creates the child that a command asks for, if that was accepted.
+// create creates the child that a command asks for, if that was accepted, or the task
+// without a parent that it has become.
 func (s *Service) create(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
+	if c.Verb != cmd.SpawnTask {
+		return nil
+	}
 	var d cmd.SpawnChild
 	if err := c.Decode(&d); err != nil {
 		return err
 	}
+	principal := h.State.Task().Principal
+	commandID := createID
 	n, ok := h.State.Child(d)
+	if !ok {
+		n, ok = h.State.Apart(d)
+		principal, commandID = c.Principal, createID+"."+c.ID // asked for again, it answers again
+	}
 	if !ok {
 		return nil
 	}
 	return s.sendTo(ctx, h, cmd.Command{
-		ID: createID, Verb: cmd.CreateTask, Key: id.EntityFromExternal(n.TaskID), Principal: h.State.Task().Principal, Data: encode(n),
+		ID: commandID, Verb: cmd.CreateTask, Key: id.EntityFromExternal(n.TaskID), Principal: principal, Data: encode(n),
 	})
 }
 
 // createID is the id of the command that creates a task: there is one.
 const createID = "create"
 
-// call hands the calls of the task's agent to the workers.
-func (s *Service) call(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
+// call hands the calls of the task's agent to the workers. A process that has taken the task
+// over hands on all that are open once more: the calls' logs say which command counts.
+func (s *Service) call(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
+	var restored time.Time
+	if c.Source == cmd.SourceRestore {
+		restored = c.Time
+	}
 	for _, in := range h.State.Pending() {
-		err := s.once(ctx, h, in.CallID, cmd.Command{ID: in.CallID, Service: callService, Verb: runCall, Data: encode(in)})
+		key := in.CallID
+		if !restored.IsZero() {
+			key += ".restored"
+		}
+		err := s.once(ctx, h, key, cmd.Command{
+			ID: in.CallID + "." + uuid.NewString(), Service: callService, Verb: runCall, Data: encode(taskCall{in, restored}),
+		})
 		if err != nil {
 			return err
 		}
@@ -261,7 +280,7 @@ func (s *Service) report(ctx context.Context, h *manager.Held[life], _ cmd.Comma
 	if t.Session == "" || t.RunID == "" {
 		return nil
 	}
-	ref := cmd.WorkRef{Kind: id.Kind(t.Kind), RunID: t.RunID, WorkID: t.WorkID}
+	ref := cmd.JobRef{Kind: id.Kind(t.Kind), RunID: t.RunID, JobID: t.JobID}
 	key, err := id.ParseEntity(t.Session)
 	if err != nil {
 		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("a task is the unit of work of no log")
@@ -269,20 +288,38 @@ func (s *Service) report(ctx context.Context, h *manager.Held[life], _ cmd.Comma
 	}
 	out := cmd.Command{Service: ref.Manager(), Key: key}
 	if l.Holder() != "" {
-		out.ID, out.Verb = fmt.Sprintf("%s.taken.%d", h.Log.Entity, head.Attempt), cmd.WorkTaken
-		out.Data = encode(cmd.TakenWork{WorkRef: ref, TaskID: h.Log.Entity.String(), Agent: head.AgentName, Attempt: head.Attempt})
+		out.ID, out.Verb = fmt.Sprintf("%s.taken.%d", h.Log.Entity, head.Attempt), cmd.AssignJob
+		out.Data = encode(cmd.AssignedJob{JobRef: ref, TaskID: h.Log.Entity.String(), Agent: head.AgentName, Attempt: head.Attempt})
 		return s.once(ctx, h, out.ID, out)
 	}
 	end := l.End()
 	if end == nil {
 		return nil
 	}
-	done := cmd.DoneWork{WorkRef: ref, TaskID: h.Log.Entity.String(), Agent: head.AgentName, Output: text(end.Result)}
+	done, err := s.done(ctx, h.Log.Tenant, *end)
+	if err != nil {
+		return err
+	}
+	done.JobRef, done.TaskID, done.Agent = ref, h.Log.Entity.String(), head.AgentName
+	out.ID, out.Verb, out.Data = h.Log.Entity.String()+".done", cmd.FinishJob, encode(done)
+	return s.once(ctx, h, out.ID, out)
+}
+
+// done is what became of a task, with its result as a text. A result that is lost fails
+// the unit.
+func (s *Service) done(ctx context.Context, t id.Tenant, end event.TaskFinishedData) (cmd.FinishedJob, error) {
+	if err := s.payloads.Fill(ctx, t, &end); errors.Is(err, fault.New(fault.PayloadLost)) {
+		s.deps.Logger.Error().Err(err).Str("task", end.TaskID).Msg("lose result of task")
+		f := fault.New(fault.PayloadLost)
+		end.Status, end.Code, end.Error = event.TaskEndFailed, string(f.Code), f.Public()
+	} else if err != nil {
+		return cmd.FinishedJob{}, err
+	}
+	done := cmd.FinishedJob{Output: text(end.Result)}
 	if end.Status != event.TaskEndCompleted {
 		done.Failed, done.Code, done.Message = true, end.Code, end.Error
 	}
-	out.ID, out.Verb, out.Data = h.Log.Entity.String()+".done", cmd.WorkDone, encode(done)
-	return s.once(ctx, h, out.ID, out)
+	return done, nil
 }
 
 // maxText bounds the result of a task that becomes a text: what a session takes of it.

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -25,9 +26,10 @@ type inbox struct {
 	mu      sync.Mutex
 	writer  *eventlog.Writer
 	exists  bool
-	created event.ClientCreatedData // zero if the head of the log has expired
-	copied  map[string]uint64       // by the name of a task's log
-	once    map[string]bool         // ids of what came from elsewhere than tasks
+	created event.InboxCreatedData // zero if the head of the log has expired
+	named   json.RawMessage        // what the client said of itself last
+	copied  map[string]uint64      // by the name of a task's log
+	once    map[string]bool        // ids of what came from elsewhere than tasks
 	broken  error
 }
 
@@ -36,10 +38,12 @@ func (b *inbox) observe(e *eventlog.Entry) {
 	b.exists = true
 	var err error
 	switch e.Type {
-	case event.ClientCreated:
-		b.created, err = event.As[event.ClientCreatedData](e.Event)
+	case event.InboxCreated:
+		b.created, err = event.As[event.InboxCreatedData](e.Event)
 		b.once[e.ID] = true
-	case event.ClientRegistered, event.ClientMessage:
+	case event.InboxRegistered:
+		b.named = e.Data
+	case event.InboxMessaged:
 		b.once[e.ID] = true
 	default:
 		var from event.Origin
@@ -68,7 +72,7 @@ func newInboxes(log *eventlog.Store, now func() time.Time) (*inboxes, error) {
 }
 
 func clientLog(t id.Tenant, client string) subject.Log {
-	return subject.Log{Tenant: t, Kind: id.KindClient, Entity: id.EntityFromExternal(client)}
+	return subject.Log{Tenant: t, Kind: id.KindInbox, Entity: id.EntityFromExternal(client)}
 }
 
 func (x *inboxes) of(log subject.Log) *inbox {

@@ -38,7 +38,7 @@ func TestManyReplicasFillOneInbox(t *testing.T) {
 		require.NoError(t, err)
 		return x
 	}
-	opened, err := event.New(to, "created", source, time.Now(), event.ClientCreatedData{ClientID: "client_1"})
+	opened, err := event.New(to, "created", source, time.Now(), event.InboxCreatedData{ClientID: "client_1"})
 	require.NoError(t, err)
 	_, err = fresh().change(ctx, to, func(*inbox) ([]event.Event, error) { return []event.Event{opened}, nil })
 	require.NoError(t, err)

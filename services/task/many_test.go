@@ -55,7 +55,7 @@ func TestManyTasksOfOneClient(t *testing.T) {
 			done.Go(first.Stop)
 		}
 	}
-	inbox := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, tasks)
+	inbox := r.Until(logOf(id.KindInbox, me.ClientID), event.TaskFinished, tasks)
 	close(quit)
 	done.Wait()
 	for _, one := range ids {

@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
-	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -68,7 +67,7 @@ func (m *mouth) mention(t id.Tenant, agent string, e event.Event) {
 
 // prepare returns what is said, and where.
 func (m *mouth) prepare(t id.Tenant, agent string, e event.Event) (to, via string, raw []byte, err error) {
-	p, ok := m.crowd.find(t, cmd.PeerAgent, agent)
+	p, ok := m.crowd.agent(t, agent)
 	if !ok || !p.Online {
 		return "", "", nil, errAway
 	}
@@ -76,7 +75,31 @@ func (m *mouth) prepare(t id.Tenant, agent string, e event.Event) (to, via strin
 	if err != nil {
 		return "", "", nil, err
 	}
-	e.Sequence = 0 // it is said, and not shown
-	raw, err = json.Marshal(e)
-	return subject.Aside(gateway, connection), p.Connection, raw, err
+	raw, err = aside(e)
+	return subject.Direct(gateway, connection), p.Connection, raw, err
+}
+
+// aside encodes an event that is said, and not shown as a part of a log.
+func aside(e event.Event) ([]byte, error) {
+	e.Sequence = 0
+	return json.Marshal(e)
+}
+
+// repeat tells the connection that sent a command of events that answer it, and does not
+// wait.
+func (m *mouth) repeat(replyTo string, events []event.Event) error {
+	gateway, connection, err := subject.ParseReplyTo(replyTo)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		raw, err := aside(e)
+		if err == nil {
+			err = m.conn.NATS().Publish(subject.Direct(gateway, connection), raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

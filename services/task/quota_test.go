@@ -48,7 +48,7 @@ func TestOpenTasksAreBounded(t *testing.T) {
 	servicetest.Bounded{
 		Rig: r.Rig, Things: "open tasks", Frees: "Wait until one has ended, or cancel one", Begin: r.gives, Doomed: doomed,
 		End: func(taskID string) {
-			r.command(taskID, cmd.CancelSwarm, "cancel-"+taskID, cmd.CancelTaskData{TaskID: taskID, ClientID: "client-of-ann"}, "")
+			r.command(taskID, cmd.CancelTask, "cancel-"+taskID, cmd.CancelTaskData{TaskID: taskID, ClientID: "client-of-ann"}, "")
 		},
 	}.Check()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -41,10 +42,10 @@ type registry struct {
 func newRegistry() *registry { return &registry{entries: map[string]cmd.Peer{}} }
 
 // open reads the bucket and begins to follow it.
-func (r *registry) open(ctx context.Context, js jetstream.JetStream, log zerolog.Logger) error {
-	kv, err := js.KeyValue(ctx, subject.BucketRegistry)
+func (r *registry) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
+	kv, err := conn.Bucket(ctx, subject.BucketRegistry)
 	if err != nil {
-		return fmt.Errorf("open the bucket %s: %w", subject.BucketRegistry, err)
+		return err
 	}
 	r.kv, r.log, r.done = kv, log, make(chan struct{})
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

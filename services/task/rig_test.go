@@ -52,7 +52,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{
 		Rig: servicetest.New(t, bustest.Single(t), patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{},
 	}
-	sub, err := r.Conn.NATS().Subscribe(subject.AsideFilter(gateway), r.aside)
+	sub, err := r.Conn.NATS().Subscribe(subject.DirectFilter(gateway), r.aside)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sub.Unsubscribe()) })
 	return r
@@ -70,7 +70,7 @@ func (r *rig) ears(connection string) chan event.Event {
 
 // aside is the gateway: it confirms what it can queue.
 func (r *rig) aside(m *nats.Msg) {
-	_, connection, err := subject.ParseAside(m.Subject)
+	_, connection, err := subject.ParseDirect(m.Subject)
 	if err != nil {
 		return
 	}
@@ -175,13 +175,13 @@ func (a *agent) says(taskID string, verb id.Name, data any) {
 // done ends a task with a result.
 func (a *agent) done(taskID, result string) {
 	a.T.Helper()
-	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: a.peer.ID, Result: servicetest.JSON(a.T, result)})
+	a.says(taskID, cmd.FinishTask, cmd.TaskResult{TaskID: taskID, AgentID: a.peer.ID, Result: servicetest.JSON(a.T, result)})
 }
 
 // finish is done for goroutines.
 func (a *agent) finish(taskID string) error {
 	return a.Send.Send(a.Ctx, cmd.Command{
-		ID: a.peer.ID + ".finish", Service: cmd.Task, Verb: cmd.ResultTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
+		ID: a.peer.ID + ".finish", Service: cmd.Task, Verb: cmd.FinishTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
 		Data: json.RawMessage(fmt.Sprintf(`{"task_id":%q,"agent_id":%q,"result":"done"}`, taskID, a.peer.ID)),
 	})
 }

@@ -12,12 +12,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
@@ -70,6 +72,8 @@ type Service struct {
 	shelf   shelf
 	acks    *acks.Acks
 	quota   quota.Entities
+
+	payloads *payload.Store
 }
 
 // New returns a service that is not started. The toolbox is where agents' and
@@ -82,7 +86,7 @@ func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
 	if cfg.Keep <= 0 {
 		cfg.Keep = DefaultKeep
 	}
-	s := &Service{cfg: cfg, deps: deps, tools: box, index: newIndex()}
+	s := &Service{cfg: cfg, deps: deps, tools: box, index: newIndex(), payloads: payload.New(deps.Conn)}
 	s.crowd = newCrowd(deps.Directory, s.index)
 	s.mouth = &mouth{conn: deps.Conn, crowd: s.crowd, logger: deps.Logger}
 	var err error
@@ -90,8 +94,8 @@ func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
 		return nil, fmt.Errorf("task service: %w", err)
 	}
 	s.Manager, err = manager.New(manager.Config[life]{
-		Service: cmd.Task, Kind: id.KindTask, Timer: dueTimer, Cached: cachedTasks, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.TaskDue,
-		Apply: (*life).apply, Decide: s.decide, Handle: s.handle, FollowUp: s.followUp,
+		Service: cmd.Task, Kind: id.KindTask, Timer: dueTimer, Cached: cachedTasks, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.CheckTask,
+		Apply: (*life).apply, Decide: s.decide, Handle: s.handle, FollowUp: s.followUp, Again: s.again,
 	}, deps)
 	if err != nil {
 		return nil, err
@@ -100,7 +104,7 @@ func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
 	s.watch = newWatch(s)
 	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
 		Service: cmd.Task, Description: "Knows the agents, services, clients and tasks of the swarm",
-		Logger: deps.Logger, Registry: cfg.Registry,
+		Logger: deps.Logger, Registry: cfg.Registry, Directory: deps.Directory,
 	})
 	s.offer(s.rpc)
 	return s, nil
@@ -110,7 +114,7 @@ func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
 // commands.
 func (s *Service) Start(ctx context.Context) error {
 	var err error
-	if s.acks, err = acks.Open(ctx, s.deps.Conn.JS()); err != nil {
+	if s.acks, err = acks.Open(ctx, s.deps.Conn); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
 	limits := s.cfg.Quota
@@ -118,7 +122,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.quota.Open(ctx, audit.Tasks, limits); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
-	if err := s.crowd.open(ctx, s.deps.Conn.JS(), s.deps.Logger); err != nil {
+	if err := s.crowd.open(ctx, s.deps.Conn, s.deps.Logger); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
 	s.watch.start()
@@ -126,7 +130,7 @@ func (s *Service) Start(ctx context.Context) error {
 	// waits for that asks at once.
 	for _, start := range []func(context.Context) error{s.rpc.Start, s.calls.Start, s.Manager.Start} {
 		if err := start(ctx); err != nil {
-			s.Stop() //nolint:contextcheck // ending takes a context of its own
+			s.Stop()
 			return fmt.Errorf("task service: %w", err)
 		}
 	}
@@ -146,8 +150,10 @@ func (s *Service) Drain(ctx context.Context) error {
 // on are delivered again elsewhere.
 func (s *Service) Stop() {
 	s.rpc.Stop()
-	s.calls.Stop()
-	s.Manager.Stop()
+	var pulls sync.WaitGroup // both wait for what their last pull may still bring
+	pulls.Go(s.calls.Stop)
+	pulls.Go(s.Manager.Stop)
+	pulls.Wait()
 	s.watch.stop()
 	s.crowd.close()
 	s.quota.Close()
@@ -159,6 +165,9 @@ func (s *Service) over(ctx context.Context, t id.Tenant, task id.Entity) (bool, 
 	err := s.deps.Log.Read(ctx, subject.Log{Tenant: t, Kind: id.KindTask, Entity: task}, eventlog.Cursor{}, func(e *eventlog.Entry) error {
 		return st.Apply(e.Event)
 	})
+	if errors.Is(err, eventlog.ErrDeleted) {
+		return true, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -167,6 +176,7 @@ func (s *Service) over(ctx context.Context, t id.Tenant, task id.Entity) (bool, 
 
 // decide asks the reducer, with the agents that there are.
 func (s *Service) decide(ctx context.Context, h *manager.Held[life], c cmd.Command, now time.Time) (manager.Decision, error) {
+	s.catchUp(ctx, c)
 	env := s.env(h.Log.Tenant, now)
 	env.Tool = s.tool(ctx, c)
 	d, err := h.State.Decide(c, env)
@@ -175,20 +185,36 @@ func (s *Service) decide(ctx context.Context, h *manager.Held[life], c cmd.Comma
 			s.index.put(h.Log, place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt, unsaid: true, seen: now})
 		}
 	}
-	return manager.Decided(d.Facts, d.Aside), err
+	out := manager.Decided(d.Facts, d.Aside)
+	out.Request, out.Again = d.Request, d.Again
+	return out, err
+}
+
+// catchUp waits until this copy of the directory has the agent for which another replica
+// took a new task. A task that must not wait longer is decided with what there is.
+func (s *Service) catchUp(ctx context.Context, c cmd.Command) {
+	var t cmd.NewTask
+	if c.Verb != cmd.CreateTask || c.Decode(&t) != nil || t.Seen <= s.deps.Directory.Revision() {
+		return
+	}
+	if err := s.deps.Directory.Reach(ctx, t.Seen); err != nil {
+		s.deps.Logger.Warn().Err(err).Str("task", t.TaskID).Msg("decide a task without the newest directory")
+	}
 }
 
 func (s *Service) env(t id.Tenant, now time.Time) assignment.Env {
 	return assignment.Env{Now: now, Agents: s.crowd.candidates(t), Rules: s.cfg.Rules}
 }
 
-// handle takes the commands about clients.
+// handle takes the commands about clients, and deletions.
 func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 	switch c.Verb {
 	case cmd.TellClient:
 		return true, s.tell(ctx, c)
 	case cmd.AckClient:
 		return true, s.acknowledge(ctx, c)
+	case cmd.DeleteTask:
+		return true, s.delete(ctx, c)
 	}
 	return false, nil
 }

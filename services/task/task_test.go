@@ -3,6 +3,7 @@ package task_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestATaskWithEverything(t *testing.T) {
 	boss.says(id1, cmd.NotifyTask, cmd.TaskNotification{TaskID: id1, AgentID: "boss", NotificationType: "info", Message: json.RawMessage(`"hi"`)})
 
 	boss.says(id1, cmd.AskTask, cmd.TaskQuestion{TaskID: id1, AgentID: "boss", RequestID: "ask1", Message: json.RawMessage(`"sure?"`)})
-	r.Until(logOf(id.KindClient, me.ClientID), event.TaskAsked, 1)
+	r.Until(logOf(id.KindInbox, me.ClientID), event.TaskAsked, 1)
 	r.command(id1, cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: id1, ClientID: me.ClientID, Message: json.RawMessage(`"yes"`)}, "")
 	answer := hears[event.TaskMessagedData](boss)
 	require.Equal(t, "ask1", answer.InputID)
@@ -65,7 +66,7 @@ func TestATaskWithEverything(t *testing.T) {
 	require.Equal(t, "completed", hears[event.TaskFinishedData](helper).Status, "for the load that its gateway counts")
 
 	boss.done(id1, "all done")
-	events := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 2)
+	events := r.Until(logOf(id.KindInbox, me.ClientID), event.TaskFinished, 2)
 	inOrder(t, r, id1, events)
 	inOrder(t, r, "child", events)
 	require.Equal(t, "task.created task.assigned task.reported task.notified task.asked task.messaged call.started call.notified "+
@@ -127,7 +128,7 @@ func TestAnAgentThatIsGoneLosesItsTask(t *testing.T) {
 	refused := hears[event.CommandRefusedData](first)
 	require.Equal(t, string(fault.TaskNotOwned), refused.Code)
 	second.done(taskID, "in time")
-	events := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	events := r.Until(logOf(id.KindInbox, me.ClientID), event.TaskFinished, 1)
 	inOrder(t, r, taskID, events)
 	second.done(taskID, "again")
 	require.Equal(t, "completed", hears[event.TaskFinishedData](second).Status)
@@ -153,7 +154,7 @@ func TestAnAgentThatComesBackKeepsItsTask(t *testing.T) {
 	require.JSONEq(t, `"one"`, string(hears[event.TaskMessagedData](a).Message))
 	require.JSONEq(t, `"two"`, string(hears[event.TaskMessagedData](a).Message))
 	a.done(taskID, "done")
-	r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	r.Until(logOf(id.KindInbox, me.ClientID), event.TaskFinished, 1)
 	require.Equal(t, "task.created task.assigned task.messaged task.messaged task.finished", types(r.All(logOf(id.KindTask, taskID))))
 }
 
@@ -179,8 +180,7 @@ func TestATaskWaitsForItsAgent(t *testing.T) {
 	r := newRig(t)
 	r.start("a", task.Config{})
 	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
-	r.remembered("w1")
-	a.leave()
+	r.departs(a)
 	err := r.ask(cmd.Submit, "c", cmd.NewTask{AgentName: "nobody", Data: json.RawMessage("1")}, nil)
 	isFault(t, err, fault.AgentNotFound)
 	isFault(t, r.ask(cmd.Submit, "c", cmd.NewTask{}, nil), fault.InvalidField)
@@ -191,6 +191,20 @@ func TestATaskWaitsForItsAgent(t *testing.T) {
 	require.Contains(t, string(end[len(end)-1].Data), fault.AgentOffline)
 	b := r.join(cmd.Peer{ID: "w9", Name: "Other", Capabilities: []string{"weld", "cut"}})
 	require.Equal(t, taskID, hears[event.TaskAssignedData](b).TaskID)
+}
+
+// departs has the agent leave, and waits until the service knows it as one that is away.
+func (r *rig) departs(a *agent) {
+	r.T.Helper()
+	r.remembered(a.peer.ID)
+	a.leave()
+	for {
+		var out cmd.PeerList
+		require.NoError(r.T, r.ask(cmd.ListAgents, "c", cmd.PeerFilter{Status: "offline"}, &out))
+		if slices.ContainsFunc(out.Peers, func(p cmd.Peer) bool { return p.ID == a.peer.ID }) {
+			return
+		}
+	}
 }
 
 // remembered waits until the registry has the agent.
@@ -225,7 +239,7 @@ func TestACancelReachesAgentsAndChildren(t *testing.T) {
 	boss.says(taskID, cmd.SpawnTask, cmd.SpawnChild{TaskID: taskID, AgentID: "boss", ChildID: "kid", TargetName: "Helper", Data: json.RawMessage("1")})
 	hears[event.ChildCreatedData](boss)
 	hears[event.TaskAssignedData](helper)
-	r.command(taskID, cmd.CancelSwarm, "stop", cmd.CancelTaskData{TaskID: taskID, ClientID: me.ClientID}, "")
+	r.command(taskID, cmd.CancelTask, "stop", cmd.CancelTaskData{TaskID: taskID, ClientID: me.ClientID}, "")
 	require.Equal(t, "cancelled", hears[event.TaskFinishedData](boss).Status)
 	require.Equal(t, "cancelled", hears[event.TaskFinishedData](helper).Status)
 	r.Until(logOf(id.KindTask, taskID), event.ChildFinished, 1)
@@ -238,19 +252,19 @@ func TestWorkOfASessionIsReported(t *testing.T) {
 	r.start("a", task.Config{})
 	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
 	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
-		TaskID: "t1", Capabilities: []string{"weld"}, Data: json.RawMessage("1"), Session: "s1", RunID: "r1", WorkID: "u",
+		TaskID: "t1", Capabilities: []string{"weld"}, Data: json.RawMessage("1"), Session: "s1", RunID: "r1", JobID: "u",
 	}, "")
 	hears[event.TaskAssignedData](a)
-	var taken cmd.TakenWork
+	var taken cmd.AssignedJob
 	c := next(t, got)
 	require.NoError(t, c.Decode(&taken))
-	require.Equal(t, cmd.WorkTaken, c.Verb)
-	require.Equal(t, cmd.TakenWork{WorkRef: cmd.WorkRef{RunID: "r1", WorkID: "u"}, TaskID: "t1", Agent: "W", Attempt: 1}, taken)
+	require.Equal(t, cmd.AssignJob, c.Verb)
+	require.Equal(t, cmd.AssignedJob{JobRef: cmd.JobRef{RunID: "r1", JobID: "u"}, TaskID: "t1", Agent: "W", Attempt: 1}, taken)
 	a.done("t1", "welded")
-	var done cmd.DoneWork
+	var done cmd.FinishedJob
 	c = next(t, got)
 	require.NoError(t, c.Decode(&done))
-	require.Equal(t, cmd.WorkDone, c.Verb)
+	require.Equal(t, cmd.FinishJob, c.Verb)
 	require.Equal(t, "welded", done.Output)
 	require.False(t, done.Failed)
 }
@@ -262,22 +276,22 @@ func TestWorkOfAMemberIsReported(t *testing.T) {
 	r.start("a", task.Config{})
 	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
 	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
-		TaskID: "t1", AgentName: "W", Data: json.RawMessage("1"), Session: "h_agent1", Kind: id.KindAgent, RunID: "r1",
+		TaskID: "t1", AgentName: "W", Data: json.RawMessage("1"), Session: "h_agent1", Kind: id.KindMember, RunID: "r1",
 	}, "")
 	hears[event.TaskAssignedData](a)
-	var taken cmd.TakenWork
+	var taken cmd.AssignedJob
 	c := next(t, got)
 	require.NoError(t, c.Decode(&taken))
-	require.Equal(t, cmd.WorkTaken, c.Verb)
+	require.Equal(t, cmd.AssignJob, c.Verb)
 	require.Equal(t, "h_agent1", c.Key.String(), "the entity is that of the log as it is")
-	require.Equal(t, cmd.WorkRef{Kind: id.KindAgent, RunID: "r1"}, taken.WorkRef)
-	a.says("t1", cmd.ResultTask, cmd.TaskResult{TaskID: "t1", AgentID: "w1", Failed: true, Code: "OUT_OF_GAS", Error: "no gas"})
-	var done cmd.DoneWork
+	require.Equal(t, cmd.JobRef{Kind: id.KindMember, RunID: "r1"}, taken.JobRef)
+	a.says("t1", cmd.FinishTask, cmd.TaskResult{TaskID: "t1", AgentID: "w1", Failed: true, Code: "OUT_OF_GAS", Error: "no gas"})
+	var done cmd.FinishedJob
 	c = next(t, got)
 	require.NoError(t, c.Decode(&done))
-	require.Equal(t, cmd.WorkDone, c.Verb)
+	require.Equal(t, cmd.FinishJob, c.Verb)
 	require.True(t, done.Failed)
-	require.Equal(t, taken.WorkRef, done.WorkRef)
+	require.Equal(t, taken.JobRef, done.JobRef)
 }
 
 func next(t *testing.T, c <-chan cmd.Command) cmd.Command {
@@ -299,8 +313,7 @@ func TestTimersFindWhatTheWatchMissed(t *testing.T) {
 	cfg := task.Config{Rules: assignment.Rules{Lease: time.Second}}
 	s := r.start("a", cfg)
 	w, known := r.join(cmd.Peer{ID: "w1", Name: "W"}), r.join(cmd.Peer{ID: "v1", Name: "V"})
-	r.remembered("v1")
-	known.leave()
+	r.departs(known)
 	held := r.submit("", cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](w)
 	r.Until(logOf(id.KindTask, held), event.TaskReported, 1)
@@ -325,8 +338,8 @@ func TestLargeTasksAndResults(t *testing.T) {
 	isFault(t, r.ask(cmd.Submit, me.ClientID, cmd.NewTask{AgentName: "W", Data: huge(251)}, nil), fault.MessageTooBig)
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W", Data: huge(200)})
 	hears[event.TaskAssignedData](a)
-	a.says(taskID, cmd.ResultTask, cmd.TaskResult{TaskID: taskID, AgentID: "w1", Result: huge(254)})
-	inbox := r.Until(logOf(id.KindClient, me.ClientID), event.TaskFinished, 1)
+	a.says(taskID, cmd.FinishTask, cmd.TaskResult{TaskID: taskID, AgentID: "w1", Result: huge(254)})
+	inbox := r.Until(logOf(id.KindInbox, me.ClientID), event.TaskFinished, 1)
 	end := inbox[len(inbox)-1]
 	require.Contains(t, string(end.Data), `"shortened":true`)
 	require.Less(t, len(end.Data), 1000)

@@ -93,7 +93,7 @@ func (w *watch) look() {
 		}
 		w.seen[key] = mark
 		came[key.tenant] = came[key.tenant] || key.kind == cmd.PeerAgent
-		says[key] = p.Online && p.Knows
+		says[key] = p.Online // on a new connection, perhaps, and of what it has
 		w.note(p, false)
 	}
 	for key := range w.seen {
@@ -123,7 +123,7 @@ func (w *watch) look() {
 func markOf(p cmd.Peer) string {
 	caps := slices.Clone(p.Capabilities)
 	slices.Sort(caps)
-	return fmt.Sprint(p.Online, p.Knows, p.Holds, p.Status, p.Name, p.Connection, strings.Join(caps, "\x00"), len(p.Tools), p.Description)
+	return fmt.Sprint(p.Online, p.Full, p.Knows, p.Holds, p.Status, p.Name, p.Connection, strings.Join(caps, "\x00"), len(p.Tools), p.Description)
 }
 
 // note remembers a peer. Of one that has gone the entry is written again, so that it
@@ -147,7 +147,7 @@ func (w *watch) note(p cmd.Peer, gone bool) {
 
 // poke has the task looked at again.
 func (w *watch) poke(log subject.Log) {
-	w.send(log, cmd.Command{ID: fmt.Sprintf("poke-%d", w.s.cfg.Now().UnixNano()), Verb: cmd.TaskDue})
+	w.send(log, cmd.Command{ID: fmt.Sprintf("poke-%d", w.s.cfg.Now().UnixNano()), Verb: cmd.CheckTask})
 }
 
 // release takes the task from an agent that is gone.
@@ -178,6 +178,7 @@ func rules(r assignment.Rules) assignment.Rules {
 	r.AskTimeout = cmp.Or(r.AskTimeout, def.AskTimeout)
 	r.Lease = cmp.Or(r.Lease, def.Lease)
 	r.Pause = cmp.Or(r.Pause, def.Pause)
+	r.Silence = cmp.Or(r.Silence, def.Silence)
 	r.Tries = cmp.Or(r.Tries, def.Tries)
 	r.MaxDepth = cmp.Or(r.MaxDepth, def.MaxDepth)
 	return r

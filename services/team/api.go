@@ -147,7 +147,7 @@ func (a *API) message(r *http.Request, p auth.Principal) (any, error) {
 	case len(b.Content) > maxContent:
 		return nil, fault.New(fault.MessageTooBig).At("content")
 	}
-	return a.send(r, p, cmd.Message, b.Target, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})
+	return a.send(r, p, cmd.SendMessage, b.Target, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})
 }
 
 // stopBody says whom to stop: a member, a path of members, or without a target all.
@@ -191,7 +191,7 @@ func (a *API) send(r *http.Request, p auth.Principal, verb id.Name, member strin
 		return nil, err
 	}
 	out := accepted{Accepted: true, CommandID: c.ID}
-	if verb == cmd.Message {
+	if verb == cmd.SendMessage {
 		out.MessageID = c.ID
 	}
 	return out, nil

@@ -132,7 +132,7 @@ func (s *stopwatch) arrived(id string) {
 // Deliver implements eventlog.Sink.
 func (s *stopwatch) Deliver(batch []*eventlog.Entry) int {
 	for _, e := range batch {
-		if e.Type == event.TeamAgentEvent {
+		if e.Type == event.TeamMemberEvent {
 			s.arrived(e.ID)
 		}
 	}

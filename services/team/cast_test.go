@@ -89,8 +89,8 @@ func (a *actor) observe(e *eventlog.Entry) {
 	a.ids[e.ID] = true
 	a.n++
 	switch e.Type {
-	case event.AgentCreated:
-		if d, err := event.As[event.AgentCreatedData](e.Event); err == nil {
+	case event.MemberCreated:
+		if d, err := event.As[event.MemberCreatedData](e.Event); err == nil {
 			a.name = d.Name
 		}
 	case event.MessageReceived:
@@ -130,19 +130,19 @@ func (c *cast) handle(ctx context.Context, m cmd.Command, _ command.Delivery) er
 	c.mu.Lock()
 	c.heard = append(c.heard, m)
 	c.mu.Unlock()
-	a := c.actor(subject.Log{Tenant: m.Tenant, Kind: id.KindAgent, Entity: m.Key})
+	a := c.actor(subject.Log{Tenant: m.Tenant, Kind: id.KindMember, Entity: m.Key})
 	switch m.Verb {
 	case cmd.CreateMember:
-		var d event.AgentCreatedData
+		var d event.MemberCreatedData
 		return errors.Join(m.Decode(&d), a.put(ctx, "created", d))
-	case cmd.Message:
+	case cmd.SendMessage:
 		return c.receive(ctx, a, m)
 	case cmd.Cancel:
 		return a.cancel(ctx, m)
-	case cmd.Respond:
+	case cmd.Answer:
 		return c.respond(ctx, a, m)
 	case cmd.CloseMember:
-		return errors.Join(a.cancel(ctx, m), a.put(ctx, "closed", event.AgentClosedData{Reason: "closed"}))
+		return errors.Join(a.cancel(ctx, m), a.put(ctx, "closed", event.MemberClosedData{Reason: "closed"}))
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (a *actor) cancel(ctx context.Context, m cmd.Command) error {
 
 // respond lets the first answer count.
 func (c *cast) respond(ctx context.Context, a *actor, m cmd.Command) error {
-	var d cmd.RespondInput
+	var d cmd.AnswerQuestion
 	if err := m.Decode(&d); err != nil {
 		return err
 	}
@@ -228,5 +228,5 @@ func (c *cast) respond(ctx context.Context, a *actor, m cmd.Command) error {
 	if err != nil {
 		return err
 	}
-	return c.r.Conn.NATS().Publish(subject.Aside(gateway, connection), raw)
+	return c.r.Conn.NATS().Publish(subject.Direct(gateway, connection), raw)
 }

@@ -53,10 +53,10 @@ func (r *rig) exact(l subject.Log) (events int) {
 func inside(r *rig, e *eventlog.Entry) (log subject.Log, seq uint64, raw []byte) {
 	r.T.Helper()
 	switch e.Type {
-	case event.TeamAgentEvent:
-		d, err := event.As[event.TeamAgentEventData](e.Event)
+	case event.TeamMemberEvent:
+		d, err := event.As[event.TeamMemberEventData](e.Event)
 		require.NoError(r.T, err)
-		return agentLog(id.EntityFromExternal(d.AgentID)), d.Seq, d.AgentEvent
+		return agentLog(id.EntityFromExternal(d.MemberID)), d.Seq, d.Event
 	case event.TeamSubTeamEvent:
 		d, err := event.As[event.TeamSubTeamEventData](e.Event)
 		require.NoError(r.T, err)
@@ -153,7 +153,7 @@ func (w *world) apply(e event.Event) error {
 		w.paused = false
 	case e.Type == event.TeamClosing:
 		w.closing = true
-	case e.Type == event.TeamAgentEvent:
+	case e.Type == event.TeamMemberEvent:
 		return w.agent(in)
 	case e.Type == event.TeamSubTeamEvent && in.Via.AgentID == "" && in.Via.Name() == in.Via.Route:
 		return w.team(in)
@@ -171,7 +171,7 @@ func (w *world) agent(in event.Event) error {
 		return fmt.Errorf("of %s: %w", name, err)
 	}
 	switch in.Type {
-	case event.AgentCreated:
+	case event.MemberCreated:
 		w.there = w.there || name == w.coordinator
 		w.runs[name] = map[string]bool{}
 	case event.MessageReceived:
@@ -184,7 +184,7 @@ func (w *world) agent(in event.Event) error {
 	case event.RunFailed:
 		delete(w.runs[name], d.RunID)
 		w.failed[name] = true
-	case event.AgentClosed:
+	case event.MemberClosed:
 		clear(w.runs[name])
 	}
 	return nil

@@ -41,7 +41,7 @@ func (s *Service) carryOut(ctx context.Context, o *office, c cmd.Command) error 
 		if done, err := s.forward(ctx, o, c); done || err != nil {
 			return err
 		}
-	case cmd.Respond:
+	case cmd.Answer:
 		if done, err := s.answer(ctx, o, c); done || err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *Service) forward(ctx context.Context, o *office, c cmd.Command) (bool, 
 // answer counts. It reports whether there is such an agent. One that is named is asked
 // even if this log does not show its question yet, or any more.
 func (s *Service) answer(ctx context.Context, o *office, c cmd.Command) (bool, error) {
-	var d cmd.RespondInput
+	var d cmd.AnswerQuestion
 	if err := c.Decode(&d); err != nil {
 		return false, command.Permanent(err)
 	}
@@ -136,14 +136,14 @@ func (s *Service) answer(ctx context.Context, o *office, c cmd.Command) (bool, e
 		return false, err
 	}
 	return true, s.Send(ctx, cmd.Command{
-		ID: c.ID, Service: cmd.Member, Verb: cmd.Respond, Tenant: c.Tenant, Key: agent,
+		ID: c.ID, Service: cmd.Member, Verb: cmd.Answer, Tenant: c.Tenant, Key: agent,
 		Principal: c.Principal, ReplyTo: c.ReplyTo, Data: encode(d),
 	})
 }
 
 // asked returns the agent that the answer is for; zero if there is none, or if the member
 // that is named is another.
-func asked(st *teamwork.State, member string, d *cmd.RespondInput) id.Entity {
+func asked(st *teamwork.State, member string, d *cmd.AnswerQuestion) id.Entity {
 	name := d.InputID
 	if name == "" {
 		name = d.CallID

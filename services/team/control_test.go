@@ -86,7 +86,7 @@ func TestATeamThatIsShutDownEndsAllItsMembers(t *testing.T) {
 	r.exact(l)
 
 	ears := r.ears("c1")
-	r.command(l, cmd.Message, "m2", "", cmd.UserMessage{Content: "too late"}, "c1")
+	r.command(l, cmd.SendMessage, "m2", "", cmd.UserMessage{Content: "too late"}, "c1")
 	require.Equal(t, string(fault.TeamClosed), hears[event.CommandRefusedData](t, ears).Code)
 	var list cmd.TeamList
 	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
@@ -144,7 +144,7 @@ func TestACallOfATeamsToolHappensOnce(t *testing.T) {
 	require.Contains(t, answers["call_3"], string(fault.MemberNotFound))
 	r.settled(l, 4)
 	r.exact(l)
-	require.Len(t, r.cast.commands(cmd.Message), 4, "start, the letters to Tester and Writer, the task")
+	require.Len(t, r.cast.commands(cmd.SendMessage), 4, "start, the letters to Tester and Writer, the task")
 	r.received(agentOf(t, l, "Writer"), "for a member of the team above", event.SenderAgent)
 	r.received(agentOf(t, l, "backend", "Tester"), "test it", event.SenderAgent)
 }
@@ -186,9 +186,9 @@ func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
 	errs := make(chan error, racers)
 	for i := range racers {
 		c := cmd.Command{
-			ID: fmt.Sprint("answer", i), Service: cmd.Team, Verb: cmd.Respond, Tenant: tenant, Key: l.Entity, Principal: fmt.Sprint("p", i),
+			ID: fmt.Sprint("answer", i), Service: cmd.Team, Verb: cmd.Answer, Tenant: tenant, Key: l.Entity, Principal: fmt.Sprint("p", i),
 			ReplyTo: subject.ReplyTo(gateway, id.MustName(fmt.Sprint("c", i))),
-			Data:    servicetest.JSON(t, cmd.RespondInput{CallID: "call_1", Approved: true}),
+			Data:    servicetest.JSON(t, cmd.AnswerQuestion{CallID: "call_1", Approved: true}),
 			Member:  []string{digger.Entity.String(), "backend/deep/Digger", "Digger"}[i%3],
 		}
 		racing.Go(func() { errs <- r.Send.Send(r.Ctx, c) })
@@ -208,7 +208,7 @@ func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
 		require.Equal(t, string(fault.InputAnswered), got.Code)
 		require.Equal(t, d.By, got.AnsweredBy)
 	}
-	r.command(l, cmd.Respond, "none", "", cmd.RespondInput{CallID: "call_9", Approved: true}, "c0")
+	r.command(l, cmd.Answer, "none", "", cmd.AnswerQuestion{CallID: "call_9", Approved: true}, "c0")
 	require.Equal(t, string(fault.InputNotFound), hears[event.CommandRefusedData](t, all[0]).Code)
 }
 
@@ -236,9 +236,9 @@ func TestAttaching(t *testing.T) {
 	}{
 		{id.KindTeam, l.Entity, other, fault.TeamNotFound},
 		{id.KindTeam, id.EntityFromExternal("team_0000000000000000"), tenant, fault.TeamNotFound},
-		{id.KindAgent, coder.Entity, other, fault.AgentNotFound},
-		{id.KindAgent, agentOf(t, l, "Writer").Entity, tenant, fault.AgentNotFound},
-		{id.KindAgent, l.Entity, tenant, fault.AgentNotFound},
+		{id.KindMember, coder.Entity, other, fault.AgentNotFound},
+		{id.KindMember, agentOf(t, l, "Writer").Entity, tenant, fault.AgentNotFound},
+		{id.KindMember, l.Entity, tenant, fault.AgentNotFound},
 	} {
 		_, err := ask(c.kind, c.id, c.in)
 		isFault(t, err, c.code)
@@ -248,16 +248,16 @@ func TestAttaching(t *testing.T) {
 	require.Equal(t, "outer", v.Name)
 	require.Equal(t, event.TeamRunning, v.Status)
 	require.Less(t, v.From, v.Head)
-	v, err = ask(id.KindAgent, coder.Entity, tenant)
+	v, err = ask(id.KindMember, coder.Entity, tenant)
 	require.NoError(t, err)
 	require.Equal(t, "middle", v.Name)
 	require.NotNil(t, v.Agent)
 	require.Equal(t, "Coder", v.Agent.Name)
-	require.EqualValues(t, 1, v.From, "after agent.created")
+	require.EqualValues(t, 1, v.From, "after member.created")
 	require.EqualValues(t, 3, v.Head)
 	r.command(l, cmd.Cancel, "s", "", cmd.CancelRun{}, "")
 	r.settled(l, 1)
-	v, err = ask(id.KindAgent, coder.Entity, tenant)
+	v, err = ask(id.KindMember, coder.Entity, tenant)
 	require.NoError(t, err)
 	require.Equal(t, v.Head, v.From)
 }

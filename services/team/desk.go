@@ -36,7 +36,7 @@ func (s *Service) offer(r *rpc.Server) {
 
 // attach answers with what a viewer of a team, or of one of its agents, has to know first.
 func (s *Service) attach(ctx context.Context, in cmd.TeamAttachRequest) (cmd.TeamAttachReply, error) {
-	if in.Kind == id.KindAgent {
+	if in.Kind == id.KindMember {
 		return s.attachAgent(ctx, in)
 	}
 	log, out := subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: in.ID}, cmd.TeamAttachReply{}
@@ -44,7 +44,7 @@ func (s *Service) attach(ctx context.Context, in cmd.TeamAttachRequest) (cmd.Tea
 		if !st.Created() {
 			return fault.New(fault.TeamNotFound)
 		}
-		out.TeamView, out.Head, out.From = st.View(), st.Seq(), st.From()
+		out.TeamView, out.Head, out.From, out.Recent = st.View(), st.Seq(), st.From(), st.Recent()
 		return nil
 	})
 	return out, err
@@ -75,7 +75,8 @@ func (s *Service) attachAgent(ctx context.Context, in cmd.TeamAttachRequest) (cm
 	if !ok {
 		return out, fault.New(fault.AgentNotFound)
 	}
-	out.Head, out.From, err = s.span(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindAgent, Entity: in.ID})
+	out.Head, out.From, err = s.span(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindMember, Entity: in.ID})
+	out.Recent = out.From
 	return out, err
 }
 
@@ -94,7 +95,7 @@ func (s *Service) span(ctx context.Context, log subject.Log) (head, from uint64,
 			open[runOf(e.Event)] = true
 		case event.RunCompleted, event.RunFailed, event.RunCancelled:
 			delete(open, runOf(e.Event))
-		case event.AgentClosed:
+		case event.MemberClosed:
 			clear(open)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/teamwork"
@@ -48,8 +49,8 @@ type headStarts struct {
 
 // open opens the bucket of snapshots. Where there is none, as in an installation that is
 // older than it, every log is read from its beginning.
-func (h *headStarts) open(ctx context.Context, js jetstream.JetStream) error {
-	kv, err := js.KeyValue(ctx, subject.BucketFolds)
+func (h *headStarts) open(ctx context.Context, conn *bus.Conn) error {
+	kv, err := conn.Bucket(ctx, subject.BucketFolds)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -57,7 +57,7 @@ func (r *rig) longLog(name string, n int) subject.Log {
 		inner, err := event.New(lead, fmt.Sprint("e", i), "test", time.Now(), d)
 		require.NoError(r.T, err)
 		inner.Sequence = uint64(i)
-		put(fmt.Sprintf("%s.%d", lead.Entity, i), event.TeamAgentEventData{AgentName: "Lead", AgentID: lead.Entity.String(), Seq: uint64(i), AgentEvent: servicetest.JSON(r.T, inner)})
+		put(fmt.Sprintf("%s.%d", lead.Entity, i), event.TeamMemberEventData{MemberName: "Lead", MemberID: lead.Entity.String(), Seq: uint64(i), Event: servicetest.JSON(r.T, inner)})
 	}
 	return l
 }
@@ -87,6 +87,7 @@ func (r *rig) forget(l subject.Log, seq uint64) {
 // TestATakeoverReadsOnFromASnapshot: whoever takes a team with a long log over reads
 // what came after the newest snapshot and knows the same as who reads everything.
 func TestATakeoverReadsOnFromASnapshot(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	l := r.longLog("long", 2100)
 	one := r.start("one", team.Config{})
@@ -106,6 +107,7 @@ func TestATakeoverReadsOnFromASnapshot(t *testing.T) {
 // TestASnapshotOfAnotherLogIsNone: one that does not fit the log, is of another version of
 // the fold or cannot be read is passed over, and the log read from its beginning.
 func TestASnapshotOfAnotherLogIsNone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	l, other := r.longLog("long", 2100), r.longLog("other", 2050)
 	one := r.start("one", team.Config{})

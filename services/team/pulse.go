@@ -60,18 +60,23 @@ func (p *pulse) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("say that the replica lives: %w", err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
+	if !p.begin(sub) {
 		return errors.Join(errStopped, sub.Unsubscribe())
 	}
-	p.work.Go(func() { p.run(sub) })
-	flushing, cancel := context.WithTimeout(ctx, pulseWait)
-	defer cancel()
-	if err := nc.FlushWithContext(flushing); err != nil {
+	if err := p.s.deps.Conn.Flush(ctx); err != nil {
 		return fmt.Errorf("say that the replica lives: %w", err)
 	}
 	return nil
+}
+
+// begin runs the pulse, unless it has been stopped.
+func (p *pulse) begin(sub *nats.Subscription) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.work.Go(func() { p.run(sub) })
+	}
+	return !p.ended
 }
 
 // stop ends both. It may be called more than once, also if start was not, and while it is

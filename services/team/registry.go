@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -69,10 +70,10 @@ func newRegistry(log zerolog.Logger, changed func()) *registry {
 }
 
 // open reads the bucket and begins to follow it.
-func (r *registry) open(ctx context.Context, js jetstream.JetStream) error {
-	kv, err := js.KeyValue(ctx, subject.BucketRegistry)
+func (r *registry) open(ctx context.Context, conn *bus.Conn) error {
+	kv, err := conn.Bucket(ctx, subject.BucketRegistry)
 	if err != nil {
-		return fmt.Errorf("open the bucket %s: %w", subject.BucketRegistry, err)
+		return err
 	}
 	r.kv = kv
 	ready := make(chan struct{})

@@ -75,7 +75,7 @@ func teamLog(e id.Entity) subject.Log {
 }
 
 func agentLog(e id.Entity) subject.Log {
-	return subject.Log{Tenant: tenant, Kind: id.KindAgent, Entity: e}
+	return subject.Log{Tenant: tenant, Kind: id.KindMember, Entity: e}
 }
 
 // agentOf returns the log of the member at the end of the path.
@@ -114,14 +114,14 @@ func (r *rig) command(team subject.Log, verb id.Name, commandID, member string, 
 
 func (r *rig) message(team subject.Log, commandID, member, content string) {
 	r.T.Helper()
-	r.command(team, cmd.Message, commandID, member, cmd.UserMessage{Content: content}, "")
+	r.command(team, cmd.SendMessage, commandID, member, cmd.UserMessage{Content: content}, "")
 }
 
 // ears returns what is said aside to a connection.
 func (r *rig) ears(connection string) <-chan event.Event {
 	r.T.Helper()
 	out := make(chan event.Event, 256)
-	sub, err := r.Conn.NATS().Subscribe(subject.Aside(gateway, id.MustName(connection)), func(m *nats.Msg) {
+	sub, err := r.Conn.NATS().Subscribe(subject.Direct(gateway, id.MustName(connection)), func(m *nats.Msg) {
 		var e event.Event
 		if json.Unmarshal(m.Data, &e) == nil {
 			out <- e

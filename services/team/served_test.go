@@ -22,7 +22,7 @@ func (r *rig) worker(name string, c card.Card) {
 	raw, err := c.Data()
 	require.NoError(r.T, err)
 	var seat directory.Seat
-	require.NoError(r.T, seat.Take(r.Ctx, r.Dir, directory.Member{What: directory.WhatService, Name: cmd.Agent, Instance: id.MustName(name), Data: raw}))
+	require.NoError(r.T, seat.Take(r.Ctx, r.Dir, directory.Member{What: directory.WhatService, Name: cmd.Worker, Instance: id.MustName(name), Data: raw}))
 	r.T.Cleanup(func() { require.NoError(r.T, seat.Quit()) })
 }
 

@@ -100,7 +100,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 	s.pulse = newPulse(s)
 	s.registry = newRegistry(deps.Logger, s.owners.wake)
 	s.Manager, err = manager.New(manager.Config[struct{}]{
-		Service: cmd.Team, Kind: id.KindTeam, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.TeamDue,
+		Service: cmd.Team, Kind: id.KindTeam, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.CheckTeam,
 		Handle: func(ctx context.Context, c cmd.Command) (bool, error) { return true, s.handle(ctx, c) },
 	}, deps)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Service) Start(ctx context.Context) error {
 	// The manager takes the service's place in the directory: whoever waits for that asks
 	// at once. Relays come after it, because they go to those who are listed.
 	for _, start := range []func(context.Context) error{
-		s.openQuota, func(ctx context.Context) error { return s.starts.open(ctx, s.deps.Conn.JS()) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn.JS()) }, s.rpc.Start, s.pulse.start, s.Manager.Start, s.owners.start,
+		s.openQuota, func(ctx context.Context) error { return s.starts.open(ctx, s.deps.Conn) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn) }, s.rpc.Start, s.pulse.start, s.Manager.Start, s.owners.start,
 	} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/teamwork"
@@ -60,10 +61,18 @@ type feed struct {
 func (r *relay) newFeed(m teamwork.Source) *feed {
 	f := &feed{
 		name: m.Name, store: r.s.deps.Log, budget: &r.budget, wake: r.wake, met: r.s.metrics,
-		log: subject.Log{Tenant: r.o.log.Tenant, Kind: id.Kind(m.Kind), Entity: m.ID}, at: eventlog.Cursor{Seq: m.Seq},
+		log: subject.Log{Tenant: r.o.log.Tenant, Kind: logKind(m.Kind), Entity: m.ID}, at: eventlog.Cursor{Seq: m.Seq},
 	}
 	f.open()
 	return f
+}
+
+// logKind returns the kind of the log of a member of the kind.
+func logKind(member string) id.Kind {
+	if member == event.MemberTeam {
+		return id.KindTeam
+	}
+	return id.KindMember
 }
 
 // open begins to follow after the last event that was taken.

@@ -98,18 +98,21 @@ func TestTheLargestEventIsRelayed(t *testing.T) {
 	r.exact(l)
 }
 
-// stream has an agent write, fifty events a second, until stop is closed.
-func stream(ctx context.Context, a *actor, run string, stop <-chan struct{}) error {
+// stream has an agent write an event for each word that it is given, fifty a second at
+// most, until there are no more.
+func stream(ctx context.Context, a *actor, run string, words <-chan struct{}) error {
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
 	for i := 0; ; i++ {
 		select {
-		case <-stop:
-			return a.says(ctx, run, "the end")
+		case _, more := <-words:
+			if !more {
+				return a.says(ctx, run, "the end")
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-pace.C:
 		}
+		<-pace.C
 		if err := a.put(ctx, "", event.MessageDeltaData{MessageID: run + ".m", RunID: run, Attempt: 1, Text: fmt.Sprint(a.name, " <", i, ">")}); err != nil {
 			return err
 		}
@@ -117,10 +120,11 @@ func stream(ctx context.Context, a *actor, run string, stop <-chan struct{}) err
 }
 
 // TestTheRelayIsExactOverTakeovers stops the replica that relays twenty times while
-// agents stream.
+// agents stream. What they have to say is bounded, so that a slow machine, which takes
+// longer to take over, has no more to relay.
 func TestTheRelayIsExactOverTakeovers(t *testing.T) {
 	t.Parallel()
-	const agents, takeovers = 6, 20
+	const agents, takeovers, words = 6, 20, 100
 	r := newRig(t)
 	r.cast.plays(leave)
 	replicas := map[string]*team.Service{"r0": r.start("r0", team.Config{}), "r1": r.start("r1", team.Config{})}
@@ -135,15 +139,21 @@ func TestTheRelayIsExactOverTakeovers(t *testing.T) {
 	}
 	r.untilInner(l, event.RunStarted, agents)
 
-	stop, done := make(chan struct{}), make(chan error, agents)
+	speech, done := make(chan struct{}, (takeovers+1)*words), make(chan error, agents)
 	for _, log := range r.agents(l, members) {
 		a := r.cast.actor(log)
 		run := a.runs[0]
-		go func() { done <- stream(r.Ctx, a, run, stop) }()
+		go func() { done <- stream(r.Ctx, a, run, speech) }()
+	}
+	speak := func() {
+		for range words {
+			speech <- struct{}{}
+		}
+		r.grows(l, 20)
 	}
 	stopped := map[string]int{}
 	for i := range takeovers {
-		r.grows(l, 20)
+		speak()
 		owner := r.owner(l)
 		replicas[owner].Stop()
 		stopped[owner]++
@@ -151,8 +161,8 @@ func TestTheRelayIsExactOverTakeovers(t *testing.T) {
 		name := fmt.Sprint("r", i+2)
 		replicas[name] = r.start(name, team.Config{})
 	}
-	r.grows(l, 20)
-	close(stop)
+	speak()
+	close(speech)
 	for range agents {
 		require.NoError(t, <-done)
 	}

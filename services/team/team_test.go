@@ -21,6 +21,6 @@ func TestATeamAnswersAndItsLogHoldsAllThatItsMembersDo(t *testing.T) {
 	r.status(l, event.TeamIdle, 1)
 	events := r.exact(l)
 	require.Greater(t, events, 40)
-	require.Len(t, r.cast.commands(cmd.Message), 3)
+	require.Len(t, r.cast.commands(cmd.SendMessage), 3)
 	require.Len(t, r.cast.commands(cmd.CreateMember), 5, "members are started when they are needed, and coordinators with their team")
 }

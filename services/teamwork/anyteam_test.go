@@ -82,7 +82,7 @@ func (a *anyTeam) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"message": func(r *rapid.T) {
 			to := rapid.SampledFrom(names).Draw(r, "to")
-			a.handle(r, a.command(command.Message, a.id("m"), to, command.UserMessage{Content: "x"}))
+			a.handle(r, a.command(command.SendMessage, a.id("m"), to, command.UserMessage{Content: "x"}))
 		},
 		"pause":  func(r *rapid.T) { a.handle(r, a.command(command.PauseTeam, a.id("p"), "", nil)) },
 		"resume": func(r *rapid.T) { a.handle(r, a.command(command.ResumeTeam, a.id("u"), "", nil)) },
@@ -120,7 +120,7 @@ func (a *anyTeam) actions() map[string]func(*rapid.T) {
 // again: a command that was handled changes nothing when it comes again.
 func (a *anyTeam) again(r *rapid.T, c command.Command) {
 	switch c.Verb { // what had no effect at first may have one now
-	case command.PauseTeam, command.ResumeTeam, command.Message, command.ActTeam, command.Cancel:
+	case command.PauseTeam, command.ResumeTeam, command.SendMessage, command.ActTeam, command.Cancel:
 		d, err := a.state.Decide(c, a.clock)
 		require.NoError(r, err)
 		for _, e := range a.events {
@@ -221,14 +221,14 @@ func (a *anyTeam) relays(r *rapid.T) {
 func (a *anyTeam) check(r *rapid.T) {
 	next := map[string]uint64{}
 	for _, e := range a.events {
-		if e.Type != event.TeamAgentEvent {
+		if e.Type != event.TeamMemberEvent {
 			continue
 		}
-		d, err := event.As[event.TeamAgentEventData](e)
+		d, err := event.As[event.TeamMemberEventData](e)
 		require.NoError(r, err)
-		next[d.AgentName]++
-		require.Equal(r, next[d.AgentName], d.Seq, "every event once, in the member's order")
-		require.Equal(r, string(a.members[d.AgentName][d.Seq-1].Raw), string(d.AgentEvent))
+		next[d.MemberName]++
+		require.Equal(r, next[d.MemberName], d.Seq, "every event once, in the member's order")
+		require.Equal(r, string(a.members[d.MemberName][d.Seq-1].Raw), string(d.Event))
 	}
 	if len(a.state.Advance()) > 0 {
 		return // a service has died in the middle; whoever goes on sets it right

@@ -29,16 +29,16 @@ type Decision struct {
 }
 
 var verbs = map[id.Name]func(*State, command.Command, time.Time) (Decision, error){
-	command.CreateTeam: (*State).create,
-	command.Message:    (*State).receive,
-	command.Cancel:     (*State).stop,
-	command.Respond:    (*State).respond,
-	command.PauseTeam:  (*State).pause,
-	command.ResumeTeam: (*State).resume,
-	command.CloseTeam:  (*State).shutDown,
-	command.ActTeam:    (*State).act,
-	command.WakeTeam:   (*State).goOn,
-	command.TeamDue:    (*State).goOn,
+	command.CreateTeam:  (*State).create,
+	command.SendMessage: (*State).receive,
+	command.Cancel:      (*State).stop,
+	command.Answer:      (*State).respond,
+	command.PauseTeam:   (*State).pause,
+	command.ResumeTeam:  (*State).resume,
+	command.CloseTeam:   (*State).shutDown,
+	command.ActTeam:     (*State).act,
+	command.WakeTeam:    (*State).goOn,
+	command.CheckTeam:   (*State).goOn,
 }
 
 // Decide returns what the command still calls for in this state. now is the time of
@@ -159,7 +159,7 @@ func (s *State) stop(c command.Command, now time.Time) (Decision, error) {
 // respond changes nothing in the team's log: the question is in the log of an agent,
 // and so will be the one answer that counts.
 func (s *State) respond(c command.Command, now time.Time) (Decision, error) {
-	var d command.RespondInput
+	var d command.AnswerQuestion
 	if err := c.Decode(&d); err != nil {
 		return Decision{}, err
 	}

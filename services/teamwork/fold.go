@@ -14,6 +14,7 @@ import (
 // means that the log holds something no writer of this program appends.
 func (s *State) Apply(e event.Event) error {
 	s.seq = e.Sequence
+	s.window.take(e)
 	fold, ok := folds[e.Type]
 	if !ok {
 		return nil
@@ -33,7 +34,7 @@ var folds = map[event.Type]func(*State, event.Event) error{
 	event.TeamStatus:         with((*State).teamStatus),
 	event.TeamMessage:        with((*State).message),
 	event.TeamMessageDropped: with((*State).messageDropped),
-	event.TeamAgentEvent:     with((*State).agentEvent),
+	event.TeamMemberEvent:    with((*State).agentEvent),
 	event.TeamSubTeamEvent:   with((*State).subTeamEvent),
 	event.TeamStopped:        with((*State).stopped),
 	event.TeamPauseBegun:     with((*State).pauseBegun),
@@ -190,8 +191,8 @@ func (s *State) teamClosed(event.Event, event.TeamClosedData) error {
 	return nil
 }
 
-func (s *State) agentEvent(e event.Event, d event.TeamAgentEventData) error {
-	m, err := s.own(d.AgentName)
+func (s *State) agentEvent(e event.Event, d event.TeamMemberEventData) error {
+	m, err := s.own(d.MemberName)
 	if err != nil {
 		return err
 	}
@@ -203,6 +204,7 @@ func (s *State) agentEvent(e event.Event, d event.TeamAgentEventData) error {
 	if inner.Type == event.MessageDelta { // most of the log, and nothing follows from it
 		return nil
 	}
+	s.window.note(inner)
 	s.ask(inner)
 	if err := s.deeds(inner); err != nil {
 		return err
@@ -231,7 +233,7 @@ func (s *State) life(e event.Event, m *member, inner event.Event) error {
 		m.failed = ""
 	case event.RunCompleted, event.RunFailed, event.RunCancelled:
 		return s.runEnded(m, inner)
-	case event.AgentClosed:
+	case event.MemberClosed:
 		m.closed = true
 		clear(m.runs)
 	}
@@ -263,6 +265,7 @@ func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error 
 	if inner.Type == event.MessageDelta {
 		return nil
 	}
+	s.window.note(inner)
 	s.ask(inner)
 	s.below(inner)
 	if err := s.deeds(inner); err != nil {

@@ -58,7 +58,7 @@ func (m *member) wrap(e Incoming, status *string) (f Fact, moves bool) {
 		}
 		return f, teamMoves[e.Type]
 	}
-	d := event.TeamAgentEventData{AgentName: m.Name, AgentID: m.place.ID.String(), Seq: e.Sequence, AgentEvent: e.Raw}
+	d := event.TeamMemberEventData{MemberName: m.Name, MemberID: m.place.ID.String(), Seq: e.Sequence, Event: e.Raw}
 	if now, ok := event.StatusAfter(e.Event); ok && now != *status {
 		d.Status, d.OldStatus = now, *status
 		*status = now
@@ -71,7 +71,7 @@ func (m *member) wrap(e Incoming, status *string) (f Fact, moves bool) {
 // doing.
 var (
 	agentMoves = map[event.Type]bool{
-		event.AgentCreated: true, event.AgentClosed: true, event.MessageReceived: true, event.MessageRefused: true,
+		event.MemberCreated: true, event.MemberClosed: true, event.MessageReceived: true, event.MessageRefused: true,
 		event.RunStarted: true, event.RunCompleted: true, event.RunFailed: true, event.RunCancelled: true,
 	}
 	teamMoves = map[event.Type]bool{

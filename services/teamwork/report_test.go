@@ -37,7 +37,7 @@ func TestWhatAgentsOfTheSwarmDoIsReported(t *testing.T) {
 	require.Contains(t, w.letters("Lead"), "I could not do it: no gas")
 	run = ask("c3")
 	w.run("Welder", run, event.RunCancelledData{RunID: run})
-	w.do(command.Message, "m1", "Welder", command.UserMessage{Content: "weld for me"})
+	w.do(command.SendMessage, "m1", "Welder", command.UserMessage{Content: "weld for me"})
 	run = w.given("Welder")
 	w.run("Welder", run, event.RunCompletedData{RunID: run, Content: "For you."})
 	require.Len(t, w.letters("Lead"), 2, "who stopped it knows, and users see it")
@@ -106,7 +106,7 @@ func TestWhatANestedTeamOfTheSwarmDoesIsReported(t *testing.T) {
 	w.hear("shop", n)
 	require.Equal(t, []string{event.BoardCompleted}, w.board())
 
-	w.do(command.Message, "m1", "shop", command.UserMessage{Content: "for me"})
+	w.do(command.SendMessage, "m1", "shop", command.UserMessage{Content: "for me"})
 	n.receive(w)
 	run = n.given("Welder")
 	n.run("Welder", run, event.RunCompletedData{RunID: run, Content: "For you."})
@@ -132,7 +132,7 @@ func (w *world) receive(from *world) {
 	w.t.Helper()
 	for _, m := range from.state.Pending() {
 		if m.Member == w.node {
-			w.do(command.Message, m.MessageID, m.Route, command.UserMessage{Content: m.Content, Sender: m.Sender})
+			w.do(command.SendMessage, m.MessageID, m.Route, command.UserMessage{Content: m.Content, Sender: m.Sender})
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (w *world) append(facts []teamwork.Fact) {
 func (w *world) happens(name string, data event.Data) {
 	w.t.Helper()
 	src := w.source(name)
-	kind := id.KindAgent
+	kind := id.KindMember
 	if src.Kind == event.MemberTeam {
 		kind = id.KindTeam
 	}

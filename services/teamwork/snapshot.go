@@ -15,7 +15,7 @@ import (
 // SnapshotVersion is the version of the fold. It changes whenever the same log is folded
 // into something else than before (a test fails until it does): a snapshot of another
 // version is none.
-const SnapshotVersion = 1
+const SnapshotVersion = 3
 
 // ErrSnapshot is wrapped by the errors of Restore: the log has to be folded from its
 // beginning.
@@ -48,6 +48,7 @@ type snapshot struct {
 	Acts      map[string]event.TeamActedData `json:"acts,omitempty"`
 	Questions map[string]questionSnapshot    `json:"questions,omitempty"`
 	BusyFrom  uint64                         `json:"busy_from,omitempty"`
+	Window    window                         `json:"window"`
 }
 
 type memberSnapshot struct {
@@ -99,7 +100,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		Version: SnapshotVersion, Seq: s.seq, Created: s.created, Entity: s.entity.String(), Head: s.head, Deep: s.deep,
 		Messages: names(s.messages), Errands: map[string]errandSnapshot{}, Status: s.status, Problem: s.problem, Statuses: s.statuses,
 		Paused: s.paused, Flips: s.flips, PausedAt: s.pausedAt, Closing: s.closing, Closed: s.closed, Once: names(s.once),
-		Acts: s.acts, Questions: map[string]questionSnapshot{}, BusyFrom: s.busyFrom,
+		Acts: s.acts, Questions: map[string]questionSnapshot{}, BusyFrom: s.busyFrom, Window: s.window.clone(),
 	}
 	for _, m := range s.order {
 		snap.Members = append(snap.Members, memberSnapshot{m.started, m.seq, m.status, names(m.runs), m.halted, m.flip, m.failed, m.closed})
@@ -166,6 +167,7 @@ func (s *State) restore(snap snapshot) error {
 	}
 	s.seq, s.status, s.problem, s.statuses = snap.Seq, snap.Status, snap.Problem, snap.Statuses
 	s.paused, s.flips, s.pausedAt, s.busyFrom = snap.Paused, snap.Flips, snap.PausedAt, snap.BusyFrom
+	s.window = snap.Window.clone()
 	s.closing, s.closed, s.messages, s.once = snap.Closing, snap.Closed, set(snap.Messages), set(snap.Once)
 	maps.Copy(s.deep, snap.Deep)
 	maps.Copy(s.acts, snap.Acts)

@@ -46,6 +46,7 @@ type State struct {
 	questions map[string]question            // by call
 	inputs    map[string]string              // call by question
 	busyFrom  uint64                         // seq before what is on began, +1; 0 = nothing is on
+	window    window
 }
 
 // member is one of the team's own members.
@@ -218,13 +219,13 @@ func (s *State) Settled() bool {
 }
 
 // Agent returns the first event of the log of the member, which is an agent.
-func (s *State) Agent(name string) (event.AgentCreatedData, error) {
+func (s *State) Agent(name string) (event.MemberCreatedData, error) {
 	m := s.members[name]
 	if m == nil || m.kind != event.MemberAgent {
-		return event.AgentCreatedData{}, fmt.Errorf("team %s has no agent %q", s.entity, name)
+		return event.MemberCreatedData{}, fmt.Errorf("team %s has no agent %q", s.entity, name)
 	}
-	d := event.AgentCreatedData{
-		AgentID: m.place.ID.String(), TeamID: s.head.TeamID, Root: s.root(), Route: s.route(name),
+	d := event.MemberCreatedData{
+		MemberID: m.place.ID.String(), TeamID: s.head.TeamID, Root: s.root(), Route: s.route(name),
 		TeamName: s.head.Definition.Name, Principal: s.head.Principal, Colleagues: s.colleagues(name), MemberDefinition: m.MemberDefinition,
 	}
 	if p := s.head.Parent; p != nil {

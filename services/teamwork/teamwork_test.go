@@ -21,7 +21,7 @@ func TestATeamTellsTheTruth(t *testing.T) {
 	require.Equal(t, event.TeamIdle, w.state.View().Status)
 	require.True(t, w.state.Settled())
 
-	w.do(command.Message, "m1", "", command.UserMessage{Content: "hi"})
+	w.do(command.SendMessage, "m1", "", command.UserMessage{Content: "hi"})
 	require.Equal(t, event.TeamRunning, w.state.View().Status, "from the moment the message is accepted")
 	require.Equal(t, w.events[len(w.events)-2].Sequence-1, w.state.From(), "what is on begins with the message")
 	w.serve()
@@ -29,7 +29,7 @@ func TestATeamTellsTheTruth(t *testing.T) {
 	w.run("Lead", "run-m1", event.RunCompletedData{RunID: "run-m1", Content: "hello"})
 	require.Equal(t, []string{event.TeamIdle, event.TeamRunning, event.TeamIdle}, w.statuses())
 
-	w.do(command.Message, "m2", "Coder", command.UserMessage{Content: "work"})
+	w.do(command.SendMessage, "m2", "Coder", command.UserMessage{Content: "work"})
 	require.Contains(t, w.types(0), event.TeamMemberStarted, "members start when they are needed")
 	w.serve()
 	w.serve()
@@ -39,19 +39,19 @@ func TestATeamTellsTheTruth(t *testing.T) {
 	require.Equal(t, "Coder: out of memory", w.state.View().Error)
 	require.Equal(t, w.state.Seq(), w.state.From())
 
-	w.do(command.Message, "m3", "Coder", command.UserMessage{Content: "again"})
+	w.do(command.SendMessage, "m3", "Coder", command.UserMessage{Content: "again"})
 	require.Equal(t, event.TeamFailed, w.statuses()[len(w.statuses())-2], "the error was shown until then")
 	require.Equal(t, event.TeamRunning, w.state.View().Status)
 }
 
 func TestAPausedTeamHoldsItsMessages(t *testing.T) {
 	w := started(t, pair())
-	w.do(command.Message, "m1", "", command.UserMessage{Content: "one"})
+	w.do(command.SendMessage, "m1", "", command.UserMessage{Content: "one"})
 	w.serve()
 	w.relay("Lead")
 	w.do(command.PauseTeam, "p1", "", nil)
 	require.Equal(t, event.TeamRunning, w.state.View().Status, "a member works")
-	w.do(command.Message, "m2", "", command.UserMessage{Content: "two"})
+	w.do(command.SendMessage, "m2", "", command.UserMessage{Content: "two"})
 	require.Empty(t, w.state.Pending())
 	w.run("Lead", "run-m1", event.RunCompletedData{RunID: "run-m1"})
 	require.Equal(t, event.TeamPaused, w.state.View().Status)
@@ -65,7 +65,7 @@ func TestAPausedTeamHoldsItsMessages(t *testing.T) {
 	w.run("Lead", "run-m2", event.RunCompletedData{RunID: "run-m2"})
 
 	w.do(command.PauseTeam, "p3", "", nil)
-	w.do(command.Message, "m3", "", command.UserMessage{Content: "three"})
+	w.do(command.SendMessage, "m3", "", command.UserMessage{Content: "three"})
 	w.do(command.Cancel, "s1", "Lead", command.CancelRun{All: true})
 	require.Contains(t, w.types(0), event.TeamMessageDropped)
 	w.do(command.ResumeTeam, "p4", "", nil)
@@ -79,7 +79,7 @@ func TestNestedTeamsArePausedWithTheTeam(t *testing.T) {
 	w.do(command.ResumeTeam, "r0", "", nil)
 	list, _ := w.state.Unhalted()
 	require.Empty(t, list, "who has no log has nothing to be told")
-	w.do(command.Message, "m1", "backend", command.UserMessage{Content: "work"})
+	w.do(command.SendMessage, "m1", "backend", command.UserMessage{Content: "work"})
 	w.happens("backend", event.TeamCreatedData{TeamID: "x"})
 	w.relay("backend")
 	w.do(command.PauseTeam, "p1", "", nil)
@@ -102,16 +102,16 @@ func TestNestedTeamsArePausedWithTheTeam(t *testing.T) {
 
 func TestATeamShutsDown(t *testing.T) {
 	w := started(t, pair())
-	w.do(command.Message, "m1", "", command.UserMessage{Content: "one"})
+	w.do(command.SendMessage, "m1", "", command.UserMessage{Content: "one"})
 	w.serve()
 	w.relay("Lead")
-	w.do(command.Message, "m2", "Coder", command.UserMessage{Content: "never"})
+	w.do(command.SendMessage, "m2", "Coder", command.UserMessage{Content: "never"})
 	w.do(command.CloseTeam, "c1", "", command.CloseSession{})
 	require.Equal(t, event.TeamShuttingDown, w.state.View().Status)
-	require.Equal(t, fault.TeamClosed, fault.Code(refused(t, w.do(command.Message, "m3", "", command.UserMessage{Content: "late"})).Code))
+	require.Equal(t, fault.TeamClosed, fault.Code(refused(t, w.do(command.SendMessage, "m3", "", command.UserMessage{Content: "late"})).Code))
 	for _, s := range w.state.Unclosed() {
 		w.serve()
-		w.happens(s.Name, event.AgentClosedData{Reason: "user_request"})
+		w.happens(s.Name, event.MemberClosedData{Reason: "user_request"})
 		w.relay(s.Name)
 	}
 	require.True(t, w.state.Closed())
@@ -133,14 +133,14 @@ func TestMembersAreFound(t *testing.T) {
 		require.Equal(t, p, byID)
 	}
 	for _, bad := range []string{"Nobody", "backend/Nobody", "/", "lead"} {
-		require.Equal(t, string(fault.MemberNotFound), refused(t, w.do(command.Message, "x"+bad, bad, command.UserMessage{Content: "?"})).Code)
+		require.Equal(t, string(fault.MemberNotFound), refused(t, w.do(command.SendMessage, "x"+bad, bad, command.UserMessage{Content: "?"})).Code)
 	}
 	require.Len(t, w.state.View().Members, 6)
 }
 
 func TestAMessageForANestedTeamIsPendingUntilItShowsIt(t *testing.T) {
 	w := started(t, three())
-	w.do(command.Message, "m1", "backend/deep/Coder", command.UserMessage{Content: "deep work"})
+	w.do(command.SendMessage, "m1", "backend/deep/Coder", command.UserMessage{Content: "deep work"})
 	require.Equal(t, "deep/Coder", w.state.Pending()[0].Route)
 	def, parent, err := w.state.Nested("backend")
 	require.NoError(t, err)
@@ -163,14 +163,14 @@ func TestAMessageForANestedTeamIsPendingUntilItShowsIt(t *testing.T) {
 
 func TestQuestionsAreFoundAtAnyDepth(t *testing.T) {
 	w := started(t, three())
-	w.do(command.Message, "m1", "backend", command.UserMessage{Content: "work"})
+	w.do(command.SendMessage, "m1", "backend", command.UserMessage{Content: "work"})
 	place, err := w.state.Locate("backend/Boss")
 	require.NoError(t, err)
 	asks := event.InputRequestedData{InputID: "approve_c1", Scope: event.ScopeTool, CallID: "c1", Tool: "pay"}
 	raw, err := json.Marshal(event.Event{Type: event.InputRequested, Data: must(t, asks)})
 	require.NoError(t, err)
 	w.happens("backend", event.TeamCreatedData{TeamID: "x"})
-	w.happens("backend", event.TeamAgentEventData{AgentName: "Boss", AgentID: place.ID.String(), Seq: 4, AgentEvent: raw})
+	w.happens("backend", event.TeamMemberEventData{MemberName: "Boss", MemberID: place.ID.String(), Seq: 4, Event: raw})
 	w.relay("backend")
 	for _, name := range []string{"c1", "approve_c1"} {
 		agent, input, ok := w.state.Question(name)
@@ -178,9 +178,9 @@ func TestQuestionsAreFoundAtAnyDepth(t *testing.T) {
 		require.Equal(t, place.ID, agent)
 		require.Equal(t, "approve_c1", input)
 	}
-	require.Nil(t, w.do(command.Respond, "r1", "Boss", command.RespondInput{CallID: "c1", Approved: true}))
-	require.Equal(t, string(fault.InputNotFound), refused(t, w.do(command.Respond, "r2", "Writer", command.RespondInput{CallID: "c1"})).Code)
-	require.Equal(t, string(fault.InputNotFound), refused(t, w.do(command.Respond, "r3", "", command.RespondInput{CallID: "c9"})).Code)
+	require.Nil(t, w.do(command.Answer, "r1", "Boss", command.AnswerQuestion{CallID: "c1", Approved: true}))
+	require.Equal(t, string(fault.InputNotFound), refused(t, w.do(command.Answer, "r2", "Writer", command.AnswerQuestion{CallID: "c1"})).Code)
+	require.Equal(t, string(fault.InputNotFound), refused(t, w.do(command.Answer, "r3", "", command.AnswerQuestion{CallID: "c9"})).Code)
 }
 
 func must(t *testing.T, v any) json.RawMessage {
@@ -195,9 +195,9 @@ func TestRelayedEventsKeepEveryByte(t *testing.T) {
 	w.happens("Lead", event.NoticeData{Level: "info", Code: "x", Message: `<b>&"☃` + "\u2028"})
 	w.relay("Lead")
 	last := w.events[len(w.events)-1]
-	d, err := event.As[event.TeamAgentEventData](last)
+	d, err := event.As[event.TeamMemberEventData](last)
 	require.NoError(t, err)
-	require.Equal(t, string(w.members["Lead"][1].Raw), string(d.AgentEvent))
+	require.Equal(t, string(w.members["Lead"][1].Raw), string(d.Event))
 	require.Equal(t, uint64(2), d.Seq)
 }
 
@@ -311,11 +311,11 @@ func TestACallForTheTeamAboveIsForwarded(t *testing.T) {
 // comes next, the status comes first.
 func TestWhatIsDueComesFirst(t *testing.T) {
 	w := started(t, pair())
-	d, err := w.state.Decide(w.command(command.Message, "m1", "", command.UserMessage{Content: "one"}), began)
+	d, err := w.state.Decide(w.command(command.SendMessage, "m1", "", command.UserMessage{Content: "one"}), began)
 	require.NoError(t, err)
 	w.append(d.Facts)
 	before := len(w.events)
-	require.Nil(t, w.do(command.Message, "m2", "", command.UserMessage{Content: "two"}))
+	require.Nil(t, w.do(command.SendMessage, "m2", "", command.UserMessage{Content: "two"}))
 	require.Equal(t, []event.Type{event.TeamStatus, event.TeamMessage}, w.types(before))
 	got := acted(t, w.do(command.ActTeam, "a1", "", act("Lead", "c1", command.ToolSendMessage, map[string]any{"recipient_name": "Coder", "content": "x"})))
 	require.Equal(t, "Message sent to Coder.", got.Result)

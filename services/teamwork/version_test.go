@@ -123,7 +123,7 @@ func eventful(seed int) []event.Event {
 // nestedHistory is that of a team with a nested one, which works, asks and is paused.
 func nestedHistory(t *testing.T) []event.Event {
 	w := started(t, three())
-	w.do(command.Message, "m1", "backend/deep/Coder", command.UserMessage{Content: "deep work"})
+	w.do(command.SendMessage, "m1", "backend/deep/Coder", command.UserMessage{Content: "deep work"})
 	def, parent, err := w.state.Nested("backend")
 	require.NoError(t, err)
 	w.happens("backend", event.TeamCreatedData{TeamID: "x", Definition: def, Parent: &parent})
@@ -136,7 +136,7 @@ func nestedHistory(t *testing.T) []event.Event {
 		InputID: "approve_c1", Scope: event.ScopeTool, CallID: "c1", Tool: "pay",
 	})})
 	require.NoError(t, err)
-	w.happens("backend", event.TeamAgentEventData{AgentName: "Boss", AgentID: place.ID.String(), Seq: 4, AgentEvent: asks})
+	w.happens("backend", event.TeamMemberEventData{MemberName: "Boss", MemberID: place.ID.String(), Seq: 4, Event: asks})
 	w.relay("backend")
 	w.do(command.PauseTeam, "p1", "", nil)
 	w.happens("backend", event.TeamPausedData{CommandID: "c"})

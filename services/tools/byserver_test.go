@@ -21,7 +21,7 @@ func byServer(t *testing.T, r *rig) {
 	require.NoError(t, err)
 	require.Len(t, servers, 2, "another tenant's server is not shown")
 	require.Equal(t, []string{"child", "workspace"}, []string{servers[0].ID, servers[1].ID})
-	require.Equal(t, []string{"stdio", "builtin"}, []string{servers[0].Type, servers[1].Type})
+	require.Equal(t, []string{"stdio", "filesystem"}, []string{servers[0].Type, servers[1].Type})
 	require.Equal(t, "active", servers[0].Status)
 	require.Contains(t, servers[0].Capabilities, "dotted.name")
 	none, err := box.Servers(t.Context(), id.DefaultTenant, tools.KindService)
@@ -47,6 +47,10 @@ func byServer(t *testing.T, r *rig) {
 	service.Kind = tools.KindService
 	r.fails(t, service, fault.ServiceNotFound)
 	r.fails(t, onServer(t, "child", "child_echo", nil), fault.ToolNotFound)
+	require.Subset(t, servers[1].Capabilities, []string{"list", "read", "read_file", "write"})
+	titled, err := r.Call(t.Context(), onServer(t, "workspace", "List files", nil))
+	require.NoError(t, err, "by the only title")
+	require.False(t, titled.IsError)
 
 	res, err := r.Call(t.Context(), onServer(t, "child", "echo", args{"text": "<ä>"}))
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -98,7 +99,10 @@ func (c *client) ask(ctx context.Context, subj string, in listRequest) (*reply, 
 	if err != nil {
 		return nil, fault.New(fault.Internal).Wrap(err)
 	}
-	m, err := c.conn.NATS().RequestWithContext(ctx, subj, body)
+	question := nats.NewMsg(subj)
+	question.Data = body
+	directory.Inject(ctx, question.Header)
+	m, err := c.conn.NATS().RequestMsgWithContext(ctx, question)
 	if err != nil {
 		return nil, fault.New(fault.ToolsDown).Wrap(err)
 	}
@@ -177,6 +181,7 @@ func (c *client) CallWith(ctx context.Context, call Call, told func(Notification
 	if told != nil {
 		m.Header.Set(headerNotify, "1")
 	}
+	directory.Inject(ctx, m.Header)
 	if parent := telemetry.Inject(ctx); parent != "" {
 		m.Header.Set(headerTrace, parent)
 	}
@@ -210,6 +215,8 @@ func (p *pending) wait(ctx context.Context) (Result, error) {
 			case stateTold:
 				p.note(m)
 			}
+		case <-p.c.conn.Closed(): // for good: nothing comes any more
+			return Result{}, fault.New(fault.ToolLost).Wrap(nats.ErrConnectionClosed)
 		case <-done:
 			done = nil
 			p.cancelled = time.Now()

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -40,7 +42,8 @@ type desk struct {
 }
 
 // openDesk begins to answer.
-func openDesk(s *Service, nc *nats.Conn) (*desk, error) {
+func openDesk(ctx context.Context, s *Service, conn *bus.Conn) (*desk, error) {
+	nc := conn.NATS()
 	d := &desk{s: s, nc: nc, beat: s.beat, slots: make(chan struct{}, waitersPerCall*s.cfg.MaxCalls)}
 	var err error
 	for subj, handle := range map[string]nats.MsgHandler{cancelSubject: d.cancel, attachSubject: d.attach} {
@@ -52,7 +55,7 @@ func openDesk(s *Service, nc *nats.Conn) (*desk, error) {
 		d.subs = append(d.subs, sub)
 	}
 	d.micro, err = micro.AddService(nc, micro.Config{
-		Name: serviceName.String(), Version: apiVersion, QueueGroup: serviceName.String(),
+		Name: ServiceName.String(), Version: apiVersion, QueueGroup: ServiceName.String(),
 		Description: "Runs tools of MCP servers and services",
 	})
 	if err == nil {
@@ -60,7 +63,7 @@ func openDesk(s *Service, nc *nats.Conn) (*desk, error) {
 			d.micro.AddEndpoint("list", micro.HandlerFunc(d.list), micro.WithEndpointSubject(listSubject)),
 			d.micro.AddEndpoint("servers", micro.HandlerFunc(d.servers), micro.WithEndpointSubject(seekSubject)),
 			d.micro.AddEndpoint("call", micro.HandlerFunc(d.call), micro.WithEndpointSubject(callSubject)),
-			nc.Flush(), // The server knows of the subscriptions when the service says that it runs.
+			conn.Flush(ctx), // The server knows of the subscriptions when the service says that it runs.
 		)
 	}
 	if err != nil {
@@ -129,11 +132,36 @@ func (d *desk) answer(req micro.Request, say func(context.Context, listRequest) 
 		d.send(req.Reply(), faultReply(fault.New(fault.BadJSON)))
 		return
 	}
-	out, err := say(context.Background(), in)
-	if err != nil {
-		out = faultReply(fault.From(err, ""))
+	d.when(req, func() {
+		out, err := say(context.Background(), in)
+		if err != nil {
+			out = faultReply(fault.From(err, ""))
+		}
+		d.send(req.Reply(), out)
+	})
+}
+
+// when calls do as soon as this process has seen of the directory what the request's
+// sender has. Requests after one that has to wait do not wait for it.
+func (d *desk) when(req micro.Request, do func()) {
+	ctx, seen := directory.Extract(context.Background(), req.Headers())
+	w := d.s.swarm
+	if w == nil || w.dir.Revision() >= seen {
+		do()
+		return
 	}
-	d.send(req.Reply(), out)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return // the caller asks another instance
+	}
+	d.answers.Go(func() {
+		if err := w.dir.Reach(ctx, seen); err != nil {
+			d.send(req.Reply(), faultReply(fault.New(fault.ToolsDown).Wrap(err)))
+			return
+		}
+		do()
+	})
 }
 
 // page returns what comes after a place in the order, as much as fits and at least
@@ -160,13 +188,15 @@ func (d *desk) call(req micro.Request) {
 		d.send(req.Reply(), faultReply(fault.New(fault.BadJSON)))
 		return
 	}
-	ctx := telemetry.Extract(context.Background(), req.Headers().Get(headerTrace))
-	r, e, err := d.s.begin(ctx, in, req.Headers().Get(headerNotify) != "")
-	if err != nil {
-		d.send(req.Reply(), faultReply(fault.From(err, "")))
-		return
-	}
-	d.follow(r, req.Reply(), e)
+	d.when(req, func() {
+		ctx := telemetry.Extract(context.Background(), req.Headers().Get(headerTrace))
+		r, e, err := d.s.begin(ctx, in, req.Headers().Get(headerNotify) != "")
+		if err != nil {
+			d.send(req.Reply(), faultReply(fault.From(err, "")))
+			return
+		}
+		d.follow(r, req.Reply(), e)
+	})
 }
 
 // attach answers a caller that has heard nothing for a while, if its call is known here.

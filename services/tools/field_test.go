@@ -92,7 +92,7 @@ func (f *field) connect(t testing.TB, p command.Peer, do manner) *peer {
 	}
 	out := &peer{t: t, f: f, peer: p, calls: make(chan event.CallRequestedData, 1000)}
 	var err error
-	out.sub, err = f.conn.NATS().Subscribe(subject.Aside(f.gw, connection), func(m *nats.Msg) { out.take(m, do) })
+	out.sub, err = f.conn.NATS().Subscribe(subject.Direct(f.gw, connection), func(m *nats.Msg) { out.take(m, do) })
 	require.NoError(t, err)
 	require.NoError(t, f.conn.NATS().Flush())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

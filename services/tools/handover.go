@@ -134,7 +134,7 @@ func (h *handover) address() (string, error) {
 		return "", err
 	}
 	connection, err := id.ParseName(h.r.peer.Connection)
-	return subject.Aside(gateway, connection), err
+	return subject.Direct(gateway, connection), err
 }
 
 // request returns the encoded event that hands the call over.
@@ -248,7 +248,7 @@ func endingOf(news command.CallNews) ending {
 		return ending{data: news.Result}
 	case code == fault.ServiceLost:
 		return failed(fateLost, fault.New(code))
-	case code == fault.BadOutput:
+	case code == fault.BadOutput, code == fault.MessageTooBig:
 		return failed(fateOver, fault.Newf(code, "%s", shorten(news.Error, maxMessage)))
 	}
 	text := shorten(news.Error, maxMessage)

@@ -14,7 +14,7 @@ import (
 const (
 	typeProgram = "stdio"
 	typeHTTP    = "http"
-	typeBuiltin = "builtin"
+	typeFiles   = "filesystem" // the built-in one
 	typeService = "service"
 )
 
@@ -111,7 +111,7 @@ func (s *Service) serverNamed(tenant id.Tenant, name string) *server {
 // describe tells what the server is and how it is now.
 func (s *server) describe() Server {
 	out := Server{
-		Kind: KindMCP, ID: s.cfg.Name, Name: s.cfg.Name, Type: typeBuiltin,
+		Kind: KindMCP, ID: s.cfg.Name, Name: s.cfg.Name, Type: typeFiles,
 		Status: command.StatusInactive, Capabilities: []string{},
 	}
 	switch {
@@ -125,6 +125,9 @@ func (s *server) describe() Server {
 	}
 	for _, t := range s.offered() {
 		out.Capabilities = append(out.Capabilities, t.Own)
+		if verb, _, _ := strings.Cut(t.Own, "_"); out.Type == typeFiles {
+			out.Capabilities = append(out.Capabilities, verb) // read, write, list, search
+		}
 	}
 	slices.Sort(out.Capabilities)
 	return out

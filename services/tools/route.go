@@ -36,7 +36,7 @@ func (s *Service) route(call Call) (route, error) {
 		if srv == nil {
 			return nil, fault.New(fault.ServerNotFound)
 		}
-		return mcpRoute{s, srv, offeredName(srv.cfg.Name, call.Tool)}, nil
+		return mcpRoute{s, srv, srv.called(call.Tool)}, nil
 	case call.Kind == KindService && s.swarm != nil:
 		return s.swarm.named(call.Tenant, call.Server, call.Tool)
 	case call.Kind == KindService:

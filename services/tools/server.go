@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -204,6 +205,28 @@ func (s *server) find(offered string) *known {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools[offered]
+}
+
+// called returns the offered name of the tool that a caller means: the one that the server
+// calls so, else the only one of that title.
+func (s *server) called(own string) string {
+	offered := offeredName(s.cfg.Name, own)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tools[offered] != nil || own == "" {
+		return offered
+	}
+	titled := ""
+	for name, k := range s.tools {
+		switch {
+		case k.Title != own:
+		case titled != "":
+			return offered // two of one title are none
+		default:
+			titled = name
+		}
+	}
+	return cmp.Or(titled, offered)
 }
 
 // acquire returns the current connection, reserved for one call, and the tool as

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,9 +16,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools/fsserver"
 )
-
-// serviceName is the service in subjects and in the directory.
-var serviceName = id.MustName("tools")
 
 // leaveTimeout bounds the farewell to the directory: its lease runs out anyway.
 const leaveTimeout = 2 * time.Second
@@ -52,8 +48,9 @@ type Service struct {
 
 	mu      sync.Mutex
 	state   state
-	desk    *desk            // answers the bus; nil without one
-	lease   *directory.Lease // nil without a directory
+	states  map[string]string // of the servers, by their names
+	desk    *desk             // answers the bus; nil without one
+	lease   *directory.Lease  // nil without a directory
 	stopped sync.Once
 }
 
@@ -82,7 +79,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, deps: deps, log: deps.Logger, metrics: m,
-		calls: newCalls(cfg.MaxCalls, time.Now), started: make(chan struct{}), beat: beat,
+		states: map[string]string{}, calls: newCalls(cfg.MaxCalls, time.Now), started: make(chan struct{}), beat: beat,
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if deps.Conn != nil && deps.Directory != nil {
@@ -93,18 +90,18 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		if len(c.Command) > 0 {
 			dial = dialProgram(&c, s.log.With().Str("server", c.Name).Logger())
 		}
-		s.servers = append(s.servers, newServer(c, dial, s.log, m.stateOf()))
+		s.servers = append(s.servers, newServer(c, dial, s.log, s.told(c.Name)))
 	}
 	if cfg.Builtin {
 		c := ServerConfig{Name: builtinName, Timeout: defaultTimeout, OutputCap: defaultOutputCap}
-		s.builtin = newServer(c, nil, s.log, m.stateOf())
+		s.builtin = newServer(c, nil, s.log, s.told(c.Name))
 		s.servers = append(s.servers, s.builtin)
 	}
 	return s, nil
 }
 
 // Name returns "tools".
-func (s *Service) Name() string { return serviceName.String() }
+func (s *Service) Name() string { return ServiceName.String() }
 
 // Failed returns nil: a server that fails is started again, the service goes on.
 func (s *Service) Failed() <-chan error { return nil }
@@ -151,7 +148,7 @@ func (s *Service) start(ctx context.Context) error {
 		s.swarm.follow()
 	}
 	if s.deps.Conn != nil {
-		d, err := openDesk(s, s.deps.Conn.NATS())
+		d, err := openDesk(ctx, s, s.deps.Conn)
 		if err != nil {
 			return err
 		}
@@ -171,16 +168,14 @@ func (s *Service) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names := make([]string, 0, len(s.servers))
-	for _, srv := range s.servers {
-		names = append(names, srv.cfg.Name)
-	}
-	data, err := json.Marshal(map[string][]string{"servers": names})
+	s.mu.Lock()
+	data, err := s.card()
+	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	lease, err := s.deps.Directory.Join(ctx, directory.Member{
-		What: directory.WhatService, Name: serviceName, Instance: instance, Data: data, Started: time.Now(),
+		What: directory.WhatService, Name: ServiceName, Instance: instance, Data: data, Started: time.Now(),
 	})
 	if err != nil {
 		return fmt.Errorf("join the directory: %w", err)
@@ -188,7 +183,7 @@ func (s *Service) join(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lease = lease
-	return nil
+	return s.show() // what has changed meanwhile
 }
 
 // Drain takes no more calls and waits for those that run. Cancelling still works.

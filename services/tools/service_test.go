@@ -118,6 +118,22 @@ func TestTheBusRestartsDuringACall(t *testing.T) {
 	require.Equal(t, 1, r.ran(t, "f"))
 }
 
+// A connection that is closed for good brings no outcome: its calls are lost at once.
+func TestAClosedConnectionLosesItsCalls(t *testing.T) {
+	t.Parallel()
+	r := startOnBus(t, tools.Config{Servers: []tools.ServerConfig{program("child", "good")}})
+	r.await(t, "child_echo")
+	conn := bustest.Dial(t, r.conn.NATS().ConnectedUrl())
+	lost := make(chan error, 1)
+	go func() {
+		_, err := tools.NewClient(conn).Call(context.Background(), newCall(t, "child_hang", args{"file": r.file("f")}))
+		lost <- err
+	}()
+	r.began(t, "f")
+	conn.NATS().Close()
+	isFault(t, <-lost, fault.ToolLost)
+}
+
 // Of two instances one ends in the middle: its call is lost, later ones go to the other.
 func TestTwoInstances(t *testing.T) {
 	t.Parallel()

@@ -292,7 +292,7 @@ func (s *service) youngest() *replica { return s.replicas[len(s.replicas)-1] }
 
 // statuses, the best first.
 var statuses = []string{
-	command.StatusActive, command.StatusBusy, command.StatusMaintenance, command.StatusError, command.StatusInactive,
+	command.StatusActive, command.StatusBusy, command.StatusInitializing, command.StatusMaintenance, command.StatusError, command.StatusInactive,
 }
 
 // describe tells what the service is and how it is now.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -57,6 +58,28 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// A service is found by a request whose sender has seen it, however far the copy of the
+// directory is that the request meets.
+func TestAServiceIsFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newField(t, tools.Config{Builtin: true}, true)
+	for i := range 50 {
+		p := serviceOf(fmt.Sprint("new", i))
+		p.Kind, p.Tenant, p.Status, p.Online = command.PeerService, id.DefaultTenant, command.StatusActive, true
+		data, err := json.Marshal(p)
+		require.NoError(t, err)
+		_, err = f.dir.Join(t.Context(), directory.Member{
+			What: command.WhatService, Name: f.gw, Instance: id.MustName(p.ID), Data: data,
+		})
+		require.NoError(t, err)
+		server, _, err := f.box().ToolsOf(directory.Seen(t.Context(), f.dir.Revision()), id.DefaultTenant, tools.KindService, p.ID)
+		require.NoError(t, err)
+		require.Equal(t, p.ID, server.ID)
+	}
+	_, err := f.box().Servers(directory.Seen(t.Context(), f.dir.Revision()+1_000), id.DefaultTenant, "")
+	isFault(t, err, fault.ToolsDown)
+}
+
 func servicesListed(t *testing.T, f *field) {
 	d := serviceOf("lister")
 	d.Description, d.Extra = "lists", json.RawMessage(`{"version":"7"}`)
@@ -96,7 +119,7 @@ func servicesListed(t *testing.T, f *field) {
 	require.NoError(t, err)
 	require.Contains(t, servers, server)
 	require.Equal(t, "workspace", servers[0].ID)
-	require.Equal(t, "builtin", servers[0].Type)
+	require.Equal(t, "filesystem", servers[0].Type)
 	mcp, err := f.box().Servers(t.Context(), id.DefaultTenant, tools.KindMCP)
 	require.NoError(t, err)
 	require.Len(t, mcp, 1)
@@ -213,6 +236,7 @@ func serviceOutput(t *testing.T, f *field) {
 func serviceErrors(t *testing.T, f *field) {
 	for code, want := range map[string]fault.Code{
 		"TASK_EXECUTION_ERROR": fault.ToolFailed, "INVALID_OUTPUT": fault.BadOutput, "OUT_OF_PAPER": fault.ToolFailed, "INTERNAL": fault.ToolFailed,
+		"MESSAGE_TOO_BIG": fault.MessageTooBig,
 	} {
 		name := "errors-" + strings.ToLower(strings.ReplaceAll(code, "_", "-"))
 		f.connect(t, serviceOf(name), func(p *peer, c event.CallRequestedData) {
@@ -245,7 +269,7 @@ func serviceNotThere(t *testing.T, f *field) {
 
 func serviceStatus(t *testing.T, f *field) {
 	p := f.connect(t, serviceOf("status"), answers(`"first"`))
-	for _, status := range []string{command.StatusBusy, command.StatusMaintenance, command.StatusInactive, command.StatusError} {
+	for _, status := range []string{command.StatusBusy, command.StatusInitializing, command.StatusMaintenance, command.StatusInactive, command.StatusError} {
 		p.set(func(d *command.Peer) { d.Status = status })
 		p.seen(func(s tools.Server) bool { return s.ID == "status" && s.Status == status })
 		f.fails(t, ask(t, "status", "again", nil), fault.ServiceBusy)

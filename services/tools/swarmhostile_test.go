@@ -186,7 +186,7 @@ func TestEntriesThatAreNoServices(t *testing.T) {
 
 func (p *peer) fakeGateway(reply string) {
 	p.t.Helper()
-	sub, err := p.f.conn.NATS().Subscribe("aside."+p.peer.Gateway+"."+p.peer.Connection, respond(reply))
+	sub, err := p.f.conn.NATS().Subscribe("direct."+p.peer.Gateway+"."+p.peer.Connection, respond(reply))
 	require.NoError(p.t, err)
 	p.sub = sub
 }

@@ -16,11 +16,11 @@ import (
 // the state "running", or "told" if notifications are wanted, and one with the state
 // "done", which has the outcome.
 var (
-	listSubject   = subject.RPC(serviceName, id.MustName("list"))    // body: listRequest
-	seekSubject   = subject.RPC(serviceName, id.MustName("servers")) // body: listRequest
-	callSubject   = subject.RPC(serviceName, id.MustName("call"))    // body: Call
-	cancelSubject = subject.RPC(serviceName, id.MustName("cancel"))  // body: callRef; to all instances
-	attachSubject = subject.RPC(serviceName, id.MustName("attach"))  // body: callRef; to all instances
+	listSubject   = subject.RPC(ServiceName, id.MustName("list"))    // body: listRequest
+	seekSubject   = subject.RPC(ServiceName, id.MustName("servers")) // body: listRequest
+	callSubject   = subject.RPC(ServiceName, id.MustName("call"))    // body: Call
+	cancelSubject = subject.RPC(ServiceName, id.MustName("cancel"))  // body: callRef; to all instances
+	attachSubject = subject.RPC(ServiceName, id.MustName("attach"))  // body: callRef; to all instances
 )
 
 const (

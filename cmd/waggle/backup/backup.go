@@ -66,8 +66,9 @@ type Progress func(Stream)
 // phases returns the streams in the order in which they are copied; those of one phase
 // at the same time. Commands, timers and how far clients have read come before the logs:
 // work that was waiting then is delivered again and found done if the logs say so, and
-// nobody has read further than the logs reach. Dead letters and the audit log come last:
-// they tell of what is in the others.
+// nobody has read further than the logs reach. Objects come after the logs, so that a
+// backup has those that its events name; dead letters and the audit log come last: they
+// tell of what is in the others.
 func phases() [][]string {
 	bucket := func(name string) string { return "KV_" + name }
 	logs := make([]string, 0, subject.Partitions)
@@ -78,6 +79,7 @@ func phases() [][]string {
 		{subject.StreamCommands, subject.StreamTimers},
 		{bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketFolds), bucket(subject.BucketDirectory)},
 		logs,
+		{subject.StreamPayloads},
 		{subject.StreamDead, subject.StreamAudit},
 	}
 }

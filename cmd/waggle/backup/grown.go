@@ -108,8 +108,8 @@ func after(ctx context.Context, c *bus.Conn, stream, filter string, seq uint64) 
 // change nothing where nothing is left to do.
 var wakers = map[id.Kind][]struct{ service, verb id.Name }{
 	id.KindSession: {{cmd.Pipeline, cmd.Resume}, {cmd.Session, cmd.Expire}},
-	id.KindAgent:   {{cmd.Member, cmd.Resume}},
-	id.KindTask:    {{cmd.Task, cmd.TaskDue}},
+	id.KindMember:  {{cmd.Member, cmd.Resume}},
+	id.KindTask:    {{cmd.Task, cmd.CheckTask}},
 	id.KindTeam:    {{cmd.Team, cmd.WakeTeam}},
 }
 
@@ -124,7 +124,7 @@ func wake(ctx context.Context, c *bus.Conn, m *Manifest) error {
 		for _, w := range wakers[log.Kind] {
 			err := sender.Send(ctx, cmd.Command{
 				ID:      fmt.Sprintf("restore-%d-%s", m.Finished.UnixNano(), w.verb),
-				Service: w.service, Verb: w.verb, Tenant: log.Tenant, Key: log.Entity, Source: "waggle/restore",
+				Service: w.service, Verb: w.verb, Tenant: log.Tenant, Key: log.Entity, Source: cmd.SourceRestore,
 			})
 			if err != nil {
 				return fmt.Errorf("wake %s: %w", log, err)

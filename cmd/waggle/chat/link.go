@@ -36,6 +36,7 @@ type Options struct {
 	URL     string // ws://HOST:PORT/ws
 	Session string // session to continue; empty = a new one
 	Token   string // API key or JWT; may be empty
+	Model   string // that answers, for the person to read; may be empty
 }
 
 // Handler is told what happens. It is called from one goroutine.

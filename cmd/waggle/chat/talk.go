@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
 // Lines is where a conversation's messages come from.
@@ -23,28 +24,65 @@ type Lines interface {
 	Close() error
 }
 
-const help = `Write a message and press Enter. Ctrl-C stops an answer, Ctrl-D leaves.
-  /session  show the session's id (continue it with --session)
+// Help explains what can be entered.
+const Help = `Enter sends the message. Alt-Enter, or a backslash at the end, begins another line.
+The arrow keys bring earlier messages back. Ctrl-C clears what is written, else stops
+the answer, else leaves; Ctrl-D leaves.
+  /new      begin a new session
+  /session  show the session's id ("waggle chat --session ID" continues it)
   /help     show this
   /quit     leave`
+
+// Command returns the command that a message consists of, "" if it is none. A path in
+// front of a question is none.
+func Command(text string) string {
+	if strings.HasPrefix(text, "/") && !strings.ContainsAny(text[1:], "/ \n") {
+		return text
+	}
+	return ""
+}
+
+// Unknown says that a command does not exist.
+func Unknown(command string) string {
+	return terminal.Line(command, 40) + " does not exist; /help shows the commands"
+}
+
+// errNew ends a conversation for another one, in a new session.
+var errNew = errors.New("new session")
 
 // Talk holds a conversation: it reads a message, shows the answer, and so on until
 // the lines end. An interrupt stops the answer that is being written; another one
 // ends the conversation.
 func Talk(ctx context.Context, opt Options, lines Lines, screen *terminal.Screen, stream bool, interrupts <-chan os.Signal) error {
+	defer screen.Close()
+	defer func() { _ = lines.Close() }()
+	for {
+		err := converse(ctx, opt, lines, screen, stream, interrupts)
+		switch {
+		case errors.Is(err, errNew):
+			opt.Session = ""
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// converse talks in one session.
+func converse(ctx context.Context, opt Options, lines Lines, screen *terminal.Screen, stream bool, interrupts <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &talk{link: NewLink(opt), screen: screen, view: NewView(screen, stream), interrupts: interrupts, ended: make(chan struct{})}
-	defer screen.Close()
+	t := &talk{
+		link: NewLink(opt), screen: screen, view: NewView(screen, stream), interrupts: interrupts, ended: make(chan struct{}),
+		model: opt.Model, person: lines.Person(),
+	}
 	go func() {
 		defer close(t.ended)
 		t.err = t.link.Run(ctx, t)
 	}()
-	defer func() { cancel(); <-t.ended; _ = lines.Close() }()
-	if err := t.loop(ctx, lines); !errors.Is(err, io.EOF) {
-		return err
-	}
-	return nil
+	defer func() { cancel(); <-t.ended; t.farewell() }()
+	return t.loop(ctx, lines)
 }
 
 type talk struct {
@@ -54,6 +92,10 @@ type talk struct {
 	interrupts <-chan os.Signal
 	ended      chan struct{} // the link's; err is set
 	err        error
+	model      string
+	greeted    bool
+	person     bool
+	asked      bool // something, in this session
 
 	mu      sync.Mutex
 	current *question
@@ -66,15 +108,21 @@ func (t *talk) loop(ctx context.Context, lines Lines) error {
 		if err != nil {
 			return err
 		}
-		switch text = strings.TrimSpace(text); text {
-		case "":
-		case "/quit", "/exit":
-			return nil
-		case "/help":
-			t.print(help)
-		case "/session":
+		text = strings.TrimSpace(text)
+		switch c := Command(text); {
+		case text == "":
+		case c == "/quit", c == "/exit":
+			return io.EOF
+		case c == "/new":
+			return errNew
+		case c == "/help":
+			t.print(Help)
+		case c == "/session":
 			t.print(terminal.Line(t.link.Session(), 200))
+		case c != "" && t.person:
+			t.print(Unknown(c))
 		default:
+			t.asked = true
 			if err := t.ask(ctx, text); err != nil && (!lines.Person() || !errors.Is(err, ErrNoAnswer)) {
 				return err
 			}
@@ -130,9 +178,34 @@ func (t *talk) ask(ctx context.Context, text string) error {
 	}
 }
 
+// greet says where a person is.
+func (t *talk) greet(f Frame) {
+	if f.Type != orbit.AgentReady || t.greeted || !t.person {
+		return
+	}
+	t.greeted = true
+	t.screen.Remark(terminal.Dim, Greeting(t.model, t.link.Session()))
+}
+
+// Greeting is the first line of a conversation.
+func Greeting(model, session string) string {
+	if model != "" {
+		model = "model " + terminal.Line(model, 60) + ", "
+	}
+	return model + "session " + terminal.Line(session, 60) + "; /help shows the commands"
+}
+
+// farewell says how a person comes back.
+func (t *talk) farewell() {
+	if t.person && t.asked {
+		t.screen.Remark(terminal.Dim, "waggle chat --session "+terminal.Line(t.link.Session(), 60)+" continues this session")
+	}
+}
+
 // Frame implements Handler.
 func (t *talk) Frame(f Frame) {
 	t.view.Show(f)
+	t.greet(f)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.current == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
@@ -36,7 +37,7 @@ func (v *View) Show(f Frame) {
 	case orbit.AgentReady:
 		v.screen.Status("")
 	case orbit.AgentThinking:
-		v.screen.Status("thinking")
+		v.thinking(f)
 	case orbit.ToolCalled:
 		v.toolCalled(f)
 	case orbit.ToolResult:
@@ -58,6 +59,22 @@ func decode[T any](f Frame) T {
 	var d T
 	_ = json.Unmarshal(f.Data, &d)
 	return d
+}
+
+// thinking also says whether a worker is available.
+func (v *View) thinking(f Frame) {
+	switch d := decode[orbit.ThoughtData](f); d.Code {
+	case "":
+		v.screen.Status("thinking")
+	case event.NoWorker:
+		v.endText()
+		v.screen.Warn(terminal.Line(d.Message, lineWidth))
+		v.screen.Status("waiting for a worker")
+	default:
+		v.endText()
+		v.screen.Remark(terminal.Dim, terminal.Line(d.Message, lineWidth))
+		v.screen.Status("thinking")
+	}
 }
 
 func (v *View) toolCalled(f Frame) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -40,6 +41,10 @@ type Handler interface {
 	Frame(f Frame)
 	Lost(err error) // the connection is gone and will be made again
 }
+
+// everything asks for every event: what is shown of a text while it is written, and the
+// echo that settles a message.
+var everything = map[string]string{"deltas": "all", "echo": "true"}
 
 // GapError says that the server has left an event out or shown it twice.
 type GapError struct{ After, From, To uint64 }
@@ -128,14 +133,18 @@ func (c *Client) once(ctx context.Context, h Handler) (attached bool, err error)
 }
 
 func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
-	url := c.opt.URL
+	address := c.opt.URL
 	c.mu.Lock()
 	if c.began && c.opt.Next != nil {
-		url = c.opt.Next()
+		address = c.opt.Next()
 	}
 	c.began = true
 	c.mu.Unlock()
-	target, err := socket.Target(url, nil)
+	query := maps.Clone(everything)
+	if c.opt.Language != "" {
+		query["language"] = c.opt.Language
+	}
+	target, err := socket.Target(address, query)
 	if err != nil {
 		return nil, err
 	}

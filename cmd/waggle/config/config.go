@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -18,10 +19,11 @@ import (
 // with Default or Load.
 type Config struct {
 	Addr      string        `yaml:"addr" doc:"Where the gateway listens (WebSocket, HTTP, health, metrics). Without the gateway role nothing listens unless this is set; then it serves health and metrics."`
+	Legacy    bool          `yaml:"legacy" doc:"Also listen where the original servers of the protocols do, on the host of addr: fills in every address of gateway.legacy that is empty. \"off\" there leaves one out."`
 	Data      string        `yaml:"data" doc:"Folder of the embedded NATS server's files (\"waggle up\")."`
 	Workspace string        `yaml:"workspace" doc:"Folder that the built-in file tools may read and write. Made, with a first file in it, if it does not exist."`
 	Model     string        `yaml:"model" doc:"Which model answers: \"demo\" (offline, deterministic), \"openai:NAME\" or \"anthropic:NAME\"."`
-	Profile   string        `yaml:"profile" doc:"Durability of the embedded NATS server: \"standard\" writes to disk every 100 ms, \"strict\" before every acknowledgement."`
+	Profile   string        `yaml:"profile" doc:"Durability of the embedded NATS server: \"standard\" writes through to the disk every 10 seconds, which a power failure may cost, \"strict\" before every acknowledgement. A process that is killed costs nothing."`
 	Shutdown  time.Duration `yaml:"shutdown" doc:"How long work that is on may take to finish after SIGTERM. A second signal stops at once."`
 	Log       Log           `yaml:"log"`
 	NATS      NATS          `yaml:"nats"`
@@ -32,7 +34,7 @@ type Config struct {
 	Pipeline  Pipeline      `yaml:"pipeline"`
 	Task      Task          `yaml:"task"`
 	Assistant Assistant     `yaml:"assistant"`
-	Agent     Agent         `yaml:"agent"`
+	Worker    Worker        `yaml:"worker"`
 	Models    Models        `yaml:"models"`
 	Tools     Tools         `yaml:"tools"`
 	Teams     []Team        `yaml:"teams"`
@@ -49,17 +51,18 @@ type Log struct {
 
 // NATS says how to reach the bus, or how to be it.
 type NATS struct {
-	URL           string        `yaml:"url" env:"WAGGLE_NATS" doc:"NATS server, or several separated by commas (\"waggle serve\", \"tail\", \"doctor\")."`
-	Addr          string        `yaml:"addr" doc:"Where the embedded NATS server listens (\"waggle up\"). It has no authentication, so only a loopback address is accepted."`
-	Creds         string        `yaml:"creds" doc:"Credentials file (JWT and key) for NATS."`
-	NKey          string        `yaml:"nkey" doc:"File with an nkey seed for NATS."`
-	TLSCA         string        `yaml:"tls_ca" doc:"PEM file of the authority that signed the NATS server's certificate."`
-	TLSCert       string        `yaml:"tls_cert" doc:"PEM file of the client certificate for NATS."`
-	TLSKey        string        `yaml:"tls_key" doc:"PEM file of the client certificate's key."`
-	Bootstrap     string        `yaml:"bootstrap" doc:"Who makes the streams: \"auto\" = every process makes and mends what it finds missing; \"verify\" = none does, they wait until \"waggle bootstrap\" has. With users per role it has to be verify."`
-	Replicas      int           `yaml:"replicas" doc:"Copies of every stream: 1, 3 or 5. More than 1 needs a NATS cluster."`
-	EventMaxAge   time.Duration `yaml:"event_max_age" doc:"How long events are kept; 0 = 30 days."`
-	EventMaxBytes int64         `yaml:"event_max_bytes" doc:"Size limit of each of the 16 event streams in bytes, the oldest events go first; 0 = 16 GiB."`
+	URL            string        `yaml:"url" env:"WAGGLE_NATS" doc:"NATS server, or several separated by commas (\"waggle serve\", \"tail\", \"doctor\")."`
+	Addr           string        `yaml:"addr" doc:"Where the embedded NATS server listens (\"waggle up\"). It has no authentication, so only a loopback address is accepted."`
+	Creds          string        `yaml:"creds" doc:"Credentials file (JWT and key) for NATS."`
+	NKey           string        `yaml:"nkey" doc:"File with an nkey seed for NATS."`
+	TLSCA          string        `yaml:"tls_ca" doc:"PEM file of the authority that signed the NATS server's certificate."`
+	TLSCert        string        `yaml:"tls_cert" doc:"PEM file of the client certificate for NATS."`
+	TLSKey         string        `yaml:"tls_key" doc:"PEM file of the client certificate's key."`
+	Bootstrap      string        `yaml:"bootstrap" doc:"Who makes the streams: \"auto\" = every process makes and mends what it finds missing; \"verify\" = none does, they wait until \"waggle bootstrap\" has. With users per role it has to be verify."`
+	Replicas       int           `yaml:"replicas" doc:"Copies of every stream: 1, 3 or 5. More than 1 needs a NATS cluster."`
+	EventMaxAge    time.Duration `yaml:"event_max_age" doc:"How long events are kept; 0 = 30 days."`
+	ObjectMaxBytes int64         `yaml:"object_max_bytes" doc:"Size limit in bytes of what is stored of tasks and does not fit into events; at the limit more of it is refused, until the oldest expires. NATS reserves it; 0 = no limit."`
+	EventMaxBytes  int64         `yaml:"event_max_bytes" doc:"Size limit of each of the 16 event streams in bytes, the oldest events go first; 0 = no limit but the age."`
 }
 
 // Providers holds the access to model providers.
@@ -122,8 +125,11 @@ type Gateway struct {
 	PerIP            int           `yaml:"per_ip" doc:"Sockets per address; 0 = 50, loopback and private addresses excepted."`
 	HandshakeRate    float64       `yaml:"handshake_rate" doc:"Handshakes per second and address; 0 = 10, with the same exception."`
 	Heartbeat        time.Duration `yaml:"heartbeat" doc:"How often clients of the session protocol are told that the server lives; 0 = 30 s."`
+	Language         string        `yaml:"language" doc:"Language of the session protocol's texts for people where a client names none: zh_CN or en_US. Empty = zh_CN, the protocol's own."`
 	SocketSessions   int           `yaml:"sessions_per_socket" doc:"Sessions that one socket may hold, where the protocol allows several; 0 = 64."`
 	DrainSpread      time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time; 0 = 5 s."`
+	ASPStatuses      string        `yaml:"asp_statuses" doc:"Words of the member status in what the Agent Swarm Protocol says of agents, services, clients and MCP servers: sdk (online, offline, busy, error, initializing) or document (active, inactive, busy, error, maintenance). The member state has the other word. A peer that uses a word of one of the two is answered in it."`
+	ASPMessages      string        `yaml:"asp_messages" doc:"What the member message of task.notification is in the Agent Swarm Protocol: text (the message of the agent, or the text in it; the member notification has the whole of an object) or object (what the agent gave, whatever it is)."`
 	Peers            Peers         `yaml:"peers"`
 	Legacy           Legacy        `yaml:"legacy"`
 }
@@ -138,15 +144,20 @@ type Peers struct {
 	Burst int           `yaml:"burst" doc:"Frames of one of them that may come at once; 0 = 400."`
 	Calls int           `yaml:"calls" doc:"Calls that one connection of a service may have on at once; 0 = 256."`
 	Asks  int           `yaml:"asks" doc:"Tools that one connection may wait for at once outside of tasks; 0 = 32."`
+
+	ReadLimit   int64 `yaml:"read_limit" doc:"Largest frame of one of them in bytes, 8 MiB at most; 0 = 1 MiB. A larger one, up to 16 MiB, is skipped: a result fails its task or its call, anything else is refused. Beyond 16 MiB the socket is closed with 1009."`
+	LargeFrames int   `yaml:"large_frames" doc:"Frames larger than gateway.read_limit that one gateway reads or handles at once; sockets with more wait for their turn. Each takes up to seven times its size of memory for a moment; 0 = 32."`
 }
 
 // Legacy are more addresses of the gateway for programs whose addresses cannot be
-// changed, one for each role of the Agent Swarm Protocol. All paths of each lead to
-// the one protocol. Off by default.
+// changed: those of the originals' defaults. Off by default.
 type Legacy struct {
 	Client  string `yaml:"client" doc:"Another address for clients of the swarm, whatever their path (127.0.0.1:3001); empty = none."`
 	Agent   string `yaml:"agent" doc:"Another address for agents of the swarm (127.0.0.1:3000); empty = none."`
 	Service string `yaml:"service" doc:"Another address for services of the swarm (127.0.0.1:3002); empty = none."`
+	MyAgent string `yaml:"myagent" doc:"Another address for the session protocol (MyAgent), whatever the path (127.0.0.1:8080); empty = none."`
+	ORBIT   string `yaml:"orbit" doc:"Another address for the chat protocol (ORBIT), whatever the path (127.0.0.1:9000); empty = none."`
+	Team    string `yaml:"team" doc:"Another address for teams, under /ws/agent-team/{id} and /ws/agent/{id} (127.0.0.1:8000); empty = none."`
 }
 
 // Session sets the life of sessions.
@@ -181,14 +192,14 @@ type Task struct {
 	Calls        int           `yaml:"calls" doc:"Tool calls of tasks that one process has on at once; 0 = 16."`
 }
 
-// Assistant is the agent of the swarm that every process with the agent role offers: it
+// Assistant is the agent of the swarm that every process with the worker role offers: it
 // does tasks with the model.
 type Assistant struct {
 	Enabled      bool     `yaml:"enabled" doc:"Offer the model as an agent of the swarm."`
 	Name         string   `yaml:"name" doc:"The name by which clients ask for it."`
 	Capabilities []string `yaml:"capabilities" doc:"What clients may ask of it."`
 	Description  string   `yaml:"description" doc:"What lists of agents say of it."`
-	Concurrency  int      `yaml:"concurrency" doc:"Tasks that one process may have accepted at once; 0 = 64. How many are worked on is up to agent.concurrency."`
+	Concurrency  int      `yaml:"concurrency" doc:"Tasks that one process may have accepted at once; 0 = 64. How many are worked on is up to worker.concurrency."`
 }
 
 // Models says what is known of models beside their names.
@@ -203,14 +214,17 @@ type Price struct {
 	Output float64 `yaml:"output" doc:"US dollars for a million output tokens."`
 }
 
-// Agent limits the workers that run agent turns. Zero means the worker's default.
-type Agent struct {
+// Worker limits the workers. Zero means the worker's default.
+type Worker struct {
 	Concurrency  int           `yaml:"concurrency" doc:"Runs that one worker process has on at once; 0 = 16."`
 	MaxAttempts  int           `yaml:"max_attempts" doc:"Attempts at one run, by any worker, before it fails; 0 = 3."`
 	MaxRounds    int           `yaml:"max_rounds" doc:"Messages of the model in one run; 0 = 16."`
 	MaxTokens    int           `yaml:"max_tokens" doc:"Tokens per message of the model; 0 = the provider's default."`
+	ModelTries   int           `yaml:"model_tries" doc:"Requests to the model for one message before it has failed: a provider that is down or overloaded is asked again after 0.5 s, 1 s, 2 s and so on, and never earlier than it wants; 0 = 8, 1 = never again."`
+	RetryTime    time.Duration `yaml:"retry_time" doc:"How long one job (the answer of a chat, a plan, one try at a step) asks a model again that fails without an answer in between; 0 = 30 s."`
+	RunRetryTime time.Duration `yaml:"run_retry_time" doc:"The same for a whole run, whose failed plan and steps are tried again, too. Set it alike where roles worker and pipeline are separate processes; 0 = 1 min."`
 	ToolTimeout  time.Duration `yaml:"tool_timeout" doc:"Time limit of one tool call; 0 = 60 s."`
-	TurnTimeout  time.Duration `yaml:"turn_timeout" doc:"Time limit of one attempt at a run; 0 = 15 min."`
+	JobTimeout   time.Duration `yaml:"job_timeout" doc:"Time limit of one attempt at a run; 0 = 15 min."`
 	Capabilities []string      `yaml:"capabilities" doc:"What tasks of plans may ask of this worker; empty = \"general\"."`
 	System       string        `yaml:"system" doc:"System prompt; empty = the built-in one."`
 }
@@ -246,6 +260,12 @@ const (
 	DefaultNATSAddr = "127.0.0.1:4222" // where the nats command looks
 )
 
+// What gateway.asp_messages may be.
+const (
+	ASPMessagesText   = "text"
+	ASPMessagesObject = "object"
+)
+
 // Default returns the configuration of a newcomer: everything on loopback, the
 // demo model, files under the current folder.
 func Default() Config {
@@ -260,6 +280,7 @@ func Default() Config {
 		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Replicas: 1},
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second}},
 		Session:  Session{TTL: 24 * time.Hour},
+		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText},
 		// The numbers of the MyAgent protocol.
 		Pipeline: Pipeline{
 			ConfirmTimeout: 300 * time.Second, MaxConcurrent: 10, TaskTimeout: 300 * time.Second,

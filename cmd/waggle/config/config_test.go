@@ -38,7 +38,7 @@ func TestDefaultsAreValid(t *testing.T) {
 func TestNothingListensByDefaultWithoutTheGateway(t *testing.T) {
 	l, err := Load(Input{})
 	require.NoError(t, err)
-	require.NoError(t, l.Validate(For{Roles: []string{RoleAgent}}))
+	require.NoError(t, l.Validate(For{Roles: []string{RoleWorker}}))
 	require.Empty(t, l.Addr)
 }
 
@@ -46,12 +46,12 @@ func TestNothingListensByDefaultWithoutTheGateway(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	options := map[string]string{
 		"addr": "WAGGLE_ADDR", "data": "WAGGLE_DATA", "log.level": "WAGGLE_LOG_LEVEL",
-		"nats.url": "WAGGLE_NATS", "agent.concurrency": "WAGGLE_AGENT_CONCURRENCY", "session.ttl": "WAGGLE_SESSION_TTL",
+		"nats.url": "WAGGLE_NATS", "worker.concurrency": "WAGGLE_WORKER_CONCURRENCY", "session.ttl": "WAGGLE_SESSION_TTL",
 	}
 	value := func(path string, source Source) string {
 		n := map[Source]int{FromFile: 1, FromEnv: 2, FromFlag: 3}[source]
 		switch path {
-		case "agent.concurrency":
+		case "worker.concurrency":
 			return fmt.Sprint(n)
 		case "session.ttl":
 			return fmt.Sprintf("%dm0s", n)
@@ -105,7 +105,7 @@ func TestUnknownKeysAreRefusedWithTheirLine(t *testing.T) {
 		"tools:\n  servers:\n  - name: a\n    comand: x\n": `line 4: unknown key "comand" in tools.servers[]`,
 		"addr: a\naddr: b\n":                               "line 2",
 		"shutdown: 30\n":                                   "write a unit",
-		"agent: {concurrency: many}\n":                     "line 1",
+		"worker: {concurrency: many}\n":                    "line 1",
 		"addr: a\n---\naddr: b\n":                          "more than one YAML document",
 	} {
 		_, err := Load(Input{File: write(t, text)})
@@ -145,7 +145,7 @@ func TestEmptyFileMeansDefaults(t *testing.T) {
 }
 
 func TestBadTextIsRefusedByName(t *testing.T) {
-	for path, text := range map[string]string{"agent.concurrency": "x", "session.ttl": "5", "tools.builtin": "maybe", "gateway.message_rate": "fast"} {
+	for path, text := range map[string]string{"worker.concurrency": "x", "session.ttl": "5", "tools.builtin": "maybe", "gateway.message_rate": "fast"} {
 		_, err := Load(Input{Flags: map[string]string{path: text}})
 		require.ErrorContains(t, err, path)
 	}
@@ -173,7 +173,7 @@ func TestValidateNamesTheOption(t *testing.T) {
 		"nats: {replicas: 3}":                           "nats.replicas:",
 		"session: {ttl: -1h}":                           "session.ttl:",
 		"session: {state_keys: [short]}":                "session.state_keys: key 1",
-		"agent: {concurrency: -1}":                      "agent.concurrency:",
+		"worker: {concurrency: -1}":                     "worker.concurrency:",
 		"models: {prices: [{input: 1}]}":                "models.prices[0].model:",
 		"models: {prices: [{model: a, input: -1}]}":     "models.prices[0].input:",
 		"models: {prices: [{model: a, output: .inf}]}":  "models.prices[0].output:",
@@ -205,9 +205,9 @@ func TestServeNeedsANATSAddress(t *testing.T) {
 }
 
 func TestParseRoles(t *testing.T) {
-	got, err := ParseRoles([]string{"gateway", "agent"})
+	got, err := ParseRoles([]string{"gateway", "worker"})
 	require.NoError(t, err)
-	require.Equal(t, []string{RoleAgent, RoleGateway}, got)
+	require.Equal(t, []string{RoleWorker, RoleGateway}, got)
 	_, err = ParseRoles([]string{"gatway"})
 	require.ErrorContains(t, err, `no role "gatway"`)
 	_, err = ParseRoles(nil)
@@ -308,5 +308,18 @@ func TestEveryOptionIsDocumentedAndHasItsOwnVariable(t *testing.T) {
 		"ANTHROPIC_API_KEY": "providers.anthropic.api_key", "WAGGLE_MODEL": "model",
 	} {
 		require.Equal(t, path, seen[name])
+	}
+}
+
+func TestTheLanguageIsJudged(t *testing.T) {
+	for text, good := range map[string]bool{"": true, "zh_CN": true, "en_US": true, "de_DE": false} {
+		l, err := Load(Input{File: write(t, "gateway: {language: \""+text+"\"}\n")})
+		require.NoError(t, err)
+		err = l.Validate(For{Roles: []string{RoleGateway}})
+		if good {
+			require.NotContains(t, fmt.Sprint(err), "gateway.language")
+		} else {
+			require.ErrorContains(t, err, "gateway.language:")
+		}
 	}
 }

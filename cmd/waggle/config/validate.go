@@ -20,7 +20,7 @@ import (
 // Roles of a process, in the order in which they are started.
 const (
 	RoleTools    = "tools"
-	RoleAgent    = "agent"
+	RoleWorker   = "worker"
 	RolePipeline = "pipeline"
 	RoleSession  = "session"
 	RoleTask     = "task"
@@ -29,7 +29,7 @@ const (
 )
 
 // Roles lists every role.
-var Roles = []string{RoleTools, RoleAgent, RolePipeline, RoleSession, RoleTask, RoleTeam, RoleGateway}
+var Roles = []string{RoleTools, RoleWorker, RolePipeline, RoleSession, RoleTask, RoleTeam, RoleGateway}
 
 // For says what a configuration is to be used for.
 type For struct {
@@ -40,7 +40,7 @@ type For struct {
 // Has reports whether the role is among them.
 func (f For) Has(role string) bool { return slices.Contains(f.Roles, role) }
 
-// ParseRoles splits a list such as "gateway,agent", refuses unknown names and
+// ParseRoles splits a list such as "gateway,worker", refuses unknown names and
 // returns the roles in starting order.
 func ParseRoles(list []string) ([]string, error) {
 	for _, r := range list {
@@ -78,7 +78,7 @@ func (l *Loaded) Validate(use For) error {
 	p.quota(&c.Quota)
 	p.budget("budget", c.Budget)
 	p.audit(&c.Audit)
-	if use.Has(RoleAgent) {
+	if use.Has(RoleWorker) {
 		p.model(c)
 		p.prices(&c.Models)
 		p.assistant(&c.Assistant)
@@ -96,7 +96,11 @@ func (l *Loaded) Validate(use For) error {
 		p.teams(c.Teams)
 	}
 	if use.Has(RoleGateway) {
+		if language := c.Gateway.Language; language != "" && language != "zh_CN" && language != "en_US" {
+			p.add("gateway.language", "%q is none of zh_CN, en_US", language)
+		}
 		p.auth(&c.Auth, c.Addr)
+		p.asp(&c.Gateway)
 		p.legacy(c)
 	}
 	if use.Has(RoleTools) {

@@ -2,7 +2,10 @@ package config
 
 import (
 	"net"
+	"slices"
 	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 )
 
 const (
@@ -44,15 +47,53 @@ func (p *problems) assistant(a *Assistant) {
 	}
 }
 
+// asp judges how the Agent Swarm Protocol is spoken.
+func (p *problems) asp(g *Gateway) {
+	if !slices.Contains([]string{ASPMessagesText, ASPMessagesObject}, g.ASPMessages) {
+		p.add("gateway.asp_messages", "%q is neither text nor object", g.ASPMessages)
+	}
+	if !slices.Contains([]command.Vocabulary{command.VocabularySDK, command.VocabularyDocument}, command.Vocabulary(g.ASPStatuses)) {
+		p.add("gateway.asp_statuses", "%q is neither sdk nor document", g.ASPStatuses)
+	}
+}
+
+// original is a setting with an additional address, where the original
+// server of a protocol may have listened.
+type original struct{ path, addr string }
+
+// LegacyOff in the place of an additional address leaves it out.
+const LegacyOff = "off"
+
+// originals fills in the additional addresses and returns them. The one for ORBIT is
+// left out where the gateway listens there anyway.
+func (c *Config) originals() []original {
+	l := &c.Gateway.Legacy
+	host, main, err := net.SplitHostPort(c.Addr)
+	var out []original
+	for _, v := range []struct {
+		name, port string
+		addr       *string
+	}{
+		{"client", "3001", &l.Client},
+		{"agent", "3000", &l.Agent},
+		{"service", "3002", &l.Service},
+		{"myagent", "8080", &l.MyAgent},
+		{"orbit", "9000", &l.ORBIT},
+		{"team", "8000", &l.Team},
+	} {
+		if *v.addr == "" && c.Legacy && err == nil && (v.addr != &l.ORBIT || main != v.port) {
+			*v.addr = net.JoinHostPort(host, v.port)
+		}
+		out = append(out, original{"gateway.legacy." + v.name, *v.addr})
+	}
+	return out
+}
+
 // legacy judges the additional addresses, for which the same holds as for the first.
 func (p *problems) legacy(c *Config) {
 	seen := map[string]bool{}
-	for _, l := range []struct{ path, addr string }{
-		{"gateway.legacy.client", c.Gateway.Legacy.Client},
-		{"gateway.legacy.agent", c.Gateway.Legacy.Agent},
-		{"gateway.legacy.service", c.Gateway.Legacy.Service},
-	} {
-		if l.addr == "" {
+	for _, l := range c.originals() {
+		if l.addr == "" || l.addr == LegacyOff {
 			continue
 		}
 		p.hostPort(l.path, l.addr)

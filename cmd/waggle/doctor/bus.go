@@ -14,8 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/process"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/status"
 )
 
 // onBus checks the bus and what can be seen through it.
@@ -100,12 +100,19 @@ func roles(ctx context.Context, conn *bus.Conn) []Finding {
 		return one(Fail, what, "the directory cannot be read: "+err.Error(), "start a role once: it makes what is missing")
 	}
 	defer d.Close() //nolint:contextcheck // closing takes no context
+	s := status.Read(d, process.Services())
+	return append(replicas(s), append(answering(s), toolServers(s)...)...)
+}
+
+// replicas checks that every role has some.
+func replicas(s status.Status) []Finding {
+	const what = "roles"
 	var present, missing []string
-	for _, r := range config.Roles {
-		if n := len(d.Members(directory.WhatService, id.MustName(r))); n > 0 {
-			present = append(present, fmt.Sprintf("%s %d", r, n))
+	for _, r := range s.Services {
+		if r.Replicas > 0 {
+			present = append(present, fmt.Sprintf("%s %d", r.Name, r.Replicas))
 		} else {
-			missing = append(missing, r)
+			missing = append(missing, r.Name)
 		}
 	}
 	if len(missing) == 0 {
@@ -116,4 +123,49 @@ func roles(ctx context.Context, conn *bus.Conn) []Finding {
 		is += "; there are " + strings.Join(present, ", ")
 	}
 	return one(Warn, what, is, "start them: waggle serve --role "+strings.Join(missing, ","))
+}
+
+// answering checks the models of the workers that run, whatever this environment says.
+func answering(s status.Status) []Finding {
+	const what = "models"
+	if len(s.Models) == 0 {
+		return nil // the finding about roles has said it
+	}
+	var lines, bad []string
+	for _, m := range s.Models {
+		line := fmt.Sprintf("%s answers, with %d workers", m.Name, m.Workers)
+		if m.Workers == 1 {
+			line = m.Name + " answers, with 1 worker"
+		}
+		if m.Trouble != "" {
+			line = m.Name + " cannot answer: " + m.Trouble
+			bad = append(bad, m.Name)
+		}
+		lines = append(lines, line)
+	}
+	if len(bad) > 0 {
+		return one(Fail, what, strings.Join(lines, "\n"), "mend what the workers of "+strings.Join(bad, ", ")+
+			" say: their network, the key or the base URL; they look again every minute")
+	}
+	return one(OK, what, strings.Join(lines, "\n"), "")
+}
+
+// toolServers checks that the running tool services are connected to theirs.
+func toolServers(s status.Status) []Finding {
+	const what = "tool servers"
+	var up, down []string
+	for _, t := range s.ToolServers {
+		if t.Down > 0 {
+			down = append(down, fmt.Sprintf("%s is down on %d of %d replicas", t.Name, t.Down, t.Replicas))
+		} else {
+			up = append(up, t.Name)
+		}
+	}
+	switch {
+	case len(down) > 0:
+		return one(Warn, what, strings.Join(down, "\n"), "see the log of the role tools; correct the server's command or url in tools.servers, or start it")
+	case len(up) > 0:
+		return one(OK, what, "connected: "+strings.Join(up, ", "), "")
+	}
+	return nil
 }

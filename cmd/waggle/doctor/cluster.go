@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
@@ -83,25 +84,15 @@ func ill(i *jetstream.StreamInfo) (bad []string) {
 // queues checks how many commands wait, service by service.
 func queues(ctx context.Context, conn *bus.Conn) []Finding {
 	const what = "queues"
-	s, err := conn.JS().Stream(ctx, subject.StreamCommands)
+	depths, err := command.Depths(ctx, conn)
 	if err != nil {
-		return nil // said already
-	}
-	waiting := map[string]uint64{}
-	list := s.ListConsumers(ctx)
-	for c := range list.Info() {
-		if tokens := strings.Split(c.Config.FilterSubject, "."); len(tokens) > 1 {
-			waiting[tokens[1]] += c.NumPending
-		}
-	}
-	if err := list.Err(); err != nil {
-		return one(Warn, what, "the consumers cannot be listed: "+err.Error(), "see the finding about permissions")
+		return one(Warn, what, "the queues cannot be measured: "+err.Error(), "see the finding about permissions")
 	}
 	var lines, deep []string
-	for service, n := range waiting {
-		line := fmt.Sprintf("%s %d", service, n)
+	for service, d := range depths {
+		line := fmt.Sprintf("%s %d", service, d.Pending)
 		lines = append(lines, line)
-		if n > deepQueue {
+		if d.Pending > deepQueue {
 			deep = append(deep, line)
 		}
 	}

@@ -152,7 +152,7 @@ func TestTheBusIsSeenThroughRealNATS(t *testing.T) {
 	require.Equal(t, map[string]Level{
 		"NATS": OK, "streams": OK, "replicas": OK, "queues": OK, "dead letters": OK, "clock": OK, "roles": OK, "permissions": OK,
 	}, got)
-	_, err = conn.JS().Publish(t.Context(), "dead.agent.default.k.run", []byte("{}"))
+	_, err = conn.JS().Publish(t.Context(), "dead.worker.default.k.do_job", []byte("{}"))
 	require.NoError(t, err)
 	require.Equal(t, Warn, levels(onBus(t.Context(), p))["dead letters"])
 

@@ -99,7 +99,7 @@ func (f *fleet) start(n int) {
 	f.t.Setenv("WAGGLE_NATS_NAME", fmt.Sprint("n", n))
 	opts, err := server.ProcessConfigFile(filepath.Join(etc, "cluster.conf"))
 	require.NoError(f.t, err)
-	require.Equal(f.t, 100*time.Millisecond, opts.SyncInterval)
+	require.Equal(f.t, time.Second, opts.SyncInterval)
 	opts.NoSigs, opts.NoLog, opts.SyncInterval = true, true, slowestSync // see bustest.SyncEvery
 	s, err := server.NewServer(opts)
 	require.NoError(f.t, err)

@@ -2,13 +2,14 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/provider"
 )
 
 func configuration(_ context.Context, p Patient) []Finding {
@@ -84,55 +85,25 @@ func workspace(_ context.Context, p Patient) []Finding {
 	return one(OK, what, dir+" is writable", "")
 }
 
+// model checks what a worker with this environment would answer with.
 func model(ctx context.Context, p Patient) []Finding {
 	const what = "model"
-	kind, _, _ := strings.Cut(p.Config.Model, ":")
-	switch kind {
-	case "openai":
-		v := p.Config.Providers.OpenAI
-		return provider(ctx, "openai", base(v.BaseURL, "https://api.openai.com/v1")+"/models", "OPENAI",
-			http.Header{"Authorization": {"Bearer " + v.APIKey.Reveal()}})
-	case "anthropic":
-		v := p.Config.Providers.Anthropic
-		return provider(ctx, "anthropic", base(v.BaseURL, "https://api.anthropic.com")+"/v1/models", "ANTHROPIC",
-			http.Header{"X-Api-Key": {v.APIKey.Reveal()}, "Anthropic-Version": {"2023-06-01"}})
+	from := provider.Of(p.Config.Config)
+	if from == nil {
+		if p.Config.Providers.OpenAI.APIKey != "" || p.Config.Providers.Anthropic.APIKey != "" {
+			return one(Warn, what, "demo, although a provider's key is set", "choose a model with --model openai:NAME or anthropic:NAME")
+		}
+		return one(OK, what, "demo: offline, no language model; needs no key", "")
 	}
-	if p.Config.Providers.OpenAI.APIKey != "" || p.Config.Providers.Anthropic.APIKey != "" {
-		return one(Warn, what, "demo, although a provider's key is set", "choose a model with --model openai:NAME or anthropic:NAME")
+	err := from.Check(ctx)
+	if t, ok := errors.AsType[*provider.Trouble](err); ok {
+		level := Fail
+		if t.Maybe {
+			level = Warn
+		}
+		return one(level, what, t.Is, t.Do)
 	}
-	return one(OK, what, "demo: offline, no language model; needs no key", "")
-}
-
-func base(configured, standard string) string {
-	if configured == "" {
-		return standard
-	}
-	return strings.TrimSuffix(configured, "/")
-}
-
-// provider asks the provider for its models, the cheapest request with a key.
-func provider(ctx context.Context, name, url, env string, header http.Header) []Finding {
-	const what = "model"
-	shown := config.RedactURLs(url)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return one(Fail, what, shown+" is not a URL", "correct "+env+"_BASE_URL")
-	}
-	req.Header = header
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return one(Fail, what, fmt.Sprintf("%s cannot be reached at %s", name, shown),
-			"check the network, a proxy, and "+env+"_BASE_URL")
-	}
-	_ = resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusOK:
-		return one(OK, what, fmt.Sprintf("%s answers at %s", name, shown), "")
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return one(Fail, what, fmt.Sprintf("%s refuses the key (%s)", name, resp.Status), "correct "+env+"_API_KEY")
-	}
-	return one(Warn, what, fmt.Sprintf("%s answers at %s, but not to the question for its models (%s)", name, shown, resp.Status),
-		"ask something with \"waggle chat\" to be sure")
+	return one(OK, what, fmt.Sprintf("%s answers at %s", from.Name, from.URL), "")
 }
 
 func gateway(ctx context.Context, p Patient) []Finding {

@@ -197,7 +197,7 @@ func judge(reports []serverReport) []Finding {
 	case len(bad) > 0:
 		return one(Fail, what, is+"\n"+strings.Join(bad, "\n"), strings.Join(do, "\n"))
 	case len(r.slow) > 0:
-		return one(Warn, what, is, "set sync_interval to 100ms or always on "+strings.Join(r.slow, ", ")+": a power failure costs what was not written yet")
+		return one(Warn, what, is, "set sync_interval to 1s or always on "+strings.Join(r.slow, ", ")+": a power failure costs what was not written yet")
 	case len(r.versions) > 1:
 		return one(Warn, what, is, "bring all servers to one version")
 	}

@@ -62,9 +62,9 @@ func TestSeedsAreForTheirOwnerOnly(t *testing.T) {
 
 func TestWhatIsNoSeedIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(keys.SeedFile(dir, permission.Agent), []byte("nothing"), 0o600))
+	require.NoError(t, os.WriteFile(keys.SeedFile(dir, permission.Worker), []byte("nothing"), 0o600))
 	_, err := keys.Ensure(dir)
-	require.ErrorContains(t, err, "agent.nk holds no seed")
+	require.ErrorContains(t, err, "worker.nk holds no seed")
 }
 
 func TestTheRoutesOfAClusterAreMadeOnce(t *testing.T) {

@@ -41,7 +41,7 @@ func TestThePageOfMetricsIsTheRegistrys(t *testing.T) {
 	for _, used := range []string{
 		"waggle_gateway_connections", "waggle_gateway_frames_out_total", "waggle_log_append_seconds", "waggle_log_delivery_seconds",
 		"waggle_log_events_total", "waggle_log_lag_events", "waggle_command_age_seconds", "waggle_command_handled_total",
-		"waggle_agent_attempts_total", "waggle_agent_model_request_seconds", "waggle_queue_pending_commands", "waggle_stream_leader",
+		"waggle_worker_attempts_total", "waggle_worker_model_request_seconds", "waggle_queue_pending_commands", "waggle_stream_leader",
 		"waggle_dead_letters", "waggle_bus_connected", "waggle_build_info",
 	} {
 		require.True(t, seen[used], "%s is not measured", used)

@@ -24,18 +24,38 @@ type Options struct {
 	Stream     bool      // show the answer as it is written
 	Raw        io.Writer // write the frames themselves here instead; may be nil
 	Interrupts <-chan os.Signal
+	Model      string // that answers, for the person to read; may be empty
 }
+
+// errNew ends a conversation for another one, in a new session.
+var errNew = errors.New("new session")
 
 // Talk asks the question, or one after the other, and returns when the answer, or
 // the end of the lines, is there. Decisions on plans are read from the lines, too.
 // An interrupt stops the run that is on; another one leaves.
 func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.Screen) error {
+	defer screen.Close()
+	reader := newReader(lines)
+	for {
+		err := converse(ctx, opt, reader, screen)
+		switch {
+		case errors.Is(err, errNew):
+			opt.Session = ""
+			continue
+		case errors.Is(err, io.EOF):
+			err = nil
+		}
+		return errors.Join(err, lines.Close())
+	}
+}
+
+// converse talks in one session.
+func converse(ctx context.Context, opt Options, reader *reader, screen *terminal.Screen) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer screen.Close()
 	t := &talk{
 		opt: opt, screen: screen, view: view{screen: screen, stream: opt.Stream}, client: client.New(opt.Options),
-		reader: newReader(lines), person: lines.Person(), frames: make(chan client.Frame), over: ctx.Done(),
+		reader: reader, person: reader.lines.Person(), frames: make(chan client.Frame), over: ctx.Done(),
 		ended: make(chan struct{}),
 	}
 	go func() {
@@ -45,10 +65,10 @@ func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.S
 	err := t.loop(ctx)
 	cancel()
 	<-t.ended
-	if errors.Is(err, io.EOF) {
-		err = nil
+	if t.person && opt.Text == "" && t.client.Seq() > 1 {
+		screen.Remark(terminal.Dim, "waggle chat --plan --session "+terminal.Line(t.client.Session(), 60)+" continues this session")
 	}
-	return errors.Join(err, lines.Close())
+	return err
 }
 
 // talk is one conversation. Its loop is the only goroutine that touches it.
@@ -68,6 +88,7 @@ type talk struct {
 	run      string // its run, once it is known
 	step     string // the question that is open; empty = none is
 	summedUp bool   // the pipeline of the run has been summed up: an answer follows
+	greeted  bool   // the person knows the session
 	stopping bool   // the person has asked to stop
 }
 
@@ -127,12 +148,19 @@ func (t *talk) read(ctx context.Context, l line) error {
 		t.decide(ctx, l.text)
 		return nil
 	}
-	switch text := strings.TrimSpace(l.text); text {
-	case "":
-	case "/quit", "/exit":
+	text := strings.TrimSpace(l.text)
+	switch c := chat.Command(text); {
+	case text == "":
+	case c == "/quit", c == "/exit":
 		return io.EOF
-	case "/session":
+	case c == "/new":
+		return errNew
+	case c == "/help":
+		_, _ = fmt.Fprintln(t.screen, chat.Help+"\n\nTo a plan:\n"+decisions)
+	case c == "/session":
 		_, _ = fmt.Fprintln(t.screen, terminal.Line(t.client.Session(), 200))
+	case c != "" && t.person:
+		_, _ = fmt.Fprintln(t.screen, chat.Unknown(c))
 	default:
 		t.ask(ctx, text)
 	}
@@ -163,6 +191,7 @@ func (t *talk) decide(ctx context.Context, text string) {
 }
 
 func (t *talk) prompt() {
+	t.screen.Status("")
 	t.screen.Note(terminal.Bold, "Carry it out? y, n WHY, drop 2 3, title 2 NEW ONE")
 }
 
@@ -179,11 +208,20 @@ func (t *talk) interrupt(ctx context.Context) error {
 	return nil
 }
 
+// greet says where a person is who is going to talk.
+func (t *talk) greet() {
+	if s := t.client.Session(); s != "" && !t.greeted && t.person && t.opt.Text == "" {
+		t.greeted = true
+		t.screen.Remark(terminal.Dim, chat.Greeting(t.opt.Model, s))
+	}
+}
+
 // take looks at a frame of the server.
 func (t *talk) take(f client.Frame) error {
 	if t.opt.Raw != nil {
 		_, _ = t.opt.Raw.Write(append(terminal.ASCII(f.Raw), '\n'))
 	}
+	t.greet()
 	m := f.Meta()
 	switch {
 	case t.message == "":
@@ -194,13 +232,18 @@ func (t *talk) take(f client.Frame) error {
 		return t.refused(f)
 	case f.Seq == 0 && f.Event == myagent.AgentError && m.Context.StepID != "":
 		t.screen.Note(terminal.Yellow, client.ErrorText(f))
-	case t.run == "" || m.RunID != t.run:
+	case !t.concerns(f, m):
 		return nil
 	}
 	if t.opt.Raw == nil {
 		t.view.show(f)
 	}
 	return t.follow(f, m)
+}
+
+// concerns tells the frames of the run, and those that say whether a worker can do it.
+func (t *talk) concerns(f client.Frame, m client.Meta) bool {
+	return t.run != "" && m.RunID == t.run || f.Seq == 0 && aboutWorkers(m)
 }
 
 // refused ends the question, or asks for another decision on the plan.

@@ -116,10 +116,23 @@ func (v *view) task(f client.Frame) {
 		v.progress(terminal.Yellow, "↻", client.As[myagent.SolverRestartedContent](f.Content).TaskID,
 			fmt.Sprintf("attempt %d of %d", d.Attempt, d.MaxAttempts))
 	case myagent.SystemNotice:
-		if f.Meta().Action == myagent.ActionTextDiscarded && f.Meta().Stage == stageAggregation {
-			v.discarded()
-		}
+		v.notice(f)
 	}
+}
+
+func (v *view) notice(f client.Frame) {
+	switch m := f.Meta(); {
+	case m.Action == myagent.ActionTextDiscarded && m.Stage == stageAggregation:
+		v.discarded()
+	case aboutWorkers(m):
+		v.endText()
+		v.screen.Warn(terminal.Line(f.Show, lineWidth))
+	}
+}
+
+// aboutWorkers tells notices that say whether a worker is available. They name no run.
+func aboutWorkers(m client.Meta) bool {
+	return m.Action == myagent.ActionNoWorker || m.Action == myagent.ActionWorkerBack
 }
 
 func duration(ms int64) string {

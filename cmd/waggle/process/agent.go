@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/provider"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/services/agent"
@@ -16,21 +17,25 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 		return nil, err
 	}
 	p.closers = append(p.closers, daily.Close)
-	m, err := OpenModel(p.Config, p.Logger)
+	m, err := OpenModel(p.Config)
 	if err != nil {
 		return nil, err
 	}
 	p.closers = append(p.closers, func() { _ = m.Close() })
 	p.running.Model = m.Name()
-	c := p.Config.Agent
+	c := p.Config.Worker
+	var check func(context.Context) error
+	if from := provider.Of(p.Config); from != nil {
+		check = from.Works
+	}
 	return agent.New(agent.Config{
 		Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, MaxRounds: c.MaxRounds, MaxTokens: c.MaxTokens,
-		ToolTimeout: c.ToolTimeout, TurnTimeout: c.TurnTimeout, System: c.System,
-		Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Now: p.clock.Now,
+		ModelTries: c.ModelTries, RetryTime: c.RetryTime, RunRetryTime: c.RunRetryTime, ToolTimeout: c.ToolTimeout, TurnTimeout: c.JobTimeout, System: c.System,
+		Check: check, Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Now: p.clock.Now,
 	}, agent.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Tools: tools.NewClient(p.conn), Model: m, Quota: daily,
-		Instance: p.instance, Logger: p.Logger.With().Str("role", "agent").Logger(), Registry: p.registry,
+		Instance: p.instance, Logger: p.Logger.With().Str("role", "worker").Logger(), Registry: p.registry,
 	})
 }
 

@@ -14,6 +14,6 @@ func (p *process) assistant(context.Context) (lifecycle.Component, error) {
 		Name: c.Name, Capabilities: c.Capabilities, Description: c.Description, Concurrency: c.Concurrency, Now: p.clock.Now,
 	}, builtin.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
-		Logger: p.Logger.With().Str("role", "agent").Logger(),
+		Logger: p.Logger.With().Str("role", "worker").Logger(),
 	})
 }

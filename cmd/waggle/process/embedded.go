@@ -14,8 +14,10 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 )
 
-// syncIntervals are the durability profiles. 100 ms has no measurable cost.
-var syncIntervals = map[string]string{"standard": "100ms", "strict": "always"}
+// syncIntervals are the durability profiles. The server opens and syncs a file of every
+// stream at every interval, written or not: at 1 s that is half of the cost of an
+// installation at rest, which is 0.45 % of a core with 10 s.
+var syncIntervals = map[string]string{"standard": "10s", "strict": "always"}
 
 // embed starts the NATS server of a process that is its own bus.
 func (p *process) embed() (*server.Server, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/services/session"
+	"github.com/waggle-dev/waggle/services/status"
 	"github.com/waggle-dev/waggle/services/task"
 	teams "github.com/waggle-dev/waggle/services/team"
 )
@@ -40,7 +41,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit,
 		Dialects: map[string]dialect.Dialect{
-			"/ws": orbit.Dialect(), "/ws/session": p.myagent(),
+			pathChat: orbit.Dialect(), pathSession: p.myagent(),
 			pathTeam: team.Teams(), pathMember: team.Agents(), pathAny: team.Teams(),
 		},
 		Peers: p.peers(),
@@ -48,6 +49,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 			session.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
 			task.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
 			teams.NewAPI(p.conn, p.commands, p.auth, log).Mount(mux)
+			status.NewAPI(p.directory, Services(), p.Version, p.auth, log).Mount(mux)
 		},
 	})
 	if err != nil {
@@ -65,7 +67,7 @@ func (p *process) myagent() dialect.Dialect {
 	}
 	return myagent.Dialect(myagent.Settings{
 		ServerVersion: p.Version, SessionTTL: p.Config.Session.TTL, Heartbeat: heartbeat,
-		MaxConcurrentTasks: p.Config.Pipeline.MaxConcurrent,
+		MaxConcurrentTasks: p.Config.Pipeline.MaxConcurrent, Language: p.Config.Gateway.Language,
 	})
 }
 

@@ -3,24 +3,21 @@ package process
 import (
 	"slices"
 
-	"github.com/rs/zerolog"
-
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/model/anthropic"
-	"github.com/waggle-dev/waggle/services/agent/model/demo"
-	"github.com/waggle-dev/waggle/services/agent/model/openai"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/anthropic"
+	"github.com/waggle-dev/waggle/services/model/demo"
+	"github.com/waggle-dev/waggle/services/model/openai"
 )
 
 // OpenModel returns the model that the configuration names, with those of all providers
 // that it gives access to, for members of teams whose definition names one. It opens no
 // connection.
-func OpenModel(c config.Config, log zerolog.Logger) (model.Model, error) {
+func OpenModel(c config.Config) (model.Model, error) {
 	all := []model.Provider{demo.Provider(), openai.Provider(), anthropic.Provider()}
 	env := model.Env{
 		OpenAIKey: c.Providers.OpenAI.APIKey.Reveal(), OpenAIBaseURL: c.Providers.OpenAI.BaseURL,
 		AnthropicKey: c.Providers.Anthropic.APIKey.Reveal(), AnthropicBaseURL: c.Providers.Anthropic.BaseURL,
-		Logger: log,
 	}
 	standard, err := model.Open(c.Model, env, all...)
 	if err != nil {

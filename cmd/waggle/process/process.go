@@ -240,6 +240,7 @@ func Topology(c config.Config) bus.Topology {
 	if c.NATS.EventMaxBytes > 0 {
 		t.EventMaxBytes = c.NATS.EventMaxBytes
 	}
+	t.ObjectMaxBytes = c.NATS.ObjectMaxBytes
 	if c.Audit.MaxAge > 0 {
 		t.AuditMaxAge = c.Audit.MaxAge
 	}
@@ -278,7 +279,7 @@ type builder func(context.Context) (lifecycle.Component, error)
 // order in which they start.
 func (p *process) builders() map[string][]builder {
 	return map[string][]builder{
-		config.RoleTools: {p.tools}, config.RoleAgent: {p.agent}, config.RolePipeline: {p.pipeline},
+		config.RoleTools: {p.tools}, config.RoleWorker: {p.agent}, config.RolePipeline: {p.pipeline},
 		config.RoleSession: {p.session, p.survey}, config.RoleTask: {p.task}, config.RoleTeam: {p.members, p.team},
 	}
 }
@@ -303,8 +304,8 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	}
 	// The assistant needs all of them for its tasks, and none of the gateway: so it
 	// drains when nobody asks any more, and they still work.
-	if p.Use.Has(config.RoleAgent) && p.Config.Assistant.Enabled {
-		if err := add(config.RoleAgent, p.assistant); err != nil {
+	if p.Use.Has(config.RoleWorker) && p.Config.Assistant.Enabled {
+		if err := add(config.RoleWorker, p.assistant); err != nil {
 			return nil, err
 		}
 	}

@@ -131,15 +131,16 @@ func TestTheTopologyFollowsTheConfiguration(t *testing.T) {
 	standard := Topology(c)
 	require.Equal(t, 1, standard.Replicas)
 	require.Positive(t, standard.EventMaxAge)
-	c.NATS.Replicas, c.NATS.EventMaxBytes = 3, 1<<20
+	c.NATS.Replicas, c.NATS.EventMaxBytes, c.NATS.ObjectMaxBytes = 3, 1<<20, 2<<20
 	require.Equal(t, 3, Topology(c).Replicas)
 	require.EqualValues(t, 1<<20, Topology(c).EventMaxBytes)
+	require.EqualValues(t, 2<<20, Topology(c).ObjectMaxBytes)
 	require.Equal(t, standard.EventMaxAge, Topology(c).EventMaxAge)
 }
 
 func TestAProcessIsNamedForItsRoles(t *testing.T) {
-	p := &process{Options: Options{Use: config.For{Roles: []string{"agent", "gateway"}}}}
-	require.Equal(t, "agent+gateway", p.name())
+	p := &process{Options: Options{Use: config.For{Roles: []string{"worker", "gateway"}}}}
+	require.Equal(t, "worker+gateway", p.name())
 	p.Use.Roles = config.Roles
 	require.Equal(t, "all", p.name())
 	require.False(t, strings.Contains(p.name(), "+"))

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/survey"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -15,11 +16,20 @@ import (
 // which every installation has.
 func (p *process) survey(context.Context) (lifecycle.Component, error) {
 	l, _ := permission.Of(permission.Session)
-	services := []id.Name{cmd.Session, cmd.Pipeline, cmd.Agent, cmd.Task, cmd.Team, cmd.Member, id.MustName("gateway"), id.MustName("tools")}
+	services := append(Services(), cmd.Member)
 	return survey.New(p.conn, p.directory, survey.Config{
 		Service: cmd.Session, Instance: p.instance, Services: services, Streams: l.Streams,
 		Registry: p.registry, Logger: p.Logger.With().Str("role", "session").Logger(),
 	})
+}
+
+// Services returns the roles of processes as they are in the directory.
+func Services() []id.Name {
+	out := make([]id.Name, len(config.Roles))
+	for i, r := range config.Roles {
+		out[i] = id.MustName(r)
+	}
+	return out
 }
 
 func (p *process) session(context.Context) (lifecycle.Component, error) {
@@ -28,6 +38,6 @@ func (p *process) session(context.Context) (lifecycle.Component, error) {
 		return nil, err
 	}
 	return session.New(session.Config{
-		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry, Quota: p.quotas(), Now: p.clock.Now,
+		TTL: p.Config.Session.TTL, StateKeys: keys, Registry: p.registry, Quota: p.quotas(), Audit: p.audit, Now: p.clock.Now,
 	}, p.manages("session"))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/asp"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/task"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -30,6 +31,8 @@ const (
 	pathClient  = "/ws/asp/client"
 	pathAgent   = "/ws/asp/agent"
 	pathService = "/ws/asp/service"
+	pathChat    = "/ws"
+	pathSession = "/ws/session"
 )
 
 // peers returns the swarm protocol, which tells its peers of the limits here.
@@ -38,17 +41,27 @@ func (p *process) peers() map[string]dialect.Peers {
 	s := asp.Settings{
 		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Peers.Ping, gateway.DefaultPeerPing),
 		QueueTimeout: c.Task.QueueTimeout, TaskTimeout: c.Task.Timeout,
-		MaxConcurrentTasks: cmp.Or(c.Gateway.Peers.Calls, gateway.DefaultPeerCalls),
+		MaxConcurrentTasks: cmp.Or(c.Gateway.Peers.Calls, gateway.DefaultPeerCalls), Statuses: command.Vocabulary(c.Gateway.ASPStatuses),
+		RawMessages: c.Gateway.ASPMessages == config.ASPMessagesObject,
 	}
 	return map[string]dialect.Peers{pathClient: asp.Client(s), pathAgent: asp.Agent(s), pathService: asp.Service(s)}
 }
 
 // legacy returns which additional address leads to which protocol.
-func legacy(l config.Legacy) map[string]string {
-	out := map[string]string{}
-	for _, v := range []struct{ addr, path string }{{l.Client, pathClient}, {l.Agent, pathAgent}, {l.Service, pathService}} {
-		if v.addr != "" {
-			out[v.addr] = v.path
+func legacy(l config.Legacy) (out []gateway.Listener) {
+	for _, v := range []struct {
+		addr  string
+		paths []string
+	}{
+		{l.Client, []string{pathClient}},
+		{l.Agent, []string{pathAgent}},
+		{l.Service, []string{pathService}},
+		{l.MyAgent, []string{pathSession}},
+		{l.ORBIT, []string{pathChat}},
+		{l.Team, []string{pathTeam, pathMember}},
+	} {
+		if v.addr != "" && v.addr != config.LegacyOff {
+			out = append(out, gateway.Listener{Addr: v.addr, Paths: v.paths})
 		}
 	}
 	return out

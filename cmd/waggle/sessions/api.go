@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
@@ -53,6 +54,7 @@ type Summary struct {
 	LastSeq   uint64    `json:"last_seq"`
 	LastEvent string    `json:"last_event"`
 	UpdatedAt time.Time `json:"updated_at"`
+	Question  string    `json:"question"` // the first one, of the newest sessions
 }
 
 // Detail is one session with its runs.
@@ -91,6 +93,12 @@ func (a *API) Delete(ctx context.Context, parts ...string) (json.RawMessage, err
 	return a.do(ctx, http.MethodDelete, below(parts), nil)
 }
 
+// Remove deletes a session and reports whether nothing is left of it already.
+func (a *API) Remove(ctx context.Context, session string) (done bool, err error) {
+	answer, err := a.Delete(ctx, "sessions", session)
+	return err == nil && len(answer) == 0, err
+}
+
 func below(parts []string) string {
 	path := "/api/v1"
 	for _, p := range parts {
@@ -109,7 +117,7 @@ func (a *API) do(ctx context.Context, method, path string, body []byte) (json.Ra
 	}
 	resp, err := a.http.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, socket.Unreachable(a.base.Redacted(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))

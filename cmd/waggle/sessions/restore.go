@@ -34,11 +34,16 @@ func Signed(file []byte) (json.RawMessage, error) {
 }
 
 // Import restores a session from a signed state over the session socket at the URL
-// and returns its id, and what the server remarks on it.
-func Import(ctx context.Context, url, token string, signed json.RawMessage) (session string, warnings []string, err error) {
+// and returns its id, and what the server remarks on it, in the language (zh_CN or en_US;
+// empty = the server's choice).
+func Import(ctx context.Context, url, token, language string, signed json.RawMessage) (session string, warnings []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	target, err := socket.Target(url, nil)
+	query := map[string]string{}
+	if language != "" {
+		query["language"] = language
+	}
+	target, err := socket.Target(url, query)
 	if err != nil {
 		return "", nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,10 @@ func TestTheAPIIsAskedAsThePrincipal(t *testing.T) {
 		if strings.Contains(r.URL.Path, "unknown") {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"title":"SESSION_NOT_FOUND","detail":"There is no such session.\u001b[2J"}`))
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/gone") {
+			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		_, _ = w.Write([]byte(`{}`))
@@ -45,6 +50,15 @@ func TestTheAPIIsAskedAsThePrincipal(t *testing.T) {
 		}, asked)
 		_, err = a.Get(t.Context(), "sessions", "unknown")
 		require.EqualError(t, err, "There is no such session. [SESSION_NOT_FOUND]")
+		_, err = a.Remove(t.Context(), "unknown")
+		require.EqualError(t, err, "There is no such session. [SESSION_NOT_FOUND]")
+		for session, want := range map[string]bool{"gone": true, "later": false} {
+			asked = nil
+			done, err := a.Remove(t.Context(), session)
+			require.NoError(t, err)
+			require.Equal(t, want, done)
+			require.Equal(t, []string{"DELETE /api/v1/sessions/" + session + " Bearer k"}, asked)
+		}
 	}
 	_, err := New("ftp://h/ws", "")
 	require.Error(t, err)
@@ -55,8 +69,8 @@ func TestTables(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, WriteList(&b, json.RawMessage(`{"sessions":[
 		{"session_id":"old","last_seq":7,"last_event":"session.closed","updated_at":"2025-12-01T00:00:00Z"},
-		{"session_id":"new\u001b[31m","last_seq":120,"last_event":"run.completed","updated_at":"2026-01-02T11:58:30Z"}]}`), now))
-	require.Equal(t, "SESSION  EVENTS  NEWEST          AGE\nnew      120     run.completed   1 min\nold      7       session.closed  32 days\n", b.String())
+		{"session_id":"new\u001b[31m","last_seq":120,"last_event":"run.completed","updated_at":"2026-01-02T11:58:30Z","question":"what is\u001b[2J up?"}]}`), now))
+	require.Equal(t, "SESSION  EVENTS  NEWEST          AGE      QUESTION\nnew      120     run.completed   1 min    what is up?\nold      7       session.closed  32 days\n", b.String())
 	b.Reset()
 	require.NoError(t, WriteList(&b, json.RawMessage(`{"sessions":[]}`), now))
 	require.Equal(t, "no sessions\n", b.String())
@@ -92,10 +106,26 @@ func TestASignedStateIsFoundAndRestored(t *testing.T) {
 			p.Send(myagent.Frame{Event: myagent.ErrorRecoveryFailed, Content: "tampered", Metadata: map[string]any{"error_code": "STATE_TAMPERED"}})
 			p.Until()
 		})
-	session, warnings, err := Import(t.Context(), url, "", json.RawMessage(`{"signature":"x"}`))
+	session, warnings, err := Import(t.Context(), url, "", "en_US", json.RawMessage(`{"signature":"x"}`))
 	require.NoError(t, err)
 	require.Equal(t, clienttest.Session, session)
 	require.Equal(t, []string{"cut"}, warnings)
-	_, _, err = Import(t.Context(), url, "", json.RawMessage(`{"signature":"x"}`))
+	_, _, err = Import(t.Context(), url, "", "en_US", json.RawMessage(`{"signature":"x"}`))
 	require.EqualError(t, err, "tampered [STATE_TAMPERED]")
+}
+
+func TestImportAsksInALanguage(t *testing.T) {
+	for _, language := range []string{"en_US", ""} {
+		asked := make(chan url.Values, 1)
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- r.URL.Query()
+			http.Error(w, "no", http.StatusForbidden)
+		}))
+		_, _, err := Import(t.Context(), "ws"+strings.TrimPrefix(srv.URL, "http")+"/ws/session", "", language, json.RawMessage(`{}`))
+		srv.Close()
+		require.Error(t, err)
+		query := <-asked
+		require.Equal(t, language, query.Get("language"))
+		require.Equal(t, language != "", query.Has("language"))
+	}
 }

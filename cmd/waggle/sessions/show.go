@@ -25,9 +25,9 @@ func WriteList(w io.Writer, raw json.RawMessage, now time.Time) error {
 		return err
 	}
 	slices.SortStableFunc(d.Sessions, func(a, b Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
-	rows := [][]string{{"SESSION", "EVENTS", "NEWEST", "AGE"}}
+	rows := [][]string{{"SESSION", "EVENTS", "NEWEST", "AGE", "QUESTION"}}
 	for _, s := range d.Sessions {
-		rows = append(rows, []string{s.SessionID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, terminal.Age(now.Sub(s.UpdatedAt))})
+		rows = append(rows, []string{s.SessionID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, terminal.Age(now.Sub(s.UpdatedAt)), s.Question})
 	}
 	return table(w, rows)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -155,10 +156,30 @@ func Dial(ctx context.Context, target, token string) (*websocket.Conn, error) {
 		return nil, &refused{resp.StatusCode, err}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", bare(target), err)
+		return nil, Unreachable(bare(target), err)
 	}
 	conn.SetReadLimit(readLimit)
 	return conn, nil
+}
+
+// absent says that no server listens, and what to do.
+type absent struct {
+	url string
+	err error
+}
+
+func (a *absent) Error() string {
+	return fmt.Sprintf("no server answers at %s; start one with \"waggle up\" (make run), or name another with --url", a.url)
+}
+
+func (a *absent) Unwrap() error { return a.err }
+
+// Unreachable puts the failure to connect to a server into words.
+func Unreachable(url string, err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return &absent{url, err}
+	}
+	return fmt.Errorf("connect to %s: %w", url, err)
 }
 
 // bare returns the target without its query.

@@ -3,6 +3,7 @@ package tail
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
@@ -13,8 +14,8 @@ import (
 const (
 	// summaryWidth fits beside the other columns on a wide terminal.
 	summaryWidth = 120
-	// shortID is enough of an id to tell sessions apart; UUID v7 differs at its end.
-	shortID = 12
+	// failureWidth holds a provider's whole words beside the rest.
+	failureWidth = 1000
 )
 
 // Line returns the event on one line. Whatever was stored, it cannot steer the terminal.
@@ -24,20 +25,24 @@ func Line(e event.Event, color bool) string {
 		terminal.Paint(color, terminal.Blue, entity(e.Subject)),
 		terminal.Paint(color, terminal.Dim, fmt.Sprintf("%5d", e.Sequence)),
 		terminal.Paint(color, style(e.Type), fmt.Sprintf("%-18s", terminal.Line(string(e.Type), 40))),
-		terminal.Line(summary(e), summaryWidth))
+		terminal.Line(summary(e), widthOf(e)))
 }
 
-// entity is the log without its tenant, its id cut at the front.
+// widthOf is how much of an event is shown: of a failure all that is said about it.
+func widthOf(e event.Event) int {
+	if style(e.Type) == terminal.Red {
+		return failureWidth
+	}
+	return summaryWidth
+}
+
+// entity is the log without its tenant, as the command takes it.
 func entity(name string) string {
 	l, err := subject.ParseName(name)
 	if err != nil {
-		return terminal.Line(name, 2*shortID)
+		return terminal.Line(name, 80)
 	}
-	short := l.Entity.String()
-	if len(short) > shortID {
-		short = "…" + short[len(short)-shortID:]
-	}
-	return string(l.Kind) + "/" + short
+	return string(l.Kind) + "/" + l.Entity.String()
 }
 
 func style(t event.Type) terminal.Style {
@@ -81,7 +86,25 @@ func summary(e event.Event) string {
 			parts = append(parts, key+"="+text)
 		}
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(append(provider(data["provider"]), parts...), " ")
+}
+
+// provider is what a model's provider said about a failed request, which an operator
+// looks for first.
+func provider(raw json.RawMessage) []string {
+	var p event.ProviderError
+	if raw == nil || json.Unmarshal(raw, &p) != nil {
+		return nil
+	}
+	var parts []string
+	for _, v := range []struct{ name, text string }{
+		{"status", strings.TrimPrefix(strconv.Itoa(p.Status), "0")}, {"code", p.Code}, {"request_id", p.RequestID}, {"said", p.Message},
+	} {
+		if v.text != "" {
+			parts = append(parts, "provider_"+v.name+"="+v.text)
+		}
+	}
+	return parts
 }
 
 func value(raw json.RawMessage) string {

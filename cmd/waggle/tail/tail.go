@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -39,10 +41,8 @@ func Log(ctx context.Context, store *eventlog.Store, log subject.Log, o Options)
 	switch {
 	case err != nil:
 		return err
-	case last.Seq == 0 && !o.Follow:
-		return fmt.Errorf("%s/%s of tenant %s has no events", log.Kind, log.Entity, log.Tenant)
 	case last.Seq == 0:
-		o.remark("no events yet")
+		return fmt.Errorf("no such %s: %s of tenant %s has no events; check the id and --tenant", log.Kind, log.Entity, log.Tenant)
 	}
 	if !o.Follow {
 		return read(ctx, store, log, o)
@@ -55,6 +55,25 @@ func Log(ctx context.Context, store *eventlog.Store, log subject.Log, o Options)
 		if err != nil {
 			return err
 		}
+		if err := o.print(e.Event, e.Raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Newest shows the newest event of every log of the tenant, the oldest first.
+func Newest(ctx context.Context, store *eventlog.Store, tenant id.Tenant, o Options) error {
+	var all []*eventlog.Entry
+	for _, kind := range []id.Kind{id.KindSession, id.KindTask, id.KindTeam} {
+		heads, err := store.Heads(ctx, tenant, kind)
+		if err != nil {
+			return err
+		}
+		all = append(all, heads...)
+	}
+	slices.SortFunc(all, func(a, b *eventlog.Entry) int { return a.Time.Compare(b.Time) })
+	for _, e := range all {
 		if err := o.print(e.Event, e.Raw); err != nil {
 			return err
 		}

@@ -66,7 +66,13 @@ func TestLineShowsWhatMattersAndNothingElse(t *testing.T) {
 		Subject: "default.session.0199c3d2-41f0-7a53-8e0b-5d1c9a7e2f10", Type: event.ToolFailed, Sequence: 7, Time: at,
 		Data: json.RawMessage(`{"tool":"workspace_read\u001b[2J_file","code":"TOOL_FAILED","message":"no\nfile","run_id":"r","arguments":{"a":1}}`),
 	}, false)
-	require.Equal(t, `12:00:00.123 session/…5d1c9a7e2f10     7 tool.failed        workspace_read_file {"a":1} code=TOOL_FAILED no file`, l)
+	require.Equal(t, `12:00:00.123 session/0199c3d2-41f0-7a53-8e0b-5d1c9a7e2f10     7 tool.failed        workspace_read_file {"a":1} code=TOOL_FAILED no file`, l)
+	l = Line(event.Event{
+		Subject: "default.session.s", Type: event.RunFailed, Sequence: 8, Time: at,
+		Data: json.RawMessage(`{"code":"MODEL_REFUSED","message":"m","provider":{"status":400,"code":"c","request_id":"r1","message":"` + strings.Repeat("why ", 100) + `"}}`),
+	}, false)
+	require.Contains(t, l, "provider_status=400 provider_code=c provider_request_id=r1 provider_said="+strings.Repeat("why ", 99))
+	require.Contains(t, l, "code=MODEL_REFUSED m")
 	require.NotContains(t, Line(event.Event{Subject: "\x1b[31mx", Type: "\x1b]0;y\a", Data: json.RawMessage("\x1b[1mz")}, false), "\x1b")
 	require.Contains(t, Line(event.Event{Type: event.RunCompleted}, true), "\x1b[32m")
 }
@@ -102,7 +108,9 @@ func TestLogShowsHistoryAndThenWhatHappens(t *testing.T) {
 	t.Cleanup(store.Close)
 	log := testLog(t, "s1")
 	var out bytes.Buffer
-	require.ErrorContains(t, Log(t.Context(), store, log, Options{Out: &out}), "session/s1 of tenant default has no events")
+	for _, follow := range []bool{false, true} {
+		require.ErrorContains(t, Log(t.Context(), store, log, Options{Out: &out, Follow: follow}), "no such session: s1 of tenant default")
+	}
 	fill(t, store, log, 3)
 
 	require.NoError(t, Log(t.Context(), store, log, Options{Out: &out}))
@@ -127,6 +135,17 @@ func TestLogShowsHistoryAndThenWhatHappens(t *testing.T) {
 	require.Contains(t, <-lines, "notice 4")
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+func TestTheNewestEventOfEachLog(t *testing.T) {
+	store, err := eventlog.New(bustest.Single(t), eventlog.Options{})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	fill(t, store, testLog(t, "s1"), 3)
+	fill(t, store, testLog(t, "s2"), 2)
+	var out bytes.Buffer
+	require.NoError(t, Newest(t.Context(), store, id.DefaultTenant, Options{Out: &out}))
+	require.Regexp(t, `(?s)^\S+ session/s1 .* notice 3\n\S+ session/s2 .* notice 2\n$`, out.String())
 }
 
 func TestAnnouncementsAreShownAsTheyCome(t *testing.T) {

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
@@ -52,6 +54,9 @@ func Connect(ctx context.Context, l Login, event func(swarm.Event)) (*Client, er
 		opt.Resume = nil
 	}
 	c, err := swarm.Dial(ctx, opt)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, socket.Unreachable(l.URL, err)
+	}
 	if err != nil {
 		return nil, err
 	}

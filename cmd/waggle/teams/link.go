@@ -100,7 +100,7 @@ func unknown(f Frame) error {
 }
 
 func (l *Link) dial(ctx context.Context) (*websocket.Conn, error) {
-	query := map[string]string{}
+	query := map[string]string{"additions": "true", "after": "current"}
 	l.mu.Lock()
 	if l.known {
 		query["after"] = strconv.FormatUint(l.after, 10)

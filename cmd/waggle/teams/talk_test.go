@@ -283,7 +283,8 @@ func TestInterruptsStopAndThenLeave(t *testing.T) {
 func TestWatchingEndsWithTheTeam(t *testing.T) {
 	var raw bytes.Buffer
 	out, _, err := talkTo(t, Options{Raw: &raw, URL: serve(t, func(p *peer) {
-		assert.Empty(t, p.query.Get("after"))
+		assert.Equal(t, "current", p.query.Get("after"))
+		assert.Equal(t, "true", p.query.Get("additions"))
 		p.send(greeting, running(31), asks(47, "c1"), idle(63), at(79, "TEAM_STATUS", `"new_status":"SHUTTING_DOWN"`))
 		p.until()
 	})}, "")

@@ -22,8 +22,7 @@ const (
 )
 
 // Panel shows rows below everything that is written, until the next call; none removes
-// them. They are cut to the terminal's width, and to its height from the top. While a
-// line is being edited they are away. Without a terminal it does nothing.
+// them. They are cut to the terminal's width, and to its height from the top. Without a terminal it does nothing.
 func (s *Screen) Panel(rows []Row) {
 	if !s.live {
 		return
@@ -35,6 +34,10 @@ func (s *Screen) Panel(rows []Row) {
 	}
 	s.panel = rows
 	s.changed = true
+	if s.display != nil {
+		s.display.Panel(rows)
+		return
+	}
 	s.turn()
 }
 

@@ -40,6 +40,16 @@ func picture(text string) []string {
 	return lines
 }
 
+// display remembers what it is to show.
+type display struct {
+	bytes.Buffer
+	status string
+	rows   []Row
+}
+
+func (d *display) Status(text string) { d.status = text }
+func (d *display) Panel(rows []Row)   { d.rows = rows }
+
 func TestThePanelStaysBelow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var both bytes.Buffer
@@ -59,10 +69,15 @@ func TestThePanelStaysBelow(t *testing.T) {
 		s.Panel(rows[:1])
 		tick(1)
 		require.Equal(t, []string{"first", "second", "a team"}, picture(both.String()))
-		var editor bytes.Buffer
-		s.Edit(&editor)
-		require.Equal(t, []string{"first", "second", ""}, picture(both.String()), "a line is edited")
-		s.Edit(nil)
+		var display display
+		s.Through(&display)
+		require.Equal(t, []string{"first", "second", ""}, picture(both.String()), "the display shows it")
+		s.Note(Plain, "third")
+		s.Status("busy")
+		s.Panel(rows[:1])
+		require.Equal(t, "third\n|busy|a team", display.String()+"|"+display.status+"|"+display.rows[0].Text)
+		s.Status("")
+		s.Through(nil)
 		tick(1)
 		require.Len(t, picture(both.String()), 3)
 		s.Panel(nil)

@@ -47,18 +47,26 @@ func Paint(color bool, style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// frameTime is one picture of the spinner: ten a second look smooth and cost nothing.
-const frameTime = 100 * time.Millisecond
+// FrameTime is one picture of the spinner: ten a second look smooth and cost nothing.
+const FrameTime = 100 * time.Millisecond
 
-var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+// SpinnerFrames are the pictures of the spinner.
+var SpinnerFrames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// Display shows what a screen is told in the screen's place, above what a person writes.
+type Display interface {
+	io.Writer
+	Status(text string) // beside a spinner; empty = none
+	Panel(rows []Row)   // none = none
+}
 
 // Screen writes answers to out and, if err is a terminal, remarks and a spinner to
 // err, so that neither damages the other. Methods may be called concurrently.
 type Screen struct {
 	mu       sync.Mutex
 	out, err io.Writer
-	editor   io.Writer // while a line is being edited
-	live     bool      // err is a terminal
+	display  Display // shows everything in the screen's place; nil = none does
+	live     bool    // err is a terminal
 	color    bool
 	status   string // the spinner's text; empty = none
 	panel    []Row  // shown instead, unless empty
@@ -78,19 +86,18 @@ func NewScreen(out, err io.Writer) *Screen {
 // Live reports whether remarks are shown at all.
 func (s *Screen) Live() bool { return s.live }
 
-// Edit sends everything through a line editor, which repaints its prompt below
-// it, and holds the spinner. A nil editor ends that.
-func (s *Screen) Edit(editor io.Writer) {
+// Through has the display show everything from now on. A nil display ends that.
+func (s *Screen) Through(d Display) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
-	s.editor = editor
+	s.display = d
 }
 
-// to returns w or the line editor in its place. The caller holds the lock.
+// to returns w or the display in its place. The caller holds the lock.
 func (s *Screen) to(w io.Writer) io.Writer {
-	if s.editor != nil {
-		return s.editor
+	if s.display != nil {
+		return s.display
 	}
 	return w
 }
@@ -147,7 +154,10 @@ func (s *Screen) Status(text string) {
 	defer s.mu.Unlock()
 	s.clear()
 	s.status = text
-	if text != "" {
+	switch {
+	case s.display != nil:
+		s.display.Status(text)
+	case text != "":
 		s.turn()
 	}
 }
@@ -162,7 +172,7 @@ func (s *Screen) turn() {
 
 func (s *Screen) spin(stop, done chan struct{}) {
 	defer close(done)
-	tick := time.NewTicker(frameTime)
+	tick := time.NewTicker(FrameTime)
 	defer tick.Stop()
 	for {
 		select {
@@ -178,7 +188,7 @@ func (s *Screen) spin(stop, done chan struct{}) {
 func (s *Screen) draw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.inLine || s.editor != nil {
+	if s.inLine || s.display != nil {
 		return
 	}
 	if len(s.panel) > 0 {
@@ -188,9 +198,9 @@ func (s *Screen) draw() {
 	if s.status == "" {
 		return
 	}
-	s.frame = (s.frame + 1) % len(frames)
+	s.frame = (s.frame + 1) % len(SpinnerFrames)
 	s.shown = 1
-	_, _ = io.WriteString(s.err, "\r\x1b[K"+Paint(s.color, Dim, frames[s.frame]+" "+s.status))
+	_, _ = io.WriteString(s.err, "\r\x1b[K"+Paint(s.color, Dim, SpinnerFrames[s.frame]+" "+s.status))
 }
 
 // clear removes the status line. The caller holds the lock.

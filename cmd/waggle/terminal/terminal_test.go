@@ -126,7 +126,7 @@ func afterLastClear(s string) string {
 // tick lets n pictures of the spinner pass. Within a synctest bubble the timer
 // fires as soon as all goroutines are idle.
 func tick(n int) {
-	<-time.After(time.Duration(n)*frameTime + frameTime/2)
+	<-time.After(time.Duration(n)*FrameTime + FrameTime/2)
 	synctest.Wait()
 }
 

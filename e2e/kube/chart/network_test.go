@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,8 +30,8 @@ func opened(rules []networking.NetworkPolicyEgressRule) (ports map[int]bool) {
 // else, but for the roles whose work is outside.
 func TestWhoMayTalkToWhom(t *testing.T) {
 	for set, internet := range map[string][]string{
-		"default":  {"agent", "tools"},
-		"external": {"agent", "tools", "gateway"}, // the keys of the identity provider
+		"default":  {"worker", "tools"},
+		"external": {"worker", "tools", "gateway"}, // the keys of the identity provider
 	} {
 		docs := render(t, set)
 		policies := all[networking.NetworkPolicy](t, docs, "NetworkPolicy")
@@ -74,6 +75,22 @@ func checkIngress(t testing.TB, p networking.NetworkPolicy, role string) {
 	require.Len(t, p.Spec.Ingress[0].Ports, 1, role)
 	require.Equal(t, "http", p.Spec.Ingress[0].Ports[0].Port.String(), role)
 	require.Equal(t, role == "gateway", len(p.Spec.Ingress[0].From) == 0, role)
+}
+
+// The pod of "helm test" reaches gateways and is reached by nobody: a namespace may deny what
+// no policy allows.
+func TestTheTestReachesGatewaysOnly(t *testing.T) {
+	docs := render(t, "default")
+	pod := all[corev1.Pod](t, docs, "Pod")[0]
+	p := policyOf(t, all[networking.NetworkPolicy](t, docs, "NetworkPolicy"), workload{name: pod.Name, template: corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta}})
+	require.Empty(t, p.Spec.Ingress)
+	require.Len(t, p.Spec.Egress, 2)
+	require.Equal(t, "http", p.Spec.Egress[1].Ports[0].Port.String())
+	sel, err := metav1.LabelSelectorAsSelector(p.Spec.Egress[1].To[0].PodSelector)
+	require.NoError(t, err)
+	for _, w := range workloads(t, docs) {
+		require.Equal(t, w.role == "gateway", sel.Matches(labels.Set(w.template.Labels)), w.name)
+	}
 }
 
 // NATS answers the pods of this release and nobody else; those who measure see its figures.

@@ -136,7 +136,7 @@ func TestSecretsGoToTheirRolesOnly(t *testing.T) {
 				refs = append(refs, e.Name+" from "+e.ValueFrom.SecretKeyRef.Name)
 			}
 		}
-		if w.role == "agent" {
+		if w.role == "worker" {
 			require.Equal(t, []string{"OPENAI_API_KEY from openai"}, refs)
 		} else {
 			require.Empty(t, refs, w.name)
@@ -167,10 +167,8 @@ func TestMemory(t *testing.T) {
 
 // A change of the settings restarts the roles that it concerns, and no others.
 func TestSettingsRestartTheirRoles(t *testing.T) {
-	dir, err := folder()
-	require.NoError(t, err)
 	sums := func(extra string) map[string]string {
-		docs, err := chart.Render(dir, parse(t, extra), nil)
+		docs, err := chart.Render(folder, chart.Release, parse(t, extra), nil)
 		require.NoError(t, err)
 		out := map[string]string{}
 		for _, w := range workloads(t, docs) {

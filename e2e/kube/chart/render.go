@@ -17,21 +17,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Release is under which name the chart is rendered, and where.
+// The names of the releases that are rendered, and where: Waggle's, and that of the servers
+// that its values name.
 const (
 	Release   = "waggle"
+	Servers   = "waggle-nats"
 	Namespace = "agents"
 )
 
-// Prepare copies the chart to dir, with the chart in nats as the one that it depends
-// on, and returns its folder: as if "helm dependency build" had been run.
-func Prepare(chart, nats, dir string) (string, error) {
-	out := filepath.Join(dir, "waggle")
-	if err := os.CopyFS(out, os.DirFS(chart)); err != nil {
-		return "", fmt.Errorf("copy the chart: %w", err)
-	}
-	if err := os.CopyFS(filepath.Join(out, "charts", "nats"), os.DirFS(nats)); err != nil {
-		return "", fmt.Errorf("copy the chart of NATS: %w", err)
+// With returns the values in a file, with those in the files after it laid over them, as
+// Helm's command does with several --values.
+func With(files ...string) (map[string]any, error) {
+	out := map[string]any{}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Clean(f))
+		if err != nil {
+			return nil, fmt.Errorf("read values: %w", err)
+		}
+		over := map[string]any{}
+		if err := yaml.UnmarshalStrict(text, &over); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		out = chartutil.MergeTables(over, out)
 	}
 	return out, nil
 }
@@ -46,9 +53,9 @@ type Document struct {
 // String names the document in messages.
 func (d Document) String() string { return d.Object.GetKind() + "/" + d.Object.GetName() }
 
-// Render renders the chart in dir with the values, which its schema has to accept, in a
-// cluster that has the secrets. Documents are sorted by file, kind and name.
-func Render(dir string, values map[string]any, secrets Secrets) ([]Document, error) {
+// Render renders the chart in dir as a release with the values, which its schema has to
+// accept, in a cluster that has the secrets. Documents are sorted by file, kind and name.
+func Render(dir, release string, values map[string]any, secrets Secrets) ([]Document, error) {
 	c, err := loader.LoadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("load the chart: %w", err)
@@ -57,7 +64,7 @@ func Render(dir string, values map[string]any, secrets Secrets) ([]Document, err
 		return nil, fmt.Errorf("dependencies of the chart: %w", err)
 	}
 	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{
-		Name: Release, Namespace: Namespace, Revision: 1, IsInstall: true,
+		Name: release, Namespace: Namespace, Revision: 1, IsInstall: true,
 	}, chartutil.DefaultCapabilities)
 	if err != nil {
 		return nil, fmt.Errorf("values of the chart: %w", err)

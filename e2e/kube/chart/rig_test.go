@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,28 +23,19 @@ var update = flag.Bool("update", false, "write the golden files")
 const root = "../../.."
 
 // roles are those of "waggle serve".
-var roles = []string{"gateway", "session", "pipeline", "agent", "task", "team", "tools"}
+var roles = []string{"gateway", "session", "pipeline", "worker", "task", "team", "tools"}
 
 // sets are the values that the checks render with: files of testdata/values.
 var sets = []string{"default", "external", "keda", "minimal"}
 
-// folder returns the chart with its dependency, one for all tests.
-var folder = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "chart")
-	if err != nil {
-		return "", err
-	}
-	return chart.Prepare(filepath.Join(root, "deploy/helm/waggle"), "testdata/nats", dir)
-})
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	if dir, err := folder(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(dir))
-	}
-	os.Exit(code)
-}
+const (
+	// folder is the chart, as a fresh clone has it.
+	folder = root + "/deploy/helm/waggle"
+	// natsFolder stands in for the official chart of NATS.
+	natsFolder = "testdata/nats"
+	// natsValues are those that it gets.
+	natsValues = root + "/deploy/helm/nats.yaml"
+)
 
 func values(t testing.TB, set string) map[string]any {
 	t.Helper()
@@ -87,9 +76,7 @@ func render(t testing.TB, set string) []chart.Document {
 	if docs, ok := rendered[set]; ok {
 		return docs
 	}
-	dir, err := folder()
-	require.NoError(t, err)
-	docs, err := chart.Render(dir, values(t, set), cluster(set))
+	docs, err := chart.Render(folder, chart.Release, values(t, set), cluster(set))
 	require.NoError(t, err)
 	require.NotEmpty(t, docs)
 	rendered[set] = docs
@@ -103,13 +90,35 @@ func eachSet(t *testing.T, check func(t *testing.T, docs []chart.Document)) {
 	}
 }
 
-// all returns the rendered objects of a type that are the chart's own, not those of the
-// chart that it depends on.
+// withServers are the sets whose servers are a release beside Waggle's.
+var withServers = []string{"default", "keda", "minimal"}
+
+// serverValues returns the values of the NATS chart that go with a set.
+func serverValues(t testing.TB, set string) map[string]any {
+	t.Helper()
+	files := []string{natsValues}
+	if set == "minimal" {
+		files = append(files, "testdata/values/minimal-nats.yaml")
+	}
+	out, err := chart.With(files...)
+	require.NoError(t, err)
+	return out
+}
+
+// servers returns what the NATS chart makes of the values that go with a set.
+func servers(t testing.TB, set string) []chart.Document {
+	t.Helper()
+	docs, err := chart.Render(natsFolder, chart.Servers, serverValues(t, set), nil)
+	require.NoError(t, err)
+	return docs
+}
+
+// all returns the rendered objects of a type.
 func all[T any](t testing.TB, docs []chart.Document, kind string) []T {
 	t.Helper()
 	var out []T
 	for _, d := range docs {
-		if d.Object.GetKind() != kind || strings.HasPrefix(d.Template, "waggle/charts/") {
+		if d.Object.GetKind() != kind {
 			continue
 		}
 		var v T

@@ -88,7 +88,7 @@ func TestServicesScaleByTheLagOfTheirConsumers(t *testing.T) {
 		}
 		asked[strings.TrimPrefix(d.Object.GetName(), "waggle-")] = names
 	}
-	require.ElementsMatch(t, []string{"session", "pipeline", "agent", "task", "team"}, slices.Collect(maps.Keys(asked)))
+	require.ElementsMatch(t, []string{"session", "pipeline", "worker", "task", "team"}, slices.Collect(maps.Keys(asked)))
 	for role, names := range asked {
 		require.ElementsMatch(t, taken(t, role), names, role)
 	}

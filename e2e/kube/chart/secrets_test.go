@@ -16,9 +16,7 @@ const secretsChecksum = "checksum/secrets"
 // checksums returns the annotation of every workload, by role.
 func checksums(t testing.TB, text string, found chart.Secrets) map[string]string {
 	t.Helper()
-	dir, err := folder()
-	require.NoError(t, err)
-	docs, err := chart.Render(dir, parse(t, text), found)
+	docs, err := chart.Render(folder, chart.Release, parse(t, text), found)
 	require.NoError(t, err)
 	out := map[string]string{}
 	for _, w := range workloads(t, docs) {
@@ -38,7 +36,7 @@ roles:
 `
 	everybody := append(slices.Clone(roles), "bootstrap")
 	concerned := map[string][]string{
-		"tls": everybody, "openai": {"agent"}, "anthropic": {"agent"}, "state": {"session"}, "token": {"task"}, "waggle-gateway": {"gateway"},
+		"tls": everybody, "openai": {"worker"}, "anthropic": {"worker"}, "state": {"session"}, "token": {"task"}, "waggle-gateway": {"gateway"},
 		"of another release": nil,
 	}
 	for _, role := range everybody {

@@ -43,9 +43,7 @@ func TestTheProgramAcceptsEverySetting(t *testing.T) {
 
 // A setting that the program does not know is found by this check.
 func TestTheProgramRefusesAWrongSetting(t *testing.T) {
-	dir, err := folder()
-	require.NoError(t, err)
-	docs, err := chart.Render(dir, parse(t, "{config: {gateway: {read_limt: 5}}}"), nil)
+	docs, err := chart.Render(folder, chart.Release, parse(t, "{config: {gateway: {read_limt: 5}}}"), nil)
 	require.NoError(t, err)
 	maps := map[string]corev1.ConfigMap{}
 	for _, c := range all[corev1.ConfigMap](t, docs, "ConfigMap") {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/waggle-dev/waggle/e2e/kube/chart"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
@@ -18,8 +17,6 @@ import (
 
 // Values that cannot be meant are refused before anything is made of them.
 func TestValuesAreRefused(t *testing.T) {
-	dir, err := folder()
-	require.NoError(t, err)
 	for text, why := range map[string]string{
 		"{replica: 3}":                                        "replica",
 		"{roles: {gateway: {replica: 3}}}":                    "replica",
@@ -35,28 +32,54 @@ func TestValuesAreRefused(t *testing.T) {
 		"{drain: {marginSeconds: 0}}":                         "marginSeconds",
 		"{networkPolicy: {dns: []}}":                          "dns",
 		"{route: {enabled: true}}":                            "parentRefs",
-		"{nats: {enabled: false}}":                            "url",
+		"{nats: {release: ''}}":                               "url",
+		"{nats: {release: A_b}}":                              "release",
+		"{nats: {config: {cluster: {replicas: 1}}}}":          "config",
+		"{global: {image: {registri: x}}}":                    "registri",
+		"{networkPolicy: {dns: [{ipBlok: {}}]}}":              "ipBlok",
+		"{roles: {team: {tolerations: [{keys: x}]}}}":         "keys",
+		"{roles: {team: {env: [{name: X, val: y}]}}}":         "val",
+		"{roles: {team: {extraEnvFrom: [{secret: {}}]}}}":     "secret",
+		"{roles: {team: {egress: {extra: [{port: 1}]}}}}":     "port",
+		"{route: {parentRefs: [{nam: x}]}}":                   "nam",
 		"{nats: {external: {url: 'http://x:1'}}}":             "url",
 		"{secretChanges: {lookup: sometimes}}":                "lookup",
-		// The chart of NATS: its schema is what the official one documents.
-		"{nats: {config: {jetsream: {enabled: true}}}}":                                                        "jetsream",
-		"{nats: {config: {jetstream: {fileStorage: {}}}}}":                                                     "fileStorage", // its name before 1.0
-		"{nats: {natsbox: {enabled: true}}}":                                                                   "natsbox",
-		"{nats: {config: {cluster: {replicas: 1}}}}":                                                           "replicas",
-		"{nats: {container: {patch: [{add: /x, value: 1}]}}}":                                                  "add",
-		"{nats: {podTemplate: {topologySpreadConstraints: [x]}}}":                                              "topologySpreadConstraints",
-		"{nats: {external: {url: 'nats://x:4222'}}}":                                                           "choose one",
-		"{roles: {gateway: {configSecret: {name: ''}}}}":                                                       "nobody would have to authenticate",
-		"{nats: {enabled: false, external: {url: 'nats://x:1'}}, roles: {agent: {autoscaling: {keda: true}}}}": "nats.external.monitoring",
+		"{serviceAccount: {annotation: {}}}":                  "annotation",
+		"{serviceAccount: {create: false}}":                   "serviceAccount.name",
+		"{ingress: {hosts: [x]}}":                             "hosts",
+		"{podSecurityContext: {runAsUsr: 1}}":                 "runAsUsr",
+		"{roles: {team: {securityContext: {privilged: 1}}}}":  "privilged",
+		"{roles: {team: {affinity: {nodeAffinty: {}}}}}":      "nodeAffinty",
+		"{roles: {team: {extraVolumes: [{emptyDir: {}}]}}}":   "extraVolumes",
+		"{nameOverride: A_b}":                                 "nameOverride",
+		"{nats: {external: {url: 'nats://x:4222'}}}":          "choose one",
+		"{roles: {gateway: {configSecret: {name: ''}}}}":      "nobody would have to authenticate",
+		"{nats: {release: '', external: {url: 'nats://x:1'}}, roles: {worker: {autoscaling: {keda: true}}}}": "nats.external.monitoring",
 	} {
-		_, err := chart.Render(dir, parse(t, text), nil)
+		_, err := chart.Render(folder, chart.Release, parse(t, text), nil)
+		require.ErrorContains(t, err, why, text)
+	}
+}
+
+// The chart of NATS refuses what it does not know: its schema here is what the official one
+// documents.
+func TestValuesOfTheServersAreRefused(t *testing.T) {
+	for text, why := range map[string]string{
+		"{config: {jetsream: {enabled: true}}}":           "jetsream",
+		"{config: {jetstream: {fileStorage: {}}}}":        "fileStorage", // its name before 1.0
+		"{natsbox: {enabled: true}}":                      "natsbox",
+		"{config: {cluster: {replicas: 1}}}":              "replicas",
+		"{container: {patch: [{add: /x, value: 1}]}}":     "add",
+		"{podTemplate: {topologySpreadConstraints: [x]}}": "topologySpreadConstraints",
+	} {
+		_, err := chart.Render(natsFolder, chart.Servers, parse(t, text), nil)
 		require.ErrorContains(t, err, why, text)
 	}
 }
 
 // The servers do not start without the public keys of all users.
 func TestNATSGetsThePublicKeyOfEveryRole(t *testing.T) {
-	nats := given(t, "default")
+	nats := serverValues(t, "default")
 	env, _ := nested(nats, "container", "env").(map[string]any)
 	var want []string
 	for _, l := range permission.All() {
@@ -79,9 +102,9 @@ func TestNATSGetsThePublicKeyOfEveryRole(t *testing.T) {
 
 // The users and what they may do are where the configuration of the servers includes them.
 func TestNATSIncludesTheUsers(t *testing.T) {
-	nats := given(t, "default")
+	nats := serverValues(t, "default")
 	require.Equal(t, "../nats-accounts/accounts.conf", nested(nats, "config", "merge", "$include"))
-	require.Equal(t, "100ms", nested(nats, "config", "jetstream", "merge", "sync_interval"))
+	require.Equal(t, "1s", nested(nats, "config", "jetstream", "merge", "sync_interval"))
 	patches, _ := nested(nats, "container", "patch").([]any)
 	require.Equal(t, "/etc/nats-accounts", nested(patches[0], "value", "mountPath"))
 	patches, _ = nested(nats, "podTemplate", "patch").([]any)
@@ -99,29 +122,15 @@ func TestNATSIncludesTheUsers(t *testing.T) {
 // than what is in them.
 func TestStreamsFit(t *testing.T) {
 	for _, set := range []string{"default", "minimal"} {
-		store := nested(given(t, set), "config", "jetstream", "fileStore")
+		store := nested(serverValues(t, set), "config", "jetstream", "fileStore")
 		limit, _ := nested(store, "maxSize").(string)
 		volume, _ := nested(store, "pvc", "size").(string)
 		require.LessOrEqual(t, quantity(t, limit), quantity(t, volume)/10*9, set)
 		for _, w := range workloads(t, render(t, set)) {
-			need := quantity(t, w.env("WAGGLE_NATS_EVENT_MAX_BYTES"))*int64(partitions()) + quantity(t, "1Gi")
+			need := quantity(t, w.env("WAGGLE_NATS_EVENT_MAX_BYTES"))*int64(partitions()) + quantity(t, w.env("WAGGLE_NATS_OBJECT_MAX_BYTES")) + quantity(t, "1Gi")
 			require.LessOrEqual(t, need, quantity(t, limit), "%s: %s", set, w.name)
 		}
 	}
-}
-
-// given returns the values that the chart of NATS gets.
-func given(t testing.TB, set string) map[string]any {
-	t.Helper()
-	for _, d := range render(t, set) {
-		if d.String() == "ConfigMap/nats-values" {
-			text, _, err := unstructured.NestedString(d.Object.Object, "data", "values.yaml")
-			require.NoError(t, err)
-			return parse(t, text)
-		}
-	}
-	require.Fail(t, "the chart of NATS is not in use")
-	return nil
 }
 
 func nested(v any, path ...string) any {

@@ -35,7 +35,7 @@ func (c *cluster) run(t testing.TB, namespace string, args ...string) {
 	t.Helper()
 	began := time.Now()
 	if args[0] != "uninstall" && args[0] != "rollback" {
-		args = append(args, chart.Release, c.chart)
+		args = append(args, chart.Release, waggleChart)
 	}
 	if args[0] != "uninstall" {
 		args = append(args, "--wait-for-jobs")
@@ -43,6 +43,22 @@ func (c *cluster) run(t testing.TB, namespace string, args ...string) {
 	out, err := c.helm(t, namespace, append(args, "--wait", "--timeout", patience.String())...)
 	require.NoError(t, err, out)
 	t.Logf("helm %s: %s", strings.Join(args[:1], " "), time.Since(began).Round(100*time.Millisecond))
+}
+
+// serve installs the servers that go with a set of values, as the chart's page says: they
+// wait for Waggle's release.
+func (c *cluster) serve(t testing.TB, namespace, set string) {
+	t.Helper()
+	files := serverFiles(set)
+	if files == nil {
+		return
+	}
+	args := []string{"install", chart.Servers, natsChart}
+	for _, f := range files {
+		args = append(args, "--values", f)
+	}
+	out, err := c.helm(t, namespace, args...)
+	require.NoError(t, err, out)
 }
 
 // revision returns the number of what is deployed.
@@ -75,7 +91,7 @@ func (c *cluster) prepare(t testing.TB, namespace string) []string {
 	for _, name := range []string{"waggle-gateway", "waggle-nats-public", "waggle-tls", "waggle-state", "openai"} {
 		c.secret(t, namespace, name, "old")
 	}
-	for _, role := range []string{"gateway", "session", "pipeline", "agent", "task", "team", "tools", "bootstrap"} {
+	for _, role := range []string{"gateway", "session", "pipeline", "worker", "task", "team", "tools", "bootstrap"} {
 		c.secret(t, namespace, "waggle-nats-"+role, role)
 	}
 	var before []string
@@ -118,6 +134,7 @@ func TestTheLifeOfARelease(t *testing.T) {
 	c := start(t)
 	const namespace = "life"
 	before := c.prepare(t, namespace)
+	c.serve(t, namespace, "default")
 	c.run(t, namespace, "install")
 	require.Equal(t, 1, c.revision(t, namespace))
 	require.Len(t, c.rollout(t, namespace), 7)
@@ -141,15 +158,15 @@ func TestTheLifeOfARelease(t *testing.T) {
 	t.Run("an upgrade with other values, and back", func(t *testing.T) { c.upgrades(t, namespace) })
 	t.Run("values that cannot be meant", func(t *testing.T) {
 		is := c.revision(t, namespace)
-		out, err := c.helm(t, namespace, "upgrade", chart.Release, c.chart, "--set", "image.tag=latest")
+		out, err := c.helm(t, namespace, "upgrade", chart.Release, waggleChart, "--set", "image.tag=latest")
 		require.Error(t, err)
 		require.Contains(t, out, "/image/tag")
 		require.Equal(t, is, c.revision(t, namespace))
 	})
-	c.run(t, namespace, "uninstall", chart.Release)
+	c.run(t, namespace, "uninstall", chart.Release, chart.Servers)
 	c.gone(t, namespace, before)
 	// What docs/OPERATIONS.md deletes the data by.
-	data, err := plane.List[corev1.PersistentVolumeClaim](c.ctx, c.client, claims, namespace, "app.kubernetes.io/instance="+chart.Release)
+	data, err := plane.List[corev1.PersistentVolumeClaim](c.ctx, c.client, claims, namespace, "app.kubernetes.io/instance="+chart.Servers)
 	require.NoError(t, err)
 	require.Len(t, data, 3, "data stays")
 }
@@ -184,10 +201,15 @@ func TestEverySetComesAndGoes(t *testing.T) {
 		t.Run(set, func(t *testing.T) {
 			namespace := "set-" + set
 			before := c.prepare(t, namespace)
+			c.serve(t, namespace, set)
 			c.run(t, namespace, "install", "--values", filepath.Join("../chart/testdata/values", set+".yaml"))
 			require.Len(t, c.rollout(t, namespace), 7)
 			c.run(t, namespace, "upgrade", "--reuse-values")
-			c.run(t, namespace, "uninstall", chart.Release)
+			gone := []string{chart.Release}
+			if set != "external" {
+				gone = append(gone, chart.Servers)
+			}
+			c.run(t, namespace, append([]string{"uninstall"}, gone...)...)
 			c.gone(t, namespace, before)
 		})
 	}

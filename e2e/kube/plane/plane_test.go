@@ -20,7 +20,7 @@ import (
 func TestTheChartOnARealControlPlane(t *testing.T) {
 	c := start(t)
 	c.namespace(t, chart.Namespace)
-	docs := c.render(t, "default")
+	docs := append(c.renderServers(t, "default"), c.render(t, "default")...)
 	t.Run("a misspelt field is refused", func(t *testing.T) { c.refuses(t, docs) })
 	t.Run("pods that are not restricted are refused", func(t *testing.T) { c.restricts(t, docs) })
 	t.Run("applied with strict validation", func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestTheChartOnARealControlPlane(t *testing.T) {
 			namespace := chart.Namespace + "-" + set
 			c.namespace(t, namespace)
 			c.workspace(t, namespace)
-			t.Logf("applied %v", c.apply(t, namespace, c.render(t, set)))
+			t.Logf("applied %v", c.apply(t, namespace, append(c.renderServers(t, set), c.render(t, set)...)))
 			require.Len(t, c.rollout(t, namespace), 7)
 		})
 	}

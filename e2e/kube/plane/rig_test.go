@@ -28,6 +28,11 @@ const (
 	patience = 5 * time.Minute
 	nodes    = 3
 	root     = "../../.."
+	// waggleChart is the chart, natsChart stands in for the official one of NATS, and
+	// natsValues are what it gets.
+	waggleChart = root + "/deploy/helm/waggle"
+	natsChart   = "../chart/testdata/nats"
+	natsValues  = root + "/deploy/helm/nats.yaml"
 	// volumes are as many as the servers of all sets claim.
 	volumes = 10
 )
@@ -47,7 +52,6 @@ var (
 type cluster struct {
 	ctx    context.Context
 	client *plane.Client
-	chart  string
 	bin    map[string]string // what runs and what runs beside it
 	config string            // the file that tells Helm where the API is
 }
@@ -74,8 +78,6 @@ func start(t *testing.T) *cluster {
 	t.Logf("a control plane after %s", time.Since(began).Round(100*time.Millisecond))
 	c := &cluster{ctx: ctx, bin: bin, config: p.Kubeconfig()}
 	c.client, err = plane.NewClient(p.Client())
-	require.NoError(t, err)
-	c.chart, err = chart.Prepare(filepath.Join(root, "deploy/helm/waggle"), "../chart/testdata/nats", t.TempDir())
 	require.NoError(t, err)
 	c.nodes(t)
 	c.volumes(t)
@@ -207,9 +209,36 @@ func (c *cluster) render(t testing.TB, set string) []chart.Document {
 
 func (c *cluster) renderValues(t testing.TB, values map[string]any) []chart.Document {
 	t.Helper()
-	docs, err := chart.Render(c.chart, values, nil)
+	docs, err := chart.Render(waggleChart, chart.Release, values, nil)
 	require.NoError(t, err)
 	return docs
+}
+
+// renderServers returns the servers that go with a set of values, none if its servers are
+// elsewhere.
+func (c *cluster) renderServers(t testing.TB, set string) []chart.Document {
+	t.Helper()
+	files := serverFiles(set)
+	if files == nil {
+		return nil
+	}
+	values, err := chart.With(files...)
+	require.NoError(t, err)
+	docs, err := chart.Render(natsChart, chart.Servers, values, nil)
+	require.NoError(t, err)
+	return docs
+}
+
+// serverFiles returns the files of values of the NATS chart that go with a set.
+func serverFiles(set string) []string {
+	switch set {
+	case "external":
+		return nil
+	case "minimal":
+		return []string{natsValues, "../chart/testdata/values/minimal-nats.yaml"}
+	default:
+		return []string{natsValues}
+	}
 }
 
 // apply applies everything and counts it by kind.

@@ -42,6 +42,8 @@ func decoded[T any](f func(*codec, dialect.Order, T) wire.Frame) func(*codec, di
 func (c *codec) Answer(at dialect.Link, o dialect.Order, reply json.RawMessage) [][]byte {
 	build := decoded(registered)
 	switch {
+	case o.Ask != nil && o.Ask.Verb == command.Submit:
+		return c.asBefore(at, o, reply)
 	case o.Ask != nil:
 		build = answers[o.Ask.Verb]
 	case o.Register == nil:
@@ -58,32 +60,69 @@ func (c *codec) Answer(at dialect.Link, o dialect.Order, reply json.RawMessage) 
 	return [][]byte{linked(at, f)}
 }
 
+// asBefore answers a request for a task that has come before: again, and with the end that
+// the task has had. Any other one is answered by events.
+func (c *codec) asBefore(at dialect.Link, o dialect.Order, reply json.RawMessage) (out [][]byte) {
+	var v command.TaskView
+	if json.Unmarshal(reply, &v) != nil || !v.Before {
+		return nil
+	}
+	add := func(frames []wire.Frame) {
+		for _, f := range frames {
+			f.ID = "re." + first(o.RequestID, at.ConnectionID) + "." + f.Type
+			out = append(out, linked(at, f))
+		}
+	}
+	e := event.Event{Time: v.EndedAt}
+	if c.kind == command.PeerAgent {
+		add(childAccepted(e, event.ChildCreatedData{ChildID: v.TaskID, ChildRequestID: o.RequestID, ChildAgentID: v.AgentID, ChildAgentName: v.AgentName}))
+		if !v.EndedAt.IsZero() {
+			add(childResponse(e, event.ChildFinishedData{ChildID: v.TaskID, Status: v.Status, Result: v.Result, Code: v.Code, Error: v.Error}))
+		}
+	} else {
+		add(taskCreated(event.Event{Time: v.CreatedAt}, event.TaskCreatedData{TaskHead: event.TaskHead{
+			TaskID: v.TaskID, RequestID: o.RequestID, AgentID: v.AgentID, AgentName: v.AgentName,
+		}}))
+		if !v.EndedAt.IsZero() {
+			end := event.TaskFinishedData{TaskHead: v.TaskHead, Status: v.Status, Result: v.Result, Code: v.Code, Error: v.Error, CreatedAt: v.CreatedAt}
+			end.RequestID = o.RequestID
+			add(taskFinished(e, end))
+		}
+	}
+	return out
+}
+
 // registered answers what changes a peer's place in the directory.
 func registered(c *codec, o dialect.Order, p command.Peer) wire.Frame {
-	status := first(p.Status, command.StatusActive)
+	p.Online = true
+	status, state := c.status(o, p)
 	switch {
 	case c.kind == command.PeerClient:
-		p.Online = true
-		return wire.Frame{Type: wire.RegisterResponse, Content: wire.RegisterResponseContent{Success: true, ClientID: p.ID, Client: clientEntry(p)}}
+		return wire.Frame{Type: wire.RegisterResponse, Content: wire.RegisterResponseContent{Success: true, ClientID: p.ID, Client: c.clientEntry(o, p)}}
 	case o.Type == wire.AgentStatus || o.Type == "agent.status.update":
-		return wire.Frame{Type: wire.AgentStatusUpdated, Content: wire.StatusUpdatedContent{ID: p.ID, Status: status, Message: "Agent status updated successfully"}}
+		return wire.Frame{Type: wire.AgentStatusUpdated, Content: wire.StatusUpdatedContent{
+			ID: p.ID, Status: status, State: state, Message: "Agent status updated successfully",
+		}}
 	case o.Type == wire.ServiceStatus:
-		return wire.Frame{Type: wire.ServiceStatusUpdated, Content: wire.StatusUpdatedContent{ID: p.ID, Status: status, Message: "Service status updated successfully"}}
+		return wire.Frame{Type: wire.ServiceStatusUpdated, Content: wire.StatusUpdatedContent{
+			ID: p.ID, Status: status, State: state, Message: "Service status updated successfully",
+		}}
 	case c.kind == command.PeerAgent:
 		return wire.Frame{Type: wire.AgentRegistered, Content: wire.AgentRegisteredContent{
-			ID: p.ID, AgentID: p.ID, Name: p.Name, Status: status, Message: "Agent registered successfully",
+			ID: p.ID, AgentID: p.ID, Name: p.Name, Status: status, State: state, Message: "Agent registered successfully",
 		}}
 	}
 	return wire.Frame{Type: wire.ServiceRegistered, Content: wire.ServiceRegisteredContent{
-		ID: p.ID, ServiceID: p.ID, Name: p.Name, Status: status, Message: "Service registered successfully",
+		ID: p.ID, ServiceID: p.ID, Name: p.Name, Status: status, State: state, Message: "Service registered successfully",
 	}}
 }
 
 func agentList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 	out := wire.AgentListContent{Agents: []wire.AgentEntry{}}
 	for _, p := range l.Peers {
+		status, state := c.status(o, p)
 		out.Agents = append(out.Agents, wire.AgentEntry{
-			ID: p.ID, Name: p.Name, Status: statusOf(p), Capabilities: list(p.Capabilities), Description: first(p.Description, describedIn(p.Extra)),
+			ID: p.ID, Name: p.Name, Status: status, State: state, Capabilities: list(p.Capabilities), Description: first(p.Description, describedIn(p.Extra)),
 			AgentType: extra(p.Extra, "agentType", "type"), RegisteredAt: wire.Stamp(p.Since), Online: p.Online,
 		})
 	}
@@ -103,36 +142,40 @@ func describedIn(raw json.RawMessage) string {
 	return extra(m["manifest"], "description")
 }
 
-func serviceList(_ *codec, _ dialect.Order, l command.PeerList) wire.Frame {
+func serviceList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 	out := wire.ServiceListContent{Services: []wire.ServiceEntry{}}
 	for _, p := range l.Peers {
+		status, state := c.status(o, p)
 		out.Services = append(out.Services, wire.ServiceEntry{
-			ID: p.ID, Name: p.Name, Status: statusOf(p), Capabilities: list(p.Capabilities), Description: first(p.Description, describedIn(p.Extra)), Online: p.Online,
+			ID: p.ID, Name: p.Name, Status: status, State: state, Capabilities: list(p.Capabilities),
+			Description: first(p.Description, describedIn(p.Extra)), Online: p.Online,
 		})
 	}
 	return wire.Frame{Type: wire.AgentServiceListReply, Content: out}
 }
 
-func clientList(_ *codec, _ dialect.Order, l command.PeerList) wire.Frame {
+func clientList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 	out := wire.ClientListContent{Clients: []wire.ClientEntry{}}
 	for _, p := range l.Peers {
-		out.Clients = append(out.Clients, clientEntry(p))
+		out.Clients = append(out.Clients, c.clientEntry(o, p))
 	}
 	return wire.Frame{Type: wire.ClientListResponse, Content: out}
 }
 
-func clientEntry(p command.Peer) wire.ClientEntry {
+func (c *codec) clientEntry(o dialect.Order, p command.Peer) wire.ClientEntry {
+	status, state := c.status(o, p)
 	return wire.ClientEntry{
-		ID: p.ID, Name: p.Name, Status: statusOf(p), ClientType: extra(p.Extra, "clientType", "type"), Version: extra(p.Extra, "version"),
-		Capabilities: list(p.Capabilities), RegisteredAt: wire.Stamp(p.Since), Online: p.Online,
+		ID: p.ID, Name: p.Name, Status: status, State: state, ClientType: extra(p.Extra, "clientType", "type"),
+		Version: extra(p.Extra, "version"), Capabilities: list(p.Capabilities), RegisteredAt: wire.Stamp(p.Since), Online: p.Online,
 	}
 }
 
 func serverList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 	out := wire.ServerListContent{Servers: []wire.ServerEntry{}}
 	for _, p := range l.Peers {
+		status, state := c.status(o, p)
 		out.Servers = append(out.Servers, wire.ServerEntry{
-			ID: p.ID, Name: p.Name, Type: extra(p.Extra, "type"), Status: statusOf(p), Capabilities: list(p.Capabilities),
+			ID: p.ID, Name: p.Name, Type: extra(p.Extra, "type"), Status: status, State: state, Capabilities: list(p.Capabilities),
 		})
 	}
 	kind := wire.ServerListResponse
@@ -148,9 +191,14 @@ func serverList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 func toolList(c *codec, o dialect.Order, l command.ToolList) wire.Frame {
 	tools := make([]wire.ToolEntry, 0, len(l.Tools))
 	for _, t := range l.Tools {
-		tools = append(tools, wire.ToolEntry{
-			ID: t.ID, Name: first(t.Name, t.ID), Description: t.Description, InputSchema: t.InputSchema, Parameters: t.InputSchema, OutputSchema: t.OutputSchema,
-		})
+		entry := wire.ToolEntry{
+			ID: t.ID, Name: t.ID, Title: t.Name, Description: t.Description,
+			InputSchema: t.InputSchema, Parameters: t.InputSchema, OutputSchema: t.OutputSchema,
+		}
+		if o.Type == wire.ServiceToolsList { // a service has named its tools itself
+			entry.Name, entry.Title = first(t.Name, t.ID), ""
+		}
+		tools = append(tools, entry)
 	}
 	if o.Type == wire.ServiceToolsList {
 		return wire.Frame{Type: wire.ServiceToolsReply, Content: wire.ServiceToolsContent{ServiceID: l.Server, ServiceName: first(l.Name, l.Server), Tools: tools}}

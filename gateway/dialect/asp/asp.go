@@ -6,6 +6,8 @@
 //   - The id of every command carries the id of its frame (see commandID), because
 //     asides answer with nothing but the command's id. A frame without an id is
 //     answered without requestId.
+//   - The Request of a command is the same for a frame that comes again. What a frame asks
+//     the task service for is known by ids that are made in the same way (see stable).
 //   - client.agent.task.create.response, task.message.sent and the end of a task are
 //     events of the client's log: the answers to Submit and the like have no frames.
 //   - A notice aside with the action cancel answers a client's cancel request.
@@ -42,6 +44,14 @@ type Settings struct {
 	QueueTimeout       time.Duration // how long a task waits for an agent, unless it says otherwise
 	TaskTimeout        time.Duration // of a task that says none; 0 = no limit
 	MaxConcurrentTasks int           // of one connection of an agent or a service
+
+	// Statuses is the vocabulary of the member status in answers to peers that do not say
+	// which one they use; state has the other one's word. Empty = the SDKs'.
+	Statuses command.Vocabulary
+
+	// RawMessages passes the message of a task.notification on as the agent gave it, as the
+	// original server does. Otherwise message is a text.
+	RawMessages bool
 }
 
 // greeting is the text of the first frame of every socket. It is the protocol's own.
@@ -52,7 +62,7 @@ var features = []string{"tasks", "agents", "services", "mcp", "clients", "resume
 
 // Client returns the codec of the sockets of clients.
 func Client(s Settings) dialect.Peers {
-	return &codec{name: "asp-client", kind: command.PeerClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(), watched: watchEvents()}
+	return &codec{name: "asp-client", kind: command.PeerClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(s), watched: watchEvents()}
 }
 
 // Agent returns the codec of the sockets of agents.
@@ -77,10 +87,22 @@ type codec struct {
 
 // reader makes orders of one type of frame.
 type reader struct {
-	means  string // for Table
-	member bool   // only of a registered peer
-	read   func(*frame) []dialect.Order
+	means   string  // for Table
+	member  bool    // only of a registered peer
+	ends    bool    // a task or a call, which fails if the frame is too large
+	telling telling // when the sender is told that it has no effect
+	read    func(*frame) []dialect.Order
 }
+
+// telling says when a frame that has no effect is answered by an error. The SDKs of agents
+// and services end their process on one that they do not expect.
+type telling int
+
+const (
+	usual   telling = iota // clients always, agents and services as asked
+	asked                  // if it has an id
+	dropped                // never: the SDK waits for no answer
+)
 
 // writer makes frames of one type of event. The frames have type, content and, where
 // they differ from the usual, id and requestId.
@@ -123,20 +145,42 @@ func (c *codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte
 func (c *codec) Orders(raw []byte, in dialect.PeerInbound) ([]dialect.Order, string, error) {
 	f := frame{in: in}
 	r, ok := c.open(&f, raw)
+	f.quiet = f.kind != "" && c.quiet(r, f.top.Get("id") != nil)
 	if !ok || f.Fault != nil {
-		return nil, f.id, f.Err()
+		return nil, f.id, f.refusal(f.Err())
 	}
 	if r.member && !in.Peer.Online {
-		return nil, f.id, fault.New(fault.NotRegistered)
+		return nil, f.id, f.refusal(fault.New(fault.NotRegistered))
 	}
 	orders := r.read(&f)
 	if f.Fault != nil {
-		return nil, f.id, f.Fault
+		return nil, f.id, f.refusal(f.Fault)
 	}
 	for i := range orders {
-		orders[i].RequestID, orders[i].Type = f.id, f.kind
+		orders[i].RequestID, orders[i].Type, orders[i].Words, orders[i].Quiet, orders[i].Placed = f.id, f.kind, f.words, f.quiet, f.placed
 	}
 	return orders, f.id, nil
+}
+
+// described are the frames that have a status in them, or in their answer, and that only
+// the description knows: the SDKs have other names for them.
+var described = []string{"agent.list.request", "agent.status.update", "mcp.servers.list.request"}
+
+// quiet reports whether the sender of a frame is not told that it has no effect. One
+// whose type is unknown is answered as a request is.
+func (c *codec) quiet(r reader, hasID bool) bool {
+	if r.telling == usual && c.kind == command.PeerClient {
+		return false
+	}
+	return r.telling == dropped || !hasID
+}
+
+// refusal is why a frame has no effect, for its sender or for the gateway alone.
+func (f *frame) refusal(err error) error {
+	if f.quiet && err != nil {
+		return dialect.Dropped{Err: err, Ends: f.kind == wire.AgentRegister || f.kind == wire.ServiceRegister}
+	}
+	return err
 }
 
 // open reads what all frames have and returns what reads the rest.
@@ -158,6 +202,9 @@ func (c *codec) open(f *frame, raw []byte) (reader, bool) {
 	name := f.kind
 	if canonical, ok := c.types.Aliases[name]; ok {
 		name = canonical
+	}
+	if slices.Contains(described, f.kind) {
+		f.words = command.VocabularyDocument
 	}
 	r, ok := c.in[name]
 	if !ok && f.Fault == nil {
@@ -191,6 +238,29 @@ func (c *codec) Encode(e event.Event) [][]byte {
 	}
 	if err != nil {
 		return [][]byte{damaged(e, watched)}
+	}
+	return out
+}
+
+// Again implements dialect.Peers. The SDK's call for a task settles in two steps: the first
+// on the result with the requestId of the call, the second on a later one without. Who
+// does not need that one knows it by its id, which is that of the first.
+func (c *codec) Again(e event.Event) [][]byte {
+	if c.kind != command.PeerClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
+		return nil
+	}
+	d, err := event.As[event.TaskFinishedData](e)
+	if err != nil || d.ParentID != "" || d.RequestID == "" || d.Status != event.TaskEndCompleted {
+		return nil
+	}
+	d.RequestID, e.Sequence = "", 0
+	var out [][]byte
+	for _, f := range taskFinished(e, d) {
+		b, err := sealed(e, f, true, false)
+		if err != nil {
+			return nil // nor has the event a frame
+		}
+		out = append(out, b)
 	}
 	return out
 }

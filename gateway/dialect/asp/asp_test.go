@@ -28,14 +28,13 @@ var types = map[string]wire.Types{command.PeerClient: wire.Client, command.PeerA
 
 func suite(t testing.TB, role string, accepted []string) dialecttest.PeerSuite {
 	t.Helper()
-	schemas, err := fs.Sub(wire.Schemas, "schema/"+role)
-	require.NoError(t, err)
 	s := dialecttest.PeerSuite{
 		Codec: codecs[role], Package: "github.com/waggle-dev/waggle/gateway/dialect/asp", Transcripts: "testdata/" + role,
-		Schemas: schemas, Inbound: types[role].In, Aliases: types[role].Aliases, Outbound: types[role].Out,
+		Schema: wire.Schema, Inbound: types[role].In, Aliases: types[role].Aliases, Outbound: types[role].Out,
 		Accepted: accepted, Unsaid: unsaid, Asides: role != command.PeerClient,
 	}
 	if role != command.PeerAgent { // The description has no examples for agents.
+		var err error
 		s.Examples, err = fs.Sub(wire.Examples, "examples/"+role)
 		require.NoError(t, err)
 	}

@@ -1,7 +1,10 @@
 package asp
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -47,7 +50,11 @@ type frame struct {
 	strict.Reader
 	in           dialect.PeerInbound
 	top, content object
-	kind, id     string // type and id as they were sent
+	kind, id     string             // type and id as they were sent
+	words        command.Vocabulary // of statuses, if the frame gives it away
+	quiet        bool               // its sender is not told that it has no effect
+	named        string             // request, once it was asked for
+	placed       *dialect.Placement // it names no task: which one it is given to
 }
 
 // text reads a string of low to high characters, empty if it is absent.
@@ -106,8 +113,8 @@ func (f *frame) need(o object, name string) json.RawMessage {
 	return raw
 }
 
-// words reads a list of names, nil if it is absent.
-func (f *frame) words(o object, name string) []string {
+// list reads a list of names, nil if it is absent.
+func (f *frame) list(o object, name string) []string {
 	raw := o.Get(name)
 	if raw == nil {
 		return nil
@@ -166,19 +173,16 @@ func (f *frame) status(o object, name string) string {
 		return ""
 	}
 	s, ok := strict.Text(raw)
-	status, known := statuses[s]
+	status, known := command.ParseStatus(s)
 	if !ok || !known {
-		f.Wrong(o.At(name), "active, inactive, busy, error or maintenance", raw)
+		f.Wrong(o.At(name), aStatus, raw)
 	}
+	f.words = cmp.Or(command.VocabularyOf(s), f.words)
 	return status
 }
 
-// statuses are the statuses of peers, with the words of the SDKs for two of them.
-var statuses = map[string]string{
-	command.StatusActive: command.StatusActive, command.StatusInactive: command.StatusInactive, command.StatusBusy: command.StatusBusy,
-	command.StatusError: command.StatusError, command.StatusMaintenance: command.StatusMaintenance,
-	"online": command.StatusActive, "offline": command.StatusInactive,
-}
+// aStatus is what a status has to be.
+const aStatus = "online, offline, busy, error, initializing, active, inactive or maintenance"
 
 // first returns the first text that is not empty.
 func first(texts ...string) string {
@@ -200,6 +204,41 @@ func commandID(fresh, frameID string) string {
 		return fresh
 	}
 	return fresh + codedMark + base64.RawURLEncoding.EncodeToString([]byte(frameID))
+}
+
+// stable returns an id that is the same whenever the sender repeats the frame, on whatever
+// connection: what the frame makes is made once. A frame without an id is another one each
+// time.
+func (f *frame) stable(what string) string {
+	if f.id == "" || f.in.Peer.ID == "" {
+		return f.in.NewID()
+	}
+	parts := []string{what, f.in.Peer.Kind, f.in.Peer.ID, f.id}
+	if f.in.Peer.Incarnation != "" {
+		parts = append(parts, f.in.Peer.Incarnation)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	h := hex.EncodeToString(sum[:16])
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+// request returns the name of what the frame asks for, empty if its sender cannot repeat
+// it. A repeat has the same id, type and content, on whatever connection of the sender.
+// The name carries the id of the frame as that of a command does.
+func (f *frame) request() string {
+	if f.id == "" || f.in.Peer.ID == "" || f.named != "" {
+		return f.named
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q %q %q %s", f.in.Peer.Kind, f.in.Peer.ID, f.kind, f.id, f.top.Get("content"))
+	if task := f.top.Get("taskId"); task != nil {
+		fmt.Fprintf(sum, " %s", task)
+	}
+	f.named = hex.EncodeToString(sum.Sum(nil)[:16])
+	if !f.quiet {
+		f.named = commandID(f.named, f.id)
+	}
+	return f.named
 }
 
 // requestOf returns the id of the frame that an id made by commandID carries, whatever

@@ -1,6 +1,7 @@
 package asp
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -32,9 +34,18 @@ func (f *frame) tell(verb id.Name, task string, data any) []dialect.Order {
 		return nil
 	}
 	return one(dialect.Order{Command: &command.Command{
-		ID: commandID(f.in.NewID(), f.id), Service: command.Task, Verb: verb,
+		ID: f.commandID(), Request: f.request(), Service: command.Task, Verb: verb,
 		Key: id.EntityFromExternal(task), Time: f.in.Now.UTC(), Data: strict.Encoded(data),
 	}})
+}
+
+// commandID returns the id of the command that the frame becomes. It carries the id of
+// the frame if something may answer that.
+func (f *frame) commandID() string {
+	if f.quiet {
+		return f.in.NewID()
+	}
+	return commandID(f.in.NewID(), f.id)
 }
 
 // say answers at once.
@@ -64,7 +75,8 @@ func pong(*frame) []dialect.Order { return nil }
 // filter reads content.filters.
 func (f *frame) filter(types ...string) command.PeerFilter {
 	o := f.Object(f.content, "filters")
-	p := command.PeerFilter{Capabilities: f.words(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID), Status: f.word(o, "status")}
+	p := command.PeerFilter{Capabilities: f.list(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID), Status: f.word(o, "status")}
+	f.words = cmp.Or(command.VocabularyOf(p.Status), f.words)
 	for _, name := range types {
 		p.Type = first(p.Type, f.word(o, name))
 	}
@@ -85,7 +97,8 @@ func (f *frame) tool(kind string, server, name []place, params ...string) comman
 }
 
 // run asks for a tool outside of a task that is known.
-func run(r command.ToolRequest) []dialect.Order {
+func (f *frame) run(r command.ToolRequest) []dialect.Order {
+	r.CallID = f.stable("call " + f.request())
 	return one(dialect.Order{Ask: &dialect.Ask{Service: command.Task, Verb: command.RunTool, Data: r, Long: true}})
 }
 
@@ -97,7 +110,7 @@ func (f *frame) peer(kind string, ids ...string) command.Peer {
 	if p.ID == "" || !f.in.Peer.Online {
 		p.ID = first(ids...)
 	}
-	p.Capabilities = f.words(f.content, "capabilities")
+	p.Capabilities = f.list(f.content, "capabilities")
 	p.Description = f.text(f.content, "description", 0, wire.MaxText)
 	p.Status = first(f.status(f.content, "status"), command.StatusActive)
 	return p
@@ -119,14 +132,18 @@ func (f *frame) withStatus() []dialect.Order {
 	p := f.in.Peer
 	p.Status = f.status(f.content, "status")
 	if p.Status == "" {
-		f.Wrong("content.status", "active, inactive, busy, error or maintenance", nil)
+		f.Wrong("content.status", aStatus, nil)
 	}
 	f.text(f.content, "message", 0, wire.MaxText)
 	return one(dialect.Order{Register: &p})
 }
 
-// leave says goodbye.
+// leave says goodbye, also once more.
 func (f *frame) leave(kind string) []dialect.Order {
+	if f.in.Peer.ID == "" {
+		f.Fault = fault.New(fault.NotRegistered)
+		return nil
+	}
 	bye := f.say(kind, wire.UnregisteredContent{ID: f.in.Peer.ID, Message: "Goodbye"})
 	return append(bye, dialect.Order{Leave: true})
 }

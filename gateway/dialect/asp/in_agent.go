@@ -17,20 +17,20 @@ const statusFailed = "failed"
 func agentFrames() map[string]reader {
 	return map[string]reader{
 		wire.AgentRegister:      {means: "the agent takes its place; again: it changes what it says of itself, but not its id", read: registerAgent},
-		wire.AgentUnregister:    {means: "goodbye: its tasks go to others at once (addition)", member: true, read: leaveAgent},
-		wire.AgentTaskResult:    {means: "the end of a task; a result that is nothing but an error is a failure", member: true, read: agentResult},
-		wire.AgentResponse:      {means: "the same, in the described form of a child task", member: true, read: agentResult},
-		wire.TaskStatus:         {means: "how the task is", member: true, read: taskStatus},
-		wire.TaskMessage:        {means: "a task.notification to the client; its type, if message.type is one of the seven", member: true, read: notifyTask},
-		wire.TaskNotification:   {means: "a task.notification to the client", member: true, read: notifyTask},
+		wire.AgentUnregister:    {means: "goodbye: its tasks go to others at once (addition)", read: leaveAgent},
+		wire.AgentTaskResult:    {means: "the end of a task; a result that is nothing but an error is a failure", member: true, ends: true, telling: dropped, read: agentResult},
+		wire.AgentResponse:      {means: "the same, in the described form of a child task", member: true, ends: true, telling: dropped, read: agentResult},
+		wire.TaskStatus:         {means: "how the task is", member: true, telling: dropped, read: taskStatus},
+		wire.TaskMessage:        {means: "a task.notification to the client; its type, if message.type is one of the seven", member: true, telling: dropped, read: notifyTask},
+		wire.TaskNotification:   {means: "a task.notification to the client", member: true, telling: dropped, read: notifyTask},
 		wire.TaskRequestMessage: {means: "a question to the client", member: true, read: askTask},
-		wire.TaskError:          {means: "the task failed", member: true, read: taskError},
-		wire.AgentStatus:        {means: "active agents are given tasks, others are not", member: true, read: (*frame).withStatus},
+		wire.TaskError:          {means: "the task failed", member: true, ends: true, telling: dropped, read: taskError},
+		wire.AgentStatus:        {means: "how the agent is: inactive and maintenance keep tasks from it, of several agents the active ones are chosen first", member: true, read: (*frame).withStatus},
 		wire.AgentAgentList:     {means: "list of agents", read: clientAgents},
 		wire.AgentServiceList:   {means: "list of services", read: listServices},
 		wire.ServiceToolsList:   {means: "tools of a service", read: serviceTools},
 		wire.ServiceExecute:     {means: "runs a tool of a service, within the task that is named or else the only one that the agent has; outside of any if there is none or several", member: true, read: agentService},
-		wire.AgentRequest:       {means: "a child task for another agent; without a parent the parent is the only task that the agent has, else PARENT_UNKNOWN", member: true, read: agentRequest},
+		wire.AgentRequest:       {means: "a child task for another agent, of the task that is named or else the one that was [last spoken of](#child-tasks)", member: true, read: agentRequest},
 		wire.AgentServerList:    {means: "list of MCP servers", read: listServers},
 		wire.MCPToolsList:       {means: "tools of an MCP server", read: serverTools},
 		wire.ToolExecute:        {means: "runs a tool of an MCP server, within a task like a service's", member: true, read: agentMCP},
@@ -45,7 +45,7 @@ func registerAgent(f *frame) []dialect.Order {
 	p.Name = f.needName(f.here("name", "agentName")...)
 	p.Extra = typed(rest(f.content, "id", "agentId", "name", "agentName", "capabilities", "description", "status", "tasks"), "agentType")
 	if f.content.Get("tasks") != nil {
-		p.Knows, p.Holds = true, f.words(f.content, "tasks")
+		p.Knows, p.Holds = true, f.list(f.content, "tasks")
 	}
 	return one(dialect.Order{Register: &p})
 }
@@ -65,7 +65,26 @@ func (f *frame) within(names ...string) string {
 	for _, n := range names {
 		task = first(task, f.name(f.content, n))
 	}
-	return first(task, f.name(f.top, "taskId"), f.in.OnlyTask)
+	if task = first(task, f.name(f.top, "taskId")); task != "" {
+		return task
+	}
+	return f.place(f.in.OnlyTask)
+}
+
+// place returns the task to which a request is given that names none: that of its first
+// time, if this is a repeat.
+func (f *frame) place(guess string) string {
+	request := f.request()
+	if request == "" {
+		return guess
+	}
+	if f.in.Placed != nil {
+		if task, known := f.in.Placed(request); known {
+			return task
+		}
+	}
+	f.placed = &dialect.Placement{Request: request, Task: guess}
+	return guess
 }
 
 // agentResult reads the end of a task. The described form names the task by the id of
@@ -84,7 +103,7 @@ func agentResult(f *frame) []dialect.Order {
 	if failed || isFailure {
 		fail(&r, why)
 	}
-	return f.tell(command.ResultTask, task, r)
+	return f.tell(command.FinishTask, task, r)
 }
 
 // fail makes a result a failure.
@@ -103,7 +122,7 @@ func taskError(f *frame) []dialect.Order {
 	f.need(f.content, "error")
 	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID}
 	fail(&r, failureIn(f.content.Members))
-	return f.tell(command.ResultTask, task, r)
+	return f.tell(command.FinishTask, task, r)
 }
 
 func taskStatus(f *frame) []dialect.Order {
@@ -140,12 +159,15 @@ func levelOf(notificationType string) string {
 	return "info"
 }
 
+// unasked begins the id of a question whose frame has none: no answer refers to it.
+const unasked = "unasked_"
+
 // askTask reads a question, in either form: as members of the content, or in
 // content.request, which may be anything.
 func askTask(f *frame) []dialect.Order {
 	c, task := f.content, f.task()
 	q := command.TaskQuestion{
-		TaskID: task, AgentID: f.in.Peer.ID, RequestID: first(f.id, f.in.NewID()), MessageType: f.word(c, "messageType"),
+		TaskID: task, AgentID: f.in.Peer.ID, RequestID: first(f.id, unasked+f.in.NewID()), MessageType: f.word(c, "messageType"),
 		Message: c.Get("message"), Options: c.Get("options"), TimeoutMS: f.wait(c, "timeout"),
 	}
 	switch request := c.Get("request"); {
@@ -200,7 +222,7 @@ func agentMCP(f *frame) []dialect.Order {
 func (f *frame) call(r command.ToolRequest) []dialect.Order {
 	r.TaskID, r.AgentID = f.within("taskId", "parentTaskId"), f.in.Peer.ID
 	if r.TaskID == "" {
-		return run(r)
+		return f.run(r)
 	}
 	return f.tell(command.CallTool, r.TaskID, r)
 }
@@ -209,7 +231,7 @@ func (f *frame) call(r command.ToolRequest) []dialect.Order {
 func agentRequest(f *frame) []dialect.Order {
 	c := f.content
 	s := command.SpawnChild{
-		TaskID: f.within("parentTaskId", "taskId"), AgentID: f.in.Peer.ID, RequestID: f.id, ChildID: f.in.NewID(),
+		TaskID: first(f.name(c, "parentTaskId"), f.name(c, "taskId"), f.name(f.top, "taskId")), AgentID: f.in.Peer.ID, AgentName: f.in.Peer.Name, RequestID: f.id, ChildID: f.stable("task"),
 		TargetID: f.name(c, "targetAgentId"), TaskType: f.word(c, "taskType"), Description: f.text(c, "description", 0, wire.MaxText),
 		Data: f.need(c, "taskData"), TimeoutMS: f.wait(c, "timeout"),
 	}
@@ -223,8 +245,11 @@ func agentRequest(f *frame) []dialect.Order {
 	if s.TargetName == "" && s.TargetID == "" {
 		f.Wrong("content.targetAgent", "the name of an agent", nil)
 	}
-	if s.TaskID == "" && f.Fault == nil {
-		f.Fault = fault.New(fault.ParentUnknown).At("content.parentTaskId")
+	if s.TaskID == "" {
+		s.TaskID, s.Inferred = f.place(f.in.LastTask), true
+	}
+	if s.TaskID == "" {
+		return ask(command.Submit, s.Apart())
 	}
 	return f.tell(command.SpawnTask, s.TaskID, s)
 }

@@ -21,8 +21,8 @@ func clientFrames() map[string]reader {
 		wire.AgentListRequest:  {means: "list of agents; status, capabilities (all of them) and name (a part of it) have to fit", read: clientAgents},
 		wire.TaskCreateRequest: {means: "gives a task to the agent with agentId, else agentName, else to any with all capabilities", read: createTask},
 		wire.TaskStatusRequest: {means: "how a task is", read: showTask},
-		wire.TaskCancelRequest: {means: "stops a task (addition)", read: cancelTask},
-		wire.TaskMessage:       {means: "tells the agent of a task something; answers its open question, if it has one", read: messageTask},
+		wire.TaskCancelRequest: {means: "stops a task (addition)", telling: asked, read: cancelTask},
+		wire.TaskMessage:       {means: "tells the agent of a task something; answers its open question, if it has one", telling: asked, read: messageTask},
 		wire.ServerListRequest: {means: "list of MCP servers; type, status and capabilities have to fit", read: listServers},
 		wire.ServerTools:       {means: "tools of an MCP server", read: serverTools},
 		wire.ToolExecute:       {means: "runs a tool of an MCP server", read: clientTool},
@@ -45,8 +45,8 @@ func listClients(f *frame) []dialect.Order {
 func createTask(f *frame) []dialect.Order {
 	c := f.content
 	t := command.NewTask{
-		TaskID: f.in.NewID(), RequestID: f.id, ClientID: f.in.Peer.ID, AgentID: f.name(c, "agentId"), AgentName: f.name(c, "agentName"),
-		Capabilities: f.words(c, "capabilities"), TaskType: f.word(c, "taskType"), Data: f.need(c, "taskData"),
+		TaskID: f.stable("task"), RequestID: f.id, ClientID: f.in.Peer.ID, AgentID: f.name(c, "agentId"), AgentName: f.name(c, "agentName"),
+		Capabilities: f.list(c, "capabilities"), TaskType: f.word(c, "taskType"), Data: f.need(c, "taskData"),
 		QueueMS: f.wait(c, "queueTimeout"), TimeoutMS: f.wait(c, "timeout"),
 	}
 	data, _ := strict.Members(t.Data)
@@ -82,7 +82,7 @@ func cancelTask(f *frame) []dialect.Order {
 	if name, ok := f.ofWatched(task); ok {
 		return f.cancelWatched(task, name, member)
 	}
-	return f.tell(command.CancelSwarm, task, command.CancelTaskData{
+	return f.tell(command.CancelTask, task, command.CancelTaskData{
 		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id, Reason: f.text(f.content, "reason", 0, wire.MaxText),
 	})
 }
@@ -104,7 +104,7 @@ func serverTools(f *frame) []dialect.Order {
 }
 
 func clientTool(f *frame) []dialect.Order {
-	return run(f.tool(kindMCP, f.here("serverId"), f.here("toolName", "toolId"), "parameters", "params"))
+	return f.run(f.tool(kindMCP, f.here("serverId"), f.here("toolName", "toolId"), "parameters", "params"))
 }
 
 // registerClient makes two or three orders: to come back as the client that it was, to
@@ -120,7 +120,7 @@ func registerClient(f *frame) []dialect.Order {
 	if back.ClientID != "" && back.Token != "" {
 		orders = ask(command.OpenClient, back)
 	}
-	orders = append(orders, ask(command.NameClient, event.ClientRegisteredData{
+	orders = append(orders, ask(command.NameClient, event.InboxRegisteredData{
 		ClientID: p.ID, Name: p.Name, ClientType: kind, Version: version, Capabilities: p.Capabilities, Extra: p.Extra,
 	})...)
 	return append(orders, dialect.Order{Register: &p})
@@ -147,5 +147,5 @@ const maxSeq = 1<<53 - 1
 func messageClient(f *frame) []dialect.Order {
 	target := f.Object(f.content, "target")
 	to := f.needName(place{f.content, "targetClientId"}, place{target, "id"})
-	return ask(command.SendClient, command.ClientNote{TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.Get("data")})
+	return ask(command.SendClient, command.ClientNote{MessageID: f.stable("message"), TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.Get("data")})
 }

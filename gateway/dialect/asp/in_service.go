@@ -21,12 +21,12 @@ const received = "Notification received and processed"
 func serviceFrames() map[string]reader {
 	return map[string]reader{
 		wire.ServiceRegister:         {means: "the service takes its place with its tools; again: it changes what it says of itself, but not its id", read: registerService},
-		wire.ServiceUnregister:       {means: "goodbye: its calls end at once (addition)", member: true, read: leaveService},
-		wire.ServiceTaskResult:       {means: "the outcome of a call; a result that is nothing but an error is a failure", member: true, read: serviceResult},
-		wire.ServiceTaskNotification: {means: "how a call is: to the agent and to the client of its task", member: true, read: serviceNotifies},
-		wire.ServiceStatus:           {means: "active services are given calls, others are not", member: true, read: (*frame).withStatus},
-		wire.ServiceNotified:         {means: "to the client that metadata.clientId names, as a client.message; acknowledged", member: true, read: serviceSays},
-		wire.ServiceError:            {means: "fails the call that it names", member: true, read: serviceError},
+		wire.ServiceUnregister:       {means: "goodbye: its calls end at once (addition)", read: leaveService},
+		wire.ServiceTaskResult:       {means: "the outcome of a call; a result that is nothing but an error is a failure", member: true, ends: true, telling: dropped, read: serviceResult},
+		wire.ServiceTaskNotification: {means: "how a call is: to the agent and to the client of its task", member: true, telling: dropped, read: serviceNotifies},
+		wire.ServiceStatus:           {means: "how the service is: only an active one gets calls", member: true, telling: dropped, read: (*frame).withStatus},
+		wire.ServiceNotified:         {means: "to the client that metadata.clientId names, as a client.message; acknowledged", member: true, telling: dropped, read: serviceSays},
+		wire.ServiceError:            {means: "fails the call that it names", member: true, ends: true, telling: dropped, read: serviceError},
 		wire.Ping:                    {means: "answered by pong", read: ping},
 		wire.Pong:                    {means: "a sign of life", read: pong},
 	}
@@ -113,7 +113,7 @@ func serviceNotifies(f *frame) []dialect.Order {
 		CallID: call, Server: f.in.Peer.ID, ServerName: f.in.Peer.Name, NotificationType: first(f.word(n, "type"), "info"),
 		Message: f.text(n, "message", 0, wire.MaxText), Data: n.Get("data"), At: f.moment(n, "timestamp"),
 	}
-	return append(f.forward(dialect.Forward{CallID: call, Notification: &d}), f.acknowledge()...)
+	return append(f.acknowledge(), f.forward(dialect.Forward{CallID: call, Request: f.request(), Notification: &d})...)
 }
 
 // moment reads a time; now, if it is absent or no time.
@@ -141,7 +141,9 @@ func serviceSays(f *frame) []dialect.Order {
 	if client == "" {
 		return f.acknowledge()
 	}
-	return ask(command.SendClient, command.ClientNote{TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.Get("notification")})
+	// Replicas of a service have one id and may number their messages alike.
+	message := f.stable("message " + f.in.Peer.Connection + " " + f.request())
+	return ask(command.SendClient, command.ClientNote{MessageID: message, TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.Get("notification")})
 }
 
 func serviceError(f *frame) []dialect.Order {

@@ -31,7 +31,7 @@ func (f *frame) order(verb id.Name, member string, data any, kind string, conten
 		return nil
 	}
 	c := &command.Command{
-		ID: commandID(f.in.NewID(), f.id), Service: command.Pipeline, Verb: verb, Key: f.in.Watched.Entity,
+		ID: first(f.request(), f.in.NewID()), Service: command.Pipeline, Verb: verb, Key: f.in.Watched.Entity,
 		Time: f.in.Now.UTC(), Data: strict.Encoded(data),
 	}
 	if f.in.Watched.Kind == id.KindTeam {
@@ -54,13 +54,13 @@ func (f *frame) messageWatched(task, name, input, member string) []dialect.Order
 	}
 	approved, feedback, decided := decision(message)
 	if input == "" && kind != answerType && !decided {
-		return f.order(command.Message, member, command.UserMessage{Content: dialect.Plain(message)}, wire.TaskMessageSent, sent)
+		return f.order(command.SendMessage, member, command.UserMessage{Content: dialect.Plain(message)}, wire.TaskMessageSent, sent)
 	}
 	if !decided {
 		f.Wrong("content.message", "approve or reject, true or false, or an object with approved", message)
 	}
 	sent.InputID = first(input, name)
-	return f.order(command.Respond, member, command.RespondInput{InputID: sent.InputID, Approved: approved, Feedback: feedback}, wire.TaskMessageSent, sent)
+	return f.order(command.Answer, member, command.AnswerQuestion{InputID: sent.InputID, Approved: approved, Feedback: feedback}, wire.TaskMessageSent, sent)
 }
 
 // decision reads an answer: true, false, one of the words that the question offers, or

@@ -106,9 +106,13 @@ func frames(kind, requestID string, content any) []wire.Frame {
 	return []wire.Frame{{Type: kind, RequestID: requestID, Content: content}}
 }
 
-// refused tells that a command had no effect.
+// refused tells that a command had no effect, if its frame can be answered.
 func refused(_ event.Event, d event.CommandRefusedData) []wire.Frame {
-	return frames(wire.Error, requestOf(d.CommandID), wire.ErrorContent{
+	request := requestOf(d.CommandID)
+	if request == "" {
+		return nil
+	}
+	return frames(wire.Error, request, wire.ErrorContent{
 		Error: first(d.Message, fault.Lookup(fault.Code(d.Code)).Message), Code: d.Code, Field: d.Field,
 	})
 }

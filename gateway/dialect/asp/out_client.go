@@ -20,14 +20,14 @@ const (
 // clientEvents is the table of what clients are told. Events that are not in it have no
 // frames: the opening of the log, a name (its request is answered), and what agents are
 // refused.
-func clientEvents() map[event.Type]writer {
+func clientEvents(s Settings) map[event.Type]writer {
 	return map[event.Type]writer{
-		event.ClientMessage:  with(clientMessage),
+		event.InboxMessaged:  with(clientMessage),
 		event.TaskCreated:    with(taskCreated),
 		event.TaskQueued:     with(taskQueued),
 		event.TaskAssigned:   with(taskAssigned),
 		event.TaskReported:   with(taskReported),
-		event.TaskNotified:   with(taskNotified),
+		event.TaskNotified:   with(notified(s.RawMessages)),
 		event.TaskMessaged:   with(taskMessaged),
 		event.TaskReleased:   with(taskReleased),
 		event.TaskAsked:      with(taskAsked),
@@ -45,13 +45,13 @@ func clientEvents() map[event.Type]writer {
 
 // done answers the client's cancel. Other notices are about sessions.
 func done(e event.Event, d event.NoticeData) []wire.Frame {
-	if e.Sequence != 0 || d.Action != command.CancelSwarm.String() {
+	if e.Sequence != 0 || d.Action != command.CancelTask.String() {
 		return nil
 	}
-	return frames(wire.TaskCancelResponse, requestOf(e.ID), wire.TaskCancelContent{TaskID: d.TaskID, Status: statusCancelled, Message: "The task is cancelled"})
+	return frames(wire.TaskCancelResponse, requestOf(e.ID), wire.TaskCancelContent{TaskID: d.StepID, Status: statusCancelled, Message: "The task is cancelled"})
 }
 
-func clientMessage(e event.Event, d event.ClientMessageData) []wire.Frame {
+func clientMessage(e event.Event, d event.InboxMessagedData) []wire.Frame {
 	return frames(wire.ClientMessage, "", wire.ClientMessageContent{
 		MessageID: d.MessageID, Sender: wire.Party{Type: command.PeerClient, ID: d.SenderID, Name: d.SenderName}, SenderClientID: d.SenderID,
 		TargetClientID: d.TargetID, MessageType: d.MessageType, Data: d.Data, ExpiresAt: wire.Stamp(d.ExpiresAt), Timestamp: wire.Stamp(e.Time),
@@ -64,7 +64,7 @@ func taskCreated(e event.Event, d event.TaskCreatedData) []wire.Frame {
 		return nil
 	}
 	return frames(wire.TaskCreateResponse, d.RequestID, wire.TaskCreatedContent{
-		TaskID: d.TaskID, AgentID: first(d.AgentID, d.WantedID), AgentName: first(d.AgentName, d.WantedName),
+		TaskID: d.TaskID, AgentID: first(d.AgentID, d.ExpectedID, d.WantedID), AgentName: first(d.AgentName, d.ExpectedName, d.WantedName),
 		Status: statusCreated, CreatedAt: wire.Stamp(e.Time), Message: "Task successfully created",
 	})
 }
@@ -113,11 +113,39 @@ func taskAskExpired(e event.Event, d event.TaskAskExpiredData) []wire.Frame {
 		wire.StatusData{Status: statusRunning, Reason: string(fault.InputExpired), InputID: d.InputID})
 }
 
+// notified returns what tells of a notification of an agent: with its message as it is,
+// or as a text with the rest beside it.
+func notified(raw bool) func(event.Event, event.TaskNotifiedData) []wire.Frame {
+	return func(e event.Event, d event.TaskNotifiedData) []wire.Frame {
+		out := taskNotified(e, d)
+		if n, ok := out[0].Content.(wire.TaskNotificationContent); ok && raw {
+			n.Message, n.Notification = orNull(d.Message), nil
+			out[0].Content = n
+		}
+		return out
+	}
+}
+
 func taskNotified(e event.Event, d event.TaskNotifiedData) []wire.Frame {
 	n := notification(e, d.TaskHead)
-	n.NotificationType, n.Message, n.Data = first(d.NotificationType, levelInfo), orNull(d.Message), d.Data
+	n.NotificationType, n.Data = first(d.NotificationType, levelInfo), d.Data
+	n.Message, n.Notification = orNull(d.Message), nil
+	if _, isText := strict.Text(n.Message); !isText {
+		n.Message, n.Notification = quoted(messageText(n.Message)), n.Message
+	}
 	n.Level = first(d.Level, levelOf(n.NotificationType))
 	return frames(wire.TaskNotification, "", n)
+}
+
+// messageText is a message that is no text as one: what an object says, else its JSON.
+func messageText(raw json.RawMessage) string {
+	m, _ := strict.Members(raw)
+	for _, name := range []string{"message", "text"} {
+		if s, ok := strict.Text(m[name]); ok {
+			return s
+		}
+	}
+	return strict.Cut(string(raw), wire.MaxText)
 }
 
 func taskMessaged(_ event.Event, d event.TaskMessagedData) []wire.Frame {

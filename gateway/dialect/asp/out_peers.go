@@ -1,8 +1,11 @@
 package asp
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -16,7 +19,6 @@ func agentEvents() map[event.Type]writer {
 		event.TaskAssigned:   with(execute),
 		event.TaskMessaged:   with(messageResponse),
 		event.TaskAskExpired: with(unanswered),
-		event.TaskRefused:    with(notYours),
 		event.TaskReleased:   with(taken),
 		event.TaskFinished:   with(stop),
 		event.ChildCreated:   with(childAccepted),
@@ -86,16 +88,12 @@ func messageResponse(_ event.Event, d event.TaskMessagedData) []wire.Frame {
 
 // unanswered ends the agent's wait for an answer. The task goes on.
 func unanswered(_ event.Event, d event.TaskAskExpiredData) []wire.Frame {
+	if strings.HasPrefix(d.InputID, unasked) {
+		return nil
+	}
 	c := trouble(fault.Newf(fault.InputExpired, "The client has not answered in time. The task goes on."))
 	c.TaskID = d.TaskID
 	return frames(wire.Error, d.InputID, c)
-}
-
-// notYours tells an agent that its report did not count. Other agents' are not its business.
-func notYours(e event.Event, d event.TaskRefusedData) []wire.Frame {
-	c := trouble(fault.New(fault.Code(d.Code)))
-	c.Code, c.TaskID, c.Details = first(d.Code, string(fault.TaskNotOwned)), d.TaskID, d.What
-	return frames(wire.Error, requestOf(e.ID), c)
 }
 
 func taken(_ event.Event, d event.TaskReleasedData) []wire.Frame {
@@ -157,10 +155,13 @@ func executeTool(e event.Event, d event.CallRequestedData) []wire.Frame {
 	}}}
 }
 
-// statusOf is the status of a peer for others: one that is away is not active.
-func statusOf(p command.Peer) string {
+// status returns the words for the status of a peer: that of the vocabulary in which the
+// order is answered and that of the other one. A peer that is away is inactive.
+func (c *codec) status(o dialect.Order, p command.Peer) (status, state string) {
+	now := first(p.Status, command.StatusActive)
 	if !p.Online {
-		return command.StatusInactive
+		now = command.StatusInactive
 	}
-	return first(p.Status, command.StatusActive)
+	words := cmp.Or(o.Words, c.settings.Statuses, command.VocabularySDK)
+	return words.Word(now), words.Other().Word(now)
 }

@@ -34,7 +34,7 @@ var errUnreadable = errors.New("asp: the relayed event cannot be read")
 // isWatched reports whether an event is of a log that is watched, and not of the
 // client's own. Asides are of no log.
 func isWatched(e event.Event) bool {
-	return e.Sequence > 0 && !strings.Contains(e.Subject, "."+string(id.KindClient)+".")
+	return e.Sequence > 0 && !strings.Contains(e.Subject, "."+string(id.KindInbox)+".")
 }
 
 // watchEvents is the table of what a client is shown of a log that it watches. A run is
@@ -48,8 +48,9 @@ func watchEvents() map[event.Type]writer {
 		event.RunCompleted:     with(runCompleted),
 		event.RunFailed:        with(runFailed),
 		event.RunCancelled:     with(runCancelled),
-		event.TurnFailed:       with(turnFailed),
-		event.TurnPaused:       with(turnPaused),
+		event.JobFailed:        with(turnFailed),
+		event.RequestFailed:    with(requestFailed),
+		event.JobSuspended:     with(turnPaused),
 		event.ToolCalled:       with(toolCalled),
 		event.ToolCompleted:    with(toolCompleted),
 		event.ToolFailed:       with(toolFailed),
@@ -63,14 +64,14 @@ func watchEvents() map[event.Type]writer {
 		event.InputRequested:     with(inputRequested),
 		event.InputAnswered:      with(inputAnswered),
 		event.InputExpired:       with(inputExpired),
-		event.TaskStarted:        with(stepStarted),
-		event.TaskCompleted:      with(stepCompleted),
-		event.TaskFailed:         with(stepFailed),
-		event.TaskCancelled:      with(stepCancelled),
+		event.StepStarted:        with(stepStarted),
+		event.StepCompleted:      with(stepCompleted),
+		event.StepFailed:         with(stepFailed),
+		event.StepCancelled:      with(stepCancelled),
 		event.RunProgressed:      with(runProgressed),
 		event.AggregateCompleted: with(aggregateCompleted),
 
-		event.TeamAgentEvent:   unreadable, // Of those that can be read event.Unwrap has taken the inner one.
+		event.TeamMemberEvent:  unreadable, // Of those that can be read event.Unwrap has taken the inner one.
 		event.TeamSubTeamEvent: unreadable,
 	}
 	addSwarm(out)
@@ -188,11 +189,11 @@ func runCancelled(e event.Event, d event.RunCancelledData) []wire.Frame {
 	return frames(wire.TaskResult, "", end)
 }
 
-func turnFailed(e event.Event, d event.TurnFailedData) []wire.Frame {
+func turnFailed(e event.Event, d event.JobFailedData) []wire.Frame {
 	return tellFailure(e, d.RunID, "The work on it has failed: ", d.Message, failing{Code: d.Code, Try: d.Try, MaxTries: d.MaxTries})
 }
 
-func turnPaused(e event.Event, d event.TurnPausedData) []wire.Frame {
+func turnPaused(e event.Event, d event.JobSuspendedData) []wire.Frame {
 	return tellStatus(e, d.RunID, levelInfo, "Waiting for people to answer", wire.StatusData{Status: "waiting_input", Attempt: d.Attempt})
 }
 
@@ -237,6 +238,18 @@ func runNotice(e event.Event, d event.NoticeData) []wire.Frame {
 	return tell(e, d.RunID, level, level, first(d.Message, d.Action, d.Code), nil)
 }
 
+// retrying explains a request to the model that is made again.
+type retrying struct {
+	Code         string `json:"code"`
+	Try          int    `json:"try"`
+	MaxTries     int    `json:"maxTries"`
+	RetryAfterMS int64  `json:"retryAfterMs"`
+}
+
+func requestFailed(e event.Event, d event.RequestFailedData) []wire.Frame {
+	return tell(e, d.RunID, levelWarning, levelWarning, d.Text(), retrying{first(d.Code, string(fault.Internal)), d.Try, d.MaxTries, d.RetryAfterMS})
+}
+
 func runError(e event.Event, d event.ErrorData) []wire.Frame {
 	return tellFailure(e, d.RunID, "", d.Message, failing{Code: d.Code})
 }
@@ -247,7 +260,7 @@ type steps struct {
 }
 
 func planCompleted(e event.Event, d event.PlanCompletedData) []wire.Frame {
-	return tell(e, d.RunID, notifyStep, levelInfo, first(d.Summary, "The plan is made"), steps{d.Tasks})
+	return tell(e, d.RunID, notifyStep, levelInfo, first(d.Summary, "The plan is made"), steps{d.Steps})
 }
 
 func planInvalid(e event.Event, d event.PlanInvalidData) []wire.Frame {
@@ -287,7 +300,7 @@ func questionText(d event.InputRequestedData) string {
 	if d.Summary != "" {
 		text += " " + d.Summary
 	}
-	for _, t := range d.Tasks {
+	for _, t := range d.Steps {
 		text += "\n- " + first(t.Title, t.ID)
 	}
 	return text
@@ -306,9 +319,9 @@ func inputExpired(e event.Event, d event.InputExpiredData) []wire.Frame {
 		wire.StatusData{Status: statusRunning, Reason: string(fault.InputExpired), InputID: d.InputID})
 }
 
-func stepStarted(e event.Event, d event.TaskStartedData) []wire.Frame {
+func stepStarted(e event.Event, d event.StepStartedData) []wire.Frame {
 	return frames(wire.ChildTaskCreated, "", wire.ChildTaskCreatedContent{
-		ParentTaskID: taskOf(e, d.RunID), ChildTaskID: watchedPrefix + d.Task.ID, AgentID: e.Via.AgentID, TaskType: d.Task.Capability, Description: d.Task.Title,
+		ParentTaskID: taskOf(e, d.RunID), ChildTaskID: watchedPrefix + d.Step.ID, AgentID: e.Via.AgentID, TaskType: d.Step.Capability, Description: d.Step.Title,
 	})
 }
 
@@ -317,21 +330,21 @@ func step(e event.Event, run, task, status string) wire.ChildTaskStatusContent {
 	return wire.ChildTaskStatusContent{ParentTaskID: taskOf(e, run), ChildTaskID: watchedPrefix + task, Status: status}
 }
 
-func stepCompleted(e event.Event, d event.TaskCompletedData) []wire.Frame {
-	c := step(e, d.RunID, d.TaskID, event.TaskEndCompleted)
+func stepCompleted(e event.Event, d event.StepCompletedData) []wire.Frame {
+	c := step(e, d.RunID, d.StepID, event.TaskEndCompleted)
 	c.Result = quoted(d.Output)
 	return frames(wire.ChildTaskStatus, "", c)
 }
 
-func stepFailed(e event.Event, d event.TaskFailedData) []wire.Frame {
-	c := step(e, d.RunID, d.TaskID, event.TaskEndFailed)
+func stepFailed(e event.Event, d event.StepFailedData) []wire.Frame {
+	c := step(e, d.RunID, d.StepID, event.TaskEndFailed)
 	c.Code = first(d.Code, string(fault.Internal))
 	c.Error = first(d.Message, fault.Lookup(fault.Code(c.Code)).Message)
 	return frames(wire.ChildTaskStatus, "", c)
 }
 
-func stepCancelled(e event.Event, d event.TaskCancelledData) []wire.Frame {
-	c := step(e, d.RunID, d.TaskID, event.TaskEndCancelled)
+func stepCancelled(e event.Event, d event.StepCancelledData) []wire.Frame {
+	c := step(e, d.RunID, d.StepID, event.TaskEndCancelled)
 	c.Error = first(d.Reason, "The task was cancelled.")
 	return frames(wire.ChildTaskStatus, "", c)
 }
@@ -345,7 +358,7 @@ type counts struct {
 }
 
 func runProgressed(e event.Event, d event.RunProgressedData) []wire.Frame {
-	return tell(e, d.RunID, "progress", levelInfo, first(d.Title, d.TaskID, "progress")+": "+d.Status,
+	return tell(e, d.RunID, "progress", levelInfo, first(d.Title, d.StepID, "progress")+": "+d.Status,
 		counts{Completed: d.Completed, Failed: d.Failed, Cancelled: d.Cancelled, Total: d.Total})
 }
 

@@ -40,18 +40,18 @@ func TestTheTableIsComplete(t *testing.T) {
 
 // silent are the events of swarm tasks of which a client is told nothing: its request
 // is answered otherwise, or it is the agent's business.
-var silent = []event.Type{event.ClientCreated, event.ClientRegistered, event.TaskRefused}
+var silent = []event.Type{event.InboxCreated, event.InboxRegistered, event.TaskRefused}
 
 // TestEveryEventOfASwarmIsTold: an event of a client's log has frames, or is one of
 // those that are meant to have none.
 func TestEveryEventOfASwarmIsTold(t *testing.T) {
-	swarm := regexp.MustCompile(`^(client|child|call)\.`)
+	swarm := regexp.MustCompile(`^(inbox|child|call)\.`)
 	tasks := []event.Type{
 		event.TaskCreated, event.TaskQueued, event.TaskAssigned, event.TaskReported, event.TaskNotified, event.TaskMessaged,
 		event.TaskReleased, event.TaskRefused, event.TaskAsked, event.TaskAskExpired, event.TaskFinished,
 	}
 	for _, info := range event.Catalogue {
-		e := event.Event{ID: "e", Type: info.Type, Subject: "default.client.c", Sequence: 7, Time: dialecttest.Now, Data: []byte(`{"kind":"service"}`)}
+		e := event.Event{ID: "e", Type: info.Type, Subject: "default.inbox.c", Sequence: 7, Time: dialecttest.Now, Data: []byte(`{"kind":"service"}`)}
 		got := codecs[command.PeerClient].Encode(e)
 		if slices.Contains(silent, info.Type) || !swarm.MatchString(string(info.Type)) && !slices.Contains(tasks, info.Type) {
 			require.Empty(t, got, "%s", info.Type)
@@ -93,7 +93,7 @@ func TestThePage(t *testing.T) {
 		}
 		for _, line := range dialecttest.Shown(sends) {
 			_, _, err := codecs[kind].Orders([]byte(line), dialect.PeerInbound{
-				Peer: dialecttest.Registered(kind), OnlyTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
+				Peer: dialecttest.Registered(kind), OnlyTask: "task-1", LastTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
 			})
 			require.NoError(t, err, line)
 			shown["in "+typeOf(t, line)] = true
@@ -101,6 +101,29 @@ func TestThePage(t *testing.T) {
 		for _, r := range asp.Table(kind) {
 			require.True(t, shown[map[bool]string{true: "in ", false: "out "}[r.In]+r.Type], "the page has no example of %s", r.Type)
 		}
+	}
+}
+
+// TestTheDifferences: the table names messages of the protocol only, and every member of the
+// description's examples that no frame has.
+func TestTheDifferences(t *testing.T) {
+	text := dialecttest.Part(t, page, "## Where this differs from the description")
+	known := map[string]bool{}
+	for _, kind := range kinds {
+		for _, r := range asp.Table(kind) {
+			known[r.Type] = true
+		}
+	}
+	lines := regexp.MustCompile(`(?m)^\| (.+?) \| (.+?) \| .+ \|$`).FindAllStringSubmatch(text, -1)
+	require.Greater(t, len(lines), 15)
+	for _, line := range lines {
+		for _, name := range regexp.MustCompile("`([a-z.]+)`").FindAllStringSubmatch(line[1], -1) {
+			require.True(t, known[name[1]], "%s is no message", name[1])
+		}
+	}
+	for _, member := range unsaid {
+		message, path, _ := strings.Cut(member, " content.")
+		require.Regexp(t, "(?m)^\\| `"+message+"` \\| no `"+path+"`", text)
 	}
 }
 

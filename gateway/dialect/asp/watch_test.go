@@ -1,7 +1,6 @@
 package asp_test
 
 import (
-	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,11 +17,9 @@ import (
 // TestWatchingAnyRun: the table of the page is what the codec does, nothing that matters
 // is dropped, and members of a team look as they do by themselves.
 func TestWatchingAnyRun(t *testing.T) {
-	schemas, err := fs.Sub(wire.Schemas, "schema/client/out")
-	require.NoError(t, err)
 	dialecttest.ExerciseWatching(t, dialecttest.Watch{
 		Encode: []func(event.Event) [][]byte{codecs[command.PeerClient].Encode},
-		Kind:   "type", Outbound: wire.Client.Out, Schemas: schemas, Page: "../../../docs/PROTOCOL-ASP.md",
+		Kind:   "type", Outbound: wire.Client.Out, Schema: wire.Schema, Groups: []string{"client.out"}, Page: "../../../docs/PROTOCOL-ASP.md",
 		Member: func(f map[string]any) string {
 			at, _ := f["watched"].(map[string]any)
 			member, _ := at["member"].(string)
@@ -44,7 +41,7 @@ func TestWatchingAnyRun(t *testing.T) {
 func TestOneQuestionHasManyAnswers(t *testing.T) {
 	in := dialect.PeerInbound{
 		Peer: dialecttest.Registered(command.PeerClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
-		Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindAgent, Entity: id.EntityFromExternal("agent_1")},
+		Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: id.EntityFromExternal("agent_1")},
 	}
 	for message, want := range map[string]bool{
 		`true`: true, `false`: false, `"approve"`: true, `" Approved "`: true, `"reject"`: false, `{"text":"approve"}`: true,
@@ -54,11 +51,11 @@ func TestOneQuestionHasManyAnswers(t *testing.T) {
 			orders, _, err := codecs[command.PeerClient].Orders([]byte(`{"id":"r","type":"task.message","content":{`+head+`,"message":`+message+`}}`), in)
 			require.NoError(t, err)
 			require.Len(t, orders, 2, "the command, and that it was sent")
-			require.Equal(t, command.Respond, orders[0].Command.Verb)
+			require.Equal(t, command.Answer, orders[0].Command.Verb)
 			require.Equal(t, in.Watched.Entity, orders[0].Command.Key)
-			var d command.RespondInput
+			var d command.AnswerQuestion
 			require.NoError(t, orders[0].Command.Decode(&d))
-			require.Equal(t, command.RespondInput{InputID: "q", Approved: want}, d, message)
+			require.Equal(t, command.AnswerQuestion{InputID: "q", Approved: want}, d, message)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func Made(t testing.TB, encode func(event.Event) [][]byte, of func(frame []byte)
 type MessageRow struct {
 	Type   string
 	In     bool   // from the client
-	Schema string // path of its JSON Schema from the root of the repository
+	Schema string // path of the bundle from the root of the repository
 	Where  string // what makes it, or what it asks for
 }
 
@@ -42,7 +42,7 @@ func (r MessageRow) String() string {
 	if r.In {
 		direction = "from the client"
 	}
-	return fmt.Sprintf("| `%s` | %s | [schema](../../%s) | %s |", r.Type, direction, r.Schema, r.Where)
+	return fmt.Sprintf("| `%s` | %s | [`#/$defs/%s`](../../%s) | %s |", r.Type, direction, r.Type, r.Schema, r.Where)
 }
 
 // MessagesPage returns the page that lists all messages of a protocol. proof is the test

@@ -30,6 +30,7 @@ type shownOrder struct {
 	Forward   *shownForward    `json:"forward,omitempty"`
 	Say       int              `json:"say,omitempty"` // how many frames; they are among the replies
 	Leave     bool             `json:"leave,omitempty"`
+	Quiet     bool             `json:"quiet,omitempty"`
 }
 
 type shownAsk struct {
@@ -48,7 +49,7 @@ type shownForward struct {
 }
 
 func showOrder(t *testing.T, o dialect.Order) []byte {
-	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Register: o.Register, Say: len(o.Say), Leave: o.Leave}
+	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Register: o.Register, Say: len(o.Say), Leave: o.Leave, Quiet: o.Quiet}
 	if o.Command != nil {
 		c := *o.Command
 		c.Tenant = Session.Tenant // the gateway's to fill in
@@ -113,6 +114,9 @@ func (c *peers) transcript(t *testing.T, path string, said, heard map[string]boo
 		require.NoError(t, err)
 	}
 	tr.in.OnlyTask = strings.TrimSpace(string(section(a, "task")))
+	if tr.in.LastTask = tr.in.OnlyTask; section(a, "last") != nil {
+		tr.in.LastTask = strings.TrimSpace(string(section(a, "last")))
+	}
 	for _, f := range lines(section(a, "client")) {
 		heard[kindOf(f)] = true
 		tr.hear(t, f)
@@ -134,6 +138,11 @@ func (c *peers) transcript(t *testing.T, path string, said, heard map[string]boo
 // hear gives the codec a frame of the peer.
 func (tr *peerTranscript) hear(t *testing.T, f []byte) {
 	orders, requestID, err := tr.Codec.Orders(f, tr.in)
+	if d, ok := errors.AsType[dialect.Dropped](err); ok {
+		require.Empty(t, orders)
+		tr.orders = append(tr.orders, []byte(map[bool]string{false: "dropped ", true: "ends "}[d.Ends]+d.Error()))
+		return
+	}
 	if flt, ok := errors.AsType[*fault.Fault](err); ok {
 		require.Empty(t, orders)
 		tr.orders = append(tr.orders, []byte("fault "+flt.Error()))
@@ -166,6 +175,7 @@ func (tr *peerTranscript) play(t *testing.T, line []byte) {
 	}
 	got := tr.Codec.Encode(e)
 	tr.frames = append(tr.frames, got...)
+	tr.frames = append(tr.frames, tr.Codec.Again(e)...)
 	tr.events, tr.perEvent = append(tr.events, e), append(tr.perEvent, got)
 }
 
@@ -201,10 +211,12 @@ func (c *peers) examples(t *testing.T) {
 		require.NotEmpty(t, kind)
 		c.orders(t, raw)
 		require.NoError(t, c.in.check(kind, raw))
+		frames(t, c.Schema, raw)
 	}
 	shapes := &checker{Suite: Suite{Unsaid: c.Unsaid}}
 	for kind, raw := range c.described(t, "out") {
 		require.NoError(t, c.out.check(kind, raw))
+		frames(t, c.Schema, raw)
 		shapes.shape(t, kind, kind, parse(t, raw), said[kind])
 	}
 }

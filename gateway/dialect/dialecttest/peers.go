@@ -30,6 +30,7 @@ import (
 //	what the transcript shows, for people
 //	-- peer --      the peer as registered (optional: Registered)
 //	-- task --      the only task that it has (optional: none)
+//	-- last --      the task that was last spoken of (optional: the only one)
 //	-- watched --   the log that it watches: tenant.kind.id (optional: none)
 //	-- client --    frames of the peer, one a line
 //	-- orders --    what they ask for: an order, or a fault, for each
@@ -44,7 +45,7 @@ type PeerSuite struct {
 	Codec       dialect.Peers
 	Package     string            // import path of the codec, which must be pure
 	Transcripts string            // folder of golden transcripts
-	Schemas     fs.FS             // in/<type>.json and out/<type>.json
+	Schema      string            // the bundle: <role>.in.<type> and <role>.out.<type>
 	Examples    fs.FS             // in/<type>.json and out/<type>.json; nil = the protocol has none
 	Inbound     []string          // message types from the peer
 	Aliases     map[string]string // other names of those
@@ -62,6 +63,7 @@ func ExercisePeers(t *testing.T, s PeerSuite) {
 	t.Run("transcripts", c.transcripts)
 	t.Run("examples", c.examples)
 	t.Run("hostile", c.hostile)
+	t.Run("torn", c.torn)
 	t.Run("faults", c.faults)
 	t.Run("events", c.events)
 	t.Run("damage", c.damage)
@@ -86,10 +88,9 @@ type peers struct {
 func loadPeers(t testing.TB, s PeerSuite) *peers {
 	t.Helper()
 	c := &peers{PeerSuite: s}
-	for dir, into := range map[string]*schemas{"in": &c.in, "out": &c.out} {
-		sub, err := fs.Sub(s.Schemas, dir)
-		require.NoError(t, err)
-		*into, err = compile(sub)
+	for direction, into := range map[string]*schemas{"in": &c.in, "out": &c.out} {
+		var err error
+		*into, err = compile(s.Schema, s.Codec.Kind()+"."+direction)
 		require.NoError(t, err)
 	}
 	return c
@@ -129,7 +130,7 @@ func (c *peers) frame(t require.TestingT, frame []byte) {
 // socket returns what the codec may know of the suite's socket.
 func (c *peers) socket() dialect.PeerInbound {
 	n := 0
-	return dialect.PeerInbound{Peer: Registered(c.Codec.Kind()), OnlyTask: "task-1", Now: Now, NewID: func() string {
+	return dialect.PeerInbound{Peer: Registered(c.Codec.Kind()), OnlyTask: "task-1", LastTask: "task-1", Now: Now, NewID: func() string {
 		n++
 		return fmt.Sprintf("new-%d", n)
 	}}
@@ -251,6 +252,38 @@ func (c *peers) hostile(t *testing.T) {
 	}
 }
 
+// torn feeds the codec frames of which only the ends are there, wherever they are torn: each
+// is refused, or is a failure.
+func (c *peers) torn(t *testing.T) {
+	docs := c.accepted(t)
+	rapid.Check(t, func(r *rapid.T) {
+		doc := []byte(rapid.SampledFrom(docs).Draw(r, "doc"))
+		i := rapid.IntRange(0, len(doc)).Draw(r, "head")
+		j := rapid.IntRange(i, len(doc)).Draw(r, "tail")
+		frame := dialect.Torn{Head: slices.Clone(doc[:i]), Tail: slices.Clone(doc[j:]), Size: 2 << 20, Limit: 1 << 20}
+		got, requestID, err := c.Codec.Oversized(frame, c.socket())
+		if err != nil {
+			f, ok := errors.AsType[*fault.Fault](err)
+			require.True(r, ok, "%T", err)
+			require.Equal(r, fault.MessageTooBig, f.Code)
+			require.Empty(r, got)
+			c.frame(r, c.Codec.Refuse(Link, requestID, f))
+			return
+		}
+		require.Len(r, got, 1)
+		o := got[0]
+		c.sane(t, o)
+		if o.Forward != nil {
+			require.ErrorIs(r, o.Forward.Failure, fault.New(fault.MessageTooBig))
+			return
+		}
+		require.Equal(r, command.FinishTask, o.Command.Verb)
+		var end command.TaskResult
+		require.NoError(r, o.Command.Decode(&end))
+		require.Equal(r, []any{true, string(fault.MessageTooBig), ""}, []any{end.Failed, end.Code, string(end.Result)})
+	})
+}
+
 // faults checks that every fault of the catalogue can be told, and that nothing of its
 // cause is.
 func (c *peers) faults(t *testing.T) {
@@ -286,7 +319,7 @@ func (c *peers) events(t *testing.T) {
 }
 
 // inbox is the log of the client of the suite.
-var inbox = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindClient, Entity: id.EntityFromExternal("client-1")}
+var inbox = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindInbox, Entity: id.EntityFromExternal("client-1")}
 
 // event returns an event of the client's log, or an aside where there is none.
 func (c *peers) event(kind event.Type, seq uint64, data []byte) event.Event {
@@ -307,6 +340,11 @@ func (c *peers) encode(t require.TestingT, e event.Event) {
 	}
 	require.Equal(t, got, c.Codec.Encode(e), "the same event gives the same bytes")
 	lastHasSeq(t, e, got)
+	for _, f := range c.Codec.Again(e) {
+		c.frame(t, f)
+		require.Zero(t, seqOf(f)+watchedSeq(f))
+		require.Equal(t, member(got[len(got)-1], "id"), member(f, "id"), "what is said once more is known by its id")
+	}
 }
 
 func lastHasSeq(t require.TestingT, e event.Event, got [][]byte) {

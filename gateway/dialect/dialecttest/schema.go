@@ -3,8 +3,6 @@ package dialecttest
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
-	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -13,46 +11,63 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// schemas are compiled JSON Schemas by the name of their file without .json.
+// schemas are the compiled definitions of messages, by the name of the message.
 type schemas map[string]*jsonschema.Schema
 
-// compile reads every *.json of fsys, at any depth, as a JSON Schema. Formats are
-// checked, and a schema that refers to anything outside itself is an error.
-func compile(fsys fs.FS) (schemas, error) {
+// compile compiles the definitions of the messages in groups of a bundle: in, out. A name
+// does not repeat its group. Formats are checked, and a schema that refers to anything
+// outside the bundle is an error.
+func compile(schema string, groups ...string) (schemas, error) {
 	out := schemas{}
-	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(p) != ".json" {
-			return err
+	for _, group := range groups {
+		names, err := bundle.Messages(schema, group)
+		if err != nil {
+			return nil, err
 		}
-		out[strings.TrimSuffix(d.Name(), ".json")], err = compileOne(fsys, p)
-		return err
-	})
-	return out, err
+		for _, name := range names {
+			if out[strings.TrimPrefix(name, group+".")], err = definition(schema, "#/$defs/"+name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
 }
 
-func compileOne(fsys fs.FS, p string) (*jsonschema.Schema, error) {
-	b, err := fs.ReadFile(fsys, p)
-	if err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
+// compilers are those of the bundles, which remember what they have compiled.
+var compilers = struct {
+	sync.Mutex
+	of map[string]*jsonschema.Compiler
+}{of: map[string]*jsonschema.Compiler{}}
+
+// resource is the address of a bundle in its own compiler.
+const resource = "urn:bundle"
+
+// definition compiles what a fragment of a bundle says; # is its root.
+func definition(schema, fragment string) (*jsonschema.Schema, error) {
+	compilers.Lock()
+	defer compilers.Unlock()
+	c := compilers.of[schema]
+	if c == nil {
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+		if err != nil {
+			return nil, fmt.Errorf("bundle: %w", err)
+		}
+		c = jsonschema.NewCompiler()
+		c.DefaultDraft(jsonschema.Draft2020)
+		c.AssertFormat()
+		c.UseLoader(jsonschema.SchemeURLLoader{})
+		if err := c.AddResource(resource, doc); err != nil {
+			return nil, fmt.Errorf("bundle: %w", err)
+		}
+		compilers.of[schema] = c
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	s, err := c.Compile(resource + fragment)
 	if err != nil {
-		return nil, fmt.Errorf("schema %s: %w", p, err)
-	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.AssertFormat()
-	c.UseLoader(jsonschema.SchemeURLLoader{})
-	name := "urn:file:" + p
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, fmt.Errorf("schema %s: %w", p, err)
-	}
-	s, err := c.Compile(name)
-	if err != nil {
-		return nil, fmt.Errorf("schema %s: %w", p, err)
+		return nil, fmt.Errorf("schema %s: %w", fragment, err)
 	}
 	return s, nil
 }
@@ -89,35 +104,43 @@ func (c *checker) frame(t require.TestingT, frame []byte) {
 	require.NoError(t, c.schemas.check(kind, frame), "%s", frame)
 }
 
-// Checker returns what says whether a document fits the named schema of a dialect.
-func Checker(fsys fs.FS) (func(name string, doc []byte) error, error) {
-	all, err := compile(fsys)
+// Checker returns what says whether a document fits the definition of a message in one of
+// the groups of a bundle.
+func Checker(schema string, groups ...string) (func(name string, doc []byte) error, error) {
+	all, err := compile(schema, groups...)
 	return all.check, err
 }
 
-// Fits requires that a document fits the named schema of a dialect.
-func Fits(t testing.TB, fsys fs.FS, name string, doc []byte) {
+// Fits requires that a message fits its definition in a bundle, and the bundle's root.
+func Fits(t testing.TB, schema, name string, doc []byte) {
 	t.Helper()
-	var found []string
-	require.NoError(t, fs.WalkDir(fsys, ".", func(p string, _ fs.DirEntry, err error) error {
-		if path.Base(p) == name+".json" {
-			found = append(found, p)
-		}
-		return err
-	}))
-	require.Len(t, found, 1, "schemas for %s", name)
-	s, err := compileOne(fsys, found[0])
+	Is(t, schema, name, doc)
+	frames(t, schema, doc)
+}
+
+// Is requires that a document that is no message fits the named definition of a bundle.
+func Is(t testing.TB, schema, name string, doc []byte) {
+	t.Helper()
+	s, err := definition(schema, "#/$defs/"+name)
 	require.NoError(t, err)
 	require.NoError(t, schemas{name: s}.check(name, doc), "%s", doc)
 }
 
-var canonical = sync.OnceValues(func() (schemas, error) { return compile(event.Schemas) })
+// frames requires that a document fits the root of a bundle, which takes every message.
+func frames(t require.TestingT, schema string, doc []byte) {
+	s, err := definition(schema, "#")
+	require.NoError(t, err)
+	require.NoError(t, schemas{"root": s}.check("root", doc), "%s", doc)
+}
+
+var canonical = sync.OnceValues(func() (schemas, error) { return compile(event.Schema, "") })
 
 // Event requires that the stored form of an event fits the canonical schemas.
 func Event(t testing.TB, raw []byte) {
 	t.Helper()
 	all, err := canonical()
 	require.NoError(t, err)
-	require.NoError(t, all.check("event", raw), "%s", raw)
+	Is(t, event.Schema, "event", raw)
 	require.NoError(t, all.check(member(raw, "type"), raw), "%s", raw)
+	frames(t, event.Schema, raw)
 }

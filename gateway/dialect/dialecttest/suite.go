@@ -44,7 +44,7 @@ type Suite struct {
 	Package     string       // import path of the codec, which must be pure
 	Variants    []url.Values // one query for every codec that Bind can return
 	Transcripts string       // folder of golden transcripts
-	Schemas     fs.FS        // a JSON Schema <type>.json for every message type
+	Schema      string       // the bundle, with a definition for every message type
 	Examples    fs.FS        // examples <type>.json of the protocol's description
 	Inbound     []string     // message types from the client
 	Outbound    []string     // message types to the client
@@ -74,6 +74,9 @@ func Exercise(t *testing.T, s Suite) {
 	t.Run("pure", c.pure)
 }
 
+// both are the groups of a bundle.
+var both = []string{"in", "out"}
+
 // checker is a suite with its schemas compiled and its codecs bound.
 type checker struct {
 	Suite
@@ -83,7 +86,7 @@ type checker struct {
 
 func load(t testing.TB, s Suite) *checker {
 	t.Helper()
-	all, err := compile(s.Schemas)
+	all, err := compile(s.Schema, both...)
 	require.NoError(t, err)
 	if s.Kind == "" {
 		s.Kind = "type"

@@ -151,9 +151,9 @@ func Nest(t testing.TB, e event.Event, depth int, status string) event.Event {
 		return e
 	}
 	outer := e
-	e.Subject, e.Sequence = "default.agent.agent-1", 3
-	e = relayed(t, e, event.TeamAgentEventData{
-		AgentName: "Coder", AgentID: "agent-1", Seq: 3, Status: status, OldStatus: old(status), AgentEvent: stored(t, e),
+	e.Subject, e.Sequence = "default.member.agent-1", 3
+	e = relayed(t, e, event.TeamMemberEventData{
+		MemberName: "Coder", MemberID: "agent-1", Seq: 3, Status: status, OldStatus: old(status), Event: stored(t, e),
 	})
 	for range depth - 1 {
 		e = relayed(t, e, event.TeamSubTeamEventData{SubTeamNodeName: "node", SubTeamID: "sub-1", Seq: 5, SubTeamEvent: stored(t, e)})
@@ -198,9 +198,7 @@ func Filled(t testing.TB, info event.Info, text, raw string, n int) json.RawMess
 // a member's event are not the same in its own log and in its team's.
 func ExerciseWatchingTeams(t *testing.T, w Watch) {
 	t.Helper()
-	all, err := compile(w.Schemas)
-	require.NoError(t, err)
-	c := &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all}}
+	c := watching(t, w)
 	t.Run("table", c.table)
 	t.Run("told", c.told)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"regexp"
@@ -24,7 +23,8 @@ type Watch struct {
 	Encode   []func(event.Event) [][]byte // one for every variant
 	Kind     string                       // the member of a frame that names its type
 	Outbound []string                     // message types to the client
-	Schemas  fs.FS                        // a JSON Schema <type>.json for every message type
+	Schema   string                       // the bundle, with a definition for every message type
+	Groups   []string                     // of the bundle; nil = in and out
 	Page     string                       // the page of the protocol, with the table
 	One      bool                         // every event gives exactly one frame
 	Member   func(frame map[string]any) string
@@ -36,13 +36,21 @@ type Watch struct {
 // as they do in the members' own logs.
 func ExerciseWatching(t *testing.T, w Watch) {
 	t.Helper()
-	all, err := compile(w.Schemas)
-	require.NoError(t, err)
-	c := &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all}}
+	c := watching(t, w)
 	t.Run("table", c.table)
 	t.Run("told", c.told)
 	t.Run("unwrapped", c.unwrapped)
 	t.Run("unreadable", c.unreadable)
+}
+
+func watching(t *testing.T, w Watch) *watcher {
+	t.Helper()
+	if w.Groups == nil {
+		w.Groups = both
+	}
+	all, err := compile(w.Schema, w.Groups...)
+	require.NoError(t, err)
+	return &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all}}
 }
 
 type watcher struct {
@@ -51,16 +59,16 @@ type watcher struct {
 }
 
 // kinds are those of logs that can be watched.
-var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindAgent, id.KindTeam}
+var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam}
 
 // words are the values that decide how an event looks.
 var words = []string{
-	"", "plain", "ERROR", "failed", "completed", "cancelled", "tool", "plan", "budget", "tasks", "service", "success", "unknown", "error",
+	"", "plain", "ERROR", "failed", "completed", "cancelled", "tool", "plan", "budget", "steps", "service", "success", "unknown", "error",
 	"warning", "delivered", "solving", "planning", "agent", "reject", "modify", "system", "QUEUE_FULL",
 }
 
 // holdsOthers are the types that stand for an event of another log.
-var holdsOthers = []event.Type{event.TeamAgentEvent, event.TeamSubTeamEvent}
+var holdsOthers = []event.Type{event.TeamMemberEvent, event.TeamSubTeamEvent}
 
 // changes are made to data besides the words: other codes, and tries that are left.
 var changes = []*strings.Replacer{
@@ -102,7 +110,7 @@ func (c *watcher) table(t *testing.T) {
 			require.Contains(t, rows[info.Type], "what it holds", "%s", info.Type)
 			continue
 		}
-		if strings.HasPrefix(string(info.Type), "client.") {
+		if strings.HasPrefix(string(info.Type), "inbox.") {
 			continue // The inboxes of clients cannot be watched.
 		}
 		said := map[string]bool{}
@@ -180,9 +188,9 @@ var mustTell = []struct {
 	{event.TaskAsked, `{}`},
 	{event.RunFailed, `{}`},
 	{event.RunFailed, `{"answer":""}`},
-	{event.TaskFailed, `{}`},
+	{event.StepFailed, `{}`},
 	{event.TaskFinished, `{"status":"failed"}`},
-	{event.TurnFailed, `{"retryable":false}`},
+	{event.JobFailed, `{"retryable":false}`},
 	{event.ToolUnknown, `{}`},
 	{event.Error, `{}`},
 	{event.TeamStatus, `{"new_status":"ERROR"}`},
@@ -238,7 +246,7 @@ func wrap(t require.TestingT, e event.Event, depth int, seq uint64) (event.Event
 	for layer := range depth {
 		inner, err := json.Marshal(e)
 		require.NoError(t, err)
-		var data event.Data = event.TeamAgentEventData{AgentName: "Coder", AgentID: "x1", Seq: e.Sequence, AgentEvent: inner}
+		var data event.Data = event.TeamMemberEventData{MemberName: "Coder", MemberID: "x1", Seq: e.Sequence, Event: inner}
 		name := "Coder"
 		if layer > 0 {
 			name = fmt.Sprintf("node%d", layer)
@@ -257,7 +265,7 @@ func wrap(t require.TestingT, e event.Event, depth int, seq uint64) (event.Event
 func (c *watcher) unwrapped(t *testing.T) {
 	var types []event.Info
 	for _, info := range event.Catalogue {
-		if !slices.Contains(holdsOthers, info.Type) && !strings.HasPrefix(string(info.Type), "client.") && !strings.HasPrefix(string(info.Type), "session.") {
+		if !slices.Contains(holdsOthers, info.Type) && !strings.HasPrefix(string(info.Type), "inbox.") && !strings.HasPrefix(string(info.Type), "session.") {
 			types = append(types, info)
 		}
 	}
@@ -268,7 +276,7 @@ func (c *watcher) unwrapped(t *testing.T) {
 			outer += rapid.Uint64Range(1, 3).Draw(r, "gap") // Events of others are between.
 			info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
 			text := rapid.OneOf(rapid.SampledFrom(words), rapid.String()).Draw(r, "text")
-			e := logged(id.KindAgent, "x1", event.Event{
+			e := logged(id.KindMember, "x1", event.Event{
 				ID: fmt.Sprintf("e%d", i), Type: info.Type, Sequence: uint64(i + 1),
 				Data: fill(t, info, text, `{"k":`+jsonString(text)+`}`, rapid.IntRange(0, 5).Draw(r, "n")),
 			})
@@ -308,7 +316,7 @@ func watchedSeq(frame []byte) uint64 {
 // unreadable checks that an event of another log which cannot be read is not silence.
 func (c *watcher) unreadable(t *testing.T) {
 	for i, kind := range holdsOthers {
-		for _, data := range []string{``, `{`, `[]`, `{"agent_event":7,"sub_team_event":7}`, `{"agent_event":"x","sub_team_event":"x"}`} {
+		for _, data := range []string{``, `{`, `[]`, `{"event":7,"sub_team_event":7}`, `{"event":"x","sub_team_event":"x"}`} {
 			e := logged(id.KindTeam, "t1", event.Event{ID: fmt.Sprintf("e%d", i), Type: kind, Sequence: 7, Data: []byte(data)})
 			for _, encode := range c.Encode {
 				got := encode(e)

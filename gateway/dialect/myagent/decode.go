@@ -30,13 +30,13 @@ var verbs = map[string]struct {
 	verb id.Name
 	data func(*form, object) any
 }{
-	wire.UserMessage:     {command.Message, (*form).message},
-	wire.UserSolveTasks:  {command.Message, (*form).solve},
-	wire.UserResponse:    {command.Respond, (*form).respond},
+	wire.UserMessage:     {command.SendMessage, (*form).message},
+	wire.UserSolveTasks:  {command.SendMessage, (*form).solve},
+	wire.UserResponse:    {command.Answer, (*form).respond},
 	wire.UserCancel:      {command.Cancel, (*form).cancel},
 	wire.UserCancelPlan:  {command.CancelPlan, (*form).cancelPlan},
-	wire.UserCancelTask:  {command.CancelTask, (*form).task},
-	wire.UserRestartTask: {command.RestartTask, (*form).restart},
+	wire.UserCancelTask:  {command.CancelStep, (*form).task},
+	wire.UserRestartTask: {command.RestartStep, (*form).restart},
 	wire.UserReplan:      {command.Replan, (*form).replan},
 }
 
@@ -131,11 +131,11 @@ func (f *form) budget(meta object) *event.Budget {
 
 func (f *form) solve(top object) any {
 	m := command.UserMessage{RunSpec: f.spec(top)}
-	m.Mode = event.ModeTasks
+	m.Mode = event.ModeSteps
 	content := f.Object(top, "content")
-	m.Tasks = f.tasks(content)
+	m.Steps = f.tasks(content)
 	var titles []string
-	for _, t := range m.Tasks {
+	for _, t := range m.Steps {
 		titles = append(titles, t.Title)
 	}
 	m.Content = strict.Cut(firstSaid(
@@ -145,7 +145,7 @@ func (f *form) solve(top object) any {
 }
 
 // tasks reads content.tasks: a list, or one task.
-func (f *form) tasks(content object) []event.Task {
+func (f *form) tasks(content object) []event.Step {
 	raw := content.Get("tasks")
 	field := content.At("tasks")
 	rule := fmt.Sprintf("1 to %d tasks", wire.MaxTasks)
@@ -154,7 +154,7 @@ func (f *form) tasks(content object) []event.Task {
 		return nil
 	}
 	if raw[0] == '{' {
-		return []event.Task{f.oneTask(raw, field)}
+		return []event.Step{f.oneTask(raw, field)}
 	}
 	var list []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
@@ -165,23 +165,23 @@ func (f *form) tasks(content object) []event.Task {
 		f.Wrong(field, rule, fmt.Appendf(nil, "%d", len(list)))
 		return nil
 	}
-	tasks := make([]event.Task, 0, len(list))
+	tasks := make([]event.Step, 0, len(list))
 	for i, raw := range list {
 		tasks = append(tasks, f.oneTask(raw, fmt.Sprintf("%s[%d]", field, i)))
 	}
 	return tasks
 }
 
-func (f *form) oneTask(raw json.RawMessage, field string) event.Task {
+func (f *form) oneTask(raw json.RawMessage, field string) event.Step {
 	m, ok := strict.Members(raw)
 	if !ok {
 		f.Wrong(field, aTask, raw)
-		return event.Task{}
+		return event.Step{}
 	}
 	o := object{Path: field, Members: m}
 	said := func(name string) string { return deref(f.text(o, name, wire.MaxContent)) }
 	title, name, description, objective := said("title"), said("name"), said("description"), said("objective")
-	t := event.Task{
+	t := event.Step{
 		ID:          f.taskID(o.Get("id"), o.At("id")),
 		Title:       firstSaid(title, name, strict.Cut(firstSaid(objective, description), titleLimit)),
 		Description: firstSaid(description, objective),
@@ -227,10 +227,10 @@ func (f *form) respond(top object) any {
 	if approved == nil {
 		f.Wrong("content.approved", aBoolean, nil)
 	}
-	return command.RespondInput{
+	return command.AnswerQuestion{
 		InputID: f.step(top), Approved: truth(approved),
 		Feedback: deref(f.text(content, "feedback", wire.MaxContent)),
-		Tasks:    content.Get("tasks"), Modified: content.Get("modified_tasks"),
+		Steps:    content.Get("tasks"), Modified: content.Get("modified_tasks"),
 		ClientID: f.id(f.Object(top, "metadata"), "client_id"),
 	}
 }
@@ -254,11 +254,11 @@ func (f *form) reason(top object) string {
 func (f *form) task(top object) any {
 	f.id(f.Object(top, "metadata"), "client_id")
 	content := f.Object(top, "content")
-	return command.TaskRef{TaskID: f.taskID(content.Get("task_id"), content.At("task_id")), Reason: f.reason(top)}
+	return command.StepRef{StepID: f.taskID(content.Get("task_id"), content.At("task_id")), Reason: f.reason(top)}
 }
 
 func (f *form) restart(top object) any {
-	ref, _ := f.task(top).(command.TaskRef)
+	ref, _ := f.task(top).(command.StepRef)
 	ref.MaxAttempts = int(number(f.integer(f.Object(top, "metadata"), "max_attempts", 1, wire.MaxTries)))
 	return ref
 }

@@ -22,6 +22,7 @@ func allFrames() frames {
 	all := frames{
 		event.SessionCreated:     with(sessionCreated),
 		event.SessionClosed:      with(sessionClosed),
+		event.SessionDeleted:     with(sessionDeleted),
 		event.SessionPaused:      with(sessionPaused),
 		event.SessionRestored:    with(sessionRestored),
 		event.MessageReceived:    with(messageReceived),
@@ -34,8 +35,8 @@ func allFrames() frames {
 		event.RunCompleted:       with(runCompleted),
 		event.RunFailed:          with(runFailed),
 		event.RunCancelled:       with(runCancelled),
-		event.TurnStarted:        with(turnStarted),
-		event.TurnFailed:         with(turnFailed),
+		event.JobStarted:         with(turnStarted),
+		event.JobFailed:          with(turnFailed),
 		event.AttemptRefused:     with(attemptRefused),
 		event.ToolCalled:         with(toolCalled),
 		event.ToolStarted:        with(toolStarted),
@@ -51,12 +52,13 @@ func allFrames() frames {
 		event.InputRequested:     with(inputRequested),
 		event.InputAnswered:      with(inputAnswered),
 		event.InputExpired:       with(inputExpired),
-		event.TaskStarted:        with(taskStarted),
-		event.TaskCompleted:      with(taskCompleted),
-		event.TaskFailed:         with(taskFailed),
-		event.TaskCancelled:      with(taskCancelled),
-		event.TaskRestarted:      with(taskRestarted),
+		event.StepStarted:        with(taskStarted),
+		event.StepCompleted:      with(taskCompleted),
+		event.StepFailed:         with(taskFailed),
+		event.StepCancelled:      with(taskCancelled),
+		event.StepRestarted:      with(taskRestarted),
 		event.RetryScheduled:     with(retryScheduled),
+		event.RequestFailed:      with(requestFailed),
 		event.RunProgressed:      with(runProgressed),
 		event.AggregateStarted:   with(aggregateStarted),
 		event.AggregateCompleted: with(aggregateCompleted),
@@ -81,8 +83,9 @@ func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, 
 	}
 }
 
-// Encode implements dialect.Codec. It gives one frame for any event: for one that
-// cannot be read a system.error, for one of an unknown type a system.notice.
+// Encode implements dialect.Codec. It gives one frame for any event that is no part of a
+// text: for one that cannot be read a system.error, for one of an unknown type a
+// system.notice.
 // Events of members of a team have the frames that they have in their own logs, with the
 // member in their metadata.
 func (c *codec) Encode(e event.Event) [][]byte {
@@ -93,6 +96,9 @@ func (c *codec) Encode(e event.Event) [][]byte {
 		e.Data = json.RawMessage("{}") // Whatever it says, nobody here could read it.
 	}
 	f, err := build(c, e)
+	if err == nil && f.Event == "" {
+		return nil
+	}
 	if err == nil {
 		var b []byte
 		if b, err = c.sealed(e, f); err == nil {
@@ -122,10 +128,15 @@ func (*codec) sealed(e event.Event, f wire.Frame) ([]byte, error) {
 	}
 	f.Timestamp = wire.Stamp(e.Time)
 	if e.Sequence > 0 {
-		f.Seq, f.EventID = e.Sequence, cursor(e)
+		f.Seq, f.EventID = e.Sequence, eventID(f.SessionID, cursor(e))
 	}
 	return f.Encode()
 }
+
+// eventID names a position in a session: <session>-<position>, as the ids of the original
+// are <connection>-<seq>. So a client that has nothing but the last one that it saw can
+// come back with it.
+func eventID(session, position string) string { return session + "-" + position }
 
 // cursor is where a client comes back after the event: <seq>, and where it is stored if
 // that is known.
@@ -165,11 +176,17 @@ func run(runID, execution string) wire.Context {
 
 // work names the piece of a run that an event belongs to.
 func work(runID, execution string, p event.Part) wire.Work {
-	w := wire.Work{Context: run(runID, execution), Stage: p.Stage, TaskID: p.TaskID}
-	if p.TaskID != "" {
-		w.StepID = "solve_" + p.TaskID // as conversation calls it in task.started
+	w := wire.Work{Context: run(runID, execution), Stage: p.Stage, TaskID: p.StepID}
+	if p.StepID != "" {
+		w.StepID = *solveStep(p.StepID)
 	}
 	return w
+}
+
+// solveStep returns the wire's step_id of a step of the plan.
+func solveStep(stepID string) *string {
+	s := "solve_" + stepID
+	return &s
 }
 
 // spent says what a piece of work consumed.
@@ -186,7 +203,7 @@ func tokens(u event.Usage) *wire.Tokens {
 }
 
 // tasks are the tasks of a plan on the wire; never nil, so that a list is a list.
-func tasks(list []event.Task) []wire.Task {
+func tasks(list []event.Step) []wire.Task {
 	out := make([]wire.Task, 0, len(list))
 	for _, t := range list {
 		out = append(out, task(t))
@@ -194,7 +211,7 @@ func tasks(list []event.Task) []wire.Task {
 	return out
 }
 
-func task(t event.Task) wire.Task {
+func task(t event.Step) wire.Task {
 	w := wire.Task{
 		ID: t.ID, Title: t.Title, Description: t.Description, Priority: t.Priority, Dependencies: t.Dependencies,
 		Capability: t.Capability, Context: t.Context, EstimatedTokens: t.EstimatedTokens, EstimatedSeconds: t.EstimatedSeconds,

@@ -1,6 +1,7 @@
 package myagent
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -52,6 +53,7 @@ var verdicts = map[fault.Code]verdict{
 	fault.SessionExpired:  {wire.ErrorRecoveryFailed, "SESSION_EXPIRED", newSession},
 	fault.SessionNotFound: {wire.ErrorRecoveryFailed, "SESSION_EXPIRED", newSession},
 	fault.SessionClosed:   {wire.ErrorRecoveryFailed, "SESSION_INACTIVE", newSession},
+	fault.SessionDeleted:  {wire.ErrorRecoveryFailed, "SESSION_DELETED", newSession},
 	fault.StateTampered:   {wire.ErrorRecoveryFailed, "STATE_TAMPERED", newSession},
 	fault.StateExpired:    {wire.ErrorRecoveryFailed, "STATE_EXPIRED", newSession},
 	fault.StateTooBig:     {wire.ErrorRecoveryFailed, "STATE_TOO_BIG", withState},
@@ -71,36 +73,42 @@ var verdicts = map[fault.Code]verdict{
 	fault.OriginRefused:   {wire.SystemError, "ERR_AUTH_004", escalate},
 	fault.HostRefused:     {wire.SystemError, "ERR_AUTH_005", escalate},
 
-	fault.SessionBusy:     {wire.AgentError, "SESSION_BUSY", retry},
-	fault.QueueFull:       {wire.AgentError, "QUEUE_FULL", retry},
-	fault.InputAnswered:   {wire.AgentError, "INPUT_ANSWERED", skip},
-	fault.PlanInvalid:     {wire.AgentError, "COERCE_001", retry},
-	fault.TaskTimeout:     {wire.AgentError, "ERR_TIMEOUT_001", retry},
-	fault.ModelTimeout:    {wire.AgentError, "ERR_TIMEOUT_002", retry},
-	fault.ToolTimeout:     {wire.AgentError, "ERR_TIMEOUT_003", retry},
-	fault.InputExpired:    {wire.AgentError, "ERR_TIMEOUT_004", retry},
-	fault.AttemptsOver:    {wire.AgentError, "AGENT_001", retry},
-	fault.TurnLimit:       {wire.AgentError, "AGENT_002", escalate},
-	fault.BudgetExceeded:  {wire.AgentError, "AGENT_009", escalate},
-	fault.RunCancelled:    {wire.AgentError, "AGENT_003", retry},
-	fault.TasksFailed:     {wire.AgentError, "AGENT_004", retry},
-	fault.PlanFailed:      {wire.AgentError, "AGENT_005", retry},
-	fault.NoSuchAgent:     {wire.AgentError, "AGENT_006", escalate},
-	fault.ModelFailed:     {wire.AgentError, "AGENT_MODEL_001", retry},
-	fault.ModelBusy:       {wire.AgentError, "AGENT_MODEL_002", retry},
-	fault.ModelRefused:    {wire.AgentError, "AGENT_MODEL_003", escalate},
-	fault.ModelBadReply:   {wire.AgentError, "AGENT_MODEL_004", retry},
-	fault.ToolNotFound:    {wire.AgentError, "AGENT_TOOL_001", skip},
-	fault.ToolBadInput:    {wire.AgentError, "AGENT_TOOL_002", skip},
-	fault.ToolFailed:      {wire.AgentError, "AGENT_TOOL_003", skip},
-	fault.ToolLost:        {wire.AgentError, "AGENT_TOOL_004", escalate},
-	fault.ToolCancelled:   {wire.AgentError, "AGENT_TOOL_005", retry},
-	fault.ToolsDown:       {wire.AgentError, "AGENT_TOOL_006", retry},
-	fault.ServiceNotFound: {wire.AgentError, "AGENT_TOOL_007", skip},
-	fault.ServiceBusy:     {wire.AgentError, "AGENT_TOOL_008", retry},
-	fault.ServiceLost:     {wire.AgentError, "AGENT_TOOL_009", escalate},
-	fault.ServerNotFound:  {wire.AgentError, "AGENT_TOOL_010", skip},
-	fault.BadOutput:       {wire.AgentError, "AGENT_TOOL_011", skip},
+	fault.SessionBusy:         {wire.AgentError, "SESSION_BUSY", retry},
+	fault.QueueFull:           {wire.AgentError, "QUEUE_FULL", retry},
+	fault.InputAnswered:       {wire.AgentError, "INPUT_ANSWERED", skip},
+	fault.PlanInvalid:         {wire.AgentError, "COERCE_001", retry},
+	fault.TaskTimeout:         {wire.AgentError, "ERR_TIMEOUT_001", retry},
+	fault.ModelTimeout:        {wire.AgentError, "ERR_TIMEOUT_002", retry},
+	fault.ToolTimeout:         {wire.AgentError, "ERR_TIMEOUT_003", retry},
+	fault.InputExpired:        {wire.AgentError, "ERR_TIMEOUT_004", retry},
+	fault.AttemptsOver:        {wire.AgentError, "AGENT_001", retry},
+	fault.TurnLimit:           {wire.AgentError, "AGENT_002", escalate},
+	fault.BudgetExceeded:      {wire.AgentError, "AGENT_009", escalate},
+	fault.RunCancelled:        {wire.AgentError, "AGENT_003", retry},
+	fault.TasksFailed:         {wire.AgentError, "AGENT_004", retry},
+	fault.PlanFailed:          {wire.AgentError, "AGENT_005", retry},
+	fault.NoSuchAgent:         {wire.AgentError, "AGENT_006", escalate},
+	fault.ModelFailed:         {wire.AgentError, "AGENT_MODEL_001", retry},
+	fault.ModelBusy:           {wire.AgentError, "AGENT_MODEL_002", retry},
+	fault.ModelRefused:        {wire.AgentError, "AGENT_MODEL_003", escalate},
+	fault.ModelBadReply:       {wire.AgentError, "AGENT_MODEL_004", retry},
+	fault.ModelKeyRefused:     {wire.AgentError, "AGENT_MODEL_005", escalate},
+	fault.ModelNotFound:       {wire.AgentError, "AGENT_MODEL_006", escalate},
+	fault.ModelInputTooLong:   {wire.AgentError, "AGENT_MODEL_007", askUser},
+	fault.ModelContentRefused: {wire.AgentError, "AGENT_MODEL_008", askUser},
+	fault.ModelOutOfQuota:     {wire.AgentError, "AGENT_MODEL_009", escalate},
+	fault.ModelCutOff:         {wire.AgentError, "AGENT_MODEL_010", retry},
+	fault.ToolNotFound:        {wire.AgentError, "AGENT_TOOL_001", skip},
+	fault.ToolBadInput:        {wire.AgentError, "AGENT_TOOL_002", skip},
+	fault.ToolFailed:          {wire.AgentError, "AGENT_TOOL_003", skip},
+	fault.ToolLost:            {wire.AgentError, "AGENT_TOOL_004", escalate},
+	fault.ToolCancelled:       {wire.AgentError, "AGENT_TOOL_005", retry},
+	fault.ToolsDown:           {wire.AgentError, "AGENT_TOOL_006", retry},
+	fault.ServiceNotFound:     {wire.AgentError, "AGENT_TOOL_007", skip},
+	fault.ServiceBusy:         {wire.AgentError, "AGENT_TOOL_008", retry},
+	fault.ServiceLost:         {wire.AgentError, "AGENT_TOOL_009", escalate},
+	fault.ServerNotFound:      {wire.AgentError, "AGENT_TOOL_010", skip},
+	fault.BadOutput:           {wire.AgentError, "AGENT_TOOL_011", skip},
 
 	// Of teams, and of what is watched.
 	fault.RunNotFound:    {wire.ErrorValidation, "ERR_VAL_011", askUser},
@@ -117,10 +125,10 @@ var verdicts = map[fault.Code]verdict{
 	fault.TaskFailed:     {wire.AgentError, "AGENT_SWARM_004", skip},
 	fault.TaskNotOwned:   {wire.AgentError, "AGENT_SWARM_005", skip},
 	fault.TaskFinished:   {wire.AgentError, "AGENT_SWARM_006", skip},
-	fault.ParentUnknown:  {wire.AgentError, "AGENT_SWARM_007", skip},
 	fault.TooDeep:        {wire.AgentError, "AGENT_SWARM_008", skip},
 	fault.NotRegistered:  {wire.AgentError, "AGENT_SWARM_009", skip},
 	fault.ClientNotFound: {wire.AgentError, "AGENT_SWARM_010", skip},
+	fault.PayloadLost:    {wire.AgentError, "AGENT_SWARM_011", retry},
 }
 
 // judged returns how to tell of a code that an event carries: error_code and error_type,
@@ -154,10 +162,14 @@ func (c *codec) tell(t trouble) wire.Frame {
 	f := wire.Frame{Event: v.event, Content: text}
 	switch v.event {
 	case wire.ErrorValidation:
+		provided := t.Provided
+		if t.Constraint != "" && len(provided) == 0 {
+			provided = json.RawMessage("null") // a member that is missing
+		}
 		f.ShowContent = fmt.Sprintf(c.words.invalid, text)
 		f.Metadata = wire.ValidationMeta{
 			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery,
-			Field: t.Field, Constraint: t.Constraint, Provided: t.Provided, Operation: t.operation, Details: t.details,
+			Field: t.Field, Constraint: t.Constraint, Provided: provided, Operation: t.operation, Details: t.details,
 		}
 	case wire.ErrorRateLimited:
 		f.Metadata = wire.RateLimitedMeta{
@@ -216,6 +228,11 @@ var operations = map[dialect.Action]string{
 // counted is part of the text, because not every client shows metadata.
 func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
 	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(d.Field)
+	if f.Code == fault.InputNotFound && d.InputID != "" {
+		if id, err := json.Marshal(d.InputID); err == nil {
+			f = f.Unlike("the step_id of a question of this session", id)
+		}
+	}
 	if d.AnsweredBy != "" {
 		who := d.AnsweredBy
 		if d.AnsweredOn != "" {

@@ -28,7 +28,7 @@ func TestEveryFaultHasAVerdict(t *testing.T) {
 // elsewhere are the types of the inboxes of clients, and of what is said to services and
 // workers. Nobody can watch them here.
 var elsewhere = []event.Type{
-	event.ClientCreated, event.ClientRegistered, event.ClientMessage, event.CallRequested, event.TeamActed,
+	event.InboxCreated, event.InboxRegistered, event.InboxMessaged, event.CallRequested, event.TeamActed,
 }
 
 // TestEveryTypeHasAFrame: nothing of a session is shown as an unknown event.

@@ -15,8 +15,8 @@ import (
 
 // Forms of strings.
 var (
-	idForm       = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-	positionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})(\.(0|[1-9][0-9]{0,18}))?$`)
+	idForm      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+	eventIDForm = regexp.MustCompile(`^(?:([A-Za-z0-9_-]{1,128})-)?((?:0|[1-9][0-9]{0,18})(?:\.(?:0|[1-9][0-9]{0,18}))?)$`)
 )
 
 // Rules in words: what a value has to be.

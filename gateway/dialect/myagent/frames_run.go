@@ -10,9 +10,17 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
+// mode returns the protocol's word for the mode of a run: it calls steps tasks.
+func mode(of string) string {
+	if of == event.ModeSteps {
+		return "tasks"
+	}
+	return of
+}
+
 func runStarted(c *codec, _ event.Event, d event.RunStartedData) wire.Frame {
-	return c.notice(c.words.runStarted, wire.NoticeMeta{
-		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionRunStarted, MessageID: d.MessageID, Mode: d.Mode,
+	return c.detail(c.words.runStarted, wire.NoticeMeta{
+		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionRunStarted, MessageID: d.MessageID, Mode: mode(d.Mode),
 	})
 }
 
@@ -59,9 +67,9 @@ func runCancelled(c *codec, _ event.Event, d event.RunCancelledData) wire.Frame 
 
 // turnStarted is news only once for each piece of work, but a viewer of a task is told
 // that another worker has taken it up.
-func turnStarted(c *codec, _ event.Event, d event.TurnStartedData) wire.Frame {
+func turnStarted(c *codec, _ event.Event, d event.JobStartedData) wire.Frame {
 	if d.Resumed && d.Stage == event.StageSolving {
-		return c.solverRetry(d.TaskID, wire.SolverRetryMeta{
+		return c.solverRetry(d.StepID, wire.SolverRetryMeta{
 			Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, Model: d.Model,
 		})
 	}
@@ -97,7 +105,7 @@ func (c *codec) solverRetry(step string, m wire.SolverRetryMeta) wire.Frame {
 }
 
 // turnFailed has three names: a task that took too long, a model that did, and the rest.
-func turnFailed(c *codec, _ event.Event, d event.TurnFailedData) wire.Frame {
+func turnFailed(c *codec, _ event.Event, d event.JobFailedData) wire.Frame {
 	v, kind, _ := judged(d.Code)
 	text, where := said(d.Code, d.Message), work(d.RunID, d.ExecutionID, d.Part)
 	again := d.Retryable && d.Try < d.MaxTries
@@ -141,6 +149,15 @@ func retryScheduled(_ *codec, _ event.Event, d event.RetryScheduledData) wire.Fr
 	}}
 }
 
+// requestFailed counts requests to the model, not attempts at the task.
+func requestFailed(_ *codec, _ event.Event, d event.RequestFailedData) wire.Frame {
+	v, kind, _ := judged(d.Code)
+	return wire.Frame{Event: wire.ErrorRetryAttempt, Metadata: wire.RetryMeta{
+		Work: work(d.RunID, d.ExecutionID, d.Part), Attempt: d.Try, MaxAttempts: d.MaxTries, RetryAfterMS: d.RetryAfterMS,
+		ErrorType: kind, ErrorMessage: said(d.Code, d.Message), ErrorCode: v.code, MessageID: d.MessageID,
+	}}
+}
+
 func attemptRefused(c *codec, _ event.Event, d event.AttemptRefusedData) wire.Frame {
 	return c.notice(c.words.refused, wire.NoticeMeta{
 		Work: work(d.RunID, "", d.Part), Action: wire.ActionAttemptRefused,
@@ -148,14 +165,45 @@ func attemptRefused(c *codec, _ event.Event, d event.AttemptRefusedData) wire.Fr
 	})
 }
 
+// detail is a notice where everything is shown, and nothing elsewhere: the original says
+// none of it, and its web client makes a card of every notice.
+func (c *codec) detail(text string, m wire.NoticeMeta) wire.Frame {
+	if c.texts != every {
+		return wire.Frame{}
+	}
+	return c.notice(text, m)
+}
+
+// messageStarted is news only where everything is shown: that a piece of work was taken
+// up has been said.
 func messageStarted(c *codec, _ event.Event, d event.MessageStartedData) wire.Frame {
+	if c.texts != every {
+		return wire.Frame{}
+	}
 	return c.thinking(thoughts(d.Stage), wire.ThinkingMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Model: d.Model, MessageID: d.MessageID, Attempt: d.Attempt,
 	})
 }
 
+// shows reports whether a text of a stage is shown while it is written. A plan and the
+// work of its tasks is shown by what comes of it, as the original does.
+func (c *codec) shows(stage string) bool {
+	return c.texts == every || c.texts == merged && stage != event.StagePlanning && stage != event.StageSolving
+}
+
+// Gathers implements dialect.Sessions.
+func (c *codec) Gathers() func(event.MessageDeltaData) bool {
+	if c.texts != merged {
+		return nil
+	}
+	return func(d event.MessageDeltaData) bool { return c.shows(d.Stage) }
+}
+
 // messageDelta is a piece of an answer, but what a planner writes is no answer to anybody.
 func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame {
+	if !c.shows(d.Stage) {
+		return wire.Frame{}
+	}
 	var merged uint64
 	if e.From > 0 && e.From < e.Sequence {
 		merged = e.From
@@ -172,6 +220,9 @@ func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame 
 
 // messageCompleted closes a text. It holds none itself: the pieces have been shown.
 func messageCompleted(c *codec, _ event.Event, d event.MessageCompletedData) wire.Frame {
+	if !c.shows(d.Stage) {
+		return wire.Frame{}
+	}
 	where := work(d.RunID, d.ExecutionID, d.Part)
 	if d.Stage == event.StagePlanning {
 		return c.thinking("The planner has answered.", wire.ThinkingMeta{
@@ -206,7 +257,7 @@ func toolStarted(c *codec, _ event.Event, d event.ToolStartedData) wire.Frame {
 	if d.Retry && d.Stage == event.StageSolving {
 		return c.solverRetry(d.Tool, wire.SolverRetryMeta{Work: where, Attempt: d.Attempt, CallID: d.CallID, ToolName: d.Tool})
 	}
-	return c.notice(fmt.Sprintf(c.words.toolStarted, d.Tool), wire.NoticeMeta{
+	return c.detail(fmt.Sprintf(c.words.toolStarted, d.Tool), wire.NoticeMeta{
 		Work: where, Action: wire.ActionToolStarted, ToolName: d.Tool, CallID: d.CallID, Attempt: d.Attempt,
 	})
 }
@@ -241,7 +292,7 @@ func (c *codec) toolResult(text string, m wire.ToolResultMeta) wire.Frame {
 }
 
 func usageRecorded(c *codec, _ event.Event, d event.UsageRecordedData) wire.Frame {
-	return c.notice(fmt.Sprintf(c.words.usage, d.Model), wire.NoticeMeta{
+	return c.detail(fmt.Sprintf(c.words.usage, d.Model), wire.NoticeMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Action: wire.ActionUsage, MessageID: d.MessageID, Model: d.Model, Attempt: d.Attempt,
 		TokensUsed: &wire.Tokens{Input: &d.InputTokens, Output: &d.OutputTokens}, CostUSD: d.CostUSD,
 	})

@@ -3,8 +3,9 @@ package myagent
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
@@ -33,31 +34,48 @@ func sessionClosed(c *codec, _ event.Event, d event.SessionClosedData) wire.Fram
 	return c.sessionEnd(text, wire.SessionEndMeta{Reason: d.Reason}, d.Stats)
 }
 
+func sessionDeleted(c *codec, _ event.Event, _ event.SessionDeletedData) wire.Frame {
+	return c.sessionEnd("Session was deleted", wire.SessionEndMeta{Reason: "deleted"}, nil)
+}
+
 func sessionPaused(c *codec, _ event.Event, d event.SessionPausedData) wire.Frame {
 	return c.sessionEnd("Session stopped. A new message continues it.", wire.SessionEndMeta{Reason: d.Reason, Open: true}, &d.Stats)
 }
 
 func (c *codec) sessionEnd(text string, m wire.SessionEndMeta, s *event.Stats) wire.Frame {
 	if s != nil {
-		m.Duration, m.TotalMessages, m.TotalTasks, m.Completion = &s.DurationSeconds, &s.TotalMessages, &s.TotalTasks, s.CompletionStatus
+		m.Duration, m.TotalMessages, m.TotalTasks, m.Completion = &s.DurationSeconds, &s.TotalMessages, &s.TotalSteps, s.CompletionStatus
 		m.Stats = &wire.Stats{Spent: spent(s.Usage), ToolCalls: s.Usage.ToolCalls}
 	}
 	return wire.Frame{Event: wire.AgentSessionEnd, Content: text, Metadata: m, ShowContent: c.words.ended}
 }
 
 func sessionRestored(_ *codec, e event.Event, d event.SessionRestoredData) wire.Frame {
+	m := restoredMeta(sessionOf(e.Subject), d)
+	m.RestoredAt = wire.Stamp(e.Time)
+	return wire.Frame{Event: wire.AgentStateRestored, Content: "The session has the state of the export", Metadata: m}
+}
+
+func restoredMeta(session string, d event.SessionRestoredData) wire.StateRestoredMeta {
 	warnings := d.Warnings
 	if warnings == nil {
 		warnings = []string{}
 	}
-	return wire.Frame{
-		Event:   wire.AgentStateRestored,
-		Content: "The session has the state of the export",
-		Metadata: wire.StateRestoredMeta{
-			RestoredAt: wire.Stamp(e.Time), Stage: d.Stage, Integrity: "verified", OriginalID: sessionOf(e.Subject),
-			ExportedAt: wire.Stamp(d.ExportedAt), ExportedSeq: d.ExportedSeq, MessageCount: d.MessageCount, Warnings: warnings, By: d.Principal,
-		},
+	return wire.StateRestoredMeta{
+		Stage: d.Stage, Integrity: "verified", OriginalID: session,
+		ExportedAt: wire.Stamp(d.ExportedAt), ExportedSeq: d.ExportedSeq, MessageCount: d.MessageCount, Warnings: warnings, By: d.Principal,
 	}
+}
+
+// Restored implements dialect.Sessions. What an import elsewhere would have lost is not
+// lost here: nothing is warned of.
+func (c *codec) Restored(at dialect.Link, session string, d event.SessionRestoredData) []byte {
+	d.Warnings = nil
+	m := restoredMeta(session, d)
+	m.Context, m.RestoredAt = link(at), wire.Stamp(at.Now)
+	return c.linked(at, session, wire.Frame{
+		Event: wire.AgentStateRestored, Content: "The session is here and goes on: it has the state of the export and what came after it", Metadata: m,
+	})
 }
 
 // messageReceived shows every viewer what was asked.
@@ -70,8 +88,8 @@ func messageReceived(_ *codec, _ event.Event, d event.MessageReceivedData) wire.
 			Extra: optionalObject(d.Extra),
 		},
 	}
-	if d.Mode == event.ModeTasks {
-		f.Event, f.Content = wire.UserSolveTasks, wire.Tasks{Tasks: tasks(d.Tasks)}
+	if d.Mode == event.ModeSteps {
+		f.Event, f.Content = wire.UserSolveTasks, wire.Tasks{Tasks: tasks(d.Steps)}
 	}
 	return f
 }
@@ -116,14 +134,31 @@ func agentError(c *codec, _ event.Event, d event.ErrorData) wire.Frame {
 	})
 }
 
+// action returns the protocol's word for a verb: its tasks are steps of a plan elsewhere.
+func action(verb string) string {
+	switch verb {
+	case command.CancelStep.String():
+		return "cancel_task"
+	case command.RestartStep.String():
+		return "restart_task"
+	}
+	return verb
+}
+
 // notice is severe only where it warns.
 func notice(c *codec, _ event.Event, d event.NoticeData) wire.Frame {
 	m := wire.NoticeMeta{
-		Work: wire.Work{Context: wire.Context{RunID: d.RunID}, TaskID: d.TaskID}, Code: d.Code, OK: d.OK, Mode: d.Mode,
-		Action: strings.ReplaceAll(first(d.Action, d.Code), "-", "_"), // Verbs of the bus have a dash, those of the protocol none.
+		Work: wire.Work{Context: wire.Context{RunID: d.RunID}, TaskID: first(d.StepID, d.TaskID)}, Code: d.Code, OK: d.OK, Mode: d.Mode,
+		Action: action(first(d.Action, d.Code)),
 	}
 	if d.Level == "warning" {
 		m.Type, m.Severity = d.Level, mildFault
+	}
+	switch d.Code {
+	case event.NoWorker:
+		m.Action, d.Message = wire.ActionNoWorker, c.words.noWorker
+	case event.WorkerBack:
+		m.Action, d.Message = wire.ActionWorkerBack, c.words.workerBack
 	}
 	return c.notice(first(d.Message, c.words.other), m)
 }
@@ -145,7 +180,9 @@ func (c *codec) history(events []json.RawMessage) []json.RawMessage {
 		if json.Unmarshal(raw, &e) != nil {
 			continue // No event: there is no seq that would be missing.
 		}
-		out = append(out, c.Encode(e)[0])
+		for _, f := range c.Encode(e) {
+			out = append(out, f)
+		}
 	}
 	return out
 }

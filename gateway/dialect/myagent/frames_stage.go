@@ -15,23 +15,23 @@ const percent = 100
 func planStarted(c *codec, _ event.Event, d event.PlanStartedData) wire.Frame {
 	return wire.Frame{
 		Event: wire.PlanStart, Content: wire.PlanStartContent{Question: d.Question, Context: optionalObject(d.Context)},
-		Metadata:    wire.PlanStartMeta{Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Attempt: d.Number},
+		Metadata:    wire.PlanStartMeta{Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Model: d.Model, Attempt: d.Number},
 		ShowContent: fmt.Sprintf(c.words.planning, strict.Cut(d.Question, shortText)),
 	}
 }
 
 func planCompleted(c *codec, _ event.Event, d event.PlanCompletedData) wire.Frame {
 	m := wire.PlanCompletedMeta{
-		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, TaskCount: len(d.Tasks),
+		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, TaskCount: len(d.Steps),
 		Summary: d.Summary, Reasoning: d.Reasoning, Spent: spent(d.Usage), PlanningMS: d.DurationMS,
 	}
-	for _, t := range d.Tasks {
+	for _, t := range d.Steps {
 		m.EstimatedTokens += t.EstimatedTokens
 		m.EstimatedSeconds += t.EstimatedSeconds
 	}
 	return wire.Frame{
-		Event: wire.PlanCompleted, Content: wire.Tasks{Tasks: tasks(d.Tasks)}, Metadata: m,
-		ShowContent: c.counted(c.words.planReady, len(d.Tasks), d.Summary),
+		Event: wire.PlanCompleted, Content: wire.Tasks{Tasks: tasks(d.Steps)}, Metadata: m,
+		ShowContent: c.counted(c.words.planReady, len(d.Steps), d.Summary),
 	}
 }
 
@@ -57,8 +57,8 @@ func planCancelled(c *codec, _ event.Event, d event.PlanCancelledData) wire.Fram
 	m := wire.PlanCancelledMeta{
 		Context: run(d.RunID, d.ExecutionID), PlanID: d.PlanID, Reason: d.Reason, By: d.By, Feedback: d.Feedback, AfterMS: d.DurationMS,
 	}
-	if len(d.Tasks) > 0 {
-		m.PartialPlan = &wire.Tasks{Tasks: tasks(d.Tasks)}
+	if len(d.Steps) > 0 {
+		m.PartialPlan = &wire.Tasks{Tasks: tasks(d.Steps)}
 	}
 	text := "Planning cancelled"
 	switch d.Reason {
@@ -79,13 +79,13 @@ func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Fr
 	}
 	text, show := c.words.confirmOther, c.words.confirmOther
 	if d.Scope == event.ModePlan {
-		text = c.counted(c.words.confirmPlan, len(d.Tasks), "")
-		show = c.counted(c.words.confirmPlan, len(d.Tasks), d.Summary)
+		text = c.counted(c.words.confirmPlan, len(d.Steps), "")
+		show = c.counted(c.words.confirmPlan, len(d.Steps), d.Summary)
 	}
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: text, ShowContent: show,
 		Metadata: wire.ConfirmMeta{
-			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, PlanID: d.PlanID, Tasks: tasks(d.Tasks), TaskCount: len(d.Tasks),
+			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, PlanID: d.PlanID, Tasks: tasks(d.Steps), TaskCount: len(d.Steps),
 			Summary: d.Summary, TimeoutSeconds: d.TimeoutSeconds, Required: true,
 			Options: []wire.Option{
 				{Value: event.DecisionApprove, Label: c.words.approve},
@@ -101,8 +101,8 @@ func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Fram
 		Work: wire.Work{Context: run(d.RunID, d.ExecutionID)}, Action: wire.ActionUserConfirm, StepID: d.InputID, Decision: d.Decision,
 		By: d.By, ClientID: d.ClientID, Feedback: d.Feedback, ResponseMS: &d.ElapsedMS,
 	}
-	if len(d.Tasks) > 0 {
-		m.Tasks = tasks(d.Tasks)
+	if len(d.Steps) > 0 {
+		m.Tasks = tasks(d.Steps)
 	}
 	text := c.words.answered
 	if d.CallID != "" {
@@ -120,62 +120,62 @@ func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame 
 }
 
 // taskStarted tells who solves the task: the agents of a capability, or our own.
-func taskStarted(c *codec, _ event.Event, d event.TaskStartedData) wire.Frame {
+func taskStarted(c *codec, _ event.Event, d event.StepStartedData) wire.Frame {
 	return wire.Frame{
-		Event: wire.SolverStart, StepID: &d.StepID, Content: wire.SolverStartContent{Task: task(d.Task)},
+		Event: wire.SolverStart, StepID: solveStep(d.Step.ID), Content: wire.SolverStartContent{Task: task(d.Step)},
 		Metadata: wire.SolverStartMeta{
-			Context: run(d.RunID, d.ExecutionID), TaskID: d.Task.ID, SolverID: first(d.Task.Capability, "solver_default"),
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.Step.ID, SolverID: first(d.Step.Capability, "solver_default"),
 			Attempt: d.Attempt, DependenciesDone: true,
 		},
-		ShowContent: fmt.Sprintf(c.words.solving, first(d.Task.Title, d.Task.ID)),
+		ShowContent: fmt.Sprintf(c.words.solving, first(d.Step.Title, d.Step.ID)),
 	}
 }
 
-func taskCompleted(c *codec, _ event.Event, d event.TaskCompletedData) wire.Frame {
+func taskCompleted(c *codec, _ event.Event, d event.StepCompletedData) wire.Frame {
 	uses := make([]wire.ToolUse, 0, len(d.Tools))
 	for _, t := range d.Tools {
 		uses = append(uses, wire.ToolUse{Name: t.Name, Calls: t.Calls})
 	}
 	return wire.Frame{
-		Event: wire.SolverCompleted, StepID: &d.StepID,
+		Event: wire.SolverCompleted, StepID: solveStep(d.StepID),
 		Content: wire.SolverCompletedContent{
-			Task: wire.TaskName{ID: d.TaskID, Title: d.Title}, Result: wire.SolverResult{Status: "success", Output: d.Output},
+			Task: wire.TaskName{ID: d.StepID, Title: d.Title}, Result: wire.SolverResult{Status: "success", Output: d.Output},
 		},
 		Metadata: wire.SolverCompletedMeta{
-			Context: run(d.RunID, d.ExecutionID), TaskID: d.TaskID, MessageID: d.MessageID, Attempt: d.Attempt,
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.StepID, MessageID: d.MessageID, Attempt: d.Attempt,
 			ExecutionMS: d.DurationMS, Spent: spent(d.Usage), ToolCalls: uses,
 		},
-		ShowContent: fmt.Sprintf(c.words.solved, first(d.Title, d.TaskID)),
+		ShowContent: fmt.Sprintf(c.words.solved, first(d.Title, d.StepID)),
 	}
 }
 
 // taskFailed is never the end: a client may restart the task.
-func taskFailed(c *codec, _ event.Event, d event.TaskFailedData) wire.Frame {
+func taskFailed(c *codec, _ event.Event, d event.StepFailedData) wire.Frame {
 	v, kind, _ := judged(d.Code)
-	name := first(d.Title, d.TaskID)
+	name := first(d.Title, d.StepID)
 	return wire.Frame{
 		Event: wire.SolverStepFailed, Content: wire.StepFailedContent{ErrorMessage: said(d.Code, d.Message), StepName: name},
 		Metadata: wire.StepFailedMeta{
-			Context: run(d.RunID, d.ExecutionID), TaskID: d.TaskID, ErrorCode: v.code, ErrorType: kind, Recovery: true,
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.StepID, ErrorCode: v.code, ErrorType: kind, Recovery: true,
 			Attempt: d.Attempt, ExecutionMS: d.DurationMS,
 		},
 		ShowContent: fmt.Sprintf(c.words.taskFailed, name),
 	}
 }
 
-func taskCancelled(c *codec, _ event.Event, d event.TaskCancelledData) wire.Frame {
+func taskCancelled(c *codec, _ event.Event, d event.StepCancelledData) wire.Frame {
 	m := wire.SolverCancelledMeta{
 		Context: run(d.RunID, d.ExecutionID), Reason: d.Reason, By: d.By, Title: d.Title, ExecutionMS: d.DurationMS,
 	}
 	if d.Partial != "" {
 		m.Partial = &wire.PartialResult{Output: d.Partial}
 	}
-	return wire.Frame{Event: wire.SolverCancelled, Content: wire.TaskRef{TaskID: d.TaskID}, Metadata: m, ShowContent: c.words.taskCancelled}
+	return wire.Frame{Event: wire.SolverCancelled, Content: wire.TaskRef{TaskID: d.StepID}, Metadata: m, ShowContent: c.words.taskCancelled}
 }
 
-func taskRestarted(c *codec, _ event.Event, d event.TaskRestartedData) wire.Frame {
+func taskRestarted(c *codec, _ event.Event, d event.StepRestartedData) wire.Frame {
 	return wire.Frame{
-		Event: wire.SolverRestarted, Content: wire.SolverRestartedContent{TaskID: d.TaskID, PreviousError: d.PreviousError},
+		Event: wire.SolverRestarted, Content: wire.SolverRestartedContent{TaskID: d.StepID, PreviousError: d.PreviousError},
 		Metadata: wire.SolverRestartedMeta{
 			Context: run(d.RunID, d.ExecutionID), Attempt: d.Attempt, MaxAttempts: d.MaxAttempts, Reason: d.Reason, By: d.By, BackoffMS: d.BackoffMS,
 		},
@@ -189,9 +189,9 @@ func runProgressed(c *codec, _ event.Event, d event.RunProgressedData) wire.Fram
 		done = min((d.Completed+d.Failed+d.Cancelled)*percent/d.Total, percent)
 	}
 	return wire.Frame{
-		Event: wire.SolverProgress, Content: wire.SolverProgressContent{CurrentTask: first(d.Title, d.TaskID), Status: d.Status},
+		Event: wire.SolverProgress, Content: wire.SolverProgressContent{CurrentTask: first(d.Title, d.StepID), Status: d.Status},
 		Metadata: wire.SolverProgressMeta{
-			Context: run(d.RunID, d.ExecutionID), TaskID: d.TaskID, Percent: done, Completed: d.Completed, Failed: d.Failed,
+			Context: run(d.RunID, d.ExecutionID), TaskID: d.StepID, Percent: done, Completed: d.Completed, Failed: d.Failed,
 			Cancelled: d.Cancelled, Total: d.Total, ElapsedMS: d.ElapsedMS,
 		},
 		ShowContent: fmt.Sprintf(c.words.progress, done),
@@ -200,7 +200,7 @@ func runProgressed(c *codec, _ event.Event, d event.RunProgressedData) wire.Fram
 
 func aggregateStarted(c *codec, _ event.Event, d event.AggregateStartedData) wire.Frame {
 	return wire.Frame{Event: wire.AggregateStart, ShowContent: c.words.aggregating, Metadata: wire.AggregateStartMeta{
-		Context: run(d.RunID, d.ExecutionID), TaskCount: d.TaskCount, Completed: d.Completed, Failed: d.Failed,
+		Context: run(d.RunID, d.ExecutionID), TaskCount: d.StepCount, Completed: d.Completed, Failed: d.Failed,
 	}}
 }
 

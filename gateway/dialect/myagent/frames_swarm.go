@@ -24,6 +24,7 @@ func swarmFrames() frames {
 		event.TaskMessaged:   with(taskMessaged),
 		event.TaskReleased:   with(taskReleased),
 		event.TaskRefused:    with(taskRefused),
+		event.TaskDeleted:    with(taskDeleted),
 		event.TaskAsked:      with(taskAsked),
 		event.TaskAskExpired: with(taskAskExpired),
 		event.TaskFinished:   with(taskFinished),
@@ -95,6 +96,10 @@ func taskRefused(c *codec, _ event.Event, d event.TaskRefusedData) wire.Frame {
 	})
 }
 
+func taskDeleted(c *codec, _ event.Event, d event.TaskDeletedData) wire.Frame {
+	return c.notice(c.words.taskDeleted, wire.NoticeMeta{Type: "warning", Severity: mildFault, Action: "task_deleted", Reason: d.Reason})
+}
+
 // taskAsked is a question as that about a plan is: clients answer it in the same way.
 func taskAsked(c *codec, _ event.Event, d event.TaskAskedData) wire.Frame {
 	text := first(dialect.Plain(d.Message), c.words.agentAsks)
@@ -109,7 +114,7 @@ func taskAsked(c *codec, _ event.Event, d event.TaskAskedData) wire.Frame {
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: text, ShowContent: text,
 		Metadata: wire.ConfirmMeta{
-			Context: taskRun(d.TaskHead), Scope: scopeTask, TaskID: d.TaskID, Tasks: tasks(nil), Required: true,
+			Context: taskRun(d.TaskHead), Scope: scopeTask, TaskID: d.TaskID, Tasks: tasks(nil), Summary: text, Required: true,
 			TimeoutSeconds: int((d.TimeoutMS + msPerSecond - 1) / msPerSecond),
 			Options:        []wire.Option{{Value: event.DecisionApprove, Label: c.words.answer}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -17,9 +18,9 @@ var errUnreadable = errors.New("myagent: the relayed event cannot be read")
 // protocol has no word for is a notice whose action is the canonical type.
 func teamFrames() frames {
 	return frames{
-		event.AgentCreated:      with(agentCreated),
-		event.AgentClosed:       with(agentClosed),
-		event.TurnPaused:        with(turnPaused),
+		event.MemberCreated:     with(agentCreated),
+		event.MemberClosed:      with(agentClosed),
+		event.JobSuspended:      with(turnPaused),
 		event.TodosUpdated:      with(todosUpdated),
 		event.ArtifactPersisted: with(artifactPersisted),
 		event.ArtifactUpdated:   with(artifactUpdated),
@@ -37,7 +38,7 @@ func teamFrames() frames {
 		event.BoardCreated:       with(boardCreated),
 		event.BoardUpdated:       with(boardUpdated),
 
-		event.TeamAgentEvent:   unreadable, // Of those that can be read event.Unwrap has taken the inner one.
+		event.TeamMemberEvent:  unreadable, // Of those that can be read event.Unwrap has taken the inner one.
 		event.TeamSubTeamEvent: unreadable,
 	}
 }
@@ -45,7 +46,11 @@ func teamFrames() frames {
 func unreadable(*codec, event.Event) (wire.Frame, error) { return wire.Frame{}, errUnreadable }
 
 // toolRequested is a question as that about a plan is: clients answer it in the same way.
+// toolRequested says which tool and with which arguments in the summary, too: it is all
+// that the original's console shows of a question.
 func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Frame {
+	args := asObject(d.Arguments)
+	summary := fmt.Sprintf(c.words.toolWith, d.Tool, strict.Cut(string(args), longText))
 	text := fmt.Sprintf(c.words.mayCall, d.Tool)
 	if d.Description != "" {
 		text += "\n" + d.Description
@@ -53,8 +58,8 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 	return wire.Frame{
 		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: text, ShowContent: text,
 		Metadata: wire.ConfirmMeta{
-			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Tasks: tasks(d.Tasks), TaskCount: len(d.Tasks), Summary: d.Summary,
-			TimeoutSeconds: d.TimeoutSeconds, Required: true, ToolName: d.Tool, ToolArgs: asObject(d.Arguments), CallID: d.CallID,
+			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Tasks: tasks(d.Steps), TaskCount: len(d.Steps), Summary: summary,
+			TimeoutSeconds: d.TimeoutSeconds, Required: true, ToolName: d.Tool, ToolArgs: args, CallID: d.CallID,
 			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},
 	}
@@ -72,15 +77,15 @@ func budgetRequested(c *codec, d event.InputRequestedData) wire.Frame {
 	}
 }
 
-func agentCreated(c *codec, _ event.Event, d event.AgentCreatedData) wire.Frame {
+func agentCreated(c *codec, _ event.Event, d event.MemberCreatedData) wire.Frame {
 	return c.notice(fmt.Sprintf(c.words.agentMade, d.Name), wire.NoticeMeta{Action: "agent_created", Member: d.Name, Model: d.Model})
 }
 
-func agentClosed(c *codec, _ event.Event, d event.AgentClosedData) wire.Frame {
+func agentClosed(c *codec, _ event.Event, d event.MemberClosedData) wire.Frame {
 	return c.notice(c.words.agentClosed, wire.NoticeMeta{Action: "agent_closed", Reason: d.Reason})
 }
 
-func turnPaused(c *codec, _ event.Event, d event.TurnPausedData) wire.Frame {
+func turnPaused(c *codec, _ event.Event, d event.JobSuspendedData) wire.Frame {
 	return c.notice(c.words.waitsForPeople, wire.NoticeMeta{
 		Work: work(d.RunID, d.ExecutionID, d.Part), Action: "turn_paused", Attempt: d.Attempt,
 	})

@@ -67,20 +67,23 @@ func (c *codec) Expired(at dialect.Link, session string, first uint64) []byte {
 // Replayed implements dialect.Sessions.
 func (c *codec) Replayed(at dialect.Link, session string, count int, seq uint64, cursor string, matched *bool) []byte {
 	return c.linked(at, session, c.notice(c.words.replayed, wire.NoticeMeta{
-		Work: wire.Work{Context: link(at)}, Action: wire.ActionReplay, Replayed: &count, LastSeq: seq, LastEventID: cursor, HashMatched: matched,
+		Work: wire.Work{Context: link(at)}, Action: wire.ActionReplay, Replayed: &count, LastSeq: seq, LastEventID: eventID(session, cursor), HashMatched: matched,
 	}))
 }
 
 // Batch implements dialect.Sessions.
 func (c *codec) Batch(at dialect.Link, session string, events []event.Event) []byte {
-	m := wire.NoticeMeta{Work: wire.Work{Context: link(at)}, Action: wire.ActionReplayBatch, Count: len(events)}
+	m := wire.NoticeMeta{Work: wire.Work{Context: link(at)}, Action: wire.ActionReplayBatch}
 	list := make([]json.RawMessage, 0, len(events))
 	for _, e := range events {
-		list = append(list, c.Encode(e)[0])
+		for _, f := range c.Encode(e) {
+			list = append(list, f)
+		}
 	}
+	m.Count = len(list)
 	if len(events) > 0 {
 		first, last := events[0], events[len(events)-1]
-		m.FirstSeq, m.LastSeq, m.LastEventID = first.Sequence, last.Sequence, cursor(last)
+		m.FirstSeq, m.LastSeq, m.LastEventID = first.Sequence, last.Sequence, eventID(sessionOf(last.Subject), cursor(last))
 		if first.From > 0 {
 			m.FirstSeq = min(first.From, first.Sequence)
 		}

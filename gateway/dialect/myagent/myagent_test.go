@@ -2,19 +2,23 @@ package myagent_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
@@ -28,9 +32,9 @@ func suite(t testing.TB) dialecttest.Suite {
 	return dialecttest.Suite{
 		Dialect:     myagent.Dialect(settings),
 		Package:     "github.com/waggle-dev/waggle/gateway/dialect/myagent",
-		Variants:    []url.Values{{}, {"language": {"en_US"}}},
+		Variants:    variants(),
 		Transcripts: "testdata/transcripts",
-		Schemas:     wire.Schemas,
+		Schema:      wire.Schema,
 		Examples:    examples,
 		Inbound:     wire.Inbound,
 		Outbound:    wire.Outbound,
@@ -40,9 +44,19 @@ func suite(t testing.TB) dialecttest.Suite {
 	}
 }
 
+// variants are the queries of all codecs.
+func variants() (all []url.Values) {
+	for _, deltas := range []string{"", "none", "all"} {
+		for _, language := range []string{"", "en_US"} {
+			all = append(all, url.Values{"language": {language}, "deltas": {deltas}})
+		}
+	}
+	return all
+}
+
 // unsaid are members of the original's examples that no frame has. The schemas say why.
 var unsaid = []string{
-	"system.connected session_id", "plan.start metadata.model", "plan.start metadata.temperature",
+	"system.connected session_id", "plan.start metadata.temperature",
 	"solver.completed content.result.artifacts", "solver.completed content.result.artifacts.type",
 	"solver.completed content.result.artifacts.content", "solver.completed metadata.quality_score",
 	"agent.tool_result metadata.result.items", "agent.tool_result metadata.result.count",
@@ -69,6 +83,8 @@ var accepted = []string{
 	`{"event":"user.ack","session_id":"s1","seq":5}`,
 	`{"event":"user.ack","session_id":"s1","content":5}`,
 	`{"event":"user.ack","content":{"last_event_id":"5.77"}}`,
+	`{"event":"user.ack","content":{"last_event_id":"s1-5.77"}}`,
+	`{"event":"user.reconnect","content":{"last_event_id":"s1-5"}}`,
 	`{"event":"user.ack","session_id":"s1","metadata":{"last_event_id":"5","client_id":"c1"}}`,
 	`{"event":"user.create_session"}`,
 	`{"event":"user.create_session","content":{"client_id":"c1"},"metadata":{"confirm_plan":true,"on_busy":"interrupt","client_id":"c2"}}`,
@@ -86,10 +102,26 @@ func FuzzDecode(f *testing.F) { dialecttest.FuzzDecode(f, suite(f)) }
 
 func FuzzEncode(f *testing.F) { dialecttest.FuzzEncode(f, suite(f)) }
 
-// codec returns the variant for a language.
+// codec returns the variant for a language that clients get which ask for nothing else.
 func codec(t testing.TB, language string) dialect.Sessions {
+	return bound(t, url.Values{"language": {language}})
+}
+
+// dense returns the variant in which every event gives a frame.
+func dense(t testing.TB, language string) dialect.Sessions {
+	return bound(t, url.Values{"language": {language}, "deltas": {"all"}})
+}
+
+// in returns the variant of a codec for a language.
+func in(t testing.TB, c dialect.Sessions, language string) dialect.Sessions {
 	t.Helper()
-	c, err := myagent.Dialect(settings).Bind(url.Values{"language": {language}})
+	v, _ := c.In(language)
+	return v
+}
+
+func bound(t testing.TB, query url.Values) dialect.Sessions {
+	t.Helper()
+	c, err := myagent.Dialect(settings).Bind(query)
 	require.NoError(t, err)
 	s, ok := c.(dialect.Sessions)
 	require.True(t, ok)
@@ -97,12 +129,25 @@ func codec(t testing.TB, language string) dialect.Sessions {
 }
 
 func TestBind(t *testing.T) {
-	for language, want := range map[string]string{"": "myagent", "zh_CN": "myagent", "en_US": "myagent+en"} {
+	for language, want := range map[string]string{
+		"": "myagent", "zh_CN": "myagent", "zh": "myagent", "zh-Hans-CN": "myagent", "en_US": "myagent+en", "en": "myagent+en", "en-GB": "myagent+en",
+	} {
 		require.Equal(t, want, codec(t, language).Name())
 	}
-	require.Equal(t, "myagent+en", codec(t, "").In("en_US").Name())
-	_, err := myagent.Dialect(settings).Bind(url.Values{"language": {"tlh"}})
-	require.ErrorIs(t, err, fault.New(fault.InvalidField))
+	require.Equal(t, "myagent+en", in(t, codec(t, ""), "en_US").Name())
+	require.Equal(t, "myagent+en+all", in(t, dense(t, ""), "en").Name())
+	require.Equal(t, "myagent", in(t, codec(t, "en"), "zh_CN").Name(), "a session's language wins")
+	require.Equal(t, "myagent+en", in(t, codec(t, "en"), "").Name(), "a session without a language has the socket's")
+	require.Equal(t, "myagent+en", in(t, codec(t, "en"), "tlh").Name())
+	for _, wrong := range []url.Values{{"language": {"tlh"}}, {"deltas": {"some"}}} {
+		_, err := myagent.Dialect(settings).Bind(wrong)
+		require.ErrorIs(t, err, fault.New(fault.InvalidField))
+	}
+	english := settings
+	english.Language = "en_US"
+	c, err := myagent.Dialect(english).Bind(nil)
+	require.NoError(t, err)
+	require.Equal(t, "myagent+en", c.Name(), "the installation's language is what clients get that say none")
 }
 
 // TestAnAcknowledgementHasManyShapes: all that clients send as an ack say the same.
@@ -124,8 +169,82 @@ func TestAnAcknowledgementHasManyShapes(t *testing.T) {
 	r, err := codec(t, "").Request([]byte(`{"event":"user.ack","content":{"last_event_id":"50.7"}}`))
 	require.NoError(t, err)
 	require.Equal(t, dialect.Request{Action: dialect.Ack, Acked: dialect.Position{EventID: "50.7"}}, r)
-	_, err = codec(t, "").Request([]byte(`{"event":"user.ack","session_id":"s1","metadata":{"received_count":8}}`))
-	require.ErrorIs(t, err, fault.New(fault.InvalidField))
+	r, err = codec(t, "").Request([]byte(`{"event":"user.ack","content":{"last_event_id":"s-1-50.7"}}`))
+	require.NoError(t, err)
+	require.Equal(t, dialect.Request{Action: dialect.Ack, Session: "s-1", Acked: dialect.Position{EventID: "50.7", Session: "s-1"}}, r, "an event_id names its session")
+	for _, rest := range []string{`"session_id":"s1","metadata":{"received_count":8}`, `"content":{"last_event_id":"a b"}`} {
+		r, err = codec(t, "").Request([]byte(`{"event":"user.ack",` + rest + `}`))
+		require.ErrorIs(t, err, fault.New(fault.InvalidField))
+		require.Equal(t, dialect.Ack, r.Action, "the gateway knows that it is an ack, and drops it")
+	}
+}
+
+// TestAnEventIDNamesItsSession: whatever the session is called, what a frame says is
+// understood when it comes back, with and without the session's id beside it.
+func TestAnEventIDNamesItsSession(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		session := id.EntityFromExternal(rapid.StringMatching(`[A-Za-z0-9_.-]{1,128}`).Draw(r, "session"))
+		e := event.Event{
+			Type: event.RunCompleted, Subject: "default.session." + session.String(), Sequence: rapid.Uint64Range(1, wire.MaxSeq).Draw(r, "seq"),
+			Stream: rapid.Uint64Range(0, wire.MaxSeq).Draw(r, "stream"), Time: dialecttest.Now, Data: json.RawMessage(`{}`),
+		}
+		var f struct {
+			SessionID string `json:"session_id"`
+			EventID   string `json:"event_id"`
+		}
+		require.NoError(r, json.Unmarshal(codec(t, "").Encode(e)[0], &f))
+		for _, named := range []string{"", fmt.Sprintf(`"session_id":%q,`, f.SessionID)} {
+			for _, kind := range []string{wire.UserAck, wire.UserReconnect} {
+				got, err := codec(t, "").Request(fmt.Appendf(nil, `{"event":%q,%s"content":{"last_event_id":%q}}`, kind, named, f.EventID))
+				require.NoError(r, err)
+				require.Equal(r, session.String(), got.Session)
+				at, err := eventlog.ParseCursor(got.Acked.EventID + got.Resume.EventID)
+				require.NoError(r, err)
+				require.Equal(r, eventlog.Cursor{Seq: e.Sequence, Stream: e.Stream}, at)
+			}
+		}
+	})
+}
+
+// TestWhatIsShownOfATextThatIsWritten: nobody but those who ask sees what a planner or a
+// task's solver writes, and nothing else is left out.
+func TestWhatIsShownOfATextThatIsWritten(t *testing.T) {
+	for _, stage := range []string{"", event.StagePlanning, event.StageSolving, event.StageAggregation} {
+		part := event.Part{Stage: stage}
+		for _, d := range []event.Data{
+			event.MessageStartedData{Part: part}, event.MessageDeltaData{Part: part, Text: "x"}, event.MessageCompletedData{Part: part}, event.JobStartedData{Part: part},
+		} {
+			e, err := event.New(dialecttest.Session, "e", "test", dialecttest.Now, d)
+			require.NoError(t, err)
+			e.Sequence = 1
+			answer := stage == "" || stage == event.StageAggregation
+			for deltas, want := range map[string]bool{
+				"all": true, "": e.Type == event.JobStarted || answer && e.Type != event.MessageStarted, "none": e.Type == event.JobStarted,
+			} {
+				c := bound(t, url.Values{"deltas": {deltas}})
+				require.Len(t, c.Encode(e), map[bool]int{true: 1}[want], "%s of %q with deltas=%s", e.Type, stage, deltas)
+				if delta, ok := d.(event.MessageDeltaData); ok && c.Gathers() != nil {
+					require.Equal(t, want, c.Gathers()(delta), "what is put together is shown")
+				}
+			}
+		}
+	}
+}
+
+// TestDetailsAreForThoseWhoAsk: the web client makes a card of every notice, and the original
+// says nothing of when a run or a tool has begun and of what a model call consumed.
+func TestDetailsAreForThoseWhoAsk(t *testing.T) {
+	for _, d := range []event.Data{event.RunStartedData{}, event.ToolStartedData{Tool: "x"}, event.UsageRecordedData{Model: "m"}} {
+		e, err := event.New(dialecttest.Session, "e", "test", dialecttest.Now, d)
+		require.NoError(t, err)
+		e.Sequence = 1
+		for deltas, want := range map[string]int{"all": 1, "": 0, "none": 0} {
+			require.Len(t, bound(t, url.Values{"deltas": {deltas}}).Encode(e), want, "%s with deltas=%s", e.Type, deltas)
+		}
+	}
+	e, err := event.New(dialecttest.Session, "e", "test", dialecttest.Now, event.ToolStartedData{Tool: "x", Retry: true, Part: event.Part{Stage: event.StageSolving}})
+	require.NoError(t, err)
+	require.Len(t, codec(t, "").Encode(e), 1, "a retry is said")
 }
 
 // decoded returns the data of the one command that a frame means.
@@ -143,19 +262,19 @@ func decoded[T any](t *testing.T, frame string) T {
 
 func TestTasksOfAllDialects(t *testing.T) {
 	got := decoded[command.UserMessage](t, accepted[3])
-	require.Equal(t, []event.Task{
+	require.Equal(t, []event.Step{
 		{ID: "1", Title: "a", Description: "o"},
 		{
 			ID: "b", Title: "B", Description: "d", Priority: 2, Dependencies: []string{"1"}, Capability: "code",
 			Context: json.RawMessage(`{"k":1}`), EstimatedTokens: 10, EstimatedSeconds: 3,
 		},
-	}, got.Tasks)
+	}, got.Steps)
 	require.Equal(t, "q", got.Content)
-	require.Equal(t, event.ModeTasks, got.Mode)
+	require.Equal(t, event.ModeSteps, got.Mode)
 
 	got = decoded[command.UserMessage](t, accepted[2])
 	require.Equal(t, "One", got.Content, "tasks without a question are known by their titles")
-	require.JSONEq(t, `{"notes":"n","insights":[1]}`, string(got.Tasks[0].Extra))
+	require.JSONEq(t, `{"notes":"n","insights":[1]}`, string(got.Steps[0].Extra))
 }
 
 func TestWhatComesWithAMessageStaysWithIt(t *testing.T) {
@@ -168,12 +287,12 @@ func TestWhatComesWithAMessageStaysWithIt(t *testing.T) {
 }
 
 func TestBothKindsOfAnswer(t *testing.T) {
-	got := decoded[command.RespondInput](t, accepted[4])
-	require.Equal(t, command.RespondInput{
-		InputID: "confirm_plan_1a2b3c4d", Approved: true, Tasks: json.RawMessage(`[{"id":1,"title":"a"}]`), ClientID: "c1",
+	got := decoded[command.AnswerQuestion](t, accepted[4])
+	require.Equal(t, command.AnswerQuestion{
+		InputID: "confirm_plan_1a2b3c4d", Approved: true, Steps: json.RawMessage(`[{"id":1,"title":"a"}]`), ClientID: "c1",
 	}, got)
-	got = decoded[command.RespondInput](t, `{"event":"user.response","session_id":"s1","step_id":"p","content":{"approved":false,"confirmed":true,"modified_tasks":"x"}}`)
-	require.Equal(t, command.RespondInput{InputID: "p", Modified: json.RawMessage(`"x"`)}, got, "approved wins")
+	got = decoded[command.AnswerQuestion](t, `{"event":"user.response","session_id":"s1","step_id":"p","content":{"approved":false,"confirmed":true,"modified_tasks":"x"}}`)
+	require.Equal(t, command.AnswerQuestion{InputID: "p", Modified: json.RawMessage(`"x"`)}, got, "approved wins")
 }
 
 // TestAnExternalIDStaysTheSame: what cannot be a subject token is still the same command
@@ -209,7 +328,7 @@ func TestAWrongValueIsGivenBack(t *testing.T) {
 		`{"event":"user.solve_tasks","session_id":"s1","content":{"tasks":[{"id":"a b","title":"x"}]}}`:          {"content.tasks[0].id", `"a b"`},
 		`{"event":"user.message","session_id":"s1","content":"x","metadata":{"on_busy":"queue"}}`:                {"metadata.on_busy", `"queue"`},
 		`{"event":"user.reconnect_with_state","session_id":"s1","content":{"last_seq":-1}}`:                      {"content.last_seq", `-1`},
-		`{"event":"user.reconnect_with_state","session_id":"s1","content":{"last_event_id":"9b2c-41"}}`:          {"content.last_event_id", `"9b2c-41"`},
+		`{"event":"user.reconnect_with_state","session_id":"s1","content":{"last_event_id":"9b2c-x"}}`:           {"content.last_event_id", `"9b2c-x"`},
 		`{"event":"user.response","session_id":"s1","content":{"approved":true}}`:                                {"step_id", ``},
 		`{"event":"user.response","session_id":"s1","step_id":"p","content":{"approved":"yes"}}`:                 {"content.approved", `"yes"`},
 		`{"event":"user.restart_task","session_id":"s1","content":{}}`:                                           {"content.task_id", ``},
@@ -237,7 +356,52 @@ func TestEncodingADeltaIsCheap(t *testing.T) {
 	data, err := json.Marshal(event.MessageDeltaData{MessageID: "m1", RunID: "run_1", Attempt: 1, Text: "Slide 1: Introduction"})
 	require.NoError(t, err)
 	e := event.Event{Type: event.MessageDelta, Subject: dialecttest.Session.Name(), Sequence: 9, Stream: 99, Time: dialecttest.Now, Data: data}
-	c := codec(t, "")
+	c := dense(t, "")
 	n := testing.AllocsPerRun(100, func() { c.Encode(e) })
 	require.LessOrEqual(t, n, float64(maxAllocs))
+}
+
+// TestWhatIsWrongIsAlwaysThere: error.validation has the rule and the value also of a
+// member that is missing, and of a question that is none.
+func TestWhatIsWrongIsAlwaysThere(t *testing.T) {
+	c := codec(t, "")
+	meta := func(frame []byte) (m struct {
+		Field      string           `json:"field"`
+		Constraint string           `json:"constraint"`
+		Provided   *json.RawMessage `json:"provided_value"`
+	},
+	) {
+		t.Helper()
+		var f map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(frame, &f))
+		require.Contains(t, string(f["metadata"]), `"provided_value":`)
+		require.NoError(t, json.Unmarshal(f["metadata"], &m))
+		return m
+	}
+	_, err := c.Decode([]byte(`{"event":"user.message","session_id":"s1"}`), dialect.Inbound{Session: dialecttest.Session})
+	m := meta(c.Refuse(dialecttest.Link, "s1", dialect.Act, fault.From(err, "")))
+	require.Equal(t, "content", m.Field)
+	require.NotEmpty(t, m.Constraint)
+	require.Nil(t, m.Provided)
+	e, err := event.New(dialecttest.Session, "e", "test", dialecttest.Now, event.CommandRefusedData{Code: string(fault.InputNotFound), Field: "step_id", InputID: "confirm_9"})
+	require.NoError(t, err)
+	m = meta(c.Encode(e)[0])
+	require.Equal(t, "step_id", m.Field)
+	require.NotEmpty(t, m.Constraint)
+	require.JSONEq(t, `"confirm_9"`, string(*m.Provided))
+}
+
+// TestAQuestionAboutAToolSaysTheCall: plan_summary is all that a console shows.
+func TestAQuestionAboutAToolSaysTheCall(t *testing.T) {
+	e, err := event.New(dialecttest.Session, "e", "test", dialecttest.Now, event.InputRequestedData{
+		InputID: "i", Scope: event.ScopeTool, Tool: "write_file", Arguments: json.RawMessage(`{"path":"a.go"}`),
+	})
+	require.NoError(t, err)
+	for language, want := range map[string]string{"zh_CN": `工具：write_file；参数：{"path":"a.go"}`, "en_US": `Tool: write_file. Arguments: {"path":"a.go"}`} {
+		var f struct {
+			Metadata wire.ConfirmMeta `json:"metadata"`
+		}
+		require.NoError(t, json.Unmarshal(codec(t, language).Encode(e)[0], &f))
+		require.Equal(t, want, f.Metadata.Summary)
+	}
 }

@@ -42,7 +42,7 @@ func TestExamplesOfThePage(t *testing.T) {
 			continue // Fits its schema: the transcripts do.
 		}
 		shown[kind] = true
-		dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
+		dialecttest.Fits(t, wire.Schema, kind, []byte(line))
 		r, err := c.Request([]byte(line))
 		require.NoError(t, err, line)
 		if r.Action == dialect.Act {
@@ -111,6 +111,6 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		}
 		doc, err := json.Marshal(m)
 		require.NoError(t, err)
-		dialecttest.Fits(t, wire.Schemas, strings.TrimSuffix(e.Name(), ".json"), doc)
+		dialecttest.Fits(t, wire.Schema, strings.TrimSuffix(e.Name(), ".json"), doc)
 	}
 }

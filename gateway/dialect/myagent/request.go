@@ -96,11 +96,12 @@ func (f *form) ack(top object) dialect.Request {
 	default:
 		bare = f.integer(top, "content", 0, wire.MaxSeq)
 	}
-	r := dialect.Request{Action: dialect.Ack, Session: f.id(top, "session_id"), Acked: dialect.Position{
+	r := dialect.Request{Action: dialect.Ack, Acked: dialect.Position{
 		Seq:      pick(f.seq(meta, "last_seq"), f.seq(content, "last_seq"), bare, f.seq(top, "seq"), f.seq(top, "last_seq")),
-		EventID:  first(f.eventID(content), f.eventID(meta), f.eventID(top)),
 		ClientID: first(f.id(meta, "client_id"), f.id(content, "client_id")),
 	}}
+	r.Acked.Session, r.Acked.EventID = f.place(content, meta, top)
+	r.Session = first(f.id(top, "session_id"), r.Acked.Session)
 	if r.Acked.Seq == nil && r.Acked.EventID == "" {
 		f.Wrong("metadata.last_seq", aPosition, nil)
 	}
@@ -112,11 +113,9 @@ func (f *form) ack(top object) dialect.Request {
 func (f *form) reconnect(top object) dialect.Request {
 	content, meta := f.Object(top, "content"), f.Object(top, "metadata")
 	r := dialect.Request{
-		Action:  dialect.Resume,
-		Session: first(f.id(top, "session_id"), f.id(content, "session_id")),
+		Action: dialect.Resume,
 		Resume: dialect.Position{
 			Seq:      pick(f.seq(content, "last_seq"), f.seq(top, "last_seq"), f.seq(meta, "last_seq")),
-			EventID:  first(f.eventID(content), f.eventID(top), f.eventID(meta)),
 			ClientID: first(f.id(content, "client_id"), f.id(meta, "client_id"), f.id(top, "client_id")),
 			Hash:     deref(f.text(content, "client_state_hash", maxNote)),
 		},
@@ -127,6 +126,8 @@ func (f *form) reconnect(top object) dialect.Request {
 			r.Action, r.Signed = dialect.Import, o.Get("signed_state")
 		}
 	}
+	r.Resume.Session, r.Resume.EventID = f.place(content, top, meta)
+	r.Session = first(f.id(top, "session_id"), f.id(content, "session_id"), r.Resume.Session)
 	if r.Session == "" && r.Action == dialect.Resume {
 		f.Wrong("session_id", aSessionID, nil)
 	}
@@ -144,16 +145,23 @@ func (f *form) export(top object) dialect.Request {
 
 func (f *form) seq(o object, name string) *int64 { return f.integer(o, name, 0, wire.MaxSeq) }
 
-func (f *form) eventID(o object) string {
-	raw := o.Get("last_event_id")
-	if raw == nil {
-		return ""
+// place reads the event_id that a client saw last, from the first object that has one:
+// the position in it, and the session that it names.
+func (f *form) place(in ...object) (session, position string) {
+	for _, o := range in {
+		raw := o.Get("last_event_id")
+		if raw == nil {
+			continue
+		}
+		s, _ := strict.Text(raw)
+		m := eventIDForm.FindStringSubmatch(s)
+		if m == nil {
+			f.Wrong(o.At("last_event_id"), anEventID, raw)
+			continue
+		}
+		session, position = first(session, m[1]), first(position, m[2])
 	}
-	s, ok := strict.Text(raw)
-	if !ok || !positionForm.MatchString(s) {
-		f.Wrong(o.At("last_event_id"), anEventID, raw)
-	}
-	return s
+	return session, position
 }
 
 // pick returns the first number that is there.

@@ -12,8 +12,8 @@ import (
 // is dropped, and members of a team look as they do by themselves.
 func TestWatchingAnyRun(t *testing.T) {
 	dialecttest.ExerciseWatching(t, dialecttest.Watch{
-		Encode: []func(event.Event) [][]byte{codec(t, "").Encode, codec(t, "en_US").Encode},
-		Kind:   "event", Outbound: wire.Outbound, Schemas: wire.Schemas, Page: page, One: true,
+		Encode: []func(event.Event) [][]byte{dense(t, "").Encode, dense(t, "en_US").Encode},
+		Kind:   "event", Outbound: wire.Outbound, Schema: wire.Schema, Page: page, One: true,
 		Member: func(f map[string]any) string {
 			meta, _ := f["metadata"].(map[string]any)
 			route, _ := meta["member_route"].(string)

@@ -18,18 +18,19 @@ type words struct {
 	approve, modify, reject                                      string
 	runStarted, discarded, toolStarted, usage, refused, answered string
 	replayed, batch, historyExpired, other                       string
+	noWorker, workerBack                                         string
 
 	watched
 }
 
 // watched are the texts about what only watched logs hold: tasks of the swarm and teams.
 type watched struct {
-	mayCall, allow, deny, agentAsks, answer, callAnswered, options           string
-	taskQueued, taskReleased, taskReported, taskRefused, childMade, childEnd string
-	callNotified, childFailed, taskCancelledBy, noAnswer                     string
-	agentMade, agentClosed, waitsForPeople, todos, fileMade, fileChanged     string
-	teamMade, memberStarted, teamStatus, teamFailed, teamMessage, dropped    string
-	stopped, allMembers, paused, resumed, closing, closed, board, boardTask  string
+	mayCall, toolWith, allow, deny, agentAsks, answer, callAnswered, options              string
+	taskQueued, taskReleased, taskReported, taskRefused, taskDeleted, childMade, childEnd string
+	callNotified, childFailed, taskCancelledBy, noAnswer                                  string
+	agentMade, agentClosed, waitsForPeople, todos, fileMade, fileChanged                  string
+	teamMade, memberStarted, teamStatus, teamFailed, teamMessage, dropped                 string
+	stopped, allMembers, paused, resumed, closing, closed, board, boardTask               string
 }
 
 var inChinese = words{
@@ -47,11 +48,12 @@ var inChinese = words{
 	runStarted: "开始处理", discarded: "此前的文本已作废", toolStarted: "工具开始执行：%s", usage: "模型用量：%s",
 	refused: "已拒绝过期的执行者", answered: "规划已答复：%s", replayed: "重放完成", batch: "错过的事件",
 	historyExpired: "部分历史已过期，可用的历史从 %d 开始", other: "通知",
+	noWorker: "目前没有可用的工作进程，恢复后会继续回答，无需重新发送", workerBack: "工作进程已恢复，继续处理",
 
 	watched: watched{
-		mayCall: "是否允许调用工具 %s？", allow: "允许", deny: "拒绝", agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）",
+		mayCall: "是否允许调用工具 %s？", toolWith: "工具：%s；参数：%s", allow: "允许", deny: "拒绝", agentAsks: "智能体提问", answer: "回答", callAnswered: "工具调用已答复：%s", options: "（可选：%s）",
 		taskQueued: "任务正在等待智能体", taskReleased: "智能体 %s 已离开，任务将交给其他智能体", taskReported: "智能体报告状态：%s",
-		taskRefused: "智能体 %s 的报告已被拒绝", childMade: "智能体把子任务交给了 %s", childEnd: "子任务已结束：%s", callNotified: "服务报告：%s",
+		taskRefused: "智能体 %s 的报告已被拒绝", taskDeleted: "任务已随其会话一起删除", childMade: "智能体把子任务交给了 %s", childEnd: "子任务已结束：%s", callNotified: "服务报告：%s",
 		childFailed: "子任务 %s 失败：%s", taskCancelledBy: "任务已取消", noAnswer: "问题未在规定时间内得到答复",
 		agentMade: "成员已创建：%s", agentClosed: "成员已关闭", waitsForPeople: "等待人工答复", todos: "待办事项：", fileMade: "已生成文件：%s", fileChanged: "已修改文件：%s",
 		teamMade: "团队已创建：%s", memberStarted: "成员已启动：%s", teamStatus: "团队状态：%s", teamFailed: "团队中有成员失败",
@@ -75,12 +77,14 @@ var inEnglish = words{
 	runStarted: "Work has begun", discarded: "The text so far does not count", toolStarted: "The tool is running: %s", usage: "Model usage: %s",
 	refused: "A worker that had lost its claim was turned away", answered: "The plan was answered: %s", replayed: "Replay completed",
 	batch: "Missed events", historyExpired: "Part of the history has expired. What is left begins at %d", other: "Notice",
+	noWorker:   "No worker is available to answer. The answer comes when one is back; nothing has to be sent again.",
+	workerBack: "A worker is available again, and work goes on.",
 
 	watched: watched{
-		mayCall: "May the tool %s be called?", allow: "Allow", deny: "Deny", agentAsks: "The agent asks", answer: "Answer",
+		mayCall: "May the tool %s be called?", toolWith: "Tool: %s. Arguments: %s", allow: "Allow", deny: "Deny", agentAsks: "The agent asks", answer: "Answer",
 		callAnswered: "The tool call was answered: %s", options: " (options: %s)",
 		taskQueued: "The task waits for an agent", taskReleased: "The agent %s is gone; the task goes to another", taskReported: "The agent reports a status: %s",
-		taskRefused: "A report of the agent %s was turned away", childMade: "The agent gave a task to %s", childEnd: "The child task has ended: %s",
+		taskRefused: "A report of the agent %s was turned away", taskDeleted: "The task was deleted with its session", childMade: "The agent gave a task to %s", childEnd: "The child task has ended: %s",
 		callNotified: "The service says: %s", childFailed: "The child task %s has failed: %s", taskCancelledBy: "The task was cancelled",
 		noAnswer: "Nobody answered the question in time", agentMade: "The member exists: %s", agentClosed: "The member has ended",
 		waitsForPeople: "Waiting for people to answer", todos: "To do:", fileMade: "Made the file %s", fileChanged: "Changed the file %s",

@@ -59,7 +59,7 @@ func userMessage(m members, in dialect.Inbound) ([]command.Command, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, invalid(field, "The content of a user_message must not be empty.")
 	}
-	return address(m, in, command.Message, command.UserMessage{Content: s})
+	return address(m, in, command.SendMessage, command.UserMessage{Content: s})
 }
 
 // answer answers a question. What is not said is not allowed: approved has to be there.
@@ -76,7 +76,7 @@ func answer(m members, in dialect.Inbound) ([]command.Command, error) {
 	if raw, there := m["feedback"]; there && !ok && string(raw) != "null" {
 		return nil, invalid("feedback", "The feedback of an answer is a string.")
 	}
-	return address(m, in, command.Respond, command.RespondInput{InputID: question, Approved: approved, Feedback: feedback})
+	return address(m, in, command.Answer, command.AnswerQuestion{InputID: question, Approved: approved, Feedback: feedback})
 }
 
 // content finds the text of a user_message. Top-level content wins over data.content,

@@ -17,7 +17,7 @@ type frames map[event.Type]func(event.Event) ([]byte, error)
 // answers are the frames of the original protocol.
 var answers = frames{
 	event.RunStarted:     with(userInput),
-	event.TurnStarted:    with(agentThinking),
+	event.JobStarted:     with(agentThinking),
 	event.ToolCalled:     with(toolCalled),
 	event.ToolStarted:    with(toolExecuting),
 	event.ToolCompleted:  with(toolCompleted),
@@ -68,7 +68,7 @@ func userInput(e event.Event, d event.RunStartedData) ([]byte, error) {
 }
 
 // agentThinking is said once per run: a takeover is no news to a user.
-func agentThinking(e event.Event, d event.TurnStartedData) ([]byte, error) {
+func agentThinking(e event.Event, d event.JobStartedData) ([]byte, error) {
 	if d.Resumed {
 		return nil, nil
 	}

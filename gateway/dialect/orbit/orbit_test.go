@@ -24,7 +24,7 @@ func suite(t testing.TB) dialecttest.Suite {
 		Package:     "github.com/waggle-dev/waggle/gateway/dialect/orbit",
 		Variants:    []url.Values{{}, {"deltas": {"true"}}},
 		Transcripts: "testdata/transcripts",
-		Schemas:     wire.Schemas,
+		Schema:      wire.Schema,
 		Examples:    examples,
 		Inbound:     wire.Inbound,
 		Outbound:    wire.Outbound,
@@ -66,6 +66,6 @@ func TestADamagedEventIsNotSilence(t *testing.T) {
 		require.Equal(t, wire.Error, f.Type)
 		require.Equal(t, uint64(9), f.Seq)
 		require.Equal(t, string(fault.Internal), f.Data.Code)
-		dialecttest.Fits(t, wire.Schemas, wire.Error, got[0])
+		dialecttest.Fits(t, wire.Schema, wire.Error, got[0])
 	}
 }

@@ -22,10 +22,12 @@ var nearest = frames{
 	event.TaskAsked:      with(taskAsked),
 	event.TaskAskExpired: with(taskAskExpired),
 
-	event.TurnFailed:         with(turnFailed),
-	event.TaskFailed:         with(taskFailed),
+	event.JobFailed:          with(turnFailed),
+	event.RequestFailed:      with(requestFailed),
+	event.StepFailed:         with(taskFailed),
 	event.PlanInvalid:        with(planInvalid),
 	event.Error:              with(runError),
+	event.Notice:             with(workerNotice),
 	event.TeamStatus:         with(teamStatus),
 	event.TeamMessageDropped: with(teamMessageDropped),
 	event.ChildFinished:      with(childFinished),
@@ -33,9 +35,9 @@ var nearest = frames{
 
 	event.PlanCompleted:      with(planCompleted),
 	event.PlanCancelled:      with(planCancelled),
-	event.TaskStarted:        with(taskStarted),
-	event.TaskCompleted:      with(taskCompleted),
-	event.TaskCancelled:      with(taskCancelled),
+	event.StepStarted:        with(taskStarted),
+	event.StepCompleted:      with(taskCompleted),
+	event.StepCancelled:      with(taskCancelled),
 	event.AggregateCompleted: with(aggregateCompleted),
 
 	event.TaskCreated:  with(taskCreated),
@@ -56,13 +58,22 @@ var nearest = frames{
 	event.BoardCreated:      with(boardCreated),
 	event.BoardUpdated:      with(boardUpdated),
 
-	event.TeamAgentEvent:   unreadable, // Of those that can be read event.Unwrap has taken the inner one.
+	event.TeamMemberEvent:  unreadable, // Of those that can be read event.Unwrap has taken the inner one.
 	event.TeamSubTeamEvent: unreadable,
 }
 
 // note says something as what the agent is thinking.
 func note(e event.Event, exec, format string, args ...any) ([]byte, error) {
 	return frame(wire.AgentThinking, exec, e, wire.ThoughtData{Message: fmt.Sprintf(format, args...)})
+}
+
+// workerNotice is said to one connection: whether a worker is available. Notices of the
+// log change nothing that a chat shows.
+func workerNotice(e event.Event, d event.NoticeData) ([]byte, error) {
+	if d.Code != event.NoWorker && d.Code != event.WorkerBack {
+		return nil, nil
+	}
+	return frame(wire.AgentThinking, "", e, wire.ThoughtData{Message: d.Message, Code: d.Code})
 }
 
 // ask says a question: what is asked, and how to answer.
@@ -83,13 +94,18 @@ func ask(e event.Event, exec, text string, q wire.Question) ([]byte, error) {
 // scopeTask is the scope of the question of an agent of the swarm.
 const scopeTask = "task"
 
+// requestFailed tells a user who waits why, and for how long.
+func requestFailed(e event.Event, d event.RequestFailedData) ([]byte, error) {
+	return note(e, d.ExecutionID, "%s", d.Text())
+}
+
 func inputRequested(e event.Event, d event.InputRequestedData) ([]byte, error) {
 	q := wire.Question{ID: d.InputID, Scope: d.Scope, TimeoutSeconds: d.TimeoutSeconds}
 	if d.Scope == event.ScopeBudget {
 		return ask(e, d.ExecutionID, d.Summary, q)
 	}
 	if d.Scope != event.ScopeTool {
-		return ask(e, d.ExecutionID, planText("The plan has to be confirmed", d.Tasks, d.Summary), q)
+		return ask(e, d.ExecutionID, planText("The plan has to be confirmed", d.Steps, d.Summary), q)
 	}
 	args, err := arguments(d.Arguments)
 	if err != nil {
@@ -104,7 +120,7 @@ func inputRequested(e event.Event, d event.InputRequestedData) ([]byte, error) {
 }
 
 // planText says what a plan is to do.
-func planText(head string, tasks []event.Task, summary string) string {
+func planText(head string, tasks []event.Step, summary string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (tasks: %d)", head, len(tasks))
 	if summary != "" {
@@ -137,7 +153,7 @@ func expired(e event.Event, question string) ([]byte, error) {
 }
 
 // turnFailed is news only where no other try follows.
-func turnFailed(e event.Event, d event.TurnFailedData) ([]byte, error) {
+func turnFailed(e event.Event, d event.JobFailedData) ([]byte, error) {
 	if d.Retryable && d.Try < d.MaxTries {
 		return nil, nil
 	}
@@ -145,9 +161,9 @@ func turnFailed(e event.Event, d event.TurnFailedData) ([]byte, error) {
 	return errorFrame(e, "", code, "The work on it has failed: "+message)
 }
 
-func taskFailed(e event.Event, d event.TaskFailedData) ([]byte, error) {
+func taskFailed(e event.Event, d event.StepFailedData) ([]byte, error) {
 	code, message := said(d.Code, d.Message)
-	return errorFrame(e, "", code, "The task "+orDefault(d.Title, d.TaskID)+" has failed: "+message)
+	return errorFrame(e, "", code, "The task "+orDefault(d.Title, d.StepID)+" has failed: "+message)
 }
 
 func planInvalid(e event.Event, d event.PlanInvalidData) ([]byte, error) {
@@ -196,23 +212,23 @@ func taskFinished(e event.Event, d event.TaskFinishedData) ([]byte, error) {
 }
 
 func planCompleted(e event.Event, d event.PlanCompletedData) ([]byte, error) {
-	return note(e, d.ExecutionID, "%s", planText("Plan", d.Tasks, d.Summary))
+	return note(e, d.ExecutionID, "%s", planText("Plan", d.Steps, d.Summary))
 }
 
 func planCancelled(e event.Event, d event.PlanCancelledData) ([]byte, error) {
 	return note(e, d.ExecutionID, "The plan will not be carried out: %s", d.Reason)
 }
 
-func taskStarted(e event.Event, d event.TaskStartedData) ([]byte, error) {
-	return note(e, d.ExecutionID, "Working on: %s", orDefault(d.Task.Title, d.Task.ID))
+func taskStarted(e event.Event, d event.StepStartedData) ([]byte, error) {
+	return note(e, d.ExecutionID, "Working on: %s", orDefault(d.Step.Title, d.Step.ID))
 }
 
-func taskCompleted(e event.Event, d event.TaskCompletedData) ([]byte, error) {
-	return note(e, d.ExecutionID, "Done: %s\n%s", orDefault(d.Title, d.TaskID), d.Output)
+func taskCompleted(e event.Event, d event.StepCompletedData) ([]byte, error) {
+	return note(e, d.ExecutionID, "Done: %s\n%s", orDefault(d.Title, d.StepID), d.Output)
 }
 
-func taskCancelled(e event.Event, d event.TaskCancelledData) ([]byte, error) {
-	return note(e, d.ExecutionID, "Cancelled: %s (%s)", orDefault(d.Title, d.TaskID), d.Reason)
+func taskCancelled(e event.Event, d event.StepCancelledData) ([]byte, error) {
+	return note(e, d.ExecutionID, "Cancelled: %s (%s)", orDefault(d.Title, d.StepID), d.Reason)
 }
 
 func aggregateCompleted(e event.Event, d event.AggregateCompletedData) ([]byte, error) {

@@ -22,7 +22,7 @@ func TestWatchingAnyRun(t *testing.T) {
 		encode = append(encode, codec.Encode)
 	}
 	dialecttest.ExerciseWatching(t, dialecttest.Watch{
-		Encode: encode, Kind: "type", Outbound: wire.Outbound, Schemas: wire.Schemas, Page: page,
+		Encode: encode, Kind: "type", Outbound: wire.Outbound, Schema: wire.Schema, Page: page,
 		Member: func(f map[string]any) string {
 			route, _ := f["agent"].(string)
 			return route

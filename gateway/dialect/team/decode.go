@@ -82,7 +82,7 @@ func (f *form) message(p fields, in dialect.Inbound) asked {
 	m := command.UserMessage{Content: f.needText(p, "content")}
 	m.ContextFiles = f.texts(p, "context_file_paths", "contextFilePaths")
 	m.ImageURLs = f.texts(p, "image_urls", "imageUrls")
-	return asked{command.Pipeline, command.Message, m, f.target(p, in)}
+	return asked{command.Pipeline, command.SendMessage, m, f.target(p, in)}
 }
 
 // stop ends what is on, and what waits.
@@ -99,16 +99,16 @@ func (f *form) deny(p fields, in dialect.Inbound) asked { return f.respond(p, in
 // nested team, so that only a path is passed on.
 func (f *form) respond(p fields, in dialect.Inbound, approved bool) asked {
 	call := f.needText(p, "invocation_id")
-	r := command.RespondInput{Approved: approved, Feedback: f.text(p, "reason")}
+	r := command.AnswerQuestion{Approved: approved, Feedback: f.text(p, "reason")}
 	token := f.token(p, call)
 	r.Digest = token.Digest
-	if in.Session.Kind == id.KindTeam || in.Session.Kind == id.KindAgent {
+	if in.Session.Kind == id.KindTeam || in.Session.Kind == id.KindMember {
 		r.CallID = call
 	} else {
 		r.InputID = call
 	}
 	f.target(p, in)
-	a := asked{command.Pipeline, command.Respond, r, ""}
+	a := asked{command.Pipeline, command.Answer, r, ""}
 	if in.Session.Kind == id.KindTeam {
 		a.member = first(f.path(p), token.TargetMemberName)
 	}

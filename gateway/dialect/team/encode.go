@@ -18,7 +18,7 @@ type message struct {
 	kind   string
 	data   payload
 	member string // of source AGENT in a run that is no team's: who does it
-	hidden bool   // only for the count: a status that has not changed for the team
+	hidden bool   // only for the count: a status that has not changed for the team, or an addition
 }
 
 // Encode implements dialect.Codec. An event that should give a frame but cannot be read
@@ -27,8 +27,9 @@ func (c *codec) Encode(e event.Event) [][]byte {
 	at := read(e)
 	list := at.messages()
 	shown := 0
-	for _, m := range list {
-		if !m.hidden {
+	for i, m := range list {
+		list[i].hidden = m.hidden || !c.more && at.adds(m)
+		if !list[i].hidden {
 			shown++
 		}
 	}
@@ -39,6 +40,15 @@ func (c *codec) Encode(e event.Event) [][]byte {
 		}
 	}
 	return frames
+}
+
+// additions are the messages that the client of the original does not know.
+var additions = map[string]bool{wire.MessageAccepted: true, wire.ToolAutoExecuting: true}
+
+// adds reports whether the client of the original would make nothing of the message, or the
+// wrong thing: it takes the status of a nested team for that of the whole one.
+func (at *scene) adds(m message) bool {
+	return additions[m.kind] || m.kind == wire.TeamStatus && len(at.nodes) > 0
 }
 
 // count says which message of its event one is: of those that are shown, and of those
@@ -60,7 +70,7 @@ func (c *codec) render(at *scene, m message, n count) []byte {
 func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
 	switch {
 	case !c.deep || at.aside:
-		m.data.Put(at.where(c.single, m, n))
+		m.data.Put(at.where(c, m, n))
 		return wire.Encode(wire.Frame{Type: m.kind, Payload: m.data})
 	case c.single:
 		return wire.Encode(at.streamEvent(m, at.outer, n.i, n.n))
@@ -97,9 +107,9 @@ func read(e event.Event) *scene {
 		}
 		at.nests, at.nodes, at.own = append(at.nests, inner), append(at.nodes, d.SubTeamNodeName), inner
 	}
-	if d, err := event.As[event.TeamAgentEventData](at.own); at.own.Type == event.TeamAgentEvent && err == nil {
+	if d, err := event.As[event.TeamMemberEventData](at.own); at.own.Type == event.TeamMemberEvent && err == nil {
 		var inner event.Event
-		if json.Unmarshal(d.AgentEvent, &inner) == nil {
+		if json.Unmarshal(d.Event, &inner) == nil {
 			at.own = inner
 		}
 	}
@@ -107,7 +117,7 @@ func read(e event.Event) *scene {
 	if at.Via.Route != "" {
 		at.kind, at.entity = id.KindTeam, at.Via.TeamID
 		if at.Via.AgentID != "" {
-			at.kind, at.entity = id.KindAgent, at.Via.AgentID
+			at.kind, at.entity = id.KindMember, at.Via.AgentID
 		}
 	}
 	return at
@@ -130,11 +140,11 @@ func (at *scene) member(m message) string {
 	switch {
 	case at.inTeam():
 		return at.Via.Name()
-	case m.member != "":
-		return m.member
 	case at.kind == id.KindTeam:
 		return theTeam
-	case at.kind == id.KindAgent:
+	case m.member != "":
+		return m.member
+	case at.kind == id.KindMember:
 		return at.entity
 	}
 	return assistant
@@ -158,13 +168,18 @@ func source(kind string) string {
 }
 
 // where returns what the flattened form adds to the payload.
-func (at *scene) where(single bool, m message, n count) wire.Where {
+func (at *scene) where(c *codec, m message, n count) wire.Where {
 	_, shows := place(at.outer.Subject)
 	from := source(m.kind)
 	w := wire.Where{EventScope: wire.TeamScoped, MemberRouteKey: at.Via.Route}
-	if from == wire.SourceAgent && at.kind != id.KindTeam {
+	switch {
+	case from != wire.SourceAgent, at.kind == id.KindTeam && c.more:
+	case at.kind == id.KindTeam: // the original has statuses and boards of teams, and nothing else
+		w.EventScope, w.AgentName = wire.MemberScoped, first(m.member, theTeam)
+		w.MemberRouteKey = strings.TrimPrefix(at.Via.Route+"/"+w.AgentName, "/")
+	default:
 		w.EventScope, w.AgentID = wire.MemberScoped, at.entity
-		if !single {
+		if !c.single {
 			w.AgentName = at.member(m)
 		}
 	}

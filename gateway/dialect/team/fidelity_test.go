@@ -18,11 +18,11 @@ import (
 func stored(t testing.TB, r *rapid.T) event.Event {
 	t.Helper()
 	info := rapid.SampledFrom(event.Catalogue).Filter(func(i event.Info) bool {
-		return i.Type != event.TeamAgentEvent && i.Type != event.TeamSubTeamEvent
+		return i.Type != event.TeamMemberEvent && i.Type != event.TeamSubTeamEvent
 	}).Draw(r, "type")
 	n, text := rapid.IntRange(0, 5).Draw(r, "n"), rapid.String().Draw(r, "text")
 	return event.Event{
-		SpecVersion: event.SpecVersion, ID: "a" + strconv.Itoa(n), Source: "worker", Type: info.Type, Subject: "default.agent.agent-1",
+		SpecVersion: event.SpecVersion, ID: "a" + strconv.Itoa(n), Source: "worker", Type: info.Type, Subject: "default.member.agent-1",
 		Time: dialecttest.Now, Sequence: 3, Data: dialecttest.Filled(t, info, text, `{"k":`+strconv.Quote("x")+`}`, n),
 	}
 }
@@ -123,7 +123,7 @@ func TestANestedTeamsEventIsItsOwn(t *testing.T) {
 // socket of the agent wherever an event says it.
 func TestStatusesAreToldOnce(t *testing.T) {
 	teams, agents := bound(t, team.Teams(), ""), bound(t, team.Agents(), "")
-	e := event.Event{ID: "e", Type: event.TurnStarted, Subject: agentLog.Name(), Sequence: 4, Time: dialecttest.Now, Data: []byte(`{}`)}
+	e := event.Event{ID: "e", Type: event.JobStarted, Subject: agentLog.Name(), Sequence: 4, Time: dialecttest.Now, Data: []byte(`{}`)}
 	require.Len(t, agents.Encode(e), 1)
 	require.Empty(t, teams.Encode(dialecttest.Nest(t, e, 2, "")))
 	got := teams.Encode(dialecttest.Nest(t, e, 2, event.AgentProcessingInput))
@@ -136,7 +136,7 @@ func TestStatusesAreToldOnce(t *testing.T) {
 // does, is understood, because the call says whose it is.
 func TestWhomARespondIsFor(t *testing.T) {
 	for kind, want := range map[id.Kind][2]string{
-		id.KindTeam: {"call_id", "a/b"}, id.KindAgent: {"call_id", ""}, id.KindSession: {"input_id", ""}, id.KindTask: {"input_id", ""},
+		id.KindTeam: {"call_id", "a/b"}, id.KindMember: {"call_id", ""}, id.KindSession: {"input_id", ""}, id.KindTask: {"input_id", ""},
 	} {
 		in := inbound()
 		in.Session.Kind = kind

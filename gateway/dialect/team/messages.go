@@ -42,7 +42,7 @@ func (at *scene) messages() []message {
 			return one(wire.Error, unreadable())
 		}
 	}
-	if at.Type == "" || at.Type == event.TeamAgentEvent || at.Type == event.TeamSubTeamEvent {
+	if at.Type == "" || at.Type == event.TeamMemberEvent || at.Type == event.TeamSubTeamEvent {
 		return one(wire.Error, unreadable()) // There is something inside that could not be read.
 	}
 	for _, m := range list {

@@ -19,8 +19,9 @@ var ofMessages = map[event.Type]build{
 	event.MessageDiscarded: with(messageDiscarded),
 	event.RunCompleted:     with(runCompleted),
 	event.RunFailed:        with(runFailed),
-	event.TurnFailed:       with(turnFailed),
+	event.JobFailed:        with(turnFailed),
 	event.Notice:           with(notice),
+	event.RequestFailed:    with(requestFailed),
 	event.Error:            with(failed),
 	event.CommandRefused:   with(commandRefused),
 }
@@ -39,8 +40,8 @@ func messageReceived(at *scene, d event.MessageReceivedData) []message {
 			RecipientRoleName: at.member(message{}), Content: d.Content, MessageType: first(d.Sender.MessageType, directMessage),
 		})
 	}
-	if len(d.Tasks) > 0 {
-		list = append(list, at.tasksCreated(d.Tasks)...)
+	if len(d.Steps) > 0 {
+		list = append(list, at.tasksCreated(d.Steps)...)
 	}
 	return list
 }
@@ -49,24 +50,60 @@ func messageRefused(_ *scene, d event.MessageRefusedData) []message {
 	return failure(d.Code, d.Message)
 }
 
+// messageStarted says that the model is asked. The segment of a text begins with the text;
+// in old logs, which do not say where that is, it begins here.
 func messageStarted(at *scene, d event.MessageStartedData) []message {
-	return joined(one(wire.SegmentStart, &wire.SegmentStartPayload{ID: d.MessageID, SegmentType: wire.SegmentText}), at.status(""))
+	if d.Waits {
+		return at.status("")
+	}
+	return joined(segmentStart(d.MessageID), at.status(""))
 }
 
 func messageDelta(_ *scene, d event.MessageDeltaData) []message {
-	return one(wire.SegmentContent, &wire.SegmentContentPayload{ID: d.MessageID, SegmentType: wire.SegmentText, Delta: d.Text})
+	if d.Begins {
+		return joined(segmentStart(d.MessageID), segmentContent(d.MessageID, d.Text))
+	}
+	return segmentContent(d.MessageID, d.Text)
+}
+
+func segmentStart(id string) []message {
+	return one(wire.SegmentStart, &wire.SegmentStartPayload{ID: id, SegmentType: wire.SegmentText})
+}
+
+func segmentContent(id, text string) []message {
+	return one(wire.SegmentContent, &wire.SegmentContentPayload{ID: id, SegmentType: wire.SegmentText, Delta: text})
+}
+
+func segmentEnd(id string) []message {
+	return one(wire.SegmentEnd, &wire.SegmentEndPayload{ID: id, SegmentType: wire.SegmentText})
+}
+
+// lastSegment returns what is left to say of the segment of a message that is whole: its
+// end, or all of it if no part of the text was shown before. A plan is JSON, which is
+// nothing to read.
+func lastSegment(d event.MessageCompletedData) []message {
+	switch {
+	case !d.Silent:
+		return segmentEnd(d.MessageID)
+	case d.Content == "", d.Stage == event.StagePlanning:
+		return nil
+	}
+	return joined(segmentStart(d.MessageID), segmentContent(d.MessageID, d.Content), segmentEnd(d.MessageID))
 }
 
 // messageCompleted ends the segment of a text. A piece of a plan is no answer.
 func messageCompleted(at *scene, d event.MessageCompletedData) []message {
-	list := joined(one(wire.SegmentEnd, &wire.SegmentEndPayload{ID: d.MessageID, SegmentType: wire.SegmentText}), at.status(""))
-	if d.WorkID != "" {
+	list := joined(lastSegment(d), at.status(""))
+	if d.JobID != "" {
 		return list
 	}
 	return append(list, complete(d.Content, d.MessageID)...)
 }
 
 func messageDiscarded(_ *scene, d event.MessageDiscardedData) []message {
+	if d.Silent {
+		return nil
+	}
 	return one(wire.SegmentEnd, &wire.SegmentEndPayload{
 		ID: d.MessageID, SegmentType: wire.SegmentText, Metadata: &wire.SegmentMetadata{Discarded: true, Reason: d.Reason},
 	})
@@ -96,7 +133,7 @@ func runFailed(at *scene, d event.RunFailedData) []message {
 }
 
 // turnFailed says that a unit of work has failed for good; what is tried again is not lost.
-func turnFailed(_ *scene, d event.TurnFailedData) []message {
+func turnFailed(_ *scene, d event.JobFailedData) []message {
 	if d.Retryable && d.Try < d.MaxTries {
 		return nil
 	}
@@ -112,6 +149,11 @@ func complete(content, messageID string) []message {
 
 func notice(_ *scene, d event.NoticeData) []message {
 	return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.Notice), Content: d.Message})
+}
+
+// requestFailed tells people who wait why, and for how long.
+func requestFailed(_ *scene, d event.RequestFailedData) []message {
+	return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.RequestFailed), Content: d.Text()})
 }
 
 func failed(_ *scene, d event.ErrorData) []message { return failure(d.Code, d.Message) }

@@ -12,20 +12,20 @@ const dependencyFailed = "dependency_failed"
 var ofPlans = map[event.Type]build{
 	event.PlanCompleted:      with(planCompleted),
 	event.PlanInvalid:        with(planInvalid),
-	event.TaskStarted:        with(taskStarted),
-	event.TaskCompleted:      with(taskCompleted),
-	event.TaskFailed:         with(taskFailed),
-	event.TaskCancelled:      with(taskCancelled),
-	event.TaskRestarted:      with(taskRestarted),
+	event.StepStarted:        with(taskStarted),
+	event.StepCompleted:      with(taskCompleted),
+	event.StepFailed:         with(taskFailed),
+	event.StepCancelled:      with(taskCancelled),
+	event.StepRestarted:      with(taskRestarted),
 	event.AggregateCompleted: with(aggregateCompleted),
 }
 
 // tasksCreated is a plan as a whole.
-func (at *scene) tasksCreated(tasks []event.Task) []message {
+func (at *scene) tasksCreated(tasks []event.Step) []message {
 	return one(wire.TaskPlanEvent, &wire.TaskPlanPayload{EventType: wire.TasksCreated, TeamID: at.entity, Tasks: planTasks(tasks)})
 }
 
-func planTasks(tasks []event.Task) []wire.Task {
+func planTasks(tasks []event.Step) []wire.Task {
 	out := make([]wire.Task, 0, len(tasks))
 	for _, t := range tasks {
 		out = append(out, wire.Task{
@@ -43,32 +43,32 @@ func (at *scene) taskUpdated(task, status, by string) []message {
 	})
 }
 
-func planCompleted(at *scene, d event.PlanCompletedData) []message { return at.tasksCreated(d.Tasks) }
+func planCompleted(at *scene, d event.PlanCompletedData) []message { return at.tasksCreated(d.Steps) }
 
 func planInvalid(_ *scene, d event.PlanInvalidData) []message { return failure(d.Code, d.Message) }
 
-func taskStarted(at *scene, d event.TaskStartedData) []message {
-	return at.taskUpdated(d.Task.ID, event.BoardInProgress, assistant)
+func taskStarted(at *scene, d event.StepStartedData) []message {
+	return at.taskUpdated(d.Step.ID, event.BoardInProgress, assistant)
 }
 
-func taskCompleted(at *scene, d event.TaskCompletedData) []message {
-	return at.taskUpdated(d.TaskID, event.BoardCompleted, assistant)
+func taskCompleted(at *scene, d event.StepCompletedData) []message {
+	return at.taskUpdated(d.StepID, event.BoardCompleted, assistant)
 }
 
-func taskFailed(at *scene, d event.TaskFailedData) []message {
-	return joined(at.taskUpdated(d.TaskID, event.BoardFailed, assistant), failure(d.Code, d.Message))
+func taskFailed(at *scene, d event.StepFailedData) []message {
+	return joined(at.taskUpdated(d.StepID, event.BoardFailed, assistant), failure(d.Code, d.Message))
 }
 
-func taskCancelled(at *scene, d event.TaskCancelledData) []message {
+func taskCancelled(at *scene, d event.StepCancelledData) []message {
 	status := event.BoardFailed
 	if d.Reason == dependencyFailed {
 		status = event.BoardBlocked
 	}
-	return at.taskUpdated(d.TaskID, status, assistant)
+	return at.taskUpdated(d.StepID, status, assistant)
 }
 
-func taskRestarted(at *scene, d event.TaskRestartedData) []message {
-	return at.taskUpdated(d.TaskID, event.BoardQueued, assistant)
+func taskRestarted(at *scene, d event.StepRestartedData) []message {
+	return at.taskUpdated(d.StepID, event.BoardQueued, assistant)
 }
 
 // aggregateCompleted is the answer. The run's end says it again, under the same id.

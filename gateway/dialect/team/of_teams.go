@@ -44,10 +44,12 @@ func teamMessage(_ *scene, d event.TeamMessageData) []message {
 // code of one.
 func teamMessageDropped(_ *scene, d event.TeamMessageDroppedData) []message {
 	text := "A message for " + d.Member + " was dropped: "
+	list := one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.TeamMessageDropped), Content: text + d.Reason})
 	if entry := fault.Lookup(fault.Code(d.Reason)); string(entry.Code) == d.Reason {
-		return failure(d.Reason, text+entry.Message)
+		list = failure(d.Reason, text+entry.Message)
 	}
-	return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.TeamMessageDropped), Content: text + d.Reason})
+	list[0].member = d.Member
+	return list
 }
 
 func boardCreated(at *scene, d event.BoardCreatedData) []message {

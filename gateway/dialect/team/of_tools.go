@@ -81,7 +81,7 @@ func planArguments(d event.InputRequestedData) json.RawMessage {
 	v := struct {
 		Summary string      `json:"summary,omitempty"`
 		Tasks   []wire.Task `json:"tasks"`
-	}{d.Summary, planTasks(d.Tasks)}
+	}{d.Summary, planTasks(d.Steps)}
 	b, err := wire.Encode(v)
 	if err != nil {
 		panic("team: " + err.Error()) // Nothing in it is raw.
@@ -119,7 +119,7 @@ func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	}
 	list := joined(status, one(wire.ToolApproved, p))
 	if d.Decision == event.DecisionModify {
-		list = append(list, at.tasksCreated(d.Tasks)...)
+		list = append(list, at.tasksCreated(d.Steps)...)
 	}
 	return list
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/gateway/dialect/team"
+	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
@@ -58,7 +59,7 @@ func TestThePage(t *testing.T) {
 	for _, line := range dialecttest.Shown(string(raw)) {
 		kind := nameOf([]byte(line))
 		shown[kind] = true
-		dialecttest.Fits(t, wire.Schemas, kind, []byte(line))
+		dialecttest.Fits(t, wire.Schema, kind, []byte(line))
 		if slices.Contains(wire.Inbound, kind) {
 			_, err := codec.Decode([]byte(line), inbound())
 			require.NoError(t, err, line)
@@ -80,8 +81,8 @@ func TestThePage(t *testing.T) {
 // matters is dropped, at any depth of a team.
 func TestWatchingAnyRun(t *testing.T) {
 	dialecttest.ExerciseWatchingTeams(t, dialecttest.Watch{
-		Encode: []func(event.Event) [][]byte{bound(t, team.Teams(), "").Encode, bound(t, team.Agents(), "").Encode},
-		Kind:   "type", Outbound: wire.Outbound, Schemas: wire.Schemas, Page: page,
+		Encode: []func(event.Event) [][]byte{bound(t, team.Teams(), withAdditions).Encode, bound(t, team.Agents(), withAdditions).Encode},
+		Kind:   "type", Outbound: wire.Outbound, Schema: wire.Schema, Page: page,
 		Member: func(f map[string]any) string {
 			p, _ := f["payload"].(map[string]any)
 			route, _ := p["member_route_key"].(string)
@@ -93,7 +94,7 @@ func TestWatchingAnyRun(t *testing.T) {
 // TestQuestionsFailuresAndAnswers: in the envelope form there is nothing less than in the
 // flattened one.
 func TestQuestionsFailuresAndAnswers(t *testing.T) {
-	flat, deep := bound(t, team.Teams(), ""), bound(t, team.Teams(), "envelope")
+	flat, deep := bound(t, team.Teams(), withAdditions), bound(t, team.Teams(), "envelope")
 	for _, info := range event.Catalogue {
 		for n := range 3 {
 			e := event.Event{
@@ -117,18 +118,25 @@ func TestMessagesPage(t *testing.T) {
 	}
 	raw, err := os.ReadFile(messagesPage)
 	require.NoError(t, err)
+	bundled, err := os.ReadFile("../../../" + bundlePath)
+	require.NoError(t, err)
+	defined, err := bundle.Messages(string(bundled), "in")
+	require.NoError(t, err)
+	out, err := bundle.Messages(string(bundled), "out")
+	require.NoError(t, err)
+	defined = append(defined, out...)
 	at := 0
 	for _, r := range rows {
 		i := strings.Index(string(raw)[at:], "\n"+r.String())
 		require.GreaterOrEqual(t, i, 0, "the page is stale: it has no row, or another, of %s; run with -update", r.Type)
 		at += i
-		_, err := os.Stat("../../../" + r.Schema)
-		require.NoError(t, err)
+		require.Contains(t, defined, r.Type)
 	}
 	require.Equal(t, len(rows), strings.Count(string(raw), "\n| `"), "the page has rows of what is no message")
 }
 
 const (
+	bundlePath    = "proto-schemas/team/schema.json"
 	messagesTitle = "The messages of agent teams"
 	messagesAbout = "Each message with its JSON Schema, and the canonical events that it is made of, or the command that it becomes."
 )
@@ -141,17 +149,17 @@ var commands = map[string]string{
 
 func messageRows(t *testing.T) []dialecttest.MessageRow {
 	t.Helper()
-	made := dialecttest.Made(t, bound(t, team.Teams(), "").Encode, nameOf)
+	made := dialecttest.Made(t, bound(t, team.Teams(), withAdditions).Encode, nameOf)
 	var rows []dialecttest.MessageRow
 	for _, r := range team.Table() {
-		row := dialecttest.MessageRow{Type: r.Type, In: r.In, Schema: "proto-schemas/team/schema/out/" + r.Type + ".json"}
+		row := dialecttest.MessageRow{Type: r.Type, In: r.In, Schema: bundlePath}
 		var from []string
 		for _, kind := range made[r.Type] {
 			from = append(from, "`"+string(kind)+"`")
 		}
 		switch row.Where = strings.Join(from, ", "); {
 		case r.In:
-			row.Schema, row.Where = "proto-schemas/team/schema/in/"+r.Type+".json", commands[r.Type]
+			row.Where = commands[r.Type]
 		case r.Type == wire.Connected:
 			row.Where = "the handshake"
 		}

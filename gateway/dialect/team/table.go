@@ -28,7 +28,7 @@ func Table() []Row {
 		{wire.AgentStatus, false, "what an agent does from now on"},
 		{wire.TeamStatus, false, "how a team is from now on"},
 		{wire.ToolApprovalRequested, false, "may this tool call run?"},
-		{wire.ToolAutoExecuting, false, "a tool call runs that nobody has to be asked about"},
+		{wire.ToolAutoExecuting, false, "a tool call runs that nobody has to be asked about (addition)"},
 		{wire.ToolApproved, false, "the one answer that counts: it may"},
 		{wire.ToolDenied, false, "the one answer that counts: it may not; or nobody answered in time"},
 		{wire.ToolExecutionStarted, false, "the tool has the call"},

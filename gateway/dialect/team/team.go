@@ -12,8 +12,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// paramFormat is the query parameter that chooses between the forms of messages.
-const paramFormat = "format"
+// The query parameters that choose between the codecs.
+const (
+	paramFormat    = "format"    // the form of messages
+	paramAdditions = "additions" // true: also what the original protocol does not have
+)
 
 // The forms of messages.
 const (
@@ -23,31 +26,41 @@ const (
 
 // Teams returns the dialect of sockets that show a team, or another run. Its codecs
 // implement dialect.Teams.
-func Teams() dialect.Dialect { return variants{flat: teamFlat, deep: teamDeep} }
+func Teams() dialect.Dialect { return variants{flat: teamFlat, more: teamMore, deep: teamDeep} }
 
 // Agents returns the dialect of sockets that show one member of a team. Its codecs
 // implement dialect.Teams.
-func Agents() dialect.Dialect { return variants{flat: agentFlat, deep: agentDeep} }
+func Agents() dialect.Dialect { return variants{flat: agentFlat, more: agentMore, deep: agentDeep} }
 
 // The codecs.
 var (
 	teamFlat  = &codec{name: "agent-team"}
-	teamDeep  = &codec{name: "agent-team+envelope", deep: true}
+	teamMore  = &codec{name: "agent-team+additions", more: true}
+	teamDeep  = &codec{name: "agent-team+envelope", more: true, deep: true}
 	agentFlat = &codec{name: "agent", single: true}
-	agentDeep = &codec{name: "agent+envelope", single: true, deep: true}
+	agentMore = &codec{name: "agent+additions", single: true, more: true}
+	agentDeep = &codec{name: "agent+envelope", single: true, more: true, deep: true}
 )
 
 // variants is a dialect.
-type variants struct{ flat, deep *codec }
+type variants struct{ flat, more, deep *codec }
 
 // Name implements dialect.Dialect.
 func (v variants) Name() string { return v.flat.name }
 
 // Bind implements dialect.Dialect. The query's format is flattened, which is the
-// default, or envelope.
+// default, or envelope; additions is false, which is the default, or true. The envelope
+// form, which the original sends nobody, always has them.
 func (v variants) Bind(query url.Values) (dialect.Codec, error) {
+	more := query.Get(paramAdditions)
+	if more != "" && more != "true" && more != "false" {
+		return nil, fault.Newf(fault.InvalidField, "additions is true or false.").At(paramAdditions)
+	}
 	switch query.Get(paramFormat) {
 	case "", flattened:
+		if more == "true" {
+			return v.more, nil
+		}
 		return v.flat, nil
 	case enveloped:
 		return v.deep, nil
@@ -59,6 +72,7 @@ func (v variants) Bind(query url.Values) (dialect.Codec, error) {
 type codec struct {
 	name   string
 	single bool // for sockets that show one agent
+	more   bool // also what the original protocol does not have
 	deep   bool // the envelope form
 }
 

@@ -22,7 +22,7 @@ import (
 // The logs that the sockets of the tests show.
 var (
 	teamLog  = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal("team-1")}
-	agentLog = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindAgent, Entity: id.EntityFromExternal("agent-1")}
+	agentLog = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: id.EntityFromExternal("agent-1")}
 )
 
 // nameOf returns the name of a frame's schema.
@@ -49,9 +49,9 @@ func suite(t testing.TB, d dialect.Dialect, folder, deep string, log subject.Log
 	return dialecttest.Suite{
 		Dialect:     d,
 		Package:     "github.com/waggle-dev/waggle/gateway/dialect/team",
-		Variants:    []url.Values{{}, {"format": {"envelope"}}},
+		Variants:    []url.Values{{}, {"additions": {"true"}}, {"format": {"envelope"}}},
 		Transcripts: "testdata/" + folder,
-		Schemas:     wire.Schemas,
+		Schema:      wire.Schema,
 		Examples:    examples,
 		Inbound:     wire.Inbound,
 		Outbound:    append([]string{deep}, wire.Outbound...),
@@ -132,9 +132,16 @@ func TestBind(t *testing.T) {
 	require.NotEqual(t, team.Teams().Name(), team.Agents().Name())
 }
 
+// withAdditions is the flattened form with what the original does not have.
+const withAdditions = "additions"
+
 func bound(t testing.TB, d dialect.Dialect, format string) dialect.Teams {
 	t.Helper()
-	codec, err := d.Bind(url.Values{"format": {format}})
+	query := url.Values{"format": {format}}
+	if format == withAdditions {
+		query = url.Values{"additions": {"true"}}
+	}
+	codec, err := d.Bind(query)
 	require.NoError(t, err)
 	teams, ok := codec.(dialect.Teams)
 	require.True(t, ok)
@@ -144,12 +151,12 @@ func bound(t testing.TB, d dialect.Dialect, format string) dialect.Teams {
 // TestADamagedEventIsNotSilence: a viewer must learn that a log cannot be read.
 func TestADamagedEventIsNotSilence(t *testing.T) {
 	codec := bound(t, team.Teams(), "")
-	for _, kind := range []event.Type{event.RunCompleted, event.TeamAgentEvent, event.TeamSubTeamEvent, ""} {
+	for _, kind := range []event.Type{event.RunCompleted, event.TeamMemberEvent, event.TeamSubTeamEvent, ""} {
 		got := codec.Encode(event.Event{Type: kind, Subject: teamLog.Name(), Sequence: 9, Time: dialecttest.Now, Data: []byte(`{"content":7,"agent_event":8}`)})
 		require.Len(t, got, 1)
 		require.Contains(t, string(got[0]), string(fault.Internal))
 		require.Equal(t, uint64(9<<4|15), dialecttest.Position(got[0]))
-		dialecttest.Fits(t, wire.Schemas, wire.Error, got[0])
+		dialecttest.Fits(t, wire.Schema, wire.Error, got[0])
 	}
 }
 

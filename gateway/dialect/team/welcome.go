@@ -17,18 +17,31 @@ import (
 func (*codec) Greet(dialect.Greeting) [][]byte { return nil }
 
 // Fail implements dialect.Codec. What belongs to the connection has the flattened form.
-func (*codec) Fail(f *fault.Fault, _ time.Time) []byte {
-	return told(&wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), Field: f.Field})
+func (c *codec) Fail(f *fault.Fault, _ time.Time) []byte {
+	return c.told(&wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), Field: f.Field})
+}
+
+// FailBy implements dialect.Teams. The client of the original shows no error that is not
+// a member's.
+func (c *codec) FailBy(member string, f *fault.Fault, now time.Time) []byte {
+	if c.more || c.single {
+		return c.Fail(f, now)
+	}
+	p := &wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), Field: f.Field}
+	p.Where = wire.Where{AgentName: member, MemberRouteKey: member, EventScope: wire.MemberScoped}
+	return must(wire.Frame{Type: wire.Error, Payload: p})
 }
 
 // Truncated implements dialect.Codec.
-func (*codec) Truncated(first uint64, _ time.Time) []byte {
+func (c *codec) Truncated(first uint64, _ time.Time) []byte {
 	f := fault.New(fault.HeadExpired)
-	return told(&wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), FirstSeq: first << frameBits})
+	return c.told(&wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), FirstSeq: first << frameBits})
 }
 
-func told(p *wire.ErrorPayload) []byte {
-	p.EventScope = wire.TeamScoped
+func (c *codec) told(p *wire.ErrorPayload) []byte {
+	if c.more {
+		p.EventScope = wire.TeamScoped
+	}
 	return must(wire.Frame{Type: wire.Error, Payload: p})
 }
 
@@ -75,18 +88,18 @@ type snapshot struct {
 func (s *snapshot) member(m command.MemberView) {
 	if m.Kind == event.MemberTeam {
 		s.teams[m.Route] = m.ID
-		if m.Status == event.AgentUninitialized {
-			return // a team that has not begun has no status
+		if m.Status == event.AgentUninitialized || !s.codec.more {
+			return // a team that has not begun has no status, and that of a nested one is an addition
 		}
 		s.say(s.scene(m.Route, id.KindTeam, m.ID), message{kind: wire.TeamStatus, data: &wire.TeamStatusPayload{NewStatus: m.Status}})
 		return
 	}
-	s.say(s.scene(m.Route, id.KindAgent, m.ID), message{kind: wire.AgentStatus, data: &wire.AgentStatusPayload{NewStatus: m.Status}, member: m.Name})
+	s.say(s.scene(m.Route, id.KindMember, m.ID), message{kind: wire.AgentStatus, data: &wire.AgentStatusPayload{NewStatus: m.Status}, member: m.Name})
 }
 
 // agent says how the only agent of the socket is.
 func (s *snapshot) agent(shows string, m command.MemberView) {
-	s.say(s.scene("", id.KindAgent, shows), message{kind: wire.AgentStatus, data: &wire.AgentStatusPayload{NewStatus: m.Status}, member: m.Name})
+	s.say(s.scene("", id.KindMember, shows), message{kind: wire.AgentStatus, data: &wire.AgentStatusPayload{NewStatus: m.Status}, member: m.Name})
 }
 
 func (s *snapshot) say(sc *scene, m message) {
@@ -107,7 +120,7 @@ func (s *snapshot) scene(route string, kind id.Kind, entity string) *scene {
 	}
 	sc.Via = event.Via{Route: route, TeamID: entity}
 	nodes := strings.Split(route, "/")
-	if kind == id.KindAgent {
+	if kind == id.KindMember {
 		sc.Via.AgentID, nodes = entity, nodes[:len(nodes)-1]
 	}
 	for i := range nodes {

@@ -68,6 +68,10 @@ type Config struct {
 	Budget time.Duration // of one reading; default 15 s
 	Pause  time.Duration // after one that failed; default 1 s
 
+	// Reached is told, after Replace and Apply, how far the copy is: the revision of the
+	// newest write that was read. nil: nothing is. It must not block.
+	Reached func(revision uint64)
+
 	// Stale is asked every so often, while the connection stands, whether the copy holds
 	// what should be gone: then a marker was missed, and the bucket is read anew. nil:
 	// never. It must not block.
@@ -202,6 +206,7 @@ type reading[V any] struct {
 	late     *time.Timer
 	ready    func()
 	first    map[string]Entry[V]
+	newest   uint64 // revision that was read
 	complete bool
 }
 
@@ -214,9 +219,11 @@ func (r *reading[V]) take(e jetstream.KeyValueEntry) error {
 		r.complete = true
 		r.f.owner.Replace(r.first)
 		r.first = nil
+		r.reached()
 		r.ready()
 		return nil
 	}
+	r.newest = max(r.newest, e.Revision())
 	c := Change[V]{Key: e.Key(), Entry: Entry[V]{Revision: e.Revision()}, Gone: true}
 	if e.Operation() == jetstream.KeyValuePut {
 		v, ok := r.f.owner.Decode(e.Key(), e.Value())
@@ -225,12 +232,19 @@ func (r *reading[V]) take(e jetstream.KeyValueEntry) error {
 	switch {
 	case r.complete:
 		r.f.owner.Apply(c)
+		r.reached()
 	case c.Gone:
 		delete(r.first, c.Key)
 	default:
 		r.first[c.Key] = c.Entry
 	}
 	return nil
+}
+
+func (r *reading[V]) reached() {
+	if tell := r.f.cfg.Reached; tell != nil {
+		tell(r.newest)
+	}
 }
 
 // end stops the watch. What it still holds is taken off its hands: its goroutine

@@ -14,11 +14,14 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 )
 
-// Leftovers are goroutines that nats-server 2.15 may leave behind when a server of a
-// cluster is ended while it still restores its streams.
+// Leftovers are goroutines that libraries may leave behind: nats-server 2.15 when a server
+// of a cluster ends while it still restores its streams, and nats.go 1.55 when a Put of the
+// object store ends before the goroutine that it started first runs: that one then waits
+// on a channel that is gone.
 func Leftovers() []goleak.Option {
 	const pkg = "github.com/nats-io/nats-server/v2/server"
 	return []goleak.Option{
+		goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"),
 		goleak.IgnoreAnyFunction(pkg + ".(*fileStore).flushStreamStateLoop"),
 		goleak.IgnoreAnyFunction(pkg + "/ats.Register.func1"),
 	}

@@ -8,21 +8,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 )
 
 // comments holds what the sources say about the structs of a package.
 type comments struct {
-	structs map[string]string     // struct -> its comment, on one line
-	fields  map[string]string     // struct.field -> its comment, on one line
-	open    map[reflect.Type]bool // structs whose schema is being made
-	again   map[reflect.Type]bool // those of them that hold themselves
+	structs map[string]string // struct -> its comment, on one line
+	fields  map[string]string // struct.field -> its comment, on one line
 }
 
 // readComments parses the Go files of a folder, without its tests.
 func readComments(dir string) (*comments, error) {
-	c := &comments{structs: map[string]string{}, fields: map[string]string{}, open: map[reflect.Type]bool{}, again: map[reflect.Type]bool{}}
+	c := &comments{structs: map[string]string{}, fields: map[string]string{}}
 	names, err := fs.Glob(os.DirFS(dir), "*.go")
 	if err != nil {
 		return nil, fmt.Errorf("list sources: %w", err)

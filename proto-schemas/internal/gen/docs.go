@@ -2,6 +2,7 @@ package gen
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -101,8 +102,8 @@ func faults() []byte {
 
 func events(c *comments) []byte {
 	p := newPage("Canonical events")
-	p.WriteString("Every event is one JSON object with the attribute names of CloudEvents 1.0. The schemas are in\n" +
-		"`" + schemaDir + "`.\n\n")
+	p.WriteString("Every event is one JSON object with the attribute names of CloudEvents 1.0. The schema of TYPE is\n" +
+		"`proto-schemas/event/schema.json#/$defs/TYPE`.\n\n")
 	p.header("Member", "Type", "")
 	fields(p, c, reflect.TypeFor[event.Event]())
 	p.WriteString("\n## Types\n\n")
@@ -153,19 +154,24 @@ func fields(p *page, c *comments, t reflect.Type) {
 		if optional {
 			about = strings.TrimSuffix("optional; "+about, "; ")
 		}
-		p.row(code(name), jsonType(c, f.Type), about)
+		p.row(code(name), jsonType(f.Type), about)
 	}
 }
 
-func jsonType(c *comments, t reflect.Type) string {
-	s := member(c, t)
+func jsonType(t reflect.Type) string {
 	switch {
-	case s.Format != "":
-		return s.Format
-	case s.Type == "":
+	case t == reflect.TypeFor[json.RawMessage]():
 		return "any"
+	case t == reflect.TypeFor[time.Time]():
+		return "date-time"
+	case t.Kind() == reflect.Pointer:
+		return jsonType(t.Elem())
+	case t.Kind() == reflect.Slice:
+		return "array"
+	case t.Kind() == reflect.Struct:
+		return "object"
 	}
-	return s.Type
+	return kindOf(t)
 }
 
 func anchor(t event.Type) string { return strings.ReplaceAll(string(t), ".", "") }

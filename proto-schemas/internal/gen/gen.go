@@ -1,5 +1,5 @@
 // Package gen generates the parts of the contract that follow from its Go types
-// and catalogues: JSON Schemas of the canonical events, and tables for people.
+// and catalogues: a bundle of JSON Schemas for each dialect, and tables for people.
 //
 // It writes nothing itself. The command schemagen writes or checks what Files
 // returns, and a test fails when a generated file is stale.
@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,11 +18,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// Folders that hold generated files and nothing else, relative to the repository's root.
-const (
-	schemaDir = "proto-schemas/event/schema"
-	docsDir   = "docs/generated"
-)
+// docsDir holds generated files and nothing else, relative to the repository's root.
+const docsDir = "docs/generated"
 
 // accountsFile is the users and permissions of the NATS servers of a fleet.
 const accountsFile = "deploy/nats/accounts.conf"
@@ -31,37 +27,35 @@ const accountsFile = "deploy/nats/accounts.conf"
 // elsewhere are the files of the generated folders that others make.
 var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md", docsDir + "/team-messages.md", docsDir + "/metrics.md"} // by tests, of what they saw
 
+// bundles make the JSON Schemas of the dialects, by the name of their package.
+var bundles = map[string]func(*comments) ([]byte, error){
+	"asp": aspBundle, "event": eventBundle, "myagent": myagentBundle, "orbit": orbitBundle, "team": teamBundle,
+}
+
 // Files returns the wanted content of every generated file by its path, relative to
 // the repository's root. It reads the comments of the structs from the sources there.
 func Files(root string) (map[string][]byte, error) {
-	comments, err := readComments(filepath.Join(root, "proto-schemas", "event"))
-	if err != nil {
-		return nil, err
-	}
 	files := map[string][]byte{
 		docsDir + "/subjects.md": subjects(),
 		docsDir + "/errors.md":   faults(),
-		docsDir + "/events.md":   events(comments),
 		accountsFile:             []byte(permission.Accounts()),
 	}
-	for name, schema := range eventSchemas(comments) {
-		b, err := schema.encode()
+	for dialect, bundle := range bundles {
+		c, err := readComments(filepath.Join(root, "proto-schemas", dialect))
 		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", name, err)
+			return nil, err
 		}
-		files[schemaDir+"/"+name+".json"] = b
+		if files[bundlePath(dialect)], err = bundle(c); err != nil {
+			return nil, err
+		}
+		if dialect == "event" {
+			files[docsDir+"/events.md"] = events(c)
+		}
 	}
-	ofTeams, err := readComments(filepath.Join(root, "proto-schemas", "team"))
-	if err != nil {
-		return nil, err
-	}
-	schemas, err := teamFiles(ofTeams)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(files, schemas)
 	return files, nil
 }
+
+func bundlePath(dialect string) string { return "proto-schemas/" + dialect + "/schema.json" }
 
 // Stale returns the paths whose content under root differs from files, those that
 // are missing, and those in the generated folders that should not be there; sorted.
@@ -108,7 +102,7 @@ func Write(root string, files map[string][]byte, stale []string) error {
 
 func leftovers(root string, files map[string][]byte) ([]string, error) {
 	var out []string
-	for _, dir := range []string{schemaDir, docsDir, teamDir + "/in", teamDir + "/out"} {
+	for _, dir := range []string{docsDir} {
 		entries, err := os.ReadDir(filepath.Join(root, dir))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

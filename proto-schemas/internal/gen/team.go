@@ -1,22 +1,13 @@
 package gen
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
-
-// teamDir holds the schemas of the streaming protocol of teams.
-const teamDir = "proto-schemas/team/schema"
-
-// node is a JSON Schema of a message.
-type node = map[string]any
 
 // teamPayloads are the payloads of what clients are sent.
 var teamPayloads = map[string]any{
@@ -75,91 +66,77 @@ var segmentTypes = []string{
 	team.SegmentReasoning, team.SegmentMedia,
 }
 
-// teamFiles returns the schemas of all messages by path.
-func teamFiles(c *comments) (map[string][]byte, error) {
-	all := map[string]node{
-		"out/" + team.EnvelopeSchema:    envelopeForm(c),
-		"out/" + team.StreamEventSchema: streamForm(c),
-	}
-	for kind, p := range teamPayloads {
-		all["out/"+kind] = flatForm(c, kind, p)
-	}
+// teamBundle returns the bundle of the streaming protocol of teams: the messages of
+// clients, those to them in the flattened form, and the two of the envelope form.
+func teamBundle(c *comments) ([]byte, error) {
+	d := newDefinitions(c)
+	d.closed, d.value = true, d.teamMember
+	where := reflect.TypeFor[team.Where]()
+	d.finish = func(_ reflect.Type, s node, _ *members) { delete(s, "allOf") } // Where is in the flattened form only.
+	d.messages.set("in", anyOf("From the client.", team.Inbound))
+	out := append(slices.Clone(team.Outbound), team.AssistantChunk, team.EnvelopeSchema, team.StreamEventSchema)
+	d.messages.set("out", anyOf("To the client.", out))
 	for _, kind := range team.Inbound {
-		all["in/"+kind] = inbound(kind)
+		d.messages.set(kind, teamSent(kind))
 	}
-	files := map[string][]byte{}
-	for name, s := range all {
-		s["$schema"], s["$id"] = draft, "urn:waggle:team:"+name
-		b, err := encodeNode(s)
-		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", name, err)
+	for _, kind := range append(slices.Clone(team.Outbound), team.AssistantChunk) {
+		t := reflect.TypeOf(teamPayloads[kind])
+		payload := shut(d.extend(t))
+		if f, ok := t.FieldByName(where.Name()); ok && f.Anonymous {
+			payload = shut(node{"allOf": []node{d.extend(t), d.extend(where)}})
 		}
-		files[teamDir+"/"+name+".json"] = b
+		d.messages.set(kind, shut(node{
+			"description": c.about(t.Name(), kind), "type": "object", "properties": node{"type": node{"const": kind}, "payload": payload},
+			"required": []string{"type", "payload"},
+		}))
 	}
-	return files, nil
-}
-
-func encodeNode(s node) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(s); err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// flatForm is the schema of a message in the flattened form.
-func flatForm(c *comments, kind string, payload any) node {
-	t := reflect.TypeOf(payload)
-	return node{
-		"title": kind, "description": c.about(t.Name(), kind), "type": "object", "additionalProperties": false,
-		"required":   []string{"type", "payload"},
-		"properties": node{"type": node{"const": kind}, "payload": strict(c, t, true)},
-	}
+	d.messages.set(team.EnvelopeSchema, d.envelopeForm())
+	d.messages.set(team.StreamEventSchema, d.streamForm())
+	d.types["Target"] = teamTarget
+	return d.encode("team", "Messages of the streaming protocol of agent teams", []string{"in", "out"})
 }
 
 // envelopeForm is the schema of what sockets of teams are sent in the envelope form.
-func envelopeForm(c *comments) node {
-	var kinds []any
+func (d *definitions) envelopeForm() node {
+	var kinds []node
 	var sources []string
 	for _, k := range []struct {
 		source string
 		data   node
 	}{
-		{team.SourceTeam, strict(c, reflect.TypeFor[team.TeamStatusPayload](), false)},
-		{team.SourceTaskPlan, strict(c, reflect.TypeFor[team.TaskPlanPayload](), false)},
-		{team.SourceAgent, with(strict(c, reflect.TypeFor[team.AgentEventData](), false), "agent_event", node{"$ref": "#/$defs/" + team.StreamEventSchema})},
-		{team.SourceSubTeam, with(strict(c, reflect.TypeFor[team.SubTeamEventData](), false), "sub_team_event", node{"$ref": "#"})},
+		{team.SourceTeam, shut(d.extend(reflect.TypeFor[team.TeamStatusPayload]()))},
+		{team.SourceTaskPlan, shut(d.extend(reflect.TypeFor[team.TaskPlanPayload]()))},
+		{team.SourceAgent, d.ref(reflect.TypeFor[team.AgentEventData]())},
+		{team.SourceSubTeam, d.ref(reflect.TypeFor[team.SubTeamEventData]())},
 	} {
 		kinds, sources = append(kinds, dependent("event_source_type", k.source, k.data)), append(sources, k.source)
 	}
-	s := with(strict(c, reflect.TypeFor[team.Envelope](), false), "event_source_type", node{"enum": sources})
-	s["title"], s["description"], s["allOf"] = team.EnvelopeSchema, c.about("Envelope", team.EnvelopeSchema), kinds
-	s["$defs"] = node{team.StreamEventSchema: streamForm(c)}
-	return s
+	return d.form(reflect.TypeFor[team.Envelope](), team.EnvelopeSchema, "event_source_type", sources, kinds)
 }
 
 // streamForm is the schema of what sockets of agents are sent in the envelope form.
-func streamForm(c *comments) node {
-	byData := map[string]node{team.SegmentEventType: strict(c, reflect.TypeFor[team.SegmentEvent](), false)}
+func (d *definitions) streamForm() node {
+	byData := map[string]node{team.SegmentEventType: d.ref(reflect.TypeFor[team.SegmentEvent]())}
 	for kind, p := range teamPayloads {
 		if of := team.EventTypes[kind]; of != "" && of != team.SegmentEventType {
-			byData[of] = strict(c, reflect.TypeOf(p), false)
+			byData[of] = shut(d.extend(reflect.TypeOf(p)))
 		}
 	}
-	var names []string
-	for name := range byData {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var kinds []any
+	names := slices.Sorted(maps.Keys(byData))
+	var kinds []node
 	for _, name := range names {
 		kinds = append(kinds, dependent("event_type", name, byData[name]))
 	}
-	s := with(strict(c, reflect.TypeFor[team.StreamEvent](), false), "event_type", node{"enum": names})
-	s["title"], s["description"], s["allOf"] = team.StreamEventSchema, c.about("StreamEvent", team.StreamEventSchema), kinds
+	return d.form(reflect.TypeFor[team.StreamEvent](), team.StreamEventSchema, "event_type", names, kinds)
+}
+
+// form is the schema of a message whose data depend on a member.
+func (d *definitions) form(t reflect.Type, name, member string, values []string, kinds []node) node {
+	s := d.object(t, true)
+	if own, ok := s["properties"].(*members); ok {
+		own.set(member, node{"enum": values})
+	}
+	s["description"], s["allOf"] = d.comments.about(t.Name(), name), kinds
 	return s
 }
 
@@ -171,82 +148,26 @@ func dependent(name, value string, data node) node {
 	}
 }
 
-// with replaces a property.
-func with(s node, name string, by node) node {
-	if p, ok := s["properties"].(node); ok {
-		p[name] = by
-	}
-	return s
-}
-
-// strict is the schema of a struct that has no other members. where says whether those
-// of the flattened form are among them.
-func strict(c *comments, t reflect.Type, where bool) node {
-	props, required := node{}, []string{}
-	for f := range t.Fields() {
-		switch {
-		case !f.Anonymous:
-			name, optional := jsonName(f)
-			props[name] = commented(c, t, f, name)
-			if !optional {
-				required = append(required, name)
-			}
-		case where:
-			inherit(c, props, f.Type)
-		}
-	}
-	return node{"type": "object", "properties": props, "required": required, "additionalProperties": false}
-}
-
-// inherit adds the members of a struct that is embedded, all of which are optional.
-// Those that are there win: they come first in a struct.
-func inherit(c *comments, props node, embedded reflect.Type) {
-	for f := range embedded.Fields() {
-		if name, _ := jsonName(f); props[name] == nil {
-			props[name] = commented(c, embedded, f, name)
-		}
-	}
-}
-
-// commented is the schema of a member with its comment.
-func commented(c *comments, owner reflect.Type, f reflect.StructField, name string) node {
-	p := teamValue(c, owner.Name(), name, f.Type)
-	if text := c.fields[owner.Name()+"."+f.Name]; text != "" {
-		p["description"] = text
-	}
-	return p
-}
-
-func teamValue(c *comments, owner, name string, t reflect.Type) node {
+// teamMember is the schema of a member whose Go type does not say it.
+func (d *definitions) teamMember(outer reflect.Type, f reflect.StructField) node {
+	name, _ := jsonName(f)
 	switch {
 	case name == "arguments":
 		return node{"type": "object"}
 	case name == "segment_type":
 		return node{"enum": segmentTypes}
-	case teamEnums[owner+"."+name] != nil:
-		return node{"enum": teamEnums[owner+"."+name]}
-	case t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Interface:
-		return node{}
-	case t == reflect.TypeFor[team.Timestamp]() || t == reflect.TypeFor[time.Time]():
+	case teamEnums[outer.Name()+"."+name] != nil:
+		return node{"enum": teamEnums[outer.Name()+"."+name]}
+	case f.Type == reflect.TypeFor[team.Timestamp]():
 		return node{"type": "string", "pattern": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`}
-	case name == "old_status" && t.Kind() == reflect.Pointer:
+	case f.Type == reflect.TypeFor[team.StreamEvent]():
+		return to(team.StreamEventSchema)
+	case f.Type == reflect.TypeFor[team.Envelope]():
+		return to(team.EnvelopeSchema)
+	case name == "old_status" && f.Type.Kind() == reflect.Pointer:
 		return node{"type": []string{"string", "null"}}
+	case f.Type.Kind() == reflect.Int || f.Type.Kind() == reflect.Int64 || f.Type.Kind() == reflect.Uint64:
+		return node{"type": "integer", "minimum": 0}
 	}
-	return teamKind(c, name, t)
-}
-
-func teamKind(c *comments, name string, t reflect.Type) node {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return teamValue(c, "", name, t.Elem())
-	case reflect.Struct:
-		return strict(c, t, true)
-	case reflect.Slice:
-		return node{"type": "array", "items": teamValue(c, "", "", t.Elem())}
-	case reflect.Bool:
-		return node{"type": "boolean"}
-	case reflect.String:
-		return node{"type": "string"}
-	}
-	return node{"type": "integer", "minimum": 0}
+	return nil
 }

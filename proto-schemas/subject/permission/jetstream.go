@@ -14,10 +14,10 @@ const (
 )
 
 // bucket names the stream behind a bucket.
-func bucket(name string) string { return "KV_" + name }
+func bucket(name string) string { return subject.BucketStream(name) }
 
 // key returns the subject of the keys of a bucket that match the pattern.
-func key(name, pattern string) string { return "$KV." + name + "." + pattern }
+func key(name, pattern string) string { return subject.BucketSubject(name, pattern) }
 
 // eventStreams returns the names of all shards of the event log.
 func eventStreams() []string {
@@ -30,7 +30,7 @@ func eventStreams() []string {
 
 // allStreams returns the names of all streams, those of buckets included.
 func allStreams() []string {
-	return append(eventStreams(), subject.StreamCommands, subject.StreamTimers, subject.StreamDead, subject.StreamAudit,
+	return append(eventStreams(), subject.StreamCommands, subject.StreamTimers, subject.StreamDead, subject.StreamAudit, subject.StreamPayloads,
 		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketFolds))
 }
 
@@ -88,6 +88,30 @@ func (g *grant) keeps(name string, patterns ...string) {
 	}
 }
 
+// loads lets the role read data that is stored as objects.
+func (g *grant) loads() {
+	g.uses(subject.StreamPayloads)
+	g.publish(api + "STREAM.MSG.GET." + subject.StreamPayloads)
+}
+
+// stores lets the role store such data, and take away what it has stored in part. Who may
+// replace an object can do that anyhow.
+func (g *grant) stores() {
+	g.loads()
+	g.publish(subject.PayloadChunks, subject.PayloadMetas, api+"STREAM.PURGE."+subject.StreamPayloads)
+}
+
+// listsObjects lets the role find the objects of a log by their names, to delete them.
+func (g *grant) listsObjects() {
+	s := subject.StreamPayloads
+	g.publish(
+		api+"CONSUMER.CREATE."+s+".*."+subject.PayloadMetas,
+		api+"CONSUMER.INFO."+s+".*",
+		api+"CONSUMER.DELETE."+s+".*",
+		"$JS.FC."+s+".>",
+	)
+}
+
 // reads lets the role read logs, and hear of new events of some kinds. Which logs of a
 // shard are read cannot be told by the subject: who reads some kinds could read all.
 func (g *grant) reads(kinds ...id.Kind) {
@@ -109,11 +133,20 @@ func (g *grant) writes(kinds ...id.Kind) {
 	}
 }
 
+// erases lets the role remove messages of streams. The server does not look at which:
+// the filter is in the request's body. So one role has it, and its code names the log.
+func (g *grant) erases(streams ...string) {
+	for _, s := range streams {
+		g.publish(api + "STREAM.PURGE." + s)
+	}
+}
+
 // handles lets the role take the commands of a service in order, and its timers.
 func (g *grant) handles(services ...id.Name) {
 	for _, s := range services {
 		for _, p := range subject.AllPartitions() {
 			g.consumes(subject.StreamCommands, s.String()+"-"+p.String(), subject.CommandFilter(s, p))
+			g.subscribe(subject.CommandFilter(s, p)) // hints that wake a partition that rests
 		}
 		g.consumes(subject.StreamTimers, s.String(), subject.TimerFilter(s))
 		g.publish(subject.TimersOf(s), subject.DeadOf(s))

@@ -20,7 +20,7 @@ const (
 	Gateway   Role = "gateway"
 	Session   Role = "session"
 	Pipeline  Role = "pipeline"
-	Agent     Role = "agent"
+	Worker    Role = "worker"
 	Task      Role = "task"
 	Tools     Role = "tools"
 	Team      Role = "team"

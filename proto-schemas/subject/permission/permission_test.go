@@ -38,10 +38,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 		subject string
 		may     bool
 	}{
-		{permission.Gateway, command(cmd.Pipeline, cmd.Message), true},
-		{permission.Gateway, command(cmd.Pipeline, cmd.TurnEnded), false},
-		{permission.Gateway, command(cmd.Agent, cmd.Run), false},
+		{permission.Gateway, command(cmd.Pipeline, cmd.SendMessage), true},
+		{permission.Gateway, command(cmd.Pipeline, cmd.SettleJob), false},
+		{permission.Gateway, command(cmd.Worker, cmd.DoJob), false},
 		{permission.Gateway, session.Event(), false},
+		{permission.Gateway, command(cmd.Session, cmd.Delete), true},
+		{permission.Gateway, command(cmd.Session, cmd.EraseTask), false},
+		{permission.Gateway, command(cmd.Task, cmd.DeleteTask), false},
+		{permission.Session, command(cmd.Task, cmd.DeleteTask), true},
+		{permission.Task, command(cmd.Session, cmd.EraseTask), true},
 		{permission.Gateway, session.Live("message.delta"), false},
 		{permission.Gateway, subject.RPC(tools, id.MustName("call")), false},
 		{permission.Team, subject.RPC(cmd.Team, id.MustName("a-replica")), true},
@@ -49,12 +54,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Team, subject.RPC(cmd.Task, id.MustName("x")), false},
 		{permission.Session, session.Event(), true},
 		{permission.Session, team.Event(), false},
-		{permission.Session, command(cmd.Agent, cmd.Run), false},
-		{permission.Pipeline, command(cmd.Agent, cmd.Run), true},
-		{permission.Pipeline, command(cmd.Pipeline, cmd.Message), false},
-		{permission.Agent, session.Event(), true},
-		{permission.Agent, subject.RPC(tools, id.MustName("call")), true},
-		{permission.Agent, command(cmd.Agent, cmd.Run), true}, // what another worker has the model for
+		{permission.Session, command(cmd.Worker, cmd.DoJob), false},
+		{permission.Pipeline, command(cmd.Worker, cmd.DoJob), true},
+		{permission.Pipeline, command(cmd.Pipeline, cmd.SendMessage), false},
+		{permission.Worker, session.Event(), true},
+		{permission.Worker, subject.RPC(tools, id.MustName("call")), true},
+		{permission.Worker, command(cmd.Worker, cmd.DoJob), true}, // what another worker has the model for
 		{permission.Task, session.Event(), false},
 		{permission.Team, team.Event(), true},
 		{permission.Tools, session.Event(), false},
@@ -85,7 +90,7 @@ func TestNobodyHoldsTheKeysToEverything(t *testing.T) {
 		}
 		for _, s := range []string{
 			">", "_INBOX.>", "_INBOX.x", "$SYS.>", "$SYS.REQ.SERVER.PING", "$JS.API.>", "$JS.API.STREAM.DELETE.CMD",
-			"$JS.API.STREAM.PURGE.EVT_00", "$JS.API.STREAM.MSG.DELETE.EVT_00", "$JS.API.CONSUMER.CREATE.CMD",
+			"$JS.API.STREAM.PURGE.>", "$JS.API.STREAM.PURGE.*", "$JS.API.STREAM.PURGE.CMD", "$JS.API.STREAM.PURGE.AUDIT", "$JS.API.STREAM.MSG.DELETE.EVT_00", "$JS.API.CONSUMER.CREATE.CMD",
 			"$JS.API.CONSUMER.CREATE.EVT_00.x.>", "evt.>", "evt.00.default.>", "cmd.>", "timer.fire.session.default.x.expire", "x",
 		} {
 			if l.MayPublish(s) || l.MaySubscribe(s) {
@@ -100,10 +105,32 @@ func TestNobodyHoldsTheKeysToEverything(t *testing.T) {
 	}
 }
 
+// Events are removed by one role, which may do that in the streams that hold something
+// of a session and in no other. Who stores objects may remove the parts of one that was not
+// stored whole.
+func TestOneRoleErases(t *testing.T) {
+	erasable := []string{subject.StreamTimers, subject.StreamDead, "KV_" + subject.BucketAcks}
+	for _, p := range subject.AllPartitions() {
+		erasable = append(erasable, p.EventStream())
+	}
+	slices.Sort(erasable)
+	for _, l := range permission.All() {
+		var may []string
+		for _, s := range l.Publish {
+			if stream, ok := strings.CutPrefix(s, "$JS.API.STREAM.PURGE."); ok && stream != subject.StreamPayloads {
+				may = append(may, stream)
+			}
+		}
+		if l.Role != permission.Session && len(may) > 0 || l.Role == permission.Session && !slices.Equal(may, erasable) {
+			t.Errorf("%s may purge %v", l.Role, may)
+		}
+	}
+}
+
 // Commands are taken by one role each, and only by consumers that the server holds to
 // their filter.
 func TestEveryCommandHasOneTaker(t *testing.T) {
-	for _, s := range []id.Name{cmd.Session, cmd.Pipeline, cmd.Agent, cmd.Task, cmd.Team, cmd.Member} {
+	for _, s := range []id.Name{cmd.Session, cmd.Pipeline, cmd.Worker, cmd.Task, cmd.Team, cmd.Member} {
 		var takers []permission.Role
 		for _, l := range permission.All() {
 			for _, durable := range []string{s.String(), s.String() + "-07"} {

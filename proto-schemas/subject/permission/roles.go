@@ -13,8 +13,9 @@ var (
 	gateways    = id.MustName("gateway")   // the gateway's replicas in the directory
 	tools       = id.MustName("tools")     // the tool service
 	taskCalls   = id.MustName("task-call") // tool calls of tasks, among the task service's replicas
-	runCall     = id.MustName("run")       // the one verb of task-call
-	teams       = id.MustName("team")      // teams in the registry
+	runCall     = id.MustName("run")       // verbs of task-call
+	runOutside  = id.MustName("run-outside")
+	teams       = id.MustName("team") // teams in the registry
 	active      = id.MustName("team-active")
 )
 
@@ -33,9 +34,9 @@ func (r role) list() List {
 
 var table = []role{
 	{Gateway, "carries what clients say to services, and what happens to clients", gateway},
-	{Session, "opens, resumes, exports and ends sessions", session},
+	{Session, "opens, resumes, exports, ends and deletes sessions; alone may remove events", session},
 	{Pipeline, "plans and carries out runs", pipeline},
-	{Agent, "does units of work with the model", agent},
+	{Worker, "does units of work with the model", agent},
 	{Task, "routes the tasks of the swarm", task},
 	{Tools, "runs tools; cannot read a log", toolbox},
 	{Team, "runs teams and their members", team},
@@ -48,19 +49,21 @@ var table = []role{
 // It is ready only if all streams are, so it looks at all of them.
 func gateway(g *grant) {
 	g.uses(allStreams()...)
-	g.reads(id.KindSession, id.KindTask, id.KindAgent, id.KindTeam, id.KindClient)
+	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox)
+	g.stores()
 	g.joins(gateways)
 	g.lists(cmd.WhatAgent, cmd.WhatService, cmd.WhatClient)
 	g.hears()
 	g.answers(Task, Team, Tools)
 	g.asks(cmd.Session, cmd.Task, cmd.Team)
+	g.publish(subject.RPC(cmd.Worker, cmd.PingWorker))
 	g.counts(audit.Connections)
 	g.audits(audit.Actions...)
-	g.sends(cmd.Session, cmd.Open, cmd.Ack)
-	g.sends(cmd.Pipeline, cmd.Message, cmd.Cancel, cmd.Respond, cmd.CancelTask, cmd.RestartTask, cmd.CancelPlan, cmd.Replan)
-	g.sends(cmd.Task, cmd.MessageTask, cmd.CancelSwarm, cmd.ReportTask, cmd.NotifyTask, cmd.AskTask, cmd.ResultTask,
+	g.sends(cmd.Session, cmd.Open, cmd.Ack, cmd.Delete)
+	g.sends(cmd.Pipeline, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.CancelStep, cmd.RestartStep, cmd.CancelPlan, cmd.Replan)
+	g.sends(cmd.Task, cmd.MessageTask, cmd.CancelTask, cmd.ReportTask, cmd.NotifyTask, cmd.AskTask, cmd.FinishTask,
 		cmd.SpawnTask, cmd.CallTool, cmd.AckClient)
-	g.sends(cmd.Team, cmd.Message, cmd.Cancel, cmd.Respond, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam)
+	g.sends(cmd.Team, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam)
 }
 
 func session(g *grant) {
@@ -71,10 +74,15 @@ func session(g *grant) {
 	g.tells()
 	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindSession))
 	g.counts(audit.Sessions)
-	g.audits(audit.QuotaRefused)
+	g.audits(audit.QuotaRefused, audit.Deleted)
 	g.sends(cmd.Session, cmd.Expire)
+	g.sends(cmd.Task, cmd.CancelTask, cmd.DeleteTask)
 	g.sends(cmd.Pipeline, cmd.Resume)
 	g.surveys()
+	g.stores()
+	g.listsObjects()
+	g.erases(eventStreams()...)
+	g.erases(subject.StreamTimers, subject.StreamDead, bucket(subject.BucketAcks))
 }
 
 func pipeline(g *grant) {
@@ -82,74 +90,78 @@ func pipeline(g *grant) {
 	g.handles(cmd.Pipeline)
 	g.joins(cmd.Pipeline)
 	g.tells()
-	g.sends(cmd.Pipeline, cmd.Due)
-	g.sends(cmd.Agent, cmd.Run)
-	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelSwarm)
+	g.sends(cmd.Pipeline, cmd.CheckDeadlines)
+	g.sends(cmd.Worker, cmd.DoJob)
+	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask)
 }
 
 // agent is a worker, and the assistant of the swarm, which has sessions of its own.
 func agent(g *grant) {
-	g.writes(id.KindSession, id.KindAgent)
+	g.writes(id.KindSession, id.KindMember)
 	g.reads(id.KindTask)
-	g.works(cmd.Agent)
-	g.joins(cmd.Agent)
+	g.stores()
+	g.works(cmd.Worker)
+	g.joins(cmd.Worker)
 	g.lists(cmd.WhatAgent)
 	g.hears()
-	g.answers(Task, Team)
+	g.subscribe(subject.RPC(cmd.Worker, cmd.PingWorker))
+	g.answers(Gateway, Task, Team)
 	g.asks(tools)
 	g.counts(audit.Tokens, audit.CostUSD, audit.ToolCalls, audit.Time)
 	g.audits(audit.QuotaRefused)
-	g.sends(cmd.Pipeline, cmd.TurnEnded, cmd.WorkDead, cmd.Message, cmd.Cancel)
-	g.sends(cmd.Member, cmd.TurnEnded, cmd.WorkDead)
-	g.sends(cmd.Agent, cmd.Run) // what another worker has to do
+	g.sends(cmd.Pipeline, cmd.SettleJob, cmd.AbandonJob, cmd.SendMessage, cmd.Cancel)
+	g.sends(cmd.Member, cmd.SettleJob, cmd.AbandonJob)
+	g.sends(cmd.Worker, cmd.DoJob) // what another worker has to do
 	g.sends(cmd.Team, cmd.ActTeam)
 	g.sends(cmd.Session, cmd.Open, cmd.Close)
-	g.sends(cmd.Task, cmd.ReportTask, cmd.ResultTask, cmd.NotifyTask, cmd.ReleaseTask)
+	g.sends(cmd.Task, cmd.ReportTask, cmd.FinishTask, cmd.NotifyTask, cmd.ReleaseTask)
 }
 
 func task(g *grant) {
-	g.writes(id.KindTask, id.KindClient)
+	g.writes(id.KindTask, id.KindInbox, id.KindCall)
+	g.stores()
 	g.handles(cmd.Task)
 	g.works(taskCalls)
 	g.joins(cmd.Task)
 	g.serves(cmd.Task, Gateway)
 	g.tells()
 	g.asks(tools)
-	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindTask), subject.AckKeys(id.KindClient))
+	g.keeps(subject.BucketAcks, subject.AckKeys(id.KindTask), subject.AckKeys(id.KindInbox))
 	g.counts(audit.Tasks)
 	g.audits(audit.QuotaRefused)
 	g.watches(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(cmd.WhatAgent), subject.RegistryKeys(cmd.WhatService), subject.RegistryKeys(cmd.WhatClient))
-	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelSwarm, cmd.ReportTask, cmd.ReleaseTask, cmd.ChildEnded,
-		cmd.CallNotified, cmd.CallEnded, cmd.TaskDue, cmd.TellClient)
-	g.sends(taskCalls, runCall)
-	g.sends(cmd.Pipeline, cmd.WorkTaken, cmd.WorkDone)
+	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask, cmd.ReportTask, cmd.ReleaseTask, cmd.EndChild,
+		cmd.NotifyCall, cmd.EndCall, cmd.CheckTask, cmd.TellClient, cmd.DeleteTask)
+	g.sends(cmd.Session, cmd.Delete, cmd.EraseTask)
+	g.sends(taskCalls, runCall, runOutside)
+	g.sends(cmd.Pipeline, cmd.AssignJob, cmd.FinishJob)
 }
 
 // toolbox runs code that others have written: it sees the calls that it is given, and
 // the directory, where services of the swarm are.
 func toolbox(g *grant) {
 	g.joins(tools)
-	g.serves(tools, Agent, Task, Team)
+	g.serves(tools, Worker, Task, Team)
 	g.tells()
 }
 
 func team(g *grant) {
-	g.writes(id.KindTeam, id.KindAgent)
+	g.writes(id.KindTeam, id.KindMember)
 	g.handles(cmd.Team, cmd.Member)
 	g.joins(cmd.Team, cmd.Member)
 	g.serves(cmd.Team, Gateway, Team)
 	g.tells()
 	g.asks(tools, cmd.Team) // replicas ask each other whether they live
-	g.sends(cmd.Agent, cmd.Run)
+	g.sends(cmd.Worker, cmd.DoJob)
 	g.counts(audit.Teams)
 	g.audits(audit.QuotaRefused)
 	g.watchesSome(subject.BucketRegistry)
 	g.keeps(subject.BucketRegistry, subject.RegistryKeys(teams), subject.RegistryKeys(active))
 	g.keeps(subject.BucketFolds, subject.FoldKeys(id.KindTeam))
-	g.sends(cmd.Team, cmd.CreateTeam, cmd.Message, cmd.Cancel, cmd.Respond, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
-		cmd.ActTeam, cmd.WakeTeam, cmd.TeamDue)
-	g.sends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.Message, cmd.Cancel, cmd.Respond, cmd.Due, cmd.Resume)
+	g.sends(cmd.Team, cmd.CreateTeam, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.PauseTeam, cmd.ResumeTeam, cmd.CloseTeam,
+		cmd.ActTeam, cmd.WakeTeam, cmd.CheckTeam)
+	g.sends(cmd.Member, cmd.CreateMember, cmd.NoteTodos, cmd.CloseMember, cmd.SendMessage, cmd.Cancel, cmd.Answer, cmd.CheckDeadlines, cmd.Resume)
 }
 
 func bootstrap(g *grant) {
@@ -162,13 +174,13 @@ func bootstrap(g *grant) {
 	g.sends(cmd.Session, cmd.Expire)
 	g.sends(cmd.Pipeline, cmd.Resume)
 	g.sends(cmd.Member, cmd.Resume)
-	g.sends(cmd.Task, cmd.TaskDue)
+	g.sends(cmd.Task, cmd.CheckTask)
 	g.sends(cmd.Team, cmd.WakeTeam)
 }
 
 // operator may read every stream, and take backups, which are reading too.
 func operator(g *grant) {
-	g.reads(id.KindSession, id.KindTask, id.KindAgent, id.KindTeam, id.KindClient)
+	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall)
 	g.uses(allStreams()...)
 	g.follows()
 	g.subscribe(subject.LiveEverything)

@@ -315,7 +315,7 @@ func (a *Agent) Agents(ctx context.Context, f Filter) ([]AgentEntry, error) {
 	l, err := ask[asp.AgentListContent](ctx, a.link, request{
 		kind: asp.AgentAgentList, content: filters{f}, want: []string{asp.AgentAgentListReply},
 	})
-	return l.Agents, err
+	return describeAgents(l.Agents), err
 }
 
 // Services lists the services.
@@ -323,6 +323,9 @@ func (a *Agent) Services(ctx context.Context, f Filter) ([]ServiceEntry, error) 
 	l, err := ask[asp.ServiceListContent](ctx, a.link, request{
 		kind: asp.AgentServiceList, content: filters{f}, want: []string{asp.AgentServiceListReply},
 	})
+	for i := range l.Services {
+		describe(&l.Services[i].Status, &l.Services[i].State)
+	}
 	return l.Services, err
 }
 
@@ -339,7 +342,7 @@ func (a *Agent) MCPServers(ctx context.Context, f Filter) ([]ServerEntry, error)
 	l, err := ask[asp.ServerListContent](ctx, a.link, request{
 		kind: asp.AgentServerList, content: filters{f}, want: []string{asp.AgentServerListReply},
 	})
-	return l.Servers, err
+	return describeServers(l.Servers), err
 }
 
 // MCPTools lists the tools of an MCP server.

@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,6 +13,10 @@ import (
 
 // clientPath is where clients connect.
 const clientPath = "/ws/asp/client"
+
+// maxResults bounds the ids of results that are remembered: more than the server says
+// in the moment (15 ms) before it says one once more.
+const maxResults = 256
 
 // replayPatience is how long an answer may take that is in what a client is told, once
 // it is back: what it has missed comes at once.
@@ -52,11 +57,12 @@ type Client struct {
 
 	welcomed chan struct{} // on the connection that is being made
 
-	mu     sync.Mutex
-	resume Resume // After: what has been queued for OnEvent
-	met    bool   // the server has greeted once
-	tasks  map[string]*Handle
-	errID  string // of the last task.error: see take
+	mu      sync.Mutex
+	resume  Resume // After: what has been queued for OnEvent
+	met     bool   // the server has greeted once
+	tasks   map[string]*Handle
+	errID   string   // of the last task.error: see take
+	results []string // ids of the last results: see again
 }
 
 var _ role = (*Client)(nil)
@@ -221,9 +227,25 @@ func (c *Client) take(m Message) {
 			}
 		}
 	case asp.TaskResult:
+		if c.again(m) {
+			return
+		}
 		c.finish(m)
 	}
 	c.offer(item{message: &m})
+}
+
+// again reports whether a result has come before, under the same id: the server says one
+// once more for clients that need it.
+func (c *Client) again(m Message) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.Seq == 0 && m.RequestID == "" && slices.Contains(c.results, m.ID) {
+		return true
+	}
+	c.results = append(c.results, m.ID)
+	c.results = c.results[max(0, len(c.results)-maxResults):]
+	return false
 }
 
 // offer queues something for OnEvent and notes the position. What comes twice, after a

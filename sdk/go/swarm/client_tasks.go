@@ -185,7 +185,7 @@ func (c *Client) Agents(ctx context.Context, f Filter) ([]AgentEntry, error) {
 	l, err := ask[asp.AgentListContent](ctx, c.link, request{
 		kind: asp.AgentListRequest, content: filters{f}, want: []string{asp.AgentListResponse},
 	})
-	return l.Agents, err
+	return describeAgents(l.Agents), err
 }
 
 // MCPServers lists the MCP servers.
@@ -193,7 +193,7 @@ func (c *Client) MCPServers(ctx context.Context, f Filter) ([]ServerEntry, error
 	l, err := ask[asp.ServerListContent](ctx, c.link, request{
 		kind: asp.ServerListRequest, content: filters{f}, want: []string{asp.ServerListResponse},
 	})
-	return l.Servers, err
+	return describeServers(l.Servers), err
 }
 
 // MCPTools lists the tools of an MCP server.
@@ -228,6 +228,9 @@ func (c *Client) Clients(ctx context.Context, f Filter) ([]ClientEntry, error) {
 	l, err := ask[asp.ClientListContent](ctx, c.link, request{
 		kind: asp.ClientList, content: map[string]any{"filters": content}, want: []string{asp.ClientListResponse},
 	})
+	for i := range l.Clients {
+		describe(&l.Clients[i].Status, &l.Clients[i].State)
+	}
 	return l.Clients, err
 }
 

@@ -36,6 +36,20 @@ func example(t testing.TB, name string) string {
 	return string(b)
 }
 
+// Who ends the connection is not told that it was lost.
+func TestCloseLosesNoConnection(t *testing.T) {
+	opt := serve(t, func(p *peer) {
+		p.send(example(t, "orchestrator.client.welcome"))
+		p.until()
+	})
+	var ends []error
+	opt.OnDisconnect = func(err error) { ends = append(ends, err) }
+	c, err := swarm.Dial(bounded(t), swarm.ClientOptions{Options: opt})
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	require.Equal(t, []error{nil}, ends)
+}
+
 // The examples of the description, each as the event that the description names.
 func TestEveryEventOfTheDescription(t *testing.T) {
 	frames := map[string]string{
@@ -97,7 +111,7 @@ func TestRequestsAreThoseOfTheDescription(t *testing.T) {
 	steps := []func(*peer){
 		answer("client.register", "client.register.response", `{"success":true,"clientId":"client-001","client":{}}`,
 			is(`{"clientName":"Web","clientType":"web","version":"2","capabilities":["x"]}`)),
-		answer("client.agent.list.request", "client.agent.list.response", `{"agents":[{"id":"agent-001","name":"Text","status":"active","capabilities":[]}]}`,
+		answer("client.agent.list.request", "client.agent.list.response", `{"agents":[{"id":"agent-001","name":"Text","status":"online","state":"active","capabilities":[]}]}`,
 			is(`{"filters":{"status":"active","capabilities":["text-processing"],"name":"Text"}}`)),
 		answer("client.agent.task.status.request", "client.agent.task.status.response", `{"taskId":"t1","status":"running"}`, is(`{"taskId":"t1"}`)),
 		answer("task.message", "task.message.sent", `{"taskId":"t1","status":"sent"}`, is(`{"taskId":"t1","message":{"targetLanguage":"spanish"}}`)),
@@ -128,7 +142,7 @@ func TestRequestsAreThoseOfTheDescription(t *testing.T) {
 	c := dial(t, swarm.ClientOptions{Options: opt, Name: "Web", Type: "web", Version: "2", Capabilities: []string{"x"}})
 	agents, err := c.Agents(ctx, swarm.Filter{Status: "active", Capabilities: []string{"text-processing"}, Name: "Text"})
 	require.NoError(t, err)
-	require.Equal(t, "agent-001", agents[0].ID)
+	require.Equal(t, []string{"agent-001", swarm.StatusActive, "online"}, []string{agents[0].ID, agents[0].Status, agents[0].State})
 	status, err := c.TaskStatus(ctx, "t1")
 	require.NoError(t, err)
 	require.Equal(t, swarm.TaskStatusRunning, status.Status)

@@ -9,7 +9,7 @@ import (
 // Names of events.
 const (
 	EventConnected        = "connected"              // no content
-	EventDisconnected     = "disconnected"           // no content; Err says why
+	EventDisconnected     = "disconnected"           // no content; Err says why, nil: Close was called
 	EventError            = "error"                  // *Error: one that answers no call, or a frame that cannot be read
 	EventWelcome          = "welcome"                // Welcome
 	EventTaskCreated      = "task.created"           // TaskCreated

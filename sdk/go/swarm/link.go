@@ -35,6 +35,8 @@ type link struct {
 	ctx  context.Context //nolint:containedctx // the life of the link
 	stop context.CancelFunc
 
+	leaving atomic.Bool // this side ends the connection
+
 	mu      sync.Mutex
 	conn    *session      // greeted; nil = there is none
 	dialed  *session      // the last connection, greeted or not
@@ -67,7 +69,7 @@ func (l *link) run(hasty bool) error {
 		began := time.Now()
 		greeted, err := l.once()
 		if greeted {
-			l.opt.OnDisconnect(plain(err))
+			l.opt.OnDisconnect(l.lost(err))
 		}
 		switch {
 		case l.ctx.Err() != nil:
@@ -175,6 +177,7 @@ func (l *link) cut() {
 
 // bye ends the link with a goodbye to the server.
 func (l *link) bye() {
+	l.leaving.Store(true)
 	l.mu.Lock()
 	s := l.conn
 	l.mu.Unlock()
@@ -182,6 +185,19 @@ func (l *link) bye() {
 		_ = s.conn.Close(websocket.StatusNormalClosure, "") // takes a few seconds at most
 	}
 	l.stop()
+}
+
+// lost returns why a connection has ended, nil if this side has closed it.
+func (l *link) lost(err error) error {
+	select {
+	case <-l.ctx.Done():
+		return nil
+	default:
+	}
+	if l.leaving.Load() {
+		return nil
+	}
+	return plain(err)
 }
 
 // take gives a frame to whoever waits for it.

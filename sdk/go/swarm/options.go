@@ -60,7 +60,8 @@ type Options struct {
 	// It doubles with each failure and has up to half of itself taken off by chance.
 	MinBackoff, MaxBackoff time.Duration
 	// OnConnect is told of each connection that the server has greeted and OnDisconnect
-	// of its end, by turns, on the goroutine that makes connections: they must not block.
+	// of its end, by turns, on the goroutine that makes connections: they must not block. An end
+	// that this side wanted has no error.
 	OnConnect    func()
 	OnDisconnect func(err error)
 }

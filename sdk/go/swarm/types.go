@@ -64,13 +64,16 @@ const (
 	TaskStatusCancelled    = "cancelled"
 )
 
-// Statuses of agents and services. Only active ones are given work.
+// Statuses of agents and services. Agents that are inactive or in maintenance get no
+// tasks; of the others the active ones are chosen first. Services get calls only while
+// they are active. What lists say is in these words, whatever those of the server are.
 const (
-	StatusActive      = "active"
-	StatusInactive    = "inactive"
-	StatusBusy        = "busy"
-	StatusError       = "error"
-	StatusMaintenance = "maintenance"
+	StatusActive       = "active"
+	StatusInactive     = "inactive"
+	StatusBusy         = "busy"
+	StatusError        = "error"
+	StatusMaintenance  = "maintenance"
+	StatusInitializing = "initializing" // in lists: busy
 )
 
 // Types of notifications.

@@ -27,6 +27,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/payload"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -64,8 +65,10 @@ type Deps struct {
 
 // Agent is a lifecycle component. Any number of them may run, in any processes.
 type Agent struct {
-	cfg  Config
-	deps Deps
+	cfg      Config
+	deps     Deps
+	payloads *payload.Store
+
 	self id.Name // in the place of a gateway and of a connection
 	id   string
 
@@ -95,7 +98,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("built-in agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, deps: deps, self: self, id: cfg.Name + "-" + self.String(), on: map[subject.Log]*job{}, status: cmd.StatusActive}
+	a := &Agent{cfg: cfg, deps: deps, payloads: payload.New(deps.Conn), self: self, id: cfg.Name + "-" + self.String(), on: map[subject.Log]*job{}, status: cmd.StatusActive}
 	a.life, a.end = context.WithCancel(context.Background())
 	return a, nil
 }
@@ -106,7 +109,7 @@ func (a *Agent) Name() string { return "builtin agent" }
 // Start listens for tasks and then takes the agent's place in the directory.
 func (a *Agent) Start(ctx context.Context) error {
 	var err error
-	if a.sub, err = a.deps.Conn.NATS().Subscribe(subject.AsideFilter(a.self), a.aside); err != nil {
+	if a.sub, err = a.deps.Conn.NATS().Subscribe(subject.DirectFilter(a.self), a.aside); err != nil {
 		return fmt.Errorf("built-in agent: %w", err)
 	}
 	data, err := a.says(cmd.StatusActive)
@@ -124,7 +127,7 @@ func (a *Agent) Start(ctx context.Context) error {
 func (a *Agent) says(status string) (json.RawMessage, error) {
 	raw, err := json.Marshal(cmd.Peer{
 		Kind: cmd.PeerAgent, ID: a.id, Name: a.cfg.Name, Capabilities: a.cfg.Capabilities, Description: a.cfg.Description,
-		Status: status, Gateway: a.self.String(), Connection: a.self.String(), Online: true,
+		Status: status, Full: status == cmd.StatusBusy, Gateway: a.self.String(), Connection: a.self.String(), Online: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the entry of the built-in agent: %w", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/agent/builtin"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // TestATaskIsAChatOfItsOwn: in every tenant, with progress and a result, and a session
@@ -49,7 +49,7 @@ func TestAnotherInstanceGoesOn(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("at last"))))
 	first := r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
-	r.Until(builtin.SessionOf(log), event.TurnStarted, 1)
+	r.Until(builtin.SessionOf(log), event.JobStarted, 1)
 	first.Stop()
 	r.Until(log, event.TaskReleased, 1)
 	r.assistant(builtin.Config{})
@@ -66,7 +66,7 @@ func TestAnotherInstanceFindsTheAnswer(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("at last"))))
 	first := r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
-	r.Until(builtin.SessionOf(log), event.TurnStarted, 1)
+	r.Until(builtin.SessionOf(log), event.JobStarted, 1)
 	first.Stop()
 	r.Until(log, event.TaskReleased, 1)
 	close(hold)
@@ -82,7 +82,7 @@ func TestACancelledTaskStopsItsRun(t *testing.T) {
 	r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
 	r.Until(builtin.SessionOf(log), event.MessageDelta, 1)
-	r.command(log, cmd.CancelSwarm, "stop", cmd.CancelTaskData{TaskID: log.Entity.String()})
+	r.command(log, cmd.CancelTask, "stop", cmd.CancelTaskData{TaskID: log.Entity.String()})
 	require.Equal(t, event.TaskEndCancelled, r.end(log).Status)
 	session := r.Until(builtin.SessionOf(log), event.SessionClosed, 1)
 	require.Equal(t, 1, servicetest.Count(session, event.RunCancelled))
@@ -99,7 +99,7 @@ func TestWhatTheClientSaysOnTheWay(t *testing.T) {
 	})
 	r.assistant(builtin.Config{})
 	log := r.submit(id.DefaultTenant, `"speak"`)
-	r.Until(builtin.SessionOf(log), event.TurnStarted, 1)
+	r.Until(builtin.SessionOf(log), event.JobStarted, 1)
 	r.command(log, cmd.MessageTask, "more", cmd.TaskMessage{TaskID: log.Entity.String(), Message: []byte(`{"text":"and louder"}`)})
 	r.Until(builtin.SessionOf(log), event.MessageReceived, 2)
 	close(hold)
@@ -123,7 +123,7 @@ func TestTheFullAndTheLeavingTakeNothing(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("done"))))
 	a := r.assistant(builtin.Config{Concurrency: 1})
 	first := r.submit(id.DefaultTenant, `"one"`)
-	r.Until(builtin.SessionOf(first), event.TurnStarted, 1)
+	r.Until(builtin.SessionOf(first), event.JobStarted, 1)
 	second := r.submit(id.DefaultTenant, `"two"`)
 	r.Until(second, event.TaskQueued, 1)
 	drained := make(chan error, 1)
@@ -135,4 +135,26 @@ func TestTheFullAndTheLeavingTakeNothing(t *testing.T) {
 	require.Empty(t, r.agents(id.DefaultTenant), "and is not remembered")
 	r.assistant(builtin.Config{})
 	require.Equal(t, event.TaskEndCompleted, r.end(second).Status)
+}
+
+// TestATaskWhoseSessionIsDeletedFails: nobody waits for an answer that cannot come.
+func TestATaskWhoseSessionIsDeletedFails(t *testing.T) {
+	r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("half"), scripted.Hang())))
+	first := r.assistant(builtin.Config{})
+	log := r.submit(id.DefaultTenant, `"speak"`)
+	session := builtin.SessionOf(log)
+	r.Until(session, event.JobStarted, 1)
+	first.Stop()
+	r.Until(log, event.TaskReleased, 1)
+	r.Command(cmd.Command{
+		ID: "delete", Service: cmd.Session, Verb: cmd.Delete, Tenant: session.Tenant, Key: session.Entity, Time: time.Now(),
+	}, nil)
+	require.Eventually(t, func() bool {
+		erased, err := r.Log.Erased(r.Ctx, session)
+		return err == nil && erased
+	}, patience, 5*time.Millisecond)
+	r.assistant(builtin.Config{})
+	end := r.end(log)
+	require.Equal(t, event.TaskEndFailed, end.Status)
+	require.Equal(t, "SESSION_DELETED", end.Code)
 }

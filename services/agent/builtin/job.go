@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -82,6 +84,11 @@ func (j *job) run() {
 	if !j.say(cmd.Session, cmd.Open, "task.open", cmd.OpenSession{Dialect: dialect}) {
 		return
 	}
+	if err := j.load(&j.task); err != nil {
+		j.tell("result", cmd.FinishTask, j.failure(fault.From(err, "")))
+		j.close("the task has no data")
+		return
+	}
 	v := j.a.deps.Log.Watch(j.session, eventlog.Cursor{}, j)
 	defer v.Close()
 	for said := 0; ; {
@@ -90,6 +97,7 @@ func (j *job) run() {
 			return
 		case <-j.wake:
 		}
+		j.read()
 		if !j.notify() {
 			return
 		}
@@ -101,13 +109,13 @@ func (j *job) run() {
 			j.close("the task is over")
 			return
 		case end != nil:
-			if j.tell("result", cmd.ResultTask, end) {
+			if j.tell("result", cmd.FinishTask, j.stored(end)) {
 				j.close("the task is done")
 			}
 			return
 		}
 		for _, m := range waiting {
-			if !j.say(cmd.Pipeline, cmd.Message, m.id, cmd.UserMessage{Content: m.content, RunSpec: event.RunSpec{OnBusy: event.OnBusyEnqueue}}) {
+			if !j.say(cmd.Pipeline, cmd.SendMessage, m.id, cmd.UserMessage{Content: m.content, RunSpec: event.RunSpec{OnBusy: event.OnBusyEnqueue}}) {
 				return
 			}
 			said++
@@ -129,6 +137,63 @@ func (j *job) gone() bool {
 	return true
 }
 
+// load puts what data refers to in its place. It fails if that is lost.
+func (j *job) load(data event.Large) error {
+	return j.insist("load stored data", func() error { return j.a.payloads.Fill(j.life, j.log.Tenant, data) })
+}
+
+// stored returns a result with what is too large for a command in an object.
+func (j *job) stored(end *cmd.TaskResult) *cmd.TaskResult {
+	err := j.insist("store result", func() error {
+		_, err := j.a.payloads.Shrink(j.life, j.log, end)
+		return err
+	})
+	if err != nil {
+		return j.failure(fault.From(err, ""))
+	}
+	return end
+}
+
+// insist does something, however often it has to be tried, and fails if that is of no use.
+func (j *job) insist(what string, do func() error) error {
+	for j.life.Err() == nil {
+		err := do()
+		if err == nil {
+			break
+		}
+		log := j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID)
+		if !fault.From(err, "").Retryable() {
+			log.Msg("fail to " + what)
+			return err
+		}
+		log.Msg(what + " later")
+		select {
+		case <-j.life.Done():
+		case <-time.After(sendPause):
+		}
+	}
+	return nil
+}
+
+// read loads the messages of the client that are stored as objects. The model is told of
+// one that is lost that it is.
+func (j *job) read() {
+	j.mu.Lock()
+	stored := slices.Clone(j.mail)
+	j.mu.Unlock()
+	for i := range stored {
+		if stored[i].MessageRef == nil {
+			continue
+		}
+		if err := j.load(&stored[i]); err != nil {
+			stored[i].Message, stored[i].MessageRef = encode(fault.From(err, "").Public()), nil
+		}
+		j.mu.Lock()
+		j.mail[i] = stored[i]
+		j.mu.Unlock()
+	}
+}
+
 // message is what the model is to be told.
 type message struct{ id, content string }
 
@@ -142,11 +207,16 @@ func (j *job) look(said int) (over bool, end *cmd.TaskResult, waiting []message)
 		return true, nil, nil
 	case j.broken != nil:
 		return false, j.failure(fault.From(j.broken, "")), nil
+	case j.state.Deleted:
+		return false, j.failure(fault.New(fault.SessionDeleted)), nil
 	case j.state.Created.IsZero():
 		return false, nil, nil
 	}
 	all := []message{{firstMessage, prompt(j.task)}}
 	for _, m := range j.mail {
+		if m.MessageRef != nil {
+			break // it came just now, and is read first
+		}
 		all = append(all, message{m.MessageID, mail(m)})
 	}
 	if !j.state.Closed && said < len(all) {
@@ -305,6 +375,14 @@ func (j *job) fold(e event.Event) error {
 			return err
 		}
 		j.refused[d.MessageID] = d
+	case event.RequestFailed:
+		d, err := event.As[event.RequestFailedData](e)
+		if err != nil {
+			return err
+		}
+		j.notes = append(j.notes, note{"note." + e.ID, d.Text(), map[string]string{
+			"code": d.Code, "retry_after_ms": strconv.FormatInt(d.RetryAfterMS, 10),
+		}})
 	case event.ToolCalled:
 		d, err := event.As[event.ToolCalledData](e)
 		if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/agent"
 	"github.com/waggle-dev/waggle/services/agent/builtin"
-	"github.com/waggle-dev/waggle/services/agent/model"
-	"github.com/waggle-dev/waggle/services/agent/model/openai"
-	"github.com/waggle-dev/waggle/services/agent/model/scripted"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/model/openai"
+	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 	"github.com/waggle-dev/waggle/services/session"
 	"github.com/waggle-dev/waggle/services/task"
@@ -61,7 +61,7 @@ func (r *rig) services() {
 	r.Run(p, err)
 	k, err := task.New(task.Config{}, deps, tools.NewClient(r.Conn))
 	r.Run(k, err)
-	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL(), Logger: zerolog.Nop()})
+	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL()})
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() { _ = m.Close() })
 	w, err := agent.New(agent.Config{}, agent.Deps{

@@ -8,7 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/services/agent/model"
+	"github.com/waggle-dev/waggle/services/model"
 )
 
 // General is the capability of agents that may be given anything.
@@ -18,6 +18,7 @@ const General = "general"
 type Card struct {
 	Model        string   `json:"model"`
 	Providers    []string `json:"providers,omitempty"` // whose models it can ask when a member of a team has one of its own
+	Trouble      string   `json:"trouble,omitempty"`   // why the provider of the model cannot be used
 	Capabilities []string `json:"capabilities"`        // a task that names one may be given to this agent
 }
 
@@ -34,7 +35,7 @@ func (c Card) Data() (json.RawMessage, error) {
 // reason to overlook the others.
 func Read(m directory.Member) (Card, bool) {
 	var c Card
-	if m.Name != command.Agent || json.Unmarshal(m.Data, &c) != nil {
+	if m.Name != command.Worker || json.Unmarshal(m.Data, &c) != nil {
 		return Card{}, false
 	}
 	return c, true
@@ -43,7 +44,7 @@ func Read(m directory.Member) (Card, bool) {
 // Serves reports whether an agent that is there can ask the model that is named, and
 // whether there is any agent at all.
 func Serves(d *directory.Directory, spec string) (serves, there bool) {
-	for _, m := range d.Members(directory.WhatService, command.Agent) {
+	for _, m := range d.Members(directory.WhatService, command.Worker) {
 		if c, ok := Read(m); ok {
 			there = true
 			serves = serves || model.Serves(c.Model, c.Providers, spec)
@@ -52,11 +53,24 @@ func Serves(d *directory.Directory, spec string) (serves, there bool) {
 	return serves, there
 }
 
+// Model returns the model that all agents that are there have, empty if they differ or
+// none is there.
+func Model(d *directory.Directory) (name string) {
+	for _, m := range d.Members(directory.WhatService, command.Worker) {
+		c, ok := Read(m)
+		if !ok || name != "" && c.Model != name {
+			return ""
+		}
+		name = c.Model
+	}
+	return name
+}
+
 // Providers returns the providers of models that the agents that are there can ask,
 // sorted, each once.
 func Providers(d *directory.Directory) []string {
 	var out []string
-	for _, m := range d.Members(directory.WhatService, command.Agent) {
+	for _, m := range d.Members(directory.WhatService, command.Worker) {
 		if c, ok := Read(m); ok {
 			out = append(out, c.Providers...)
 		}
@@ -68,7 +82,7 @@ func Providers(d *directory.Directory) []string {
 // Capabilities returns what the agents that are there can do, sorted, each once.
 func Capabilities(d *directory.Directory) []string {
 	var out []string
-	for _, m := range d.Members(directory.WhatService, command.Agent) {
+	for _, m := range d.Members(directory.WhatService, command.Worker) {
 		if c, ok := Read(m); ok {
 			out = append(out, c.Capabilities...)
 		}

@@ -82,7 +82,7 @@ func New(cfg Config) (*Client, error) {
 
 // Start listens for answers.
 func (c *Client) Start() error {
-	sub, err := c.cfg.Conn.NATS().Subscribe(subject.Aside(c.cfg.Instance, c.link), c.hear)
+	sub, err := c.cfg.Conn.NATS().Subscribe(subject.Direct(c.cfg.Instance, c.link), c.hear)
 	if err != nil {
 		return fmt.Errorf("team tools: listen for answers: %w", err)
 	}

@@ -225,7 +225,7 @@ func publish(t *testing.T, asked cmd.Command, raw []byte, to func(string, []byte
 	t.Helper()
 	gateway, connection, err := subject.ParseReplyTo(asked.ReplyTo)
 	require.NoError(t, err)
-	require.NoError(t, to(subject.Aside(gateway, connection), raw))
+	require.NoError(t, to(subject.Direct(gateway, connection), raw))
 }
 
 // TestTodos: every list comes out whole, in its order, with ids of its own that are the

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type Rig struct {
 	Send *command.Sender
 
 	patience time.Duration
+	running  []Component
 }
 
 // New returns a rig on a connection. Each of its waits lasts patience at most, and all of
@@ -91,7 +93,18 @@ func (r *Rig) Run(c Component, err error) {
 	r.T.Helper()
 	require.NoError(r.T, err)
 	require.NoError(r.T, c.Start(r.Ctx))
-	r.T.Cleanup(c.Stop)
+	r.running = append(r.running, c)
+	r.T.Cleanup(r.stop)
+}
+
+// stop stops all that runs, at the same time: each component waits for its last pull.
+func (r *Rig) stop() {
+	var wg sync.WaitGroup
+	for _, c := range r.running {
+		wg.Go(c.Stop)
+	}
+	wg.Wait()
+	r.running = nil
 }
 
 // Command sends a command with the data, if that is not nil.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
@@ -84,10 +85,26 @@ func page() string {
 			section = s
 			head(&b, section)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, code(f.Env), code(f.Value()), cell(f.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, code(f.Env), standard(f), cell(f.Doc))
 	}
 	b.WriteString(example)
 	return b.String()
+}
+
+// unset is how the meaning of a setting says what holds without it.
+var unset = regexp.MustCompile(`(?i)\b(?:(?:0|empty) = (?:the )?|default: (?:the )?)([^.;]+)`)
+
+// standard is what holds where a setting is not made. For many that is zero, and the code
+// that uses the setting decides: then its meaning says what.
+func standard(f config.Field) string {
+	v := f.Value()
+	if v != "" && v != "0" && v != "0s" {
+		return code(v)
+	}
+	if m := unset.FindStringSubmatch(f.Doc); m != nil {
+		return cell(strings.TrimSpace(m[1]))
+	}
+	return code(v)
 }
 
 // split separates the section from the key: "tools.servers[].name" is key "name"

@@ -11,7 +11,7 @@
 {{- if eq .role "gateway" }}
 - {name: WAGGLE_GATEWAY_DRAIN_SPREAD, value: {{ $r.spreadSeconds }}s}
 {{- end }}
-{{- if eq .role "agent" }}
+{{- if eq .role "worker" }}
 {{- include "waggle.modelEnv" (dict "name" "OPENAI" "model" $v.modelKeys.openai) }}
 {{- include "waggle.modelEnv" (dict "name" "ANTHROPIC" "model" $v.modelKeys.anthropic) }}
 {{- end }}

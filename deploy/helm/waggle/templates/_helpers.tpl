@@ -1,19 +1,25 @@
-{{/* The name of everything: the release's. */}}
+{{/* The name of everything: the release's, unless another one is given. */}}
 {{- define "waggle.name" -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- $suffix := ternary (printf "-%s" .Values.nameOverride) "" (ne .Values.nameOverride "") -}}
+{{- .Values.fullnameOverride | default (printf "%s%s" .Release.Name $suffix) | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
+{{/* The image; a registry for all charts of the release takes the place of its own. */}}
 {{- define "waggle.image" -}}
+{{- $repository := .Values.image.repository -}}
+{{- with dig "image" "registry" "" .Values.global -}}
+{{- $repository = printf "%s/%s" . (regexReplaceAll "^[^/]*[.:][^/]*/" $repository "") -}}
+{{- end -}}
 {{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{ $repository }}@{{ .Values.image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
 
 {{/* Labels by which pods are found; they never change. Takes (dict "root" $ "role" "gateway"). */}}
 {{- define "waggle.selector" -}}
-app.kubernetes.io/name: waggle
+app.kubernetes.io/name: {{ .root.Values.nameOverride | default "waggle" }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{- with .role }}
 app.kubernetes.io/component: {{ . }}
@@ -25,34 +31,37 @@ app.kubernetes.io/component: {{ . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels of pods: those by which they are found, and the common ones. */}}
+{{- define "waggle.podLabels" -}}
+{{ include "waggle.selector" . }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{/* The name of the NATS chart's Service, made as that chart makes it. */}}
 {{- define "waggle.natsName" -}}
-{{- if .Values.nats.fullnameOverride -}}
-{{- .Values.nats.fullnameOverride -}}
-{{- else -}}
-{{- $name := .Values.nats.nameOverride | default "nats" -}}
-{{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
-{{- end -}}
-{{- end -}}
+{{- $release := .Values.nats.release -}}
+{{- ternary $release (printf "%s-nats" $release) (contains "nats" $release) | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "waggle.natsURL" -}}
-{{- if and .Values.nats.enabled .Values.nats.external.url -}}
-{{- fail "nats.enabled and nats.external.url: choose one" -}}
-{{- else if .Values.nats.enabled -}}
+{{- if and .Values.nats.release .Values.nats.external.url -}}
+{{- fail "nats.release and nats.external.url: choose one" -}}
+{{- else if .Values.nats.release -}}
 {{ ternary "tls" "nats" (ne .Values.natsTLS.secret "") }}://{{ include "waggle.natsName" . }}:4222
 {{- else -}}
-{{- required "name your NATS servers (nats.external.url), or set nats.enabled" .Values.nats.external.url -}}
+{{- required "name your NATS servers (nats.external.url), or the release that they are (nats.release)" .Values.nats.external.url -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "waggle.natsMonitoring" -}}
-{{- if .Values.nats.enabled -}}
+{{- if .Values.nats.release -}}
 {{ include "waggle.natsName" . }}-headless.{{ .Release.Namespace }}.svc:8222
 {{- else -}}
 {{- required "KEDA asks NATS for the lag: name its monitoring (nats.external.monitoring)" .Values.nats.external.monitoring -}}
@@ -68,7 +77,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $names = append $names (printf "%s-%02d" $service $p) -}}
 {{- end -}}
 {{- end -}}
-{{- if eq . "agent" }}{{ $names = list "agent" }}{{ end -}}
+{{- if eq . "worker" }}{{ $names = list "worker" }}{{ end -}}
 {{- if eq . "task" }}{{ $names = append $names "task-call" }}{{ end -}}
 {{- $names | join " " -}}
 {{- end -}}
@@ -81,6 +90,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 - {name: WAGGLE_NATS_REPLICAS, value: {{ .root.Values.streams.replicas | quote }}}
 - {name: WAGGLE_NATS_EVENT_MAX_AGE, value: {{ .root.Values.streams.eventMaxAge | quote }}}
 - {name: WAGGLE_NATS_EVENT_MAX_BYTES, value: {{ .root.Values.streams.eventMaxBytes | int64 | quote }}}
+- {name: WAGGLE_NATS_OBJECT_MAX_BYTES, value: {{ .root.Values.streams.objectMaxBytes | int64 | quote }}}
 {{- with .root.Values.natsTLS }}
 {{- if .secret }}
 - {name: WAGGLE_NATS_TLS_CA, value: /etc/waggle-tls/{{ .ca }}}
@@ -114,19 +124,16 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   emptyDir: {sizeLimit: 64Mi}
 {{- end -}}
 
-{{/* What the restricted profile asks of a pod. The group may read the mounted secrets. */}}
+{{/*
+What the restricted profile asks of a pod. The group may read the mounted secrets. Takes
+the root and what a role sets itself ("own"), which is laid over it.
+*/}}
 {{- define "waggle.podSecurity" -}}
 automountServiceAccountToken: false
 # Otherwise every Service of the namespace becomes variables, some named WAGGLE_...
 enableServiceLinks: false
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  fsGroupChangePolicy: OnRootMismatch
-  seccompProfile: {type: RuntimeDefault}
-{{- with .Values.image.pullSecrets }}
+securityContext: {{- include "waggle.podSecurityContext" . | nindent 2 }}
+{{- with concat .root.Values.image.pullSecrets (dig "image" "pullSecretNames" (list) .root.Values.global | default list) }}
 imagePullSecrets:
 {{- range . }}
   - name: {{ . }}
@@ -134,12 +141,14 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
+{{- define "waggle.podSecurityContext" -}}
+{{- $base := dict "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532 "fsGroup" 65532 "fsGroupChangePolicy" "OnRootMismatch" "seccompProfile" (dict "type" "RuntimeDefault") -}}
+{{- toYaml (mergeOverwrite $base (deepCopy .root.Values.podSecurityContext) (deepCopy (.own | default dict))) -}}
+{{- end -}}
+
 {{- define "waggle.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-runAsNonRoot: true
-capabilities: {drop: [ALL]}
-seccompProfile: {type: RuntimeDefault}
+{{- $base := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "runAsNonRoot" true "capabilities" (dict "drop" (list "ALL")) "seccompProfile" (dict "type" "RuntimeDefault") -}}
+{{- toYaml (mergeOverwrite $base (deepCopy .root.Values.securityContext) (deepCopy (.own | default dict))) -}}
 {{- end -}}
 
 {{/* The names of the Secrets that the pods of a role read. */}}
@@ -149,8 +158,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- with index $v.roles .role -}}
 {{- $names = append $names .configSecret.name -}}
 {{- range .env }}{{ $names = append $names (dig "valueFrom" "secretKeyRef" "name" "" .) }}{{ end -}}
+{{- range .extraEnvFrom }}{{ $names = append $names (dig "secretRef" "name" "" .) }}{{ end -}}
 {{- end -}}
-{{- if eq .role "agent" -}}{{- $names = concat $names (list $v.modelKeys.openai.secret $v.modelKeys.anthropic.secret) -}}{{- end -}}
+{{- if eq .role "worker" -}}{{- $names = concat $names (list $v.modelKeys.openai.secret $v.modelKeys.anthropic.secret) -}}{{- end -}}
 {{- if eq .role "session" -}}{{- $names = append $names $v.stateKey.secret -}}{{- end -}}
 {{- $names | compact | uniq | sortAlpha | join " " -}}
 {{- end -}}
@@ -172,6 +182,14 @@ are replaced by "helm upgrade". Nothing where there is no cluster to ask.
 {{- end -}}
 {{- end -}}
 
+{{- define "waggle.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "waggle.name" .) -}}
+{{- else -}}
+{{- required "name the service account that exists already (serviceAccount.name)" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "waggle.roles" -}}
-gateway session pipeline agent task team tools
+gateway session pipeline worker task team tools
 {{- end -}}

@@ -1,0 +1,209 @@
+// Command check tests a change: it finds the packages that differ from the base, vets and
+// lints them, and runs their unit tests and those of the packages that import them.
+//
+//	check -lint golangci-lint -testsum testsum -- -race -p 3   arguments for go test
+//	check -plan                                                show what would run
+//
+// The base is where the branch left main; on main itself the commit before. Changes that
+// are not committed count. A package that changed is always tested. One that imports it,
+// directly or not, is tested while the seconds that its tests took before fit into the
+// budget, the nearest first; the others are named.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	c := &check{out: os.Stdout}
+	flag.StringVar(&c.base, "base", "", "commit to compare with (default: where the branch left main)")
+	flag.StringVar(&c.lint, "lint", "", "golangci-lint; none: without lint")
+	flag.StringVar(&c.testsum, "testsum", "", "program that runs go test -json and shows what matters")
+	flag.StringVar(&c.results, "results", ".cache/test", "folder of the results of make test")
+	flag.StringVar(&c.cache, "cache", ".cache/check", "folder for the results of this program")
+	flag.DurationVar(&c.budget, "budget", 60*time.Second, "what tests of importers may take, on two cores")
+	plan := flag.Bool("plan", false, "show what would run, and run nothing")
+	flag.Parse()
+	c.args = flag.Args()
+	err := c.choose()
+	if err == nil && !*plan {
+		err = c.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "check:", err)
+		os.Exit(1)
+	}
+}
+
+// check is one run of the program.
+type check struct {
+	base, lint, testsum, results, cache string
+
+	budget time.Duration
+	args   []string // of go test
+	out    io.Writer
+
+	all   map[string]*pkg
+	took  map[string]float64
+	tests []*pkg // to be run
+	vets  []*pkg // changed packages and all that import them
+}
+
+func (c *check) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
+
+// choose finds and shows what has to be checked.
+func (c *check) choose() error {
+	files, err := c.changes()
+	if err != nil {
+		return err
+	}
+	if c.all, err = list(); err != nil {
+		return err
+	}
+	c.took = known(c.results, c.cache)
+	c.mark(files)
+	c.follow()
+	c.vets = c.chosen()
+	c.fit()
+	c.show()
+	return nil
+}
+
+// changes returns the files that differ from the base, and says which base it is.
+func (c *check) changes() ([]string, error) {
+	why := c.base
+	if c.base == "" {
+		var err error
+		if c.base, why, err = base(); err != nil {
+			return nil, err
+		}
+	}
+	changed, err := lines("git", "diff", "--name-only", "--no-renames", c.base)
+	if err != nil {
+		return nil, err
+	}
+	added, err := lines("git", "ls-files", "-o", "--exclude-standard")
+	if err != nil {
+		return nil, err
+	}
+	files := append(changed, added...)
+	c.say("check: %d files differ from %s", len(files), why)
+	return files, nil
+}
+
+// base returns the commit that a change began at, and its description.
+func base() (commit, why string, err error) {
+	head, err := lines("git", "rev-parse", "HEAD")
+	if err != nil {
+		return "", "", err
+	}
+	for _, main := range []string{"main", "origin/main"} {
+		at, err := lines("git", "merge-base", "HEAD", main)
+		if err == nil && len(at) == 1 && at[0] != head[0] {
+			return at[0], fmt.Sprintf("%.7s, where the branch left %s", at[0], main), nil
+		}
+	}
+	dirty, err := lines("git", "status", "--porcelain")
+	if err != nil {
+		return "", "", err
+	}
+	if len(dirty) > 0 {
+		return head[0], "HEAD", nil
+	}
+	return "HEAD~", "HEAD~, the commit before", nil
+}
+
+// lines runs a command and returns what it prints.
+func lines(name string, args ...string) ([]string, error) {
+	out, err := output(name, args...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(s string) bool { return s == "" }), nil
+}
+
+func output(name string, args ...string) ([]byte, error) {
+	out, err := exec.CommandContext(context.Background(), name, args...).Output() //nolint:gosec // running commands is the purpose
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return out, nil
+}
+
+// step runs one part of the check and says how long it took.
+func (c *check) step(name string, f func() error) error {
+	began := time.Now()
+	if err := f(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	c.say("%s ok, %.0f s", name, time.Since(began).Seconds())
+	return nil
+}
+
+// run vets, lints and tests what was chosen.
+func (c *check) run() error {
+	if len(c.vets) == 0 {
+		return nil
+	}
+	if err := c.step("vet", func() error { return c.command("", "go", append([]string{"vet"}, paths(c.vets)...)...) }); err != nil {
+		return err
+	}
+	if c.lint == "" {
+		c.say("not linted: no linter was named")
+	} else if err := c.step("lint", c.lintChanged); err != nil {
+		return err
+	}
+	return c.test()
+}
+
+func (c *check) command(dir, name string, args ...string) error {
+	cmd := exec.CommandContext(context.Background(), name, args...) //nolint:gosec // running commands is the purpose
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, c.out, os.Stderr
+	return cmd.Run()
+}
+
+// lintChanged runs the linter on the packages that changed, module by module.
+func (c *check) lintChanged() error {
+	modules := map[string][]string{}
+	for _, p := range c.vets {
+		if rel, err := filepath.Rel(p.Module.Dir, p.Dir); len(p.files) > 0 && err == nil {
+			modules[p.Module.Dir] = append(modules[p.Module.Dir], "./"+filepath.ToSlash(rel))
+		}
+	}
+	config, err := filepath.Abs(".golangci.yml")
+	if err != nil {
+		return err
+	}
+	for dir, packages := range modules {
+		if err := c.command(dir, c.lint, append([]string{"run", "--config", config}, packages...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// test runs the tests; vet has run already.
+func (c *check) test() error {
+	if len(c.tests) == 0 {
+		return nil
+	}
+	raw := filepath.Join(c.cache, "unit.json")
+	args := append([]string{"-out", raw, "--", "go", "test", "-json", "-vet=off"}, c.args...)
+	began := time.Now()
+	err := c.command("", c.testsum, append(args, paths(c.tests)...)...)
+	c.remember(raw)
+	if err != nil {
+		return fmt.Errorf("test: %w", err)
+	}
+	c.say("test ok, %.0f s", time.Since(began).Seconds())
+	return nil
+}

@@ -1,0 +1,75 @@
+package chat
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/console"
+	"github.com/waggle-dev/waggle/cmd/waggle/console/consoletest"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+)
+
+// sit puts a person in front of a conversation. ended tells how it ended.
+func sit(t *testing.T, opt Options) (x *consoletest.Terminal, ended <-chan error) {
+	t.Helper()
+	x = consoletest.Open(t, 24, 100)
+	interrupts, over := make(chan os.Signal, 1), make(chan error, 1)
+	screen := terminal.NewScreen(x.TTY, x.TTY)
+	lines := console.Open(console.Options{In: x.TTY, Out: x.TTY, Environ: consoletest.Environ(), Interrupts: interrupts, Screen: screen})
+	done, ctx := make(chan struct{}), bounded(t)
+	go func() { defer close(done); over <- Talk(ctx, opt, lines, screen, true, interrupts) }()
+	t.Cleanup(func() { <-done })
+	return x, over
+}
+
+func TestAPersonTalks(t *testing.T) {
+	typed := make(chan struct{})
+	url := serve(t,
+		func(p *peer) {
+			p.greet("s-1", 0)
+			require.Equal(p.t, "one\ntwo", p.read()["content"])
+			p.echo(1, "e1", "one\ntwo")
+			p.delta(3, "e1", "m1", "Forty-")
+			<-typed
+			p.delta(4, "e1", "m1", "two")
+			p.answer(5, "e1", "Forty-two")
+			require.Equal(p.t, "and more", p.read()["content"])
+			p.echo(6, "e2", "and more")
+			require.Equal(p.t, "cancel", p.read()["type"])
+			p.send(orbit.Error, 8, "e2", orbit.ErrorData{Message: "Stopped."})
+			p.until()
+		},
+		func(p *peer) {
+			require.Empty(p.t, p.query.Get("session"))
+			p.greet("s-2", 0)
+			p.until()
+		})
+	x, ended := sit(t, Options{URL: url, Model: "demo"})
+	x.Wait("model demo, session s-1; /help shows the commands\n\n›")
+	x.Type(consoletest.Paste("one\ntwo"), consoletest.Enter)
+	x.Wait("› one\n  two\nForty-")
+	x.Type("and ")
+	x.Wait("Forty-\n\n› and")
+	close(typed)
+	x.Wait("Forty-two\n\n› and")
+	x.Type("more", consoletest.Enter)
+	x.Wait("› and more\n")
+	x.Wait("thinking")
+	x.Type(consoletest.CtrlC)
+	x.Wait("✗ Stopped.")
+	x.Type("/foo", consoletest.Enter)
+	x.Wait("/foo does not exist; /help shows the commands")
+	x.Type("/new", consoletest.Enter)
+	x.Wait("waggle chat --session s-1 continues this session")
+	x.Wait("model demo, session s-2")
+	x.Type(consoletest.CtrlC)
+	require.NoError(t, <-ended)
+}
+
+func TestNoServerRuns(t *testing.T) {
+	_, ended := sit(t, Options{URL: "ws://127.0.0.1:1/ws"})
+	require.EqualError(t, <-ended, `no server answers at ws://127.0.0.1:1/ws; start one with "waggle up" (make run), or name another with --url`)
+}

@@ -1,0 +1,156 @@
+// Package consoletest is a terminal for tests: a real pseudo terminal whose other end types
+// keys and knows what a person would see.
+package consoletest
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
+	"github.com/stretchr/testify/require"
+)
+
+// Keys as terminals send them.
+const (
+	Enter    = "\r"
+	AltEnter = "\x1b\r"
+	CtrlC    = "\x03"
+	CtrlD    = "\x04"
+	Up       = "\x1b[A"
+	Down     = "\x1b[B"
+)
+
+// Paste is what a terminal sends for a paste.
+func Paste(text string) string { return "\x1b[200~" + text + "\x1b[201~" }
+
+// patience ends a test that waits for what does not come.
+const patience = time.Minute
+
+// Terminal is a terminal of a test. TTY is the program's end.
+type Terminal struct {
+	TTY *os.File
+
+	t    testing.TB
+	pty  *os.File
+	vt   vt10x.Terminal
+	done chan struct{}
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	over    bool
+}
+
+// Open returns a terminal of the size, which ends with the test.
+func Open(t testing.TB, rows, columns int) *Terminal {
+	t.Helper()
+	ptmx, tty, err := pty.Open()
+	require.NoError(t, err)
+	//nolint:gosec // tests have small terminals
+	require.NoError(t, pty.Setsize(ptmx, &pty.Winsize{Rows: uint16(rows), Cols: uint16(columns)}))
+	x := &Terminal{TTY: tty, t: t, pty: ptmx, vt: vt10x.New(vt10x.WithSize(columns, rows)), done: make(chan struct{})}
+	x.changed = sync.NewCond(&x.mu)
+	go x.watch()
+	t.Cleanup(func() {
+		_ = tty.Close()
+		_ = ptmx.Close()
+		<-x.done
+	})
+	return x
+}
+
+// Environ is the environment of a program at the terminal.
+func Environ() []string { return []string{"TERM=screen-256color"} }
+
+var (
+	// foreign are sequences that the emulator takes for others: keyboard protocols.
+	foreign = regexp.MustCompile(`\x1b\[[<=>?][0-9;]*(u|m)`)
+	// begun is a sequence that has not ended.
+	begun = regexp.MustCompile(`\x1b(\[[0-9;<=>?$ ]*)?$`)
+)
+
+// watch shows what the program writes.
+func (x *Terminal) watch() {
+	defer close(x.done)
+	buf := make([]byte, 64<<10)
+	rest := ""
+	for {
+		n, err := x.pty.Read(buf)
+		text := rest + string(buf[:n])
+		at := len(text)
+		if loc := begun.FindStringIndex(text); loc != nil && err == nil {
+			at = loc[0]
+		}
+		text, rest = text[:at], text[at:]
+		x.mu.Lock()
+		_, _ = x.vt.Write([]byte(foreign.ReplaceAllString(text, "")))
+		x.over = x.over || err != nil
+		x.changed.Broadcast()
+		x.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Type sends keys.
+func (x *Terminal) Type(keys ...string) {
+	x.t.Helper()
+	_, err := x.pty.WriteString(strings.Join(keys, ""))
+	require.NoError(x.t, err)
+}
+
+// Rows returns what a person sees, without the empty rows at the end.
+func (x *Terminal) Rows() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.rows()
+}
+
+func (x *Terminal) rows() []string {
+	rows := strings.Split(x.vt.String(), "\n")
+	for i := range rows {
+		rows[i] = strings.TrimRight(rows[i], " ")
+	}
+	for len(rows) > 0 && rows[len(rows)-1] == "" {
+		rows = rows[:len(rows)-1]
+	}
+	return rows
+}
+
+// Wait waits until the screen has the text on one row.
+func (x *Terminal) Wait(text string) {
+	x.t.Helper()
+	x.Until(text, func(rows []string) bool { return strings.Contains(strings.Join(rows, "\n"), text) })
+}
+
+// Until waits until the screen is as the condition says.
+func (x *Terminal) Until(what string, met func(rows []string) bool) {
+	x.t.Helper()
+	timer := time.AfterFunc(patience, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.over = true
+		x.changed.Broadcast()
+	})
+	defer timer.Stop()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for !met(x.rows()) {
+		if x.over {
+			require.FailNow(x.t, "the screen does not show: "+what, strings.Join(x.rows(), "\n"))
+		}
+		x.changed.Wait()
+	}
+}
+
+// Print writes to the terminal as a program did that ran before.
+func (x *Terminal) Print(text string) {
+	x.t.Helper()
+	_, err := x.TTY.WriteString(text)
+	require.NoError(x.t, err)
+}

@@ -1,0 +1,25 @@
+package planchat
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client/clienttest"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// Notices about workers name no run, and are shown to whoever waits for one.
+func TestATalkTellsThatNoWorkerIsAvailable(t *testing.T) {
+	url := clienttest.Serve(t, func(p *clienttest.Peer) {
+		p.Create()
+		in := p.Read()
+		p.Send(myagent.Frame{Event: myagent.UserMessage, Seq: 2, Metadata: myagent.EchoMeta{Context: ofRun, MessageID: in.Metadata.MessageID}})
+		p.Send(myagent.Frame{Event: myagent.SystemNotice, Metadata: myagent.NoticeMeta{Action: myagent.ActionNoWorker}, ShowContent: "No worker is available"})
+		finish(p, 3, "Forty-two", "success")
+	})
+	out, remarks, err := talkTo(t, url, "q?", "", false, nil)
+	require.NoError(t, err)
+	require.Equal(t, "Forty-two\n", out)
+	require.Contains(t, remarks, "No worker is available")
+}

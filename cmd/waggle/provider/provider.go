@@ -1,0 +1,87 @@
+// Package provider asks the provider of a model for a sign of life: the list of its models,
+// which is the cheapest request with a key.
+package provider
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/config"
+)
+
+// Trouble is what is wrong with a provider, and what to do about it.
+type Trouble struct {
+	Is, Do string
+	Maybe  bool // it answers, and may work nevertheless
+}
+
+func (t *Trouble) Error() string { return t.Is }
+
+// Provider is where a model comes from.
+type Provider struct {
+	Name string
+	URL  string // without secrets, for people
+	env  string
+	url  string
+	head http.Header
+}
+
+// Of returns the provider of the configuration's model, nil if it needs none.
+func Of(c config.Config) *Provider {
+	kind, _, _ := strings.Cut(c.Model, ":")
+	switch kind {
+	case "openai":
+		v := c.Providers.OpenAI
+		return from(kind, v.BaseURL, "https://api.openai.com/v1", "/models", http.Header{"Authorization": {"Bearer " + v.APIKey.Reveal()}})
+	case "anthropic":
+		v := c.Providers.Anthropic
+		return from(kind, v.BaseURL, "https://api.anthropic.com", "/v1/models",
+			http.Header{"X-Api-Key": {v.APIKey.Reveal()}, "Anthropic-Version": {"2023-06-01"}})
+	}
+	return nil
+}
+
+func from(name, base, standard, path string, head http.Header) *Provider {
+	url := strings.TrimSuffix(cmp.Or(base, standard), "/") + path
+	return &Provider{Name: name, URL: config.RedactURLs(url), env: strings.ToUpper(name), url: url, head: head}
+}
+
+// Check returns nil if the provider answers, else a *Trouble.
+func (p *Provider) Check(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	if err != nil {
+		return &Trouble{Is: p.URL + " is not a URL", Do: "correct " + p.env + "_BASE_URL"}
+	}
+	req.Header = p.head
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return &Trouble{
+			Is: fmt.Sprintf("%s cannot be reached at %s", p.Name, p.URL), Do: "check the network, a proxy, and " + p.env + "_BASE_URL",
+		}
+	}
+	_ = resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &Trouble{Is: fmt.Sprintf("%s refuses the key (%s)", p.Name, resp.Status), Do: "correct " + p.env + "_API_KEY"}
+	}
+	return &Trouble{
+		Is:    fmt.Sprintf("%s answers at %s, but not to the question for its models (%s)", p.Name, p.URL, resp.Status),
+		Do:    "ask something with \"waggle chat\" to be sure",
+		Maybe: true,
+	}
+}
+
+// Works is Check without what may work nevertheless: servers of others do not all list
+// their models.
+func (p *Provider) Works(ctx context.Context) error {
+	err := p.Check(ctx)
+	if t, ok := err.(*Trouble); ok && t.Maybe { //nolint:errorlint // of Check
+		return nil
+	}
+	return err
+}

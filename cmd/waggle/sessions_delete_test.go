@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestADeletionIsConfirmed(t *testing.T) {
+	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, " y \n": true, "\n": false, "n\n": false, "": false, "yess\n": false} {
+		var out bytes.Buffer
+		require.Equal(t, want, confirmed(strings.NewReader(answer), &out, []string{"s1"}), answer)
+		require.Equal(t, "Delete session s1 with all events? This cannot be undone. [y/N] ", out.String())
+	}
+	var out bytes.Buffer
+	confirmed(strings.NewReader(""), &out, []string{"s1", "s2"})
+	require.Contains(t, out.String(), "Delete 2 sessions with")
+}
+
+// TestSessionsAreDeleted: as a user does it, on a running "waggle up".
+func TestSessionsAreDeleted(t *testing.T) {
+	i := start(t)
+	for _, question := range []string{"what is in my workspace?", "keep this"} {
+		answer, err := i.run(t, `waggle chat "`+question+`"`)
+		require.NoError(t, err, answer)
+	}
+	list := func() (ids []string) {
+		out, err := i.run(t, "waggle sessions list --json")
+		require.NoError(t, err, out)
+		var d struct {
+			Sessions []struct {
+				SessionID string `json:"session_id"`
+				Question  string `json:"question"`
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(out), &d), out)
+		for _, s := range d.Sessions {
+			ids = append(ids, s.SessionID+" "+s.Question)
+		}
+		return ids
+	}
+	all := list()
+	require.Len(t, all, 2)
+	doomed, _, _ := strings.Cut(all[1], " ") // the newest comes first
+	kept, _, _ := strings.Cut(all[0], " ")
+
+	out, err := i.run(t, "waggle sessions delete "+doomed+" </dev/null")
+	require.Error(t, err)
+	require.Contains(t, out, "confirm with --yes")
+	require.Len(t, list(), 2, "nobody has confirmed it")
+	out, err = i.run(t, "waggle sessions delete --yes nobody "+doomed)
+	require.Error(t, err)
+	require.Contains(t, out, doomed+" deleted\n")
+	require.Contains(t, out, "nobody: There is no such session")
+	require.Equal(t, all[:1], list())
+	out, err = i.run(t, "waggle sessions delete -y "+doomed)
+	require.NoError(t, err, "once more: "+out)
+	out, err = i.run(t, "waggle sessions show "+doomed)
+	require.Error(t, err)
+	require.Contains(t, out, "[SESSION_DELETED]")
+	out, err = i.run(t, "waggle sessions show "+kept)
+	require.NoError(t, err, out)
+	out, err = i.run(t, "waggle audit --action deletion")
+	require.NoError(t, err, out)
+	require.Contains(t, out, doomed)
+}

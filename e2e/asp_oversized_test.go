@@ -1,0 +1,62 @@
+package e2e_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+)
+
+// TestATaskBeyondTheBound: what is larger than a frame may be fails the task, the call or
+// the request that it is of, with a reason. All sockets stay, no task is handed out again,
+// and agents and services are told nothing that their SDKs do not expect. The frames of the
+// agent and the service are written as those of the SDKs. What each party sent and got is in
+// testdata/asp.
+func TestATaskBeyondTheBound(t *testing.T) {
+	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
+	h := hive{t: t, addr: addr}
+	large := strings.Repeat("0123456789", 130_000)
+	service := h.service("archive", "Archive", func(b *harness.Bee, f harness.SwarmFrame) {
+		if f.Type == "service.task.execute" {
+			_ = b.Quote(`{"type":"service.task.result","content":{"serviceId":"archive","taskId":"` + f.ID + `","result":{"text":"` + large + `"}}}`)
+		}
+	}, object{"id": "fetch", "name": "fetch"})
+	agent := h.agent("writer", "Writer", nil)
+	client := h.client()
+
+	first := client.Say("client.agent.task.create.request", object{"agentId": "writer", "agentName": "Writer", "taskData": object{"n": 1}})
+	task := agent.Until("task.execute").ID
+	for _, frame := range []string{
+		`{"type":"task.status","content":{"agentId":"writer","taskId":"` + task + `","status":"started"}}`,
+		`{"type":"agent.task.result","content":{"agentId":"writer","taskId":"` + task + `","result":{"text":"` + large + `"}}}`,
+		`{"type":"task.status","content":{"agentId":"writer","taskId":"` + task + `","status":"completed","result":{"text":"` + large + `"}}}`,
+	} {
+		require.NoError(t, agent.Quote(frame))
+	}
+	client.Until("task.error")
+	end := client.Until("client.agent.task.result")
+	require.Equal(t, []string{first, "failed", "MESSAGE_TOO_BIG"}, []string{end.RequestID, end.Text("status"), end.Text("code")})
+	require.Contains(t, end.Text("error"), "1048576")
+
+	client.Say("client.agent.task.create.request", object{"agentId": "writer", "agentName": "Writer", "taskData": object{"n": 2}})
+	second := agent.Until("task.execute").ID
+	call := agent.Get("service.task.execute.response", "service.task.execute", object{"serviceId": "archive", "toolId": "fetch", "params": object{}, "taskId": second})
+	require.Equal(t, []string{"failed", "MESSAGE_TOO_BIG"}, []string{call.Text("status"), call.Text("code")})
+	agent.Say("agent.task.result", object{"taskId": second, "result": "short"})
+	require.Equal(t, "completed", client.Until("client.agent.task.result").Text("status"))
+
+	refused := client.Ask("client.agent.task.create.request", object{"agentId": "writer", "agentName": "Writer", "taskData": object{"text": large}})
+	require.Equal(t, []string{"error", "MESSAGE_TOO_BIG"}, []string{refused.Type, refused.Text("code")})
+
+	log := over(t, http.MethodGet, "http://"+addr+"/api/v1/tasks/"+task, "")
+	require.Equal(t, 1, strings.Count(log, `"type":"task.assigned"`), "the task is not handed out again")
+	require.Empty(t, append(agent.Errors(), service.Errors()...))
+	harness.Eventually(t, "the result comes once more", func() bool { return len(client.Again()) == 1 })
+	transcribed(t, filepath.Join("testdata", "asp", "beyond.txtar"), harness.SwarmTranscript(
+		harness.Part{Name: "client", Bee: client}, harness.Part{Name: "agent", Bee: agent}, harness.Part{Name: "service", Bee: service},
+	))
+}

@@ -1,0 +1,233 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+)
+
+// counted is a connection that counts its reads.
+type counted struct {
+	net.Conn
+	reads *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.reads.Add(1)
+	return n, err
+}
+
+// sendTask does what sendTask() of the client SDK does in its default mode: its call settles
+// on a result with the requestId, and then on another one of the same task. It looks for
+// the second only when all frames of the read that brought the first have been handled.
+func sendTask(t *testing.T, addr string, content object) (first, second harness.SwarmFrame, between []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+	defer cancel()
+	var reads atomic.Int64
+	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/asp/client", &websocket.DialOptions{HTTPClient: &http.Client{ //nolint:bodyclose // closed by the library
+		Transport: &http.Transport{DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, to)
+			return counted{c, &reads}, err
+		}},
+	}})
+	require.NoError(t, err)
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(-1)
+	request, err := json.Marshal(object{"id": "3f0c5a52-6d6e-4a9e-9a5c-0d7a0b0e7c11", "type": "client.agent.task.create.request", "noTimeout": true, "content": content})
+	require.NoError(t, err)
+	require.NoError(t, conn.Write(ctx, websocket.MessageText, request))
+	var at int64
+	for {
+		_, raw, err := conn.Read(ctx)
+		require.NoError(t, err, "the call does not settle; got %v", between)
+		var f harness.SwarmFrame
+		require.NoError(t, json.Unmarshal(raw, &f))
+		between = append(between, f.Type)
+		switch {
+		case f.Type != "client.agent.task.result":
+		case at == 0 && f.RequestID == "3f0c5a52-6d6e-4a9e-9a5c-0d7a0b0e7c11":
+			first, at = f, reads.Load()
+		case at > 0 && reads.Load() > at && f.Text("taskId") == first.Text("taskId"):
+			return first, f, between
+		}
+	}
+}
+
+// TestTheSDKsCallForATaskSettles in its default mode, with an agent of the SDK, which ends
+// its task by a result and a status.
+func TestTheSDKsCallForATaskSettles(t *testing.T) {
+	_, addr := up(t, nil)
+	h := hive{t: t, addr: addr}
+	h.agent("base-1", "Base", func(a *harness.Bee, f harness.SwarmFrame) {
+		if f.Type == "task.execute" {
+			a.Say("task.status", object{"agentId": "base-1", "taskId": f.Text("taskId"), "status": "started"})
+			a.Say("agent.task.result", object{"agentId": "base-1", "taskId": f.Text("taskId"), "result": object{"ok": true}})
+			a.Say("task.status", object{"agentId": "base-1", "taskId": f.Text("taskId"), "status": "completed", "result": object{"ok": true}})
+		}
+	})
+	first, second, _ := sendTask(t, addr, object{"agentId": "base-1", "agentName": "Base", "taskData": object{"x": 1}})
+	require.Equal(t, first.ID, second.ID, "whoever knows frames by their ids sees one")
+	require.JSONEq(t, string(first.Content), string(second.Content))
+	require.Positive(t, first.Seq)
+	require.Zero(t, second.Seq)
+	require.Empty(t, second.RequestID)
+}
+
+// TestTheSDKsCallForALargeResultSettles: the second result is not lost behind the first,
+// however large both are.
+func TestTheSDKsCallForALargeResultSettles(t *testing.T) {
+	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
+	h := hive{t: t, addr: addr}
+	h.agent("base-1", "Base", func(a *harness.Bee, f harness.SwarmFrame) {
+		if f.Type == "task.execute" {
+			a.Say("agent.task.result", object{"agentId": "base-1", "taskId": f.Text("taskId"), "result": longText("r", 900<<10)})
+		}
+	})
+	first, second, _ := sendTask(t, addr, object{"agentId": "base-1", "taskData": object{"text": longText("d", 300<<10)}})
+	require.Equal(t, longText("r", 900<<10), textOf(t, first, "result"))
+	require.Equal(t, string(first.Content), string(second.Content))
+}
+
+// TestAnAgentThatDiedIsBack within its grace, under its id and knowing nothing: it is
+// handed its task again. One that had only lost its line, and worked on in silence, ends
+// the task once. What each of them sends and gets is in testdata/asp.
+func TestAnAgentThatDiedIsBack(t *testing.T) {
+	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
+	h := hive{t: t, addr: addr}
+	c := h.client()
+	sdk := func() *harness.Bee { // registers as the SDK does: at once, without an id
+		a := harness.Fly(t, harness.BeeOptions{Role: harness.RoleAgent, Addr: addr})
+		require.NoError(t, a.Send(object{"type": "agent.register", "content": object{
+			"id": "base-1", "agentId": "base-1", "name": "Base", "capabilities": []string{"x"}, "manifest": object{"id": "base-1"},
+		}}))
+		a.Until("agent.registered")
+		return a
+	}
+	first := sdk()
+	harness.Eventually(t, "the agent is known", func() bool {
+		return c.Ask("client.agent.task.status.request", object{"taskId": "none"}).Type == "error" &&
+			string(c.Get("client.agent.list.response", "client.agent.list.request", object{}).Member("agents")) != "[]"
+	})
+	c.Say("client.agent.task.create.request", object{"agentId": "base-1", "taskData": object{"n": 1}})
+	task := first.Until("task.execute").ID
+	first.Say("task.status", object{"agentId": "base-1", "taskId": task, "status": "started"})
+	first.Get("pong", "ping", object{})
+	first.Drop()
+
+	back := sdk()
+	again := back.Until("task.execute")
+	require.Equal(t, task, again.ID)
+	require.Contains(t, string(again.Content), `"attempt":2`)
+	require.NotContains(t, back.Types(), "task.cancel")
+	for range 2 { // of the handler that worked on, and of the second one
+		back.Say("agent.task.result", object{"agentId": "base-1", "taskId": task, "result": "done"})
+	}
+	h.refused(task, "TASK_FINISHED", 1)
+	require.JSONEq(t, `"done"`, string(c.Until("client.agent.task.result").Member("result")))
+	require.Equal(t, 1, times(c.Types(), "client.agent.task.result"))
+	harness.Eventually(t, "the result comes once more", func() bool { return len(c.Again()) == 1 })
+	require.Empty(t, append(first.Errors(), back.Errors()...))
+	transcribed(t, filepath.Join("testdata", "asp", "agent_back.txtar"), harness.SwarmTranscript(
+		harness.Part{Name: "agent", Bee: first}, harness.Part{Name: "agent, back", Bee: back},
+	))
+}
+
+// TestAnAgentWithSeveralTasksAsksAnother, as the SDK does it: without a parent. That is the
+// task that it spoke of last. What it says too late is not answered.
+func TestAnAgentWithSeveralTasksAsksAnother(t *testing.T) {
+	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
+	h := hive{t: t, addr: addr}
+	a := h.agent("base-1", "Base", nil)
+	h.agent("helper-1", "Helper", func(b *harness.Bee, f harness.SwarmFrame) {
+		if f.Type == "task.execute" {
+			b.Say("agent.task.result", object{"agentId": "helper-1", "taskId": f.ID, "result": object{"help": true}})
+		}
+	})
+	c := h.client()
+	var tasks []string
+	for range 2 {
+		c.Say("client.agent.task.create.request", object{"agentName": "Base", "taskData": object{}})
+		tasks = append(tasks, a.Until("task.execute").ID)
+	}
+	for _, task := range []string{tasks[0], tasks[1], tasks[0]} {
+		a.Say("task.status", object{"agentId": "base-1", "taskId": task, "status": "started"})
+		a.Say("agent.request", object{"targetAgent": "Helper", "taskData": object{"type": "generic"}})
+		require.Equal(t, task, a.Until("childagent.request.accepted").Text("parentTaskId"))
+		end := a.Until("childagent.response")
+		require.Equal(t, []string{task, "", "completed"}, []string{end.Text("parentTaskId"), end.RequestID, end.Text("status")})
+		require.Equal(t, task, c.Until("task.childtask.status").Text("parentTaskId"))
+	}
+	for _, task := range tasks {
+		a.Say("agent.task.result", object{"agentId": "base-1", "taskId": task, "result": "done"})
+		c.Until("client.agent.task.result")
+		for kind, more := range map[string]object{
+			"agent.task.result": {"result": "late"}, "task.status": {"status": "running"}, "task.message": {"message": object{"type": "progress"}},
+			"task.error": {"error": "late"}, "task.notification": {"notificationType": "info", "message": "late"},
+		} {
+			more["agentId"], more["taskId"] = "base-1", task
+			a.Unanswered(kind, more)
+		}
+	}
+	a.Say("agent.request", object{"targetAgent": "Helper", "taskData": object{"type": "generic"}})
+	require.Empty(t, a.Until("childagent.request.accepted").Text("parentTaskId"), "it has no task any more")
+	require.Equal(t, "completed", a.Until("childagent.response").Text("status"))
+	for _, task := range tasks {
+		h.refused(task, "TASK_FINISHED", 2) // the result and the error: a status may follow a result
+	}
+	require.Empty(t, a.Errors())
+}
+
+// TestAsTheSDKDoesIt: statuses in the SDK's words, a child agent asked for without a parent,
+// and a call for a task in the SDK's default mode, which takes the result twice. What each
+// of them sends and gets is in testdata/asp.
+func TestAsTheSDKDoesIt(t *testing.T) {
+	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
+	h := hive{t: t, addr: addr}
+	c, watcher := h.client(), h.client()
+	list := func(c *harness.Bee, status string) string {
+		return string(c.Get("client.agent.list.response", "client.agent.list.request", object{"filters": object{"status": status}}).Member("agents"))
+	}
+	shows := func(status string) { // to others than the agent, a moment later
+		harness.Eventually(t, "the agent is "+status, func() bool { return list(watcher, status) != "[]" })
+		require.Contains(t, list(c, status), `"status":"`+status+`"`)
+	}
+	a := harness.Fly(t, harness.BeeOptions{Role: harness.RoleAgent, Addr: addr})
+	a.Until("orchestrator.welcome")
+	a.Get("agent.registered", "agent.register", object{"id": "base-1", "name": "Base", "capabilities": []string{"x"}})
+	shows("online")
+	require.Equal(t, "busy", a.Get("agent.status.updated", "agent.status", object{"status": "busy"}).Text("status"))
+	shows("busy")
+	require.Equal(t, "[]", list(c, "online"))
+	require.Equal(t, "online", a.Get("agent.status.updated", "agent.status", object{"status": "online"}).Text("status"))
+	shows("online")
+	require.Contains(t, list(c, "active"), `"status":"active","state":"online"`, "asked in the words of the description")
+
+	h.agent("helper-1", "Helper", func(b *harness.Bee, f harness.SwarmFrame) {
+		if f.Type == "task.execute" {
+			b.Say("agent.task.result", object{"agentId": "helper-1", "taskId": f.ID, "result": object{"help": true}})
+		}
+	})
+	c.Say("client.agent.task.create.request", object{"agentName": "Base", "taskData": object{"do": "it"}})
+	task := a.Until("task.execute").ID
+	a.Say("task.status", object{"agentId": "base-1", "taskId": task, "status": "started"})
+	a.Say("agent.request", object{"targetAgent": "Helper", "taskData": object{"part": 1}})
+	require.Equal(t, task, a.Until("childagent.request.accepted").Text("parentTaskId"))
+	require.Equal(t, "completed", a.Until("childagent.response").Text("status"))
+	a.Say("agent.task.result", object{"agentId": "base-1", "taskId": task, "result": object{"ok": true}})
+	c.Until("client.agent.task.result")
+	harness.Eventually(t, "the result comes once more", func() bool { return len(c.Again()) == 1 })
+	transcribed(t, filepath.Join("testdata", "asp", "sdk.txtar"), harness.SwarmTranscript(
+		harness.Part{Name: "client", Bee: c}, harness.Part{Name: "agent", Bee: a},
+	))
+}

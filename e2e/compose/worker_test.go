@@ -1,0 +1,46 @@
+//go:build compose
+
+package compose_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+)
+
+// TestAChatSaysThatNoWorkerIsAvailable: the only worker's container is killed. Who asks
+// then is told within seconds, not after the lease of the dead has run out, and gets the
+// answer when the container is back.
+func TestAChatSaysThatNoWorkerIsAvailable(t *testing.T) {
+	f := start(t, tools(t)[0])
+	d := f.talk(0)
+	d.once(t)
+	worker := f.containers("worker")
+	require.Len(t, worker, 1)
+	f.run("docker", "kill", worker[0])
+
+	ctx, cancel := harness.Within(2 * harness.Patience)
+	defer cancel()
+	asked := time.Now()
+	id := d.Message(ctx, question, nil)
+	about := func(action string) func(client.Frame) bool {
+		return func(x client.Frame) bool {
+			return x.Event == myagent.SystemNotice && x.Seq == 0 && x.Meta().Action == action
+		}
+	}
+	_, err := d.Await(ctx, about(myagent.ActionNoWorker))
+	require.NoError(t, err)
+	t.Logf("told %.1f s after the question that no worker is available", time.Since(asked).Seconds())
+	require.Less(t, time.Since(asked), 20*time.Second, "the lease of a dead worker lasts 30 s")
+
+	f.run("docker", "start", worker[0])
+	_, err = d.Await(ctx, about(myagent.ActionWorkerBack))
+	require.NoError(t, err)
+	_, err = d.Await(ctx, end(id))
+	require.NoError(t, err, "the answer")
+}

@@ -1,0 +1,40 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/e2e/harness"
+)
+
+// TestAChatUsesAnAgentOfOnesOwn: the README's agent, started as the README says, does a step
+// of a chat; then it does a task of a client.
+func TestAChatUsesAnAgentOfOnesOwn(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	run := regexp.MustCompile(`(?m)^go run \./(\S+)\nbin/waggle chat --plan --yes "(.*)"$`).FindStringSubmatch(string(page))
+	require.NotNil(t, run, "the README starts an agent and asks for it")
+	program := filepath.Join(t.TempDir(), "agent")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../"+run[1]).CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	dir, addr := up(t, nil)
+	harness.Start(t, harness.Options{Name: "agent", Program: program, Dir: dir, Env: []string{"WAGGLE_URL=ws://" + addr}})
+	waggle := func(args ...string) string {
+		args = append(args, "--url", "ws://"+addr+"/ws")
+		p := harness.Start(t, harness.Options{Name: "waggle", Dir: dir, Args: args})
+		require.NoError(t, p.Wait(), p.Output())
+		return p.Output()
+	}
+	for !strings.Contains(waggle("agents"), "shouter") { // ends with the test's patience
+		require.NoError(t, t.Context().Err())
+	}
+	require.Contains(t, waggle("chat", "--plan", "--yes", run[2]), "GREET THE BEES!")
+	require.Contains(t, waggle("tasks", "create", "--agent", "shouter", "hello"), "HELLO!")
+}

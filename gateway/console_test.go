@@ -1,0 +1,222 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// nonsense is a frame that is answered at once: what comes before its answer is the
+// answer to something else.
+const nonsense = `{"event":"user.nothing"}`
+
+// Acknowledgements are never answered, whatever they say and whenever they come: a
+// console sends five a second for ever.
+func TestAcksAreNeverAnswered(t *testing.T) {
+	a := authenticated(key("alice", "acme"), key("bob", "globex"))
+	r, o := withMyAgent(t, a, unlimited)
+	foreign := r.session("globex", "secret").Entity.String()
+	c := r.dial("", bearer("alice")...)
+	c.framed("system.connected")
+	acks := []string{
+		`"content":{"last_seq":3}`, `"content":{"last_event_id":null}`, `"content":null`, `"content":{"last_seq":-1}`, `"content":"x"`, `"metadata":7`,
+		`"content":{"last_event_id":"9b2c1f00-0000-4000-8000-000000000000-41"}`, `"content":{"last_event_id":"41.7"}`,
+		`"session_id":"a b","content":{"last_seq":1}`, `"session_id":"nobody","content":{"last_seq":1}`,
+		`"content":{"last_event_id":"` + foreign + `-2"}`, `"session_id":"` + foreign + `","content":{"last_seq":1}`,
+	}
+	quiet := func() {
+		t.Helper()
+		for _, ack := range acks {
+			c.write(text(`{"event":"user.ack",` + ack + `}`))
+		}
+		c.write(text(nonsense))
+		c.framed("error.validation")
+	}
+	quiet()
+	asked := len(o.attaches())
+	quiet()
+	require.Len(t, o.attaches(), asked, "a session that is not there is not asked for with every ack")
+	require.EqualValues(t, 2*len(acks), r.metric("waggle_gateway_acks_dropped_total"))
+	for range 2 { // sessions: last_seq alone cannot be placed any more
+		c.write(text(`{"event":"user.create_session"}`))
+		c.framed("agent.session_created")
+		quiet()
+	}
+}
+
+// Acknowledgements use up neither the rate of messages nor are those over their own
+// answered.
+func TestAcksBesideTheRate(t *testing.T) {
+	r, _ := withMyAgent(t, func(c *gateway.Config, _ *gateway.Deps) { c.MessageRate, c.MessageBurst = 0.001, 3 })
+	c := r.dial("")
+	c.framed("system.connected")
+	for range 20 {
+		c.write(text(`{"event":"user.ack","content":{"last_seq":3}}`))
+	}
+	for range 3 {
+		c.write(text(nonsense))
+		c.framed("error.validation")
+	}
+	c.write(text(nonsense))
+	c.framed("error.rate_limited")
+}
+
+// An ack on a fresh socket, with nothing but the event_id of the last frame, goes on
+// behind it.
+func TestAnAckGoesOnWithItsSession(t *testing.T) {
+	r, _ := withMyAgent(t)
+	l := r.session("default", "two", "three", "four")
+	other := r.session("default", "two", "three")
+	c := r.dial("")
+	c.framed("system.connected")
+	c.asks("user.reconnect", l.Entity.String(), `,"last_seq":1`)
+	seen := c.framed("agent.final_answer")
+	require.Equal(t, l.Entity.String()+"-2", strings.Split(seen.EventID, ".")[0])
+	c.leave()
+
+	c = r.dial("")
+	c.framed("system.connected")
+	for _, id := range []string{seen.EventID, other.Entity.String() + "-2"} {
+		c.write(text(fmt.Sprintf(`{"event":"user.ack","content":{"last_event_id":%q}}`, id)))
+	}
+	var got []string
+	for range 3 {
+		f := c.framed("agent.final_answer")
+		got = append(got, fmt.Sprintf("%s-%d", f.SessionID, f.Seq))
+	}
+	require.ElementsMatch(t, []string{l.Entity.String() + "-3", l.Entity.String() + "-4", other.Entity.String() + "-3"}, got)
+	c.write(text(nonsense))
+	c.framed("error.validation")
+	r.answers(l, "live")
+	require.EqualValues(t, 5, c.framed("agent.final_answer").Seq)
+}
+
+// What is written comes in pieces: nothing is lost, doubled or stuck, and every piece is
+// a place to come back to.
+func TestPiecesOfAnAnswer(t *testing.T) {
+	r, _ := withMyAgent(t)
+	l := r.session("default")
+	session := l.Entity.String()
+	c := r.dial("")
+	c.framed("system.connected")
+	c.asks("user.reconnect", session, `,"last_seq":1`)
+	c.framed("system.notice")
+	read := func(c *client, from, to uint64) string {
+		t.Helper()
+		var b strings.Builder
+		for next := from; next <= to; {
+			f := c.framed("agent.partial_answer")
+			first := max(f.Metadata.MergedFrom, 0)
+			if first == 0 {
+				first = f.Seq
+			}
+			require.Equal(t, next, first)
+			b.WriteString(strings.Trim(string(f.Content), `"`))
+			next = f.Seq + 1
+		}
+		return b.String()
+	}
+	whole := r.deltas(l, "m", 100)
+	require.Equal(t, whole, read(c, 2, 101), "the last piece comes without anything that follows it")
+	more := r.deltas(l, "n", 5)
+	r.answers(l, "end")
+	require.Equal(t, more, read(c, 102, 106), "what is written comes before what follows it")
+	c.framed("agent.final_answer")
+	for _, after := range []uint64{1, 50, 101, 104} {
+		c := r.dial("")
+		c.framed("system.connected")
+		c.asks("user.reconnect", session, fmt.Sprintf(`,"last_seq":%d`, after))
+		require.Equal(t, (whole + more)[len(prefix(after-1)):], read(c, after+1, 106))
+		c.framed("agent.final_answer")
+		done := c.framed("system.notice").Metadata
+		require.EqualValues(t, 107, done.LastSeq)
+		c.leave()
+	}
+	c = r.dial("deltas=none")
+	c.framed("system.connected")
+	c.asks("user.reconnect", session, `,"last_seq":1`)
+	require.EqualValues(t, 107, c.framed("agent.final_answer").Seq)
+	require.EqualValues(t, 107, c.framed("system.notice").Metadata.LastSeq)
+	c.asks("user.reconnect", session, `,"content":{"last_seq":1,"batch":true}`)
+	c.framed("system.notice")
+	require.EqualValues(t, 107, c.framed("system.notice").Metadata.LastSeq)
+}
+
+// prefix is the text of the first deltas of TestPiecesOfAnAnswer.
+func prefix(n uint64) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d ", i%100)
+	}
+	return b.String()
+}
+
+// A message is shown to all but the socket that it came from, unless that wants it.
+func TestEcho(t *testing.T) {
+	r, _ := withMyAgent(t)
+	c, other, all := r.dial(""), r.dial(""), r.dial("echo=true")
+	for _, c := range []*client{c, other, all} {
+		c.framed("system.connected")
+	}
+	c.write(text(`{"event":"user.create_session"}`))
+	created := c.framed("agent.session_created")
+	l := r.session("default")
+	l.Entity = r.nextCommand(created.SessionID).Key
+	for _, c := range []*client{other, all} {
+		c.asks("user.reconnect", created.SessionID, `,"last_seq":1`)
+		c.framed("system.notice")
+	}
+	for _, from := range []*client{c, all} {
+		from.asks("user.message", created.SessionID, `,"content":"hello"`)
+		id := r.nextCommand(created.SessionID).ID
+		require.NoError(t, r.append(l, unique(), event.MessageReceivedData{RunSpec: event.RunSpec{Mode: event.ModePlan}, MessageID: id, RunID: "r", Content: "hello"}))
+		for _, to := range []*client{c, other, all} {
+			if to != c || from != c {
+				to.framed("user.message")
+			}
+		}
+	}
+	r.answers(l, "end")
+	for _, c := range []*client{c, other, all} {
+		require.EqualValues(t, 4, c.framed("agent.final_answer").Seq)
+	}
+	wrong := r.dial("echo=maybe")
+	require.Equal(t, "ERR_VAL_001", wrong.framed("error.validation").Metadata.ErrorCode)
+}
+
+// The language of texts is that of the query, else the one that a browser is set to, else
+// that of the installation; a session's own wins.
+func TestLanguages(t *testing.T) {
+	r, _ := withMyAgent(t)
+	for _, c := range []struct{ query, header, want string }{
+		{"", "", "已连接到服务器"},
+		{"", "tlh, *;q=0.1", "已连接到服务器"},
+		{"", "x;;;", "已连接到服务器"},
+		{"", "en-GB,en;q=0.9", "Connected to the server"},
+		{"", "de, zh-TW;q=0.4, en;q=0.7", "Connected to the server"},
+		{"", "de, zh-TW;q=0.7, en;q=0", "已连接到服务器"},
+		{"language=zh_CN", "en", "已连接到服务器"},
+		{"language=en", "zh", "Connected to the server"},
+	} {
+		s := r.dial(c.query, "Accept-Language", c.header)
+		b, err := s.text()
+		require.NoError(t, err)
+		require.Contains(t, string(b), c.want, "%v", c)
+		s.leave()
+	}
+	c := r.dial("", "Accept-Language", "en")
+	c.framed("system.connected")
+	c.write(text(`{"event":"user.create_session"}`))
+	b, err := c.text()
+	require.NoError(t, err)
+	require.Contains(t, string(b), "Session created", "a session without a language has the socket's")
+	c.write(text(`{"event":"user.create_session","content":{"preferences":{"language":"zh_CN"}}}`))
+	b, err = c.text()
+	require.NoError(t, err)
+	require.Contains(t, string(b), "会话创建成功", "a session's language wins")
+}

@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// maxMail and maxMailBytes bound what waits for one peer behind data that is being loaded:
+// hundreds of references, or the data of a queue that is full. What has no room is told
+// later, or goes to another agent.
+const (
+	maxMail      = 256
+	maxMailBytes = 1 << 20
+)
+
+// mail is what a peer is to be told after the data before it has been loaded, in order.
+// It is handled by a goroutine that lives as long as there is some.
+type mail struct {
+	mu      sync.Mutex
+	waiting []letter
+	bytes   int
+	busy    bool
+	over    bool
+}
+
+// letter is one aside.
+type letter struct {
+	about subject.Log
+	event event.Event
+}
+
+// idle reports whether nothing waits.
+func (m *mail) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.busy
+}
+
+// add queues a letter, unless there is no room, and begins to handle what waits.
+func (m *mail) add(l letter, begin func()) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	size := len(l.event.Data)
+	if m.over || len(m.waiting) >= maxMail || m.bytes > 0 && m.bytes+size > maxMailBytes {
+		return false
+	}
+	m.waiting, m.bytes = append(m.waiting, l), m.bytes+size
+	if !m.busy {
+		m.busy = true
+		begin()
+	}
+	return true
+}
+
+// next returns the letter to be handled, or false if there is none.
+func (m *mail) next() (letter, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over || len(m.waiting) == 0 {
+		m.waiting, m.bytes, m.busy = nil, 0, false
+		return letter{}, false
+	}
+	l := m.waiting[0]
+	m.waiting[0] = letter{}
+	m.waiting, m.bytes = m.waiting[1:], m.bytes-len(l.event.Data)
+	return l, true
+}
+
+// end drops what waits and what comes.
+func (m *mail) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting, m.bytes, m.over = nil, 0, true
+}
+
+// hear takes what is said to the peer. What refers to stored data, and what comes behind
+// it, counts as taken from here on: if the peer goes away first, it is told again as after
+// any other loss of its connection.
+func (p *peer) hear(m *nats.Msg) {
+	about, e, ok := p.understand(m)
+	if !ok {
+		p.c.s.reply(m, refused)
+		return
+	}
+	if !p.refers(e) && p.mail.idle() {
+		p.c.s.reply(m, p.aside(about, e))
+		return
+	}
+	answer := refused
+	if e.Type != event.TaskAssigned || p.who().Online {
+		if p.mail.add(letter{about, e}, func() { p.wg.Go(p.deliver) }) {
+			answer = confirmed
+		}
+	}
+	p.c.s.reply(m, answer)
+}
+
+// refers reports whether the peer is to be told something that is stored. Of the end of its
+// task an agent is told no more than that.
+func (p *peer) refers(e event.Event) bool {
+	if e.Type == event.TaskFinished && p.codec.Kind() == command.PeerAgent {
+		return false
+	}
+	data, err := event.Refers(e)
+	return err == nil && data != nil
+}
+
+// deliver tells the peer what waits for it.
+func (p *peer) deliver() {
+	for {
+		l, ok := p.mail.next()
+		if !ok {
+			return
+		}
+		if err := p.convey(l); err != nil {
+			p.c.s.dep.Logger.Debug().Err(err).Str("peer", p.who().ID).Str("event", l.event.ID).Msg("drop event for peer")
+		}
+	}
+}
+
+// convey tells the peer of one event, with its data, and waits until its queue has room.
+func (p *peer) convey(l letter) error {
+	release, err := p.c.hold(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if l.event.Type == event.TaskAssigned {
+		return p.conveyTask(l)
+	}
+	whole := l.event
+	if p.refers(l.event) {
+		if whole, err = p.c.fetched(p.ctx, l.about, l.event); err != nil {
+			return err
+		}
+	}
+	p.note(l.about, l.event)
+	p.c.safely(l.about, func() { p.put(p.codec.Encode(whole)) })
+	return nil
+}
+
+// conveyTask hands a task to the agent. One whose data is lost fails: no agent could do it.
+func (p *peer) conveyTask(l letter) error {
+	d, err := event.As[event.TaskAssignedData](l.event)
+	if err != nil {
+		return err
+	}
+	p.work.assign(l.about.Entity.String())
+	p.loaded()
+	err = p.c.insist(p.ctx, l.about, func() error { return p.c.s.payloads.Fill(p.ctx, l.about.Tenant, &d) })
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.PayloadLost {
+		p.c.s.dep.Logger.Error().Err(err).Stringer("log", l.about).Msg("lose stored data")
+		return p.failTask(p.ctx, l.about, d, f)
+	}
+	if err != nil {
+		return err
+	}
+	e, err := l.event.With(&d)
+	if err != nil {
+		return err
+	}
+	p.c.safely(l.about, func() { p.put(p.codec.Encode(e)) })
+	return nil
+}
+
+// failTask ends the agent's task for a fault of ours.
+func (p *peer) failTask(ctx context.Context, about subject.Log, d event.TaskAssignedData, f *fault.Fault) error {
+	data, err := json.Marshal(command.TaskResult{TaskID: d.TaskID, AgentID: d.AgentID, Failed: true, Code: string(f.Code), Error: f.Public()})
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", command.FinishTask, err)
+	}
+	return p.command(ctx, command.Command{
+		ID: fmt.Sprintf("failed.%d", d.Attempt), Service: command.Task, Verb: command.FinishTask, Key: about.Entity, Data: data,
+	})
+}

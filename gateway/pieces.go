@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+const (
+	// pieceWait is for how long the first part of a piece waits for more: a text that
+	// comes four times a second reads as if it were being written.
+	pieceWait = 250 * time.Millisecond
+	// maxPiece bounds the text of a piece in bytes, as eventlog.Merge does.
+	maxPiece = 32 << 10
+)
+
+// pieces puts consecutive deltas of one text together. A piece ends with a sentence,
+// pieceWait after its first delta by the times of the events, and before anything else
+// that is shown. So the pieces of a log are the same whenever and however it is read,
+// but for those that a reader of the newest events could not wait for any longer.
+type pieces struct {
+	gathers func(event.MessageDeltaData) bool // nil: none
+
+	open  []*eventlog.Entry // the piece that has been begun
+	of    delta
+	bytes int
+	upTo  eventlog.Cursor // the last entry taken, shown or not
+	round int             // counts the pieces that were begun
+	timer *time.Timer
+}
+
+// delta is a part of a text.
+type delta struct {
+	gathers bool // it is to be put together with others
+	bytes   int
+	ends    bool                   // with a sentence
+	head    event.MessageDeltaData // all but the text
+}
+
+// Keys of what entries remember: a delta of a codec, and the piece of the deltas from a
+// sequence to the entry.
+type (
+	deltaKey string
+	pieceKey uint64
+)
+
+// sentenceEnd are the characters that end a sentence, closers what may follow them.
+const (
+	sentenceEnd = ".!?…。！？"
+	closers     = " \t\"'”’)]»」』"
+)
+
+func endsSentence(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, closers))
+	return strings.HasSuffix(text, "\n") || strings.ContainsRune(sentenceEnd, last)
+}
+
+// delta returns the part of a text that the entry is, zero if it is to be shown as it is.
+func (p *pieces) delta(e *eventlog.Entry, codec string) delta {
+	if p.gathers == nil || e.Type != event.MessageDelta {
+		return delta{}
+	}
+	d, _ := e.Memo(deltaKey(codec), func() any {
+		data, err := event.As[event.MessageDeltaData](e.Event)
+		if err != nil || !p.gathers(data) {
+			return delta{}
+		}
+		d := delta{gathers: true, bytes: len(data.Text), ends: endsSentence(data.Text)}
+		data.Text = ""
+		d.head = data
+		return d
+	}).(delta)
+	return d
+}
+
+// next takes the next entry and returns the entries that are to be shown because of it,
+// pieces among them.
+func (p *pieces) next(e *eventlog.Entry, d delta, visible bool) (ready []*eventlog.Entry) {
+	switch {
+	case !d.gathers && !visible: // it may come between deltas
+	case !d.gathers:
+		ready = append(p.flush(), e)
+	default:
+		if !p.joins(e, d) {
+			ready = p.flush()
+		}
+		if len(p.open) == 0 {
+			p.of, p.bytes = d, 0
+			p.round++
+		}
+		p.open, p.bytes = append(p.open, e), p.bytes+d.bytes
+		if d.ends {
+			ready = append(ready, p.flush()...)
+		}
+	}
+	p.upTo = e.Cursor()
+	return ready
+}
+
+func (p *pieces) joins(e *eventlog.Entry, d delta) bool {
+	return len(p.open) > 0 && d.head == p.of.head && p.bytes+d.bytes <= maxPiece && e.Time.Sub(p.open[0].Time) < pieceWait
+}
+
+// flush ends the piece that has been begun and returns it: one entry, unless its deltas
+// cannot be merged. All who show the same deltas share it.
+func (p *pieces) flush() []*eventlog.Entry {
+	run := p.open
+	p.open = nil
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if len(run) < 2 {
+		return run
+	}
+	merged, _ := run[len(run)-1].Memo(pieceKey(run[0].From), func() any { return eventlog.Merge(run) }).([]*eventlog.Entry)
+	return merged
+}
+
+// gather shows entries with deltas put together and returns how many it has taken. What
+// the queue has no room for is kept, within the feed's spare room. The caller has locked.
+func (f *feed) gather(batch []*eventlog.Entry) int {
+	all, _ := batches.Get().(*[]wire.Frame)
+	defer func() {
+		clear(*all)
+		*all = (*all)[:0]
+		batches.Put(all)
+	}()
+	size := 0
+	for i, e := range batch {
+		n := len(*all)
+		*all = f.lay(*all, e)
+		for _, p := range (*all)[n:] {
+			size += len(p)
+		}
+		if size <= f.spare && i < len(batch)-1 {
+			continue
+		}
+		if f.pass(*all); len(f.rest) > 0 {
+			return i + 1
+		}
+		clear(*all)
+		*all, size = (*all)[:0], 0
+	}
+	return len(batch)
+}
+
+// lay takes an entry and appends the frames that are due because of it.
+func (f *feed) lay(out []wire.Frame, e *eventlog.Entry) []wire.Frame {
+	p := f.pieces
+	before, round := p.upTo, p.round
+	d := p.delta(e, f.codec.Name())
+	ready := p.next(e, d, d.gathers || len(f.frames(e)) > 0)
+	for _, r := range ready {
+		out = append(out, f.frames(r)...)
+	}
+	switch {
+	case len(p.open) == 0:
+		f.at = e.Cursor()
+	case len(ready) > 0:
+		f.at = before
+	}
+	if len(p.open) > 0 && p.round != round {
+		now := p.round
+		p.timer = time.AfterFunc(pieceWait, func() { f.overdue(now) })
+	}
+	return out
+}
+
+// pass queues frames, and keeps those for which the queue has no room.
+func (f *feed) pass(frames []wire.Frame) {
+	if len(f.rest) == 0 {
+		frames = frames[f.send(frames):]
+	}
+	f.rest = append(f.rest, frames...)
+}
+
+// overdue shows a piece that has waited long enough for more of its text.
+func (f *feed) overdue(round int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.over && f.pieces.round == round {
+		f.settle()
+	}
+}
+
+// settle shows the piece that has been begun, so that all that was taken has been shown.
+// The caller has locked.
+func (f *feed) settle() {
+	if f.pieces == nil || len(f.pieces.open) == 0 {
+		return
+	}
+	var out []wire.Frame
+	for _, e := range f.pieces.flush() {
+		out = append(out, f.frames(e)...)
+	}
+	f.at = f.pieces.upTo
+	f.pass(out)
+}
+
+// reached returns the sequence of the last entry that was taken, shown or not. The caller
+// has locked.
+func (f *feed) reached() uint64 {
+	if f.pieces != nil && len(f.pieces.open) > 0 {
+		return f.pieces.upTo.Seq
+	}
+	return f.at.Seq
+}
+
+// together returns entries as they are shown at once: with deltas put together, and
+// without those that are not shown. The caller has locked.
+func (f *feed) together(entries []*eventlog.Entry) (out []*eventlog.Entry) {
+	if f.pieces == nil {
+		return entries
+	}
+	p := pieces{gathers: f.pieces.gathers}
+	for _, e := range entries {
+		d := p.delta(e, f.codec.Name())
+		out = append(out, p.next(e, d, d.gathers || len(f.frames(e)) > 0)...)
+	}
+	return append(out, p.flush()...)
+}

@@ -1,0 +1,77 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// persistTry bounds one try of Persist: an answer that is lost with the connection
+	// never comes, and a look at all streams takes a second on a slow machine.
+	persistTry = 10 * time.Second
+	// persistPause spaces the tries, and those of a clock: a server that restarts is back
+	// within seconds.
+	persistPause = time.Second
+	// persistReport is how often Persist says what it waits for.
+	persistReport = 10 * time.Second
+)
+
+// errNotReady is passing, as a missing leader is: other processes change it.
+var errNotReady = errors.New("not ready")
+
+// Persist calls try until it succeeds, and returns its result. It calls again after
+// errors that pass (the connection is lost, a leader is missing, an answer does not
+// come within 10 s) and logs waiting every 10 s; any other error ends it, as does the end
+// of ctx. So a service that starts while NATS restarts waits for it.
+func Persist[T any](ctx context.Context, c *Conn, waiting string, try func(context.Context) (T, error)) (T, error) {
+	report := time.Now().Add(persistPause) // a single failure is not worth a line
+	for {
+		once, cancel := context.WithTimeout(ctx, persistTry)
+		v, err := try(once)
+		cancel()
+		if err == nil || ctx.Err() == nil && !errors.Is(err, errNotReady) && !transient(err) {
+			return v, err
+		}
+		if now := time.Now(); now.After(report) {
+			c.log.Warn().Err(err).Msg(waiting)
+			report = now.Add(persistReport)
+		}
+		select {
+		case <-ctx.Done():
+			return v, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(persistPause):
+		}
+	}
+}
+
+// Bucket opens a key-value bucket, as Persist does.
+func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
+	kv, err := Persist(ctx, c, "waiting for the bucket "+name, func(ctx context.Context) (jetstream.KeyValue, error) {
+		return c.js.KeyValue(ctx, name)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket %s: %w", name, err)
+	}
+	return kv, nil
+}
+
+// Flush returns when the server knows of every subscription that was made before, as
+// Persist does.
+func (c *Conn) Flush(ctx context.Context) error {
+	_, err := Persist(ctx, c, "waiting for NATS to take subscriptions", func(ctx context.Context) (any, error) {
+		err := c.nc.FlushWithContext(ctx)
+		if errors.Is(err, nats.ErrConnectionClosed) && !c.nc.IsClosed() {
+			return nil, nats.ErrDisconnected // what the client calls a flush that was under way at the loss
+		}
+		return nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return nil
+}

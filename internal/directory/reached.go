@@ -1,0 +1,100 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// catchUp bounds how long a copy may take to reach a revision: far longer than a write
+// takes to arrive, shorter than an election after a lost leader.
+const catchUp = 3 * time.Second
+
+// headerRevision is how a request says what its sender has seen of the directory.
+const headerRevision = "Waggle-Directory"
+
+// errBehind says that a copy has not reached a revision in time.
+var errBehind = errors.New("this copy of the directory is behind")
+
+// Revision returns how far this copy is: the number of the newest write that it has, and
+// that everything that watches it was told of.
+func (d *Directory) Revision() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.revision
+}
+
+// Reach waits until this copy has the revision, for 3 s at most: a request that says
+// what its sender has seen is answered by what is at least as new.
+func (d *Directory) Reach(ctx context.Context, revision uint64) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, catchUp, errBehind)
+	defer cancel()
+	return d.await(ctx, revision)
+}
+
+// await waits until this copy has the revision, or returns ctx's cause.
+func (d *Directory) await(ctx context.Context, revision uint64) error {
+	d.mu.Lock()
+	if d.revision >= revision {
+		d.mu.Unlock()
+		return nil
+	}
+	done := make(chan struct{})
+	d.reaches[done] = revision
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.reaches, done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for revision %d of the directory: %w", revision, context.Cause(ctx))
+	case <-d.copy.Done():
+		return fmt.Errorf("wait for revision %d of the directory: it is closed", revision)
+	}
+}
+
+// reached notes how far the copy is. It is called by the follower only, when everything
+// that watches was told.
+func (d *Directory) reached(revision uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.revision = revision
+	for done, wanted := range d.reaches {
+		if wanted <= revision {
+			close(done)
+			delete(d.reaches, done)
+		}
+	}
+}
+
+type seenKey struct{}
+
+// Seen returns a context for requests whose sender has seen the revision.
+func Seen(ctx context.Context, revision uint64) context.Context {
+	return context.WithValue(ctx, seenKey{}, revision)
+}
+
+// Inject writes into a request what its sender has seen, if ctx says so.
+func Inject(ctx context.Context, h nats.Header) {
+	if revision, ok := ctx.Value(seenKey{}).(uint64); ok && revision > 0 {
+		h.Set(headerRevision, strconv.FormatUint(revision, 10))
+	}
+}
+
+// Extract returns the context of a request, and what its sender has seen: 0 if it does
+// not say.
+func Extract(ctx context.Context, h map[string][]string) (context.Context, uint64) {
+	revision, err := strconv.ParseUint(nats.Header(h).Get(headerRevision), 10, 64)
+	if err != nil || revision == 0 {
+		return ctx, 0
+	}
+	return Seen(ctx, revision), revision
+}

@@ -1,0 +1,212 @@
+// Package payload stores data that does not fit into an event as objects, and gives it
+// back whole.
+//
+// An object belongs to one log of one tenant. Its name has the log and the digest of the
+// data, so that the same data comes to the same object however often it is stored. Objects
+// expire with the events that name them.
+package payload
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// Inline is the largest data in bytes that stays in an event or a command: half of an
+	// event, and little enough for a command with what surrounds it.
+	Inline = 120 << 10
+	// maxSize bounds what is loaded: many times the largest frame.
+	maxSize = 64 << 20
+	// codeStoreFailed is the server's code for a stream that is full; nats.go has no name
+	// for it.
+	codeStoreFailed jetstream.ErrorCode = 10077
+	// patience bounds one object, which takes milliseconds.
+	patience = 10 * time.Second
+)
+
+// Store stores and loads objects. It is safe for concurrent use.
+type Store struct {
+	js  jetstream.JetStream
+	log *zerolog.Logger
+
+	mu      sync.Mutex
+	objects jetstream.ObjectStore // nil until it is needed first
+	stream  jetstream.Stream      // behind it
+}
+
+// New returns the store of an installation.
+func New(conn *bus.Conn) *Store { return &Store{js: conn.JS(), log: conn.Logger()} }
+
+func (s *Store) open(ctx context.Context) (jetstream.ObjectStore, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects != nil {
+		return s.objects, nil
+	}
+	stream, err := s.js.Stream(ctx, subject.StreamPayloads)
+	if err != nil {
+		return nil, fmt.Errorf("open the stream %s: %w", subject.StreamPayloads, err)
+	}
+	objects, err := s.js.ObjectStore(ctx, subject.BucketPayloads)
+	if err != nil {
+		return nil, fmt.Errorf("open the object store %s: %w", subject.BucketPayloads, err)
+	}
+	s.objects, s.stream = objects, stream
+	return objects, nil
+}
+
+// Put stores data for a log and returns what refers to it. Data that is stored already is
+// not stored again. Its errors are faults, or ctx's: MessageTooBig if the store is full.
+func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.ObjectRef, error) {
+	sum := sha256.Sum256(data)
+	ref := &event.ObjectRef{Log: log.Local(), Digest: hex.EncodeToString(sum[:]), Size: int64(len(data))}
+	name, err := subject.PayloadName(log, ref.Digest)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	objects, err := s.open(ctx)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	have, err := objects.GetInfo(ctx, name)
+	switch {
+	case err == nil && have.Size == uint64(len(data)) && time.Since(have.ModTime) < bus.PayloadReuse:
+		return ref, nil
+	case err != nil && !errors.Is(err, jetstream.ErrObjectNotFound):
+		return nil, unavailable(fmt.Errorf("look up object %s: %w", name, err))
+	}
+	_, err = objects.Put(ctx, jetstream.ObjectMeta{Name: name}, bytes.NewReader(data))
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeStoreFailed {
+		s.log.Error().Err(err).Msg("store no large data: the limit of the stream, or the disk, is reached")
+		return nil, fault.Newf(fault.MessageTooBig, "Data of %d bytes cannot be stored now: the store is full. Send less at once, or tell the operator.", len(data)).Wrap(err)
+	}
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("store object %s: %w", name, err))
+	}
+	return ref, nil
+}
+
+// Get loads the data that a reference in a log of the tenant names, and checks it. The
+// error is fault.PayloadLost if the object is missing or damaged, and another fault, or
+// ctx's error, if it cannot be had now.
+func (s *Store) Get(ctx context.Context, tenant id.Tenant, ref event.ObjectRef) (json.RawMessage, error) {
+	name, err := nameOf(tenant, ref)
+	if err != nil {
+		return nil, lost(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	objects, err := s.open(ctx)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	data, err := s.read(ctx, objects, name, ref.Size)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != ref.Digest || !json.Valid(data) {
+		return nil, lost(fmt.Errorf("object %s does not have its digest", name))
+	}
+	return data, nil
+}
+
+// read returns an object of the size.
+func (s *Store) read(ctx context.Context, objects jetstream.ObjectStore, name string, size int64) ([]byte, error) {
+	for {
+		info, err := objects.GetInfo(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
+			return nil, lost(fmt.Errorf("look up object %s: %w", name, err))
+		case err != nil:
+			return nil, unavailable(fmt.Errorf("look up object %s: %w", name, err))
+		case info.Size != uint64(size): //nolint:gosec // a size is not negative
+			return nil, lost(fmt.Errorf("object %s has %d bytes, not %d", name, info.Size, size))
+		}
+		data, err := s.parts(ctx, info.NUID, size)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			if again, lookErr := objects.GetInfo(ctx, name); lookErr == nil && again.NUID != info.NUID {
+				continue
+			}
+			return nil, lost(fmt.Errorf("read object %s: %w", name, err))
+		}
+		if err != nil {
+			return nil, unavailable(fmt.Errorf("read object %s: %w", name, err))
+		}
+		return data, nil
+	}
+}
+
+// parts returns what the parts of an object hold, up to the size. The leader of the stream
+// is asked: a follower may not have yet what has been stored.
+func (s *Store) parts(ctx context.Context, object string, size int64) ([]byte, error) {
+	data := make([]byte, 0, size)
+	for seq := uint64(1); int64(len(data)) < size; {
+		m, err := s.stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject.PayloadParts(object)))
+		if err != nil {
+			return nil, err
+		}
+		data, seq = append(data, m.Data...), m.Sequence+1
+	}
+	return data, nil
+}
+
+// Delete deletes all objects of a log, and returns how many these were.
+func (s *Store) Delete(ctx context.Context, log subject.Log) (int, error) {
+	objects, err := s.open(ctx)
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	w, err := objects.Watch(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return 0, unavailable(fmt.Errorf("list objects: %w", err))
+	}
+	defer w.Stop() //nolint:errcheck // The server forgets the consumer by itself.
+	var names []string
+	for info := range w.Updates() {
+		if info == nil { // all there were have come
+			break
+		}
+		if of, _, err := subject.ParsePayloadName(info.Name); err == nil && of == log {
+			names = append(names, info.Name)
+		}
+	}
+	for i, name := range names {
+		if err := objects.Delete(ctx, name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			return i, unavailable(fmt.Errorf("delete object %s: %w", name, err))
+		}
+	}
+	return len(names), nil
+}
+
+func nameOf(tenant id.Tenant, ref event.ObjectRef) (string, error) {
+	if ref.Size < 0 || ref.Size > maxSize {
+		return "", fmt.Errorf("a reference to %d bytes", ref.Size)
+	}
+	log, err := subject.LogOf(tenant, ref.Log)
+	if err != nil {
+		return "", err
+	}
+	return subject.PayloadName(log, ref.Digest)
+}
+
+func lost(err error) error { return fault.New(fault.PayloadLost).Wrap(err) }
+
+func unavailable(err error) error { return fault.New(fault.BusUnavailable).Wrap(err) }

@@ -1,0 +1,101 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// ObjectRef names data that is stored as an object, because it does not fit into an
+// event. The tenant is that of the log in which the reference stands: a reference leads
+// to no data of another tenant.
+type ObjectRef struct {
+	Log    string `json:"log"`    // kind.id: the log that the object belongs to
+	Digest string `json:"digest"` // SHA-256 of the data, in hex
+	Size   int64  `json:"size"`   // of the data in bytes
+}
+
+// Payload is a member of an event or a command that is either inline or an object.
+type Payload struct {
+	Data *json.RawMessage
+	Ref  **ObjectRef
+}
+
+// Large is implemented by pointers to data with members that may be objects.
+type Large interface{ Payloads() []Payload }
+
+// large makes the data of each type of event that has such members.
+var large = map[Type]func() Large{
+	TaskCreated:   func() Large { return new(TaskCreatedData) },
+	TaskAssigned:  func() Large { return new(TaskAssignedData) },
+	TaskNotified:  func() Large { return new(TaskNotifiedData) },
+	TaskMessaged:  func() Large { return new(TaskMessagedData) },
+	TaskAsked:     func() Large { return new(TaskAskedData) },
+	TaskFinished:  func() Large { return new(TaskFinishedData) },
+	ChildFinished: func() Large { return new(ChildFinishedData) },
+	CallStarted:   func() Large { return new(CallStartedData) },
+	CallFinished:  func() Large { return new(CallFinishedData) },
+}
+
+// refMark is what the JSON of data with a reference holds.
+var refMark = []byte(`_ref":`)
+
+// Refers returns the data of an event some of whose members are objects, nil for any
+// other event.
+func Refers(e Event) (Large, error) {
+	build, ok := large[e.Type]
+	if !ok || !bytes.Contains(e.Data, refMark) {
+		return nil, nil //nolint:nilnil // Most events refer to nothing.
+	}
+	data := build()
+	if err := e.Decode(data); err != nil {
+		return nil, err
+	}
+	for _, p := range data.Payloads() {
+		if *p.Ref != nil {
+			return data, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // The mark stands in what a client wrote.
+}
+
+// With returns the event with other data of its type.
+func (e Event) With(data Large) (Event, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // It is made no longer than it is.
+	if err := enc.Encode(data); err != nil {
+		return e, fmt.Errorf("encode data of %s: %w", e.Type, err)
+	}
+	e.Data = bytes.TrimSpace(b.Bytes())
+	return e, nil
+}
+
+// Payloads implements Large.
+func (d *TaskCreatedData) Payloads() []Payload { return []Payload{{&d.Data, &d.DataRef}} }
+
+// Payloads implements Large.
+func (d *TaskAssignedData) Payloads() []Payload { return []Payload{{&d.Data, &d.DataRef}} }
+
+// Payloads implements Large.
+func (d *TaskNotifiedData) Payloads() []Payload {
+	return []Payload{{&d.Message, &d.MessageRef}, {&d.Data, &d.DataRef}}
+}
+
+// Payloads implements Large.
+func (d *TaskMessagedData) Payloads() []Payload { return []Payload{{&d.Message, &d.MessageRef}} }
+
+// Payloads implements Large.
+func (d *TaskAskedData) Payloads() []Payload { return []Payload{{&d.Message, &d.MessageRef}} }
+
+// Payloads implements Large.
+func (d *TaskFinishedData) Payloads() []Payload { return []Payload{{&d.Result, &d.ResultRef}} }
+
+// Payloads implements Large.
+func (d *ChildFinishedData) Payloads() []Payload { return []Payload{{&d.Result, &d.ResultRef}} }
+
+// Payloads implements Large.
+func (d *CallStartedData) Payloads() []Payload { return []Payload{{&d.Arguments, &d.ArgumentsRef}} }
+
+// Payloads implements Large.
+func (d *CallFinishedData) Payloads() []Payload { return []Payload{{&d.Result, &d.ResultRef}} }

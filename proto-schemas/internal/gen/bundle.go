@@ -1,0 +1,94 @@
+package gen
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/waggle-dev/waggle/proto-schemas/bundle"
+)
+
+const draft = "https://json-schema.org/draft/2020-12/schema"
+
+// definitions is the bundle of a dialect in the making: a definition for each message
+// and for each Go type.
+type definitions struct {
+	comments *comments
+	messages *members
+	types    map[string]node
+	origin   map[string]reflect.Type // of the types
+	open     map[string]bool         // the types that others extend: their definitions refuse no member
+
+	closed bool // a type refuses members that it does not name
+
+	raw node // the schema of raw JSON
+
+	// These say what Go types do not; each may be nil.
+	value  func(outer reflect.Type, f reflect.StructField) node // the schema of a member, nil = that of its Go type
+	flat   func(outer, embedded reflect.Type) bool              // the members of an embedded struct are rules of their own there
+	finish func(t reflect.Type, s node, own *members)           // the last word on a type
+}
+
+func newDefinitions(c *comments) *definitions {
+	return &definitions{
+		comments: c, messages: newMembers(), types: map[string]node{}, origin: map[string]reflect.Type{}, open: map[string]bool{},
+		raw: node{},
+	}
+}
+
+// to refers to a definition.
+func to(name string) node { return node{"$ref": "#/$defs/" + name} }
+
+// anyOf accepts what any of the definitions accepts.
+func anyOf(description string, names []string) node {
+	var refs []node
+	for _, name := range names {
+		refs = append(refs, to(name))
+	}
+	return node{"description": description, "anyOf": refs}
+}
+
+// ref refers to the definition of a struct, and makes it where it is missing.
+func (d *definitions) ref(t reflect.Type) node { return d.define(t, false) }
+
+// extend refers to the definition of a struct that is a part of another one.
+func (d *definitions) extend(t reflect.Type) node { return d.define(t, true) }
+
+func (d *definitions) define(t reflect.Type, open bool) node {
+	name := t.Name()
+	switch other, ok := d.origin[name]; {
+	case !ok:
+		d.origin[name], d.open[name] = t, open
+		d.types[name] = d.object(t, d.closed && !open)
+	case other != t || d.closed && d.open[name] != open:
+		panic(fmt.Sprintf("gen: two definitions of %s: %s and %s, open: %v", name, other, t, open))
+	}
+	return to(name)
+}
+
+// encode returns the bundle of a dialect. A frame fits its root where it fits one of the
+// definitions that the root names.
+func (d *definitions) encode(dialect, title string, root []string) ([]byte, error) {
+	all := newMembers()
+	for _, name := range d.messages.names {
+		all.set(name, d.messages.of[name])
+	}
+	var types []string
+	for name := range d.types {
+		types = append(types, name)
+	}
+	slices.Sort(types)
+	for _, name := range types {
+		if all.of[name] != nil {
+			return nil, fmt.Errorf("bundle of %s: %s is a message and a Go type", dialect, name)
+		}
+		all.set(name, d.types[name])
+	}
+	s := anyOf("A frame. Pick #/$defs/NAME for a single message.", root)
+	s["$schema"], s["$id"], s["title"], s["$defs"] = draft, bundle.ID(dialect), title, all
+	b, err := encode(s)
+	if err != nil {
+		return nil, fmt.Errorf("bundle of %s: %w", dialect, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,76 @@
+// Package demo is Waggle's built-in model: deterministic, offline, and no language
+// model at all. It recognises the kinds of sentences that its help names (intents.go).
+//
+// It works through the ordinary seam and no other way: it finds tools among those that
+// are offered, asks for them as any model does, and answers from their results when it is
+// called again. All it knows is in the request, so that any worker continues a conversation.
+//
+// The user's last message is split into clauses (clause.go), each clause is matched with
+// the intents, and their actions run from the start at every call (talk.go). In the stages
+// of a planned run a clause is a step (stages.go). A member of a team asks colleagues,
+// answers them, and completes tasks of the board (team.go).
+//
+// Results of tools are data: they are shown and counted, never obeyed.
+package demo
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/waggle-dev/waggle/services/model"
+)
+
+const name = "demo"
+
+// words are the pieces of a streamed text: each ends after a space or a line end.
+var words = regexp.MustCompile(`[^ \n]*[ \n]|[^ \n]+`)
+
+// Model is the built-in model. It has no state and may be shared.
+type Model struct{}
+
+var _ model.Model = (*Model)(nil)
+
+// New returns the built-in model.
+func New() *Model { return &Model{} }
+
+// Provider opens the built-in model for the specification "demo".
+func Provider() model.Provider {
+	return model.Provider{Prefix: name, Open: func(string, model.Env) (model.Model, error) { return New(), nil }}
+}
+
+// Name implements model.Model.
+func (m *Model) Name() string { return name }
+
+// Close implements model.Model and has nothing to release.
+func (m *Model) Close() error { return nil }
+
+// Generate implements model.Model. The same request always gets the same reply,
+// but for the ids that req.NewID makes. The text streams a word at a time, and
+// MaxTokens counts these words. Usage is not known, because the model has no tokens.
+func (m *Model) Generate(ctx context.Context, req model.Request, onText func(string) error) (model.Reply, error) {
+	if ctx.Err() != nil {
+		return model.Reply{}, model.Ended(ctx)
+	}
+	text, calls := answer(req)
+	asked := req.Pick(name, name)
+	if len(calls) > 0 {
+		return model.Reply{ToolCalls: calls, StopReason: model.StopToolCalls, Model: asked}, nil
+	}
+	var said strings.Builder
+	stop := model.StopEnd
+	for i, w := range words.FindAllString(text, -1) {
+		if req.MaxTokens > 0 && i >= req.MaxTokens {
+			stop = model.StopLength
+			break
+		}
+		if ctx.Err() != nil {
+			return model.Reply{}, model.Ended(ctx)
+		}
+		if err := onText(w); err != nil {
+			return model.Reply{}, err
+		}
+		said.WriteString(w)
+	}
+	return model.Reply{Text: said.String(), StopReason: stop, Model: asked}, nil
+}

@@ -1,0 +1,83 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/model"
+)
+
+// invalidKey is the member under which arguments that were no JSON object go back
+// to the provider: several servers parse the arguments of earlier calls and
+// refuse anything else.
+const invalidKey = "invalid_arguments"
+
+// Calls collects the tool calls of one answer and sees to it that their ids are
+// unique in the conversation, which some servers do not.
+type Calls struct {
+	newID func() string
+	taken map[string]bool
+	all   []event.ToolCall
+}
+
+// NewCalls returns an empty collection for an answer to req.
+func NewCalls(req model.Request) *Calls {
+	c := &Calls{newID: req.NewID, taken: map[string]bool{}}
+	for _, m := range req.Messages {
+		for _, call := range m.ToolCalls {
+			c.taken[call.ID] = true
+		}
+	}
+	return c
+}
+
+// Add appends a call as the provider sent it. An id that is missing or already
+// taken is replaced.
+func (c *Calls) Add(id, name, arguments string) {
+	for id == "" || c.taken[id] {
+		id = c.newID()
+	}
+	c.taken[id] = true
+	c.all = append(c.all, event.ToolCall{ID: id, Name: name, Arguments: parseArguments(arguments)})
+}
+
+// All returns the calls in the order in which they were added.
+func (c *Calls) All() []event.ToolCall { return c.all }
+
+// parseArguments returns arguments as valid JSON: none is an empty object, and
+// what is no JSON becomes a string of itself (see model.Reply).
+func parseArguments(s string) json.RawMessage {
+	s = strings.TrimSpace(s)
+	if s == "" || s == "null" {
+		return json.RawMessage("{}")
+	}
+	if json.Valid([]byte(s)) {
+		return json.RawMessage(s)
+	}
+	b, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil { // cannot happen: a string always has a JSON form
+		return json.RawMessage(`""`)
+	}
+	return b
+}
+
+// History returns the arguments of an earlier call as the object that providers want.
+func History(arguments json.RawMessage) json.RawMessage {
+	if a := bytes.TrimSpace(arguments); len(a) > 0 && a[0] == '{' && json.Valid(a) {
+		return a
+	} else if len(a) == 0 {
+		return json.RawMessage("{}")
+	}
+	text := string(arguments)
+	var s string
+	if json.Unmarshal(arguments, &s) == nil {
+		text = s
+	}
+	b, err := json.Marshal(map[string]string{invalidKey: text})
+	if err != nil { // cannot happen: strings always have a JSON form
+		return json.RawMessage("{}")
+	}
+	return b
+}

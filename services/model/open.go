@@ -1,0 +1,83 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrSpec is wrapped by errors about a specification that names no model.
+var ErrSpec = errors.New("invalid model")
+
+// Env is the part of the configuration that opening a model needs.
+type Env struct {
+	OpenAIKey        string // may be empty with a base URL of one's own: local servers want none
+	OpenAIBaseURL    string // including the version path, e.g. http://127.0.0.1:8000/v1; empty = OpenAI
+	AnthropicKey     string
+	AnthropicBaseURL string // without the version path; empty = Anthropic
+
+	FirstTimeout time.Duration // longest wait for the first byte of an answer; 0 = 5 minutes
+	IdleTimeout  time.Duration // longest silence inside an answer; 0 = 2 minutes
+}
+
+// String hides the keys, so that an Env may be printed.
+func (e Env) String() string {
+	return fmt.Sprintf("model.Env{OpenAIBaseURL:%q AnthropicBaseURL:%q}", e.OpenAIBaseURL, e.AnthropicBaseURL)
+}
+
+// GoString hides the keys.
+func (e Env) GoString() string { return e.String() }
+
+// Provider makes the models of one prefix.
+type Provider struct {
+	Prefix string // what precedes the colon of a specification, e.g. "openai"
+	Named  bool   // a model's name follows the colon; without it the prefix is the whole specification
+	// Open makes the model. It opens no connection, so it works before the provider does.
+	Open func(name string, env Env) (Model, error)
+}
+
+// Open returns the model that spec names: "demo", "openai:NAME" or
+// "anthropic:NAME". Which ones there are is up to the caller:
+//
+//	model.Open(spec, env, demo.Provider(), openai.Provider(), anthropic.Provider())
+//
+// Each call of the model is traced as one client span. Open makes no connection. The error wraps ErrSpec if spec names none of the
+// providers, and otherwise says which setting is missing.
+func Open(spec string, env Env, providers ...Provider) (Model, error) {
+	prefix, name, named := strings.Cut(spec, ":")
+	i := slices.IndexFunc(providers, func(p Provider) bool { return p.Prefix == prefix })
+	if i < 0 || providers[i].Named != named || named && strings.TrimSpace(name) == "" {
+		return nil, fmt.Errorf("%w %q: want %s", ErrSpec, spec, forms(providers))
+	}
+	m, err := providers[i].Open(name, env)
+	if err != nil {
+		return nil, fmt.Errorf("open model %q: %w", spec, err)
+	}
+	if name == "" {
+		name = prefix
+	}
+	return &traced{Model: m, provider: prefix, name: name}, nil
+}
+
+// Any returns a model of the provider that answers requests which name one of its models,
+// and no others. It makes no connection.
+func Any(p Provider, env Env) (Model, error) {
+	if !p.Named {
+		return Open(p.Prefix, env, p)
+	}
+	return Open(p.Prefix+":*", env, p)
+}
+
+func forms(providers []Provider) string {
+	var all []string
+	for _, p := range providers {
+		if p.Named {
+			all = append(all, p.Prefix+":NAME")
+		} else {
+			all = append(all, p.Prefix)
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,96 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// bare is the provider whose specification is its name alone. The others' name a model.
+const bare = "demo"
+
+// known are the providers that there are. What is before the colon of a text that names
+// none of them is a part of a model's own name, such as "llama3:8b".
+var known = []string{bare, "openai", "anthropic"}
+
+// Provided returns the provider that a specification of a model names; ok is false if it
+// names a model alone.
+func Provided(spec string) (provider string, ok bool) {
+	prefix, _, _ := strings.Cut(spec, ":")
+	return prefix, slices.Contains(known, prefix)
+}
+
+// Serves reports whether whoever has opened the standard model, and others of the
+// providers, can answer requests for a model: one of a provider that is there, the
+// standard model itself, or another one that its provider is asked for by name.
+func Serves(standard string, providers []string, spec string) bool {
+	provider, named := Provided(spec)
+	own, _, _ := strings.Cut(standard, ":")
+	switch {
+	case !named, provider == own:
+		return true
+	case spec == provider && provider != bare:
+		return false // it does not say which model
+	}
+	return slices.Contains(providers, provider)
+}
+
+// Set is the models of several providers as one: the standard one, and others that
+// requests may name.
+type Set struct {
+	Model
+	others map[string]Model // by provider
+}
+
+// NewSet returns a set that has the standard model's name, and so far nothing else.
+func NewSet(standard Model) *Set { return &Set{Model: standard, others: map[string]Model{}} }
+
+// Add adds the model of another provider, before the set is used.
+func (s *Set) Add(m Model) { s.others[prefixOf(m)] = m }
+
+func prefixOf(m Model) string {
+	prefix, _, _ := strings.Cut(m.Name(), ":")
+	return prefix
+}
+
+// Providers returns the providers that m can be asked for, sorted.
+func Providers(m Model) []string {
+	out := []string{prefixOf(m)}
+	if s, ok := m.(*Set); ok {
+		for p := range s.others {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Generate implements Model: the provider that the request names answers, or else the
+// standard model's.
+func (s *Set) Generate(ctx context.Context, req Request, onText func(string) error) (Reply, error) {
+	provider, named := Provided(req.Model)
+	switch {
+	case !Serves(s.Name(), Providers(s), req.Model):
+		return Reply{}, Unserved(req.Model)
+	case !named, provider == prefixOf(s.Model):
+		return s.Model.Generate(ctx, req, onText)
+	}
+	return s.others[provider].Generate(ctx, req, onText)
+}
+
+// Unserved is the fault of a request for a model that nobody who is there can ask.
+func Unserved(spec string) error {
+	return fault.Newf(fault.ModelNotFound, "No worker that is running can ask the model %q. Configure its provider, or choose another model.", spec)
+}
+
+// Close implements Model.
+func (s *Set) Close() error {
+	errs := []error{s.Model.Close()}
+	for _, m := range s.others {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}

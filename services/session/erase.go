@@ -1,0 +1,188 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// delete handles cmd.Delete: it stops what is on, ends the log with its tombstone, and
+// then removes everything that the session has left behind. Each step may be repeated,
+// so a delivery after a crash goes on where the last one stopped. A session that does
+// not exist is left alone.
+func (d *desk) delete(ctx context.Context, c cmd.Command) error {
+	log := sessionLog(c.Tenant, c.Key)
+	known, err := d.end(ctx, log, c)
+	if err != nil {
+		return fmt.Errorf("delete session %s: %w", log.Entity, err)
+	}
+	if !known {
+		d.logger.Debug().Stringer("log", log).Msg("skip deletion of unknown session")
+		return nil
+	}
+	if err := d.erase(ctx, log, c); err != nil {
+		return fmt.Errorf("delete session %s: %w", log.Entity, err)
+	}
+	d.logger.Info().Stringer("log", log).Str("command", c.ID).Msg("delete session")
+	return nil
+}
+
+// end stops what is on in the session, recalls what it has given to the swarm, and ends
+// its log with the tombstone. It reports whether the session is known. The recall comes first:
+// the tombstone does not say what had been given away.
+func (d *desk) end(ctx context.Context, log subject.Log, c cmd.Command) (known bool, err error) {
+	var f folded
+	w := d.log.Writer(log, f.observe)
+	if err := w.Sync(ctx); err != nil {
+		return false, err
+	}
+	recalled := map[string]bool{}
+	for {
+		if err := d.recall(ctx, log, c, &f.state, recalled); err != nil {
+			return false, err
+		}
+		more := false
+		err := w.Append(ctx, func() ([]event.Event, error) {
+			if more = len(given(log, &f.state, recalled)) > 0; more {
+				return nil, nil
+			}
+			return d.tombstone(ctx, log, c, &f)
+		})
+		if err != nil || !more {
+			return f.state.Seq > 0, err
+		}
+	}
+}
+
+// tombstone returns what ends the log. A log that cannot be folded, because its head has
+// expired or it is damaged, gets its tombstone all the same: workers stop there.
+func (d *desk) tombstone(ctx context.Context, log subject.Log, c cmd.Command, f *folded) ([]event.Event, error) {
+	state := &f.state
+	if f.broken != nil && !state.Deleted {
+		state = &conversation.State{Seq: state.Seq}
+	}
+	decision, err := state.Decide(c, d.now(), conversation.Rules{})
+	if err != nil {
+		return nil, err
+	}
+	return d.events(ctx, log, decision.Facts)
+}
+
+// given returns the tasks of the swarm that belong to the session and are not recalled.
+func given(log subject.Log, state *conversation.State, recalled map[string]bool) (tasks []string) {
+	for _, w := range state.Delegated() {
+		task := w.SwarmTask
+		if task == "" {
+			task = conversation.SwarmTask(log, w.ID) // it may wait for its agent, or not be made yet
+		}
+		if !recalled[task] {
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks
+}
+
+// recall has the session's tasks of the swarm cancelled and deleted.
+func (d *desk) recall(ctx context.Context, log subject.Log, c cmd.Command, state *conversation.State, recalled map[string]bool) error {
+	for _, task := range given(log, state, recalled) {
+		key, err := id.ParseEntity(task)
+		if err != nil {
+			return fmt.Errorf("recall task %s: %w", task, err)
+		}
+		reason, err := json.Marshal(cmd.CancelTaskData{TaskID: task, Reason: "its session was deleted"})
+		if err != nil {
+			return fmt.Errorf("recall task %s: %w", task, err)
+		}
+		order := cmd.Command{
+			Service: cmd.Task, Tenant: log.Tenant, Key: key, Principal: c.Principal, Source: source, Time: d.now(), TraceParent: telemetry.Inject(ctx),
+		}
+		order.ID, order.Verb, order.Data = c.ID+".cancel", cmd.CancelTask, reason
+		if err := d.commands.Send(ctx, order); err != nil {
+			return err
+		}
+		order.ID, order.Verb, order.Data = c.ID+".delete", cmd.DeleteTask, nil
+		if err := d.commands.Send(ctx, order); err != nil {
+			return err
+		}
+		recalled[task] = true
+	}
+	return nil
+}
+
+// eraseTask handles cmd.EraseTask: it removes what is stored of a task of the swarm
+// whose log the task service has ended.
+func (d *desk) eraseTask(ctx context.Context, c cmd.Command) error {
+	log := subject.Log{Tenant: c.Tenant, Kind: id.KindTask, Entity: c.Key}
+	if err := d.erase(ctx, log, c); err != nil {
+		return fmt.Errorf("erase task %s: %w", log.Entity, err)
+	}
+	return nil
+}
+
+// services are those that have timers or dead letters of a log of the kind.
+var services = map[id.Kind][]id.Name{id.KindSession: {cmd.Session, cmd.Pipeline, cmd.Worker}, id.KindTask: {cmd.Task}}
+
+// erase removes what is stored of a deleted log, the events last: once the tombstone
+// stands alone, all is done.
+func (d *desk) erase(ctx context.Context, log subject.Log, c cmd.Command) error {
+	if err := d.eraseObjects(ctx, log); err != nil {
+		return err
+	}
+	if err := d.purge(ctx, subject.BucketStream(subject.BucketAcks), subject.BucketSubject(subject.BucketAcks, subject.AckKeysOf(log))); err != nil {
+		return err
+	}
+	for _, service := range services[log.Kind] {
+		if err := d.purge(ctx, subject.StreamTimers, subject.TimersFor(service, log.Tenant, log.Entity)); err != nil {
+			return err
+		}
+		if err := d.purge(ctx, subject.StreamDead, subject.DeadFor(service, log.Tenant, log.Entity)); err != nil {
+			return err
+		}
+	}
+	if log.Kind == id.KindSession {
+		if err := d.quota.Free(ctx, log.Tenant, log.Entity); err != nil {
+			return err
+		}
+	}
+	removed, err := d.log.Erase(ctx, log)
+	if err != nil {
+		return err
+	}
+	d.audit.Record(audit.Deleted, log.Tenant, audit.Record{
+		ID: c.ID + "." + log.Entity.String() + ".deletion", Principal: c.Principal, Kind: string(log.Kind), Entity: log.Entity.String(), Command: c.ID,
+		Count: int64(removed), //nolint:gosec // a log is shorter than 2^63
+	})
+	return nil
+}
+
+// eraseObjects removes the data that the log's events refer to and do not hold themselves.
+func (d *desk) eraseObjects(ctx context.Context, log subject.Log) error {
+	n, err := d.payloads.Delete(ctx, log)
+	if err == nil && n > 0 {
+		d.logger.Info().Stringer("log", log).Int("objects", n).Msg("delete objects")
+	}
+	return err
+}
+
+// purge removes the messages of a stream that match the filter.
+func (d *desk) purge(ctx context.Context, stream, filter string) error {
+	s, err := d.conn.JS().Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(filter))
+	}
+	if err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("purge %s of %s: %w", filter, stream, err))
+	}
+	return nil
+}

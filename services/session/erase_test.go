@@ -1,0 +1,255 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	record "github.com/waggle-dev/waggle/proto-schemas/audit"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/session"
+)
+
+// messages returns how many messages of a stream match the filter.
+func (r *rig) messages(stream, filter string) (n uint64) {
+	r.T.Helper()
+	s, err := r.Conn.JS().Stream(r.Ctx, stream)
+	require.NoError(r.T, err)
+	info, err := s.Info(r.Ctx, jetstream.WithSubjectFilter(filter))
+	require.NoError(r.T, err)
+	for _, count := range info.State.Subjects {
+		n += count
+	}
+	return n
+}
+
+// remains returns what is stored of a session, by stream.
+func (r *rig) remains(l subject.Log) map[string]uint64 {
+	r.T.Helper()
+	out := map[string]uint64{"events": r.messages(l.Stream(), l.Event())}
+	out["acks"] = r.messages(subject.BucketStream(subject.BucketAcks), subject.BucketSubject(subject.BucketAcks, subject.AckKeysOf(l)))
+	for _, s := range []id.Name{cmd.Session, cmd.Pipeline} {
+		out["timers"] += r.messages(subject.StreamTimers, subject.TimersFor(s, l.Tenant, l.Entity))
+		out["dead"] += r.messages(subject.StreamDead, subject.DeadFor(s, l.Tenant, l.Entity))
+	}
+	out["quota"] = r.messages(subject.BucketStream(subject.BucketQuota), subject.BucketSubject(subject.BucketQuota, "sessions.>"))
+	return out
+}
+
+// busy begins a session that has left something everywhere.
+func (r *rig) busy(l subject.Log) {
+	r.T.Helper()
+	r.open(l, event.Preferences{})
+	r.command(l, cmd.Pipeline, cmd.SendMessage, "m1", cmd.UserMessage{Content: "what is the secret?"})
+	r.Until(l, event.RunStarted, 1)
+	r.command(l, cmd.Session, cmd.Ack, "ack", cmd.AckEvents{ClientID: "phone", Seq: 2})
+	r.command(l, cmd.Pipeline, id.MustName("nonsense"), "dead", map[string]string{"secret": "in a dead letter"})
+	require.Eventually(r.T, func() bool {
+		left := r.remains(l)
+		return left["acks"] == 1 && left["timers"] >= 1 && left["dead"] == 1
+	}, patience, 5*time.Millisecond)
+}
+
+// What is stored of a deleted session is its tombstone, and nothing else. To everybody
+// it is deleted, to other tenants it has never been.
+func TestADeletedSessionLeavesItsTombstone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	book, err := audit.New(r.Conn, audit.Options{Logger: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(book.Close)
+	r.start("a", session.Config{StateKeys: keys, Audit: book})
+	r.startPipeline("p")
+	w := r.serveAPI()
+	other := sessionLog("other")
+	r.busy(log)
+	r.busy(other)
+	state, err := r.export(cmd.ExportRequest{})
+	require.NoError(t, err)
+
+	for who, want := range map[string]int{"vera": 403, "eve": 404, "mallory": 401} {
+		status, body := w.ask(who, "DELETE", "/api/v1/sessions/s1")
+		require.Equal(t, want, status, who+body)
+	}
+	status, body := w.ask("alice", "DELETE", "/api/v1/sessions/s1")
+	require.Equal(t, http.StatusNoContent, status, body)
+	require.Empty(t, body)
+	require.Equal(t, map[string]uint64{"events": 1, "acks": 0, "timers": 0, "dead": 0, "quota": 0}, r.remains(log))
+	require.GreaterOrEqual(t, r.remains(other)["events"], uint64(3), "others keep what they have")
+	status, body = w.ask("alice", "DELETE", "/api/v1/sessions/s1")
+	require.Equal(t, http.StatusNoContent, status, "once more: "+body)
+	status, _ = w.ask("alice", "DELETE", "/api/v1/sessions/nope")
+	require.Equal(t, http.StatusNotFound, status)
+
+	_, body = w.ask("alice", "GET", "/api/v1/sessions")
+	require.NotContains(t, body, `"s1"`)
+	require.Contains(t, body, `"other"`)
+	for _, path := range []string{"GET /%s", "GET /%s/events", "GET /%s/events?after=2", "POST /%s/cancel", "GET /%s/state"} {
+		method, path, _ := strings.Cut(path, " ")
+		status, body = w.ask("alice", method, "/api/v1/sessions"+fmt.Sprintf(path, "s1"))
+		require.Equal(t, http.StatusGone, status, path+body)
+		require.Contains(t, body, "SESSION_DELETED")
+		is, foreign := w.ask("eve", method, "/api/v1/sessions"+fmt.Sprintf(path, "s1"))
+		none, missing := w.ask("eve", method, "/api/v1/sessions"+fmt.Sprintf(path, "nope"))
+		require.Equal(t, none, is, path)
+		require.Equal(t, missing, foreign, path)
+	}
+	isFault(t, second(r.attach(cmd.AttachRequest{Live: true})), fault.SessionDeleted)
+	isFault(t, second(r.export(cmd.ExportRequest{})), fault.SessionDeleted)
+	isFault(t, second(r.restore(state.Signed)), fault.SessionDeleted)
+
+	var got []record.Record
+	require.Eventually(t, func() bool {
+		got = nil
+		err := audit.Read(r.Ctx, r.Conn, audit.Query{Action: record.Deleted.String()}, func(a record.Record) error {
+			got = append(got, a)
+			return nil
+		})
+		return err == nil && len(got) > 0
+	}, patience, 5*time.Millisecond)
+	require.Len(t, got, 1)
+	require.Equal(t, "alice", got[0].Principal)
+	require.Equal(t, "s1", got[0].Entity)
+	require.Equal(t, record.Done, got[0].Outcome)
+}
+
+// Commands that come after the deletion are settled: their senders are told, no dead
+// letter is written, nothing is appended, and what was folded before is no way around it.
+func TestCommandsForADeletedSessionAreSettled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{})
+	r.startPipeline("p")
+	r.busy(log)
+	gateway, connection := id.MustName("gw"), id.MustName("c1")
+	told := make(chan *nats.Msg, 8)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.Direct(gateway, connection), told)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	r.command(log, cmd.Session, cmd.Delete, "d1", nil)
+	r.gone(log)
+	for i, c := range []cmd.Command{
+		{Service: cmd.Pipeline, Verb: cmd.SendMessage},
+		{Service: cmd.Pipeline, Verb: cmd.CheckDeadlines},
+		{Service: cmd.Pipeline, Verb: cmd.SettleJob},
+		{Service: cmd.Session, Verb: cmd.Open},
+		{Service: cmd.Session, Verb: cmd.Expire},
+		{Service: cmd.Session, Verb: cmd.Close},
+		{Service: cmd.Session, Verb: cmd.Ack},
+		{Service: cmd.Session, Verb: cmd.Delete},
+	} {
+		c.ID, c.Tenant, c.Key, c.Time = fmt.Sprint("late-", i), log.Tenant, log.Entity, time.Now()
+		if c.Verb == cmd.SendMessage || c.Verb == cmd.Open {
+			c.ReplyTo = subject.ReplyTo(gateway, connection)
+		}
+		r.Command(c, cmd.AckEvents{ClientID: "phone", Seq: 1})
+	}
+	for range 2 {
+		var e event.Event
+		require.NoError(t, json.Unmarshal((<-told).Data, &e))
+		d, err := event.As[event.CommandRefusedData](e)
+		require.NoError(t, err)
+		require.Equal(t, string(fault.SessionDeleted), d.Code)
+	}
+	r.settled()
+	require.Equal(t, map[string]uint64{"events": 1, "acks": 0, "timers": 0, "dead": 0, "quota": 0}, r.remains(log))
+}
+
+// settled waits until the services have handled all commands.
+func (r *rig) settled() {
+	r.T.Helper()
+	require.Eventually(r.T, func() bool {
+		return r.messages(subject.StreamCommands, subject.CommandFilterAll(cmd.Session)) == 0 &&
+			r.messages(subject.StreamCommands, subject.CommandFilterAll(cmd.Pipeline)) == 0
+	}, patience, 5*time.Millisecond)
+}
+
+// gone waits until nothing is left of a session but its tombstone.
+func (r *rig) gone(l subject.Log) {
+	r.T.Helper()
+	require.Eventually(r.T, func() bool {
+		first, last, err := r.Log.Ends(r.Ctx, l)
+		return err == nil && first != nil && first.Type.Tombstone() && first.Sequence == last.Sequence
+	}, patience, 5*time.Millisecond)
+}
+
+// A session whose head has expired, and one whose log nobody can fold, is deleted all
+// the same: that is when people want it most.
+func TestALogThatCannotBeFoldedIsDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("a", session.Config{})
+	expired, damaged := sessionLog("expired"), sessionLog("damaged")
+	r.open(expired, event.Preferences{})
+	r.append(expired, notice("1"), notice("2"))
+	r.expire(expired, r.append(expired, notice("3")))
+	r.append(expired, event.RunStartedData{RunID: "of a message that has expired"})
+	r.open(damaged, event.Preferences{})
+	r.append(damaged, event.RunStartedData{RunID: "never accepted"})
+	for _, l := range []subject.Log{expired, damaged} {
+		r.command(l, cmd.Session, cmd.Delete, "d1", nil)
+		r.gone(l)
+	}
+	require.Zero(t, r.messages(subject.StreamDead, "dead.>"))
+	nobody := sessionLog("nobody")
+	r.command(nobody, cmd.Session, cmd.Delete, "d1", nil)
+	r.settled()
+	first, _, err := r.Log.Ends(r.Ctx, nobody)
+	require.NoError(t, err)
+	require.Nil(t, first, "what does not exist gets no tombstone")
+}
+
+// A delivery that comes again finishes what the last one has not: the tombstone was
+// appended and nothing removed, or all was removed and nobody was told.
+func TestADeletionGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	service := r.start("a", session.Config{})
+	r.startPipeline("p")
+	r.busy(log)
+	service.Stop()
+	r.append(log, event.SessionDeletedData{Reason: "user_request"})
+	require.Equal(t, uint64(1), r.remains(log)["acks"], "it died here")
+	w := r.serveAPI()
+	r.start("b", session.Config{})
+	status, body := w.ask("alice", "DELETE", "/api/v1/sessions/s1")
+	require.Equal(t, http.StatusNoContent, status, body)
+	require.Equal(t, map[string]uint64{"events": 1, "acks": 0, "timers": 0, "dead": 0, "quota": 0}, r.remains(log))
+	at, err := r.Log.Erase(r.Ctx, log)
+	require.NoError(t, err)
+	require.Zero(t, at)
+	_, err = r.Log.Last(r.Ctx, log)
+	require.ErrorIs(t, err, eventlog.ErrDeleted)
+}
+
+// A deletion that no service can carry out while the client waits is accepted, and carried
+// out by the first one that starts.
+func TestADeletionIsAcceptedWithoutService(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	service := r.start("a", session.Config{})
+	w := r.serveAPI()
+	r.open(log, event.Preferences{})
+	service.Stop()
+	status, body := w.ask("alice", "DELETE", "/api/v1/sessions/s1")
+	require.Equal(t, http.StatusAccepted, status, body)
+	require.Contains(t, body, `"accepted":true`)
+	r.start("b", session.Config{})
+	r.gone(log)
+	status, _ = w.ask("alice", "DELETE", "/api/v1/sessions/s1")
+	require.Equal(t, http.StatusNoContent, status)
+}

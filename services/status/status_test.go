@@ -1,0 +1,56 @@
+package status_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/status"
+)
+
+func TestTheStatusIsWhatProcessesSay(t *testing.T) {
+	d, err := directory.Open(t.Context(), bustest.Single(t))
+	require.NoError(t, err)
+	t.Cleanup(d.Close)
+	for _, m := range []struct{ name, instance, data string }{
+		{"worker", "a1", `{"model":"openai:x","capabilities":[]}`},
+		{"worker", "a2", `{"model":"openai:x","capabilities":[],"trouble":"openai refuses the key (401)"}`},
+		{"worker", "a3", `{"model":"demo","capabilities":[]}`},
+		{"tools", "t1", `{"servers":["search","workspace"]}`},
+		{"tools", "t2", `{"servers":["search","workspace"],"down":["search"]}`},
+	} {
+		_, err := d.Join(t.Context(), directory.Member{
+			What: directory.WhatService, Name: id.MustName(m.name), Instance: id.MustName(m.instance), Data: json.RawMessage(m.data),
+		})
+		require.NoError(t, err)
+	}
+	services := []id.Name{id.MustName("worker"), id.MustName("tools"), id.MustName("team")}
+	require.NoError(t, d.Wait(t.Context(), func(d *directory.Directory) bool {
+		return len(d.Members(directory.WhatService, services[0])) == 3 && len(d.Members(directory.WhatService, services[1])) == 2
+	}))
+	want := status.Status{
+		Services: []status.Service{{Name: "worker", Replicas: 3}, {Name: "tools", Replicas: 2}, {Name: "team"}},
+		Models: []status.Model{
+			{Name: "openai:x", Workers: 2, Trouble: "openai refuses the key (401)"}, {Name: "demo", Workers: 1},
+		},
+		ToolServers: []status.ToolServer{{Name: "search", Replicas: 2, Down: 1}, {Name: "workspace", Replicas: 2}},
+	}
+	require.Equal(t, want, status.Read(d, services))
+
+	mux := http.NewServeMux()
+	status.NewAPI(d, services, "v1", auth.Anonymous(), zerolog.Nop()).Mount(mux)
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/status", nil))
+	var got status.Status
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
+	want.Version = "v1"
+	require.Equal(t, want, got)
+}

@@ -1,0 +1,86 @@
+package task
+
+import (
+	"cmp"
+	"context"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/manager"
+)
+
+// askerTold is what h.Sent has when the asking agent has been told of the end, or cannot
+// be any more.
+const askerTold = "asker.told"
+
+// tellAsker tells the agent that asked for the task outside of any other that it was
+// accepted and how it has ended. The end waits for an agent that is away for a moment; one
+// that has left is not told.
+func (s *Service) tellAsker(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
+	t, end := h.State.Task(), h.State.End()
+	if t.AskerID == "" {
+		return nil
+	}
+	if c.Verb == cmd.CreateTask {
+		s.mentionAsker(h, "accepted", event.ChildCreatedData{
+			ChildID: t.TaskID, ChildRequestID: t.RequestID, ChildAgentID: cmp.Or(t.ExpectedID, t.WantedID), ChildAgentName: cmp.Or(t.ExpectedName, t.WantedName), TaskType: t.TaskType,
+		})
+	}
+	if end == nil {
+		return nil
+	}
+	ended := event.ChildFinishedData{ChildID: t.TaskID, Status: end.Status, Result: end.Result, ResultRef: end.ResultRef, Code: end.Code, Error: end.Error}
+	if h.Sent[askerTold] {
+		if c.Verb == cmd.CreateTask { // it asks again
+			s.mentionAsker(h, "ended", ended)
+		}
+		return nil
+	}
+	mark := askerMark(t.AskerID)
+	told, err := s.acks.Get(ctx, h.Log, mark)
+	switch {
+	case err != nil:
+		return err
+	case told > 0 && c.Verb == cmd.CreateTask:
+		s.mentionAsker(h, "ended", ended)
+	case told == 0:
+		e, err := event.New(h.Log, "asker.ended", source, s.cfg.Now(), ended)
+		if err != nil {
+			return err
+		}
+		if _, err = s.mouth.say(ctx, h.Log.Tenant, t.AskerID, e); err != nil && s.there(h.Log, t.AskerID) {
+			s.deps.Logger.Debug().Err(err).Str("task", t.TaskID).Str("agent", t.AskerID).Msg("tell asking agent later")
+			return context.Cause(ctx)
+		}
+		if err := s.acks.Put(ctx, h.Log, mark, h.Seq()); err != nil {
+			return err
+		}
+	}
+	h.Sent[askerTold] = true
+	return nil
+}
+
+// owesAsker reports whether the end of the task is still to be told.
+func (s *Service) owesAsker(h *manager.Held[life]) bool {
+	return h.State.Done() && h.State.Task().AskerID != "" && !h.Sent[askerTold]
+}
+
+// there reports whether an agent has a connection, or its place is kept for it.
+func (s *Service) there(log subject.Log, agent string) bool {
+	_, there := s.crowd.agent(log.Tenant, agent)
+	return there
+}
+
+func (s *Service) mentionAsker(h *manager.Held[life], eventID string, data event.Data) {
+	e, err := event.New(h.Log, "asker."+eventID, source, s.cfg.Now(), data)
+	if err != nil {
+		s.deps.Logger.Error().Err(err).Str("task", h.Log.String()).Msg("encode news for asking agent")
+		return
+	}
+	s.mouth.mention(h.Log.Tenant, h.State.Task().AskerID, e)
+}
+
+// askerMark is where it is noted that the asking agent was told. No agent has this id.
+func askerMark(agent string) id.Entity { return id.EntityFromExternal("asker " + agent) }

@@ -1,0 +1,40 @@
+package task
+
+import (
+	"context"
+	"time"
+
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// taskCall is a tool call within a task. Each process that has the task sends one: the call's
+// log decides which of them runs the tool.
+type taskCall struct {
+	event.CallStartedData
+	Restored time.Time `json:"restored,omitzero"` // when the task's log was: a command that claimed the call before may be lost
+}
+
+// claimCall has the command claim the call, and reports whether the call is the command's,
+// and whether its tool may have begun before. All other commands for the call have nothing
+// to do: the one that owns it is in the queue until the task has the outcome.
+func (s *Service) claimCall(ctx context.Context, c cmd.Command, in taskCall) (own, again bool, err error) {
+	log := callLog(c.Tenant, in.CallID)
+	o := &outside{task: in.TaskID}
+	w := s.deps.Log.Writer(log, o.observe)
+	if err := w.Sync(ctx); err != nil {
+		return false, false, err
+	}
+	again = o.by != ""
+	claim := event.CallStartedData{ // what was asked for is in the task's log, and goes with that
+		TaskHead: event.TaskHead{TaskID: in.TaskID, Attempt: in.Attempt}, CallID: in.CallID, Idempotent: in.Idempotent,
+	}
+	err = s.appendCall(ctx, log, c.ID+callBegun, claim, o, w, func() bool { return o.mayClaim(c.ID, in.Restored) })
+	return o.by == c.ID, again, err
+}
+
+// mayClaim reports whether a command may claim a call within a task: it is not claimed, or
+// was before its task's log was restored from a backup.
+func (o *outside) mayClaim(commandID string, restored time.Time) bool {
+	return o.by == "" || o.by != commandID && o.begun.Before(restored)
+}

@@ -1,0 +1,68 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/agent/builtin"
+	"github.com/waggle-dev/waggle/services/assignment"
+)
+
+// delete handles cmd.DeleteTask: the session that gave the task was deleted, and has
+// cancelled the task before. The tasks that its agents asked for go with it, as does the
+// session in which the built-in agent did it. A task that is not there yet gets its
+// tombstone all the same: the command that creates it may be on its way.
+func (s *Service) delete(ctx context.Context, c cmd.Command) error {
+	log := subject.Log{Tenant: c.Tenant, Kind: id.KindTask, Entity: c.Key}
+	var st assignment.State
+	w := s.deps.Log.Writer(log, func(e *eventlog.Entry) {
+		_ = st.Apply(e.Event) // what cannot be folded is deleted like the rest
+	})
+	if err := w.Sync(ctx); err != nil {
+		return fmt.Errorf("delete task %s: %w", c.Key, err)
+	}
+	for _, child := range st.Given() {
+		entity, err := id.ParseEntity(child)
+		if err != nil {
+			return fmt.Errorf("delete task %s: name its child: %w", c.Key, err)
+		}
+		cancel := cmd.CancelTaskData{TaskID: child, Reason: "its session was deleted"}
+		if err := s.order(ctx, c, cmd.Task, cmd.CancelTask, entity, cancel); err != nil {
+			return err
+		}
+		if err := s.order(ctx, c, cmd.Task, cmd.DeleteTask, entity, nil); err != nil {
+			return err
+		}
+	}
+	err := w.Append(ctx, func() ([]event.Event, error) {
+		if w.Deleted() {
+			return nil, nil
+		}
+		e, err := event.New(log, c.ID+".deleted", source, s.cfg.Now(), event.TaskDeletedData{Reason: "session_deleted"})
+		return []event.Event{e}, err
+	})
+	if err != nil {
+		return fmt.Errorf("delete task %s: %w", c.Key, err)
+	}
+	if err := s.order(ctx, c, cmd.Session, cmd.Delete, builtin.SessionOf(log).Entity, nil); err != nil {
+		return err
+	}
+	return s.order(ctx, c, cmd.Session, cmd.EraseTask, c.Key, nil)
+}
+
+// order sends a command that a deletion entails, under an id that a repeat derives again.
+func (s *Service) order(ctx context.Context, c cmd.Command, service, verb id.Name, key id.Entity, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", verb, err)
+	}
+	return s.Send(ctx, cmd.Command{
+		ID: c.ID + "." + verb.String(), Service: service, Verb: verb, Tenant: c.Tenant, Key: key, Principal: c.Principal, Data: raw,
+	})
+}

@@ -1,0 +1,106 @@
+package teamwork
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// How much a viewer without a position is shown again: what a team of five says in some
+// minutes, which is longer than clients go on trying to come back.
+const (
+	recentEvents = 10_000
+	recentBytes  = 8 << 20
+)
+
+// restEvery is how many events lie between places that are kept, at least: a window has
+// some 150 of them, of 30 bytes.
+const restEvery = 64
+
+// window is how far back the log is shown to viewers without a position. It begins at a
+// rest: behind it no text, tool call or question is cut in two. The original's clients
+// drop what they have by its position, and pass over the rest of what they have not seen
+// begin.
+type window struct {
+	Seq   uint64            `json:"seq,omitempty"`
+	Bytes uint64            `json:"bytes,omitempty"` // of the data of all events so far
+	Rests []rest            `json:"rests,omitempty"` // oldest first; the first may be before the window
+	Open  map[string]string `json:"open,omitempty"`  // what is being said, called or asked, with the path of its agent
+}
+
+// rest is a place in the log where nothing is open.
+type rest struct {
+	Seq   uint64 `json:"seq"`
+	Bytes uint64 `json:"bytes"`
+}
+
+// Recent returns the sequence behind which a viewer without a position begins: the oldest
+// rest in the window. If something has been open for longer, it is the last rest before it.
+func (s *State) Recent() uint64 {
+	if len(s.window.Rests) == 0 {
+		return 0
+	}
+	return s.window.Rests[0].Seq
+}
+
+// take moves the window on to the next event of the log.
+func (w *window) take(e event.Event) {
+	if n := len(w.Rests); len(w.Open) == 0 && (n == 0 || w.Seq >= w.Rests[n-1].Seq+restEvery) {
+		w.Rests = append(w.Rests, rest{w.Seq, w.Bytes})
+	}
+	w.Seq, w.Bytes = e.Sequence, w.Bytes+uint64(len(e.Data))
+	for len(w.Rests) > 1 && w.beyond(w.Rests[0]) {
+		w.Rests = slices.Delete(w.Rests, 0, 1)
+	}
+}
+
+// beyond reports whether a place is before the window.
+func (w *window) beyond(r rest) bool {
+	return w.Seq-r.Seq > recentEvents || w.Bytes-r.Bytes > recentBytes
+}
+
+// note keeps what is open, by an event of a member.
+func (w *window) note(e event.Event) {
+	var d struct {
+		MessageID string `json:"message_id"`
+		CallID    string `json:"call_id"`
+		InputID   string `json:"input_id"`
+	}
+	switch e.Type {
+	case event.MessageStarted, event.MessageCompleted, event.MessageDiscarded, event.InputRequested, event.InputExpired,
+		event.ToolCalled, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
+		if e.Decode(&d) != nil {
+			return // there is nothing to be shown of it either
+		}
+	}
+	if d.CallID == "" {
+		d.CallID = d.InputID // of a question that is about no call
+	}
+	switch e.Type {
+	case event.MessageStarted:
+		w.open("message "+d.MessageID, e.Via.Route)
+	case event.MessageCompleted, event.MessageDiscarded:
+		delete(w.Open, "message "+d.MessageID)
+	case event.InputRequested, event.ToolCalled:
+		w.open("call "+d.CallID, e.Via.Route)
+	case event.InputExpired, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
+		delete(w.Open, "call "+d.CallID)
+	case event.RunCompleted, event.RunFailed, event.RunCancelled, event.MemberClosed:
+		maps.DeleteFunc(w.Open, func(_, route string) bool { return route == e.Via.Route })
+	}
+}
+
+func (w *window) open(what, route string) {
+	if w.Open == nil {
+		w.Open = map[string]string{}
+	}
+	w.Open[what] = route
+}
+
+// clone returns a copy that does not change.
+func (w *window) clone() window {
+	c := *w
+	c.Rests, c.Open = slices.Clone(w.Rests), maps.Clone(w.Open)
+	return c
+}
