@@ -178,11 +178,17 @@ func (t Topology) folds() jetstream.KeyValueConfig {
 	}
 }
 
+// quotaHistory is how many values of a key the bucket of quotas keeps: as many as a bucket
+// can. A gateway decides with the sums as of its own write, so a value that another writes
+// over must still reach it, however late it reads; each write waits until its writer has
+// read it back, so that to fall 64 behind a gateway must be 64 round trips late.
+const quotaHistory = 64
+
 // quota keeps who has how much of what has a limit.
 func (t Topology) quota() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket: subject.BucketQuota, Description: "who has how much of what has a limit",
-		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
+		History: quotaHistory, Storage: jetstream.FileStorage, Replicas: t.Replicas,
 		LimitMarkerTTL: quotaMarkers, MaxBytes: quotaMaxBytes,
 	}
 }

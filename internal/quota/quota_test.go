@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -20,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // TestMain has a run of the property tests take seconds, unless the command line says otherwise.
@@ -226,6 +228,65 @@ func TestARaceForTheLastConnections(t *testing.T) {
 	require.Contains(t, err.Error(), "Your tenant has used up the quota of 40 connections at once")
 	_, err = a.Enter(t.Context(), tenant(t, "others"), "x")
 	require.NoError(t, err, "another tenant has no limit")
+}
+
+// What a gateway reads late it still counts, also if it was written over meanwhile.
+func TestALateCopyCountsWhatWasWrittenOver(t *testing.T) {
+	c := bustest.Single(t)
+	of, stream := tenant(t, "late"), "KV_"+subject.BucketQuota
+	f := newFleet(t, c, quota.Policy{Tenants: map[string]quota.Override{"late": {Tenant: quota.Limits{Connections: 3}}}})
+	a := f.gateway()
+	defer f.stop(a)
+	before := consumers(t, c, stream)
+	b := f.gateway()
+	defer f.stop(b)
+	for name := range consumers(t, c, stream) {
+		if !before[name] {
+			_, err := c.JS().PauseConsumer(t.Context(), stream, name, time.Now().Add(time.Hour))
+			require.NoError(t, err)
+			defer func() { _, _ = c.JS().ResumeConsumer(context.Background(), stream, name) }()
+			before[name] = false
+		}
+	}
+	for range 3 {
+		require.True(t, a.enter(t, of, "ann"))
+	}
+	entered := make(chan bool, 1)
+	written := writes(t, c)
+	go func() { entered <- b.enter(t, of, "bob") }()
+	<-written
+	require.False(t, a.enter(t, of, "ann"), "a refusal is written, and taken back")
+	for name, other := range before {
+		if !other {
+			_, err := c.JS().ResumeConsumer(t.Context(), stream, name)
+			require.NoError(t, err)
+		}
+	}
+	require.False(t, <-entered)
+}
+
+func consumers(t *testing.T, c *bus.Conn, stream string) map[string]bool {
+	t.Helper()
+	s, err := c.JS().Stream(t.Context(), stream)
+	require.NoError(t, err)
+	out := map[string]bool{}
+	names := s.ConsumerNames(t.Context())
+	for name := range names.Name() {
+		out[name] = true
+	}
+	require.NoError(t, names.Err())
+	return out
+}
+
+// writes tells of the next writes of the bucket.
+func writes(t *testing.T, c *bus.Conn) <-chan jetstream.KeyValueEntry {
+	t.Helper()
+	kv, err := c.Bucket(t.Context(), subject.BucketQuota)
+	require.NoError(t, err)
+	w, err := kv.WatchAll(t.Context(), jetstream.UpdatesOnly())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = w.Stop() })
+	return w.Updates()
 }
 
 func TestMessagesAreSharedByConnections(t *testing.T) {
