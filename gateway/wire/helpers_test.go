@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what has to happen; only a failure takes it.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // record is a Handler that remembers.
 type record struct {

@@ -189,7 +189,9 @@ func TestKeptMessagesHaveRoom(t *testing.T) {
 // cost no more than the hub has room for.
 func TestLargeMessagesHaveBoundedMemory(t *testing.T) {
 	const peers, limit, size, room = 500, 128 << 10, 256 << 10, 8
-	r := newRig(t, Options{ReadLimit: 16 << 10, LargeMessages: room}, false)
+	r := newRig(t, Options{ // the peers share two processors with other tests: none is late
+		ReadLimit: 16 << 10, LargeMessages: room, MessageTimeout: 4 * patience, PingInterval: 4 * patience, PongTimeout: 4 * patience,
+	}, false)
 	r.roomy(Limits{Message: limit, Drain: 1 << 20})
 	ends := make([]*side, peers)
 	conns := make([]*peer, peers)
