@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
 // agentPath is where agents connect.
@@ -54,7 +55,7 @@ type AgentOptions struct {
 type Agent struct {
 	opt    AgentOptions
 	handle TaskHandler
-	link   *link
+	link   *caller
 	slots  chan struct{}
 	wg     sync.WaitGroup
 
@@ -95,7 +96,7 @@ func NewAgent(opt AgentOptions, handle TaskHandler) (*Agent, error) {
 		opt: opt, handle: handle, slots: make(chan struct{}, opt.Concurrency), status: opt.Status,
 		tasks: map[string]*Task{}, children: map[string]chan Message{}, early: map[string]Message{},
 	}
-	a.link = newLink(context.Background(), base, a)
+	a.link = newCaller(context.Background(), base, a)
 	return a, nil
 }
 
@@ -108,7 +109,7 @@ func (a *Agent) ID() string { return a.opt.ID }
 // Run is for one call.
 func (a *Agent) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
-	go func() { ended <- a.link.run(false) }()
+	go func() { ended <- a.link.run() }()
 	var err error
 	select {
 	case <-ctx.Done():
@@ -127,13 +128,10 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // goodbye tells the server that a peer leaves, if there is a connection, and ends it.
-func goodbye(ctx context.Context, l *link, say, answered string) {
+func goodbye(ctx context.Context, l *caller, say, answered string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	l.mu.Lock()
-	s := l.conn
-	l.mu.Unlock()
-	if s != nil {
+	if s := l.Current(); s != nil {
 		_, _ = l.ask(ctx, s, request{kind: say, want: []string{answered}}) // without it the server waits a while for the peer
 	}
 	l.bye()
@@ -149,7 +147,7 @@ func (a *Agent) Connected(ctx context.Context) error {
 func (a *Agent) query() url.Values { return nil }
 
 // greet implements role.
-func (a *Agent) greet(ctx context.Context, s *session) error {
+func (a *Agent) greet(ctx context.Context, s *link.Conn) error {
 	a.mu.Lock()
 	status, tasks := a.status, slices.Sorted(maps.Keys(a.tasks))
 	a.mu.Unlock()

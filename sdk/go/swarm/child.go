@@ -49,7 +49,7 @@ func (t *Task) Child(ctx context.Context, c Child) (json.RawMessage, error) {
 		return d.Result, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-t.agent.link.ended:
+	case <-t.agent.link.Done():
 		return nil, t.agent.link.failure()
 	}
 }

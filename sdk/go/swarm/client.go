@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
 // clientPath is where clients connect.
@@ -51,7 +52,7 @@ type Resume struct {
 // Client gives tasks to agents. Its methods are safe for concurrent use.
 type Client struct {
 	opt   ClientOptions
-	link  *link
+	link  *caller
 	queue *queue // nil without OnEvent
 	wg    sync.WaitGroup
 
@@ -83,11 +84,12 @@ func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
 	if opt.OnEvent != nil {
 		c.queue = newQueue(opt.Buffer)
 	}
-	c.link = newLink(context.WithoutCancel(ctx), c.observed(base), c)
+	base.hasty = true
+	c.link = newCaller(context.WithoutCancel(ctx), c.observed(base), c)
 	if c.queue != nil {
-		c.wg.Go(func() { c.queue.deliver(c.show, c.link.cut) })
+		c.wg.Go(func() { c.queue.deliver(c.show, func() { c.link.Cut() }) })
 	}
-	c.wg.Go(func() { c.over(c.link.run(true)) })
+	c.wg.Go(func() { c.over(c.link.run()) })
 	if _, err := c.link.up(ctx); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -116,7 +118,7 @@ func (c *Client) Close() error {
 
 // Done is closed when the client is closed, or its server says that coming back is
 // pointless: Err says why.
-func (c *Client) Done() <-chan struct{} { return c.link.ended }
+func (c *Client) Done() <-chan struct{} { return c.link.Done() }
 
 // Err returns why the client has ended, nil if it has not.
 func (c *Client) Err() error { return c.link.failure() }
@@ -164,11 +166,11 @@ func (c *Client) query() url.Values {
 }
 
 // greet implements role.
-func (c *Client) greet(ctx context.Context, s *session) error {
+func (c *Client) greet(ctx context.Context, s *link.Conn) error {
 	select {
 	case <-c.welcomed:
-	case <-s.done:
-		return errLost
+	case <-s.Done():
+		return link.ErrLost
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -246,7 +246,7 @@ func (c *Client) MessageClient(ctx context.Context, client, kind string, data an
 }
 
 // ask is call with the content of the answer.
-func ask[T any](ctx context.Context, l *link, r request) (T, error) {
+func ask[T any](ctx context.Context, l *caller, r request) (T, error) {
 	m, err := l.call(ctx, r)
 	if err != nil {
 		var none T

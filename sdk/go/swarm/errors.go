@@ -10,6 +10,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
 var (
@@ -70,55 +71,27 @@ func errorOf(m Message) *Error {
 	return e
 }
 
-// refusal is an answer to the handshake that coming back would not change.
-type refusal struct{ status int }
-
-func (r *refusal) Error() string {
-	hint := ""
-	switch r.status {
-	case http.StatusUnauthorized:
-		hint = "; a token is missing or not valid"
-	case http.StatusNotFound:
-		hint = "; check the path of the URL"
-	}
-	return fmt.Sprintf("swarm: the server refused the connection (HTTP %d %s)%s", r.status, http.StatusText(r.status), hint)
-}
-
-// Close codes from firstFinal to lastFinal mean "do not come back as you are"; the first
-// is about credentials.
-const (
-	firstFinal   = 4400
-	unauthorized = 4401
-	lastFinal    = 4499
-)
-
-// final reports whether coming back is pointless. fresh says that the next connection
-// would have other credentials.
-func final(err error, fresh bool) bool {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return !fresh || r.status != http.StatusUnauthorized
-	}
-	if _, ok := errors.AsType[*rejected](err); ok {
-		return true
-	}
-	code := websocket.CloseStatus(err)
-	switch code {
-	case websocket.StatusProtocolError, websocket.StatusUnsupportedData, websocket.StatusInvalidFramePayloadData, websocket.StatusMessageTooBig:
-		return true
-	case unauthorized:
-		return !fresh
-	}
-	return code >= firstFinal && code <= lastFinal
-}
-
-// rejected is the server's answer to a registration that coming back would not change.
-type rejected struct{ err error }
-
-func (r *rejected) Error() string { return r.err.Error() }
-func (r *rejected) Unwrap() error { return r.err }
-
 // plain puts the end of a connection into words.
 func plain(err error) error {
+	if errors.Is(err, link.ErrClosed) {
+		return ErrClosed
+	}
+	if r, ok := errors.AsType[*link.RefusedError](err); ok {
+		hint := ""
+		switch r.Status {
+		case http.StatusUnauthorized:
+			hint = "; a token is missing or not valid"
+		case http.StatusNotFound:
+			hint = "; check the path of the URL"
+		}
+		return fmt.Errorf("swarm: the server refused the connection (HTTP %d %s)%s", r.Status, http.StatusText(r.Status), hint)
+	}
+	if d, ok := errors.AsType[*link.DialError](err); ok {
+		return fmt.Errorf("swarm: %w", d)
+	}
+	if c, ok := errors.AsType[*link.ClosedError](err); ok {
+		return fmt.Errorf("swarm: the server closed the connection: %s (%d)", c.Reason, c.Code)
+	}
 	if c, ok := errors.AsType[websocket.CloseError](err); ok {
 		return fmt.Errorf("swarm: the server closed the connection: %s (%d)", c.Reason, int(c.Code))
 	}

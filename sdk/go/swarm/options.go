@@ -3,44 +3,24 @@ package swarm
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
-const (
-	// maxFrame bounds a frame of the server: the result of a task is one, and those
-	// are far smaller.
-	maxFrame = 8 << 20
-	// dialTimeout covers a slow TLS handshake over a bad line, and a gateway that waits
-	// for the services behind it.
-	dialTimeout = 20 * time.Second
-	// greetTimeout covers the longest that a gateway takes to list a peer.
-	greetTimeout = 20 * time.Second
-	// writeTimeout ends a connection whose other side has stopped reading.
-	writeTimeout = 10 * time.Second
-	// pingInterval and pingTimeout notice a dead line within about half a minute, which
-	// is before the server does (45 s).
-	pingInterval = 20 * time.Second
-	pingTimeout  = 10 * time.Second
-	// outgoing is how many frames wait for a connection that is slow; more wait with
-	// their callers.
-	outgoing = 64
-)
+// greetTimeout covers the longest that a gateway takes to list a peer.
+const greetTimeout = 20 * time.Second
 
 // Defaults of Options.
 const (
 	// DefaultURL is where `waggle up` listens.
 	DefaultURL = "ws://127.0.0.1:9000"
-	// DefaultMinBackoff and DefaultMaxBackoff let an agent make several attempts within
-	// the 15 s for which the server keeps its place.
-	DefaultMinBackoff = 100 * time.Millisecond
-	DefaultMaxBackoff = 5 * time.Second
+	// DefaultMinBackoff and DefaultMaxBackoff are those of every client.
+	DefaultMinBackoff = link.DefaultMinBackoff
+	DefaultMaxBackoff = link.DefaultMaxBackoff
 	// DefaultBuffer is far more events than one task has at a time.
 	DefaultBuffer = 1024
 )
@@ -64,6 +44,8 @@ type Options struct {
 	// that this side wanted has no error.
 	OnConnect    func()
 	OnDisconnect func(err error)
+
+	hasty bool // a first attempt that fails is the last
 }
 
 func (o Options) withDefaults(path string) (Options, error) {
@@ -82,9 +64,9 @@ func (o Options) withDefaults(path string) (Options, error) {
 	if o.OnDisconnect == nil {
 		o.OnDisconnect = func(error) {}
 	}
-	u, err := url.Parse(o.URL)
-	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		return o, fmt.Errorf("swarm: %q is not a ws:// or wss:// URL", o.URL)
+	u, err := link.Address(o.URL)
+	if err != nil {
+		return o, fmt.Errorf("swarm: %w", err)
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = path
@@ -93,66 +75,17 @@ func (o Options) withDefaults(path string) (Options, error) {
 	return o, nil
 }
 
-// dial makes a connection, with parameters added to the URL.
-func (o Options) dial(ctx context.Context, query url.Values) (*websocket.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	u, err := url.Parse(o.URL)
-	if err != nil {
-		return nil, err
+// link returns the options of the connections.
+func (o Options) link() link.Options {
+	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
+	if o.Token != "" {
+		header.Set("Authorization", "Bearer "+o.Token)
 	}
-	q := u.Query()
-	for name, values := range query {
-		q[name] = values
+	return link.Options{
+		URL: o.URL, Token: o.TokenSource, HTTPClient: o.HTTPClient, Header: header,
+		MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff, Hasty: o.hasty,
+		OnUp: o.OnConnect, OnDown: func(err error) { o.OnDisconnect(plain(err)) },
 	}
-	u.RawQuery = q.Encode()
-	header, err := o.header(ctx)
-	if err != nil {
-		return nil, err
-	}
-	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header, HTTPClient: o.HTTPClient}) //nolint:bodyclose // Dial closes it
-	if err != nil && resp != nil && resp.StatusCode >= 400 && resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests {
-		return nil, &refusal{status: resp.StatusCode}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("swarm: connect to %s: %w", o.place(), bare(err))
-	}
-	conn.SetReadLimit(maxFrame)
-	return conn, nil
-}
-
-// bare returns err without the URL that errors of HTTP quote: its query is a secret.
-func bare(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// place is the URL without its query, for people.
-func (o Options) place() string {
-	u, err := url.Parse(o.URL)
-	if err != nil {
-		return "the server"
-	}
-	u.RawQuery = ""
-	return u.Redacted()
-}
-
-func (o Options) header(ctx context.Context) (http.Header, error) {
-	h := http.Header{"User-Agent": {"waggle-sdk-go"}}
-	token := o.Token
-	if o.TokenSource != nil {
-		t, err := o.TokenSource(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("swarm: get a token: %w", err)
-		}
-		token = t
-	}
-	if token != "" {
-		h.Set("Authorization", "Bearer "+token)
-	}
-	return h, nil
 }
 
 // newID returns an id that nobody else has.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
 // servicePath is where services connect.
@@ -53,7 +54,7 @@ type ServiceOptions struct {
 type Service struct {
 	opt   ServiceOptions
 	tools map[string]Tool
-	link  *link
+	link  *caller
 	slots chan struct{}
 	wg    sync.WaitGroup
 
@@ -94,7 +95,7 @@ func NewService(opt ServiceOptions) (*Service, error) {
 		s.tools[t.ID] = t
 	}
 	base.OnDisconnect = s.lost(base.OnDisconnect)
-	s.link = newLink(context.Background(), base, s)
+	s.link = newCaller(context.Background(), base, s)
 	return s, nil
 }
 
@@ -118,7 +119,7 @@ func (s *Service) ID() string {
 // tells the server goodbye. Run is for one call.
 func (s *Service) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
-	go func() { ended <- s.link.run(false) }()
+	go func() { ended <- s.link.run() }()
 	var err error
 	select {
 	case <-ctx.Done():
@@ -160,7 +161,7 @@ func (s *Service) Connected(ctx context.Context) error {
 func (s *Service) query() url.Values { return nil }
 
 // greet implements role.
-func (s *Service) greet(ctx context.Context, on *session) error {
+func (s *Service) greet(ctx context.Context, on *link.Conn) error {
 	s.mu.Lock()
 	id, status := s.id, s.status
 	s.mu.Unlock()

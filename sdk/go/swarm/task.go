@@ -9,6 +9,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
 const (
@@ -273,10 +274,10 @@ func (a *Agent) deliver(ctx context.Context, kind string, content any) error {
 		if err != nil {
 			return err
 		}
-		if err = s.send(ctx, frame); err == nil {
+		if err = s.Send(ctx, frame); err == nil {
 			_, err = a.link.ask(ctx, s, request{kind: asp.Ping, want: []string{asp.Pong}})
 		}
-		if err == nil || !errors.Is(err, errLost) {
+		if err == nil || !errors.Is(err, link.ErrLost) {
 			return errors.Join(err, refusedAt(refused, sent))
 		}
 	}

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
 // role is what a client, an agent and a service do differently.
@@ -21,29 +19,21 @@ type role interface {
 	// query returns what the URL of the next connection says.
 	query() url.Values
 	// greet introduces the peer on a new connection. Its error ends the connection.
-	greet(ctx context.Context, s *session) error
+	greet(ctx context.Context, c *link.Conn) error
 	// take is given every frame but pings and answers to calls, from one goroutine at a
 	// time. It must not block.
 	take(m Message)
 }
 
-// link is a connection that is made again when it breaks, and the calls that wait on
-// it. Its methods are safe for concurrent use.
-type link struct {
-	opt  Options
+// caller is a link and the calls that wait on it. Its methods are safe for concurrent use.
+type caller struct {
+	*link.Link[Message]
 	role role
 	ctx  context.Context //nolint:containedctx // the life of the link
 	stop context.CancelFunc
 
-	leaving atomic.Bool // this side ends the connection
-
 	mu      sync.Mutex
-	conn    *session      // greeted; nil = there is none
-	dialed  *session      // the last connection, greeted or not
-	changed chan struct{} // closed when conn or err changes
-	err     error         // why the link has ended for good
 	waiting map[string]*waiter
-	ended   chan struct{} // closed with err
 }
 
 // waiter waits for the answer to a frame.
@@ -55,153 +45,61 @@ type waiter struct {
 	reply chan Message
 }
 
-func newLink(ctx context.Context, opt Options, r role) *link {
-	l := &link{opt: opt, role: r, changed: make(chan struct{}), ended: make(chan struct{}), waiting: map[string]*waiter{}}
-	l.ctx, l.stop = context.WithCancel(ctx)
-	return l
+func newCaller(ctx context.Context, opt Options, r role) *caller {
+	c := &caller{role: r, waiting: map[string]*waiter{}}
+	c.ctx, c.stop = context.WithCancel(ctx)
+	c.Link = link.New(opt.link(), link.Protocol[Message]{
+		Decode: parse,
+		Resume: func() (url.Values, error) { return r.query(), nil },
+		Begin:  c.begin,
+		Take:   c.hear,
+	})
+	return c
 }
 
 // run makes connections until the link is stopped or coming back is pointless, and
-// returns why. With hasty it gives up if the very first attempt fails.
-func (l *link) run(hasty bool) error {
-	pause := l.opt.MinBackoff
-	for first := true; ; first = false {
-		began := time.Now()
-		greeted, err := l.once()
-		if greeted {
-			l.opt.OnDisconnect(l.lost(err))
-		}
-		switch {
-		case l.ctx.Err() != nil:
-			return l.end(ErrClosed)
-		case final(err, greeted && l.opt.TokenSource != nil), hasty && first && !greeted:
-			return l.end(plain(err))
-		case time.Since(began) > l.opt.MaxBackoff:
-			pause = l.opt.MinBackoff // it has been good for a while
-		}
-		if !l.rest(pause - rand.N(pause/2+1)) { //nolint:gosec // jitter is no secret
-			return l.end(ErrClosed)
-		}
-		pause = min(2*pause, l.opt.MaxBackoff)
+// returns why.
+func (l *caller) run() error { return plain(l.Run(l.ctx)) }
+
+// begin introduces the peer.
+func (l *caller) begin(ctx context.Context, c *link.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	if err := l.role.greet(ctx, c); err != nil {
+		return err
 	}
+	c.Ready()
+	return nil
 }
 
-// rest waits and reports whether the link goes on.
-func (l *link) rest(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-l.ctx.Done():
-		return false
-	case <-t.C:
-		return true
+// hear takes a frame. A ping is answered, unless so much waits to be written that this
+// shows life as well.
+func (l *caller) hear(c *link.Conn, m Message) error {
+	if m.Type != asp.Ping {
+		l.take(m)
+	} else if frame, err := encode(newID(), asp.Pong, nil); err == nil {
+		c.TrySend(frame)
 	}
+	return nil
 }
 
-// once lives through one connection and reports whether the server greeted.
-func (l *link) once() (greeted bool, err error) {
-	conn, err := l.opt.dial(l.ctx, l.role.query())
-	if err != nil {
-		return false, err
-	}
-	s := newSession(conn)
-	l.mu.Lock()
-	l.dialed = s
-	l.mu.Unlock()
-	err = s.live(l.ctx, l.take, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, greetTimeout)
-		defer cancel()
-		if err := l.role.greet(ctx, s); err != nil {
-			return err
-		}
-		greeted = true
-		l.opt.OnConnect()
-		l.set(s, nil)
-		return nil
-	})
-	l.set(nil, nil)
-	return greeted, err
-}
-
-// set changes what calls see. An error stays.
-func (l *link) set(s *session, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conn = s
-	if l.err == nil && err != nil {
-		l.err = err
-		close(l.ended)
-	}
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-func (l *link) end(err error) error {
-	l.set(nil, err)
-	return err
-}
-
-// failure returns why the link has ended for good, nil if it has not.
-func (l *link) failure() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
-}
+// failure returns why the link has ended, nil if it has not.
+func (l *caller) failure() error { return plain(l.Err()) }
 
 // up returns a connection on which the server has greeted, and waits for one.
-func (l *link) up(ctx context.Context) (*session, error) {
-	for {
-		l.mu.Lock()
-		s, err, changed := l.conn, l.err, l.changed
-		l.mu.Unlock()
-		if s != nil || err != nil {
-			return s, err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// cut ends the connection of the moment; it is made again.
-func (l *link) cut() {
-	l.mu.Lock()
-	s := l.dialed
-	l.mu.Unlock()
-	if s != nil {
-		_ = s.conn.CloseNow()
-	}
+func (l *caller) up(ctx context.Context) (*link.Conn, error) {
+	c, err := l.Up(ctx)
+	return c, plain(err)
 }
 
 // bye ends the link with a goodbye to the server.
-func (l *link) bye() {
-	l.leaving.Store(true)
-	l.mu.Lock()
-	s := l.conn
-	l.mu.Unlock()
-	if s != nil {
-		_ = s.conn.Close(websocket.StatusNormalClosure, "") // takes a few seconds at most
-	}
+func (l *caller) bye() {
+	l.Close()
 	l.stop()
 }
 
-// lost returns why a connection has ended, nil if this side has closed it.
-func (l *link) lost(err error) error {
-	select {
-	case <-l.ctx.Done():
-		return nil
-	default:
-	}
-	if l.leaving.Load() {
-		return nil
-	}
-	return plain(err)
-}
-
 // take gives a frame to whoever waits for it.
-func (l *link) take(m Message) {
+func (l *caller) take(m Message) {
 	to := answers(m)
 	l.mu.Lock()
 	w := l.waiting[to]
@@ -270,7 +168,7 @@ type request struct {
 
 // call sends a frame and returns the answer to it. An answer of type error is returned
 // as an *Error.
-func (l *link) call(ctx context.Context, r request) (Message, error) {
+func (l *caller) call(ctx context.Context, r request) (Message, error) {
 	id := newID()
 	frame, err := encode(id, r.kind, r.content)
 	if err != nil {
@@ -284,7 +182,7 @@ func (l *link) call(ctx context.Context, r request) (Message, error) {
 		switch {
 		case err == nil:
 			return m, nil
-		case !errors.Is(err, errLost):
+		case !errors.Is(err, link.ErrLost):
 			return Message{}, err
 		case w.sent.Load() > 0 && r.loss == once:
 			return Message{}, ErrInterrupted
@@ -298,7 +196,7 @@ func newWaiter(r request) *waiter {
 
 // try sends the frame on the connection that there is, unless it has been sent and must
 // not be sent again, and waits for the answer for as long as that connection lasts.
-func (l *link) try(ctx context.Context, frame []byte, w *waiter, r request) (Message, error) {
+func (l *caller) try(ctx context.Context, frame []byte, w *waiter, r request) (Message, error) {
 	s, err := l.up(ctx)
 	if err != nil {
 		return Message{}, err
@@ -307,20 +205,20 @@ func (l *link) try(ctx context.Context, frame []byte, w *waiter, r request) (Mes
 		return w.answer(ctx, s, r.patience)
 	}
 	w.sent.Add(1) // before: the answer may come at once
-	if err := s.send(ctx, frame); err != nil {
+	if err := s.Send(ctx, frame); err != nil {
 		w.sent.Add(-1)
 		return Message{}, err
 	}
 	return w.answer(ctx, s, 0)
 }
 
-func (l *link) expect(id string, w *waiter) {
+func (l *caller) expect(id string, w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[id] = w
 }
 
-func (l *link) forget(id string) {
+func (l *caller) forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.waiting, id)
@@ -328,7 +226,7 @@ func (l *link) forget(id string) {
 
 // answer waits for the answer while a connection lasts, and no longer than patience if
 // that is not 0.
-func (w *waiter) answer(ctx context.Context, s *session, patience time.Duration) (Message, error) {
+func (w *waiter) answer(ctx context.Context, s *link.Conn, patience time.Duration) (Message, error) {
 	var over <-chan time.Time
 	if patience > 0 {
 		t := time.NewTimer(patience)
@@ -342,13 +240,13 @@ func (w *waiter) answer(ctx context.Context, s *session, patience time.Duration)
 		return Message{}, ctx.Err()
 	case <-over:
 		return Message{}, ErrInterrupted
-	case <-s.done:
+	case <-s.Done():
 	}
 	select {
 	case m := <-w.reply: // it was the last that came
 		return m, trouble(m)
 	default:
-		return Message{}, errLost
+		return Message{}, link.ErrLost
 	}
 }
 
@@ -361,7 +259,7 @@ func trouble(m Message) error {
 }
 
 // ask is call on a connection on which the server has not greeted yet.
-func (l *link) ask(ctx context.Context, s *session, r request) (Message, error) {
+func (l *caller) ask(ctx context.Context, s *link.Conn, r request) (Message, error) {
 	id := newID()
 	frame, err := encode(id, r.kind, r.content)
 	if err != nil {
@@ -370,7 +268,7 @@ func (l *link) ask(ctx context.Context, s *session, r request) (Message, error) 
 	w := newWaiter(r)
 	l.expect(id, w)
 	defer l.forget(id)
-	if err := s.send(ctx, frame); err != nil {
+	if err := s.Send(ctx, frame); err != nil {
 		return Message{}, err
 	}
 	return w.answer(ctx, s, 0)
@@ -378,17 +276,17 @@ func (l *link) ask(ctx context.Context, s *session, r request) (Message, error) 
 
 // register is ask for a peer's introduction: a refusal that would be the same the next
 // time ends the link.
-func (l *link) register(ctx context.Context, s *session, r request) (Message, error) {
+func (l *caller) register(ctx context.Context, s *link.Conn, r request) (Message, error) {
 	m, err := l.ask(ctx, s, r)
 	if e, ok := errors.AsType[*Error](err); ok && !e.Retryable() {
-		return m, &rejected{fmt.Errorf("swarm: the server does not take the registration: %w", err)}
+		return m, link.Final(fmt.Errorf("swarm: the server does not take the registration: %w", err))
 	}
 	return m, err
 }
 
 // tell sends a frame that has no answer on the connection of the moment, or the next.
 // That the connection has it does not mean that the server has.
-func (l *link) tell(ctx context.Context, kind string, content any) error {
+func (l *caller) tell(ctx context.Context, kind string, content any) error {
 	frame, err := encode(newID(), kind, content)
 	if err != nil {
 		return err
@@ -398,7 +296,7 @@ func (l *link) tell(ctx context.Context, kind string, content any) error {
 		if err != nil {
 			return err
 		}
-		if err = s.send(ctx, frame); !errors.Is(err, errLost) {
+		if err = s.Send(ctx, frame); !errors.Is(err, link.ErrLost) {
 			return err
 		}
 	}

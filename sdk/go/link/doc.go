@@ -1,0 +1,16 @@
+// Package link keeps a WebSocket to a server that may go away: it dials, notices a dead
+// line, comes back with growing pauses, resumes at the position of the last frame, and
+// sends again what the server may not have seen.
+//
+// A [Link] knows no protocol. A [Protocol] tells it how to read a frame, where a frame
+// stands in its log and how a new connection resumes there. Every frame of a log reaches
+// Protocol.Take once and in order, however often the connection breaks; a frame that was
+// sent with [Link.Send] is sent on each new connection until a frame of the server
+// settles it, with the same bytes or at least the same id, so that the server can tell a
+// repetition.
+//
+// All queues have a bound. A connection queues a few frames for a slow socket, and its
+// senders wait for room. Sends that the server has not settled wait in a list; when it is
+// full, Send fails with [ErrFull]. A frame of the server is read only after Take has
+// returned from the one before: a slow reader slows the server down and loses nothing.
+package link

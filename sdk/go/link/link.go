@@ -1,0 +1,319 @@
+package link
+
+import (
+	"context"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Protocol is what a link has to know of the frames that it carries. Decode and Take are
+// called from one goroutine at a time. Everything but Decode and Take may be nil.
+type Protocol[F any] struct {
+	// Decode reads a frame. Its error ends the connection.
+	Decode func(raw []byte) (F, error)
+	// Position returns the first and the last position in the log that a frame stands
+	// for, 0 and 0 if it is in no log. A frame whose position has been reached is dropped.
+	Position func(f F) (from, to uint64)
+	// Exact says that the server leaves no position out and repeats none: a frame that does
+	// not go on right behind the one before is a *GapError, which ends the connection.
+	Exact bool
+	// Resume returns what the URL of the next connection says, to go on behind Link.At. Its error
+	// ends the attempt.
+	Resume func() (url.Values, error)
+	// Begin introduces the client on a new connection. It runs beside Take and ends with
+	// ctx. Its error ends the connection.
+	Begin func(ctx context.Context, c *Conn) error
+	// Take is given the frames. Its error ends the connection; Final makes it end the link.
+	// Either it or Begin calls c.Ready once the server has greeted.
+	Take func(c *Conn, f F) error
+}
+
+// Link is a connection that is made again when it breaks. Its methods are safe for
+// concurrent use.
+type Link[F any] struct {
+	opt   Options
+	proto Protocol[F]
+
+	leaving atomic.Bool // this side ends the link
+
+	mu      sync.Mutex
+	conn    *Conn         // ready; nil = there is none
+	dialed  *Conn         // the last connection, ready or not
+	changed chan struct{} // closed when conn or err changes
+	err     error         // why the link has ended
+	stop    context.CancelFunc
+	at      uint64 // the position of the last frame
+	pending []*Outgoing[F]
+
+	ended chan struct{} // closed with err
+}
+
+// New returns a link that connects once Run runs.
+func New[F any](opt Options, proto Protocol[F]) *Link[F] {
+	if proto.Position == nil {
+		proto.Position = func(F) (uint64, uint64) { return 0, 0 }
+	}
+	if proto.Resume == nil {
+		proto.Resume = func() (url.Values, error) { return nil, nil }
+	}
+	if proto.Begin == nil {
+		proto.Begin = func(context.Context, *Conn) error { return nil }
+	}
+	return &Link[F]{opt: opt.withDefaults(), proto: proto, changed: make(chan struct{}), ended: make(chan struct{}), stop: func() {}}
+}
+
+// Run makes connections until ctx ends, Close is called or coming back is pointless, and
+// returns why: ErrClosed for the first two. It is for one call.
+func (l *Link[F]) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.mu.Lock()
+	l.stop = cancel
+	l.mu.Unlock()
+	if l.leaving.Load() {
+		return l.end(ErrClosed)
+	}
+	pause := pauses{least: l.opt.MinBackoff, most: l.opt.MaxBackoff}
+	pause.reset()
+	away := time.Now()
+	for attempt := 0; ; attempt++ {
+		began, at := time.Now(), l.At()
+		ready, err := l.once(ctx, attempt)
+		if ready {
+			l.opt.OnDown(l.reason(ctx, err))
+			away = time.Now()
+		}
+		if ctx.Err() != nil || l.leaving.Load() {
+			return l.end(ErrClosed)
+		}
+		end := ending(err, ready && l.opt.Token != nil)
+		switch {
+		case end != nil:
+			return l.end(end)
+		case l.opt.Hasty && attempt == 0 && !ready:
+			return l.end(err)
+		case l.opt.GiveUp > 0 && time.Since(away) > l.opt.GiveUp:
+			return l.end(&AwayError{For: time.Since(away), Err: err})
+		case l.At() > at, time.Since(began) > l.opt.MaxBackoff:
+			pause.reset() // it has been good for something, or for a while
+		}
+		if !rest(ctx, pause.after(err)) {
+			return l.end(ErrClosed)
+		}
+	}
+}
+
+// rest waits and reports whether the link goes on.
+func rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// reason returns why a connection has ended, nil if this side has ended it.
+func (l *Link[F]) reason(ctx context.Context, err error) error {
+	if ours := ctx.Err() != nil || l.leaving.Load(); ours {
+		return nil
+	}
+	return err
+}
+
+// once lives through one connection and reports whether it was ready.
+func (l *Link[F]) once(ctx context.Context, attempt int) (ready bool, err error) {
+	query, err := l.proto.Resume()
+	if err != nil {
+		return false, err
+	}
+	address := l.opt.URL
+	if attempt > 0 {
+		address = l.opt.Next()
+	}
+	s, err := l.opt.dial(ctx, address, query)
+	if err != nil {
+		return false, err
+	}
+	c := newConn(s, l.up)
+	l.mu.Lock()
+	l.dialed = c
+	l.mu.Unlock()
+	err = c.live(ctx, l.opt, func(ctx context.Context) error { return l.read(ctx, c) },
+		func(ctx context.Context) error { return l.proto.Begin(ctx, c) },
+		func(ctx context.Context) { l.send(ctx, c) })
+	l.down()
+	return c.ready.Load(), err
+}
+
+// read hands every frame to Take until the connection ends, and returns why it did.
+func (l *Link[F]) read(ctx context.Context, c *Conn) error {
+	for {
+		if ctx.Err() != nil && !l.leaving.Load() { // Take has seen what it wanted
+			_ = l.leave(c)
+			return ctx.Err()
+		}
+		_, raw, err := c.socket.Read(ctx)
+		if err != nil {
+			return err
+		}
+		f, err := l.proto.Decode(raw)
+		if err != nil {
+			return err
+		}
+		old, err := l.reach(f)
+		if err != nil {
+			return err
+		}
+		if old {
+			continue
+		}
+		l.settle(f)
+		c.busy.Store(true)
+		err = l.proto.Take(c, f)
+		c.busy.Store(false)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// reach notes the position of a frame and reports whether it had been reached before.
+func (l *Link[F]) reach(f F) (old bool, err error) {
+	from, to := l.proto.Position(f)
+	if to == 0 {
+		return false, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.proto.Exact && (from != l.at+1 || to < from):
+		return false, &GapError{After: l.at, From: from, To: to}
+	case to <= l.at:
+		return true, nil
+	}
+	l.at = to
+	return false, nil
+}
+
+// At returns the position of the last frame, 0 before the first.
+func (l *Link[F]) At() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at
+}
+
+// Skip makes position at the one behind which the log goes on: what came before has
+// expired, or has been seen elsewhere. It does not go back.
+func (l *Link[F]) Skip(at uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at = max(l.at, at)
+}
+
+// up makes c the connection of the link.
+func (l *Link[F]) up(c *Conn) {
+	l.opt.OnUp()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = c
+	l.tell()
+	c.awake()
+}
+
+// down takes c away.
+func (l *Link[F]) down() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = nil
+	l.dropTold()
+	l.tell()
+}
+
+// tell wakes those that wait for a change. The caller holds the lock.
+func (l *Link[F]) tell() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *Link[F]) end(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+		close(l.ended)
+		l.tell()
+	}
+	return l.err
+}
+
+// Done is closed when the link has ended; Err says why.
+func (l *Link[F]) Done() <-chan struct{} { return l.ended }
+
+// Err returns why the link has ended, nil if it has not.
+func (l *Link[F]) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Up returns a connection that is ready, and waits for one. Its error is that of ctx, or
+// the link's end.
+func (l *Link[F]) Up(ctx context.Context) (*Conn, error) {
+	for {
+		l.mu.Lock()
+		c, err, changed := l.conn, l.err, l.changed
+		l.mu.Unlock()
+		if c != nil || err != nil {
+			return c, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Current returns the connection that is ready, nil if none is.
+func (l *Link[F]) Current() *Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn
+}
+
+// Cut ends the connection of the moment without a word, as a bad line does, and reports
+// whether one was ready. The link makes another one.
+func (l *Link[F]) Cut() bool {
+	l.mu.Lock()
+	c, ready := l.dialed, l.conn != nil
+	l.mu.Unlock()
+	return c != nil && c.socket.CloseNow() == nil && ready
+}
+
+// Close writes what is queued, says goodbye to the server and ends the link. It returns within seconds and
+// before Run does.
+func (l *Link[F]) Close() {
+	l.leaving.Store(true)
+	l.mu.Lock()
+	c, stop := l.conn, l.stop
+	l.mu.Unlock()
+	if c != nil {
+		_ = l.leave(c) // the link ends, with or without the server's answer
+	}
+	stop()
+	_ = l.end(ErrClosed)
+}
+
+// leave hands everything over that is pending, and says goodbye.
+func (l *Link[F]) leave(c *Conn) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	for l.hand(ctx, c) {
+	}
+	return c.leave(ctx)
+}
