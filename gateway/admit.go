@@ -4,32 +4,12 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/limit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
-
-// limits makes the tables that count connections. Loopback and private addresses
-// are mostly proxies, which stand for many people: the defaults do not apply to them.
-func (s *Server) limits() (err error) {
-	set := limit.Limits{Connections: s.cfg.PerIP, Rate: s.cfg.HandshakeRate, Burst: defaultHandshakeBurst}
-	if s.proxies, err = limit.NewTable(set); err != nil {
-		return err
-	}
-	if set.Connections == 0 {
-		set.Connections = defaultPerIP
-	}
-	if set.Rate == 0 {
-		set.Rate = defaultHandshakeRate
-	}
-	if s.strangers, err = limit.NewTable(set); err != nil {
-		return err
-	}
-	s.principals, err = limit.NewTable(limit.Limits{Connections: s.cfg.PerPrincipal})
-	return err
-}
 
 // accept returns the handler that opens sockets of a dialect.
 func (s *Server) accept(d dialect.Dialect) http.HandlerFunc {
@@ -76,18 +56,13 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 func (c *conn) admit(r *http.Request) error {
 	s := c.s
 	c.remote = s.dep.Audit.Remote(r.RemoteAddr)
-	if !s.originAllowed(r.Header.Values("Origin")) {
+	if !s.gate.Origin(r.Header.Values("Origin")) {
 		return fault.New(fault.OriginRefused)
 	}
 	if err := s.reserve(c); err != nil {
 		return err
 	}
-	key, many := limit.Address(r.RemoteAddr)
-	table := s.strangers
-	if many {
-		table = s.proxies
-	}
-	if err := c.enter(table, key); err != nil {
+	if err := c.pass.Address(r.RemoteAddr); err != nil {
 		return err
 	}
 	query := r.URL.Query()
@@ -103,48 +78,35 @@ func (c *conn) admit(r *http.Request) error {
 	return c.credentials(r)
 }
 
-// credentials looks at what the handshake carries. A token in the query is none:
-// addresses end up in logs and histories. Only browsers put a token into
-// the subprotocol, and they are not shown why a handshake fails: they are told on
-// the socket.
+// credentials looks at what the handshake carries. A page is told on its socket why it is
+// refused: browsers do not show it why a handshake fails.
 func (c *conn) credentials(r *http.Request) error {
-	token, subprotocol, given := auth.TokenFromRequest(r)
-	if subprotocol != "" {
-		c.subprotocols = []string{subprotocol}
+	given := admission.CredentialsOf(r)
+	if given.Subprotocol != "" {
+		c.subprotocols = []string{given.Subprotocol}
 	}
-	if !given && !c.s.anonymous {
+	if !given.Given && !c.s.gate.Anonymous {
 		return nil // the first message
 	}
-	err := c.authenticate(r.Context(), token)
-	browser := r.Header.Get("Authorization") == "" && r.Header.Get("X-API-Key") == "" && subprotocol != ""
-	if err != nil && browser {
+	err := c.authenticate(r.Context(), given.Token)
+	if err != nil && given.Page {
 		c.denied = c.s.asFault(err)
 		return nil
 	}
 	return err
 }
 
-// authenticate makes out who is there, and whether they may take part and have
-// room for one more socket.
+// authenticate notes the principal of a token, who may open the socket and has room for
+// one more.
 func (c *conn) authenticate(ctx context.Context, token string) error {
-	p, err := c.s.dep.Auth.Authenticate(ctx, token)
+	p, err := c.pass.Authenticate(ctx, token, func(p auth.Principal) bool {
+		enter, _ := c.rights(p)
+		return enter
+	})
 	if err != nil {
 		return err
 	}
-	enter, act := c.rights(p)
-	if !enter {
-		return fault.New(fault.Forbidden)
-	}
-	if !c.s.anonymous {
-		if err := c.enter(c.s.principals, p.Tenant.String()+"/"+p.Subject); err != nil {
-			return err
-		}
-	}
-	leave, err := c.s.dep.Quota.Enter(ctx, p.Tenant, p.Subject)
-	if err != nil {
-		return err
-	}
-	c.leave = append(c.leave, leave)
+	_, act := c.rights(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.principal, c.known, c.acts = p, true, act
@@ -168,19 +130,6 @@ func (c *conn) rights(p auth.Principal) (enter, act bool) {
 	return p.MayWatch(), act
 }
 
-// enter counts the connection in a table until it departs.
-func (c *conn) enter(t *limit.Table, key string) error {
-	leave, verdict := t.Enter(key, c.s.dep.Clock())
-	switch verdict {
-	case limit.TooMany:
-		return fault.New(fault.TooManySockets)
-	case limit.TooFast:
-		return fault.Newf(fault.RateLimited, "Too many connections in a short time. Wait a little, then connect again.")
-	}
-	c.leave = append(c.leave, leave)
-	return nil
-}
-
 // reserve counts the connection of the gateway, unless it has no room or is about
 // to end.
 func (s *Server) reserve(c *conn) error {
@@ -194,7 +143,7 @@ func (s *Server) reserve(c *conn) error {
 	}
 	s.conns[c] = struct{}{}
 	s.wg.Add(1)
-	c.leave = append(c.leave, func() {
+	c.pass.Add(func() {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
@@ -207,7 +156,5 @@ func (s *Server) reserve(c *conn) error {
 func (c *conn) depart() {
 	close(c.gone)
 	c.cut(nil)
-	for _, leave := range c.leave {
-		leave()
-	}
+	c.pass.Leave()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -94,7 +94,7 @@ func (c *conn) whisper(codec dialect.Codec, log subject.Log, e event.Event) {
 			frames = [][]byte{codec.Fail(f, c.s.dep.Clock())}
 		}
 		for _, p := range frames {
-			if !c.sock.Force(wire.Text(p)) {
+			if !c.sock.Force(ws.Text(p)) {
 				c.s.met.lost.Inc()
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
@@ -147,7 +147,7 @@ func (m *many) export(ctx context.Context, log subject.Log, req dialect.Request)
 	if err != nil {
 		return err
 	}
-	m.put(wire.Text(m.codecFor(log.Entity).Exported(m.at(), log.Entity.String(), state)))
+	m.put(ws.Text(m.codecFor(log.Entity).Exported(m.at(), log.Entity.String(), state)))
 	return nil
 }
 

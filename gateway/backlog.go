@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -34,8 +34,8 @@ type backlog struct {
 // received is a message, or what is kept of one that is too large.
 type received struct {
 	message  []byte
-	oversize *wire.Oversize // instead of message; of a peer
-	release  func()         // once it is handled, or dropped
+	oversize *ws.Oversize // instead of message; of a peer
+	release  func()       // once it is handled, or dropped
 }
 
 func (r received) size() int {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -53,11 +54,6 @@ const (
 	defaultConnections = 10_000
 	// defaultPerPrincipal is a person with many tabs, and a small server.
 	defaultPerPrincipal = 200
-	// defaultPerIP and the handshake rate bound one stranger. Loopback and private
-	// addresses are exempt unless set: they are mostly proxies, which stand for many.
-	defaultPerIP          = 50
-	defaultHandshakeRate  = 10
-	defaultHandshakeBurst = 50
 	// defaultSpread keeps 10,000 clients from coming back in one second.
 	defaultSpread = 5 * time.Second
 	// DefaultHeartbeat is what the MyAgent protocol says.
@@ -206,7 +202,12 @@ func (c Config) check() error {
 	if c.Addr == "" {
 		return errors.New("addr is empty: say where the gateway listens, for example 127.0.0.1:9000")
 	}
-	return errors.Join(c.Peers.check(), c.checkNames())
+	return errors.Join(c.Peers.check(), c.names().Check())
+}
+
+// names returns the names of the configuration.
+func (c Config) names() admission.Names {
+	return admission.Names{Origins: c.AllowedOrigins, Hosts: c.AllowedHosts}
 }
 
 func (d Deps) check() error {

@@ -10,8 +10,9 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -39,12 +40,12 @@ type conn struct {
 	query        url.Values
 	watch        *watched // nil: neither path nor query says what is shown
 	manner       manner
-	sock         *wire.Socket
+	sock         *ws.Socket
 	subprotocols []string
 	messages     *rate.Limiter
 	control      *rate.Limiter // of pings and pongs
 	born         time.Time
-	leave        []func()      // undoes what counts the connection
+	pass         *admission.Pass
 	gone         chan struct{} // closed when nothing of it is left
 	opened       chan struct{} // closed when messages are taken up
 	denied       *fault.Fault  // why it is told no, once the socket is open
@@ -88,7 +89,7 @@ type manner interface {
 func newConn(s *Server, d dialect.Dialect) *conn {
 	c := &conn{
 		s: s, dialect: d, born: s.dep.Clock(), ref: newID(), gone: make(chan struct{}), opened: make(chan struct{}),
-		held:     make(chan struct{}, 1),
+		held: make(chan struct{}, 1), pass: s.gate.Pass(),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}
@@ -146,7 +147,7 @@ func (c *conn) listen() {
 	defer c.recovered()
 	for {
 		message, err := c.sock.Read()
-		if o, ok := errors.AsType[*wire.Oversize](err); ok {
+		if o, ok := errors.AsType[*ws.Oversize](err); ok {
 			c.s.met.frames.Inc()
 			c.s.met.received.Add(float64(o.Size))
 			c.take(received{oversize: o, release: func() {}})
@@ -190,7 +191,7 @@ func (c *conn) conclude() {
 	c.ended()
 }
 
-// Broken implements wire.Handler: what came before counts, and is answered.
+// Broken implements ws.Handler: what came before counts, and is answered.
 func (c *conn) Broken() {
 	if c.listens {
 		c.backlog.done()
@@ -356,6 +357,6 @@ func (c *conn) faultFrame(f *fault.Fault) []byte {
 func (c *conn) tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	if frame := c.faultFrame(f); len(frame) > 0 {
-		c.sock.Force(wire.Text(frame))
+		c.sock.Force(ws.Text(frame))
 	}
 }

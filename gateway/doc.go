@@ -19,6 +19,6 @@
 // their clients say to it is handed to whoever manages such runs. Whoever has the role of
 // a viewer only is shown everything, and nothing that it asks for is done.
 //
-// Three packages do the parts that have a life of their own: dialect says what the
-// frames mean, wire writes them, limit says how many there may be.
+// Package admission decides which requests become sockets, package transport/ws reads and
+// writes them, and package dialect says what their frames mean.
 package gateway

@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -16,7 +16,7 @@ const (
 	closePrivate  = 4000 // from here on the codes are ours
 )
 
-var _ wire.Handler = (*conn)(nil)
+var _ ws.Handler = (*conn)(nil)
 
 // end closes the socket with the fault's code. A code of our own, and one that does
 // not say all, comes behind a frame that explains it.
@@ -34,21 +34,21 @@ func (c *conn) end(f *fault.Fault) {
 	c.sock.Finish(code, string(f.Code))
 }
 
-// Low implements wire.Handler: the queue has drained.
+// Low implements ws.Handler: the queue has drained.
 func (c *conn) Low() { c.manner.low() }
 
-// Control implements wire.Handler: control frames have a rate of their own.
+// Control implements ws.Handler: control frames have a rate of their own.
 func (c *conn) Control() bool {
 	c.s.met.frames.Inc()
 	return c.control.Allow()
 }
 
-// Ended implements wire.Handler: the peer is stuck, silent or slow.
+// Ended implements ws.Handler: the peer is stuck, silent or slow.
 func (c *conn) Ended(f *fault.Fault) {
 	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("a socket is ended")
 }
 
-// Tick implements wire.Handler: credentials end, and so does the patience with
+// Tick implements ws.Handler: credentials end, and so does the patience with
 // sockets that never show any, or for which no service is there.
 func (c *conn) Tick(time.Time) {
 	now := c.s.dep.Clock()

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -50,9 +50,9 @@ func BenchmarkFanOut(b *testing.B) {
 	})
 	b.Run("bare hub", func(b *testing.B) {
 		conn := bustest.Single(b)
-		hub := wire.NewHub(wire.Options{})
+		hub := ws.NewHub(ws.Options{})
 		b.Cleanup(hub.Close)
-		sockets := make(chan *wire.Socket, benchViewers)
+		sockets := make(chan *ws.Socket, benchViewers)
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s, err := hub.Accept(w, r, nil)
 			if err != nil {
@@ -64,13 +64,13 @@ func BenchmarkFanOut(b *testing.B) {
 		}))
 		b.Cleanup(srv.Close)
 		var got atomic.Int64
-		all := make([]*wire.Socket, 0, benchViewers)
+		all := make([]*ws.Socket, 0, benchViewers)
 		for range benchViewers {
 			watch(b, srv.Listener.Addr().String(), "/", &got)
 			all = append(all, <-sockets)
 		}
 		_, err := conn.NATS().Subscribe("bench.live", func(m *nats.Msg) {
-			f := wire.Text(m.Data)
+			f := ws.Text(m.Data)
 			for _, s := range all {
 				s.Send(f)
 			}

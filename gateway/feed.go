@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -49,7 +49,7 @@ type feed struct {
 	mu     sync.Mutex // guards what follows: a sink may be called before Watch has returned
 	v      *eventlog.Viewer
 	at     eventlog.Cursor // after the last entry shown
-	rest   []wire.Frame    // what the queue had no room for
+	rest   []ws.Frame      // what the queue had no room for
 	pieces *pieces         // puts texts together; nil = entries are shown one by one
 	replay *replay         // until what was missed has been shown
 	held   bool            // nothing is taken for now
@@ -71,7 +71,7 @@ type partly struct {
 }
 
 // batches holds what several entries become, so that they leave in few writes.
-var batches = sync.Pool{New: func() any { return new([]wire.Frame) }}
+var batches = sync.Pool{New: func() any { return new([]ws.Frame) }}
 
 // newFeed returns a feed that shows nothing yet.
 func newFeed(c *conn, log subject.Log, codec dialect.Codec, to audience) *feed {
@@ -105,7 +105,7 @@ func (f *feed) watchFrom(first [][]byte, after eventlog.Cursor, skip int) {
 	f.mu.Lock()
 	f.begun = partly{after.Seq + 1, skip}
 	for _, p := range first {
-		f.rest = append(f.rest, wire.Text(p))
+		f.rest = append(f.rest, ws.Text(p))
 	}
 	f.flush()
 	f.mu.Unlock()
@@ -206,7 +206,7 @@ func (f *feed) show(batch []*eventlog.Entry) int {
 	case 1:
 		sent = f.send(f.frames(batch[0]))
 	default:
-		all, _ := batches.Get().(*[]wire.Frame)
+		all, _ := batches.Get().(*[]ws.Frame)
 		for _, e := range batch {
 			*all = append(*all, f.frames(e)...)
 		}
@@ -218,7 +218,7 @@ func (f *feed) show(batch []*eventlog.Entry) int {
 	return f.took(batch, sent)
 }
 
-func (f *feed) send(frames []wire.Frame) int {
+func (f *feed) send(frames []ws.Frame) int {
 	if len(frames) == 0 {
 		return 0
 	}
@@ -264,12 +264,12 @@ func (f *feed) take(e *eventlog.Entry) {
 	}
 }
 
-func (f *feed) frames(e *eventlog.Entry) []wire.Frame {
+func (f *feed) frames(e *eventlog.Entry) []ws.Frame {
 	f.entry = e
 	if late(e.Event, f.c.s.dep.Clock()) || f.hides != nil && f.hides(e.Event) {
 		return nil
 	}
-	frames, _ := e.Memo(f.key, f.build).([]wire.Frame)
+	frames, _ := e.Memo(f.key, f.build).([]ws.Frame)
 	if e.Sequence == f.begun.seq {
 		return frames[min(f.begun.frames, len(frames)):]
 	}
@@ -288,16 +288,16 @@ func late(e event.Event, now time.Time) bool {
 
 // encode builds the frames of an entry.
 func (f *feed) encode() any {
-	var out []wire.Frame
+	var out []ws.Frame
 	ok := f.c.safely(f.log, func() {
 		payloads := f.codec.Encode(f.entry.Event)
-		out = make([]wire.Frame, 0, len(payloads))
+		out = make([]ws.Frame, 0, len(payloads))
 		for _, p := range payloads {
-			out = append(out, wire.Text(p))
+			out = append(out, ws.Text(p))
 		}
 	})
 	if !ok {
-		out = []wire.Frame{wire.Text(f.codec.Fail(fault.New(fault.Internal), f.c.s.dep.Clock()))}
+		out = []ws.Frame{ws.Text(f.codec.Fail(fault.New(fault.Internal), f.c.s.dep.Clock()))}
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -29,7 +29,7 @@ import (
 // to w.
 func fed(t *testing.T, codec dialect.Codec, queue int, w io.Writer) *feed {
 	t.Helper()
-	hub := wire.NewHub(wire.Options{QueueBytes: queue})
+	hub := ws.NewHub(ws.Options{QueueBytes: queue})
 	t.Cleanup(hub.Close)
 	s := &Server{dep: Deps{Clock: time.Now}, ctx: t.Context()}
 	s.met = &metrics{lags: counter("x_total", "x"), faults: counters("y_total", "y", "code")}

@@ -84,7 +84,7 @@ func TestGateAllocationsPerViewer(t *testing.T) {
 	// What is left belongs to events and to the scrapes. With the race detector a pool
 	// forgets every fourth item on purpose, which makes up to a quarter for each pool that
 	// a frame meets: its batch and its write. One allocation per frame would be 1; that
-	// there is none at all on the write path is gated exactly in package wire.
+	// there is none at all on the write path is gated exactly in package ws.
 	require.Less(t, per, 0.6, "allocations per frame and viewer")
 }
 

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -59,7 +59,7 @@ func (g *glance) seen() {}
 
 // expired implements audience.
 func (g *glance) expired(f *feed, first uint64) {
-	g.c.sock.Force(wire.Text(f.codec.Truncated(first, g.c.s.dep.Clock())))
+	g.c.sock.Force(ws.Text(f.codec.Truncated(first, g.c.s.dep.Clock())))
 }
 
 // failed implements audience.

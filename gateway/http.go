@@ -44,7 +44,7 @@ func (s *Server) routes() http.Handler {
 // looks at them.
 func (s *Server) named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.hostAllowed(r.Host) {
+		if !s.gate.Host(r.Host) {
 			s.met.refused.WithLabelValues(string(fault.HostRefused)).Inc()
 			s.problem(w, fault.New(fault.HostRefused))
 			return
@@ -58,7 +58,7 @@ func (s *Server) named(h http.Handler) http.Handler {
 func (s *Server) sameOrigin(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origins := r.Header.Values("Origin")
-		if !s.originAllowed(origins) {
+		if !s.gate.Origin(origins) {
 			s.problem(w, fault.New(fault.OriginRefused))
 			return
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
@@ -85,7 +85,7 @@ func (p *peer) welcomeClient() error {
 	case <-delay.C:
 	case <-ctx.Done():
 	}
-	p.c.sock.Force(wire.Text(p.codec.Welcome(p.at(), &reply)))
+	p.c.sock.Force(ws.Text(p.codec.Welcome(p.at(), &reply)))
 	p.show(in, after)
 	p.showWatched()
 	return nil
@@ -196,7 +196,7 @@ func (in *inbox) probe() {
 		in.asked, in.probed = payload, seq
 	}
 	in.mu.Unlock()
-	if due && in.p.c.sock.Send(wire.Ping([]byte(payload))) == 0 {
+	if due && in.p.c.sock.Send(ws.Ping([]byte(payload))) == 0 {
 		in.mu.Lock()
 		in.asked = ""
 		in.mu.Unlock()
@@ -277,14 +277,14 @@ func (in *inbox) again(e *eventlog.Entry) {
 	}
 	time.AfterFunc(againDelay, func() {
 		for _, b := range frames {
-			in.p.c.sock.Force(wire.Text(b))
+			in.p.c.sock.Force(ws.Text(b))
 		}
 	})
 }
 
 // expired implements audience: events are gone that the client has not had.
 func (in *inbox) expired(f *feed, first uint64) {
-	in.p.c.sock.Force(wire.Text(f.codec.Truncated(first, in.p.c.s.dep.Clock())))
+	in.p.c.sock.Force(ws.Text(f.codec.Truncated(first, in.p.c.s.dep.Clock())))
 }
 
 // failed implements audience.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -74,7 +74,7 @@ func (m *many) begin() (err error) {
 		return m.c.faultOf(err)
 	}
 	m.reply = subject.ReplyTo(m.c.s.name, m.id)
-	m.c.sock.Force(wire.Text(m.codec.Connected(m.at())))
+	m.c.sock.Force(ws.Text(m.codec.Connected(m.at())))
 	m.mu.Lock()
 	m.beaten = m.c.s.dep.Clock()
 	m.mu.Unlock()
@@ -179,12 +179,12 @@ func (m *many) refuse(req dialect.Request, err error) {
 	if entity, err := id.ParseEntity(req.Session); err == nil {
 		codec = m.codecFor(entity)
 	}
-	m.c.sock.Force(wire.Text(codec.Refuse(m.at(), req.Session, req.Action, f)))
+	m.c.sock.Force(ws.Text(codec.Refuse(m.at(), req.Session, req.Action, f)))
 }
 
 // put sends a frame that the client has asked for, however large, and waits until
 // the queue has room for it. Only the goroutine that handles messages may call it.
-func (m *many) put(frame wire.Frame) {
+func (m *many) put(frame ws.Frame) {
 	for m.c.sock.Send(frame) == 0 {
 		select {
 		case <-m.room:
@@ -260,7 +260,7 @@ func (m *many) tick(now time.Time) {
 		a.feed.beat(func(seq uint64) []byte { return a.codec.Heartbeat(m.at(), a.log.Entity.String(), seq) })
 	}
 	if len(all) == 0 {
-		m.c.sock.Send(wire.Text(m.codec.Heartbeat(m.at(), "", 0)))
+		m.c.sock.Send(ws.Text(m.codec.Heartbeat(m.at(), "", 0)))
 	}
 }
 

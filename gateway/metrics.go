@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -50,11 +50,11 @@ func newMetrics(s *Server) (*metrics, error) {
 		dropped:   counters("peer_frames_dropped_total", "Frames of agents, services and clients of the swarm that had no effect and no answer, by code.", "code"),
 		oversized: counters("peer_frames_oversized_total", "Frames of agents, services and clients of the swarm beyond gateway.peers.read_limit, by role.", "role"),
 	}
-	stats := func() wire.Stats {
+	stats := func() ws.Stats {
 		if hub := s.sockets(); hub != nil {
 			return hub.Stats()
 		}
-		return wire.Stats{}
+		return ws.Stats{}
 	}
 	m.all = []prometheus.Collector{
 		m.frames, m.received, m.lags, m.acks, m.strays, m.lost, m.closes, m.refused, m.faults, m.dropped, m.oversized,

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
@@ -198,7 +198,7 @@ func (o *one) greet(stage dialect.Stage, seq uint64) {
 	for _, p := range o.c.codec.Greet(dialect.Greeting{
 		Stage: stage, SessionID: name, Now: o.c.s.dep.Clock(), Seq: seq,
 	}) {
-		o.c.sock.Force(wire.Text(p))
+		o.c.sock.Force(ws.Text(p))
 	}
 }
 
@@ -293,7 +293,7 @@ func (o *one) seen() {
 // expired implements audience.
 func (o *one) expired(_ *feed, first uint64) {
 	o.seen()
-	o.c.sock.Force(wire.Text(o.c.codec.Truncated(first, o.c.s.dep.Clock())))
+	o.c.sock.Force(ws.Text(o.c.codec.Truncated(first, o.c.s.dep.Clock())))
 }
 
 // failed implements audience.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 )
 
 // maxDrain is the largest frame of a peer that is skipped. A larger one ends its socket: at
@@ -13,11 +13,11 @@ const maxDrain = 16 << 20
 
 // widen lets the socket of a peer that is known receive frames larger than others may be.
 func (p *peer) widen() {
-	p.c.sock.Limit(wire.Limits{Message: p.c.s.cfg.Peers.ReadLimit, Drain: maxDrain})
+	p.c.sock.Limit(ws.Limits{Message: p.c.s.cfg.Peers.ReadLimit, Drain: maxDrain})
 }
 
 // oversized handles a frame that is larger than one may be, of which the ends are there.
-func (p *peer) oversized(ctx context.Context, o *wire.Oversize) error {
+func (p *peer) oversized(ctx context.Context, o *ws.Oversize) error {
 	p.busy(true)
 	defer p.busy(false)
 	if err := p.rate.Wait(ctx); err != nil {

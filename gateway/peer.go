@@ -14,7 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	_ manner      = (*peer)(nil)
-	_ wire.Prober = (*conn)(nil)
+	_ manner    = (*peer)(nil)
+	_ ws.Prober = (*conn)(nil)
 )
 
 // peer is the manner of a socket on which one participant of a swarm speaks: a
@@ -90,7 +90,7 @@ func (p *peer) begin() (err error) {
 	if p.codec.Kind() == command.PeerClient {
 		err = p.welcomeClient()
 	} else {
-		p.c.sock.Force(wire.Text(p.codec.Welcome(p.at(), nil)))
+		p.c.sock.Force(ws.Text(p.codec.Welcome(p.at(), nil)))
 	}
 	if err != nil {
 		return p.c.faultOf(err)
@@ -202,15 +202,15 @@ func (p *peer) who() command.Peer {
 func (p *peer) refuse(requestID string, err error) {
 	f := p.c.faultOf(err)
 	p.c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
-	p.c.sock.Force(wire.Text(p.codec.Refuse(p.at(), requestID, f)))
+	p.c.sock.Force(ws.Text(p.codec.Refuse(p.at(), requestID, f)))
 }
 
 // put sends frames that the peer has asked for, however large, and waits until the
 // queue has room for them.
 func (p *peer) put(payloads [][]byte) {
-	frames := make([]wire.Frame, 0, len(payloads))
+	frames := make([]ws.Frame, 0, len(payloads))
 	for _, b := range payloads {
-		frames = append(frames, wire.Text(b))
+		frames = append(frames, ws.Text(b))
 	}
 	for {
 		p.mu.Lock()
@@ -262,9 +262,9 @@ func (p *peer) tick(now time.Time) {
 		return
 	}
 	if ping {
-		p.c.sock.Send(wire.Ping(nil))
+		p.c.sock.Send(ws.Ping(nil))
 		if frame := p.codec.Ping(p.at()); frame != nil {
-			p.c.sock.Send(wire.Text(frame))
+			p.c.sock.Send(ws.Text(frame))
 		}
 	}
 	if in != nil {
@@ -305,7 +305,7 @@ func (p *peer) close() {
 	p.flushAcks(ctx)
 }
 
-// Pong implements wire.Prober.
+// Pong implements ws.Prober.
 func (c *conn) Pong(payload []byte) {
 	p, ok := c.manner.(*peer)
 	if !ok {

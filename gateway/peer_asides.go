@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -138,7 +138,7 @@ func (p *peer) handCall(about subject.Log, e event.Event) []byte {
 func (p *peer) queue(about subject.Log, e event.Event) (queued int, answer []byte) {
 	p.c.safely(about, func() {
 		for _, b := range p.codec.Encode(e) {
-			if !p.c.sock.Force(wire.Text(b)) {
+			if !p.c.sock.Force(ws.Text(b)) {
 				p.c.s.met.lost.Inc()
 				return
 			}

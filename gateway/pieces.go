@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -123,7 +123,7 @@ func (p *pieces) flush() []*eventlog.Entry {
 // gather shows entries with deltas put together and returns how many it has taken. What
 // the queue has no room for is kept, within the feed's spare room. The caller has locked.
 func (f *feed) gather(batch []*eventlog.Entry) int {
-	all, _ := batches.Get().(*[]wire.Frame)
+	all, _ := batches.Get().(*[]ws.Frame)
 	defer func() {
 		clear(*all)
 		*all = (*all)[:0]
@@ -149,7 +149,7 @@ func (f *feed) gather(batch []*eventlog.Entry) int {
 }
 
 // lay takes an entry and appends the frames that are due because of it.
-func (f *feed) lay(out []wire.Frame, e *eventlog.Entry) []wire.Frame {
+func (f *feed) lay(out []ws.Frame, e *eventlog.Entry) []ws.Frame {
 	p := f.pieces
 	before, round := p.upTo, p.round
 	d := p.delta(e, f.codec.Name())
@@ -171,7 +171,7 @@ func (f *feed) lay(out []wire.Frame, e *eventlog.Entry) []wire.Frame {
 }
 
 // pass queues frames, and keeps those for which the queue has no room.
-func (f *feed) pass(frames []wire.Frame) {
+func (f *feed) pass(frames []ws.Frame) {
 	if len(f.rest) == 0 {
 		frames = frames[f.send(frames):]
 	}
@@ -193,7 +193,7 @@ func (f *feed) settle() {
 	if f.pieces == nil || len(f.pieces.open) == 0 {
 		return
 	}
-	var out []wire.Frame
+	var out []ws.Frame
 	for _, e := range f.pieces.flush() {
 		out = append(out, f.frames(e)...)
 	}

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -102,7 +102,7 @@ func (f *feed) say(build func() []byte) {
 	if !f.c.safely(f.log, func() { frame = build() }) {
 		frame = f.codec.Fail(fault.New(fault.Internal), f.c.s.dep.Clock())
 	}
-	f.rest = append(f.rest, wire.Text(frame))
+	f.rest = append(f.rest, ws.Text(frame))
 	f.flush()
 }
 

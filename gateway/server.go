@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/waggle-dev/waggle/gateway/limit"
-	"github.com/waggle-dev/waggle/gateway/wire"
+	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/payload"
@@ -48,16 +48,13 @@ type Server struct {
 	fail chan error
 	met  *metrics
 
-	anonymous bool // nobody is asked for credentials
-	loopback  bool // nobody but this machine can connect
-	source    string
-	name      id.Name   // of the instance
-	born      time.Time // by the clock of the frames
-	verified  verified
-	workers   workers
-	moved     chan struct{} // the directory has changed: see who has lost its place
-
-	strangers, proxies, principals *limit.Table
+	gate     *admission.Gate
+	source   string
+	name     id.Name   // of the instance
+	born     time.Time // by the clock of the frames
+	verified verified
+	workers  workers
+	moved    chan struct{} // the directory has changed: see who has lost its place
 
 	payloads *payload.Store
 	loads    chan struct{} // full while as many sockets load something as may at once
@@ -66,7 +63,7 @@ type Server struct {
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	hub      *wire.Hub
+	hub      *ws.Hub
 	listener net.Listener
 	lease    *directory.Lease
 	unwatch  func()
@@ -101,21 +98,29 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	needsLoopback := cfg.requireLoopback()
-	s.loopback = needsLoopback == nil
-	// Whoever lets nobody's token pass asks for none.
-	if _, err := dep.Auth.Authenticate(s.ctx, ""); err == nil {
-		if needsLoopback != nil {
-			return nil, needsLoopback
-		}
-		s.anonymous = true
-	}
-	if err := s.limits(); err != nil {
+	if s.gate, err = s.newGate(); err != nil {
 		return nil, err
 	}
 	s.http = s.httpServer(s.routes())
 	s.met, err = newMetrics(s)
 	return s, err
+}
+
+// newGate returns the gate of the configuration. Without authentication only this machine
+// may connect.
+func (s *Server) newGate() (*admission.Gate, error) {
+	needsLoopback := s.cfg.requireLoopback()
+	names := s.cfg.names()
+	names.Loopback = needsLoopback == nil
+	if _, err := s.dep.Auth.Authenticate(s.ctx, ""); err == nil { // It accepts a client without a token.
+		if needsLoopback != nil {
+			return nil, needsLoopback
+		}
+		names.Anonymous = true
+	}
+	return admission.NewGate(admission.Config{
+		Names: names, PerIP: s.cfg.PerIP, HandshakeRate: s.cfg.HandshakeRate, PerPrincipal: s.cfg.PerPrincipal,
+	}, s.dep.Auth, s.dep.Quota, s.dep.Clock)
 }
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
@@ -181,7 +186,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(errEnded, shut())
 	}
 	s.asides = asides
-	s.hub = wire.NewHub(wire.Options{
+	s.hub = ws.NewHub(ws.Options{
 		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
 		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
 		LargeMessages: s.cfg.Peers.LargeFrames,
@@ -201,7 +206,7 @@ func (s *Server) Start(ctx context.Context) error {
 			s.fail <- fmt.Errorf("gateway: %w", err)
 		}
 	})
-	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.anonymous).Msg("gateway listens")
+	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("gateway listens")
 	return nil
 }
 
@@ -253,7 +258,7 @@ func (s *Server) Stop() {
 }
 
 // sockets returns the hub, nil before Start.
-func (s *Server) sockets() *wire.Hub {
+func (s *Server) sockets() *ws.Hub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hub

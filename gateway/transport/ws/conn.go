@@ -1,4 +1,4 @@
-package wire
+package ws
 
 import (
 	"bufio"
@@ -94,7 +94,7 @@ func (c conn) Read(p []byte) (n int, err error) {
 // speak: coder gives it 5 s. Otherwise it does not block.
 func (c conn) Write(p []byte) (int, error) {
 	if len(p) < 2 || p[0] != opClose || len(p) != 2+int(p[1]) {
-		return 0, fmt.Errorf("wire: unexpected write of %d bytes", len(p))
+		return 0, fmt.Errorf("ws: unexpected write of %d bytes", len(p))
 	}
 	code, valid := closeOf(p)
 	if !valid {

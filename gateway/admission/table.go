@@ -1,6 +1,4 @@
-// Package limit counts connections and handshakes per key: an address or a
-// principal. What it remembers is bounded whatever strangers do.
-package limit
+package admission
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package wire
+package ws
 
 import "net"
 

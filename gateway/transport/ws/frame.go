@@ -1,4 +1,4 @@
-// Package wire is the gateway's WebSocket sockets.
+// Package ws is the gateway's WebSocket sockets.
 //
 // The handshake, reading and the rules for control frames are those of
 // coder/websocket. Writing is not: a frame is built once, shared by every socket
@@ -10,7 +10,7 @@
 //
 // Nothing here has a timer of its own: one sweep over all sockets, about once a
 // second, sends pings and finds peers that are silent, stuck or too slow.
-package wire
+package ws
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package wire
+package ws
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 )
 
 // ErrClosed is what a socket that is over, and a hub that is closed, return.
-var ErrClosed = errors.New("wire: closed")
+var ErrClosed = errors.New("ws: closed")
 
 // errLate ends coder's reading of a peer that goes on after our close frame.
-var errLate = errors.New("wire: the peer does not stop")
+var errLate = errors.New("ws: the peer does not stop")
 
 // Hub owns sockets: their writers and the sweeper. All methods may be called
 // concurrently.
@@ -92,7 +92,7 @@ func (h *Hub) Accept(w http.ResponseWriter, r *http.Request, subprotocols []stri
 	}
 	s, err := h.upgrade(w, r, subprotocols)
 	if err != nil {
-		return nil, fmt.Errorf("wire: handshake: %w", err)
+		return nil, fmt.Errorf("ws: handshake: %w", err)
 	}
 	if !h.add(s) {
 		s.Abort()

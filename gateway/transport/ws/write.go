@@ -1,4 +1,4 @@
-package wire
+package ws
 
 // chunk is what one write hands to the network.
 type chunk struct {

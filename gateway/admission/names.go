@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"errors"
@@ -10,9 +10,17 @@ import (
 	"strings"
 )
 
-// originAllowed keeps other people's pages out. A request without Origin does not
-// come from a browser's page.
-func (s *Server) originAllowed(origins []string) bool {
+// Names are the names under which a gateway is reached and the pages that may reach it.
+type Names struct {
+	Origins   []string // of pages, exact: "https://app.example.com"
+	Hosts     []string // "chat.example.com" for any port, "chat.example.com:8443" for this one
+	Loopback  bool     // only this machine can connect
+	Anonymous bool     // clients show no credentials
+}
+
+// Origin reports whether a request with these Origin headers may come in: pages of other
+// sites may not. A request without Origin does not come from a page.
+func (n Names) Origin(origins []string) bool {
 	switch len(origins) {
 	case 0:
 		return true
@@ -20,11 +28,11 @@ func (s *Server) originAllowed(origins []string) bool {
 	default:
 		return false
 	}
-	if slices.ContainsFunc(s.cfg.AllowedOrigins, func(o string) bool { return strings.EqualFold(o, origins[0]) }) {
+	if slices.ContainsFunc(n.Origins, func(o string) bool { return strings.EqualFold(o, origins[0]) }) {
 		return true
 	}
 	u, err := parseOrigin(origins[0])
-	return err == nil && s.loopback && loopbackName(u.Host)
+	return err == nil && n.Loopback && loopbackName(u.Host)
 }
 
 // parseOrigin parses scheme://host[:port] and nothing else.
@@ -39,23 +47,22 @@ func parseOrigin(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// hostAllowed refuses names under which this gateway is not known: a rebound DNS
-// name would otherwise make a stranger's page look like our own. Where credentials
-// are asked for, such a page has none to show.
-func (s *Server) hostAllowed(host string) bool {
+// Host reports whether the gateway is known under the name. A rebound DNS name would
+// otherwise make the page of another site look like our own; without a list, a gateway
+// that asks for credentials accepts all names, because such a page has none to show.
+func (n Names) Host(host string) bool {
 	switch {
-	case s.loopback && loopbackName(host), s.listed(host):
+	case n.Loopback && loopbackName(host), n.listed(host):
 		return true
-	case len(s.cfg.AllowedHosts) == 0:
-		return !s.anonymous
+	case len(n.Hosts) == 0:
+		return !n.Anonymous
 	}
 	return false
 }
 
-// listed reports whether the configuration names the host, with this port or with
-// none.
-func (s *Server) listed(host string) bool {
-	return slices.ContainsFunc(s.cfg.AllowedHosts, func(allowed string) bool {
+// listed reports whether Hosts has the host, with this port or with none.
+func (n Names) listed(host string) bool {
+	return slices.ContainsFunc(n.Hosts, func(allowed string) bool {
 		return strings.EqualFold(allowed, host) || strings.EqualFold(allowed, bare(host))
 	})
 }
@@ -82,15 +89,14 @@ func bare(host string) string {
 	return host
 }
 
-// checkNames returns an error that names the option with a name which no request
-// can have.
-func (c Config) checkNames() error {
-	for _, o := range c.AllowedOrigins {
+// Check returns an error that names the option with a name which no request can have.
+func (n Names) Check() error {
+	for _, o := range n.Origins {
 		if _, err := parseOrigin(o); err != nil {
 			return fmt.Errorf("gateway.allowed_origins: %q: %w", o, err)
 		}
 	}
-	for _, h := range c.AllowedHosts {
+	for _, h := range n.Hosts {
 		if h == "" || strings.ContainsAny(h, "/*@ ") {
 			return fmt.Errorf("gateway.allowed_hosts: %q is neither a host nor host:port", h)
 		}

@@ -1,4 +1,4 @@
-package wire
+package ws
 
 import (
 	"context"
@@ -97,12 +97,12 @@ func (s *Socket) conclude(err error) error {
 		ours = true
 	case s.ioErr != nil:
 		s.cut(plainly)
-		err = fmt.Errorf("wire: connection lost: %w", s.ioErr)
+		err = fmt.Errorf("ws: connection lost: %w", s.ioErr)
 	default:
 		broken = true
 		s.broke()
 		s.Finish(int(websocket.StatusProtocolError), "protocol error")
-		err = fmt.Errorf("wire: protocol error: %w", err)
+		err = fmt.Errorf("ws: protocol error: %w", err)
 	}
 	s.quit(broken)
 	if ours {
@@ -126,7 +126,7 @@ func farewell(code websocket.StatusCode, err error) error {
 	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
 		return io.EOF
 	default:
-		return fmt.Errorf("wire: closed by the peer: %w", err)
+		return fmt.Errorf("ws: closed by the peer: %w", err)
 	}
 }
 

@@ -1,0 +1,150 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// Defaults of Config. They bound one stranger; loopback and private addresses are mostly
+// proxies, which stand for many clients, and have no bound unless it is set.
+const (
+	defaultPerIP          = 50
+	defaultHandshakeRate  = 10
+	defaultHandshakeBurst = 50
+)
+
+// Config says how many connections an address and a principal may have. Zero fields mean
+// the defaults.
+type Config struct {
+	Names         Names
+	PerIP         int     // connections per address, default 50 except for loopback and private addresses
+	HandshakeRate float64 // connections per second and address, default 10 with the same exception
+	PerPrincipal  int     // connections per principal, 0 = any number; anonymous ones are not counted
+}
+
+// Gate admits connections. It is safe for concurrent use.
+type Gate struct {
+	Names
+
+	auth  auth.Authenticator
+	quota *quota.Connections
+	clock func() time.Time
+
+	strangers, proxies, principals *Table
+}
+
+// NewGate returns a gate that has admitted nothing. A nil quota bounds nothing.
+func NewGate(cfg Config, a auth.Authenticator, q *quota.Connections, clock func() time.Time) (g *Gate, err error) {
+	g = &Gate{Names: cfg.Names, auth: a, quota: q, clock: clock}
+	set := Limits{Connections: cfg.PerIP, Rate: cfg.HandshakeRate, Burst: defaultHandshakeBurst}
+	if g.proxies, err = NewTable(set); err != nil {
+		return nil, err
+	}
+	if set.Connections == 0 {
+		set.Connections = defaultPerIP
+	}
+	if set.Rate == 0 {
+		set.Rate = defaultHandshakeRate
+	}
+	if g.strangers, err = NewTable(set); err != nil {
+		return nil, err
+	}
+	g.principals, err = NewTable(Limits{Connections: cfg.PerPrincipal})
+	return g, err
+}
+
+// Pass returns what one connection is counted by.
+func (g *Gate) Pass() *Pass { return &Pass{g: g} }
+
+// Pass is what one connection was counted by, until Leave. It is safe for concurrent use.
+type Pass struct {
+	g *Gate
+
+	mu    sync.Mutex
+	leave []func()
+}
+
+// Address counts the connection under the address that it comes from.
+func (p *Pass) Address(remote string) error {
+	key, many := Address(remote)
+	if many {
+		return p.enter(p.g.proxies, key)
+	}
+	return p.enter(p.g.strangers, key)
+}
+
+// Authenticate returns the principal of a token and counts the connection under it. may
+// reports whether the principal may open the connection. An error is a fault, or says why
+// the token could not be checked.
+func (p *Pass) Authenticate(ctx context.Context, token string, may func(auth.Principal) bool) (who auth.Principal, err error) {
+	if who, err = p.g.auth.Authenticate(ctx, token); err != nil {
+		return who, err
+	}
+	if !may(who) {
+		return who, fault.New(fault.Forbidden)
+	}
+	if !p.g.Anonymous {
+		if err := p.enter(p.g.principals, who.Tenant.String()+"/"+who.Subject); err != nil {
+			return who, err
+		}
+	}
+	leave, err := p.g.quota.Enter(ctx, who.Tenant, who.Subject)
+	if err == nil {
+		p.Add(leave)
+	}
+	return who, err
+}
+
+// enter counts the connection in a table.
+func (p *Pass) enter(t *Table, key string) error {
+	leave, verdict := t.Enter(key, p.g.clock())
+	switch verdict {
+	case TooMany:
+		return fault.New(fault.TooManySockets)
+	case TooFast:
+		return fault.Newf(fault.RateLimited, "Too many connections in a short time. Wait a little, then connect again.")
+	}
+	p.Add(leave)
+	return nil
+}
+
+// Add has leave called by Leave.
+func (p *Pass) Add(leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leave = append(p.leave, leave)
+}
+
+// Leave takes back all that the connection was counted by, once.
+func (p *Pass) Leave() {
+	p.mu.Lock()
+	all := p.leave
+	p.leave = nil
+	p.mu.Unlock()
+	for _, leave := range all {
+		leave()
+	}
+}
+
+// Credentials are what the request of a connection carries. A token in the query does not
+// count: addresses end up in logs and histories.
+type Credentials struct {
+	Token       string
+	Given       bool   // there is a token, perhaps an empty one
+	Subprotocol string // to be agreed on, because it carried the token
+	Page        bool   // of a browser's page, which is not shown why a handshake fails
+}
+
+// CredentialsOf returns the credentials of a request. Only pages put a token into the
+// subprotocol.
+func CredentialsOf(r *http.Request) (c Credentials) {
+	c.Token, c.Subprotocol, c.Given = auth.TokenFromRequest(r)
+	c.Page = r.Header.Get("Authorization") == "" && r.Header.Get("X-API-Key") == "" && c.Subprotocol != ""
+	return c
+}
