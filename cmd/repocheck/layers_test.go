@@ -47,9 +47,10 @@ var layers = []layer{
 	{path: "gateway/dialect", forbidden: []string{"gateway"}, allowed: []string{"gateway/dialect"}, why: "a dialect knows no connection"},
 	{path: "gateway/admission", forbidden: []string{"gateway"}, allowed: []string{"gateway/admission"}, why: "admission comes before transport and dialect"},
 	{path: "gateway/transport", forbidden: []string{"gateway"}, allowed: []string{"gateway/transport"}, why: "a transport knows no log and no dialect"},
-	{path: "services/conversation", only: []string{"proto-schemas", "services/plan"}, why: "a reducer is pure"},
-	{path: "services/assignment", only: []string{"proto-schemas"}, why: "a reducer is pure"},
-	{path: "services/teamwork", only: []string{"proto-schemas"}, why: "a reducer is pure"},
+	{path: "services/conversation", only: []string{"proto-schemas", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/assignment", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/teamwork", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/ledger/decision", only: []string{"proto-schemas"}, why: "what reducers share is as pure"},
 	{path: "services/model", forbidden: []string{"services"}, allowed: []string{"services/model", "services/plan"}, why: "a model knows no service"},
 	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // Reasons of task.queued and task.released.
@@ -20,7 +21,7 @@ const (
 )
 
 // advance returns the next event that the state calls for by itself, if there is one.
-func (s *State) advance(env Env) []Fact {
+func (s *State) advance(env Env) []decision.Fact {
 	if s.Created.IsZero() || s.Done() {
 		return nil
 	}
@@ -31,26 +32,26 @@ func (s *State) advance(env Env) []Fact {
 	case !due.IsZero() && !env.Now.Before(due):
 		return s.fail(fault.TaskTimeout, "")
 	case s.overdue(env):
-		return []Fact{{s.question.eventID + ".expired", event.TaskAskExpiredData{TaskHead: s.head, InputID: s.question.id}}}
+		return []decision.Fact{{ID: s.question.eventID + ".expired", Data: event.TaskAskExpiredData{TaskHead: s.head, InputID: s.question.id}}}
 	case s.holder == "":
 		return s.place(env)
 	case s.forgotten(env.Agents):
-		return []Fact{s.released(reasonForgot)}
+		return []decision.Fact{s.released(reasonForgot)}
 	case s.silent(env):
-		return []Fact{s.released(reasonSilent)}
+		return []decision.Fact{s.released(reasonSilent)}
 	case !env.Now.Before(s.heard.Add(env.Rules.Lease)) && !there(env.Agents, s.holder):
-		return []Fact{s.released(reasonLost)}
+		return []decision.Fact{s.released(reasonLost)}
 	}
 	return nil
 }
 
-func (s *State) fail(code fault.Code, text string) []Fact {
-	return []Fact{{"failed", s.ending(StatusFailed, code, text)}}
+func (s *State) fail(code fault.Code, text string) []decision.Fact {
+	return []decision.Fact{{ID: "failed", Data: s.ending(StatusFailed, code, text)}}
 }
 
 // released takes the task from its agent. An attempt is released once.
-func (s *State) released(reason string) Fact {
-	return Fact{fmt.Sprintf("released.%d", s.head.Attempt), event.TaskReleasedData{TaskHead: s.head, Reason: reason}}
+func (s *State) released(reason string) decision.Fact {
+	return decision.Fact{ID: fmt.Sprintf("released.%d", s.head.Attempt), Data: event.TaskReleasedData{TaskHead: s.head, Reason: reason}}
 }
 
 // forgotten reports whether the agent that has the task has come back, on another
@@ -96,14 +97,14 @@ func there(agents []Candidate, agentID string) bool {
 }
 
 // place finds an agent for a task that nobody has, or lets it wait, or gives it up.
-func (s *State) place(env Env) []Fact {
+func (s *State) place(env Env) []decision.Fact {
 	if s.head.Attempt >= env.Rules.Tries {
 		return s.fail(fault.AgentLost, "")
 	}
 	if a, ok := s.choose(env); ok {
 		head := s.head
 		head.AgentID, head.AgentName, head.Attempt = a.ID, a.Name, s.head.Attempt+1
-		return []Fact{{fmt.Sprintf("assigned.%d", head.Attempt), event.TaskAssignedData{
+		return []decision.Fact{{ID: fmt.Sprintf("assigned.%d", head.Attempt), Data: event.TaskAssignedData{
 			TaskHead: head, TaskType: s.task.TaskType, Data: s.task.Data, DataRef: s.task.DataRef, Caller: s.task.Caller, Deadline: s.Deadline(),
 		}}}
 	}
@@ -112,7 +113,7 @@ func (s *State) place(env Env) []Fact {
 	case !s.queued && s.head.Attempt == 0 && !known:
 		return s.fail(fault.AgentNotFound, "")
 	case !s.queued:
-		return []Fact{{fmt.Sprintf("queued.%d", s.head.Attempt), event.TaskQueuedData{TaskHead: s.head, Reason: reason}}}
+		return []decision.Fact{{ID: fmt.Sprintf("queued.%d", s.head.Attempt), Data: event.TaskQueuedData{TaskHead: s.head, Reason: reason}}}
 	case env.Now.Before(s.patience()):
 		return nil
 	case s.head.Attempt > 0:

@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // handled is the event by which a request of a peer was carried out, with the id of the
@@ -42,15 +43,15 @@ func (h handled) by(c command.Command) bool {
 // repeated answers a request that another command has carried out with what the log says
 // about it. What is still on has no answer yet: the one to come answers both. Nothing else
 // is done on the occasion: in another attempt it would be another request.
-func (s *State) repeated(c command.Command) (d Decision, known bool) {
+func (s *State) repeated(c command.Command) (d decision.Decision, known bool) {
 	h, known := s.requests[s.requestOf(c)]
 	if !known || h.by(c) {
-		return Decision{}, false
+		return decision.Decision{}, false
 	}
 	switch h.kind {
 	case event.TaskFinished:
 		if c.Verb == command.CancelTask {
-			d.Aside = s.cancelled(c)
+			d.Direct = s.cancelled(c)
 		}
 	case event.TaskMessaged:
 		if h.id != "" { // of a client, and of no viewer

@@ -131,7 +131,7 @@ func TestARepeatHasTheStoredOutcome(t *testing.T) {
 	w.answers(event.TaskAskExpired)
 
 	twice(command.FinishTask, "result", command.TaskResult{AgentID: "a1", Result: raw}, event.TaskFinished)
-	require.Nil(t, w.aside, "it is no second result")
+	require.Nil(t, w.direct, "it is no second result")
 	again(command.CallTool, "call", call)
 	w.answers(event.CallFinished)
 	again(command.MessageTask, "answer", message)
@@ -143,10 +143,10 @@ func TestACancelIsConfirmedAgain(t *testing.T) {
 	w := running(t)
 	stop := command.CancelTaskData{ClientID: "c1"}
 	w.says(command.CancelTask, "x1", "cancel", stop)
-	first := w.aside
+	first := w.direct
 	require.IsType(t, event.NoticeData{}, first)
 	require.Empty(t, w.says(command.CancelTask, "x2", "cancel", stop))
-	require.Equal(t, first, w.aside)
+	require.Equal(t, first, w.direct)
 	w.says(command.CancelTask, "x3", "another", stop)
 	w.refused("TASK_FINISHED")
 }

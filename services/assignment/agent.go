@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // What is refused, in task.refused.
@@ -42,20 +43,20 @@ func (s *State) fence(agentID string) *fault.Fault {
 }
 
 // turnAway records that an agent without a say reported on the task, once, and tells it.
-func (s *State) turnAway(c command.Command, agentID, what string, why *fault.Fault, env Env) (Decision, error) {
+func (s *State) turnAway(c command.Command, agentID, what string, why *fault.Fault, env Env) (effect, error) {
 	eventID := c.ID + ".refused"
 	if s.Created.IsZero() {
 		return s.refuse(c, why)
 	}
-	aside := event.Data(refusal(c, why))
+	direct := event.Data(refusal(c, why))
 	if what != whatStatus && s.trails(agentID) && (s.trailing == "" || s.trailing == eventID) {
-		aside = nil // the result that goes with the failure which the agent has just reported
+		direct = nil // the result that goes with the failure which the agent has just reported
 	}
 	if s.once[eventID] {
-		return Decision{Facts: s.advance(env), Aside: aside}, nil
+		return effect{Decision: decision.Decision{Facts: s.advance(env), Direct: direct}}, nil
 	}
 	data := event.TaskRefusedData{TaskHead: s.head, By: agentID, What: what, Code: string(why.Code)}
-	return Decision{Facts: []Fact{{eventID, data}}, Aside: aside, own: true}, nil
+	return effect{Decision: decision.Decision{Facts: []decision.Fact{{ID: eventID, Data: data}}, Direct: direct}, own: true}, nil
 }
 
 // trails reports whether the agent ended the task by a status. Agents say both, a
@@ -76,9 +77,9 @@ func (s *State) awaits(d command.TaskReport) bool {
 }
 
 // report takes the agent's status. That it failed ends the task.
-func (s *State) report(c command.Command, d command.TaskReport, env Env) (Decision, error) {
+func (s *State) report(c command.Command, d command.TaskReport, env Env) (effect, error) {
 	if d.Status == Delivered && !s.awaits(d) {
-		return Decision{}, nil // and nothing on the occasion: it must not mean the assignment that comes of it
+		return effect{}, nil // and nothing on the occasion: it must not mean the assignment that comes of it
 	}
 	why := s.fence(d.AgentID)
 	eventID := c.ID + ".reported"
@@ -105,7 +106,7 @@ func orNotOwned(why *fault.Fault) *fault.Fault {
 }
 
 // result ends the task, if it comes from the agent that has it.
-func (s *State) result(c command.Command, d command.TaskResult, env Env) (Decision, error) {
+func (s *State) result(c command.Command, d command.TaskResult, env Env) (effect, error) {
 	what := whatResult
 	if d.Failed {
 		what = whatError
@@ -146,7 +147,7 @@ func coded(word string) (fault.Code, json.RawMessage) {
 	return fault.TaskFailed, own
 }
 
-func (s *State) notify(c command.Command, d command.TaskNotification, env Env) (Decision, error) {
+func (s *State) notify(c command.Command, d command.TaskNotification, env Env) (effect, error) {
 	eventID := c.ID + ".notified"
 	if s.once[eventID] {
 		return s.goOn(env)
@@ -162,7 +163,7 @@ func (s *State) notify(c command.Command, d command.TaskNotification, env Env) (
 
 // ask puts a question of the agent to the client. Its id is that of the agent's
 // frame, if that has one: the answer refers to it.
-func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (Decision, error) {
+func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (effect, error) {
 	eventID := c.ID + ".asked"
 	if s.once[eventID] {
 		return s.goOn(env)
@@ -205,12 +206,12 @@ func (s *State) overdue(env Env) bool { return s.asking() && !env.Now.Before(s.q
 
 // release takes the task from an agent that is gone. It says which attempt it means:
 // another one is not touched.
-func (s *State) release(_ command.Command, d command.AgentGone, env Env) (Decision, error) {
+func (s *State) release(_ command.Command, d command.AgentGone, env Env) (effect, error) {
 	if s.holder == "" || d.AgentID != s.holder || d.Attempt != s.head.Attempt {
 		return s.goOn(env)
 	}
 	if d.Reason == "" {
 		d.Reason = reasonLost
 	}
-	return Decision{Facts: []Fact{s.released(d.Reason)}}, nil
+	return effect{Decision: decision.Of(s.released(d.Reason))}, nil
 }

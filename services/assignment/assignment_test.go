@@ -41,7 +41,7 @@ func TestATaskFromBeginningToEnd(t *testing.T) {
 	require.Equal(t, w.log[0].Time, w.state.View().CreatedAt)
 
 	require.Empty(t, w.do(command.CreateTask, "c", d), "a repeated command changes nothing")
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 	require.Empty(t, w.do(command.CreateTask, "c2", d))
 	require.Equal(t, "task_id", w.refused(string(fault.InvalidField)).Field)
 }
@@ -267,11 +267,11 @@ func TestARepeatedResultIsRefused(t *testing.T) {
 	first := command.TaskResult{AgentID: "a1", Result: raw}
 	w.do(command.FinishTask, "r", first)
 	require.Empty(t, w.do(command.FinishTask, "r", first), "the command may come again")
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "r2", first))
 	w.refused("TASK_FINISHED")
 	require.Empty(t, w.do(command.ReportTask, "s", command.TaskReport{AgentID: "a1", Status: "completed"}), "agents say both")
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.ReportTask, "s2", command.TaskReport{AgentID: "a2", Status: "started"}))
 	w.refused("TASK_NOT_OWNED")
 }
@@ -285,7 +285,7 @@ func TestAStatusFailedEndsTheTask(t *testing.T) {
 	require.Empty(t, w.do(command.ReportTask, "s", command.TaskReport{AgentID: "a1", Status: "failed", Error: "broken"}))
 	for range 2 {
 		w.do(command.FinishTask, "r", command.TaskResult{AgentID: "a1", Result: raw})
-		require.Nil(t, w.aside)
+		require.Nil(t, w.direct)
 	}
 	require.Equal(t, []event.Type{event.TaskRefused}, w.do(command.FinishTask, "r2", command.TaskResult{AgentID: "a1", Result: raw}))
 	w.refused("TASK_FINISHED")
@@ -334,7 +334,7 @@ func TestCancelAtAnyPoint(t *testing.T) {
 			w.refused("TASK_NOT_FOUND")
 			for i := range 2 {
 				require.Equal(t, i == 0, len(w.do(command.CancelTask, "x", cancel)) == 1)
-				notice, ok := w.aside.(event.NoticeData)
+				notice, ok := w.direct.(event.NoticeData)
 				require.True(t, ok)
 				require.True(t, *notice.OK)
 				require.Equal(t, "t1", notice.TaskID)

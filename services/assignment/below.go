@@ -6,6 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // Outcomes of calls.
@@ -17,13 +18,13 @@ const (
 
 // spawn records the child that the agent asks for. That the target exists is the
 // child's own matter.
-func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (Decision, error) {
+func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (effect, error) {
 	childID := s.childOf(d)
 	switch {
 	case s.once[c.ID+".child"]:
 		return s.goOn(env)
 	case s.children[childID] != nil:
-		return Decision{Again: s.childAgain(childID)}, nil
+		return effect{Decision: decision.Decision{Again: s.childAgain(childID)}}, nil
 	}
 	why := s.fence(d.AgentID)
 	switch {
@@ -75,7 +76,7 @@ func (s *State) childHead(childID string) *event.TaskHead {
 
 // childEnded records the end of a child, once, also after the parent's own: the agent
 // that asked for it is the one in the head.
-func (s *State) childEnded(_ command.Command, d event.ChildFinishedData, env Env) (Decision, error) {
+func (s *State) childEnded(_ command.Command, d event.ChildFinishedData, env Env) (effect, error) {
 	c := s.children[d.ChildID]
 	if c == nil || c.made == nil {
 		return s.goOn(env)
@@ -85,7 +86,7 @@ func (s *State) childEnded(_ command.Command, d event.ChildFinishedData, env Env
 }
 
 // call records the intent of a tool call. Workers carry it out.
-func (s *State) call(c command.Command, d command.ToolRequest, env Env) (Decision, error) {
+func (s *State) call(c command.Command, d command.ToolRequest, env Env) (effect, error) {
 	callID := derived("call_", c)
 	if s.calls[callID] != nil {
 		return s.goOn(env)
@@ -116,7 +117,7 @@ func (s *State) callHead(callID string) *event.TaskHead {
 
 // callNotified records what a service says about an open call of the agent that has
 // the task.
-func (s *State) callNotified(c command.Command, d event.CallNotifiedData, env Env) (Decision, error) {
+func (s *State) callNotified(c command.Command, d event.CallNotifiedData, env Env) (effect, error) {
 	eventID := c.ID + ".call-notified"
 	l := s.calls[d.CallID]
 	switch {
@@ -135,13 +136,13 @@ func (s *State) callNotified(c command.Command, d event.CallNotifiedData, env En
 
 // callEnded records the outcome of a call, once, also after the end of the task: what
 // was done is not undone by that. What it says of the call itself is the intent's.
-func (s *State) callEnded(_ command.Command, d event.CallFinishedData, env Env) (Decision, error) {
+func (s *State) callEnded(_ command.Command, d event.CallFinishedData, env Env) (effect, error) {
 	l := s.calls[d.CallID]
 	if l == nil || l.intent == nil {
 		return s.goOn(env)
 	}
 	if d.Status != callSuccess && d.Status != callError && d.Status != callUnknown {
-		return Decision{}, fault.Newf(fault.InvalidField, "A call cannot end as %q.", d.Status).At("status")
+		return effect{}, fault.Newf(fault.InvalidField, "A call cannot end as %q.", d.Status).At("status")
 	}
 	in := l.intent
 	d.TaskHead, d.CallRequest, d.Kind, d.Server, d.Tool = in.TaskHead, in.CallRequest, in.Kind, in.Server, in.Tool

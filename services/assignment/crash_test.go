@@ -51,7 +51,7 @@ func script(step func(verb id.Name, data any), w *world) {
 func TestAServiceMayDieAfterAnyEvent(t *testing.T) {
 	run := func(dies, twice int) (*world, []event.Data) {
 		w := newWorld(t)
-		var asides []event.Data
+		var directs []event.Data
 		n := 0
 		script(func(verb id.Name, data any) {
 			n++
@@ -64,23 +64,23 @@ func TestAServiceMayDieAfterAnyEvent(t *testing.T) {
 			}
 			_, whole := w.try(c, 1<<30)
 			require.True(t, whole)
-			asides = append(asides, w.aside)
+			directs = append(directs, w.direct)
 		}, w)
-		return w, asides
+		return w, directs
 	}
-	whole, asides := run(-1, 0)
+	whole, directs := run(-1, 0)
 	require.Len(t, whole.log, 21, "everything of the script has its effect")
 	require.True(t, whole.state.Done())
 	for dies := range whole.log {
 		w, same := run(dies, 0)
 		require.Equal(t, whole.log, w.log, "died after %d events", dies)
-		require.Equal(t, asides, same, "died after %d events", dies)
+		require.Equal(t, directs, same, "died after %d events", dies)
 		require.Equal(t, whole.state, w.state)
 	}
-	for twice := range asides {
+	for twice := range directs {
 		w, same := run(-1, twice+1)
 		require.Equal(t, whole.log, w.log, "command %d came twice", twice+1)
-		require.Equal(t, asides, same)
+		require.Equal(t, directs, same)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // MaxOpen is how many calls, and how many children, one task may have open at once:
@@ -24,27 +25,6 @@ const MaxNotes = 1000
 
 // typeAnswer is the type of messages that answer a question and are nothing else.
 const typeAnswer = "input_response"
-
-// Fact is an event to be: its data and an id that is the same however often the
-// same command is handled.
-type Fact struct {
-	ID   string
-	Data event.Data
-}
-
-// Decision is what a command calls for. Aside is an answer for whoever sent the
-// command and nobody else; it may be nil, and may be given again when the command
-// is handled again. Request is the name under which the first fact is found when the
-// sender repeats itself (event.Event.Request). Again are the sequences of events that
-// answer such a repeat.
-type Decision struct {
-	Facts   []Fact
-	Aside   event.Data
-	Request string
-	Again   []uint64
-
-	own bool // the first fact is the command's own, and does not follow from the state
-}
 
 // Rules are the settings that decisions depend on. Their zero value is of no use;
 // begin with DefaultRules.
@@ -86,11 +66,17 @@ type Tool struct {
 	Idempotent bool
 }
 
+// effect is the decision of one step.
+type effect struct {
+	decision.Decision
+	own bool // the first fact is the command's own, and does not follow from the state
+}
+
 // step decides one verb whose command has been read.
-type step[T any] func(*State, command.Command, T, Env) (Decision, error)
+type step[T any] func(*State, command.Command, T, Env) (effect, error)
 
 // verbs holds how each command is decided.
-var verbs = map[id.Name]func(*State, command.Command, Env) (Decision, error){
+var verbs = map[id.Name]func(*State, command.Command, Env) (effect, error){
 	command.CreateTask:  reads((*State).create),
 	command.MessageTask: reads((*State).message),
 	command.CancelTask:  reads((*State).cancel),
@@ -104,32 +90,30 @@ var verbs = map[id.Name]func(*State, command.Command, Env) (Decision, error){
 	command.CallTool:    reads((*State).call),
 	command.NotifyCall:  reads((*State).callNotified),
 	command.EndCall:     reads((*State).callEnded),
-	command.CheckTask:   func(s *State, _ command.Command, env Env) (Decision, error) { return s.goOn(env) },
+	command.CheckTask:   func(s *State, _ command.Command, env Env) (effect, error) { return s.goOn(env) },
 }
 
 // reads decodes a command's data before its step. Data that cannot be read are the
 // sender's fault, and coming again does not mend them.
-func reads[T any](f step[T]) func(*State, command.Command, Env) (Decision, error) {
-	return func(s *State, c command.Command, env Env) (Decision, error) {
+func reads[T any](f step[T]) func(*State, command.Command, Env) (effect, error) {
+	return func(s *State, c command.Command, env Env) (effect, error) {
 		var d T
 		if err := c.Decode(&d); err != nil {
-			return Decision{}, fault.New(fault.InvalidField).Wrap(err)
+			return effect{}, fault.New(fault.InvalidField).Wrap(err)
 		}
 		return f(s, c, d, env)
 	}
 }
 
-// Decide returns what the command still calls for in this state. Whoever handles a
-// command appends the facts, applies them and asks again until there are none: then
-// the command has had its whole effect, and asking once more changes nothing. The
-// aside that counts is the one of the first answer.
-func (s *State) Decide(c command.Command, env Env) (Decision, error) {
+// Decide returns what the command still calls for in this state. Once a decision has
+// no facts, asking once more changes nothing.
+func (s *State) Decide(c command.Command, env Env) (decision.Decision, error) {
 	decide, ok := verbs[c.Verb]
 	if !ok {
-		return Decision{}, fault.Newf(fault.UnknownType, "tasks have no command %q", c.Verb)
+		return decision.Decision{}, fault.Newf(fault.UnknownType, "tasks have no command %q", c.Verb)
 	}
 	if s.Deleted {
-		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."))
+		return decision.Decision{Direct: refusal(c, fault.Newf(fault.TaskNotFound, "There is no such task."))}, nil
 	}
 	if again, ok := s.repeated(c); ok {
 		return again, nil
@@ -138,20 +122,22 @@ func (s *State) Decide(c command.Command, env Env) (Decision, error) {
 	if d.own {
 		d.Request = s.requestOf(c)
 	}
-	return d, err
+	return d.Decision, err
 }
 
-func fact(eventID string, d event.Data) (Decision, error) {
-	return Decision{Facts: []Fact{{eventID, d}}, own: true}, nil
+func fact(eventID string, d event.Data) (effect, error) {
+	return effect{Decision: decision.Decision{Facts: []decision.Fact{{ID: eventID, Data: d}}}, own: true}, nil
 }
 
 // goOn decides what follows from the state alone.
-func (s *State) goOn(env Env) (Decision, error) { return Decision{Facts: s.advance(env)}, nil }
+func (s *State) goOn(env Env) (effect, error) {
+	return effect{Decision: decision.Of(s.advance(env)...)}, nil
+}
 
 // refuse tells the sender why the command has no effect. Nothing else is done on the
 // occasion: after it the same command might have one.
-func (s *State) refuse(c command.Command, f *fault.Fault) (Decision, error) {
-	return Decision{Aside: refusal(c, f)}, nil
+func (s *State) refuse(c command.Command, f *fault.Fault) (effect, error) {
+	return effect{Decision: decision.Decision{Direct: refusal(c, f)}}, nil
 }
 
 func refusal(c command.Command, f *fault.Fault) event.CommandRefusedData {
@@ -164,7 +150,7 @@ func derived(prefix string, c command.Command) string {
 	return prefix + hex.EncodeToString(sum[:10])
 }
 
-func (s *State) create(c command.Command, d command.NewTask, env Env) (Decision, error) {
+func (s *State) create(c command.Command, d command.NewTask, env Env) (effect, error) {
 	eventID := c.ID + ".created"
 	switch {
 	case s.once[eventID]:
@@ -202,7 +188,7 @@ func (s *State) foreign(clientID string) bool {
 
 // message takes what the client tells the agent. While a question is open it is the
 // answer.
-func (s *State) message(c command.Command, d command.TaskMessage, env Env) (Decision, error) {
+func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effect, error) {
 	eventID := c.ID + ".messaged"
 	q := s.question
 	switch {
@@ -225,7 +211,7 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (Deci
 }
 
 // tooLate tells whoever answers a question that is not open any more.
-func (s *State) tooLate(c command.Command, q *question) (Decision, error) {
+func (s *State) tooLate(c command.Command, q *question) (effect, error) {
 	f := fault.New(fault.InputAnswered)
 	if q.answered == nil {
 		f = fault.New(fault.InputExpired)
@@ -235,15 +221,15 @@ func (s *State) tooLate(c command.Command, q *question) (Decision, error) {
 	if q.answered != nil {
 		data.AnsweredBy = q.answered.From
 	}
-	return Decision{Aside: data}, nil
+	return effect{Decision: decision.Decision{Direct: data}}, nil
 }
 
 // cancel ends the task, whoever has it.
-func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (Decision, error) {
+func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (effect, error) {
 	eventID := c.ID + ".cancelled"
 	switch {
 	case s.once[eventID]:
-		return Decision{Aside: s.cancelled(c)}, nil
+		return effect{Decision: decision.Decision{Direct: s.cancelled(c)}}, nil
 	case s.foreign(d.ClientID):
 		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."))
 	case s.Done():
@@ -254,7 +240,7 @@ func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (Deci
 		text = "The task was cancelled: " + d.Reason
 	}
 	end := s.ending(StatusCancelled, fault.RunCancelled, text)
-	return Decision{Facts: []Fact{{eventID, end}}, Aside: s.cancelled(c), own: true}, nil
+	return effect{Decision: decision.Decision{Facts: []decision.Fact{{ID: eventID, Data: end}}, Direct: s.cancelled(c)}, own: true}, nil
 }
 
 // cancelled tells the sender that its command was carried out.

@@ -35,7 +35,7 @@ func TestADeletionEndsAnyTask(t *testing.T) {
 				d, err := st.Decide(k, c.env())
 				require.NoError(t, err)
 				require.Empty(t, d.Facts, "%s has an effect after the deletion", k.Verb)
-				require.Equal(t, string(fault.TaskNotFound), d.Aside.(event.CommandRefusedData).Code)
+				require.Equal(t, string(fault.TaskNotFound), d.Direct.(event.CommandRefusedData).Code)
 			}
 			require.ErrorContains(t, st.Apply(e), "follows the deletion")
 		}

@@ -30,7 +30,7 @@ func TestAQuestionTakesOneAnswer(t *testing.T) {
 	require.Equal(t, "q1", w.state.Question(), "the question has the id of the agent's frame")
 	require.Equal(t, w.now.Add(30*time.Second), w.state.Due(w.env()))
 	require.Empty(t, w.do(command.AskTask, "q", question("q1")), "a repeated command changes nothing")
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 	w.do(command.AskTask, "qq", question("q2"))
 	w.refused("QUEUE_FULL")
 
@@ -49,7 +49,7 @@ func TestAQuestionTakesOneAnswer(t *testing.T) {
 	require.Equal(t, "q1", told.InputID)
 	require.Equal(t, "c1", told.AnsweredBy)
 	require.Empty(t, w.do(command.MessageTask, "m1", answer("client.message")), "a repeated command changes nothing")
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 
 	require.Equal(t, []event.Type{event.TaskMessaged}, w.do(command.MessageTask, "m3", answer("")), "other messages are no answers")
 	var other event.TaskMessagedData
@@ -131,7 +131,7 @@ func TestAQuestionAfterOneThatIsOver(t *testing.T) {
 	w.do(command.AskTask, "q1", question("q1"))
 	w.now = w.now.Add(time.Minute)
 	require.Equal(t, []event.Type{event.TaskAskExpired, event.TaskAsked}, w.do(command.AskTask, "q2", question("q2")))
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 	require.Equal(t, "q2", w.state.Question())
 }
 
@@ -142,7 +142,7 @@ func TestWhatIsDelivered(t *testing.T) {
 	w.do(command.CreateTask, "c", forA())
 	delivered := command.TaskReport{AgentID: "a1", Status: assignment.Delivered}
 	require.Empty(t, w.do(command.ReportTask, "d0", delivered), "nobody has it")
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 	w.do(command.MessageTask, "m", answer(""))
 	require.Empty(t, w.state.Mail(), "nobody to be told")
 

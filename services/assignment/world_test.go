@@ -25,7 +25,7 @@ type world struct {
 	agents []assignment.Candidate
 	tool   assignment.Tool
 	rules  assignment.Rules
-	aside  event.Data // of the command handled last
+	direct event.Data // of the command handled last
 	again  []uint64   // and what is said again in answer to it
 
 	replyTo string // of commands
@@ -87,7 +87,7 @@ func (w *world) try(c command.Command, dies int) (types []event.Type, whole bool
 		got, err := w.state.Decide(c, w.env())
 		require.NoError(w.t, err)
 		if round == 0 {
-			w.aside, w.again = got.Aside, got.Again
+			w.direct, w.again = got.Direct, got.Again
 		}
 		if len(got.Facts) == 0 {
 			return types, true
@@ -118,8 +118,8 @@ func (w *world) due() []event.Type {
 }
 
 func (w *world) refused(code string) event.CommandRefusedData {
-	got, ok := w.aside.(event.CommandRefusedData)
-	require.True(w.t, ok, "refused with %s: %#v", code, w.aside)
+	got, ok := w.direct.(event.CommandRefusedData)
+	require.True(w.t, ok, "refused with %s: %#v", code, w.direct)
 	require.Equal(w.t, code, got.Code)
 	require.NotEmpty(w.t, got.Message)
 	return got

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
@@ -40,7 +41,7 @@ const (
 
 // advance returns what follows from the state alone at the given time: the next
 // step of the run that is on, or the start of the next one.
-func (s *State) advance(now time.Time, rules Rules) []Fact {
+func (s *State) advance(now time.Time, rules Rules) []decision.Fact {
 	r := s.Active()
 	switch {
 	case s.Closed:
@@ -84,29 +85,29 @@ type director struct {
 	rules Rules
 }
 
-func (d director) plan() []Fact {
+func (d director) plan() []decision.Fact {
 	p := d.p
 	switch {
 	case p.Dropped != "":
-		return []Fact{d.drop()}
+		return []decision.Fact{d.drop()}
 	case p.Planned && d.s.confirms(d.r, d.rules):
-		return []Fact{d.ask()}
+		return []decision.Fact{d.ask()}
 	case p.Planned:
 		return d.solve()
 	case p.Retry != nil:
 		if d.now.Before(p.Retry.Due) {
 			return nil
 		}
-		return []Fact{d.startPlan(p.Question)}
+		return []decision.Fact{d.startPlan(p.Question)}
 	case len(p.Invalid) > d.rules.Replans:
-		return []Fact{d.runFailed(fault.Lookup(fault.PlanFailed), "", "")}
+		return []decision.Fact{d.runFailed(fault.Lookup(fault.PlanFailed), "", "")}
 	case p.Unit == nil || p.Unit.Ended:
-		return []Fact{d.startPlan(p.Question)}
+		return []decision.Fact{d.startPlan(p.Question)}
 	case p.Unit.Failure != nil:
 		return d.planUnitFailed(p.Unit)
 	}
 	if m, ok := p.Unit.final(); ok {
-		return []Fact{d.judge(p.Unit, m)}
+		return []decision.Fact{d.judge(p.Unit, m)}
 	}
 	return nil
 }
@@ -120,10 +121,10 @@ func (w *Work) final() (Message, bool) {
 	return last, len(last.ToolCalls) == 0
 }
 
-func (d director) startPlan(question string) Fact {
+func (d director) startPlan(question string) decision.Fact {
 	n := d.p.Plans + 1
 	work := fmt.Sprintf("%s.plan.%d", d.r.ID, n)
-	return Fact{work + ".started", event.PlanStartedData{
+	return decision.Fact{ID: work + ".started", Data: event.PlanStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: fmt.Sprintf("plan_%s_%d", short(d.r.ID), n),
 		Number: n, MaxTries: d.p.Plans + d.triesLeft(), Question: question, Context: d.p.Context,
 		Part: event.Part{JobID: work, Stage: event.StagePlanning},
@@ -140,19 +141,19 @@ func short(runID string) string {
 }
 
 // judge makes a plan of the planner's text, or says why it is none.
-func (d director) judge(w *Work, m Message) Fact {
+func (d director) judge(w *Work, m Message) decision.Fact {
 	made, err := plan.Coerce([]byte(m.Content))
 	if err != nil {
 		recovery := "retry"
 		if len(d.p.Invalid) >= d.rules.Replans {
 			recovery = "none"
 		}
-		return Fact{w.ID + ".invalid", event.PlanInvalidData{
+		return decision.Fact{ID: w.ID + ".invalid", Data: event.PlanInvalidData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Code: string(fault.PlanInvalid),
 			Message: fault.From(err, "").Public(), Raw: clip(m.Content, maxRaw), Recovery: recovery, Part: w.Part,
 		}}
 	}
-	return Fact{w.ID + ".completed", event.PlanCompletedData{
+	return decision.Fact{ID: w.ID + ".completed", Data: event.PlanCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Steps: made.Tasks,
 		Summary: made.Summary, Reasoning: made.Reasoning, Usage: w.tally.usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
 	}}
@@ -173,7 +174,7 @@ func since(now, then time.Time) int64 {
 }
 
 // planUnitFailed tries again after a pause, or gives the run up.
-func (d director) planUnitFailed(w *Work) []Fact {
+func (d director) planUnitFailed(w *Work) []decision.Fact {
 	if retry, ok := d.retry(w, d.p.retries+1, d.rules.Tries); ok {
 		return append(discards(w), retry)
 	}
@@ -181,7 +182,7 @@ func (d director) planUnitFailed(w *Work) []Fact {
 }
 
 // drop ends a run whose plan will not be carried out, a step at a time.
-func (d director) drop() Fact {
+func (d director) drop() decision.Fact {
 	p := d.p
 	switch {
 	case p.Dropped == reasonError:
@@ -189,7 +190,7 @@ func (d director) drop() Fact {
 		return d.runFailed(fault.Lookup(fault.Code(f.Code)), f.Message, "")
 	case p.Dropped == timedOut && !p.Input.Expired:
 		in := p.Input
-		return Fact{in.ID + ".expired", event.InputExpiredData{
+		return decision.Fact{ID: in.ID + ".expired", Data: event.InputExpiredData{
 			InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID,
 			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(d.now, in.Asked),
 		}}
@@ -210,16 +211,16 @@ func (in *Input) rejected() bool {
 }
 
 // retry schedules another try of a failed unit, unless trying again is of no use.
-func (d director) retry(w *Work, attempt, tries int) (Fact, bool) {
+func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 	f := w.Failure
 	if !f.Retryable || attempt >= tries {
-		return Fact{}, false
+		return decision.Fact{}, false
 	}
 	pause := backoff(d.rules.Backoff, attempt, w.ID)
 	if isTransient(f.Code) && d.r.exhausted(d.now.Add(pause), time.Time{}, d.rules.Patience) {
-		return Fact{}, false
+		return decision.Fact{}, false
 	}
-	return Fact{w.ID + ".retry", event.RetryScheduledData{
+	return decision.Fact{ID: w.ID + ".retry", Data: event.RetryScheduledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: attempt, MaxAttempts: tries,
 		RetryAfterMS: pause.Milliseconds(), Code: f.Code, Message: f.Message, Part: w.Part,
 	}}, true
@@ -236,10 +237,10 @@ func backoff(base time.Duration, attempt int, unit string) time.Duration {
 }
 
 // discards closes the messages that a unit leaves half said.
-func discards(w *Work) []Fact {
-	list := make([]Fact, 0, len(w.Open))
+func discards(w *Work) []decision.Fact {
+	list := make([]decision.Fact, 0, len(w.Open))
 	for _, m := range w.Open {
-		list = append(list, Fact{m + ".discarded", event.MessageDiscardedData{
+		list = append(list, decision.Fact{ID: m + ".discarded", Data: event.MessageDiscardedData{
 			MessageID: m, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Reason: "the work was stopped",
 			Silent: w.Silent(), Part: w.Part,
 		}})
@@ -261,35 +262,35 @@ func (s *State) confirms(r *Run, rules Rules) bool {
 	return rules.ConfirmPlan
 }
 
-func (d director) ask() Fact {
+func (d director) ask() decision.Fact {
 	input := fmt.Sprintf("plan_confirm_%s_%d", short(d.r.ID), d.p.Plans)
-	return Fact{fmt.Sprintf("%s.requested.%d", input, d.s.Seq), event.InputRequestedData{
+	return decision.Fact{ID: fmt.Sprintf("%s.requested.%d", input, d.s.Seq), Data: event.InputRequestedData{
 		InputID: input, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Scope: "plan", PlanID: d.p.PlanID,
 		Steps: d.p.list(), Summary: d.p.Summary, TimeoutSeconds: int(d.rules.ConfirmTimeout / time.Second),
 	}}
 }
 
-func (d director) confirm() []Fact {
+func (d director) confirm() []decision.Fact {
 	in := d.p.Input
 	switch {
 	case d.p.Dropped != "":
-		return []Fact{d.drop()}
+		return []decision.Fact{d.drop()}
 	case !d.p.Planned: // another plan was asked for
 		return d.plan()
 	case in.rejected():
-		return []Fact{d.planCancelled(in.ID, userRequest, in.Answered.By, in.Answered.Feedback)}
+		return []decision.Fact{d.planCancelled(in.ID, userRequest, in.Answered.By, in.Answered.Feedback)}
 	case in.Answered != nil:
 		return d.solve()
 	case in.Over:
-		return []Fact{d.ask()}
+		return []decision.Fact{d.ask()}
 	case d.now.Before(in.Asked.Add(in.Timeout)):
 		return nil
 	}
-	return []Fact{d.planCancelled(in.ID, timedOut, "", "")}
+	return []decision.Fact{d.planCancelled(in.ID, timedOut, "", "")}
 }
 
 // planCancelled ends a plan that is made or being made. by is who asked for it.
-func (d director) planCancelled(eventID, reason, by, feedback string) Fact {
+func (d director) planCancelled(eventID, reason, by, feedback string) decision.Fact {
 	data := event.PlanCancelledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Reason: reason, By: by, Feedback: feedback,
 		Steps: d.p.list(), DurationMS: since(d.now, d.p.planStarted),
@@ -297,22 +298,22 @@ func (d director) planCancelled(eventID, reason, by, feedback string) Fact {
 	if d.p.Unit != nil {
 		data.Part = d.p.Unit.Part
 	}
-	return Fact{eventID + ".plan-cancelled", data}
+	return decision.Fact{ID: eventID + ".plan-cancelled", Data: data}
 }
 
 // runCompleted ends the run with an answer.
-func (d director) runCompleted(outcome, answer, message string) Fact {
+func (d director) runCompleted(outcome, answer, message string) decision.Fact {
 	u := d.usage()
 	data := event.RunCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: 1, MessageID: message, Content: answer,
 		DurationMS: since(d.now, d.r.Started), Outcome: outcome, Usage: &u,
 	}
-	return Fact{d.r.ID + ".completed", data}
+	return decision.Fact{ID: d.r.ID + ".completed", Data: data}
 }
 
-func (d director) runFailed(entry fault.Entry, message, answer string) Fact {
+func (d director) runFailed(entry fault.Entry, message, answer string) decision.Fact {
 	u := d.usage()
-	return Fact{d.r.ID + ".failed", event.RunFailedData{
+	return decision.Fact{ID: d.r.ID + ".failed", Data: event.RunFailedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Code: string(entry.Code), Message: orElse(message, entry.Message),
 		Retryable: entry.Retryable, Answer: answer, Usage: &u, DurationMS: since(d.now, d.r.Started),
 	}}
@@ -327,7 +328,7 @@ func (d director) usage() event.Usage {
 }
 
 // unsound ends a run whose tasks, as the client gave them, cannot be solved.
-func (d director) unsound() []Fact {
+func (d director) unsound() []decision.Fact {
 	if d.r.Spec.Mode != event.ModeSteps || d.p.Planned {
 		return nil
 	}
@@ -336,9 +337,9 @@ func (d director) unsound() []Fact {
 	case err == nil:
 		return nil
 	case len(d.p.Invalid) > 0:
-		return []Fact{d.runFailed(fault.Lookup(fault.PlanInvalid), d.p.Invalid[0], "")}
+		return []decision.Fact{d.runFailed(fault.Lookup(fault.PlanInvalid), d.p.Invalid[0], "")}
 	}
-	return []Fact{{d.r.ID + ".invalid", event.PlanInvalidData{
+	return []decision.Fact{{ID: d.r.ID + ".invalid", Data: event.PlanInvalidData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Code: string(fault.PlanInvalid),
 		Message: fault.From(err, "").Public(), Recovery: "manual_input",
 	}}}

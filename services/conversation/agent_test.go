@@ -109,8 +109,8 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	refusal := func(d command.AnswerQuestion) event.CommandRefusedData {
 		t.Helper()
 		w.do(command.Answer, fmt.Sprint("r", len(w.log), d), d)
-		got, ok := w.aside.(event.CommandRefusedData)
-		require.True(t, ok, "%#v", w.aside)
+		got, ok := w.direct.(event.CommandRefusedData)
+		require.True(t, ok, "%#v", w.direct)
 		return got
 	}
 	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{CallID: "nobody"}).Code)
@@ -118,9 +118,9 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{CallID: "m.call0", Digest: "of another call", Approved: true}).Code)
 	require.Equal(t, string(fault.InputNotFound), refusal(command.AnswerQuestion{InputID: "approve_m.call0", CallID: "other", Approved: true}).Code)
 	require.Equal(t, 1, w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0"}))
-	require.Nil(t, w.aside)
+	require.Nil(t, w.direct)
 	require.Zero(t, w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0"}), "a repeat changes nothing")
-	require.Nil(t, w.aside, "and is told nothing else")
+	require.Nil(t, w.direct, "and is told nothing else")
 	late := refusal(command.AnswerQuestion{CallID: "m.call0", Approved: true})
 	require.Equal(t, string(fault.InputAnswered), late.Code)
 	require.Equal(t, event.DecisionReject, late.Decision)
@@ -144,7 +144,7 @@ func TestAPausedRunIsStopped(t *testing.T) {
 		require.Empty(t, w.state.Ready())
 		require.Equal(t, conversation.StepNone, w.state.Next(u.ID).Kind)
 		w.do(command.Answer, "r", command.AnswerQuestion{CallID: "m.call0", Approved: true})
-		require.Equal(t, string(fault.InputNotFound), w.aside.(event.CommandRefusedData).Code)
+		require.Equal(t, string(fault.InputNotFound), w.direct.(event.CommandRefusedData).Code)
 		if how.All {
 			require.Nil(t, w.state.Active())
 			require.Zero(t, w.state.Waiting())

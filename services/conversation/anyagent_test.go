@@ -145,7 +145,7 @@ func (m *member) respond(t *rapid.T) {
 	if m.pending != nil {
 		return
 	}
-	refused, isRefusal := m.aside.(event.CommandRefusedData)
+	refused, isRefusal := m.direct.(event.CommandRefusedData)
 	switch {
 	case d.Digest != "" && d.Digest != q.Digest:
 		require.Equal(t, string(fault.InputNotFound), refused.Code)

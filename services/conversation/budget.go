@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // withBudget returns the rules for a command: a tenant may have a budget of its own.
@@ -266,7 +267,7 @@ func (s *State) budgetAsked(e event.Event, d event.InputRequestedData) error {
 }
 
 // respondBudget takes the answer to the question about a budget.
-func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (Decision, error) {
+func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.goOn(c, now, rules)
@@ -284,16 +285,16 @@ func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *I
 	if !d.Approved {
 		data.Decision = event.DecisionReject
 	}
-	return facts(Fact{c.ID + ".answered", data}), nil
+	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
 }
 
 // overBudget ends a run that gets no more than it had: nobody wants to give it more, or
 // a unit of it was stopped. A question that nobody has answered in time expires first.
-func (s *State) overBudget(r *Run, now time.Time) []Fact {
+func (s *State) overBudget(r *Run, now time.Time) []decision.Fact {
 	in := r.question()
 	switch {
 	case in != nil && in.expires() && !now.Before(in.Asked.Add(in.Timeout)):
-		return []Fact{{in.ID + ".expired", event.InputExpiredData{
+		return []decision.Fact{{ID: in.ID + ".expired", Data: event.InputExpiredData{
 			InputID: in.ID, RunID: r.ID, ExecutionID: r.ExecutionID,
 			TimeoutSeconds: int(in.Timeout / time.Second), ElapsedMS: since(now, in.Asked),
 		}}}
@@ -326,8 +327,8 @@ func (r *Run) stopped() *event.JobFailedData {
 	return nil
 }
 
-func (s *State) failBudget(r *Run, now time.Time) []Fact {
-	var list []Fact
+func (s *State) failBudget(r *Run, now time.Time) []decision.Fact {
+	var list []decision.Fact
 	d := director{s: s, r: r, p: r.Pipeline, now: now}
 	if r.Pipeline != nil {
 		list = d.stop(command.Command{ID: r.ID + ".budget"})

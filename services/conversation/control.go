@@ -11,13 +11,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
 // stop cancels a run with everything that is open in it, by the command c. What it has
 // half said ends before it does.
-func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []Fact {
-	var list []Fact
+func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []decision.Fact {
+	var list []decision.Fact
 	if p := r.Pipeline; p != nil {
 		d := director{s: s, r: r, p: p, now: now}
 		list = d.stop(c)
@@ -25,15 +26,15 @@ func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []
 	if w := s.Work(r.ID); r.Pipeline == nil && w != nil {
 		list = discards(w)
 	}
-	return append(list, Fact{c.ID + ".cancelled." + r.ID, event.RunCancelledData{
+	return append(list, decision.Fact{ID: c.ID + ".cancelled." + r.ID, Data: event.RunCancelledData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Reason: reason, By: c.Principal, CommandID: c.ID,
 	}})
 }
 
 // stop cancels what is open in the run. Why the run is stopped is for the run to say;
 // to its plan and tasks all of that is a wish of the user.
-func (d director) stop(c command.Command) []Fact {
-	var list []Fact
+func (d director) stop(c command.Command) []decision.Fact {
+	var list []decision.Fact
 	p := d.p
 	if p.Unit != nil {
 		list = append(list, discards(p.Unit)...)
@@ -53,8 +54,8 @@ func (d director) stop(c command.Command) []Fact {
 }
 
 // endTask cancels a task, as somebody wishes, and takes back what it has half said.
-func (d director) endTask(t *Task, eventID, by string) []Fact {
-	var list []Fact
+func (d director) endTask(t *Task, eventID, by string) []decision.Fact {
+	var list []decision.Fact
 	if t.State == plan.Running {
 		list = discards(t.Work)
 	}
@@ -82,18 +83,18 @@ func done(action id.Name, taskID string, ok bool, message string) event.NoticeDa
 }
 
 // notDone says that the command had no effect, and goes on with what is due.
-func (s *State) notDone(c command.Command, taskID, why string, now time.Time, rules Rules) (Decision, error) {
-	return Decision{Facts: s.advance(now, rules), Aside: done(c.Verb, taskID, false, why)}, nil
+func (s *State) notDone(c command.Command, taskID, why string, now time.Time, rules Rules) (decision.Decision, error) {
+	return decision.Decision{Facts: s.advance(now, rules), Direct: done(c.Verb, taskID, false, why)}, nil
 }
 
-func (s *State) wasDone(c command.Command, taskID string, now time.Time, rules Rules) (Decision, error) {
-	return Decision{Facts: s.advance(now, rules), Aside: done(c.Verb, taskID, true, "Done.")}, nil
+func (s *State) wasDone(c command.Command, taskID string, now time.Time, rules Rules) (decision.Decision, error) {
+	return decision.Decision{Facts: s.advance(now, rules), Direct: done(c.Verb, taskID, true, "Done.")}, nil
 }
 
-func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var ref command.StepRef
 	if err := c.Decode(&ref); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	eventID := c.ID + ".cancelled." + ref.StepID
 	if s.once[eventID] {
@@ -107,15 +108,15 @@ func (s *State) cancelTask(c command.Command, now time.Time, rules Rules) (Decis
 	if t.Final() {
 		return s.notDone(c, ref.StepID, "The task has its outcome already.", now, rules)
 	}
-	return Decision{Facts: d.endTask(t, eventID, c.Principal), Aside: done(c.Verb, ref.StepID, true, "Done.")}, nil
+	return decision.Decision{Facts: d.endTask(t, eventID, c.Principal), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
 
 // restartTask gives a task another attempt, and with it what depends on it. After
 // the end of a run, a new run repairs its result.
-func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var ref command.StepRef
 	if err := c.Decode(&ref); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	if s.once[c.ID+".restarted."+ref.StepID] {
 		return s.wasDone(c, ref.StepID, now, rules)
@@ -123,7 +124,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Deci
 	d, on := s.current(now, rules)
 	switch {
 	case on && d.p.Planned && d.p.Task(ref.StepID) != nil && (d.p.Phase == Solving || d.p.Phase == Aggregating) && !d.p.Combined && d.p.Status == "":
-		return Decision{Facts: d.restart(c, ref), Aside: done(c.Verb, ref.StepID, true, "Done.")}, nil
+		return decision.Decision{Facts: d.restart(c, ref), Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 	case s.Active() != nil:
 		return s.notDone(c, ref.StepID, "The run that is on has no such task, or cannot go back any more.", now, rules)
 	}
@@ -138,8 +139,8 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (Deci
 	r := s.repair(begun)
 	r.ExecutionID, r.Status = begun.ExecutionID, Running
 	d = director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
-	list := append([]Fact{{r.ID + ".started", begun}}, d.restart(c, ref)...)
-	return Decision{Facts: list, Aside: done(c.Verb, ref.StepID, true, "Done.")}, nil
+	list := append([]decision.Fact{{ID: r.ID + ".started", Data: begun}}, d.restart(c, ref)...)
+	return decision.Decision{Facts: list, Direct: done(c.Verb, ref.StepID, true, "Done.")}, nil
 }
 
 // lastPipeline returns the last run, if it was a pipeline run that had the task.
@@ -175,8 +176,8 @@ func (s *State) repair(d event.RunStartedData) *Run {
 }
 
 // restart puts a task and what depends on it back to the start.
-func (d director) restart(c command.Command, ref command.StepRef) []Fact {
-	var list []Fact
+func (d director) restart(c command.Command, ref command.StepRef) []decision.Fact {
+	var list []decision.Fact
 	if d.p.Phase == Aggregating {
 		list = discards(d.p.Unit)
 	}
@@ -217,7 +218,7 @@ func (d director) affected(taskID string) []string {
 // byUser marks a task that a person cancelled.
 const byUser = "cancelled: " + userRequest
 
-func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	eventID := c.ID
 	if s.once[eventID+".plan-cancelled"] {
 		return s.wasDone(c, "", now, rules)
@@ -226,18 +227,18 @@ func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (Decis
 	if !ok || (d.p.Phase != Planning && d.p.Phase != Confirming) || d.p.Dropped != "" {
 		return s.notDone(c, "", "No plan is being made.", now, rules)
 	}
-	var list []Fact
+	var list []decision.Fact
 	if d.p.Unit != nil {
 		list = discards(d.p.Unit)
 	}
 	list = append(list, d.planCancelled(eventID, userRequest, c.Principal, ""))
-	return Decision{Facts: list, Aside: done(c.Verb, "", true, "Done.")}, nil
+	return decision.Decision{Facts: list, Direct: done(c.Verb, "", true, "Done.")}, nil
 }
 
-func (s *State) replan(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.ReplanRun
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	dir, on := s.current(now, rules)
 	_, known := s.messages[c.ID]
@@ -259,17 +260,17 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (Decision,
 }
 
 // planAgain starts a run for the question, as if it had been sent as a message.
-func (s *State) planAgain(c command.Command, d command.ReplanRun, now time.Time, rules Rules) (Decision, error) {
+func (s *State) planAgain(c command.Command, d command.ReplanRun, now time.Time, rules Rules) (decision.Decision, error) {
 	d.Mode = event.ModePlan
 	data, err := json.Marshal(command.UserMessage{Content: d.Question, RunSpec: d.RunSpec})
 	if err != nil {
-		return Decision{}, fmt.Errorf("encode %s: %w", command.SendMessage, err)
+		return decision.Decision{}, fmt.Errorf("encode %s: %w", command.SendMessage, err)
 	}
 	c.Data = data
 	got, err := s.receive(c, now, rules)
 	notice := done(c.Verb, "", true, "A new run was started.")
 	notice.Mode = "restart"
-	got.Aside = notice
+	got.Direct = notice
 	return got, err
 }
 
@@ -283,17 +284,17 @@ func (s *State) lastQuestion() string {
 }
 
 // replan drops the plan that is made or being made for another one.
-func (d director) replan(c command.Command, question string) (Decision, error) {
+func (d director) replan(c command.Command, question string) (decision.Decision, error) {
 	notice := done(c.Verb, "", true, "Another plan is being made.")
 	notice.Mode = "in_run"
 	if !d.s.once[c.ID+".plan-cancelled"] {
-		var list []Fact
+		var list []decision.Fact
 		if d.p.Unit != nil {
 			list = discards(d.p.Unit)
 		}
-		return Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Aside: notice}, nil
+		return decision.Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Direct: notice}, nil
 	}
-	return facts(d.startPlan(question)), nil
+	return decision.Of(d.startPlan(question)), nil
 }
 
 // betweenPlans reports whether one plan was dropped for another that is not begun.
@@ -305,10 +306,10 @@ func (d director) betweenPlans() bool {
 
 // respond takes the answer to a question. The first one counts; everybody else is
 // told whose that was.
-func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.AnswerQuestion
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	in := s.inputs[d.InputID]
 	if d.InputID == "" && d.CallID != "" {
@@ -334,21 +335,21 @@ func (s *State) respond(c command.Command, now time.Time, rules Rules) (Decision
 	}
 	r := s.runs[in.RunID]
 	dir := director{s: s, r: r, p: r.Pipeline, now: now, rules: rules}
-	return facts(dir.answer(c, d, in)), nil
+	return decision.Of(dir.answer(c, d, in)), nil
 }
 
-func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input) Fact {
+func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input) decision.Fact {
 	data := event.InputAnsweredData{
 		InputID: in.ID, RunID: d.r.ID, ExecutionID: d.r.ExecutionID, CommandID: c.ID, Decision: event.DecisionApprove,
 		Feedback: a.Feedback, By: c.Principal, ClientID: a.ClientID, ElapsedMS: since(d.now, in.Asked),
 	}
 	if !a.Approved {
 		data.Decision = event.DecisionReject
-		return Fact{c.ID + ".answered", data}
+		return decision.Fact{ID: c.ID + ".answered", Data: data}
 	}
 	tasks, err := d.edited(a)
 	if err != nil {
-		return Fact{c.ID + ".invalid", event.PlanInvalidData{
+		return decision.Fact{ID: c.ID + ".invalid", Data: event.PlanInvalidData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, InputID: in.ID, By: c.Principal,
 			Code: string(fault.PlanInvalid), Message: fault.From(err, "").Public(),
 			Raw: clip(string(append(bytes.Clone(a.Steps), a.Modified...)), maxRaw), Recovery: "manual_input",
@@ -357,7 +358,7 @@ func (d director) answer(c command.Command, a command.AnswerQuestion, in *Input)
 	if tasks != nil {
 		data.Decision, data.Steps = event.DecisionModify, tasks
 	}
-	return Fact{c.ID + ".answered", data}
+	return decision.Fact{ID: c.ID + ".answered", Data: data}
 }
 
 // edited returns the tasks as the answer wants them, nil if it leaves them as they are.
@@ -386,7 +387,7 @@ func same(a, b []event.Step) bool {
 }
 
 // refuse tells the sender why the command has no effect.
-func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Time, rules Rules) (Decision, error) {
+func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
 	data := event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, InputID: in.ID}
 	if f.Code == fault.InputNotFound {
 		data.Field = "step_id"
@@ -401,5 +402,5 @@ func (s *State) refuse(c command.Command, f *fault.Fault, in *Input, now time.Ti
 		data.AnsweredBy, data.Decision = orElse(in.Answered.By, in.Answered.ClientID), in.Answered.Decision
 		data.AnsweredOn = in.Answered.ClientID
 	}
-	return Decision{Facts: s.advance(now, rules), Aside: data}, nil
+	return decision.Decision{Facts: s.advance(now, rules), Direct: data}, nil
 }

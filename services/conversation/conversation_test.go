@@ -22,12 +22,12 @@ var log = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id
 
 // world is a log with its fold, a clock, and everything that the checks compare.
 type world struct {
-	t     require.TestingT
-	state conversation.State
-	log   []event.Event
-	now   time.Time
-	aside event.Data // of the command handled last
-	from  id.Name    // the service that decides; zero: the pipeline service
+	t      require.TestingT
+	state  conversation.State
+	log    []event.Event
+	now    time.Time
+	direct event.Data // of the command handled last
+	from   id.Name    // the service that decides; zero: the pipeline service
 }
 
 func newWorld(t require.TestingT) *world {
@@ -75,7 +75,7 @@ func (w *world) try(c command.Command, dies int) (n int, whole bool) {
 		got, err := w.state.Decide(c, w.now, rules)
 		require.NoError(w.t, err)
 		if round == 0 {
-			w.aside = got.Aside
+			w.direct = got.Direct
 		}
 		if len(got.Facts) == 0 {
 			return n, true

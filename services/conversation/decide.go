@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // MaxWaiting is how many messages may wait behind the run that is on: enough for
@@ -22,21 +23,6 @@ const MaxWaitingMember = 256
 
 // execLayout is the time part of an execution id, down to microseconds.
 const execLayout = "20060102_150405.000000"
-
-// Fact is an event to be: its data and an id that is the same however often the
-// same command is handled.
-type Fact struct {
-	ID   string
-	Data event.Data
-}
-
-// Decision is what a command calls for. Aside is an answer for whoever sent the
-// command and nobody else; it may be nil, and may be given again when the command
-// is handled again.
-type Decision struct {
-	Facts []Fact
-	Aside event.Data
-}
 
 // Rules are the settings that decisions depend on.
 type Rules struct {
@@ -56,7 +42,7 @@ type Rules struct {
 }
 
 // decide is how a command is decided.
-type decide func(*State, command.Command, time.Time, Rules) (Decision, error)
+type decide func(*State, command.Command, time.Time, Rules) (decision.Decision, error)
 
 // verbs holds how each command to a session is decided.
 var verbs = map[id.Name]decide{
@@ -80,17 +66,15 @@ var verbs = map[id.Name]decide{
 }
 
 // Decide returns what the command still calls for in this state. now is the time of
-// handling. Whoever handles a command appends the facts, applies them and asks again
-// until there are none: then the command has had its whole effect, and asking once
-// more changes nothing. The aside that counts is the one of the first answer.
-func (s *State) Decide(c command.Command, now time.Time, rules Rules) (Decision, error) {
+// handling. Once a decision has no facts, asking once more changes nothing.
+func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	known := verbs
 	if c.Service == command.Member {
 		known = memberVerbs
 	}
 	decide, ok := known[c.Verb]
 	if !ok {
-		return Decision{}, fault.Newf(fault.UnknownType, "the %s service has no command %q", c.Service, c.Verb)
+		return decision.Decision{}, fault.Newf(fault.UnknownType, "the %s service has no command %q", c.Service, c.Verb)
 	}
 	s.init()
 	if s.Deleted {
@@ -101,19 +85,17 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (Decision,
 
 // gone tells the sender of a command that its session was deleted. Deleting it once more
 // is no mistake.
-func (s *State) gone(c command.Command) Decision {
+func (s *State) gone(c command.Command) decision.Decision {
 	if c.Verb == command.Delete {
-		return Decision{}
+		return decision.Decision{}
 	}
 	f := fault.New(fault.SessionDeleted)
-	return Decision{Aside: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message}}
+	return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message}}
 }
 
-func facts(list ...Fact) Decision { return Decision{Facts: list} }
-
 // goOn decides what follows from the state alone.
-func (s *State) goOn(_ command.Command, now time.Time, rules Rules) (Decision, error) {
-	return facts(s.advance(now, rules)...), nil
+func (s *State) goOn(_ command.Command, now time.Time, rules Rules) (decision.Decision, error) {
+	return decision.Of(s.advance(now, rules)...), nil
 }
 
 // RunID returns the id of the run that answers the message with the given id.
@@ -122,38 +104,38 @@ func RunID(messageID string) string {
 	return "run_" + hex.EncodeToString(sum[:10])
 }
 
-func (s *State) open(c command.Command, _ time.Time, _ Rules) (Decision, error) {
+func (s *State) open(c command.Command, _ time.Time, _ Rules) (decision.Decision, error) {
 	if !s.Created.IsZero() {
-		return Decision{}, nil
+		return decision.Decision{}, nil
 	}
 	var d command.OpenSession
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
-	return facts(Fact{c.ID + ".created", event.SessionCreatedData{
+	return decision.Of(decision.Fact{ID: c.ID + ".created", Data: event.SessionCreatedData{
 		Dialect: d.Dialect, Principal: c.Principal, Preferences: d.Preferences,
 	}}), nil
 }
 
-func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) receive(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	if _, known := s.messages[c.ID]; known {
 		return s.goOn(c, now, rules)
 	}
 	var d command.UserMessage
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	if s.Created.IsZero() {
-		return Decision{}, fault.New(absent(c.Service))
+		return decision.Decision{}, fault.New(absent(c.Service))
 	}
 	if s.Agent != nil {
 		d.RunSpec = event.RunSpec{Budget: d.Budget} // members of teams chat
 	}
 	if why := s.refusal(d.RunSpec, rules); why != nil {
-		return facts(Fact{c.ID + ".refused", event.MessageRefusedData{MessageID: c.ID, Code: string(why.Code), Message: why.Message}}), nil //nolint:nilerr // a refusal is an outcome, not a failure
+		return decision.Of(decision.Fact{ID: c.ID + ".refused", Data: event.MessageRefusedData{MessageID: c.ID, Code: string(why.Code), Message: why.Message}}), nil //nolint:nilerr // a refusal is an outcome, not a failure
 	}
 	if r := s.Active(); r != nil && s.onBusy(d.RunSpec, rules) == event.OnBusyInterrupt {
-		return facts(s.stop(c, r, "interrupted", now)...), nil // the message itself is decided about next
+		return decision.Of(s.stop(c, r, "interrupted", now)...), nil // the message itself is decided about next
 	}
 	queued := s.Waiting()
 	if s.Active() != nil {
@@ -163,11 +145,11 @@ func (s *State) receive(c command.Command, now time.Time, rules Rules) (Decision
 		MessageID: c.ID, RunID: RunID(c.ID), Content: d.Content, Principal: c.Principal, Queued: queued,
 		Sender: d.Sender, Attachments: d.Attachments, RunSpec: d.RunSpec,
 	}
-	list := []Fact{{c.ID + ".received", got}}
+	list := []decision.Fact{{ID: c.ID + ".received", Data: got}}
 	if queued == 0 {
 		list = append(list, s.start(&Run{ID: got.RunID, MessageID: got.MessageID, Content: got.Content, Spec: d.RunSpec}, now, rules))
 	}
-	return facts(list...), nil
+	return decision.Of(list...), nil
 }
 
 // absent is the fault of a message to what does not exist.
@@ -215,20 +197,20 @@ func (s *State) onBusy(spec event.RunSpec, rules Rules) string {
 }
 
 // next starts the oldest waiting run if none is on.
-func (s *State) next(now time.Time, rules Rules) []Fact {
+func (s *State) next(now time.Time, rules Rules) []decision.Fact {
 	if s.Active() != nil {
 		return nil
 	}
 	for _, r := range s.order {
 		if r.Status == Queued {
-			return []Fact{s.start(r, now, rules)}
+			return []decision.Fact{s.start(r, now, rules)}
 		}
 	}
 	return nil
 }
 
-func (s *State) start(r *Run, now time.Time, rules Rules) Fact {
-	return Fact{r.ID + ".started", event.RunStartedData{
+func (s *State) start(r *Run, now time.Time, rules Rules) decision.Fact {
+	return decision.Fact{ID: r.ID + ".started", Data: event.RunStartedData{
 		RunID: r.ID, ExecutionID: s.executionID(now), MessageID: r.MessageID, Content: r.Content, Mode: r.Spec.Mode,
 		Budget: rules.budget(r.Spec),
 	}}
@@ -255,14 +237,14 @@ func dotted(exec string) string {
 	return string(b)
 }
 
-func (s *State) cancel(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) cancel(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.CancelRun
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	if d.All && d.RunID == "" {
 		if list := s.stopAll(c, orElse(d.Reason, "user_request"), now); len(list) > 0 {
-			return facts(list...), nil
+			return decision.Of(list...), nil
 		}
 		return s.sumUp(c, d, now, rules)
 	}
@@ -271,15 +253,15 @@ func (s *State) cancel(c command.Command, now time.Time, rules Rules) (Decision,
 		r = s.Run(d.RunID)
 	}
 	if r != nil && !r.Status.Terminal() && !s.cancelled(c, r) {
-		return facts(s.stop(c, r, orElse(d.Reason, "user_request"), now)...), nil
+		return decision.Of(s.stop(c, r, orElse(d.Reason, "user_request"), now)...), nil
 	}
 	return s.sumUp(c, d, now, rules)
 }
 
 // sumUp tells what a session amounts to that is paused. Then everything goes on.
-func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rules Rules) (Decision, error) {
+func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rules Rules) (decision.Decision, error) {
 	if paused := c.ID + ".paused"; d.Pause && s.Agent == nil && !s.Created.IsZero() && !s.Closed && !s.once[paused] {
-		return facts(Fact{paused, event.SessionPausedData{Reason: "user_request", Stats: s.Stats(now)}}), nil
+		return decision.Of(decision.Fact{ID: paused, Data: event.SessionPausedData{Reason: "user_request", Stats: s.Stats(now)}}), nil
 	}
 	return s.goOn(c, now, rules)
 }
@@ -302,44 +284,44 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-func (s *State) close(c command.Command, now time.Time, _ Rules) (Decision, error) {
+func (s *State) close(c command.Command, now time.Time, _ Rules) (decision.Decision, error) {
 	if s.Created.IsZero() || s.Closed {
-		return Decision{}, nil
+		return decision.Decision{}, nil
 	}
 	var d command.CloseSession
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
-	return facts(s.ending(c, orElse(d.Reason, "user_request"), now)...), nil
+	return decision.Of(s.ending(c, orElse(d.Reason, "user_request"), now)...), nil
 }
 
 // ending cancels every open run, then closes the session or the agent.
-func (s *State) ending(c command.Command, reason string, now time.Time) []Fact {
-	var list []Fact
+func (s *State) ending(c command.Command, reason string, now time.Time) []decision.Fact {
+	var list []decision.Fact
 	for _, r := range s.order {
 		if !r.Status.Terminal() {
 			list = append(list, s.stop(c, r, reason, now)...)
 		}
 	}
 	if s.Agent != nil {
-		return append(list, Fact{c.ID + ".closed", event.MemberClosedData{Reason: reason}})
+		return append(list, decision.Fact{ID: c.ID + ".closed", Data: event.MemberClosedData{Reason: reason}})
 	}
 	stats := s.Stats(now)
-	return append(list, Fact{c.ID + ".closed", event.SessionClosedData{Reason: reason, Stats: &stats}})
+	return append(list, decision.Fact{ID: c.ID + ".closed", Data: event.SessionClosedData{Reason: reason, Stats: &stats}})
 }
 
 // delete stops every open run and deletes the session.
-func (s *State) delete(c command.Command, now time.Time, _ Rules) (Decision, error) {
+func (s *State) delete(c command.Command, now time.Time, _ Rules) (decision.Decision, error) {
 	if s.Seq == 0 {
-		return Decision{}, nil
+		return decision.Decision{}, nil
 	}
-	var list []Fact
+	var list []decision.Fact
 	for _, r := range s.order {
 		if !r.Status.Terminal() {
 			list = append(list, s.stop(c, r, deletion, now)...)
 		}
 	}
-	return facts(append(list, Fact{c.ID + ".deleted", event.SessionDeletedData{Reason: "user_request"}})...), nil
+	return decision.Of(append(list, decision.Fact{ID: c.ID + ".deleted", Data: event.SessionDeletedData{Reason: "user_request"}})...), nil
 }
 
 // deletion is why the runs of a deleted session end.
@@ -347,10 +329,10 @@ const deletion = "session_deleted"
 
 // workDead fails a unit whose work item the bus gave up delivering, or which nobody
 // can do.
-func (s *State) workDead(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) workDead(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.AbandonedJob
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	w, ok := s.unit(d.JobRef)
 	if !ok {
@@ -359,18 +341,18 @@ func (s *State) workDead(c command.Command, now time.Time, rules Rules) (Decisio
 	r := s.Run(d.RunID)
 	entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.AttemptsOver))))
 	if r.Pipeline != nil {
-		return facts(s.failed(w, entry, now, 0)), nil
+		return decision.Of(s.failed(w, entry, now, 0)), nil
 	}
-	return facts(append(discards(w), Fact{c.ID + ".failed", event.RunFailedData{
+	return decision.Of(append(discards(w), decision.Fact{ID: c.ID + ".failed", Data: event.RunFailedData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: w.Attempt,
 		Code: string(entry.Code), Message: entry.Message, Retryable: entry.Retryable,
 	}})...), nil
 }
 
 // expire closes a session in which nothing has happened for the TTL and no run is on.
-func (s *State) expire(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) expire(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	if s.Created.IsZero() || s.Closed || s.Active() != nil || now.Before(s.Updated.Add(rules.TTL)) {
-		return Decision{}, nil
+		return decision.Decision{}, nil
 	}
-	return facts(s.ending(c, "timeout", now)...), nil
+	return decision.Of(s.ending(c, "timeout", now)...), nil
 }

@@ -49,7 +49,7 @@ func deleteAt(t *rapid.T, c *chaos, cut, dies int) {
 		require.NoError(t, err)
 		require.Empty(t, got.Facts, "%s has an effect after the deletion", old.Verb)
 		if old.Verb != command.Delete {
-			require.Equal(t, string(fault.SessionDeleted), got.Aside.(event.CommandRefusedData).Code)
+			require.Equal(t, string(fault.SessionDeleted), got.Direct.(event.CommandRefusedData).Code)
 		}
 	}
 	var alone conversation.State

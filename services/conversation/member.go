@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // memberVerbs holds how each command to a member of a team is decided.
@@ -28,36 +29,36 @@ var memberVerbs = map[id.Name]decide{
 }
 
 // create opens the log of a member of a team, once.
-func (s *State) create(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) create(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	if !s.Created.IsZero() {
 		return s.goOn(c, now, rules)
 	}
 	var d event.MemberCreatedData
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	d.Principal = orElse(d.Principal, c.Principal)
-	return facts(Fact{c.ID + ".created", d}), nil
+	return decision.Of(decision.Fact{ID: c.ID + ".created", Data: d}), nil
 }
 
 // noteTodos replaces the agent's list of things to do. One call does it once.
-func (s *State) noteTodos(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) noteTodos(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d event.TodosUpdatedData
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	eventID := orElse(d.CallID, c.ID) + ".todos"
 	switch {
 	case s.Created.IsZero():
-		return Decision{}, fault.New(fault.AgentNotFound)
+		return decision.Decision{}, fault.New(fault.AgentNotFound)
 	case s.Closed, s.once[eventID]:
 		return s.goOn(c, now, rules)
 	}
-	return facts(Fact{eventID, d}), nil
+	return decision.Of(decision.Fact{ID: eventID, Data: d}), nil
 }
 
 // respondTool takes the answer to the question whether a tool call may run.
-func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (Decision, error) {
+func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Input, now time.Time, rules Rules) (decision.Decision, error) {
 	switch {
 	case in.Answered != nil && in.Answered.CommandID == c.ID:
 		return s.goOn(c, now, rules)
@@ -75,12 +76,12 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	if !d.Approved {
 		data.Decision = event.DecisionReject
 	}
-	return facts(Fact{c.ID + ".answered", data}), nil
+	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
 }
 
 // stopAll cancels the run that is on and those that wait: the newest first, so that a
 // repeat sees how far it had come. What was accepted later is none of its business.
-func (s *State) stopAll(c command.Command, reason string, now time.Time) []Fact {
+func (s *State) stopAll(c command.Command, reason string, now time.Time) []decision.Fact {
 	before := len(s.order)
 	for i, r := range s.order {
 		if s.once[c.ID+".cancelled."+r.ID] {
@@ -88,7 +89,7 @@ func (s *State) stopAll(c command.Command, reason string, now time.Time) []Fact 
 			break
 		}
 	}
-	var list []Fact
+	var list []decision.Fact
 	for i := before - 1; i >= 0; i-- {
 		if r := s.order[i]; !r.Status.Terminal() {
 			list = append(list, s.stop(c, r, reason, now)...)

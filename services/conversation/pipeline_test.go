@@ -130,14 +130,14 @@ func TestAPlanIsConfirmedOnce(t *testing.T) {
 	n = len(w.log)
 	w.do(command.Answer, "r2", command.AnswerQuestion{InputID: in.ID, Approved: false})
 	require.Empty(t, w.types(n))
-	refused, ok := w.aside.(event.CommandRefusedData)
+	refused, ok := w.direct.(event.CommandRefusedData)
 	require.True(t, ok)
 	require.Equal(t, "INPUT_ANSWERED", refused.Code)
 	require.Equal(t, "alice", refused.AnsweredBy)
 	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: in.ID, Approved: true})
-	require.Nil(t, w.aside, "a repeat of the answer that counts is not refused")
+	require.Nil(t, w.direct, "a repeat of the answer that counts is not refused")
 	w.do(command.Answer, "r3", command.AnswerQuestion{InputID: "nonsense"})
-	refused, _ = w.aside.(event.CommandRefusedData)
+	refused, _ = w.direct.(event.CommandRefusedData)
 	require.Equal(t, "INPUT_NOT_FOUND", refused.Code)
 }
 
@@ -166,7 +166,7 @@ func TestNobodyAnswers(t *testing.T) {
 	require.Equal(t, "plan.cancelled input.expired run.completed", w.types(n))
 	require.Equal(t, "timeout", r.Outcome)
 	w.do(command.Answer, "late", command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Approved: true})
-	refused, _ := w.aside.(event.CommandRefusedData)
+	refused, _ := w.direct.(event.CommandRefusedData)
 	require.Equal(t, "INPUT_EXPIRED", refused.Code)
 }
 
@@ -208,7 +208,7 @@ func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 	// A restart of the failed task repairs the result, in a run of its own.
 	n = len(w.log)
 	w.do(command.RestartStep, "again", command.StepRef{StepID: "a"})
-	notice, _ := w.aside.(event.NoticeData)
+	notice, _ := w.direct.(event.NoticeData)
 	require.True(t, *notice.OK)
 	require.Equal(t, "run.started step.restarted step.restarted step.started", w.types(n))
 	w.say(w.unit(), "did A")
@@ -306,7 +306,7 @@ func TestReplanAndCancelPlan(t *testing.T) {
 	w.do(command.CancelPlan, "p2", command.CancelRun{})
 	require.Equal(t, "plan.cancelled run.completed", w.types(n))
 	w.do(command.CancelPlan, "p3", command.CancelRun{})
-	notice, _ := w.aside.(event.NoticeData)
+	notice, _ := w.direct.(event.NoticeData)
 	require.False(t, *notice.OK)
 	n = len(w.log)
 	w.do(command.Replan, "p4", command.ReplanRun{})
@@ -323,7 +323,7 @@ func TestCancelAndRestartOfOneTask(t *testing.T) {
 	w.do(command.CancelStep, "k1", command.StepRef{StepID: "b"})
 	require.Equal(t, "step.cancelled step.cancelled", w.types(n), "what depends on it goes with it")
 	w.do(command.CancelStep, "k2", command.StepRef{StepID: "b"})
-	notice, _ := w.aside.(event.NoticeData)
+	notice, _ := w.direct.(event.NoticeData)
 	require.False(t, *notice.OK)
 	n = len(w.log)
 	w.do(command.RestartStep, "k3", command.StepRef{StepID: "a"})

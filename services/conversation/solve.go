@@ -7,12 +7,13 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
 // solve settles what has come to an end, says how far the run is, starts what can
 // start, and goes over to the aggregate when nothing is left.
-func (d director) solve() []Fact {
+func (d director) solve() []decision.Fact {
 	if list := d.progressed(); len(list) > 0 {
 		return list
 	}
@@ -35,12 +36,12 @@ func (d director) solve() []Fact {
 
 // settle returns what has become of a task that is being solved, or waits for
 // another try.
-func (d director) settle(t *Task) []Fact {
+func (d director) settle(t *Task) []decision.Fact {
 	if t.Retry != nil {
 		if d.now.Before(t.Retry.Due) {
 			return nil
 		}
-		return []Fact{d.restarted(t, fmt.Sprintf("%s.again", t.Work.ID), restartAfterError, "", d.tries(t))}
+		return []decision.Fact{d.restarted(t, fmt.Sprintf("%s.again", t.Work.ID), restartAfterError, "", d.tries(t))}
 	}
 	if t.State != plan.Running {
 		return nil
@@ -53,7 +54,7 @@ func (d director) settle(t *Task) []Fact {
 		return d.taskCompleted(t, w, m)
 	}
 	if limit := d.taskTimeout(); !w.Paused && !w.Claimed.IsZero() && !d.now.Before(w.Claimed.Add(limit)) {
-		return []Fact{d.s.failed(w, fault.Lookup(fault.TaskTimeout), d.now, limit)}
+		return []decision.Fact{d.s.failed(w, fault.Lookup(fault.TaskTimeout), d.now, limit)}
 	}
 	return nil
 }
@@ -74,28 +75,28 @@ func (d director) taskTimeout() time.Duration {
 }
 
 // failed says that a unit ended in an error that its worker does not report.
-func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Duration) Fact {
-	return Fact{w.ID + ".failed", event.JobFailedData{
+func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Duration) decision.Fact {
+	return decision.Fact{ID: w.ID + ".failed", Data: event.JobFailedData{
 		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code), Message: entry.Message,
 		Retryable: entry.Retryable, TimeoutSeconds: int(limit / time.Second), ElapsedMS: since(now, w.Started),
 		Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
 	}}
 }
 
-func (d director) taskCompleted(t *Task, w *Work, m Message) []Fact {
-	return []Fact{{w.ID + ".completed", event.StepCompletedData{
+func (d director) taskCompleted(t *Task, w *Work, m Message) []decision.Fact {
+	return []decision.Fact{{ID: w.ID + ".completed", Data: event.StepCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
 		MessageID: m.ID, Output: m.Content, Usage: w.tally.usage(), Tools: w.tally.byTool,
 		DurationMS: since(d.now, t.Started), Part: w.Part,
 	}}}
 }
 
-func (d director) taskUnitFailed(t *Task, w *Work) []Fact {
+func (d director) taskUnitFailed(t *Task, w *Work) []decision.Fact {
 	if retry, ok := d.retry(w, t.Attempt, d.tries(t)); ok {
 		return append(discards(w), retry)
 	}
 	return append(
-		discards(w), Fact{w.ID + ".given-up", event.StepFailedData{
+		discards(w), decision.Fact{ID: w.ID + ".given-up", Data: event.StepFailedData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Attempt: t.Attempt,
 			Code: w.Failure.Code, Message: w.Failure.Message, DurationMS: since(d.now, t.Started), Part: w.Part,
 		}},
@@ -109,12 +110,12 @@ var stateNames = map[plan.State]string{
 // progressed says how far the run is after an outcome that has not been counted yet.
 // It is a step of its own: an event of somebody else may come between the outcome and
 // the count.
-func (d director) progressed() []Fact {
+func (d director) progressed() []decision.Fact {
 	for _, t := range d.p.Tasks {
 		if !t.Final() || t.Counted {
 			continue
 		}
-		return []Fact{{fmt.Sprintf("%s.t.%s.%d.%d.progressed", d.r.ID, t.ID, t.Attempt, t.Restarts), event.RunProgressedData{
+		return []decision.Fact{{ID: fmt.Sprintf("%s.t.%s.%d.%d.progressed", d.r.ID, t.ID, t.Attempt, t.Restarts), Data: event.RunProgressedData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepID: t.ID, Title: t.Title, Status: stateNames[t.State],
 			Completed: d.p.count(plan.Done), Failed: d.p.count(plan.Failed), Cancelled: d.p.count(plan.Cancelled),
 			Total: len(d.p.Tasks), ElapsedMS: since(d.now, d.p.solveStarted),
@@ -124,7 +125,7 @@ func (d director) progressed() []Fact {
 }
 
 // restarted gives a task another attempt.
-func (d director) restarted(t *Task, eventID, reason, by string, limit int) Fact {
+func (d director) restarted(t *Task, eventID, reason, by string, limit int) decision.Fact {
 	data := event.StepRestartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Attempt: t.Attempt + 1, MaxAttempts: limit, Reason: reason, By: by,
 		PreviousError: t.Error, Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
@@ -132,21 +133,21 @@ func (d director) restarted(t *Task, eventID, reason, by string, limit int) Fact
 	if t.Retry != nil {
 		data.PreviousError, data.BackoffMS = t.Retry.Error, since(t.Retry.Due, t.Retry.Since)
 	}
-	return Fact{eventID, data}
+	return decision.Fact{ID: eventID, Data: data}
 }
 
 // doomed cancels the tasks that can never start.
-func (d director) doomed() []Fact {
+func (d director) doomed() []decision.Fact {
 	ids := plan.Doomed(d.p.list(), d.p.state)
 	if len(ids) == 0 {
 		return nil
 	}
 	t := d.p.Task(ids[0])
 	base := fmt.Sprintf("%s.t.%s.%d.%d.doomed", d.r.ID, t.ID, t.Attempt, t.Restarts)
-	return []Fact{d.taskCancelled(t, base, "dependency_failed", "")}
+	return []decision.Fact{d.taskCancelled(t, base, "dependency_failed", "")}
 }
 
-func (d director) taskCancelled(t *Task, eventID, reason, by string) Fact {
+func (d director) taskCancelled(t *Task, eventID, reason, by string) decision.Fact {
 	data := event.StepCancelledData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Title: t.Title, Reason: reason, By: by,
 		DurationMS: since(d.now, t.Started), Part: event.Part{Stage: event.StageSolving, StepID: t.ID},
@@ -156,10 +157,10 @@ func (d director) taskCancelled(t *Task, eventID, reason, by string) Fact {
 	} else {
 		data.DurationMS = 0
 	}
-	return Fact{eventID, data}
+	return decision.Fact{ID: eventID, Data: data}
 }
 
-func (d director) startTasks() []Fact {
+func (d director) startTasks() []decision.Fact {
 	limit := d.rules.MaxConcurrent
 	if n := d.r.Spec.MaxConcurrent; n > 0 {
 		limit = min(n, limit)
@@ -170,36 +171,36 @@ func (d director) startTasks() []Fact {
 		}
 		return plan.Running // it waits for its time, not for a slot
 	}
-	var list []Fact
+	var list []decision.Fact
 	for _, id := range plan.Start(d.p.list(), state, limit-d.p.count(plan.Running)) {
 		list = append(list, d.startTask(d.p.Task(id)))
 	}
 	return list
 }
 
-func (d director) startTask(t *Task) Fact {
+func (d director) startTask(t *Task) decision.Fact {
 	n := t.Attempt + 1
 	work := fmt.Sprintf("%s.t.%s.%d", d.r.ID, t.ID, n)
-	return Fact{work + ".started", event.StepStartedData{
+	return decision.Fact{ID: work + ".started", Data: event.StepStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Step: t.Step, Attempt: n, MaxTries: d.tries(t),
 		Part: event.Part{JobID: work, Stage: event.StageSolving, StepID: t.ID},
 	}}
 }
 
 // solved goes on once every task has an outcome.
-func (d director) solved() []Fact {
+func (d director) solved() []decision.Fact {
 	done := d.p.count(plan.Done)
 	switch {
 	case done == 0:
-		return []Fact{d.noneSolved()}
+		return []decision.Fact{d.noneSolved()}
 	case d.r.Spec.Mode == event.ModePlan || len(d.p.Tasks) > 1:
-		return []Fact{d.startAggregate()}
+		return []decision.Fact{d.startAggregate()}
 	}
-	return []Fact{d.conclude(success, d.p.Tasks[0].Output, d.p.Tasks[0].MessageID)}
+	return []decision.Fact{d.conclude(success, d.p.Tasks[0].Output, d.p.Tasks[0].MessageID)}
 }
 
 // conclude sums the run up, then ends it.
-func (d director) conclude(status, answer, message string) Fact {
+func (d director) conclude(status, answer, message string) decision.Fact {
 	if d.p.Status == "" {
 		return d.summed(status, answer)
 	}
@@ -207,13 +208,13 @@ func (d director) conclude(status, answer, message string) Fact {
 }
 
 // noneSolved ends a run without any result, a step at a time.
-func (d director) noneSolved() Fact {
+func (d director) noneSolved() decision.Fact {
 	entry := fault.Lookup(fault.TasksFailed)
 	switch {
 	case d.p.Status == "":
 		return d.summed(failure, entry.Message)
 	case !d.p.Reported:
-		return Fact{d.r.ID + ".error", event.ErrorData{
+		return decision.Fact{ID: d.r.ID + ".error", Data: event.ErrorData{
 			RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Stage: event.StageSolving, Code: string(entry.Code),
 			Message: entry.Message, Operation: "solve_tasks", Recovery: "retry",
 		}}
@@ -234,7 +235,7 @@ func (d director) report() string {
 // maxSummary bounds the summary of a run, in bytes: a line or two for people.
 const maxSummary = 500
 
-func (d director) summed(status, summary string) Fact {
+func (d director) summed(status, summary string) decision.Fact {
 	p := d.p
 	data := event.PipelineCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, Status: status, TotalMS: since(d.now, d.r.Started),
@@ -243,7 +244,7 @@ func (d director) summed(status, summary string) Fact {
 	if p.Phase == Aggregating {
 		data.AggregateMS = since(p.aggregateEnded, p.aggregateStarted)
 	}
-	return Fact{d.r.ID + ".summed", data}
+	return decision.Fact{ID: d.r.ID + ".summed", Data: data}
 }
 
 func (d director) status() string {
@@ -253,28 +254,28 @@ func (d director) status() string {
 	return partialSuccess
 }
 
-func (d director) startAggregate() Fact {
+func (d director) startAggregate() decision.Fact {
 	work := fmt.Sprintf("%s.aggregate.%d", d.r.ID, d.p.Aggregate+1)
 	done := d.p.count(plan.Done)
-	return Fact{work + ".started", event.AggregateStartedData{
+	return decision.Fact{ID: work + ".started", Data: event.AggregateStartedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, StepCount: len(d.p.Tasks), Completed: done, Failed: len(d.p.Tasks) - done,
 		MaxTries: d.p.Aggregate + d.triesLeft(),
 		Part:     event.Part{JobID: work, Stage: event.StageAggregation},
 	}}
 }
 
-func (d director) aggregate() []Fact {
+func (d director) aggregate() []decision.Fact {
 	p, w := d.p, d.p.Unit
 	switch {
 	case p.Combined:
-		return []Fact{d.conclude(d.status(), p.Result, p.ResultID)}
+		return []decision.Fact{d.conclude(d.status(), p.Result, p.ResultID)}
 	case p.Retry != nil:
 		if d.now.Before(p.Retry.Due) {
 			return nil
 		}
-		return []Fact{d.startAggregate()}
+		return []decision.Fact{d.startAggregate()}
 	case w == nil || w.Ended:
-		return []Fact{d.startAggregate()}
+		return []decision.Fact{d.startAggregate()}
 	case w.Failure != nil:
 		if retry, ok := d.retry(w, p.retries+1, d.rules.Tries); ok {
 			return append(discards(w), retry)
@@ -282,13 +283,13 @@ func (d director) aggregate() []Fact {
 		if p.Status == "" {
 			return append(discards(w), d.summed(failure, w.Failure.Message))
 		}
-		return []Fact{d.runFailed(fault.Lookup(fault.Code(w.Failure.Code)), w.Failure.Message, "")}
+		return []decision.Fact{d.runFailed(fault.Lookup(fault.Code(w.Failure.Code)), w.Failure.Message, "")}
 	}
 	m, ok := w.final()
 	if !ok {
 		return nil
 	}
-	return []Fact{{w.ID + ".completed", event.AggregateCompletedData{
+	return []decision.Fact{{ID: w.ID + ".completed", Data: event.AggregateCompletedData{
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, MessageID: m.ID, Result: m.Content, Bytes: len(m.Content),
 		Usage: w.tally.usage(), DurationMS: since(d.now, w.Started), Part: w.Part,
 	}}}

@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // maxOutput bounds, in bytes, what an agent of the swarm may say as a result: it goes
@@ -30,26 +31,26 @@ func (s *State) Wants(ref command.JobRef) bool {
 
 // workTaken records that an agent of the swarm has the unit. An agent that takes it
 // over from another is the next attempt.
-func (s *State) workTaken(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) workTaken(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.AssignedJob
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	w, ok := s.unit(d.JobRef)
 	if !ok || w.Attempt >= d.Attempt {
 		return s.goOn(c, now, rules)
 	}
-	return facts(Fact{c.ID + ".taken", event.JobStartedData{
+	return decision.Of(decision.Fact{ID: c.ID + ".taken", Data: event.JobStartedData{
 		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: d.Attempt, Worker: d.Agent, Resumed: w.Attempt > 0,
 		SwarmTask: d.TaskID, Part: w.Part,
 	}}), nil
 }
 
 // workDone takes the result of an agent of the swarm, as a worker's last message.
-func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decision, error) {
+func (s *State) workDone(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.FinishedJob
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	w, ok := s.unit(d.JobRef)
 	if !ok {
@@ -59,17 +60,17 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (Decisio
 		return s.goOn(c, now, rules)
 	}
 	if w.Part.JobID == "" {
-		return facts(s.answered(c, d, w, now)...), nil
+		return decision.Of(s.answered(c, d, w, now)...), nil
 	}
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
-		return facts(Fact{c.ID + ".failed", event.JobFailedData{
+		return decision.Of(decision.Fact{ID: c.ID + ".failed", Data: event.JobFailedData{
 			RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code),
 			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable,
 			ElapsedMS: since(now, w.Started), Try: w.Try, MaxTries: w.MaxTries, Part: w.Part,
 		}}), nil
 	}
-	return facts(Fact{c.ID + ".done", event.MessageCompletedData{
+	return decision.Of(decision.Fact{ID: c.ID + ".done", Data: event.MessageCompletedData{
 		MessageID: w.ID + ".result", RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: max(w.Attempt, 1),
 		Role: event.RoleAssistant, Content: clip(d.Output, maxOutput), StopReason: "end", Silent: true, Part: w.Part,
 	}}), nil
@@ -82,34 +83,34 @@ func (s *State) Swarm() bool { return s.Agent != nil && s.Agent.Swarm() }
 // answered takes what an agent of the swarm has to say to a message: as a message of
 // its own, which viewers are shown like one of a model, or as the run's failure. Of
 // what was appended before the service died, nothing is said twice.
-func (s *State) answered(c command.Command, d command.FinishedJob, w *Work, now time.Time) []Fact {
+func (s *State) answered(c command.Command, d command.FinishedJob, w *Work, now time.Time) []decision.Fact {
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))
-		return append(discards(w), Fact{w.RunID + ".failed", event.RunFailedData{
+		return append(discards(w), decision.Fact{ID: w.RunID + ".failed", Data: event.RunFailedData{
 			RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code),
 			Message: orElse(d.Message, entry.Message), Retryable: d.Retryable || entry.Retryable, DurationMS: since(now, w.Started),
 		}})
 	}
 	message, attempt, text := w.ID+".result", max(w.Attempt, 1), clip(d.Output, maxOutput)
-	var list []Fact
+	var list []decision.Fact
 	if !slices.Contains(w.Open, message) {
-		list = append(list, Fact{c.ID + ".started", event.MessageStartedData{
+		list = append(list, decision.Fact{ID: c.ID + ".started", Data: event.MessageStartedData{
 			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Role: event.RoleAssistant, Waits: true,
 		}})
 	}
 	if w.said == 0 && text != "" {
-		list = append(list, Fact{c.ID + ".said", event.MessageDeltaData{
+		list = append(list, decision.Fact{ID: c.ID + ".said", Data: event.MessageDeltaData{
 			MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt, Text: text, Begins: true,
 		}})
 	}
-	return append(list, Fact{c.ID + ".done", event.MessageCompletedData{
+	return append(list, decision.Fact{ID: c.ID + ".done", Data: event.MessageCompletedData{
 		MessageID: message, RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: attempt,
 		Role: event.RoleAssistant, Content: text, StopReason: "end", Silent: text == "",
 	}})
 }
 
 // concluded ends a run whose agent of the swarm has had its say.
-func (s *State) concluded(r *Run, now time.Time) []Fact {
+func (s *State) concluded(r *Run, now time.Time) []decision.Fact {
 	w := s.Work(r.ID)
 	if w == nil || w.Ended {
 		return nil
@@ -118,7 +119,7 @@ func (s *State) concluded(r *Run, now time.Time) []Fact {
 	if !said {
 		return nil
 	}
-	return []Fact{{r.ID + ".completed", event.RunCompletedData{
+	return []decision.Fact{{ID: r.ID + ".completed", Data: event.RunCompletedData{
 		RunID: r.ID, ExecutionID: r.ExecutionID, Attempt: max(w.Attempt, 1), MessageID: m.ID, Content: m.Content,
 		DurationMS: since(now, r.Started),
 	}}}

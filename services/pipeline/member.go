@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 )
 
 // taskMessage is the type of the tasks that messages to members become, if those are
@@ -27,16 +27,16 @@ var wakes = map[id.Name]bool{
 }
 
 // wake tells the team of an agent that there may be something to relay.
-func (s *Service) wake(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
+func (s *Service) wake(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	if s.kind != id.KindMember || !wakes[c.Verb] {
 		return nil
 	}
-	team, ok := id.TeamOf(h.Log.Entity)
+	team, ok := id.TeamOf(l.Ref.Entity)
 	if !ok {
 		return nil
 	}
 	return s.Send(ctx, cmd.Command{
-		ID: fmt.Sprintf("%s.%s.%s.wake", h.Log.Entity, c.Verb, c.ID), Service: cmd.Team, Verb: cmd.WakeTeam, Tenant: c.Tenant, Key: team,
+		ID: fmt.Sprintf("%s.%s.%s.wake", l.Ref.Entity, c.Verb, c.ID), Service: cmd.Team, Verb: cmd.WakeTeam, Tenant: c.Tenant, Key: team,
 	})
 }
 
@@ -57,9 +57,9 @@ type memberTask struct {
 
 // instruct gives a message to the agent of the swarm that the member is, as a task whose
 // id follows from the run.
-func (s *Service) instruct(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
-	r, a := h.State.Run(w.RunID), h.State.Agent
-	history := h.State.Brief(w.ID, briefBytes).History
+func (s *Service) instruct(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
+	r, a := l.State().Run(w.RunID), l.State().Agent
+	history := l.State().Brief(w.ID, briefBytes).History
 	data, err := json.Marshal(memberTask{
 		MessageID: r.MessageID, Content: r.Content, Sender: r.Sender, Attachments: r.Attachments,
 		TeamID: a.TeamID, TeamName: a.TeamName, Member: a.Name, Role: a.Role, Instructions: a.Instructions,
@@ -68,12 +68,12 @@ func (s *Service) instruct(ctx context.Context, h *manager.Held[conversation.Sta
 	if err != nil {
 		return fmt.Errorf("encode a message to an agent of the swarm: %w", err)
 	}
-	task, err := id.ParseEntity(conversation.SwarmTask(h.Log, w.ID))
+	task, err := id.ParseEntity(conversation.SwarmTask(l.Ref, w.ID))
 	if err != nil {
 		return fmt.Errorf("name a task for the swarm: %w", err)
 	}
 	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
 		TaskID: task.String(), AgentName: a.Agent, Capabilities: a.Capabilities, TaskType: taskMessage, Data: data,
-		Session: h.Log.Entity.String(), Kind: s.kind, RunID: w.RunID,
+		Session: l.Ref.Entity.String(), Kind: s.kind, RunID: w.RunID,
 	})
 }

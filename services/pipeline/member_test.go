@@ -19,7 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -34,7 +34,7 @@ func coder(t *testing.T) subject.Log {
 }
 
 // members starts a replica of the service of the members of teams.
-func (r *rig) members(deps manager.Deps) *pipeline.Service {
+func (r *rig) members(deps ledger.Deps) *pipeline.Service {
 	r.T.Helper()
 	s, err := pipeline.NewMembers(pipeline.Config{AckWait: 2 * time.Second}, deps)
 	r.Run(s, err)

@@ -18,7 +18,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
@@ -86,118 +87,111 @@ func (c Config) Rules() conversation.Rules {
 // Service handles the commands about runs, those of sessions or those of the members
 // of teams. It is a lifecycle component; any number of replicas may run.
 type Service struct {
-	*manager.Manager[conversation.State]
+	*ledger.Service[conversation.State, env]
 	rules conversation.Rules
 	now   func() time.Time
-	deps  manager.Deps
+	deps  ledger.Deps
 	name  id.Name // whose commands it handles
 	kind  id.Kind // of the logs
 }
 
 // New returns the service of the runs of sessions. It is not started.
-func New(cfg Config, deps manager.Deps) (*Service, error) {
-	return newService(cfg, deps, cmd.Pipeline, manager.Sessions)
+func New(cfg Config, deps ledger.Deps) (*Service, error) {
+	return newService(cfg, deps, cmd.Pipeline, id.KindSession)
 }
 
 // NewMembers returns the service of the runs of the members of teams. It is not
 // started.
-func NewMembers(cfg Config, deps manager.Deps) (*Service, error) {
-	return newService(cfg, deps, cmd.Member, manager.Agents)
+func NewMembers(cfg Config, deps ledger.Deps) (*Service, error) {
+	return newService(cfg, deps, cmd.Member, id.KindMember)
 }
 
-// logs says which logs a manager is for.
-type logs func(manager.Config[conversation.State], conversation.Rules) manager.Config[conversation.State]
-
-func newService(cfg Config, deps manager.Deps, name id.Name, of logs) (*Service, error) {
+func newService(cfg Config, deps ledger.Deps, name id.Name, kind id.Kind) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps, name: name}
-	with := of(manager.Config[conversation.State]{
-		Service: name, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now,
-		FollowUp: s.followUp, Fired: cmd.CheckDeadlines,
-	}, s.rules)
-	s.kind = with.Kind
-	with.Decide = s.named(with.Decide)
-	m, err := manager.New(with, deps)
+	s := &Service{rules: cfg.Rules(), now: cfg.Now, deps: deps, name: name, kind: kind}
+	var err error
+	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{
+		Service: name, Kind: kind, Timer: dueTimer, Fired: cmd.CheckDeadlines, AckWait: cfg.AckWait, Now: cfg.Now,
+		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, FollowUp: s.followUp,
+	}, deps)
 	if err != nil {
 		return nil, err
 	}
-	s.Manager = m
 	return s, nil
 }
 
-// named says with which model a plan is made, as far as that is certain before a worker
-// has taken it up. The reducer cannot know: it depends on which workers are there.
-func (s *Service) named(decide decider) decider {
-	return func(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, now time.Time) (manager.Decision, error) {
-		d, err := decide(ctx, h, c, now)
-		for i, f := range d.Facts {
-			if p, ok := f.Data.(event.PlanStartedData); ok {
-				p.Model = card.Model(s.deps.Directory)
-				d.Facts[i].Data = p
-			}
-		}
-		return d, err
-	}
+// env is what the decision about a command depends on besides the log.
+type env struct {
+	now   time.Time
+	rules conversation.Rules
+	model string // the planner, as far as it is certain before a worker has claimed the planning
 }
 
-// decider is how a manager decides a command.
-type decider = func(context.Context, *manager.Held[conversation.State], cmd.Command, time.Time) (manager.Decision, error)
+func (s *Service) env(context.Context, *ledger.Log[conversation.State], cmd.Command) (env, error) {
+	return env{now: s.now(), rules: s.rules, model: card.Model(s.deps.Directory)}, nil
+}
 
-// sentKept bounds what is remembered of sent units of one session.
-const sentKept = 1000
+// decide asks the reducer, and names the model of a plan.
+func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, error) {
+	d, err := st.Decide(c, e.now, e.rules)
+	for i, f := range d.Facts {
+		if p, ok := f.Data.(event.PlanStartedData); ok {
+			p.Model = e.model
+			d.Facts[i].Data = p
+		}
+	}
+	return d, err
+}
 
 // followUp hands units of work that nobody has taken up, or that can go on because
 // people have answered, to the workers, and sets the timer to the next moment at which
 // the log calls for something by itself.
-func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
-	if len(h.Sent) > sentKept {
-		clear(h.Sent)
-	}
-	for _, w := range h.State.Unclaimed() {
-		err := once(h, w.ID, func() error { return s.dispatch(ctx, h, c, w) })
+func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
+	for _, w := range l.State().Unclaimed() {
+		err := l.Outbox.Once(w.ID, func() error { return s.dispatch(ctx, l, c, w) })
 		if err != nil {
 			return err
 		}
 	}
-	if err := s.again(ctx, h, c); err != nil {
+	if err := s.again(ctx, l, c); err != nil {
 		return err
 	}
-	for _, w := range h.State.Ready() {
-		err := once(h, w.Resumption(), func() error { return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.Resumption(), s.ref(w)) })
+	for _, w := range l.State().Ready() {
+		err := l.Outbox.Once(w.Resumption(), func() error { return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.Resumption(), s.ref(w)) })
 		if err != nil {
 			return err
 		}
 	}
-	for _, w := range h.State.Abandoned() {
+	for _, w := range l.State().Abandoned() {
 		task := w.SwarmTask
 		if task == "" {
-			task = conversation.SwarmTask(h.Log, w.ID) // it may wait for its agent
+			task = conversation.SwarmTask(l.Ref, w.ID) // it may wait for its agent
 		}
-		err := once(h, w.ID+".recall", func() error { return s.recall(ctx, c, w.ID, task) })
+		err := l.Outbox.Once(w.ID+".recall", func() error { return s.recall(ctx, c, w.ID, task) })
 		if err != nil {
 			return err
 		}
 	}
-	if err := s.recallLate(ctx, h, c); err != nil {
+	if err := s.recallLate(ctx, l, c); err != nil {
 		return err
 	}
-	if err := s.wake(ctx, h, c); err != nil {
+	if err := s.wake(ctx, l, c); err != nil {
 		return err
 	}
-	return s.SetTimer(ctx, h, h.State.Due(s.now(), s.rules))
+	return s.SetTimer(ctx, l, l.State().Due(s.now(), s.rules))
 }
 
 // again hands the units of a log that came from elsewhere to the workers once more: those
 // that have them may be of another installation, or gone with their commands. If one of
 // them is here, it keeps its unit. Workers pass by what a second work item brings, so this
 // is the one behind the claim, which they know by its time.
-func (s *Service) again(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
+func (s *Service) again(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	if c.Verb != cmd.Resume {
 		return nil
 	}
-	for _, w := range h.State.Claimed() {
+	for _, w := range l.State().Claimed() {
 		item, err := time.Parse(time.RFC3339Nano, w.Item)
 		if err != nil {
 			continue // none that a worker would know; its deadline ends it
@@ -216,18 +210,6 @@ func (s *Service) again(ctx context.Context, h *manager.Held[conversation.State]
 	return nil
 }
 
-// once does what this process has not done yet for the log.
-func once(h *manager.Held[conversation.State], key string, do func() error) error {
-	if h.Sent[key] {
-		return nil
-	}
-	if err := do(); err != nil {
-		return err
-	}
-	h.Sent[key] = true
-	return nil
-}
-
 // ref names a unit of a log of this service.
 func (s *Service) ref(w *conversation.Work) cmd.JobRef {
 	ref := cmd.JobRef{RunID: w.RunID, JobID: w.Part.JobID}
@@ -239,16 +221,16 @@ func (s *Service) ref(w *conversation.Work) cmd.JobRef {
 
 // dispatch sends a unit to the workers, or to the swarm if it is for an agent there or
 // its task asks for what only one there can do. If nobody can, the unit has failed.
-func (s *Service) dispatch(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
+func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
 	ref := s.ref(w)
-	capability := wanted(&h.State, w)
+	capability := wanted(l.State(), w)
 	switch {
-	case h.State.Swarm():
-		return s.instruct(ctx, h, c, w)
+	case l.State().Swarm():
+		return s.instruct(ctx, l, c, w)
 	case capability == "", slices.Contains(card.Capabilities(s.deps.Directory), capability):
 		return s.send(ctx, c, cmd.Worker, cmd.DoJob, w.ID, ref)
 	case s.inSwarm(c.Tenant, capability):
-		return s.delegate(ctx, h, c, w)
+		return s.delegate(ctx, l, c, w)
 	}
 	return s.send(ctx, c, s.name, cmd.AbandonJob, w.ID+".dead", cmd.AbandonedJob{
 		JobRef: ref, Code: string(fault.NoSuchAgent), Reason: "no agent has the capability",

@@ -10,7 +10,7 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 )
 
 // briefBytes bounds the results of other tasks that go with a task to an agent of the
@@ -42,8 +42,8 @@ func (s *Service) inSwarm(tenant id.Tenant, capability string) bool {
 }
 
 // delegate gives a unit to the swarm, as a task whose id follows from the unit.
-func (s *Service) delegate(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, w *conversation.Work) error {
-	b := h.State.Brief(w.ID, briefBytes)
+func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
+	b := l.State().Brief(w.ID, briefBytes)
 	t := swarmTask{
 		ID: b.Task.ID, Title: b.Task.Title, Description: b.Task.Description, Context: b.Task.Context, Question: b.Question,
 	}
@@ -57,13 +57,13 @@ func (s *Service) delegate(ctx context.Context, h *manager.Held[conversation.Sta
 	if err != nil {
 		return fmt.Errorf("encode a task for the swarm: %w", err)
 	}
-	task, err := id.ParseEntity(conversation.SwarmTask(h.Log, w.ID))
+	task, err := id.ParseEntity(conversation.SwarmTask(l.Ref, w.ID))
 	if err != nil {
 		return fmt.Errorf("name a task for the swarm: %w", err)
 	}
 	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CreateTask, w.ID+".create", cmd.NewTask{
 		TaskID: task.String(), Capabilities: []string{b.Task.Capability}, TaskType: "solve", Data: data,
-		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: h.Log.Entity.String(), RunID: w.RunID, JobID: w.Part.JobID,
+		TimeoutMS: s.rules.TaskTimeout.Milliseconds(), Session: l.Ref.Entity.String(), RunID: w.RunID, JobID: w.Part.JobID,
 	})
 }
 
@@ -80,12 +80,12 @@ func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask s
 
 // recallLate recalls a unit that an agent of the swarm has taken when it was not wanted
 // any more: of that the log has nothing.
-func (s *Service) recallLate(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
+func (s *Service) recallLate(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	if c.Verb != cmd.AssignJob {
 		return nil
 	}
 	var d cmd.AssignedJob
-	if err := c.Decode(&d); err != nil || h.State.Wants(d.JobRef) {
+	if err := c.Decode(&d); err != nil || l.State().Wants(d.JobRef) {
 		return err
 	}
 	return s.recall(ctx, c, d.Job(), d.TaskID)

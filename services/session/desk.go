@@ -20,7 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/acks"
-	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
@@ -73,7 +73,7 @@ func (d *desk) acknowledge(ctx context.Context, c cmd.Command) error {
 }
 
 // events makes events of what was decided.
-func (d *desk) events(ctx context.Context, log subject.Log, facts []conversation.Fact) ([]event.Event, error) {
+func (d *desk) events(ctx context.Context, log subject.Log, facts []decision.Fact) ([]event.Event, error) {
 	out := make([]event.Event, 0, len(facts))
 	for _, f := range facts {
 		e, err := event.New(log, f.ID, source, d.now(), f.Data)

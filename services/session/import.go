@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // restore is one import, verified.
@@ -104,7 +104,7 @@ func (d *desk) restore(ctx context.Context, r restore) (*folded, error) {
 		case f.state.Active() != nil, f.state.Waiting() > 0:
 			return nil, fault.New(fault.SessionBusy)
 		}
-		return d.events(ctx, r.log, []conversation.Fact{{ID: r.eventID, Data: r.data}})
+		return d.events(ctx, r.log, []decision.Fact{{ID: r.eventID, Data: r.data}})
 	})
 	return &f, err
 }

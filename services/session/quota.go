@@ -13,7 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 func (s *Service) openQuota(ctx context.Context) error {
@@ -27,24 +28,34 @@ func (s *Service) openQuota(ctx context.Context) error {
 
 func (s *Service) closeQuota() { s.desk.quota.Close() }
 
-// bounded has a place of the quota taken before a session begins. Whoever opens one too
-// many is told so, and nothing is in its log.
-func (s *Service) bounded(cfg manager.Config[conversation.State]) manager.Config[conversation.State] {
-	decide := cfg.Decide
-	cfg.Decide = func(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command, now time.Time) (manager.Decision, error) {
-		if c.Verb != cmd.Open || !h.State.Created.IsZero() {
-			return decide(ctx, h, c, now)
-		}
-		err := s.desk.quota.Hold(ctx, h.Log.Tenant, c.Principal, h.Log.Entity)
-		if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.QuotaExceeded {
-			return manager.Decision{Aside: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}}, nil
-		}
-		if err != nil {
-			return manager.Decision{}, err
-		}
-		return decide(ctx, h, c, now)
+// env is what the decision about a command depends on besides the session.
+type env struct {
+	now     time.Time
+	rules   conversation.Rules
+	refused *fault.Fault // why the session may not begin; nil: it may
+}
+
+// env takes a place of the quota before a session begins.
+func (s *Service) env(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) (env, error) {
+	e := env{now: s.cfg.Now(), rules: conversation.Rules{TTL: s.cfg.TTL}}
+	if c.Verb != cmd.Open || !l.State().Created.IsZero() {
+		return e, nil
 	}
-	return cfg
+	err := s.desk.quota.Hold(ctx, l.Ref.Tenant, c.Principal, l.Ref.Entity)
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.QuotaExceeded {
+		e.refused = f
+		return e, nil
+	}
+	return e, err
+}
+
+// decide asks the reducer. A session beyond the quota does not begin, and its log stays
+// empty: only the sender learns that.
+func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, error) {
+	if f := e.refused; f != nil && st.Created.IsZero() {
+		return decision.Decision{Direct: event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Message, Field: f.Field}}, nil
+	}
+	return st.Decide(c, e.now, e.rules)
 }
 
 // over reports whether a session has ended: its log says so, or is not there any more.

@@ -21,7 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 // Service handles the commands of sessions. It is a lifecycle component; any
 // number of replicas may run.
 type Service struct {
-	*manager.Manager[conversation.State]
+	*ledger.Service[conversation.State, env]
 	cfg  Config
 	conn *bus.Conn
 	desk *desk
@@ -60,7 +60,7 @@ type Service struct {
 }
 
 // New returns a service that is not started.
-func New(cfg Config, deps manager.Deps) (*Service, error) {
+func New(cfg Config, deps ledger.Deps) (*Service, error) {
 	if cfg.TTL <= 0 {
 		cfg.TTL = DefaultTTL
 	}
@@ -78,14 +78,14 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 		Logger: deps.Logger, Registry: cfg.Registry,
 	})
 	s.desk.offer(s.rpc)
-	m, err := manager.New(s.bounded(manager.Sessions(manager.Config[conversation.State]{
-		Service: cmd.Session, Timer: expireTimer, AckWait: cfg.AckWait, Now: cfg.Now,
-		Handle: s.handle, FollowUp: s.followUp, Fired: cmd.Expire,
-	}, conversation.Rules{TTL: cfg.TTL})), deps)
+	var err error
+	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{
+		Service: cmd.Session, Kind: id.KindSession, Timer: expireTimer, Fired: cmd.Expire, AckWait: cfg.AckWait, Now: cfg.Now,
+		Fold: (*conversation.State).Apply, Env: s.env, Decide: decide, Handle: s.handle, FollowUp: s.followUp,
+	}, deps)
 	if err != nil {
 		return nil, err
 	}
-	s.Manager = m
 	return s, nil
 }
 
@@ -100,7 +100,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.openQuota(ctx); err != nil {
 		return err
 	}
-	if err := s.Manager.Start(ctx); err != nil {
+	if err := s.Service.Start(ctx); err != nil {
 		return err
 	}
 	if err := s.rpc.Start(ctx); err != nil {
@@ -112,7 +112,7 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain answers what was asked and finishes the commands that are on.
 func (s *Service) Drain(ctx context.Context) error {
-	err := errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
+	err := errors.Join(s.rpc.Drain(ctx), s.Service.Drain(ctx))
 	s.closeQuota()
 	return err
 }
@@ -121,7 +121,7 @@ func (s *Service) Drain(ctx context.Context) error {
 // delivered again elsewhere.
 func (s *Service) Stop() {
 	s.rpc.Stop()
-	s.Manager.Stop()
+	s.Service.Stop()
 	s.closeQuota()
 }
 
@@ -139,12 +139,12 @@ func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 }
 
 // followUp arms the timer that ends an idle session.
-func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.State], c cmd.Command) error {
-	if (c.Verb == cmd.Open || c.Verb == cmd.Expire) && !h.State.Closed {
-		return s.armExpiry(ctx, h)
+func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
+	if (c.Verb == cmd.Open || c.Verb == cmd.Expire) && !l.State().Closed {
+		return s.armExpiry(ctx, l)
 	}
-	if h.State.Closed {
-		return s.desk.quota.Free(ctx, h.Log.Tenant, h.Log.Entity)
+	if l.State().Closed {
+		return s.desk.quota.Free(ctx, l.Ref.Tenant, l.Ref.Entity)
 	}
 	return nil
 }
@@ -152,10 +152,10 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[conversation.Sta
 // armExpiry sets the session's one timer to the moment at which it will have been
 // idle for the TTL. When it fires too early, because the session has been used
 // since, it is armed again from there.
-func (s *Service) armExpiry(ctx context.Context, h *manager.Held[conversation.State]) error {
-	due := h.State.Updated.Add(s.cfg.TTL)
+func (s *Service) armExpiry(ctx context.Context, l *ledger.Log[conversation.State]) error {
+	due := l.State().Updated.Add(s.cfg.TTL)
 	if now := s.cfg.Now(); due.Before(now) {
 		due = now.Add(time.Minute) // a run is on: look again soon
 	}
-	return s.SetTimer(ctx, h, due)
+	return s.SetTimer(ctx, l, due)
 }

@@ -8,15 +8,15 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 )
 
 // again answers a peer that repeats itself with what the log says about its request: under
 // the ids that the first answer had.
-func (s *Service) again(ctx context.Context, h *manager.Held[life], c cmd.Command, seqs []uint64) error {
+func (s *Service) again(ctx context.Context, h *ledger.Log[life], c cmd.Command, seqs []uint64) error {
 	events := make([]event.Event, 0, len(seqs))
 	for _, seq := range seqs {
-		e, err := s.eventAt(ctx, h.Log, seq)
+		e, err := s.eventAt(ctx, h.Ref, seq)
 		if _, gone := errors.AsType[*eventlog.TruncatedError](err); gone {
 			continue
 		}
@@ -24,7 +24,7 @@ func (s *Service) again(ctx context.Context, h *manager.Held[life], c cmd.Comman
 			return err
 		}
 		if c.Verb == cmd.MessageTask { // its first answer was the copy in the client's log
-			if e, err = copied(clientLog(h.Log.Tenant, h.State.Task().ClientID), e); err != nil {
+			if e, err = copied(clientLog(h.Ref.Tenant, h.State().Task().ClientID), e); err != nil {
 				return err
 			}
 		}

@@ -8,18 +8,18 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 )
 
-// askerTold is what h.Sent has when the asking agent has been told of the end, or cannot
+// askerTold is what h.Outbox has when the asking agent has been told of the end, or cannot
 // be any more.
 const askerTold = "asker.told"
 
 // tellAsker tells the agent that asked for the task outside of any other that it was
 // accepted and how it has ended. The end waits for an agent that is away for a moment; one
 // that has left is not told.
-func (s *Service) tellAsker(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
-	t, end := h.State.Task(), h.State.End()
+func (s *Service) tellAsker(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
+	t, end := h.State().Task(), h.State().End()
 	if t.AskerID == "" {
 		return nil
 	}
@@ -32,39 +32,39 @@ func (s *Service) tellAsker(ctx context.Context, h *manager.Held[life], c cmd.Co
 		return nil
 	}
 	ended := event.ChildFinishedData{ChildID: t.TaskID, Status: end.Status, Result: end.Result, ResultRef: end.ResultRef, Code: end.Code, Error: end.Error}
-	if h.Sent[askerTold] {
+	if h.Outbox.Has(askerTold) {
 		if c.Verb == cmd.CreateTask { // it asks again
 			s.mentionAsker(h, "ended", ended)
 		}
 		return nil
 	}
 	mark := askerMark(t.AskerID)
-	told, err := s.acks.Get(ctx, h.Log, mark)
+	told, err := s.acks.Get(ctx, h.Ref, mark)
 	switch {
 	case err != nil:
 		return err
 	case told > 0 && c.Verb == cmd.CreateTask:
 		s.mentionAsker(h, "ended", ended)
 	case told == 0:
-		e, err := event.New(h.Log, "asker.ended", source, s.cfg.Now(), ended)
+		e, err := event.New(h.Ref, "asker.ended", source, s.cfg.Now(), ended)
 		if err != nil {
 			return err
 		}
-		if _, err = s.mouth.say(ctx, h.Log.Tenant, t.AskerID, e); err != nil && s.there(h.Log, t.AskerID) {
+		if _, err = s.mouth.say(ctx, h.Ref.Tenant, t.AskerID, e); err != nil && s.there(h.Ref, t.AskerID) {
 			s.deps.Logger.Debug().Err(err).Str("task", t.TaskID).Str("agent", t.AskerID).Msg("tell asking agent later")
 			return context.Cause(ctx)
 		}
-		if err := s.acks.Put(ctx, h.Log, mark, h.Seq()); err != nil {
+		if err := s.acks.Put(ctx, h.Ref, mark, h.Cursor().Seq); err != nil {
 			return err
 		}
 	}
-	h.Sent[askerTold] = true
+	h.Outbox.Done(askerTold)
 	return nil
 }
 
 // owesAsker reports whether the end of the task is still to be told.
-func (s *Service) owesAsker(h *manager.Held[life]) bool {
-	return h.State.Done() && h.State.Task().AskerID != "" && !h.Sent[askerTold]
+func (s *Service) owesAsker(h *ledger.Log[life]) bool {
+	return h.State().Done() && h.State().Task().AskerID != "" && !h.Outbox.Has(askerTold)
 }
 
 // there reports whether an agent has a connection, or its place is kept for it.
@@ -73,13 +73,13 @@ func (s *Service) there(log subject.Log, agent string) bool {
 	return there
 }
 
-func (s *Service) mentionAsker(h *manager.Held[life], eventID string, data event.Data) {
-	e, err := event.New(h.Log, "asker."+eventID, source, s.cfg.Now(), data)
+func (s *Service) mentionAsker(h *ledger.Log[life], eventID string, data event.Data) {
+	e, err := event.New(h.Ref, "asker."+eventID, source, s.cfg.Now(), data)
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("task", h.Log.String()).Msg("encode news for asking agent")
+		s.deps.Logger.Error().Err(err).Str("task", h.Ref.String()).Msg("encode news for asking agent")
 		return
 	}
-	s.mouth.mention(h.Log.Tenant, h.State.Task().AskerID, e)
+	s.mouth.mention(h.Ref.Tenant, h.State().Task().AskerID, e)
 }
 
 // askerMark is where it is noted that the asking agent was told. No agent has this id.

@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/assignment"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 )
 
 const (
@@ -32,13 +32,13 @@ const (
 // followUp does what the state of a task entails. All of it is derived from the log,
 // so that it is done when a command comes again after a crash, and doing it twice
 // does no harm. The client is told last: until then nothing counts as done.
-func (s *Service) followUp(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
-	l := &h.State
+func (s *Service) followUp(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
+	l := h.State()
 	if l.Created.IsZero() {
 		return s.create(ctx, h, c)
 	}
 	s.locate(h)
-	for _, step := range []func(context.Context, *manager.Held[life], cmd.Command) error{
+	for _, step := range []func(context.Context, *ledger.Log[life], cmd.Command) error{
 		s.dispatch, s.converse, s.create, s.family, s.tellAsker, s.call, s.report, s.relay,
 	} {
 		if err := step(ctx, h, c); err != nil {
@@ -47,7 +47,7 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[life], c cmd.Com
 	}
 	s.locate(h)
 	if l.Done() {
-		if err := s.quota.Free(ctx, h.Log.Tenant, h.Log.Entity); err != nil {
+		if err := s.quota.Free(ctx, h.Ref.Tenant, h.Ref.Entity); err != nil {
 			return err
 		}
 	}
@@ -55,23 +55,23 @@ func (s *Service) followUp(ctx context.Context, h *manager.Held[life], c cmd.Com
 }
 
 // locate notes where the task is.
-func (s *Service) locate(h *manager.Held[life]) {
-	l := &h.State
+func (s *Service) locate(h *ledger.Log[life]) {
+	l := h.State()
 	if l.Done() {
-		s.index.drop(h.Log, s.cfg.Now())
+		s.index.drop(h.Ref, s.cfg.Now())
 		return
 	}
-	s.index.put(h.Log, place{
+	s.index.put(h.Ref, place{
 		task: l.Head().TaskID, agent: l.Holder(), attempt: l.Head().Attempt, seen: s.cfg.Now(),
 		unsaid: l.owed(),
 	})
 }
 
 // due is when the task is to be looked at again.
-func (s *Service) due(h *manager.Held[life]) time.Time {
-	l := &h.State
+func (s *Service) due(h *ledger.Log[life]) time.Time {
+	l := h.State()
 	now := s.cfg.Now()
-	due := l.Due(s.env(h.Log.Tenant, now))
+	due := l.Due(s.live(h.Ref.Tenant, now))
 	soon := now.Add(lookAgain)
 	if s.owesAsker(h) || !l.Done() && (l.Waiting() || l.owed()) && (due.IsZero() || soon.Before(due)) {
 		return soon
@@ -81,10 +81,10 @@ func (s *Service) due(h *manager.Held[life]) time.Time {
 
 // dispatch hands the task to its agent. Whose gateway does not confirm that gets it
 // no more, unless the agent is expected to come back.
-func (s *Service) dispatch(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
-	l := &h.State
+func (s *Service) dispatch(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
+	l := h.State()
 	a := l.Undelivered()
-	if a == nil || h.Sent[attemptID(a)] {
+	if a == nil || h.Outbox.Has(attemptID(a)) {
 		return nil
 	}
 	via, err := s.say(ctx, h, fmt.Sprintf("assigned.%d", a.Attempt), *a)
@@ -97,15 +97,15 @@ func (s *Service) dispatch(ctx context.Context, h *manager.Held[life], _ cmd.Com
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, errAway) && s.crowd.away(h.Log.Tenant, a.AgentID):
+	case errors.Is(err, errAway) && s.crowd.away(h.Ref.Tenant, a.AgentID):
 		return nil
 	case err != nil:
 		s.deps.Logger.Debug().Err(err).Str("task", a.TaskID).Str("agent", a.AgentID).Msg("a task was not delivered")
-		h.Sent[attemptID(a)] = true
+		h.Outbox.Done(attemptID(a))
 		return s.sendTo(ctx, h, s.gone(place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt}, notDelivered))
 	}
 	l.withoutMail()
-	h.Sent[attemptID(a)] = true
+	h.Outbox.Done(attemptID(a))
 	return s.sendTo(ctx, h, cmd.Command{
 		ID: fmt.Sprintf("%s.%d", assignment.Delivered, a.Attempt), Verb: cmd.ReportTask,
 		Data: encode(cmd.TaskReport{TaskID: a.TaskID, AgentID: a.AgentID, Attempt: a.Attempt, Status: assignment.Delivered, Connection: via}),
@@ -128,18 +128,18 @@ func (l *life) withoutMail() {
 
 // say tells the task's agent of something that is no event of the log, and returns the
 // connection by which it did.
-func (s *Service) say(ctx context.Context, h *manager.Held[life], eventID string, data event.Data) (string, error) {
-	e, err := event.New(h.Log, eventID, source, s.cfg.Now(), data)
+func (s *Service) say(ctx context.Context, h *ledger.Log[life], eventID string, data event.Data) (string, error) {
+	e, err := event.New(h.Ref, eventID, source, s.cfg.Now(), data)
 	if err != nil {
 		return "", err
 	}
-	return s.mouth.say(ctx, h.Log.Tenant, h.State.Head().AgentID, e)
+	return s.mouth.say(ctx, h.Ref.Tenant, h.State().Head().AgentID, e)
 }
 
 // converse tells agents what has happened since they were told last. What the agent
 // that has the task has to know, and cannot be told now, is told when it is back.
-func (s *Service) converse(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
-	l := &h.State
+func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
+	l := h.State()
 	if len(l.outbox) == 0 {
 		return nil
 	}
@@ -151,12 +151,12 @@ func (s *Service) converse(ctx context.Context, h *manager.Held[life], _ cmd.Com
 		n := l.outbox[0]
 		switch {
 		case !lasting[n.event.Type]:
-			s.mouth.mention(h.Log.Tenant, n.to, n.event)
+			s.mouth.mention(h.Ref.Tenant, n.to, n.event)
 		case n.event.Sequence <= l.told:
-		case l.Undelivered() != nil && !h.Sent[attemptID(l.Undelivered())]:
+		case l.Undelivered() != nil && !h.Outbox.Has(attemptID(l.Undelivered())):
 			return nil // first the task
 		default:
-			if _, err := s.mouth.say(ctx, h.Log.Tenant, n.to, n.event); err != nil {
+			if _, err := s.mouth.say(ctx, h.Ref.Tenant, n.to, n.event); err != nil {
 				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("an agent is told later")
 				return s.remember(ctx, h, said)
 			}
@@ -169,22 +169,22 @@ func (s *Service) converse(ctx context.Context, h *manager.Held[life], _ cmd.Com
 }
 
 // remember notes how far the agent was told, for whoever has the task next.
-func (s *Service) remember(ctx context.Context, h *manager.Held[life], said uint64) error {
-	if agent := h.State.Holder(); said > 0 && agent != "" {
-		return s.acks.Put(ctx, h.Log, id.EntityFromExternal(agent), said)
+func (s *Service) remember(ctx context.Context, h *ledger.Log[life], said uint64) error {
+	if agent := h.State().Holder(); said > 0 && agent != "" {
+		return s.acks.Put(ctx, h.Ref, id.EntityFromExternal(agent), said)
 	}
 	return nil
 }
 
 // recall looks up how far the agent was told, if this process does not know. Then it
 // has also heard of the notifications, or not: they are not repeated.
-func (s *Service) recall(ctx context.Context, h *manager.Held[life]) error {
-	l := &h.State
+func (s *Service) recall(ctx context.Context, h *ledger.Log[life]) error {
+	l := h.State()
 	if l.asked {
 		return nil
 	}
 	if agent := l.Holder(); agent != "" && l.owed() {
-		told, err := s.acks.Get(ctx, h.Log, id.EntityFromExternal(agent))
+		told, err := s.acks.Get(ctx, h.Ref, id.EntityFromExternal(agent))
 		if err != nil {
 			return err
 		}
@@ -200,8 +200,8 @@ func (s *Service) recall(ctx context.Context, h *manager.Held[life]) error {
 
 // family cancels the children that nobody waits for, and tells the parent of a child's
 // end.
-func (s *Service) family(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
-	l := &h.State
+func (s *Service) family(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
+	l := h.State()
 	for _, child := range l.Orphans() {
 		stop := cmd.Command{
 			ID: "orphan", Verb: cmd.CancelTask, Key: id.EntityFromExternal(child),
@@ -216,7 +216,7 @@ func (s *Service) family(ctx context.Context, h *manager.Held[life], _ cmd.Comma
 		return nil
 	}
 	return s.once(ctx, h, "ended", cmd.Command{
-		ID: "end-child." + h.Log.Entity.String(), Verb: cmd.EndChild, Key: id.EntityFromExternal(parent),
+		ID: "end-child." + h.Ref.Entity.String(), Verb: cmd.EndChild, Key: id.EntityFromExternal(parent),
 		Data: encode(event.ChildFinishedData{
 			ChildID: l.Head().TaskID, Status: end.Status, Result: end.Result, ResultRef: end.ResultRef, Code: end.Code, Error: end.Error,
 		}),
@@ -225,7 +225,7 @@ func (s *Service) family(ctx context.Context, h *manager.Held[life], _ cmd.Comma
 
 // create creates the child that a command asks for, if that was accepted, or the task
 // without a parent that it has become.
-func (s *Service) create(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
+func (s *Service) create(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
 	if c.Verb != cmd.SpawnTask {
 		return nil
 	}
@@ -233,11 +233,11 @@ func (s *Service) create(ctx context.Context, h *manager.Held[life], c cmd.Comma
 	if err := c.Decode(&d); err != nil {
 		return err
 	}
-	principal := h.State.Task().Principal
+	principal := h.State().Task().Principal
 	commandID := createID
-	n, ok := h.State.Child(d)
+	n, ok := h.State().Child(d)
 	if !ok {
-		n, ok = h.State.Apart(d)
+		n, ok = h.State().Apart(d)
 		principal, commandID = c.Principal, createID+"."+c.ID // asked for again, it answers again
 	}
 	if !ok {
@@ -253,12 +253,12 @@ const createID = "create"
 
 // call hands the calls of the task's agent to the workers. A process that has taken the task
 // over hands on all that are open once more: the calls' logs say which command counts.
-func (s *Service) call(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
+func (s *Service) call(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
 	var restored time.Time
 	if c.Source == cmd.SourceRestore {
 		restored = c.Time
 	}
-	for _, in := range h.State.Pending() {
+	for _, in := range h.State().Pending() {
 		key := in.CallID
 		if !restored.IsZero() {
 			key += ".restored"
@@ -274,8 +274,8 @@ func (s *Service) call(ctx context.Context, h *manager.Held[life], c cmd.Command
 }
 
 // report tells the service that manages the log whose unit of work the task is.
-func (s *Service) report(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
-	l := &h.State
+func (s *Service) report(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
+	l := h.State()
 	t, head := l.Task(), l.Head()
 	if t.Session == "" || t.RunID == "" {
 		return nil
@@ -288,20 +288,20 @@ func (s *Service) report(ctx context.Context, h *manager.Held[life], _ cmd.Comma
 	}
 	out := cmd.Command{Service: ref.Manager(), Key: key}
 	if l.Holder() != "" {
-		out.ID, out.Verb = fmt.Sprintf("%s.taken.%d", h.Log.Entity, head.Attempt), cmd.AssignJob
-		out.Data = encode(cmd.AssignedJob{JobRef: ref, TaskID: h.Log.Entity.String(), Agent: head.AgentName, Attempt: head.Attempt})
+		out.ID, out.Verb = fmt.Sprintf("%s.taken.%d", h.Ref.Entity, head.Attempt), cmd.AssignJob
+		out.Data = encode(cmd.AssignedJob{JobRef: ref, TaskID: h.Ref.Entity.String(), Agent: head.AgentName, Attempt: head.Attempt})
 		return s.once(ctx, h, out.ID, out)
 	}
 	end := l.End()
 	if end == nil {
 		return nil
 	}
-	done, err := s.done(ctx, h.Log.Tenant, *end)
+	done, err := s.done(ctx, h.Ref.Tenant, *end)
 	if err != nil {
 		return err
 	}
-	done.JobRef, done.TaskID, done.Agent = ref, h.Log.Entity.String(), head.AgentName
-	out.ID, out.Verb, out.Data = h.Log.Entity.String()+".done", cmd.FinishJob, encode(done)
+	done.JobRef, done.TaskID, done.Agent = ref, h.Ref.Entity.String(), head.AgentName
+	out.ID, out.Verb, out.Data = h.Ref.Entity.String()+".done", cmd.FinishJob, encode(done)
 	return s.once(ctx, h, out.ID, out)
 }
 
@@ -356,12 +356,12 @@ func within(result json.RawMessage) string {
 }
 
 // relay copies what the client has not been told into its log.
-func (s *Service) relay(ctx context.Context, h *manager.Held[life], _ cmd.Command) error {
-	l := &h.State
+func (s *Service) relay(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
+	l := h.State()
 	if len(l.inbox) == 0 {
 		return nil
 	}
-	if err := s.inboxes.relay(ctx, clientLog(h.Log.Tenant, l.Task().ClientID), h.Log, l.inbox); err != nil {
+	if err := s.inboxes.relay(ctx, clientLog(h.Ref.Tenant, l.Task().ClientID), h.Ref, l.inbox); err != nil {
 		return fmt.Errorf("tell the client: %w", err)
 	}
 	l.inbox = nil
@@ -369,23 +369,16 @@ func (s *Service) relay(ctx context.Context, h *manager.Held[life], _ cmd.Comman
 }
 
 // once sends a command unless this process has sent it for this state of the task.
-func (s *Service) once(ctx context.Context, h *manager.Held[life], key string, c cmd.Command) error {
-	if h.Sent[key] {
-		return nil
-	}
-	if err := s.sendTo(ctx, h, c); err != nil {
-		return err
-	}
-	h.Sent[key] = true
-	return nil
+func (s *Service) once(ctx context.Context, h *ledger.Log[life], key string, c cmd.Command) error {
+	return h.Outbox.Once(key, func() error { return s.sendTo(ctx, h, c) })
 }
 
 // sendTo sends a command of the task's tenant, to the task itself unless another key,
 // and to this service unless another one, is named.
-func (s *Service) sendTo(ctx context.Context, h *manager.Held[life], c cmd.Command) error {
-	c.Tenant = h.Log.Tenant
+func (s *Service) sendTo(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
+	c.Tenant = h.Ref.Tenant
 	if c.Key.IsZero() {
-		c.Key = h.Log.Entity
+		c.Key = h.Ref.Entity
 	}
 	if c.Service == (id.Name{}) {
 		c.Service = cmd.Task

@@ -29,7 +29,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/assignment"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -58,9 +59,9 @@ type Config struct {
 // Service handles the commands of tasks and clients and answers requests about the
 // swarm. It is a lifecycle component; any number of replicas may run.
 type Service struct {
-	*manager.Manager[life]
+	*ledger.Service[life, assignment.Env]
 	cfg     Config
-	deps    manager.Deps
+	deps    ledger.Deps
 	tools   tools.Toolbox
 	crowd   *crowd
 	index   *index
@@ -78,7 +79,7 @@ type Service struct {
 
 // New returns a service that is not started. The toolbox is where agents' and
 // clients' calls of tools go.
-func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
+func New(cfg Config, deps ledger.Deps, box tools.Toolbox) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -93,9 +94,9 @@ func New(cfg Config, deps manager.Deps, box tools.Toolbox) (*Service, error) {
 	if s.inboxes, err = newInboxes(deps.Log, cfg.Now); err != nil {
 		return nil, fmt.Errorf("task service: %w", err)
 	}
-	s.Manager, err = manager.New(manager.Config[life]{
-		Service: cmd.Task, Kind: id.KindTask, Timer: dueTimer, Cached: cachedTasks, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.CheckTask,
-		Apply: (*life).apply, Decide: s.decide, Handle: s.handle, FollowUp: s.followUp, Again: s.again,
+	s.Service, err = ledger.NewService(ledger.ServiceConfig[life, assignment.Env]{
+		Service: cmd.Task, Kind: id.KindTask, Timer: dueTimer, Fired: cmd.CheckTask, Cached: cachedTasks, AckWait: cfg.AckWait, Now: cfg.Now,
+		Fold: (*life).apply, Env: s.env, Decide: decide, Decided: s.expect, Handle: s.handle, FollowUp: s.followUp, Again: s.again,
 	}, deps)
 	if err != nil {
 		return nil, err
@@ -126,9 +127,9 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("task service: %w", err)
 	}
 	s.watch.start()
-	// The manager is last: it takes the service's place in the directory, and whoever
+	// The ledger is last: it takes the service's place in the directory, and whoever
 	// waits for that asks at once.
-	for _, start := range []func(context.Context) error{s.rpc.Start, s.calls.Start, s.Manager.Start} {
+	for _, start := range []func(context.Context) error{s.rpc.Start, s.calls.Start, s.Service.Start} {
 		if err := start(ctx); err != nil {
 			s.Stop()
 			return fmt.Errorf("task service: %w", err)
@@ -139,7 +140,7 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain answers what was asked and finishes the commands and calls that are on.
 func (s *Service) Drain(ctx context.Context) error {
-	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Manager.Drain(ctx))
+	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Service.Drain(ctx))
 	s.watch.stop()
 	s.crowd.close()
 	s.quota.Close()
@@ -152,7 +153,7 @@ func (s *Service) Stop() {
 	s.rpc.Stop()
 	var pulls sync.WaitGroup // both wait for what their last pull may still bring
 	pulls.Go(s.calls.Stop)
-	pulls.Go(s.Manager.Stop)
+	pulls.Go(s.Service.Stop)
 	pulls.Wait()
 	s.watch.stop()
 	s.crowd.close()
@@ -174,20 +175,19 @@ func (s *Service) over(ctx context.Context, t id.Tenant, task id.Entity) (bool, 
 	return st.Created.IsZero() || st.Done(), nil
 }
 
-// decide asks the reducer, with the agents that there are.
-func (s *Service) decide(ctx context.Context, h *manager.Held[life], c cmd.Command, now time.Time) (manager.Decision, error) {
-	s.catchUp(ctx, c)
-	env := s.env(h.Log.Tenant, now)
-	env.Tool = s.tool(ctx, c)
-	d, err := h.State.Decide(c, env)
+// decide asks the reducer.
+func decide(l *life, c cmd.Command, env assignment.Env) (decision.Decision, error) {
+	return l.Decide(c, env)
+}
+
+// expect counts the task that is about to be assigned, so that a task that is decided at
+// the same time finds its agent with it.
+func (s *Service) expect(h *ledger.Log[life], d decision.Decision) {
 	for _, f := range d.Facts {
-		if a, ok := f.Data.(event.TaskAssignedData); ok { // the next task, decided at this moment, is to count it
-			s.index.put(h.Log, place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt, unsaid: true, seen: now})
+		if a, ok := f.Data.(event.TaskAssignedData); ok {
+			s.index.put(h.Ref, place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt, unsaid: true, seen: s.cfg.Now()})
 		}
 	}
-	out := manager.Decided(d.Facts, d.Aside)
-	out.Request, out.Again = d.Request, d.Again
-	return out, err
 }
 
 // catchUp waits until this copy of the directory has the agent for which another replica
@@ -202,7 +202,16 @@ func (s *Service) catchUp(ctx context.Context, c cmd.Command) {
 	}
 }
 
-func (s *Service) env(t id.Tenant, now time.Time) assignment.Env {
+// env gathers the agents of the tenant, and what is known of a tool that is asked for.
+func (s *Service) env(ctx context.Context, h *ledger.Log[life], c cmd.Command) (assignment.Env, error) {
+	s.catchUp(ctx, c)
+	tool := s.tool(ctx, c)
+	env := s.live(h.Ref.Tenant, s.cfg.Now())
+	env.Tool = tool
+	return env, nil
+}
+
+func (s *Service) live(t id.Tenant, now time.Time) assignment.Env {
 	return assignment.Env{Now: now, Agents: s.crowd.candidates(t), Rules: s.cfg.Rules}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
@@ -55,20 +56,19 @@ func (s *Service) carryOut(ctx context.Context, o *office, c cmd.Command) error 
 	return nil
 }
 
-// decide appends what the command calls for, and says aside what only its sender needs
-// to know. A team that rests is noted as active first, so that somebody relays it
+// decide appends what the command calls for, and answers its sender. A team that rests is noted as active first, so that somebody relays it
 // whatever becomes of this process.
 func (s *Service) decide(ctx context.Context, o *office, c cmd.Command) error {
-	var aside event.Data
+	var direct event.Data
 	noted := false
-	step := func(st *teamwork.State, round int) ([]teamwork.Fact, error) {
+	step := func(st *teamwork.State, round int) ([]decision.Fact, error) {
 		resting := st.Settled()
 		d, err := st.Decide(c, s.cfg.Now())
 		if err != nil {
 			return nil, err
 		}
 		if round == 0 {
-			aside = d.Aside
+			direct = d.Direct
 		}
 		if len(d.Facts) > 0 && resting && !noted {
 			return nil, errResting
@@ -86,7 +86,7 @@ func (s *Service) decide(ctx context.Context, o *office, c cmd.Command) error {
 	if err != nil {
 		return err
 	}
-	s.Aside(o.log, c, aside)
+	s.Direct(o.log, c, direct)
 	return nil
 }
 

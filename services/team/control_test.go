@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/team"
 )
 
@@ -274,7 +274,7 @@ func TestTheServiceKeepsTheContractOfLifecycle(t *testing.T) {
 }
 
 func TestADefinitionThatIsWrongIsNamed(t *testing.T) {
-	_, err := team.New(team.Config{Teams: []event.TeamDefinition{{Name: "bad"}}}, manager.Deps{})
+	_, err := team.New(team.Config{Teams: []event.TeamDefinition{{Name: "bad"}}}, ledger.Deps{})
 	isFault(t, err, fault.TeamInvalid)
 	require.ErrorContains(t, err, `"bad"`)
 }

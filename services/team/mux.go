@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
@@ -131,7 +132,7 @@ func (r *relay) round(ctx context.Context) (moved bool, err error) {
 }
 
 // advance is what follows from the state alone.
-func advance(st *teamwork.State, _ int) ([]teamwork.Fact, error) { return st.Advance(), nil }
+func advance(st *teamwork.State, _ int) ([]decision.Fact, error) { return st.Advance(), nil }
 
 // follow opens and closes feeds, so that they are those of the members that have a log.
 func (r *relay) follow() error {
@@ -180,7 +181,7 @@ func (r *relay) take(ctx context.Context, f *feed) (int, error) {
 	if len(news) == 0 {
 		return 0, nil
 	}
-	err := r.o.change(ctx, false, func(st *teamwork.State, _ int) ([]teamwork.Fact, error) { return st.Relay(f.name, news) })
+	err := r.o.change(ctx, false, func(st *teamwork.State, _ int) ([]decision.Fact, error) { return st.Relay(f.name, news) })
 	switch {
 	case errors.Is(err, teamwork.ErrGap):
 		r.discard(f.name)

@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
@@ -191,7 +192,7 @@ func (o *office) glance(f func(*teamwork.State)) {
 // pure function of the state; round says how often what it called for was appended. The
 // state is that of the whole log if fresh, otherwise that of what this process has seen,
 // until an append shows that there is more.
-func (o *office) change(ctx context.Context, fresh bool, decide func(st *teamwork.State, round int) ([]teamwork.Fact, error)) error {
+func (o *office) change(ctx context.Context, fresh bool, decide func(st *teamwork.State, round int) ([]decision.Fact, error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if fresh || !o.begun {
@@ -222,7 +223,7 @@ func (o *office) change(ctx context.Context, fresh bool, decide func(st *teamwor
 	}
 }
 
-func (o *office) events(ctx context.Context, facts []teamwork.Fact) ([]event.Event, error) {
+func (o *office) events(ctx context.Context, facts []decision.Fact) ([]event.Event, error) {
 	events := make([]event.Event, 0, len(facts))
 	for _, f := range facts {
 		e, err := event.New(o.log, f.ID, o.source, o.now(), f.Data)

@@ -23,7 +23,7 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
@@ -52,9 +52,9 @@ type Config struct {
 // Service handles the commands of teams and relays what their members do. It is a
 // lifecycle component; any number of replicas may run.
 type Service struct {
-	*manager.Manager[struct{}]
+	*ledger.Service[struct{}, struct{}]
 	cfg      Config
-	deps     manager.Deps
+	deps     ledger.Deps
 	named    map[string]event.TeamDefinition
 	offices  *offices
 	starts   *headStarts
@@ -68,7 +68,7 @@ type Service struct {
 
 // New returns a service that is not started, or an error that names the definition
 // which is wrong.
-func New(cfg Config, deps manager.Deps) (*Service, error) {
+func New(cfg Config, deps ledger.Deps) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -99,7 +99,7 @@ func New(cfg Config, deps manager.Deps) (*Service, error) {
 	s.owners = newOwners(s)
 	s.pulse = newPulse(s)
 	s.registry = newRegistry(deps.Logger, s.owners.wake)
-	s.Manager, err = manager.New(manager.Config[struct{}]{
+	s.Service, err = ledger.NewService(ledger.ServiceConfig[struct{}, struct{}]{
 		Service: cmd.Team, Kind: id.KindTeam, Timer: dueTimer, AckWait: cfg.AckWait, Now: cfg.Now, Fired: cmd.CheckTeam,
 		Handle: func(ctx context.Context, c cmd.Command) (bool, error) { return true, s.handle(ctx, c) },
 	}, deps)
@@ -122,10 +122,10 @@ func newID() string {
 
 // Start opens the registry and begins to answer requests, to take commands and to relay.
 func (s *Service) Start(ctx context.Context) error {
-	// The manager takes the service's place in the directory: whoever waits for that asks
+	// The ledger takes the service's place in the directory: whoever waits for that asks
 	// at once. Relays come after it, because they go to those who are listed.
 	for _, start := range []func(context.Context) error{
-		s.openQuota, func(ctx context.Context) error { return s.starts.open(ctx, s.deps.Conn) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn) }, s.rpc.Start, s.pulse.start, s.Manager.Start, s.owners.start,
+		s.openQuota, func(ctx context.Context) error { return s.starts.open(ctx, s.deps.Conn) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn) }, s.rpc.Start, s.pulse.start, s.Service.Start, s.owners.start,
 	} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own
@@ -137,7 +137,7 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Drain hands the teams over, answers what was asked and finishes the commands that are on.
 func (s *Service) Drain(ctx context.Context) error {
-	err := errors.Join(s.rpc.Drain(ctx), s.Manager.Drain(ctx))
+	err := errors.Join(s.rpc.Drain(ctx), s.Service.Drain(ctx))
 	s.owners.stop()
 	s.pulse.stop()
 	s.registry.close()
@@ -149,7 +149,7 @@ func (s *Service) Drain(ctx context.Context) error {
 // relayed half is relayed on elsewhere.
 func (s *Service) Stop() {
 	s.rpc.Stop()
-	s.Manager.Stop()
+	s.Service.Stop()
 	s.owners.stop()
 	s.pulse.stop()
 	s.registry.close()

@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // Bounds of the board.
@@ -30,7 +31,7 @@ var boardStatuses = []string{
 }
 
 // tools of the team, as its members call them.
-var acts = map[string]func(*State, command.Command, command.TeamAct, time.Time) (Decision, error){
+var acts = map[string]func(*State, command.Command, command.TeamAct, time.Time) (decision.Decision, error){
 	command.ToolSendMessage: (*State).sendMessage,
 	command.ToolCreateTasks: (*State).createTasks,
 	command.ToolUpdateTask:  (*State).updateTask,
@@ -38,13 +39,13 @@ var acts = map[string]func(*State, command.Command, command.TeamAct, time.Time) 
 }
 
 // act carries out a member's call of a tool of its team, once.
-func (s *State) act(c command.Command, now time.Time) (Decision, error) {
+func (s *State) act(c command.Command, now time.Time) (decision.Decision, error) {
 	var a command.TeamAct
 	if err := c.Decode(&a); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	if said, done := s.acts[a.CallID]; done {
-		return Decision{Facts: s.Advance(), Aside: said}, nil
+		return decision.Decision{Facts: s.Advance(), Direct: said}, nil
 	}
 	do, ok := acts[a.Tool]
 	switch {
@@ -90,7 +91,7 @@ func (l letterArgs) to() string { return orElse(l.Recipient, l.Role) }
 
 func badInput(format string, a ...any) error { return fault.Newf(fault.ToolBadInput, format, a...) }
 
-func (s *State) sendMessage(c command.Command, a command.TeamAct, _ time.Time) (Decision, error) {
+func (s *State) sendMessage(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
 	var args letterArgs
 	if json.Unmarshal(a.Arguments, &args) != nil || args.to() == "" || args.Content == "" {
 		return s.refuse(c, badInput("recipient_name and content are needed. Give both as texts."))
@@ -106,7 +107,7 @@ func (s *State) sendMessage(c command.Command, a command.TeamAct, _ time.Time) (
 		return s.refuse(c, err)
 	}
 	m.CallID = a.CallID
-	return Decision{Facts: []Fact{{a.CallID + ".message", m}}, Aside: event.TeamActedData{
+	return decision.Decision{Facts: []decision.Fact{{ID: a.CallID + ".message", Data: m}}, Direct: event.TeamActedData{
 		CallID: a.CallID, Result: "Message sent to " + m.Member + ".",
 	}}, nil
 }
@@ -122,7 +123,7 @@ type newTask struct {
 	Deliverables []event.Deliverable `json:"file_deliverables"`
 }
 
-func (s *State) createTasks(c command.Command, a command.TeamAct, _ time.Time) (Decision, error) {
+func (s *State) createTasks(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
 	var args struct {
 		Tasks []newTask `json:"tasks"`
 	}
@@ -134,11 +135,11 @@ func (s *State) createTasks(c command.Command, a command.TeamAct, _ time.Time) (
 		return s.refuse(c, err)
 	}
 	data := event.BoardCreatedData{CallID: a.CallID, By: a.Member}
-	list := []Fact{{}}
+	list := []decision.Fact{{}}
 	for _, t := range s.board {
 		data.Tasks = append(data.Tasks, t.BoardTask)
 		if t.Status != event.BoardNotStarted {
-			list = append(list, Fact{a.CallID + ".again." + t.TaskID, event.BoardUpdatedData{
+			list = append(list, decision.Fact{ID: a.CallID + ".again." + t.TaskID, Data: event.BoardUpdatedData{
 				TaskID: t.TaskID, NewStatus: t.Status, AgentName: Notifier, Repeated: true,
 			}})
 		}
@@ -146,8 +147,8 @@ func (s *State) createTasks(c command.Command, a command.TeamAct, _ time.Time) (
 	for _, t := range added {
 		data.Tasks, data.Added = append(data.Tasks, t), append(data.Added, t.TaskID)
 	}
-	list[0] = Fact{a.CallID + ".tasks", data}
-	return Decision{Facts: list, Aside: event.TeamActedData{CallID: a.CallID, Result: created(data)}}, nil
+	list[0] = decision.Fact{ID: a.CallID + ".tasks", Data: data}
+	return decision.Decision{Facts: list, Direct: event.TeamActedData{CallID: a.CallID, Result: created(data)}}, nil
 }
 
 // newTasks returns the tasks as they will stand on the board.
@@ -241,7 +242,7 @@ type taskArgs struct {
 
 func (a taskArgs) task() string { return orElse(a.TaskID, a.TaskName) }
 
-func (s *State) updateTask(c command.Command, a command.TeamAct, _ time.Time) (Decision, error) {
+func (s *State) updateTask(c command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
 	var args taskArgs
 	if json.Unmarshal(a.Arguments, &args) != nil {
 		return s.refuse(c, badInput("task_id and new_status are needed. Give both as texts."))
@@ -258,20 +259,20 @@ func (s *State) updateTask(c command.Command, a command.TeamAct, _ time.Time) (D
 	for i := range args.Deliverables {
 		args.Deliverables[i].AuthorAgentName = orElse(args.Deliverables[i].AuthorAgentName, a.Member)
 	}
-	return Decision{
-		Facts: []Fact{{a.CallID + ".updated", event.BoardUpdatedData{
+	return decision.Decision{
+		Facts: []decision.Fact{{ID: a.CallID + ".updated", Data: event.BoardUpdatedData{
 			CallID: a.CallID, TaskID: t.TaskID, NewStatus: status, AgentName: a.Member, Deliverables: args.Deliverables,
 		}}},
-		Aside: event.TeamActedData{CallID: a.CallID, Result: fmt.Sprintf("%s is %s.", t.TaskID, status)},
+		Direct: event.TeamActedData{CallID: a.CallID, Result: fmt.Sprintf("%s is %s.", t.TaskID, status)},
 	}, nil
 }
 
-func (s *State) listTasks(_ command.Command, a command.TeamAct, _ time.Time) (Decision, error) {
+func (s *State) listTasks(_ command.Command, a command.TeamAct, _ time.Time) (decision.Decision, error) {
 	raw, err := json.Marshal(s.tasks())
 	if err != nil {
-		return Decision{}, fmt.Errorf("encode the board: %w", err)
+		return decision.Decision{}, fmt.Errorf("encode the board: %w", err)
 	}
-	return Decision{Facts: s.Advance(), Aside: event.TeamActedData{CallID: a.CallID, Result: string(raw)}}, nil
+	return decision.Decision{Facts: s.Advance(), Direct: event.TeamActedData{CallID: a.CallID, Result: string(raw)}}, nil
 }
 
 func (s *State) tasks() []event.BoardTask {

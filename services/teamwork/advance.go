@@ -4,15 +4,16 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // Advance returns what follows from the state alone: the next step, none if nothing does.
-func (s *State) Advance() []Fact {
+func (s *State) Advance() []decision.Fact {
 	if !s.Created() || s.closed {
 		return nil
 	}
 	if now, problem := s.derive(); now != s.status || now == event.TeamFailed && problem != s.problem {
-		return []Fact{{fmt.Sprintf("status.%d", s.statuses+1), event.TeamStatusData{
+		return []decision.Fact{{ID: fmt.Sprintf("status.%d", s.statuses+1), Data: event.TeamStatusData{
 			NewStatus: now, OldStatus: s.status, ErrorMessage: problem,
 		}}}
 	}
@@ -57,13 +58,13 @@ func (s *State) derive() (status, problem string) {
 }
 
 // starts returns the members that get a log: the coordinator, and whoever has mail.
-func (s *State) starts() []Fact {
-	var out []Fact
+func (s *State) starts() []decision.Fact {
+	var out []decision.Fact
 	for _, m := range s.order {
 		if m.started || m.Name != s.head.Definition.Coordinator && !s.wanted(m.Name) {
 			continue
 		}
-		out = append(out, Fact{"start." + m.place.ID.String(), event.TeamMemberStartedData{
+		out = append(out, decision.Fact{ID: "start." + m.place.ID.String(), Data: event.TeamMemberStartedData{
 			Name: m.Name, Kind: m.kind, ID: m.place.ID.String(),
 		}})
 	}
@@ -81,22 +82,22 @@ func (s *State) wanted(name string) bool {
 
 // end ends the team once every member has ended. What none of them has shown until
 // then has reached nobody.
-func (s *State) end() []Fact {
+func (s *State) end() []decision.Fact {
 	if len(s.Unclosed()) > 0 {
 		return nil
 	}
-	var out []Fact
+	var out []decision.Fact
 	for _, p := range s.pending {
 		out = append(out, dropped(p.TeamMessageData, "closed"))
 	}
 	if len(out) > 0 {
 		return out
 	}
-	return []Fact{{"closed", event.TeamClosedData{Reason: s.closing.Reason}}}
+	return []decision.Fact{{ID: "closed", Data: event.TeamClosedData{Reason: s.closing.Reason}}}
 }
 
-func dropped(m event.TeamMessageData, reason string) Fact {
-	return Fact{m.MessageID + ".dropped", event.TeamMessageDroppedData{MessageID: m.MessageID, Member: m.Member, Reason: reason}}
+func dropped(m event.TeamMessageData, reason string) decision.Fact {
+	return decision.Fact{ID: m.MessageID + ".dropped", Data: event.TeamMessageDroppedData{MessageID: m.MessageID, Member: m.Member, Reason: reason}}
 }
 
 func orElse(text, otherwise string) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // task returns the task on the board with the id or the name, nil if there is none.
@@ -64,7 +65,7 @@ func (s *State) boardUpdated(_ event.Event, d event.BoardUpdatedData) error {
 
 // boardStep returns what follows from the board: tasks whose dependencies are done are
 // announced to their assignees, those that wait for one that failed are blocked.
-func (s *State) boardStep() []Fact {
+func (s *State) boardStep() []decision.Fact {
 	for _, t := range s.board {
 		if f := s.taskStep(t); len(f) > 0 {
 			return f
@@ -73,20 +74,20 @@ func (s *State) boardStep() []Fact {
 	return nil
 }
 
-func (s *State) taskStep(t *boardTask) []Fact {
+func (s *State) taskStep(t *boardTask) []decision.Fact {
 	ready, doomed := s.outlook(t)
 	blocked := t.Status == event.BoardBlocked && t.bySystem
 	switch {
 	case !blocked && t.Status != event.BoardNotStarted:
 		return nil
 	case ready && t.told:
-		return []Fact{s.follows(t, event.BoardQueued)}
+		return []decision.Fact{s.follows(t, event.BoardQueued)}
 	case ready && len(s.pending) < MaxPending:
 		return s.announce(t)
 	case doomed && !blocked:
-		return []Fact{s.follows(t, event.BoardBlocked)}
+		return []decision.Fact{s.follows(t, event.BoardBlocked)}
 	case blocked && !doomed && !ready:
-		return []Fact{s.follows(t, event.BoardNotStarted)}
+		return []decision.Fact{s.follows(t, event.BoardNotStarted)}
 	}
 	return nil
 }
@@ -105,20 +106,20 @@ func (s *State) outlook(t *boardTask) (ready, doomed bool) {
 
 // follows is a status that follows by itself. Its id says how often the task has
 // changed: the same state gives the same id.
-func (s *State) follows(t *boardTask, status string) Fact {
-	return Fact{fmt.Sprintf("board.%s.%s.%d", t.TaskID, status, s.seq), event.BoardUpdatedData{
+func (s *State) follows(t *boardTask, status string) decision.Fact {
+	return decision.Fact{ID: fmt.Sprintf("board.%s.%s.%d", t.TaskID, status, s.seq), Data: event.BoardUpdatedData{
 		TaskID: t.TaskID, NewStatus: status, AgentName: Notifier,
 	}}
 }
 
-func (s *State) announce(t *boardTask) []Fact {
+func (s *State) announce(t *boardTask) []decision.Fact {
 	message := fmt.Sprintf("%s.%s.%d", s.entity, t.TaskID, t.notices+1)
 	p, err := s.roster.find(t.AssigneeName)
 	if err != nil {
-		return []Fact{s.follows(t, event.BoardFailed)}
+		return []decision.Fact{s.follows(t, event.BoardFailed)}
 	}
-	return []Fact{
-		{message, event.TeamMessageData{
+	return []decision.Fact{
+		{ID: message, Data: event.TeamMessageData{
 			MessageID: message, Member: p.Name, Route: p.Rest, Content: notification(t), TaskID: t.TaskID,
 			Sender: &event.Sender{Kind: event.SenderSystem, ID: Notifier, MessageType: "task_notification"},
 		}},

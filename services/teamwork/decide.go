@@ -7,6 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // MaxPending is how many messages may wait for the members of a team: enough for a
@@ -14,21 +15,7 @@ import (
 // are told soon.
 const MaxPending = 256
 
-// Fact is an event to be: its data and an id that is the same however often the same
-// command is handled.
-type Fact struct {
-	ID   string
-	Data event.Data
-}
-
-// Decision is what a command calls for. Aside is an answer for whoever sent the command
-// and nobody else; it may be nil.
-type Decision struct {
-	Facts []Fact
-	Aside event.Data
-}
-
-var verbs = map[id.Name]func(*State, command.Command, time.Time) (Decision, error){
+var verbs = map[id.Name]func(*State, command.Command, time.Time) (decision.Decision, error){
 	command.CreateTeam:  (*State).create,
 	command.SendMessage: (*State).receive,
 	command.Cancel:      (*State).stop,
@@ -42,16 +29,14 @@ var verbs = map[id.Name]func(*State, command.Command, time.Time) (Decision, erro
 }
 
 // Decide returns what the command still calls for in this state. now is the time of
-// handling. Whoever handles a command appends the facts, applies them and asks again
-// until there are none: then the command has had its whole effect. The aside that counts
-// is the one of the first answer.
-func (s *State) Decide(c command.Command, now time.Time) (Decision, error) {
+// handling. Once a decision has no facts, asking once more changes nothing.
+func (s *State) Decide(c command.Command, now time.Time) (decision.Decision, error) {
 	decide, ok := verbs[c.Verb]
 	switch {
 	case !ok:
-		return Decision{}, fault.Newf(fault.UnknownType, "Teams have no command %q. Send one that the protocol knows.", c.Verb)
+		return decision.Decision{}, fault.Newf(fault.UnknownType, "Teams have no command %q. Send one that the protocol knows.", c.Verb)
 	case !s.Created() && c.Verb != command.CreateTeam:
-		return Decision{Aside: refusal(c, fault.New(fault.TeamNotFound))}, nil
+		return decision.Decision{Direct: refusal(c, fault.New(fault.TeamNotFound))}, nil
 	}
 	d, err := decide(s, c, now)
 	if due := s.Advance(); len(due) > 0 && len(d.Facts) > 0 {
@@ -60,13 +45,13 @@ func (s *State) Decide(c command.Command, now time.Time) (Decision, error) {
 	return d, err
 }
 
-func (s *State) goOn(command.Command, time.Time) (Decision, error) {
-	return Decision{Facts: s.Advance()}, nil
+func (s *State) goOn(command.Command, time.Time) (decision.Decision, error) {
+	return decision.Decision{Facts: s.Advance()}, nil
 }
 
 // refuse says why the command has no effect, and goes on with what is due.
-func (s *State) refuse(c command.Command, why error) (Decision, error) {
-	return Decision{Facts: s.Advance(), Aside: refusal(c, why)}, nil
+func (s *State) refuse(c command.Command, why error) (decision.Decision, error) {
+	return decision.Decision{Facts: s.Advance(), Direct: refusal(c, why)}, nil
 }
 
 // refusal is what the sender is told.
@@ -81,36 +66,36 @@ func refusal(c command.Command, why error) event.Data {
 	return event.CommandRefusedData{CommandID: c.ID, Code: string(f.Code), Message: f.Public(), Field: f.Field}
 }
 
-func (s *State) create(c command.Command, now time.Time) (Decision, error) {
+func (s *State) create(c command.Command, now time.Time) (decision.Decision, error) {
 	if s.Created() {
 		return s.goOn(c, now)
 	}
 	var d command.NewTeam
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	if err := Check(d.Definition); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
-	return Decision{Facts: []Fact{{"created", event.TeamCreatedData{
+	return decision.Decision{Facts: []decision.Fact{{ID: "created", Data: event.TeamCreatedData{
 		TeamID: c.Key.String(), Definition: d.Definition, Parent: d.Parent, Principal: c.Principal,
 	}}}}, nil
 }
 
-func (s *State) receive(c command.Command, now time.Time) (Decision, error) {
+func (s *State) receive(c command.Command, now time.Time) (decision.Decision, error) {
 	if s.messages[c.ID] {
 		return s.goOn(c, now)
 	}
 	var d command.UserMessage
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	m, err := s.write(c.ID, c.Member, d.Content, d.Sender)
 	if err != nil {
 		return s.refuse(c, err)
 	}
 	m.Principal, m.Attachments = c.Principal, d.Attachments
-	return Decision{Facts: []Fact{{c.ID + ".message", m}}}, nil
+	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".message", Data: m}}}, nil
 }
 
 // write returns a message for a member, if it can take one.
@@ -129,13 +114,13 @@ func (s *State) write(messageID, to, content string, from *event.Sender) (event.
 
 // stop records that members are to stop. What was accepted for them while the team is
 // paused is dropped; the rest they may have, and stop by themselves.
-func (s *State) stop(c command.Command, now time.Time) (Decision, error) {
+func (s *State) stop(c command.Command, now time.Time) (decision.Decision, error) {
 	if s.once[c.ID] {
 		return s.goOn(c, now)
 	}
 	var d command.CancelRun
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	data := event.TeamStoppedData{CommandID: c.ID, By: c.Principal, Reason: d.Reason}
 	if c.Member != "" {
@@ -145,7 +130,7 @@ func (s *State) stop(c command.Command, now time.Time) (Decision, error) {
 		}
 		data.Member, data.Route = p.Name, p.Rest
 	}
-	var list []Fact
+	var list []decision.Fact
 	if s.paused {
 		for _, m := range s.pending {
 			if m.seq > s.pausedAt && (data.Member == "" || m.Member == data.Member && (data.Route == "" || m.Route == data.Route)) {
@@ -153,15 +138,15 @@ func (s *State) stop(c command.Command, now time.Time) (Decision, error) {
 			}
 		}
 	}
-	return Decision{Facts: append(list, Fact{c.ID + ".stopped", data})}, nil
+	return decision.Decision{Facts: append(list, decision.Fact{ID: c.ID + ".stopped", Data: data})}, nil
 }
 
 // respond changes nothing in the team's log: the question is in the log of an agent,
 // and so will be the one answer that counts.
-func (s *State) respond(c command.Command, now time.Time) (Decision, error) {
+func (s *State) respond(c command.Command, now time.Time) (decision.Decision, error) {
 	var d command.AnswerQuestion
 	if err := c.Decode(&d); err != nil {
-		return Decision{}, err
+		return decision.Decision{}, err
 	}
 	agent, _, known := s.Question(orElse(d.InputID, d.CallID))
 	if !known {
@@ -179,37 +164,37 @@ func (s *State) respond(c command.Command, now time.Time) (Decision, error) {
 	return s.goOn(c, now)
 }
 
-func (s *State) pause(c command.Command, now time.Time) (Decision, error) {
+func (s *State) pause(c command.Command, now time.Time) (decision.Decision, error) {
 	switch {
 	case s.once[c.ID], s.paused:
 		return s.goOn(c, now)
 	case s.closing != nil:
 		return s.refuse(c, fault.New(fault.TeamClosed))
 	}
-	return Decision{Facts: []Fact{{c.ID + ".paused", event.TeamPausedData{CommandID: c.ID, By: c.Principal}}}}, nil
+	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".paused", Data: event.TeamPausedData{CommandID: c.ID, By: c.Principal}}}}, nil
 }
 
-func (s *State) resume(c command.Command, now time.Time) (Decision, error) {
+func (s *State) resume(c command.Command, now time.Time) (decision.Decision, error) {
 	switch {
 	case s.once[c.ID], !s.paused:
 		return s.goOn(c, now)
 	case s.closing != nil:
 		return s.refuse(c, fault.New(fault.TeamClosed))
 	}
-	return Decision{Facts: []Fact{{c.ID + ".resumed", event.TeamResumedData{CommandID: c.ID, By: c.Principal}}}}, nil
+	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".resumed", Data: event.TeamResumedData{CommandID: c.ID, By: c.Principal}}}}, nil
 }
 
-func (s *State) shutDown(c command.Command, now time.Time) (Decision, error) {
+func (s *State) shutDown(c command.Command, now time.Time) (decision.Decision, error) {
 	if s.closing != nil {
 		return s.goOn(c, now)
 	}
 	d := command.CloseSession{}
 	if len(c.Data) > 0 {
 		if err := c.Decode(&d); err != nil {
-			return Decision{}, err
+			return decision.Decision{}, err
 		}
 	}
-	return Decision{Facts: []Fact{{c.ID + ".closing", event.TeamClosingData{
+	return decision.Decision{Facts: []decision.Fact{{ID: c.ID + ".closing", Data: event.TeamClosingData{
 		CommandID: c.ID, By: c.Principal, Reason: orElse(d.Reason, "user_request"),
 	}}}}, nil
 }

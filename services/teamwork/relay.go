@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // ErrGap says that events of a member's log are missing before the ones at hand.
@@ -21,7 +22,7 @@ type Incoming struct {
 // follow each other, with what they entail. Whoever relays appends the facts, applies
 // them and asks again until there are none. An error wraps ErrGap if the events do not
 // go on where the log ends.
-func (s *State) Relay(name string, news []Incoming) ([]Fact, error) {
+func (s *State) Relay(name string, news []Incoming) ([]decision.Fact, error) {
 	m, err := s.own(name)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func (s *State) Relay(name string, news []Incoming) ([]Fact, error) {
 	if due := s.Advance(); len(due) > 0 {
 		return due, nil
 	}
-	var out []Fact
+	var out []decision.Fact
 	next, status := m.seq+1, m.status
 	for _, e := range news {
 		if e.Sequence < next {
@@ -50,7 +51,7 @@ func (s *State) Relay(name string, news []Incoming) ([]Fact, error) {
 
 // wrap returns the event as it stands in the team's log, and whether something may
 // follow from it.
-func (m *member) wrap(e Incoming, status *string) (f Fact, moves bool) {
+func (m *member) wrap(e Incoming, status *string) (f decision.Fact, moves bool) {
 	f.ID = fmt.Sprintf("%s.%d", m.place.ID, e.Sequence)
 	if m.kind == event.MemberTeam {
 		f.Data = event.TeamSubTeamEventData{

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // errand is a message to an agent of the swarm that somebody waits for the outcome of:
@@ -107,7 +108,7 @@ func (s *State) reader(r report) (t *boardTask, to Place, ok bool) {
 }
 
 // report returns the next report.
-func (s *State) report() []Fact {
+func (s *State) report() []decision.Fact {
 	if len(s.reports) == 0 || len(s.pending) >= MaxPending {
 		return nil
 	}
@@ -118,9 +119,9 @@ func (s *State) report() []Fact {
 		if r.failed {
 			status = event.BoardFailed
 		}
-		return []Fact{{r.id, event.BoardUpdatedData{CallID: r.id, TaskID: t.TaskID, NewStatus: status, AgentName: r.member}}}
+		return []decision.Fact{{ID: r.id, Data: event.BoardUpdatedData{CallID: r.id, TaskID: t.TaskID, NewStatus: status, AgentName: r.member}}}
 	}
-	return []Fact{{r.id, event.TeamMessageData{
+	return []decision.Fact{{ID: r.id, Data: event.TeamMessageData{
 		MessageID: r.id, Member: to.Name, Route: to.Rest, Content: r.text,
 		Sender: &event.Sender{
 			Kind: event.SenderAgent, ID: s.members[r.member].place.ID.String(), Name: r.member, Route: s.route(r.member), MessageType: "answer",

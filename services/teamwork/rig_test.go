@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
@@ -62,22 +63,22 @@ func (w *world) command(verb id.Name, commandID, member string, data any) comman
 func (w *world) do(verb id.Name, commandID, member string, data any) event.Data {
 	w.t.Helper()
 	c := w.command(verb, commandID, member, data)
-	var aside event.Data
+	var direct event.Data
 	for round := 0; ; round++ {
 		require.Less(w.t, round, 100, "%s has no end", verb)
 		d, err := w.state.Decide(c, w.clock)
 		require.NoError(w.t, err)
 		if round == 0 {
-			aside = d.Aside
+			direct = d.Direct
 		}
 		if len(d.Facts) == 0 {
-			return aside
+			return direct
 		}
 		w.append(d.Facts)
 	}
 }
 
-func (w *world) append(facts []teamwork.Fact) {
+func (w *world) append(facts []decision.Fact) {
 	w.t.Helper()
 	for _, f := range facts {
 		e, err := event.New(w.log, f.ID, "test", w.clock, f.Data)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/pipeline"
 )
 
@@ -25,8 +25,8 @@ func runs(all config.Config, now func() time.Time) pipeline.Config {
 }
 
 // manages returns what a service that manages sessions works with.
-func (p *process) manages(role string) manager.Deps {
-	return manager.Deps{
+func (p *process) manages(role string) ledger.Deps {
+	return ledger.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", role).Logger(),
 		Registry: p.registry,

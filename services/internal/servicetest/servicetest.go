@@ -23,7 +23,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/manager"
+	"github.com/waggle-dev/waggle/services/ledger"
 )
 
 // Rig is an installation without services. All of it ends with the test.
@@ -76,8 +76,8 @@ func (r *Rig) StoreOn(conn *bus.Conn) *eventlog.Store {
 }
 
 // Deps are what a replica of a service is made of.
-func (r *Rig) Deps(name string) manager.Deps {
-	return manager.Deps{
+func (r *Rig) Deps(name string) ledger.Deps {
+	return ledger.Deps{
 		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
 	}
 }

@@ -1,0 +1,102 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
+)
+
+// handle carries a command out: it folds the log, appends the decisions first and then
+// sends the commands that follow, with ids that a repeat derives again. A command that
+// fails discards the fold, so that its next delivery begins with the log.
+func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, _ command.Delivery) error {
+	if s.cfg.Handle != nil {
+		if taken, err := s.cfg.Handle(ctx, c); taken {
+			return permanent(err)
+		}
+	}
+	l := s.logs.Get(subject.Log{Tenant: c.Tenant, Kind: s.cfg.Kind, Entity: c.Key})
+	err := s.apply(ctx, l, c)
+	if err == nil && l.Deleted() || errors.Is(err, eventlog.ErrDeleted) {
+		s.logs.Drop(l.Ref)
+		s.deps.Logger.Info().Stringer("log", l.Ref).Str("command", c.ID).Stringer("verb", c.Verb).Msg("settle command for deleted log")
+		return nil
+	}
+	if err != nil {
+		s.logs.Drop(l.Ref)
+		return permanent(err)
+	}
+	if c.Verb == s.cfg.Fired {
+		l.armed = time.Time{} // the next due time has to be set again
+	}
+	l.Outbox.trim()
+	if err := s.cfg.FollowUp(ctx, l, c); err != nil {
+		s.logs.Drop(l.Ref)
+		return fmt.Errorf("%s %s: follow up %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
+	}
+	return nil
+}
+
+// apply appends what the command calls for, until it calls for nothing more. After the
+// first decision it answers the sender.
+func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command) error {
+	if err := l.Read(ctx, func(*S) error { return nil }); err != nil {
+		return fmt.Errorf("handle %s: %w", c.Verb, err)
+	}
+	for round := 0; ; round++ {
+		d, err := s.step(ctx, l, c)
+		if err != nil {
+			return fmt.Errorf("%s %s: handle %s: %w", s.cfg.Kind, c.Key, c.Verb, err)
+		}
+		if round == 0 {
+			s.Direct(l.Ref, c, d.Direct)
+			if err := s.sayAgain(ctx, l, c, d.Again); err != nil {
+				return fmt.Errorf("%s %s: answer %s again: %w", s.cfg.Kind, c.Key, c.Verb, err)
+			}
+		}
+		if len(d.Facts) == 0 {
+			return nil
+		}
+	}
+}
+
+// step gathers the environment and appends one decision.
+func (s *Service[S, E]) step(ctx context.Context, l *Log[S], c cmd.Command) (d decision.Decision, err error) {
+	var env E
+	if s.cfg.Env != nil {
+		if env, err = s.cfg.Env(ctx, l, c); err != nil {
+			return d, err
+		}
+	}
+	return l.Step(ctx, func(st *S) (decision.Decision, error) {
+		d, err := s.cfg.Decide(st, c, env)
+		if err == nil && s.cfg.Decided != nil {
+			s.cfg.Decided(l, d)
+		}
+		return d, err
+	})
+}
+
+func (s *Service[S, E]) sayAgain(ctx context.Context, l *Log[S], c cmd.Command, events []uint64) error {
+	if len(events) == 0 || s.cfg.Again == nil || c.ReplyTo == "" {
+		return nil
+	}
+	return s.cfg.Again(ctx, l, c, events)
+}
+
+// permanent marks the errors that no repetition can repair.
+func permanent(err error) error {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if ok && !f.Retryable() {
+		return command.Permanent(err)
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
+)
+
+// ServiceConfig says what a service of logs with the state S decides, in an environment E.
+// Zero values mean the defaults.
+type ServiceConfig[S, E any] struct {
+	Service id.Name          // whose commands it handles
+	Kind    id.Kind          // of the logs; a command's key is the log's entity
+	Timer   id.Name          // of its one timer per log
+	Fired   id.Name          // verb of the command that a due timer becomes
+	Cached  int              // folds kept in memory; default 512
+	AckWait time.Duration    // how long one command may be silent; 0 = default of command.OrderedConfig
+	Now     func() time.Time // nil = time.Now
+
+	// Fold folds the next event into the state.
+	Fold func(*S, event.Event) error
+	// Env gathers everything live that the decision about a command depends on: the time,
+	// candidates, quotas. It runs before each append, with the log read to its end, and its
+	// error ends the command. nil: the zero E.
+	Env func(ctx context.Context, l *Log[S], c cmd.Command) (E, error)
+	// Decide returns what the command still calls for. It is pure: it is asked again, with
+	// the same E, when another event comes first, and with a new one after its facts were
+	// appended, until there are none.
+	Decide func(*S, cmd.Command, E) (decision.Decision, error)
+	// Decided hears of each decision before it is appended, also of one that is not appended
+	// in the end. nil: not called.
+	Decided func(l *Log[S], d decision.Decision)
+	// Handle takes a command that does not concern the log of its key, and reports whether it
+	// did. nil: there are none.
+	Handle func(ctx context.Context, c cmd.Command) (bool, error)
+	// FollowUp sends the commands that follow from the log. It is called again when the
+	// command is delivered again, and derives the same commands from the state.
+	FollowUp func(ctx context.Context, l *Log[S], c cmd.Command) error
+	// Again repeats events of the log to the sender of a command. nil: no decision asks for it.
+	Again func(ctx context.Context, l *Log[S], c cmd.Command, events []uint64) error
+}
+
+// Deps are the parts that a service works with.
+type Deps struct {
+	Conn      *bus.Conn
+	Log       *eventlog.Store
+	Commands  *command.Sender
+	Directory *directory.Directory
+	Instance  id.Name
+	Logger    zerolog.Logger
+	Registry  prometheus.Registerer // of the metrics about commands; nil: none
+}
+
+// Service handles the commands of logs of one kind, those of one log one after the other.
+// It is a lifecycle component; any number of replicas may run.
+type Service[S, E any] struct {
+	cfg     ServiceConfig[S, E]
+	deps    Deps
+	source  string
+	ordered *command.Ordered
+	timers  *command.Timers
+	logs    *Logs[S]
+	seat    directory.Seat
+}
+
+// NewService returns a service that is not started.
+func NewService[S, E any](cfg ServiceConfig[S, E], deps Deps) (*Service[S, E], error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s := &Service[S, E]{cfg: cfg, deps: deps, source: Source(cfg.Service)}
+	var err error
+	s.logs, err = NewLogs(Config[S]{Store: deps.Log, Source: s.source, Now: cfg.Now, Fold: cfg.Fold, Cached: cfg.Cached})
+	if err != nil {
+		return nil, fmt.Errorf("%s service: %w", cfg.Service, err)
+	}
+	s.ordered = command.NewOrdered(deps.Conn, deps.Directory, command.OrderedConfig{
+		Service: cfg.Service, Instance: deps.Instance, Logger: deps.Logger, AckWait: cfg.AckWait,
+		Registry: deps.Registry,
+	}, s.handle)
+	s.timers = command.NewTimers(deps.Conn, cfg.Service, deps.Logger, s.fired)
+	return s, nil
+}
+
+// Source returns the source of a service's events and commands.
+func Source(service id.Name) string { return "waggle/" + service.String() }
+
+// Name implements lifecycle.Component.
+func (s *Service[S, E]) Name() string { return s.cfg.Service.String() }
+
+// Start joins the directory and begins to take commands.
+func (s *Service[S, E]) Start(ctx context.Context) error {
+	err := s.seat.Take(ctx, s.deps.Directory, directory.Member{
+		What: directory.WhatService, Name: s.cfg.Service, Instance: s.deps.Instance,
+	})
+	if err != nil {
+		return fmt.Errorf("%s service: join the directory: %w", s.cfg.Service, err)
+	}
+	if err := errors.Join(s.ordered.Start(ctx), s.timers.Start(ctx)); err != nil {
+		s.Stop() //nolint:contextcheck // ending takes a context of its own
+		return fmt.Errorf("%s service: %w", s.cfg.Service, err)
+	}
+	return nil
+}
+
+// Drain hands the partitions over and finishes the commands in progress.
+func (s *Service[S, E]) Drain(ctx context.Context) error {
+	return errors.Join(s.seat.Leave(ctx), s.timers.Drain(ctx), s.ordered.Drain(ctx))
+}
+
+// Stop ends at once; commands in progress are delivered again elsewhere.
+func (s *Service[S, E]) Stop() {
+	s.timers.Stop()
+	s.ordered.Stop()
+	if err := s.seat.Quit(); err != nil {
+		s.deps.Logger.Debug().Err(err).Msg("leave directory entry to its lease")
+	}
+}
+
+// Failed implements lifecycle.Component.
+func (s *Service[S, E]) Failed() <-chan error { return s.ordered.Failed() }
