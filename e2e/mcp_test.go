@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waggle-dev/waggle/services/tools/mcp"
+	"github.com/waggle-dev/waggle/services/tools/service"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness"
@@ -23,10 +26,10 @@ import (
 func TestToolServersOfOthers(t *testing.T) {
 	bin := npm(t)
 	dir := t.TempDir()
-	svc, err := tools.New(tools.Config{Servers: []tools.ServerConfig{
+	svc, err := service.New(service.Config{Servers: []mcp.Config{
 		{Name: "files", Command: []string{filepath.Join(bin, "mcp-server-filesystem"), dir}},
 		{Name: "all", Command: []string{filepath.Join(bin, "mcp-server-everything")}},
-	}}, tools.Deps{})
+	}}, service.Deps{})
 	require.NoError(t, err)
 	t.Cleanup(svc.Stop)
 	require.NoError(t, svc.Start(t.Context()))
@@ -93,7 +96,7 @@ func everything(c caller) {
 // caller calls tools of a service.
 type caller struct {
 	t   *testing.T
-	svc *tools.Service
+	svc *service.Service
 }
 
 func (c caller) make(tool string, arguments map[string]any) tools.Call {

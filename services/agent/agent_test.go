@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waggle-dev/waggle/services/tools/remote"
+
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -22,7 +24,6 @@ import (
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/model/demo"
 	"github.com/waggle-dev/waggle/services/model/scripted"
-	"github.com/waggle-dev/waggle/services/tools"
 )
 
 func runID(messageID string) string { return conversation.RunID(messageID) }
@@ -299,7 +300,7 @@ func TestServiceIsAComponent(t *testing.T) {
 	lifecycletest.Exercise(t, func() lifecycle.Component {
 		n++
 		s, err := agent.New(agent.Config{}, agent.Deps{
-			Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Tools: tools.NewClient(r.Conn),
+			Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Tools: remote.NewClient(r.Conn),
 			Model: demo.New(), Instance: id.MustName(fmt.Sprint("c", n)), Logger: zerolog.Nop(),
 		})
 		require.NoError(t, err)

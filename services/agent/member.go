@@ -7,13 +7,14 @@ import (
 	"path"
 	"strings"
 
+	"github.com/waggle-dev/waggle/services/tools/workspace"
+
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/agent/teamtools"
 	"github.com/waggle-dev/waggle/services/model"
 	"github.com/waggle-dev/waggle/services/tools"
-	"github.com/waggle-dev/waggle/services/tools/fsserver"
 )
 
 // equip gives a member of a team its tools. Everybody else has those of the tool servers.
@@ -73,7 +74,7 @@ func (t *turn) products(o outcome) []event.Data {
 
 // artifact tells of the file that a call has written.
 func (t *turn) artifact(o outcome) []event.Data {
-	file, created, ok := fsserver.Written(o.tool.Own, o.call.Arguments, o.result.Text)
+	file, created, ok := workspace.Written(o.tool.Own, o.call.Arguments, o.result.Text)
 	if !ok {
 		return nil
 	}

@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	mcpservers "github.com/waggle-dev/waggle/services/tools/mcp"
+	"github.com/waggle-dev/waggle/services/tools/remote"
+	"github.com/waggle-dev/waggle/services/tools/service"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -32,7 +36,6 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 	"github.com/waggle-dev/waggle/services/pipeline"
 	"github.com/waggle-dev/waggle/services/session"
-	"github.com/waggle-dev/waggle/services/tools"
 )
 
 // patience bounds every wait.
@@ -105,12 +108,12 @@ func (r *rig) startTools() {
 	r.T.Cleanup(web.Close)
 	dir := r.T.TempDir()
 	require.NoError(r.T, os.WriteFile(filepath.Join(dir, "notes.md"), []byte("buy milk"), 0o600))
-	s, err := tools.New(tools.Config{
-		Workspace: dir, Builtin: true, Servers: []tools.ServerConfig{{Name: "bank", URL: web.URL}},
-	}, tools.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop()})
+	s, err := service.New(service.Config{
+		Workspace: dir, Builtin: true, Servers: []mcpservers.Config{{Name: "bank", URL: web.URL}},
+	}, service.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop()})
 	r.Run(s, err)
 	require.Eventually(r.T, func() bool {
-		list, err := tools.NewClient(r.Conn).List(r.Ctx, id.DefaultTenant)
+		list, err := remote.NewClient(r.Conn).List(r.Ctx, id.DefaultTenant)
 		return err == nil && len(list) == 5
 	}, patience, 20*time.Millisecond, "the tools are offered")
 }
@@ -143,7 +146,7 @@ func (r *rig) workerOf(name string, m model.Model, mod func(*agent.Config)) (*ag
 	}
 	s, err := agent.New(cfg, agent.Deps{
 		Conn: c, Log: r.StoreOn(c), Commands: command.NewSender(c), Directory: r.Dir,
-		Tools: tools.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.T)), Quota: r.daily,
+		Tools: remote.NewClient(c), Model: m, Instance: id.MustName(name), Logger: zerolog.New(zerolog.NewTestWriter(r.T)), Quota: r.daily,
 	})
 	r.Run(s, err)
 	return s, c

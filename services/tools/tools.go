@@ -1,19 +1,12 @@
-// Package tools runs tools for agents. Tools are offered by MCP servers (programs and
-// URLs from the configuration, and a built-in file server for the workspace folder)
-// and by services of the swarm, which are connected to a gateway and found in the
-// directory.
+// Package tools is the contract of tools: what a tool is, how it is called and what may
+// come back. MCP servers (package mcp), services of the swarm (swarm) and the workspace
+// folder (workspace) provide tools; package service runs them, package remote calls them
+// over the bus. Both ends are a [Toolbox] and keep the same promises.
 //
-// A tool server is somebody else's program, so it is treated as hostile: it may
-// hang, flood, die, fork or change its mind about its tools, and then hurts only
-// the calls that it was given. A program runs in its own process group, which is
-// killed as a whole; what it may say is bounded in bytes; what it did when it
-// died in the middle of a call is reported as unknown and never guessed.
-//
-// A service belongs to a tenant and may have several replicas, which share its calls.
-// What it is given and what it answers has to fit the schemas that it registered.
-//
-// [Service] runs the servers and answers calls over the bus; [NewClient] is the
-// other end. Both are a [Toolbox] and keep the same promises.
+// A provider is somebody else's program and treated as hostile: it may hang, flood, die
+// or change its tools, and then harms only the calls that it was given. Its output is
+// bounded in bytes and checked against the schemas that it declared. A call whose
+// provider died in the middle is reported as lost, and its outcome never guessed.
 package tools
 
 import (
@@ -22,6 +15,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -179,4 +173,12 @@ type Toolbox interface {
 	// its id, or by its name if one service only has it. Errors are *fault.Fault:
 	// MCP_SERVER_NOT_FOUND, SERVICE_NOT_FOUND, TOOLS_UNAVAILABLE.
 	ToolsOf(ctx context.Context, tenant id.Tenant, kind, server string) (Server, []Tool, error)
+}
+
+// Order is a server's place in lists: by kind, then by id.
+func (s Server) Order() string { return s.Kind + "\x00" + s.ID }
+
+// BadKind returns the fault of a request for an unknown kind of servers.
+func BadKind() error {
+	return fault.Newf(fault.ToolBadInput, "The kind of a server is %s or %s.", KindMCP, KindService).At("kind")
 }

@@ -3,12 +3,13 @@ package process
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/services/tools/remote"
+
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/provider"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/services/agent"
-	"github.com/waggle-dev/waggle/services/tools"
 )
 
 func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
@@ -34,7 +35,7 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 		Check: check, Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Now: p.clock.Now,
 	}, agent.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
-		Tools: tools.NewClient(p.conn), Model: m, Quota: daily,
+		Tools: remote.NewClient(p.conn), Model: m, Quota: daily,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", "worker").Logger(), Registry: p.registry,
 	})
 }

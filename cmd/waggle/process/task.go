@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/waggle-dev/waggle/services/tools/remote"
+
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -12,7 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/assignment"
 	"github.com/waggle-dev/waggle/services/task"
-	"github.com/waggle-dev/waggle/services/tools"
 )
 
 func (p *process) task(context.Context) (lifecycle.Component, error) {
@@ -23,7 +24,7 @@ func (p *process) task(context.Context) (lifecycle.Component, error) {
 			Tries: c.Tries, MaxDepth: c.MaxDepth,
 		},
 		Keep: c.Keep, Calls: c.Calls, Registry: p.registry, Quota: p.quotas(), Now: p.clock.Now,
-	}, p.manages("task"), tools.NewClient(p.conn))
+	}, p.manages("task"), remote.NewClient(p.conn))
 }
 
 // Where the participants of a swarm connect.

@@ -4,30 +4,32 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/waggle-dev/waggle/services/tools/mcp"
+	"github.com/waggle-dev/waggle/services/tools/service"
+
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/services/tools"
 )
 
 func (p *process) tools(context.Context) (lifecycle.Component, error) {
 	c := p.Config.Tools
-	servers := make([]tools.ServerConfig, len(c.Servers))
+	servers := make([]mcp.Config, len(c.Servers))
 	for i, s := range c.Servers {
 		tenants, err := tenants(s.Tenants)
 		if err != nil {
 			return nil, fmt.Errorf("tools.servers[%d].tenants: %w", i, err)
 		}
-		servers[i] = tools.ServerConfig{
+		servers[i] = mcp.Config{
 			Name: s.Name, Command: s.Command, Env: reveal(s.Env), Dir: s.Dir,
 			URL: s.URL, Headers: reveal(s.Headers), Timeout: s.Timeout, OutputCap: s.OutputCap,
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, IgnoreHints: s.IgnoreHints,
 			KeepOnCancel: s.KeepOnCancel, Tenants: tenants,
 		}
 	}
-	return tools.New(tools.Config{
+	return service.New(service.Config{
 		Workspace: p.Config.Workspace, Builtin: c.Builtin, Servers: servers, MaxCalls: c.MaxCalls,
-	}, tools.Deps{
+	}, service.Deps{
 		Conn: p.conn, Directory: p.directory,
 		Logger: p.Logger.With().Str("role", "tools").Logger(), Registry: p.registry,
 	})

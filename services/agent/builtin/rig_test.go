@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waggle-dev/waggle/services/tools/remote"
+	"github.com/waggle-dev/waggle/services/tools/service"
+
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -24,7 +27,6 @@ import (
 	"github.com/waggle-dev/waggle/services/pipeline"
 	"github.com/waggle-dev/waggle/services/session"
 	"github.com/waggle-dev/waggle/services/task"
-	"github.com/waggle-dev/waggle/services/tools"
 )
 
 // patience bounds every wait.
@@ -53,19 +55,19 @@ func newRig(t *testing.T, script scripted.Script) *rig {
 func (r *rig) services() {
 	r.T.Helper()
 	deps := r.Deps("one")
-	box, err := tools.New(tools.Config{Workspace: r.T.TempDir(), Builtin: true}, tools.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop()})
+	box, err := service.New(service.Config{Workspace: r.T.TempDir(), Builtin: true}, service.Deps{Conn: r.Conn, Directory: r.Dir, Logger: zerolog.Nop()})
 	r.Run(box, err)
 	s, err := session.New(session.Config{}, deps)
 	r.Run(s, err)
 	p, err := pipeline.New(pipeline.Config{}, deps)
 	r.Run(p, err)
-	k, err := task.New(task.Config{}, deps, tools.NewClient(r.Conn))
+	k, err := task.New(task.Config{}, deps, remote.NewClient(r.Conn))
 	r.Run(k, err)
 	m, err := openai.New("x", model.Env{OpenAIBaseURL: r.llm.OpenAIBaseURL()})
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() { _ = m.Close() })
 	w, err := agent.New(agent.Config{}, agent.Deps{
-		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Tools: tools.NewClient(r.Conn), Model: m,
+		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Tools: remote.NewClient(r.Conn), Model: m,
 		Instance: id.MustName("one"), Logger: zerolog.Nop(),
 	})
 	r.Run(w, err)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/waggle-dev/waggle/services/tools/schema"
+
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -31,7 +33,7 @@ type spec struct {
 // offer is a tool of the team as a member is offered it.
 type offer struct {
 	tools.Tool
-	schema *tools.Schema
+	schema *schema.Schema
 }
 
 func (s spec) offer() (offer, error) {
@@ -39,7 +41,7 @@ func (s spec) offer() (offer, error) {
 	if err != nil {
 		return offer{}, fmt.Errorf("encode its schema: %w", err)
 	}
-	compiled, err := tools.CompileSchema(raw)
+	compiled, err := schema.Compile(raw)
 	if err != nil {
 		return offer{}, err
 	}

@@ -115,7 +115,7 @@ func (b *Toolbox) Call(ctx context.Context, call tools.Call) (tools.Result, erro
 }
 
 func (b *Toolbox) callOwn(ctx context.Context, o offer, call tools.Call) (tools.Result, error) {
-	if err := o.schema.Check(call.Arguments); err != nil {
+	if _, err := o.schema.Arguments(call.Arguments); err != nil {
 		return tools.Result{}, err
 	}
 	if call.Tool != cmd.ToolUpdateTodos {

@@ -1,0 +1,222 @@
+// Package calls keeps the calls of a tool service: each id runs once, its outcome is
+// remembered for repeats of the id.
+package calls
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+const (
+	// Remembered is how long the outcome of a call is kept for a repeat of its id:
+	// much longer than a worker needs to notice a lost answer, or another one to
+	// take over its work.
+	Remembered = 10 * time.Minute
+	// rememberBytes bounds the outcomes kept; the oldest go first.
+	rememberBytes = 64 << 20
+	// outcomeCost is what an outcome occupies on top of its text.
+	outcomeCost = 512
+	// maxWaiting bounds the arguments of calls that run at once.
+	maxWaiting = 32 << 20
+)
+
+// Key identifies a call.
+type Key struct {
+	Tenant id.Tenant
+	Scope  string
+	ID     string
+}
+
+func keyOf(c tools.Call) Key { return Key{c.Tenant, c.Scope, c.ID} }
+
+// Run is one call that runs or has run. It is safe for concurrent use.
+type Run struct {
+	key    Key
+	digest [sha256.Size]byte // of tool and arguments
+	bytes  int               // of the arguments
+	ctx    context.Context   //nolint:containedctx // The run's own: it outlives the caller.
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when result and err are set
+	notes  notes
+
+	result tools.Result
+	err    *fault.Fault // nil after success
+	ended  time.Time
+
+	waiters int // callers that want the outcome; guarded by Table.mu
+}
+
+// Context ends when the run is over or cancelled.
+func (r *Run) Context() context.Context { return r.ctx }
+
+// Cancel cancels the run with a cause. Its callers get the outcome.
+func (r *Run) Cancel(cause error) { r.cancel(cause) }
+
+// Done is closed when the run has an outcome.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Listen returns the run's notifications from now on. A listener that does not keep up
+// misses some.
+func (r *Run) Listen() Listener { return r.notes.listen() }
+
+// Tell hands a notification to all listeners without blocking. It returns how many
+// listeners had no room for it.
+func (r *Run) Tell(n tools.Notification) (missed int) { return r.notes.tell(n) }
+
+// Outcome returns the result of a run that is done. Errors are *fault.Fault.
+func (r *Run) Outcome() (tools.Result, error) {
+	if r.err != nil {
+		return tools.Result{}, r.err
+	}
+	return r.result, nil
+}
+
+// Table keeps every call that runs, and those that have run until they are
+// forgotten, so that no id runs twice. It is safe for concurrent use.
+type Table struct {
+	now func() time.Time
+	max int // runs at once
+
+	maxWaiting, maxKept int // bytes
+
+	mu      sync.Mutex
+	open    bool // takes new calls
+	all     map[Key]*Run
+	running int
+	waiting int           // bytes of arguments of running calls
+	kept    []*Run        // outcomes, oldest first
+	size    int           // of kept
+	idle    chan struct{} // closed while nothing runs
+}
+
+// New returns an empty table that lets limit calls run at once.
+func New(limit int, now func() time.Time) *Table {
+	c := &Table{
+		now: now, max: limit, maxWaiting: maxWaiting, maxKept: rememberBytes,
+		open: true, all: make(map[Key]*Run), idle: make(chan struct{}),
+	}
+	close(c.idle)
+	return c
+}
+
+// Begin returns the run of the call: a fresh one, which the caller must execute
+// and end, or the one that runs or has run under the same id. The caller is one of
+// its waiters until Leave. A run keeps the values of ctx, not its end.
+func (c *Table) Begin(ctx context.Context, call tools.Call) (r *Run, fresh bool, err error) {
+	if call.ID == "" || len(call.ID) > maxCallID || len(call.Scope) > maxCallID {
+		return nil, false, fault.Newf(fault.ToolBadInput, "A call needs an id of 1 to %d bytes.", maxCallID).At("id")
+	}
+	digest := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %t %s", call.Kind, call.Server, call.Tool, call.Raw, call.Arguments)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget()
+	if r, ok := c.all[keyOf(call)]; ok {
+		if r.digest != digest {
+			return nil, false, fault.Newf(fault.ToolBadInput, "The id of this call belongs to another one, with another tool or other arguments.").At("id")
+		}
+		r.waiters++
+		return r, false, nil
+	}
+	switch {
+	case !c.open:
+		return nil, false, fault.New(fault.ToolsDown)
+	case c.running >= c.max || c.waiting+len(call.Arguments) > c.maxWaiting:
+		return nil, false, fault.Newf(fault.Overloaded, "Too many tool calls are running. Try again later.")
+	}
+	r = &Run{key: keyOf(call), digest: digest, bytes: len(call.Arguments), done: make(chan struct{}), waiters: 1}
+	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if c.running == 0 {
+		c.idle = make(chan struct{})
+	}
+	c.all[r.key] = r
+	c.running++
+	c.waiting += r.bytes
+	return r, true, nil
+}
+
+// maxCallID bounds the ids of calls and scopes: longer than any id of a provider.
+const maxCallID = 512
+
+// End sets the outcome of a run and wakes its waiters. It is kept unless keep is
+// false: then a repeat of the id runs again.
+func (c *Table) End(r *Run, res tools.Result, err *fault.Fault, keep bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.result, r.err, r.ended = res, err, c.now()
+	c.running--
+	c.waiting -= r.bytes
+	if keep {
+		c.kept = append(c.kept, r)
+		c.size += r.cost()
+	} else {
+		delete(c.all, r.key)
+	}
+	r.cancel(nil)
+	close(r.done)
+	c.forget()
+	if c.running == 0 {
+		close(c.idle)
+	}
+}
+
+func (r *Run) cost() int {
+	return outcomeCost + len(r.result.Text) + len(r.result.Data) + len(r.key.ID) + len(r.key.Scope)
+}
+
+// forget drops outcomes that are too old or too many.
+func (c *Table) forget() {
+	n := 0
+	for n < len(c.kept) && (c.size > c.maxKept || c.now().Sub(c.kept[n].ended) > Remembered) {
+		c.size -= c.kept[n].cost()
+		delete(c.all, c.kept[n].key)
+		n++
+	}
+	c.kept = slices.Delete(c.kept, 0, n)
+}
+
+// Leave says that a caller no longer waits. The last one cancels the run: Leave
+// reports whether it was the last, or the run is over or being stopped anyway.
+func (c *Table) Leave(r *Run) bool {
+	c.mu.Lock()
+	r.waiters--
+	last := r.waiters == 0
+	c.mu.Unlock()
+	if last {
+		r.cancel(ErrCancelled)
+	}
+	return r.ctx.Err() != nil
+}
+
+// Find returns the run with the key, or nil.
+func (c *Table) Find(k Key) *Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget()
+	return c.all[k]
+}
+
+// Close lets no new calls in and returns a channel that is closed when none runs.
+func (c *Table) Close() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = false
+	return c.idle
+}
+
+// Cancel lets no new calls in and cancels every run.
+func (c *Table) Cancel(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = false
+	for _, r := range c.all {
+		r.cancel(cause)
+	}
+}

@@ -1,0 +1,65 @@
+// Package bound holds the limits of tools' texts and results, and cuts to them.
+package bound
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+const (
+	// MaxTools bounds the tools of one provider; models get confused by far fewer.
+	MaxTools = 512
+	// Description bounds, in bytes, a tool's description: models read all of it.
+	Description = 16 << 10
+	// Title bounds, in bytes, the titles of tools and other short texts of a provider.
+	Title = 200
+	// Message bounds, in bytes, a provider's error message on its way to callers.
+	Message = 4 << 10
+
+	// Timeout is the default limit of one call, as MCP clients commonly have it.
+	Timeout = 60 * time.Second
+	// Output is the default cap of a result in bytes: more than a model can use, and
+	// eight times as much fits into a message of the bus.
+	Output = 128 << 10
+	// MaxOutput keeps, in bytes, a result within a bus message of 1 MiB.
+	MaxOutput = 512 << 10
+)
+
+// Shorten cuts s to at most limit bytes, valid UTF-8, with "..." where it was cut.
+func Shorten(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "..."
+}
+
+// Cut returns the longest prefix of s of at most limit bytes that ends with a whole
+// character. limit must be below len(s). The prefix is a copy, so that s can be freed.
+func Cut(s string, limit int) string {
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return strings.Clone(s[:limit])
+}
+
+// JSON encodes v without escaping <, > and &, which only web pages need.
+func JSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// TooLong returns INVALID_OUTPUT for an answer of size bytes that may not be cut to limit.
+func TooLong(size, limit int) *fault.Fault {
+	return fault.Newf(fault.BadOutput, "What the tool answered has %d bytes, and more than %d cannot be passed on. Ask for less at once.", size, limit)
+}

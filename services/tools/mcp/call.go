@@ -1,0 +1,154 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/calls"
+	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+)
+
+// Route is the way of calls to one tool of a server.
+type Route struct {
+	server *Server
+	tool   string // as offered
+}
+
+// Route returns the way to the tool of that offered name.
+func (s *Server) Route(offered string) Route { return Route{s, offered} }
+
+// Label returns the server's name, for metrics.
+func (r Route) Label() string { return r.server.cfg.Name }
+
+// Limit returns how long a call may take that asks for so much; 0 = it does not ask.
+func (r Route) Limit(asked time.Duration) time.Duration {
+	if asked > 0 {
+		return min(asked, r.server.cfg.Timeout)
+	}
+	return r.server.cfg.Timeout
+}
+
+// Repeatable reports whether the call may be repeated when its outcome is unknown.
+func (r Route) Repeatable(call tools.Call) bool {
+	k := r.server.find(r.tool)
+	return k != nil && k.Repeatable(call.Arguments)
+}
+
+// Run runs the call. Errors are *fault.Fault. MCP servers send no notifications.
+func (r Route) Run(ctx context.Context, call tools.Call, _ func(tools.Notification)) (tools.Result, error) {
+	call.Tool = r.tool
+	return r.server.try(ctx, call)
+}
+
+// maxAttempts bounds the attempts at one call: two that reach the tool, and as many
+// that find a connection which has just ended.
+const maxAttempts = 4
+
+// try runs a call, and again if the attempt reached nobody, or once more if it may
+// have reached a tool that may be repeated.
+func (s *Server) try(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var res tools.Result
+	var again bool
+	var err error
+	for n, lost := 0, 0; n < maxAttempts && lost < 2; n++ {
+		res, again, err = s.attempt(ctx, call)
+		if !again || ctx.Err() != nil {
+			break
+		}
+		if errors.Is(err, fault.New(fault.ToolLost)) {
+			lost++
+		}
+		s.log.Info().Err(err).Str("tool", call.Tool).Msg("retry tool call")
+	}
+	return res, err
+}
+
+// attempt runs a call on the current connection. again says that it may be
+// repeated without risk.
+func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, again bool, _ error) {
+	if s.find(call.Tool) == nil && s.connected() {
+		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s.", bound.Shorten(call.Tool, offer.MaxName))
+	}
+	sess, tool, err := s.acquire(ctx, call.Tool)
+	if err != nil && !errors.Is(err, calls.ErrTimeout) {
+		return tools.Result{}, false, calls.Interrupted(err, false)
+	}
+	if sess == nil {
+		return tools.Result{}, false, fault.Newf(fault.ToolsDown, "The tool server %s is not connected. Nothing was run.", s.cfg.Name)
+	}
+	defer sess.release()
+	if tool == nil {
+		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s any more.", call.Tool)
+	}
+	args, err := tool.Arguments.Arguments(call.Arguments)
+	if err != nil {
+		return tools.Result{}, false, err
+	}
+	a := newAttempt()
+	got, err := sess.call(ctx, a, &mcp.CallToolParams{Name: tool.Own, Arguments: args, Meta: s.meta(ctx, call.Tenant)})
+	if err == nil {
+		res, err := answered(got, tool, call.Raw, s.cfg.OutputCap)
+		return res, false, err
+	}
+	return s.failed(ctx, sess, tool, call, a, err)
+}
+
+// failed turns the error of an attempt into a fault.
+func (s *Server) failed(ctx context.Context, sess *session, tool *offer.Tool, call tools.Call, a *attempt, err error) (tools.Result, bool, error) {
+	if ctx.Err() != nil {
+		return tools.Result{}, false, calls.Interrupted(context.Cause(ctx), a.ran())
+	}
+	je := answerOf(err)
+	if !a.ran() || je != nil && je.Code == mcp.CodeUnsupportedProtocolVersion {
+		sess.retire() // The second: another server has taken its place.
+		return tools.Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", s.cfg.Name).Wrap(err)
+	}
+	if je != nil {
+		s.changed() // The tool may be gone, or the session: find out.
+		if je.Code == jsonrpc.CodeInvalidParams {
+			return tools.Result{}, false, fault.Newf(fault.ToolBadInput, "The tool refused the arguments: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
+		}
+		return tools.Result{}, false, fault.Newf(fault.ToolFailed, "The tool failed: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
+	}
+	if errors.Is(err, mcp.ErrConnectionClosed) {
+		sess.retire()
+	}
+	return tools.Result{}, tool.Repeatable(call.Arguments), fault.New(fault.ToolLost).Wrap(err)
+}
+
+// answerOf returns the JSON-RPC error with which the server answered, or nil if the
+// error arose on this side: the SDK marks those with the codes of its own.
+func answerOf(err error) *jsonrpc.Error {
+	const clientClosing, serverClosing, notSent = -32003, -32004, -32005
+	je, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || errors.Is(err, mcp.ErrConnectionClosed) {
+		return nil
+	}
+	switch je.Code {
+	case clientClosing, serverClosing, notSent:
+		return nil
+	}
+	return je
+}
+
+// meta returns what goes with a request: the trace for all servers, the tenant for
+// those that are told.
+func (s *Server) meta(ctx context.Context, tenant id.Tenant) mcp.Meta {
+	m := mcp.Meta{}
+	if parent := telemetry.Inject(ctx); parent != "" {
+		m["traceparent"] = parent
+	}
+	if s.cfg.TellTenant {
+		m[tools.MetaTenant] = tenant.String()
+	}
+	return m
+}

@@ -1,0 +1,212 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+)
+
+const (
+	// connectTimeout bounds start and handshake of a server. Programs that are
+	// fetched by a package manager on first use take longest.
+	connectTimeout = 30 * time.Second
+	// httpConnectTimeout is shorter: an HTTP server is there, or it is not.
+	httpConnectTimeout = 10 * time.Second
+	// httpBodyLimit bounds what one HTTP response may carry, an event stream
+	// included: as much as a program may say unasked.
+	httpBodyLimit = floodBurst
+	// idleConn is how long an HTTP connection is kept for the next call.
+	idleConn = 90 * time.Second
+	// clientVersion is the version of this MCP client.
+	clientVersion = "1.0.0"
+	// legacyProtocol is the version asked for when a server did not understand the
+	// newest handshake.
+	legacyProtocol = "2025-11-25"
+)
+
+// Dialer opens one connection to a server. changed is called, and must not block,
+// when the server says that its tools have changed.
+type Dialer func(ctx context.Context, legacy bool, changed func()) (*session, error)
+
+// handshake connects the protocol over a transport.
+func handshake(ctx context.Context, t mcp.Transport, legacy bool, changed func()) (*mcp.ClientSession, error) {
+	c := mcp.NewClient(&mcp.Implementation{Name: "waggle", Version: clientVersion}, &mcp.ClientOptions{
+		Capabilities:           &mcp.ClientCapabilities{}, // A server is offered nothing: no roots, no sampling.
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed() },
+	})
+	opts := &mcp.ClientSessionOptions{}
+	if legacy {
+		opts.ProtocolVersion = legacyProtocol
+	}
+	return c.Connect(ctx, t, opts)
+}
+
+// Dial returns the dialer of a program or an endpoint.
+func Dial(cfg Config, log zerolog.Logger) Dialer {
+	if len(cfg.Command) > 0 {
+		return dialProgram(&cfg, log.With().Str("server", cfg.Name).Logger())
+	}
+	return dialHTTP(&cfg)
+}
+
+// dialProgram starts a program and speaks with it over its standard input and output.
+func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
+	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
+		say := func(what string) func([]byte) {
+			return func(line []byte) {
+				log.Debug().Str("line", bound.Shorten(strings.TrimRight(string(line), "\r\n"), stderrLine)).Msg(what)
+			}
+		}
+		p, err := startProcess(cfg, say("log stderr of tool server"))
+		if err != nil {
+			return nil, fmt.Errorf("start %s: %w", cfg.Command[0], err)
+		}
+		g := newGuard(p.stdout, time.Now, say("drop line that is not a message"))
+		// The guard bounds a line, this a message that is spread over lines.
+		io := &mcp.IOTransport{Reader: g, Writer: p.stdin, MaxLineLength: maxLine + guardBlock}
+		// A connection that hangs in the handshake is freed by the end of the program.
+		stop := context.AfterFunc(ctx, func() { p.stop(true) })
+		cs, err := handshake(ctx, tapped{io}, legacy, changed)
+		if !stop() || err != nil {
+			p.stop(true)
+			_ = p.stdout.Close()
+			return nil, errors.Join(err, context.Cause(ctx), p.ending())
+		}
+		s := newSession(cs)
+		s.proc, s.guard, s.seen, s.keep = p, g, true, cfg.KeepOnCancel
+		return s, nil
+	}
+}
+
+// dialHTTP speaks with a streamable HTTP endpoint.
+func dialHTTP(cfg *Config) Dialer {
+	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
+		ctx, cancel := context.WithTimeout(ctx, httpConnectTimeout)
+		defer cancel()
+		u, err := url.Parse(cfg.URL)
+		if err != nil {
+			return nil, err
+		}
+		base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: idleConn}
+		g := &gate{base: base, headers: cfg.Headers, user: u.User, query: u.RawQuery}
+		// What may be secret in the address is added by the gate: the address that
+		// the client knows ends up in errors and logs.
+		u.User, u.RawQuery = nil, ""
+		client := &http.Client{Transport: g, CheckRedirect: sameHost}
+		t := &mcp.StreamableClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: maxLine}
+		cs, err := handshake(ctx, t, legacy, changed)
+		if err != nil {
+			base.CloseIdleConnections()
+			return nil, err
+		}
+		s := newSession(cs)
+		s.end = base.CloseIdleConnections
+		return s, nil
+	}
+}
+
+// InProcess speaks with a server within this process, which is asked for at each connection.
+func InProcess(server func() *mcp.Server) Dialer {
+	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
+		near, far := mcp.NewInMemoryTransports()
+		ss, err := server().Connect(ctx, far, nil)
+		if err != nil {
+			return nil, err
+		}
+		cs, err := handshake(ctx, tapped{near}, legacy, changed)
+		if err != nil {
+			return nil, errors.Join(err, ss.Close())
+		}
+		s := newSession(cs)
+		s.seen = true
+		s.end = func() { _ = ss.Close() }
+		return s, nil
+	}
+}
+
+// sameHost refuses redirects to other hosts: they would be given the headers.
+func sameHost(req *http.Request, via []*http.Request) error {
+	const most = 5 // as browsers do, roughly; MCP has no need for any
+	if len(via) >= most || !sameOrigin(req.URL, via[0].URL) {
+		return fmt.Errorf("redirect to %s refused", req.URL.Host)
+	}
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+
+// gate is the HTTP side of a server: it adds the headers, bounds the bodies and
+// notes what happened to a call's request.
+type gate struct {
+	base    http.RoundTripper
+	headers map[string]string
+	user    *url.Userinfo // of the configured address; nil if none
+	query   string
+}
+
+// RoundTrip sends one request.
+func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.URL.RawQuery = g.query
+	if g.user != nil {
+		password, _ := g.user.Password()
+		req.SetBasicAuth(g.user.Username(), password)
+	}
+	for name, v := range g.headers {
+		req.Header.Set(name, v)
+	}
+	a := attemptOf(req.Context()) //nolint:contextcheck // A request carries its context.
+	if a == nil || req.Method != http.MethodPost {
+		a = newAttempt() // Nobody's: a stream that is resumed has been accepted before.
+	}
+	a.sent.Store(true)
+	res, err := g.base.RoundTrip(req)
+	if err != nil {
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+			a.refused.Store(true)
+		}
+		return nil, err
+	}
+	if turnedAway(res.StatusCode) {
+		a.refused.Store(true)
+	} else {
+		a.accepted.Store(true)
+	}
+	res.Body = &boundedBody{ReadCloser: res.Body, left: httpBodyLimit}
+	return res, nil
+}
+
+// turnedAway reports whether the status means that the request was not acted upon.
+func turnedAway(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// boundedBody fails once more has been read than a response may carry.
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, errFlood
+	}
+	return n, err
+}

@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLine bounds one message of a server. The results of honest servers are
+	// below 10 MiB; a longer line ends the connection, because nothing in it can be
+	// trusted to say which call it belongs to.
+	maxLine = 16 << 20
+	// floodBurst and floodRate bound what a server may say unasked: a bucket of
+	// this many bytes, refilled at this rate, and by one line for each call.
+	// A server that logs 200 lines a second for ever is within it.
+	floodBurst = 2 * maxLine
+	floodRate  = 256 << 10
+	// messageCost is charged for a message on top of its bytes: what it occupies
+	// until it is handled, roughly.
+	messageCost = 1 << 10
+	// guardBlock is the size of the reads from a server.
+	guardBlock = 64 << 10
+)
+
+var (
+	errLineTooLong = fmt.Errorf("a message is longer than %d bytes", maxLine)
+	errFlood       = errors.New("the server says far more than it was asked for")
+)
+
+// guard stands between a server's output and the protocol. It lets through lines
+// that look like messages and drops the others (banners and debug output are a
+// common mistake). It ends the stream when a line is too long or the server
+// floods. It holds no more than one block.
+type guard struct {
+	src     io.ReadCloser
+	in      *bufio.Reader
+	inLine  bool // within a message
+	length  int  // bytes of the message so far
+	dropped func(line []byte)
+
+	mu     sync.Mutex
+	now    func() time.Time
+	tokens float64
+	filled time.Time
+}
+
+func newGuard(src io.ReadCloser, now func() time.Time, dropped func(line []byte)) *guard {
+	return &guard{
+		src: src, in: bufio.NewReaderSize(src, guardBlock), dropped: dropped,
+		now: now, tokens: floodBurst, filled: now(),
+	}
+}
+
+// Read returns bytes of the message that is next.
+func (g *guard) Read(p []byte) (int, error) {
+	for !g.inLine {
+		if err := g.lineStart(); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := g.in.Peek(1); err != nil {
+		return 0, err
+	}
+	part, _ := g.in.Peek(min(g.in.Buffered(), len(p)))
+	if i := bytes.IndexByte(part, '\n'); i >= 0 {
+		part, g.inLine = part[:i+1], false
+	}
+	n := copy(p, part)
+	_, _ = g.in.Discard(n)
+	if g.length += n; g.length > maxLine {
+		return 0, errLineTooLong
+	}
+	return n, g.charge(n)
+}
+
+// Close closes the server's output.
+func (g *guard) Close() error { return g.src.Close() }
+
+// lineStart looks at how the next line begins and passes over it if that is not
+// how a message begins: with an object, or an array of objects.
+func (g *guard) lineStart() error {
+	head, err := g.in.Peek(1)
+	if err != nil {
+		return err
+	}
+	switch head[0] {
+	case ' ', '\t', '\r', '\n':
+		head, _ = g.in.Peek(g.in.Buffered())
+		n, _ := g.in.Discard(len(head) - len(bytes.TrimLeft(head, " \t\r\n")))
+		return g.charge(n)
+	case '{':
+		g.inLine = true
+	case '[':
+		if head, err = g.in.Peek(2); err != nil {
+			return err
+		}
+		g.inLine = head[1] == '{'
+	}
+	if !g.inLine {
+		return g.drop()
+	}
+	g.length = 0
+	return g.charge(messageCost)
+}
+
+// drop passes over a line that is no message.
+func (g *guard) drop() error {
+	for first := true; ; first = false {
+		part, err := g.in.ReadSlice('\n')
+		cost := len(part)
+		if first {
+			g.dropped(part)
+			cost += messageCost
+		}
+		if err := g.charge(cost); err != nil {
+			return err
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+// credit allows for the answer to one more call.
+func (g *guard) credit() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tokens = min(floodBurst, g.tokens+maxLine)
+}
+
+func (g *guard) charge(n int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	g.tokens = min(floodBurst, g.tokens+now.Sub(g.filled).Seconds()*floodRate) - float64(n)
+	g.filled = now
+	if g.tokens < 0 {
+		return errFlood
+	}
+	return nil
+}

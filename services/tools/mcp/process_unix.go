@@ -1,0 +1,207 @@
+//go:build unix
+
+package mcp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// exitGrace is what a program gets to end by itself once its input is closed,
+	// as the MCP specification asks, and then once more after SIGTERM.
+	exitGrace = time.Second
+	// lastWords is how long the output of a program that has ended is read on. Its
+	// last answer is in the pipe already; only a descendant that left the process
+	// group could keep the pipe open.
+	lastWords = time.Second
+	// killWait is how long the end of a killed program is waited for. The kernel
+	// takes milliseconds unless the program hangs in a device.
+	killWait = 5 * time.Second
+)
+
+// inherited is all that a program gets of this process's environment.
+var inherited = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+
+// process is a running program in a process group of its own. When the program
+// ends, however it ends, what is left of its group is killed.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  *os.File
+	stdout *os.File
+	exited chan struct{} // closed when the program has ended and its group was killed
+	err    error         // how it ended; valid after exited
+
+	kill sync.Once
+}
+
+// startProcess starts the program. stderr is called with what it complains about,
+// line by line, from one goroutine.
+func startProcess(c *Config, stderr func(line []byte)) (*process, error) {
+	p := &process{exited: make(chan struct{})}
+	theirs, ours, err := openPipes()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin, p.stdout = ours[0], ours[1]
+	p.cmd = exec.Command(c.Command[0], c.Command[1:]...) //nolint:gosec,noctx // The operator's command; its end is handled here, for the whole group.
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	p.cmd.Dir, p.cmd.Env = c.Dir, environment(c.Env)
+	p.cmd.SysProcAttr = groupAttr()
+	keepDescriptors()
+	err = p.cmd.Start()
+	closeAll(theirs)
+	if err != nil {
+		closeAll(ours)
+		return nil, err
+	}
+	go p.wait(ours[2], stderr)
+	return p, nil
+}
+
+// openPipes returns the two ends of standard input, output and error.
+func openPipes() (theirs, ours []*os.File, _ error) {
+	for fd := range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(theirs)
+			closeAll(ours)
+			return nil, nil, err
+		}
+		if fd > 0 {
+			r, w = w, r
+		}
+		theirs, ours = append(theirs, r), append(ours, w)
+	}
+	return theirs, ours, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // Pipes: nothing is lost by closing them.
+	}
+}
+
+// wait reaps the program, kills what is left of its group and lets its pipes end.
+func (p *process) wait(stderr *os.File, line func([]byte)) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		listen(stderr, line)
+	}()
+	p.err = p.cmd.Wait()
+	// The group's id is the program's. It can be somebody else's only after the
+	// kernel has gone once through all its numbers since the line above.
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	_ = p.stdin.Close()
+	_ = p.stdout.SetReadDeadline(time.Now().Add(lastWords))
+	_ = stderr.SetReadDeadline(time.Now().Add(lastWords))
+	close(p.exited)
+	<-said
+	_ = stderr.Close()
+}
+
+// stop ends the program and its group: it closes the input and waits, asks with
+// SIGTERM and waits, then kills. With now it does not wait for the first. It
+// returns when the program has ended, or cannot even be killed (a broken disk).
+func (p *process) stop(now bool) {
+	p.kill.Do(func() {
+		_ = p.stdin.Close()
+		if !now && p.gone(exitGrace) {
+			return
+		}
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
+		if p.gone(exitGrace) {
+			return
+		}
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	})
+	p.gone(killWait)
+}
+
+func (p *process) gone(within time.Duration) bool {
+	t := time.NewTimer(within)
+	defer t.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// ending describes how the program ended, once it has been stopped.
+func (p *process) ending() error {
+	if !closed(p.exited) {
+		return errors.New("the program cannot be killed")
+	}
+	if p.err == nil {
+		return errors.New("the program ended")
+	}
+	return fmt.Errorf("the program ended: %w", p.err)
+}
+
+const (
+	// stderrLine and stderrRate bound what is kept of a program's complaints: one
+	// line, and bytes a second. The rest is read and dropped, so that a program
+	// never waits for its own complaints to be heard.
+	stderrLine = 4 << 10
+	stderrRate = 64 << 10
+)
+
+// listen passes on the lines of r until it ends.
+func listen(r io.Reader, line func([]byte)) {
+	in := bufio.NewReaderSize(r, stderrLine)
+	since, heard := time.Now(), 0
+	for {
+		part, err := in.ReadSlice('\n')
+		if now := time.Now(); now.Sub(since) > time.Second {
+			since, heard = now, 0
+		}
+		if heard += len(part); heard <= stderrRate && len(part) > 0 {
+			line(part)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// environment returns the few variables that programs need to run at all, and the
+// configured ones.
+func environment(configured map[string]string) []string {
+	env := []string{}
+	for _, name := range inherited {
+		if v, ok := os.LookupEnv(name); ok {
+			if _, own := configured[name]; !own {
+				env = append(env, name+"="+v)
+			}
+		}
+	}
+	for name, v := range configured {
+		env = append(env, name+"="+v)
+	}
+	return env
+}
+
+// keepDescriptors marks every descriptor above the standard three close-on-exec.
+// Go's own are; one that this process was itself given by its parent may not be.
+func keepDescriptors() {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return // No such folder here; Go's own descriptors are marked anyway.
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}

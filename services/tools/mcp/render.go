@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+)
+
+// answered turns what a tool answered into a result of at most limit bytes, unless
+// it does not fit the tool's schema.
+func answered(res *mcp.CallToolResult, tool *offer.Tool, raw bool, limit int) (tools.Result, error) {
+	if tool.Result != nil && !res.IsError && res.StructuredContent != nil {
+		b, err := bound.JSON(res.StructuredContent)
+		if err != nil {
+			return tools.Result{}, fault.New(fault.BadOutput).Wrap(err)
+		}
+		if err := tool.Result.CheckResult(b); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	if raw {
+		return renderRaw(res, limit)
+	}
+	return render(res, limit), nil
+}
+
+// render turns a result into text of at most limit bytes. Text is kept; of what a
+// model cannot read here, its kind and size are told.
+func render(res *mcp.CallToolResult, limit int) tools.Result {
+	text := textOf(res)
+	out := tools.Result{Text: text, Bytes: len(text), IsError: res.IsError}
+	if len(text) > limit {
+		out.Text, out.Truncated = bound.Cut(text, limit), true
+	}
+	return out
+}
+
+func textOf(res *mcp.CallToolResult) string {
+	parts := texts(res)
+	if extra := structured(res, parts); extra != "" {
+		parts = append(parts, extra)
+	}
+	return strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
+}
+
+func texts(res *mcp.CallToolResult) []string {
+	var parts []string
+	for _, c := range res.Content {
+		parts = append(parts, contentText(c))
+	}
+	return parts
+}
+
+// renderRaw turns a result into the array of its content as JSON of at most limit
+// bytes. If it is longer there is one text, as render has it, bound.Cut further until its
+// JSON fits.
+func renderRaw(res *mcp.CallToolResult, limit int) (tools.Result, error) {
+	all := append([]mcp.Content{}, res.Content...)
+	if extra := structured(res, texts(res)); extra != "" {
+		all = append(all, &mcp.TextContent{Text: extra})
+	}
+	data, err := bound.JSON(all)
+	out := tools.Result{Data: data, Bytes: len(data), IsError: res.IsError}
+	if err != nil || len(data) <= limit {
+		return out, err
+	}
+	text := textOf(res)
+	for n := min(limit, len(text)); n >= 0; n -= max(1, (len(out.Data)-limit)/6) {
+		if n < len(text) {
+			text = bound.Cut(text, n)
+		}
+		out.Data, err = bound.JSON([]mcp.Content{&mcp.TextContent{Text: text}})
+		if err != nil || len(out.Data) <= limit {
+			break
+		}
+	}
+	out.Truncated = true
+	return out, err
+}
+
+// structured returns the structured content as JSON, unless the content says the
+// same. Servers should repeat it there, but not all do.
+func structured(res *mcp.CallToolResult, parts []string) string {
+	if res.StructuredContent == nil {
+		return ""
+	}
+	b, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		return ""
+	}
+	var want, got any
+	if json.Unmarshal(b, &want) != nil || repeats(want, res.Content, parts) {
+		return ""
+	}
+	for _, p := range parts {
+		if json.Unmarshal([]byte(p), &got) == nil && reflect.DeepEqual(want, got) {
+			return ""
+		}
+	}
+	return string(b)
+}
+
+// repeats reports whether the structured content is a wrap of the content: an object
+// whose one member is the text, or all of the content. Servers do so that have a
+// schema for the sake of having one.
+func repeats(structured any, content []mcp.Content, parts []string) bool {
+	object, ok := structured.(map[string]any)
+	if !ok || len(object) != 1 {
+		return false
+	}
+	for _, v := range object {
+		if text, ok := v.(string); ok {
+			return text == strings.Join(parts, "\n")
+		}
+		var all any
+		b, err := json.Marshal(content)
+		return err == nil && json.Unmarshal(b, &all) == nil && reflect.DeepEqual(v, all)
+	}
+	return false
+}
+
+func contentText(c mcp.Content) string {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return c.Text
+	case *mcp.ImageContent:
+		return fmt.Sprintf("[An image, %s, %d bytes]", bound.Shorten(c.MIMEType, bound.Title), len(c.Data))
+	case *mcp.AudioContent:
+		return fmt.Sprintf("[A sound, %s, %d bytes]", bound.Shorten(c.MIMEType, bound.Title), len(c.Data))
+	case *mcp.ResourceLink:
+		return fmt.Sprintf("[A link to %s: %s]", bound.Shorten(c.Name, bound.Title), bound.Shorten(c.URI, bound.Message))
+	case *mcp.EmbeddedResource:
+		if c.Resource != nil && c.Resource.Blob == nil {
+			return c.Resource.Text
+		}
+	}
+	return "[Content that is not text]"
+}

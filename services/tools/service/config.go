@@ -1,0 +1,54 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+	"github.com/waggle-dev/waggle/services/tools/mcp"
+	"github.com/waggle-dev/waggle/services/tools/swarm"
+)
+
+const (
+	// defaultWorkspace is where a newcomer's agents find files.
+	defaultWorkspace = "workspace"
+	// defaultMaxCalls is eight agents with eight parallel calls each.
+	defaultMaxCalls = 64
+)
+
+// Config says which tools there are.
+type Config struct {
+	// Workspace is the folder of the built-in server. Empty means ./workspace. It
+	// is made, with a notes.md in it, if it does not exist.
+	Workspace string
+	Builtin   bool         // offer the built-in server, named "workspace"
+	Servers   []mcp.Config // the other servers
+	MaxCalls  int          // calls that may run at once; more are OVERLOADED. 0 = 64
+	Waits     swarm.Waits  // for services of the swarm
+}
+
+// withDefaults checks the configuration and fills it in. Errors name the option.
+func (c Config) withDefaults() (Config, error) {
+	if c.Workspace == "" {
+		c.Workspace = defaultWorkspace
+	}
+	if c.MaxCalls == 0 {
+		c.MaxCalls = defaultMaxCalls
+	}
+	if c.MaxCalls < 0 {
+		return c, fmt.Errorf("tools.max_calls: must not be negative")
+	}
+	c.Servers = slices.Clone(c.Servers)
+	var names []string
+	if c.Builtin {
+		names = append(names, tools.BuiltinServer)
+	}
+	for i := range c.Servers {
+		if err := c.Servers[i].Complete(); err != nil {
+			return c, fmt.Errorf("tools.servers[%d].%w", i, err)
+		}
+		names = append(names, c.Servers[i].Name)
+	}
+	return c, offer.CheckProviders(names)
+}

@@ -1,0 +1,220 @@
+package service_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/remote"
+	"github.com/waggle-dev/waggle/services/tools/service"
+	"github.com/waggle-dev/waggle/services/tools/swarm"
+)
+
+// field is a tool service, and a gateway to which services are connected: this test.
+type field struct {
+	*rig
+	bus  *bustest.Instance
+	conn *bus.Conn
+	dir  *directory.Directory
+	gw   id.Name
+
+	mu sync.Mutex
+	n  int
+}
+
+// newField starts a tool service that is called within this process, or over the bus.
+func newField(t testing.TB, cfg service.Config, overBus bool) *field {
+	t.Helper()
+	top := bus.DefaultTopology()
+	top.LeaseTTL = time.Hour // Members leave when the test says so.
+	server := bustest.Start(t, top)
+	url := server.URL
+	open := func(c *bus.Conn) *directory.Directory {
+		d, err := directory.Open(t.Context(), c)
+		require.NoError(t, err)
+		t.Cleanup(d.Close)
+		return d
+	}
+	conn := bustest.Dial(t, url)
+	f := &field{bus: server, conn: bustest.Dial(t, url), gw: id.MustName("gw")}
+	f.dir = open(f.conn)
+	cfg.Waits = cmp.Or(cfg.Waits, swarm.Waits{Confirm: patience, Lost: patience / 200, Return: patience / 100})
+	f.rig = launch(t, cfg, service.Deps{Conn: conn, Directory: open(conn)})
+	if overBus {
+		f.Caller = remote.NewClient(bustest.Dial(t, url))
+	}
+	return f
+}
+
+func (f *field) box() tools.Toolbox { return f.Caller.(tools.Toolbox) } //nolint:forcetypeassert // Both are.
+
+// peer is one connection of a service.
+type peer struct {
+	t     testing.TB
+	f     *field
+	lease *directory.Lease
+	peer  command.Peer
+	sub   *nats.Subscription
+	calls chan event.CallRequestedData
+}
+
+// manner is what a service does with a call that it was given.
+type manner func(*peer, event.CallRequestedData)
+
+// connect registers a service and waits until it is seen.
+func (f *field) connect(t testing.TB, p command.Peer, do manner) *peer {
+	t.Helper()
+	f.mu.Lock()
+	f.n++
+	connection := id.MustName(fmt.Sprintf("c%d", f.n))
+	f.mu.Unlock()
+	p.Kind, p.Gateway, p.Connection, p.Online = command.PeerService, f.gw.String(), connection.String(), true
+	if p.Tenant.IsZero() {
+		p.Tenant = id.DefaultTenant
+	}
+	if p.Status == "" {
+		p.Status = command.StatusActive
+	}
+	if p.Since.IsZero() {
+		p.Since = time.Now()
+	}
+	out := &peer{t: t, f: f, peer: p, calls: make(chan event.CallRequestedData, 1000)}
+	var err error
+	out.sub, err = f.conn.NATS().Subscribe(subject.Direct(f.gw, connection), func(m *nats.Msg) { out.take(m, do) })
+	require.NoError(t, err)
+	require.NoError(t, f.conn.NATS().Flush())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	data, err := json.Marshal(p)
+	require.NoError(t, err)
+	out.lease, err = f.dir.Join(ctx, directory.Member{What: command.WhatService, Name: f.gw, Instance: connection, Data: data})
+	require.NoError(t, err)
+	out.seen(func(s tools.Server) bool { return s.ID == p.ID })
+	return out
+}
+
+// take is the gateway's part: it confirms what it hands on.
+func (p *peer) take(m *nats.Msg, do manner) {
+	var e event.Event
+	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.CallRequested || e.Sequence != 0 {
+		p.t.Errorf("no call: %v %s", err, m.Data)
+		return
+	}
+	log, err := subject.ParseName(e.Subject)
+	if err != nil || log.Tenant != p.peer.Tenant {
+		p.t.Errorf("not the tenant's: %v %s", err, e.Subject)
+	}
+	c, err := event.As[event.CallRequestedData](e)
+	if err != nil || c.ServiceID != p.peer.ID {
+		p.t.Errorf("no call of this service: %v %s", err, m.Data)
+	}
+	p.calls <- c
+	if err := m.Respond([]byte("+")); err != nil {
+		p.t.Errorf("confirm: %v", err)
+	}
+	go do(p, c)
+}
+
+// say is what the gateway tells the caller.
+func (p *peer) say(c event.CallRequestedData, n command.CallNews) {
+	n.CallID, n.ServiceID = c.CallID, p.peer.ID
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(n); err != nil {
+		p.t.Errorf("encode: %v", err)
+	}
+	_ = p.f.conn.NATS().Publish(c.Inbox, b.Bytes()) // Fails when the test is over.
+}
+
+// set changes what the directory says of the service, and waits until that is seen.
+func (p *peer) set(change func(*command.Peer)) {
+	p.t.Helper()
+	change(&p.peer)
+	data, err := json.Marshal(p.peer)
+	require.NoError(p.t, err)
+	require.NoError(p.t, p.lease.Set(data))
+}
+
+// leave ends the connection.
+func (p *peer) leave() {
+	p.t.Helper()
+	require.NoError(p.t, p.sub.Unsubscribe())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	require.NoError(p.t, p.lease.Leave(ctx))
+}
+
+// seen waits until the tool service knows of it.
+func (p *peer) seen(is func(tools.Server) bool) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		list, err := p.f.svc.Servers(context.Background(), p.peer.Tenant, tools.KindService)
+		for _, s := range list {
+			if err == nil && is(s) {
+				return true
+			}
+		}
+		return false
+	}, patience, 5*time.Millisecond)
+}
+
+// given returns the next call that the service was given.
+func (p *peer) given() event.CallRequestedData {
+	p.t.Helper()
+	select {
+	case c := <-p.calls:
+		return c
+	case <-time.After(patience):
+		p.t.Fatal("no call came")
+		return event.CallRequestedData{}
+	}
+}
+
+func answers(result string) manner {
+	return func(p *peer, c event.CallRequestedData) {
+		p.say(c, command.CallNews{Final: true, Result: json.RawMessage(result)})
+	}
+}
+
+func silent(*peer, event.CallRequestedData) {}
+
+// echoes answers with the arguments.
+func echoes(p *peer, c event.CallRequestedData) { answers(string(c.Arguments))(p, c) }
+
+// serviceOf has one tool of each kind.
+func serviceOf(name string) command.Peer {
+	return command.Peer{ID: name, Name: "The " + name, Capabilities: []string{"one", "two"}, Tools: []command.PeerTool{
+		{ID: "plain", Name: "Plain tool"},
+		{ID: "again", Idempotent: true},
+		{
+			ID:           "strict",
+			InputSchema:  json.RawMessage(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}},"required":["a"]}`),
+			OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}`),
+		},
+	}}
+}
+
+// ask makes a call by kind, server and tool.
+func ask(t testing.TB, server, tool string, a args) tools.Call {
+	t.Helper()
+	c := newCall(t, tool, a)
+	c.Kind, c.Server, c.Raw = tools.KindService, server, true
+	return c
+}

@@ -1,0 +1,333 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	mcpservers "github.com/waggle-dev/waggle/services/tools/mcp"
+	"github.com/waggle-dev/waggle/services/tools/service"
+)
+
+// A server that floods, babbles or breaks the protocol loses its connection: its
+// call ends, memory stays bounded, and its neighbour does not notice.
+func TestAHostileServerHurtsOnlyItsOwnCalls(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"flood_line", "flood_notes", "flood_long", "bad_json", "bad_rpc", "die"} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, service.Config{Servers: []mcpservers.Config{program("bad", "good"), program("neighbour", "good")}})
+			r.await(t, "bad_echo")
+			r.await(t, "neighbour_echo")
+			pid, err := strconv.Atoi(r.call(t, "bad_pid", nil))
+			require.NoError(t, err)
+			neighbour := r.call(t, "neighbour_pid", nil)
+
+			stop := make(chan struct{})
+			var watch sync.WaitGroup
+			var most uint64
+			watch.Go(func() { most = peak(stop) })
+			var calls sync.WaitGroup
+			calls.Go(func() {
+				for i := range 20 {
+					text := fmt.Sprint(i)
+					res, err := r.Call(context.Background(), newCall(t, "neighbour_echo", args{"text": text}))
+					if err != nil || res.Text != text {
+						t.Errorf("the neighbour is disturbed: %v", err)
+					}
+				}
+			})
+			before := heap()
+			r.fails(t, newCall(t, "bad_"+tool, nil), fault.ToolLost)
+			calls.Wait()
+			close(stop)
+			watch.Wait()
+			require.Less(t, most, before+600<<20, "memory is bounded")
+			t.Logf("heap %d MiB before, %d MiB at most", before>>20, most>>20)
+
+			dies(t, pid)
+			require.Equal(t, "back", r.call(t, "bad_echo", args{"text": "back"}))
+			require.Equal(t, neighbour, r.call(t, "neighbour_pid", nil), "the neighbour was not restarted")
+		})
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
+}
+
+// peak returns the largest heap until stop is closed.
+func peak(stop <-chan struct{}) (most uint64) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		most = max(most, heap())
+		select {
+		case <-stop:
+			return most
+		case <-tick.C:
+		}
+	}
+}
+
+// Servers that never get as far as an MCP session do not harm the start, nor the
+// others, and none of them stays behind.
+func TestServersThatDoNotStart(t *testing.T) {
+	t.Parallel()
+	r := start(t, service.Config{Builtin: true, Servers: []mcpservers.Config{
+		program("exits", "exits"), program("deaf", "deaf"), program("flood", "flood"),
+		{Name: "missing", Command: []string{"/nonexistent/program"}},
+		{Name: "nowhere", URL: "http://127.0.0.1:1/mcp"},
+		program("banner", "banner"), program("legacy", "legacy", "STARTS", t.TempDir()+"/starts"),
+	}})
+	r.await(t, "banner_echo")
+	r.await(t, "legacy_echo")
+	require.Contains(t, r.call(t, "workspace_list_files", nil), "notes.md")
+	c := newCall(t, "exits_echo", nil)
+	c.Timeout = time.Second
+	r.fails(t, c, fault.ToolsDown)
+	require.NoError(t, testutil.GatherAndCompare(r.reg, strings.NewReader(`
+# HELP waggle_tools_servers Tool servers by state.
+# TYPE waggle_tools_servers gauge
+waggle_tools_servers{state="connected"} 3
+waggle_tools_servers{state="connecting"} 5
+waggle_tools_servers{state="stopped"} 0
+`), "waggle_tools_servers"))
+	r.svc.Stop()
+}
+
+// Whatever ends a server, its descendants end with it.
+func TestNoDescendantIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, r *rig, pid int){
+		"the call times out": func(t *testing.T, r *rig, _ int) {
+			c := newCall(t, "child_spawn", args{"file": r.file("more")})
+			c.Timeout = 2 * time.Second
+			r.fails(t, c, fault.ToolTimeout)
+		},
+		"the server is killed": func(t *testing.T, _ *rig, pid int) {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		},
+		"the server exits": func(t *testing.T, r *rig, _ int) {
+			r.fails(t, newCall(t, "child_die", nil), fault.ToolLost)
+		},
+		"the service stops": func(_ *testing.T, r *rig, _ int) { r.svc.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := t.TempDir() + "/pids"
+			r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "grandchildren", "PIDS", file)}})
+			r.await(t, "child_echo")
+			pid, err := strconv.Atoi(r.call(t, "child_pid", nil))
+			require.NoError(t, err)
+			pids := append(numbers(t, file)[:2], pid)
+			for _, p := range pids {
+				require.True(t, alive(p))
+				group, err := syscall.Getpgid(p)
+				require.NoError(t, err)
+				require.Equal(t, pid, group)
+			}
+			require.NotEqual(t, syscall.Getpgrp(), pid)
+			end(t, r, pid)
+			if more := r.file("more"); r.ran(t, "more") > 0 {
+				lines := numbers(t, more)
+				pids = append(pids, lines...)
+			}
+			for _, p := range pids {
+				dies(t, p)
+			}
+		})
+	}
+}
+
+// numbers returns the lines of a file that are numbers.
+func numbers(t *testing.T, file string) []int {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var out []int
+	for line := range strings.FieldsSeq(string(b)) {
+		if n, err := strconv.Atoi(line); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// A server that ignores the end of its input and SIGTERM is killed.
+func TestStopEndsAStubbornServer(t *testing.T) {
+	t.Parallel()
+	r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "stubborn")}})
+	r.await(t, "child_echo")
+	pid, err := strconv.Atoi(r.call(t, "child_pid", nil))
+	require.NoError(t, err)
+	r.svc.Stop()
+	require.False(t, alive(pid))
+}
+
+// When this process is killed, its servers do not stay behind.
+func TestKillingTheServiceKillsItsServers(t *testing.T) {
+	t.Parallel()
+	r := &rig{dir: t.TempDir()}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childMode+"=host", "PIDS="+r.file("pids"))
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	r.began(t, "pids")
+	pid := numbers(t, r.file("pids"))[0]
+	require.True(t, alive(pid))
+	require.NoError(t, cmd.Process.Kill())
+	dies(t, pid)
+}
+
+// The workspace server also runs as a program, and a server may have no tools.
+func TestTheWorkspaceAsAProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() + "/files"
+	r := start(t, service.Config{Servers: []mcpservers.Config{program("files", "workspace", "DIR", dir), program("empty", "no tools")}})
+	require.True(t, r.await(t, "files_list_files").ReadOnly)
+	require.Contains(t, r.call(t, "files_list_files", nil), "notes.md")
+	require.Equal(t, "files leads out of the workspace", strings.ReplaceAll(r.text(t, "files_read_file", args{"path": "../files"}), "../", ""))
+	connected := `
+# HELP waggle_tools_servers Tool servers by state.
+# TYPE waggle_tools_servers gauge
+waggle_tools_servers{state="connected"} 2
+waggle_tools_servers{state="connecting"} 0
+waggle_tools_servers{state="stopped"} 0
+`
+	require.Eventually(t, func() bool {
+		return testutil.GatherAndCompare(r.reg, strings.NewReader(connected), "waggle_tools_servers") == nil
+	}, patience, 20*time.Millisecond)
+}
+
+// A program sees four variables and the configured ones, and no descriptor but its
+// three, even one that this process holds without close-on-exec.
+func TestNothingIsInherited(t *testing.T) {
+	t.Setenv("CANARY_SECRET", "must not be seen")
+	t.Setenv("LANG", "C.UTF-8")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	require.NoError(t, err)
+	defer file.Close()
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), syscall.F_SETFD, 0)
+	require.Zero(t, errno)
+
+	r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "good", "TOKEN", "configured", "HOME", "/own/home")}})
+	r.await(t, "child_echo")
+	env := strings.Split(r.call(t, "child_env", nil), "\n")
+	var names []string
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	allowed := []string{"PATH", "HOME", "LANG", "TMPDIR", "TOKEN", childMode}
+	require.Subset(t, allowed, names)
+	require.Contains(t, env, "LANG=C.UTF-8")
+	require.Contains(t, env, "TOKEN=configured")
+	require.Contains(t, env, "HOME=/own/home")
+	require.NotContains(t, r.call(t, "child_fds", nil), "socket:")
+}
+
+// A server that changes its tools is believed, on its own tools only.
+func TestToolsChange(t *testing.T) {
+	t.Parallel()
+	r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "good")}})
+	r.await(t, "child_grow")
+	require.Equal(t, "ok", r.call(t, "child_grow", args{"text": "brand_new"}))
+	r.await(t, "child_brand_new")
+	require.Equal(t, "new", r.call(t, "child_brand_new", nil))
+	r.fails(t, newCall(t, "child_grow", nil), fault.ToolNotFound)
+}
+
+// While one call is deaf to its cancellation, the other calls of the server are
+// finished before it is killed.
+func TestADeafCallDoesNotTakeOthersWithIt(t *testing.T) {
+	t.Parallel()
+	r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "good")}})
+	r.await(t, "child_echo")
+	pid, err := strconv.Atoi(r.call(t, "child_pid", nil))
+	require.NoError(t, err)
+	var other sync.WaitGroup
+	other.Go(func() {
+		res, err := r.Call(context.Background(), newCall(t, "child_sleep", args{"n": 5000, "file": r.file("sleep")}))
+		if err != nil || res.Text != "slept" {
+			t.Errorf("%q, %v", res.Text, err)
+		}
+	})
+	r.began(t, "sleep")
+	c := newCall(t, "child_hang", nil)
+	c.Timeout = 500 * time.Millisecond
+	r.fails(t, c, fault.ToolTimeout)
+	require.NotEqual(t, strconv.Itoa(pid), r.call(t, "child_pid", nil), "new calls go to a new server")
+	other.Wait()
+	dies(t, pid)
+}
+
+// A server that is trusted to obey is not killed.
+func TestKeepOnCancel(t *testing.T) {
+	t.Parallel()
+	cfg := program("child", "good")
+	cfg.KeepOnCancel = true
+	r := start(t, service.Config{Servers: []mcpservers.Config{cfg}})
+	r.await(t, "child_echo")
+	pid := r.call(t, "child_pid", nil)
+	c := newCall(t, "child_hang", nil)
+	c.Timeout = 500 * time.Millisecond
+	r.fails(t, c, fault.ToolTimeout)
+	require.Equal(t, pid, r.call(t, "child_pid", nil))
+}
+
+// What the operator says of tools counts, with or without the server's own hints.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	listed, alone := program("listed", "good"), program("alone", "good")
+	listed.Idempotent, listed.ReadOnly = []string{"effect"}, []string{"fail"}
+	alone.Idempotent, alone.IgnoreHints = []string{"effect"}, true
+	r := start(t, service.Config{Servers: []mcpservers.Config{listed, alone}})
+	require.True(t, r.await(t, "listed_effect").Idempotent)
+	require.True(t, r.await(t, "listed_fail").ReadOnly)
+	require.True(t, r.await(t, "listed_echo").ReadOnly)
+	require.True(t, r.await(t, "alone_effect").Idempotent)
+	require.False(t, r.await(t, "alone_echo").ReadOnly)
+	require.False(t, r.await(t, "alone_die_once").Idempotent)
+}
+
+func TestConfiguration(t *testing.T) {
+	for want, cfg := range map[string]service.Config{
+		"tools.max_calls":             {MaxCalls: -1},
+		"tools.servers[0].command":    {Servers: []mcpservers.Config{{Name: "a"}}},
+		"tools.servers[0].url":        {Servers: []mcpservers.Config{{Name: "a", Command: []string{"x"}, URL: "http://x"}}},
+		"tools.servers[1].url":        {Servers: []mcpservers.Config{program("a", ""), {Name: "b", URL: "ftp://x"}}},
+		"tools.servers[0].timeout":    {Servers: []mcpservers.Config{{Name: "a", Command: []string{"x"}, Timeout: -1}}},
+		"tools.servers[0].output_cap": {Servers: []mcpservers.Config{{Name: "a", Command: []string{"x"}, OutputCap: 1 << 30}}},
+		`name "a.b"`:                  {Servers: []mcpservers.Config{program("a.b", "")}},
+		`"workspace" and "workspace"`: {Builtin: true, Servers: []mcpservers.Config{program("workspace", "")}},
+		`"a_b" and "a"`:               {Servers: []mcpservers.Config{program("a", ""), program("a_b", "")}},
+	} {
+		_, err := service.New(cfg, service.Deps{})
+		require.ErrorContains(t, err, want)
+	}
+	file := t.TempDir() + "/file"
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	svc, err := service.New(service.Config{Builtin: true, Workspace: file}, service.Deps{})
+	require.NoError(t, err)
+	require.ErrorContains(t, svc.Start(t.Context()), "workspace folder")
+	svc.Stop()
+}

@@ -1,0 +1,157 @@
+package swarm
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+	"github.com/waggle-dev/waggle/services/tools/schema"
+)
+
+// anyObject is the input schema of tools that have none.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// replica is one connection of a service, as the directory has it. It is never
+// modified.
+type replica struct {
+	id    string // of this connection: one that comes back is another
+	entry []byte // what it was read from
+	peer  command.Peer
+	tools map[string]*offer.Tool // by their own ids
+	// others is how many calls it had that were not this process's when the directory
+	// told of it: how many those are is known here, and better.
+	others int
+	wrong  []error // tools that cannot be offered
+}
+
+// compiler compiles a schema, or remembers it.
+type compiler func(json.RawMessage) (*schema.Schema, error)
+
+// newReplica reads an entry of the directory.
+func newReplica(key string, m directory.Member, reserved []string, compile compiler) (*replica, error) {
+	r := &replica{entry: m.Data, tools: make(map[string]*offer.Tool)}
+	if err := json.Unmarshal(m.Data, &r.peer); err != nil {
+		return nil, err
+	}
+	p := &r.peer
+	if p.Kind != command.PeerService || p.ID == "" || p.Tenant.IsZero() {
+		return nil, errors.New("entry is not a service of a tenant")
+	}
+	r.id = strings.Join([]string{key, p.Gateway, p.Connection}, "|")
+	prefix := servicePrefix(p.ID, reserved)
+	for _, t := range p.Tools {
+		if len(r.tools) >= bound.MaxTools {
+			r.wrong = append(r.wrong, fmt.Errorf("more than %d tools", bound.MaxTools))
+			break
+		}
+		if _, twice := r.tools[t.ID]; twice {
+			r.wrong = append(r.wrong, fmt.Errorf("tool %s: it is there twice", bound.Shorten(t.ID, bound.Title)))
+			continue
+		}
+		k, err := learnPeerTool(prefix, p.ID, t, compile)
+		if err != nil {
+			r.wrong = append(r.wrong, fmt.Errorf("tool %s: %w", bound.Shorten(t.ID, bound.Title), err))
+			continue
+		}
+		r.tools[t.ID] = k
+	}
+	return r, nil
+}
+
+// learnPeerTool checks one tool of a service.
+func learnPeerTool(prefix, service string, t command.PeerTool, compile compiler) (*offer.Tool, error) {
+	if absent(t.InputSchema) {
+		t.InputSchema = anyObject
+	}
+	if b := bytes.TrimSpace(t.InputSchema); b[0] != '{' {
+		return nil, errors.New("input schema is not a JSON object")
+	}
+	k := &offer.Tool{Tool: tools.Tool{
+		Name: offer.Name(prefix, t.ID), Server: service, Title: bound.Shorten(t.Name, bound.Title),
+		Description: bound.Shorten(t.Description, bound.Description), InputSchema: t.InputSchema,
+		Kind: tools.KindService, Own: t.ID, Idempotent: t.Idempotent,
+	}}
+	var err error
+	if k.Arguments, err = compile(t.InputSchema); err != nil {
+		return nil, fmt.Errorf("its input schema: %w", err)
+	}
+	if absent(t.OutputSchema) {
+		return k, nil
+	}
+	if k.Result, err = compile(t.OutputSchema); err != nil {
+		return nil, fmt.Errorf("its output schema: %w", err)
+	}
+	k.OutputSchema = t.OutputSchema
+	return k, nil
+}
+
+func absent(raw json.RawMessage) bool {
+	b := bytes.TrimSpace(raw)
+	return len(b) == 0 || string(b) == "null"
+}
+
+// takesCalls reports whether the replica may be given a call of the tool.
+func (r *replica) takesCalls(tool string) bool {
+	return r.peer.Online && r.peer.Status == command.StatusActive && r.tools[tool] != nil
+}
+
+// hashed is the end of a prefix that was made by servicePrefix.
+var hashed = regexp.MustCompile(`-[0-9a-f]{8}$`)
+
+// servicePrefix returns the beginning of the names of a service's tools: its id if
+// it has no other characters than [A-Za-z0-9-], changed and with a hash if it has,
+// is too long, looks like such a name, or is the beginning of a reserved name (of an
+// MCP server). It has no underscore, so that the first one in an offered name is its
+// end: no service can have another's names.
+func servicePrefix(service string, reserved []string) string {
+	clean := strings.Map(func(r rune) rune {
+		if offer.IsNameByte(r) && r != '_' {
+			return r
+		}
+		return '-'
+	}, service)
+	taken := slices.ContainsFunc(reserved, func(name string) bool { return name == clean || offer.BelongsTo(name, clean) })
+	if clean == service && clean != "" && len(clean) <= offer.MaxProvider && !hashed.MatchString(clean) && !taken {
+		return clean
+	}
+	sum := sha256.Sum256([]byte(service))
+	tail := "-" + hex.EncodeToString(sum[:])[:offer.HashChars]
+	return clean[:min(len(clean), offer.MaxProvider-len(tail))] + tail
+}
+
+// candidate is a replica that may be given a call.
+type candidate struct {
+	id   string
+	load int       // calls that it has, as far as is known here
+	idle time.Time // since when it has had nothing to do for this process
+}
+
+// choose returns the index of the candidate that gets the next call: the least
+// loaded, of several the one that has been idle for longest. It does not depend on
+// the order of the list. There is none in an empty list: -1.
+func choose(list []candidate) int {
+	best := -1
+	for i, c := range list {
+		if best < 0 || before(c, list[best]) < 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+func before(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.load, b.load), a.idle.Compare(b.idle), strings.Compare(a.id, b.id))
+}

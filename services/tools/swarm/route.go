@@ -1,0 +1,145 @@
+package swarm
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/calls"
+	"github.com/waggle-dev/waggle/services/tools/internal/bound"
+	"github.com/waggle-dev/waggle/services/tools/internal/offer"
+)
+
+const (
+	// serviceLabel stands for all services in metrics: their ids are strangers' words.
+	serviceLabel = "services"
+	// longestServiceCall bounds a call of a service: services may be models or
+	// people, and the outcome of a call is remembered for as long.
+	longestServiceCall = calls.Remembered
+	// returnWait is how long a call that was lost waits for a replica to be repeated
+	// on: a service that is started again is back before, and its peers keep it in
+	// mind for not much longer.
+	returnWait = 10 * time.Second
+)
+
+// Route is the way of calls to a tool of a service.
+type Route struct {
+	w    *Registry
+	key  serviceKey
+	tool *offer.Tool
+}
+
+// Offered returns the way to a tool of the tenant's services by its offered name.
+func (w *Registry) Offered(tenant id.Tenant, name string) (Route, bool) {
+	v, _ := w.look()
+	k := v.offered[offeredKey{tenant, name}]
+	if k == nil {
+		return Route{}, false
+	}
+	return Route{w, serviceKey{tenant, k.Server}, k}, true
+}
+
+// Named returns the way to a tool of a service. Errors are *fault.Fault.
+func (w *Registry) Named(tenant id.Tenant, server, tool string) (Route, error) {
+	v, _ := w.look()
+	svc := v.find(tenant, server)
+	if svc == nil {
+		return Route{}, fault.New(fault.ServiceNotFound)
+	}
+	k := svc.tool(tool)
+	if k == nil {
+		return Route{}, fault.Newf(fault.ToolNotFound, "There is no tool %s.", bound.Shorten(tool, offer.MaxName))
+	}
+	return Route{w, svc.key, k}, nil
+}
+
+// Label returns the label of all services in metrics.
+func (sr Route) Label() string { return serviceLabel }
+
+// Limit returns how long a call may take that asks for so much; 0 = it does not ask.
+func (sr Route) Limit(asked time.Duration) time.Duration {
+	if asked > 0 {
+		return min(asked, longestServiceCall)
+	}
+	return bound.Timeout
+}
+
+// Repeatable reports whether the call may be repeated when its outcome is unknown.
+func (sr Route) Repeatable(call tools.Call) bool { return sr.tool.Repeatable(call.Arguments) }
+
+// Run gives the call to a replica. If it is lost there and may be repeated, it is
+// given to another one, or to one that comes back soon.
+func (sr Route) Run(ctx context.Context, call tools.Call, told func(tools.Notification)) (tools.Result, error) {
+	call.Tool = sr.tool.Own
+	tried := make(map[string]bool)
+	end := sr.once(ctx, call, told, tried)
+	if end.fate == fateLost && sr.Repeatable(call) && sr.w.await(ctx, sr.key, call.Tool, tried) {
+		if again := sr.once(ctx, call, told, tried); again.fate != fateRefused {
+			end = again
+		}
+	}
+	if end.err != nil {
+		return tools.Result{}, end.err
+	}
+	return serviceResult(end.data, call.Raw)
+}
+
+// once gives the call to one replica after the other until one has it. Those that
+// were tried are added to tried.
+func (sr Route) once(ctx context.Context, call tools.Call, told func(tools.Notification), tried map[string]bool) ending {
+	for {
+		if ctx.Err() != nil {
+			return ending{fate: fateRefused, err: calls.Interrupted(context.Cause(ctx), false)}
+		}
+		r, err := sr.w.take(sr.key, call.Tool, tried)
+		if err != nil {
+			return ending{fate: fateRefused, err: err}
+		}
+		tried[r.id] = true
+		end := sr.give(ctx, r, call, told)
+		if end.fate != fateRefused {
+			return end
+		}
+		sr.w.log.Info().Err(end.err).Str("service", bound.Shorten(sr.key.id, bound.Title)).Msg("try next replica for call")
+	}
+}
+
+// give runs the call on a replica that was taken for it, and releases it.
+func (sr Route) give(ctx context.Context, r *replica, call tools.Call, told func(tools.Notification)) ending {
+	defer sr.w.release(sr.key, r)
+	k := r.tools[call.Tool]
+	if _, err := k.Arguments.Arguments(call.Arguments); err != nil {
+		return ending{err: err}
+	}
+	h := &handover{w: sr.w, r: r, key: sr.key, call: call, told: told}
+	end := h.run(ctx)
+	if end.err == nil && k.Result != nil {
+		end.err = k.Result.CheckResult(end.data)
+	}
+	return end
+}
+
+// serviceResult turns what a service answered into a result. Models get the text of
+// a string and of anything else its JSON, cut at the output cap.
+func serviceResult(data json.RawMessage, raw bool) (tools.Result, error) {
+	if raw {
+		if len(data) > bound.MaxOutput {
+			return tools.Result{}, bound.TooLong(len(data), bound.MaxOutput)
+		}
+		return tools.Result{Data: data, Bytes: len(data)}, nil
+	}
+	text := string(data)
+	if err := json.Unmarshal(data, &text); err != nil {
+		text = string(data)
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	out := tools.Result{Text: text, Bytes: len(text)}
+	if len(text) > bound.Output {
+		out.Text, out.Truncated = bound.Cut(text, bound.Output), true
+	}
+	return out, nil
+}

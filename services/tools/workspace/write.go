@@ -1,0 +1,140 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxContent bounds one write; the bus carries 1 MiB a message anyway.
+	maxContent = 1 << 20
+	// maxFile bounds the file that appends may build up.
+	maxFile = 16 << 20
+	// Temporary files are hidden from lists and searches.
+	tempPrefix, tempSuffix = ".waggle-", ".tmp"
+)
+
+type writeArgs struct {
+	Path    string `json:"path" jsonschema:"the file to write, relative to the workspace, for example drafts/plan.md"`
+	Content string `json:"content" jsonschema:"the text to write"`
+	Append  bool   `json:"append,omitempty" jsonschema:"add the text at the end of the file instead of replacing it"`
+}
+
+// put creates, replaces or extends a file. The new content appears at once and
+// whole, by rename, after it has reached the disk.
+func (s *server) put(ctx context.Context, root *os.Root, in writeArgs) (string, error) {
+	path, err := local(in.Path)
+	switch {
+	case err != nil:
+		return "", err
+	case path == ".":
+		return "", errors.New("give the name of a file")
+	case len(in.Content) > maxContent:
+		return "", fmt.Errorf("the content is larger than %d bytes", maxContent)
+	case !utf8.ValidString(in.Content):
+		return "", errors.New("the content is not valid UTF-8")
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	mode, existed, err := target(root, path)
+	if err != nil {
+		return "", err
+	}
+	content := []byte(in.Content)
+	if in.Append && existed {
+		if content, err = extended(ctx, root, path, in.Content); err != nil {
+			return "", err
+		}
+	}
+	if err := replace(root, path, content, mode); err != nil {
+		return "", explain(path, err)
+	}
+	switch {
+	case in.Append && existed:
+		return fmt.Sprintf("Appended %d bytes to %s, which now has %d bytes.", len(in.Content), clip(path), len(content)), nil
+	case existed:
+		return fmt.Sprintf("Replaced %s with %d bytes.", clip(path), len(content)), nil
+	}
+	return fmt.Sprintf(createdMark+"%s with %d bytes.", clip(path), len(content)), nil
+}
+
+// target checks what is at path now and returns the mode for the new file.
+func target(root *os.Root, path string) (mode fs.FileMode, existed bool, err error) {
+	info, err := root.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0o640, false, nil
+	case err != nil:
+		return 0, false, explain(path, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return 0, false, fmt.Errorf("%s is a symbolic link; write to the file it stands for", clip(path))
+	}
+	return info.Mode().Perm(), true, regular(path, info)
+}
+
+// extended returns the content of the file with more added.
+func extended(ctx context.Context, root *os.Root, path, more string) ([]byte, error) {
+	f, info, err := openFile(root, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size()+int64(len(more)) > maxFile {
+		return nil, fmt.Errorf("%s would grow beyond %d bytes", clip(path), maxFile)
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, io.LimitReader(withContext(ctx, f), maxFile)); err != nil {
+		return nil, explain(path, err)
+	}
+	b.WriteString(more)
+	return b.Bytes(), nil
+}
+
+// replace writes content beside path, syncs it and renames it over path.
+func replace(root *os.Root, path string, content []byte, mode fs.FileMode) (err error) {
+	dir := filepath.Dir(path)
+	if err := root.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, tempName())
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.Remove(temp))
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return root.Rename(temp, path)
+}
+
+func tempName() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // Never fails.
+	return tempPrefix + hex.EncodeToString(b[:]) + tempSuffix
+}
+
+func isTemp(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+}

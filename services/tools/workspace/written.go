@@ -1,0 +1,28 @@
+package workspace
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// writeFile is the tool that writes.
+const writeFile = "write_file"
+
+// createdMark begins what write_file says of a file that was not there before.
+const createdMark = "Created "
+
+// Written returns the file that a call of a tool of this server has written, as a clean
+// path with slashes, and whether there was none before. ok is false for calls that have
+// written nothing. result is what the tool said.
+func Written(tool string, arguments json.RawMessage, result string) (path string, created, ok bool) {
+	var in writeArgs
+	if tool != writeFile || json.Unmarshal(arguments, &in) != nil {
+		return "", false, false
+	}
+	clean, err := local(in.Path)
+	if err != nil || clean == "." {
+		return "", false, false
+	}
+	return filepath.ToSlash(clean), strings.HasPrefix(result, createdMark), true
+}
