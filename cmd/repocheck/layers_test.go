@@ -52,7 +52,16 @@ var layers = []layer{
 	{path: "services/teamwork", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/ledger/decision", only: []string{"proto-schemas"}, why: "what reducers share is as pure"},
 	{path: "services/model", forbidden: []string{"services"}, allowed: []string{"services/model", "services/plan"}, why: "a model knows no service"},
+	{path: "services/tools/mcp", forbidden: []string{"services"}, allowed: toolsContract("mcp"), why: "providers of tools know the contract, and not each other"},
+	{path: "services/tools/swarm", forbidden: []string{"services"}, allowed: toolsContract("swarm"), why: "providers of tools know the contract, and not each other"},
+	{path: "services/tools/workspace", forbidden: []string{"services"}, allowed: toolsContract("workspace"), why: "providers of tools know the contract, and not each other"},
+	{path: "services/tools/remote", forbidden: []string{"services"}, allowed: toolsContract("remote"), why: "callers on the bus need no provider"},
 	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
+}
+
+// toolsContract returns what a room of the tools may know: itself and the contract.
+func toolsContract(room string) []string {
+	return []string{"services/tools/" + room, "services/tools!", "services/tools/calls", "services/tools/internal", "services/tools/schema"}
 }
 
 // impure packages are the standard library's ways to the clock, the network and
@@ -108,7 +117,11 @@ func underAny(importPath string, paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return under(importPath, path) })
 }
 
+// under reports whether the package is at the path or, unless the path ends with "!", below it.
 func under(importPath, path string) bool {
+	if exact, ok := strings.CutSuffix(path, "!"); ok {
+		return importPath == root+exact
+	}
 	return importPath == root+path || strings.HasPrefix(importPath, root+path+"/")
 }
 

@@ -29,9 +29,14 @@ import (
 // patience is the deadline of what must happen on the slowest machine.
 const patience = 60 * time.Second
 
+// callLimit is longer than the slowest machine takes to see that a server floods.
+const callLimit = 5 * patience
+
 // program is a tool server of the child's kind.
 func program(name, mode string, env ...string) mcpservers.Config {
-	c := mcpservers.Config{Name: name, Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode}}
+	c := mcpservers.Config{
+		Name: name, Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode}, Timeout: callLimit,
+	}
 	for i := 0; i < len(env); i += 2 {
 		c.Env[env[i]] = env[i+1]
 	}
@@ -113,7 +118,7 @@ func newCall(t testing.TB, tool string, a args) tools.Call {
 	t.Helper()
 	return tools.Call{
 		ID: fmt.Sprintf("call-%d", nextID.Add(1)), Scope: "test", Tenant: id.DefaultTenant,
-		Tool: tool, Arguments: a.raw(t), Timeout: patience,
+		Tool: tool, Arguments: a.raw(t), Timeout: callLimit,
 	}
 }
 
