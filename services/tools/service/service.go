@@ -319,7 +319,7 @@ func (s *Service) Begin(ctx context.Context, call tools.Call, listen bool) (*cal
 		e = r.Listen()
 	}
 	if isNew {
-		go s.execute(r, call)
+		go s.execute(r, call) //nolint:contextcheck // A run has a context of its own: it outlives the caller.
 	}
 	return r, e, nil
 }
