@@ -48,7 +48,7 @@ func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, _ command.Del
 // apply appends what the command calls for, until it calls for nothing more. After the
 // first decision it answers the sender.
 func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command) error {
-	if err := l.Read(ctx, func(*S) error { return nil }); err != nil {
+	if err := l.Sync(ctx); err != nil {
 		return fmt.Errorf("handle %s: %w", c.Verb, err)
 	}
 	for round := 0; ; round++ {

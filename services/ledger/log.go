@@ -119,11 +119,10 @@ func (l *Log[S]) settle(ctx context.Context, err error) error {
 }
 
 // Sync reads the log to its end. Every event whose append had succeeded before the call
-// is folded when it returns nil. Otherwise it returns the errors of eventlog.Writer.Sync.
+// is folded when it returns nil. Otherwise it returns the errors of eventlog.Writer.Sync,
+// or why the log is broken.
 func (l *Log[S]) Sync(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.settle(ctx, l.sync(ctx))
+	return l.Read(ctx, func(*S) error { return nil })
 }
 
 func (l *Log[S]) sync(ctx context.Context) error {
@@ -131,22 +130,21 @@ func (l *Log[S]) sync(ctx context.Context) error {
 	if err == nil && !resumed {
 		err = l.writer.Sync(ctx)
 	}
+	if err == nil {
+		err = l.usable()
+	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", l.Ref.Kind, l.Ref.Entity, err)
 	}
 	return nil
 }
 
-// Read reads the log to its end and calls f with the state, which f must not keep. It
-// returns f's error unchanged.
+// Read is Sync, and then calls f with the state, which f must not keep. It returns f's
+// error unchanged.
 func (l *Log[S]) Read(ctx context.Context, f func(*S) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.sync(ctx)
-	if err == nil {
-		err = l.usable()
-	}
-	if err = l.settle(ctx, err); err != nil {
+	if err := l.settle(ctx, l.sync(ctx)); err != nil {
 		return err
 	}
 	return f(&l.state)

@@ -19,17 +19,16 @@ type taskCall struct {
 // and whether its tool may have begun before. All other commands for the call have nothing
 // to do: the one that owns it is in the queue until the task has the outcome.
 func (s *Service) claimCall(ctx context.Context, c cmd.Command, in taskCall) (own, again bool, err error) {
-	log := callLog(c.Tenant, in.CallID)
-	o := &outside{task: in.TaskID}
-	w := s.deps.Log.Writer(log, o.observe)
-	if err := w.Sync(ctx); err != nil {
+	l := s.openCall(callLog(c.Tenant, in.CallID), in.TaskID)
+	if err := l.Sync(ctx); err != nil {
 		return false, false, err
 	}
+	o := l.State()
 	again = o.by != ""
 	claim := event.CallStartedData{ // what was asked for is in the task's log, and goes with that
 		TaskHead: event.TaskHead{TaskID: in.TaskID, Attempt: in.Attempt}, CallID: in.CallID, Idempotent: in.Idempotent,
 	}
-	err = s.appendCall(ctx, log, c.ID+callBegun, claim, o, w, func() bool { return o.mayClaim(c.ID, in.Restored) })
+	err = s.appendCall(ctx, l, c.ID+callBegun, claim, func(o *outside) bool { return o.mayClaim(c.ID, in.Restored) })
 	return o.by == c.ID, again, err
 }
 

@@ -26,7 +26,7 @@ type claimWorld struct {
 func (w *claimWorld) fold() *outside {
 	o := &outside{task: "t"}
 	for _, e := range w.log {
-		o.observe(e)
+		_ = o.fold(e.Event)
 	}
 	return o
 }

@@ -36,8 +36,9 @@ func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd
 	log := clientLog(in.Tenant, in.ClientID)
 	var last eventlog.Cursor
 	known := false
-	err := s.inboxes.read(ctx, log, func(b *inbox) {
-		known, last = b.belongsTo(in), b.writer.Cursor()
+	err := s.inboxes.Get(log).Read(ctx, func(b *inbox) error {
+		known, last = b.belongsTo(in), b.at
+		return nil
 	})
 	switch {
 	case err != nil:
@@ -96,13 +97,14 @@ func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.
 	if err != nil {
 		return cmd.OpenClientReply{}, err
 	}
-	at, err := s.inboxes.change(ctx, log, func(b *inbox) ([]event.Event, error) {
-		if b.exists {
+	l := s.inboxes.Get(log)
+	err = l.Append(ctx, func(b *inbox) ([]event.Event, error) {
+		if b.exists() {
 			return nil, nil
 		}
 		return []event.Event{created}, nil
 	})
-	return cmd.OpenClientReply{ClientID: client, Token: token, After: at.String()}, err
+	return cmd.OpenClientReply{ClientID: client, Token: token, After: l.Cursor().String()}, err
 }
 
 // nameClient records what a client says of itself, if that is not what it said last.
@@ -119,8 +121,8 @@ func (s *Service) nameClient(ctx context.Context, in cmd.PeerRequest) (event.Inb
 	}
 	e.TraceParent = telemetry.Inject(ctx)
 	known := false
-	_, err = s.inboxes.change(ctx, log, func(b *inbox) ([]event.Event, error) {
-		if known = b.exists; !known || bytes.Equal(b.named, e.Data) {
+	err = s.inboxes.Get(log).Append(ctx, func(b *inbox) ([]event.Event, error) {
+		if known = b.exists(); !known || bytes.Equal(b.named, e.Data) {
 			return nil, nil
 		}
 		return []event.Event{e}, nil
@@ -140,7 +142,7 @@ func (s *Service) sendClient(ctx context.Context, in cmd.PeerRequest) (cmd.Clien
 	}
 	known := false
 	if d.TargetID != "" {
-		if err := s.inboxes.read(ctx, clientLog(in.Tenant, d.TargetID), func(b *inbox) { known = b.exists }); err != nil {
+		if err := s.inboxes.Get(clientLog(in.Tenant, d.TargetID)).Read(ctx, func(b *inbox) error { known = b.exists(); return nil }); err != nil {
 			return d, err
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/agent/builtin"
 	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // delete handles cmd.DeleteTask: the session that gave the task was deleted, and has
@@ -20,14 +21,14 @@ import (
 // tombstone all the same: the command that creates it may be on its way.
 func (s *Service) delete(ctx context.Context, c cmd.Command) error {
 	log := subject.Log{Tenant: c.Tenant, Kind: id.KindTask, Entity: c.Key}
-	var st assignment.State
-	w := s.deps.Log.Writer(log, func(e *eventlog.Entry) {
-		_ = st.Apply(e.Event) // what cannot be folded is deleted like the rest
-	})
-	if err := w.Sync(ctx); err != nil {
+	l := ledger.Open(ledger.Config[assignment.State]{Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: func(st *assignment.State, e event.Event) error {
+		_ = st.Apply(e) // events that cannot be folded are deleted like the rest
+		return nil
+	}}, log)
+	if err := l.Sync(ctx); err != nil {
 		return fmt.Errorf("delete task %s: %w", c.Key, err)
 	}
-	for _, child := range st.Given() {
+	for _, child := range l.State().Given() {
 		entity, err := id.ParseEntity(child)
 		if err != nil {
 			return fmt.Errorf("delete task %s: name its child: %w", c.Key, err)
@@ -40,12 +41,11 @@ func (s *Service) delete(ctx context.Context, c cmd.Command) error {
 			return err
 		}
 	}
-	err := w.Append(ctx, func() ([]event.Event, error) {
-		if w.Deleted() {
-			return nil, nil
+	_, err := l.Update(ctx, func(st *assignment.State) (decision.Decision, error) {
+		if st.Deleted {
+			return decision.Decision{}, nil
 		}
-		e, err := event.New(log, c.ID+".deleted", source, s.cfg.Now(), event.TaskDeletedData{Reason: "session_deleted"})
-		return []event.Event{e}, err
+		return decision.Of(decision.Fact{ID: c.ID + ".deleted", Data: event.TaskDeletedData{Reason: "session_deleted"}}), nil
 	})
 	if err != nil {
 		return fmt.Errorf("delete task %s: %w", c.Key, err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -17,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -163,8 +163,7 @@ func (s *Service) showTask(ctx context.Context, in cmd.PeerRequest) (cmd.TaskVie
 	if d.TaskID == "" {
 		return cmd.TaskView{}, unknown
 	}
-	var st assignment.State
-	err = s.deps.Log.Read(ctx, taskLog(in.Tenant, d.TaskID), eventlog.Cursor{}, func(e *eventlog.Entry) error { return st.Apply(e.Event) })
+	st, err := ledger.Fold(ctx, s.deps.Log, taskLog(in.Tenant, d.TaskID), (*assignment.State).Apply)
 	switch {
 	case err != nil:
 		return cmd.TaskView{}, err
@@ -225,8 +224,7 @@ func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView,
 
 // before returns the task that is there already for a request which has come before.
 func (s *Service) before(ctx context.Context, in cmd.PeerRequest, d cmd.NewTask) (cmd.TaskView, bool, error) {
-	var st assignment.State
-	err := s.deps.Log.Read(ctx, taskLog(in.Tenant, d.TaskID), eventlog.Cursor{}, func(e *eventlog.Entry) error { return st.Apply(e.Event) })
+	st, err := ledger.Fold(ctx, s.deps.Log, taskLog(in.Tenant, d.TaskID), (*assignment.State).Apply)
 	if err != nil || st.Created.IsZero() || st.Task().ClientID != d.ClientID || st.Task().AskerID != d.AskerID {
 		return cmd.TaskView{}, false, err
 	}

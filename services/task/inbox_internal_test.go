@@ -40,8 +40,12 @@ func TestManyReplicasFillOneInbox(t *testing.T) {
 	}
 	opened, err := event.New(to, "created", source, time.Now(), event.InboxCreatedData{ClientID: "client_1"})
 	require.NoError(t, err)
-	_, err = fresh().change(ctx, to, func(*inbox) ([]event.Event, error) { return []event.Event{opened}, nil })
-	require.NoError(t, err)
+	require.NoError(t, fresh().Get(to).Append(ctx, func(b *inbox) ([]event.Event, error) {
+		if b.exists() {
+			return nil, nil
+		}
+		return []event.Event{opened}, nil
+	}))
 	var all sync.WaitGroup
 	for range replicas {
 		x := fresh()

@@ -3,20 +3,19 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/waggle-dev/waggle/internal/command"
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -40,7 +39,6 @@ type outside struct {
 	begun   time.Time
 	ended   *event.CallFinishedData
 	endedAt uint64 // sequence of the outcome
-	broken  error
 }
 
 // Ends of the ids of the events of a call's log. Before them is the command's id.
@@ -49,23 +47,24 @@ const (
 	callOver  = ".finished"
 )
 
-func (o *outside) observe(e *eventlog.Entry) {
+func (o *outside) fold(e event.Event) error {
 	switch e.Type {
 	case event.CallStarted:
-		d, err := event.As[event.CallStartedData](e.Event)
-		if err == nil && d.TaskID != o.task {
-			return // an outsider has chosen the id of a call within a task
+		d, err := event.As[event.CallStartedData](e)
+		if err != nil || d.TaskID != o.task {
+			return err // an outsider has chosen the id of a call within a task
 		}
-		o.started, o.ended, o.broken = &d, nil, errors.Join(o.broken, err)
+		o.started, o.ended = &d, nil
 		o.by, o.begun = strings.TrimSuffix(e.ID, callBegun), e.Time
 	case event.CallFinished:
-		d, err := event.As[event.CallFinishedData](e.Event)
-		if err == nil && d.TaskID != o.task {
-			return
+		d, err := event.As[event.CallFinishedData](e)
+		if err != nil || d.TaskID != o.task {
+			return err
 		}
-		o.started, o.ended, o.endedAt, o.broken = nil, &d, e.Sequence, errors.Join(o.broken, err)
+		o.started, o.ended, o.endedAt = nil, &d, e.Sequence
 	default: // of a later version
 	}
+	return nil
 }
 
 // settled reports whether the call has the outcome that every repeat gets.
@@ -113,23 +112,9 @@ func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutc
 		d.CallID = uuid.NewString()
 	}
 	log := callLog(in.Tenant, d.CallID)
-	o, w := s.outsideLog(log)
-	if err := w.Sync(ctx); err != nil {
+	end, err := s.outcomeOutside(ctx, s.openCall(log, ""), in, d)
+	if err != nil {
 		return cmd.ToolOutcome{}, err
-	}
-	if !o.settled() && !o.open() {
-		if err := s.beginOutside(ctx, in, d, w.Seq()); err != nil {
-			return cmd.ToolOutcome{}, err
-		}
-	}
-	if !o.settled() {
-		if err := s.awaitOutside(ctx, log, w.Cursor(), o); err != nil {
-			return cmd.ToolOutcome{}, err
-		}
-	}
-	end := o.ended
-	if o.broken != nil {
-		return cmd.ToolOutcome{}, o.broken
 	}
 	if notBegun(fault.Code(end.Code)) {
 		return cmd.ToolOutcome{}, fault.Newf(fault.Code(end.Code), "%s", end.Error)
@@ -142,9 +127,31 @@ func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutc
 	}, nil
 }
 
-func (s *Service) outsideLog(log subject.Log) (*outside, *eventlog.Writer) {
-	o := &outside{}
-	return o, s.deps.Log.Writer(log, o.observe)
+// outcomeOutside returns the outcome of a call, which it begins if no command has.
+func (s *Service) outcomeOutside(ctx context.Context, l *ledger.Log[outside], in cmd.PeerRequest, d cmd.ToolRequest) (*event.CallFinishedData, error) {
+	if err := l.Sync(ctx); err != nil {
+		return nil, err
+	}
+	o := l.State()
+	if !o.settled() && !o.open() {
+		if err := s.beginOutside(ctx, in, d, l.Cursor().Seq); err != nil {
+			return nil, err
+		}
+	}
+	if !o.settled() {
+		if err := l.Await(ctx, func(e event.Event) bool { return e.Type == event.CallFinished && o.ended != nil }); err != nil {
+			return nil, err
+		}
+	}
+	return o.ended, nil
+}
+
+// openCall returns the log of a call, of the task or of none.
+func (s *Service) openCall(ref subject.Log, task string) *ledger.Log[outside] {
+	return ledger.Open(ledger.Config[outside]{Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: func(o *outside, e event.Event) error {
+		o.task = task
+		return o.fold(e)
+	}}, ref)
 }
 
 // beginOutside hands the call to the workers.
@@ -173,19 +180,6 @@ func (s *Service) beginOutside(ctx context.Context, in cmd.PeerRequest, d cmd.To
 	})
 }
 
-// awaitOutside waits for the next outcome in the call's log.
-func (s *Service) awaitOutside(ctx context.Context, log subject.Log, after eventlog.Cursor, o *outside) error {
-	for e, err := range s.deps.Log.Tail(ctx, log, after) {
-		if err != nil {
-			return err
-		}
-		if o.observe(e); e.Type == event.CallFinished {
-			return nil
-		}
-	}
-	return context.Cause(ctx)
-}
-
 // runOutside runs a call outside of any task, if no other command does or has: the log says
 // whose it is before the tool begins. When the command comes again after that, its worker
 // has died: only a call that bears repetition is run again.
@@ -194,22 +188,23 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	if err := c.Decode(&in); err != nil {
 		return command.Permanent(err)
 	}
-	o, w := s.outsideLog(logOfCall(c))
-	if err := w.Sync(ctx); err != nil {
+	l := s.openCall(logOfCall(c), "")
+	if err := l.Sync(ctx); err != nil {
 		return err
 	}
+	o := l.State()
 	again := o.open() && o.by == c.ID
-	if err := s.claim(ctx, c, in, o, w); err != nil || !o.open() || o.by != c.ID {
+	if err := s.claim(ctx, c, in, l); err != nil || !o.open() || o.by != c.ID {
 		return err
 	}
 	if again && !in.Idempotent {
-		return s.endOutside(ctx, c, in, lostCall(in.CallID), o, w)
+		return s.endOutside(ctx, c, in, lostCall(in.CallID), l)
 	}
 	if lost, err := s.fillCall(ctx, c.Tenant, &in.CallStartedData); err != nil || lost != nil {
 		if err != nil {
 			return err
 		}
-		return s.endOutside(ctx, c, in, *lost, o, w)
+		return s.endOutside(ctx, c, in, *lost, l)
 	}
 	began := s.cfg.Now()
 	result, err := s.tools.Call(ctx, tools.Call{
@@ -222,45 +217,42 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	var out event.CallFinishedData
 	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
-	return s.endOutside(ctx, c, in, out, o, w)
+	return s.endOutside(ctx, c, in, out, l)
 }
 
 // claim records that the command begins the call, unless the call is another command's, or
 // the peer that sent this one has its answer.
-func (s *Service) claim(ctx context.Context, c cmd.Command, in outsideCall, o *outside, w *eventlog.Writer) error {
-	return s.appendOutside(ctx, c, callBegun, in.CallStartedData, o, w, func() bool { return o.mayBegin(in.Seen) })
+func (s *Service) claim(ctx context.Context, c cmd.Command, in outsideCall, l *ledger.Log[outside]) error {
+	return s.appendOutside(ctx, c, callBegun, in.CallStartedData, l, func(o *outside) bool { return o.mayBegin(in.Seen) })
 }
 
 // endOutside records the outcome of a call, once.
-func (s *Service) endOutside(ctx context.Context, c cmd.Command, in outsideCall, out event.CallFinishedData, o *outside, w *eventlog.Writer) error {
+func (s *Service) endOutside(ctx context.Context, c cmd.Command, in outsideCall, out event.CallFinishedData, l *ledger.Log[outside]) error {
 	out.TaskHead, out.CallID, out.CallRequest, out.Kind = in.TaskHead, in.CallID, in.CallRequest, in.Kind
 	out.Server, out.ServerName, out.Tool = in.Server, in.ServerName, in.Tool
 	if _, err := s.payloads.Shrink(ctx, logOfCall(c), &out); err != nil {
 		return err
 	}
-	return s.appendOutside(ctx, c, callOver, out, o, w, func() bool { return o.mayEnd(c.ID, in.Seen) })
+	return s.appendOutside(ctx, c, callOver, out, l, func(o *outside) bool { return o.mayEnd(c.ID, in.Seen) })
 }
 
 // appendOutside appends an event of the command to the call's log if it is missing.
-func (s *Service) appendOutside(ctx context.Context, c cmd.Command, what string, data event.Data, o *outside, w *eventlog.Writer, missing func() bool) error {
-	return s.appendCall(ctx, logOfCall(c), c.ID+what, data, o, w, missing)
+func (s *Service) appendOutside(ctx context.Context, c cmd.Command, what string, data event.Data, l *ledger.Log[outside], missing func(*outside) bool) error {
+	return s.appendCall(ctx, l, c.ID+what, data, missing)
 }
 
 // appendCall appends an event to a call's log if it is missing.
-func (s *Service) appendCall(ctx context.Context, log subject.Log, eventID string, data event.Data, o *outside, w *eventlog.Writer, missing func() bool) error {
-	e, err := event.New(log, eventID, source, s.cfg.Now(), data)
+func (s *Service) appendCall(ctx context.Context, l *ledger.Log[outside], eventID string, data event.Data, missing func(*outside) bool) error {
+	e, err := event.New(l.Ref, eventID, source, s.cfg.Now(), data)
 	if err != nil {
 		return command.Permanent(err)
 	}
 	e.TraceParent = telemetry.Inject(ctx)
-	return w.Append(ctx, func() ([]event.Event, error) {
-		switch {
-		case o.broken != nil:
-			return nil, command.Permanent(o.broken)
-		case missing():
-			return []event.Event{e}, nil
+	return l.Append(ctx, func(o *outside) ([]event.Event, error) {
+		if !missing(o) {
+			return nil, nil
 		}
-		return nil, nil
+		return []event.Event{e}, nil
 	})
 }
 
@@ -269,8 +261,7 @@ func (s *Service) outsideDead(ctx context.Context, c cmd.Command) {
 	var in outsideCall
 	err := c.Decode(&in)
 	if err == nil {
-		o, w := s.outsideLog(logOfCall(c))
-		err = s.endOutside(ctx, c, in, lostCall(in.CallID), o, w)
+		err = s.endOutside(ctx, c, in, lostCall(in.CallID), s.openCall(logOfCall(c), ""))
 	}
 	if err != nil {
 		s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("record that a tool call was given up")

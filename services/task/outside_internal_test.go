@@ -36,7 +36,7 @@ type callJob struct {
 func (w *callWorld) fold() *outside {
 	o := &outside{}
 	for _, e := range w.log {
-		o.observe(e)
+		_ = o.fold(e.Event)
 	}
 	return o
 }

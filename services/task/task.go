@@ -162,10 +162,7 @@ func (s *Service) Stop() {
 
 // over reports whether a task has ended, or its log is not there any more.
 func (s *Service) over(ctx context.Context, t id.Tenant, task id.Entity) (bool, error) {
-	var st assignment.State
-	err := s.deps.Log.Read(ctx, subject.Log{Tenant: t, Kind: id.KindTask, Entity: task}, eventlog.Cursor{}, func(e *eventlog.Entry) error {
-		return st.Apply(e.Event)
-	})
+	st, err := ledger.Fold(ctx, s.deps.Log, subject.Log{Tenant: t, Kind: id.KindTask, Entity: task}, (*assignment.State).Apply)
 	if errors.Is(err, eventlog.ErrDeleted) {
 		return true, nil
 	}
