@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/waggle-dev/waggle/internal/command"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
@@ -20,86 +22,83 @@ var errResting = errors.New("the team is not active")
 // handle is a step of the process manager: append what the command calls for, then send
 // what it entails, with ids that a repeat derives again.
 func (s *Service) handle(ctx context.Context, c cmd.Command) error {
-	o := s.offices.get(subject.Log{Tenant: c.Tenant, Kind: id.KindTeam, Entity: c.Key})
-	err := s.carryOut(ctx, o, c)
-	if err != nil {
-		s.offices.renew(o, err)
+	l := s.logs.Get(subject.Log{Tenant: c.Tenant, Kind: id.KindTeam, Entity: c.Key})
+	if err := s.carryOut(ctx, l, c); err != nil {
 		return fmt.Errorf("team %s: handle %s: %w", c.Key, c.Verb, err)
 	}
-	if err := s.followUp(ctx, o); err != nil {
+	if err := s.followUp(ctx, l); err != nil {
 		return fmt.Errorf("team %s: follow up %s: %w", c.Key, c.Verb, err)
 	}
-	if err := s.free(ctx, o.log); err != nil {
+	if err := s.free(ctx, l.Ref); err != nil {
 		return fmt.Errorf("team %s: give its place back: %w", c.Key, err)
 	}
-	return s.owners.tell(ctx, o.log)
+	return s.owners.tell(ctx, l.Ref)
 }
 
 // carryOut is handle without what follows from the state alone.
-func (s *Service) carryOut(ctx context.Context, o *office, c cmd.Command) error {
+func (s *Service) carryOut(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) error {
 	switch c.Verb {
 	case cmd.ActTeam:
-		if done, err := s.forward(ctx, o, c); done || err != nil {
+		if done, err := s.forward(ctx, l, c); done || err != nil {
 			return err
 		}
 	case cmd.Answer:
-		if done, err := s.answer(ctx, o, c); done || err != nil {
+		if done, err := s.answer(ctx, l, c); done || err != nil {
 			return err
 		}
 	}
-	if err := s.decide(ctx, o, c); err != nil {
+	if err := s.decide(ctx, l, c); err != nil {
 		return err
 	}
 	if c.Verb == cmd.Cancel {
-		return s.cancel(ctx, o, c)
+		return s.cancel(ctx, l, c)
 	}
 	return nil
 }
 
-// decide appends what the command calls for, and answers its sender. A team that rests is noted as active first, so that somebody relays it
-// whatever becomes of this process.
-func (s *Service) decide(ctx context.Context, o *office, c cmd.Command) error {
-	var direct event.Data
-	noted := false
-	step := func(st *teamwork.State, round int) ([]decision.Fact, error) {
-		resting := st.Settled()
-		d, err := st.Decide(c, s.cfg.Now())
-		if err != nil {
-			return nil, err
-		}
-		if round == 0 {
-			direct = d.Direct
-		}
-		if len(d.Facts) > 0 && resting && !noted {
-			return nil, errResting
-		}
-		return d.Facts, nil
+// decide appends what the command calls for, and answers its sender. A team that rests is
+// noted as active first, so that a replica relays it whatever becomes of this process.
+func (s *Service) decide(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) error {
+	if err := l.Sync(ctx); err != nil {
+		return err
 	}
-	err := o.change(ctx, true, step)
+	d, err := l.Update(ctx, decide(c, s.cfg.Now(), false))
 	if errors.Is(err, errResting) {
-		if err = s.registry.activate(ctx, o.log); err != nil {
+		if err = s.registry.activate(ctx, l.Ref); err != nil {
 			return err
 		}
-		noted = true
-		err = o.change(ctx, true, step)
+		d, err = l.Update(ctx, decide(c, s.cfg.Now(), true))
 	}
 	if err != nil {
 		return err
 	}
-	s.Direct(o.log, c, direct)
+	s.Direct(l.Ref, c, d.Direct)
 	return nil
+}
+
+// decide asks the reducer at a time. Until the team is noted as active it returns
+// errResting where something is to be appended to a team that rests.
+func decide(c cmd.Command, now time.Time, noted bool) func(*teamwork.State) (decision.Decision, error) {
+	return func(st *teamwork.State) (decision.Decision, error) {
+		resting := st.Settled()
+		d, err := st.Decide(c, now)
+		if err == nil && len(d.Facts) > 0 && resting && !noted {
+			return d, errResting
+		}
+		return d, err
+	}
 }
 
 // forward hands a member's call on to the team that this one is nested in, if it is for
 // that. It reports whether it did.
-func (s *Service) forward(ctx context.Context, o *office, c cmd.Command) (bool, error) {
+func (s *Service) forward(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) (bool, error) {
 	var a cmd.TeamAct
 	if err := c.Decode(&a); err != nil {
 		return false, command.Permanent(err)
 	}
 	var parent event.TeamParent
 	var ours bool
-	err := o.look(ctx, func(st *teamwork.State) error {
+	err := l.Read(ctx, func(st *teamwork.State) error {
 		to, forwarded := st.Forward(a)
 		parent, ours = to, !st.Created() || st.Closing() || !forwarded
 		return nil
@@ -119,13 +118,13 @@ func (s *Service) forward(ctx context.Context, o *office, c cmd.Command) (bool, 
 // answer hands an answer to a question on to the agent that asks: in its log exactly one
 // answer counts. It reports whether there is such an agent. One that is named is asked
 // even if this log does not show its question yet, or any more.
-func (s *Service) answer(ctx context.Context, o *office, c cmd.Command) (bool, error) {
+func (s *Service) answer(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) (bool, error) {
 	var d cmd.AnswerQuestion
 	if err := c.Decode(&d); err != nil {
 		return false, command.Permanent(err)
 	}
 	var agent id.Entity
-	err := o.look(ctx, func(st *teamwork.State) error {
+	err := l.Read(ctx, func(st *teamwork.State) error {
 		if !st.Created() {
 			return nil
 		}
@@ -166,13 +165,13 @@ func asked(st *teamwork.State, member string, d *cmd.AnswerQuestion) id.Entity {
 }
 
 // cancel stops the members that are meant. It is sent again when the command is.
-func (s *Service) cancel(ctx context.Context, o *office, c cmd.Command) error {
+func (s *Service) cancel(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) error {
 	var d cmd.CancelRun
 	if err := c.Decode(&d); err != nil {
 		return command.Permanent(err)
 	}
 	var to []cmd.Command
-	err := o.look(ctx, func(st *teamwork.State) error {
+	err := l.Read(ctx, func(st *teamwork.State) error {
 		if !st.Created() {
 			return nil
 		}

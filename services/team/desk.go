@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,7 +41,7 @@ func (s *Service) attach(ctx context.Context, in cmd.TeamAttachRequest) (cmd.Tea
 		return s.attachAgent(ctx, in)
 	}
 	log, out := subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: in.ID}, cmd.TeamAttachReply{}
-	err := s.offices.get(log).look(ctx, func(st *teamwork.State) error {
+	err := s.logs.Get(log).Read(ctx, func(st *teamwork.State) error {
 		if !st.Created() {
 			return fault.New(fault.TeamNotFound)
 		}
@@ -58,7 +59,7 @@ func (s *Service) attachAgent(ctx context.Context, in cmd.TeamAttachRequest) (cm
 		return out, fault.New(fault.AgentNotFound)
 	}
 	out.TeamView, ok = cmd.TeamView{}, false
-	err := s.offices.get(subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: team}).look(ctx, func(st *teamwork.State) error {
+	err := s.logs.Get(subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: team}).Read(ctx, func(st *teamwork.State) error {
 		if st.Created() {
 			out.TeamView = st.View()
 		}
@@ -189,8 +190,8 @@ func (s *Service) show(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, e
 
 func (s *Service) view(ctx context.Context, t id.Tenant, team id.Entity) (cmd.TeamView, error) {
 	var v cmd.TeamView
-	o := s.offices.get(subject.Log{Tenant: t, Kind: id.KindTeam, Entity: team})
-	err := o.look(ctx, func(st *teamwork.State) error {
+	l := s.logs.Get(subject.Log{Tenant: t, Kind: id.KindTeam, Entity: team})
+	err := l.Read(ctx, func(st *teamwork.State) error {
 		if !st.Created() {
 			return fault.New(fault.TeamNotFound)
 		}
@@ -217,4 +218,13 @@ func (s *Service) list(ctx context.Context, in cmd.TeamRequest) (cmd.TeamList, e
 		}
 	}
 	return out, nil
+}
+
+// encode returns v, whose fields all have a JSON form, as JSON.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a value of this program that has no JSON form
+	}
+	return raw
 }

@@ -8,114 +8,78 @@ import (
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
-// errandPause is how long what was sent may take to show in the log before it is sent
-// again: longer than the bus drops repeats (2 min), so that a repeat is heard.
-const errandPause = 3 * time.Minute
-
-// What the registry is told of a team, and what it says then.
+// Entries of the registry: what it has to be told of a team.
 const (
-	aboutList = "list"
-	listed    = "listed"
-	unlisted  = "unlisted"
+	listed   = "listed"
+	unlisted = "unlisted"
 )
 
-// followUp does what follows from the team's log: it lists the team, starts members,
-// hands messages on and closes members. Repeats do no harm: the ids of the commands
-// follow from the log.
-func (s *Service) followUp(ctx context.Context, o *office) error {
-	var todo []cmd.Command
-	var view note
-	entry := ""
-	o.mu.Lock()
-	if o.state.Created() && o.broken == nil {
-		var err error
-		if todo, err = errands(o); err != nil {
-			o.mu.Unlock()
-			return err
+// resendPause is how long a command may take to show in the log before it is sent again:
+// longer than the bus drops repeats (2 min), so that a repeat is delivered.
+const resendPause = 3 * time.Minute
+
+// followUp sends the commands that follow from the team's log: it lists the team, starts
+// members, delivers messages and closes members. Repeats do no harm: the ids of the
+// commands follow from the log.
+func (s *Service) followUp(ctx context.Context, l *ledger.Log[teamwork.State]) error {
+	var all []cmd.Command
+	var todo string
+	var team note
+	var err error
+	l.Peek(func(st *teamwork.State) {
+		if st.Created() {
+			all, err = commands(st, l.Ref.Tenant)
+			todo, team = entry(l, st)
 		}
-		entry = o.entry()
-		if entry == listed {
-			v := o.state.View()
-			view = note{Name: v.Name, Created: v.CreatedAt}
-		}
-	}
-	o.mu.Unlock()
-	if err := s.enter(ctx, o, entry, view); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	for _, c := range todo {
+	if err := s.enter(ctx, l, todo, team); err != nil {
+		return err
+	}
+	for _, c := range l.Outbox.Due(all, s.cfg.Now(), resendPause) {
 		if err := s.Send(ctx, c); err != nil {
 			return err
 		}
-		o.mu.Lock()
-		o.errands[errandKey(c)] = s.cfg.Now()
-		o.mu.Unlock()
+		l.Outbox.Sent(c, s.cfg.Now())
 	}
 	return nil
 }
 
-// entry says what the registry has still to be told of the team: listed, unlisted or
-// nothing. mu is held.
-func (o *office) entry() string {
-	want := listed
+// entry returns what the registry has still to be told of the team: listed, unlisted or
+// nothing.
+func entry(l *ledger.Log[teamwork.State], st *teamwork.State) (string, note) {
 	switch {
-	case o.state.Parent() != nil:
-		return ""
-	case o.state.Closed():
-		want = unlisted
+	case st.Parent() != nil:
+	case st.Closed() && !l.Outbox.Has(unlisted):
+		return unlisted, note{}
+	case !st.Closed() && !l.Outbox.Has(listed):
+		v := st.View()
+		return listed, note{Name: v.Name, Created: v.CreatedAt}
 	}
-	if o.entries[aboutList] == want {
-		return ""
-	}
-	return want
+	return "", note{}
 }
 
 // enter tells the registry.
-func (s *Service) enter(ctx context.Context, o *office, entry string, n note) error {
+func (s *Service) enter(ctx context.Context, l *ledger.Log[teamwork.State], entry string, n note) error {
 	var err error
 	switch entry {
 	case listed:
-		err = s.registry.list(ctx, o.log, n)
+		err = s.registry.list(ctx, l.Ref, n)
 	case unlisted:
-		err = s.registry.unlist(ctx, o.log)
+		err = s.registry.unlist(ctx, l.Ref)
 	default:
 		return nil
 	}
 	if err == nil {
-		o.mu.Lock()
-		o.entries[aboutList] = entry
-		o.mu.Unlock()
+		l.Outbox.Done(entry)
 	}
 	return err
-}
-
-// errands returns the commands that follow from the state and were not sent lately. mu
-// is held.
-func errands(o *office) ([]cmd.Command, error) {
-	all, err := commands(&o.state, o.log.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	now, out, still := o.now(), all[:0], map[string]time.Time{}
-	for _, c := range all {
-		key := errandKey(c)
-		sent, was := o.errands[key]
-		if was {
-			still[key] = sent
-		}
-		if !was || now.Sub(sent) >= errandPause {
-			out = append(out, c)
-		}
-	}
-	o.errands = still // what has had its effect is forgotten
-	return out, nil
-}
-
-func errandKey(c cmd.Command) string {
-	return c.Service.String() + "." + c.Key.String() + "." + c.Verb.String() + "." + c.ID
 }
 
 // commands returns all commands that follow from the state, in the order in which they

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
@@ -33,7 +34,7 @@ const (
 // goroutine runs it.
 type relay struct {
 	s      *Service
-	o      *office
+	l      *ledger.Log[teamwork.State]
 	budget budget
 	feeds  map[string]*feed // by name of the member
 	poke   chan struct{}
@@ -46,7 +47,7 @@ type relay struct {
 
 func (s *Service) newRelay(log subject.Log) *relay {
 	return &relay{
-		s: s, o: s.offices.pin(log), budget: budget{left: waitingBytes},
+		s: s, l: s.logs.Pin(log), budget: budget{left: waitingBytes},
 		feeds: map[string]*feed{}, poke: make(chan struct{}, 1),
 	}
 }
@@ -69,7 +70,7 @@ func (r *relay) look() {
 func (r *relay) run(ctx context.Context) {
 	r.s.metrics.relays.Inc()
 	defer r.s.metrics.relays.Dec()
-	defer r.s.offices.unpin(r.o.log)
+	defer r.s.logs.Unpin(r.l.Ref)
 	defer r.closeAll()
 	for pause := relayPause; ctx.Err() == nil; {
 		rested, err := r.turn(ctx)
@@ -81,8 +82,7 @@ func (r *relay) run(ctx context.Context) {
 			r.wait(ctx, min(relayLook, r.s.cfg.Rest))
 		case ctx.Err() == nil:
 			r.s.metrics.failed.Inc()
-			r.s.deps.Logger.Warn().Err(err).Stringer("log", r.o.log).Msg("relaying to a team failed and is tried again")
-			r.s.offices.renew(r.o, err)
+			r.s.deps.Logger.Warn().Err(err).Stringer("log", r.l.Ref).Msg("relaying to a team failed and is tried again")
 			r.looked = time.Time{}
 			sleep(ctx, pause)
 			pause = min(2*pause, relayPauseMax)
@@ -93,7 +93,7 @@ func (r *relay) run(ctx context.Context) {
 // turn does what there is to do and reports whether the team has gone to rest.
 func (r *relay) turn(ctx context.Context) (rested bool, err error) {
 	if r.stale.Swap(false) || time.Since(r.looked) >= relayLook {
-		if err := r.o.look(ctx, func(*teamwork.State) error { return nil }); err != nil {
+		if err := r.l.Sync(ctx); err != nil {
 			return false, err
 		}
 		r.looked = time.Now()
@@ -103,7 +103,7 @@ func (r *relay) turn(ctx context.Context) (rested bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if err := r.s.followUp(ctx, r.o); err != nil {
+		if err := r.s.followUp(ctx, r.l); err != nil {
 			return false, err
 		}
 		if !moved {
@@ -115,7 +115,7 @@ func (r *relay) turn(ctx context.Context) (rested bool, err error) {
 
 // round lets every member have its turn and reports whether any had something.
 func (r *relay) round(ctx context.Context) (moved bool, err error) {
-	if err := r.o.change(ctx, false, advance); err != nil {
+	if _, err := r.l.Update(ctx, advance); err != nil {
 		return false, err
 	}
 	if err := r.follow(); err != nil {
@@ -132,12 +132,12 @@ func (r *relay) round(ctx context.Context) (moved bool, err error) {
 }
 
 // advance is what follows from the state alone.
-func advance(st *teamwork.State, _ int) ([]decision.Fact, error) { return st.Advance(), nil }
+func advance(st *teamwork.State) (decision.Decision, error) { return decision.Of(st.Advance()...), nil }
 
 // follow opens and closes feeds, so that they are those of the members that have a log.
 func (r *relay) follow() error {
 	var list []teamwork.Source
-	r.o.glance(func(st *teamwork.State) { list = st.Follow() })
+	r.l.Peek(func(st *teamwork.State) { list = st.Follow() })
 	wanted := make(map[string]bool, len(list))
 	var errs []error
 	for _, m := range list {
@@ -181,7 +181,10 @@ func (r *relay) take(ctx context.Context, f *feed) (int, error) {
 	if len(news) == 0 {
 		return 0, nil
 	}
-	err := r.o.change(ctx, false, func(st *teamwork.State, _ int) ([]decision.Fact, error) { return st.Relay(f.name, news) })
+	_, err := r.l.Update(ctx, func(st *teamwork.State) (decision.Decision, error) {
+		facts, err := st.Relay(f.name, news)
+		return decision.Of(facts...), err
+	})
 	switch {
 	case errors.Is(err, teamwork.ErrGap):
 		r.discard(f.name)
@@ -198,7 +201,7 @@ func (r *relay) take(ctx context.Context, f *feed) (int, error) {
 // rest ends the relaying of a team that has had nothing to do for a while. Whoever has
 // it do something notes it as active before, so that the entry is another one then.
 func (r *relay) rest(ctx context.Context) (bool, error) {
-	revision, nested := r.s.registry.state(r.o.log)
+	revision, nested := r.s.registry.state(r.l.Ref)
 	if nested || !r.quiet() {
 		r.quietSince = time.Time{}
 		return false, nil
@@ -214,13 +217,13 @@ func (r *relay) rest(ctx context.Context) (bool, error) {
 		r.quietSince = time.Time{}
 		return false, err
 	}
-	return r.s.registry.rest(ctx, r.o.log, revision)
+	return r.s.registry.rest(ctx, r.l.Ref, revision)
 }
 
 // quiet reports whether nothing is on, as far as this process knows.
 func (r *relay) quiet() bool {
 	settled := false
-	r.o.glance(func(st *teamwork.State) { settled = st.Settled() })
+	r.l.Peek(func(st *teamwork.State) { settled = st.Settled() })
 	if !settled {
 		return false
 	}
@@ -236,7 +239,7 @@ func (r *relay) quiet() bool {
 func (r *relay) still(ctx context.Context) (bool, error) {
 	var list []teamwork.Source
 	settled := false
-	err := r.o.look(ctx, func(st *teamwork.State) error {
+	err := r.l.Read(ctx, func(st *teamwork.State) error {
 		settled, list = st.Settled(), st.Follow()
 		return nil
 	})

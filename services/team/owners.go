@@ -153,7 +153,7 @@ func (w *owners) tell(ctx context.Context, log subject.Log) error {
 		return nil
 	}
 	settled := true
-	w.s.offices.get(log).glance(func(st *teamwork.State) { settled = st.Settled() })
+	w.s.logs.Get(log).Peek(func(st *teamwork.State) { settled = st.Settled() })
 	if settled {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
@@ -53,17 +54,17 @@ type Config struct {
 // lifecycle component; any number of replicas may run.
 type Service struct {
 	*ledger.Service[struct{}, struct{}]
-	cfg      Config
-	deps     ledger.Deps
-	named    map[string]event.TeamDefinition
-	offices  *offices
-	starts   *headStarts
-	registry *registry
-	owners   *owners
-	pulse    *pulse
-	rpc      *rpc.Server
-	metrics  *metrics
-	quota    quota.Entities
+	cfg       Config
+	deps      ledger.Deps
+	named     map[string]event.TeamDefinition
+	logs      *ledger.Logs[teamwork.State]
+	snapshots *ledger.Snapshots[teamwork.State]
+	registry  *registry
+	owners    *owners
+	pulse     *pulse
+	rpc       *rpc.Server
+	metrics   *metrics
+	quota     quota.Entities
 }
 
 // New returns a service that is not started, or an error that names the definition
@@ -89,8 +90,11 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		s.named[d.Name] = d
 	}
 	var err error
-	s.starts = &headStarts{log: deps.Logger}
-	if s.offices, err = newOffices(deps.Log, s.starts, source, cfg.Now); err != nil {
+	s.snapshots = snapshots(deps.Logger)
+	s.logs, err = ledger.NewLogs(ledger.Config[teamwork.State]{
+		Store: deps.Log, Source: source, Now: cfg.Now, Fold: (*teamwork.State).Apply, Snapshots: s.snapshots,
+	})
+	if err != nil {
 		return nil, fmt.Errorf("team service: %w", err)
 	}
 	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
@@ -113,6 +117,21 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 	return s, nil
 }
 
+// snapshots returns the snapshots of teams. A team that was never created has none.
+func snapshots(logger zerolog.Logger) *ledger.Snapshots[teamwork.State] {
+	return &ledger.Snapshots[teamwork.State]{
+		Encode: func(st *teamwork.State) ([]byte, error) {
+			if !st.Created() {
+				return nil, nil
+			}
+			return st.Snapshot()
+		},
+		Decode: func(raw []byte) (*teamwork.State, error) { return teamwork.Restore(raw) },
+		Seq:    (*teamwork.State).Seq,
+		Logger: logger,
+	}
+}
+
 // newID returns the id of a new team. Nobody can guess it.
 func newID() string {
 	var b [8]byte
@@ -125,7 +144,7 @@ func (s *Service) Start(ctx context.Context) error {
 	// The ledger takes the service's place in the directory: whoever waits for that asks
 	// at once. Relays come after it, because they go to those who are listed.
 	for _, start := range []func(context.Context) error{
-		s.openQuota, func(ctx context.Context) error { return s.starts.open(ctx, s.deps.Conn) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn) }, s.rpc.Start, s.pulse.start, s.Service.Start, s.owners.start,
+		s.openQuota, func(ctx context.Context) error { return s.snapshots.Open(ctx, s.deps.Conn) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn) }, s.rpc.Start, s.pulse.start, s.Service.Start, s.owners.start,
 	} {
 		if err := start(ctx); err != nil {
 			s.Stop() //nolint:contextcheck // ending takes a context of its own

@@ -61,7 +61,7 @@ type feed struct {
 func (r *relay) newFeed(m teamwork.Source) *feed {
 	f := &feed{
 		name: m.Name, store: r.s.deps.Log, budget: &r.budget, wake: r.wake, met: r.s.metrics,
-		log: subject.Log{Tenant: r.o.log.Tenant, Kind: logKind(m.Kind), Entity: m.ID}, at: eventlog.Cursor{Seq: m.Seq},
+		log: subject.Log{Tenant: r.l.Ref.Tenant, Kind: logKind(m.Kind), Entity: m.ID}, at: eventlog.Cursor{Seq: m.Seq},
 	}
 	f.open()
 	return f
