@@ -8,12 +8,6 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// unsent is an event that is to be appended.
-type unsent struct {
-	id   string
-	data event.Data
-}
-
 // current returns the unit of work as the log has it now: nil if the session has been
 // restored to a state without it.
 func (t *turn) current() *conversation.Work { return t.state.Work(t.unit) }
@@ -26,8 +20,6 @@ func over(w *conversation.Work) bool { return w == nil || w.Ended || w.Failure !
 func (t *turn) held() error {
 	w := t.current()
 	switch {
-	case t.broken != nil:
-		return t.broken
 	case over(w):
 		return errEnded
 	case w.Claim != t.claim:
@@ -39,31 +31,29 @@ func (t *turn) held() error {
 // append writes events under the fence: each is appended only while this attempt
 // holds the run, which is checked again whenever somebody else's event turns up.
 func (t *turn) append(ctx context.Context, data ...event.Data) error {
-	t.unsent = t.unsent[:0]
-	for _, d := range data {
-		t.unsent = append(t.unsent, unsent{t.s.cfg.NewID(), d})
+	ids := make([]string, len(data))
+	for i := range ids {
+		ids[i] = t.s.cfg.NewID()
 	}
-	return t.writer.Append(ctx, func() ([]event.Event, error) {
-		if len(t.unsent) == 0 {
-			return nil, nil
-		}
-		t.what = t.unsent[0].data.EventType()
+	return t.log.Put(ctx, ids, func(_ *conversation.State, left []string) ([]event.Event, error) {
+		rest := data[len(data)-len(left):]
+		t.what = rest[0].EventType()
 		if err := t.held(); err != nil {
 			return nil, err
 		}
-		if !t.open(t.unsent) {
+		if !t.open(rest) {
 			return nil, errEnded
 		}
-		return t.events(t.unsent...)
+		return t.events(left, rest...)
 	})
 }
 
 // open reports whether the messages that the events close are still open. If one is not,
 // somebody else is ending the unit: that is said in two events, the first of which closes
 // what is half said.
-func (t *turn) open(list []unsent) bool {
-	for _, u := range list {
-		switch d := u.data.(type) {
+func (t *turn) open(list []event.Data) bool {
+	for _, data := range list {
+		switch d := data.(type) {
 		case event.MessageCompletedData:
 			if !slices.Contains(t.current().Open, d.MessageID) {
 				return false
@@ -86,10 +76,11 @@ func (t *turn) saying(msg string) error {
 	return err
 }
 
-func (t *turn) events(list ...unsent) ([]event.Event, error) {
+// events returns the events with the ids.
+func (t *turn) events(ids []string, list ...event.Data) ([]event.Event, error) {
 	out := make([]event.Event, 0, len(list))
-	for _, u := range list {
-		e, err := event.New(t.log, u.id, source, t.s.cfg.Now(), u.data)
+	for i, data := range list {
+		e, err := event.New(t.log.Ref, ids[i], source, t.s.cfg.Now(), data)
 		if err != nil {
 			return nil, err
 		}

@@ -64,29 +64,22 @@ func (t *turn) pause(ctx context.Context) error {
 	if err := t.tellOfDeadline(ctx); err != nil {
 		return err
 	}
-	t.unsent = append(t.unsent[:0], unsent{id: t.claim + ".paused"})
-	err := t.writer.Append(ctx, func() ([]event.Event, error) {
-		if len(t.unsent) == 0 {
-			return nil, nil
-		}
+	answered := false
+	err := t.log.Put(ctx, []string{t.claim + ".paused"}, func(s *conversation.State, left []string) ([]event.Event, error) {
 		t.what = event.JobSuspended
 		if err := t.held(); err != nil {
 			return nil, err
 		}
-		st := t.state.Next(t.unit)
-		if st.Kind != conversation.StepWait {
+		st := s.Next(t.unit)
+		if answered = st.Kind != conversation.StepWait; answered {
 			return nil, nil
 		}
-		t.unsent[0].data = event.JobSuspendedData{
+		return t.events(left, event.JobSuspendedData{
 			RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt, Inputs: st.Inputs, Part: t.job.Part,
-		}
-		return t.events(t.unsent...)
+		})
 	})
-	switch {
-	case err != nil:
+	if err != nil || answered {
 		return err
-	case len(t.unsent) > 0:
-		return nil
 	}
 	return errPaused
 }

@@ -99,11 +99,7 @@ type overQuestion struct {
 // askOver asks people, if the question is due by the log to which it is appended: units
 // of a run that come to that side by side ask once.
 func (t *turn) askOver(ctx context.Context, prefix string, ask func() (q overQuestion, due bool)) error {
-	t.unsent = append(t.unsent[:0], unsent{id: t.s.cfg.NewID()})
-	return t.writer.Append(ctx, func() ([]event.Event, error) {
-		if len(t.unsent) == 0 {
-			return nil, nil
-		}
+	return t.log.Put(ctx, []string{t.s.cfg.NewID()}, func(_ *conversation.State, left []string) ([]event.Event, error) {
 		t.what = event.InputRequested
 		if err := t.held(); err != nil {
 			return nil, err
@@ -112,11 +108,10 @@ func (t *turn) askOver(ctx context.Context, prefix string, ask func() (q overQue
 		if !due {
 			return nil, nil
 		}
-		t.unsent[0].data = event.InputRequestedData{
-			InputID: prefix + t.unsent[0].id, RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeBudget,
+		return t.events(left, event.InputRequestedData{
+			InputID: prefix + left[0], RunID: t.runID, ExecutionID: t.job.ExecutionID, Scope: event.ScopeBudget,
 			Attempt: t.attempt, Budget: &q.use, Summary: q.text, TimeoutSeconds: q.seconds,
-		}
-		return t.events(t.unsent...)
+		})
 	})
 }
 
@@ -133,9 +128,9 @@ func (t *turn) tellOfDeadline(ctx context.Context) error {
 		return nil
 	}
 	ref := cmd.JobRef{RunID: t.runID, JobID: t.job.Part.JobID}
-	if t.log.Kind != id.KindSession {
-		ref.Kind = t.log.Kind
+	if t.log.Ref.Kind != id.KindSession {
+		ref.Kind = t.log.Ref.Kind
 	}
-	c := cmd.Command{Tenant: t.log.Tenant, Key: t.log.Entity, TraceParent: t.trace}
+	c := cmd.Command{Tenant: t.log.Ref.Tenant, Key: t.log.Ref.Entity, TraceParent: t.trace}
 	return t.s.report(ctx, c, ref, cmd.SettleJob, input+".asked", ref)
 }

@@ -91,7 +91,7 @@ func (t *turn) data(b conversation.Brief, offered []tools.Tool) prompt.Data {
 		about, _, _ := strings.Cut(strings.TrimSpace(o.Description), "\n")
 		d.Tools = append(d.Tools, o.Name+": "+about)
 	}
-	d.Capabilities = capabilities(t.s.deps.Directory, t.log.Tenant)
+	d.Capabilities = capabilities(t.s.deps.Directory, t.log.Ref.Tenant)
 	return d
 }
 

@@ -50,7 +50,7 @@ func (t *turn) retry(ctx context.Context, msg string, err error) error {
 
 // logged adds what an operator has to know of a failed request to the model.
 func (t *turn) logged(e *zerolog.Event, f *model.Failure) *zerolog.Event {
-	return e.Str("log", t.log.Name()).Str("job", t.unit).Str("model", t.model()).Str("code", string(f.Fault.Code)).
+	return e.Str("log", t.log.Ref.Name()).Str("job", t.unit).Str("model", t.model()).Str("code", string(f.Fault.Code)).
 		Int("provider_status", f.Said.Status).Str("provider_code", f.Said.Code).
 		Str("provider_request_id", f.Said.RequestID).Str("provider_message", f.Said.Message)
 }

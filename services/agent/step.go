@@ -190,11 +190,11 @@ func (t *turn) deltas(ctx context.Context, msg string) stream {
 	}
 	t.what = event.MessageDelta
 	exec, part := w.ExecutionID, w.Part
-	return t.writer.Deltas(ctx, func(n int, text string) (event.Event, error) {
-		return event.New(t.log, fmt.Sprintf("%s.%d", msg, n), source, t.s.cfg.Now(), event.MessageDeltaData{
+	return t.log.Deltas(ctx, func(n int, text string) (event.Event, error) {
+		return event.New(t.log.Ref, fmt.Sprintf("%s.%d", msg, n), source, t.s.cfg.Now(), event.MessageDeltaData{
 			MessageID: msg, RunID: t.runID, ExecutionID: exec, Attempt: t.attempt, Text: text, Begins: n == 1, Part: part,
 		})
-	}, func() error { return t.saying(msg) })
+	}, func(*conversation.State) error { return t.saying(msg) })
 }
 
 // speak streams the model's text into the log as deltas. Both ends stop each other:

@@ -97,7 +97,7 @@ func (t *turn) runTools(ctx context.Context, calls []event.ToolCall, offered map
 				return err
 			}
 		case <-t.answered:
-			if err := t.writer.Sync(ctx); err != nil {
+			if err := t.log.Sync(ctx); err != nil {
 				return err
 			}
 			calls = t.allowed(begun)
@@ -209,7 +209,7 @@ func (t *turn) callTool(ctx context.Context, c event.ToolCall, offered tools.Too
 		return o
 	}
 	o.result, o.err = t.caller.Call(ctx, tools.Call{
-		ID: c.ID, Scope: t.log.Name(), Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments,
+		ID: c.ID, Scope: t.log.Ref.Name(), Tenant: t.tenant, Tool: c.Name, Arguments: c.Arguments,
 		Timeout: t.s.cfg.ToolTimeout, AgentID: t.agentID(),
 	})
 	return o

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/waggle-dev/waggle/internal/command"
-	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -19,6 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
@@ -36,19 +36,16 @@ var (
 // turn is one attempt at one unit of work. Everything in it belongs to one goroutine.
 type turn struct {
 	s       *Service
-	log     subject.Log
+	log     *ledger.Log[conversation.State]
 	caller  tools.Caller // the tools of the one that is worked for
 	runID   string
 	unit    string // the unit of work: the run itself in a chat run
 	tenant  id.Tenant
-	job     conversation.Work // the unit as it was begun: what does not change of it
-	state   conversation.State
+	job     conversation.Work   // the unit as it was begun: what does not change of it
+	state   *conversation.State // of the log
 	shadow  *conversation.State // the same again, for the sentinel; nil once that has it
-	writer  *eventlog.Writer
-	broken  error // the log holds an event that cannot be folded
 	attempt int
-	claim   string   // id of our job.started event: the fence
-	unsent  []unsent // what is being appended
+	claim   string // id of our job.started event: the fence
 	what    event.Type
 	trace   string
 	item    cmd.Command // the work item
@@ -62,22 +59,20 @@ type turn struct {
 func (s *Service) newTurn(c cmd.Command, ref cmd.JobRef) *turn {
 	t := &turn{
 		s: s, item: c, caller: s.deps.Tools, answered: make(chan struct{}, 1), shadow: &conversation.State{}, runID: ref.RunID, unit: ref.Job(), tenant: c.Tenant, trace: c.TraceParent, work: c.Time.UTC().Format(time.RFC3339Nano),
-		log: subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key},
 	}
-	t.writer = s.deps.Log.Writer(t.log, t.observe)
+	t.log = ledger.Open(
+		ledger.Config[conversation.State]{Store: s.deps.Log, Source: source, Now: s.cfg.Now, Fold: t.fold},
+		subject.Log{Tenant: c.Tenant, Kind: ref.LogKind(), Entity: c.Key},
+	)
+	t.state = t.log.State()
 	return t
 }
 
-func (t *turn) observe(e *eventlog.Entry) {
-	if err := t.state.Apply(e.Event); err != nil && t.broken == nil {
-		t.broken = err
-	}
+func (t *turn) fold(s *conversation.State, e event.Event) error {
 	if t.shadow != nil {
-		_ = t.shadow.Apply(e.Event) // what cannot be folded is in t.broken
+		_ = t.shadow.Apply(e) // an event that cannot be folded breaks the log
 	}
-	if len(t.unsent) > 0 && t.unsent[0].id == e.ID {
-		t.unsent = t.unsent[1:]
-	}
+	return s.Apply(e)
 }
 
 // run does what is left of the unit. ended says that it needs no worker any more; an
@@ -88,14 +83,11 @@ func (t *turn) run(ctx context.Context) (ended bool, err error) {
 	defer func() { telemetry.End(span, err) }()
 	t.trace = telemetry.Inject(ctx)
 
-	if err := t.writer.Sync(ctx); err != nil {
+	if err := t.log.Sync(ctx); err != nil {
 		return false, err
 	}
-	if t.broken != nil {
-		return false, command.Permanent(t.broken)
-	}
 	if t.state.Deleted {
-		t.s.deps.Logger.Info().Stringer("log", t.log).Str("unit", t.unit).Msg("settle work of deleted session")
+		t.s.deps.Logger.Info().Stringer("log", t.log.Ref).Str("unit", t.unit).Msg("settle work of deleted session")
 		return false, nil
 	}
 	w := t.current()
@@ -214,7 +206,7 @@ func (t *turn) take(ctx context.Context) error {
 		return fault.New(fault.AttemptsOver)
 	}
 	t.claim, t.attempt = claim, base+1
-	return t.writer.Append(ctx, func() ([]event.Event, error) {
+	return t.log.Append(ctx, func(*conversation.State) ([]event.Event, error) {
 		w := t.current()
 		switch {
 		case over(w):
@@ -224,26 +216,26 @@ func (t *turn) take(ctx context.Context) error {
 		case w.Attempt != base:
 			return nil, errFenced
 		}
-		return t.events(unsent{claim, event.JobStartedData{
+		return t.events([]string{claim}, event.JobStartedData{
 			RunID: t.runID, ExecutionID: t.job.ExecutionID, Attempt: t.attempt,
 			Worker: t.s.deps.Instance.String(), CommandID: t.work, Resumed: base > 0, MaxAttempts: t.s.cfg.MaxAttempts,
 			Model: t.model(), MaxTokens: t.s.cfg.MaxTokens, Part: t.job.Part,
-		}})
+		})
 	})
 }
 
 // refused records that this attempt came back too late, once.
 func (t *turn) refused(ctx context.Context) error {
 	eventID := t.claim + ".refused"
-	err := t.writer.Append(ctx, func() ([]event.Event, error) {
+	err := t.log.Append(ctx, func(*conversation.State) ([]event.Event, error) {
 		w := t.current()
 		if w == nil || w.Refused >= t.attempt {
 			return nil, nil
 		}
-		return t.events(unsent{eventID, event.AttemptRefusedData{
+		return t.events([]string{eventID}, event.AttemptRefusedData{
 			RunID: t.runID, Attempt: t.attempt, Current: w.Attempt,
 			Worker: t.s.deps.Instance.String(), What: t.what, Part: t.job.Part,
-		}})
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("record the refused attempt: %w", err)

@@ -16,7 +16,7 @@ func (t *turn) watch(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := &sentinel{unit: t.unit, claim: t.claim, state: t.shadow, cancel: cancel, answered: t.answered}
 	t.shadow = nil
-	v := t.s.deps.Log.Watch(t.log, t.writer.Cursor(), w)
+	v := t.s.deps.Log.Watch(t.log.Ref, t.log.Cursor(), w)
 	return ctx, func() {
 		v.Close()
 		cancel(nil)
