@@ -14,13 +14,10 @@ import (
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
-	"github.com/waggle-dev/waggle/internal/telemetry"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/acks"
-	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
@@ -70,20 +67,6 @@ func (d *desk) acknowledge(ctx context.Context, c cmd.Command) error {
 		return nil
 	}
 	return d.acks.Put(ctx, log, id.EntityFromExternal(in.ClientID), seq)
-}
-
-// events makes events of what was decided.
-func (d *desk) events(ctx context.Context, log subject.Log, facts []decision.Fact) ([]event.Event, error) {
-	out := make([]event.Event, 0, len(facts))
-	for _, f := range facts {
-		e, err := event.New(log, f.ID, source, d.now(), f.Data)
-		if err != nil {
-			return nil, err
-		}
-		e.TraceParent = telemetry.Inject(ctx)
-		out = append(out, e)
-	}
-	return out, nil
 }
 
 // expiry returns the timer that ends an idle session.

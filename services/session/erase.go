@@ -4,17 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
 // delete handles cmd.Delete: it stops what is on, ends the log with its tombstone, and
@@ -42,41 +43,36 @@ func (d *desk) delete(ctx context.Context, c cmd.Command) error {
 // its log with the tombstone. It reports whether the session is known. The recall comes first:
 // the tombstone does not say what had been given away.
 func (d *desk) end(ctx context.Context, log subject.Log, c cmd.Command) (known bool, err error) {
-	var f folded
-	w := d.log.Writer(log, f.observe)
-	if err := w.Sync(ctx); err != nil {
+	l := d.openLog(log, (*folded).foldAny)
+	if err := l.Sync(ctx); err != nil {
 		return false, err
 	}
 	recalled := map[string]bool{}
 	for {
-		if err := d.recall(ctx, log, c, &f.state, recalled); err != nil {
+		if err := d.recall(ctx, log, c, &l.State().state, recalled); err != nil {
 			return false, err
 		}
-		more := false
-		err := w.Append(ctx, func() ([]event.Event, error) {
+		more, now := false, d.now()
+		_, err := l.Step(ctx, func(f *folded) (decision.Decision, error) {
 			if more = len(given(log, &f.state, recalled)) > 0; more {
-				return nil, nil
+				return decision.Decision{}, nil
 			}
-			return d.tombstone(ctx, log, c, &f)
+			return f.tombstone(c, now)
 		})
 		if err != nil || !more {
-			return f.state.Seq > 0, err
+			return l.State().state.Seq > 0, err
 		}
 	}
 }
 
 // tombstone returns what ends the log. A log that cannot be folded, because its head has
 // expired or it is damaged, gets its tombstone all the same: workers stop there.
-func (d *desk) tombstone(ctx context.Context, log subject.Log, c cmd.Command, f *folded) ([]event.Event, error) {
+func (f *folded) tombstone(c cmd.Command, now time.Time) (decision.Decision, error) {
 	state := &f.state
-	if f.broken != nil && !state.Deleted {
+	if f.damaged && !state.Deleted {
 		state = &conversation.State{Seq: state.Seq}
 	}
-	decision, err := state.Decide(c, d.now(), conversation.Rules{})
-	if err != nil {
-		return nil, err
-	}
-	return d.events(ctx, log, decision.Facts)
+	return state.Decide(c, now, conversation.Rules{})
 }
 
 // given returns the tasks of the swarm that belong to the session and are not recalled.

@@ -8,28 +8,44 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/ledger"
 )
 
 // folded is a session's log as this package sees it.
 type folded struct {
-	state  conversation.State
-	upTo   uint64          // how much is known: see know
-	former uint64          // how much of that came with restored states
-	events map[string]bool // ids of the events that restored a state
-	broken error           // what could not be folded
-	first  uint64
+	state   conversation.State
+	upTo    uint64          // how much is known: see know
+	former  uint64          // how much of that came with restored states
+	events  map[string]bool // ids of the events that restored a state
+	damaged bool            // an event could not be folded, and was passed over: see foldAny
+	first   uint64
 }
 
-// observe folds the next event. Of a log whose head has expired it takes what the
-// rest says: there, events about things that are not known are passed over.
-func (f *folded) observe(e *eventlog.Entry) {
+// fold folds the next event. Of a log whose head has expired it takes what the rest says:
+// events about unknown things are passed over.
+func (f *folded) fold(e event.Event) error {
 	if f.first == 0 {
 		f.first, f.events = e.Sequence, map[string]bool{}
 	}
-	if err := f.state.Apply(e.Event); err != nil && f.broken == nil && f.first == 1 {
-		f.broken = err
+	err := f.state.Apply(e)
+	f.know(e)
+	if f.first > 1 {
+		return nil
 	}
-	f.know(e.Event)
+	return err
+}
+
+// foldAny is fold for a log that is deleted, whatever it holds.
+func (f *folded) foldAny(e event.Event) error {
+	if f.fold(e) != nil {
+		f.damaged = true
+	}
+	return nil
+}
+
+// openLog returns the log of a session for a single use.
+func (d *desk) openLog(log subject.Log, fold func(*folded, event.Event) error) *ledger.Log[folded] {
+	return ledger.Open(ledger.Config[folded]{Store: d.log, Source: source, Now: d.now, Fold: fold}, log)
 }
 
 // know counts what the log knows: each event is one more, and a restored state is as
@@ -53,8 +69,7 @@ func (f *folded) know(e event.Event) {
 func foldLog(ctx context.Context, store *eventlog.Store, log subject.Log) (*folded, error) {
 	var f folded
 	err := readAll(ctx, store, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
-		f.observe(e)
-		return f.broken
+		return f.fold(e.Event)
 	})
 	return &f, err
 }

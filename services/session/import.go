@@ -92,21 +92,19 @@ func notOurs(reason string) *fault.Fault {
 // restore appends the event, unless the log knows as much as the signed state: then
 // its own events count. It returns the log as it is then.
 func (d *desk) restore(ctx context.Context, r restore) (*folded, error) {
-	var f folded
-	err := d.log.Writer(r.log, f.observe).Append(ctx, func() ([]event.Event, error) {
+	l := d.openLog(r.log, (*folded).fold)
+	_, err := l.Step(ctx, func(f *folded) (decision.Decision, error) {
 		switch {
 		case f.state.Deleted:
-			return nil, fault.New(fault.SessionDeleted)
-		case f.broken != nil:
-			return nil, f.broken
+			return decision.Decision{}, fault.New(fault.SessionDeleted)
 		case f.events[r.eventID], f.upTo >= r.data.ExportedSeq:
-			return nil, nil
+			return decision.Decision{}, nil
 		case f.state.Active() != nil, f.state.Waiting() > 0:
-			return nil, fault.New(fault.SessionBusy)
+			return decision.Decision{}, fault.New(fault.SessionBusy)
 		}
-		return d.events(ctx, r.log, []decision.Fact{{ID: r.eventID, Data: r.data}})
+		return decision.Of(decision.Fact{ID: r.eventID, Data: r.data}), nil
 	})
-	return &f, err
+	return l.State(), err
 }
 
 // resume makes the session live here: its time runs, and so does what was on.
