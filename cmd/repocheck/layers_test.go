@@ -50,6 +50,7 @@ var layers = []layer{
 	{path: "services/conversation", only: []string{"proto-schemas", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/assignment", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/teamwork", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},
+	{path: "services/ledger", forbidden: []string{"services"}, allowed: []string{"services/ledger"}, why: "the ledger knows no service and no reducer"},
 	{path: "services/ledger/decision", only: []string{"proto-schemas"}, why: "what reducers share is as pure"},
 	{path: "services/model", forbidden: []string{"services"}, allowed: []string{"services/model", "services/plan"}, why: "a model knows no service"},
 	{path: "services/tools/mcp", forbidden: []string{"services"}, allowed: toolsContract("mcp"), why: "providers of tools know the contract, and not each other"},

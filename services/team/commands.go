@@ -47,7 +47,7 @@ func (s *Service) carryOut(ctx context.Context, l *ledger.Log[teamwork.State], c
 			return err
 		}
 	}
-	if err := s.decide(ctx, l, c); err != nil {
+	if err := s.change(ctx, l, c); err != nil {
 		return err
 	}
 	if c.Verb == cmd.Cancel {
@@ -56,9 +56,9 @@ func (s *Service) carryOut(ctx context.Context, l *ledger.Log[teamwork.State], c
 	return nil
 }
 
-// decide appends what the command calls for, and answers its sender. A team that rests is
+// change appends what the command calls for, and answers its sender. A team that rests is
 // noted as active first, so that a replica relays it whatever becomes of this process.
-func (s *Service) decide(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) error {
+func (s *Service) change(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) error {
 	if err := l.Sync(ctx); err != nil {
 		return err
 	}
