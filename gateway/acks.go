@@ -122,7 +122,7 @@ func (m *many) ack(a *attached, at dialect.Position) {
 		return
 	}
 	seq := ackedSeq(at)
-	if client == "" || seq == 0 || seq > max(a.head, a.feed.position()) {
+	if client == "" || seq == 0 || seq > max(a.head, a.stream.Position()) {
 		return
 	}
 	m.note(ackKey{a.log, client}, seq)

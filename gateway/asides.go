@@ -9,7 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -87,18 +88,28 @@ func (m *many) whisper(log subject.Log, e event.Event) {
 // whisper shows an aside in the codec. A refusal for which it has no frame is shown as
 // the fault that it is.
 func (c *conn) whisper(codec dialect.Codec, log subject.Log, e event.Event) {
-	c.safely(log, func() {
+	stream.Safely(c.s.dep.Logger, log, func() {
 		frames := codec.Encode(e)
 		if d, err := event.As[event.CommandRefusedData](e); len(frames) == 0 && e.Type == event.CommandRefused && err == nil {
 			f := fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
 			frames = [][]byte{codec.Fail(f, c.s.dep.Clock())}
 		}
 		for _, p := range frames {
-			if !c.sock.Force(ws.Text(p)) {
+			if !c.sock.Force(transport.Text(p)) {
 				c.s.met.lost.Inc()
 			}
 		}
 	})
+}
+
+// notice tells the client something that is in no log.
+func (c *conn) notice(codec dialect.Codec, log subject.Log, d event.NoticeData) {
+	e, err := event.New(log, newID(), c.s.source, c.s.dep.Clock(), d)
+	if err != nil {
+		c.s.dep.Logger.Error().Err(err).Msg("encode a notice about workers")
+		return
+	}
+	c.whisper(codec, log, e)
 }
 
 // hearer is a socket to which services say things.

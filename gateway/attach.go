@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
@@ -68,18 +69,29 @@ func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request,
 		return err
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
-	m.show(a, after, func(f *feed) {
+	m.show(a, after, func(o *stream.Opening) {
 		for _, say := range first {
-			f.say(func() []byte { return say(a.codec) })
+			o.Say(func() []byte { return say(a.codec) })
 		}
-		m.sayLost(f, a, reply)
-		f.replay = &replay{
-			codec: a.codec, link: m.at, after: after.Seq, head: reply.Head,
-			batch: req.Batch, merge: req.Merge, matched: reply.HashMatched,
-		}
-		f.replay.close(f)
+		m.sayLost(o, a, reply)
+		o.Replay(m.replay(a, req, reply))
 	})
 	return nil
+}
+
+// replay says how the client is shown what it missed of a session.
+func (m *many) replay(a *attached, req dialect.Request, reply command.AttachReply) stream.Replay {
+	session := a.log.Entity.String()
+	r := stream.Replay{
+		Head: reply.Head, Merge: req.Merge,
+		Replayed: func(count int, at eventlog.Cursor) []byte {
+			return a.codec.Replayed(m.at(), session, count, at.Seq, at.String(), reply.HashMatched)
+		},
+	}
+	if req.Batch {
+		r.Batch = func(events []event.Event) []byte { return a.codec.Batch(m.at(), session, events) }
+	}
+	return r
 }
 
 // goOn shows a session from behind a position that a client has acknowledged. Nothing
@@ -94,18 +106,18 @@ func (m *many) goOn(ctx context.Context, log subject.Log, at dialect.Position) (
 		return nil, err
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
-	m.show(a, after, func(f *feed) { m.sayLost(f, a, reply) })
+	m.show(a, after, func(o *stream.Opening) { m.sayLost(o, a, reply) })
 	return a, nil
 }
 
 // sayLost tells of a history that has expired, and what it led to.
-func (m *many) sayLost(f *feed, a *attached, reply command.AttachReply) {
+func (m *many) sayLost(o *stream.Opening, a *attached, reply command.AttachReply) {
 	session := a.log.Entity.String()
 	if reply.FirstSeq > 0 {
-		f.say(func() []byte { return a.codec.Expired(m.at(), session, reply.FirstSeq) })
+		o.Say(func() []byte { return a.codec.Expired(m.at(), session, reply.FirstSeq) })
 	}
 	if reply.FirstSeq > 0 && reply.Exported != nil {
-		f.say(func() []byte { return a.codec.Exported(m.at(), session, *reply.Exported) })
+		o.Say(func() []byte { return a.codec.Exported(m.at(), session, *reply.Exported) })
 	}
 }
 
@@ -147,7 +159,7 @@ func (m *many) export(ctx context.Context, log subject.Log, req dialect.Request)
 	if err != nil {
 		return err
 	}
-	m.put(ws.Text(m.codecFor(log.Entity).Exported(m.at(), log.Entity.String(), state)))
+	m.put(transport.Text(m.codecFor(log.Entity).Exported(m.at(), log.Entity.String(), state)))
 	return nil
 }
 
@@ -206,26 +218,26 @@ func (m *many) roomFor(log subject.Log) error {
 }
 
 // show puts a session on the socket, in the place of what it showed of it before.
-// first is called before anything else is shown, with the feed locked.
-func (m *many) show(a *attached, after eventlog.Cursor, first func(*feed)) {
-	f := newFeed(m.c, a.log, a.codec, m)
-	f.pieces, f.hides = &pieces{gathers: a.codec.Gathers()}, m.ownEcho
-	f.spare = m.c.s.cfg.QueueBytes / m.c.s.cfg.SessionsPerSocket // of all together as much as the queue
-	a.feed = f
+// first is called before anything else is shown, and must not block; nil = nothing comes
+// first.
+func (m *many) show(a *attached, after eventlog.Cursor, first func(*stream.Opening)) {
+	a.stream = stream.New(m.c.ctx, m.c.s.streams, stream.Options{
+		Log: a.log, Codec: a.codec, To: m.c.sock, Slot: m.c.slot, Binding: m,
+		Spare: m.c.s.cfg.QueueBytes / m.c.s.cfg.SessionsPerSocket, // of all together as much as the queue
+		Hides: m.ownEcho, Pieces: true, Joins: a.codec.Gathers(),
+	})
 	if old := m.find(a.log.Entity); old != nil {
-		old.feed.close()
+		old.stream.Close()
 		if a.client == "" {
 			a.client = old.client
 		}
 	}
-	f.mu.Lock() // so that nothing comes before first, and no room is missed after it
-	f.at, f.pieces.upTo = after, after
-	m.mu.Lock()
-	m.sessions = append(slices.DeleteFunc(m.sessions, func(o *attached) bool { return o.log == a.log }), a)
-	m.mu.Unlock()
-	if first != nil {
-		first(f)
-	}
-	f.mu.Unlock()
-	f.watch(after)
+	a.stream.WatchAfter(after, func(o *stream.Opening) {
+		m.mu.Lock()
+		m.sessions = append(slices.DeleteFunc(m.sessions, func(o *attached) bool { return o.log == a.log }), a)
+		m.mu.Unlock()
+		if first != nil {
+			first(o)
+		}
+	})
 }

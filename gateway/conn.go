@@ -12,6 +12,8 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/strictjson"
@@ -50,7 +52,7 @@ type conn struct {
 	opened       chan struct{} // closed when messages are taken up
 	denied       *fault.Fault  // why it is told no, once the socket is open
 	backlog      backlog
-	held         chan struct{}   // full while the socket holds an object
+	slot         *stream.Slot
 	listens      bool            // beside the backlog; of the goroutine that reads
 	ctx          context.Context //nolint:containedctx // the life of what is done for the socket
 	cut          context.CancelCauseFunc
@@ -89,7 +91,7 @@ type manner interface {
 func newConn(s *Server, d dialect.Dialect) *conn {
 	c := &conn{
 		s: s, dialect: d, born: s.dep.Clock(), ref: newID(), gone: make(chan struct{}), opened: make(chan struct{}),
-		held: make(chan struct{}, 1), pass: s.gate.Pass(),
+		slot: stream.NewSlot(), pass: s.gate.Pass(),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}
@@ -357,6 +359,6 @@ func (c *conn) faultFrame(f *fault.Fault) []byte {
 func (c *conn) tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	if frame := c.faultFrame(f); len(frame) > 0 {
-		c.sock.Force(ws.Text(frame))
+		c.sock.Force(transport.Text(frame))
 	}
 }

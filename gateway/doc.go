@@ -20,5 +20,6 @@
 // a viewer only is shown everything, and nothing that it asks for is done.
 //
 // Package admission decides which requests become sockets, package transport/ws reads and
-// writes them, and package dialect says what their frames mean.
+// writes them, package stream shows logs on them, and package dialect says what their
+// frames mean.
 package gateway

@@ -21,17 +21,11 @@ var _ ws.Handler = (*conn)(nil)
 // end closes the socket with the fault's code. A code of our own, and one that does
 // not say all, comes behind a frame that explains it.
 func (c *conn) end(f *fault.Fault) {
-	code := fault.Lookup(f.Code).Close
-	switch {
-	case code == 0 && f.Retryable():
-		code = closeTryLater
-	case code == 0:
-		code = closeInternal
-	}
+	code := ws.CloseCode(f)
 	if code == closeTryLater || code == closeInternal || code >= closePrivate {
 		c.tell(f)
 	}
-	c.sock.Finish(code, string(f.Code))
+	c.sock.End(f)
 }
 
 // Low implements ws.Handler: the queue has drained.
@@ -55,19 +49,29 @@ func (c *conn) Tick(time.Time) {
 	c.mu.Lock()
 	p, known, started, ready := c.principal, c.known, c.started, c.ready
 	c.mu.Unlock()
-	r, revocable := c.s.dep.Auth.(auth.Revoker)
+	lapsed := c.s.lapsed(p)
 	switch {
 	case !known:
 		if c.denied == nil && now.Sub(c.born) > c.s.cfg.FirstMessage {
 			c.end(fault.New(fault.HandshakeSlow))
 		}
-	case !p.Expires.IsZero() && !now.Before(p.Expires):
-		c.end(fault.New(fault.Expired))
-	case revocable && r.Revoked(p):
-		c.end(fault.New(fault.Unauthenticated))
+	case lapsed != nil:
+		c.end(lapsed)
 	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
 		c.end(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
 	default:
 		c.manner.tick(now)
 	}
+}
+
+// lapsed returns why the credentials of a principal are good no longer, or nil.
+func (s *Server) lapsed(p auth.Principal) *fault.Fault {
+	r, revocable := s.dep.Auth.(auth.Revoker)
+	switch {
+	case !p.Expires.IsZero() && !s.dep.Clock().Before(p.Expires):
+		return fault.New(fault.Expired)
+	case revocable && r.Revoked(p):
+		return fault.New(fault.Unauthenticated)
+	}
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -70,7 +71,7 @@ func BenchmarkFanOut(b *testing.B) {
 			all = append(all, <-sockets)
 		}
 		_, err := conn.NATS().Subscribe("bench.live", func(m *nats.Msg) {
-			f := ws.Text(m.Data)
+			f := transport.Text(m.Data)
 			for _, s := range all {
 				s.Send(f)
 			}

@@ -1,18 +1,22 @@
 package gateway
 
 import (
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-var _ audience = (*glance)(nil)
+var _ stream.Binding = (*glance)(nil)
 
 // glance is the run that a client of the swarm watches, beside its inbox.
 type glance struct {
-	c    *conn
-	feed *feed
+	c      *conn
+	log    subject.Log
+	codec  spoken
+	stream *stream.Stream
 }
 
 // findWatched makes out the run that the query names, if it names one. There has to be
@@ -25,9 +29,11 @@ func (p *peer) findWatched() error {
 	if err != nil {
 		return err
 	}
-	g := &glance{c: p.c}
-	g.feed = newFeed(p.c, log, spoken{p.codec}, g)
-	g.feed.spare = p.c.s.cfg.QueueBytes / 2 // the inbox must not keep it from ever being read
+	g := &glance{c: p.c, log: log, codec: spoken{p.codec}}
+	g.stream = stream.New(p.c.ctx, p.c.s.streams, stream.Options{
+		Log: log, Codec: g.codec, To: p.c.sock, Slot: p.c.slot, Binding: g,
+		Spare: p.c.s.cfg.QueueBytes / 2, // the inbox must not keep it from ever being read
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.glance = g
@@ -40,7 +46,7 @@ func (p *peer) showWatched() {
 	g := p.glance
 	p.mu.Unlock()
 	if g != nil {
-		g.feed.watchFrom(nil, eventlog.Cursor{}, 0)
+		g.stream.WatchBehind(nil, eventlog.Cursor{}, 0)
 	}
 }
 
@@ -51,19 +57,22 @@ func (p *peer) watched() subject.Log {
 	if p.glance == nil {
 		return subject.Log{}
 	}
-	return p.glance.feed.log
+	return p.glance.log
 }
 
-// seen implements audience.
-func (g *glance) seen() {}
+// Seen implements stream.Binding.
+func (g *glance) Seen() {}
 
-// expired implements audience.
-func (g *glance) expired(f *feed, first uint64) {
-	g.c.sock.Force(ws.Text(f.codec.Truncated(first, g.c.s.dep.Clock())))
+// Expired implements stream.Binding.
+func (g *glance) Expired(_ *stream.Stream, first uint64) {
+	g.c.sock.Force(transport.Text(g.codec.Truncated(first, g.c.s.dep.Clock())))
 }
 
-// failed implements audience.
-func (g *glance) failed(_ *feed, err error) { g.c.lost(err) }
+// Failed implements stream.Binding.
+func (g *glance) Failed(_ *stream.Stream, err error) { g.c.lost(err) }
 
-// deleted implements audience: the client's own tasks go on.
-func (g *glance) deleted(*feed) { g.c.tell(fault.New(fault.SessionDeleted)) }
+// Deleted implements stream.Binding: the client's own tasks go on.
+func (g *glance) Deleted(*stream.Stream) { g.c.tell(fault.New(fault.SessionDeleted)) }
+
+// Notice implements stream.Binding.
+func (g *glance) Notice(_ *stream.Stream, d event.NoticeData) { g.c.notice(g.codec, g.log, d) }

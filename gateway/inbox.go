@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -35,13 +37,14 @@ const welcomeDelay = 15 * time.Millisecond
 // looks for it only when it has handled what came in one read, as with the welcome.
 const againDelay = welcomeDelay
 
-var _ audience = (*inbox)(nil)
+var _ stream.Binding = (*inbox)(nil)
 
 // inbox is the log of a client on its socket, and how far the client has it.
 type inbox struct {
-	p    *peer
-	log  subject.Log
-	feed *feed
+	p      *peer
+	log    subject.Log
+	codec  spoken
+	stream *stream.Stream
 
 	mu     sync.Mutex
 	asked  string // payload of the ping whose pong says that the client has all up to probed
@@ -85,7 +88,7 @@ func (p *peer) welcomeClient() error {
 	case <-delay.C:
 	case <-ctx.Done():
 	}
-	p.c.sock.Force(ws.Text(p.codec.Welcome(p.at(), &reply)))
+	p.c.sock.Force(transport.Text(p.codec.Welcome(p.at(), &reply)))
 	p.show(in, after)
 	p.showWatched()
 	return nil
@@ -139,13 +142,13 @@ func (p *peer) open(ctx context.Context, req command.OpenClientRequest) (reply c
 			return reply, nil, after, err
 		}
 	}
-	in = &inbox{p: p, log: subject.Log{Tenant: who.Tenant, Kind: id.KindInbox, Entity: entity}}
+	in = &inbox{p: p, codec: spoken{p.codec}, log: subject.Log{Tenant: who.Tenant, Kind: id.KindInbox, Entity: entity}}
 	in.has, in.stored = after.Seq, after.Seq
-	in.feed = newFeed(p.c, in.log, spoken{p.codec}, in)
-	in.feed.shown = in.again
+	o := stream.Options{Log: in.log, Codec: in.codec, To: p.c.sock, Slot: p.c.slot, Binding: in, Shown: in.again}
 	if p.watched() != (subject.Log{}) {
-		in.feed.spare = p.c.s.cfg.QueueBytes / 2 // as of the run that is shown beside it
+		o.Spare = p.c.s.cfg.QueueBytes / 2 // as of the run that is shown beside it
 	}
+	in.stream = stream.New(p.c.ctx, p.c.s.streams, o) //nolint:contextcheck // it outlives the frame that asked for it
 	return reply, in, after, nil
 }
 
@@ -154,7 +157,7 @@ func (p *peer) show(in *inbox, after eventlog.Cursor) {
 	p.mu.Lock()
 	p.inbox = in
 	p.mu.Unlock()
-	in.feed.watch(after)
+	in.stream.Watch(after)
 }
 
 // reopen changes the socket to the inbox that the client comes back to.
@@ -166,14 +169,14 @@ func (p *peer) reopen(ctx context.Context, o dialect.Order, req command.OpenClie
 		return fault.New(fault.UnknownType)
 	}
 	if req.ClientID == old.log.Entity.String() && req.After == nil {
-		seq := old.feed.position() // it is where it wants to be
+		seq := old.stream.Position() // it is where it wants to be
 		req.After = &seq
 	}
 	reply, in, after, err := p.open(ctx, req)
 	if err != nil {
 		return err
 	}
-	old.feed.close()
+	old.stream.Close()
 	p.flushAcks(ctx)
 	if former != nil && former.who().ID != reply.ClientID {
 		former.leave() //nolint:contextcheck // ending takes a context of its own
@@ -188,7 +191,7 @@ func (p *peer) reopen(ctx context.Context, o dialect.Order, req command.OpenClie
 // probe asks the client for a sign that it has what was sent, if something was. It does
 // not block.
 func (in *inbox) probe() {
-	seq, complete := in.feed.queued()
+	seq, complete := in.stream.Queued()
 	in.mu.Lock()
 	due := complete && in.asked == "" && seq > in.has
 	payload := "has " + strconv.FormatUint(seq, 10)
@@ -196,7 +199,7 @@ func (in *inbox) probe() {
 		in.asked, in.probed = payload, seq
 	}
 	in.mu.Unlock()
-	if due && in.p.c.sock.Send(ws.Ping([]byte(payload))) == 0 {
+	if due && !in.p.c.sock.Ping([]byte(payload)) {
 		in.mu.Lock()
 		in.asked = ""
 		in.mu.Unlock()
@@ -210,14 +213,6 @@ func (in *inbox) ponged(payload []byte) {
 	if in.asked != "" && string(payload) == in.asked {
 		in.asked, in.has = "", max(in.has, in.probed)
 	}
-}
-
-// queued returns the sequence of the last entry that was taken, and whether all its
-// frames are in the socket's queue.
-func (f *feed) queued() (seq uint64, complete bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.at.Seq, len(f.rest) == 0
 }
 
 // flushAcks tells the service how far the client has its inbox. What cannot be told
@@ -257,18 +252,18 @@ func (p *peer) sendAck(ctx context.Context, log subject.Log, seq uint64) error {
 	})
 }
 
-// seen implements audience.
-func (in *inbox) seen() {}
+// Seen implements stream.Binding.
+func (in *inbox) Seen() {}
 
 // again has said once more what follows an event a moment later. It does not block.
-func (in *inbox) again(e *eventlog.Entry) {
+func (in *inbox) again(e *eventlog.Entry, held stream.Held) {
 	var frames [][]byte
-	in.p.c.safely(in.log, func() { frames = in.p.codec.Again(e.Event) })
+	stream.Safely(in.p.c.s.dep.Logger, in.log, func() { frames = in.p.codec.Again(e.Event) })
 	if len(frames) == 0 {
 		return
 	}
-	if in.feed.got != nil && in.feed.got.seq == e.Sequence { // too large to be forced into a full queue
-		release := in.feed.passOn()
+	if held != nil { // too large to be forced into a full queue
+		release := held()
 		time.AfterFunc(againDelay, func() {
 			defer release()
 			in.p.put(frames)
@@ -277,18 +272,21 @@ func (in *inbox) again(e *eventlog.Entry) {
 	}
 	time.AfterFunc(againDelay, func() {
 		for _, b := range frames {
-			in.p.c.sock.Force(ws.Text(b))
+			in.p.c.sock.Force(transport.Text(b))
 		}
 	})
 }
 
-// expired implements audience: events are gone that the client has not had.
-func (in *inbox) expired(f *feed, first uint64) {
-	in.p.c.sock.Force(ws.Text(f.codec.Truncated(first, in.p.c.s.dep.Clock())))
+// Expired implements stream.Binding: events are gone that the client has not had.
+func (in *inbox) Expired(_ *stream.Stream, first uint64) {
+	in.p.c.sock.Force(transport.Text(in.codec.Truncated(first, in.p.c.s.dep.Clock())))
 }
 
-// failed implements audience.
-func (in *inbox) failed(_ *feed, err error) { in.p.c.lost(err) }
+// Failed implements stream.Binding.
+func (in *inbox) Failed(_ *stream.Stream, err error) { in.p.c.lost(err) }
 
-// deleted implements audience. Inboxes are not deleted.
-func (in *inbox) deleted(*feed) { in.p.c.lost(eventlog.ErrDeleted) }
+// Deleted implements stream.Binding. Inboxes are not deleted.
+func (in *inbox) Deleted(*stream.Stream) { in.p.c.lost(eventlog.ErrDeleted) }
+
+// Notice implements stream.Binding.
+func (in *inbox) Notice(_ *stream.Stream, d event.NoticeData) { in.p.c.notice(in.codec, in.log, d) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -18,9 +19,9 @@ import (
 )
 
 var (
-	_ manner   = (*lookout)(nil)
-	_ audience = (*lookout)(nil)
-	_ hearer   = (*lookout)(nil)
+	_ manner         = (*lookout)(nil)
+	_ stream.Binding = (*lookout)(nil)
+	_ hearer         = (*lookout)(nil)
 )
 
 // afterCurrent stands for the position where what is on began, or for now if nothing is.
@@ -79,11 +80,11 @@ func (l *lookout) whisper(log subject.Log, e event.Event) {
 	l.c.whisper(l.codec, log, e)
 }
 
-// expired implements audience. Nothing is missing where the client has asked for no
+// Expired implements stream.Binding. Nothing is missing where the client has asked for no
 // position: it is shown what there is.
-func (l *lookout) expired(f *feed, first uint64) {
+func (l *lookout) Expired(s *stream.Stream, first uint64) {
 	if l.c.query.Has(queryAfter) || l.c.watch.byQuery {
-		l.one.expired(f, first)
+		l.one.Expired(s, first)
 	}
 }
 
@@ -108,10 +109,10 @@ func (l *lookout) begin() error {
 	l.c.settle()
 	now := l.c.s.dep.Clock()
 	at := dialect.Link{ConnectionID: l.id.String(), Now: now, Uptime: now.Sub(l.c.s.born)}
-	f := newFeed(l.c, l.session, l.codec, l)
-	f.watchFrom(l.codec.Welcome(at, l.c.watch.name, from.view), from.after, from.skip)
+	f := l.stream(l)
+	f.WatchBehind(l.codec.Welcome(at, l.c.watch.name, from.view), from.after, from.skip)
 	l.mu.Lock()
-	l.feed = f
+	l.show = f
 	l.mu.Unlock()
 	return nil
 }

@@ -10,17 +10,19 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 var (
-	_ manner   = (*many)(nil)
-	_ audience = (*many)(nil)
+	_ manner         = (*many)(nil)
+	_ stream.Binding = (*many)(nil)
 )
 
 // many is the manner of a socket that shows as many sessions as its client asks
@@ -51,7 +53,7 @@ type attached struct {
 	codec  dialect.Sessions
 	client string // the device, as it has named itself
 	head   uint64 // where the log ended when it was attached
-	feed   *feed
+	stream *stream.Stream
 }
 
 func newMany(c *conn, codec dialect.Sessions) *many {
@@ -74,7 +76,7 @@ func (m *many) begin() (err error) {
 		return m.c.faultOf(err)
 	}
 	m.reply = subject.ReplyTo(m.c.s.name, m.id)
-	m.c.sock.Force(ws.Text(m.codec.Connected(m.at())))
+	m.c.sock.Force(transport.Text(m.codec.Connected(m.at())))
 	m.mu.Lock()
 	m.beaten = m.c.s.dep.Clock()
 	m.mu.Unlock()
@@ -179,12 +181,12 @@ func (m *many) refuse(req dialect.Request, err error) {
 	if entity, err := id.ParseEntity(req.Session); err == nil {
 		codec = m.codecFor(entity)
 	}
-	m.c.sock.Force(ws.Text(codec.Refuse(m.at(), req.Session, req.Action, f)))
+	m.c.sock.Force(transport.Text(codec.Refuse(m.at(), req.Session, req.Action, f)))
 }
 
 // put sends a frame that the client has asked for, however large, and waits until
 // the queue has room for it. Only the goroutine that handles messages may call it.
-func (m *many) put(frame ws.Frame) {
+func (m *many) put(frame *transport.Message) {
 	for m.c.sock.Send(frame) == 0 {
 		select {
 		case <-m.room:
@@ -239,7 +241,7 @@ func (m *many) low() {
 	default:
 	}
 	for _, a := range m.shown() {
-		a.feed.low()
+		a.stream.Resume()
 	}
 }
 
@@ -257,10 +259,10 @@ func (m *many) tick(now time.Time) {
 	}
 	all := m.shown()
 	for _, a := range all {
-		a.feed.beat(func(seq uint64) []byte { return a.codec.Heartbeat(m.at(), a.log.Entity.String(), seq) })
+		a.stream.Beat(func(seq uint64) []byte { return a.codec.Heartbeat(m.at(), a.log.Entity.String(), seq) })
 	}
 	if len(all) == 0 {
-		m.c.sock.Send(ws.Text(m.codec.Heartbeat(m.at(), "", 0)))
+		m.c.sock.Send(transport.Text(m.codec.Heartbeat(m.at(), "", 0)))
 	}
 }
 
@@ -268,15 +270,16 @@ func (m *many) tellWorkers() {
 	m.mu.Lock()
 	all := slices.Clone(m.sessions)
 	m.mu.Unlock()
+	missing := m.c.s.workers.missing.Load()
 	for _, a := range all {
-		a.feed.tellWorkers()
+		a.stream.TellWorkers(missing)
 	}
 }
 
 // close implements manner.
 func (m *many) close() {
 	for _, a := range m.shown() {
-		a.feed.close()
+		a.stream.Close()
 	}
 	if m.id.IsZero() {
 		return
@@ -287,31 +290,31 @@ func (m *many) close() {
 	m.flushAcks(ctx)
 }
 
-// seen implements audience.
-func (m *many) seen() {}
+// Seen implements stream.Binding.
+func (m *many) Seen() {}
 
-// expired implements audience: what is gone is told by the state that it led to.
-func (m *many) expired(f *feed, first uint64) {
-	codec := m.codecFor(f.log.Entity)
-	f.skip(first, func() []byte { return codec.Expired(m.at(), f.log.Entity.String(), first) })
-	if f.log.Kind != id.KindSession {
-		f.release(nil) // only sessions have a state that tells what has been
+// Expired implements stream.Binding: what is gone is told by the state that it led to.
+func (m *many) Expired(s *stream.Stream, first uint64) {
+	codec := m.codecFor(s.Log.Entity)
+	s.Skip(first, func() []byte { return codec.Expired(m.at(), s.Log.Entity.String(), first) })
+	if s.Log.Kind != id.KindSession {
+		s.Release(nil) // only sessions have a state that tells what has been
 		return
 	}
-	// The socket is counted until its feeds are closed, so Stop has not returned.
+	// The socket is counted until its streams are closed, so Stop has not returned.
 	m.c.s.wg.Go(func() {
-		state, err := m.state(m.c.s.ctx, f.log, dialect.Request{})
+		state, err := m.state(m.c.s.ctx, s.Log, dialect.Request{})
 		if err != nil {
-			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", f.log).Msg("an expired history is not explained")
-			f.release(nil)
+			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", s.Log).Msg("an expired history is not explained")
+			s.Release(nil)
 			return
 		}
-		f.release(func() []byte { return codec.Exported(m.at(), f.log.Entity.String(), state) })
+		s.Release(func() []byte { return codec.Exported(m.at(), s.Log.Entity.String(), state) })
 	})
 }
 
-// failed implements audience: the session is not shown any more, others are.
-func (m *many) failed(f *feed, err error) {
+// Failed implements stream.Binding: the session is not shown any more, others are.
+func (m *many) Failed(s *stream.Stream, err error) {
 	if errors.Is(err, eventlog.ErrClosed) {
 		m.c.end(fault.New(fault.Draining))
 		return
@@ -319,19 +322,27 @@ func (m *many) failed(f *feed, err error) {
 	if errors.Is(err, eventlog.ErrBeyondEnd) {
 		err = fault.New(fault.SessionExpired).Wrap(err)
 	}
-	m.refuse(dialect.Request{Action: dialect.Resume, Session: f.log.Entity.String()}, err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sessions = slices.DeleteFunc(m.sessions, func(a *attached) bool { return a.feed == f })
+	m.refuse(dialect.Request{Action: dialect.Resume, Session: s.Log.Entity.String()}, err)
+	m.forget(s)
 }
 
-// deleted implements audience: a frame has said so, and the socket goes on with its other
-// sessions.
-func (m *many) deleted(f *feed) {
-	m.mu.Lock()
-	m.sessions = slices.DeleteFunc(m.sessions, func(a *attached) bool { return a.feed == f })
-	m.mu.Unlock()
-	// The socket is counted until its feeds are closed, so Stop has not returned. A feed
+// Deleted implements stream.Binding: a frame has said so, and the socket goes on with its
+// other sessions.
+func (m *many) Deleted(s *stream.Stream) {
+	m.forget(s)
+	// The socket is counted until its streams are closed, so Stop has not returned. A stream
 	// must not be closed by its own callback.
-	m.c.s.wg.Go(f.close)
+	m.c.s.wg.Go(s.Close)
+}
+
+// Notice implements stream.Binding. It is said in the variant of the session.
+func (m *many) Notice(s *stream.Stream, d event.NoticeData) {
+	m.c.notice(m.codecFor(s.Log.Entity), s.Log, d)
+}
+
+// forget takes the session of a stream off the socket.
+func (m *many) forget(s *stream.Stream) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sessions = slices.DeleteFunc(m.sessions, func(a *attached) bool { return a.stream == s })
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -35,7 +36,7 @@ func (m *many) showRun(after eventlog.Cursor) error {
 		return m.c.faultOf(err)
 	}
 	a := &attached{log: m.run, codec: m.in(reply.Language), head: reply.Head}
-	m.show(a, at, func(f *feed) { m.sayLost(f, a, reply) })
+	m.show(a, at, func(o *stream.Opening) { m.sayLost(o, a, reply) })
 	return nil
 }
 

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
@@ -30,8 +31,8 @@ const (
 )
 
 var (
-	_ manner   = (*one)(nil)
-	_ audience = (*one)(nil)
+	_ manner         = (*one)(nil)
+	_ stream.Binding = (*one)(nil)
 )
 
 // one is the manner of a socket that shows one log: the session of its query, a new
@@ -46,8 +47,8 @@ type one struct {
 
 	mu     sync.Mutex
 	exists bool   // the session has a log
-	at     uint64 // where the feed begins
-	feed   *feed
+	at     uint64 // where the stream begins
+	show   *stream.Stream
 }
 
 func newOne(c *conn) *one { return &one{c: c} }
@@ -74,12 +75,19 @@ func (o *one) begin() error {
 		}
 	}
 	o.c.settle()
-	f := newFeed(o.c, o.session, o.c.codec, o)
-	f.watch(after)
+	f := o.stream(o)
+	f.Watch(after)
 	o.mu.Lock()
-	o.feed = f
+	o.show = f
 	o.mu.Unlock()
 	return nil
+}
+
+// stream returns the stream of the log, which tells b of what becomes of it.
+func (o *one) stream(b stream.Binding) *stream.Stream {
+	return stream.New(o.c.ctx, o.c.s.streams, stream.Options{
+		Log: o.session, Codec: o.c.codec, To: o.c.sock, Slot: o.c.slot, Binding: b,
+	})
 }
 
 // resolve makes out the session of the socket and the position from which it wants
@@ -198,7 +206,7 @@ func (o *one) greet(stage dialect.Stage, seq uint64) {
 	for _, p := range o.c.codec.Greet(dialect.Greeting{
 		Stage: stage, SessionID: name, Now: o.c.s.dep.Clock(), Seq: seq,
 	}) {
-		o.c.sock.Force(ws.Text(p))
+		o.c.sock.Force(transport.Text(p))
 	}
 }
 
@@ -206,14 +214,14 @@ func (o *one) greet(stage dialect.Stage, seq uint64) {
 // session exists: an id that the client knows can be come back to.
 func (o *one) settle() {
 	o.mu.Lock()
-	exists, at, f := o.exists, o.at, o.feed
+	exists, at, f := o.exists, o.at, o.show
 	o.mu.Unlock()
 	if !exists {
 		return
 	}
 	o.c.takeUp(func() {
 		if f != nil {
-			at = f.position()
+			at = f.Position()
 		}
 		o.greet(dialect.Ready, at)
 	})
@@ -248,39 +256,39 @@ func (o *one) forward(ctx context.Context, p auth.Principal, message []byte) err
 	return o.c.send(ctx, p, o.reply, cmds...)
 }
 
-// shown returns the feed, nil before the log is shown.
-func (o *one) shown() *feed {
+// shown returns the stream, nil before the log is shown.
+func (o *one) shown() *stream.Stream {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.feed
+	return o.show
 }
 
 // low implements manner.
 func (o *one) low() {
 	if f := o.shown(); f != nil {
-		f.low()
+		f.Resume()
 	}
 }
 
 // tick implements manner.
 func (o *one) tick(time.Time) {
 	if f := o.shown(); f != nil {
-		f.tellWorkers()
+		f.TellWorkers(o.c.s.workers.missing.Load())
 	}
 }
 
 // close implements manner.
 func (o *one) close() {
 	if f := o.shown(); f != nil {
-		f.close()
+		f.Close()
 	}
 	if !o.id.IsZero() {
 		o.c.s.unlink(o.id)
 	}
 }
 
-// seen implements audience: a session that is seen exists.
-func (o *one) seen() {
+// Seen implements stream.Binding: a session that is seen exists.
+func (o *one) Seen() {
 	o.mu.Lock()
 	fresh := !o.exists
 	o.exists = true
@@ -290,17 +298,20 @@ func (o *one) seen() {
 	}
 }
 
-// expired implements audience.
-func (o *one) expired(_ *feed, first uint64) {
-	o.seen()
-	o.c.sock.Force(ws.Text(o.c.codec.Truncated(first, o.c.s.dep.Clock())))
+// Expired implements stream.Binding.
+func (o *one) Expired(_ *stream.Stream, first uint64) {
+	o.Seen()
+	o.c.sock.Force(transport.Text(o.c.codec.Truncated(first, o.c.s.dep.Clock())))
 }
 
-// failed implements audience.
-func (o *one) failed(_ *feed, err error) { o.c.lost(err) }
+// Failed implements stream.Binding.
+func (o *one) Failed(_ *stream.Stream, err error) { o.c.lost(err) }
 
-// deleted implements audience: the socket has nothing else to show.
-func (o *one) deleted(*feed) { o.c.end(fault.New(fault.SessionDeleted)) }
+// Deleted implements stream.Binding: the socket has nothing else to show.
+func (o *one) Deleted(*stream.Stream) { o.c.end(fault.New(fault.SessionDeleted)) }
+
+// Notice implements stream.Binding.
+func (o *one) Notice(_ *stream.Stream, d event.NoticeData) { o.c.notice(o.c.codec, o.session, d) }
 
 // lost ends the socket, because what it shows cannot be read any more.
 func (c *conn) lost(err error) {

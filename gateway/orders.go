@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -201,7 +202,7 @@ func (p *peer) askLong(o dialect.Order) error {
 		defer p.answering.Unlock()
 		<-p.asks // before the answer: whoever has it may ask again
 		log := subject.Log{Tenant: p.c.who().Tenant}
-		p.c.safely(log, func() { p.answerLong(o, reply, err) })
+		stream.Safely(p.c.s.dep.Logger, log, func() { p.answerLong(o, reply, err) })
 	})
 	return nil
 }

@@ -3,26 +3,17 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net"
 	"slices"
-	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 const (
-	// maxLoads bounds how many sockets load an object at once, each of which may take as
-	// much memory as the largest message.
-	maxLoads = 16
-	// loadPause is the pause after an object could not be had.
-	loadPause = time.Second
 	// small is the length of data none of which needs to be stored, however it is escaped.
 	small = payload.Inline / 8
 )
@@ -84,63 +75,14 @@ func (p *peer) whole(ctx context.Context, ask dialect.Ask, reply json.RawMessage
 	if err != nil || v.ResultRef == nil {
 		return reply, func() {}, err
 	}
-	if release, err = p.c.hold(ctx); err != nil {
+	if release, err = p.c.slot.Hold(ctx, p.c.sock.Done()); err != nil {
 		return nil, nil, err
 	}
-	if err = p.c.s.loading(ctx, func() error { return p.c.s.payloads.Show(ctx, p.c.who().Tenant, &v) }); err == nil {
+	if err = p.c.s.loader.Do(ctx, func() error { return p.c.s.payloads.Show(ctx, p.c.who().Tenant, &v) }); err == nil {
 		out, err = json.Marshal(v)
 	}
 	if err != nil {
 		release()
 	}
 	return out, release, err
-}
-
-// hold waits until the socket may hold an object: it has one at a time, until release is
-// called.
-func (c *conn) hold(ctx context.Context) (release func(), err error) {
-	select {
-	case c.held <- struct{}{}:
-		return func() { <-c.held }, nil
-	case <-c.sock.Done():
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// loading calls f as soon as few enough sockets load something.
-func (s *Server) loading(ctx context.Context, f func() error) error {
-	select {
-	case s.loads <- struct{}{}:
-		defer func() { <-s.loads }()
-		return f()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// fetched returns an event with what it refers to, however long that takes within ctx.
-func (c *conn) fetched(ctx context.Context, log subject.Log, e event.Event) (whole event.Event, err error) {
-	err = c.insist(ctx, log, func() (err error) {
-		whole, err = c.s.payloads.Event(ctx, log.Tenant, e)
-		return err
-	})
-	return whole, err
-}
-
-// insist loads something for a log, again and again while it cannot be had.
-func (c *conn) insist(ctx context.Context, log subject.Log, load func() error) error {
-	for {
-		err := c.s.loading(ctx, load)
-		if err == nil || ctx.Err() != nil || errors.Is(err, fault.New(fault.PayloadLost)) {
-			return err
-		}
-		c.s.dep.Logger.Warn().Err(err).Stringer("log", log).Msg("load stored data later")
-		select {
-		case <-time.After(loadPause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }

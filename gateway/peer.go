@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -90,7 +91,7 @@ func (p *peer) begin() (err error) {
 	if p.codec.Kind() == command.PeerClient {
 		err = p.welcomeClient()
 	} else {
-		p.c.sock.Force(ws.Text(p.codec.Welcome(p.at(), nil)))
+		p.c.sock.Force(transport.Text(p.codec.Welcome(p.at(), nil)))
 	}
 	if err != nil {
 		return p.c.faultOf(err)
@@ -202,15 +203,15 @@ func (p *peer) who() command.Peer {
 func (p *peer) refuse(requestID string, err error) {
 	f := p.c.faultOf(err)
 	p.c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
-	p.c.sock.Force(ws.Text(p.codec.Refuse(p.at(), requestID, f)))
+	p.c.sock.Force(transport.Text(p.codec.Refuse(p.at(), requestID, f)))
 }
 
 // put sends frames that the peer has asked for, however large, and waits until the
 // queue has room for them.
 func (p *peer) put(payloads [][]byte) {
-	frames := make([]ws.Frame, 0, len(payloads))
+	frames := make([]*transport.Message, 0, len(payloads))
 	for _, b := range payloads {
-		frames = append(frames, ws.Text(b))
+		frames = append(frames, transport.Text(b))
 	}
 	for {
 		p.mu.Lock()
@@ -237,13 +238,13 @@ func (p *peer) low() {
 	turn := p.turn
 	p.mu.Unlock()
 	if g != nil && turn {
-		g.feed.low()
+		g.stream.Resume()
 	}
 	if in != nil {
-		in.feed.low()
+		in.stream.Resume()
 	}
 	if g != nil && !turn {
-		g.feed.low()
+		g.stream.Resume()
 	}
 }
 
@@ -262,9 +263,9 @@ func (p *peer) tick(now time.Time) {
 		return
 	}
 	if ping {
-		p.c.sock.Send(ws.Ping(nil))
+		p.c.sock.Ping(nil)
 		if frame := p.codec.Ping(p.at()); frame != nil {
-			p.c.sock.Send(ws.Text(frame))
+			p.c.sock.Send(transport.Text(frame))
 		}
 	}
 	if in != nil {
@@ -291,10 +292,10 @@ func (p *peer) close() {
 	place, in, g := p.place, p.inbox, p.glance
 	p.mu.Unlock()
 	if in != nil {
-		in.feed.close()
+		in.stream.Close()
 	}
 	if g != nil {
-		g.feed.close()
+		g.stream.Close()
 	}
 	p.loseCalls()
 	if place != nil {

@@ -7,7 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -136,9 +137,9 @@ func (p *peer) handCall(about subject.Log, e event.Event) []byte {
 // nil if the queue, with the room that there is for such frames behind a full one, could
 // not hold all of them: then it is not known what the peer will make of it.
 func (p *peer) queue(about subject.Log, e event.Event) (queued int, answer []byte) {
-	p.c.safely(about, func() {
+	stream.Safely(p.c.s.dep.Logger, about, func() {
 		for _, b := range p.codec.Encode(e) {
-			if !p.c.sock.Force(ws.Text(b)) {
+			if !p.c.sock.Force(transport.Text(b)) {
 				p.c.s.met.lost.Inc()
 				return
 			}

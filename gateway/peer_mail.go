@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -130,7 +131,7 @@ func (p *peer) deliver() {
 
 // convey tells the peer of one event, with its data, and waits until its queue has room.
 func (p *peer) convey(l letter) error {
-	release, err := p.c.hold(p.ctx)
+	release, err := p.c.slot.Hold(p.ctx, p.c.sock.Done())
 	if err != nil {
 		return err
 	}
@@ -140,12 +141,12 @@ func (p *peer) convey(l letter) error {
 	}
 	whole := l.event
 	if p.refers(l.event) {
-		if whole, err = p.c.fetched(p.ctx, l.about, l.event); err != nil {
+		if whole, err = p.c.s.loader.Event(p.ctx, l.about, l.event); err != nil {
 			return err
 		}
 	}
 	p.note(l.about, l.event)
-	p.c.safely(l.about, func() { p.put(p.codec.Encode(whole)) })
+	stream.Safely(p.c.s.dep.Logger, l.about, func() { p.put(p.codec.Encode(whole)) })
 	return nil
 }
 
@@ -157,7 +158,7 @@ func (p *peer) conveyTask(l letter) error {
 	}
 	p.work.assign(l.about.Entity.String())
 	p.loaded()
-	err = p.c.insist(p.ctx, l.about, func() error { return p.c.s.payloads.Fill(p.ctx, l.about.Tenant, &d) })
+	err = p.c.s.loader.Insist(p.ctx, l.about, func() error { return p.c.s.payloads.Fill(p.ctx, l.about.Tenant, &d) })
 	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.PayloadLost {
 		p.c.s.dep.Logger.Error().Err(err).Stringer("log", l.about).Msg("lose stored data")
 		return p.failTask(p.ctx, l.about, d, f)
@@ -169,7 +170,7 @@ func (p *peer) conveyTask(l letter) error {
 	if err != nil {
 		return err
 	}
-	p.c.safely(l.about, func() { p.put(p.codec.Encode(e)) })
+	stream.Safely(p.c.s.dep.Logger, l.about, func() { p.put(p.codec.Encode(e)) })
 	return nil
 }
 

@@ -3,7 +3,7 @@ package gateway
 import (
 	"bytes"
 
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/strictjson"
 )
 
@@ -34,7 +34,7 @@ func (p *peer) pulse(message []byte) bool {
 	}
 	for _, o := range orders {
 		for _, b := range o.Say {
-			p.c.sock.Force(ws.Text(b))
+			p.c.sock.Force(transport.Text(b))
 		}
 	}
 	return true

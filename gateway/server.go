@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
@@ -57,7 +58,8 @@ type Server struct {
 	moved    chan struct{} // the directory has changed: see who has lost its place
 
 	payloads *payload.Store
-	loads    chan struct{} // full while as many sockets load something as may at once
+	loader   *stream.Loader
+	streams  *stream.Source
 
 	ctx    context.Context //nolint:containedctx // the life of the sockets, ended by Stop
 	cancel context.CancelFunc
@@ -91,8 +93,10 @@ func New(cfg Config, dep Deps) (*Server, error) {
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}, links: map[string]hearer{},
 		peers: map[string]*peer{}, places: map[*place]struct{}{}, moved: make(chan struct{}, 1),
 		born: dep.Clock(), source: "waggle/gateway/" + dep.Conn.Instance(),
-		payloads: payload.New(dep.Conn), loads: make(chan struct{}, maxLoads),
+		payloads: payload.New(dep.Conn),
 	}
+	s.loader = stream.NewLoader(s.payloads, dep.Logger)
+	s.streams = &stream.Source{Log: dep.Log, Loader: s.loader, Logger: dep.Logger, Clock: dep.Clock, Lagged: func() { s.met.lags.Inc() }}
 	var err error
 	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
 		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)

@@ -46,6 +46,7 @@ var layers = []layer{
 	{path: "gateway/dialect/internal", only: []string{"proto-schemas", "gateway/dialect"}, why: "what dialects have in common is as pure"},
 	{path: "gateway/dialect", forbidden: []string{"gateway"}, allowed: []string{"gateway/dialect"}, why: "a dialect knows no connection"},
 	{path: "gateway/admission", forbidden: []string{"gateway"}, allowed: []string{"gateway/admission"}, why: "admission comes before transport and dialect"},
+	{path: "gateway/stream", forbidden: []string{"gateway"}, allowed: []string{"gateway/stream", "gateway/transport"}, why: "a stream knows its connection as a transport"},
 	{path: "gateway/transport", forbidden: []string{"gateway"}, allowed: []string{"gateway/transport"}, why: "a transport knows no log and no dialect"},
 	{path: "services/conversation", only: []string{"proto-schemas", "services/plan", "services/ledger/decision"}, why: "a reducer is pure"},
 	{path: "services/assignment", only: []string{"proto-schemas", "services/ledger/decision"}, why: "a reducer is pure"},

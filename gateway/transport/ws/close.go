@@ -5,6 +5,8 @@ import (
 	"net"
 
 	"github.com/coder/websocket"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // How a connection is cut.
@@ -15,6 +17,23 @@ const (
 	plainly            // the peer is gone, or did not answer in time
 	hard               // now, and what the kernel still holds with it
 )
+
+// CloseCode returns the close code that says a fault: its own, 1013 for one that passes,
+// else 1011.
+func CloseCode(f *fault.Fault) int {
+	code := fault.Lookup(f.Code).Close
+	switch {
+	case code == 0 && f.Retryable():
+		return int(websocket.StatusTryAgainLater)
+	case code == 0:
+		return int(websocket.StatusInternalError)
+	}
+	return code
+}
+
+// End implements transport.Transport: the close frame has the fault's close code and, as
+// its reason, the fault's code.
+func (s *Socket) End(f *fault.Fault) { s.Finish(CloseCode(f), string(f.Code)) }
 
 // Finish starts the close handshake: the close frame goes out after all that is
 // queued, or after CloseTimeout, and the connection ends when the peer has

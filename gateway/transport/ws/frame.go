@@ -1,7 +1,7 @@
 // Package ws is the gateway's WebSocket sockets.
 //
 // The handshake, reading and the rules for control frames are those of
-// coder/websocket. Writing is not: a frame is built once, shared by every socket
+// coder/websocket. Writing is not: the frame of a message is built once, shared by every socket
 // that it goes to and written by a few shard goroutines. A shard takes all that
 // waits for a socket, copies it together and makes one attempt that never blocks;
 // what the peer does not accept at once is carried on by a goroutine that lives as
@@ -17,11 +17,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+
+	"github.com/waggle-dev/waggle/gateway/transport"
 )
 
-// Frame is a complete text frame of a server: header and payload, unmasked. It is
-// shared by all sockets that it was sent to and must never be modified.
-type Frame []byte
+// frame is a complete frame of a server: header and payload, unmasked. It is shared by
+// all sockets that it was sent to and must never be modified.
+type frame []byte
 
 // Parts of a frame's header (RFC 6455, section 5.2). All our frames are final.
 const (
@@ -34,6 +36,9 @@ const (
 	medium = 1<<16 - 1 // longest payload whose length takes two bytes more
 )
 
+// maxHeader is the longest header of a server's frame.
+const maxHeader = 10
+
 // maxControl is the longest control frame: header and 125 bytes.
 const maxControl = 2 + short
 
@@ -43,12 +48,12 @@ const maxReason = short - 2
 // pingFrame is the only ping that we send.
 var pingFrame = []byte{opPing, 0}
 
-// Text returns the frame of one text message. The payload must be valid UTF-8; it
-// is copied.
-func Text(payload []byte) Frame {
-	n := len(payload)
-	b := make([]byte, 0, headerLen(n)+n)
-	return append(appendHeader(b, opText, n), payload...)
+// text returns the frame of a message, the same for all sockets.
+func text(m *transport.Message) frame { return m.Render(transport.WebSocket, render) }
+
+func render(m *transport.Message) []byte {
+	var header [maxHeader]byte
+	return m.Prefix(appendHeader(header[:0], opText, len(m.Data)))
 }
 
 func headerLen(n int) int {

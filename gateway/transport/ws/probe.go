@@ -9,14 +9,18 @@ type Prober interface {
 	Pong(payload []byte)
 }
 
-// Ping returns a ping with a payload of at most 125 bytes. Sent like any other frame it
-// keeps its place among them, so that its pong says that the peer has all before it.
-func Ping(payload []byte) Frame {
+// Ping sends a ping with a payload of at most 125 bytes, within the bound of the queue. It
+// keeps its place among the messages, so that its pong says that the peer has all before it.
+func (s *Socket) Ping(payload []byte) bool {
 	if len(payload) > short {
 		payload = payload[:short]
 	}
 	b := make([]byte, 0, headerLen(len(payload))+len(payload))
-	return append(appendHeader(b, opPing, len(payload)), payload...)
+	f := append(appendHeader(b, opPing, len(payload)), payload...)
+	s.mu.Lock()
+	ok := s.offer(f)
+	s.unlockAndKick()
+	return ok
 }
 
 // ponged hands a pong on to whoever asked for it.

@@ -24,7 +24,8 @@ func TestPingsBetweenFrames(t *testing.T) {
 	l := listener{newRecord(), make(chan string, 100)}
 	e.Bind(l)
 	for i := range 10 {
-		require.Equal(t, 2, e.Send(numbered(i, 10), Ping(fmt.Appendf(nil, "after %d", i))))
+		require.Equal(t, 1, e.Send(numbered(i, 10)))
+		require.True(t, e.Ping(fmt.Appendf(nil, "after %d", i)))
 	}
 	for i := range 10 {
 		op, payload, err := p.next()
@@ -40,7 +41,10 @@ func TestPingsBetweenFrames(t *testing.T) {
 	p.send(masked(opPong, []byte("unasked")))
 	require.Equal(t, "unasked", <-l.heard)
 	require.Less(t, e.Silence(), time.Minute)
-	require.Len(t, Ping(make([]byte, 200)), maxControl)
+	require.True(t, e.Ping(make([]byte, 200)))
+	_, payload, err := p.next()
+	require.NoError(t, err)
+	require.Len(t, payload, short)
 }
 
 // The silence of a peer is counted, and ends with whatever it says.

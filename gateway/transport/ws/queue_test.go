@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -81,7 +82,7 @@ func TestQueueIsBounded(t *testing.T) {
 	require.Zero(t, s.Send(numbered(1, 10)), "the bound")
 	require.True(t, s.Force(numbered(2, 10)))
 	require.False(t, s.Force(numbered(3, 30_000)), "the bound of Force")
-	require.Equal(t, len(huge)+12, s.Queued())
+	require.Equal(t, len(text(huge))+12, s.Queued())
 	require.Empty(t, rec.low)
 
 	h.work() // the huge frame is on its way
@@ -99,8 +100,8 @@ func TestQueueIsBounded(t *testing.T) {
 	h.hub.wg.Wait()
 	require.Zero(t, s.Queued())
 	var want []byte
-	for _, f := range []Frame{huge, numbered(2, 10), numbered(4, 4000), numbered(5, 4000)} {
-		want = append(want, f...)
+	for _, f := range []*transport.Message{huge, numbered(2, 10), numbered(4, 4000), numbered(5, 4000)} {
+		want = append(want, text(f)...)
 	}
 	require.Equal(t, want, o.got)
 	s.Abort()
@@ -123,13 +124,13 @@ func TestFinishDropsWhatWillNotLeaveInTime(t *testing.T) {
 	s.Finish(1012, "restart")
 	h.hub.start = h.hub.start.Add(-2 * time.Minute) // patience is over
 	s.sweep(time.Now())
-	require.Zero(t, s.Queued()-len(first))
+	require.Zero(t, s.Queued()-len(text(first)))
 	o.open <- struct{}{}
 	<-o.wanted
 	o.open <- struct{}{}
 	h.hub.wg.Wait()
 	frame, _ := closeFrame(1012, "restart")
-	require.Equal(t, append(append([]byte(nil), first...), frame...), o.got)
+	require.Equal(t, append(append([]byte(nil), text(first)...), frame...), o.got)
 	require.False(t, s.over)
 	h.hub.start = h.hub.start.Add(-2 * time.Minute)
 	s.sweep(time.Now())
@@ -196,7 +197,7 @@ func TestWritesAllocateNothing(t *testing.T) {
 	}
 	one()
 	require.Zero(t, testing.AllocsPerRun(1000, one), "one frame")
-	batch := make([]Frame, 32)
+	batch := make([]*transport.Message, 32)
 	for i := range batch {
 		batch[i] = f
 	}
@@ -233,7 +234,7 @@ func TestWritesPerFrame(t *testing.T) {
 func TestReplayOverARealConnection(t *testing.T) {
 	r := newRig(t, Options{}, false)
 	p, e := r.pair()
-	all := make([]Frame, 1000)
+	all := make([]*transport.Message, 1000)
 	for i := range all {
 		all[i] = numbered(i, 300)
 	}
@@ -306,7 +307,7 @@ func BenchmarkFanOut(b *testing.B) {
 	f := numbered(0, 300)
 	const batch = 20 // messages to each
 	settle := func() {
-		for left := batch * n * len(f); left > 0; {
+		for left := batch * n * len(text(f)); left > 0; {
 			left -= <-read
 		}
 	}
@@ -323,7 +324,7 @@ func BenchmarkFanOut(b *testing.B) {
 		start = time.Now()
 		for range batch {
 			for _, c := range naive {
-				c <- f[headerLen(300):]
+				c <- f.Data
 			}
 		}
 		settle()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -33,6 +34,8 @@ type Handler interface {
 	// most once.
 	Ended(f *fault.Fault)
 }
+
+var _ transport.Transport = (*Socket)(nil)
 
 // Socket is one WebSocket connection. All methods but Bind and Read may be called
 // concurrently at any time.
@@ -66,7 +69,7 @@ type Socket struct {
 
 	mu      sync.Mutex
 	handler Handler
-	queue   []Frame // from head on
+	queue   []frame // from head on
 	head    int
 	queued  int    // bytes of the queue and of the chunk that is being written
 	pongs   []byte // control frames that wait
@@ -147,30 +150,36 @@ func (s *Socket) Finishing() bool {
 	return s.ours
 }
 
-// Send queues frames in order and returns how many it accepted. Fewer than all
-// means that the queue is full, and Low will be called when it has drained to
-// half, or that the socket is closing. A frame larger than the bound is accepted
-// by an empty queue.
-func (s *Socket) Send(frames ...Frame) (accepted int) {
+// Send implements transport.Transport. Where it accepts fewer than all, Handler.Low is
+// called when the queue has drained to half.
+func (s *Socket) Send(ms ...*transport.Message) (accepted int) {
 	s.mu.Lock()
-	if s.closing == nil && !s.over {
-		for _, f := range frames {
-			if s.queued > 0 && s.queued+len(f) > s.hub.opts.QueueBytes {
-				s.refused = true
-				break
-			}
-			s.put(f)
-			accepted++
+	for _, m := range ms {
+		if !s.offer(text(m)) {
+			break
 		}
+		accepted++
 	}
 	s.unlockAndKick()
 	return accepted
 }
 
-// Force queues a frame that must get through, as an error: it may exceed the
-// bound by 64 KiB in all. It returns false where not even that has room or the
-// socket is closing.
-func (s *Socket) Force(f Frame) bool {
+// offer appends a frame if the queue has room; the caller has locked.
+func (s *Socket) offer(f frame) bool {
+	if s.closing != nil || s.over {
+		return false
+	}
+	if s.queued > 0 && s.queued+len(f) > s.hub.opts.QueueBytes {
+		s.refused = true
+		return false
+	}
+	s.put(f)
+	return true
+}
+
+// Force implements transport.Transport.
+func (s *Socket) Force(m *transport.Message) bool {
+	f := text(m)
 	s.mu.Lock()
 	ok := s.closing == nil && !s.over &&
 		(s.queued == 0 || s.queued+len(f) <= s.hub.opts.QueueBytes+forceExtra)
@@ -182,7 +191,7 @@ func (s *Socket) Force(f Frame) bool {
 }
 
 // put appends a frame; the caller has locked.
-func (s *Socket) put(f Frame) {
+func (s *Socket) put(f frame) {
 	if s.head > 0 && len(s.queue) == cap(s.queue) {
 		n := copy(s.queue, s.queue[s.head:])
 		clear(s.queue[n:])

@@ -13,20 +13,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// numbered is a frame whose payload starts with its number.
-func numbered(i, size int) Frame {
+// numbered is a message that starts with its number.
+func numbered(i, size int) *transport.Message {
 	b := bytes.Repeat([]byte{'x'}, max(size, 8))
 	copy(b, fmt.Sprintf("%08d", i))
-	return Text(b)
+	return transport.Text(b)
 }
 
 // flood sends n frames of random sizes, as fast as the socket takes them.
 func flood(e *side, n int, seed uint64) error {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	var wait []Frame
+	var wait []*transport.Message
 	for i := 0; i < n || len(wait) > 0; {
 		for ; i < n && len(wait) < 1+rnd.IntN(40); i++ {
 			size := rnd.IntN(1500)
@@ -148,7 +149,7 @@ func TestRefusals(t *testing.T) {
 		"too big":               {masked(opText, big), 1009, fault.MessageTooBig},
 		"too big in fragments":  {append(masked(0x01, big[:800]), masked(0x00, big[:800])...), 1009, fault.MessageTooBig},
 		"big binary":            {masked(0x82, bytes.Repeat(big, 100)), 1003, fault.NotText},
-		"not masked":            {Text([]byte("abc")), 1002, ""},
+		"not masked":            {text(transport.Text([]byte("abc"))), 1002, ""},
 		"reserved bit":          {masked(0xC1, []byte("abc")), 1002, ""},
 		"unknown opcode":        {masked(0x83, []byte("abc")), 1002, ""},
 		"fragmented ping":       {masked(0x09, nil), 1002, ""},
@@ -446,7 +447,7 @@ func TestHandshakeThatIsNone(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	for _, n := range []int{0, 1, 125, 126, 65535, 65536, 70000} {
-		f := Text(make([]byte, n))
+		f := text(transport.Text(make([]byte, n)))
 		require.Len(t, f, headerLen(n)+n)
 		switch headerLen(n) {
 		case 2:

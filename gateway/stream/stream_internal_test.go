@@ -1,4 +1,4 @@
-package gateway
+package stream
 
 import (
 	"bufio"
@@ -14,34 +14,40 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// fed returns a feed over a real socket. What arrives at the other end is written
+// owner is the binding and the socket's handler of a stream.
+type owner struct{ s *Stream }
+
+func (o *owner) Low()                               { o.s.Resume() }
+func (*owner) Tick(time.Time)                       {}
+func (*owner) Control() bool                        { return true }
+func (*owner) Broken()                              {}
+func (*owner) Ended(*fault.Fault)                   {}
+func (*owner) Seen()                                {}
+func (*owner) Expired(*Stream, uint64)              {}
+func (*owner) Failed(*Stream, error)                {}
+func (*owner) Deleted(*Stream)                      {}
+func (*owner) Notice(_ *Stream, _ event.NoticeData) {}
+
+// fed returns a stream over a real socket. What arrives at the other end is written
 // to w.
-func fed(t *testing.T, codec dialect.Codec, queue int, w io.Writer) *feed {
+func fed(t *testing.T, codec Codec, queue int, w io.Writer) (*Stream, *ws.Socket) {
 	t.Helper()
 	hub := ws.NewHub(ws.Options{QueueBytes: queue})
 	t.Cleanup(hub.Close)
-	s := &Server{dep: Deps{Clock: time.Now}, ctx: t.Context()}
-	s.met = &metrics{lags: counter("x_total", "x"), faults: counters("y_total", "y", "code")}
-	c := newConn(s, nil)
-	c.use(codec)
-	o, ok := c.manner.(*one)
-	require.True(t, ok)
-	c.known, o.exists = true, true
 	accepted := make(chan error, 1)
+	var sock *ws.Socket
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var err error
-		c.sock, err = hub.Accept(rw, r, nil)
+		sock, err = hub.Accept(rw, r, nil)
 		accepted <- err
 	}))
 	t.Cleanup(srv.Close)
@@ -53,10 +59,10 @@ func fed(t *testing.T, codec dialect.Codec, queue int, w io.Writer) *feed {
 	require.NoError(t, err)
 	require.NoError(t, <-accepted)
 	go func() { _, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{nc}, make([]byte, 64<<10)) }()
-	f := newFeed(c, subject.Log{}, codec, o)
-	o.feed = f
-	c.sock.Bind(c)
-	return f
+	o := &owner{}
+	o.s = New(t.Context(), &Source{Clock: time.Now, Lagged: func() {}}, Options{Codec: codec, To: sock, Slot: NewSlot(), Binding: o})
+	sock.Bind(o)
+	return o.s, sock
 }
 
 func entries(t *testing.T, n int) []*eventlog.Entry {
@@ -78,12 +84,12 @@ func entries(t *testing.T, n int) []*eventlog.Entry {
 func TestGateNoAllocationPerFrame(t *testing.T) {
 	codec, err := orbit.Dialect().Bind(nil)
 	require.NoError(t, err)
-	f := fed(t, codec, 64<<20, io.Discard)
+	f, sock := fed(t, codec, 64<<20, io.Discard)
 	batch, taken := entries(t, 1), 0
 	require.Equal(t, 1, f.Deliver(batch))
 	require.Zero(t, testing.AllocsPerRun(2000, func() {
 		taken += f.Deliver(batch)
-		for f.c.sock.Queued() > 0 { // so that each frame is a write of its own
+		for sock.Queued() > 0 { // so that each frame is a write of its own
 			runtime.Gosched()
 		}
 	}))
@@ -94,12 +100,7 @@ func TestGateNoAllocationPerFrame(t *testing.T) {
 type several int
 
 func (several) Name() string                            { return "several" }
-func (several) Greet(dialect.Greeting) [][]byte         { return nil }
 func (several) Fail(f *fault.Fault, _ time.Time) []byte { return []byte(f.Code) }
-func (several) Truncated(uint64, time.Time) []byte      { return nil }
-func (several) Decode([]byte, dialect.Inbound) ([]command.Command, error) {
-	return nil, fault.New(fault.UnknownType)
-}
 
 func (n several) Encode(e event.Event) [][]byte {
 	if n < 0 {
@@ -113,7 +114,7 @@ func (n several) Encode(e event.Event) [][]byte {
 }
 
 // left reports whether an entry is queued in part.
-func left(f *feed) bool {
+func left(f *Stream) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.rest) > 0
@@ -125,7 +126,7 @@ func TestEntriesOfSeveralFrames(t *testing.T) {
 	const each, n = 2, 400
 	r, w := io.Pipe()
 	t.Cleanup(func() { _ = r.Close() })
-	f := fed(t, several(each), 4000, w) // the queue has room for one entry and a part
+	f, _ := fed(t, several(each), 4000, w) // the queue has room for one entry and a part
 	batch := entries(t, n)
 	var want strings.Builder
 	for i := range n {
@@ -151,64 +152,47 @@ func TestEntriesOfSeveralFrames(t *testing.T) {
 	for at := 0; at < n; {
 		at += f.Deliver(batch[at:min(at+7, n)])
 		partial = partial || left(f)
-		f.low()
+		f.Resume()
 		runtime.Gosched()
 	}
-	for f.low(); left(f); f.low() {
+	for f.Resume(); left(f); f.Resume() {
 		runtime.Gosched()
 	}
 	require.Equal(t, want.String(), <-got)
-	require.Equal(t, uint64(n), f.position())
+	require.Equal(t, uint64(n), f.Position())
 	require.True(t, partial, "no entry was ever taken in parts")
 }
 
 // A codec with a bug costs its event, not the gateway; an event that cannot be said
 // costs nothing.
 func TestCodecsThatSayNothing(t *testing.T) {
-	f := fed(t, several(-1), 1<<20, io.Discard)
+	f, _ := fed(t, several(-1), 1<<20, io.Discard)
 	batch := entries(t, 2)
 	require.Equal(t, 2, f.Deliver(batch))
-	require.Equal(t, "INTERNAL", string(f.frames(batch[0])[0][2:]))
-	f = fed(t, several(0), 1<<20, io.Discard)
+	require.Equal(t, "INTERNAL", string(f.frames(batch[0])[0].Data))
+	f, _ = fed(t, several(0), 1<<20, io.Discard)
 	require.Equal(t, 2, f.Deliver(entries(t, 2)))
-	require.Equal(t, uint64(2), f.position())
+	require.Equal(t, uint64(2), f.Position())
 }
 
-// bad is a codec of sockets with several sessions that cannot say what was missed.
-type bad struct{ several }
-
-func (bad) Restored(dialect.Link, string, event.SessionRestoredData) []byte { panic("a bug") }
-func (bad) Gathers() func(event.MessageDeltaData) bool                      { return nil }
-func (bad) Request([]byte) (dialect.Request, error)                         { return dialect.Request{}, nil }
-func (b bad) In(string) (dialect.Sessions, bool)                            { return b, false }
-func (bad) Connected(dialect.Link) []byte                                   { return nil }
-func (bad) Heartbeat(dialect.Link, string, uint64) []byte {
-	panic("a bug")
-}
-
-func (bad) Refuse(_ dialect.Link, _ string, _ dialect.Action, f *fault.Fault) []byte {
-	return []byte(f.Code)
-}
-func (bad) Expired(dialect.Link, string, uint64) []byte { panic("a bug") }
-func (bad) Replayed(_ dialect.Link, _ string, count int, _ uint64, _ string, _ *bool) []byte {
-	return fmt.Appendf(nil, "replayed %d", count)
-}
-func (bad) Batch(dialect.Link, string, []event.Event) []byte              { panic("a bug") }
-func (bad) Exported(dialect.Link, string, event.StateExportedData) []byte { panic("a bug") }
+// bug says nothing.
+func bug() []byte { panic("a bug") }
 
 // A codec with a bug costs the frames that it cannot make. The replay goes on, and
 // so does the gateway.
 func TestCodecsThatCannotReplay(t *testing.T) {
 	r, w := io.Pipe()
 	t.Cleanup(func() { _ = r.Close() })
-	codec := bad{several(1)}
-	f := fed(t, codec.several, 1<<20, w)
-	f.replay = &replay{codec: codec, link: func() dialect.Link { return dialect.Link{} }, head: 3, batch: true}
-	f.skip(2, func() []byte { return codec.Expired(dialect.Link{}, "", 2) })
-	require.Zero(t, f.Deliver(entries(t, 4)[1:]), "a feed that is held takes nothing")
-	f.release(func() []byte { return codec.Exported(dialect.Link{}, "", event.StateExportedData{}) })
+	f, _ := fed(t, several(1), 1<<20, w)
+	f.replay = &replay{Replay: Replay{
+		Head: 3, Batch: func([]event.Event) []byte { return bug() },
+		Replayed: func(count int, _ eventlog.Cursor) []byte { return fmt.Appendf(nil, "replayed %d", count) },
+	}}
+	f.Skip(2, bug)
+	require.Zero(t, f.Deliver(entries(t, 4)[1:]), "a stream that is held takes nothing")
+	f.Release(bug)
 	require.Equal(t, 3, f.Deliver(entries(t, 4)[1:]))
-	f.beat(func(seq uint64) []byte { return codec.Heartbeat(dialect.Link{}, "", seq) })
+	f.Beat(func(uint64) []byte { return bug() })
 	var got strings.Builder
 	for in := bufio.NewReader(r); strings.Count(got.String(), "INTERNAL") < 4; {
 		b, err := in.ReadByte()

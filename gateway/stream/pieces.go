@@ -1,11 +1,11 @@
-package gateway
+package stream
 
 import (
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -121,9 +121,9 @@ func (p *pieces) flush() []*eventlog.Entry {
 }
 
 // gather shows entries with deltas put together and returns how many it has taken. What
-// the queue has no room for is kept, within the feed's spare room. The caller has locked.
-func (f *feed) gather(batch []*eventlog.Entry) int {
-	all, _ := batches.Get().(*[]ws.Frame)
+// the queue has no room for is kept, within the stream's spare room. The caller has locked.
+func (s *Stream) gather(batch []*eventlog.Entry) int {
+	all, _ := batches.Get().(*[]*transport.Message)
 	defer func() {
 		clear(*all)
 		*all = (*all)[:0]
@@ -132,14 +132,14 @@ func (f *feed) gather(batch []*eventlog.Entry) int {
 	size := 0
 	for i, e := range batch {
 		n := len(*all)
-		*all = f.lay(*all, e)
+		*all = s.lay(*all, e)
 		for _, p := range (*all)[n:] {
-			size += len(p)
+			size += len(p.Data)
 		}
-		if size <= f.spare && i < len(batch)-1 {
+		if size <= s.Spare && i < len(batch)-1 {
 			continue
 		}
-		if f.pass(*all); len(f.rest) > 0 {
+		if s.pass(*all); len(s.rest) > 0 {
 			return i + 1
 		}
 		clear(*all)
@@ -149,77 +149,77 @@ func (f *feed) gather(batch []*eventlog.Entry) int {
 }
 
 // lay takes an entry and appends the frames that are due because of it.
-func (f *feed) lay(out []ws.Frame, e *eventlog.Entry) []ws.Frame {
-	p := f.pieces
+func (s *Stream) lay(out []*transport.Message, e *eventlog.Entry) []*transport.Message {
+	p := s.pieces
 	before, round := p.upTo, p.round
-	d := p.delta(e, f.codec.Name())
-	ready := p.next(e, d, d.gathers || len(f.frames(e)) > 0)
+	d := p.delta(e, s.Codec.Name())
+	ready := p.next(e, d, d.gathers || len(s.frames(e)) > 0)
 	for _, r := range ready {
-		out = append(out, f.frames(r)...)
+		out = append(out, s.frames(r)...)
 	}
 	switch {
 	case len(p.open) == 0:
-		f.at = e.Cursor()
+		s.at = e.Cursor()
 	case len(ready) > 0:
-		f.at = before
+		s.at = before
 	}
 	if len(p.open) > 0 && p.round != round {
 		now := p.round
-		p.timer = time.AfterFunc(pieceWait, func() { f.overdue(now) })
+		p.timer = time.AfterFunc(pieceWait, func() { s.overdue(now) })
 	}
 	return out
 }
 
 // pass queues frames, and keeps those for which the queue has no room.
-func (f *feed) pass(frames []ws.Frame) {
-	if len(f.rest) == 0 {
-		frames = frames[f.send(frames):]
+func (s *Stream) pass(frames []*transport.Message) {
+	if len(s.rest) == 0 {
+		frames = frames[s.send(frames):]
 	}
-	f.rest = append(f.rest, frames...)
+	s.rest = append(s.rest, frames...)
 }
 
 // overdue shows a piece that has waited long enough for more of its text.
-func (f *feed) overdue(round int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.over && f.pieces.round == round {
-		f.settle()
+func (s *Stream) overdue(round int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over && s.pieces.round == round {
+		s.settle()
 	}
 }
 
 // settle shows the piece that has been begun, so that all that was taken has been shown.
 // The caller has locked.
-func (f *feed) settle() {
-	if f.pieces == nil || len(f.pieces.open) == 0 {
+func (s *Stream) settle() {
+	if s.pieces == nil || len(s.pieces.open) == 0 {
 		return
 	}
-	var out []ws.Frame
-	for _, e := range f.pieces.flush() {
-		out = append(out, f.frames(e)...)
+	var out []*transport.Message
+	for _, e := range s.pieces.flush() {
+		out = append(out, s.frames(e)...)
 	}
-	f.at = f.pieces.upTo
-	f.pass(out)
+	s.at = s.pieces.upTo
+	s.pass(out)
 }
 
 // reached returns the sequence of the last entry that was taken, shown or not. The caller
 // has locked.
-func (f *feed) reached() uint64 {
-	if f.pieces != nil && len(f.pieces.open) > 0 {
-		return f.pieces.upTo.Seq
+func (s *Stream) reached() uint64 {
+	if s.pieces != nil && len(s.pieces.open) > 0 {
+		return s.pieces.upTo.Seq
 	}
-	return f.at.Seq
+	return s.at.Seq
 }
 
 // together returns entries as they are shown at once: with deltas put together, and
 // without those that are not shown. The caller has locked.
-func (f *feed) together(entries []*eventlog.Entry) (out []*eventlog.Entry) {
-	if f.pieces == nil {
+func (s *Stream) together(entries []*eventlog.Entry) (out []*eventlog.Entry) {
+	if s.pieces == nil {
 		return entries
 	}
-	p := pieces{gathers: f.pieces.gathers}
+	p := pieces{gathers: s.pieces.gathers}
 	for _, e := range entries {
-		d := p.delta(e, f.codec.Name())
-		out = append(out, p.next(e, d, d.gathers || len(f.frames(e)) > 0)...)
+		d := p.delta(e, s.Codec.Name())
+		out = append(out, p.next(e, d, d.gathers || len(s.frames(e)) > 0)...)
 	}
 	return append(out, p.flush()...)
 }

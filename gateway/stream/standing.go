@@ -1,0 +1,119 @@
+package stream
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Texts of the notices about workers.
+const (
+	noWorkerText   = "No worker is available to answer. The answer comes when one is back; nothing has to be sent again."
+	workerBackText = "A worker is available again, and work goes on."
+)
+
+// standing is what a stream knows of the run that it shows, as far as it has shown it.
+type standing struct {
+	waits    bool // for a worker: a run is on, and no answer of people is awaited
+	told     bool // that no worker is available
+	known    bool // an event has said whether it waits
+	recalled bool // the events before those that were shown have been asked
+}
+
+// follow takes note of an event.
+func (w *standing) follow(e event.Event) {
+	known := w.known
+	w.known = true
+	switch e.Type {
+	case event.RunStarted, event.InputAnswered, event.TeamResumed:
+		w.waits = true
+	case event.RunCompleted, event.RunFailed, event.RunCancelled, event.InputRequested, event.TeamPauseBegun, event.SessionClosed, event.TeamClosed:
+		w.waits = false
+	case event.TeamStatus:
+		d, err := event.As[event.TeamStatusData](e)
+		w.waits = err == nil && d.NewStatus == event.TeamRunning
+	default:
+		w.known = known
+	}
+}
+
+// notice returns what has to be told, if anything has: the two notices in turns.
+func (w *standing) notice(missing bool) (d event.NoticeData, due bool) {
+	switch {
+	case missing && w.waits && !w.told:
+		w.told = true
+		return event.NoticeData{Level: "warning", Code: event.NoWorker, Message: noWorkerText}, true
+	case !missing && w.told:
+		w.told = false
+		return event.NoticeData{Level: "info", Code: event.WorkerBack, Message: workerBackText}, true
+	}
+	return d, false
+}
+
+// goesOn tells the client, who believes that no worker is available, of one as soon as
+// its work is to be shown. The caller has locked.
+func (s *Stream) goesOn(batch []*eventlog.Entry) {
+	works := func(e *eventlog.Entry) bool { return e.Type == event.JobStarted }
+	if s.stand.told && slices.ContainsFunc(batch, works) {
+		d, _ := s.stand.notice(false)
+		s.Binding.Notice(s, d)
+	}
+}
+
+// TellWorkers tells the client when the run that the stream shows waits for a worker, and
+// when it goes on. missing says that no worker runs.
+func (s *Stream) TellWorkers(missing bool) {
+	switch s.Log.Kind {
+	case id.KindSession, id.KindTeam, id.KindMember:
+	default:
+		return // agents of the swarm do the work
+	}
+	s.mu.Lock()
+	if missing && !s.over && !s.stand.known && !s.stand.recalled {
+		s.stand.recalled = true
+		s.fetches.Go(s.recall)
+	}
+	d, due := s.stand.notice(missing)
+	due = due && !s.over
+	s.mu.Unlock()
+	if due {
+		s.Binding.Notice(s, d)
+	}
+}
+
+// errShown ends the reading of a log where its stream has begun.
+var errShown = errors.New("the stream has shown what follows")
+
+// recall reads whether the run waits from the events before the one that the stream began
+// with: its client has come back to it. A failure is made good at the next tick.
+func (s *Stream) recall() {
+	var before standing
+	s.mu.Lock()
+	from := s.from
+	s.mu.Unlock()
+	visit := func(e *eventlog.Entry) error {
+		if e.Sequence > from {
+			return errShown
+		}
+		before.follow(e.Event)
+		return nil
+	}
+	err := s.src.Loader.Do(s.ctx, func() error {
+		err := s.src.Log.Read(s.ctx, s.Log, eventlog.Cursor{}, visit)
+		if gone, ok := errors.AsType[*eventlog.TruncatedError](err); ok {
+			err = s.src.Log.Read(s.ctx, s.Log, eventlog.Cursor{Seq: gone.First - 1}, visit)
+		}
+		return err
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil && !errors.Is(err, errShown):
+		s.stand.recalled = false
+	case !s.stand.known:
+		s.stand.waits, s.stand.known = before.waits, true
+	}
+}
