@@ -126,5 +126,5 @@ func TestKeysChangeWithoutARestart(t *testing.T) {
 	_, err = i.as(t, "comes")
 	require.Error(t, err)
 	require.NoError(t, i.end(t, syscall.SIGTERM))
-	require.Contains(t, i.errors.String(), "SIGHUP: the configuration is read again")
+	require.Contains(t, i.errors.String(), "reload configuration after SIGHUP")
 }

@@ -69,7 +69,7 @@ func (s Server) Serve(h Handler) http.HandlerFunc {
 			answer = c.Answer
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			s.Logger.Debug().Err(err).Msg("an API answer could not be written")
+			s.Logger.Debug().Err(err).Msg("fail to write API answer")
 		}
 	}
 }
@@ -85,7 +85,7 @@ func allowed(r *http.Request, p auth.Principal) bool {
 func (s Server) problem(w http.ResponseWriter, err error) {
 	f := fault.From(err, uuid.NewString())
 	if f.Code == fault.Internal {
-		s.Logger.Error().Err(err).Str("reference", f.Ref).Msg("an API request failed for an internal reason")
+		s.Logger.Error().Err(err).Str("reference", f.Ref).Msg("fail API request for internal reason")
 	}
 	e := fault.Lookup(f.Code)
 	w.Header().Set("Content-Type", "application/problem+json")
@@ -95,6 +95,6 @@ func (s Server) problem(w http.ResponseWriter, err error) {
 		body["field"] = f.Field
 	}
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		s.Logger.Debug().Err(err).Msg("a problem document could not be written")
+		s.Logger.Debug().Err(err).Msg("fail to write problem document")
 	}
 }

@@ -217,7 +217,7 @@ func (w *Writer) send(r audit.Record) {
 
 func (w *Writer) refused(err error) {
 	w.drop(lostRefused)
-	w.opts.Logger.Warn().Err(err).Msg("a record of the audit log could not be written")
+	w.opts.Logger.Warn().Err(err).Msg("fail to write audit record")
 }
 
 // publish sends one record, again if need be. gap is how many records it stands for.
@@ -292,7 +292,7 @@ func (w *Writer) Close() {
 		select {
 		case <-ended:
 		case <-time.After(closePatience):
-			w.opts.Logger.Warn().Int("waiting", len(w.queue)).Msg("the end of the audit log was not written in time")
+			w.opts.Logger.Warn().Int("waiting", len(w.queue)).Msg("abandon last audit records")
 		}
 		if w.opts.Registry != nil {
 			for _, c := range []prometheus.Collector{w.written, w.lost, w.waiting} {

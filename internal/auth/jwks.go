@@ -132,10 +132,10 @@ func (f *fileKeys) current() []signingKey {
 	switch {
 	case err != nil && err.Error() != f.trouble:
 		f.trouble = err.Error()
-		f.log.Warn().Err(err).Msg("auth.jwt.jwks_file cannot be used, the keys read before stay")
+		f.log.Warn().Err(err).Msg("reject auth.jwt.jwks_file, keep earlier keys")
 	case err == nil && !bytes.Equal(before, f.seen):
 		f.trouble = ""
-		f.log.Info().Int("keys", len(f.keys)).Msg("auth.jwt.jwks_file was read again")
+		f.log.Info().Int("keys", len(f.keys)).Msg("reload auth.jwt.jwks_file")
 	}
 	return f.keys
 }

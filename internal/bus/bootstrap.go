@@ -69,7 +69,7 @@ func ensure(ctx context.Context, c *Conn, what string, f func(context.Context) e
 			return err
 		}
 		if time.Now().After(report) {
-			c.log.Warn().Err(err).Str("stream", what).Msg("NATS is not ready for this stream; waiting")
+			c.log.Warn().Err(err).Str("stream", what).Msg("wait for NATS to accept stream")
 			report = time.Now().Add(bootstrapReport)
 		}
 		select {

@@ -103,7 +103,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 		nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(reconnectDelay),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() && !nc.IsDraining() { // it was not us
-				log.Warn().Err(err).Msg("the connection to NATS is lost")
+				log.Warn().Err(err).Msg("lose connection to NATS")
 			}
 			c.changed(false)
 		}),
@@ -114,7 +114,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrSlowConsumer) && sub != nil {
-				log.Warn().Str("subject", sub.Subject).Msg("a subscription lost messages because they were not taken fast enough")
+				log.Warn().Str("subject", sub.Subject).Msg("drop messages of slow subscription")
 				c.isSlow(sub)
 				return
 			}

@@ -77,7 +77,7 @@ func (c *Clock) keep(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := c.measure(ctx); err != nil && ctx.Err() == nil {
-			c.conn.log.Debug().Err(err).Msg("the bus does not say its time; the last answer counts on")
+			c.conn.log.Debug().Err(err).Msg("keep last known time of bus")
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Comm
 	}
 	addr, err := subject.ParseCommand(msg.Subject())
 	if err != nil { // nobody's: there is no subject to record it under
-		u.log.Error().Err(err).Msg("a message that is no command was dropped from the queue")
+		u.log.Error().Err(err).Msg("drop message that is not a command")
 		return nil
 	}
 	body := msg.Data()
@@ -66,7 +66,7 @@ func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Comm
 		return fmt.Errorf("record a dead command: %w", err)
 	}
 	u.log.Error().Str("subject", msg.Subject()).Str("command", c.ID).Str("reason", reason).
-		Uint64("deliveries", meta.NumDelivered).Msg("a command was given up")
+		Uint64("deliveries", meta.NumDelivered).Msg("give up command")
 	if c.ID != "" {
 		u.tell(ctx, c, reason)
 	}

@@ -58,7 +58,7 @@ type verdict struct {
 func (d *desk) handle(msg jetstream.Msg, leave func()) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		d.log.Error().Err(err).Msg("a delivery is no delivery of JetStream")
+		d.log.Error().Err(err).Msg("drop message without JetStream metadata")
 		return
 	}
 	k := hold(d.kill, d.conn.NATS(), msg, d.ackWait)
@@ -89,7 +89,7 @@ func (d *desk) handle(msg jetstream.Msg, leave func()) {
 	}
 	if err := v.answer(); err != nil {
 		// It is delivered again after the ack wait, which handlers have to bear anyway.
-		d.log.Warn().Err(err).Str("command", c.ID).Str("outcome", v.outcome).Msg("the bus was not told what became of a command")
+		d.log.Warn().Err(err).Str("command", c.ID).Str("outcome", v.outcome).Msg("fail to settle command with bus")
 	}
 }
 
@@ -125,14 +125,14 @@ func (d *desk) judge(k *claim, c command.Command, err error, attempt int, last b
 	case err == nil:
 		return verdict{outcome: outcomeDone, answer: k.msg.Ack}
 	case errors.Is(context.Cause(k.ctx), ErrClaimLost):
-		d.log.Warn().Err(err).Str("command", c.ID).Msg("the claim on a command was lost while it was handled")
+		d.log.Warn().Err(err).Str("command", c.ID).Msg("lose claim on command in progress")
 		return verdict{outcome: outcomeUnsure}
 	case d.kill.Err() != nil:
 		return verdict{outcome: outcomeBack, answer: k.msg.Nak}
 	case isPermanent(err), last:
 		return d.giveUp(k, c, err.Error())
 	}
-	d.log.Warn().Err(err).Str("command", c.ID).Str("verb", label(c)).Int("attempt", attempt).Msg("a command failed and is tried again")
+	d.log.Warn().Err(err).Str("command", c.ID).Str("verb", label(c)).Int("attempt", attempt).Msg("retry failed command")
 	return verdict{outcome: outcomeRetry, answer: d.later(k, attempt), stay: true}
 }
 
@@ -146,7 +146,7 @@ func (d *desk) giveUp(k *claim, c command.Command, reason string) verdict {
 		if d.kill.Err() != nil {
 			return verdict{outcome: outcomeBack, answer: k.msg.Nak}
 		}
-		d.log.Error().Err(err).Str("command", c.ID).Str("reason", reason).Msg("a command was to be given up, and will be later")
+		d.log.Error().Err(err).Str("command", c.ID).Str("reason", reason).Msg("postpone giving up command")
 		return verdict{outcome: outcomeRetry, answer: d.later(k, len(d.backoff))}
 	}
 	return verdict{outcome: outcomeDead, answer: k.msg.Term}

@@ -86,7 +86,7 @@ func (p *pool) pull(cons jetstream.Consumer) error {
 		case msg == nil:
 		case p.quit.Err() != nil:
 			if err := msg.Nak(); err != nil { // nobody has touched it
-				p.log.Warn().Err(err).Msg("what arrived last could not be handed back")
+				p.log.Warn().Err(err).Msg("fail to hand back last messages")
 			}
 			<-p.slots
 		default:
@@ -150,5 +150,5 @@ func troubled(log *zerolog.Logger, consumer string, why error) {
 			level = zerolog.DebugLevel
 		}
 	}
-	log.WithLevel(level).Err(why).Str("consumer", consumer).Msg("a pull for commands failed and is repeated")
+	log.WithLevel(level).Err(why).Str("consumer", consumer).Msg("retry pull for commands")
 }

@@ -188,7 +188,7 @@ func (p *position) leave(iter jetstream.MessagesContext) {
 			return
 		}
 		if err := msg.Nak(); err != nil {
-			p.log.Warn().Err(err).Msg("what arrived last could not be handed back")
+			p.log.Warn().Err(err).Msg("fail to hand back last messages")
 		}
 	}
 }

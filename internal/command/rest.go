@@ -151,7 +151,7 @@ func (o *Ordered) patrol() error {
 		case <-back:
 		}
 		if err := o.look(o.quit); err != nil && o.quit.Err() == nil {
-			o.log.Debug().Err(err).Msg("look for waiting commands failed and is repeated")
+			o.log.Debug().Err(err).Msg("retry look for waiting commands")
 		}
 	}
 }

@@ -75,23 +75,23 @@ func (t *Timers) fire(msg jetstream.Msg) {
 		if meta, err := msg.Metadata(); err == nil {
 			attempt = int(meta.NumDelivered) //nolint:gosec // far below any int
 		}
-		t.log.Warn().Err(err).Str("subject", msg.Subject()).Int("attempt", attempt).Msg("a timer could not be handled and comes again")
+		t.log.Warn().Err(err).Str("subject", msg.Subject()).Int("attempt", attempt).Msg("retry failed timer")
 		err = msg.NakWithDelay(backoff(timersBackoff, attempt))
 	}
 	if err != nil {
-		t.log.Warn().Err(err).Str("subject", msg.Subject()).Msg("the bus was not told what became of a timer")
+		t.log.Warn().Err(err).Str("subject", msg.Subject()).Msg("fail to settle timer with bus")
 	}
 }
 
 func (t *Timers) call(subj string) (err error) {
 	timer, err := subject.ParseTimer(subj)
 	if err != nil {
-		t.log.Error().Err(err).Msg("a message that is no timer was dropped")
+		t.log.Error().Err(err).Msg("drop message that is not a timer")
 		return nil
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			t.log.Error().Str("subject", subj).Interface("panic", r).Bytes("stack", debug.Stack()).Msg("a timer's handler panicked")
+			t.log.Error().Str("subject", subj).Interface("panic", r).Bytes("stack", debug.Stack()).Msg("recover from panic of timer handler")
 			err = fmt.Errorf("the handler panicked: %v", r)
 		}
 	}()

@@ -126,7 +126,7 @@ func (d *Directory) Close() {
 	defer cancel()
 	for _, l := range left {
 		if err := l.Leave(ctx); err != nil {
-			d.conn.Logger().Debug().Err(err).Msg("a member stays listed until its lease runs out")
+			d.conn.Logger().Debug().Err(err).Msg("leave directory entry to its lease")
 		}
 	}
 	d.stop()

@@ -90,7 +90,7 @@ func (l *Lease) keep(life context.Context) {
 			err = l.stored(revision)
 		}
 		if err != nil && life.Err() == nil {
-			l.dir.conn.Logger().Warn().Err(err).Str("key", l.key).Msg("a heartbeat did not reach the directory")
+			l.dir.conn.Logger().Warn().Err(err).Str("key", l.key).Msg("fail to renew lease in directory")
 			next = min(next, retryPause)
 		}
 		cancel()

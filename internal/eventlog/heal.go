@@ -67,7 +67,7 @@ func (t *tail) heal() {
 			t.broken(err)
 			return
 		case len(entries) == 0:
-			t.s.log.Warn().Stringer("log", t.log).Stringer("at", at).Msg("an event was announced that the log does not have")
+			t.s.log.Warn().Stringer("log", t.log).Stringer("at", at).Msg("ignore announcement of event that log lacks")
 			t.mu.Lock()
 			t.splice.forget()
 			t.mu.Unlock()
@@ -116,7 +116,7 @@ func (t *tail) broken(err error) {
 	if errors.Is(err, ErrClosed) {
 		return
 	}
-	t.s.log.Error().Err(err).Stringer("log", t.log).Msg("log cannot be read")
+	t.s.log.Error().Err(err).Stringer("log", t.log).Msg("fail to read log")
 	t.s.drop(t) // first, so that nobody joins a tail that is ending
 	t.fail(err)
 }

@@ -95,7 +95,7 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	}
 	_, err = objects.Put(ctx, jetstream.ObjectMeta{Name: name}, bytes.NewReader(data))
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeStoreFailed {
-		s.log.Error().Err(err).Msg("store no large data: the limit of the stream, or the disk, is reached")
+		s.log.Error().Err(err).Msg("refuse large data: limit of stream, or disk, reached")
 		return nil, fault.Newf(fault.MessageTooBig, "Data of %d bytes cannot be stored now: the store is full. Send less at once, or tell the operator.", len(data)).Wrap(err)
 	}
 	if err != nil {

@@ -329,7 +329,7 @@ func (c *Clock) Stop() {
 			ctx, cancel := context.WithTimeout(context.Background(), settleBudget)
 			defer cancel()
 			if _, err := c.d.take(ctx, audit.Time, c.payer, -left, false); err != nil {
-				c.d.cfg.Conn.Logger().Warn().Err(err).Int64("ms", -left).Msg("time of a day's quota could not be counted")
+				c.d.cfg.Conn.Logger().Warn().Err(err).Int64("ms", -left).Msg("fail to count time of day's quota")
 			}
 		}
 	})

@@ -80,7 +80,7 @@ func (l *Ledger) sweepOnce(ctx context.Context) (given int) {
 			}
 		}
 		if err != nil {
-			l.conn.Logger().Debug().Err(err).Str("key", q.Key()).Msg("whether a holding is over is not known yet")
+			l.conn.Logger().Debug().Err(err).Str("key", q.Key()).Msg("postpone check of quota holding")
 		}
 		if ctx.Err() != nil {
 			return given

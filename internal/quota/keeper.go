@@ -225,7 +225,7 @@ func (e *entities) hold(ctx context.Context, t id.Tenant, principal string, enti
 	}
 	// A place that cannot be given back now is given back by the sweep.
 	if err := e.ledger.forget(ctx, q); err != nil {
-		e.cfg.Conn.Logger().Warn().Err(err).Str("key", q.Key()).Msg("a refused place in the ledger stays until it is swept")
+		e.cfg.Conn.Logger().Warn().Err(err).Str("key", q.Key()).Msg("leave refused quota holding to sweep")
 	}
 	return e.cfg.refuse(r)
 }

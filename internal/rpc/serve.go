@@ -119,7 +119,7 @@ func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err er
 		telemetry.KeyDestination.String(e.label), telemetry.KeyMessageSize.Int(len(r.Data())))
 	defer func() {
 		if p := recover(); p != nil {
-			e.s.log.Error().Str("verb", e.label).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("a request's handler panicked")
+			e.s.log.Error().Str("verb", e.label).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("recover from panic of request handler")
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 		telemetry.End(span, err)
@@ -162,12 +162,12 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 	case e.s.kill.Err() != nil:
 		return fault.Newf(fault.BusUnavailable, "The %s service stopped before it had an answer. Try again in a few seconds.", e.s.cfg.Service)
 	case ctx.Err() != nil:
-		e.s.log.Warn().Err(err).Str("verb", e.label).Msg("a request took longer than its caller waits")
+		e.s.log.Warn().Err(err).Str("verb", e.label).Msg("answer too late for caller")
 		return late(e.s.cfg.Service)
 	}
 	f := fault.From(err, uuid.NewString())
 	if f.Code == fault.Internal {
-		e.s.log.Error().Err(err).Str("verb", e.label).Str("reference", f.Ref).Msg("a request failed for an internal reason")
+		e.s.log.Error().Err(err).Str("verb", e.label).Str("reference", f.Ref).Msg("fail request for internal reason")
 	}
 	return f
 }
@@ -178,7 +178,7 @@ func (e *endpoint) publish(m *nats.Msg) {
 		return // asked without a reply subject: nobody wants to know
 	}
 	if err := e.s.conn.NATS().PublishMsg(m); err != nil {
-		e.s.log.Debug().Err(err).Str("verb", e.label).Msg("an answer was not sent")
+		e.s.log.Debug().Err(err).Str("verb", e.label).Msg("fail to send answer")
 	}
 }
 

@@ -126,7 +126,7 @@ func (s *Survey) Look(ctx context.Context) {
 	defer cancel()
 	if err := errors.Join(s.queues(ctx), s.streams(ctx)); err != nil && ctx.Err() == nil {
 		s.met.errors.Inc()
-		s.cfg.Logger.Warn().Err(err).Msg("the streams could not be measured")
+		s.cfg.Logger.Warn().Err(err).Msg("fail to measure streams")
 		return
 	}
 	for _, service := range s.cfg.Services {

@@ -208,7 +208,7 @@ func (p *process) remind(url string) (arrived func()) {
 			case <-stop:
 				return
 			case <-t.C:
-				p.Logger.Warn().Str("url", url).Msg("NATS does not answer yet; trying on")
+				p.Logger.Warn().Str("url", url).Msg("wait for NATS")
 			}
 		}
 	}()

@@ -109,7 +109,7 @@ func (r *reloader) run() {
 		case <-t.C:
 			r.look()
 		case <-r.p.Hangup:
-			r.p.Logger.Info().Msg("SIGHUP: the configuration is read again")
+			r.p.Logger.Info().Msg("reload configuration after SIGHUP")
 			r.trouble = ""
 			r.read()
 		}
@@ -163,7 +163,7 @@ func (r *reloader) read() {
 func (r *reloader) apply(c config.Config) error {
 	if rest := others(c); !reflect.DeepEqual(rest, r.rest) {
 		r.rest = rest
-		r.p.Logger.Warn().Msg("settings besides auth have changed; they are used from the next start on")
+		r.p.Logger.Warn().Msg("ignore changed settings until next start")
 	}
 	if !r.p.Use.Has(config.RoleGateway) || reflect.DeepEqual(c.Auth, r.auth) {
 		return nil
@@ -178,7 +178,7 @@ func (r *reloader) apply(c config.Config) error {
 		return err
 	}
 	r.auth = c.Auth
-	r.p.Logger.Info().Int("api_keys", len(c.Auth.APIKeys)).Bool("jwt", next.JWT != nil).Msg("credentials were read again")
+	r.p.Logger.Info().Int("api_keys", len(c.Auth.APIKeys)).Bool("jwt", next.JWT != nil).Msg("reload credentials")
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (r *reloader) refuse(err error) {
 	}
 	r.trouble = err.Error()
 	r.fails.Inc()
-	r.p.Logger.Error().Err(err).Msg("the configuration cannot be used; the credentials read before stay in force")
+	r.p.Logger.Error().Err(err).Msg("reject configuration, keep earlier credentials")
 }
 
 // others returns the settings that are used from the next start on.

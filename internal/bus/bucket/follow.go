@@ -147,7 +147,7 @@ func (f *Follower[V]) follow(life context.Context, ready func()) {
 		if err == nil || life.Err() != nil {
 			continue
 		}
-		f.cfg.Conn.Logger().Debug().Err(err).Str("bucket", f.cfg.Name).Msg("a bucket is read again")
+		f.cfg.Conn.Logger().Debug().Err(err).Str("bucket", f.cfg.Name).Msg("reread bucket")
 		select {
 		case <-life.Done():
 		case <-f.resync:
