@@ -16,12 +16,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 func logOf(session string) subject.Log {

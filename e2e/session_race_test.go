@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -33,7 +33,7 @@ func TestAHundredDecideAtOnce(t *testing.T) {
 	_, second := f.gateway()
 	yes := true
 	owner := harness.Follow(t, client.Options{URL: "ws://" + first + "/ws/session", ConfirmPlan: &yes})
-	owner.Message(t.Context(), "go", nil)
+	owner.Message("go", nil)
 	question := owner.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
 
 	all := make([]*harness.Device, deciders)
@@ -52,7 +52,7 @@ func TestAHundredDecideAtOnce(t *testing.T) {
 	for i, d := range all {
 		decided.Go(func() {
 			start.Wait()
-			d.Tell(t.Context(), map[string]any{
+			d.Tell(map[string]any{
 				"event": myagent.UserResponse, "step_id": question.StepID,
 				"content":  map[string]any{"approved": i%3 != 0, "feedback": fmt.Sprintf("says device %d", i)},
 				"metadata": map[string]any{"client_id": fmt.Sprintf("device_%d", i)},
@@ -109,9 +109,9 @@ func TestTwoBrowsersAndAPhone(t *testing.T) {
 		return harness.Follow(t, client.Options{URL: url(addr), Session: browser.Session(), ClientID: name})
 	}
 	other, phone := join(second, "browser_2"), join(second, "phone")
-	browser.Message(t.Context(), "go", nil)
+	browser.Message("go", nil)
 	question := phone.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
-	phone.Respond(t.Context(), question.StepID, map[string]any{"approved": true})
+	phone.Respond(question.StepID, map[string]any{"approved": true})
 	broken := 0
 	for over := false; broken < 5 && !over; { // a slow machine has fewer, longer parts of texts
 		seq := phone.Seq()

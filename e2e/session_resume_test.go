@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -113,7 +113,7 @@ func (c *chaos) talk(d *harness.Device) ([]string, error) {
 	defer func() { cancel(); <-broken }()
 	var sent []string
 	for c.breaks.Load() < *reconnects {
-		id := d.Message(ctx, "go", nil)
+		id := d.Message("go", nil)
 		sent = append(sent, id)
 		if _, err := d.Await(ctx, endOf(id)); err != nil {
 			return sent, fmt.Errorf("session %s: message %s (%d): %w; it has seen %v", d.Session(), id, len(sent), err, tailOf(d, 12))

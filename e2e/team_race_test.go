@@ -13,13 +13,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -108,10 +108,8 @@ func possess(t *testing.T, addr, key string) (n things) {
 	available(t, addr, key, "sessions", "agents", "teams")
 	confirm := true
 	d := harness.Follow(t, client.Options{URL: "ws://" + addr + "/ws/session", Token: key, ConfirmPlan: &confirm})
-	ctx, cancel := harness.Within(harness.Patience)
-	defer cancel()
 	d.Until("the session", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
-	d.Message(ctx, "what only crimson may know", nil)
+	d.Message("what only crimson may know", nil)
 	q := d.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
 	n.session, n.step, n.run = d.Session(), q.StepID, q.Meta().RunID
 	require.NotEmpty(t, n.step)

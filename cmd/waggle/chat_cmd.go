@@ -5,17 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/cmd/waggle/console"
 	"github.com/waggle-dev/waggle/cmd/waggle/planchat"
-	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/sdk/go/waggle"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/status"
 )
 
@@ -79,11 +80,11 @@ func (c *chatCmd) talk(opt chat.Options, screen *terminal.Screen, std streams) e
 func (c *chatCmd) model(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	api, err := sessions.New(c.URL, c.Token)
+	w, err := waggle.Open(ctx, c.URL, waggle.Options{Token: c.Token})
 	if err != nil {
 		return "" // connecting says what is wrong
 	}
-	raw, err := api.Get(ctx, "status")
+	raw, err := w.Call(ctx, http.MethodGet, nil, "status")
 	var s status.Status
 	if err != nil || json.Unmarshal(raw, &s) != nil || len(s.Models) == 0 {
 		return ""
@@ -100,7 +101,7 @@ func (c *chatCmd) plan(text string, screen *terminal.Screen, std streams) error 
 	defer stop()
 	confirm := !c.Yes
 	opt := planchat.Options{
-		Options: client.Options{
+		Options: myagent.Options{
 			URL: sessionURL(c.URL), Session: c.Session, Token: c.Token, Language: terminal.Language(os.Getenv), ConfirmPlan: &confirm,
 		},
 		Text: text, Stream: terminal.Is(std.out), Interrupts: interrupts,

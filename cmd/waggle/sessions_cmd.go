@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
 
 type sessionsCmd struct {
@@ -30,21 +33,30 @@ type gatewayFlags struct {
 	Token string `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
 }
 
+// open returns the gateway.
+func (g gatewayFlags) open(ctx context.Context) (*waggle.Client, error) {
+	w, err := waggle.Open(ctx, g.URL, waggle.Options{Token: g.Token, Language: terminal.Language(os.Getenv)})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return w, nil
+}
+
 // ask makes a request and writes the answer: as it is, or as people like it.
 func (g gatewayFlags) ask(
 	std streams, asJSON bool,
-	request func(context.Context, *sessions.API) (json.RawMessage, error),
+	request func(context.Context, *waggle.Client) (json.RawMessage, error),
 	write func(io.Writer, json.RawMessage, time.Time) error,
 ) error {
-	api, err := sessions.New(g.URL, g.Token)
-	if err != nil {
-		return usageError{err}
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	raw, err := request(ctx, api)
+	w, err := g.open(ctx)
 	if err != nil {
 		return err
+	}
+	raw, err := request(ctx, w)
+	if err != nil {
+		return socket.Answered(err)
 	}
 	if asJSON {
 		_, err := std.out.Write(append(terminal.ASCII(raw), '\n'))
@@ -57,7 +69,9 @@ func (g gatewayFlags) ask(
 func (g gatewayFlags) post(
 	std streams, asJSON bool, body []byte, write func(io.Writer, json.RawMessage, time.Time) error, path ...string,
 ) error {
-	return g.ask(std, asJSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) { return a.Post(ctx, body, path...) }, write)
+	return g.ask(std, asJSON, func(ctx context.Context, w *waggle.Client) (json.RawMessage, error) {
+		return w.Call(ctx, http.MethodPost, body, path...)
+	}, write)
 }
 
 // asked says of an order that has been given which command shows what came of it.
@@ -76,7 +90,9 @@ type answerFlags struct {
 
 // get prints what the path below /api/v1 names.
 func (a answerFlags) get(std streams, write func(io.Writer, json.RawMessage, time.Time) error, path ...string) error {
-	return a.ask(std, a.JSON, func(ctx context.Context, api *sessions.API) (json.RawMessage, error) { return api.Get(ctx, path...) }, write)
+	return a.ask(std, a.JSON, func(ctx context.Context, w *waggle.Client) (json.RawMessage, error) {
+		return w.Call(ctx, http.MethodGet, nil, path...)
+	}, write)
 }
 
 type sessionsListCmd struct{ answerFlags }
@@ -113,8 +129,8 @@ type sessionsExportCmd struct {
 // Run implements the command.
 func (c *sessionsExportCmd) Run(std streams) error {
 	return c.ask(
-		std, c.Output == "", func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
-			return a.Get(ctx, "sessions", c.ID, "state")
+		std, c.Output == "", func(ctx context.Context, w *waggle.Client) (json.RawMessage, error) {
+			return w.ExportSession(ctx, c.ID)
 		},
 		func(w io.Writer, raw json.RawMessage, _ time.Time) error {
 			if err := os.WriteFile(filepath.Clean(c.Output), raw, 0o600); err != nil {
@@ -148,15 +164,15 @@ func (c *sessionsImportCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	signed, err := sessions.Signed(text)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	w, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	session, warnings, err := sessions.Import(ctx, sessionURL(c.URL), c.Token, terminal.Language(os.Getenv), signed)
+	session, warnings, err := w.ImportSession(ctx, text)
 	if err != nil {
-		return err
+		return socket.Answered(err)
 	}
 	for _, w := range warnings {
 		_, _ = fmt.Fprintln(std.err, "warning: "+terminal.Line(w, 500))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
@@ -35,19 +35,19 @@ func (c *sessionsDeleteCmd) Run(std streams) error {
 			return err
 		}
 	}
-	api, err := sessions.New(c.URL, c.Token)
-	if err != nil {
-		return usageError{err}
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	w, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for _, id := range c.IDs {
-		done, err := api.Remove(ctx, id)
+		done, err := w.DeleteSession(ctx, id)
 		line := terminal.Line(id, 200)
 		switch {
 		case err != nil:
-			failed = append(failed, fmt.Errorf("%s: %w", line, err))
+			failed = append(failed, fmt.Errorf("%s: %w", line, socket.Answered(err)))
 		case done:
 			_, _ = fmt.Fprintln(std.out, line+" deleted")
 		default:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,10 +17,11 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/console"
-	"github.com/waggle-dev/waggle/cmd/waggle/sessions"
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/teams"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
 
 type teamsCmd struct {
@@ -68,7 +70,7 @@ func (c *teamsCreateCmd) Run(std streams) error {
 		return usageError{errors.New("give a name or a file (-f), one of both")}
 	}
 	return c.ask(
-		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
+		std, c.JSON, func(ctx context.Context, a *waggle.Client) (json.RawMessage, error) {
 			return found(ctx, a, std.in, c.Name, c.File)
 		},
 		func(w io.Writer, raw json.RawMessage, _ time.Time) error {
@@ -82,7 +84,7 @@ func (c *teamsCreateCmd) Run(std streams) error {
 }
 
 // found makes a team and returns the gateway's answer.
-func found(ctx context.Context, a *sessions.API, in io.Reader, name, file string) (json.RawMessage, error) {
+func found(ctx context.Context, a *waggle.Client, in io.Reader, name, file string) (json.RawMessage, error) {
 	body, err := json.Marshal(map[string]string{"named": name})
 	if file != "" {
 		body, err = definition(in, file)
@@ -90,7 +92,7 @@ func found(ctx context.Context, a *sessions.API, in io.Reader, name, file string
 	if err != nil {
 		return nil, err
 	}
-	return a.Post(ctx, body, "teams")
+	return a.Call(ctx, http.MethodPost, body, "teams")
 }
 
 // maxDefinition is more than any definition that a server takes.
@@ -136,21 +138,21 @@ func (c *teamsRunCmd) Run(std streams) error {
 	if text == "" {
 		return usageError{errors.New("say what the team is to do")}
 	}
-	api, err := sessions.New(c.URL, c.Token)
+	v, isNew, err := c.team(std.in)
 	if err != nil {
-		return usageError{err}
-	}
-	v, isNew, err := c.team(api, std.in)
-	if err != nil {
-		return err
+		return socket.Answered(err)
 	}
 	return c.show(std, teams.Options{Team: v, All: isNew, Text: text, Target: c.Target, Yes: c.Yes}, c.JSON)
 }
 
 // team returns the team that is meant, and whether it has been made for this.
-func (c *teamsRunCmd) team(api *sessions.API, in io.Reader) (v command.TeamView, isNew bool, err error) {
+func (c *teamsRunCmd) team(in io.Reader) (v command.TeamView, isNew bool, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	api, err := c.open(ctx)
+	if err != nil {
+		return v, false, err
+	}
 	name := c.Words[0]
 	if c.File == "" {
 		known, err := listed(ctx, api)
@@ -174,8 +176,8 @@ func (c *teamsRunCmd) team(api *sessions.API, in io.Reader) (v command.TeamView,
 	return v, true, err
 }
 
-func listed(ctx context.Context, api *sessions.API) (command.TeamList, error) {
-	raw, err := api.Get(ctx, "teams")
+func listed(ctx context.Context, api *waggle.Client) (command.TeamList, error) {
+	raw, err := api.Call(ctx, http.MethodGet, nil, "teams")
 	if err != nil {
 		return command.TeamList{}, err
 	}
@@ -206,13 +208,14 @@ type teamsWatchCmd struct {
 
 // Run implements the command.
 func (c *teamsWatchCmd) Run(std streams) error {
-	api, err := sessions.New(c.URL, c.Token)
-	if err != nil {
-		return usageError{err}
-	}
-	raw, err := api.Get(context.Background(), "teams", c.ID)
+	ctx := context.Background()
+	api, err := c.open(ctx)
 	if err != nil {
 		return err
+	}
+	raw, err := api.Call(ctx, http.MethodGet, nil, "teams", c.ID)
+	if err != nil {
+		return socket.Answered(err)
 	}
 	v, err := teams.View(raw)
 	if err != nil {
@@ -253,8 +256,8 @@ type teamsDeleteCmd struct{ teamFlags }
 // Run implements the command.
 func (c *teamsDeleteCmd) Run(std streams) error {
 	return c.ask(
-		std, c.JSON, func(ctx context.Context, a *sessions.API) (json.RawMessage, error) {
-			return a.Delete(ctx, "teams", c.ID)
+		std, c.JSON, func(ctx context.Context, a *waggle.Client) (json.RawMessage, error) {
+			return a.Call(ctx, http.MethodDelete, nil, "teams", c.ID)
 		},
 		asked("close", "teams show ", c.ID))
 }

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 )
 
 // A static binary asks the kernel for the time, and namespaces shift no wall clock. So
@@ -179,8 +177,20 @@ func (n *Nemesis) set(ctx context.Context, m *Member, d time.Duration) error {
 			}
 			return nil
 		}
-		if e := socket.Wait(ctx, minBackoff); e != nil {
+		if e := rest(ctx, minBackoff); e != nil {
 			return fmt.Errorf("%s does not show its clock: %+v where %+v was set: %w: %w", m.Name, at, d, e, err)
 		}
+	}
+}
+
+// rest returns after d, or earlier with ctx's error.
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -80,7 +79,7 @@ func newDeaf(l *Load, of *chat, m manner, i int) *deaf {
 
 func (d *deaf) work(ctx context.Context, stop <-chan struct{}) error {
 	for d.session = d.of.name(); d.session == ""; d.session = d.of.name() {
-		if err := socket.Wait(ctx, minBackoff); err != nil {
+		if err := rest(ctx, minBackoff); err != nil {
 			return err
 		}
 	}
@@ -127,7 +126,7 @@ func (d *deaf) attend(ctx context.Context) (*websocket.Conn, error) {
 			return conn, nil
 		}
 		d.addrs = append(d.addrs[1:], d.addrs[0])
-		if e := socket.Wait(ctx, minBackoff); e != nil {
+		if e := rest(ctx, minBackoff); e != nil {
 			return nil, fmt.Errorf("%s: %w: %w", path, e, err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
@@ -29,7 +28,7 @@ func fillDisk(ctx context.Context, n *Nemesis) error {
 		return err
 	}
 	for !strings.Contains(strings.ToLower(m.Output()), "no space left") {
-		if err := socket.Wait(ctx, minBackoff); err != nil {
+		if err := rest(ctx, minBackoff); err != nil {
 			return fmt.Errorf("%s does not notice that its disk is full: %w", m.Name, err)
 		}
 	}

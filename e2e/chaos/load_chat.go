@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 )
 
 // chat is a client of the ORBIT dialect: it asks one question after the other, every
@@ -214,7 +212,7 @@ func replay(ctx context.Context, addr, path, key string, last uint64, seq func(r
 		if err == nil || ctx.Err() != nil {
 			return out, err
 		}
-		if err := socket.Wait(ctx, minBackoff); err != nil {
+		if err := rest(ctx, minBackoff); err != nil {
 			return nil, err
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // plans are two devices in one session of the MyAgent dialect. Each plan is put to both,
@@ -58,7 +58,7 @@ func (p *plans) work(ctx context.Context, stop <-chan struct{}) error {
 	answered := map[string]bool{}
 	for n := 0; !stopped(stop); n++ {
 		began := time.Now()
-		id := p.first.Message(ctx, fmt.Sprintf("%s asks %d", p.who, n), nil)
+		id := p.first.Message(fmt.Sprintf("%s asks %d", p.who, n), nil)
 		p.asked = append(p.asked, id)
 		for p.ended[id] == 0 {
 			over := endOf(id)
@@ -70,8 +70,8 @@ func (p *plans) work(ctx context.Context, stop <-chan struct{}) error {
 			}
 			if f.Event == myagent.AgentUserConfirm {
 				answered[f.StepID] = true
-				p.second.Respond(ctx, f.StepID, map[string]any{"confirmed": false, "feedback": "no"})
-				p.first.Respond(ctx, f.StepID, map[string]any{"confirmed": true})
+				p.second.Respond(f.StepID, map[string]any{"confirmed": false, "feedback": "no"})
+				p.first.Respond(f.StepID, map[string]any{"confirmed": true})
 				continue
 			}
 			p.ended[id]++

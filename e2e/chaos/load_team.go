@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 )
 
 // team is a client of a team of three, one of which is a team of one. It talks to each
@@ -73,7 +71,7 @@ func (c *team) found(ctx context.Context) error {
 			c.id = v.TeamID
 			return nil
 		}
-		if err := socket.Wait(ctx, minBackoff); err != nil {
+		if err := rest(ctx, minBackoff); err != nil {
 			return fmt.Errorf("found a team: %w: %s", err, text)
 		}
 	}

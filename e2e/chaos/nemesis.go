@@ -12,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -44,7 +43,7 @@ func (n *Nemesis) one(members []*Member) *Member { return members[n.random.IntN(
 func (n *Nemesis) service(role string) *Member { return n.one(n.s.Services[role]) }
 
 // hold lets time pass.
-func (n *Nemesis) hold(ctx context.Context, d time.Duration) error { return socket.Wait(ctx, d) }
+func (n *Nemesis) hold(ctx context.Context, d time.Duration) error { return rest(ctx, d) }
 
 // kill kills a process.
 func (n *Nemesis) kill(m *Member) error {
@@ -161,7 +160,7 @@ func (n *Nemesis) leader(ctx context.Context, stream string) (*Member, error) {
 				}
 			}
 		}
-		if e := socket.Wait(ctx, minBackoff); e != nil {
+		if e := rest(ctx, minBackoff); e != nil {
 			return nil, fmt.Errorf("leader of %s: %w: %w", stream, e, err)
 		}
 	}
@@ -181,7 +180,7 @@ func (n *Nemesis) stepDown(ctx context.Context, stream string) error {
 		return fmt.Errorf("step-down of %s: %s", stream, answer.Data)
 	}
 	for n.s.elections() == before {
-		if err := socket.Wait(ctx, minBackoff); err != nil {
+		if err := rest(ctx, minBackoff); err != nil {
 			return fmt.Errorf("no election of %s was announced: %w", stream, err)
 		}
 	}
@@ -250,7 +249,7 @@ func (m *Member) Healthy(ctx context.Context) error {
 		if e := m.revive(); e != nil {
 			return e
 		}
-		if e := socket.Wait(ctx, minBackoff); e != nil {
+		if e := rest(ctx, minBackoff); e != nil {
 			return fmt.Errorf("%s: %w: %w: %s", m.Name, e, err, text)
 		}
 	}

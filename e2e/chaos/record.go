@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -73,7 +72,7 @@ func (r *Record) readStream(ctx context.Context, js jetstream.JetStream, name st
 			return fmt.Errorf("nothing after %d of %d: %w", r.next[name], end, err)
 		}
 		if err != nil {
-			if err := socket.Wait(ctx, minBackoff); err != nil {
+			if err := rest(ctx, minBackoff); err != nil {
 				return err
 			}
 		}

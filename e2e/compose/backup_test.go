@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // TestABackupOfTheFleetIsRestored: the two commands of the page, while the fleet works and

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // question is one that the model answers with a plan and tools.
@@ -49,7 +49,7 @@ func (f *fleet) talk(n int) *talker {
 func (d *talker) ask(ctx context.Context) error {
 	for ctx.Err() == nil {
 		within, cancel := harness.Within(2 * harness.Patience)
-		id := d.Message(within, question, nil)
+		id := d.Message(question, nil)
 		d.sent = append(d.sent, id)
 		_, err := d.Await(within, end(id))
 		cancel()

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // TestEveryComposeRunsTheFleet: each Compose of this machine starts the file, adds
@@ -43,7 +43,7 @@ func (d *talker) once(t *testing.T) {
 	t.Helper()
 	ctx, cancel := harness.Within(2 * harness.Patience)
 	defer cancel()
-	id := d.Message(ctx, question, nil)
+	id := d.Message(question, nil)
 	_, err := d.Await(ctx, end(id))
 	require.NoError(t, err)
 }

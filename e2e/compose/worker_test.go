@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/e2e/harness"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // TestAChatSaysThatNoWorkerIsAvailable: the only worker's container is killed. Who asks
@@ -27,7 +27,7 @@ func TestAChatSaysThatNoWorkerIsAvailable(t *testing.T) {
 	ctx, cancel := harness.Within(2 * harness.Patience)
 	defer cancel()
 	asked := time.Now()
-	id := d.Message(ctx, question, nil)
+	id := d.Message(question, nil)
 	about := func(action string) func(client.Frame) bool {
 		return func(x client.Frame) bool {
 			return x.Event == myagent.SystemNotice && x.Seq == 0 && x.Meta().Action == action

@@ -1,8 +1,8 @@
 package flows
 
 import (
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // All returns every flow.

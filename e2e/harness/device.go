@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/sdk/go/link"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // Device is a client that comes back whenever its connection breaks. Frames are
@@ -51,6 +53,18 @@ func Follow(t testing.TB, opt client.Options) *Device {
 	return d
 }
 
+// Message sends a text and returns its id.
+func (d *Device) Message(text string, metadata map[string]any) string {
+	id, err := d.Client.Message(text, metadata)
+	assert.NoError(d.t, err)
+	return id
+}
+
+// Respond answers a question.
+func (d *Device) Respond(stepID string, content map[string]any) {
+	assert.NoError(d.t, d.Client.Respond(stepID, content))
+}
+
 // Frame implements client.Handler.
 func (d *Device) Frame(f client.Frame) {
 	check(d.t, f)
@@ -70,7 +84,7 @@ func (d *Device) Lost(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.losses++
-	if _, ok := errors.AsType[*client.GapError](err); ok {
+	if _, ok := errors.AsType[*link.GapError](err); ok {
 		d.gaps = append(d.gaps, err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // Manner is a dialect in which any run can be watched.

@@ -10,8 +10,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // Talker is a client of the session protocol on one socket. It keeps every frame,
@@ -113,11 +113,20 @@ func (m *Talker) Message(text string, metadata map[string]any) {
 func (m *Talker) Peek() (client.Frame, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	f, err := client.Read(ctx, m.conn)
+	f, err := readFrame(ctx, m.conn)
 	if err == nil {
 		require.True(m.t, check(m.t, f))
 	}
 	return f, err
+}
+
+// readFrame returns the next frame of a connection.
+func readFrame(ctx context.Context, conn *websocket.Conn) (client.Frame, error) {
+	_, raw, err := conn.Read(ctx)
+	if err != nil {
+		return client.Frame{}, err
+	}
+	return client.Parse(raw)
 }
 
 // Next returns the next frame, or the error that ended the connection.

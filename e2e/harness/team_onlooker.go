@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // Onlooker watches a run that others have started in the session protocol, on one socket.
@@ -43,7 +43,7 @@ func LookOn(t testing.TB, addr, kind, run, key string) *Onlooker {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for l.take(client.Read(context.Background(), conn)) {
+		for l.take(readFrame(context.Background(), conn)) {
 		}
 	}()
 	t.Cleanup(func() {

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // Proof names, for each event of the session protocol, the test in which a real run

@@ -1,3 +1,5 @@
+// Package chat is the terminal client of the ORBIT dialect: it asks questions and shows
+// the answers as they are written.
 package chat
 
 import (
@@ -6,9 +8,23 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
 )
+
+// Options say where to connect.
+type Options struct {
+	URL     string // ws://HOST:PORT/ws
+	Session string // session to continue; empty = a new one
+	Token   string // API key or JWT; may be empty
+	Model   string // that answers, for the person to read; may be empty
+}
+
+func (o Options) sdk() sdk.Options {
+	return sdk.Options{URL: o.URL, Session: o.Session, Token: o.Token}
+}
 
 // ErrNoAnswer is wrapped by the error of a question that ended without an answer.
 var ErrNoAnswer = errors.New("no answer")
@@ -20,15 +36,17 @@ func Ask(ctx context.Context, opt Options, text string, screen *terminal.Screen,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &asker{question: question{text: text}, screen: screen, view: NewView(screen, stream), raw: raw, cancel: cancel}
-	link := NewLink(opt)
-	link.Send(ctx, text)
-	err := link.Run(ctx, a)
+	client := sdk.New(opt.sdk())
+	err := client.Send(text)
+	if err == nil {
+		err = socket.Explain(client.Run(ctx, a))
+	}
 	screen.Close()
 	switch {
 	case a.done:
 		return a.err
-	case errors.Is(err, context.Canceled) && link.Session() != "":
-		return fmt.Errorf("interrupted; the answer goes on in session %s", terminal.Line(link.Session(), 200))
+	case errors.Is(err, context.Canceled) && client.Session() != "":
+		return fmt.Errorf("interrupted; the answer goes on in session %s", terminal.Line(client.Session(), 200))
 	}
 	return err
 }
@@ -42,13 +60,13 @@ type question struct {
 }
 
 // take looks at a frame and reports whether it belongs to the question.
-func (q *question) take(f Frame) bool {
+func (q *question) take(f sdk.Frame) bool {
 	switch {
 	case q.done:
 		return false
-	case f.Type == orbit.UserInput && q.execution == "" && decode[orbit.MessageData](f).Message == q.text:
+	case f.Type == orbit.UserInput && q.execution == "" && sdk.As[orbit.MessageData](f).Message == q.text:
 		q.execution = f.Execution()
-	case f.Type == orbit.Error && Refusal(f),
+	case f.Type == orbit.Error && sdk.Refusal(f),
 		f.Type == orbit.Error && f.Execution() == q.execution && q.execution != "":
 		q.done, q.err = true, fmt.Errorf("%w: %s", ErrNoAnswer, ErrorText(f))
 	case f.Type == orbit.AgentResponse && f.Execution() == q.execution && q.execution != "":
@@ -67,8 +85,8 @@ type asker struct {
 	cancel context.CancelFunc
 }
 
-// Frame implements Handler.
-func (a *asker) Frame(f Frame) {
+// Frame implements orbit.Handler.
+func (a *asker) Frame(f sdk.Frame) {
 	mine := a.take(f)
 	switch {
 	case a.raw != nil:
@@ -81,7 +99,7 @@ func (a *asker) Frame(f Frame) {
 	}
 }
 
-// Lost implements Handler.
+// Lost implements orbit.Handler.
 func (a *asker) Lost(err error) {
 	a.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 	a.screen.Status("reconnecting")

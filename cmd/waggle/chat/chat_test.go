@@ -13,6 +13,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
 )
 
 func ask(t testing.TB, opt Options, stream bool) (string, error) {
@@ -169,7 +170,7 @@ func TestServerTextCannotSteerTheTerminal(t *testing.T) {
 	show := func(kind string, data any) {
 		b, err := json.Marshal(data)
 		require.NoError(t, err)
-		v.Show(Frame{Frame: orbit.Frame[json.RawMessage]{Type: kind, Data: b}})
+		v.Show(sdk.Frame{Frame: orbit.Frame[json.RawMessage]{Type: kind, Data: b}})
 	}
 	show(orbit.AgentDelta, orbit.DeltaData{MessageID: "m", Text: "a\x1b]0;ow"})
 	show(orbit.AgentDelta, orbit.DeltaData{MessageID: "m", Text: "ned\ab"})
@@ -186,7 +187,7 @@ func TestRawFramesAreTheServersAndHarmless(t *testing.T) {
 		p.greet("s", 0)
 		p.read()
 		p.echo(1, "e", "q?")
-		p.answer(2, "e", "a\u009b\u202eb")
+		p.answer(3, "e", "a\u009b\u202eb")
 		p.until()
 	})
 	var out bytes.Buffer
@@ -195,9 +196,9 @@ func TestRawFramesAreTheServersAndHarmless(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 5)
 	require.Contains(t, lines[4], `a\u009b\u202eb`)
-	var f Frame
+	var f sdk.Frame
 	require.NoError(t, json.Unmarshal([]byte(lines[4]), &f.Frame))
-	require.Equal(t, "a\u009b\u202eb", decode[orbit.ResponseData](f).Message)
+	require.Equal(t, "a\u009b\u202eb", sdk.As[orbit.ResponseData](f).Message)
 }
 
 func TestTalkHoldsAConversation(t *testing.T) {
@@ -222,7 +223,7 @@ func TestTalkStopsAtAFailureOnlyIfNobodyIsTyping(t *testing.T) {
 		p.greet("s", 0)
 		p.read()
 		p.echo(1, "e", "q")
-		p.send(orbit.Error, 2, "e", orbit.ErrorData{Message: "no"})
+		p.send(orbit.Error, 3, "e", orbit.ErrorData{Message: "no"})
 		p.until()
 	})
 	var remarks bytes.Buffer

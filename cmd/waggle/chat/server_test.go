@@ -10,8 +10,8 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/socket/sockettest"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+	"github.com/waggle-dev/waggle/sdk/go/link/linktest"
 )
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ type peer struct {
 // serve runs one script per connection, in order, and then refuses.
 func serve(t testing.TB, scripts ...func(p *peer)) string {
 	t.Helper()
-	return sockettest.Serve(t, func(c sockettest.Conn) *peer {
+	return linktest.Serve(t, func(c linktest.Conn) *peer {
 		return &peer{t, c.Ctx, c.Conn, c.Request.URL.Query(), c.Request.Header.Get("Authorization")}
 	}, scripts...) + "/ws"
 }

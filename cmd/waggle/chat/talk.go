@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
 )
 
 // Lines is where a conversation's messages come from.
@@ -33,22 +35,33 @@ the answer, else leaves; Ctrl-D leaves.
   /help     show this
   /quit     leave`
 
-// Command returns the command that a message consists of, "" if it is none. A path in
-// front of a question is none.
-func Command(text string) string {
-	if strings.HasPrefix(text, "/") && !strings.ContainsAny(text[1:], "/ \n") {
-		return text
+// Obey does what a line says if it is a command to the conversation itself, and reports
+// whether it was one. help is what can be entered. An error ends the conversation: io.EOF
+// for good, ErrNew for another session. A path in front of a question is no command, and
+// neither is an unknown one that no person has typed.
+func Obey(screen io.Writer, line string, person bool, help, session string) (bool, error) {
+	text := strings.TrimSpace(line)
+	switch text {
+	case "":
+	case "/quit", "/exit":
+		return true, io.EOF
+	case "/new":
+		return true, ErrNew
+	case "/help":
+		_, _ = fmt.Fprintln(screen, help)
+	case "/session":
+		_, _ = fmt.Fprintln(screen, terminal.Line(session, 200))
+	default:
+		if !person || !strings.HasPrefix(text, "/") || strings.ContainsAny(text[1:], "/ \n") {
+			return false, nil
+		}
+		_, _ = fmt.Fprintln(screen, terminal.Line(text, 40)+" does not exist; /help shows the commands")
 	}
-	return ""
+	return true, nil
 }
 
-// Unknown says that a command does not exist.
-func Unknown(command string) string {
-	return terminal.Line(command, 40) + " does not exist; /help shows the commands"
-}
-
-// errNew ends a conversation for another one, in a new session.
-var errNew = errors.New("new session")
+// ErrNew ends a conversation for another one, in a new session.
+var ErrNew = errors.New("new session")
 
 // Talk holds a conversation: it reads a message, shows the answer, and so on until
 // the lines end. An interrupt stops the answer that is being written; another one
@@ -59,7 +72,7 @@ func Talk(ctx context.Context, opt Options, lines Lines, screen *terminal.Screen
 	for {
 		err := converse(ctx, opt, lines, screen, stream, interrupts)
 		switch {
-		case errors.Is(err, errNew):
+		case errors.Is(err, ErrNew):
 			opt.Session = ""
 		case errors.Is(err, io.EOF):
 			return nil
@@ -74,23 +87,23 @@ func converse(ctx context.Context, opt Options, lines Lines, screen *terminal.Sc
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &talk{
-		link: NewLink(opt), screen: screen, view: NewView(screen, stream), interrupts: interrupts, ended: make(chan struct{}),
+		client: sdk.New(opt.sdk()), screen: screen, view: NewView(screen, stream), interrupts: interrupts, ended: make(chan struct{}),
 		model: opt.Model, person: lines.Person(),
 	}
 	go func() {
 		defer close(t.ended)
-		t.err = t.link.Run(ctx, t)
+		t.err = socket.Explain(t.client.Run(ctx, t))
 	}()
 	defer func() { cancel(); <-t.ended; t.farewell() }()
-	return t.loop(ctx, lines)
+	return t.loop(lines)
 }
 
 type talk struct {
-	link       *Link
+	client     *sdk.Client
 	screen     *terminal.Screen
 	view       *View
 	interrupts <-chan os.Signal
-	ended      chan struct{} // the link's; err is set
+	ended      chan struct{} // the client's; err is set
 	err        error
 	model      string
 	greeted    bool
@@ -102,35 +115,25 @@ type talk struct {
 	over    chan error // how current ended
 }
 
-func (t *talk) loop(ctx context.Context, lines Lines) error {
+func (t *talk) loop(lines Lines) error {
 	for {
 		text, err := t.read(lines)
 		if err != nil {
 			return err
 		}
-		text = strings.TrimSpace(text)
-		switch c := Command(text); {
-		case text == "":
-		case c == "/quit", c == "/exit":
-			return io.EOF
-		case c == "/new":
-			return errNew
-		case c == "/help":
-			t.print(Help)
-		case c == "/session":
-			t.print(terminal.Line(t.link.Session(), 200))
-		case c != "" && t.person:
-			t.print(Unknown(c))
-		default:
-			t.asked = true
-			if err := t.ask(ctx, text); err != nil && (!lines.Person() || !errors.Is(err, ErrNoAnswer)) {
-				return err
-			}
+		obeyed, err := Obey(t.screen, text, t.person, Help, t.client.Session())
+		if err != nil {
+			return err
+		}
+		if obeyed {
+			continue
+		}
+		t.asked = true
+		if err := t.ask(strings.TrimSpace(text)); err != nil && (!t.person || !errors.Is(err, ErrNoAnswer)) {
+			return err
 		}
 	}
 }
-
-func (t *talk) print(text string) { _, _ = fmt.Fprintln(t.screen, text) }
 
 type line struct {
 	text string
@@ -155,13 +158,15 @@ func (t *talk) read(lines Lines) (string, error) {
 }
 
 // ask sends the text and waits until it is answered. io.EOF means leave.
-func (t *talk) ask(ctx context.Context, text string) error {
+func (t *talk) ask(text string) error {
 	over := make(chan error, 1)
 	t.mu.Lock()
 	t.current, t.over = &question{text: text}, over
 	t.mu.Unlock()
 	t.screen.Status("sending")
-	t.link.Send(ctx, text)
+	if err := t.client.Send(text); err != nil {
+		return err
+	}
 	for stopping := false; ; stopping = true {
 		select {
 		case err := <-over:
@@ -173,18 +178,18 @@ func (t *talk) ask(ctx context.Context, text string) error {
 				return io.EOF
 			}
 			t.screen.Status("stopping; Ctrl-C again leaves")
-			t.link.Cancel(ctx)
+			t.client.Cancel()
 		}
 	}
 }
 
 // greet says where a person is.
-func (t *talk) greet(f Frame) {
+func (t *talk) greet(f sdk.Frame) {
 	if f.Type != orbit.AgentReady || t.greeted || !t.person {
 		return
 	}
 	t.greeted = true
-	t.screen.Remark(terminal.Dim, Greeting(t.model, t.link.Session()))
+	t.screen.Remark(terminal.Dim, Greeting(t.model, t.client.Session()))
 }
 
 // Greeting is the first line of a conversation.
@@ -198,12 +203,12 @@ func Greeting(model, session string) string {
 // farewell says how a person comes back.
 func (t *talk) farewell() {
 	if t.person && t.asked {
-		t.screen.Remark(terminal.Dim, "waggle chat --session "+terminal.Line(t.link.Session(), 60)+" continues this session")
+		t.screen.Remark(terminal.Dim, "waggle chat --session "+terminal.Line(t.client.Session(), 60)+" continues this session")
 	}
 }
 
-// Frame implements Handler.
-func (t *talk) Frame(f Frame) {
+// Frame implements orbit.Handler.
+func (t *talk) Frame(f sdk.Frame) {
 	t.view.Show(f)
 	t.greet(f)
 	t.mu.Lock()
@@ -218,7 +223,7 @@ func (t *talk) Frame(f Frame) {
 	}
 }
 
-// Lost implements Handler.
+// Lost implements orbit.Handler.
 func (t *talk) Lost(err error) {
 	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 	t.screen.Status("reconnecting")

@@ -1,13 +1,13 @@
 package chat
 
 import (
-	"encoding/json"
 	"io"
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
 )
 
 // lineWidth keeps a tool's arguments and result on one line of a usual terminal.
@@ -30,7 +30,7 @@ func NewView(screen *terminal.Screen, stream bool) *View {
 }
 
 // Show shows one frame.
-func (v *View) Show(f Frame) {
+func (v *View) Show(f sdk.Frame) {
 	switch f.Type {
 	case orbit.AgentStart:
 		v.screen.Status("waiting for an agent")
@@ -53,17 +53,9 @@ func (v *View) Show(f Frame) {
 	}
 }
 
-// decode reads a frame's data. What cannot be read is empty: the frame is then
-// shown without it.
-func decode[T any](f Frame) T {
-	var d T
-	_ = json.Unmarshal(f.Data, &d)
-	return d
-}
-
 // thinking also says whether a worker is available.
-func (v *View) thinking(f Frame) {
-	switch d := decode[orbit.ThoughtData](f); d.Code {
+func (v *View) thinking(f sdk.Frame) {
+	switch d := sdk.As[orbit.ThoughtData](f); d.Code {
 	case "":
 		v.screen.Status("thinking")
 	case event.NoWorker:
@@ -77,24 +69,24 @@ func (v *View) thinking(f Frame) {
 	}
 }
 
-func (v *View) toolCalled(f Frame) {
+func (v *View) toolCalled(f sdk.Frame) {
 	v.endText()
-	d := decode[orbit.ToolCalledData](f)
+	d := sdk.As[orbit.ToolCalledData](f)
 	v.screen.Remark(terminal.Cyan, "→ "+terminal.Line(d.ToolName+" "+string(d.Arguments), lineWidth))
 	v.screen.Status("running " + terminal.Line(d.ToolName, lineWidth))
 }
 
-func (v *View) toolResult(f Frame) {
-	d := decode[orbit.ToolResultData](f)
+func (v *View) toolResult(f sdk.Frame) {
+	d := sdk.As[orbit.ToolResultData](f)
 	v.screen.Remark(terminal.Dim, "← "+terminal.Line(d.Result, lineWidth))
 	v.screen.Status("thinking")
 }
 
-func (v *View) delta(f Frame) {
+func (v *View) delta(f sdk.Frame) {
 	if !v.stream {
 		return
 	}
-	d := decode[orbit.DeltaData](f)
+	d := sdk.As[orbit.DeltaData](f)
 	if d.MessageID != v.message {
 		v.endText()
 		v.message = d.MessageID
@@ -121,8 +113,8 @@ func (v *View) discarded() {
 }
 
 // response shows the answer, unless it has just been shown piece by piece.
-func (v *View) response(f Frame) {
-	d := decode[orbit.ResponseData](f)
+func (v *View) response(f sdk.Frame) {
+	d := sdk.As[orbit.ResponseData](f)
 	if v.written.String() != d.Message || d.Message == "" {
 		v.screen.FreshLine()
 		_, _ = io.WriteString(v.screen, terminal.Strip(d.Message))
@@ -130,7 +122,7 @@ func (v *View) response(f Frame) {
 	v.end()
 }
 
-func (v *View) failure(f Frame) {
+func (v *View) failure(f sdk.Frame) {
 	v.endText()
 	v.screen.Warn("✗ " + ErrorText(f))
 	v.end()
@@ -142,8 +134,8 @@ func (v *View) end() {
 }
 
 // ErrorText returns the text of an error frame on one line.
-func ErrorText(f Frame) string {
-	d := decode[orbit.ErrorData](f)
+func ErrorText(f sdk.Frame) string {
+	d := sdk.As[orbit.ErrorData](f)
 	text := terminal.Line(d.Message, 2000)
 	if d.Code != "" {
 		text += " [" + terminal.Line(d.Code, 40) + "]"

@@ -12,23 +12,21 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // Options say what to talk about.
 type Options struct {
-	client.Options
+	sdk.Options
 	Text       string    // the one question; empty = the lines are a conversation
 	Stream     bool      // show the answer as it is written
 	Raw        io.Writer // write the frames themselves here instead; may be nil
 	Interrupts <-chan os.Signal
 	Model      string // that answers, for the person to read; may be empty
 }
-
-// errNew ends a conversation for another one, in a new session.
-var errNew = errors.New("new session")
 
 // Talk asks the question, or one after the other, and returns when the answer, or
 // the end of the lines, is there. Decisions on plans are read from the lines, too.
@@ -39,7 +37,7 @@ func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.S
 	for {
 		err := converse(ctx, opt, reader, screen)
 		switch {
-		case errors.Is(err, errNew):
+		case errors.Is(err, chat.ErrNew):
 			opt.Session = ""
 			continue
 		case errors.Is(err, io.EOF):
@@ -54,15 +52,15 @@ func converse(ctx context.Context, opt Options, reader *reader, screen *terminal
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &talk{
-		opt: opt, screen: screen, view: view{screen: screen, stream: opt.Stream}, client: client.New(opt.Options),
-		reader: reader, person: reader.lines.Person(), frames: make(chan client.Frame), over: ctx.Done(),
+		opt: opt, screen: screen, view: view{screen: screen, stream: opt.Stream}, client: sdk.New(opt.Options),
+		reader: reader, person: reader.lines.Person(), frames: make(chan sdk.Frame), over: ctx.Done(),
 		ended: make(chan struct{}),
 	}
 	go func() {
 		defer close(t.ended)
-		t.err = t.client.Run(ctx, t)
+		t.err = socket.Explain(t.client.Run(ctx, t))
 	}()
-	err := t.loop(ctx)
+	err := t.loop()
 	cancel()
 	<-t.ended
 	if t.person && opt.Text == "" && t.client.Seq() > 1 {
@@ -74,12 +72,12 @@ func converse(ctx context.Context, opt Options, reader *reader, screen *terminal
 // talk is one conversation. Its loop is the only goroutine that touches it.
 type talk struct {
 	opt    Options
-	client *client.Client
+	client *sdk.Client
 	screen *terminal.Screen
 	view   view
 	reader *reader
 	person bool
-	frames chan client.Frame
+	frames chan sdk.Frame
 	over   <-chan struct{}
 	ended  chan struct{} // the client's; err is set
 	err    error
@@ -92,24 +90,26 @@ type talk struct {
 	stopping bool   // the person has asked to stop
 }
 
-// Frame implements client.Handler.
-func (t *talk) Frame(f client.Frame) {
+// Frame implements myagent.Handler.
+func (t *talk) Frame(f sdk.Frame) {
 	select {
 	case t.frames <- f:
 	case <-t.over:
 	}
 }
 
-// Lost implements client.Handler.
+// Lost implements myagent.Handler.
 func (t *talk) Lost(err error) {
 	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 	t.screen.Status("reconnecting")
 }
 
 // loop returns io.EOF at the end of the conversation.
-func (t *talk) loop(ctx context.Context) error {
+func (t *talk) loop() error {
 	if t.opt.Text != "" {
-		t.ask(ctx, t.opt.Text)
+		if err := t.ask(t.opt.Text); err != nil {
+			return err
+		}
 	}
 	for {
 		var err error
@@ -120,9 +120,9 @@ func (t *talk) loop(ctx context.Context) error {
 			err = t.take(f)
 		case l := <-t.wanted():
 			t.reader.taken()
-			err = t.read(ctx, l)
+			err = t.read(l)
 		case <-t.opt.Interrupts:
-			err = t.interrupt(ctx)
+			err = t.interrupt()
 		}
 		if err != nil {
 			return err
@@ -138,56 +138,46 @@ func (t *talk) wanted() <-chan line {
 	return nil
 }
 
-func (t *talk) read(ctx context.Context, l line) error {
+func (t *talk) read(l line) error {
 	switch {
 	case t.step != "" && errors.Is(l.err, io.EOF):
 		return fmt.Errorf("%w: nobody decides on the plan; it waits in session %s", chat.ErrNoAnswer, terminal.Line(t.client.Session(), 200))
 	case l.err != nil:
 		return l.err
 	case t.step != "":
-		t.decide(ctx, l.text)
-		return nil
+		return t.decide(l.text)
 	}
-	text := strings.TrimSpace(l.text)
-	switch c := chat.Command(text); {
-	case text == "":
-	case c == "/quit", c == "/exit":
-		return io.EOF
-	case c == "/new":
-		return errNew
-	case c == "/help":
-		_, _ = fmt.Fprintln(t.screen, chat.Help+"\n\nTo a plan:\n"+decisions)
-	case c == "/session":
-		_, _ = fmt.Fprintln(t.screen, terminal.Line(t.client.Session(), 200))
-	case c != "" && t.person:
-		_, _ = fmt.Fprintln(t.screen, chat.Unknown(c))
-	default:
-		t.ask(ctx, text)
+	help := chat.Help + "\n\nTo a plan:\n" + decisions
+	if obeyed, err := chat.Obey(t.screen, l.text, t.person, help, t.client.Session()); obeyed {
+		return err
 	}
-	return nil
+	return t.ask(strings.TrimSpace(l.text))
 }
 
-func (t *talk) ask(ctx context.Context, text string) {
+func (t *talk) ask(text string) (err error) {
 	t.screen.Status("sending")
 	t.run, t.step, t.summedUp, t.stopping = "", "", false, false
 	t.view.plan = draft{}
-	t.message = t.client.Message(ctx, text, nil)
+	t.message, err = t.client.Message(text, nil)
+	return err
 }
 
 // decide takes what the person says to the plan.
-func (t *talk) decide(ctx context.Context, text string) {
+func (t *talk) decide(text string) error {
 	v, err := t.view.plan.decide(text)
 	switch {
 	case err != nil:
 		t.screen.Note(terminal.Yellow, err.Error())
 	case v.decided:
-		t.client.Respond(ctx, t.step, t.view.plan.answer(v))
-		t.step = ""
 		t.screen.Status("sending")
+		err := t.client.Respond(t.step, t.view.plan.answer(v))
+		t.step = ""
+		return err
 	default:
 		t.view.table()
 		t.prompt()
 	}
+	return nil
 }
 
 func (t *talk) prompt() {
@@ -195,7 +185,7 @@ func (t *talk) prompt() {
 	t.screen.Note(terminal.Bold, "Carry it out? y, n WHY, drop 2 3, title 2 NEW ONE")
 }
 
-func (t *talk) interrupt(ctx context.Context) error {
+func (t *talk) interrupt() error {
 	switch {
 	case t.message == "":
 		return io.EOF
@@ -204,7 +194,7 @@ func (t *talk) interrupt(ctx context.Context) error {
 	}
 	t.stopping = true
 	t.screen.Status("stopping; Ctrl-C again leaves")
-	t.client.Cancel(ctx)
+	t.client.Cancel("Stopped at the terminal")
 	return nil
 }
 
@@ -217,7 +207,7 @@ func (t *talk) greet() {
 }
 
 // take looks at a frame of the server.
-func (t *talk) take(f client.Frame) error {
+func (t *talk) take(f sdk.Frame) error {
 	if t.opt.Raw != nil {
 		_, _ = t.opt.Raw.Write(append(terminal.ASCII(f.Raw), '\n'))
 	}
@@ -231,7 +221,7 @@ func (t *talk) take(f client.Frame) error {
 	case m.MessageID == t.message && f.Event == myagent.AgentError, f.Seq == 0 && f.Event == myagent.ErrorValidation:
 		return t.refused(f)
 	case f.Seq == 0 && f.Event == myagent.AgentError && m.Context.StepID != "":
-		t.screen.Note(terminal.Yellow, client.ErrorText(f))
+		t.screen.Note(terminal.Yellow, errorText(f))
 	case !t.concerns(f, m):
 		return nil
 	}
@@ -242,26 +232,26 @@ func (t *talk) take(f client.Frame) error {
 }
 
 // concerns tells the frames of the run, and those that say whether a worker can do it.
-func (t *talk) concerns(f client.Frame, m client.Meta) bool {
+func (t *talk) concerns(f sdk.Frame, m sdk.Meta) bool {
 	return t.run != "" && m.RunID == t.run || f.Seq == 0 && aboutWorkers(m)
 }
 
 // refused ends the question, or asks for another decision on the plan.
-func (t *talk) refused(f client.Frame) error {
+func (t *talk) refused(f sdk.Frame) error {
 	if t.run != "" {
-		t.screen.Note(terminal.Yellow, client.ErrorText(f))
+		t.screen.Note(terminal.Yellow, errorText(f))
 		return nil
 	}
-	t.screen.Warn("✗ " + client.ErrorText(f))
-	return t.end(fmt.Errorf("%w: %s", chat.ErrNoAnswer, client.ErrorText(f)))
+	t.screen.Warn("✗ " + errorText(f))
+	return t.end(fmt.Errorf("%w: %s", chat.ErrNoAnswer, errorText(f)))
 }
 
 // follow notes how far the run is.
-func (t *talk) follow(f client.Frame, m client.Meta) error {
+func (t *talk) follow(f sdk.Frame, m sdk.Meta) error {
 	switch f.Event {
 	case myagent.AgentUserConfirm:
 		if t.view.plan.tasks == nil {
-			t.view.plan = draft{tasks: client.As[myagent.ConfirmMeta](f.Metadata).Tasks}
+			t.view.plan = draft{tasks: sdk.As[myagent.ConfirmMeta](f.Metadata).Tasks}
 		}
 		t.step = f.StepID
 		t.prompt()
@@ -269,7 +259,7 @@ func (t *talk) follow(f client.Frame, m client.Meta) error {
 		t.answered(m)
 	case myagent.PlanCoercionError:
 		t.view.plan.changed = false
-		if t.step = client.As[myagent.CoercionMeta](f.Metadata).ConfirmStepID; t.step != "" {
+		if t.step = sdk.As[myagent.CoercionMeta](f.Metadata).ConfirmStepID; t.step != "" {
 			t.prompt()
 		}
 	case myagent.PlanCancelled:
@@ -277,12 +267,12 @@ func (t *talk) follow(f client.Frame, m client.Meta) error {
 	case myagent.PipelineCompleted:
 		t.summedUp = true
 	case myagent.AgentFinalAnswer:
-		return t.end(unless(client.As[myagent.FinalAnswerMeta](f.Metadata).Status))
+		return t.end(unless(sdk.As[myagent.FinalAnswerMeta](f.Metadata).Status))
 	case myagent.AgentInterrupted:
 		return t.end(fmt.Errorf("%w: the run was stopped", chat.ErrNoAnswer))
 	case myagent.AgentError:
 		if !t.summedUp {
-			return t.end(fmt.Errorf("%w: %s", chat.ErrNoAnswer, client.ErrorText(f)))
+			return t.end(fmt.Errorf("%w: %s", chat.ErrNoAnswer, errorText(f)))
 		}
 	}
 	return nil
@@ -297,7 +287,7 @@ func unless(status string) error {
 }
 
 // answered closes the question when somebody has decided, here or elsewhere.
-func (t *talk) answered(m client.Meta) {
+func (t *talk) answered(m sdk.Meta) {
 	if m.Action != myagent.ActionUserConfirm {
 		return
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
-	"github.com/waggle-dev/waggle/cmd/waggle/client/clienttest"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent/myagenttest"
 )
 
 var (
@@ -29,7 +29,7 @@ var (
 )
 
 // script plays a run up to the question and returns the peer's next seq.
-func begin(p *clienttest.Peer, session bool) uint64 {
+func begin(p *myagenttest.Peer, session bool) uint64 {
 	if session {
 		hello := p.Create()
 		require.NotNil(p.T, hello.Metadata.ConfirmPlan)
@@ -48,13 +48,13 @@ func begin(p *clienttest.Peer, session bool) uint64 {
 	return 6
 }
 
-func decided(p *clienttest.Peer, seq uint64, decision string) {
+func decided(p *myagenttest.Peer, seq uint64, decision string) {
 	p.Send(myagent.Frame{Event: myagent.SystemNotice, Seq: seq, Metadata: myagent.NoticeMeta{
 		Work: myagent.Work{Context: ofRun}, Action: myagent.ActionUserConfirm, StepID: confirm, Decision: decision, By: "alice",
 	}})
 }
 
-func finish(p *clienttest.Peer, seq uint64, text, status string) {
+func finish(p *myagenttest.Peer, seq uint64, text, status string) {
 	p.Send(myagent.Frame{
 		Event: myagent.AgentFinalAnswer, Seq: seq, Content: text,
 		Metadata: myagent.FinalAnswerMeta{Context: ofRun, Status: status},
@@ -68,13 +68,13 @@ func talkTo(t testing.TB, url, text, input string, stream bool, interrupts <-cha
 	defer cancel()
 	yes := true
 	var answers, remarks bytes.Buffer
-	opt := Options{Options: client.Options{URL: url, ConfirmPlan: &yes}, Text: text, Stream: stream, Interrupts: interrupts}
+	opt := Options{Options: sdk.Options{URL: url, ConfirmPlan: &yes}, Text: text, Stream: stream, Interrupts: interrupts}
 	err = Talk(ctx, opt, chat.Piped(strings.NewReader(input)), terminal.NewScreen(&answers, &remarks))
 	return answers.String(), remarks.String(), err
 }
 
 func TestAPlanIsShownConfirmedAndCarriedOut(t *testing.T) {
-	url := clienttest.Serve(t, func(p *clienttest.Peer) {
+	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		n := begin(p, true)
 		in := p.Read()
 		require.Equal(p.T, myagent.UserResponse, in.Event)
@@ -126,7 +126,7 @@ func TestAPlanIsShownConfirmedAndCarriedOut(t *testing.T) {
 }
 
 func TestAPlanIsChanged(t *testing.T) {
-	url := clienttest.Serve(t, func(p *clienttest.Peer) {
+	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		n := begin(p, true)
 		require.JSONEq(p.T, `{"confirmed":true,"tasks":[
 			{"id":"a","title":"Look twice","dependencies":[],"estimated_time_seconds":5},
@@ -146,7 +146,7 @@ func TestAPlanIsChanged(t *testing.T) {
 }
 
 func TestSomebodyElseDecides(t *testing.T) {
-	url := clienttest.Serve(t, func(p *clienttest.Peer) {
+	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		n := begin(p, true)
 		decided(p, n, "approve")
 		finish(p, n+1, "Done.", "success")
@@ -155,7 +155,7 @@ func TestSomebodyElseDecides(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = r.Close() }()
 	var answers, remarks bytes.Buffer
-	opt := Options{Options: client.Options{URL: url, ConfirmPlan: new(bool)}, Text: "do it"}
+	opt := Options{Options: sdk.Options{URL: url, ConfirmPlan: new(bool)}, Text: "do it"}
 	err = Talk(t.Context(), opt, chat.Piped(r), terminal.NewScreen(&answers, &remarks))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
@@ -164,21 +164,21 @@ func TestSomebodyElseDecides(t *testing.T) {
 }
 
 func TestWithoutADecisionThePlanWaits(t *testing.T) {
-	url := clienttest.Serve(t, func(p *clienttest.Peer) { begin(p, true); p.Until() })
+	url := myagenttest.Serve(t, func(p *myagenttest.Peer) { begin(p, true); p.Until() })
 	_, _, err := talkTo(t, url, "do it", "", false, nil)
 	require.ErrorIs(t, err, chat.ErrNoAnswer)
 	require.ErrorContains(t, err, "it waits in session s1")
 }
 
 func TestAConversationGoesOnAfterALostConnection(t *testing.T) {
-	url := clienttest.Serve(t,
-		func(p *clienttest.Peer) {
+	url := myagenttest.Serve(t,
+		func(p *myagenttest.Peer) {
 			n := begin(p, true)
 			p.Read()
 			decided(p, n, "approve")
 			p.Leave(1012)
 		},
-		func(p *clienttest.Peer) {
+		func(p *myagenttest.Peer) {
 			require.JSONEq(p.T, `{"last_seq":6}`, string(p.Read().Content))
 			p.Replayed()
 			p.Send(myagent.Frame{
@@ -197,7 +197,7 @@ func TestAConversationGoesOnAfterALostConnection(t *testing.T) {
 
 func TestAnInterruptStopsTheRun(t *testing.T) {
 	interrupts := make(chan os.Signal)
-	url := clienttest.Serve(t, func(p *clienttest.Peer) {
+	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		n := begin(p, true)
 		p.Read()
 		decided(p, n, "approve")

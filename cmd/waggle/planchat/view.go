@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 const (
@@ -28,30 +28,30 @@ type view struct {
 }
 
 // show shows a frame of the run.
-func (v *view) show(f client.Frame) {
+func (v *view) show(f sdk.Frame) {
 	switch f.Event {
 	case myagent.PlanStart:
 		v.screen.Status("planning")
 	case myagent.PlanCompleted:
 		v.planned(f)
 	case myagent.PlanCoercionError:
-		v.screen.Note(terminal.Yellow, "the plan cannot be used: "+terminal.Line(client.As[myagent.CoercionMeta](f.Metadata).ErrorMessage, lineWidth))
+		v.screen.Note(terminal.Yellow, "the plan cannot be used: "+terminal.Line(sdk.As[myagent.CoercionMeta](f.Metadata).ErrorMessage, lineWidth))
 	case myagent.PlanCancelled:
 		v.screen.Note(terminal.Yellow, "plan cancelled")
 	case myagent.AggregateStart:
 		v.screen.Status("putting the results together")
 	case myagent.AgentToolCall:
-		d := client.As[myagent.ToolCallMeta](f.Metadata)
+		d := sdk.As[myagent.ToolCallMeta](f.Metadata)
 		v.remark(terminal.Cyan, "  → "+d.ToolName+" "+string(d.ToolArgs))
 	case myagent.AgentToolResult:
-		d := client.As[myagent.ToolResultMeta](f.Metadata)
+		d := sdk.As[myagent.ToolResultMeta](f.Metadata)
 		v.remark(terminal.Dim, "  ← "+orElse(d.Result.Output, d.Result.Error))
 	case myagent.AgentPartialAnswer:
 		v.piece(f)
 	case myagent.AgentFinalAnswer:
 		v.answer(f)
 	case myagent.AgentError, myagent.AgentTimeout, myagent.ErrorTimeout, myagent.ErrorExecution:
-		v.warn(client.ErrorText(f))
+		v.warn(errorText(f))
 	case myagent.AgentInterrupted:
 		v.endText()
 		v.screen.Note(terminal.Yellow, "stopped")
@@ -76,9 +76,9 @@ func (v *view) warn(text string) {
 	v.screen.Warn("✗ " + text)
 }
 
-func (v *view) planned(f client.Frame) {
-	v.plan = draft{tasks: client.As[myagent.Tasks](f.Content).Tasks}
-	if s := client.As[myagent.PlanCompletedMeta](f.Metadata).Summary; s != "" {
+func (v *view) planned(f sdk.Frame) {
+	v.plan = draft{tasks: sdk.As[myagent.Tasks](f.Content).Tasks}
+	if s := sdk.As[myagent.PlanCompletedMeta](f.Metadata).Summary; s != "" {
 		v.screen.Note(terminal.Bold, "Plan: "+terminal.Line(s, lineWidth))
 	}
 	v.table()
@@ -95,32 +95,32 @@ func (v *view) table() {
 }
 
 // task shows how the tasks get on.
-func (v *view) task(f client.Frame) {
+func (v *view) task(f sdk.Frame) {
 	switch f.Event {
 	case myagent.SolverStart:
-		task := client.As[myagent.SolverStartContent](f.Content).Task
+		task := sdk.As[myagent.SolverStartContent](f.Content).Task
 		if v.plan.number(task.ID) == 0 {
 			v.plan.tasks = append(v.plan.tasks, task)
 		}
 		v.progress(terminal.Blue, "▸", task.ID, "")
 	case myagent.SolverCompleted:
-		d := client.As[myagent.SolverCompletedMeta](f.Metadata)
+		d := sdk.As[myagent.SolverCompletedMeta](f.Metadata)
 		v.progress(terminal.Green, "✓", d.TaskID, duration(d.ExecutionMS))
 	case myagent.SolverStepFailed:
-		v.progress(terminal.Red, "✗", f.Meta().TaskID, client.As[myagent.StepFailedContent](f.Content).ErrorMessage)
+		v.progress(terminal.Red, "✗", f.Meta().TaskID, sdk.As[myagent.StepFailedContent](f.Content).ErrorMessage)
 	case myagent.SolverCancelled:
-		v.progress(terminal.Yellow, "–", client.As[myagent.TaskRef](f.Content).TaskID,
-			"cancelled: "+client.As[myagent.SolverCancelledMeta](f.Metadata).Reason)
+		v.progress(terminal.Yellow, "–", sdk.As[myagent.TaskRef](f.Content).TaskID,
+			"cancelled: "+sdk.As[myagent.SolverCancelledMeta](f.Metadata).Reason)
 	case myagent.SolverRestarted:
-		d := client.As[myagent.SolverRestartedMeta](f.Metadata)
-		v.progress(terminal.Yellow, "↻", client.As[myagent.SolverRestartedContent](f.Content).TaskID,
+		d := sdk.As[myagent.SolverRestartedMeta](f.Metadata)
+		v.progress(terminal.Yellow, "↻", sdk.As[myagent.SolverRestartedContent](f.Content).TaskID,
 			fmt.Sprintf("attempt %d of %d", d.Attempt, d.MaxAttempts))
 	case myagent.SystemNotice:
 		v.notice(f)
 	}
 }
 
-func (v *view) notice(f client.Frame) {
+func (v *view) notice(f sdk.Frame) {
 	switch m := f.Meta(); {
 	case m.Action == myagent.ActionTextDiscarded && m.Stage == stageAggregation:
 		v.discarded()
@@ -131,7 +131,7 @@ func (v *view) notice(f client.Frame) {
 }
 
 // aboutWorkers tells notices that say whether a worker is available. They name no run.
-func aboutWorkers(m client.Meta) bool {
+func aboutWorkers(m sdk.Meta) bool {
 	return m.Action == myagent.ActionNoWorker || m.Action == myagent.ActionWorkerBack
 }
 
@@ -155,8 +155,8 @@ func (v *view) progress(style terminal.Style, mark, id, text string) {
 // stageAggregation is the stage whose text is the answer.
 const stageAggregation = "aggregation"
 
-func (v *view) piece(f client.Frame) {
-	d := client.As[myagent.PartialAnswerMeta](f.Metadata)
+func (v *view) piece(f sdk.Frame) {
+	d := sdk.As[myagent.PartialAnswerMeta](f.Metadata)
 	if !v.stream || d.Stage != stageAggregation || d.Final {
 		return
 	}
@@ -185,13 +185,13 @@ func (v *view) discarded() {
 
 // answer shows the answer, unless it has just been shown piece by piece, and what
 // it took.
-func (v *view) answer(f client.Frame) {
+func (v *view) answer(f sdk.Frame) {
 	if text := f.Text(); v.written.String() != text || text == "" {
 		v.screen.FreshLine()
 		_, _ = io.WriteString(v.screen, terminal.Strip(text))
 	}
 	v.endText()
-	v.remark(terminal.Dim, bill(client.As[myagent.FinalAnswerMeta](f.Metadata)))
+	v.remark(terminal.Dim, bill(sdk.As[myagent.FinalAnswerMeta](f.Metadata)))
 }
 
 // bill says what an answer took, as far as it is known.
@@ -207,4 +207,11 @@ func bill(d myagent.FinalAnswerMeta) string {
 		parts = append(parts, fmt.Sprintf("$%.4f", *d.CostUSD))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// errorText returns the text of a frame that reports an error, on one line.
+func errorText(f sdk.Frame) string {
+	e := f.Err()
+	e.Message, e.Code = terminal.Line(e.Message, 2000), terminal.Line(e.Code, 40)
+	return e.Error()
 }

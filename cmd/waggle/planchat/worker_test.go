@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/client/clienttest"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent/myagenttest"
 )
 
 // Notices about workers name no run, and are shown to whoever waits for one.
 func TestATalkTellsThatNoWorkerIsAvailable(t *testing.T) {
-	url := clienttest.Serve(t, func(p *clienttest.Peer) {
+	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		p.Create()
 		in := p.Read()
 		p.Send(myagent.Frame{Event: myagent.UserMessage, Seq: 2, Metadata: myagent.EchoMeta{Context: ofRun, MessageID: in.Metadata.MessageID}})

@@ -9,6 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
 const (
@@ -27,7 +28,7 @@ type line struct {
 // question is a tool call that somebody has to decide on.
 type question struct {
 	route string
-	Payload
+	team.Payload
 }
 
 // story tells what a team does from its frames, in lines, and keeps the tree. The same
@@ -52,8 +53,8 @@ func newStory(t *tree) *story {
 }
 
 // take adds a frame and returns what there is to say of it.
-func (s *story) take(f Frame) []line {
-	route := f.route()
+func (s *story) take(f team.Frame) []line {
+	route := f.Path()
 	before := s.at(route).status
 	s.note(f)
 	switch f.Type {
@@ -94,8 +95,8 @@ func quiet(lines []line) []line {
 }
 
 // status tells that a member, or a team, has become something else.
-func (s *story) status(f Frame, before string) []line {
-	p, route := f.Payload, f.route()
+func (s *story) status(f team.Frame, before string) []line {
+	p, route := f.Payload, f.Path()
 	if f.Type == wire.AgentStatus && !event.Working(p.NewStatus) {
 		s.open = slices.DeleteFunc(s.open, func(q question) bool { return q.route == route })
 	}
@@ -120,8 +121,8 @@ func (s *story) status(f Frame, before string) []line {
 }
 
 // text follows what a member writes.
-func (s *story) text(f Frame) []line {
-	route, key := f.route(), f.route()+"\x00"+f.Payload.ID
+func (s *story) text(f team.Frame) []line {
+	route, key := f.Path(), f.Path()+"\x00"+f.Payload.ID
 	if f.Type == wire.AssistantComplete {
 		said := s.said[route]
 		delete(s.said, route)
@@ -179,8 +180,8 @@ func quote(style terminal.Style, route, text string) []line {
 }
 
 // approval follows the questions whether tools may run.
-func (s *story) approval(f Frame) []line {
-	p, route := f.Payload, f.route()
+func (s *story) approval(f team.Frame) []line {
+	p, route := f.Payload, f.Path()
 	s.close(p.InvocationID)
 	switch f.Type {
 	case wire.ToolApproved:
@@ -209,8 +210,8 @@ func because(reason string) string {
 }
 
 // planned tells what is new on a board.
-func (s *story) planned(f Frame) []line {
-	n, route := s.at(f.route()), f.route()
+func (s *story) planned(f team.Frame) []line {
+	n, route := s.at(f.Path()), f.Path()
 	tell := func(out []line, t event.BoardTask) []line {
 		s.tasks[route+"\x00"+t.TaskID] = true
 		return append(out, line{Row: row(terminal.Blue, "Task"+of(route)+": "+describe(t))})
@@ -228,8 +229,8 @@ func (s *story) planned(f Frame) []line {
 }
 
 // other tells what is neither a status nor a text nor a tool's.
-func (s *story) other(f Frame) []line {
-	p, route := f.Payload, f.route()
+func (s *story) other(f team.Frame) []line {
+	p, route := f.Payload, f.Path()
 	switch f.Type {
 	case wire.InterAgentMessage:
 		return quote(terminal.Blue, s.called(p.SenderAgentID, p.SenderAgentName)+" ⇒ "+route, p.Content)
@@ -248,18 +249,9 @@ func (s *story) other(f Frame) []line {
 	case wire.ArtifactUpdated:
 		return says(terminal.Blue, route, "changed "+p.Path)
 	case wire.Error:
-		return says(terminal.Red, route, "✗ "+problem(p))
+		return says(terminal.Red, route, "✗ "+f.Err().Error())
 	}
 	return nil
-}
-
-// problem returns an error on one line.
-func problem(p Payload) string {
-	text := p.Message
-	if p.Code != "" {
-		text += " [" + p.Code + "]"
-	}
-	return text
 }
 
 // compact returns JSON on one line.

@@ -13,6 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -27,13 +28,13 @@ var research = command.TeamView{TeamID: "team_1", Name: "research", Definition: 
 }}
 
 // frames reads frames, one a line.
-func frames(t testing.TB, file string) []Frame {
+func frames(t testing.TB, file string) []team.Frame {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	var out []Frame
+	var out []team.Frame
 	for l := range strings.Lines(string(text)) {
-		f, err := parse([]byte(l))
+		f, err := team.Parse([]byte(l))
 		require.NoError(t, err, l)
 		out = append(out, f)
 	}
@@ -95,8 +96,8 @@ func TestGreetingsAreSilent(t *testing.T) {
 	require.Empty(t, s.take(frame(`{"type":"AGENT_STATUS","payload":{"new_status":"idle","member_route_key":"Lead"}}`)))
 }
 
-func frame(raw string) Frame {
-	f, err := parse([]byte(raw))
+func frame(raw string) team.Frame {
+	f, err := team.Parse([]byte(raw))
 	if err != nil {
 		panic(err)
 	}

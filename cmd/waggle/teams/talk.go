@@ -8,16 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
+	"github.com/waggle-dev/waggle/cmd/waggle/socket"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
 // Options say what is done with a team.
@@ -34,6 +38,11 @@ type Options struct {
 	Interrupts <-chan os.Signal
 }
 
+func (o Options) client() team.Options {
+	base := strings.TrimSuffix(strings.TrimSuffix(o.URL, "/session"), "/ws")
+	return team.Options{URL: base + "/ws/agent-team/" + url.PathEscape(o.Team.TeamID), Token: o.Token, All: o.All}
+}
+
 // Talk sends the text and shows what happens until the team is idle again, or watches
 // until it is closed. Decisions on tools are read from the lines. An interrupt stops
 // what the team does; another one leaves. The error says why there is no result.
@@ -43,17 +52,19 @@ func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.S
 	defer screen.Close()
 	t := &talk{
 		opt: opt, screen: screen, story: newStory(newTree(opt.Team)),
-		link: NewLink(opt.URL, opt.Token, opt.Team.TeamID, opt.All), lines: lines, got: make(chan read, 1),
-		frames: make(chan Frame), over: ctx.Done(), ended: make(chan struct{}),
+		client: team.New(opt.client()), lines: lines, got: make(chan read, 1),
+		frames: make(chan team.Frame), over: ctx.Done(), ended: make(chan struct{}),
 	}
 	if opt.Text != "" {
-		t.ask(ctx)
+		if err := t.ask(); err != nil {
+			return err
+		}
 	}
 	go func() {
 		defer close(t.ended)
-		t.err = t.link.Run(ctx, t)
+		t.err = socket.Explain(t.client.Run(ctx, t))
 	}()
-	err := t.loop(ctx)
+	err := t.loop()
 	cancel()
 	<-t.ended
 	t.show()
@@ -66,14 +77,14 @@ func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.S
 // talk is one team at one terminal. Its loop is the only goroutine that touches it.
 type talk struct {
 	opt    Options
-	link   *Link
+	client *team.Client
 	screen *terminal.Screen
 	story  *story
 	lines  chat.Lines
 	got    chan read
-	frames chan Frame
+	frames chan team.Frame
 	over   <-chan struct{}
-	ended  chan struct{} // the link's; err is set
+	ended  chan struct{} // the client's; err is set
 	err    error
 
 	reading  bool   // a line of the person has been asked for
@@ -89,43 +100,41 @@ type read struct {
 	err  error
 }
 
-// Frame implements Handler.
-func (t *talk) Frame(f Frame) {
+// Frame implements team.Handler.
+func (t *talk) Frame(f team.Frame) {
 	select {
 	case t.frames <- f:
 	case <-t.over:
 	}
 }
 
-// Lost implements Handler.
+// Lost implements team.Handler.
 func (t *talk) Lost(err error) {
 	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 }
 
 // ask sends the text. What comes of it begins where the team says that it has it: what a
 // team is doing before is of somebody else.
-func (t *talk) ask(ctx context.Context) {
+func (t *talk) ask() error {
 	t.message = uuid.NewString()
 	payload := map[string]any{"content": t.opt.Text, "message_id": t.message}
 	if t.opt.Target != "" {
 		payload["target_member_name"] = t.opt.Target
 	}
-	t.link.send(ctx, out{Type: wire.SendMessage, Payload: payload}, func(f Frame) bool { return t.accepts(f) || refusal(f) })
+	return t.client.Send(team.Out{Type: wire.SendMessage, Payload: payload}, func(f team.Frame) bool { return t.accepts(f) || team.Refusal(f) })
 }
 
 // accepts reports whether the frame says that the team has the text.
-func (t *talk) accepts(f Frame) bool {
-	return f.Type == wire.MessageAccepted && f.route() == "" && f.Payload.MessageID == t.message
+func (t *talk) accepts(f team.Frame) bool {
+	return f.Type == wire.MessageAccepted && f.Path() == "" && f.Payload.MessageID == t.message
 }
 
-// refusal reports whether the frame is the answer to a frame of this client, which
-// asked for what cannot be.
-func refusal(f Frame) bool { return f.Type == wire.Error && f.Payload.Envelope.Sequence == 0 }
-
 // loop returns io.EOF at the end.
-func (t *talk) loop(ctx context.Context) error {
+func (t *talk) loop() error {
 	for {
-		t.question(ctx)
+		if err := t.question(); err != nil {
+			return err
+		}
 		var err error
 		select {
 		case <-t.ended:
@@ -134,9 +143,9 @@ func (t *talk) loop(ctx context.Context) error {
 			err = t.take(f)
 		case r := <-t.got:
 			t.reading = false
-			err = t.answer(ctx, r)
+			err = t.answer(r)
 		case <-t.opt.Interrupts:
-			err = t.interrupt(ctx)
+			err = t.interrupt()
 		}
 		if err != nil {
 			return err
@@ -145,16 +154,18 @@ func (t *talk) loop(ctx context.Context) error {
 }
 
 // question asks the person about the oldest tool call that is to be decided on.
-func (t *talk) question(ctx context.Context) {
+func (t *talk) question() error {
 	if t.opt.Yes {
-		for _, q := range t.story.open {
-			t.decide(ctx, q, true, "")
+		for _, q := range slices.Clone(t.story.open) {
+			if err := t.decide(q, true, ""); err != nil {
+				return err
+			}
 		}
-		return
+		return nil
 	}
 	watching := t.opt.Text == "" && !t.lines.Person()
 	if len(t.story.open) == 0 || t.reading || watching || t.opt.Raw != nil {
-		return
+		return nil
 	}
 	q := t.story.open[0]
 	t.reading, t.asked = true, q.InvocationID
@@ -164,19 +175,21 @@ func (t *talk) question(ctx context.Context) {
 		text, err := t.lines.Read()
 		t.got <- read{text, err}
 	}()
+	return nil
 }
 
 // decide answers a question, which is closed here; elsewhere it is when the server says so.
-func (t *talk) decide(ctx context.Context, q question, approve bool, reason string) {
-	t.link.decide(ctx, q, approve, reason)
+func (t *talk) decide(q question, approve bool, reason string) error {
+	err := t.client.Decide(q.route, q.Payload, approve, reason)
 	t.story.close(q.InvocationID)
+	return err
 }
 
 // answer takes what the person has said to a question.
-func (t *talk) answer(ctx context.Context, r read) error {
+func (t *talk) answer(r read) error {
 	switch {
 	case errors.Is(r.err, io.EOF) && t.lines.Person(): // Ctrl-C, while a line was edited
-		return t.interrupt(ctx)
+		return t.interrupt()
 	case errors.Is(r.err, io.EOF):
 		return fmt.Errorf("%w: nobody decides on the tools; the team waits: waggle teams watch %s", chat.ErrNoAnswer, t.id())
 	case r.err != nil:
@@ -189,16 +202,16 @@ func (t *talk) answer(ctx context.Context, r read) error {
 	word, why, _ := strings.Cut(strings.TrimSpace(r.text), " ")
 	switch strings.ToLower(word) {
 	case "y", "yes", "ok", "approve":
-		t.decide(ctx, t.story.open[0], true, "")
+		return t.decide(t.story.open[0], true, "")
 	case "n", "no", "deny", "reject":
-		t.decide(ctx, t.story.open[0], false, strings.TrimSpace(why))
+		return t.decide(t.story.open[0], false, strings.TrimSpace(why))
 	}
 	return nil // else the question is asked again
 }
 
 func (t *talk) id() string { return terminal.Line(t.opt.Team.TeamID, 200) }
 
-func (t *talk) interrupt(ctx context.Context) error {
+func (t *talk) interrupt() error {
 	switch {
 	case t.opt.Text == "":
 		return io.EOF
@@ -207,12 +220,12 @@ func (t *talk) interrupt(ctx context.Context) error {
 	}
 	t.stopping = true
 	t.screen.Note(terminal.Yellow, "stopping; Ctrl-C again leaves")
-	t.link.stop(ctx)
+	t.client.Stop()
 	return nil
 }
 
 // take shows a frame of the server and looks whether it is the last one.
-func (t *talk) take(f Frame) error {
+func (t *talk) take(f team.Frame) error {
 	said := t.story.take(f)
 	switch {
 	case t.opt.Raw != nil:
@@ -233,13 +246,13 @@ func (t *talk) take(f Frame) error {
 }
 
 // follow notes how far the team is. It returns io.EOF once there is nothing to wait for.
-func (t *talk) follow(f Frame) error {
+func (t *talk) follow(f team.Frame) error {
 	t.begun = t.begun || t.accepts(f)
 	greeting := f.Payload.Envelope.Sequence == 0
 	switch {
-	case refusal(f) && t.opt.Text != "" && !t.begun:
-		return fmt.Errorf("%w: %s", chat.ErrNoAnswer, terminal.Line(problem(f.Payload), 2000))
-	case f.Type != wire.TeamStatus || f.route() != "", greeting && (t.opt.All || t.begun): // what comes is what counts
+	case team.Refusal(f) && t.opt.Text != "" && !t.begun:
+		return fmt.Errorf("%w: %s", chat.ErrNoAnswer, terminal.Line(f.Err().Error(), 2000))
+	case f.Type != wire.TeamStatus || f.Path() != "", greeting && (t.opt.All || t.begun): // what comes is what counts
 		return nil
 	case f.Payload.NewStatus == event.TeamShuttingDown && t.opt.Text == "":
 		return io.EOF

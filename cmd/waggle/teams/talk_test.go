@@ -19,8 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
-	"github.com/waggle-dev/waggle/cmd/waggle/socket/sockettest"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/sdk/go/link/linktest"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +41,7 @@ type peer struct {
 // serve runs one script per connection, in order, and then refuses.
 func serve(t testing.TB, scripts ...func(p *peer)) string {
 	t.Helper()
-	return sockettest.Serve(t, func(c sockettest.Conn) *peer {
+	return linktest.Serve(t, func(c linktest.Conn) *peer {
 		return &peer{t, c.Ctx, c.Conn, c.Request.URL.Path, c.Request.URL.Query(), c.Request.Header.Get("Authorization")}
 	}, scripts...) + "/ws"
 }
@@ -51,7 +52,7 @@ func (p *peer) send(raw ...string) {
 	}
 }
 
-func (p *peer) replay(frames []Frame) {
+func (p *peer) replay(frames []team.Frame) {
 	for _, f := range frames {
 		p.send(string(f.Raw))
 	}

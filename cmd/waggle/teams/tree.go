@@ -10,6 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
 // tree is a team as far as its frames have told: its members, those of nested teams,
@@ -97,8 +98,8 @@ func (n *node) find(id, prefix string) (string, bool) {
 }
 
 // note takes what a frame says about a member and its team.
-func (t *tree) note(f Frame) {
-	n := t.at(f.route())
+func (t *tree) note(f team.Frame) {
+	n := t.at(f.Path())
 	if n == &t.root && f.Type == wire.AgentStatus {
 		return // of nobody
 	}
@@ -127,7 +128,7 @@ func (t *tree) note(f Frame) {
 }
 
 // plan changes the board.
-func (n *node) plan(p Payload) {
+func (n *node) plan(p team.Payload) {
 	if p.Tasks != nil {
 		n.board = slices.Clone(p.Tasks)
 		return

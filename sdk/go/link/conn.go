@@ -43,6 +43,9 @@ func (c *Conn) Ready() {
 	}
 }
 
+// IsReady reports whether Ready has been called.
+func (c *Conn) IsReady() bool { return c.ready.Load() }
+
 // Send queues a frame for the connection. It waits for room, until the connection ends
 // (ErrLost) or ctx does. That it is queued does not mean that the server has it.
 func (c *Conn) Send(ctx context.Context, frame []byte) error {

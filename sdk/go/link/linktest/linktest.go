@@ -1,6 +1,6 @@
-// Package sockettest plays a gateway's sockets to clients under test: one script a
+// Package linktest plays a gateway's sockets to clients under test: one script a
 // connection.
-package sockettest
+package linktest
 
 import (
 	"context"

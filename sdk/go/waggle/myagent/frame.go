@@ -1,12 +1,9 @@
-package client
+package myagent
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/coder/websocket"
 )
 
 // Frame is a message of the server whose content and metadata have not been
@@ -24,17 +21,8 @@ type Frame struct {
 	Raw       []byte          `json:"-"`
 }
 
-// Read returns the next frame of a connection.
-func Read(ctx context.Context, conn *websocket.Conn) (Frame, error) {
-	_, raw, err := conn.Read(ctx)
-	if err != nil {
-		return Frame{}, err
-	}
-	return parse(raw)
-}
-
-// parse reads a frame.
-func parse(raw []byte) (Frame, error) {
+// Parse reads a frame.
+func Parse(raw []byte) (Frame, error) {
 	f := Frame{Raw: raw}
 	switch err := json.Unmarshal(raw, &f); {
 	case err != nil:
@@ -59,6 +47,8 @@ type Meta struct {
 	MessageID string `json:"message_id"`
 	RunID     string `json:"run_id"`
 	ErrorCode string `json:"error_code"`
+	ErrorType string `json:"error_type"`
+	Field     string `json:"field"`
 	TaskID    string `json:"task_id"`
 	Stage     string `json:"stage"`
 	StepID    string `json:"step_id"`
@@ -92,4 +82,30 @@ func (f Frame) From() uint64 {
 		return m
 	}
 	return f.Seq
+}
+
+// Error is a frame that reports an error.
+type Error struct {
+	Code    string // of the protocol, such as ERR_VAL_001
+	Type    string // of the error catalogue, such as INVALID_FIELD
+	Field   string // the offending member, if there is one
+	Message string // for people
+}
+
+// Error returns the message and the code.
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return e.Message
+	}
+	return e.Message + " [" + e.Code + "]"
+}
+
+// Err returns the error that the frame reports.
+func (f Frame) Err() *Error {
+	m := f.Meta()
+	e := &Error{Code: m.ErrorCode, Type: m.ErrorType, Field: m.Field, Message: f.Text()}
+	if e.Message == "" {
+		e.Message = f.Show
+	}
+	return e
 }

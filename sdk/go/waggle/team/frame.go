@@ -1,4 +1,4 @@
-package teams
+package team
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ type Payload struct {
 	Route     string   `json:"member_route_key"`
 	Node      string   `json:"sub_team_node_name"`
 	Scope     string   `json:"event_scope"`
-	Envelope  envelope `json:"team_stream_event_envelope"`
+	Envelope  Envelope `json:"team_stream_event_envelope"`
 
 	// MESSAGE_ACCEPTED, and texts: whose they are.
 	MessageID string `json:"message_id"`
@@ -64,12 +64,13 @@ type Payload struct {
 	Message   string            `json:"message"`
 }
 
-type envelope struct {
-	Sequence uint64 `json:"sequence"`
+// Envelope says where a frame stands in the team's log.
+type Envelope struct {
+	Sequence uint64 `json:"sequence"` // 0 = in no log
 }
 
-// parse reads a frame. What it does not know of a frame it leaves out.
-func parse(raw []byte) (Frame, error) {
+// Parse reads a frame. What it does not know of a frame it leaves out.
+func Parse(raw []byte) (Frame, error) {
 	var f Frame
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return Frame{}, err
@@ -78,8 +79,8 @@ func parse(raw []byte) (Frame, error) {
 	return f, nil
 }
 
-// route returns the path of the member that the frame is of; empty = the team itself.
-func (f Frame) route() string {
+// Path returns the path of the member that the frame is of; empty = the team itself.
+func (f Frame) Path() string {
 	p := f.Payload
 	switch {
 	case p.Route != "":
@@ -91,3 +92,20 @@ func (f Frame) route() string {
 	}
 	return p.AgentName
 }
+
+// Error is what the server says about a frame of the client, or a failure in the team.
+type Error struct {
+	Code    string // of the error catalogue, such as MEMBER_NOT_FOUND
+	Message string // for people
+}
+
+// Error returns the message and the code.
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return e.Message
+	}
+	return e.Message + " [" + e.Code + "]"
+}
+
+// Err returns the error that the frame reports.
+func (f Frame) Err() *Error { return &Error{Code: f.Payload.Code, Message: f.Payload.Message} }

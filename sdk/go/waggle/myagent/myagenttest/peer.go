@@ -1,6 +1,6 @@
-// Package clienttest plays a gateway's session socket to clients under test: one
+// Package myagenttest plays a gateway's session socket to clients under test: one
 // script a connection.
-package clienttest
+package myagenttest
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/waggle-dev/waggle/cmd/waggle/socket/sockettest"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/sdk/go/link/linktest"
 )
 
 // Session is the id of every session of the peers.
@@ -26,7 +26,7 @@ type Peer struct {
 // Serve runs one script per connection, in order, and then refuses. It returns the URL.
 func Serve(t testing.TB, scripts ...func(p *Peer)) string {
 	t.Helper()
-	return sockettest.Serve(t, func(c sockettest.Conn) *Peer { return &Peer{t, c.Ctx, c.Conn} }, scripts...) + "/ws/session"
+	return linktest.Serve(t, func(c linktest.Conn) *Peer { return &Peer{t, c.Ctx, c.Conn} }, scripts...) + "/ws/session"
 }
 
 // Send sends a frame of the session.

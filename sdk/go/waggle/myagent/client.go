@@ -1,0 +1,237 @@
+// Package myagent is a client of the MyAgent dialect, frame by frame: a session that
+// survives its connections, with every event of its log shown once and in order.
+package myagent
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/sdk/go/link"
+)
+
+const (
+	// ackPause keeps acknowledgements far below the frames that a socket may send.
+	ackPause = time.Second
+	// giveUp is how long the server may stay away: longer than a rolling restart.
+	giveUp = 2 * time.Minute
+)
+
+// Options say where to connect and what to ask of a new session.
+type Options struct {
+	URL     string // ws://HOST:PORT/ws/session
+	Session string // session to continue; empty = a new one
+	After   uint64 // position of the session to continue behind; 0 = from its beginning
+	Token   string // API key or JWT; may be empty
+	// TokenSource, if set, is asked for the token before each connection.
+	TokenSource func(ctx context.Context) (string, error)
+	HTTPClient  *http.Client // makes the connections, if set
+
+	ClientID string // name of the device; empty = a new one
+	Language string // zh_CN or en_US; empty = the server's choice
+
+	ConfirmPlan *bool  // of a new session: ask before a plan is carried out
+	OnBusy      string // of a new session: reject, enqueue or interrupt
+
+	// Next, if set, returns the URL of each further connection in URL's place: several
+	// gateways serve the same sessions.
+	Next func() string
+}
+
+// Handler is told what happens. It is called from one goroutine.
+type Handler interface {
+	Frame(f Frame)
+	Lost(err error) // the connection is gone and will be made again
+}
+
+// link returns the options of the connections.
+func (o Options) link(down func(error)) link.Options {
+	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
+	if o.Token != "" {
+		header.Set("Authorization", "Bearer "+o.Token)
+	}
+	return link.Options{
+		URL: o.URL, Next: o.Next, Header: header, Token: o.TokenSource, HTTPClient: o.HTTPClient,
+		GiveUp: giveUp, Hasty: true, OnDown: down,
+	}
+}
+
+// Client is one session. After a loss it connects again and resumes behind the last event
+// that it saw. What is sent with Message, SolveTasks or Respond arrives once, however often
+// the connection breaks. Its methods may be called from any goroutine.
+type Client struct {
+	opt     Options
+	link    *link.Link[Frame]
+	handler Handler // of Run
+
+	mu      sync.Mutex
+	session string
+	eventID string
+	lost    time.Time
+}
+
+// New returns a client that is not connected.
+func New(opt Options) *Client {
+	if opt.ClientID == "" {
+		opt.ClientID = "waggle-" + newID()[:8]
+	}
+	c := &Client{opt: opt, session: opt.Session}
+	// Every event is asked for: what is shown of a text while it is written, and the echo
+	// that settles a message.
+	query := url.Values{"deltas": {"all"}, "echo": {"true"}}
+	if opt.Language != "" {
+		query.Set("language", opt.Language)
+	}
+	c.link = link.New(opt.link(c.down),
+		link.Protocol[Frame]{
+			Decode:   Parse,
+			Position: func(f Frame) (uint64, uint64) { return f.From(), f.Seq },
+			Exact:    true,
+			Resume:   func() (url.Values, error) { return query, nil },
+			Begin:    func(ctx context.Context, conn *link.Conn) error { return conn.Send(ctx, encode(c.hello())) },
+			Take:     c.take,
+		})
+	c.link.Skip(opt.After)
+	return c
+}
+
+// Session returns the id of the session, once it is known.
+func (c *Client) Session() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// Seq returns the seq of the newest event that was shown.
+func (c *Client) Seq() uint64 { return c.link.At() }
+
+// Run connects and reads until ctx ends or the session cannot be continued. It does not
+// try again if the very first connection fails: then nobody listens there. It is for one call.
+func (c *Client) Run(ctx context.Context, h Handler) error {
+	c.handler = h
+	var acks sync.WaitGroup
+	within, cancel := context.WithCancel(ctx)
+	acks.Go(func() { c.acknowledge(within) })
+	err := c.link.Run(ctx)
+	cancel()
+	acks.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// down notes that a connection is gone.
+func (c *Client) down(err error) {
+	c.mu.Lock()
+	c.lost = time.Now()
+	c.mu.Unlock()
+	if err != nil {
+		c.handler.Lost(err)
+	}
+}
+
+// hello is the frame that a connection begins with.
+func (c *Client) hello() map[string]any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == "" {
+		return c.create()
+	}
+	content := map[string]any{"last_seq": c.link.At()}
+	if c.eventID != "" {
+		content["last_event_id"] = c.eventID
+	}
+	metadata := map[string]any{"client_id": c.opt.ClientID, "disconnect_reason": "network_issue"}
+	if !c.lost.IsZero() {
+		metadata["offline_duration_ms"] = time.Since(c.lost).Milliseconds()
+	}
+	return map[string]any{
+		"event": wire.UserReconnectWithState, "session_id": c.session, "content": content, "metadata": metadata,
+	}
+}
+
+func (c *Client) create() map[string]any {
+	content := map[string]any{"client_id": c.opt.ClientID, "client_version": "waggle"}
+	if c.opt.Language != "" {
+		content["preferences"] = map[string]any{"language": c.opt.Language}
+	}
+	metadata := map[string]any{"source": "api"}
+	if c.opt.ConfirmPlan != nil {
+		metadata["confirm_plan"] = *c.opt.ConfirmPlan
+	}
+	if c.opt.OnBusy != "" {
+		metadata["on_busy"] = c.opt.OnBusy
+	}
+	return map[string]any{"event": wire.UserCreateSession, "content": content, "metadata": metadata}
+}
+
+// take notes what a frame says about the session, and shows it.
+func (c *Client) take(conn *link.Conn, f Frame) error {
+	if f.Event == wire.ErrorRecoveryFailed {
+		return link.Final(f.Err())
+	}
+	c.mu.Lock()
+	if f.Seq > 0 {
+		c.eventID = f.EventID
+	} else if first := f.Meta().First; first > c.link.At() && f.Event == wire.SystemNotice {
+		c.link.Skip(first - 1) // what came before has expired, and we have been told
+		c.eventID = ""
+	}
+	attaches := !conn.IsReady() && c.attaches(f)
+	if attaches {
+		c.session = f.SessionID
+	}
+	c.mu.Unlock()
+	if attaches {
+		conn.Ready()
+	} else if err := c.trouble(f, conn.IsReady()); err != nil {
+		return err
+	}
+	c.handler.Frame(f)
+	return nil
+}
+
+// attaches reports whether the frame is the answer to hello. The caller holds the lock.
+func (c *Client) attaches(f Frame) bool {
+	if c.session == "" {
+		return f.Event == wire.AgentSessionCreated
+	}
+	return f.SessionID == c.session && f.Event == wire.SystemNotice && f.Seq == 0 && f.Meta().Action == wire.ActionReplay
+}
+
+// trouble makes an error of a frame that refuses hello, or that may have refused
+// what is pending: then it is sent again on another connection.
+func (c *Client) trouble(f Frame, attached bool) error {
+	switch {
+	case f.Seq > 0 || attached && c.link.Pending() == 0:
+		return nil
+	case f.Event == wire.SystemError || f.Event == wire.ErrorRateLimited:
+		return f.Err()
+	case f.Event == wire.ErrorValidation && !attached:
+		return link.Final(f.Err())
+	}
+	return nil
+}
+
+// acknowledge tells the server from time to time how far the session has been read.
+func (c *Client) acknowledge(ctx context.Context) {
+	t := time.NewTicker(ackPause)
+	defer t.Stop()
+	for acked := c.Seq(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		if seq := c.Seq(); seq > acked {
+			acked = seq
+			c.Tell(map[string]any{
+				"event": wire.UserAck, "metadata": map[string]any{"last_seq": seq, "client_id": c.opt.ClientID},
+			})
+		}
+	}
+}

@@ -1,0 +1,200 @@
+// Package orbit is a client of the ORBIT dialect, frame by frame: a chat that survives its
+// connections.
+package orbit
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
+	"github.com/waggle-dev/waggle/sdk/go/link"
+)
+
+// giveUp is how long the server may stay away: longer than a rolling restart.
+const giveUp = 2 * time.Minute
+
+// Frame is a message of the server whose payload has not been looked at.
+type Frame struct {
+	wire.Frame[json.RawMessage]
+	Raw []byte
+}
+
+// Execution returns the id of the run that the frame belongs to, or "".
+func (f Frame) Execution() string {
+	if f.ExecutionID == nil {
+		return ""
+	}
+	return string(*f.ExecutionID)
+}
+
+// As reads the data of a frame. What cannot be read is empty.
+func As[T any](f Frame) T {
+	var d T
+	_ = json.Unmarshal(f.Data, &d)
+	return d
+}
+
+// Options say where to connect.
+type Options struct {
+	URL     string // ws://HOST:PORT/ws
+	Session string // session to continue; empty = a new one
+	// After is the position of the session to go on behind; 0 = from now on.
+	After uint64
+	Token string // API key or JWT; may be empty
+	// TokenSource, if set, is asked for the token before each connection.
+	TokenSource func(ctx context.Context) (string, error)
+	HTTPClient  *http.Client // makes the connections, if set
+	// Next, if set, returns the URL of each further connection in URL's place.
+	Next func() string
+}
+
+// Handler is told what happens. It is called from one goroutine.
+type Handler interface {
+	Frame(f Frame)
+	Lost(err error) // the connection is gone and will be made again
+}
+
+// Client is a session that survives its connections: after a loss it connects again and
+// resumes behind the last frame that it saw. A message sent with it is accepted once,
+// however often the connection breaks: until the server has shown that it has the message,
+// the message is sent again, under the same id.
+type Client struct {
+	link    *link.Link[Frame]
+	handler Handler // of Run
+
+	mu      sync.Mutex
+	session string
+	resume  bool // the position is known
+}
+
+// New returns a client that is not connected.
+func New(opt Options) *Client {
+	c := &Client{session: opt.Session, resume: opt.After > 0}
+	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
+	if opt.Token != "" {
+		header.Set("Authorization", "Bearer "+opt.Token)
+	}
+	c.link = link.New(
+		link.Options{
+			URL: opt.URL, Next: opt.Next, Header: header, Token: opt.TokenSource, HTTPClient: opt.HTTPClient,
+			GiveUp: giveUp, Hasty: true, OnDown: func(err error) {
+				if err != nil {
+					c.handler.Lost(err)
+				}
+			},
+		},
+		link.Protocol[Frame]{
+			Decode:   parse,
+			Position: func(f Frame) (uint64, uint64) { return f.Seq, f.Seq },
+			Resume:   c.query,
+			Take:     c.take,
+		})
+	c.link.Skip(opt.After)
+	return c
+}
+
+func parse(raw []byte) (Frame, error) {
+	f := Frame{Raw: raw}
+	if err := json.Unmarshal(raw, &f.Frame); err != nil {
+		return f, fmt.Errorf("the server does not speak ORBIT: %w", err)
+	}
+	return f, nil
+}
+
+// Session returns the id of the session, once it is known.
+func (c *Client) Session() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// Seq returns the position of the newest frame that was shown.
+func (c *Client) Seq() uint64 { return c.link.At() }
+
+// Run connects and reads until ctx ends or the session cannot be continued. It does not
+// try again if the very first connection fails: then nobody listens there. It is for one call.
+func (c *Client) Run(ctx context.Context, h Handler) error {
+	c.handler = h
+	err := c.link.Run(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// query says where the next connection goes on.
+func (c *Client) query() (url.Values, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := url.Values{"deltas": {"true"}}
+	if c.session != "" {
+		q.Set("session", c.session)
+	}
+	if c.resume {
+		q.Set("after", strconv.FormatUint(c.link.At(), 10))
+	}
+	return q, nil
+}
+
+// take notes what a frame says about the session, and shows it.
+func (c *Client) take(conn *link.Conn, f Frame) error {
+	c.mu.Lock()
+	if f.Type == wire.AgentReady {
+		if d := As[wire.ReadyData](f); d.SessionID != "" {
+			if !c.resume { // else what was missed follows
+				c.link.Skip(d.LastSeq)
+			}
+			c.session, c.resume = d.SessionID, true
+		}
+	}
+	c.resume = c.resume || f.Seq > 0 && c.session != ""
+	c.mu.Unlock()
+	if f.Type == wire.AgentReady {
+		conn.Ready()
+	}
+	c.handler.Frame(f)
+	return nil
+}
+
+// Refusal reports whether the frame says that a message was not accepted: an error
+// that belongs to no run and is not about history.
+func Refusal(f Frame) bool {
+	return f.Type == wire.Error && f.Execution() == "" && As[wire.ErrorData](f).FirstSeq == 0
+}
+
+// message is a text for the server.
+type message struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Text string `json:"content"`
+}
+
+// Send sends the text until the server has shown that it has it, or has refused it. The
+// error is that of Send of package link.
+func (c *Client) Send(text string) error {
+	b, err := json.Marshal(message{ID: strings.ToLower(rand.Text()), Type: wire.UserMessage, Text: text})
+	if err != nil {
+		return err
+	}
+	return c.link.Send(link.Outgoing[Frame]{
+		Frame: func() []byte { return b },
+		Settled: func(f Frame) bool {
+			return f.Type == wire.UserInput && As[wire.MessageData](f).Message == text || Refusal(f)
+		},
+	})
+}
+
+// Cancel asks the server to stop the run that is on. Without a connection it does nothing.
+func (c *Client) Cancel() {
+	if b, err := json.Marshal(wire.CancelIn{Type: wire.Cancel}); err == nil {
+		c.link.Tell(b)
+	}
+}

@@ -1,0 +1,106 @@
+package waggle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+)
+
+// SessionSummary is one session in a list.
+type SessionSummary struct {
+	ID        string    `json:"session_id"`
+	Status    string    `json:"status"` // open, closed
+	LastSeq   uint64    `json:"last_seq"`
+	LastEvent string    `json:"last_event"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Question  string    `json:"question"` // the first one, of the newest sessions
+}
+
+// SessionDetail is one session with its runs.
+type SessionDetail struct {
+	ID        string      `json:"session_id"`
+	Status    string      `json:"status"` // open, closed
+	Dialect   string      `json:"dialect"`
+	CreatedAt time.Time   `json:"created_at"`
+	UpdatedAt time.Time   `json:"updated_at"`
+	LastSeq   uint64      `json:"last_seq"`
+	Runs      []RunDetail `json:"runs"`
+}
+
+// RunDetail is one run of a session.
+type RunDetail struct {
+	ID      string `json:"run_id"`
+	Status  string `json:"status"`
+	Mode    string `json:"mode"` // empty (a chat), plan, tasks
+	Content string `json:"content"`
+	Answer  string `json:"answer"`
+}
+
+// Sessions lists the sessions.
+func (c *Client) Sessions(ctx context.Context) ([]SessionSummary, error) {
+	l, err := call[struct{ Sessions []SessionSummary }](ctx, c, http.MethodGet, nil, "sessions")
+	return l.Sessions, err
+}
+
+// ShowSession returns a session and its runs.
+func (c *Client) ShowSession(ctx context.Context, session string) (SessionDetail, error) {
+	return call[SessionDetail](ctx, c, http.MethodGet, nil, "sessions", session)
+}
+
+// CancelSession asks for the end of what is on in a session, which stays usable.
+func (c *Client) CancelSession(ctx context.Context, session string) error {
+	_, err := c.Call(ctx, http.MethodPost, nil, "sessions", session, "cancel")
+	return err
+}
+
+// DeleteSession removes a session with all its events for good, and reports whether that is done
+// already: services that are away do it when they are back.
+func (c *Client) DeleteSession(ctx context.Context, session string) (done bool, err error) {
+	answer, err := c.Call(ctx, http.MethodDelete, nil, "sessions", session)
+	return err == nil && len(answer) == 0, err
+}
+
+// ExportSession returns the signed state of a session, for ImportSession.
+func (c *Client) ExportSession(ctx context.Context, session string) (json.RawMessage, error) {
+	return c.Call(ctx, http.MethodGet, nil, "sessions", session, "state")
+}
+
+// ImportSession restores an exported session, here or on another installation with the same key.
+// It returns the id of the session and what the server remarks on it.
+func (c *Client) ImportSession(ctx context.Context, state []byte) (session string, warnings []string, err error) {
+	signed, err := Signed(state)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	session, warnings, err = myagent.Restore(ctx, c.myagent(SessionOptions{}), signed)
+	return session, warnings, typed(err)
+}
+
+// Signed finds the signed state in what ExportSession returned, in the metadata of an
+// agent.state_exported frame, or in the signed state itself.
+func Signed(file []byte) (json.RawMessage, error) {
+	var d struct {
+		Signed      json.RawMessage `json:"signed"`
+		SignedState json.RawMessage `json:"signed_state"`
+		Signature   string          `json:"signature"`
+	}
+	if err := json.Unmarshal(file, &d); err != nil {
+		return nil, fmt.Errorf("the file is no exported state: %w", err)
+	}
+	switch {
+	case d.Signature != "":
+		return file, nil
+	case d.Signed != nil:
+		return d.Signed, nil
+	case d.SignedState != nil:
+		return d.SignedState, nil
+	}
+	return nil, errors.New("the file is no exported state: it has no signed state")
+}
