@@ -39,6 +39,8 @@ var layers = []layer{
 	{path: "services", forbidden: []string{"gateway", "cmd", "e2e"}, why: "gateway and services meet on the bus only"},
 	{path: "cmd", forbidden: []string{"e2e"}, why: "tests depend on the binary, not the binary on tests"},
 	{path: "sdk", forbidden: []string{"internal", "gateway", "services", "cmd", "e2e"}, why: "others import it without the server"},
+	{path: "sdk/go/link", forbidden: []string{"sdk", "proto-schemas"}, allowed: []string{"sdk/go/link"}, why: "a link knows no protocol"},
+	{path: "sdk/go/swarm", forbidden: []string{"sdk/go/waggle"}, why: "agents need no sessions"},
 	{path: "gateway/dialect/orbit", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/dialect/myagent", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/dialect/asp", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},

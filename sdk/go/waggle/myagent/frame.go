@@ -51,6 +51,7 @@ type Meta struct {
 	Field     string `json:"field"`
 	TaskID    string `json:"task_id"`
 	Stage     string `json:"stage"`
+	Operation string `json:"operation"`
 	StepID    string `json:"step_id"`
 	LastSeq   uint64 `json:"last_seq"`
 	First     uint64 `json:"first_available_seq"`

@@ -78,9 +78,10 @@ func (c *Client) send(frame map[string]any, settled func(Frame) bool) error {
 	})
 }
 
-// Cancel asks the server to stop what is on. Without a connection it does nothing.
-func (c *Client) Cancel(reason string) {
-	c.Tell(map[string]any{
+// Cancel asks the server to stop what is on, and reports whether there was a connection to
+// ask on.
+func (c *Client) Cancel(reason string) bool {
+	return c.Tell(map[string]any{
 		"event": wire.UserCancel, "content": reason, "metadata": map[string]any{"reason": "user_quit"},
 	})
 }

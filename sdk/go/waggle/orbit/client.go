@@ -192,9 +192,24 @@ func (c *Client) Send(text string) error {
 	})
 }
 
-// Cancel asks the server to stop the run that is on. Without a connection it does nothing.
-func (c *Client) Cancel() {
-	if b, err := json.Marshal(wire.CancelIn{Type: wire.Cancel}); err == nil {
-		c.link.Tell(b)
+// Cancel asks the server to stop the run that is on, and reports whether there was a
+// connection to ask on.
+func (c *Client) Cancel() bool {
+	b, err := json.Marshal(wire.CancelIn{Type: wire.Cancel})
+	return err == nil && c.link.Tell(b)
+}
+
+// Answer answers a question, until the server has shown that it is answered. The error is
+// that of Send of package link.
+func (c *Client) Answer(question string, approve bool, feedback string) error {
+	b, err := json.Marshal(wire.AnswerIn{
+		Type: wire.Answer, ID: strings.ToLower(rand.Text()), QuestionID: question, Approved: approve, Feedback: feedback,
+	})
+	if err != nil {
+		return err
 	}
+	return c.link.Send(link.Outgoing[Frame]{
+		Frame:   func() []byte { return b },
+		Settled: func(f Frame) bool { return f.Type == wire.AgentThinking || Refusal(f) },
+	})
 }

@@ -170,9 +170,9 @@ func (c *Client) Decide(path string, q Payload, approve bool, reason string) err
 	})
 }
 
-// Stop asks the server to stop all members. Without a connection it does nothing.
-func (c *Client) Stop() {
-	if b, err := json.Marshal(Out{Type: wire.StopGeneration}); err == nil {
-		c.link.Tell(b)
-	}
+// Stop asks the server to stop all members, and reports whether there was a connection to
+// ask on.
+func (c *Client) Stop() bool {
+	b, err := json.Marshal(Out{Type: wire.StopGeneration})
+	return err == nil && c.link.Tell(b)
 }

@@ -1,0 +1,99 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/sdk/go/waggle"
+)
+
+// TestTheSDKHoldsSessions: a program chats, has a question planned, answers what is asked
+// about the plan, and looks after its sessions.
+func TestTheSDKHoldsSessions(t *testing.T) {
+	_, addr := up(t, nil)
+	ctx := sdkContext(t)
+	w, err := waggle.Open(ctx, "ws://"+addr+"/ws", waggle.Options{Language: "en_US"})
+	require.NoError(t, err)
+
+	chat := w.Chat(waggle.SessionOptions{})
+	defer chat.Close()
+	answer, err := chat.Ask(ctx, question, nil)
+	require.NoError(t, err)
+	require.Contains(t, answer.Text, "notes.md")
+
+	confirm := true
+	plan := w.Plan(waggle.SessionOptions{ConfirmPlan: &confirm})
+	defer plan.Close()
+	asked := 0
+	answer, err = plan.Ask(ctx, question, func(q waggle.Question) waggle.Reply {
+		asked++
+		return waggle.Reply{Approve: true, Tasks: q.Tasks}
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, asked)
+	require.Equal(t, "success", answer.Status)
+	require.Contains(t, answer.Text, "notes.md")
+	_, err = plan.Ask(ctx, question, func(waggle.Question) waggle.Reply { return waggle.Reply{Feedback: "not now"} })
+	require.NoError(t, err)
+
+	// Another program goes on behind what this one has seen.
+	id, seq := plan.ID(), plan.Seq()
+	plan.Close()
+	again := w.Plan(waggle.SessionOptions{ID: id, After: seq})
+	defer again.Close()
+	_, err = again.Ask(ctx, question, func(waggle.Question) waggle.Reply { return waggle.Reply{Approve: true} })
+	require.NoError(t, err)
+
+	all, err := w.Sessions(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	detail, err := w.ShowSession(ctx, id)
+	require.NoError(t, err)
+	require.Len(t, detail.Runs, 3)
+	_, err = w.ExportSession(ctx, id)
+	require.NoError(t, err)
+	_, err = w.DeleteSession(ctx, chat.ID())
+	require.NoError(t, err)
+	_, err = w.ShowSession(ctx, "nothing")
+	require.True(t, waggle.IsCode(err, fault.SessionNotFound), "%v", err)
+}
+
+// TestTheSDKWatchesATeam: a program makes a team, gives it something to do and sees that it
+// is done.
+func TestTheSDKWatchesATeam(t *testing.T) {
+	_, addr := up(t, nil)
+	ctx := sdkContext(t)
+	w, err := waggle.Open(ctx, "ws://"+addr, waggle.Options{})
+	require.NoError(t, err)
+	var d waggle.TeamDefinition
+	require.NoError(t, json.Unmarshal([]byte(`{"name":"pair","coordinator":"Lead","members":[{"name":"Lead","role":"leads"}]}`), &d))
+	v, err := w.CreateTeam(ctx, d)
+	require.NoError(t, err)
+	team := w.Team(v.TeamID, waggle.TeamOptions{All: true})
+	defer team.Close()
+	message, err := team.Send(question, "")
+	require.NoError(t, err)
+	for accepted := false; ; {
+		f, err := team.Next(ctx)
+		require.NoError(t, err)
+		accepted = accepted || f.Type == "MESSAGE_ACCEPTED" && f.Payload.MessageID == message
+		if accepted && f.Type == "TEAM_STATUS" && f.Payload.NewStatus == "IDLE" {
+			break
+		}
+	}
+	require.NoError(t, w.CloseTeam(ctx, v.TeamID))
+}
+
+func TestThePlannerOfTheExamples(t *testing.T) {
+	_, addr := up(t, nil)
+	program := exec.CommandContext(sdkContext(t), "go", "run", "./examples/planner", question)
+	program.Dir = "../sdk/go"
+	program.Env = append(program.Environ(), "WAGGLE_URL=ws://"+addr+"/ws")
+	out, err := program.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "notes.md")
+}

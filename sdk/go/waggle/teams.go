@@ -1,0 +1,166 @@
+package waggle
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	wire "github.com/waggle-dev/waggle/proto-schemas/team"
+	"github.com/waggle-dev/waggle/sdk/go/link"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
+)
+
+// Types of teams.
+type (
+	// TeamView is a team as the HTTP API shows it.
+	TeamView = command.TeamView
+	// TeamDefinition says what a team is made of.
+	TeamDefinition = event.TeamDefinition
+	// TeamFrame is what a team says: Type is one of package proto-schemas/team, Payload has what
+	// frames of the type have.
+	TeamFrame = team.Frame
+)
+
+// Teams lists the teams, and the names that CreateTeamNamed knows.
+func (c *Client) Teams(ctx context.Context) (teams []TeamView, named []string, err error) {
+	l, err := call[command.TeamList](ctx, c, http.MethodGet, nil, "teams")
+	return l.Teams, l.Named, err
+}
+
+// CreateTeam makes a team.
+func (c *Client) CreateTeam(ctx context.Context, d TeamDefinition) (TeamView, error) {
+	return call[TeamView](ctx, c, http.MethodPost, d, "teams")
+}
+
+// CreateTeamNamed makes a team of a definition in the gateway's configuration.
+func (c *Client) CreateTeamNamed(ctx context.Context, name string) (TeamView, error) {
+	return call[TeamView](ctx, c, http.MethodPost, map[string]string{"named": name}, "teams")
+}
+
+// ShowTeam returns a team, its members and its tasks.
+func (c *Client) ShowTeam(ctx context.Context, id string) (TeamView, error) {
+	return call[TeamView](ctx, c, http.MethodGet, nil, "teams", id)
+}
+
+// StopTeam asks for the end of what a team is doing, or a member of it if target, its path,
+// is not empty. The team stays usable.
+func (c *Client) StopTeam(ctx context.Context, id, target, reason string) error {
+	_, err := call[struct{}](ctx, c, http.MethodPost, map[string]string{"target": target, "reason": reason}, "teams", id, "stop")
+	return err
+}
+
+// PauseTeam lets the members finish what they do, and holds further messages back.
+func (c *Client) PauseTeam(ctx context.Context, id string) error {
+	_, err := c.Call(ctx, http.MethodPost, nil, "teams", id, "pause")
+	return err
+}
+
+// ResumeTeam lets a paused team go on.
+func (c *Client) ResumeTeam(ctx context.Context, id string) error {
+	_, err := c.Call(ctx, http.MethodPost, nil, "teams", id, "resume")
+	return err
+}
+
+// CloseTeam stops a team and closes it for good.
+func (c *Client) CloseTeam(ctx context.Context, id string) error {
+	_, err := c.Call(ctx, http.MethodDelete, nil, "teams", id)
+	return err
+}
+
+// TeamOptions say where in a team's log to begin.
+type TeamOptions struct {
+	All   bool   // behind After; otherwise with what is on, or now
+	After uint64 // a position; 0 = the first frame
+}
+
+// Team is a team that is watched, over connections that may break. Its methods are safe
+// for concurrent use.
+type Team struct {
+	client *team.Client
+
+	frames  chan TeamFrame
+	stop    context.CancelFunc
+	leaving <-chan struct{} // stop was called
+	ended   chan struct{}   // err is set
+	err     error
+}
+
+// Team watches a team. It connects in the background: the first Next says if that fails.
+func (c *Client) Team(id string, o TeamOptions) *Team {
+	path := "/ws/agent-team/" + url.PathEscape(id)
+	t := &Team{frames: make(chan TeamFrame), ended: make(chan struct{})}
+	t.client = team.New(team.Options{
+		URL: c.socket(path), Next: c.next(path), Token: c.opt.Token, TokenSource: c.opt.TokenSource, HTTPClient: c.opt.HTTPClient,
+		All: o.All, After: o.After,
+	})
+	ctx, stop := context.WithCancel(c.ctx)
+	t.stop, t.leaving = stop, ctx.Done()
+	go func() {
+		defer close(t.ended)
+		err := t.client.Run(ctx, teamHandler{t})
+		if ctx.Err() != nil || errors.Is(err, link.ErrClosed) {
+			err = ErrClosed
+		}
+		t.err = typed(err)
+	}()
+	return t
+}
+
+type teamHandler struct{ *Team }
+
+func (h teamHandler) Frame(f team.Frame) {
+	select {
+	case h.frames <- f:
+	case <-h.leaving:
+	}
+}
+
+func (h teamHandler) Lost(error) {} // the frames go on behind the last one
+
+// Next returns the next frame, and waits for one. Its error is that of ctx, or the end of
+// the connection: ErrClosed, an *Error of the server, or why the gateway cannot be reached.
+func (t *Team) Next(ctx context.Context) (TeamFrame, error) {
+	select {
+	case f := <-t.frames:
+		return f, nil
+	case <-t.ended:
+		return TeamFrame{}, t.err
+	case <-ctx.Done():
+		return TeamFrame{}, ctx.Err()
+	}
+}
+
+// Close ends the connection. The team goes on.
+func (t *Team) Close() {
+	t.stop()
+	<-t.ended
+}
+
+// Send gives a member something to do: the one with the path, or the coordinator if it is
+// empty. The text counts once. It returns the id of the message, which the
+// MESSAGE_ACCEPTED has.
+func (t *Team) Send(text, target string) (id string, err error) {
+	id = strings.ToLower(rand.Text())
+	payload := map[string]any{"content": text, "message_id": id}
+	if target != "" {
+		payload["target_member_name"] = target
+	}
+	return id, t.client.Send(team.Out{Type: wire.SendMessage, Payload: payload}, func(f team.Frame) bool {
+		return f.Type == wire.MessageAccepted && f.Payload.MessageID == id || team.Refusal(f)
+	})
+}
+
+// Decide answers a TOOL_APPROVAL_REQUESTED. The first answer counts, whoever gives it. The
+// reason, which may be empty, is told to the model.
+func (t *Team) Decide(question TeamFrame, approve bool, reason string) error {
+	return t.client.Decide(question.Path(), question.Payload, approve, reason)
+}
+
+// Stop asks for the end of what all members do. Without a connection it fails with
+// link.ErrLost.
+func (t *Team) Stop() error { return told(t.client.Stop()) }
