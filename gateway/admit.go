@@ -59,7 +59,7 @@ func (c *conn) admit(r *http.Request) error {
 	if !s.gate.Origin(r.Header.Values("Origin")) {
 		return fault.New(fault.OriginRefused)
 	}
-	if err := s.reserve(c); err != nil {
+	if err := s.reserve(c, c.pass); err != nil {
 		return err
 	}
 	if err := c.pass.Address(r.RemoteAddr); err != nil {
@@ -132,7 +132,7 @@ func (c *conn) rights(p auth.Principal) (enter, act bool) {
 
 // reserve counts the connection of the gateway, unless it has no room or is about
 // to end.
-func (s *Server) reserve(c *conn) error {
+func (s *Server) reserve(c connection, pass *admission.Pass) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -143,7 +143,7 @@ func (s *Server) reserve(c *conn) error {
 	}
 	s.conns[c] = struct{}{}
 	s.wg.Add(1)
-	c.pass.Add(func() {
+	pass.Add(func() {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
@@ -151,6 +151,17 @@ func (s *Server) reserve(c *conn) error {
 	})
 	return nil
 }
+
+var _ connection = (*conn)(nil)
+
+// protocol implements connection.
+func (c *conn) protocol() string { return c.dialect.Name() }
+
+// left implements connection.
+func (c *conn) left() <-chan struct{} { return c.gone }
+
+// queued implements connection: the hub counts what waits.
+func (*conn) queued() int { return 0 }
 
 // depart takes back what admit has counted.
 func (c *conn) depart() {

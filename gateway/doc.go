@@ -19,7 +19,7 @@
 // their clients say to it is handed to whoever manages such runs. Whoever has the role of
 // a viewer only is shown everything, and nothing that it asks for is done.
 //
-// Package admission decides which requests become sockets, package transport/ws reads and
-// writes them, package stream shows logs on them, and package dialect says what their
-// frames mean.
+// Package admission decides which requests become connections, package transport carries
+// messages on them, package stream shows logs on them, package binding says what a stream of
+// server-sent events is bound to, and package dialect says what frames mean.
 package gateway

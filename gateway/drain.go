@@ -54,7 +54,7 @@ func (s *Server) sendAway(ctx context.Context) error {
 	}
 	for _, c := range all {
 		select {
-		case <-c.gone:
+		case <-c.left():
 		case <-ctx.Done():
 			return fmt.Errorf("gateway: wait for sockets: %w", ctx.Err())
 		}

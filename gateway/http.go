@@ -24,6 +24,7 @@ func (s *Server) routes() http.Handler {
 	if s.dep.Mount != nil {
 		s.dep.Mount(paths)
 	}
+	s.eventRoutes(paths)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, d := range s.dep.Dialects {
@@ -71,7 +72,7 @@ func (s *Server) sameOrigin(h http.Handler) http.Handler {
 		head.Set("Access-Control-Allow-Origin", origins[0])
 		if r.Method == http.MethodOptions {
 			head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-API-Key")
+			head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-API-Key")
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}

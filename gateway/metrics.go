@@ -63,10 +63,10 @@ func newMetrics(s *Server) (*metrics, error) {
 		gauge("peers", "Peers of a swarm that have a place here, also those that are away for a moment.", func() float64 { return float64(len(s.allPlaces())) }),
 		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
 		gauge("large_messages", "Messages beyond gateway.read_limit that are being read or handled.", func() float64 { return float64(stats().Large) }),
-		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) }),
-		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames) }),
-		sum("sent_bytes_total", "Bytes written, with framing.", func() float64 { return float64(stats().BytesWritten) }),
-		sum("writes_total", "Calls that wrote to a socket.", func() float64 { return float64(stats().Writes) }),
+		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) + float64(s.queuedEvents()) }),
+		sum("frames_out_total", "Frames written.", func() float64 { return float64(stats().Frames + s.sent.Messages.Load()) }),
+		sum("sent_bytes_total", "Bytes written, with framing.", func() float64 { return float64(stats().BytesWritten + s.sent.Bytes.Load()) }),
+		sum("writes_total", "Calls that wrote to a socket.", func() float64 { return float64(stats().Writes + s.sent.Writes.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "waggle_gateway_info", Help: "Always 1; the label says which version runs.",
 			ConstLabels: prometheus.Labels{"version": s.dep.Version},
@@ -87,7 +87,7 @@ func (*sockets) Describe(ch chan<- *prometheus.Desc) { ch <- socketsDesc }
 // Collect implements prometheus.Collector. A dialect that nobody speaks counts as 0, so
 // that sums and alerts have something to stand on.
 func (c *sockets) Collect(ch chan<- prometheus.Metric) {
-	n := map[string]int{}
+	n := map[string]int{protocolEvents: 0}
 	for _, d := range c.s.dep.Dialects {
 		n[d.Name()] = 0
 	}
@@ -95,7 +95,7 @@ func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 		n[d.Name()] = 0
 	}
 	for _, open := range c.s.open() {
-		n[open.dialect.Name()]++
+		n[open.protocol()]++
 	}
 	for name, count := range n {
 		ch <- prometheus.MustNewConstMetric(socketsDesc, prometheus.GaugeValue, float64(count), name)

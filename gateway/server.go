@@ -16,7 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
@@ -61,6 +63,9 @@ type Server struct {
 	loader   *stream.Loader
 	streams  *stream.Source
 
+	announcements *watch.Announcements
+	sent          sse.Stats // by streams of events
+
 	ctx    context.Context //nolint:containedctx // the life of the sockets, ended by Stop
 	cancel context.CancelFunc
 
@@ -69,7 +74,7 @@ type Server struct {
 	listener net.Listener
 	lease    *directory.Lease
 	unwatch  func()
-	conns    map[*conn]struct{}
+	conns    map[connection]struct{}
 	links    map[string]hearer // sockets that are said things to, by the id of the connection; peers apart
 	peers    map[string]*peer  // sockets of peers, by the id of the connection
 	places   map[*place]struct{}
@@ -90,12 +95,13 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	cfg = cfg.withDefaults()
 	dep = dep.withDefaults()
 	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[*conn]struct{}{}, links: map[string]hearer{},
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{}, links: map[string]hearer{},
 		peers: map[string]*peer{}, places: map[*place]struct{}{}, moved: make(chan struct{}, 1),
 		born: dep.Clock(), source: "waggle/gateway/" + dep.Conn.Instance(),
 		payloads: payload.New(dep.Conn),
 	}
 	s.loader = stream.NewLoader(s.payloads, dep.Logger)
+	s.announcements = watch.NewAnnouncements(dep.Conn, dep.Logger)
 	s.streams = &stream.Source{Log: dep.Log, Loader: s.loader, Logger: dep.Logger, Clock: dep.Clock, Lagged: func() { s.met.lags.Inc() }}
 	var err error
 	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
@@ -297,11 +303,25 @@ func (s *Server) isDraining() bool {
 	return s.draining
 }
 
-// open returns the connections there are.
-func (s *Server) open() []*conn {
+// connection is what is counted and drained, whatever its transport. No method blocks.
+type connection interface {
+	// protocol is the protocol that is spoken on it, in metrics.
+	protocol() string
+	// settle: services may have come that its messages wait for.
+	settle()
+	// retire sends its client to another gateway, after what is being done for it.
+	retire()
+	// left is closed when nothing of it is left.
+	left() <-chan struct{}
+	// queued returns the bytes that wait to be written, of those that no hub counts.
+	queued() int
+}
+
+// open returns the connections.
+func (s *Server) open() []connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]*conn, 0, len(s.conns))
+	out := make([]connection, 0, len(s.conns))
 	for c := range s.conns {
 		out = append(out, c)
 	}

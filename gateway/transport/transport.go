@@ -1,6 +1,6 @@
 // Package transport defines the way from a gateway to one client: messages that many
 // clients share, and the transports that carry them. A transport knows no log and no
-// dialect.
+// dialect. Package transporttest is the suite that every transport passes.
 package transport
 
 import (

@@ -1,5 +1,7 @@
 package event
 
+import "slices"
+
 // EventType implements Data.
 func (SessionCreatedData) EventType() Type { return SessionCreated }
 
@@ -269,6 +271,11 @@ type Info struct {
 	Type    Type
 	Data    Data // the zero value of its data struct
 	Meaning string
+}
+
+// Known reports whether the catalogue has the type.
+func Known(t Type) bool {
+	return slices.ContainsFunc(Catalogue, func(i Info) bool { return i.Type == t })
 }
 
 // Catalogue lists every canonical type.

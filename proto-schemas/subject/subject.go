@@ -101,6 +101,12 @@ const LiveEverything = "live.>"
 // LiveTenant returns the filter that matches every announcement of a tenant.
 func LiveTenant(t id.Tenant) string { return "live." + t.String() + ".>" }
 
+// LiveTenantKind returns the filter that matches every announcement of a tenant's logs of a
+// kind.
+func LiveTenantKind(t id.Tenant, k id.Kind) string {
+	return "live." + t.String() + "." + string(k) + ".>"
+}
+
 // ParseName parses the form that Log.Name returns.
 func ParseName(s string) (Log, error) { return parseLog(strings.Split(s, "."), s) }
 

@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// protocolEvents is the name of streams of events in metrics and in the audit log.
+const protocolEvents = "events"
+
+// queryTypes is the parameter that names the types of announcements to be shown.
+const queryTypes = "types"
+
+// eventRoutes adds the streams of events to a mux:
+//
+//	GET /api/v1/sessions/{id}/stream?after=<seq>
+//	GET /api/v1/tasks/{id}/stream?after=<seq>
+//	GET /api/v1/teams/{id}/stream?after=<seq>
+//	GET /api/v1/live?types=<type>,...
+func (s *Server) eventRoutes(mux *http.ServeMux) {
+	for path, kind := range map[string]id.Kind{"sessions": id.KindSession, "tasks": id.KindTask, "teams": id.KindTeam} {
+		mux.HandleFunc("GET /api/v1/"+path+"/{id}/stream", s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) }))
+	}
+	mux.HandleFunc("GET /api/v1/live", s.serveEvents((*events).bindLive))
+}
+
+// events is one stream of server-sent events. Its client asks for nothing on it.
+type events struct {
+	s       *Server
+	to      *sse.Response
+	pass    *admission.Pass
+	who     auth.Principal
+	binding watch.Binding
+	begun   time.Time
+	ref     string // in the audit log
+	remote  string
+	gone    chan struct{} // closed when nothing of it is left
+}
+
+var (
+	_ connection  = (*events)(nil)
+	_ sse.Handler = (*events)(nil)
+)
+
+// serveEvents returns the handler of streams that show what bind binds them to. It answers
+// with a problem document where there is nothing to show.
+func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		e := &events{
+			s: s, pass: s.gate.Pass(), begun: s.dep.Clock(), ref: newID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
+			to: sse.New(w, sse.Options{
+				QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent,
+			}),
+		}
+		defer e.depart()
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the gateway ends streams, too
+		r = r.WithContext(ctx)
+		err := e.admit(r)
+		if err == nil && r.Method == http.MethodGet {
+			err = bind(e, r)
+		}
+		if err != nil {
+			f := s.asFault(err)
+			s.met.refused.WithLabelValues(string(f.Code)).Inc()
+			s.problem(w, f)
+			return
+		}
+		if e.binding == nil { // HEAD
+			w.Header().Set("Content-Type", "text/event-stream")
+			return
+		}
+		e.serve(ctx)
+	}
+}
+
+// admit decides whether the request may have a stream, as conn.admit does for sockets.
+func (e *events) admit(r *http.Request) (err error) {
+	if err := e.s.reserve(e, e.pass); err != nil {
+		return err
+	}
+	if err := e.pass.Address(r.RemoteAddr); err != nil {
+		return err
+	}
+	e.who, err = e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
+	return err
+}
+
+// serve writes until the stream ends.
+func (e *events) serve(ctx context.Context) {
+	record := audit.Record{}
+	for _, role := range e.who.Roles {
+		record.Roles = append(record.Roles, string(role))
+	}
+	e.record(audit.Connected, record)
+	defer func() {
+		e.record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
+	}()
+	defer e.binding.Close()
+	e.to.Serve(ctx, e)
+}
+
+func (e *events) record(action id.Name, r audit.Record) {
+	r.Principal, r.Remote, r.Connection, r.Dialect = e.who.Subject, e.remote, e.ref, protocolEvents
+	e.s.dep.Audit.Record(action, e.who.Tenant, r)
+}
+
+// missing are the faults of logs that do not exist, by kind.
+var missing = map[id.Kind]fault.Code{
+	id.KindSession: fault.SessionNotFound, id.KindTask: fault.TaskNotFound, id.KindTeam: fault.TeamNotFound,
+}
+
+// bindLog binds the stream to the log of the kind that the path names. A log of another
+// tenant does not exist, and a deleted one is said to be.
+func (e *events) bindLog(r *http.Request, kind id.Kind) error {
+	log := subject.Log{Tenant: e.who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
+	last, err := e.s.dep.Log.Last(r.Context(), log)
+	switch {
+	case err != nil:
+		return err
+	case last.Seq == 0:
+		return fault.New(missing[kind])
+	}
+	after, err := resumeAt(r, last)
+	if err != nil {
+		return err
+	}
+	e.binding = watch.NewLog(r.Context(), e.s.streams, log, after, e.to)
+	return nil
+}
+
+// resumeAt returns the position behind which a log is shown, of which last is the end. A
+// client that comes back repeats its address, so that Last-Event-ID comes before after;
+// without either the log is shown from its beginning.
+func resumeAt(r *http.Request, last eventlog.Cursor) (after eventlog.Cursor, err error) {
+	text, field := r.Header.Get(sse.HeaderResume), sse.HeaderResume
+	if text == "" {
+		if text, field = r.URL.Query().Get(queryAfter), queryAfter; !r.URL.Query().Has(queryAfter) {
+			return after, nil
+		}
+	}
+	if after, err = eventlog.ParseCursor(text); err != nil || after.Seq > last.Seq {
+		return after, fault.Newf(fault.CursorInvalid, "%s is not a position in this log. Use the id of the last event that you received.", field).At(field).Wrap(err)
+	}
+	return after, nil
+}
+
+// bindLive binds the stream to the announcements of the tenant.
+func (e *events) bindLive(r *http.Request) (err error) {
+	types, err := typesOf(r)
+	if err != nil {
+		return err
+	}
+	live, err := e.s.announcements.Show(r.Context(), e.who.Tenant, types, e.to)
+	if err == nil {
+		e.binding = live
+	}
+	return err
+}
+
+// typesOf returns the types of events that the query names; none = all.
+func typesOf(r *http.Request) (types []event.Type, err error) {
+	for _, list := range r.URL.Query()[queryTypes] {
+		for name := range strings.SplitSeq(list, ",") {
+			if !event.Known(event.Type(name)) {
+				return nil, fault.Newf(fault.InvalidField, "types is a list of event types with commas between them: run.started,run.completed. No event has the type %q.", name).At(queryTypes)
+			}
+			types = append(types, event.Type(name))
+		}
+	}
+	return types, nil
+}
+
+// Room implements sse.Handler.
+func (e *events) Room() { e.binding.Room() }
+
+// Tick implements sse.Handler: credentials end.
+func (e *events) Tick(time.Time) {
+	if f := e.s.lapsed(e.who); f != nil {
+		watch.End(e.to, f)
+	}
+}
+
+// protocol implements connection.
+func (*events) protocol() string { return protocolEvents }
+
+// settle implements connection: events are shown whether services run or not.
+func (*events) settle() {}
+
+// retire implements connection.
+func (e *events) retire() { e.to.End(fault.New(fault.Draining)) }
+
+// left implements connection.
+func (e *events) left() <-chan struct{} { return e.gone }
+
+// queued implements connection.
+func (e *events) queued() int { return e.to.Queued() }
+
+// queuedEvents returns the bytes that wait on streams of events.
+func (s *Server) queuedEvents() (n int) {
+	for _, c := range s.open() {
+		n += c.queued()
+	}
+	return n
+}
+
+// depart takes back what admit has counted.
+func (e *events) depart() {
+	close(e.gone)
+	e.pass.Leave()
+}

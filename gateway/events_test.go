@@ -1,0 +1,313 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// TestStreamsOfEventsResumeExactly: a client that loses its connection again and again, and
+// comes back to either of two gateways while events are appended, has each event once and in
+// order.
+func TestStreamsOfEventsResumeExactly(t *testing.T) {
+	const n = 600
+	gateways := []*rig{start(t), start(t)}
+	l := gateways[0].session("default")
+	appended := make(chan struct{})
+	go func() {
+		defer close(appended)
+		for range n {
+			if err := gateways[0].append(l, unique(), event.RunCompletedData{RunID: "r", MessageID: "m", Content: ordinary}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	rnd := rand.New(rand.NewPCG(7, 7))
+	var header []string
+	seen := uint64(0)
+	for connections := 0; seen < n+1; connections++ {
+		s := gateways[rnd.IntN(2)].reads(streamOf(l)+"?after=0", header...) // Last-Event-ID comes first
+		for range min(1+rnd.Uint64N(60), n+1-seen) {
+			m := s.must()
+			seen++
+			require.Equal(t, strconv.FormatUint(seen, 10), m.id, "connection %d", connections)
+			require.Equal(t, seen, m.of(t).Sequence)
+			header = []string{"Last-Event-ID", m.id}
+		}
+		s.leave()
+	}
+	<-appended
+}
+
+// TestAStreamReplaysTenThousandEvents, as they are stored, and goes on with live ones.
+func TestAStreamReplaysTenThousandEvents(t *testing.T) {
+	const n = 10_000
+	r := start(t)
+	l := r.session("default")
+	r.many(l, n-1)
+	s := r.reads(streamOf(l))
+	for seq := uint64(1); seq <= n; seq++ {
+		require.Equal(t, seq, s.must().of(t).Sequence)
+	}
+	r.answers(l, "<b>live & well</b>")
+	m := s.must()
+	require.Equal(t, strconv.Itoa(n+1), m.id)
+	require.Equal(t, "run.completed", m.event)
+	var d event.RunCompletedData
+	require.NoError(t, m.of(t).Decode(&d))
+	require.Equal(t, "<b>live & well</b>", d.Content)
+	require.Contains(t, m.data, "<b>live & well</b>", "characters stay as they are")
+	require.InDelta(t, 1, r.metric("waggle_gateway_connections", "events"), 0)
+	s.leave()
+	eventually(t, "the stream is not counted any more", func() bool { return r.metric("waggle_gateway_connections", "events") == 0 })
+}
+
+// TestStreamsOfTasksAndTeams: each kind has its path, and its own word for what does not
+// exist.
+func TestStreamsOfTasksAndTeams(t *testing.T) {
+	r := start(t)
+	for path, kind := range map[string]id.Kind{"tasks": id.KindTask, "teams": id.KindTeam} {
+		l := subject.Log{Tenant: id.DefaultTenant, Kind: kind, Entity: id.EntityFromExternal(unique())}
+		require.NoError(t, r.append(l, unique(), event.NoticeData{Message: "hello"}))
+		require.NoError(t, r.append(l, unique(), event.NoticeData{Message: "again"}))
+		s := r.reads("/api/v1/" + path + "/" + l.Entity.String() + "/stream?after=1")
+		m := s.must()
+		require.Equal(t, []string{"2", "notice"}, []string{m.id, m.event})
+		s.leave()
+		status, body, _ := r.get("/api/v1/" + path + "/nothing/stream")
+		require.Equal(t, http.StatusNotFound, status)
+		require.Contains(t, body, strings.ToUpper(path[:4])+"_NOT_FOUND")
+	}
+}
+
+// TestWhoMayStream: as everywhere, a session of another tenant does not exist, and a viewer
+// may look.
+func TestWhoMayStream(t *testing.T) {
+	r := start(t, authenticated(
+		key("alice", "acme"), key("bob", "globex"), key("eve", "acme", auth.RoleViewer), key("robot", "acme", auth.RoleAgent)))
+	l := r.session("acme", "secret")
+	for name, c := range map[string]struct {
+		header []string
+		status int
+		code   string
+	}{
+		"no credentials":    {nil, 401, "UNAUTHENTICATED"},
+		"wrong credentials": {bearer("mallory"), 401, "UNAUTHENTICATED"},
+		"another tenant":    {bearer("bob"), 404, "SESSION_NOT_FOUND"},
+		"an agent":          {bearer("robot"), 403, "FORBIDDEN"},
+		"another page":      {append(bearer("alice"), "Origin", "https://evil.example"), 403, "ORIGIN_REFUSED"},
+	} {
+		status, body, head := r.get(streamOf(l), c.header...)
+		require.Equal(t, c.status, status, name)
+		require.Contains(t, head.Get("Content-Type"), "application/problem+json", name)
+		require.Contains(t, body, c.code, name)
+	}
+	for _, who := range []string{"alice", "eve"} {
+		s := r.reads(streamOf(l), bearer(who)...)
+		require.Equal(t, "1", s.must().id)
+		s.leave()
+	}
+	status, _, head := r.request(http.MethodHead, streamOf(l), bearer("alice")...)
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "text/event-stream", head.Get("Content-Type"))
+}
+
+// TestPositionsThatAreNone are refused before anything is shown.
+func TestPositionsThatAreNone(t *testing.T) {
+	r := start(t)
+	l := r.session("default", "one")
+	for _, bad := range []string{"x", "-1", "1e3", "3", "18446744073709551616", "1.x", "01"} {
+		status, body, _ := r.get(streamOf(l), "Last-Event-ID", bad)
+		require.Equal(t, http.StatusUnprocessableEntity, status, bad)
+		require.Contains(t, body, `"field":"Last-Event-ID"`, bad)
+		status, body, _ = r.get(streamOf(l) + "?after=" + bad)
+		require.Equal(t, http.StatusUnprocessableEntity, status, bad)
+		require.Contains(t, body, `"title":"CURSOR_INVALID"`, bad)
+	}
+	s := r.reads(streamOf(l), "Last-Event-ID", "2")
+	r.answers(l, "two")
+	require.Equal(t, "3", s.must().id)
+}
+
+// TestStreamsSayWhatIsGone: of an expired history where the rest begins, of a deleted
+// session that it was, to those that watch it and to those that come.
+func TestStreamsSayWhatIsGone(t *testing.T) {
+	r := start(t)
+	l := r.session("default", "one", "two", "three")
+	r.expire(l, 2)
+	s := r.reads(streamOf(l))
+	m := s.must()
+	var p struct {
+		Title string
+		First uint64
+	}
+	require.NoError(t, json.Unmarshal([]byte(m.data), &p))
+	require.Equal(t, []string{"", "problem", "HISTORY_EXPIRED"}, []string{m.id, m.event, p.Title})
+	require.EqualValues(t, 3, p.First)
+	require.Equal(t, "3", s.must().id)
+	require.Equal(t, "4", s.must().id)
+
+	r.remove(l)
+	require.Equal(t, "session.deleted", s.must().event)
+	last, comment := s.ends()
+	require.Equal(t, "problem", last.event)
+	require.Contains(t, last.data, "SESSION_DELETED")
+	require.Equal(t, "SESSION_DELETED", comment)
+	status, body, _ := r.get(streamOf(l), "Last-Event-ID", "4")
+	require.Equal(t, http.StatusGone, status)
+	require.Contains(t, body, "SESSION_DELETED")
+}
+
+// TestAStreamThatIsNotRead leaves live mode, holds up no other viewer, and has each event
+// once when it reads again. One that is not read for too long ends.
+func TestAStreamThatIsNotRead(t *testing.T) {
+	const n = 300
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 256 << 10 })
+	l := r.session("default")
+	slow, quick := r.reads(streamOf(l)), r.reads(streamOf(l))
+	text := strings.Repeat("s", 100<<10) // n of them are more than the kernel holds
+	for i := range n {
+		r.answers(l, text)
+		if i == 0 {
+			require.Equal(t, "1", quick.must().id)
+		}
+		require.Equal(t, strconv.Itoa(i+2), quick.must().id)
+	}
+	require.Positive(t, r.metric("waggle_gateway_lag_entries_total"))
+	require.LessOrEqual(t, r.metric("waggle_gateway_queue_bytes"), float64(256<<10+64<<10+200<<10), "what waits is bounded")
+	for i := range n + 1 {
+		require.Equal(t, strconv.Itoa(i+1), slow.must().id)
+	}
+
+	stuck := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes, c.WriteStall = 256<<10, 100*time.Millisecond })
+	stuck.reads(streamOf(l))
+	eventually(t, "a stream that is not read ends", func() bool { return stuck.metric("waggle_gateway_connections", "events") == 0 })
+}
+
+// TestDrainSendsStreamsElsewhere: a stream ends with a word, after the events that were
+// appended before, and its client resumes at another gateway.
+func TestDrainSendsStreamsElsewhere(t *testing.T) {
+	r, other := start(t), start(t)
+	l := r.session("default", "one")
+	s := r.reads(streamOf(l))
+	s.must()
+	last := s.must()
+	drained := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		drained <- r.srv.Drain(ctx)
+	}()
+	_, comment := s.ends()
+	require.Equal(t, "DRAINING", comment)
+	require.Equal(t, "1000", s.retry)
+	require.NoError(t, <-drained)
+	r.answers(l, "two")
+	next := other.reads(streamOf(l), "Last-Event-ID", last.id)
+	require.Equal(t, "3", next.must().id)
+}
+
+// TestStreamsAreCounted with the sockets of a gateway and of a principal.
+func TestStreamsAreCounted(t *testing.T) {
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme")), func(c *gateway.Config, _ *gateway.Deps) {
+		c.MaxConnections, c.PerPrincipal, c.PingInterval = 2, 1, 10*time.Millisecond
+	})
+	l := r.session("acme", "one")
+	s := r.reads(streamOf(l), bearer("alice")...)
+	status, body, _ := r.get(streamOf(l), bearer("alice")...)
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Contains(t, body, "TOO_MANY_CONNECTIONS")
+	other := r.dial("session="+l.Entity.String(), bearer("bob")...)
+	other.ready()
+	status, body, _ = r.get(streamOf(l), bearer("bob")...)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, "OVERLOADED")
+	s.must()
+	s.must()
+	for len(s.comments) == 0 {
+		r.answers(l, "more") // so that next returns
+		s.must()
+	}
+	require.Equal(t, "heartbeat", s.comments[0])
+}
+
+// TestRevokedCredentialsEndStreams within seconds.
+func TestRevokedCredentialsEndStreams(t *testing.T) {
+	k := key("alice", "acme")
+	k.Expires = time.Now().Add(2 * time.Second)
+	r := start(t, authenticated(k))
+	l := r.session("acme", "one")
+	last, comment := r.reads(streamOf(l), bearer("alice")...).ends()
+	require.Equal(t, "CREDENTIALS_EXPIRED", comment)
+	require.Contains(t, last.data, "CREDENTIALS_EXPIRED")
+}
+
+// TestLiveEvents: a tenant's announcements of the types that the query names, of all its
+// logs but inboxes, and of no other tenant.
+func TestLiveEvents(t *testing.T) {
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "globex")))
+	before := r.session("acme", "before")
+	all, runs := r.reads("/api/v1/live", bearer("alice")...), r.reads("/api/v1/live?types=run.completed,run.failed", bearer("alice")...)
+	foreign := r.reads("/api/v1/live", bearer("bob")...)
+	r.answers(before, "one")
+	m := all.must()
+	require.Equal(t, []string{"", "run.completed"}, []string{m.id, m.event})
+	require.Equal(t, before.Name(), m.of(t).Subject)
+	require.EqualValues(t, 3, m.of(t).Sequence)
+
+	inbox := subject.Log{Tenant: before.Tenant, Kind: id.KindInbox, Entity: id.EntityFromExternal(unique())}
+	require.NoError(t, r.append(inbox, unique(), event.NoticeData{Message: "of a client"}))
+	fresh := r.session("acme", "two")
+	require.Equal(t, "session.created", all.must().event)
+	require.Equal(t, fresh.Name(), all.must().of(t).Subject)
+	require.Equal(t, before.Name(), runs.must().of(t).Subject)
+	require.Equal(t, fresh.Name(), runs.must().of(t).Subject, "types that were not asked for are not shown")
+	own := r.session("globex")
+	require.Equal(t, own.Name(), foreign.must().of(t).Subject, "of another tenant nothing is shown")
+
+	status, body, _ := r.get("/api/v1/live?types=run.completed,no.such", bearer("alice")...)
+	require.Equal(t, http.StatusUnprocessableEntity, status)
+	require.Contains(t, body, `"field":"types"`)
+}
+
+// TestLiveEventsThatAreNotRead: the client learns how many it has lost, and goes on.
+func TestLiveEventsThatAreNotRead(t *testing.T) {
+	const n = 300
+	r := start(t, authenticated(key("alice", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 256 << 10 })
+	l := r.session("acme")
+	slow, quick := r.reads("/api/v1/live", bearer("alice")...), r.reads("/api/v1/live", bearer("alice")...)
+	text := strings.Repeat("s", 100<<10)
+	for range n {
+		r.answers(l, text)
+		quick.must()
+	}
+	shown, lost := 0, 0
+	for shown+lost < n {
+		m := slow.must()
+		if m.event != "gap" {
+			shown++
+			continue
+		}
+		var gap struct{ Dropped int }
+		require.NoError(t, json.Unmarshal([]byte(m.data), &gap))
+		lost += gap.Dropped
+	}
+	require.Equal(t, n, shown+lost)
+	require.Positive(t, lost)
+	r.answers(l, "once more")
+	require.Equal(t, "run.completed", slow.must().event)
+}

@@ -1,0 +1,138 @@
+package sse_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/gateway/transport/sse"
+	"github.com/waggle-dev/waggle/gateway/transport/transporttest"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait: machines may be busy.
+const patience = 60 * time.Second
+
+// handler hears of room and ticks.
+type handler struct{ room, ticks chan struct{} }
+
+func (h *handler) Room()          { signal(h.room) }
+func (h *handler) Tick(time.Time) { signal(h.ticks) }
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// open returns a response and the client's end of it.
+func open(t *testing.T, o sse.Options) (*sse.Response, *http.Response, *handler, func()) {
+	t.Helper()
+	h := &handler{make(chan struct{}, 1), make(chan struct{}, 1)}
+	begun := make(chan *sse.Response, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out := sse.New(w, o)
+		begun <- out
+		out.Serve(r.Context(), h)
+	}))
+	t.Cleanup(srv.Close)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return <-begun, res, h, cancel
+}
+
+// read reads a body up to its end: the data of its messages and the last comment.
+func read(res *http.Response) (messages []string, comment string) {
+	in := bufio.NewReaderSize(res.Body, 1<<20)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return messages, comment
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			messages = append(messages, strings.TrimSuffix(data, "\n"))
+		}
+		if c, ok := strings.CutPrefix(line, ": "); ok {
+			comment = strings.TrimSpace(c)
+		}
+	}
+}
+
+func TestTransport(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) *transporttest.Link {
+		out, res, h, cut := open(t, sse.Options{QueueBytes: transporttest.Bound}) //nolint:bodyclose // open has it closed
+		return &transporttest.Link{
+			Transport: out, Room: h.room, Cut: cut, Read: func() ([]string, string) { return read(res) },
+		}
+	})
+}
+
+// TestWireForm: lines of a text, its position and its event, heartbeats and the end, as an
+// EventSource reads them.
+func TestWireForm(t *testing.T) {
+	out, res, h, _ := open(t, sse.Options{Heartbeat: 10 * time.Millisecond, Retry: 2500 * time.Millisecond}) //nolint:bodyclose // open has it closed
+	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+	in := bufio.NewReader(res.Body)
+	var lines []string
+	until := func(last string) {
+		for {
+			line, err := in.ReadString('\n')
+			require.NoError(t, err)
+			if line = strings.TrimSuffix(line, "\n"); line != ": heartbeat" && line != "" {
+				lines = append(lines, line)
+			}
+			if line == last {
+				return
+			}
+		}
+	}
+	until(": heartbeat")
+	<-h.ticks
+	out.Send(
+		transport.New([]byte("one\ntwo"), "run.started", transport.Position{Seq: 7}),
+		transport.New([]byte("three"), "", transport.Position{Seq: 8, Part: 2}),
+		transport.Text([]byte("four")),
+	)
+	out.End(fault.New(fault.Draining))
+	until(": DRAINING")
+	require.Equal(t, []string{
+		"retry: 2500", "id: 7", "event: run.started", "data: one", "data: two", "id: 8.2", "data: three", "data: four", ": DRAINING",
+	}, lines)
+	require.Equal(t, fault.Draining, out.Code())
+}
+
+// TestAClientThatTakesNothing ends its response, and holds up nothing else.
+func TestAClientThatTakesNothing(t *testing.T) {
+	out, _, _, _ := open(t, sse.Options{QueueBytes: 1 << 20, WriteStall: 50 * time.Millisecond}) //nolint:bodyclose // open has it closed
+	m := transport.Text([]byte(strings.Repeat("x", 512<<10)))
+	limit := time.After(patience)
+	for {
+		out.Send(m)
+		select {
+		case <-out.Done():
+			require.Equal(t, fault.PeerStuck, out.Code())
+			require.Zero(t, out.Queued())
+			return
+		case <-limit:
+			require.FailNow(t, "a client that takes nothing is not ended")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
