@@ -101,18 +101,18 @@ func (d director) plan() []decision.Fact {
 		return []decision.Fact{d.startPlan(p.Question)}
 	case len(p.Invalid) > d.rules.Replans:
 		return []decision.Fact{d.runFailed(fault.Lookup(fault.PlanFailed), "", "")}
-	case p.Unit == nil || p.Unit.Ended:
+	case p.Job == nil || p.Job.Ended:
 		return []decision.Fact{d.startPlan(p.Question)}
-	case p.Unit.Failure != nil:
-		return d.planUnitFailed(p.Unit)
+	case p.Job.Failure != nil:
+		return d.planJobFailed(p.Job)
 	}
-	if m, ok := p.Unit.final(); ok {
-		return []decision.Fact{d.judge(p.Unit, m)}
+	if m, ok := p.Job.final(); ok {
+		return []decision.Fact{d.judge(p.Job, m)}
 	}
 	return nil
 }
 
-// final returns the unit's last word: a message without tool calls.
+// final returns the job's last word: a message without tool calls.
 func (w *Work) final() (Message, bool) {
 	if len(w.Messages) == 0 || len(w.Open) > 0 {
 		return Message{}, false
@@ -173,8 +173,8 @@ func since(now, then time.Time) int64 {
 	return max(0, now.Sub(then).Milliseconds())
 }
 
-// planUnitFailed tries again after a pause, or gives the run up.
-func (d director) planUnitFailed(w *Work) []decision.Fact {
+// planJobFailed tries again after a pause, or gives the run up.
+func (d director) planJobFailed(w *Work) []decision.Fact {
 	if retry, ok := d.retry(w, d.p.retries+1, d.rules.Tries); ok {
 		return append(discards(w), retry)
 	}
@@ -186,7 +186,7 @@ func (d director) drop() decision.Fact {
 	p := d.p
 	switch {
 	case p.Dropped == reasonError:
-		f := p.Unit.Failure
+		f := p.Job.Failure
 		return d.runFailed(fault.Lookup(fault.Code(f.Code)), f.Message, "")
 	case p.Dropped == timedOut && !p.Input.Expired:
 		in := p.Input
@@ -210,7 +210,7 @@ func (in *Input) rejected() bool {
 	return in.Answered != nil && in.Answered.Decision == event.DecisionReject
 }
 
-// retry schedules another try of a failed unit, unless trying again is of no use.
+// retry schedules another try of a failed job, unless trying again is of no use.
 func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 	f := w.Failure
 	if !f.Retryable || attempt >= tries {
@@ -228,15 +228,15 @@ func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 
 // backoff is the pause before the try after the given one: doubled each time, and
 // up to a tenth longer or shorter, so that what failed together does not come back
-// together. The unit's id stands in for chance.
-func backoff(base time.Duration, attempt int, unit string) time.Duration {
+// together. The job's id stands in for chance.
+func backoff(base time.Duration, attempt int, job string) time.Duration {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(unit))
+	_, _ = h.Write([]byte(job))
 	jitter := 0.9 + 0.2*float64(h.Sum32())/float64(1<<32)
 	return time.Duration(float64(base<<min(attempt-1, 10)) * jitter)
 }
 
-// discards closes the messages that a unit leaves half said.
+// discards closes the messages that a job leaves half said.
 func discards(w *Work) []decision.Fact {
 	list := make([]decision.Fact, 0, len(w.Open))
 	for _, m := range w.Open {
@@ -295,8 +295,8 @@ func (d director) planCancelled(eventID, reason, by, feedback string) decision.F
 		RunID: d.r.ID, ExecutionID: d.r.ExecutionID, PlanID: d.p.PlanID, Reason: reason, By: by, Feedback: feedback,
 		Steps: d.p.list(), DurationMS: since(d.now, d.p.planStarted),
 	}
-	if d.p.Unit != nil {
-		data.Part = d.p.Unit.Part
+	if d.p.Job != nil {
+		data.Part = d.p.Job.Part
 	}
 	return decision.Fact{ID: eventID + ".plan-cancelled", Data: data}
 }

@@ -39,7 +39,7 @@ func (w *world) calls(commandID string, tools ...string) *conversation.Work {
 	return u
 }
 
-// asked has the worker ask about everything that it has to, and put the unit down.
+// asked has the worker ask about everything that it has to, and put the job down.
 func (w *world) asked(u *conversation.Work) {
 	st := w.state.Next(u.ID)
 	for _, tc := range st.Ask {

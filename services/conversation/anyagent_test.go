@@ -21,7 +21,7 @@ import (
 type member struct {
 	*world
 	watched
-	items     []string // work items on the queue: ids of units
+	items     []string // work items on the queue: ids of jobs
 	sent      map[string]bool
 	commands  int
 	effective []command.Command
@@ -93,10 +93,10 @@ func (m *member) redeliver() {
 
 // followUp sends work items as the service does.
 func (m *member) followUp() {
-	send := func(item, unit string) {
+	send := func(item, job string) {
 		if !m.sent[item] {
 			m.sent[item] = true
-			m.items = append(m.items, unit)
+			m.items = append(m.items, job)
 		}
 	}
 	for _, w := range m.state.Unclaimed() {
@@ -206,9 +206,9 @@ func (m *member) repeat(t *rapid.T) {
 func (m *member) work(t *rapid.T) {
 	m.redeliver()
 	if len(m.items) > 0 && rapid.Bool().Draw(t, "takes") {
-		unit := m.items[0]
+		job := m.items[0]
 		m.items = m.items[1:]
-		m.take(unit)
+		m.take(job)
 		return
 	}
 	if w := m.claimed(); w != nil {
@@ -224,7 +224,7 @@ func (m *member) work(t *rapid.T) {
 	}
 }
 
-// claimed returns the unit that a worker has, or nil.
+// claimed returns the job that a worker has, or nil.
 func (m *member) claimed() *conversation.Work {
 	r := m.state.Active()
 	if r == nil {
@@ -236,12 +236,12 @@ func (m *member) claimed() *conversation.Work {
 	return nil
 }
 
-// take claims the unit of a work item, unless that is not needed any more.
-func (m *member) take(unit string) {
-	w := m.state.Work(unit)
+// take claims the job of a work item, unless that is not needed any more.
+func (m *member) take(job string) {
+	w := m.state.Work(job)
 	switch {
 	case w.Ended:
-	case w.Paused && m.state.Next(unit).Kind == conversation.StepWait: // an item that was sent twice
+	case w.Paused && m.state.Next(job).Kind == conversation.StepWait: // an item that was sent twice
 	case w.Attempt > 0 && !w.Paused:
 	default:
 		spent := w.Spent()
@@ -249,7 +249,7 @@ func (m *member) take(unit string) {
 			require.Zero(m.t, spent, "waiting for people uses up no attempts")
 		}
 		m.claim(w)
-		require.Equal(m.t, spent+1, m.state.Work(unit).Spent())
+		require.Equal(m.t, spent+1, m.state.Work(job).Spent())
 	}
 }
 
@@ -352,9 +352,9 @@ func (m *member) drain(t *rapid.T) {
 		if len(m.items) == 0 {
 			break
 		}
-		unit := m.items[0]
+		job := m.items[0]
 		m.items = m.items[1:]
-		m.take(unit)
+		m.take(job)
 	}
 	require.Nil(t, m.state.Active(), "something waits although all questions are answered")
 	require.Zero(t, m.state.Waiting())

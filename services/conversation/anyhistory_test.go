@@ -163,14 +163,14 @@ func (c *chaos) repeat(t *rapid.T) {
 	}
 }
 
-// work lets a worker do something about a unit.
+// work lets a worker do something about a job.
 func (c *chaos) work(t *rapid.T) {
 	r := c.state.Active()
 	if r == nil {
 		return
 	}
 	var live []*conversation.Work
-	for _, u := range c.units(r) {
+	for _, u := range c.jobs(r) {
 		if !u.Ended && u.Failure == nil {
 			live = append(live, u)
 		}
@@ -178,11 +178,11 @@ func (c *chaos) work(t *rapid.T) {
 	if len(live) == 0 {
 		return
 	}
-	c.workOn(t, rapid.SampledFrom(live).Draw(t, "unit"))
+	c.workOn(t, rapid.SampledFrom(live).Draw(t, "job"))
 }
 
-// units returns the units of a run, found as a worker finds them: by what began them.
-func (c *chaos) units(r *conversation.Run) []*conversation.Work {
+// jobs returns the jobs of a run, found as a worker finds them: by what began them.
+func (c *chaos) jobs(r *conversation.Run) []*conversation.Work {
 	var out []*conversation.Work
 	for _, e := range c.log {
 		var d struct {
@@ -272,7 +272,7 @@ func (c *chaos) drain(t *rapid.T) {
 
 func (c *chaos) step(r *conversation.Run) {
 	if r != nil {
-		for _, u := range c.units(r) {
+		for _, u := range c.jobs(r) {
 			if u.Ended || u.Failure != nil {
 				continue
 			}

@@ -69,15 +69,15 @@ func (s *State) sort(calls []event.ToolCall) (st Step) {
 	return st
 }
 
-// Spent returns how many claims of the unit count against the limit: those since it
+// Spent returns how many claims of the job count against the limit: those since it
 // was put down last. Nobody who waits for people uses up attempts.
 func (w *Work) Spent() int { return w.Attempt - w.rested }
 
-// Resumption is the id of the work item that has the unit taken up again after its
+// Resumption is the id of the work item that has the job taken up again after its
 // newest pause.
 func (w *Work) Resumption() string { return w.pause + ".resumed" }
 
-// Ready returns the units that were put down and could go on, because people have
+// Ready returns the jobs that were put down and could go on, because people have
 // answered since.
 func (s *State) Ready() []*Work {
 	r := s.Active()

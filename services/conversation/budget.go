@@ -87,7 +87,7 @@ func (s *State) clockOf(e event.Event) string {
 	return e.Source
 }
 
-// busy reports whether some worker has a unit of the run.
+// busy reports whether some worker has a job of the run.
 func (r *Run) busy() bool {
 	for _, w := range r.works {
 		if w.Attempt > 0 && !w.Ended && !w.Paused && w.Failure == nil {
@@ -289,7 +289,7 @@ func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *I
 }
 
 // overBudget ends a run that gets no more than it had: nobody wants to give it more, or
-// a unit of it was stopped. A question that nobody has answered in time expires first.
+// a job of it was stopped. A question that nobody has answered in time expires first.
 func (s *State) overBudget(r *Run, now time.Time) []decision.Fact {
 	in := r.question()
 	switch {
@@ -316,7 +316,7 @@ func (r *Run) Expiring() (inputID string, ok bool) {
 	return in.ID, true
 }
 
-// stopped returns what the worker says that has stopped a unit because the budget, or a
+// stopped returns what the worker says that has stopped a job because the budget, or a
 // day's quota, is used up; nil if none has.
 func (r *Run) stopped() *event.JobFailedData {
 	for _, w := range r.works {

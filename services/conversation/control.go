@@ -36,8 +36,8 @@ func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []
 func (d director) stop(c command.Command) []decision.Fact {
 	var list []decision.Fact
 	p := d.p
-	if p.Unit != nil {
-		list = append(list, discards(p.Unit)...)
+	if p.Job != nil {
+		list = append(list, discards(p.Job)...)
 	}
 	if p.Phase == Planning || p.Phase == Confirming {
 		if p.Dropped != "" {
@@ -179,7 +179,7 @@ func (s *State) repair(d event.RunStartedData) *Run {
 func (d director) restart(c command.Command, ref command.StepRef) []decision.Fact {
 	var list []decision.Fact
 	if d.p.Phase == Aggregating {
-		list = discards(d.p.Unit)
+		list = discards(d.p.Job)
 	}
 	tries := ref.MaxAttempts
 	if tries <= 0 || tries > d.rules.Tries {
@@ -228,8 +228,8 @@ func (s *State) cancelPlan(c command.Command, now time.Time, rules Rules) (decis
 		return s.notDone(c, "", "No plan is being made.", now, rules)
 	}
 	var list []decision.Fact
-	if d.p.Unit != nil {
-		list = discards(d.p.Unit)
+	if d.p.Job != nil {
+		list = discards(d.p.Job)
 	}
 	list = append(list, d.planCancelled(eventID, userRequest, c.Principal, ""))
 	return decision.Decision{Facts: list, Direct: done(c.Verb, "", true, "Done.")}, nil
@@ -289,8 +289,8 @@ func (d director) replan(c command.Command, question string) (decision.Decision,
 	notice.Mode = "in_run"
 	if !d.s.once[c.ID+".plan-cancelled"] {
 		var list []decision.Fact
-		if d.p.Unit != nil {
-			list = discards(d.p.Unit)
+		if d.p.Job != nil {
+			list = discards(d.p.Job)
 		}
 		return decision.Decision{Facts: append(list, d.planCancelled(c.ID, reasonReplan, c.Principal, "")), Direct: notice}, nil
 	}
@@ -301,7 +301,7 @@ func (d director) replan(c command.Command, question string) (decision.Decision,
 func (d director) betweenPlans() bool {
 	p := d.p
 	return (p.Phase == Planning || p.Phase == Confirming) && p.Dropped == "" && !p.Planned && p.Retry == nil &&
-		(p.Unit == nil || p.Unit.Ended) && len(p.Invalid) == 0
+		(p.Job == nil || p.Job.Ended) && len(p.Invalid) == 0
 }
 
 // respond takes the answer to a question. The first one counts; everybody else is

@@ -327,14 +327,14 @@ func (s *State) delete(c command.Command, now time.Time, _ Rules) (decision.Deci
 // deletion is why the runs of a deleted session end.
 const deletion = "session_deleted"
 
-// workDead fails a unit whose work item the bus gave up delivering, or which nobody
+// workDead fails a job whose work item the bus gave up delivering, or which nobody
 // can do.
 func (s *State) workDead(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.AbandonedJob
 	if err := c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := s.unit(d.JobRef)
+	w, ok := s.job(d.JobRef)
 	if !ok {
 		return s.goOn(c, now, rules)
 	}

@@ -54,7 +54,7 @@ func (d director) deadline(t *Task) time.Time {
 	return d.now.Add(d.taskTimeout())
 }
 
-// Unclaimed returns the units of work that no worker has taken up yet, in the order
+// Unclaimed returns the jobs that no worker has taken up yet, in the order
 // in which they were begun.
 func (s *State) Unclaimed() []*Work {
 	r := s.Active()
@@ -70,7 +70,7 @@ func (s *State) Unclaimed() []*Work {
 	return out
 }
 
-// Claimed returns the units of work that workers have taken up and that are neither put
+// Claimed returns the jobs that workers have taken up and that are neither put
 // down nor at their end, in the order in which they were begun. If their commands are
 // lost, as in a backup that holds the claim and not the command, nobody goes on with them.
 func (s *State) Claimed() []*Work {

@@ -83,7 +83,7 @@ func (s *State) closed(event.Event, event.SessionClosedData) error {
 	return nil
 }
 
-// deleted forgets everything: no unit is left that a worker could have, no question that
+// deleted forgets everything: no job is left that a worker could have, no question that
 // could be answered.
 func (s *State) deleted(e event.Event, _ event.SessionDeletedData) error {
 	*s = State{Seq: e.Sequence, Updated: e.Time, Closed: true, Deleted: true}
@@ -144,7 +144,7 @@ func (s *State) runStarted(e event.Event, d event.RunStartedData) error {
 	})
 }
 
-// begin adds a unit of work.
+// begin adds a job.
 func (s *State) begin(w *Work, r *Run) {
 	s.works[w.ID] = w
 	r.works = append(r.works, w)
@@ -204,7 +204,7 @@ func (s *State) onRun(id string, f func(*Run)) error {
 func (s *State) onWork(runID string, p event.Part, f func(*Work)) error {
 	w := s.works[p.Job(runID)]
 	if w == nil {
-		return fmt.Errorf("unit of work %q was never begun", p.Job(runID))
+		return fmt.Errorf("job %q was never begun", p.Job(runID))
 	}
 	f(w)
 	return nil

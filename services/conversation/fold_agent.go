@@ -22,7 +22,7 @@ func (s *State) todosUpdated(e event.Event, d event.TodosUpdatedData) error {
 	return nil
 }
 
-// turnPaused puts a unit down. A claim that is not the newest has nothing to say.
+// turnPaused puts a job down. A claim that is not the newest has nothing to say.
 func (s *State) turnPaused(e event.Event, d event.JobSuspendedData) error {
 	return s.onWork(d.RunID, d.Part, func(w *Work) {
 		if d.Attempt == w.Attempt {

@@ -35,17 +35,17 @@ func (s *State) planStarted(e event.Event, d event.PlanStartedData) error {
 		if p.planStarted.IsZero() {
 			p.planStarted = e.Time
 		}
-		p.Unit = &Work{
+		p.Job = &Work{
 			ID: d.JobID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: d.Number, MaxTries: d.MaxTries,
 		}
-		s.begin(p.Unit, r)
+		s.begin(p.Job, r)
 		return nil
 	})
 }
 
 func (s *State) planCompleted(e event.Event, d event.PlanCompletedData) error {
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
-		p.endUnit()
+		p.endJob()
 		p.Planned, p.Tasks, p.Summary = true, newTasks(d.Steps), d.Summary
 		p.planEnded, p.retries = e.Time, 0
 		s.totals.tasks += len(d.Steps)
@@ -57,7 +57,7 @@ func (s *State) planInvalid(e event.Event, d event.PlanInvalidData) error {
 	s.once[e.ID] = true
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
 		if d.InputID == "" {
-			p.endUnit()
+			p.endJob()
 			p.Invalid = append(p.Invalid, d.Message)
 		}
 		return nil
@@ -67,7 +67,7 @@ func (s *State) planInvalid(e event.Event, d event.PlanInvalidData) error {
 func (s *State) planCancelled(e event.Event, d event.PlanCancelledData) error {
 	s.once[e.ID] = true
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
-		p.endUnit()
+		p.endJob()
 		p.withdraw()
 		p.Planned, p.Retry, p.Invalid, p.retries = false, nil, nil, 0
 		if d.Reason != reasonReplan {
@@ -80,10 +80,10 @@ func (s *State) planCancelled(e event.Event, d event.PlanCancelledData) error {
 	})
 }
 
-// endUnit ends the plan or aggregate that is being made.
-func (p *Pipeline) endUnit() {
-	if p.Unit != nil {
-		p.Unit.Ended = true
+// endJob ends the plan or aggregate that is being made.
+func (p *Pipeline) endJob() {
+	if p.Job != nil {
+		p.Job.Ended = true
 	}
 }
 
@@ -195,7 +195,7 @@ func (s *State) taskRestarted(e event.Event, d event.StepRestartedData) error {
 	return s.onTask(d.RunID, d.StepID, func(r *Run, t *Task) {
 		p := r.Pipeline
 		if p.Phase == Aggregating {
-			p.endUnit()
+			p.endJob()
 			p.Retry = nil
 		}
 		p.Phase = Solving
@@ -218,7 +218,7 @@ func (s *State) retryScheduled(e event.Event, d event.RetryScheduledData) error 
 		})
 	}
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
-		p.endUnit()
+		p.endJob()
 		p.Retry = retry
 		p.retries++
 		return nil
@@ -234,17 +234,17 @@ func (s *State) aggregateStarted(e event.Event, d event.AggregateStartedData) er
 		p.Phase, p.Retry, p.Combined = Aggregating, nil, false
 		p.Aggregate++
 		p.aggregateStarted = e.Time
-		p.Unit = &Work{
+		p.Job = &Work{
 			ID: d.JobID, RunID: d.RunID, ExecutionID: d.ExecutionID, Part: d.Part, StartedBy: e.ID, Started: e.Time, Try: p.Aggregate, MaxTries: d.MaxTries,
 		}
-		s.begin(p.Unit, r)
+		s.begin(p.Job, r)
 		return nil
 	})
 }
 
 func (s *State) aggregateCompleted(e event.Event, d event.AggregateCompletedData) error {
 	return s.onPipeline(d.RunID, func(_ *Run, p *Pipeline) error {
-		p.endUnit()
+		p.endJob()
 		p.Result, p.ResultID, p.aggregateEnded, p.Combined = d.Result, d.MessageID, e.Time, true
 		return nil
 	})

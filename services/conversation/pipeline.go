@@ -32,7 +32,7 @@ type Pipeline struct {
 	Planned   bool // the newest plan holds, and Tasks is what it says
 	Summary   string
 	Tasks     []*Task // in the order of the plan
-	Unit      *Work   // the plan or aggregate that is being made, or the last one
+	Job       *Work   // the plan or aggregate that is being made, or the last one
 	Input     *Input  // the newest question
 	Result    string  // of the aggregate
 	ResultID  string  // the message that holds it

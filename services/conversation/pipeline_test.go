@@ -24,14 +24,14 @@ func (w *world) ask(spec event.RunSpec) *conversation.Run {
 	return w.state.Run(conversation.RunID("m1"))
 }
 
-// claim lets a worker take up a unit.
+// claim lets a worker take up a job.
 func (w *world) claim(u *conversation.Work) {
 	w.append(fmt.Sprintf("claim.%d", len(w.log)), event.JobStartedData{
 		RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: u.Attempt + 1, Worker: "w", Part: u.Part,
 	})
 }
 
-// say lets a worker finish a unit with a text, and report.
+// say lets a worker finish a job with a text, and report.
 func (w *world) say(u *conversation.Work, text string) {
 	if u.Attempt == 0 {
 		w.claim(u)
@@ -43,7 +43,7 @@ func (w *world) say(u *conversation.Work, text string) {
 	w.ended(u)
 }
 
-// fail lets a worker report that a unit failed.
+// fail lets a worker report that a job failed.
 func (w *world) fail(u *conversation.Work, retryable bool) {
 	if u.Attempt == 0 {
 		w.claim(u)
@@ -58,8 +58,8 @@ func (w *world) ended(u *conversation.Work) {
 	w.do(command.SettleJob, u.ID+".ended", command.JobRef{RunID: u.RunID, JobID: u.Part.JobID})
 }
 
-// unit returns the one unit that waits for a worker.
-func (w *world) unit() *conversation.Work {
+// job returns the one job that waits for a worker.
+func (w *world) job() *conversation.Work {
 	all := w.state.Unclaimed()
 	require.Len(w.t, all, 1)
 	return all[0]
@@ -87,10 +87,10 @@ func TestPlanSolveAggregate(t *testing.T) {
 	r := w.ask(event.RunSpec{})
 	require.Equal(t, "session.created message.received run.started plan.started", w.types(0))
 	n := len(w.log)
-	w.say(w.unit(), tasks)
+	w.say(w.job(), tasks)
 	require.Equal(t, "plan.completed step.started", w.types(n))
 	n = len(w.log)
-	w.say(w.unit(), "did A")
+	w.say(w.job(), "did A")
 	require.Equal(t, "step.completed step.started step.started", w.types(n))
 	both := w.state.Unclaimed()
 	brief := w.state.Brief(both[1].ID, 1000)
@@ -98,9 +98,9 @@ func TestPlanSolveAggregate(t *testing.T) {
 	require.Equal(t, "did A", brief.Inputs[0].Output)
 	w.say(both[1], "did C")
 	w.say(both[0], "did B")
-	w.say(w.unit(), "did D")
+	w.say(w.job(), "did D")
 	n = len(w.log)
-	last := w.unit()
+	last := w.job()
 	require.Equal(t, event.StageAggregation, last.Part.Stage)
 	require.Len(t, w.state.Brief(last.ID, 1000).Results, 4)
 	w.say(last, "ABCD")
@@ -115,7 +115,7 @@ func TestAPlanIsConfirmedOnce(t *testing.T) {
 	w := newWorld(t)
 	yes := true
 	w.ask(event.RunSpec{ConfirmPlan: &yes})
-	w.say(w.unit(), tasks)
+	w.say(w.job(), tasks)
 	require.Empty(t, w.state.Unclaimed(), "nothing starts before the answer")
 	in := w.state.Active().Pipeline.Input
 	require.Equal(t, in.Asked.Add(5*time.Minute), w.state.Due(w.now, rules))
@@ -145,7 +145,7 @@ func TestAPlanIsRejected(t *testing.T) {
 	w := newWorld(t)
 	yes := true
 	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
-	w.say(w.unit(), tasks)
+	w.say(w.job(), tasks)
 	n := len(w.log)
 	w.do(command.Answer, "r1", command.AnswerQuestion{InputID: r.Pipeline.Input.ID, Feedback: "too dear"})
 	require.Equal(t, "input.answered plan.cancelled run.completed", w.types(n))
@@ -157,7 +157,7 @@ func TestNobodyAnswers(t *testing.T) {
 	w := newWorld(t)
 	yes := true
 	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
-	w.say(w.unit(), tasks)
+	w.say(w.job(), tasks)
 	n := len(w.log)
 	w.now = w.now.Add(5*time.Minute - time.Millisecond)
 	require.Zero(t, w.do(command.CheckDeadlines, "d1", nil))
@@ -174,10 +174,10 @@ func TestThePlannerMayTryAgainTwice(t *testing.T) {
 	w := newWorld(t)
 	r := w.ask(event.RunSpec{})
 	n := len(w.log)
-	w.say(w.unit(), "I would rather not")
-	require.Len(t, w.state.Brief(w.unit().ID, 1000).Feedback, 1)
-	w.say(w.unit(), `{"tasks":[{"id":"a","title":"A","dependencies":["b"]},{"id":"b","title":"B","dependencies":["a"]}]}`)
-	w.say(w.unit(), "still not")
+	w.say(w.job(), "I would rather not")
+	require.Len(t, w.state.Brief(w.job().ID, 1000).Feedback, 1)
+	w.say(w.job(), `{"tasks":[{"id":"a","title":"A","dependencies":["b"]},{"id":"b","title":"B","dependencies":["a"]}]}`)
+	w.say(w.job(), "still not")
 	require.Equal(t, "plan.invalid plan.started plan.invalid plan.started plan.invalid run.failed", w.types(n))
 	require.Equal(t, conversation.Failed, r.Status)
 }
@@ -185,9 +185,9 @@ func TestThePlannerMayTryAgainTwice(t *testing.T) {
 func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 	w := newWorld(t)
 	r := w.ask(event.RunSpec{})
-	w.say(w.unit(), `{"tasks":[{"id":"a","title":"A"},{"id":"b","title":"B","dependencies":["a"]},{"id":"c","title":"C"}]}`)
-	units := w.state.Unclaimed()
-	w.say(units[1], "did C")
+	w.say(w.job(), `{"tasks":[{"id":"a","title":"A"},{"id":"b","title":"B","dependencies":["a"]},{"id":"c","title":"C"}]}`)
+	jobs := w.state.Unclaimed()
+	w.say(jobs[1], "did C")
 	n := len(w.log)
 	for i, pause := range []time.Duration{2 * time.Second, 4 * time.Second} {
 		w.fail(w.state.Active().Pipeline.Task("a").Work, true)
@@ -201,7 +201,7 @@ func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 	w.fail(w.state.Active().Pipeline.Task("a").Work, true)
 	require.Equal(t, "job.failed retry.scheduled step.restarted step.started job.failed retry.scheduled step.restarted step.started "+
 		"job.failed step.failed step.cancelled aggregate.started", w.types(n))
-	w.say(w.unit(), "only C")
+	w.say(w.job(), "only C")
 	require.Equal(t, "partial_success", r.Outcome)
 	require.Equal(t, "partial", w.state.Stats(w.now).CompletionStatus)
 
@@ -211,9 +211,9 @@ func TestATaskIsTriedAgainThenGivenUp(t *testing.T) {
 	notice, _ := w.direct.(event.NoticeData)
 	require.True(t, *notice.OK)
 	require.Equal(t, "run.started step.restarted step.restarted step.started", w.types(n))
-	w.say(w.unit(), "did A")
-	w.say(w.unit(), "did B")
-	w.say(w.unit(), "A, B and C")
+	w.say(w.job(), "did A")
+	w.say(w.job(), "did B")
+	w.say(w.job(), "A, B and C")
 	repaired := w.state.Runs()[1]
 	require.Equal(t, "success", repaired.Outcome)
 	require.Equal(t, "A, B and C", repaired.Answer)
@@ -223,7 +223,7 @@ func TestNoTaskSucceeds(t *testing.T) {
 	w := newWorld(t)
 	r := w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A"}, {ID: "b", Title: "B", Dependencies: []string{"a"}}}})
 	n := len(w.log)
-	w.fail(w.unit(), false)
+	w.fail(w.job(), false)
 	require.Equal(t, "job.failed step.failed step.cancelled pipeline.completed error run.failed", w.types(n))
 	require.Equal(t, conversation.Failed, r.Status)
 	require.Contains(t, r.Answer, "broken")
@@ -239,7 +239,7 @@ func TestTasksAsGivenAreChecked(t *testing.T) {
 func TestOneTaskNeedsNoAggregate(t *testing.T) {
 	w := newWorld(t)
 	r := w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A"}}})
-	w.say(w.unit(), "did A")
+	w.say(w.job(), "did A")
 	require.Equal(t, "did A", r.Answer)
 	require.NotContains(t, w.types(0), "aggregate")
 }
@@ -247,7 +247,7 @@ func TestOneTaskNeedsNoAggregate(t *testing.T) {
 func TestATaskRunsOutOfTime(t *testing.T) {
 	w := newWorld(t)
 	w.ask(event.RunSpec{Mode: event.ModeSteps, TimeoutSeconds: 10, Steps: []event.Step{{ID: "a", Title: "A"}}})
-	u := w.unit()
+	u := w.job()
 	w.now = w.now.Add(time.Hour)
 	require.Zero(t, w.do(command.CheckDeadlines, "d0", nil), "the time of a task that nobody took up has not begun")
 	w.claim(u)
@@ -263,8 +263,8 @@ func TestATaskRunsOutOfTime(t *testing.T) {
 func TestCancelSumsUp(t *testing.T) {
 	w := newWorld(t)
 	w.ask(event.RunSpec{})
-	w.say(w.unit(), tasks)
-	w.claim(w.unit())
+	w.say(w.job(), tasks)
+	w.claim(w.job())
 	n := len(w.log)
 	w.do(command.Cancel, "k", command.CancelRun{Pause: true})
 	require.Equal(t, "step.cancelled step.cancelled step.cancelled step.cancelled run.cancelled session.paused", w.types(n))
@@ -293,14 +293,14 @@ func TestReplanAndCancelPlan(t *testing.T) {
 	w := newWorld(t)
 	yes := true
 	r := w.ask(event.RunSpec{ConfirmPlan: &yes})
-	w.say(w.unit(), tasks)
+	w.say(w.job(), tasks)
 	first := r.Pipeline.Input
 	n := len(w.log)
 	w.do(command.Replan, "p1", command.ReplanRun{Question: "smaller"})
 	require.Equal(t, "plan.cancelled plan.started", w.types(n))
 	require.True(t, first.Over)
 	require.Equal(t, "smaller", r.Pipeline.Question)
-	w.say(w.unit(), tasks)
+	w.say(w.job(), tasks)
 	require.NotEqual(t, first.ID, r.Pipeline.Input.ID)
 	n = len(w.log)
 	w.do(command.CancelPlan, "p2", command.CancelRun{})
@@ -317,8 +317,8 @@ func TestReplanAndCancelPlan(t *testing.T) {
 func TestCancelAndRestartOfOneTask(t *testing.T) {
 	w := newWorld(t)
 	w.ask(event.RunSpec{})
-	w.say(w.unit(), tasks)
-	w.say(w.unit(), "did A")
+	w.say(w.job(), tasks)
+	w.say(w.job(), "did A")
 	n := len(w.log)
 	w.do(command.CancelStep, "k1", command.StepRef{StepID: "b"})
 	require.Equal(t, "step.cancelled step.cancelled", w.types(n), "what depends on it goes with it")
@@ -335,13 +335,13 @@ func TestASnapshotGoesOnElsewhere(t *testing.T) {
 	w := newWorld(t)
 	yes := true
 	w.ask(event.RunSpec{ConfirmPlan: &yes})
-	w.say(w.unit(), tasks)
+	w.say(w.job(), tasks)
 	asked := w.state.Active().Pipeline.Input.ID
 	there := w.moved(t)
 	require.Equal(t, "session.restored input.requested", there.types(0))
 	require.Equal(t, asked, there.state.Active().Pipeline.Input.ID, "the question keeps its id")
 	there.do(command.Answer, "yes", command.AnswerQuestion{InputID: asked, Approved: true})
-	there.say(there.unit(), "did A")
+	there.say(there.job(), "did A")
 	there.claim(there.state.Unclaimed()[0])
 
 	third := there.moved(t)
@@ -349,8 +349,8 @@ func TestASnapshotGoesOnElsewhere(t *testing.T) {
 	for _, u := range third.state.Unclaimed() {
 		third.say(u, "did it")
 	}
-	third.say(third.unit(), "did D")
-	third.say(third.unit(), "all")
+	third.say(third.job(), "did D")
+	third.say(third.job(), "all")
 	require.Equal(t, "all", third.state.Runs()[0].Answer)
 	require.Equal(t, 1, third.state.Stats(w.now).TotalMessages)
 	require.Equal(t, 4, third.state.Stats(w.now).TotalSteps)
@@ -371,7 +371,7 @@ func (w *world) moved(t *testing.T) *world {
 func TestAnAgentOfTheSwarmSolvesATask(t *testing.T) {
 	w := newWorld(t)
 	r := w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A", Capability: "welding"}}})
-	u := w.unit()
+	u := w.job()
 	ref := command.JobRef{RunID: u.RunID, JobID: u.Part.JobID}
 	w.do(command.AssignJob, "t1", command.AssignedJob{JobRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
 	require.Zero(t, w.do(command.AssignJob, "t1", command.AssignedJob{JobRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1}))
@@ -388,7 +388,7 @@ func TestAnAgentOfTheSwarmSolvesATask(t *testing.T) {
 func TestATaskOfTheSwarmIsRecalled(t *testing.T) {
 	w := newWorld(t)
 	w.ask(event.RunSpec{Mode: event.ModeSteps, Steps: []event.Step{{ID: "a", Title: "A", Capability: "welding"}}})
-	u := w.unit()
+	u := w.job()
 	ref := command.JobRef{RunID: u.RunID, JobID: u.Part.JobID}
 	w.do(command.AssignJob, "t1", command.AssignedJob{JobRef: ref, TaskID: "task-1", Agent: "welder", Attempt: 1})
 	w.do(command.Cancel, "k", command.CancelRun{})
@@ -401,7 +401,7 @@ func TestTheStatsOfASessionAreNumbers(t *testing.T) {
 	w := newWorld(t)
 	w.ask(event.RunSpec{})
 	require.Zero(t, w.state.Stats(w.now).Usage.LLMCalls)
-	u := w.unit()
+	u := w.job()
 	w.claim(u)
 	w.append("started", event.MessageStartedData{MessageID: "m", RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1, Part: u.Part})
 	w.do(command.Cancel, "stop", command.CancelRun{Pause: true})

@@ -48,7 +48,7 @@ func (d director) settle(t *Task) []decision.Fact {
 	}
 	w := t.Work
 	if w.Failure != nil {
-		return d.taskUnitFailed(t, w)
+		return d.taskJobFailed(t, w)
 	}
 	if m, ok := w.final(); ok {
 		return d.taskCompleted(t, w, m)
@@ -74,7 +74,7 @@ func (d director) taskTimeout() time.Duration {
 	return d.rules.TaskTimeout
 }
 
-// failed says that a unit ended in an error that its worker does not report.
+// failed says that a job ended in an error that its worker does not report.
 func (s *State) failed(w *Work, entry fault.Entry, now time.Time, limit time.Duration) decision.Fact {
 	return decision.Fact{ID: w.ID + ".failed", Data: event.JobFailedData{
 		RunID: w.RunID, ExecutionID: w.ExecutionID, Attempt: w.Attempt, Code: string(entry.Code), Message: entry.Message,
@@ -91,7 +91,7 @@ func (d director) taskCompleted(t *Task, w *Work, m Message) []decision.Fact {
 	}}}
 }
 
-func (d director) taskUnitFailed(t *Task, w *Work) []decision.Fact {
+func (d director) taskJobFailed(t *Task, w *Work) []decision.Fact {
 	if retry, ok := d.retry(w, t.Attempt, d.tries(t)); ok {
 		return append(discards(w), retry)
 	}
@@ -265,7 +265,7 @@ func (d director) startAggregate() decision.Fact {
 }
 
 func (d director) aggregate() []decision.Fact {
-	p, w := d.p, d.p.Unit
+	p, w := d.p, d.p.Job
 	switch {
 	case p.Combined:
 		return []decision.Fact{d.conclude(d.status(), p.Result, p.ResultID)}

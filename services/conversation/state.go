@@ -92,7 +92,7 @@ type Run struct {
 
 	Budget event.Budget // what it may use up; zero: as much as it does
 
-	works     []*Work   // its units, as begun
+	works     []*Work   // its jobs, as begun
 	questions []*Input  // about its tool calls and its budget, as asked
 	budgets   []*Input  // those about its budget
 	failing   time.Time // when the first request to the model was made that failed since the last answer
@@ -100,7 +100,7 @@ type Run struct {
 	clocks    clocks
 }
 
-// Attempt returns the newest claim of the run's newest unit, 0 if none was claimed.
+// Attempt returns the newest claim of the run's newest job, 0 if none was claimed.
 func (r *Run) Attempt() int {
 	if len(r.works) == 0 {
 		return 0
@@ -108,7 +108,7 @@ func (r *Run) Attempt() int {
 	return r.works[len(r.works)-1].Attempt
 }
 
-// Work is a unit of work: what a worker claims. The unit of a chat run has the
+// Work is a job: what a worker claims. The job of a chat run has the
 // run's id.
 type Work struct {
 	ID          string
@@ -154,7 +154,7 @@ type Message struct {
 type Call struct {
 	ID         string
 	RunID      string
-	Work       string // the unit that made it
+	Work       string // the job that made it
 	Tool       string
 	Arguments  json.RawMessage
 	Idempotent bool
@@ -169,7 +169,7 @@ func (s *State) Run(id string) *Run { return s.runs[id] }
 // Runs returns all runs in the order in which their messages were accepted.
 func (s *State) Runs() []*Run { return s.order }
 
-// Work returns the unit of work with the id, or nil.
+// Work returns the job with the id, or nil.
 func (s *State) Work(id string) *Work { return s.works[id] }
 
 // Call returns the call with the id, or nil.

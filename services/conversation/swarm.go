@@ -17,26 +17,26 @@ import (
 // into an event of at most 256 KiB, and JSON may make six times as much of it.
 const maxOutput = 40 << 10
 
-// unit returns the unit that the reference names, if it still needs somebody.
-func (s *State) unit(ref command.JobRef) (*Work, bool) {
+// job returns the job that the reference names, if it still needs somebody.
+func (s *State) job(ref command.JobRef) (*Work, bool) {
 	w, r := s.Work(ref.Job()), s.Run(ref.RunID)
 	return w, w != nil && r != nil && r.Status == Running && !w.Ended && w.Failure == nil
 }
 
-// Wants reports whether the unit that the reference names still needs somebody.
+// Wants reports whether the job that the reference names still needs somebody.
 func (s *State) Wants(ref command.JobRef) bool {
-	_, ok := s.unit(ref)
+	_, ok := s.job(ref)
 	return ok
 }
 
-// workTaken records that an agent of the swarm has the unit. An agent that takes it
+// workTaken records that an agent of the swarm has the job. An agent that takes it
 // over from another is the next attempt.
 func (s *State) workTaken(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.AssignedJob
 	if err := c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := s.unit(d.JobRef)
+	w, ok := s.job(d.JobRef)
 	if !ok || w.Attempt >= d.Attempt {
 		return s.goOn(c, now, rules)
 	}
@@ -52,7 +52,7 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (decisio
 	if err := c.Decode(&d); err != nil {
 		return decision.Decision{}, err
 	}
-	w, ok := s.unit(d.JobRef)
+	w, ok := s.job(d.JobRef)
 	if !ok {
 		return s.goOn(c, now, rules)
 	}
@@ -125,7 +125,7 @@ func (s *State) concluded(r *Run, now time.Time) []decision.Fact {
 	}}}
 }
 
-// Abandoned returns the units whose agent of the swarm still works on them, or may come
+// Abandoned returns the jobs whose agent of the swarm still works on them, or may come
 // to, although nobody wants the result any more.
 func (s *State) Abandoned() []*Work {
 	var out []*Work
@@ -146,15 +146,15 @@ func (s *State) Abandoned() []*Work {
 	return out
 }
 
-// SwarmTask is the id of the task that a unit is given to the swarm as. It says itself:
+// SwarmTask is the id of the task that a job is given to the swarm as. It says itself:
 // agents send it back, and an id of id.EntityFromExternal would become another one then.
-// Units of different logs may have the same id.
+// Jobs of different logs may have the same id.
 func SwarmTask(log subject.Log, work string) string {
 	sum := sha256.Sum256([]byte(log.Name() + "/" + work))
 	return "work_" + hex.EncodeToString(sum[:16])
 }
 
-// Delegated returns the units that agents of the swarm have, have had, or may be given:
+// Delegated returns the jobs that agents of the swarm have, have had, or may be given:
 // their tasks belong to the log alone.
 func (s *State) Delegated() []*Work {
 	var out []*Work
@@ -168,7 +168,7 @@ func (s *State) Delegated() []*Work {
 	return out
 }
 
-// capability is what the task of a unit asks for; empty if any worker will do.
+// capability is what the task of a job asks for; empty if any worker will do.
 func (r *Run) capability(w *Work) string {
 	if w.Part.Stage != event.StageSolving || r.Pipeline == nil {
 		return ""

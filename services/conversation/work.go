@@ -9,7 +9,7 @@ import (
 // StepKind says what a worker has to do next for a run.
 type StepKind int
 
-// The steps of a unit, in the order in which they are looked for.
+// The steps of a job, in the order in which they are looked for.
 const (
 	StepNone     StepKind = iota // it needs no worker any more
 	StepDiscard                  // messages of a dead attempt are still open
@@ -21,7 +21,7 @@ const (
 	StepStop                     // the run's budget is used up
 )
 
-// Step is the next thing to do for a unit of work.
+// Step is the next thing to do for a job.
 type Step struct {
 	Kind    StepKind
 	Discard []string         // StepDiscard: message ids
@@ -34,7 +34,7 @@ type Step struct {
 	Use event.BudgetUse // StepAsk, StepStop: what is used up
 }
 
-// Next returns what is left to do for the unit of work. It depends on nothing but
+// Next returns what is left to do for the job. It depends on nothing but
 // the log, so a worker that takes over goes on exactly where the dead one stopped.
 func (s *State) Next(workID string) Step {
 	w := s.Work(workID)
@@ -92,7 +92,7 @@ type Result struct {
 	Error  string
 }
 
-// Brief is what a worker has to know to do a unit of work.
+// Brief is what a worker has to know to do a job.
 type Brief struct {
 	History  []Line // earlier runs: what was said and done, oldest first; of a chat run also its own question
 	Dropped  int    // earlier runs left out of History
@@ -103,13 +103,13 @@ type Brief struct {
 	Task     *event.Step // solving
 	Inputs   []Result    // solving: results of its dependencies
 	Results  []Result    // aggregation: of all tasks, in the order of the plan
-	Own      []Line      // what the unit has said and got from tools so far
+	Own      []Line      // what the job has said and got from tools so far
 }
 
-// Brief returns what a worker has to know for the unit. Of earlier runs it holds what
+// Brief returns what a worker has to know for the job. Of earlier runs it holds what
 // was said and done; messages whose tool calls never got an outcome are left out,
 // because no model accepts them. Whole earlier runs are dropped, oldest first, until
-// the text fits into limit bytes; the unit itself is always whole.
+// the text fits into limit bytes; the job itself is always whole.
 func (s *State) Brief(workID string, limit int) Brief {
 	w := s.Work(workID)
 	r := s.Run(w.RunID)
@@ -193,7 +193,7 @@ func (s *State) lines(r *Run) []Line {
 	return out
 }
 
-// said is what a unit has said and got from tools, up to a call without an outcome.
+// said is what a job has said and got from tools, up to a call without an outcome.
 func (s *State) said(w *Work) []Line {
 	var out []Line
 	for _, m := range w.Messages {

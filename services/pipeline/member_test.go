@@ -71,7 +71,7 @@ func (r *rig) claim(l subject.Log, items <-chan cmd.JobRef) *conversation.Work {
 	return r.fold(l).Work(ref.Job())
 }
 
-// paused plays a worker whose model calls the tools, and who asks and puts the unit down.
+// paused plays a worker whose model calls the tools, and who asks and puts the job down.
 func (r *rig) paused(l subject.Log, u *conversation.Work, calls ...string) {
 	r.T.Helper()
 	said := event.MessageCompletedData{
@@ -93,7 +93,7 @@ func (r *rig) paused(l subject.Log, u *conversation.Work, calls ...string) {
 }
 
 // TestRacingAnswersToACall: of fifty answers to the question whether a tool may run one
-// counts, everybody else is told whose that was, and the unit is handed to the workers
+// counts, everybody else is told whose that was, and the job is handed to the workers
 // again once. The team hears of it.
 func TestRacingAnswersToACall(t *testing.T) {
 	t.Parallel()
@@ -103,8 +103,8 @@ func TestRacingAnswersToACall(t *testing.T) {
 	r.members(r.Deps("b"))
 	items, woken := r.items(), r.Taken(cmd.Team)
 	gateway := id.MustName("gw")
-	asides := make(chan *nats.Msg, 2*racers)
-	sub, err := r.Conn.NATS().ChanSubscribe(subject.DirectFilter(gateway), asides)
+	directs := make(chan *nats.Msg, 2*racers)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.DirectFilter(gateway), directs)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
 	require.NoError(t, r.Conn.NATS().Flush())
@@ -125,7 +125,7 @@ func TestRacingAnswersToACall(t *testing.T) {
 	told := map[string]string{} // by command: who has answered
 	for range racers - 1 {
 		var e event.Event
-		require.NoError(t, json.Unmarshal(next(t, asides, "an aside").Data, &e))
+		require.NoError(t, json.Unmarshal(next(t, directs, "a direct message").Data, &e))
 		d, err := event.As[event.CommandRefusedData](e)
 		require.NoError(t, err)
 		require.Equal(t, "INPUT_ANSWERED", d.Code)
@@ -154,13 +154,13 @@ func TestRacingAnswersToACall(t *testing.T) {
 		require.Equal(t, cmd.WakeTeam, c.Verb)
 		require.Equal(t, team, c.Key)
 	}
-	require.Empty(t, items, "the unit is handed on once")
+	require.Empty(t, items, "the job is handed on once")
 	require.Empty(t, woken)
-	require.Empty(t, asides)
+	require.Empty(t, directs)
 }
 
 // TestAnAnswerOutlivesTheService: the service dies after it has recorded the answer and
-// before it has handed the unit on. The next one does, and once.
+// before it has handed the job on. The next one does, and once.
 func TestAnAnswerOutlivesTheService(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

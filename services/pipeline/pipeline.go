@@ -1,7 +1,7 @@
 // Package pipeline is the process manager of runs: it accepts messages into a
 // session's log, lets one run at a time have its turn, and leads pipeline runs
 // through their stages: plan, confirm, solve, aggregate. It decides with the pure
-// reducer of package conversation and never does long work itself: units of work go
+// reducer of package conversation and never does long work itself: jobs go
 // to the agent workers.
 package pipeline
 
@@ -16,11 +16,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 	"github.com/waggle-dev/waggle/services/plan"
+	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
 // Defaults of Config.
@@ -145,7 +145,7 @@ func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, er
 	return d, err
 }
 
-// followUp hands units of work that nobody has taken up, or that can go on because
+// followUp hands jobs that nobody has taken up, or that can go on because
 // people have answered, to the workers, and sets the timer to the next moment at which
 // the log calls for something by itself.
 func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
@@ -183,9 +183,9 @@ func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State
 	return s.SetTimer(ctx, l, l.State().Due(s.now(), s.rules))
 }
 
-// again hands the units of a log that came from elsewhere to the workers once more: those
+// again hands the jobs of a log that came from elsewhere to the workers once more: those
 // that have them may be of another installation, or gone with their commands. If one of
-// them is here, it keeps its unit. Workers pass by what a second work item brings, so this
+// them is here, it keeps its job. Workers pass by what a second work item brings, so this
 // is the one behind the claim, which they know by its time.
 func (s *Service) again(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	if c.Verb != cmd.Resume {
@@ -210,7 +210,7 @@ func (s *Service) again(ctx context.Context, l *ledger.Log[conversation.State], 
 	return nil
 }
 
-// ref names a unit of a log of this service.
+// ref names a job of a log of this service.
 func (s *Service) ref(w *conversation.Work) cmd.JobRef {
 	ref := cmd.JobRef{RunID: w.RunID, JobID: w.Part.JobID}
 	if s.kind != id.KindSession {
@@ -219,8 +219,8 @@ func (s *Service) ref(w *conversation.Work) cmd.JobRef {
 	return ref
 }
 
-// dispatch sends a unit to the workers, or to the swarm if it is for an agent there or
-// its task asks for what only one there can do. If nobody can, the unit has failed.
+// dispatch sends a job to the workers, or to the swarm if it is for an agent there or
+// its task asks for what only one there can do. If nobody can, the job has failed.
 func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
 	ref := s.ref(w)
 	capability := wanted(l.State(), w)
@@ -249,7 +249,7 @@ func (s *Service) sendTo(ctx context.Context, tenant id.Tenant, key id.Entity, s
 	return s.Send(ctx, cmd.Command{ID: commandID, Service: service, Verb: verb, Tenant: tenant, Key: key, Data: raw})
 }
 
-// wanted is the capability that the unit's task asks for; empty if any worker will do.
+// wanted is the capability that the job's task asks for; empty if any worker will do.
 func wanted(st *conversation.State, w *conversation.Work) string {
 	if w.Part.Stage != event.StageSolving {
 		return ""

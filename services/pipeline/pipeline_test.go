@@ -20,9 +20,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
 	"github.com/waggle-dev/waggle/services/pipeline"
+	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
 const twoTasks = `{"tasks":[{"id":"a","title":"A"},{"id":"b","title":"B","dependencies":["a"]}]}`
@@ -32,7 +32,7 @@ func planned(confirm bool) cmd.UserMessage {
 }
 
 // TestStages: a message leads through plan, tasks in their order, and the aggregate,
-// each unit of work handed to the workers once.
+// each job handed to the workers once.
 func TestStages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -64,8 +64,8 @@ func TestRacingAnswers(t *testing.T) {
 	items := r.items()
 	r.open(log)
 	gateway := id.MustName("gw")
-	asides := make(chan *nats.Msg, 2*racers)
-	sub, err := r.Conn.NATS().ChanSubscribe(subject.DirectFilter(gateway), asides)
+	directs := make(chan *nats.Msg, 2*racers)
+	sub, err := r.Conn.NATS().ChanSubscribe(subject.DirectFilter(gateway), directs)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
 	require.NoError(t, r.Conn.NATS().Flush())
@@ -88,7 +88,7 @@ func TestRacingAnswers(t *testing.T) {
 	var winner string
 	for range racers - 1 {
 		select {
-		case m := <-asides:
+		case m := <-directs:
 			var e event.Event
 			require.NoError(t, json.Unmarshal(m.Data, &e))
 			require.Equal(t, event.CommandRefused, e.Type)
@@ -169,7 +169,7 @@ func TestNobodyHasTheCapability(t *testing.T) {
 			return
 		}
 	}
-	require.Fail(t, "no unit failed", "%v", servicetest.Types(events))
+	require.Fail(t, "no job failed", "%v", servicetest.Types(events))
 }
 
 func TestCommandsForNobodyAreGivenUp(t *testing.T) {

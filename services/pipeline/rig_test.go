@@ -99,7 +99,7 @@ func (r *rig) fold(l subject.Log) *conversation.State {
 	return &st
 }
 
-// work plays a worker for the next unit of work: it claims it and says the text, or
+// work plays a worker for the next job: it claims it and says the text, or
 // fails if the text is empty.
 func (r *rig) work(l subject.Log, items <-chan cmd.JobRef, text string) cmd.JobRef {
 	r.T.Helper()
@@ -107,10 +107,10 @@ func (r *rig) work(l subject.Log, items <-chan cmd.JobRef, text string) cmd.JobR
 	select {
 	case ref = <-items:
 	case <-time.After(patience):
-		require.Fail(r.T, "no unit of work was sent")
+		require.Fail(r.T, "no job was sent")
 	}
 	u := r.fold(l).Work(ref.Job())
-	require.NotNil(r.T, u, "the unit is in the log before it is sent")
+	require.NotNil(r.T, u, "the job is in the log before it is sent")
 	r.append(l, event.JobStartedData{RunID: u.RunID, ExecutionID: u.ExecutionID, Attempt: 1, Worker: "w", Part: u.Part})
 	if text == "" {
 		r.append(l, event.JobFailedData{
@@ -126,7 +126,7 @@ func (r *rig) work(l subject.Log, items <-chan cmd.JobRef, text string) cmd.JobR
 	return ref
 }
 
-// items takes the units of work that the service sends to the workers.
+// items takes the jobs that the service sends to the workers.
 func (r *rig) items() <-chan cmd.JobRef {
 	r.T.Helper()
 	out := make(chan cmd.JobRef, 100)

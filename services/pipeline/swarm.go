@@ -41,7 +41,7 @@ func (s *Service) inSwarm(tenant id.Tenant, capability string) bool {
 	})
 }
 
-// delegate gives a unit to the swarm, as a task whose id follows from the unit.
+// delegate gives a job to the swarm, as a task whose id follows from the job.
 func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
 	b := l.State().Brief(w.ID, briefBytes)
 	t := swarmTask{
@@ -67,7 +67,7 @@ func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State
 	})
 }
 
-// recall tells the swarm that nobody wants the result of a unit any more.
+// recall tells the swarm that nobody wants the result of a job any more.
 func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask string) error {
 	task, err := id.ParseEntity(swarmTask)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask s
 	})
 }
 
-// recallLate recalls a unit that an agent of the swarm has taken when it was not wanted
+// recallLate recalls a job that an agent of the swarm has taken when it was not wanted
 // any more: of that the log has nothing.
 func (s *Service) recallLate(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	if c.Verb != cmd.AssignJob {

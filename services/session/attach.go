@@ -61,7 +61,7 @@ func beyond(field string, got, last uint64) *fault.Fault {
 }
 
 // attach answers where a client that comes to a session stands. See cmd.AttachReply.
-func (d *desk) attach(ctx context.Context, in cmd.AttachRequest) (cmd.AttachReply, error) {
+func (d *responder) attach(ctx context.Context, in cmd.AttachRequest) (cmd.AttachReply, error) {
 	log := sessionLog(in.Tenant, in.Session)
 	first, last, err := d.open(ctx, log)
 	if err != nil {
@@ -103,7 +103,7 @@ func (d *desk) attach(ctx context.Context, in cmd.AttachRequest) (cmd.AttachRepl
 
 // open returns the ends of a session's log. A session that is unknown or whose time
 // is over is SESSION_EXPIRED, one that was deleted SESSION_DELETED.
-func (d *desk) open(ctx context.Context, log subject.Log) (first, last *eventlog.Entry, err error) {
+func (d *responder) open(ctx context.Context, log subject.Log) (first, last *eventlog.Entry, err error) {
 	if log.Tenant.IsZero() || log.Entity.IsZero() {
 		return nil, nil, fault.New(fault.SessionExpired)
 	}
@@ -134,7 +134,7 @@ var afterTheEnd = map[event.Type]bool{
 
 // expired reports whether the session was closed because its time was over. The log
 // is read only if its newest event leaves that open.
-func (d *desk) expired(ctx context.Context, log subject.Log, last *eventlog.Entry) (bool, error) {
+func (d *responder) expired(ctx context.Context, log subject.Log, last *eventlog.Entry) (bool, error) {
 	if !afterTheEnd[last.Type] {
 		return false, nil
 	}
@@ -158,7 +158,7 @@ const closedByTime = "timeout"
 
 // wish returns what the request asks for. The client's last ack is looked up only
 // when it counts.
-func (d *desk) wish(ctx context.Context, log subject.Log, in cmd.AttachRequest) (wish, error) {
+func (d *responder) wish(ctx context.Context, log subject.Log, in cmd.AttachRequest) (wish, error) {
 	w := wish{after: in.After, live: in.Live}
 	if in.EventID != "" {
 		at, err := eventlog.ParseCursor(in.EventID)

@@ -22,7 +22,7 @@ import (
 // then removes everything that the session has left behind. Each step may be repeated,
 // so a delivery after a crash goes on where the last one stopped. A session that does
 // not exist is left alone.
-func (d *desk) delete(ctx context.Context, c cmd.Command) error {
+func (d *responder) delete(ctx context.Context, c cmd.Command) error {
 	log := sessionLog(c.Tenant, c.Key)
 	known, err := d.end(ctx, log, c)
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *desk) delete(ctx context.Context, c cmd.Command) error {
 // end stops what is on in the session, recalls what it has given to the swarm, and ends
 // its log with the tombstone. It reports whether the session is known. The recall comes first:
 // the tombstone does not say what had been given away.
-func (d *desk) end(ctx context.Context, log subject.Log, c cmd.Command) (known bool, err error) {
+func (d *responder) end(ctx context.Context, log subject.Log, c cmd.Command) (known bool, err error) {
 	l := d.openLog(log, (*folded).foldAny)
 	if err := l.Sync(ctx); err != nil {
 		return false, err
@@ -90,7 +90,7 @@ func given(log subject.Log, state *conversation.State, recalled map[string]bool)
 }
 
 // recall has the session's tasks of the swarm cancelled and deleted.
-func (d *desk) recall(ctx context.Context, log subject.Log, c cmd.Command, state *conversation.State, recalled map[string]bool) error {
+func (d *responder) recall(ctx context.Context, log subject.Log, c cmd.Command, state *conversation.State, recalled map[string]bool) error {
 	for _, task := range given(log, state, recalled) {
 		key, err := id.ParseEntity(task)
 		if err != nil {
@@ -118,7 +118,7 @@ func (d *desk) recall(ctx context.Context, log subject.Log, c cmd.Command, state
 
 // eraseTask handles cmd.EraseTask: it removes what is stored of a task of the swarm
 // whose log the task service has ended.
-func (d *desk) eraseTask(ctx context.Context, c cmd.Command) error {
+func (d *responder) eraseTask(ctx context.Context, c cmd.Command) error {
 	log := subject.Log{Tenant: c.Tenant, Kind: id.KindTask, Entity: c.Key}
 	if err := d.erase(ctx, log, c); err != nil {
 		return fmt.Errorf("erase task %s: %w", log.Entity, err)
@@ -131,7 +131,7 @@ var services = map[id.Kind][]id.Name{id.KindSession: {cmd.Session, cmd.Pipeline,
 
 // erase removes what is stored of a deleted log, the events last: once the tombstone
 // stands alone, all is done.
-func (d *desk) erase(ctx context.Context, log subject.Log, c cmd.Command) error {
+func (d *responder) erase(ctx context.Context, log subject.Log, c cmd.Command) error {
 	if err := d.eraseObjects(ctx, log); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (d *desk) erase(ctx context.Context, log subject.Log, c cmd.Command) error 
 }
 
 // eraseObjects removes the data that the log's events refer to and do not hold themselves.
-func (d *desk) eraseObjects(ctx context.Context, log subject.Log) error {
+func (d *responder) eraseObjects(ctx context.Context, log subject.Log) error {
 	n, err := d.payloads.Delete(ctx, log)
 	if err == nil && n > 0 {
 		d.logger.Info().Stringer("log", log).Int("objects", n).Msg("delete objects")
@@ -172,7 +172,7 @@ func (d *desk) eraseObjects(ctx context.Context, log subject.Log) error {
 }
 
 // purge removes the messages of a stream that match the filter.
-func (d *desk) purge(ctx context.Context, stream, filter string) error {
+func (d *responder) purge(ctx context.Context, stream, filter string) error {
 	s, err := d.conn.JS().Stream(ctx, stream)
 	if err == nil {
 		err = s.Purge(ctx, jetstream.WithPurgeSubject(filter))

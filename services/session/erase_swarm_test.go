@@ -130,7 +130,7 @@ func TestTheTasksOfADeletedSessionGoWithIt(t *testing.T) {
 	require.Zero(t, r.messages(subject.StreamDead, "dead.>"), "nothing was given up")
 }
 
-// A unit that was to be given to the swarm when its session was deleted is not: the
+// A job that was to be given to the swarm when its session was deleted is not: the
 // command that makes its task comes after the tombstone.
 func TestATaskThatIsMadeLateStaysDeleted(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ type portable struct {
 }
 
 // exportState answers cmd.Export.
-func (d *desk) exportState(ctx context.Context, in cmd.ExportRequest) (event.StateExportedData, error) {
+func (d *responder) exportState(ctx context.Context, in cmd.ExportRequest) (event.StateExportedData, error) {
 	log := sessionLog(in.Tenant, in.Session)
 	if _, _, err := d.open(ctx, log); err != nil {
 		return event.StateExportedData{}, err
@@ -62,7 +62,7 @@ func (d *desk) exportState(ctx context.Context, in cmd.ExportRequest) (event.Sta
 
 // export returns the state of a session as its log has it now. Without a key it is
 // not signed.
-func (d *desk) export(ctx context.Context, log subject.Log) (event.StateExportedData, error) {
+func (d *responder) export(ctx context.Context, log subject.Log) (event.StateExportedData, error) {
 	f, out, err := d.describe(ctx, log)
 	if err == nil {
 		out.Signed, err = d.sign(log, f, out.ExportedAt)
@@ -71,7 +71,7 @@ func (d *desk) export(ctx context.Context, log subject.Log) (event.StateExported
 }
 
 // describe returns the state of a session for reading, and what it was made of.
-func (d *desk) describe(ctx context.Context, log subject.Log) (*folded, event.StateExportedData, error) {
+func (d *responder) describe(ctx context.Context, log subject.Log) (*folded, event.StateExportedData, error) {
 	now := d.now().UTC()
 	out := event.StateExportedData{ExportedAt: now, ValidUntil: now.Add(seal.Valid)}
 	f, err := foldLog(ctx, d.log, log)
@@ -95,7 +95,7 @@ func (d *desk) describe(ctx context.Context, log subject.Log) (*folded, event.St
 
 // sign returns the signed state, with as much of the conversation as fits. It is
 // nil without a key, and STATE_TOO_BIG if what must be there does not fit.
-func (d *desk) sign(log subject.Log, f *folded, now time.Time) (json.RawMessage, error) {
+func (d *responder) sign(log subject.Log, f *folded, now time.Time) (json.RawMessage, error) {
 	if len(d.keys) == 0 {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ var errEnough = errors.New("enough")
 
 // history returns the newest events up to seq, oldest first: at most n, and fewer if
 // they are large.
-func (d *desk) history(ctx context.Context, log subject.Log, seq uint64, n int) ([]json.RawMessage, error) {
+func (d *responder) history(ctx context.Context, log subject.Log, seq uint64, n int) ([]json.RawMessage, error) {
 	switch {
 	case n <= 0:
 		n = defaultHistory

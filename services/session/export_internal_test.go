@@ -52,14 +52,16 @@ func said(n int, question, answer string) []event.Data {
 	}
 }
 
-func testDesk() *desk { return &desk{keys: testKeys, now: func() time.Time { return testTime }} }
+func testResponder() *responder {
+	return &responder{keys: testKeys, now: func() time.Time { return testTime }}
+}
 
 func TestALargeConversationFitsAFrameWithItsNewestPart(t *testing.T) {
 	list := []event.Data{event.SessionCreatedData{Dialect: "myagent"}}
 	for n := range 60 {
 		list = append(list, said(n, fmt.Sprint("question ", n, " ", strings.Repeat("\"<é\n", 400)), fmt.Sprint("answer ", n, " ", strings.Repeat("\\", 2000)))...)
 	}
-	d := testDesk()
+	d := testResponder()
 	signed, err := d.sign(sessionLog(testTenant, testEntity), facts(t, list...), testTime)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(signed), MaxSigned)
@@ -80,7 +82,7 @@ func TestALargeConversationFitsAFrameWithItsNewestPart(t *testing.T) {
 func TestWhatMustBeThereMayBeTooMuch(t *testing.T) {
 	f := facts(t, event.SessionCreatedData{Dialect: "myagent"},
 		event.MessageReceivedData{MessageID: "m1", RunID: "run_1", Content: strings.Repeat("x", MaxSigned)})
-	_, err := testDesk().sign(sessionLog(testTenant, testEntity), f, testTime)
+	_, err := testResponder().sign(sessionLog(testTenant, testEntity), f, testTime)
 	require.ErrorIs(t, err, fault.New(fault.StateTooBig))
 }
 
@@ -131,7 +133,7 @@ func TestTheReadableStateIsTheOneOfTheProtocol(t *testing.T) {
 	require.JSONEq(t, `{"stage":"idle","plan_context":{"question":"","tasks":[],"status":"idle"},"current_task_id":null,
 		"completed_task_ids":[],"agent_state":{"llm_memory":[],"tool_state":{"calls":0,"open":[]}}}`, string(raw))
 
-	_, err = testDesk().sign(sessionLog(testTenant, testEntity), f, testTime)
+	_, err = testResponder().sign(sessionLog(testTenant, testEntity), f, testTime)
 	require.NoError(t, err)
 	require.Contains(t, snap.Warnings[0], "Outcome unknown", "the tool may have had its effect")
 }
@@ -190,7 +192,7 @@ func TestKnowledgeOnlyGrowsOnTheWay(t *testing.T) {
 // FuzzImport: whatever is signed by us or not, verifying never panics, and what is
 // refused is refused with one of the two faults.
 func FuzzImport(f *testing.F) {
-	d := testDesk()
+	d := testResponder()
 	good, err := d.sign(sessionLog(testTenant, testEntity), facts(f, event.SessionCreatedData{Dialect: "myagent"}), testTime)
 	require.NoError(f, err)
 	var s seal.Signed

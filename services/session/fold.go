@@ -44,7 +44,7 @@ func (f *folded) foldAny(e event.Event) error {
 }
 
 // openLog returns the log of a session for a single use.
-func (d *desk) openLog(log subject.Log, fold func(*folded, event.Event) error) *ledger.Log[folded] {
+func (d *responder) openLog(log subject.Log, fold func(*folded, event.Event) error) *ledger.Log[folded] {
 	return ledger.Open(ledger.Config[folded]{Store: d.log, Source: source, Now: d.now, Fold: fold}, log)
 }
 

@@ -25,7 +25,7 @@ type restore struct {
 }
 
 // importState answers cmd.Import. A repeat changes nothing and has the same answer.
-func (d *desk) importState(ctx context.Context, in cmd.ImportRequest) (cmd.ImportReply, error) {
+func (d *responder) importState(ctx context.Context, in cmd.ImportRequest) (cmd.ImportReply, error) {
 	r, err := d.verify(in)
 	if err != nil {
 		return cmd.ImportReply{}, err
@@ -48,7 +48,7 @@ func (d *desk) importState(ctx context.Context, in cmd.ImportRequest) (cmd.Impor
 }
 
 // verify checks the signed state and makes the event of it.
-func (d *desk) verify(in cmd.ImportRequest) (restore, error) {
+func (d *responder) verify(in cmd.ImportRequest) (restore, error) {
 	if len(d.keys) == 0 {
 		return restore{}, fault.Newf(fault.StateTampered, "Signed states cannot be verified here: session.state_keys is not set. Ask the operator to set it, or create a new session.")
 	}
@@ -91,7 +91,7 @@ func notOurs(reason string) *fault.Fault {
 
 // restore appends the event, unless the log knows as much as the signed state: then
 // its own events count. It returns the log as it is then.
-func (d *desk) restore(ctx context.Context, r restore) (*folded, error) {
+func (d *responder) restore(ctx context.Context, r restore) (*folded, error) {
 	l := d.openLog(r.log, (*folded).fold)
 	_, err := l.Step(ctx, func(f *folded) (decision.Decision, error) {
 		switch {
@@ -108,7 +108,7 @@ func (d *desk) restore(ctx context.Context, r restore) (*folded, error) {
 }
 
 // resume makes the session live here: its time runs, and so does what was on.
-func (d *desk) resume(ctx context.Context, r restore) error {
+func (d *responder) resume(ctx context.Context, r restore) error {
 	due := d.now().Add(d.ttl)
 	if err := d.commands.SetTimer(ctx, expiry(r.log), due); err != nil {
 		return err

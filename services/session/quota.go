@@ -19,14 +19,14 @@ import (
 
 func (s *Service) openQuota(ctx context.Context) error {
 	cfg := s.cfg.Quota
-	cfg.Conn, cfg.Over = s.conn, s.desk.over
-	if err := s.desk.quota.Open(ctx, audit.Sessions, cfg); err != nil {
+	cfg.Conn, cfg.Over = s.conn, s.responder.over
+	if err := s.responder.quota.Open(ctx, audit.Sessions, cfg); err != nil {
 		return fmt.Errorf("session service: %w", err)
 	}
 	return nil
 }
 
-func (s *Service) closeQuota() { s.desk.quota.Close() }
+func (s *Service) closeQuota() { s.responder.quota.Close() }
 
 // env is what the decision about a command depends on besides the session.
 type env struct {
@@ -41,7 +41,7 @@ func (s *Service) env(ctx context.Context, l *ledger.Log[conversation.State], c 
 	if c.Verb != cmd.Open || !l.State().Created.IsZero() {
 		return e, nil
 	}
-	err := s.desk.quota.Hold(ctx, l.Ref.Tenant, c.Principal, l.Ref.Entity)
+	err := s.responder.quota.Hold(ctx, l.Ref.Tenant, c.Principal, l.Ref.Entity)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.QuotaExceeded {
 		e.refused = f
 		return e, nil
@@ -59,7 +59,7 @@ func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, er
 }
 
 // over reports whether a session has ended: its log says so, or is not there any more.
-func (d *desk) over(ctx context.Context, t id.Tenant, session id.Entity) (bool, error) {
+func (d *responder) over(ctx context.Context, t id.Tenant, session id.Entity) (bool, error) {
 	log := sessionLog(t, session)
 	last, err := d.log.Last(ctx, log)
 	if errors.Is(err, eventlog.ErrDeleted) {

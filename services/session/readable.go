@@ -185,7 +185,7 @@ func openCalls(st *conversation.State) []openCall {
 	return out
 }
 
-// openWorks returns the units of the run that is on which a worker may have.
+// openWorks returns the jobs of the run that is on which a worker may have.
 func openWorks(st *conversation.State) []*conversation.Work {
 	r := st.Active()
 	if r == nil {
@@ -201,7 +201,7 @@ func openWorks(st *conversation.State) []*conversation.Work {
 		add(st.Work(r.ID))
 		return out
 	}
-	add(r.Pipeline.Unit)
+	add(r.Pipeline.Job)
 	for _, t := range r.Pipeline.Tasks {
 		add(t.Work)
 	}

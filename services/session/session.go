@@ -53,10 +53,10 @@ type Config struct {
 // number of replicas may run.
 type Service struct {
 	*ledger.Service[conversation.State, env]
-	cfg  Config
-	conn *bus.Conn
-	desk *desk
-	rpc  *rpc.Server
+	cfg       Config
+	conn      *bus.Conn
+	responder *responder
+	rpc       *rpc.Server
 }
 
 // New returns a service that is not started.
@@ -72,12 +72,12 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 		return nil, fmt.Errorf("session service: %w", err)
 	}
 	s := &Service{cfg: cfg, conn: deps.Conn}
-	s.desk = &desk{conn: deps.Conn, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
+	s.responder = &responder{conn: deps.Conn, audit: cfg.Audit, payloads: payload.New(deps.Conn), log: deps.Log, commands: deps.Commands, keys: keys, ttl: cfg.TTL, now: cfg.Now, logger: deps.Logger}
 	s.rpc = rpc.NewServer(deps.Conn, rpc.Config{
 		Service: cmd.Session, Description: "Says where clients of sessions stand, and takes states elsewhere and back",
 		Logger: deps.Logger, Registry: cfg.Registry,
 	})
-	s.desk.offer(s.rpc)
+	s.responder.offer(s.rpc)
 	var err error
 	s.Service, err = ledger.NewService(ledger.ServiceConfig[conversation.State, env]{
 		Service: cmd.Session, Kind: id.KindSession, Timer: expireTimer, Fired: cmd.Expire, AckWait: cfg.AckWait, Now: cfg.Now,
@@ -96,7 +96,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("session service: %w", err)
 	}
-	s.desk.acks = a
+	s.responder.acks = a
 	if err := s.openQuota(ctx); err != nil {
 		return err
 	}
@@ -129,11 +129,11 @@ func (s *Service) Stop() {
 func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 	switch c.Verb {
 	case cmd.Ack:
-		return true, s.desk.acknowledge(ctx, c)
+		return true, s.responder.acknowledge(ctx, c)
 	case cmd.Delete:
-		return true, s.desk.delete(ctx, c)
+		return true, s.responder.delete(ctx, c)
 	case cmd.EraseTask:
-		return true, s.desk.eraseTask(ctx, c)
+		return true, s.responder.eraseTask(ctx, c)
 	}
 	return false, nil
 }
@@ -144,7 +144,7 @@ func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State
 		return s.armExpiry(ctx, l)
 	}
 	if l.State().Closed {
-		return s.desk.quota.Free(ctx, l.Ref.Tenant, l.Ref.Entity)
+		return s.responder.quota.Free(ctx, l.Ref.Tenant, l.Ref.Entity)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/services/agent/card"
+	"github.com/waggle-dev/waggle/services/worker/card"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 

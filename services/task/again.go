@@ -30,7 +30,7 @@ func (s *Service) again(ctx context.Context, h *ledger.Log[life], c cmd.Command,
 		}
 		events = append(events, e)
 	}
-	if err := s.mouth.repeat(c.ReplyTo, events); err != nil {
+	if err := s.notifier.repeat(c.ReplyTo, events); err != nil {
 		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("answer repeated request")
 	}
 	return nil

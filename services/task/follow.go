@@ -97,7 +97,7 @@ func (s *Service) dispatch(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, errAway) && s.crowd.away(h.Ref.Tenant, a.AgentID):
+	case errors.Is(err, errAway) && s.registry.away(h.Ref.Tenant, a.AgentID):
 		return nil
 	case err != nil:
 		s.deps.Logger.Debug().Err(err).Str("task", a.TaskID).Str("agent", a.AgentID).Msg("a task was not delivered")
@@ -133,7 +133,7 @@ func (s *Service) say(ctx context.Context, h *ledger.Log[life], eventID string, 
 	if err != nil {
 		return "", err
 	}
-	return s.mouth.say(ctx, h.Ref.Tenant, h.State().Head().AgentID, e)
+	return s.notifier.say(ctx, h.Ref.Tenant, h.State().Head().AgentID, e)
 }
 
 // converse tells agents what has happened since they were told last. What the agent
@@ -151,12 +151,12 @@ func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 		n := l.outbox[0]
 		switch {
 		case !lasting[n.event.Type]:
-			s.mouth.mention(h.Ref.Tenant, n.to, n.event)
+			s.notifier.mention(h.Ref.Tenant, n.to, n.event)
 		case n.event.Sequence <= l.told:
 		case l.Undelivered() != nil && !h.Outbox.Has(attemptID(l.Undelivered())):
 			return nil // first the task
 		default:
-			if _, err := s.mouth.say(ctx, h.Ref.Tenant, n.to, n.event); err != nil {
+			if _, err := s.notifier.say(ctx, h.Ref.Tenant, n.to, n.event); err != nil {
 				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("an agent is told later")
 				return s.remember(ctx, h, said)
 			}
@@ -273,7 +273,7 @@ func (s *Service) call(ctx context.Context, h *ledger.Log[life], c cmd.Command) 
 	return nil
 }
 
-// report tells the service that manages the log whose unit of work the task is.
+// report tells the service that manages the log whose job the task is.
 func (s *Service) report(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
 	l := h.State()
 	t, head := l.Task(), l.Head()
@@ -283,7 +283,7 @@ func (s *Service) report(ctx context.Context, h *ledger.Log[life], _ cmd.Command
 	ref := cmd.JobRef{Kind: id.Kind(t.Kind), RunID: t.RunID, JobID: t.JobID}
 	key, err := id.ParseEntity(t.Session)
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("a task is the unit of work of no log")
+		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("name no log of the job of a task")
 		return nil
 	}
 	out := cmd.Command{Service: ref.Manager(), Key: key}
@@ -306,7 +306,7 @@ func (s *Service) report(ctx context.Context, h *ledger.Log[life], _ cmd.Command
 }
 
 // done is what became of a task, with its result as a text. A result that is lost fails
-// the unit.
+// the job.
 func (s *Service) done(ctx context.Context, t id.Tenant, end event.TaskFinishedData) (cmd.FinishedJob, error) {
 	if err := s.payloads.Fill(ctx, t, &end); errors.Is(err, fault.New(fault.PayloadLost)) {
 		s.deps.Logger.Error().Err(err).Str("task", end.TaskID).Msg("lose result of task")

@@ -138,7 +138,7 @@ func TestLargeCalls(t *testing.T) {
 	require.Equal(t, 1, r.box.made())
 }
 
-// TestALargeResultOfASession: a unit of a plan gets the beginning of a result that is
+// TestALargeResultOfASession: a job of a plan gets the beginning of a result that is
 // stored, and fails if that is lost.
 func TestALargeResultOfASession(t *testing.T) {
 	t.Parallel()

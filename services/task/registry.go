@@ -1,186 +1,201 @@
 package task
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/assignment"
 )
 
-const (
-	// registryPause spaces the attempts to watch the bucket.
-	registryPause = time.Second
-	// registryPut bounds one attempt to write to it.
-	registryPut = 5 * time.Second
-)
-
-// registry remembers agents and services that were seen, with a watched copy of its
-// bucket. It is a hint: who expects an agent that the copy does not have yet is told
-// a moment too soon that there is none. It is safe for concurrent use.
+// registry knows the agents, services and clients that are live, by the directory, and
+// those that were, by its bucket. It is safe for concurrent use.
 type registry struct {
-	kv   jetstream.KeyValue
-	log  zerolog.Logger
-	end  context.CancelFunc
-	done chan struct{}
+	dir    *directory.Directory
+	bucket *registryBucket
+	index  *index
 
 	mu      sync.Mutex
-	entries map[string]cmd.Peer // by key
+	stale   bool               // the directory has changed since peers was made
+	read    map[string]reading // by the key of the member
+	peers   map[peerKey]cmd.Peer
+	unwatch func()
 }
 
-func newRegistry() *registry { return &registry{entries: map[string]cmd.Peer{}} }
-
-// open reads the bucket and begins to follow it.
-func (r *registry) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
-	kv, err := conn.Bucket(ctx, subject.BucketRegistry)
-	if err != nil {
-		return err
-	}
-	r.kv, r.log, r.done = kv, log, make(chan struct{})
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	r.end = end
-	ready := make(chan struct{})
-	go r.follow(life, sync.OnceFunc(func() { close(ready) }))
-	select {
-	case <-ready:
-		return nil
-	case <-ctx.Done():
-		r.close()
-		return fmt.Errorf("read the bucket %s: %w", subject.BucketRegistry, ctx.Err())
-	}
+// peerKey names a peer of a kind and tenant.
+type peerKey struct {
+	tenant   id.Tenant
+	kind, id string
 }
 
-// close ends the watch, if there is one.
-func (r *registry) close() {
-	if r.end == nil {
-		return
-	}
-	r.end()
-	<-r.done
+// reading is the data of a member as it was read.
+type reading struct {
+	raw    []byte
+	peer   cmd.Peer
+	ok     bool
+	joined uint64 // which of two members is the younger
 }
 
-// follow keeps the copy until life ends.
-func (r *registry) follow(life context.Context, ready func()) {
-	defer close(r.done)
-	for life.Err() == nil {
-		if err := r.read(life, ready); err != nil && life.Err() == nil {
-			r.log.Debug().Err(err).Msg("the registry is read again")
-			select {
-			case <-life.Done():
-			case <-time.After(registryPause):
+func newRegistry(d *directory.Directory, x *index) *registry {
+	c := &registry{dir: d, index: x, stale: true}
+	c.bucket = newRegistryBucket()
+	return c
+}
+
+// open begins to follow directory and registry.
+func (c *registry) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
+	c.unwatch = c.dir.Watch(func() {
+		c.mu.Lock()
+		c.stale = true
+		c.mu.Unlock()
+	})
+	return c.bucket.open(ctx, conn, log)
+}
+
+// close may be called more than once, and also if open was not.
+func (c *registry) close() {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	c.bucket.close()
+}
+
+// online returns all peers of the directory by their keys. The map must not be
+// changed; it is replaced when the directory changes.
+func (c *registry) online() map[peerKey]cmd.Peer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.peers == nil || c.stale {
+		c.stale = false
+		c.refresh()
+	}
+	return c.peers
+}
+
+// refresh reads the directory. Only what has changed is decoded. While a peer comes
+// back it can have several entries: the one that is online counts, of two the younger.
+func (c *registry) refresh() {
+	read, best := map[string]reading{}, map[peerKey]reading{}
+	for _, what := range []id.Name{cmd.WhatAgent, cmd.WhatService, cmd.WhatClient} {
+		for _, m := range c.dir.All(what) {
+			place := what.String() + "." + m.Name.String() + "." + m.Instance.String()
+			r, known := c.read[place]
+			if !known || !bytes.Equal(r.raw, m.Data) {
+				r = readPeer(what, m)
+			}
+			r.joined = m.Joined
+			read[place] = r
+			if !r.ok {
+				continue
+			}
+			key := keyOf(r.peer)
+			if old, double := best[key]; !double || better(r, old) {
+				best[key] = r
 			}
 		}
 	}
+	peers := make(map[peerKey]cmd.Peer, len(best))
+	for key, r := range best {
+		peers[key] = r.peer
+	}
+	c.read, c.peers = read, peers
 }
 
-var errWatchOver = errors.New("the watch has ended")
+func keyOf(p cmd.Peer) peerKey { return peerKey{p.Tenant, p.Kind, p.ID} }
 
-func (r *registry) read(life context.Context, ready func()) error {
-	w, err := r.kv.WatchAll(life)
-	if err != nil {
-		return err
+func better(a, than reading) bool {
+	if a.peer.Online != than.peer.Online {
+		return a.peer.Online
 	}
-	defer func() {
-		if w.Stop() != nil {
-			return // the connection is closed, and the watch with it
-		}
-		for open := true; open; { // its goroutine could not end otherwise
-			_, open = <-w.Updates()
-		}
-	}()
-	for {
-		select {
-		case <-life.Done():
-			return nil
-		case e, ok := <-w.Updates():
-			switch {
-			case !ok:
-				return errWatchOver
-			case e == nil:
-				ready()
-			default:
-				r.take(e)
-			}
-		}
-	}
+	return a.joined > than.joined
 }
 
-func (r *registry) take(e jetstream.KeyValueEntry) {
-	var p cmd.Peer
-	usable := e.Operation() == jetstream.KeyValuePut && json.Unmarshal(e.Value(), &p) == nil
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if usable {
-		r.entries[e.Key()] = p
-	} else {
-		delete(r.entries, e.Key())
+// readPeer decodes a member. One that says nothing usable is no peer, and no reason
+// to overlook the others.
+func readPeer(what id.Name, m directory.Member) reading {
+	r := reading{raw: m.Data}
+	if json.Unmarshal(m.Data, &r.peer) != nil {
+		return r
 	}
+	everywhere := what == cmd.WhatAgent && r.peer.Tenant.IsZero() // the built-in one
+	r.ok = r.peer.ID != "" && (everywhere || !r.peer.Tenant.IsZero()) && cmd.PeerWhat(r.peer.Kind) == what
+	if r.peer.Since.IsZero() {
+		r.peer.Since = m.Started
+	}
+	return r
 }
 
-// all returns what is remembered of a kind and tenant, in no order.
-func (r *registry) all(t id.Tenant, kind string) []cmd.Peer {
-	prefix := t.String() + "." + cmd.PeerWhat(kind).String() + "."
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []cmd.Peer
-	for k, p := range r.entries {
-		if strings.HasPrefix(k, prefix) {
-			out = append(out, p)
+// agent returns an agent of the directory.
+func (c *registry) agent(t id.Tenant, agent string) (cmd.Peer, bool) {
+	return lookUp(c.online(), peerKey{t, cmd.PeerAgent, agent})
+}
+
+// lookUp returns a peer of a tenant, or one that all tenants have.
+func lookUp(peers map[peerKey]cmd.Peer, key peerKey) (cmd.Peer, bool) {
+	p, ok := peers[key]
+	if !ok {
+		p, ok = peers[peerKey{kind: key.kind, id: key.id}]
+	}
+	return p, ok
+}
+
+// away reports whether an agent has no connection, but its place is kept for it.
+func (c *registry) away(t id.Tenant, agent string) bool {
+	p, there := c.agent(t, agent)
+	return there && !p.Online
+}
+
+// candidates returns the agents of a tenant, with those that are only remembered.
+func (c *registry) candidates(t id.Tenant) []assignment.Candidate {
+	var out []assignment.Candidate
+	for _, p := range c.all(t, cmd.PeerAgent) {
+		_, there := c.agent(t, p.ID)
+		tasks, idle := c.index.load(t, p.ID)
+		joined := p.Since
+		if idle.After(p.Since) {
+			p.Since = idle // of those with nothing to do, whoever has waited longest is next
 		}
+		out = append(out, assignment.Candidate{
+			ID: p.ID, Name: p.Name, Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,
+			Status: p.Status, Full: p.Full, Since: p.Since, Load: max(p.Load, tasks),
+			Joined: joined, Connection: p.Connection, Knows: p.Knows, Holds: p.Holds,
+		})
 	}
 	return out
 }
 
-// one returns what is remembered of a peer.
-func (r *registry) one(p cmd.Peer) (cmd.Peer, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	got, ok := r.entries[registryKey(p)]
-	return got, ok
+// all returns the peers of a kind and tenant by name: those of the directory, and
+// those that are remembered, which are offline and inactive.
+func (c *registry) all(t id.Tenant, kind string) []cmd.Peer {
+	found := map[string]cmd.Peer{}
+	for _, p := range c.bucket.all(t, kind) {
+		found[p.ID] = p
+	}
+	for k, p := range c.online() {
+		if k.kind == kind && (k.tenant == t || k.tenant.IsZero()) {
+			p.Tenant = t
+			found[k.id] = p
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b cmd.Peer) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
 }
 
-func registryKey(p cmd.Peer) string {
-	return subject.RegistryKey(p.Tenant, cmd.PeerWhat(p.Kind), id.EntityFromExternal(p.ID))
-}
-
-// note remembers a peer, as it will be when it has gone. What is known already is
-// written again only if asked to, which makes it last.
-func (r *registry) note(ctx context.Context, p cmd.Peer, again bool) error {
-	p = remembered(p)
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("encode a peer: %w", err)
-	}
-	key := registryKey(p)
-	if !again && r.has(key, raw) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, registryPut)
-	defer cancel()
-	if _, err := r.kv.Put(ctx, key, raw); err != nil {
-		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remember %s %s: %w", p.Kind, p.ID, err))
-	}
-	return nil
-}
-
-func (r *registry) has(key string, raw []byte) bool {
-	r.mu.Lock()
-	p, known := r.entries[key]
-	r.mu.Unlock()
-	if !known {
-		return false
-	}
-	old, err := json.Marshal(p)
-	return err == nil && string(old) == string(raw)
+// remembered is how a peer is remembered when it has gone.
+func remembered(p cmd.Peer) cmd.Peer {
+	p.Gateway, p.Connection, p.Principal, p.Load = "", "", "", 0
+	p.Online, p.Status, p.Since, p.Full, p.Knows, p.Holds = false, cmd.StatusInactive, time.Time{}, false, false, nil
+	return p
 }

@@ -52,7 +52,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{
 		Rig: servicetest.New(t, bustest.Single(t), patience), box: &box{}, heard: map[string]chan event.Event{}, deaf: map[string]bool{},
 	}
-	sub, err := r.Conn.NATS().Subscribe(subject.DirectFilter(gateway), r.aside)
+	sub, err := r.Conn.NATS().Subscribe(subject.DirectFilter(gateway), r.confirm)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sub.Unsubscribe()) })
 	return r
@@ -68,8 +68,8 @@ func (r *rig) ears(connection string) chan event.Event {
 	return r.heard[connection]
 }
 
-// aside is the gateway: it confirms what it can queue.
-func (r *rig) aside(m *nats.Msg) {
+// confirm is the gateway: it confirms what it can queue.
+func (r *rig) confirm(m *nats.Msg) {
 	_, connection, err := subject.ParseDirect(m.Subject)
 	if err != nil {
 		return

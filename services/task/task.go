@@ -60,19 +60,19 @@ type Config struct {
 // swarm. It is a lifecycle component; any number of replicas may run.
 type Service struct {
 	*ledger.Service[life, assignment.Env]
-	cfg     Config
-	deps    ledger.Deps
-	tools   tools.Toolbox
-	crowd   *crowd
-	index   *index
-	inboxes *inboxes
-	mouth   *mouth
-	calls   *command.Workers
-	rpc     *rpc.Server
-	watch   *watch
-	shelf   shelf
-	acks    *acks.Acks
-	quota   quota.Entities
+	cfg      Config
+	deps     ledger.Deps
+	tools    tools.Toolbox
+	registry *registry
+	index    *index
+	inboxes  *inboxes
+	notifier *notifier
+	calls    *command.Workers
+	rpc      *rpc.Server
+	watch    *watch
+	shelf    shelf
+	acks     *acks.Acks
+	quota    quota.Entities
 
 	payloads *payload.Store
 }
@@ -88,8 +88,8 @@ func New(cfg Config, deps ledger.Deps, box tools.Toolbox) (*Service, error) {
 		cfg.Keep = DefaultKeep
 	}
 	s := &Service{cfg: cfg, deps: deps, tools: box, index: newIndex(), payloads: payload.New(deps.Conn)}
-	s.crowd = newCrowd(deps.Directory, s.index)
-	s.mouth = &mouth{conn: deps.Conn, crowd: s.crowd, logger: deps.Logger}
+	s.registry = newRegistry(deps.Directory, s.index)
+	s.notifier = &notifier{conn: deps.Conn, registry: s.registry, logger: deps.Logger}
 	var err error
 	if s.inboxes, err = newInboxes(deps.Log, cfg.Now); err != nil {
 		return nil, fmt.Errorf("task service: %w", err)
@@ -123,7 +123,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.quota.Open(ctx, audit.Tasks, limits); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
-	if err := s.crowd.open(ctx, s.deps.Conn, s.deps.Logger); err != nil {
+	if err := s.registry.open(ctx, s.deps.Conn, s.deps.Logger); err != nil {
 		return fmt.Errorf("task service: %w", err)
 	}
 	s.watch.start()
@@ -142,7 +142,7 @@ func (s *Service) Start(ctx context.Context) error {
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Service.Drain(ctx))
 	s.watch.stop()
-	s.crowd.close()
+	s.registry.close()
 	s.quota.Close()
 	return err
 }
@@ -156,7 +156,7 @@ func (s *Service) Stop() {
 	pulls.Go(s.Service.Stop)
 	pulls.Wait()
 	s.watch.stop()
-	s.crowd.close()
+	s.registry.close()
 	s.quota.Close()
 }
 
@@ -209,7 +209,7 @@ func (s *Service) env(ctx context.Context, h *ledger.Log[life], c cmd.Command) (
 }
 
 func (s *Service) live(t id.Tenant, now time.Time) assignment.Env {
-	return assignment.Env{Now: now, Agents: s.crowd.candidates(t), Rules: s.cfg.Rules}
+	return assignment.Env{Now: now, Agents: s.registry.candidates(t), Rules: s.cfg.Rules}
 }
 
 // handle takes the commands about clients, and deletions.

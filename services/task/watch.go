@@ -81,7 +81,7 @@ func (w *watch) run() {
 
 // look compares the directory with what was seen before.
 func (w *watch) look() {
-	peers := w.s.crowd.online()
+	peers := w.s.registry.online()
 	came, says := map[id.Tenant]bool{}, map[peerKey]bool{}
 	for key, p := range peers {
 		if key.kind == cmd.PeerClient {
@@ -134,13 +134,13 @@ func (w *watch) note(p cmd.Peer, gone bool) {
 		return
 	}
 	if gone {
-		known, ok := w.s.crowd.registry.one(p)
+		known, ok := w.s.registry.bucket.one(p)
 		if !ok {
 			return
 		}
 		p = known
 	}
-	if err := w.s.crowd.registry.note(w.life, p, gone); err != nil && w.life.Err() == nil {
+	if err := w.s.registry.bucket.note(w.life, p, gone); err != nil && w.life.Err() == nil {
 		w.s.deps.Logger.Warn().Err(err).Str("peer", p.ID).Msg("a peer is not remembered")
 	}
 }

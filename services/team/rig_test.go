@@ -117,7 +117,7 @@ func (r *rig) message(team subject.Log, commandID, member, content string) {
 	r.command(team, cmd.SendMessage, commandID, member, cmd.UserMessage{Content: content}, "")
 }
 
-// ears returns what is said aside to a connection.
+// ears returns the direct messages to a connection.
 func (r *rig) ears(connection string) <-chan event.Event {
 	r.T.Helper()
 	out := make(chan event.Event, 256)
@@ -133,7 +133,7 @@ func (r *rig) ears(connection string) <-chan event.Event {
 	return out
 }
 
-// hears waits for the next aside, which has to be of the type.
+// hears waits for the next direct message, which has to be of the type.
 func hears[T event.Data](t testing.TB, ears <-chan event.Event) T {
 	t.Helper()
 	select {
@@ -144,7 +144,7 @@ func hears[T event.Data](t testing.TB, ears <-chan event.Event) T {
 		require.NoError(t, err)
 		return d
 	case <-time.After(patience):
-		require.Fail(t, "nothing was said aside")
+		require.Fail(t, "no direct message has come")
 		panic("unreachable")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/services/agent/card"
 	"github.com/waggle-dev/waggle/services/team"
+	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
 // worker lists a worker in the directory.

@@ -33,9 +33,9 @@ func nested(depth int) event.TeamDefinition {
 }
 
 func TestBadDefinitionsNameThePlace(t *testing.T) {
-	crowd := pair()
+	full := pair()
 	for i := range teamwork.MaxMembers {
-		crowd.Members = append(crowd.Members, event.MemberDefinition{Name: fmt.Sprint("m", i)})
+		full.Members = append(full.Members, event.MemberDefinition{Name: fmt.Sprint("m", i)})
 	}
 	with := func(m event.MemberDefinition) event.TeamDefinition {
 		d := pair()
@@ -59,7 +59,7 @@ func TestBadDefinitionsNameThePlace(t *testing.T) {
 	} {
 		switch field {
 		case "members[255]":
-			d, field = crowd, fmt.Sprintf("members[%d]", teamwork.MaxMembers)
+			d, field = full, fmt.Sprintf("members[%d]", teamwork.MaxMembers)
 		case "members[2].team":
 			deep := nested(teamwork.MaxDepth + 1)
 			d, field = deep, strings.TrimPrefix(strings.Repeat(".members[1].team", teamwork.MaxDepth), ".")

@@ -77,7 +77,7 @@ func (s *State) begin(team id.Entity, created time.Time, d event.TeamCreatedData
 	s.members, s.deep = map[string]*member{}, map[string]string{}
 	s.messages, s.once, s.acts = map[string]bool{}, map[string]bool{}, map[string]event.TeamActedData{}
 	s.questions, s.inputs = map[string]question{}, map[string]string{}
-	s.errands = map[string]*errand{}
+	s.delegations = map[string]*delegation{}
 	for _, m := range d.Definition.Members {
 		place, err := s.roster.find(m.Name)
 		if err != nil {
@@ -138,7 +138,7 @@ func (s *State) busy(e event.Event) {
 
 func (s *State) messageDropped(_ event.Event, d event.TeamMessageDroppedData) error {
 	s.arrived(d.MessageID)
-	delete(s.errands, d.MessageID)
+	delete(s.delegations, d.MessageID)
 	return nil
 }
 

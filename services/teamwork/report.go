@@ -7,15 +7,15 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// errand is a message to an agent of the swarm that somebody waits for the outcome of:
+// delegation is a message to an agent of the swarm whose outcome a member waits for:
 // to one of the team's own, or to one in a nested team that gets what the team gets.
-type errand struct {
+type delegation struct {
 	letter event.TeamMessageData
 	agent  Place  // who does it
 	run    string // what it does for it; empty: nothing yet
 }
 
-// report is what has come of an errand. An agent of the swarm has none of the team's
+// report is what has come of a delegation. An agent of the swarm has none of the team's
 // tools: the team writes to the colleague who asked, and keeps the board.
 type report struct {
 	id     string
@@ -33,11 +33,11 @@ func (s *State) expects(l event.TeamMessageData) {
 		return
 	}
 	if p = s.roster.agent(p); s.roster.swarm[p.Route] {
-		s.errands[l.MessageID] = &errand{letter: l, agent: p}
+		s.delegations[l.MessageID] = &delegation{letter: l, agent: p}
 	}
 }
 
-// deeds keeps what has become of errands, by an event of an agent or a nested team.
+// deeds keeps what has become of delegations, by an event of an agent or a nested team.
 func (s *State) deeds(inner event.Event) error {
 	switch inner.Type {
 	case event.MessageReceived, event.MessageRefused, event.TeamMessageDropped:
@@ -53,11 +53,11 @@ func (s *State) deeds(inner event.Event) error {
 	if err := inner.Decode(&d); err != nil {
 		return err
 	}
-	do := s.errands[d.MessageID]
+	do := s.delegations[d.MessageID]
 	switch {
 	case do == nil:
 	case inner.Type != event.MessageReceived:
-		delete(s.errands, d.MessageID)
+		delete(s.delegations, d.MessageID)
 	case inner.Via.Route == do.agent.Route:
 		do.run = d.RunID
 	}
@@ -74,11 +74,11 @@ func (s *State) hasDone(inner event.Event) error {
 	if err := inner.Decode(&d); err != nil {
 		return err
 	}
-	for message, do := range s.errands {
+	for message, do := range s.delegations {
 		if do.run != d.RunID || do.agent.Route != inner.Via.Route {
 			continue
 		}
-		delete(s.errands, message)
+		delete(s.delegations, message)
 		r := report{id: s.entity.String() + "." + d.RunID + ".report", member: do.letter.Member, letter: do.letter, text: d.Content}
 		if r.failed = inner.Type == event.RunFailed; r.failed {
 			r.text = "I could not do it: " + orElse(d.Message, "it failed")

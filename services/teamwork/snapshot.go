@@ -24,31 +24,31 @@ var ErrSnapshot = errors.New("no snapshot of this fold")
 // snapshot is a State as JSON. What follows from the team's id and definition is not in
 // it.
 type snapshot struct {
-	Version   int                            `json:"version"`
-	Seq       uint64                         `json:"seq"`
-	Created   time.Time                      `json:"created"`
-	Entity    string                         `json:"entity"`
-	Head      event.TeamCreatedData          `json:"head"`
-	Members   []memberSnapshot               `json:"members"` // in the order of the definition
-	Deep      map[string]string              `json:"deep,omitempty"`
-	Messages  []string                       `json:"messages,omitempty"`
-	Pending   []letterSnapshot               `json:"pending,omitempty"`
-	Errands   map[string]errandSnapshot      `json:"errands,omitempty"`
-	Reports   []reportSnapshot               `json:"reports,omitempty"`
-	Status    string                         `json:"status"`
-	Problem   string                         `json:"problem,omitempty"`
-	Statuses  int                            `json:"statuses"`
-	Paused    bool                           `json:"paused,omitempty"`
-	Flips     int                            `json:"flips,omitempty"`
-	PausedAt  uint64                         `json:"paused_at,omitempty"`
-	Closing   *event.TeamClosingData         `json:"closing,omitempty"`
-	Closed    bool                           `json:"closed,omitempty"`
-	Once      []string                       `json:"once,omitempty"`
-	Board     []boardSnapshot                `json:"board,omitempty"`
-	Acts      map[string]event.TeamActedData `json:"acts,omitempty"`
-	Questions map[string]questionSnapshot    `json:"questions,omitempty"`
-	BusyFrom  uint64                         `json:"busy_from,omitempty"`
-	Window    window                         `json:"window"`
+	Version     int                            `json:"version"`
+	Seq         uint64                         `json:"seq"`
+	Created     time.Time                      `json:"created"`
+	Entity      string                         `json:"entity"`
+	Head        event.TeamCreatedData          `json:"head"`
+	Members     []memberSnapshot               `json:"members"` // in the order of the definition
+	Deep        map[string]string              `json:"deep,omitempty"`
+	Messages    []string                       `json:"messages,omitempty"`
+	Pending     []letterSnapshot               `json:"pending,omitempty"`
+	Delegations map[string]delegationSnapshot  `json:"errands,omitempty"`
+	Reports     []reportSnapshot               `json:"reports,omitempty"`
+	Status      string                         `json:"status"`
+	Problem     string                         `json:"problem,omitempty"`
+	Statuses    int                            `json:"statuses"`
+	Paused      bool                           `json:"paused,omitempty"`
+	Flips       int                            `json:"flips,omitempty"`
+	PausedAt    uint64                         `json:"paused_at,omitempty"`
+	Closing     *event.TeamClosingData         `json:"closing,omitempty"`
+	Closed      bool                           `json:"closed,omitempty"`
+	Once        []string                       `json:"once,omitempty"`
+	Board       []boardSnapshot                `json:"board,omitempty"`
+	Acts        map[string]event.TeamActedData `json:"acts,omitempty"`
+	Questions   map[string]questionSnapshot    `json:"questions,omitempty"`
+	BusyFrom    uint64                         `json:"busy_from,omitempty"`
+	Window      window                         `json:"window"`
 }
 
 type memberSnapshot struct {
@@ -67,7 +67,7 @@ type letterSnapshot struct {
 	Seq    uint64                `json:"seq"`
 }
 
-type errandSnapshot struct {
+type delegationSnapshot struct {
 	Letter event.TeamMessageData `json:"letter"`
 	Route  string                `json:"route"` // of the agent
 	Run    string                `json:"run,omitempty"`
@@ -98,7 +98,7 @@ type boardSnapshot struct {
 func (s *State) Snapshot() ([]byte, error) {
 	snap := snapshot{
 		Version: SnapshotVersion, Seq: s.seq, Created: s.created, Entity: s.entity.String(), Head: s.head, Deep: s.deep,
-		Messages: names(s.messages), Errands: map[string]errandSnapshot{}, Status: s.status, Problem: s.problem, Statuses: s.statuses,
+		Messages: names(s.messages), Delegations: map[string]delegationSnapshot{}, Status: s.status, Problem: s.problem, Statuses: s.statuses,
 		Paused: s.paused, Flips: s.flips, PausedAt: s.pausedAt, Closing: s.closing, Closed: s.closed, Once: names(s.once),
 		Acts: s.acts, Questions: map[string]questionSnapshot{}, BusyFrom: s.busyFrom, Window: s.window.clone(),
 	}
@@ -108,8 +108,8 @@ func (s *State) Snapshot() ([]byte, error) {
 	for _, l := range s.pending {
 		snap.Pending = append(snap.Pending, letterSnapshot{l.TeamMessageData, l.seq})
 	}
-	for message, e := range s.errands {
-		snap.Errands[message] = errandSnapshot{e.letter, e.agent.Route, e.run}
+	for message, e := range s.delegations {
+		snap.Delegations[message] = delegationSnapshot{e.letter, e.agent.Route, e.run}
 	}
 	for _, r := range s.reports {
 		snap.Reports = append(snap.Reports, reportSnapshot{r.id, r.member, r.letter, r.text, r.failed})
@@ -190,12 +190,12 @@ func (s *State) restoreMail(snap snapshot) error {
 	for _, t := range snap.Board {
 		s.board = append(s.board, &boardTask{t.Task, t.Notices, t.Told, t.BySystem})
 	}
-	for message, e := range snap.Errands {
+	for message, e := range snap.Delegations {
 		p, err := s.roster.find(e.Route)
 		if err != nil {
 			return err
 		}
-		s.errands[message] = &errand{e.Letter, p, e.Run}
+		s.delegations[message] = &delegation{e.Letter, p, e.Run}
 	}
 	for call, q := range snap.Questions {
 		agent, err := id.ParseEntity(q.Agent)

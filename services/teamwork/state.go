@@ -20,33 +20,33 @@ const Notifier = "system.task_notifier"
 // State is the fold of a team's log. The zero value is a log without events. It is not
 // safe for concurrent use.
 type State struct {
-	seq       uint64
-	created   time.Time
-	head      event.TeamCreatedData
-	entity    id.Entity
-	roster    *roster
-	members   map[string]*member // by name: the team's own
-	order     []*member
-	deep      map[string]string // by route: of the members of nested teams, once known
-	messages  map[string]bool   // ids of accepted messages
-	pending   []letter
-	errands   map[string]*errand // of agents of the swarm, by message, until they are done
-	reports   []report           // of agents of the swarm, due
-	status    string             // as shown
-	problem   string             // with status ERROR
-	statuses  int                // shown so far
-	paused    bool
-	flips     int    // how often it was paused or resumed
-	pausedAt  uint64 // seq of the newest pause: messages after it have not been handed on while it lasts
-	closing   *event.TeamClosingData
-	closed    bool
-	once      map[string]bool // ids of commands that had their effect
-	board     []*boardTask
-	acts      map[string]event.TeamActedData // outcomes by call
-	questions map[string]question            // by call
-	inputs    map[string]string              // call by question
-	busyFrom  uint64                         // seq before what is on began, +1; 0 = nothing is on
-	window    window
+	seq         uint64
+	created     time.Time
+	head        event.TeamCreatedData
+	entity      id.Entity
+	roster      *roster
+	members     map[string]*member // by name: the team's own
+	order       []*member
+	deep        map[string]string // by route: of the members of nested teams, once known
+	messages    map[string]bool   // ids of accepted messages
+	pending     []letter
+	delegations map[string]*delegation // of agents of the swarm, by message, until they are done
+	reports     []report               // of agents of the swarm, due
+	status      string                 // as shown
+	problem     string                 // with status ERROR
+	statuses    int                    // shown so far
+	paused      bool
+	flips       int    // how often it was paused or resumed
+	pausedAt    uint64 // seq of the newest pause: messages after it have not been handed on while it lasts
+	closing     *event.TeamClosingData
+	closed      bool
+	once        map[string]bool // ids of commands that had their effect
+	board       []*boardTask
+	acts        map[string]event.TeamActedData // outcomes by call
+	questions   map[string]question            // by call
+	inputs      map[string]string              // call by question
+	busyFrom    uint64                         // seq before what is on began, +1; 0 = nothing is on
+	window      window
 }
 
 // member is one of the team's own members.

@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/provider"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/quota"
-	"github.com/waggle-dev/waggle/services/agent"
+	"github.com/waggle-dev/waggle/services/worker"
 )
 
 func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
@@ -29,21 +29,21 @@ func (p *process) agent(ctx context.Context) (lifecycle.Component, error) {
 	if from := provider.Of(p.Config); from != nil {
 		check = from.Works
 	}
-	return agent.New(agent.Config{
+	return worker.New(worker.Config{
 		Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts, MaxRounds: c.MaxRounds, MaxTokens: c.MaxTokens,
 		ModelTries: c.ModelTries, RetryTime: c.RetryTime, RunRetryTime: c.RunRetryTime, ToolTimeout: c.ToolTimeout, TurnTimeout: c.JobTimeout, System: c.System,
 		Check: check, Capabilities: c.Capabilities, Prices: prices(p.Config.Models), Now: p.clock.Now,
-	}, agent.Deps{
+	}, worker.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,
 		Tools: remote.NewClient(p.conn), Model: m, Quota: daily,
 		Instance: p.instance, Logger: p.Logger.With().Str("role", "worker").Logger(), Registry: p.registry,
 	})
 }
 
-func prices(m config.Models) agent.Prices {
-	out := agent.Prices{}
+func prices(m config.Models) worker.Prices {
+	out := worker.Prices{}
 	for _, p := range m.Prices {
-		out[p.Model] = agent.Price{InputPerMillion: p.Input, OutputPerMillion: p.Output}
+		out[p.Model] = worker.Price{InputPerMillion: p.Input, OutputPerMillion: p.Output}
 	}
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/internal/lifecycle"
-	"github.com/waggle-dev/waggle/services/agent/builtin"
+	"github.com/waggle-dev/waggle/services/worker/builtin"
 )
 
 // assistant returns the agent of the swarm that goes with the worker.

@@ -1,0 +1,186 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/internal/bus"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// registryPause spaces the attempts to watch the bucket.
+	registryPause = time.Second
+	// registryPut bounds one attempt to write to it.
+	registryPut = 5 * time.Second
+)
+
+// registryBucket remembers agents and services that were seen, with a watched copy of its
+// bucket. It is a hint: who expects an agent that the copy does not have yet is told
+// a moment too soon that there is none. It is safe for concurrent use.
+type registryBucket struct {
+	kv   jetstream.KeyValue
+	log  zerolog.Logger
+	end  context.CancelFunc
+	done chan struct{}
+
+	mu      sync.Mutex
+	entries map[string]cmd.Peer // by key
+}
+
+func newRegistryBucket() *registryBucket { return &registryBucket{entries: map[string]cmd.Peer{}} }
+
+// open reads the bucket and begins to follow it.
+func (r *registryBucket) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
+	kv, err := conn.Bucket(ctx, subject.BucketRegistry)
+	if err != nil {
+		return err
+	}
+	r.kv, r.log, r.done = kv, log, make(chan struct{})
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	r.end = end
+	ready := make(chan struct{})
+	go r.follow(life, sync.OnceFunc(func() { close(ready) }))
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		r.close()
+		return fmt.Errorf("read the bucket %s: %w", subject.BucketRegistry, ctx.Err())
+	}
+}
+
+// close ends the watch, if there is one.
+func (r *registryBucket) close() {
+	if r.end == nil {
+		return
+	}
+	r.end()
+	<-r.done
+}
+
+// follow keeps the copy until life ends.
+func (r *registryBucket) follow(life context.Context, ready func()) {
+	defer close(r.done)
+	for life.Err() == nil {
+		if err := r.read(life, ready); err != nil && life.Err() == nil {
+			r.log.Debug().Err(err).Msg("the registry is read again")
+			select {
+			case <-life.Done():
+			case <-time.After(registryPause):
+			}
+		}
+	}
+}
+
+var errWatchOver = errors.New("the watch has ended")
+
+func (r *registryBucket) read(life context.Context, ready func()) error {
+	w, err := r.kv.WatchAll(life)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if w.Stop() != nil {
+			return // the connection is closed, and the watch with it
+		}
+		for open := true; open; { // its goroutine could not end otherwise
+			_, open = <-w.Updates()
+		}
+	}()
+	for {
+		select {
+		case <-life.Done():
+			return nil
+		case e, ok := <-w.Updates():
+			switch {
+			case !ok:
+				return errWatchOver
+			case e == nil:
+				ready()
+			default:
+				r.take(e)
+			}
+		}
+	}
+}
+
+func (r *registryBucket) take(e jetstream.KeyValueEntry) {
+	var p cmd.Peer
+	usable := e.Operation() == jetstream.KeyValuePut && json.Unmarshal(e.Value(), &p) == nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if usable {
+		r.entries[e.Key()] = p
+	} else {
+		delete(r.entries, e.Key())
+	}
+}
+
+// all returns what is remembered of a kind and tenant, in no order.
+func (r *registryBucket) all(t id.Tenant, kind string) []cmd.Peer {
+	prefix := t.String() + "." + cmd.PeerWhat(kind).String() + "."
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []cmd.Peer
+	for k, p := range r.entries {
+		if strings.HasPrefix(k, prefix) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// one returns what is remembered of a peer.
+func (r *registryBucket) one(p cmd.Peer) (cmd.Peer, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got, ok := r.entries[registryKey(p)]
+	return got, ok
+}
+
+func registryKey(p cmd.Peer) string {
+	return subject.RegistryKey(p.Tenant, cmd.PeerWhat(p.Kind), id.EntityFromExternal(p.ID))
+}
+
+// note remembers a peer, as it will be when it has gone. What is known already is
+// written again only if asked to, which makes it last.
+func (r *registryBucket) note(ctx context.Context, p cmd.Peer, again bool) error {
+	p = remembered(p)
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode a peer: %w", err)
+	}
+	key := registryKey(p)
+	if !again && r.has(key, raw) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, registryPut)
+	defer cancel()
+	if _, err := r.kv.Put(ctx, key, raw); err != nil {
+		return fault.New(fault.BusUnavailable).Wrap(fmt.Errorf("remember %s %s: %w", p.Kind, p.ID, err))
+	}
+	return nil
+}
+
+func (r *registryBucket) has(key string, raw []byte) bool {
+	r.mu.Lock()
+	p, known := r.entries[key]
+	r.mu.Unlock()
+	if !known {
+		return false
+	}
+	old, err := json.Marshal(p)
+	return err == nil && string(old) == string(raw)
+}

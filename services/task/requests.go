@@ -1,0 +1,247 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// kindServer is the kind of MCP servers in lists.
+const kindServer = tools.KindMCP
+
+// offer adds the verbs of the service to the server.
+func (s *Service) offer(r *rpc.Server) {
+	rpc.Handle(r, cmd.OpenClient, s.openClient)
+	rpc.Handle(r, cmd.NameClient, s.nameClient)
+	rpc.Handle(r, cmd.SendClient, s.sendClient)
+	rpc.Handle(r, cmd.ListAgents, s.lists(cmd.PeerAgent))
+	rpc.Handle(r, cmd.ListServices, s.lists(cmd.PeerService))
+	rpc.Handle(r, cmd.ListClients, s.lists(cmd.PeerClient))
+	rpc.Handle(r, cmd.ListServers, s.listServers)
+	rpc.Handle(r, cmd.ListTools, s.listTools)
+	rpc.Handle(r, cmd.RunTool, s.runTool)
+	rpc.Handle(r, cmd.ShowTask, s.showTask)
+	rpc.Handle(r, cmd.Submit, s.submit)
+}
+
+// lists answers with the peers of a kind that the request's tenant has. Agents and
+// services that were there before are inactive.
+func (s *Service) lists(kind string) func(context.Context, cmd.PeerRequest) (cmd.PeerList, error) {
+	return func(_ context.Context, in cmd.PeerRequest) (cmd.PeerList, error) {
+		f, err := data[cmd.PeerFilter](in)
+		if err != nil {
+			return cmd.PeerList{}, err
+		}
+		out := cmd.PeerList{Peers: []cmd.Peer{}}
+		for _, p := range s.registry.all(in.Tenant, kind) {
+			if !p.Online {
+				p.Status = cmd.StatusInactive
+			}
+			if matches(p, f) {
+				out.Peers = append(out.Peers, public(p))
+			}
+		}
+		return out, nil
+	}
+}
+
+// public is what other peers may know of a peer.
+func public(p cmd.Peer) cmd.Peer {
+	p.Principal, p.Gateway, p.Connection, p.Incarnation, p.Full, p.Knows, p.Holds = "", "", "", "", false, false, nil
+	return p
+}
+
+// matches reports whether a peer passes the filter.
+func matches(p cmd.Peer, f cmd.PeerFilter) bool {
+	if f.Status != "" && !cmd.StatusFits(p.Status, f.Status) {
+		return false
+	}
+	if !strings.Contains(strings.ToLower(p.Name), strings.ToLower(f.Name)) {
+		return false
+	}
+	for _, c := range f.Capabilities {
+		if !slices.Contains(p.Capabilities, c) {
+			return false
+		}
+	}
+	return f.Type == "" || strings.EqualFold(f.Type, typeOf(p))
+}
+
+// typeOf is the member type of what else a peer said of itself.
+func typeOf(p cmd.Peer) string {
+	var extra struct {
+		Type       string `json:"type"`
+		ClientType string `json:"client_type"`
+	}
+	if len(p.Extra) == 0 || json.Unmarshal(p.Extra, &extra) != nil {
+		return ""
+	}
+	if extra.Type == "" {
+		return extra.ClientType
+	}
+	return extra.Type
+}
+
+// listServers answers with the MCP servers.
+func (s *Service) listServers(ctx context.Context, in cmd.PeerRequest) (cmd.PeerList, error) {
+	f, err := data[cmd.PeerFilter](in)
+	if err != nil {
+		return cmd.PeerList{}, err
+	}
+	list, err := s.tools.Servers(ctx, in.Tenant, tools.KindMCP)
+	if err != nil {
+		return cmd.PeerList{}, err
+	}
+	out := cmd.PeerList{Peers: []cmd.Peer{}}
+	for _, v := range list {
+		p := cmd.Peer{
+			Kind: kindServer, Tenant: in.Tenant, ID: v.ID, Name: v.Name, Capabilities: v.Capabilities, Description: v.Description,
+			Status: v.Status, Online: v.Status == cmd.StatusActive, Since: v.Since, Extra: withType(v.Extra, v.Type),
+		}
+		if matches(p, f) {
+			out.Peers = append(out.Peers, p)
+		}
+	}
+	return out, nil
+}
+
+// withType adds the type of a server to what else it said.
+func withType(extra json.RawMessage, kind string) json.RawMessage {
+	all := map[string]any{}
+	if len(extra) > 0 && json.Unmarshal(extra, &all) != nil {
+		return extra
+	}
+	all["type"] = kind
+	return encode(all)
+}
+
+// listTools answers with the tools of a service or an MCP server.
+func (s *Service) listTools(ctx context.Context, in cmd.PeerRequest) (cmd.ToolList, error) {
+	d, err := data[cmd.ToolsOf](in)
+	if err != nil {
+		return cmd.ToolList{}, err
+	}
+	server, list, err := s.tools.ToolsOf(ctx, in.Tenant, d.Kind, d.Server)
+	if err != nil {
+		return cmd.ToolList{}, err
+	}
+	out := cmd.ToolList{Server: server.ID, Name: server.Name, Tools: []cmd.PeerTool{}}
+	for _, t := range list {
+		out.Tools = append(out.Tools, cmd.PeerTool{
+			ID: t.Own, Name: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+			Idempotent: t.Idempotent || t.ReadOnly,
+		})
+	}
+	return out, nil
+}
+
+func taskLog(t id.Tenant, task string) subject.Log {
+	return subject.Log{Tenant: t, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
+}
+
+// showTask answers with a task as it is now. One of another tenant does not exist.
+func (s *Service) showTask(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
+	d, err := data[cmd.TaskRefData](in)
+	if err != nil {
+		return cmd.TaskView{}, err
+	}
+	unknown := fault.Newf(fault.TaskNotFound, "There is no such task.")
+	if d.TaskID == "" {
+		return cmd.TaskView{}, unknown
+	}
+	st, err := ledger.Fold(ctx, s.deps.Log, taskLog(in.Tenant, d.TaskID), (*assignment.State).Apply)
+	switch {
+	case err != nil:
+		return cmd.TaskView{}, err
+	case st.Created.IsZero():
+		return cmd.TaskView{}, unknown
+	}
+	return st.View(), nil
+}
+
+// maxTask bounds a task, so that it fits into an event (256 KiB) with what the service
+// adds.
+const maxTask = 250 << 10
+
+// submit takes a task, if there is, or was, an agent that may do it. When it returns
+// the task will come to an end, whatever dies.
+func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
+	d, err := data[cmd.NewTask](in)
+	if err != nil {
+		return cmd.TaskView{}, err
+	}
+	if d.AgentID == "" && d.AgentName == "" && len(d.Capabilities) == 0 {
+		return cmd.TaskView{}, fault.Newf(fault.InvalidField, "Say which agent is to do it: its id, its name, or what it has to be capable of.").At("agentName")
+	}
+	if len(in.Data) > maxTask {
+		return cmd.TaskView{}, fault.New(fault.MessageTooBig)
+	}
+	switch in.Kind {
+	case cmd.PeerClient:
+		d.ClientID = in.ID
+	case cmd.PeerAgent:
+		d.AskedBy(in.ID, in.Name)
+	}
+	if d.TaskID == "" {
+		d.TaskID = uuid.NewString()
+	} else if v, before, err := s.before(ctx, in, d); before || err != nil {
+		return v, err
+	}
+	if !s.wanted(in.Tenant, d) {
+		return cmd.TaskView{}, fault.New(fault.AgentNotFound)
+	}
+	if d.RequestID == "" {
+		d.RequestID = in.RequestID
+	}
+	d.Seen = s.deps.Directory.Revision()
+	if err := s.quota.Hold(ctx, in.Tenant, in.Principal, id.EntityFromExternal(d.TaskID)); err != nil {
+		return cmd.TaskView{}, err
+	}
+	err = s.Send(ctx, cmd.Command{
+		ID: createID, Service: cmd.Task, Verb: cmd.CreateTask, Tenant: in.Tenant, Key: id.EntityFromExternal(d.TaskID),
+		Principal: in.Principal, ReplyTo: in.ReplyTo, Data: encode(d),
+	})
+	if err != nil {
+		return cmd.TaskView{}, err
+	}
+	head := event.TaskHead{TaskID: d.TaskID, RequestID: d.RequestID, ClientID: d.ClientID, ParentID: d.ParentID}
+	return cmd.TaskView{TaskHead: head, Status: assignment.StatusCreated, CreatedAt: s.cfg.Now().UTC()}, nil
+}
+
+// before returns the task that is there already for a request which has come before.
+func (s *Service) before(ctx context.Context, in cmd.PeerRequest, d cmd.NewTask) (cmd.TaskView, bool, error) {
+	st, err := ledger.Fold(ctx, s.deps.Log, taskLog(in.Tenant, d.TaskID), (*assignment.State).Apply)
+	if err != nil || st.Created.IsZero() || st.Task().ClientID != d.ClientID || st.Task().AskerID != d.AskerID {
+		return cmd.TaskView{}, false, err
+	}
+	v := st.View()
+	v.Before = true
+	v.AgentID, v.AgentName = cmp.Or(v.AgentID, st.Task().ExpectedID, d.AgentID), cmp.Or(v.AgentName, st.Task().ExpectedName, d.AgentName)
+	return v, true, nil
+}
+
+// wanted reports whether some agent that is known may be given the task.
+func (s *Service) wanted(t id.Tenant, d cmd.NewTask) bool {
+	want := event.TaskCreatedData{WantedID: d.AgentID, WantedName: d.AgentName, Capabilities: d.Capabilities}
+	for _, a := range s.registry.candidates(t) {
+		a.Online, a.Full, a.Status = true, false, cmd.StatusActive
+		if _, ok := assignment.Choose(want, []assignment.Candidate{a}); ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/services/teamwork"
+	"github.com/waggle-dev/waggle/services/worker/card"
+)
+
+// maxListed bounds the teams of one list, of each of which the end is read: 100 reads of
+// the event log take some 50 ms.
+const maxListed = 100
+
+// foundID is the id of the command that creates a team: a team is created once.
+const foundID = "create"
+
+// offer adds the verbs of the service to the server.
+func (s *Service) offer(r *rpc.Server) {
+	rpc.Handle(r, cmd.AttachTeam, s.attach)
+	rpc.Handle(r, cmd.FoundTeam, s.found)
+	rpc.Handle(r, cmd.ShowTeam, s.show)
+	rpc.Handle(r, cmd.ListTeams, s.list)
+}
+
+// attach answers with what a viewer of a team, or of one of its agents, has to know first.
+func (s *Service) attach(ctx context.Context, in cmd.TeamAttachRequest) (cmd.TeamAttachReply, error) {
+	if in.Kind == id.KindMember {
+		return s.attachAgent(ctx, in)
+	}
+	log, out := subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: in.ID}, cmd.TeamAttachReply{}
+	err := s.logs.Get(log).Read(ctx, func(st *teamwork.State) error {
+		if !st.Created() {
+			return fault.New(fault.TeamNotFound)
+		}
+		out.TeamView, out.Head, out.From, out.Recent = st.View(), st.Seq(), st.From(), st.Recent()
+		return nil
+	})
+	return out, err
+}
+
+// attachAgent answers for a member that has a log.
+func (s *Service) attachAgent(ctx context.Context, in cmd.TeamAttachRequest) (cmd.TeamAttachReply, error) {
+	var out cmd.TeamAttachReply
+	team, ok := id.TeamOf(in.ID)
+	if !ok {
+		return out, fault.New(fault.AgentNotFound)
+	}
+	out.TeamView, ok = cmd.TeamView{}, false
+	err := s.logs.Get(subject.Log{Tenant: in.Tenant, Kind: id.KindTeam, Entity: team}).Read(ctx, func(st *teamwork.State) error {
+		if st.Created() {
+			out.TeamView = st.View()
+		}
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	for _, m := range out.Members {
+		if m.ID == in.ID.String() && m.Kind == event.MemberAgent {
+			out.Agent, ok = &m, true
+		}
+	}
+	if !ok {
+		return out, fault.New(fault.AgentNotFound)
+	}
+	out.Head, out.From, err = s.span(ctx, subject.Log{Tenant: in.Tenant, Kind: id.KindMember, Entity: in.ID})
+	out.Recent = out.From
+	return out, err
+}
+
+// span returns where an agent's log ends, and where what is on in it began: with the
+// message that the run answers. If nothing is on, that is the end.
+func (s *Service) span(ctx context.Context, log subject.Log) (head, from uint64, err error) {
+	var received uint64 // before the first message that is not answered yet
+	open := map[string]bool{}
+	err = s.deps.Log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		head = e.Sequence
+		switch e.Type {
+		case event.MessageReceived:
+			if len(open) == 0 {
+				received = e.Sequence - 1
+			}
+			open[runOf(e.Event)] = true
+		case event.RunCompleted, event.RunFailed, event.RunCancelled:
+			delete(open, runOf(e.Event))
+		case event.MemberClosed:
+			clear(open)
+		}
+		return nil
+	})
+	var cut *eventlog.TruncatedError
+	if errors.As(err, &cut) { // the run began before what is left, if one is on
+		end, err := s.deps.Log.Last(ctx, log)
+		return end.Seq, end.Seq, err
+	}
+	if len(open) > 0 {
+		return head, received, err
+	}
+	return head, head, err
+}
+
+func runOf(e event.Event) string {
+	var d struct {
+		RunID string `json:"run_id"`
+	}
+	if e.Decode(&d) != nil {
+		return ""
+	}
+	return d.RunID
+}
+
+// found checks a definition and creates a team of it. When it returns the team will be
+// started, whatever dies.
+func (s *Service) found(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, error) {
+	d, err := s.definition(in)
+	if err != nil {
+		return cmd.TeamView{}, err
+	}
+	team, err := id.ParseEntity(s.cfg.NewID())
+	if err != nil {
+		return cmd.TeamView{}, err
+	}
+	c := cmd.Command{
+		ID: foundID, Service: cmd.Team, Verb: cmd.CreateTeam, Tenant: in.Tenant, Key: team,
+		Principal: in.Principal, Source: source, Time: s.cfg.Now(), Data: encode(cmd.NewTeam{Definition: d}),
+	}
+	if err := s.quota.Hold(ctx, in.Tenant, in.Principal, team); err != nil {
+		return cmd.TeamView{}, err
+	}
+	if err := s.handle(ctx, c); err != nil {
+		return cmd.TeamView{}, err
+	}
+	return s.view(ctx, in.Tenant, team)
+}
+
+// definition returns the definition that is asked for, if a team can work by it.
+func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
+	switch {
+	case in.Definition != nil && in.Named != "":
+		return event.TeamDefinition{}, fault.Newf(fault.TeamInvalid, "Give a definition, or the name of one, not both.").At("named")
+	case in.Definition != nil:
+		if err := teamwork.Check(*in.Definition); err != nil {
+			return event.TeamDefinition{}, err
+		}
+		return *in.Definition, s.served(*in.Definition, "")
+	}
+	d, ok := s.named[in.Named]
+	if !ok {
+		return d, fault.Newf(fault.TeamNotFound, "There is no definition of a team with this name. Ask for the list of teams, or give a definition.").At("named")
+	}
+	return d, s.served(d, "")
+}
+
+// served refuses members whose model none of the workers that are running can ask. Where
+// no worker is running nobody knows what those will do that come.
+func (s *Service) served(d event.TeamDefinition, path string) error {
+	for i, m := range d.Members {
+		at := fmt.Sprintf("%smembers[%d].", path, i)
+		if m.Team != nil {
+			if err := s.served(*m.Team, at+"team."); err != nil {
+				return err
+			}
+			continue
+		}
+		if serves, there := card.Serves(s.deps.Directory, m.Model); there && !serves {
+			return fault.Newf(fault.TeamInvalid, "No worker that is running can ask this model. Name one of a provider that is configured: %s.",
+				strings.Join(card.Providers(s.deps.Directory), ", ")).At(at + "model")
+		}
+	}
+	return nil
+}
+
+// show answers with a team as it is now. One of another tenant does not exist.
+func (s *Service) show(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, error) {
+	return s.view(ctx, in.Tenant, id.EntityFromExternal(in.TeamID))
+}
+
+func (s *Service) view(ctx context.Context, t id.Tenant, team id.Entity) (cmd.TeamView, error) {
+	var v cmd.TeamView
+	l := s.logs.Get(subject.Log{Tenant: t, Kind: id.KindTeam, Entity: team})
+	err := l.Read(ctx, func(st *teamwork.State) error {
+		if !st.Created() {
+			return fault.New(fault.TeamNotFound)
+		}
+		v = st.View()
+		return nil
+	})
+	return v, err
+}
+
+// list answers with the newest teams of the tenant that are nobody's members.
+func (s *Service) list(ctx context.Context, in cmd.TeamRequest) (cmd.TeamList, error) {
+	notes := s.registry.teams(in.Tenant)
+	logs := slices.SortedFunc(maps.Keys(notes), func(a, b subject.Log) int { return notes[b].Created.Compare(notes[a].Created) })
+	logs = logs[:min(len(logs), maxListed)]
+	out := cmd.TeamList{Teams: []cmd.TeamView{}, Named: slices.Sorted(maps.Keys(s.named))}
+	for _, log := range logs {
+		v, err := s.view(ctx, log.Tenant, log.Entity)
+		switch {
+		case errors.Is(err, fault.New(fault.TeamNotFound)): // its log has expired
+		case err != nil:
+			return cmd.TeamList{}, err
+		default:
+			out.Teams = append(out.Teams, v)
+		}
+	}
+	return out, nil
+}
+
+// encode returns v, whose fields all have a JSON form, as JSON.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a value of this program that has no JSON form
+	}
+	return raw
+}

@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"slices"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// current returns the job as the log has it now: nil if the session has been
+// restored to a state without it.
+func (j *job) current() *conversation.Work { return j.state.Work(j.id) }
+
+// over reports whether a job needs no worker any more.
+func over(w *conversation.Work) bool { return w == nil || w.Ended || w.Failure != nil }
+
+// held reports whether this attempt may still write: errEnded once the job has
+// ended, errFenced once another attempt has claimed it.
+func (j *job) held() error {
+	w := j.current()
+	switch {
+	case over(w):
+		return errEnded
+	case w.Claim != j.claim:
+		return errFenced
+	}
+	return nil
+}
+
+// append writes events under the fence: each is appended only while this attempt
+// holds the run, which is checked again whenever somebody else's event turns up.
+func (j *job) append(ctx context.Context, data ...event.Data) error {
+	ids := make([]string, len(data))
+	for i := range ids {
+		ids[i] = j.s.cfg.NewID()
+	}
+	return j.log.Put(ctx, ids, func(_ *conversation.State, left []string) ([]event.Event, error) {
+		rest := data[len(data)-len(left):]
+		j.what = rest[0].EventType()
+		if err := j.held(); err != nil {
+			return nil, err
+		}
+		if !j.open(rest) {
+			return nil, errEnded
+		}
+		return j.events(left, rest...)
+	})
+}
+
+// open reports whether the messages that the events close are still open. If one is not,
+// somebody else is ending the job: that is said in two events, the first of which closes
+// what is half said.
+func (j *job) open(list []event.Data) bool {
+	for _, data := range list {
+		switch d := data.(type) {
+		case event.MessageCompletedData:
+			if !slices.Contains(j.current().Open, d.MessageID) {
+				return false
+			}
+		case event.MessageDiscardedData:
+			if !slices.Contains(j.current().Open, d.MessageID) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// saying is held for the text of a message, which nothing may follow once it is closed.
+func (j *job) saying(msg string) error {
+	err := j.held()
+	if err == nil && !slices.Contains(j.current().Open, msg) {
+		return errEnded
+	}
+	return err
+}
+
+// events returns the events with the ids.
+func (j *job) events(ids []string, list ...event.Data) ([]event.Event, error) {
+	out := make([]event.Event, 0, len(list))
+	for i, data := range list {
+		e, err := event.New(j.log.Ref, ids[i], source, j.s.cfg.Now(), data)
+		if err != nil {
+			return nil, err
+		}
+		e.TraceParent = j.trace
+		out = append(out, e)
+	}
+	return out, nil
+}

@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// ask asks people whether the calls may run, all at once. A tool that is not on offer
+// cannot run, so nobody is asked about it.
+func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[string]tools.Tool) error {
+	var questions []event.Data
+	for _, c := range calls {
+		tool, ok := offered[c.Name]
+		if !ok {
+			if err := j.refuse(ctx, c, fault.New(fault.ToolNotFound)); err != nil {
+				return err
+			}
+			continue
+		}
+		questions = append(questions, event.InputRequestedData{
+			InputID: conversation.InputOf(c.ID), RunID: j.runID, ExecutionID: j.begun.ExecutionID, Scope: event.ScopeTool,
+			Attempt: j.attempt, CallID: c.ID, Tool: c.Name, Description: tool.Description, Arguments: c.Arguments, Digest: digest(c),
+		})
+	}
+	if len(questions) == 0 {
+		return nil
+	}
+	return j.append(ctx, questions...)
+}
+
+// forbidden returns why a call may not run, nil if it may: where people are asked first,
+// they have to have allowed exactly this call.
+func (j *job) forbidden(c event.ToolCall) *fault.Fault {
+	a := j.state.Agent
+	if a == nil || a.AutoExecuteTools || conversation.TeamTool(c.Name) {
+		return nil
+	}
+	asked, _ := j.state.Approval(c.ID)
+	switch {
+	case asked.Decision != event.DecisionApprove:
+		return fault.Newf(fault.ToolDenied, "Nobody has allowed this call.")
+	case asked.Digest != digest(c):
+		return fault.Newf(fault.ToolDenied, "What was allowed is another call than this one.")
+	}
+	return nil
+}
+
+// refuse gives a call its outcome without running it.
+func (j *job) refuse(ctx context.Context, c event.ToolCall, why *fault.Fault) error {
+	return j.append(ctx, append(j.intent(c, tools.Tool{}), event.ToolFailedData{
+		CallID: c.ID, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Tool: c.Name,
+		Code: string(why.Code), Message: why.Public(), Part: j.begun.Part,
+	})...)
+}
+
+// pause puts the job down if all that is left to do still waits for people. It returns
+// errPaused once that is in the log, and nil if somebody has answered meanwhile: then
+// the attempt goes on.
+func (j *job) pause(ctx context.Context) error {
+	if err := j.tellOfDeadline(ctx); err != nil {
+		return err
+	}
+	answered := false
+	err := j.log.Put(ctx, []string{j.claim + ".paused"}, func(s *conversation.State, left []string) ([]event.Event, error) {
+		j.what = event.JobSuspended
+		if err := j.held(); err != nil {
+			return nil, err
+		}
+		st := s.Next(j.id)
+		if answered = st.Kind != conversation.StepWait; answered {
+			return nil, nil
+		}
+		return j.events(left, event.JobSuspendedData{
+			RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Inputs: st.Inputs, Part: j.begun.Part,
+		})
+	})
+	if err != nil || answered {
+		return err
+	}
+	return errPaused
+}

@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/services/model"
+	"github.com/waggle-dev/waggle/services/worker/card"
+)
+
+const (
+	// passPause is between taking a job that another worker has to do and passing it
+	// on. Chance gives it to the right one: with one of two that is 200 ms, with one of
+	// ten a second; and a job that has to wait is no load to speak of.
+	passPause = 100 * time.Millisecond
+	// defaultPasses is how often a job is passed on while no worker is known that can do it:
+	// for a minute, twice the time after which a dead worker is known to be gone, so that
+	// the last one of its kind may be restarted.
+	defaultPasses = 600
+	// passed is what is between the id of a work item and how often it was passed on.
+	passed = ".pass-"
+)
+
+// passOn gives the job to another worker, if this one cannot ask the model that the
+// member's definition names. It reports whether it did; if it did not although this one
+// cannot, there is nobody else.
+func (j *job) passOn(ctx context.Context) (bool, error) {
+	m, spec := j.s.deps.Model, j.otherModel()
+	if model.Serves(m.Name(), model.Providers(m), spec) {
+		return false, nil
+	}
+	first, times := passes(j.command.ID)
+	if there, _ := card.Serves(j.s.deps.Directory, spec); !there && times >= j.s.cfg.MaxPasses {
+		return false, nil
+	}
+	pause := time.NewTimer(passPause)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-pause.C:
+	}
+	again := j.command // with its time, by which the log knows the item
+	again.ID = first + passed + strconv.Itoa(times+1)
+	return true, j.s.deps.Commands.Send(ctx, again)
+}
+
+// passes returns the id that a work item had at first, and how often it was passed on.
+func passes(itemID string) (first string, times int) {
+	if i := strings.LastIndex(itemID, passed); i >= 0 {
+		if n, err := strconv.Atoi(itemID[i+len(passed):]); err == nil {
+			return itemID[:i], n
+		}
+	}
+	return itemID, 0
+}

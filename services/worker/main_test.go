@@ -1,0 +1,11 @@
+package worker_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }

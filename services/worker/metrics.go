@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/model"
+)
+
+// noFault is the outcome of a request to a model that worked; others are fault codes.
+const noFault = "ok"
+
+// modelBuckets in seconds: the demo answers at once, a short answer takes a second, a
+// long one with reasoning minutes; a turn ends after ten.
+var modelBuckets = []float64{.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600}
+
+type metrics struct {
+	used  *prometheus.CounterVec
+	cost  *prometheus.CounterVec
+	runs  *prometheus.CounterVec
+	asked *prometheus.HistogramVec
+	first *prometheus.HistogramVec
+}
+
+// newMetrics registers the worker's metrics; a nil registry means nobody looks.
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		used: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waggle_worker_tokens_total", Help: "Tokens as counted by the model's provider.",
+		}, []string{"model", "direction"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waggle_worker_cost_dollars_total", Help: "What the tokens cost, by models.prices; models without a price count for nothing.",
+		}, []string{"model"}),
+		asked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "waggle_worker_model_request_seconds", Help: "Time that a request to the model took, to the end of its answer, by outcome (ok or a fault code).",
+			Buckets: modelBuckets,
+		}, []string{"model", "outcome"}),
+		first: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "waggle_worker_model_first_token_seconds", Help: "Time from a request to the model to the first text of its answer.",
+			Buckets: modelBuckets,
+		}, []string{"model"}),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waggle_worker_attempts_total", Help: "Attempts of runs, by how they ended.",
+		}, []string{"outcome"}),
+	}
+	return m, telemetry.Register(r, "workers", m.used, m.cost, m.runs, m.asked, m.first)
+}
+
+func (m *metrics) tokens(r model.Reply, usd *float64) {
+	if usd != nil {
+		m.cost.WithLabelValues(r.Model).Add(*usd)
+	}
+	m.used.WithLabelValues(r.Model, "input").Add(float64(r.Usage.InputTokens))
+	m.used.WithLabelValues(r.Model, "output").Add(float64(r.Usage.OutputTokens))
+}
+
+// request begins to time a request to the model; said is to be called at every text and
+// ended at the end.
+func (m *metrics) request(name string) (said func(), ended func(error)) {
+	began, silent := time.Now(), true
+	said = func() {
+		if silent {
+			silent = false
+			m.first.WithLabelValues(name).Observe(time.Since(began).Seconds())
+		}
+	}
+	ended = func(err error) {
+		m.asked.WithLabelValues(name, outcomeOf(err)).Observe(time.Since(began).Seconds())
+	}
+	return said, ended
+}
+
+// outcomeOf names how a request to a model ended.
+func outcomeOf(err error) string {
+	if err == nil || errors.Is(err, errFull) {
+		return noFault
+	}
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return strings.ToLower(string(f.Code))
+	}
+	return "stopped" // by us: the run was cancelled, or the fence is lost
+}
+
+func (m *metrics) attempt(ended bool, err error) {
+	outcome := "left" // another attempt or work item holds the run
+	switch {
+	case err != nil:
+		outcome = "interrupted"
+	case ended:
+		outcome = "ended"
+	}
+	m.runs.WithLabelValues(outcome).Inc()
+}

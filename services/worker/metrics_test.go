@@ -1,0 +1,41 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/model"
+)
+
+func TestMetricsAreClean(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	m, err := newMetrics(r)
+	require.NoError(t, err)
+	usd := 0.5
+	m.tokens(model.Reply{Model: "demo", Usage: model.Usage{InputTokens: 1, OutputTokens: 2, Known: true}}, &usd)
+	said, ended := m.request("demo")
+	said()
+	said()
+	ended(nil)
+	for _, err := range []error{fault.New(fault.ModelBusy), context.Canceled} {
+		_, ended := m.request("demo")
+		ended(err)
+	}
+	m.attempt(true, nil)
+	m.attempt(false, nil)
+	m.attempt(false, errors.New("interrupted"))
+	telemetry.Lint(t, r)
+	families, err := r.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, 5)
+	require.InDelta(t, 0.5, testutil.ToFloat64(m.cost.WithLabelValues("demo")), 0)
+	require.Equal(t, 3, testutil.CollectAndCount(m.asked), "ok, model_busy, stopped")
+	require.Equal(t, 1, testutil.CollectAndCount(m.first))
+}

@@ -1,0 +1,263 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/services/conversation"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// parallelCalls bounds the tool calls of one message that run at once.
+const parallelCalls = 8
+
+// unknownOutcome is what people and the model are told about a call that was
+// started, lost, and must not be repeated.
+const unknownOutcome = "Outcome unknown: the tool was started, but its result was lost or did not come in time. " +
+	"It may or may not have had its effect and was not run again. Check before you repeat it."
+
+// tools returns the tools on offer. A missing tool service is waited for briefly:
+// one that restarts is back within seconds.
+func (j *job) tools(ctx context.Context) ([]tools.Tool, error) {
+	const patience, pause = 10 * time.Second, 250 * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fault.New(fault.ToolsDown))
+	defer cancel()
+	for {
+		list, err := j.caller.List(ctx, j.tenant)
+		if err == nil || !errors.Is(err, fault.New(fault.ToolsDown)) {
+			return list, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// callTools asks people about the calls that they have to allow, and brings those that
+// may run to an outcome: several side by side, begun in their order. Intent and start are
+// in the log before a tool runs, the result after. A call that a dead attempt had started
+// is repeated only if its tool is idempotent. The log's writer belongs to this goroutine
+// alone.
+func (j *job) callTools(ctx context.Context, st conversation.Step) error {
+	offered, err := j.tools(ctx)
+	if err != nil {
+		return err
+	}
+	byName := make(map[string]tools.Tool, len(offered))
+	for _, o := range offered {
+		byName[o.Name] = o
+	}
+	if err := j.ask(ctx, st.Ask, byName); err != nil {
+		return err
+	}
+	return j.runTools(ctx, st.Calls, byName)
+}
+
+func (j *job) runTools(ctx context.Context, calls []event.ToolCall, offered map[string]tools.Tool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+	}()
+	results := make(chan outcome, parallelCalls)
+	begun := map[string]bool{}
+	for running := 0; len(calls) > 0 || running > 0; {
+		if len(calls) > 0 && running < parallelCalls {
+			c := calls[0]
+			calls, begun[c.ID] = calls[1:], true
+			ok, err := j.prepare(ctx, c, offered[c.Name])
+			if err != nil {
+				return err
+			}
+			if ok {
+				running++
+				wg.Go(func() { results <- j.callTool(ctx, c, offered[c.Name]) })
+			}
+			continue
+		}
+		select {
+		case o := <-results:
+			running--
+			if err := j.settle(ctx, o); err != nil {
+				return err
+			}
+		case <-j.answered:
+			if err := j.log.Sync(ctx); err != nil {
+				return err
+			}
+			calls = j.allowed(begun)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if over := j.denied; over != nil {
+		j.denied = nil
+		return over
+	}
+	return nil
+}
+
+// allowed returns the calls that may run and have not begun yet: people may answer
+// while others run.
+func (j *job) allowed(begun map[string]bool) []event.ToolCall {
+	var out []event.ToolCall
+	for _, c := range j.state.Next(j.id).Calls {
+		if !begun[c.ID] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// prepare records intent and start of one call. It reports false when the call
+// already has its outcome: it must not be repeated, or may not run.
+func (j *job) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool) (bool, error) {
+	exec := j.begun.ExecutionID
+	known := j.state.Call(c.ID)
+	if known != nil && known.Status == conversation.CallStarted && !known.Idempotent {
+		return false, j.append(ctx, event.ToolUnknownData{
+			CallID: c.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: c.Name, Message: unknownOutcome, Part: j.begun.Part,
+		})
+	}
+	if why := j.forbidden(c); why != nil {
+		return false, j.refuse(ctx, c, why)
+	}
+	if ok, err := j.count(ctx, known); !ok {
+		return false, err
+	}
+	data := append(j.intent(c, offered), event.ToolStartedData{
+		CallID: c.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: c.Name,
+		Retry: known != nil && known.Status == conversation.CallStarted, Arguments: c.Arguments, Part: j.begun.Part,
+	})
+	return true, j.append(ctx, data...)
+}
+
+// count takes a call that is about to begin off the day, once however often it is begun
+// again. It reports false if there are none left: those that run are let finish first.
+func (j *job) count(ctx context.Context, known *conversation.Call) (bool, error) {
+	if known != nil || j.denied != nil {
+		return known != nil, nil //nolint:nilerr // the calls that run are let finish first
+	}
+	err := j.s.deps.Quota.Call(ctx, j.payer())
+	if errors.As(err, &j.denied) { // which is looked at when the calls that run have ended
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// intent is the record that a call is about to be made, once.
+func (j *job) intent(c event.ToolCall, offered tools.Tool) []event.Data {
+	if j.state.Call(c.ID) != nil {
+		return nil
+	}
+	asked, _ := j.state.Approval(c.ID)
+	return []event.Data{event.ToolCalledData{
+		CallID: c.ID, RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, Tool: c.Name,
+		Description: "Executing " + c.Name, Arguments: c.Arguments, Digest: digest(c),
+		Idempotent: offered.Repeatable(c.Arguments), InputID: asked.InputID, Part: j.begun.Part,
+	}}
+}
+
+// digest binds a decision to one exact call: the hash of the tool's name and its
+// arguments in canonical form (sorted members, no spaces).
+func digest(c event.ToolCall) string {
+	canonical := []byte(c.Arguments)
+	var v any
+	d := json.NewDecoder(bytes.NewReader(c.Arguments))
+	d.UseNumber() // two numbers that differ are two calls, however many digits they have
+	if d.Decode(&v) == nil {
+		if b, err := json.Marshal(v); err == nil {
+			canonical = b
+		}
+	}
+	sum := sha256.Sum256(append([]byte(c.Name+"\x00"), canonical...))
+	return hex.EncodeToString(sum[:])
+}
+
+type outcome struct {
+	call   event.ToolCall
+	tool   tools.Tool // as offered
+	result tools.Result
+	err    error
+	took   time.Duration
+}
+
+func (j *job) callTool(ctx context.Context, c event.ToolCall, offered tools.Tool) (o outcome) {
+	ctx, span := telemetry.Start(ctx, "execute_tool "+c.Name, trace.SpanKindInternal)
+	began := j.s.cfg.Now()
+	defer func() {
+		o.took = j.s.cfg.Now().Sub(began)
+		telemetry.End(span, o.err)
+	}()
+	if o.call, o.tool = c, offered; ctx.Err() != nil { // no tool starts after the end
+		o.err = context.Cause(ctx)
+		return o
+	}
+	o.result, o.err = j.caller.Call(ctx, tools.Call{
+		ID: c.ID, Scope: j.log.Ref.Name(), Tenant: j.tenant, Tool: c.Name, Arguments: c.Arguments,
+		Timeout: j.s.cfg.ToolTimeout, AgentID: j.agentID(),
+	})
+	return o
+}
+
+// settle appends the outcome of a call. An interrupted call gets none: whoever
+// goes on with the run decides about it.
+func (j *job) settle(ctx context.Context, o outcome) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	exec, took := j.begun.ExecutionID, o.took.Milliseconds()
+	switch {
+	case j.unknowable(o):
+		return j.append(ctx, event.ToolUnknownData{
+			CallID: o.call.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt,
+			Tool: o.call.Name, Message: unknownOutcome, Part: j.begun.Part,
+		})
+	case o.err != nil || o.result.IsError:
+		f := j.toolFault(o)
+		return j.append(ctx, event.ToolFailedData{
+			CallID: o.call.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: o.call.Name,
+			Code: string(f.Code), Message: f.Public(), DurationMS: took, Part: j.begun.Part,
+		})
+	}
+	text, cut := fit(o.result.Text, maxText)
+	return j.append(ctx, append(j.products(o), event.ToolCompletedData{
+		CallID: o.call.ID, RunID: j.runID, ExecutionID: exec, Attempt: j.attempt, Tool: o.call.Name,
+		Result: text, Truncated: cut || o.result.Truncated, Bytes: o.result.Bytes, DurationMS: took, Part: j.begun.Part,
+	})...)
+}
+
+// unknowable reports whether a tool that may not be repeated was left in the
+// middle: its server went away, or its time ran out.
+func (j *job) unknowable(o outcome) bool {
+	if j.state.Call(o.call.ID).Idempotent {
+		return false
+	}
+	return errors.Is(o.err, fault.New(fault.ToolLost)) || errors.Is(o.err, fault.New(fault.ToolTimeout))
+}
+
+func (j *job) toolFault(o outcome) *fault.Fault {
+	if o.err != nil {
+		return j.s.asFault(o.err)
+	}
+	text, _ := fit(o.result.Text, maxText)
+	return fault.Newf(fault.ToolFailed, "%s", text)
+}
+
+// String names the attempt in logs.
+func (j *job) String() string { return fmt.Sprintf("run %s attempt %d", j.runID, j.attempt) }

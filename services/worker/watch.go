@@ -1,0 +1,72 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/services/conversation"
+)
+
+// watch returns a context that ends when the log shows that this attempt must
+// stop: its job has ended, with its run or by itself, or another attempt has claimed
+// it. It is what makes a cancellation close the model's HTTP request at once, instead
+// of at the next append.
+func (j *job) watch(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	w := &sentinel{job: j.id, claim: j.claim, state: j.shadow, cancel: cancel, answered: j.answered}
+	j.shadow = nil
+	v := j.s.deps.Log.Watch(j.log.Ref, j.log.Cursor(), w)
+	return ctx, func() {
+		v.Close()
+		cancel(nil)
+	}
+}
+
+// sentinel is a log sink that looks only for the end of an attempt, and for answers of
+// people. It has the state folded for itself, so that it knows of every way in which a job can end.
+type sentinel struct {
+	job, claim string
+	state      *conversation.State
+	cancel     context.CancelCauseFunc
+	answered   chan<- struct{}
+}
+
+// Deliver implements eventlog.Sink.
+func (w *sentinel) Deliver(batch []*eventlog.Entry) int {
+	for _, e := range batch {
+		w.look(e.Event)
+	}
+	return len(batch)
+}
+
+func (w *sentinel) look(e event.Event) {
+	if e.Type == event.MessageDelta { // most of the log, and never the end of anything
+		return
+	}
+	if err := w.state.Apply(e); err != nil {
+		w.cancel(err)
+		return
+	}
+	switch u := w.state.Work(w.job); {
+	case over(u):
+		w.cancel(errEnded)
+	case u.Claim != w.claim:
+		w.cancel(errFenced)
+	case e.Type == event.InputAnswered:
+		select {
+		case w.answered <- struct{}{}:
+		default: // the worker has not looked since the last one
+		}
+	}
+}
+
+// Truncated implements eventlog.Sink: only new events matter here.
+func (w *sentinel) Truncated(uint64) {}
+
+// CaughtUp implements eventlog.Sink.
+func (w *sentinel) CaughtUp(uint64) {}
+
+// Failed implements eventlog.Sink. Without the watch the fence still holds at
+// every append, but a cancellation would wait for it: better to hand the job back.
+func (w *sentinel) Failed(err error) { w.cancel(err) }
