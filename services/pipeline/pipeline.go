@@ -145,7 +145,7 @@ func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, er
 	return d, err
 }
 
-// followUp hands jobs that nobody has taken up, or that can go on because
+// followUp hands jobs that no worker has claimed, or that can go on because
 // people have answered, to the workers, and sets the timer to the next moment at which
 // the log calls for something by itself.
 func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
@@ -220,7 +220,7 @@ func (s *Service) ref(w *conversation.Work) cmd.JobRef {
 }
 
 // dispatch sends a job to the workers, or to the swarm if it is for an agent there or
-// its task asks for what only one there can do. If nobody can, the job has failed.
+// its task asks for a capability that only an agent there has. Without one, the job has failed.
 func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command, w *conversation.Work) error {
 	ref := s.ref(w)
 	capability := wanted(l.State(), w)

@@ -63,7 +63,7 @@ func (d *responder) acknowledge(ctx context.Context, c cmd.Command) error {
 	}
 	seq := min(in.Seq, last.Seq)
 	if in.ClientID == "" || seq == 0 {
-		d.logger.Debug().Str("session", c.Key.String()).Msg("an acknowledgement of nothing, or of nobody, was passed over")
+		d.logger.Debug().Str("session", c.Key.String()).Msg("skip empty acknowledgement")
 		return nil
 	}
 	return d.acks.Put(ctx, log, id.EntityFromExternal(in.ClientID), seq)

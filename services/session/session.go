@@ -42,11 +42,11 @@ type Config struct {
 	// StateKeys sign the states that are exported, and verify those that come back: the
 	// first signs. Without a key states are exported unsigned and none is imported.
 	StateKeys [][]byte
-	Registry  prometheus.Registerer // of the metrics about requests; nil: for nobody
+	Registry  prometheus.Registerer // of the metrics about requests; nil: none
 
 	Audit *audit.Writer // of deletions; nil: they are not recorded
 
-	Quota quota.Config // of open sessions; without a policy nobody has one
+	Quota quota.Config // of open sessions; without a policy unlimited
 }
 
 // Service handles the commands of sessions. It is a lifecycle component; any

@@ -141,7 +141,7 @@ func (s *Service) notes(ctx context.Context, c cmd.Command, in event.CallStarted
 			}),
 		})
 		if err != nil {
-			s.deps.Logger.Debug().Err(err).Str("call", in.CallID).Msg("a notification is lost")
+			s.deps.Logger.Debug().Err(err).Str("call", in.CallID).Msg("lose notification of call")
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (s *Service) callDead(ctx context.Context, c cmd.Command, _ string) {
 		}
 	}
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("call", job.CallID).Msg("a task does not learn that its tool call was given up")
+		s.deps.Logger.Error().Err(err).Str("call", job.CallID).Msg("fail to report end of tool call")
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *Service) look(ctx context.Context, key shelfKey) shelved {
 	defer cancel()
 	server, list, err := s.tools.ToolsOf(ctx, key.tenant, key.kind, key.server)
 	if err != nil {
-		s.deps.Logger.Debug().Err(err).Str("server", key.server).Msg("the tools of a server are not known")
+		s.deps.Logger.Debug().Err(err).Str("server", key.server).Msg("go on without tools of server")
 	}
 	got = shelved{server: server, tools: list, until: now.Add(toolsFresh)}
 	s.shelf.mu.Lock()

@@ -100,7 +100,7 @@ func (s *Service) dispatch(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 	case errors.Is(err, errAway) && s.registry.away(h.Ref.Tenant, a.AgentID):
 		return nil
 	case err != nil:
-		s.deps.Logger.Debug().Err(err).Str("task", a.TaskID).Str("agent", a.AgentID).Msg("a task was not delivered")
+		s.deps.Logger.Debug().Err(err).Str("task", a.TaskID).Str("agent", a.AgentID).Msg("fail to deliver task")
 		h.Outbox.Done(attemptID(a))
 		return s.sendTo(ctx, h, s.gone(place{task: a.TaskID, agent: a.AgentID, attempt: a.Attempt}, notDelivered))
 	}
@@ -157,7 +157,7 @@ func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 			return nil // first the task
 		default:
 			if _, err := s.notifier.say(ctx, h.Ref.Tenant, n.to, n.event); err != nil {
-				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("an agent is told later")
+				s.deps.Logger.Debug().Err(err).Str("task", l.Head().TaskID).Str("agent", n.to).Msg("tell agent later")
 				return s.remember(ctx, h, said)
 			}
 			said = n.event.Sequence
@@ -168,7 +168,7 @@ func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 	return s.remember(ctx, h, said)
 }
 
-// remember notes how far the agent was told, for whoever has the task next.
+// remember notes how far the agent was told, for the process that has the task next.
 func (s *Service) remember(ctx context.Context, h *ledger.Log[life], said uint64) error {
 	if agent := h.State().Holder(); said > 0 && agent != "" {
 		return s.acks.Put(ctx, h.Ref, id.EntityFromExternal(agent), said)
@@ -198,7 +198,7 @@ func (s *Service) recall(ctx context.Context, h *ledger.Log[life]) error {
 	return nil
 }
 
-// family cancels the children that nobody waits for, and tells the parent of a child's
+// family cancels the children that no task waits for, and tells the parent of a child's
 // end.
 func (s *Service) family(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
 	l := h.State()

@@ -26,7 +26,7 @@ var lasting = map[event.Type]bool{
 	event.TaskMessaged: true, event.TaskAskExpired: true, event.ChildCreated: true, event.ChildFinished: true, event.CallFinished: true,
 }
 
-// apply folds an event and keeps it as long as somebody is to be told.
+// apply folds an event and keeps it until client and agent are told.
 func (l *life) apply(e event.Event) error {
 	holder := l.Holder()
 	if err := l.Apply(e); err != nil {

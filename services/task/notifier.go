@@ -61,11 +61,11 @@ func (m *notifier) mention(t id.Tenant, agent string, e event.Event) {
 		err = m.conn.NATS().Publish(to, raw)
 	}
 	if err != nil {
-		m.logger.Debug().Err(err).Str("agent", agent).Str("event", e.ID).Msg("an agent was not told")
+		m.logger.Debug().Err(err).Str("agent", agent).Str("event", e.ID).Msg("fail to tell agent")
 	}
 }
 
-// prepare returns what is said, and where.
+// prepare returns the direct message and its address.
 func (m *notifier) prepare(t id.Tenant, agent string, e event.Event) (to, via string, raw []byte, err error) {
 	p, ok := m.registry.agent(t, agent)
 	if !ok || !p.Online {

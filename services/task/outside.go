@@ -27,7 +27,7 @@ var runOutside = id.MustName("run-outside")
 type outsideCall struct {
 	event.CallStartedData
 	Priority string `json:"priority,omitempty"`
-	Seen     uint64 `json:"seen"` // of the call's log, by who asks: it waits for an outcome after that
+	Seen     uint64 `json:"seen"` // of the call's log, by the peer that asks: it waits for an outcome after that
 }
 
 // outside is the fold of the log of such a call. A tool that was not begun may be tried
@@ -74,7 +74,7 @@ func (o *outside) settled() bool { return o.ended != nil && !notBegun(fault.Code
 func (o *outside) open() bool { return o.started != nil }
 
 // mayBegin reports whether a command may begin the call whose sender has seen the log up to
-// a sequence: the call is nobody's, and the sender has no answer yet.
+// a sequence: no command has the call, and the sender has no answer yet.
 func (o *outside) mayBegin(seen uint64) bool { return !o.settled() && !o.open() && o.endedAt <= seen }
 
 // mayEnd is mayBegin for the outcome that the command reports.
@@ -102,7 +102,7 @@ func logOfCall(c cmd.Command) subject.Log {
 
 // runTool runs a tool outside of any task, once however often it is asked for under the
 // same id, and answers with the outcome: that the tool failed is one, and no error. The
-// tool is run to its end also if nobody waits any more.
+// tool is run to its end also if no peer waits any more.
 func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutcome, error) {
 	d, err := data[cmd.ToolRequest](in)
 	if err != nil {
@@ -264,6 +264,6 @@ func (s *Service) outsideDead(ctx context.Context, c cmd.Command) {
 		err = s.endOutside(ctx, c, in, lostCall(in.CallID), s.openCall(logOfCall(c), ""))
 	}
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("record that a tool call was given up")
+		s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("fail to record end of tool call")
 	}
 }

@@ -164,7 +164,7 @@ func (c *registry) candidates(t id.Tenant) []assignment.Candidate {
 		tasks, idle := c.index.load(t, p.ID)
 		joined := p.Since
 		if idle.After(p.Since) {
-			p.Since = idle // of those with nothing to do, whoever has waited longest is next
+			p.Since = idle // of idle agents the one that has waited longest is next
 		}
 		out = append(out, assignment.Candidate{
 			ID: p.ID, Name: p.Name, Capabilities: p.Capabilities, Online: p.Online, Away: there && !p.Online,

@@ -27,8 +27,8 @@ const (
 )
 
 // registryBucket remembers agents and services that were seen, with a watched copy of its
-// bucket. It is a hint: who expects an agent that the copy does not have yet is told
-// a moment too soon that there is none. It is safe for concurrent use.
+// bucket. It is a hint: a request for an agent that the copy does not have yet is
+// refused a moment too soon. It is safe for concurrent use.
 type registryBucket struct {
 	kv   jetstream.KeyValue
 	log  zerolog.Logger
@@ -75,7 +75,7 @@ func (r *registryBucket) follow(life context.Context, ready func()) {
 	defer close(r.done)
 	for life.Err() == nil {
 		if err := r.read(life, ready); err != nil && life.Err() == nil {
-			r.log.Debug().Err(err).Msg("the registry is read again")
+			r.log.Debug().Err(err).Msg("read registry again")
 			select {
 			case <-life.Done():
 			case <-time.After(registryPause):

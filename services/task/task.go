@@ -51,9 +51,9 @@ type Config struct {
 	Calls   int              // tool calls of tasks at once in this process; default of command.WorkersConfig
 	Now     func() time.Time // nil = time.Now
 
-	Registry prometheus.Registerer // of the metrics; nil: for nobody
+	Registry prometheus.Registerer // of the metrics; nil: none
 
-	Quota quota.Config // of open tasks that clients give; without a policy nobody has one
+	Quota quota.Config // of open tasks that clients give; without a policy unlimited
 }
 
 // Service handles the commands of tasks and clients and answers requests about the
@@ -127,8 +127,8 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("task service: %w", err)
 	}
 	s.watch.start()
-	// The ledger is last: it takes the service's place in the directory, and whoever
-	// waits for that asks at once.
+	// The ledger is last: it takes the service's place in the directory, and its
+	// clients ask at once.
 	for _, start := range []func(context.Context) error{s.rpc.Start, s.calls.Start, s.Service.Start} {
 		if err := start(ctx); err != nil {
 			s.Stop()

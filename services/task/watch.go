@@ -141,7 +141,7 @@ func (w *watch) note(p cmd.Peer, gone bool) {
 		p = known
 	}
 	if err := w.s.registry.bucket.note(w.life, p, gone); err != nil && w.life.Err() == nil {
-		w.s.deps.Logger.Warn().Err(err).Str("peer", p.ID).Msg("a peer is not remembered")
+		w.s.deps.Logger.Warn().Err(err).Str("peer", p.ID).Msg("fail to remember peer")
 	}
 }
 
@@ -158,7 +158,7 @@ func (w *watch) release(log subject.Log, p place) {
 func (w *watch) send(log subject.Log, c cmd.Command) {
 	c.Service, c.Tenant, c.Key = cmd.Task, log.Tenant, log.Entity
 	if err := w.s.Send(w.life, c); err != nil && w.life.Err() == nil {
-		w.s.deps.Logger.Warn().Err(err).Str("task", log.String()).Msg("a task waits for its timer: the bus did not take the command")
+		w.s.deps.Logger.Warn().Err(err).Str("task", log.String()).Msg("leave task to its timer")
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *Service) forward(ctx context.Context, l *ledger.Log[teamwork.State], c 
 }
 
 // answer hands an answer to a question on to the agent that asks: in its log exactly one
-// answer counts. It reports whether there is such an agent. One that is named is asked
+// answer counts. It reports whether an agent asks. One that is named is asked
 // even if this log does not show its question yet, or any more.
 func (s *Service) answer(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) (bool, error) {
 	var d cmd.AnswerQuestion
@@ -140,7 +140,7 @@ func (s *Service) answer(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	})
 }
 
-// asked returns the agent that the answer is for; zero if there is none, or if the member
+// asked returns the agent that the answer is for; zero without one, or if the member
 // that is named is another.
 func asked(st *teamwork.State, member string, d *cmd.AnswerQuestion) id.Entity {
 	name := d.InputID

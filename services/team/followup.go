@@ -144,7 +144,7 @@ func createMember(st *teamwork.State, m teamwork.Source) (cmd.Command, error) {
 	return c, nil
 }
 
-// principal is who the team belongs to.
+// principal returns the owner of the team.
 func principal(st *teamwork.State) (string, error) {
 	d, err := st.Agent(st.View().Definition.Coordinator)
 	return d.Principal, err

@@ -100,7 +100,7 @@ func (w *owners) divide() {
 			delete(w.relays, log)
 		case r.over():
 			delete(w.relays, log)
-		case p.revision != r.revision: // somebody else may have appended something
+		case p.revision != r.revision: // another process may have appended
 			r.revision = p.revision
 			r.look()
 		}
@@ -143,7 +143,7 @@ func (r *running) over() bool {
 	}
 }
 
-// tell has the team looked at by whoever relays it, because something was appended.
+// tell has the team's relay look at it after an append, wherever it runs.
 func (w *owners) tell(ctx context.Context, log subject.Log) error {
 	w.mu.Lock()
 	r := w.relays[log]

@@ -115,7 +115,7 @@ func (r *registry) close() {
 func (r *registry) follow(life context.Context, ready func()) {
 	for life.Err() == nil {
 		if err := r.read(life, ready); err != nil && life.Err() == nil {
-			r.log.Debug().Err(err).Msg("the registry of teams is read again")
+			r.log.Debug().Err(err).Msg("read registry of teams again")
 			select {
 			case <-life.Done():
 			case <-time.After(registryPause):

@@ -38,7 +38,7 @@ type relay struct {
 	budget budget
 	feeds  map[string]*feed // by name of the member
 	poke   chan struct{}
-	stale  atomic.Bool // somebody else may have appended something to the team's log
+	stale  atomic.Bool // another process may have appended to the team's log
 
 	quietSince time.Time // since when nothing has been to do; zero: something is
 	revision   uint64    // of the registry's entry then
@@ -60,7 +60,7 @@ func (r *relay) wake() {
 	}
 }
 
-// look is wake for when somebody else may have appended something to the team's log.
+// look is wake for when another process may have appended to the team's log.
 func (r *relay) look() {
 	r.stale.Store(true)
 	r.wake()
@@ -82,7 +82,7 @@ func (r *relay) run(ctx context.Context) {
 			r.wait(ctx, min(relayLook, r.s.cfg.Rest))
 		case ctx.Err() == nil:
 			r.s.metrics.failed.Inc()
-			r.s.deps.Logger.Warn().Err(err).Stringer("log", r.l.Ref).Msg("relaying to a team failed and is tried again")
+			r.s.deps.Logger.Warn().Err(err).Stringer("log", r.l.Ref).Msg("relay to team again")
 			r.looked = time.Time{}
 			sleep(ctx, pause)
 			pause = min(2*pause, relayPauseMax)
@@ -90,7 +90,7 @@ func (r *relay) run(ctx context.Context) {
 	}
 }
 
-// turn does what there is to do and reports whether the team has gone to rest.
+// turn does all open work and reports whether the team has gone to rest.
 func (r *relay) turn(ctx context.Context) (rested bool, err error) {
 	if r.stale.Swap(false) || time.Since(r.looked) >= relayLook {
 		if err := r.l.Sync(ctx); err != nil {
@@ -198,8 +198,8 @@ func (r *relay) take(ctx context.Context, f *feed) (int, error) {
 	return len(news), nil
 }
 
-// rest ends the relaying of a team that has had nothing to do for a while. Whoever has
-// it do something notes it as active before, so that the entry is another one then.
+// rest ends the relaying of a team that has had nothing to do for a while. A command for
+// the team notes it as active first, so that the entry is another one then.
 func (r *relay) rest(ctx context.Context) (bool, error) {
 	revision, nested := r.s.registry.state(r.l.Ref)
 	if nested || !r.quiet() {

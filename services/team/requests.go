@@ -165,7 +165,7 @@ func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 }
 
 // served refuses members whose model none of the workers that are running can ask. Where
-// no worker is running nobody knows what those will do that come.
+// no worker is running, the models of later ones are not known.
 func (s *Service) served(d event.TeamDefinition, path string) error {
 	for i, m := range d.Members {
 		at := fmt.Sprintf("%smembers[%d].", path, i)
@@ -201,7 +201,7 @@ func (s *Service) view(ctx context.Context, t id.Tenant, team id.Entity) (cmd.Te
 	return v, err
 }
 
-// list answers with the newest teams of the tenant that are nobody's members.
+// list answers with the newest teams of the tenant that are not nested.
 func (s *Service) list(ctx context.Context, in cmd.TeamRequest) (cmd.TeamList, error) {
 	notes := s.registry.teams(in.Tenant)
 	logs := slices.SortedFunc(maps.Keys(notes), func(a, b subject.Log) int { return notes[b].Created.Compare(notes[a].Created) })

@@ -3,8 +3,8 @@
 // team's log, once, in order and byte for byte, to any depth of nested teams. It
 // decides with the pure reducer of package teamwork.
 //
-// Whatever follows from a team's log is derived from it, by whoever handles a command
-// of the team and by whoever relays its members. Any replica may do either at any time:
+// All commands that follow from a team's log are derived from it, by the handler of a
+// command of the team and by the relay of its members. Any replica may do either at any time:
 // appends are conditional, ids follow from the log, and doing it twice does no harm.
 package team
 
@@ -29,7 +29,7 @@ import (
 )
 
 // defaultRest is how long a team has nothing to do before its members' logs are followed
-// no more. It has to be longer than an append that somebody has begun may take (20 s).
+// no more. It has to be longer than an append that was begun may take (20 s).
 const defaultRest = time.Minute
 
 // source is the service in the events that it appends.
@@ -40,14 +40,14 @@ var dueTimer = id.MustName("due")
 // Config holds the settings of the service. Zero values mean the defaults.
 type Config struct {
 	Teams   []event.TeamDefinition // those that can be founded by their names
-	Rest    time.Duration          // how long a team has nothing to do before nobody looks at it; default 1 min
+	Rest    time.Duration          // how long a team has nothing to do before its relay ends; default 1 min
 	AckWait time.Duration          // how long one command may be silent
 	Now     func() time.Time       // nil = time.Now
 	NewID   func() string          // of teams; nil: team_ and 16 random hex digits
 
-	Registry prometheus.Registerer // of the metrics; nil: for nobody
+	Registry prometheus.Registerer // of the metrics; nil: none
 
-	Quota quota.Config // of open teams, nested ones not counted; without a policy nobody has one
+	Quota quota.Config // of open teams, nested ones not counted; without a policy unlimited
 }
 
 // Service handles the commands of teams and relays what their members do. It is a
@@ -132,7 +132,7 @@ func snapshots(logger zerolog.Logger) *ledger.Snapshots[teamwork.State] {
 	}
 }
 
-// newID returns the id of a new team. Nobody can guess it.
+// newID returns the id of a new team, which cannot be guessed.
 func newID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand
@@ -141,7 +141,7 @@ func newID() string {
 
 // Start opens the registry and begins to answer requests, to take commands and to relay.
 func (s *Service) Start(ctx context.Context) error {
-	// The ledger takes the service's place in the directory: whoever waits for that asks
+	// The ledger takes the service's place in the directory: its clients ask
 	// at once. Relays come after it, because they go to those who are listed.
 	for _, start := range []func(context.Context) error{
 		s.openQuota, func(ctx context.Context) error { return s.snapshots.Open(ctx, s.deps.Conn) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn) }, s.rpc.Start, s.pulse.start, s.Service.Start, s.owners.start,

@@ -29,7 +29,7 @@ func (j *job) held() error {
 }
 
 // append writes events under the fence: each is appended only while this attempt
-// holds the run, which is checked again whenever somebody else's event turns up.
+// holds the run, which is checked again whenever another event comes first.
 func (j *job) append(ctx context.Context, data ...event.Data) error {
 	ids := make([]string, len(data))
 	for i := range ids {
@@ -49,8 +49,8 @@ func (j *job) append(ctx context.Context, data ...event.Data) error {
 }
 
 // open reports whether the messages that the events close are still open. If one is not,
-// somebody else is ending the job: that is said in two events, the first of which closes
-// what is half said.
+// another process is ending the job: that takes two events, the first of which closes
+// the unfinished message.
 func (j *job) open(list []event.Data) bool {
 	for _, data := range list {
 		switch d := data.(type) {

@@ -10,7 +10,7 @@ import (
 )
 
 // ask asks people whether the calls may run, all at once. A tool that is not on offer
-// cannot run, so nobody is asked about it.
+// cannot run, so people are not asked about it.
 func (j *job) ask(ctx context.Context, calls []event.ToolCall, offered map[string]tools.Tool) error {
 	var questions []event.Data
 	for _, c := range calls {
@@ -58,7 +58,7 @@ func (j *job) refuse(ctx context.Context, c event.ToolCall, why *fault.Fault) er
 }
 
 // pause puts the job down if all that is left to do still waits for people. It returns
-// errPaused once that is in the log, and nil if somebody has answered meanwhile: then
+// errPaused once that is in the log, and nil if people have answered meanwhile: then
 // the attempt goes on.
 func (j *job) pause(ctx context.Context) error {
 	if err := j.tellOfDeadline(ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// principal is who the run is for.
+// principal returns the principal of the run.
 func (j *job) principal() string {
 	if r := j.state.Run(j.runID); r != nil && r.Principal != "" {
 		return r.Principal
@@ -22,7 +22,7 @@ func (j *job) principal() string {
 }
 
 // timeLimit is how long the attempt may take, and why it ends then: what an attempt may,
-// or what is left of the run's budget if that is less and nobody is asked for more.
+// or what is left of the run's budget if that is less and people are not asked for more.
 func (j *job) timeLimit() (time.Duration, error) {
 	limit, why := j.s.cfg.TurnTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
 	r := j.state.Run(j.runID)
@@ -115,7 +115,7 @@ func (j *job) askOver(ctx context.Context, prefix string, ask func() (q overQues
 	})
 }
 
-// tellOfDeadline has whoever manages the log look at the question that the job waits
+// tellOfDeadline has the service of the log look at the question that the job waits
 // for, if that does not stay open for ever. It is told before the job is put down, so
 // that a worker that dies in between leaves it to the next one.
 func (j *job) tellOfDeadline(ctx context.Context) error {

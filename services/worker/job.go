@@ -100,7 +100,7 @@ func (j *job) run(ctx context.Context) (ended bool, err error) {
 	case over(w):
 		return true, nil
 	case w.Paused && j.state.Next(j.id).Kind == conversation.StepWait:
-		return false, nil // whoever answers has it taken up again
+		return false, nil // the answer has it resumed
 	case w.Attempt > 0 && w.Item != j.item && !w.Paused:
 		// Another work item has brought the job to a worker, and is delivered again if
 		// that one dies: this one, a second or an older one, is not needed.
@@ -144,7 +144,7 @@ func (j *job) attend(ctx context.Context) error {
 }
 
 // conclude settles how the attempt ended: the job's last word written, put down, claim
-// lost, job ended by somebody else, failed, or interrupted and to be taken up again.
+// lost, job ended by another process, failed, or interrupted and to be resumed.
 func (j *job) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	switch {
 	case errors.Is(err, errEnded):

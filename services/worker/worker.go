@@ -1,15 +1,15 @@
-// Package agent is the worker that runs agent turns: it claims a job - a
-// chat run, or of a pipeline run a plan, an attempt at a task or an aggregate -, lets
-// the model speak and call tools, and writes every step into the log.
+// Package worker does jobs: it claims a job (one model turn of a chat, or of a planned run
+// a planning, one try at a step or an aggregation), lets the model speak and call tools,
+// and appends every step to the log.
 //
-// A worker ends a chat run itself. What becomes of another job is decided by the
-// pipeline service, which is told when the model has said its last word.
+// A worker ends a chat run itself. The pipeline service decides what follows from another
+// job; the worker tells it when the model has said its last word.
 //
-// Members of teams are worked for in the same way, in logs of their own. They have the
-// tools of their team, and people may have to allow a tool call before it runs: a job
-// in which nothing else is left to do is put down until they have answered.
+// Members of teams have logs of their own and the tools of their team, and people may have
+// to approve a tool call before it runs: a job in which nothing else is left to do is
+// suspended until they have answered.
 //
-// A worker keeps nothing that matters: what is left to do follows from the log
+// A worker keeps nothing that matters: the rest of a job follows from the log
 // (conversation.State.Next), so when one dies another goes on where it stopped.
 // The attempt number of the claim is the fence between the two.
 package worker
@@ -49,7 +49,7 @@ type Config struct {
 	AckWait      time.Duration                   // silence after which a dead worker's job goes to another; default 10 s
 	MaxAttempts  int                             // claims of one job before it is failed; default 3
 	MaxRounds    int                             // messages of the model in one job; default 16
-	MaxPasses    int                             // how often a job whose model nobody is known to have is passed on; default 600
+	MaxPasses    int                             // how often a job whose model no worker is known to have is passed on; default 600
 	ToolTimeout  time.Duration                   // per tool call; default 60 s
 	TurnTimeout  time.Duration                   // one attempt; default 15 min
 	HistoryBytes int                             // conversation handed to the model; default 256 KiB
@@ -121,7 +121,7 @@ type Deps struct {
 	Directory *directory.Directory
 	Tools     tools.Caller
 	Model     model.Model
-	Quota     *quota.Daily // what is used by the day; nil: nobody has a limit of that
+	Quota     *quota.Daily // what is used by the day; nil: unlimited
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer
@@ -205,7 +205,7 @@ func (s *Service) Start(ctx context.Context) error {
 func (s *Service) answerPings() error {
 	sub, err := s.deps.Conn.NATS().QueueSubscribe(subject.RPC(cmd.Worker, cmd.PingWorker), cmd.Worker.String(), func(m *nats.Msg) {
 		if err := m.Respond(nil); err != nil {
-			s.deps.Logger.Debug().Err(err).Msg("answer a ping")
+			s.deps.Logger.Debug().Err(err).Msg("answer ping")
 		}
 	})
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *Service) Stop() {
 	s.stopChecks()
 	s.workers.Stop()
 	if err := errors.Join(s.ignorePings(), s.teams.Stop(), s.seat.Quit()); err != nil {
-		s.deps.Logger.Debug().Err(err).Msg("the bus was not told; what is left there runs out by itself")
+		s.deps.Logger.Debug().Err(err).Msg("leave directory entry to its lease")
 	}
 }
 
@@ -258,13 +258,13 @@ func (s *Service) handle(ctx context.Context, c cmd.Command, _ command.Delivery)
 	return s.report(ctx, c, ref, cmd.SettleJob, ref.Job()+".ended", ref)
 }
 
-// dead tells whoever manages the log that a run was given up, so that it still gets its
+// dead tells the service of the log that a run was given up, so that it still gets its
 // terminal event and the next message its turn. It goes on until ctx ends: the work
 // item is not off the queue before that, and is given up again by the next worker.
 func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 	var ref cmd.JobRef
 	if err := c.Decode(&ref); err != nil {
-		s.deps.Logger.Error().Err(err).Str("key", c.Key.String()).Msg("a dead work item names no run")
+		s.deps.Logger.Error().Err(err).Str("key", c.Key.String()).Msg("read dead work item")
 		return
 	}
 	for {
@@ -272,7 +272,7 @@ func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 		if err == nil {
 			return
 		}
-		s.deps.Logger.Error().Err(err).Str("job", ref.Job()).Msg("a dead run could not be reported yet")
+		s.deps.Logger.Error().Err(err).Str("job", ref.Job()).Msg("report dead job again")
 		select {
 		case <-ctx.Done():
 			return
@@ -281,7 +281,7 @@ func (s *Service) dead(ctx context.Context, c cmd.Command, reason string) {
 	}
 }
 
-// report sends a command about the job to whoever manages its log. The id is derived
+// report sends a command about the job to the service of its log. The id is derived
 // from the job, so that a repeat is dropped.
 func (s *Service) report(ctx context.Context, c cmd.Command, ref cmd.JobRef, verb id.Name, commandID string, data any) error {
 	raw, err := json.Marshal(data)
@@ -299,7 +299,7 @@ func (s *Service) asFault(err error) *fault.Fault {
 	ref := s.cfg.NewID()
 	f := fault.From(err, ref)
 	if f.Code == fault.Internal {
-		s.deps.Logger.Error().Err(err).Str("reference", ref).Msg("a run failed for an internal reason")
+		s.deps.Logger.Error().Err(err).Str("reference", ref).Msg("fail run for internal reason")
 	}
 	return f
 }

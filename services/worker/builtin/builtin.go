@@ -169,7 +169,7 @@ func (a *Agent) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	if err := errors.Join(a.unsubscribe(), a.leave(ctx)); err != nil {
-		a.deps.Logger.Debug().Err(err).Msg("the directory was not told; the lease runs out by itself")
+		a.deps.Logger.Debug().Err(err).Msg("leave directory entry to its lease")
 	}
 }
 
@@ -207,7 +207,7 @@ func (a *Agent) tell() {
 		err = a.lease.Set(data)
 	}
 	if err != nil {
-		a.deps.Logger.Warn().Err(err).Msg("the directory is not told of the built-in agent's status")
+		a.deps.Logger.Warn().Err(err).Msg("fail to update directory entry")
 		return
 	}
 	a.status = status
@@ -287,7 +287,7 @@ func (a *Agent) accept(log subject.Log, d event.TaskAssignedData) bool {
 	}
 	j, err := a.newJob(log, d)
 	if err != nil {
-		a.deps.Logger.Error().Err(err).Str("task", d.TaskID).Msg("a task is not accepted")
+		a.deps.Logger.Error().Err(err).Str("task", d.TaskID).Msg("fail to accept task")
 		return false
 	}
 	a.on[log] = j

@@ -105,17 +105,17 @@ func (c *Client) Stop() error {
 func (c *Client) hear(m *nats.Msg) {
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.TeamActed {
-		c.cfg.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("an answer of a team is none")
+		c.cfg.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("discard unknown direct message")
 		return
 	}
 	log, err := subject.ParseName(e.Subject)
 	if err != nil || log.Kind != id.KindTeam {
-		c.cfg.Logger.Warn().Err(err).Msg("an answer is of no team")
+		c.cfg.Logger.Warn().Err(err).Msg("discard answer without team")
 		return
 	}
 	d, err := event.As[event.TeamActedData](e)
 	if err != nil {
-		c.cfg.Logger.Warn().Err(err).Str("log", e.Subject).Msg("an answer of a team cannot be read")
+		c.cfg.Logger.Warn().Err(err).Str("log", e.Subject).Msg("decode answer of team")
 		return
 	}
 	c.mu.Lock()
@@ -158,7 +158,7 @@ func (c *Client) act(ctx context.Context, m Member, call tools.Call) (tools.Resu
 			if f, ok := errors.AsType[*fault.Fault](err); !ok || !f.Retryable() {
 				return tools.Result{}, err
 			}
-			c.cfg.Logger.Warn().Err(err).Str("call", call.ID).Msg("a team could not be asked yet")
+			c.cfg.Logger.Warn().Err(err).Str("call", call.ID).Msg("ask team again")
 		}
 		again := time.NewTimer(c.cfg.Patience)
 		select {
