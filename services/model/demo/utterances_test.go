@@ -52,7 +52,7 @@ var shown = []utterance{
 	{"what is in my workspace?", "1 list_files {}", listed},
 	{"keep this", "", puzzled},
 
-	// e2e, services/agent and the suite of models.
+	// e2e, services/worker and the suite of models.
 	{"what is 2+3?; what is 7*6?", "", "2+3 = 5\n\n7*6 = 42"},
 	{"what is 2+3?; what is 7*6?; list the files; finally read notes.md", `1 list_files {}; 1 read_file {"path":"notes.md"}`, notes},
 	{"what is 10-1?", "", "10-1 = 9"},
