@@ -129,8 +129,12 @@ type env struct {
 	model string // the planner, as far as it is certain before a worker has claimed the planning
 }
 
-func (s *Service) env(context.Context, *ledger.Log[conversation.State], cmd.Command) (env, error) {
-	return env{now: s.now(), rules: s.rules, model: card.Model(s.deps.Directory)}, nil
+func (s *Service) env(_ context.Context, l *ledger.Log[conversation.State], _ cmd.Command) (env, error) {
+	e := env{now: s.now(), rules: s.rules}
+	if r := l.State().Active(); r != nil && r.Pipeline != nil { // the next decision may start its plan
+		e.model = card.Model(s.deps.Directory)
+	}
+	return e, nil
 }
 
 // decide asks the reducer, and names the model of a plan.
