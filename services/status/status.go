@@ -15,8 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/services/worker/card"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
 // Status is an installation as it is now.
