@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Await returns once the named streams, or all if none is named, are as the topology
-// has them. It changes nothing: somebody else bootstraps. Until then it looks again and
-// logs what is missing or different; it gives up only when ctx ends.
+// Await waits until the named streams, or all streams if names is empty, match the topology. It changes nothing,
+// because another process runs the bootstrap. It checks again until then, logs missing and different streams, and
+// gives up only when ctx ends.
 func Await(ctx context.Context, c *Conn, t Topology, streams ...string) error {
 	_, err := Persist(ctx, c, "waiting for the streams; \"waggle bootstrap\" makes and mends them", func(ctx context.Context) (any, error) {
 		drift, err := verify(ctx, c, t, streams)
@@ -19,7 +19,7 @@ func Await(ctx context.Context, c *Conn, t Topology, streams ...string) error {
 	return err
 }
 
-// summary names the first drift and how many more there are.
+// summary returns the first drift and the number of further ones.
 func summary(drift []Drift) string {
 	if n := len(drift) - 1; n > 0 {
 		return fmt.Sprintf("%s, and %d more", drift[0], n)

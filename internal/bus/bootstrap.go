@@ -12,28 +12,26 @@ import (
 )
 
 const (
-	// bootstrapPause is how long Bootstrap waits before it asks again a cluster that
-	// has no leader yet.
+	// bootstrapPause spaces the requests of Bootstrap to a cluster that has not elected a leader yet.
 	bootstrapPause = 250 * time.Millisecond
 	// bootstrapTry bounds one request: a cluster without a leader does not answer.
 	bootstrapTry = 5 * time.Second
-	// bootstrapReport is how often Bootstrap says that it is waiting.
+	// bootstrapReport is the interval at which Bootstrap logs that it waits.
 	bootstrapReport = 5 * time.Second
-	// bootstrapParallel streams are made at once. More do not help: one leader of the
-	// cluster places them all.
+	// bootstrapParallel bounds concurrent creations. More would not help: one leader of the cluster places all
+	// streams.
 	bootstrapParallel = 4
 )
 
-// Codes of server errors that nats.go has no name for.
+// Codes of server errors that nats.go does not name.
 const (
 	codeNoPeers     jetstream.ErrorCode = 10005 // servers for the replicas are missing, perhaps still starting
 	codeNoResources jetstream.ErrorCode = 10023 // the disk or the account is too small
 )
 
-// Bootstrap creates what is missing and mends what differs. It refuses, with the
-// names of stream and field, what NATS cannot change on a stream that exists. It is
-// idempotent, safe to run from many processes at once, and waits within ctx for a
-// cluster that is not ready.
+// Bootstrap creates missing streams and buckets and repairs different settings. It refuses a change that NATS cannot
+// make to an existing stream, and names the stream and the field. It is idempotent, safe to run from many processes
+// at once, and waits within ctx for a cluster that is not ready.
 func Bootstrap(ctx context.Context, c *Conn, t Topology) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bootstrapParallel)
@@ -58,7 +56,7 @@ func Bootstrap(ctx context.Context, c *Conn, t Topology) error {
 	return g.Wait()
 }
 
-// ensure repeats f while the server says that it is not ready.
+// ensure repeats f until the server is ready or refuses.
 func ensure(ctx context.Context, c *Conn, what string, f func(context.Context) error) error {
 	report := time.Now().Add(bootstrapReport)
 	for {
@@ -80,8 +78,8 @@ func ensure(ctx context.Context, c *Conn, what string, f func(context.Context) e
 	}
 }
 
-// transient reports whether err may pass by itself: no leader yet, servers missing,
-// or another process that is making the same stream at this moment.
+// transient reports whether err may pass by itself: a missing leader, missing servers, or another process that
+// creates the same stream at this moment.
 func transient(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		switch api.ErrorCode {
@@ -125,7 +123,7 @@ func ensureBucket(ctx context.Context, c *Conn, want jetstream.KeyValueConfig) e
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = c.js.CreateKeyValue(ctx, want)
 		if errors.Is(err, jetstream.ErrBucketExists) {
-			return nil // another process was faster; it has the same code
+			return nil // another process with the same code created it first
 		}
 		return err
 	}
@@ -140,8 +138,7 @@ func ensureBucket(ctx context.Context, c *Conn, want jetstream.KeyValueConfig) e
 	return err
 }
 
-// mendable reports whether there is drift to mend, or an error for drift that
-// cannot be mended in place.
+// mendable reports whether some drift needs a repair. It returns an error for drift that cannot be repaired in place.
 func mendable(drift []Drift) (bool, error) {
 	for _, d := range drift {
 		if !d.Fixed {

@@ -1,5 +1,5 @@
-// Package bus connects to NATS, keeps Waggle's streams and buckets as code, and
-// runs the server inside the process where no other is wanted.
+// Package bus connects to NATS, defines Waggle's streams and buckets, and runs a NATS server inside the process for
+// installations without a separate one.
 package bus
 
 import (
@@ -18,29 +18,27 @@ import (
 )
 
 const (
-	// pingInterval and maxPings notice a dead server within 10 s, which is shorter
-	// than the 15 s for which writers retry.
+	// pingInterval and maxPings detect a dead server within 10 s, sooner than the 15 s for which writers retry.
 	pingInterval = 5 * time.Second
 	maxPings     = 2
-	// drainTimeout bounds Close: a server that does not answer must not hold a
-	// process back for longer than an orchestrator's patience.
+	// drainTimeout bounds Close: a server that does not answer must not delay the end of a process beyond an
+	// orchestrator's patience.
 	drainTimeout = 5 * time.Second
-	// connectPause spaces the attempts of Connect: a server that is just starting is
-	// ready within a second.
+	// connectPause spaces the attempts of Connect: a starting server is ready within a second.
 	connectPause = 200 * time.Millisecond
 )
 
-// Config says how to reach NATS. The zero value means nats://127.0.0.1:4222.
+// Config describes the connection to NATS. The zero value means nats://127.0.0.1:4222.
 type Config struct {
 	URL          string         // one or several, separated by commas
 	Name         string         // connection name, shown by NATS monitoring
-	InboxPrefix  string         // of the subjects on which answers come; default _INBOX
+	InboxPrefix  string         // of subjects for answers; default _INBOX
 	Creds        string         // credentials file (JWT)
 	NKeySeedFile string         // nkey seed file
 	TLSCA        string         // CA bundle that signs the server's certificate
 	TLSCert      string         // client certificate, with TLSKey
 	TLSKey       string         //
-	InProcess    *server.Server // connect without a socket to a server of this process
+	InProcess    *server.Server // connect without a socket to a server in this process
 	Logger       zerolog.Logger
 }
 
@@ -58,9 +56,8 @@ type Conn struct {
 	slow  map[int]func(*nats.Subscription)
 }
 
-// Connect connects and waits, within ctx, until the server answers. A connection
-// that is lost later is sought again for ever. What is published while there is no
-// connection fails at once: nothing is queued behind the publisher's back.
+// Connect connects and waits, within ctx, until the server answers. The connection reconnects without limit after a
+// loss. A publish without a connection fails at once, because a hidden queue would deliver late.
 func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	c := &Conn{
 		instance: uuid.NewString(), log: cfg.Logger, closed: make(chan struct{}),
@@ -102,7 +99,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.DrainTimeout(drainTimeout),
 		nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(reconnectDelay),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
-			if !nc.IsClosed() && !nc.IsDraining() { // it was not us
+			if !nc.IsClosed() && !nc.IsDraining() { // the server or the network closed it
 				log.Warn().Err(err).Msg("lose connection to NATS")
 			}
 			c.changed(false)
@@ -146,8 +143,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 	return opts, nil
 }
 
-// reconnectDelay grows to 2 s with full jitter, so that a fleet does not return
-// in one wave.
+// reconnectDelay grows to 2 s with full jitter, so that a fleet does not reconnect in one wave.
 func reconnectDelay(attempts int) time.Duration {
 	limit := min(100*time.Millisecond<<min(attempts, 5), 2*time.Second)
 	return limit/2 + rand.N(limit/2) //nolint:gosec // jitter needs no secrecy
@@ -159,25 +155,24 @@ func (c *Conn) NATS() *nats.Conn { return c.nc }
 // JS returns the JetStream context.
 func (c *Conn) JS() jetstream.JetStream { return c.js }
 
-// Instance returns an id that no other connection has.
+// Instance returns an id that is unique to this connection.
 func (c *Conn) Instance() string { return c.instance }
 
-// Logger returns the logger of the connection, for the parts that work on it.
+// Logger returns the logger of the connection, for the parts that use it.
 func (c *Conn) Logger() *zerolog.Logger { return &c.log }
 
-// Up reports whether the connection stands now.
+// Up reports whether the connection is established.
 func (c *Conn) Up() bool { return c.nc.IsConnected() }
 
-// Watch calls f at every loss (false) and return (true) of the connection, one
-// call at a time and in order. f must not block. A call that is on when cancel is
-// called is not waited for.
+// Watch calls f at each loss (false) and return (true) of the connection, in order and one call at a time. f must not
+// block. cancel does not wait for a running call.
 func (c *Conn) Watch(f func(up bool)) (cancel func()) { return add(c, c.state, f) }
 
 // Closed is closed when the connection is closed for good.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
-// OnSlow calls f when a subscription of this connection has lost messages because
-// they were not taken fast enough. f must not block.
+// OnSlow calls f after a subscription of this connection lost messages because its reader was too slow. f must not
+// block.
 func (c *Conn) OnSlow(f func(*nats.Subscription)) (cancel func()) { return add(c, c.slow, f) }
 
 func add[F any](c *Conn, m map[int]F, f F) (cancel func()) {
@@ -215,8 +210,8 @@ func (c *Conn) isSlow(sub *nats.Subscription) {
 	}
 }
 
-// Close sends what is waiting, unsubscribes and closes. It returns when the
-// connection is closed, within seconds even if the server does not answer.
+// Close sends pending messages, unsubscribes and closes. It returns when the connection is closed, within seconds
+// even if the server does not answer.
 func (c *Conn) Close() {
 	if c.nc.IsClosed() {
 		return

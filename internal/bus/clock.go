@@ -11,28 +11,27 @@ import (
 )
 
 const (
-	// clockInterval is how often the bus is asked for its time. Between two answers the
-	// monotonic clock counts, which is wrong by 30 ms in ten minutes on ordinary
-	// machines, and says nothing of the time for which a virtual machine is suspended.
+	// clockInterval is the interval between requests for the bus' time. Between two answers the monotonic clock
+	// counts. It drifts by 30 ms in ten minutes on ordinary machines, and misses the time for which a virtual machine
+	// is suspended.
 	clockInterval = time.Minute
-	// clockTry bounds one question, which takes milliseconds.
+	// clockTry bounds one request, which takes milliseconds.
 	clockTry = 5 * time.Second
 )
 
-// Clock is the time as the bus has it, the same for every process: a deadline that one
-// process sets and another looks at is measured with one clock, whatever the clocks of
-// their machines say and however they are set meanwhile. It goes on when the bus is away.
+// Clock is the time of the bus, the same for every process. Processes set and check deadlines with this one clock, so
+// that wrong or adjusted clocks of their machines do not matter. It continues while the bus is away.
 type Clock struct {
 	conn    *Conn
 	streams []string
-	anchor  time.Time    // with its monotonic part, which is all that is read of it
+	anchor  time.Time    // only its monotonic part is read
 	base    atomic.Int64 // the bus' time at the anchor, in nanoseconds
 	end     context.CancelFunc
 	wg      sync.WaitGroup
 }
 
-// NewClock asks the leaders of the streams for their time, and returns when they have
-// answered or with the error of ctx. It asks again every minute until Close.
+// NewClock asks the leaders of the streams for their time. It returns when they have answered, or with the error of
+// ctx. It asks again every minute until Close.
 func NewClock(ctx context.Context, conn *Conn, streams ...string) (*Clock, error) {
 	if len(streams) == 0 {
 		return nil, errors.New("the time of the bus: no stream to ask")
@@ -61,7 +60,7 @@ func (c *Clock) Now() time.Time {
 	return time.Unix(0, c.base.Load()).Add(time.Since(c.anchor)).UTC()
 }
 
-// Close ends the questions; Now goes on.
+// Close ends the requests; Now continues to work.
 func (c *Clock) Close() {
 	c.end()
 	c.wg.Wait()
@@ -82,7 +81,7 @@ func (c *Clock) keep(ctx context.Context) {
 	}
 }
 
-// measure asks every leader once, and takes what most of them agree on.
+// measure asks every leader once and stores the time that most of them agree on.
 func (c *Clock) measure(ctx context.Context) error {
 	bases := map[string]int64{}
 	var last error
@@ -105,7 +104,7 @@ func (c *Clock) measure(ctx context.Context) error {
 	return nil
 }
 
-// ask returns which server answers for a stream, and what time it was there at the anchor.
+// ask returns the leader of a stream and its time at the anchor.
 func (c *Clock) ask(ctx context.Context, stream string) (leader string, base int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, clockTry)
 	defer cancel()
@@ -125,9 +124,8 @@ func (c *Clock) ask(ctx context.Context, stream string) (leader string, base int
 	return leader, i.TimeStamp.Add(way - time.Since(c.anchor)).UnixNano(), nil
 }
 
-// agreed returns the median. Of an even number of times it is the one of the two in the
-// middle that is nearer to what was believed so far: so one server whose clock is wrong
-// changes nothing, and of two the one that has not changed its mind is believed.
+// agreed returns the median. For an even number of times it returns the middle time that is nearer to the previous
+// one. So one server with a wrong clock changes nothing, and of two servers the one that has not changed counts.
 func agreed(bases []int64, before int64) int64 {
 	slices.Sort(bases)
 	n := len(bases)

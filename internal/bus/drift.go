@@ -10,13 +10,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Drift is one setting of a stream or bucket that is not as the code has it.
+// Drift is one setting of a stream or bucket that differs from the code.
 type Drift struct {
 	Stream string
 	Field  string
 	Want   string
 	Have   string
-	Fixed  bool // Bootstrap mends it; otherwise the stream has to be made anew
+	Fixed  bool // Bootstrap can repair it; otherwise the stream must be created again
 }
 
 // String describes the drift in one line.
@@ -24,14 +24,13 @@ func (d Drift) String() string {
 	return fmt.Sprintf("stream %s: %s is %s, should be %s", d.Stream, d.Field, d.Have, d.Want)
 }
 
-// Verify returns how the streams and the bucket differ from the code, nothing if
-// they do not. A missing one is a drift of the field "stream". Settings that change
-// nothing for Waggle, such as placement or compression, are the operator's.
+// Verify returns the differences between the streams and buckets and the code. A missing stream is a drift of the
+// field "stream". Verify ignores settings that do not affect Waggle, such as placement or compression.
 func Verify(ctx context.Context, c *Conn, t Topology) ([]Drift, error) {
 	return verify(ctx, c, t, nil)
 }
 
-// verify looks at the streams named, or at all.
+// verify checks the named streams, or all if only is nil.
 func verify(ctx context.Context, c *Conn, t Topology, only []string) ([]Drift, error) {
 	var out []Drift
 	look := func(name string, against func(jetstream.StreamConfig) []Drift) error {
@@ -72,9 +71,8 @@ type field struct {
 	mend       bool
 }
 
-// compare lists every setting that the promises of Waggle build on. What NATS
-// refuses to change on a living stream, and subjects, which other streams may have
-// taken, are not mended.
+// compare lists every setting that Waggle's guarantees depend on. It marks settings that NATS refuses to change on an
+// existing stream, and subjects, which other streams may have taken, as not repairable.
 func compare(want, have jetstream.StreamConfig) []Drift {
 	return differ(
 		want.Name,
@@ -116,7 +114,7 @@ func compareBucket(want jetstream.KeyValueConfig, have jetstream.StreamConfig) [
 	)
 }
 
-// unlimited is how the server writes a limit that is not set.
+// unlimited returns the server's value for a limit that is not set.
 func unlimited(n int64) int64 {
 	if n == 0 {
 		return -1

@@ -10,34 +10,33 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// startPatience bounds the start of the embedded server, which includes reading
-// back what an unclean end has left.
+// startPatience bounds the start of the embedded server, which includes the recovery of files after an unclean end.
 const startPatience = 60 * time.Second
 
-// startLook is how often the start looks whether the server has failed. A server that
-// does not fail is noticed at once.
+// startLook is the interval at which the start checks for a failure of the server. A server that becomes ready is
+// noticed at once.
 const startLook = 250 * time.Millisecond
 
-// maxPayload is NATS' default, stated because the sizes of frames build on it.
+// maxPayload is NATS' default, stated because the sizes of frames depend on it.
 const maxPayload = 1 << 20
 
-// EmbeddedConfig says how to run the server inside this process.
+// EmbeddedConfig configures the server inside this process.
 type EmbeddedConfig struct {
 	Name     string
 	Host     string // default 127.0.0.1
-	Port     int    // -1 = any free port, 0 = no listener: in-process connections only
-	StoreDir string // where JetStream keeps its files
-	// Sync says how soon a write is on the disk: "1s" (default), any duration, or
-	// "always" before it is acknowledged.
+	Port     int    // -1 = any free port, 0 = in-process connections only
+	StoreDir string // folder for JetStream's files
+	// Sync bounds the delay until a write reaches the disk: "1s" (default), any duration, or "always" before the
+	// acknowledgement.
 	Sync        string
-	Logger      zerolog.Logger // what the server reports; its chatter at level debug
+	Logger      zerolog.Logger // messages of the server; its notices at level debug
 	ClusterName string         // with ClusterPort and Routes: a member of a cluster
 	ClusterPort int            // 0 = no cluster
 	Routes      []string       // nats-route URLs of the other members
 }
 
-// StartEmbedded starts a server with JetStream and returns when it takes
-// connections. The caller ends it with Shutdown and WaitForShutdown.
+// StartEmbedded starts a server with JetStream and returns when it accepts connections. The caller ends it with
+// Shutdown and WaitForShutdown.
 func StartEmbedded(cfg EmbeddedConfig) (*server.Server, error) {
 	opts, err := serverOptions(cfg)
 	if err != nil {
@@ -59,7 +58,7 @@ func StartEmbedded(cfg EmbeddedConfig) (*server.Server, error) {
 	return nil, fmt.Errorf("start the embedded NATS server on %s:%d with its files in %s: %w", opts.Host, opts.Port, cfg.StoreDir, err)
 }
 
-// awaitReady returns once the server takes connections, or why it never will.
+// awaitReady returns when the server accepts connections, or the reason why it never will.
 func awaitReady(s *server.Server, fatal <-chan string) error {
 	for began := time.Now(); time.Since(began) < startPatience; {
 		if s.ReadyForConnections(startLook) {
@@ -90,7 +89,7 @@ func serverOptions(cfg EmbeddedConfig) (*server.Options, error) {
 	case "always":
 		opts.SyncAlways = true
 	case "":
-		opts.SyncInterval = time.Second // of NATS: two minutes
+		opts.SyncInterval = time.Second // NATS' default is two minutes
 	default:
 		d, err := time.ParseDuration(cfg.Sync)
 		if err != nil || d <= 0 {

@@ -11,25 +11,23 @@ import (
 )
 
 const (
-	// persistTry bounds one try of Persist: an answer that is lost with the connection
-	// never comes, and a look at all streams takes a second on a slow machine.
+	// persistTry bounds one try of Persist: an answer that was lost with the connection never comes, and reading all
+	// streams takes a second on a slow machine.
 	persistTry = 10 * time.Second
-	// persistPause spaces the tries, and those of a clock: a server that restarts is back
-	// within seconds.
+	// persistPause spaces the tries, and those of a clock: a restarting server returns within seconds.
 	persistPause = time.Second
-	// persistReport is how often Persist says what it waits for.
+	// persistReport is the interval at which Persist logs that it waits.
 	persistReport = 10 * time.Second
 )
 
-// errNotReady is passing, as a missing leader is: other processes change it.
+// errNotReady is transient, like a missing leader: another process resolves it.
 var errNotReady = errors.New("not ready")
 
-// Persist calls try until it succeeds, and returns its result. It calls again after
-// errors that pass (the connection is lost, a leader is missing, an answer does not
-// come within 10 s) and logs waiting every 10 s; any other error ends it, as does the end
-// of ctx. So a service that starts while NATS restarts waits for it.
+// Persist calls try until it succeeds, and returns its result. It retries after transient errors (a lost connection,
+// a missing leader, an answer that takes more than 10 s) and logs waiting every 10 s. Any other error ends it, and so
+// does the end of ctx. So a service that starts while NATS restarts waits for it.
 func Persist[T any](ctx context.Context, c *Conn, waiting string, try func(context.Context) (T, error)) (T, error) {
-	report := time.Now().Add(persistPause) // a single failure is not worth a line
+	report := time.Now().Add(persistPause) // a single failure does not deserve a log line
 	for {
 		once, cancel := context.WithTimeout(ctx, persistTry)
 		v, err := try(once)
@@ -49,7 +47,7 @@ func Persist[T any](ctx context.Context, c *Conn, waiting string, try func(conte
 	}
 }
 
-// Bucket opens a key-value bucket, as Persist does.
+// Bucket opens a key-value bucket, with the retries of Persist.
 func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
 	kv, err := Persist(ctx, c, "waiting for the bucket "+name, func(ctx context.Context) (jetstream.KeyValue, error) {
 		return c.js.KeyValue(ctx, name)
@@ -60,13 +58,12 @@ func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, err
 	return kv, nil
 }
 
-// Flush returns when the server knows of every subscription that was made before, as
-// Persist does.
+// Flush returns when the server has processed all earlier subscriptions. It retries as Persist does.
 func (c *Conn) Flush(ctx context.Context) error {
 	_, err := Persist(ctx, c, "waiting for NATS to take subscriptions", func(ctx context.Context) (any, error) {
 		err := c.nc.FlushWithContext(ctx)
 		if errors.Is(err, nats.ErrConnectionClosed) && !c.nc.IsClosed() {
-			return nil, nats.ErrDisconnected // what the client calls a flush that was under way at the loss
+			return nil, nats.ErrDisconnected // the client reports ErrConnectionClosed for a flush that a loss interrupts
 		}
 		return nil, err
 	})

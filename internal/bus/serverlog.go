@@ -6,11 +6,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// serverLog passes on what the embedded server has to say. Its notices interest
-// only those who look for a fault in the server itself.
+// serverLog forwards log messages of the embedded server. It lowers the server's notices to level debug, because they
+// only help to find a fault in the server itself.
 type serverLog struct {
 	to    zerolog.Logger
-	fatal chan string // the first message after which the server cannot go on
+	fatal chan string // first message after which the server cannot continue
 }
 
 func (l *serverLog) say(level zerolog.Level, format string, v ...any) {
@@ -32,7 +32,7 @@ func (l *serverLog) Warnf(format string, v ...any) { l.say(zerolog.WarnLevel, fo
 // Errorf implements server.Logger.
 func (l *serverLog) Errorf(format string, v ...any) { l.say(zerolog.ErrorLevel, format, v...) }
 
-// Fatalf implements server.Logger. It does not end the process: whoever started the server decides.
+// Fatalf implements server.Logger. It does not end the process: the caller of StartEmbedded decides.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.say(zerolog.ErrorLevel, format, v...)
 	select {

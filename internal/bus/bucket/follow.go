@@ -1,9 +1,8 @@
 // Package bucket keeps copies of key-value buckets.
 //
-// A copy is what a process decides with, so the follower does what a watch alone does
-// not: it reads the bucket anew after every return of the connection (markers of what
-// was deleted or has expired may be gone by then), when the watch ends, when it says
-// nothing for too long while it is made, and when its owner misses something.
+// Processes decide with their copies, so the follower does more than a watch: it reads the whole bucket again after
+// each reconnect (markers of deleted and expired keys may have gone by then), when the watch ends, when the creation
+// of the watch takes too long, and when the owner reports the copy stale.
 package bucket
 
 import (
@@ -19,10 +18,10 @@ import (
 )
 
 const (
-	// defaultBudget bounds one reading of a bucket: 100,000 keys take less than a second,
-	// an election after a lost leader 4 to 7 s.
+	// defaultBudget bounds one reading of a bucket: 100,000 keys take less than a second, an election after a lost
+	// leader 4 to 7 s.
 	defaultBudget = 15 * time.Second
-	// defaultPause spaces the attempts: a server that restarts is back within seconds.
+	// defaultPause spaces the attempts: a restarting server returns within seconds.
 	defaultPause = time.Second
 )
 
@@ -31,34 +30,33 @@ var (
 	errOver = errors.New("the watch has ended")
 )
 
-// Entry is what a key says.
+// Entry is the value of a key.
 type Entry[V any] struct {
 	Value    V
 	Revision uint64 // of the bucket: grows with every write
 }
 
-// Change is what has become of a key. One that was deleted, purged or has expired is
-// gone, and so is one whose value nobody can read.
+// Change is the new state of a key. A key is gone after a deletion, a purge or its expiry, and if its value cannot be
+// decoded.
 type Change[V any] struct {
 	Key string
 	Entry[V]
 	Gone bool
 }
 
-// Owner takes what the follower reads. Its methods are called by one goroutine, one at a
-// time, and must not wait for the follower.
+// Owner receives the contents of the bucket. The follower calls one method at a time, from one goroutine; the methods
+// must not wait for the follower.
 type Owner[V any] interface {
-	// Decode returns what a key says, or false if it is not understood.
+	// Decode returns the value of a key, or false if the value is invalid.
 	Decode(key string, value []byte) (V, bool)
-	// Replace is told of a whole reading, which takes the place of all that was known. The
-	// map is the owner's.
+	// Replace receives a complete reading, which replaces all earlier entries. The owner keeps the map.
 	Replace(all map[string]Entry[V])
-	// Apply is told of each change after that, in the order of the writes, and never before
-	// the first Replace. A change that is in the reading may come again.
+	// Apply receives each later change, in the order of the writes, and never before the first Replace. A change that
+	// the reading already contains may come again.
 	Apply(c Change[V])
 }
 
-// Config says what is followed.
+// Config names the bucket and the limits of a follower.
 type Config struct {
 	Conn *bus.Conn
 	KV   jetstream.KeyValue
@@ -66,21 +64,21 @@ type Config struct {
 	Name string // in logs
 
 	Budget time.Duration // of one reading; default 15 s
-	Pause  time.Duration // after one that failed; default 1 s
+	Pause  time.Duration // after a failed reading; default 1 s
 
-	// Reached is told, after Replace and Apply, how far the copy is: the revision of the
-	// newest write that was read. nil: nothing is. It must not block.
+	// Reached is called after Replace and Apply with the revision of the newest write in the copy. nil disables it. It
+	// must not block.
 	Reached func(revision uint64)
 
-	// Stale is asked every so often, while the connection stands, whether the copy holds
-	// what should be gone: then a marker was missed, and the bucket is read anew. nil:
-	// never. It must not block.
+	// Stale reports whether the copy holds keys that should be gone; then a marker was lost, and the follower reads
+	// the bucket again. The follower calls it at intervals of Every while it is connected. nil disables it. It must
+	// not block.
 	Stale func() bool
-	Every time.Duration // between two questions; needed if there is a Stale
+	Every time.Duration // interval between calls of Stale; required with Stale
 }
 
-// Follower follows a bucket until it is closed. It never gives up: while there is no
-// connection, or the bucket does not answer, its owner keeps what it knew.
+// Follower follows a bucket until Close. It never gives up: without a connection, or without answers of the bucket,
+// the owner keeps its last copy.
 type Follower[V any] struct {
 	cfg     Config
 	owner   Owner[V]
@@ -90,8 +88,8 @@ type Follower[V any] struct {
 	done    chan struct{}
 }
 
-// Follow begins to follow and returns once the owner has the first whole reading, or
-// with ctx's error; then nothing is followed.
+// Follow starts a follower and returns after the first complete reading, or with ctx's error; then it has stopped the
+// follower.
 func Follow[V any](ctx context.Context, cfg Config, owner Owner[V]) (*Follower[V], error) {
 	if cfg.Keys == "" {
 		cfg.Keys = ">"
@@ -120,7 +118,7 @@ func Follow[V any](ctx context.Context, cfg Config, owner Owner[V]) (*Follower[V
 	}
 }
 
-// Again has the bucket read anew. It does not wait for that.
+// Again requests a new reading of the bucket and returns at once.
 func (f *Follower[V]) Again() {
 	select {
 	case f.resync <- struct{}{}:
@@ -131,15 +129,15 @@ func (f *Follower[V]) Again() {
 // Done is closed when the follower has ended.
 func (f *Follower[V]) Done() <-chan struct{} { return f.done }
 
-// Close ends the follower. When it returns the owner is not called any more. It may be
-// called more than once, and must not be called by the owner's methods.
+// Close ends the follower. The owner gets no further call after Close returns. Close may be called more than once;
+// the owner's methods must not call it.
 func (f *Follower[V]) Close() {
 	f.unwatch()
 	f.end()
 	<-f.done
 }
 
-// follow keeps the copy until life ends, calling ready when it is complete.
+// follow keeps the copy until life ends, and calls ready when the copy is complete.
 func (f *Follower[V]) follow(life context.Context, ready func()) {
 	defer close(f.done)
 	for life.Err() == nil {
@@ -156,11 +154,11 @@ func (f *Follower[V]) follow(life context.Context, ready func()) {
 	}
 }
 
-// read reads the bucket and applies its changes until a new reading is due.
+// read reads the bucket and applies changes until a new reading is due.
 func (f *Follower[V]) read(life context.Context, ready func()) error {
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
-	late := time.AfterFunc(f.cfg.Budget, cancel) // covers the making of the watch
+	late := time.AfterFunc(f.cfg.Budget, cancel) // covers the creation of the watch
 	defer late.Stop()
 	w, err := f.cfg.KV.Watch(ctx, f.cfg.Keys)
 	if err != nil {
@@ -191,7 +189,7 @@ func (f *Follower[V]) read(life context.Context, ready func()) error {
 	}
 }
 
-// checks ticks when it is to be asked whether the copy is stale.
+// checks returns a ticker that triggers calls of Stale.
 func (f *Follower[V]) checks() (<-chan time.Time, func()) {
 	if f.cfg.Stale == nil {
 		return nil, func() {}
@@ -200,17 +198,17 @@ func (f *Follower[V]) checks() (<-chan time.Time, func()) {
 	return t.C, t.Stop
 }
 
-// reading is one reading of the bucket, and the changes after it.
+// reading is one reading of the bucket and the changes after it.
 type reading[V any] struct {
 	f        *Follower[V]
 	late     *time.Timer
 	ready    func()
 	first    map[string]Entry[V]
-	newest   uint64 // revision that was read
+	newest   uint64 // newest revision in the reading
 	complete bool
 }
 
-// take takes the next update of the watch; nil says that the reading is complete.
+// take handles the next update of the watch; nil marks the end of the reading.
 func (r *reading[V]) take(e jetstream.KeyValueEntry) error {
 	if e == nil {
 		if !r.late.Stop() {
@@ -247,11 +245,10 @@ func (r *reading[V]) reached() {
 	}
 }
 
-// end stops the watch. What it still holds is taken off its hands: its goroutine
-// could not end otherwise.
+// end stops the watch and drains its updates; otherwise its goroutine could not end.
 func end(w jetstream.KeyWatcher) {
 	if err := w.Stop(); err != nil {
-		return // the connection is closed, and the watch with it
+		return // the connection is closed, and so is the watch
 	}
 	for open := true; open; {
 		_, open = <-w.Updates()
