@@ -1,8 +1,8 @@
-// Package directory says who is connected and what it can do: leases in a KV
-// bucket, renewed by heartbeat, with a watched copy in every process.
+// Package directory lists live members and their abilities: leases in a KV bucket, renewed by heartbeat, with a
+// watched copy in every process.
 //
-// A member that dies without leaving is listed until its lease runs out; the
-// directory is a hint for routing and never a lock.
+// A member that dies without leaving stays listed until its lease expires; the directory is a hint for routing and
+// never a lock.
 package directory
 
 import (
@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// beatsPerLease is how many heartbeats a lease lives for: two may get lost.
+	// beatsPerLease is the number of heartbeats per lease: two may get lost.
 	beatsPerLease = 3
-	// closeBudget bounds how long Close tries to take its members off the list.
+	// closeBudget bounds the time for which Close tries to remove its members.
 	closeBudget = 2 * time.Second
 )
 
@@ -39,18 +39,17 @@ type Member struct {
 	What     id.Name         `json:"what"`
 	Name     id.Name         `json:"name"`
 	Instance id.Name         `json:"instance"`
-	Data     json.RawMessage `json:"data,omitempty"` // shared: not to be modified
-	Started  time.Time       `json:"started"`        // by the clock of whoever joined: to be shown, not to be compared
+	Data     json.RawMessage `json:"data,omitempty"` // shared: do not modify
+	Started  time.Time       `json:"started"`        // by the clock of the joining process: show it, do not compare it
 
-	// Joined orders the members of a name by when they joined, as the bucket has it: no
-	// clock and no copy of the directory has a say in it. It is larger than that of
-	// every member that was stored before. Join sets it.
+	// Joined orders the members of one name by the bucket's revision of their join, independent of clocks and of
+	// copies of the directory. It is larger than that of every member that was stored before. Join sets it.
 	Joined uint64 `json:"joined,omitempty"`
 }
 
 func (m Member) key() string { return subject.DirectoryKey(m.What, m.Name, m.Instance) }
 
-// entry is a member as the bucket has it.
+// entry is a member as the bucket stores it.
 type entry struct {
 	member   Member
 	raw      []byte
@@ -58,8 +57,8 @@ type entry struct {
 	seen     time.Time // when its last heartbeat arrived here
 }
 
-// Directory is a watched copy of the bucket. It is safe for concurrent use. While
-// there is no connection it keeps what it knew; after a reconnect it is read anew.
+// Directory is a watched copy of the bucket. It is safe for concurrent use. Without a connection it keeps its last
+// copy; after a reconnect it reads the bucket again.
 type Directory struct {
 	kv        jetstream.KeyValue
 	conn      *bus.Conn
@@ -70,8 +69,8 @@ type Directory struct {
 
 	mu       sync.Mutex
 	entries  map[string]entry
-	revision uint64                   // how far the copy is
-	reaches  map[chan struct{}]uint64 // who waits for which revision
+	revision uint64                   // of the newest write in the copy
+	reaches  map[chan struct{}]uint64 // revisions that callers wait for
 	version  chan struct{}            // closed and replaced at every change
 	watch    map[int]func()
 	next     int
@@ -79,8 +78,8 @@ type Directory struct {
 	closed   bool
 }
 
-// Open starts to watch the bucket and returns once the copy is complete. The time
-// to live of leases is a setting of the bucket (bus.Topology.LeaseTTL).
+// Open starts to watch the bucket and returns once the copy is complete. The time to live of leases is a setting of
+// the bucket (bus.Topology.LeaseTTL).
 func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	kv, err := c.Bucket(ctx, subject.BucketDirectory)
 	if err != nil {
@@ -112,8 +111,8 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	return d, nil
 }
 
-// Close ends the watch and takes the members that were joined here off the list, or
-// lets their leases run out if that does not work within 2 s.
+// Close ends the watch and removes the members that joined here. It lets their leases expire if the removal does not
+// succeed within 2 s.
 func (d *Directory) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -137,7 +136,7 @@ func (d *Directory) stop() {
 	d.copy.Close()
 }
 
-// renew has the leases renewed after a reconnect, because they may have expired.
+// renew renews all leases after a reconnect, because they may have expired.
 func (d *Directory) renew() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,8 +173,7 @@ func (d *Directory) list(prefix string) []Member {
 	return out
 }
 
-// Wait returns nil when the predicate holds, which it checks now and after every
-// change, or ctx's error.
+// Wait returns nil when the predicate holds, or ctx's error. It checks the predicate now and after every change.
 func (d *Directory) Wait(ctx context.Context, pred func(*Directory) bool) error {
 	for {
 		d.mu.Lock()
@@ -194,8 +192,7 @@ func (d *Directory) Wait(ctx context.Context, pred func(*Directory) bool) error 
 	}
 }
 
-// Watch calls f after every change, one call at a time. Heartbeats are no change. f
-// must not block.
+// Watch calls f after every change, one call at a time. Heartbeats do not count as changes. f must not block.
 func (d *Directory) Watch(f func()) (cancel func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -209,7 +206,7 @@ func (d *Directory) Watch(f func()) (cancel func()) {
 	}
 }
 
-// changed wakes everybody who waits. It is called by the follower only.
+// changed wakes all waiters. Only the follower calls it.
 func (d *Directory) changed() {
 	d.mu.Lock()
 	close(d.version)
@@ -224,8 +221,7 @@ func (d *Directory) changed() {
 	}
 }
 
-// listed returns the member as everybody sees it: what has been stored once does not
-// say yet with which revision, and needs not.
+// listed returns the member with its Joined set: the first stored value does not contain its own revision yet.
 func (e entry) listed() Member {
 	if e.member.Joined == 0 {
 		e.member.Joined = e.revision
@@ -233,7 +229,7 @@ func (e entry) listed() Member {
 	return e.member
 }
 
-// same reports whether two entries say the same of a member.
+// same reports whether two entries describe a member equally.
 func same(a, b entry) bool {
 	m, n := a.listed(), b.listed()
 	return m.Joined == n.Joined && m.Started.Equal(n.Started) && bytes.Equal(m.Data, n.Data) && m.key() == n.key()

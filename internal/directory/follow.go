@@ -11,7 +11,7 @@ import (
 // readBudget bounds one reading of the bucket, which takes milliseconds.
 const readBudget = 5 * time.Second
 
-// follower is the directory as the owner of a copy of the bucket.
+// follower makes the directory the owner of a copy of the bucket.
 type follower struct{ d *Directory }
 
 // Decode implements bucket.Owner.
@@ -64,7 +64,7 @@ func at(e bucket.Entry[entry]) entry {
 	return e.Value
 }
 
-// missed has leases renewed whose member is not on the list.
+// missed renews leases whose member the copy does not list.
 func (d *Directory) missed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,8 +75,7 @@ func (d *Directory) missed() {
 	}
 }
 
-// stale reports whether some member should have expired by now: the marker that
-// tells so did not arrive.
+// stale reports whether some member should have expired by now, which means that its marker was lost.
 func (d *Directory) stale() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,8 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// retryPause is how soon a heartbeat that failed is tried again, if the next one is
-// not due before.
+// retryPause bounds the delay of the retry after a failed heartbeat.
 const retryPause = time.Second
 
 // Lease keeps a member listed until Leave.
@@ -21,19 +20,18 @@ type Lease struct {
 	key  string
 	end  context.CancelFunc
 	done chan struct{}
-	now  chan struct{} // asks for a heartbeat at once
+	now  chan struct{} // requests a heartbeat at once
 	once sync.Once
 	err  error
 
 	mu     sync.Mutex
-	member Member // as Set left it
+	member Member // as of the last Set
 	raw    []byte // the member, encoded
 }
 
-// Join lists the member until its lease is left, renewing it three times per TTL.
-// A key that vanished, for example with its server, is put again as soon as that is
-// noticed. Join returns when the member is stored, in this copy, and everything that
-// watches the copy was told.
+// Join lists the member until Leave and renews its lease three times per TTL. It writes a vanished key, for example
+// one lost with its server, again as soon as it notices. Join returns after the member is stored and in this copy,
+// and after all watchers of the copy were called.
 func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if m.Started.IsZero() {
 		m.Started = time.Now().UTC()
@@ -47,7 +45,7 @@ func (d *Directory) Join(ctx context.Context, m Member) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
-	m.Joined = revision // heartbeats say it; until then the entry's own revision is it
+	m.Joined = revision // heartbeats carry it; until then the entry's own revision stands for it
 	if raw, err = json.Marshal(m); err != nil {
 		return nil, fmt.Errorf("join the directory as %s: %w", m.key(), err)
 	}
@@ -98,16 +96,15 @@ func (l *Lease) keep(life context.Context) {
 	}
 }
 
-// Joined returns the member's place in the order of those of its name. It changes only
-// if the bucket is made anew.
+// Joined returns the member's place in the order of its name. It changes only if the bucket is created again.
 func (l *Lease) Joined() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.member.Joined
 }
 
-// stored notes the revision of a heartbeat. One that is older than the member says that
-// the bucket counts anew, and that everybody in it has joined just now.
+// stored checks the revision of a heartbeat. A revision below Joined means that the bucket was created again, and
+// that all its members have just joined.
 func (l *Lease) stored(revision uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +116,7 @@ func (l *Lease) stored(revision uint64) error {
 	return l.become(m)
 }
 
-// become has m told to the directory at once. The caller has locked.
+// become changes the member and sends a heartbeat at once. The caller holds the lock.
 func (l *Lease) become(m Member) error {
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -130,8 +127,8 @@ func (l *Lease) become(m Member) error {
 	return nil
 }
 
-// Leave takes the member off the list. It is idempotent and returns the same at
-// every call. After an error the lease runs out by itself.
+// Leave removes the member from the directory. It is idempotent and returns the same at every call. After an error
+// the lease expires by itself.
 func (l *Lease) Leave(ctx context.Context) error {
 	l.once.Do(func() {
 		l.dir.mu.Lock()

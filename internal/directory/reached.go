@@ -10,26 +10,25 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// catchUp bounds how long a copy may take to reach a revision: far longer than a write
-// takes to arrive, shorter than an election after a lost leader.
+// catchUp bounds the time in which a copy must reach a revision: far longer than a write takes to arrive, shorter
+// than an election after a lost leader.
 const catchUp = 3 * time.Second
 
-// headerRevision is how a request says what its sender has seen of the directory.
+// headerRevision carries the revision of the directory that the sender of a request has seen.
 const headerRevision = "Waggle-Directory"
 
-// errBehind says that a copy has not reached a revision in time.
+// errBehind means that a copy has not reached a revision in time.
 var errBehind = errors.New("this copy of the directory is behind")
 
-// Revision returns how far this copy is: the number of the newest write that it has, and
-// that everything that watches it was told of.
+// Revision returns the revision of the newest write in this copy, which all its watchers have seen, too.
 func (d *Directory) Revision() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.revision
 }
 
-// Reach waits until this copy has the revision, for 3 s at most: a request that says
-// what its sender has seen is answered by what is at least as new.
+// Reach waits until this copy has the revision, for 3 s at most, so that the answer to a request is at least as new
+// as the state that its sender has seen.
 func (d *Directory) Reach(ctx context.Context, revision uint64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, catchUp, errBehind)
 	defer cancel()
@@ -61,8 +60,7 @@ func (d *Directory) await(ctx context.Context, revision uint64) error {
 	}
 }
 
-// reached notes how far the copy is. It is called by the follower only, when everything
-// that watches was told.
+// reached stores the revision of the copy. Only the follower calls it, after all watchers.
 func (d *Directory) reached(revision uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,15 +80,15 @@ func Seen(ctx context.Context, revision uint64) context.Context {
 	return context.WithValue(ctx, seenKey{}, revision)
 }
 
-// Inject writes into a request what its sender has seen, if ctx says so.
+// Inject writes the revision of ctx, if it has one, into a request.
 func Inject(ctx context.Context, h nats.Header) {
 	if revision, ok := ctx.Value(seenKey{}).(uint64); ok && revision > 0 {
 		h.Set(headerRevision, strconv.FormatUint(revision, 10))
 	}
 }
 
-// Extract returns the context of a request, and what its sender has seen: 0 if it does
-// not say.
+// Extract returns the context of a request and the revision that its sender has seen, or 0 if the request does not
+// carry one.
 func Extract(ctx context.Context, h map[string][]string) (context.Context, uint64) {
 	revision, err := strconv.ParseUint(nats.Header(h).Get(headerRevision), 10, 64)
 	if err != nil || revision == 0 {

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// farewell bounds how long a component that is stopped tries to say so: its lease
-// runs out by itself.
+// farewell bounds the removal of a component that stops: its lease expires by itself.
 const farewell = time.Second
 
-// Seat is the place of a component in the directory, from its start to its end. The
-// zero value is not taken. It is safe for concurrent use.
+// Seat holds the lease of a component from its start to its end. Its zero value holds none yet. It is safe for
+// concurrent use.
 type Seat struct {
 	mu    sync.Mutex
 	lease *Lease
@@ -30,8 +29,7 @@ func (s *Seat) Take(ctx context.Context, d *Directory, m Member) error {
 	return nil
 }
 
-// Set changes the member's data, as Lease.Set does. It does nothing if the seat is not
-// taken.
+// Set changes the member's data, as Lease.Set does. It does nothing before Take.
 func (s *Seat) Set(data json.RawMessage) error {
 	s.mu.Lock()
 	l := s.lease
@@ -42,8 +40,7 @@ func (s *Seat) Set(data json.RawMessage) error {
 	return l.Set(data)
 }
 
-// Leave takes the member off the list, so that nobody counts on it. It does nothing
-// if the seat was never taken, and may be called again.
+// Leave removes the member, so that routing avoids it. It does nothing before Take, and may be called again.
 func (s *Seat) Leave(ctx context.Context) error {
 	s.mu.Lock()
 	l := s.lease
@@ -54,8 +51,7 @@ func (s *Seat) Leave(ctx context.Context) error {
 	return l.Leave(ctx)
 }
 
-// Quit is Leave for a component that is stopped now: it takes a moment at most. The
-// error says that the directory was not told, and the lease runs out by itself.
+// Quit is Leave for a component that stops now: it takes 1 s at most. After an error the lease expires by itself.
 func (s *Seat) Quit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

@@ -6,16 +6,15 @@ import (
 	"encoding/json"
 )
 
-// current returns what the next heartbeat says.
+// current returns the value for the next heartbeat.
 func (l *Lease) current() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.raw
 }
 
-// Set changes the member's data, which an extra heartbeat tells at once. It does not
-// block, and of changes that follow each other quickly the last one counts. Callers
-// bound how often they change it: every watcher of the directory hears of each change.
+// Set changes the member's data and requests a heartbeat at once. It does not block; of changes in quick succession
+// only the last one counts. Callers limit their changes, because every watcher of the directory receives each one.
 func (l *Lease) Set(data json.RawMessage) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,8 +23,8 @@ func (l *Lease) Set(data json.RawMessage) error {
 	return l.become(m)
 }
 
-// Shown waits until this copy of the directory has what Set was last given, and says so in
-// its Revision, or returns ctx's error.
+// Shown waits until this copy of the directory, and its Revision, include the last change by Set, or returns ctx's
+// error.
 func (l *Lease) Shown(ctx context.Context) error {
 	var revision uint64
 	err := l.dir.Wait(ctx, func(d *Directory) bool {
@@ -42,9 +41,8 @@ func (l *Lease) Shown(ctx context.Context) error {
 	return l.dir.await(ctx, revision)
 }
 
-// Lapse ends the heartbeats without taking the member off the list: it stays there
-// until its time to live has passed. It is Leave for a process that ends before it
-// wants its member to be forgotten. Neither does anything after the other.
+// Lapse ends the heartbeats but keeps the member listed until its time to live has passed. It replaces Leave in a
+// process that ends before its member should disappear. Neither has an effect after the other.
 func (l *Lease) Lapse() {
 	l.once.Do(func() {
 		l.dir.mu.Lock()
