@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// retryPause is between two tries of a write that the bus did not take.
+	// retryPause spaces the tries of a write that the bus did not accept.
 	retryPause = time.Second
-	// closePatience bounds how long Close gives back what is left: what stays counts until
-	// its holder is missed.
+	// closePatience bounds the time in which Close returns the remaining holdings: unreturned ones count until other
+	// processes miss their holder.
 	closePatience = 2 * time.Second
 )
 
-// caps are the limits of an admission; 0 = none.
+// caps are the limits of an admission; 0 = unlimited.
 type caps struct{ tenant, principal int64 }
 
-// asking is somebody who wants more.
+// asking is a request for more of a resource.
 type asking struct {
 	n     int64
 	caps  caps
-	done  chan verdict // of one
-	taken bool         // a write is on for it
-	left  bool         // it waits no more
+	done  chan verdict // has room for one
+	taken bool         // a write for it is in progress
+	left  bool         // its caller has stopped waiting
 }
 
 type verdict struct {
@@ -40,15 +40,14 @@ type slot struct {
 	have    int64
 	asking  []*asking
 	writing bool
-	dirty   bool // the key may not say what we have
+	dirty   bool // the key may differ from have
 }
 
-// counter counts what this process holds, one key for each principal. While a key is
-// being written those who want more of it wait, and are admitted by the next write
-// together.
+// counter counts the holdings of this process, one key per principal. Requests that arrive while a key is being
+// written wait, and the next write admits them together.
 type counter struct {
 	ledger *Ledger
-	over   func(subject.Quota) bool // what is held does not count any more, for good
+	over   func(subject.Quota) bool // reports that a holding has stopped counting for good
 	life   context.Context          //nolint:containedctx // the life of the counter, ended by close
 	end    context.CancelFunc
 	wg     sync.WaitGroup
@@ -67,8 +66,8 @@ func newCounter(l *Ledger, over func(subject.Quota) bool) *counter {
 	return c
 }
 
-// acquire takes n more, if the limits allow that. It returns when that is decided, or
-// when ctx ends; then nothing was taken.
+// acquire takes n more, within the limits. It returns the decision, or an error when ctx ends; then it has taken
+// nothing.
 func (c *counter) acquire(ctx context.Context, q subject.Quota, n int64, limits caps) verdict {
 	a := &asking{n: n, caps: limits, done: make(chan verdict, 1)}
 	c.mu.Lock()
@@ -96,7 +95,7 @@ func (c *counter) acquire(ctx context.Context, q subject.Quota, n int64, limits 
 	return verdict{err: unavailable(context.Cause(ctx))}
 }
 
-// release gives n back. It does not wait.
+// release returns n. It does not wait.
 func (c *counter) release(q subject.Quota, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +117,7 @@ func (c *counter) slot(q subject.Quota) *slot {
 	return s
 }
 
-// wake has the slot written, unless that is going on.
+// wake starts a write of the slot, unless one is in progress.
 func (c *counter) wake(s *slot) {
 	if s.writing || c.closed && c.life.Err() != nil {
 		return
@@ -127,8 +126,8 @@ func (c *counter) wake(s *slot) {
 	c.wg.Go(func() { c.write(s) })
 }
 
-// echoed is told what a key says. One of ours that says something else, because somebody
-// took us for dead, is put right; one that was forgotten because it is over we forget, too.
+// echoed receives the stored value of a key. It rewrites a value that another process changed because it presumed
+// this one dead, and deletes the slot of a key whose holding is over.
 func (c *counter) echoed(q subject.Quota, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +142,7 @@ func (c *counter) echoed(q subject.Quota, n int64) {
 	}
 }
 
-// write writes the slot until the key says what we have and nobody wants more.
+// write writes the slot until the key matches have and the queue is empty.
 func (c *counter) write(s *slot) {
 	for {
 		batch, target, ok := c.take(s)
@@ -164,7 +163,7 @@ func (c *counter) write(s *slot) {
 	}
 }
 
-// take returns who wants more, and what the key is to say; false if there is nothing to do.
+// take returns the waiting requests and the value to write; false if the slot is up to date.
 func (c *counter) take(s *slot) (batch []*asking, target int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,14 +187,14 @@ func (c *counter) take(s *slot) (batch []*asking, target int64, ok bool) {
 	return batch, target, true
 }
 
-// settle tells those of a batch what has become of it. Who comes last is refused first.
+// settle answers the requests of a batch. It refuses the last ones first.
 func (c *counter) settle(s *slot, batch []*asking, sums Sums, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
 		s.dirty = true
 	}
-	refused := int64(0) // of those behind, whom nobody has to make room for
+	refused := int64(0) // by later requests, which do not count against earlier ones
 	for i := len(batch) - 1; i >= 0; i-- {
 		a := batch[i]
 		v := verdict{err: err, sums: Sums{sums.Tenant - refused, sums.Principal - refused}}
@@ -212,7 +211,7 @@ func (c *counter) settle(s *slot, batch []*asking, sums Sums, err error) {
 	}
 }
 
-// give ends a slot that is not written any more.
+// give fails the requests of a slot after its last write.
 func (c *counter) give(s *slot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,7 +222,7 @@ func (c *counter) give(s *slot) {
 	s.asking = nil
 }
 
-// close gives back what is left, if giveBack, within 2 s, and ends.
+// close returns the remaining holdings if giveBack is set, within 2 s, and ends.
 func (c *counter) close(giveBack bool) {
 	c.mu.Lock()
 	c.closed = true

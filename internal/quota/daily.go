@@ -16,40 +16,38 @@ import (
 )
 
 const (
-	// dayLayout begins the name of a holder of what is counted by the day.
+	// dayLayout begins the name of a holder of a daily resource.
 	dayLayout = "20060102"
-	// keptDays is for how long after its beginning a day is kept: nobody whose clock is
-	// wrong by less than a day takes away what others still count.
+	// keptDays is the time after its beginning for which a day is kept: a process whose clock is wrong by less than a
+	// day does not delete holdings that others still count.
 	keptDays = 3 * 24 * time.Hour
-	// defaultSlice is how much of a day's time is taken at once: what a worker that dies
-	// may have counted too much, for a write every 5 s.
+	// defaultSlice is the amount of a day's time that a clock takes at once: the most that a dead worker may have
+	// counted too much, at the cost of a write every 5 s.
 	defaultSlice = 5 * time.Second
-	// leastSlice is the least time for which work is begun.
+	// leastSlice is the least time for which a job starts.
 	leastSlice = 100 * time.Millisecond
-	// settleBudget bounds how long a worker that has ended its work waits until the time
-	// that it has not used is given back.
+	// settleBudget bounds the time for which a worker waits after its work to return unused time.
 	settleBudget = 2 * time.Second
 )
 
-// ofDay are the resources that are counted by the day, in the order in which they are
-// looked at.
+// ofDay are the resources that are counted by the day, in the order in which they are checked.
 var ofDay = []id.Name{audit.Tokens, audit.CostUSD, audit.ToolCalls, audit.Time}
 
-// Payer is whose quotas a run uses.
+// Payer identifies the quotas that a run uses.
 type Payer struct {
 	Tenant    id.Tenant
 	Principal string
-	// Granted is how often people have let the run go on over the limit of a resource,
-	// scope and day. Each time it may use as much once more. nil: never.
+	// Granted returns how often people have let the run continue over the limit of a resource, scope and day. Each
+	// time it may use the same amount once more. nil means never.
 	Granted func(resource, scope, day string) int
 }
 
-// Over is the error of whoever comes to a limit of a day. It is a QUOTA_EXCEEDED, too.
+// Over is the error of work that reaches a limit of a day. It wraps a QUOTA_EXCEEDED fault.
 type Over struct {
 	Refusal
 	Day        string        // YYYY-MM-DD
-	Ask        bool          // people are to be asked whether the run may go on
-	AskTimeout time.Duration // how long they have; 0 = as long as they like
+	Ask        bool          // ask people whether the run may continue
+	AskTimeout time.Duration // time for their answer; 0 = unlimited
 
 	fault *fault.Fault
 }
@@ -60,7 +58,7 @@ func (o *Over) Error() string { return o.fault.Error() }
 // Unwrap returns the fault.
 func (o *Over) Unwrap() error { return o.fault }
 
-// Question is what people are asked.
+// Question returns the question for people.
 func (o *Over) Question() string {
 	who := "Your tenant has"
 	if o.Scope == ScopePrincipal {
@@ -69,25 +67,24 @@ func (o *Over) Question() string {
 	return fmt.Sprintf("%s used %s. May this run go on, up to as much once more?", who, o.ofToday())
 }
 
-// Daily keeps the quotas of what is counted by the day, in UTC, as the clock of the
-// process that uses something has it: all of a use belongs to one day, whoever looks at
-// it. A nil *Daily admits everything. It is safe for concurrent use.
+// Daily keeps the quotas of resources that are counted by the day, in UTC, by the clock of the process that uses
+// them: a use belongs to one day as a whole, on every process. A nil *Daily admits everything. It is safe for
+// concurrent use.
 type Daily struct {
 	cfg   Config
 	books map[id.Name]*book
 }
 
-// book is what is counted of one resource.
+// book counts one resource.
 type book struct {
 	ledger  *Ledger
 	counter *counter
 }
 
-// OpenDaily returns the keeper of what the workers of this process use, nil if nobody has
-// a limit of that.
+// OpenDaily returns the keeper for the workers of this process, or nil if the policy does not limit daily resources.
 func OpenDaily(ctx context.Context, cfg Config) (*Daily, error) {
 	if !cfg.Policy.Bounds(ofDay...) {
-		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
+		return nil, nil //nolint:nilnil // a nil keeper admits everything
 	}
 	d := &Daily{cfg: cfg.withDefaults(), books: map[id.Name]*book{}}
 	for _, r := range ofDay {
@@ -114,13 +111,13 @@ func dayOf(holder id.Entity) string {
 	return day
 }
 
-// isPast reports whether the day of a holding is long over.
+// isPast reports whether the day of a holding ended long ago.
 func (d *Daily) isPast(q subject.Quota) bool {
 	day, err := time.Parse(dayLayout, dayOf(q.Holder))
 	return err == nil && d.cfg.Now().Sub(day) > keptDays
 }
 
-// caps are the limits of a payer on a day, with what people have granted.
+// caps returns the limits of a payer on a day, with the grants of people.
 func (d *Daily) caps(r id.Name, p Payer, day string) caps {
 	out := d.cfg.caps(r, p.Tenant, p.Principal)
 	if p.Granted != nil {
@@ -132,8 +129,8 @@ func (d *Daily) caps(r id.Name, p Payer, day string) caps {
 
 func isoDay(day string) string { return day[:4] + "-" + day[4:6] + "-" + day[6:] }
 
-// over returns why sums are over the limits of a day, nil if they are not. asked is how
-// much of the sums is only asked for.
+// over returns an error if sums exceed the limits of a day, else nil. asked is the part of the sums that is only
+// requested.
 func (d *Daily) over(r id.Name, p Payer, day string, s Sums, asked int64, limits caps) *Over {
 	refusal, over := exceeded(r, p.Tenant, p.Principal, s, limits)
 	if !over {
@@ -150,15 +147,14 @@ func (d *Daily) over(r id.Name, p Payer, day string, s Sums, asked int64, limits
 	}
 }
 
-// Refuse tells of a limit that ends something. A question tells nobody: its answer is a
-// decision of somebody.
+// Refuse reports a limit that ends work. A question is not reported here, because people decide on it.
 func (d *Daily) Refuse(o *Over) {
 	if d != nil {
 		d.cfg.Refused(o.Refusal)
 	}
 }
 
-// Check returns *Over if the tokens or the money of today are used up.
+// Check returns *Over if the tokens or the cost of today are used up.
 func (d *Daily) Check(p Payer) error {
 	if d == nil {
 		return nil
@@ -170,7 +166,7 @@ func (d *Daily) Check(p Payer) error {
 			continue
 		}
 		s := b.ledger.Sums(p.Tenant, id.EntityFromExternal(p.Principal))
-		s.Tenant, s.Principal = s.Tenant+1, s.Principal+1 // what is asked for is at least one more
+		s.Tenant, s.Principal = s.Tenant+1, s.Principal+1 // a request asks for at least one more
 		if o := d.over(r, p, day, s, 1, limits); o != nil {
 			return o
 		}
@@ -178,9 +174,8 @@ func (d *Daily) Check(p Payer) error {
 	return nil
 }
 
-// Spend counts tokens, and dollars, that were used. It returns when they are counted
-// everywhere, so call it before the use is written anywhere else: a crash between the two
-// makes the count too high by one message, and never too low.
+// Spend counts used tokens and dollars. It returns when every process counts them, so call it before writing the use
+// anywhere else: a crash between the two makes the count too high by one message, and never too low.
 func (d *Daily) Spend(ctx context.Context, p Payer, tokens int64, usd float64) error {
 	if d == nil {
 		return nil
@@ -199,8 +194,8 @@ func (d *Daily) Spend(ctx context.Context, p Payer, tokens int64, usd float64) e
 	return errors.Join(errs[:]...)
 }
 
-// Call takes one tool call off the day before it is begun, or returns *Over. Never more
-// begin than are allowed; near the limit two at once may both be refused.
+// Call takes one tool call off the day before the call starts, or returns *Over. Calls never exceed the limit; near
+// it two concurrent calls may both be refused.
 func (d *Daily) Call(ctx context.Context, p Payer) error {
 	if d == nil {
 		return nil
@@ -209,7 +204,7 @@ func (d *Daily) Call(ctx context.Context, p Payer) error {
 	return err
 }
 
-// take counts n more of a resource, within its limits if bounded, and returns the key.
+// take counts n more of a resource, within the limits if bounded, and returns the key.
 func (d *Daily) take(ctx context.Context, r id.Name, p Payer, n int64, bounded bool) (q subject.Quota, err error) {
 	day := d.today()
 	b, limits := d.books[r], d.caps(r, p, day)
@@ -231,7 +226,7 @@ func (d *Daily) take(ctx context.Context, r id.Name, p Payer, n int64, bounded b
 	return q, v.err
 }
 
-// Close ends the keeper. What was used stays counted.
+// Close ends the keeper. Used amounts stay counted.
 func (d *Daily) Close() {
 	if d == nil {
 		return
@@ -251,17 +246,16 @@ type Clock struct {
 	once  sync.Once
 
 	began time.Time
-	paid  time.Duration // what was taken so far
-	last  subject.Quota // the key of what was taken last
+	paid  time.Duration // total taken so far
+	last  subject.Quota // key of the last slice
 }
 
-// Start begins to count the time of a payer's work, a slice at a time and each before it
-// is used, or returns *Over. When the time of today is used up in the middle of it, over is
-// called, once; the time goes on being counted. over must not block. While the bus does
-// not answer work goes on, and is counted later. A nil *Clock counts nothing.
+// Start begins to count the time of a payer's work. It takes each slice before its use, or returns *Over. It calls
+// over once if today's time is used up during the work; the time continues to count. over must not block. While the
+// bus does not answer, work continues and is counted later. A nil *Clock counts nothing.
 func (d *Daily) Start(ctx context.Context, p Payer, over func(*Over)) (*Clock, error) {
 	if d == nil || d.books[audit.Time] == nil || d.caps(audit.Time, p, d.today()) == (caps{}) {
-		return nil, nil //nolint:nilnil // nil is a clock that counts nothing
+		return nil, nil //nolint:nilnil // a nil clock counts nothing
 	}
 	c := &Clock{d: d, payer: p, began: time.Now(), done: make(chan struct{})}
 	if err := c.slice(ctx); err != nil {
@@ -286,7 +280,7 @@ func (c *Clock) run(life context.Context, over func(*Over)) {
 			over(o)
 			return
 		}
-		if err != nil { // the time that passes until it works is taken then
+		if err != nil { // the next slice includes the time until it succeeds
 			select {
 			case <-life.Done():
 				return
@@ -296,7 +290,7 @@ func (c *Clock) run(life context.Context, over func(*Over)) {
 	}
 }
 
-// slice takes the next time off the day: a slice, or what is left of one.
+// slice takes the next slice of the day, or the rest of the day's time.
 func (c *Clock) slice(ctx context.Context) error {
 	n := c.d.cfg.Slice
 	q, err := c.d.take(ctx, audit.Time, c.payer, n.Milliseconds(), true)
@@ -312,8 +306,8 @@ func (c *Clock) slice(ctx context.Context) error {
 	return err
 }
 
-// Stop ends the clock. What was taken and not used is given back, and what was used
-// without having been taken is counted. It may be called more than once.
+// Stop ends the clock. It returns time that was taken but not used, and counts time that was used but not taken. It
+// may be called more than once.
 func (c *Clock) Stop() {
 	if c == nil {
 		return

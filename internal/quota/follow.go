@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// follower is the ledger as the owner of a copy of its part of the bucket.
+// follower makes the ledger the owner of a copy of its part of the bucket.
 type follower struct{ l *Ledger }
 
 // Decode implements bucket.Owner.
@@ -56,7 +56,7 @@ func (f follower) Apply(c bucket.Change[entry]) {
 	}
 }
 
-// sweep gives back, again and again, what is over.
+// sweep returns holdings that are over, at intervals.
 func (l *Ledger) sweep(life context.Context) {
 	t := time.NewTicker(l.rules.Sweep)
 	defer t.Stop()
@@ -70,7 +70,7 @@ func (l *Ledger) sweep(life context.Context) {
 	}
 }
 
-// sweepOnce looks at the next keys, and returns how many it has given back.
+// sweepOnce checks the next keys and returns the number of returned holdings.
 func (l *Ledger) sweepOnce(ctx context.Context) (given int) {
 	for _, q := range l.next(l.rules.Now().Add(-min(sweepAge, l.rules.Sweep))) {
 		over, err := l.rules.Over(ctx, q)
@@ -89,7 +89,7 @@ func (l *Ledger) sweepOnce(ctx context.Context) (given int) {
 	return given
 }
 
-// next returns the keys at which the next sweep is to look.
+// next returns the keys for the next sweep.
 func (l *Ledger) next(before time.Time) []subject.Quota {
 	l.mu.Lock()
 	defer l.mu.Unlock()

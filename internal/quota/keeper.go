@@ -20,32 +20,31 @@ const (
 	ScopePrincipal = "principal"
 )
 
-// Refusal says which limit something ran into.
+// Refusal names the limit that refused a request.
 type Refusal struct {
 	Tenant    id.Tenant
 	Principal string
 	Resource  id.Name
 	Scope     string // tenant, principal
-	Limit     int64  // as the ledger counts it: see Amounts
+	Limit     int64  // in the units of the ledger: see Amounts
 	Used      int64
 }
 
-// Config is what a keeper works with.
+// Config configures a keeper.
 type Config struct {
 	Conn   *bus.Conn
 	Policy Policy
-	// Alive reports whether a process is listed in the directory; nil: all are. Needed for
-	// connections.
+	// Alive reports whether the directory lists a process; nil means always. Required for connections.
 	Alive func(instance id.Entity) bool
-	// Over reports whether what has a place in the ledger has ended; nil: never.
+	// Over reports whether an entity with a holding has ended; nil means never.
 	Over func(ctx context.Context, t id.Tenant, entity id.Entity) (bool, error)
-	// Refused is told of what was refused. It must not block. nil: nobody is.
+	// Refused receives each refusal. It must not block. nil disables it.
 	Refused func(Refusal)
-	// Instance names this process among those that count; default: that of Conn.
+	// Instance names this process among the holders; default: that of Conn.
 	Instance string
 
-	Sweep time.Duration    // how often it is looked what is over; default 1 min
-	Slice time.Duration    // of a day's time: what is taken at once; default 5 s
+	Sweep time.Duration    // interval of the search for holdings that are over; default 1 min
+	Slice time.Duration    // of a day's time, taken at once; default 5 s
 	Now   func() time.Time // nil = time.Now
 }
 
@@ -65,13 +64,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// refuse tells of a refusal and returns its fault.
+// refuse reports a refusal and returns its fault.
 func (c Config) refuse(r Refusal) error {
 	c.Refused(r)
 	return r.fault(c.Now())
 }
 
-// words say what a resource is and when some of it is free again.
+// words describe a resource, and the moment at which some of it is free again.
 var words = map[id.Name]struct{ have, frees string }{
 	audit.Connections: {"connections at once", "Close one and try again; those of a gateway that has died are free within 30 seconds."},
 	audit.Messages:    {"messages a second", "Wait a second and send it again."},
@@ -80,7 +79,7 @@ var words = map[id.Name]struct{ have, frees string }{
 	audit.Teams:       {"open teams", "Shut one down and try again."},
 }
 
-// fault is what the client is told: what is used up, and when some of it is free again.
+// fault tells the client the exhausted limit, and when some of it is free again.
 func (r Refusal) fault(now time.Time) *fault.Fault {
 	who := "Your tenant has"
 	if r.Scope == ScopePrincipal {
@@ -94,8 +93,7 @@ func (r Refusal) fault(now time.Time) *fault.Fault {
 	return fault.Newf(fault.QuotaExceeded, "%s used up the quota of %d %s. %s", who, r.Limit, w.have, w.frees).At(at)
 }
 
-// ofToday says how much of a resource that is counted by the day was used; empty for
-// others.
+// ofToday describes the used part of a daily resource; empty for others.
 func (r Refusal) ofToday() string {
 	limit, used := r.Amounts()
 	switch r.Resource {
@@ -111,8 +109,7 @@ func (r Refusal) ofToday() string {
 	return ""
 }
 
-// Amounts returns the limit and what is used in the units in which people think: dollars,
-// seconds, pieces.
+// Amounts returns the limit and the used amount in people's units: dollars, seconds, pieces.
 func (r Refusal) Amounts() (limit, used float64) {
 	switch r.Resource {
 	case audit.CostUSD:
@@ -123,12 +120,12 @@ func (r Refusal) Amounts() (limit, used float64) {
 	return float64(r.Limit), float64(r.Used)
 }
 
-// midnight is when the next day begins, in UTC.
+// midnight returns the beginning of the next day, in UTC.
 func midnight(now time.Time) time.Time {
 	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-// exceeded returns the refusal of sums that are over a limit.
+// exceeded returns the refusal of sums that exceed a limit.
 func exceeded(resource id.Name, t id.Tenant, principal string, s Sums, limits caps) (Refusal, bool) {
 	r := Refusal{Tenant: t, Principal: principal, Resource: resource}
 	switch {
@@ -151,9 +148,9 @@ func quotaOf(resource id.Name, t id.Tenant, principal string, holder id.Entity) 
 	return subject.Quota{Tenant: t, Resource: resource, Principal: id.EntityFromExternal(principal), Holder: holder}
 }
 
-// Entities keeps the quota of things that have a log: sessions, tasks, teams. Each has a
-// place in the ledger from before its first event until after its last. One that is not
-// open admits everything. It is safe for concurrent use.
+// Entities keeps the quota of entities with a log: sessions, tasks, teams. Each has a holding in the ledger from
+// before its first event until after its last. A keeper that is not open admits everything. It is safe for concurrent
+// use.
 type Entities struct {
 	mu     sync.Mutex
 	open   *entities
@@ -167,11 +164,11 @@ type entities struct {
 	ledger   *Ledger
 }
 
-// errClosed says that the keeper was closed while it was opened.
+// errClosed means that Close ran during Open.
 var errClosed = errors.New("quota: closed")
 
-// Open begins to keep the quota of a resource. If nobody has a limit of it, everything
-// is admitted still.
+// Open begins to keep the quota of a resource. If the policy does not limit the resource, the keeper continues to
+// admit everything.
 func (e *Entities) Open(ctx context.Context, resource id.Name, cfg Config) error {
 	if !cfg.Policy.Bounds(resource) {
 		return nil
@@ -200,8 +197,8 @@ func (e *Entities) keeper() *entities {
 	return e.open
 }
 
-// Hold takes a place for an entity that is about to begin, or returns QUOTA_EXCEEDED.
-// Asking again for the same entity takes no second place: it is decided anew.
+// Hold takes a holding for an entity that is about to begin, or returns QUOTA_EXCEEDED. A second call for the same
+// entity does not take a second holding: it decides again.
 func (e *Entities) Hold(ctx context.Context, t id.Tenant, principal string, entity id.Entity) error {
 	if k := e.keeper(); k != nil {
 		return k.hold(ctx, t, principal, entity)
@@ -223,15 +220,14 @@ func (e *entities) hold(ctx context.Context, t id.Tenant, principal string, enti
 	if !over {
 		return nil
 	}
-	// A place that cannot be given back now is given back by the sweep.
+	// The sweep returns a holding that cannot be returned now.
 	if err := e.ledger.forget(ctx, q); err != nil {
 		e.cfg.Conn.Logger().Warn().Err(err).Str("key", q.Key()).Msg("leave refused quota holding to sweep")
 	}
 	return e.cfg.refuse(r)
 }
 
-// Free gives the place of an entity back that has ended. One that has none, or none any
-// more, costs nothing.
+// Free returns the holding of an entity that has ended. For an entity without a holding it costs nothing.
 func (e *Entities) Free(ctx context.Context, t id.Tenant, entity id.Entity) error {
 	k := e.keeper()
 	if k == nil {
@@ -244,8 +240,7 @@ func (e *Entities) Free(ctx context.Context, t id.Tenant, entity id.Entity) erro
 	return k.ledger.forget(ctx, q)
 }
 
-// Close ends the keeper, or keeps it from being opened. Places stay taken. It may be
-// called more than once.
+// Close ends the keeper, or prevents its opening. Holdings stay. It may be called more than once.
 func (e *Entities) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -255,8 +250,8 @@ func (e *Entities) Close() {
 	}
 }
 
-// Connections keeps the quotas of connections and of messages a second. A nil
-// *Connections admits everything. It is safe for concurrent use.
+// Connections keeps the quotas of connections and of messages a second. A nil *Connections admits everything. It is
+// safe for concurrent use.
 type Connections struct {
 	cfg     Config
 	ledger  *Ledger
@@ -266,11 +261,11 @@ type Connections struct {
 	living  *living
 }
 
-// OpenConnections returns the keeper of the connections of the gateway of this process,
-// nil if nobody has a limit of connections or messages.
+// OpenConnections returns the keeper for the connections of this process' gateway, or nil if the policy does not
+// limit connections or messages.
 func OpenConnections(ctx context.Context, cfg Config) (*Connections, error) {
 	if !cfg.Policy.Bounds(audit.Connections, audit.Messages) {
-		return nil, nil //nolint:nilnil // nil is a keeper that admits everything
+		return nil, nil //nolint:nilnil // a nil keeper admits everything
 	}
 	cfg = cfg.withDefaults()
 	self, err := id.ParseEntity(cfg.Instance)
@@ -290,8 +285,7 @@ func OpenConnections(ctx context.Context, cfg Config) (*Connections, error) {
 	return c, nil
 }
 
-// Enter counts one connection of a principal until leave is called, or returns
-// QUOTA_EXCEEDED.
+// Enter counts one connection of a principal until leave is called, or returns QUOTA_EXCEEDED.
 func (c *Connections) Enter(ctx context.Context, t id.Tenant, principal string) (leave func(), err error) {
 	if c == nil {
 		return func() {}, nil
@@ -311,8 +305,8 @@ func (c *Connections) Enter(ctx context.Context, t id.Tenant, principal string) 
 	return sync.OnceFunc(func() { c.counter.release(q, 1) }), nil
 }
 
-// Allow takes one message of a principal off its rate, or returns QUOTA_EXCEEDED and how
-// long it is until one more is allowed.
+// Allow takes one message off a principal's rate, or returns QUOTA_EXCEEDED and the time until the next message is
+// allowed.
 func (c *Connections) Allow(t id.Tenant, principal string) (wait time.Duration, err error) {
 	if c == nil {
 		return 0, nil
@@ -320,7 +314,7 @@ func (c *Connections) Allow(t id.Tenant, principal string) (wait time.Duration, 
 	return c.meter.allow(t, principal)
 }
 
-// Close gives the connections back, within seconds.
+// Close returns the connections, within seconds.
 func (c *Connections) Close() {
 	if c != nil {
 		c.counter.close(true)
@@ -328,19 +322,18 @@ func (c *Connections) Close() {
 	}
 }
 
-// living knows which gateways count: those that are listed. One that never was gets as
-// long as a lease to appear, because it lists itself before it takes connections, and
-// news of that may be late.
+// living decides which gateways count: the listed ones. A gateway that was never listed gets as long as a lease to
+// appear, because it lists itself before it accepts connections, and the news may be late.
 type living struct {
 	alive func(id.Entity) bool
 	self  string
 	now   func() time.Time
 
 	mu   sync.Mutex
-	seen map[string]time.Time // by instance: when it was first met; zero = it was listed once
+	seen map[string]time.Time // by instance: first met at; zero = was listed once
 }
 
-// benefit is how long a gateway that was never listed counts: the lease of the directory.
+// benefit is the time for which a gateway that was never listed counts: the lease of the directory.
 const benefit = 30 * time.Second
 
 func (l *living) counts(instance string) bool {
@@ -365,7 +358,7 @@ func (l *living) counts(instance string) bool {
 	return !met.IsZero() && l.now().Sub(met) < benefit
 }
 
-// meet notes that a gateway holds something, and whether it is listed now.
+// meet records a gateway that holds something, and whether the directory lists it now.
 func (l *living) meet(instance id.Entity) string {
 	l.counts(instance.String())
 	return instance.String()

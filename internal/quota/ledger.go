@@ -22,38 +22,35 @@ import (
 const (
 	// writeBudget outlasts the election after a lost leader (4 to 7 s).
 	writeBudget = 10 * time.Second
-	// markerTTL is how long the marker of a key that was given back stays: as long as
-	// bus.Topology keeps such markers.
+	// markerTTL is the lifetime of the marker of a returned holding: as long as bus.Topology keeps such markers.
 	markerTTL = time.Hour
-	// defaultSweep is how often it is looked what does not count any more.
+	// defaultSweep is the interval of the search for holdings that are over.
 	defaultSweep = time.Minute
-	// sweepMost bounds the keys that one sweep looks at: some 100 ms of reading logs.
+	// sweepMost bounds the keys that one sweep checks: some 100 ms of reading logs.
 	sweepMost = 200
-	// sweepAge spares keys whose holder may just be about to begin.
+	// sweepAge spares keys whose holder may be about to begin.
 	sweepAge = time.Minute
 )
 
-// Rules say what of a ledger counts. Both functions are called with the ledger locked:
-// they must not block, nor call the ledger.
+// Rules decide which holdings of a ledger count. The ledger calls Group and Counts with its lock held: they must not
+// block, nor call the ledger.
 type Rules struct {
-	// Group puts holders together whose holdings count or do not count as one; nil: all
-	// are in one group.
+	// Group joins holders whose holdings count together or not at all; nil puts all into one group.
 	Group func(holder id.Entity) string
-	// Counts reports whether the holdings of a group count now; nil: all do.
+	// Counts reports whether the holdings of a group count now; nil means always.
 	Counts func(group string) bool
-	// Apart says that each group is counted for itself: what is held as of a write is what
-	// the group of its holder has, whatever counts now.
+	// Apart counts each group separately: the sums as of a write are those of its holder's group, whatever Counts
+	// says.
 	Apart bool
-	// Over reports whether a holding can be forgotten for good. It is asked now and then,
-	// without the lock, about each one that is older than a minute; an error means that
-	// it is not known. nil: nothing is ever over.
+	// Over reports whether a holding can be deleted for good. The sweep calls it without the lock, for holdings older
+	// than a minute; an error means unknown. nil means never.
 	Over func(ctx context.Context, q subject.Quota) (bool, error)
 
-	Sweep time.Duration // how often it is looked what is over; default 1 min
+	Sweep time.Duration // interval of the sweep; default 1 min
 	Now   func() time.Time
 }
 
-// Sums is how much is held.
+// Sums are the total holdings of a tenant and of one principal.
 type Sums struct{ Tenant, Principal int64 }
 
 type entry struct {
@@ -62,8 +59,7 @@ type entry struct {
 	seen     time.Time
 }
 
-// owner is whose holdings are added up: a principal of a tenant, or, with the zero
-// Entity, the tenant.
+// owner identifies a sum of holdings: a principal of a tenant, or, with the zero Entity, the tenant.
 type owner struct {
 	tenant    id.Tenant
 	principal id.Entity
@@ -74,9 +70,9 @@ type holding struct {
 	holder id.Entity
 }
 
-// waiter waits until the copy has a write of the key.
+// waiter waits until the copy contains a write of the key.
 type waiter struct {
-	revision uint64 // 0 = the write is on its way
+	revision uint64 // 0 = the write is in progress
 	at       map[uint64]Sums
 	reached  chan Sums
 }
@@ -96,13 +92,12 @@ type Ledger struct {
 	sums    map[owner]map[string]int64 // by group
 	holders map[holding]subject.Quota
 	waiting map[subject.Quota][]*waiter
-	version uint64 // counts changes of the copy
-	cursor  string // the key at which the next sweep goes on
+	version uint64 // changes with the copy
+	cursor  string // the key at which the next sweep continues
 	echo    func(subject.Quota, int64)
 }
 
-// OpenLedger starts to follow the holdings of a resource and returns once the copy is
-// complete.
+// OpenLedger starts to follow the holdings of a resource and returns once the copy is complete.
 func OpenLedger(ctx context.Context, conn *bus.Conn, resource id.Name, rules Rules) (*Ledger, error) {
 	kv, err := conn.Bucket(ctx, subject.BucketQuota)
 	if err != nil {
@@ -136,21 +131,21 @@ func OpenLedger(ctx context.Context, conn *bus.Conn, resource id.Name, rules Rul
 	return l, nil
 }
 
-// Close ends the copy. What is held stays in the bucket.
+// Close ends the copy. Holdings stay in the bucket.
 func (l *Ledger) Close() {
 	l.end()
 	l.wg.Wait()
 	l.copy.Close()
 }
 
-// Sums returns how much a tenant, and one of its principals, hold now.
+// Sums returns the current holdings of a tenant and of one principal.
 func (l *Ledger) Sums(t id.Tenant, principal id.Entity) Sums {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.total(t, principal)
 }
 
-// Held returns what a holder has, and for whom; ok is false if that is nothing.
+// Held returns a holder's key; ok is false if it holds nothing.
 func (l *Ledger) Held(t id.Tenant, holder id.Entity) (q subject.Quota, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +153,7 @@ func (l *Ledger) Held(t id.Tenant, holder id.Entity) (q subject.Quota, ok bool) 
 	return q, ok
 }
 
-// Version changes with what is held.
+// Version changes with the holdings.
 func (l *Ledger) Version() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +164,7 @@ func (l *Ledger) total(t id.Tenant, principal id.Entity) Sums {
 	return l.add(t, principal, l.rules.Counts)
 }
 
-// asOf is what is held with a write of q.
+// asOf returns the sums after a write of q.
 func (l *Ledger) asOf(q subject.Quota) Sums {
 	counts := l.rules.Counts
 	if l.rules.Apart {
@@ -191,10 +186,8 @@ func (l *Ledger) add(t id.Tenant, principal id.Entity, counts func(string) bool)
 	return Sums{Tenant: add(owner{tenant: t}), Principal: add(owner{t, principal})}
 }
 
-// Set writes how much a holder has, which may be nothing, and returns how much is held
-// as of that very write: all that was written before it is in it and nothing that came
-// later. Writing again what is there does no harm. After an error it is not known
-// whether it was written.
+// Set writes the amount of a holder, which may be 0, and returns the sums as of that very write: they include all
+// earlier writes and no later ones. A repeated Set is harmless. After an error the amount may or may not be written.
 func (l *Ledger) Set(ctx context.Context, q subject.Quota, n int64) (Sums, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeBudget)
 	defer cancel()
@@ -243,7 +236,7 @@ func (l *Ledger) forgo(q subject.Quota, w *waiter) {
 	}
 }
 
-// written tells a waiter which write it waits for. The copy may have passed it.
+// written sets the write that a waiter waits for. The copy may have passed it.
 func (l *Ledger) written(q subject.Quota, w *waiter, revision uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,12 +245,12 @@ func (l *Ledger) written(q subject.Quota, w *waiter, revision uint64) {
 		w.reached <- s
 		return
 	}
-	if l.entries[q].revision > revision { // it was read whole since: that has our write, and what came after it
+	if l.entries[q].revision > revision { // the copy was replaced since: it contains our write and later ones
 		w.reached <- l.asOf(q)
 	}
 }
 
-// tell notes for those who wait for a write of the key what was held then.
+// tell records the current sums for the waiters of the key.
 func (l *Ledger) tell(q subject.Quota, revision uint64) {
 	for _, w := range l.waiting[q] {
 		s := l.asOf(q)
@@ -298,7 +291,7 @@ func (l *Ledger) put(q subject.Quota, e entry) {
 	l.version++
 }
 
-// replace puts a whole copy in place.
+// replace replaces the whole copy.
 func (l *Ledger) replace(entries map[subject.Quota]entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

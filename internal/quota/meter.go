@@ -9,25 +9,24 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// meterOwners bounds the rates that are remembered: a megabyte. Beyond it those forget
-// what they have used that were not used for a second, which changes nothing.
+// meterOwners bounds the remembered rates to about a megabyte. Above it the meter drops rates that were not used for
+// a second, which are full again and so change nothing.
 const meterOwners = 10_000
 
-// tellEvery spaces the refusals of messages that are told to Config.Refused: a client
-// that floods would flood the audit log too.
+// tellEvery spaces the refusals of messages that Config.Refused receives: a flooding client would flood the audit
+// log, too.
 const tellEvery = time.Second
 
 // allowance is a token bucket of a second's worth.
 type allowance struct {
 	tokens float64
 	last   time.Time
-	told   time.Time // when its last refusal was told
+	told   time.Time // when its last refusal was reported
 }
 
-// meter bounds messages a second. A gateway lets through the part of a rate that fits
-// its part of the connections: of a tenant whose connections are all here, all of it.
-// All gateways together let through what is allowed, and at most as much again in the
-// second in which connections move.
+// meter limits messages a second. A gateway allows the share of a rate that matches its share of the connections: all
+// of it for a tenant whose connections are all here. All gateways together allow the rate, and at most twice the rate
+// in the second in which connections move.
 type meter struct {
 	c *Connections
 
@@ -81,10 +80,10 @@ func (m *meter) bucket(o owner, rate float64, now time.Time) *allowance {
 	return b
 }
 
-// full is what a bucket holds: a second's worth, and at least one message.
+// full returns the capacity of a bucket: a second's worth, and at least one message.
 func full(rate float64) float64 { return max(rate, 1) }
 
-// wait is how long it takes until there is a whole message's worth.
+// wait returns the time until the bucket holds a whole message.
 func (b *allowance) wait(rate float64) time.Duration {
 	if rate <= 0 || b.tokens >= 1 {
 		return 0
@@ -106,7 +105,7 @@ func (m *meter) tidy(now time.Time) {
 	}
 }
 
-// share is the part of the owner's connections that this gateway has.
+// share returns the fraction of the owner's connections that this gateway has.
 func (c *Connections) share(o owner) float64 {
 	c.ledger.mu.Lock()
 	defer c.ledger.mu.Unlock()
@@ -117,7 +116,7 @@ func (c *Connections) share(o owner) float64 {
 		}
 	}
 	if ours == 0 || all == 0 {
-		return 1 // it is being counted
+		return 1 // its count is still on the way
 	}
 	return float64(ours) / float64(all)
 }

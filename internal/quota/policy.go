@@ -1,18 +1,15 @@
-// Package quota bounds what tenants and principals may have, over all processes of an
-// installation: connections, messages, sessions, tasks and teams, and by the day tokens,
-// cost, tool calls and time.
+// Package quota limits the resources of tenants and principals over all processes of an installation: connections,
+// messages, sessions, tasks and teams, and by the day tokens, cost, tool calls and time.
 //
-// What is held is a ledger in a KV bucket: one key for each holder, whose value says
-// how much the holder has. A holder writes its own keys only, so nothing is added up
-// twice, however often it is written. Whoever wants one more writes first and looks
-// then: the writes of a bucket have one order, so of two who want the last one exactly
-// the second sees the first. Two at once may both be refused near the limit; both let in
-// they never are.
+// A ledger in a KV bucket stores the holdings: one key for each holder, whose value is the amount of the holder. A
+// holder writes its own keys only, so repeated writes do not count twice. A holder that wants one more writes its
+// claim first and then reads the total: the writes of a bucket have one order, so of two claims on the last one
+// exactly the second sees the first. Near the limit two concurrent claims may both be refused, but never both
+// admitted.
 //
-// What dies with its holder: the connections of a gateway count as long as the directory
-// lists it (30 s after it was killed, at most), what was used for the day, and what belongs to
-// a log until the log has ended, which is looked up again and again. So no crash leaves
-// a count wrong for ever.
+// Holdings end with their holders: connections of a gateway count as long as the directory lists it (at most 30 s
+// after a kill), daily amounts until their day has passed, and the holding of an entity until its log has ended,
+// which a sweep checks at intervals. So no crash leaves a wrong count for ever.
 package quota
 
 import (
@@ -26,16 +23,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// None as a limit of an override means that there is none, whatever the default says.
+// None as a limit of an override removes the limit, whatever the default says.
 const None = -1
 
-// What becomes of a run that comes to a limit of a day.
+// Consequences of a daily limit for a run.
 const (
-	Stop = event.BudgetStop // it fails with QUOTA_EXCEEDED
-	Ask  = event.BudgetAsk  // people are asked whether it may go on, up to as much once more
+	Stop = event.BudgetStop // the run fails with QUOTA_EXCEEDED
+	Ask  = event.BudgetAsk  // people decide whether it may continue, up to the same amount once more
 )
 
-// Limits bound a tenant or a principal. A zero field does not bound anything.
+// Limits bound a tenant or a principal. A zero field means unlimited.
 type Limits struct {
 	Connections int64   // open at once
 	Messages    float64 // a second
@@ -46,17 +43,17 @@ type Limits struct {
 	Tokens    int64         // of models, a day (UTC)
 	CostUSD   float64       // of models that have a price, a day
 	ToolCalls int64         // a day
-	Time      time.Duration // for which workers are busy with runs, a day
+	Time      time.Duration // for which workers work on runs, a day
 
-	OnExceeded string        // what is counted by the day is used up: Stop, Ask; empty = Stop
-	AskTimeout time.Duration // how long the question stays open; 0 = until somebody answers
+	OnExceeded string        // at a daily limit: Stop, Ask; empty = Stop
+	AskTimeout time.Duration // lifetime of the question; 0 = until an answer
 }
 
-// nanos is how the ledger counts dollars: in billionths, so that a token of the cheapest
-// model is some.
+// nanos is the ledger's unit for dollars, billionths, so that one token of the cheapest model costs at least one
+// unit.
 const nanos = 1e9
 
-// of returns the limit of a resource that is counted, as the ledger counts it.
+// of returns the limit of a countable resource, in the units of the ledger.
 func (l Limits) of(resource id.Name) int64 {
 	switch resource {
 	case audit.Connections:
@@ -79,8 +76,7 @@ func (l Limits) of(resource id.Name) int64 {
 	return 0
 }
 
-// over returns the limits with what an override says in place: zero says nothing, None
-// takes a limit away.
+// over returns the limits with an override applied: zero keeps a limit, None removes it.
 func (l Limits) over(o Limits) Limits {
 	out := Limits{
 		Connections: pick(o.Connections, l.Connections), Messages: pick(o.Messages, l.Messages),
@@ -101,27 +97,27 @@ func pick[N int64 | float64 | time.Duration](override, def N) N {
 	return max(override, 0)
 }
 
-// Override is what one tenant may have in place of the defaults.
+// Override replaces the defaults for one tenant.
 type Override struct {
 	Tenant     Limits            // of the tenant as a whole
 	Principal  Limits            // of each of its principals
 	Principals map[string]Limits // of single ones, by subject
 }
 
-// Policy says what everybody may have.
+// Policy holds the limits of all tenants and principals.
 type Policy struct {
 	Tenant    Limits              // of each tenant as a whole
 	Principal Limits              // of each principal
 	Tenants   map[string]Override // by name
 }
 
-// Of returns what a tenant, and one of its principals, may have.
+// Of returns the limits of a tenant and of one principal.
 func (p Policy) Of(t id.Tenant, principal string) (tenant, own Limits) {
 	o := p.Tenants[t.String()]
 	return p.Tenant.over(o.Tenant), p.Principal.over(o.Principal).over(o.Principals[principal])
 }
 
-// Bounds reports whether anybody has a limit of one of the resources.
+// Bounds reports whether the policy limits one of the resources.
 func (p Policy) Bounds(resources ...id.Name) bool {
 	all := []Limits{p.Tenant, p.Principal}
 	for o := range maps.Values(p.Tenants) {
