@@ -9,33 +9,31 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrClaimLost is the cause of the end of a handler's context when the bus has not
-// confirmed for the ack wait that the command is still ours: another replica may
-// have it by now.
+// ErrClaimLost ends a handler's context when the bus has not confirmed the claim for the ack wait: another replica
+// may have the command by now.
 var ErrClaimLost = errors.New("the claim on the command was not confirmed in time")
 
-// progress is JetStream's "still working on it". It is sent as a request, so that
-// its answer proves that the server has heard it.
+// progress is JetStream's "still working on it", sent as a request: the answer proves that the server received it.
 var progress = []byte("+WPI")
 
-// claim is the exclusive hold on one message, renewed every third of the ack wait
-// until it is released, also while a handler winds up that has been told to stop.
+// claim is the exclusive hold on one message. It is renewed every third of the ack wait until its release, even while
+// a stopped handler winds up.
 type claim struct {
-	ctx    context.Context // the handler's: ends with its parent or the claim
+	ctx    context.Context // the handler's context: ends with its parent or the claim
 	lose   context.CancelCauseFunc
 	end    context.CancelFunc // of the renewal
 	ended  chan struct{}
 	nc     *nats.Conn
 	msg    jetstream.Msg
 	wait   time.Duration
-	expiry time.Time // when the server may deliver the message elsewhere
+	expiry time.Time // when the server may deliver the message to another replica
 	lost   bool
 }
 
 func hold(parent context.Context, nc *nats.Conn, msg jetstream.Msg, ackWait time.Duration) *claim {
 	k := &claim{
 		ended: make(chan struct{}), nc: nc, msg: msg, wait: ackWait,
-		expiry: time.Now().Add(ackWait * 9 / 10), // the message was on its way for a while
+		expiry: time.Now().Add(ackWait * 9 / 10), // the message has spent some of the ack wait on its way
 	}
 	k.ctx, k.lose = context.WithCancelCause(parent)
 	life, end := context.WithCancel(context.WithoutCancel(parent))
@@ -63,8 +61,7 @@ func (k *claim) keep(life context.Context) {
 	}
 }
 
-// renew asks the server for another ack wait. Without an answer the claim stays as
-// long as it was.
+// renew asks the server for another ack wait. Without an answer the expiry stays.
 func (k *claim) renew(life context.Context) {
 	ctx, cancel := context.WithDeadline(life, k.expiry)
 	defer cancel()
@@ -74,7 +71,7 @@ func (k *claim) renew(life context.Context) {
 	}
 }
 
-// release ends the renewal and reports whether the claim was good until now.
+// release ends the renewal and reports whether the claim held until now.
 func (k *claim) release() bool {
 	k.end()
 	<-k.ended

@@ -15,39 +15,39 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// OnDead is told of every command that was given up, at least once, before it leaves
-// the queue. Its context ends at Stop; then, and after a crash, it is told again.
+// OnDead receives every command that was given up, at least once, before it leaves the queue. Its context ends at
+// Stop; then, and after a crash, the call is repeated.
 type OnDead func(ctx context.Context, c command.Command, reason string)
 
 // DeadLetter is the record of a command that was given up.
 type DeadLetter struct {
-	Command    json.RawMessage `json:"command"` // as it was on the queue; a JSON string if it was no JSON
+	Command    json.RawMessage `json:"command"` // as queued; a JSON string if it was not JSON
 	Reason     string          `json:"reason"`
 	Deliveries uint64          `json:"deliveries"`
 	Time       time.Time       `json:"time"`
 }
 
-// undertaker gives commands up: the record first, then the owner is told, and only
-// then may the message leave the queue.
+// undertaker gives commands up: it stores the record, then tells the owner, and only then lets the message leave the
+// queue.
 //
-// It does not wait for the server's word that deliveries are exhausted, which comes at
-// most once and to whoever listens at that moment. Instead the consumers never
-// exhaust them, and whoever gets a delivery beyond the limit buries it.
+// It does not use the server's advisory about exhausted deliveries, which comes at most once and only to current
+// subscribers. Instead the consumers never exhaust deliveries, and the replica that gets a delivery beyond the limit
+// gives the command up.
 type undertaker struct {
 	sender *Sender
 	log    *zerolog.Logger
 	onDead OnDead
 }
 
-// bury records a command as dead and tells its owner. After an error the message has
-// to stay on the queue. c is zero if the message holds no command.
+// bury records a command as dead and tells its owner. After an error the message must stay on the queue. c is zero if
+// the message does not hold a command.
 func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Command, reason string) error {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return fmt.Errorf("bury a command: %w", err)
 	}
 	addr, err := subject.ParseCommand(msg.Subject())
-	if err != nil { // nobody's: there is no subject to record it under
+	if err != nil { // without an address it has no subject for a record
 		u.log.Error().Err(err).Msg("drop message that is not a command")
 		return nil
 	}
@@ -70,7 +70,7 @@ func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Comm
 	if c.ID != "" {
 		u.tell(ctx, c, reason)
 	}
-	if ctx.Err() != nil { // the owner may not have heard it
+	if ctx.Err() != nil { // the owner may have missed the call
 		return context.Cause(ctx)
 	}
 	return nil

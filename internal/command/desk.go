@@ -16,14 +16,13 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// busPatience is how long failures of the bus itself do not count as attempts at an
-// ordered command: longer than a rolling restart of a cluster. A command that fails
-// beyond that fails for a reason of its own.
+// busPatience is the time for which failures of the bus do not count as attempts at an ordered command: longer than a
+// rolling restart of a cluster. A command that fails for longer has a cause of its own.
 const busPatience = 10 * time.Minute
 
 var errBus = fault.New(fault.BusUnavailable)
 
-// desk brings commands to an end: handled, given up, or handed back.
+// desk handles commands until they are done, given up, or returned to the queue.
 type desk struct {
 	*life
 	conn    *bus.Conn
@@ -31,12 +30,12 @@ type desk struct {
 	handler Handler
 	dead    undertaker
 	metrics *metrics
-	broken  error // why it cannot start
+	broken  error // the error of its construction, returned by Start
 
 	ackWait    time.Duration
 	maxDeliver int
 	backoff    []time.Duration
-	inPlace    bool // tries again without handing the command back
+	inPlace    bool // retries without returning the command to the queue
 }
 
 func newDesk(c *bus.Conn, service id.Name, log zerolog.Logger, r prometheus.Registerer, h Handler, onDead OnDead) *desk {
@@ -46,15 +45,15 @@ func newDesk(c *bus.Conn, service id.Name, log zerolog.Logger, r prometheus.Regi
 	return d
 }
 
-// verdict is what becomes of an attempt.
+// verdict is the result of an attempt.
 type verdict struct {
 	outcome string
-	answer  func() error // to the server; nil = none
-	stay    bool         // may be tried again in place
+	answer  func() error // to the server; nil if not needed
+	stay    bool         // may be retried in place
 }
 
-// handle brings one delivery to its end and answers for it. leave, if there is one,
-// is called before something is handed back, so that it does not come to us again.
+// handle handles one delivery and answers for it. It calls leave, if set, before it returns a message to the queue,
+// so that this replica does not get the message again.
 func (d *desk) handle(msg jetstream.Msg, leave func()) {
 	meta, err := msg.Metadata()
 	if err != nil {
@@ -79,7 +78,7 @@ func (d *desk) handle(msg jetstream.Msg, leave func()) {
 		v = d.attempts(k, c, deliveries, meta.Timestamp)
 	}
 	if !k.release() && v.outcome != outcomeDone {
-		return // it is somebody else's by now
+		return // another replica may have it by now
 	}
 	if v.answer == nil {
 		return
@@ -88,12 +87,12 @@ func (d *desk) handle(msg jetstream.Msg, leave func()) {
 		leave()
 	}
 	if err := v.answer(); err != nil {
-		// It is delivered again after the ack wait, which handlers have to bear anyway.
+		// The bus delivers it again after the ack wait, which handlers must tolerate anyway.
 		d.log.Warn().Err(err).Str("command", c.ID).Str("outcome", v.outcome).Msg("fail to settle command with bus")
 	}
 }
 
-// attempts tries the command once, or, in place, until there is a verdict.
+// attempts tries the command once, or, in place, until the verdict is final.
 func (d *desk) attempts(k *claim, c command.Command, first int, accepted time.Time) verdict {
 	began := time.Now()
 	attempt := first
@@ -109,7 +108,7 @@ func (d *desk) attempts(k *claim, c command.Command, first int, accepted time.Ti
 		select {
 		case <-k.ctx.Done():
 			return d.judge(k, c, context.Cause(k.ctx), attempt, false)
-		case <-d.quit.Done(): // whoever takes over goes on at once
+		case <-d.quit.Done(): // the next owner continues at once
 			return verdict{outcome: outcomeBack, answer: k.msg.Nak}
 		case <-time.After(backoff(d.backoff, try)):
 		}
@@ -119,7 +118,7 @@ func (d *desk) attempts(k *claim, c command.Command, first int, accepted time.Ti
 	}
 }
 
-// judge decides what an attempt's error means.
+// judge turns the error of an attempt into a verdict.
 func (d *desk) judge(k *claim, c command.Command, err error, attempt int, last bool) verdict {
 	switch {
 	case err == nil:
@@ -140,7 +139,7 @@ func (d *desk) later(k *claim, attempt int) func() error {
 	return func() error { return k.msg.NakWithDelay(backoff(d.backoff, attempt)) }
 }
 
-// giveUp buries the command. If that fails it comes back, after the longest pause.
+// giveUp records the command as dead. If that fails, the bus delivers it again after the longest pause.
 func (d *desk) giveUp(k *claim, c command.Command, reason string) verdict {
 	if err := d.dead.bury(k.ctx, k.msg, c, reason); err != nil {
 		if d.kill.Err() != nil {

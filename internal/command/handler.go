@@ -17,26 +17,24 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Delivery says how often a command has been tried.
+// Delivery counts the attempts at a command.
 type Delivery struct {
 	Attempt int  // 1 for the first; attempts whose process died count
-	Final   bool // an error gives the command up: there is no other attempt
+	Final   bool // an error gives the command up: this is the last attempt
 }
 
-// Handler handles one command. nil means done. An error marked Permanent gives the
-// command up; any other error asks for a repetition. A panic is an error. A command
-// may be handled more than once, so handlers are idempotent.
+// Handler handles one command. nil means done. An error marked Permanent gives the command up; any other error, and a
+// panic, requests a retry. A command may be handled more than once, so handlers are idempotent.
 //
-// ctx ends when the component is stopped, and when the bus may have given the
-// command to somebody else because nothing was heard from here for the ack wait
-// (its cause is then ErrClaimLost). It does not end when the component drains.
+// ctx ends when the component stops, and with cause ErrClaimLost when the bus may have delivered the command to
+// another replica because no renewal succeeded for the ack wait. It does not end when the component drains.
 type Handler func(ctx context.Context, c command.Command, d Delivery) error
 
 type permanentError struct{ error }
 
 func (p permanentError) Unwrap() error { return p.error }
 
-// Permanent marks an error that no repetition can mend. nil stays nil.
+// Permanent marks an error that a retry cannot fix. nil stays nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -53,7 +51,7 @@ func backoff(list []time.Duration, attempt int) time.Duration {
 	return list[min(max(attempt-1, 0), len(list)-1)]
 }
 
-// call runs the handler with the command's trace, turning a panic into an error.
+// call runs the handler with the command's trace and turns a panic into an error.
 func call(ctx context.Context, log *zerolog.Logger, h Handler, c command.Command, d Delivery) (err error) {
 	ctx = telemetry.Extract(ctx, c.TraceParent)
 	ctx, span := telemetry.Start(ctx, "process "+label(c), trace.SpanKindConsumer, telemetry.SystemNATS, telemetry.MessagingProcess,
@@ -69,8 +67,7 @@ func call(ctx context.Context, log *zerolog.Logger, h Handler, c command.Command
 	return h(ctx, c, d)
 }
 
-// decode returns the command of a message. The subject is what the bus routed by, so
-// it has to agree with the body.
+// decode returns the command of a message. The bus routed it by its subject, so the body must agree with the subject.
 func decode(msg jetstream.Msg) (command.Command, error) {
 	addr, err := subject.ParseCommand(msg.Subject())
 	if err != nil {

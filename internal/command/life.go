@@ -8,18 +8,17 @@ import (
 
 var errOver = errors.New("it has been stopped")
 
-// life is what the components of this package have in common: a start, a drain and
-// a stop as lifecycle.Component asks for.
+// life holds the start, drain and stop that the components of this package share, as lifecycle.Component requires.
 type life struct {
-	kill context.Context // ends at Stop: handlers see it
+	kill context.Context // ends at Stop: cancels handlers
 	stop context.CancelFunc
-	quit context.Context // ends at Drain or Stop: nothing new is taken
+	quit context.Context // ends at Drain or Stop: ends the intake
 	end  context.CancelFunc
 	fail chan error
 
 	mu     sync.Mutex
 	wg     sync.WaitGroup
-	intake sync.WaitGroup // what brings new work
+	intake sync.WaitGroup // goroutines that bring new work
 }
 
 func newLife() *life {
@@ -29,15 +28,15 @@ func newLife() *life {
 	return l
 }
 
-// starting returns ctx, ending early when the component is stopped.
+// starting returns ctx, which also ends when the component stops.
 func (l *life) starting(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	unhook := context.AfterFunc(l.quit, cancel)
 	return ctx, func() { unhook(); cancel() }
 }
 
-// run runs f in a goroutine that Drain and Stop wait for, unless it is too late. An
-// error of f is the death of the component.
+// run runs f in a goroutine that Drain and Stop wait for, or returns an error after Drain or Stop. An error of f
+// fails the component.
 func (l *life) run(f func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +54,7 @@ func (l *life) run(f func() error) error {
 	return nil
 }
 
-// leave makes sure that nothing is taken or started from now on.
+// leave ends the intake and prevents new goroutines.
 func (l *life) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +64,7 @@ func (l *life) leave() {
 // Failed implements lifecycle.Component.
 func (l *life) Failed() <-chan error { return l.fail }
 
-// Drain takes no new work and returns when what is on is finished, or ctx's error.
+// Drain ends the intake and returns when the work in progress has ended, or ctx's error.
 func (l *life) Drain(ctx context.Context) error {
 	l.leave()
 	done := make(chan struct{})
@@ -81,12 +80,11 @@ func (l *life) Drain(ctx context.Context) error {
 	}
 }
 
-// Stop ends at once: handlers see their context end, and what they leave undone is
-// handed back, so that another replica has it without waiting. Stop returns when all
-// handlers have returned.
+// Stop cancels the handlers' contexts and returns unfinished commands to the queue, so that another replica gets them
+// at once. It returns when all handlers have returned.
 func (l *life) Stop() {
 	l.leave()
-	l.intake.Wait() // or what is handed back might come to us again
+	l.intake.Wait() // otherwise a returned message might come to this replica again
 	l.stop()
 	l.wg.Wait()
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// What became of a delivery.
+// Outcomes of a delivery.
 const (
 	outcomeDone   = "done"
-	outcomeRetry  = "retry"       // failed, to be tried again
+	outcomeRetry  = "retry"       // failed, to be retried
 	outcomeDead   = "dead"        // given up
-	outcomeBack   = "handed_back" // not finished, because this process is leaving
+	outcomeBack   = "handed_back" // unfinished, because this process is leaving
 	outcomeUnsure = "claim_lost"  // another replica may have it
 )
 
-// metrics are those of one service in one process.
+// metrics holds the metrics of one service in one process.
 type metrics struct {
 	handled *prometheus.CounterVec
 	age     prometheus.Observer
@@ -29,15 +29,15 @@ type metrics struct {
 	service string
 }
 
-// Bounds of the histograms in seconds: a command is taken within milliseconds of an
-// idle queue, a model's answer takes minutes, and after a day commands are dropped.
+// Bounds of the histograms in seconds: an idle queue takes a command within milliseconds, a model's answer takes
+// minutes, and the stream drops commands after a day.
 var (
 	ageBuckets  = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 15, 60, 600, 3600, 86400}
 	tookBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 15, 60, 300}
 )
 
-// newMetrics registers the metrics, or finds them where another component of the
-// process has. Without a registry they are kept for nobody.
+// newMetrics registers the metrics, or reuses those of another component of the process. With a nil registry it does
+// not export them.
 func newMetrics(r prometheus.Registerer, service id.Name) (*metrics, error) {
 	labels := []string{"service"}
 	handled, err1 := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -82,7 +82,7 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) (C, error) {
 	return c, nil
 }
 
-// count counts what became of a delivery.
+// count counts the outcome of a delivery.
 func (m *metrics) count(outcome string) { m.handled.WithLabelValues(m.service, outcome).Inc() }
 
 // begin counts an attempt at a command that was accepted at the given time.

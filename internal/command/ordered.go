@@ -18,31 +18,31 @@ import (
 )
 
 const (
-	// orderedAckWait is how long a command in the hands of a dead replica is waited
-	// for. Handlers take milliseconds, and their claim is renewed every third of it.
+	// orderedAckWait is the time after which the bus delivers the command of a dead replica again. Handlers take
+	// milliseconds, and renew their claim every third of it.
 	orderedAckWait = 5 * time.Second
-	// orderedMaxDeliver and orderedBackoff let a command that fails hold its partition
-	// up for half a minute, which outlasts a failover.
+	// orderedMaxDeliver and orderedBackoff let a failing command delay its partition for half a minute, which outlasts
+	// a failover.
 	orderedMaxDeliver = 6
 )
 
 var orderedBackoff = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 8 * time.Second, 15 * time.Second}
 
-// OrderedConfig describes a service whose commands are handled in order.
+// OrderedConfig describes a service that handles its commands in order.
 type OrderedConfig struct {
 	Service    id.Name
-	Instance   id.Name         // as this replica is listed in the directory
-	AckWait    time.Duration   // how long a dead replica's command is waited for; default 5 s
-	MaxDeliver int             // attempts at a command before it is given up; default 6
+	Instance   id.Name         // this replica's instance in the directory
+	AckWait    time.Duration   // delay until redelivery of a dead replica's command; default 5 s
+	MaxDeliver int             // attempts at a command before giving it up; default 6
 	Backoff    []time.Duration // pauses between attempts; default 0.2 s to 15 s
 	Logger     zerolog.Logger
 	Registry   prometheus.Registerer // may be nil
 	OnDead     OnDead                // may be nil
-	// RestAfter is how long a partition is quiet before it rests; default 1 min. In a
-	// cluster more than pullExpiry: a pull that its server has lost is noticed by missing
-	// heartbeats, which nats.go counts anew at every wait for a message.
+	// RestAfter is the time without commands after which a partition rests; default 1 min. In a cluster it must exceed
+	// pullExpiry: missing heartbeats reveal a pull that its server has lost, and nats.go restarts their count at every
+	// wait for a message.
 	RestAfter time.Duration
-	LookEvery time.Duration // between two looks for commands whose hints were lost; default 15 s
+	LookEvery time.Duration // interval of the search for commands whose hints were lost; default 15 s
 }
 
 func (c OrderedConfig) withDefaults() OrderedConfig {
@@ -64,26 +64,22 @@ func (c OrderedConfig) withDefaults() OrderedConfig {
 	return c
 }
 
-// Ordered handles the commands of one entity in order and one at a time, over all
-// replicas of the service. It is a lifecycle component.
+// Ordered handles the commands of one entity in order and one at a time, over all replicas of the service. It is a
+// lifecycle component.
 //
-// Every partition has one durable consumer that lets a single command be out at a
-// time, so no other can overtake it, whoever holds it. All replicas wait at all
-// partitions; which of them is served first is settled by rendezvous hashing over
-// the live replicas, so that each entity's commands usually meet a warm cache, and
-// a dead replica is replaced at once without anybody having to notice its death. When
-// replicas come or go, what is on is finished where it is, and the next command goes
-// to the new owner.
+// Each partition has one durable consumer that allows a single unacknowledged command, so commands cannot overtake
+// each other, whichever replica handles them. All replicas pull from all partitions. Rendezvous hashing over the live
+// replicas decides which one is served first, so that each entity's commands usually meet a warm cache, and another
+// replica replaces a dead one at once, before its death is detected. When replicas come or go, the current command
+// finishes where it is, and the next one goes to the new owner.
 //
-// A partition without commands rests: after a minute its replicas stop pulling, and
-// after 15 the server removes the consumer, which in a cluster is a Raft group with
-// heartbeats of its own. The copy of a command that the bus hands to subscribers wakes
-// it; that copy may be lost, so the stream is looked at, too, every 15 s and on every
-// return of the connection.
+// A partition without commands rests: after a minute its replicas stop pulling, and after 15 the server removes the
+// consumer, which in a cluster is a Raft group with its own heartbeats. The copy of a command that the bus delivers
+// to subscribers wakes the partition. That copy may be lost, so the component also reads the stream every 15 s and
+// after each reconnect.
 //
-// A command that fails is tried again in place, because nobody else may handle the
-// partition meanwhile anyway. That the bus is not available does not count as an
-// attempt for ten minutes, since it is no fault of the command.
+// A failed command is retried in place, because other replicas must not handle the partition meanwhile anyway. An
+// unavailable bus does not count as an attempt for ten minutes, since the command does not cause it.
 type Ordered struct {
 	*desk
 	cfg       OrderedConfig
@@ -105,7 +101,7 @@ func NewOrdered(c *bus.Conn, dir *directory.Directory, cfg OrderedConfig, h Hand
 			Durable: cfg.Service.String() + "-" + p.String(), FilterSubject: subject.CommandFilter(cfg.Service, p),
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: cfg.AckWait,
 			MaxDeliver:     -1, // counted here: see undertaker
-			MaxAckPending:  1,  // this is what keeps the order
+			MaxAckPending:  1,  // keeps the order
 			PriorityPolicy: jetstream.PriorityPolicyPrioritized, PriorityGroups: []string{group},
 			InactiveThreshold: forgetAfter,
 		}, cfg.RestAfter))
@@ -116,7 +112,7 @@ func NewOrdered(c *bus.Conn, dir *directory.Directory, cfg OrderedConfig, h Hand
 // Name implements lifecycle.Component.
 func (o *Ordered) Name() string { return o.name }
 
-// Start begins to handle commands, with those that wait already.
+// Start begins to handle commands, the waiting ones included.
 func (o *Ordered) Start(ctx context.Context) error {
 	if o.broken != nil {
 		return o.broken
@@ -179,7 +175,7 @@ func (o *Ordered) balance() error {
 	}
 }
 
-// rank gives every partition its priority here.
+// rank sets this replica's priority for every partition.
 func (o *Ordered) rank() {
 	members := o.dir.Members(directory.WhatService, o.cfg.Service)
 	for _, p := range o.positions {

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// poolPull is how long one pull waits for work. A pull that died with its server is
-	// noticed after as long.
+	// poolPull is the time for which one pull waits for work, and after which a pull that died with its server is
+	// detected.
 	poolPull = 5 * time.Second
-	// lastPull is how long a pull may still bring something after the pool has been
-	// told to leave: a message that is on its way would be lost for the ack wait.
+	// lastPull is the time for which a pull may still deliver after the pool begins to leave: otherwise a message on
+	// its way would be lost for the ack wait.
 	lastPull = 250 * time.Millisecond
-	// pullPause spaces the attempts to pull while the bus is not well.
+	// pullPause spaces the attempts to pull while the bus fails.
 	pullPause = 500 * time.Millisecond
 )
 
-// pool handles the messages of one durable consumer, which any number of processes
-// share, several at once. A message is pulled only when there is a free slot for it,
-// so that a busy replica keeps nothing from an idle one.
+// pool handles the messages of one durable consumer, which any number of processes share, several at once. It pulls a
+// message only for a free slot, so that a busy replica does not hold messages that an idle one could handle.
 type pool struct {
 	*life
 	conn   *bus.Conn
@@ -37,7 +36,7 @@ type pool struct {
 	log    *zerolog.Logger
 }
 
-// start makes the consumer and begins to pull.
+// start creates the consumer and begins to pull.
 func (p *pool) start(ctx context.Context) error {
 	ctx, cancel := p.starting(ctx)
 	defer cancel()
@@ -58,7 +57,7 @@ func (p *pool) start(ctx context.Context) error {
 	return err
 }
 
-// consumer makes the consumer, or finds it as another replica has made it.
+// consumer creates the consumer, or returns the one that another replica has created.
 func consumer(ctx context.Context, c *bus.Conn, stream string, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	cons, err := c.JS().CreateOrUpdateConsumer(ctx, stream, cfg)
 	if err != nil {
@@ -85,7 +84,7 @@ func (p *pool) pull(cons jetstream.Consumer) error {
 			cons = p.mend(cons, err)
 		case msg == nil:
 		case p.quit.Err() != nil:
-			if err := msg.Nak(); err != nil { // nobody has touched it
+			if err := msg.Nak(); err != nil { // this process has not started it
 				p.log.Warn().Err(err).Msg("fail to hand back last messages")
 			}
 			<-p.slots
@@ -98,9 +97,9 @@ func (p *pool) pull(cons jetstream.Consumer) error {
 	}
 }
 
-// next returns a message, or nil if there was none for a while.
+// next returns a message, or nil if none came in time.
 func (p *pool) next(cons jetstream.Consumer) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(p.kill, poolPull) // Stop waits for the pull before it kills
+	ctx, cancel := context.WithTimeout(p.kill, poolPull) // Stop waits for the pull before it cancels kill
 	defer cancel()
 	unhook := context.AfterFunc(p.quit, func() { time.AfterFunc(lastPull, cancel) })
 	defer unhook()
@@ -117,7 +116,7 @@ func (p *pool) next(cons jetstream.Consumer) (jetstream.Msg, error) {
 	return nil, batch.Error()
 }
 
-// mend waits a little and makes the consumer again, in case it has vanished.
+// mend waits briefly and creates the consumer again, in case it has vanished.
 func (p *pool) mend(cons jetstream.Consumer, why error) jetstream.Consumer {
 	troubled(p.log, p.config.Durable, why)
 	select {
@@ -139,7 +138,7 @@ func gone(err error) bool {
 	return errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, jetstream.ErrConnectionClosed)
 }
 
-// troubled logs why a pull failed: not loudly if that happens in every failover.
+// troubled logs the reason for a failed pull, at level debug if every failover causes it.
 func troubled(log *zerolog.Logger, consumer string, why error) {
 	level := zerolog.WarnLevel
 	for _, usual := range []error{

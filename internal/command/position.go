@@ -14,25 +14,22 @@ import (
 )
 
 const (
-	// group is the one priority group of every partition.
+	// group is the only priority group of every partition.
 	group = "owner"
-	// Priorities of pulls: an owner's are served before anybody else's.
+	// Priorities of pulls: the server serves the owner's first.
 	ownerPriority, standbyPriority = 0, 9
-	// pullExpiry renews waiting pulls. Those that died with their server are noticed
-	// after as long.
+	// pullExpiry renews waiting pulls, and is the time after which pulls that died with their server are detected.
 	pullExpiry = 4 * time.Second
-	// pullBatch keeps a pull waiting at the server while a command is handled, so that
-	// the owner is first again when it is done. Only one command is out at a time all
-	// the same. It is also the client's buffer, which must hold the server's heartbeats
-	// of one pull.
+	// pullBatch keeps a pull waiting at the server while a command is handled, so that the owner is first again
+	// afterwards. The consumer still allows only one unacknowledged command. pullBatch is also the client's buffer,
+	// which must hold the server's heartbeats of one pull.
 	pullBatch = 64
-	// handBack is how long a position that is left is asked for what is still in its
-	// buffer.
+	// handBack bounds the wait for messages that remain in the buffer of an abandoned position.
 	handBack = time.Second
 )
 
-// position is the place of one replica in the line before one partition. It rests, with
-// no consumer and no pull, while the partition has nothing to do: see rest.go.
+// position is one replica's pull on one partition. While the partition has no commands it rests, without consumer and
+// pull: see rest.go.
 type position struct {
 	*desk
 	partition subject.Partition
@@ -40,16 +37,16 @@ type position struct {
 	restAfter time.Duration
 	hints     chan *nats.Msg // of all partitions of the service
 
-	// Of the goroutine that attends.
+	// Owned by the goroutine of attend.
 	consumer jetstream.Consumer
-	hint     *nats.Subscription // to the partition's hints; nil while it is awake
+	hint     *nats.Subscription // subscription to the partition's hints; nil while it is awake
 
-	rung    chan struct{} // holds one signal: there is something to do
+	rung    chan struct{} // holds one signal: the partition has work
 	resting atomic.Bool
 
 	mu       sync.Mutex
 	priority uint8
-	moved    context.CancelFunc // ends the turn that was begun with another priority
+	moved    context.CancelFunc // ends the turn of the previous priority
 }
 
 func newPosition(d *desk, p subject.Partition, hints chan *nats.Msg, cfg jetstream.ConsumerConfig, restAfter time.Duration) *position {
@@ -59,7 +56,7 @@ func newPosition(d *desk, p subject.Partition, hints chan *nats.Msg, cfg jetstre
 	}
 }
 
-// rank moves the position up or down. What is on is finished first.
+// rank changes the position's priority. The current command finishes first.
 func (p *position) rank(priority uint8) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,11 +66,11 @@ func (p *position) rank(priority uint8) {
 	}
 }
 
-// turn returns a context that ends when the position is moved or left.
+// turn returns a context that ends when the priority changes or the component leaves.
 func (p *position) turn() (context.Context, uint8) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.moved() // releases the one before
+	p.moved() // releases the previous turn
 	ctx, cancel := context.WithCancel(p.quit)
 	p.moved = cancel
 	return ctx, p.priority
@@ -100,7 +97,7 @@ func (p *position) attend() error {
 		err := p.serve(ctx, priority)
 		switch {
 		case errors.Is(err, errQuiet):
-			awake, p.consumer = false, nil // the server may have forgotten it by then
+			awake, p.consumer = false, nil // the server may have removed it by then
 		case ctx.Err() != nil:
 		case gone(err):
 			return err
@@ -111,8 +108,8 @@ func (p *position) attend() error {
 	return nil
 }
 
-// serve handles commands one after the other until ctx ends, pulling fails, or the
-// partition is quiet: then a hint wakes it, which it has listened for meanwhile.
+// serve handles commands one after the other until ctx ends, pulling fails, or the partition is quiet. It returns
+// errQuiet only after it has subscribed to hints, which then wake the partition.
 func (p *position) serve(ctx context.Context, priority uint8) error {
 	iter, err := p.pull(ctx, priority)
 	if err != nil {
@@ -142,7 +139,7 @@ func (p *position) serve(ctx context.Context, priority uint8) error {
 	return ctx.Err()
 }
 
-// pull makes the consumer if it is not there and joins the line before it.
+// pull creates the consumer if it is missing, and starts a pull with the priority.
 func (p *position) pull(ctx context.Context, priority uint8) (jetstream.MessagesContext, error) {
 	if p.consumer == nil {
 		making, cancel := context.WithTimeout(ctx, poolPull)
@@ -158,8 +155,8 @@ func (p *position) pull(ctx context.Context, priority uint8) (jetstream.Messages
 		jetstream.PullPriorityGroup(group), jetstream.PullPrioritized(priority))
 }
 
-// find returns the consumer, and makes it if it is not there as this replica wants it. One
-// that is there is left alone: others may have a command from it.
+// find returns the consumer, or creates it if it is missing or has another configuration. It does not touch a
+// matching one, because other replicas may have a command from it.
 func (p *position) find(ctx context.Context) (jetstream.Consumer, error) {
 	found, err := p.conn.JS().Consumer(ctx, subject.StreamCommands, p.config.Durable)
 	if err == nil {
@@ -178,7 +175,7 @@ func next(ctx context.Context, iter jetstream.MessagesContext, wait time.Duratio
 	return iter.Next(jetstream.NextContext(ctx))
 }
 
-// leave gives the place in the line up and hands back what has arrived meanwhile.
+// leave ends the pull and returns its unhandled messages to the queue.
 func (p *position) leave(iter jetstream.MessagesContext) {
 	defer iter.Stop()
 	iter.Drain()
@@ -193,8 +190,7 @@ func (p *position) leave(iter jetstream.MessagesContext) {
 	}
 }
 
-// pause waits a little after a failure. The consumer is made again, in case it has
-// vanished.
+// pause waits briefly after a failure and discards the consumer, in case it has vanished.
 func (p *position) pause(why error) {
 	troubled(&p.log, p.config.Durable, why)
 	p.consumer = nil

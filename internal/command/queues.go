@@ -12,16 +12,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Depth is how the queue of a service stands, over all its partitions.
+// Depth counts the commands in the queue of a service, over all its partitions.
 type Depth struct {
-	Pending     uint64 // wait to be delivered
+	Pending     uint64 // not delivered yet
 	Out         uint64 // delivered and not yet acknowledged
-	Redelivered uint64 // of those, delivered more than once
+	Redelivered uint64 // unacknowledged commands that were delivered more than once
 }
 
-// Depths measures the queues of all services that have commands or consumers, by the
-// name of the service. A partition that rests has no consumer: its commands are counted
-// in the stream. The figures are of one moment each, not of the same.
+// Depths measures the queues of all services that have commands or consumers, by the name of the service. A resting
+// partition has lost its consumer: Depths counts its commands in the stream. The figures are not taken at the same
+// moment.
 func Depths(ctx context.Context, c *bus.Conn) (map[string]Depth, error) {
 	stream, err := c.JS().Stream(ctx, subject.StreamCommands)
 	if err != nil {

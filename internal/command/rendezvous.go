@@ -8,19 +8,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Owns reports whether the replica self is the one that is served first at the commands
-// to the address's key, of the live replicas that the directory lists as the members of
-// the service. Whoever keeps something for the same key is best placed there. It is a
-// hint, as the directory is: for a while several replicas, or none, may take themselves
-// for the owner.
+// Owns reports whether the replica self is served first for the commands of the address' key, among the live replicas
+// in members. State for the same key is best kept there. The result is a hint, like the directory: for a while
+// several replicas, or not one of them, may consider themselves the owner.
 func Owns(self id.Name, members []directory.Member, a subject.Command) bool {
 	return owner(a.Partition(), self, members) == self
 }
 
-// owner returns the replica with the highest hash for the partition (rendezvous
-// hashing): when one comes or goes, only its own partitions move. self counts even
-// while the directory does not list it: then every replica takes itself for the
-// owner, which costs warm caches and nothing else.
+// owner returns the replica with the highest hash for the partition (rendezvous hashing): when a replica comes or
+// goes, only its own partitions move. self counts even while the directory does not list it. Then several replicas
+// may consider themselves the owner, which costs only warm caches.
 func owner(p subject.Partition, self id.Name, members []directory.Member) id.Name {
 	best, most := self, weight(p, self)
 	for _, m := range members {

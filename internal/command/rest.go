@@ -14,38 +14,38 @@ import (
 )
 
 const (
-	// restAfter is how long a partition is quiet before its replicas stop pulling. A
-	// conversation comes back within a minute or not for a while.
+	// restAfter is the time without commands after which the replicas of a partition stop pulling. A conversation
+	// continues within a minute or not for a while.
 	restAfter = time.Minute
-	// restSettle is how long a replica listens for hints and pulls at the same time: it
-	// takes interest in a subject milliseconds to spread over the routes of a cluster, and
-	// the killed leader of a consumer may have delivered what its successor delivers again.
+	// restSettle is the time for which a replica receives hints and pulls at the same time: interest in a subject
+	// takes milliseconds to spread over the routes of a cluster, and the killed leader of a consumer may have
+	// delivered messages that its successor delivers again.
 	restSettle = 5 * time.Second
-	// forgetAfter is when the server removes a consumer without pulls. Crash loops back
-	// off for up to 5 minutes: attempts at a command that kills its process add up.
+	// forgetAfter is the time after which the server removes a consumer without pulls. Crash loops back off for up to
+	// 5 minutes, so attempts at a command that kills its process add up.
 	forgetAfter = 15 * time.Minute
-	// lookEvery bounds how long a command waits whose hint was lost.
+	// lookEvery bounds the delay of a command whose hint was lost.
 	lookEvery = 15 * time.Second
-	// lookBudget bounds one look: a stream without a leader does not answer.
+	// lookBudget bounds one search: a stream without a leader does not answer.
 	lookBudget = 5 * time.Second
 	// standbyDelay lets the pull of a partition's owner arrive first.
 	standbyDelay = 250 * time.Millisecond
-	// hintBuffer holds the hints of a burst. Hints beyond it are dropped: they name
-	// partitions that others in the buffer name, too, or the next look finds them.
+	// hintBuffer holds the hints of a burst. Further hints are dropped: the buffer already names their partitions, or
+	// the next search finds their commands.
 	hintBuffer = 256
 )
 
-// errQuiet ends serving a partition that has nothing to do.
+// errQuiet ends the service of a partition without commands.
 var errQuiet = errors.New("partition is quiet")
 
-// listen subscribes to the copies of commands that the bus hands to subscribers as they
-// are published. Each is a hint to wake the partition; its content is not used.
+// listen subscribes to the copies of commands that the bus delivers to subscribers at their publication. Each is a
+// hint that wakes the partition; its content is not used.
 func (p *position) listen() error {
 	if p.hint != nil {
 		return nil
 	}
 	select {
-	case <-p.rung: // by a command that was handled before
+	case <-p.rung: // set by a command that was handled before
 	default:
 	}
 	sub, err := p.conn.NATS().ChanSubscribe(p.config.FilterSubject, p.hints)
@@ -56,7 +56,7 @@ func (p *position) listen() error {
 	return nil
 }
 
-// deafen ends listen.
+// deafen ends the subscription of listen.
 func (p *position) deafen() {
 	if p.hint == nil {
 		return
@@ -75,8 +75,8 @@ func (p *position) ring() {
 	}
 }
 
-// rest waits until a command is there for the partition, and reports whether the
-// position is to serve it. A standby gives the owner a head start.
+// rest waits until the partition has a command, and reports whether the position should serve it. A standby waits
+// longer, so that the owner comes first.
 func (p *position) rest() bool {
 	p.resting.Store(true)
 	defer p.resting.Store(false)
@@ -99,8 +99,8 @@ func (p *position) rest() bool {
 	return true
 }
 
-// quiet reports whether the partition's consumer, of all replicas together, has nothing
-// to deliver, nothing out, and delivered nothing lately.
+// quiet reports whether the partition's consumer, over all replicas, has neither pending nor unacknowledged commands
+// and has not delivered any for RestAfter.
 func (p *position) quiet(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookBudget)
 	defer cancel()
@@ -126,8 +126,8 @@ func (o *Ordered) hear() error {
 	}
 }
 
-// patrol looks for commands whose hints were lost, until the component leaves: now and
-// then, and whenever the connection is back.
+// patrol searches for commands whose hints were lost, at intervals and after each reconnect, until the component
+// leaves.
 func (o *Ordered) patrol() error {
 	back := make(chan struct{}, 1)
 	defer o.conn.Watch(func(up bool) {
@@ -156,8 +156,7 @@ func (o *Ordered) patrol() error {
 	}
 }
 
-// look wakes the resting partitions that have commands in the stream, be they new or in
-// the hands of a replica that is gone.
+// look wakes the resting partitions that have commands in the stream: new ones, or those of a dead replica.
 func (o *Ordered) look(ctx context.Context) error {
 	if !slices.ContainsFunc(o.positions, func(p *position) bool { return p.resting.Load() }) {
 		return nil

@@ -1,6 +1,5 @@
-// Package command moves commands over the bus: senders that know whether a
-// command was accepted, consumers that handle the commands of one entity in order
-// or share work among all replicas, timers, and dead letters.
+// Package command moves commands over the bus: senders that know whether a command was accepted, consumers that
+// handle the commands of one entity in order or share work among all replicas, timers, and dead letters.
 package command
 
 import (
@@ -24,28 +23,28 @@ import (
 )
 
 const (
-	// sendTry is how long one publish waits for its acknowledgement, and sendBudget
-	// how long a sender goes on: a killed stream leader is replaced in 4 to 7.5 s.
+	// sendTry bounds the wait of one publish for its acknowledgement, and sendBudget all attempts of a sender: a
+	// killed stream leader is replaced in 4 to 7.5 s.
 	sendTry    = 3 * time.Second
 	sendBudget = 15 * time.Second
-	// sendPause spaces the attempts, with jitter, so that all who waited for the same
-	// leader do not come back at once.
+	// sendPause spaces the attempts, with jitter, so that senders that waited for the same leader do not return at
+	// once.
 	sendPause = 100 * time.Millisecond
-	// downPatience is how long a sender waits for the connection itself. Another server
-	// of a cluster is found in well under a second; who has none should not be kept waiting.
+	// downPatience is the time for which a sender waits for the connection. A client finds another server of a cluster
+	// in well under a second; with a single server a longer wait would not help the caller.
 	downPatience = 3 * time.Second
 	// maxID bounds the ids of commands, which become headers.
 	maxID = 256
-	// timerSlack is added to every due time: the server keeps schedules to the second
-	// and was seen to fire them up to 0.6 s early.
+	// timerSlack is added to every due time: the server keeps schedules to the second and was seen to fire them up to
+	// 0.6 s early.
 	timerSlack = time.Second
 )
 
-// Codes of server errors that nats.go has no name for.
+// Codes of server errors that nats.go does not name.
 const (
 	codeTooLarge    jetstream.ErrorCode = 10054
 	codeStoreFailed jetstream.ErrorCode = 10077 // the stream is full
-	codeIDInFlight  jetstream.ErrorCode = 10158 // the same command is being stored, for another sender
+	codeIDInFlight  jetstream.ErrorCode = 10158 // another sender is storing the same command
 )
 
 // Sender publishes commands. It is safe for concurrent use.
@@ -54,11 +53,10 @@ type Sender struct{ conn *bus.Conn }
 // NewSender returns a sender over the connection.
 func NewSender(c *bus.Conn) *Sender { return &Sender{conn: c} }
 
-// Send returns nil once the command is stored: it will be handled, whatever dies.
-// Otherwise it returns a fault, usually BusUnavailable, and the command may or may
-// not have been stored; sending it again with the same ID is safe. A stream without
-// a leader is waited for within ctx and 15 s, a lost connection for 3 s, a full
-// stream not at all. Send fills in Time and, from ctx, TraceParent if they are empty.
+// Send returns nil once the command is stored: a service will handle it, whichever processes die. Otherwise it
+// returns a fault, usually BusUnavailable, and the command may or may not be stored; a repeat with the same ID is
+// safe. Send waits for a missing stream leader within ctx and 15 s, for a lost connection 3 s, and does not wait for
+// a full stream. It fills in an empty Time, and an empty TraceParent from ctx.
 func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 	if err := check(c); err != nil {
 		return err
@@ -81,7 +79,7 @@ func (s *Sender) Send(ctx context.Context, c command.Command) (err error) {
 	return s.publish(ctx, msg, jetstream.WithMsgID(c.DedupeID()))
 }
 
-// check refuses what would become a bad subject or header.
+// check refuses commands that would make an invalid subject or header.
 func check(c command.Command) error {
 	switch {
 	case c.Service == id.Name{} || c.Verb == id.Name{} || c.Tenant.IsZero() || c.Key.IsZero():
@@ -103,9 +101,8 @@ func printable(s string) bool {
 
 func label(c command.Command) string { return c.Service.String() + "." + c.Verb.String() }
 
-// SetTimer schedules the timer, replacing what was set before for it. It arrives at
-// the Timers of the service once, within three seconds after at and not before; one
-// that is overdue arrives at once. Errors are those of Send.
+// SetTimer schedules the timer and replaces its earlier schedule. It arrives at the Timers of the service once,
+// within three seconds after at and not before; an overdue timer arrives at once. Errors are those of Send.
 func (s *Sender) SetTimer(ctx context.Context, t subject.Timer, at time.Time) error {
 	msg := nats.NewMsg(t.Set())
 	due := at.Add(timerSlack + time.Second - 1).Truncate(time.Second) // the header holds whole seconds
@@ -141,7 +138,7 @@ func tooLarge(err error) bool {
 	return errors.Is(err, nats.ErrMaxPayload) || ok && api.ErrorCode == codeTooLarge
 }
 
-// refused reports whether a repetition cannot help.
+// refused reports whether a retry cannot help.
 func refused(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.Code < 500 && api.ErrorCode != codeIDInFlight || api.ErrorCode == codeStoreFailed

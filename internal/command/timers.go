@@ -15,20 +15,18 @@ import (
 )
 
 const (
-	// timersConcurrency bounds a crowd of timers that became due in one second.
+	// timersConcurrency bounds the concurrent handling of timers that become due in the same second.
 	timersConcurrency = 8
-	// timersAckWait is longer than a Sender goes on, which is most of what is done
-	// about a timer.
+	// timersAckWait is longer than the budget of a Sender, because handlers of timers mostly send commands.
 	timersAckWait = 2 * sendBudget
 )
 
-// timersBackoff is the pause after a failure. There is no last attempt: a timer that
-// is dropped would leave something open for ever, and one attempt in five minutes
-// harms nobody.
+// timersBackoff is the pause after a failure. Attempts do not end: a dropped timer would leave its entity open for
+// ever, and one attempt in five minutes is cheap.
 var timersBackoff = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute}
 
-// Timers receives the due timers of a service, each at least once and at one of the
-// replicas. It is a lifecycle component.
+// Timers receives the due timers of a service, each at least once and at one of the replicas. It is a lifecycle
+// component.
 type Timers struct {
 	*life
 	name string
@@ -37,8 +35,8 @@ type Timers struct {
 	pool *pool
 }
 
-// NewTimers returns a consumer that is not started. f is called for several timers
-// at once; an error, or a panic, asks for the timer again later.
+// NewTimers returns a consumer that is not started. It calls f for several timers at once; an error, or a panic,
+// requests the timer again later.
 func NewTimers(c *bus.Conn, service id.Name, log zerolog.Logger, f func(context.Context, subject.Timer) error) *Timers {
 	t := &Timers{life: newLife(), name: service.String() + " timers", f: f, log: log}
 	t.pool = &pool{
@@ -55,7 +53,7 @@ func NewTimers(c *bus.Conn, service id.Name, log zerolog.Logger, f func(context.
 // Name implements lifecycle.Component.
 func (t *Timers) Name() string { return t.name }
 
-// Start makes the shared consumer and begins to receive timers.
+// Start creates the shared consumer and begins to receive timers.
 func (t *Timers) Start(ctx context.Context) error {
 	if err := t.pool.start(ctx); err != nil {
 		return fmt.Errorf("start the %s: %w", t.name, err)

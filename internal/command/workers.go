@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	// workersConcurrency is for work that waits for others most of the time.
+	// workersConcurrency suits work that waits for other systems most of the time.
 	workersConcurrency = 16
-	// workersAckWait is how long the work of a dead process waits: three heartbeats.
+	// workersAckWait is the delay until redelivery of a dead process' work: three heartbeats.
 	workersAckWait = 10 * time.Second
-	// workersMaxDeliver lets a command survive two crashes of its own making and as
-	// many of its neighbours'.
+	// workersMaxDeliver lets a command survive two crashes that it causes, and as many caused by other commands.
 	workersMaxDeliver = 5
 )
 
-// workersBackoff spaces repetitions: a passing fault is over within a second, a
-// failover within eight, and what is not over after half a minute needs people.
+// workersBackoff spaces retries: a transient fault passes within a second, a failover within eight, and a fault of
+// more than half a minute needs people.
 var workersBackoff = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 
 // WorkersConfig describes a service whose commands any replica may take.
@@ -33,8 +32,8 @@ type WorkersConfig struct {
 	Service     id.Name
 	Instance    id.Name         // for logs
 	Concurrency int             // commands at once in this process; default 16
-	AckWait     time.Duration   // how long a dead process' work waits; default 10 s
-	MaxDeliver  int             // deliveries of a command before it is given up; default 5
+	AckWait     time.Duration   // delay until redelivery of a dead process' work; default 10 s
+	MaxDeliver  int             // deliveries of a command before giving it up; default 5
 	Backoff     []time.Duration // pauses between attempts; default 1 s, 5 s, 30 s
 	Logger      zerolog.Logger
 	Registry    prometheus.Registerer // may be nil
@@ -57,8 +56,7 @@ func (c WorkersConfig) withDefaults() WorkersConfig {
 	return c
 }
 
-// Workers takes commands from a queue that all replicas of a service share. It is a
-// lifecycle component.
+// Workers takes commands from a queue that all replicas of a service share. It is a lifecycle component.
 type Workers struct {
 	*desk
 	name string
@@ -80,7 +78,7 @@ func NewWorkers(c *bus.Conn, cfg WorkersConfig, h Handler) *Workers {
 				Durable: cfg.Service.String(), FilterSubject: subject.CommandFilterAll(cfg.Service),
 				AckPolicy: jetstream.AckExplicitPolicy, AckWait: cfg.AckWait,
 				MaxDeliver:    -1, // counted here: see undertaker
-				MaxAckPending: -1, // every process bounds itself
+				MaxAckPending: -1, // every process limits itself
 			},
 		},
 	}
@@ -89,7 +87,7 @@ func NewWorkers(c *bus.Conn, cfg WorkersConfig, h Handler) *Workers {
 // Name implements lifecycle.Component.
 func (w *Workers) Name() string { return w.name }
 
-// Start makes the shared consumer and begins to take commands.
+// Start creates the shared consumer and begins to take commands.
 func (w *Workers) Start(ctx context.Context) error {
 	if w.broken != nil {
 		return w.broken
