@@ -10,12 +10,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxSaid is how many announcements are remembered: more than a connection can
-// have in its buffer when it breaks (32 KiB in nats.go).
+// maxSaid is the number of remembered announcements: more than the buffer of a connection holds when it breaks (32
+// KiB in nats.go).
 const maxSaid = 128
 
-// announced remembers the last announcements. When the connection breaks those in
-// its buffer are lost, and nobody but their writer knows: they are repeated then.
+// announced remembers the last announcements. A broken connection loses those in its buffer, and only their writer
+// knows them, so it repeats them.
 type announced struct {
 	mu   sync.Mutex
 	last [maxSaid]announcement
@@ -27,8 +27,8 @@ type announcement struct {
 	e   *Entry
 }
 
-// announce tells those who watch the log. Announcements are hints: what is lost is
-// found by the viewers themselves, only later.
+// announce publishes the entry to the viewers of the log. Announcements are hints: viewers find lost ones by
+// themselves, only later.
 func (s *Store) announce(log subject.Log, e *Entry) {
 	s.said.mu.Lock()
 	s.said.last[s.said.next] = announcement{log, e}
@@ -37,7 +37,7 @@ func (s *Store) announce(log subject.Log, e *Entry) {
 	s.publishLive(log, e)
 }
 
-// forget drops what is remembered of a log that was deleted.
+// forget discards the remembered announcements of a deleted log.
 func (a *announced) forget(log subject.Log) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,9 +61,8 @@ func (a *announced) byLog() map[subject.Log][]*Entry {
 	return out
 }
 
-// announceAgain repeats the last announcements of each log, oldest first. Viewers that
-// have seen them drop them by their sequence. The leader is asked first whether the
-// log was deleted meanwhile: then its events must not turn up again.
+// announceAgain repeats the last announcements of each log, oldest first. Viewers drop known ones by their sequence.
+// It first asks the leader whether the log was deleted meanwhile, because events of a deleted log must not reappear.
 func (s *Store) announceAgain() {
 	for log, entries := range s.said.byLog() {
 		s.pool(log).submit(func() {

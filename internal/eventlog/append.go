@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// ackTimeout bounds one attempt. An ack takes 0.4 ms (R1) to 30 ms (R1 that
-	// syncs every message); what takes seconds is lost with its leader.
+	// ackTimeout bounds one attempt. An ack takes 0.4 ms (R1) to 30 ms (R1 that syncs every message); an ack that
+	// takes seconds is lost with its leader.
 	ackTimeout = 2 * time.Second
-	// busyPause is the pause when another append to the log is in flight: about the
-	// time that it takes (R3 measured: 0.5 ms).
+	// busyPause is the pause while another append to the log is in flight: about the time that it takes (R3 measured:
+	// 0.5 ms).
 	busyPause    = time.Millisecond
 	busyPauseMax = 20 * time.Millisecond
-	// maxEvent bounds the stored form of an event. What the streams take beyond it is for
-	// the logs of teams, which hold the events of others with what surrounds them.
+	// maxEvent bounds the stored form of an event. The rest of the streams' limit is for the logs of teams, which wrap
+	// the events of other logs.
 	maxEvent = 256 << 10
 )
 
-// attempt is the appending of one event: one or more tries with the same dedupe id.
+// attempt appends one event: one or more tries with the same dedupe id.
 type attempt struct {
 	w        *Writer
 	ev       event.Event
@@ -38,16 +38,15 @@ type attempt struct {
 	deadline time.Time
 }
 
-// ack is what JetStream answers to a publish.
+// ack is JetStream's answer to a publish.
 type ack struct {
 	Error     *apiError `json:"error"`
 	Seq       uint64    `json:"seq"`
 	Duplicate bool      `json:"duplicate"`
 }
 
-// run tries until the event is in the log, a foreign event turns up, or the attempt
-// fails for good. As long as the outcome is unknown it reads on before it tries
-// again: every retry expects the log to end where the Writer has read to.
+// run tries until the event is in the log, a foreign event appears, or the attempt fails for good. While the outcome
+// is unknown it reads on before it tries again: every retry expects the log to end at the Writer's position.
 func (a *attempt) run(ctx context.Context) (seen, error) {
 	if err := a.encode(); err != nil {
 		return seen{}, err
@@ -61,7 +60,7 @@ func (a *attempt) run(ctx context.Context) (seen, error) {
 		case permanent(err):
 			return got, err
 		case got.own != nil || got.foreign:
-			return got, nil // even if reading on broke off: the position has moved
+			return got, nil // even if reading on failed: the position has moved
 		case err == nil:
 			err = errUnknown
 		}
@@ -79,8 +78,7 @@ func (a *attempt) run(ctx context.Context) (seen, error) {
 	}
 }
 
-// encode fixes the stored form. It stays valid until the Writer's position moves,
-// which ends the attempt.
+// encode sets the stored form. It stays valid until the Writer's position moves, which ends the attempt.
 func (a *attempt) encode() (err error) {
 	a.ev.Sequence = a.w.at.Seq + 1
 	if a.raw, err = encodeStored(a.ev); err != nil {
@@ -92,8 +90,8 @@ func (a *attempt) encode() (err error) {
 	return nil
 }
 
-// try publishes once and finds out what became of it. Neither an own nor a foreign
-// entry and no error means: not now.
+// try publishes once and finds out the outcome. A result without own and foreign entry and without error means: try
+// again later.
 func (a *attempt) try(ctx context.Context) (seen, error) {
 	ok, err := a.publish(ctx)
 	switch {
@@ -115,7 +113,7 @@ func (a *attempt) try(ctx context.Context) (seen, error) {
 		return got, lookErr
 	}
 	if got.own != nil {
-		a.w.s.announce(a.w.log, got.own) // whoever appended it may not have lived to announce it
+		a.w.s.announce(a.w.log, got.own) // the process that appended it may have died before announcing it
 		return got, nil
 	}
 	if got.foreign {
@@ -147,19 +145,18 @@ func (a *attempt) publish(ctx context.Context) (ack, error) {
 		return ack{}, out.Error
 	}
 	if out.Seq == 0 {
-		return ack{}, errUnknown // an answer without sequence says nothing
+		return ack{}, errUnknown // an answer without a sequence is inconclusive
 	}
 	return out, nil
 }
 
-// look reads on after an attempt that was not acknowledged. The refusal for a wrong
-// sequence says where the log really ends; otherwise what a replica has will do,
-// because the next try is refused if that was not all.
+// look reads on after an unacknowledged attempt. A refusal for a wrong sequence names the real end of the log;
+// otherwise any replica's answer suffices, because the next try is refused if that answer was incomplete.
 func (a *attempt) look(ctx context.Context, cause error) (seen, error) {
 	w := a.w
 	if end, ok := realEnd(cause); ok {
 		if end <= w.at.Stream {
-			return w.sync(ctx, a.id) // shorter than it was: expired as a whole, or lost
+			return w.sync(ctx, a.id) // shorter than before: expired completely, or lost
 		}
 		return w.readOver(ctx, end, a.id)
 	}
@@ -170,13 +167,13 @@ func (a *attempt) look(ctx context.Context, cause error) (seen, error) {
 	return w.take(p.entries, a.id), nil
 }
 
-// readOver reads on until the stream sequence has been reached.
+// readOver reads on until it reaches the stream sequence.
 func (w *Writer) readOver(ctx context.Context, stream uint64, own string) (seen, error) {
 	var all seen
 	for w.at.Stream < stream {
 		e, err := w.s.leaderNext(ctx, w.log, w.at.Stream+1)
 		if errors.Is(err, errNone) {
-			return all, nil // the leader has changed its mind, or is another
+			return all, nil // the leader has changed its answer, or was replaced
 		}
 		if err != nil {
 			return all, err
@@ -192,8 +189,8 @@ func (w *Writer) readOver(ctx context.Context, stream uint64, own string) (seen,
 	return all, nil
 }
 
-// adopt deals with an append that the stream recognised as one that it has. The
-// dedupe id is shared by all logs of the stream, so what is there is looked at.
+// adopt handles an append that the stream recognised as a duplicate. All logs of the stream share dedupe ids, so
+// adopt checks the stored message.
 func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
 	w := a.w
 	m, err := w.s.askLeader(ctx, w.log.Stream(), getRequest{Seq: stream})
@@ -210,7 +207,7 @@ func (a *attempt) adopt(ctx context.Context, stream uint64) (seen, error) {
 	if id := headerOf(m, event.HeaderMsgID); id != a.id || m.Subject != w.log.Event() {
 		return seen{}, fmt.Errorf("%w: dedupe id %q belongs to %s of %s", ErrRefused, a.id, id, m.Subject)
 	}
-	if stream <= w.at.Stream { // decide has asked for what observe has seen
+	if stream <= w.at.Stream { // decide returned an event that observe has already seen
 		e, err := leaderEntry(w.log, m)
 		return seen{own: e}, err
 	}
@@ -245,8 +242,8 @@ func isBusy(err error) bool {
 	return ok && (e.ErrCode == codeWrongLastBusy || e.ErrCode == codeIDInFlight || e.ErrCode == codeWrongLast)
 }
 
-// realEnd returns the last sequence of the subject that the stream names when it
-// refuses an append because of a wrong one.
+// realEnd returns the last sequence of the subject, which the stream names when it refuses an append with a wrong
+// one.
 func realEnd(err error) (uint64, bool) {
 	e, ok := errors.AsType[*apiError](err)
 	if !ok || e.ErrCode != codeWrongLast {

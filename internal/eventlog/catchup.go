@@ -7,16 +7,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// group is the viewers of a tail that are at the same position and wait for a
-// batch. They share one read and one merge: thousands of simultaneous recoveries of
-// one log cost as much as one.
+// group is the viewers of a tail that wait for a batch at the same position. They share one read and one merge:
+// thousands of simultaneous recoveries of one log cost as much as one.
 type group struct {
 	t       *tail
 	at      Cursor
 	viewers []*Viewer
 }
 
-// source says where a group's next batch comes from.
+// source is the origin of a group's next batch.
 type source uint8
 
 const (
@@ -31,7 +30,7 @@ func (t *tail) enqueue(v *Viewer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.ready || t.gone {
-		return // not ready: begin enqueues everybody
+		return // not ready: begin enqueues all viewers
 	}
 	v.mu.Lock()
 	at, ok := v.at, v.state == stateCatching && !v.queued
@@ -52,8 +51,8 @@ func (t *tail) enqueue(v *Viewer) {
 	t.submit(g)
 }
 
-// submit queues the group with the readers of its stream or, if no read is needed,
-// with those that only look at memory. mu is held.
+// submit queues the group for the readers of its stream or, if it needs no read, for those of memory only. mu is
+// held.
 func (t *tail) submit(g *group) {
 	if from, _ := t.next(g.at); from == fromNowhere || from == fromRing {
 		t.s.memory.submit(g.fromMemory)
@@ -62,8 +61,7 @@ func (t *tail) submit(g *group) {
 	t.s.pool(t.log).submit(g.fromStream)
 }
 
-// next says where the entries after the position are, and returns them if that is
-// the ring. mu is held.
+// next returns the source of the entries after the position, and the entries themselves from the ring. mu is held.
 func (t *tail) next(at Cursor) (source, []*Entry) {
 	switch {
 	case at.Seq > t.splice.last.Seq:
@@ -79,7 +77,7 @@ func (t *tail) next(at Cursor) (source, []*Entry) {
 	return fromStream, nil
 }
 
-// take closes the group: later viewers of the position make a new one.
+// take closes the group: later viewers of the position start a new one.
 func (g *group) take() (source, []*Entry) {
 	g.t.mu.Lock()
 	defer g.t.mu.Unlock()
@@ -120,7 +118,7 @@ func (g *group) fromStream() {
 	}
 }
 
-// read hands the group the next page of the stream.
+// read delivers the next page of the stream to the group.
 func (g *group) read() {
 	t := g.t
 	entries, err := patiently(t.s, func() ([]*Entry, error) { return t.s.follow(t.s.ctx, t.log, g.at) })
@@ -139,7 +137,7 @@ func (g *group) read() {
 			break
 		}
 	}
-	if e := t.grave(); e != nil { // the log was deleted while it was read
+	if e := t.grave(); e != nil { // the log was deleted during the read
 		g.hand([]*Entry{e})
 		return
 	}
@@ -152,7 +150,7 @@ func (g *group) read() {
 	g.hand(entries)
 }
 
-// recall puts what was read before the ring if it fits there.
+// recall adds read entries in front of the ring if they fit.
 func (t *tail) recall(entries []*Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,8 +162,8 @@ func (t *tail) recall(entries []*Entry) {
 	t.account(before)
 }
 
-// reachBeyond serves viewers whose position lies beyond the end of the tail: either
-// the announcements are behind, or the position is wrong.
+// reachBeyond serves viewers whose position lies beyond the end of the tail: the announcements are late, or the
+// position is wrong.
 func (g *group) reachBeyond() {
 	t := g.t
 	end, err := patiently(t.s, func() (Cursor, error) { return t.s.end(t.s.ctx, t.log) })
@@ -193,8 +191,8 @@ func (g *group) reachBeyond() {
 	g.again()
 }
 
-// hand delivers the entries to the viewers of the group, merged for those that had
-// been full, and queues each for what comes next.
+// hand delivers the entries to the viewers of the group, merged for those that were full, and queues each viewer for
+// its next batch.
 func (g *group) hand(entries []*Entry) {
 	var merged []*Entry
 	for _, v := range g.viewers {
@@ -210,7 +208,7 @@ func (g *group) hand(entries []*Entry) {
 	g.again()
 }
 
-// again queues the viewers that still have to catch up.
+// again queues the viewers that have not caught up yet.
 func (g *group) again() {
 	for _, v := range g.viewers {
 		g.t.enqueue(v)
@@ -225,7 +223,7 @@ func (g *group) goLive() {
 	}
 }
 
-// fail ends the viewers of the group. When the Store closes, Close does it.
+// fail ends the viewers of the group. When the Store closes, Close ends them.
 func (g *group) fail(err error) {
 	if errors.Is(err, ErrClosed) {
 		return
@@ -235,8 +233,7 @@ func (g *group) fail(err error) {
 	}
 }
 
-// join makes a viewer live if it is at the end of the tail. It returns false if it
-// has to catch up first.
+// join makes a viewer live if it has reached the end of the tail. It returns false if the viewer must catch up first.
 func (t *tail) join(v *Viewer) bool {
 	v.turn.Lock()
 	defer v.turn.Unlock()
@@ -263,7 +260,7 @@ func (t *tail) join(v *Viewer) bool {
 	return end
 }
 
-// feed delivers a batch to a viewer that catches up.
+// feed delivers a batch to a viewer that is catching up.
 func (v *Viewer) feed(entries []*Entry) {
 	v.turn.Lock()
 	defer v.turn.Unlock()
@@ -284,8 +281,7 @@ func (v *Viewer) wantsMerged() bool {
 	return v.merging
 }
 
-// patiently repeats a read for as long as there is no connection: viewers are not
-// to blame for that and have nowhere better to go.
+// patiently repeats a read while the connection is down: viewers do not cause that, and failing them would not help.
 func patiently[T any](s *Store, read func() (T, error)) (T, error) {
 	for {
 		v, err := read()

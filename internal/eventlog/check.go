@@ -9,19 +9,17 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// checkChunk is how many logs one request compares. The server allows 1,024; the
-// answers carry whole events, so fewer keep a request within pageBytes.
+// checkChunk is the number of logs that one request compares. The server allows 1,024; the answers carry whole
+// events, so fewer keep a request within pageBytes.
 const checkChunk = pageCount
 
-// due is a tail that is to be compared with its stream, and how far it had come
-// before the stream was asked.
+// due is a tail to compare with its stream, and its last position before the request.
 type due struct {
 	t    *tail
 	last Cursor
 }
 
-// check compares tails with their streams when they are due and drops logs that
-// nobody has watched for a while.
+// check compares due tails with their streams and drops logs that have had no viewer for a while.
 func (s *Store) check() {
 	tick := time.NewTicker(min(max(s.opt.Check/4, 20*time.Millisecond), time.Second))
 	defer tick.Stop()
@@ -86,8 +84,8 @@ func (t *tail) checkSoon(trigger string, in time.Duration) {
 	}
 }
 
-// compare asks for the last message of each log and lets the tails know. Any
-// replica may answer, so an old answer is no news.
+// compare asks for the last message of each log and passes it to the tail. Any replica may answer, so an old answer
+// proves nothing.
 func (s *Store) compare(stream string, tails []due) {
 	byKey := make(map[string]due, len(tails))
 	subjects := make([]string, 0, len(tails))
@@ -117,8 +115,8 @@ func (s *Store) compare(stream string, tails []due) {
 	}
 }
 
-// compared takes the last message of the tail's log as some replica has it. before
-// is how far the tail had come when it was asked.
+// compared receives the last message of the tail's log from some replica. before is the tail's position before the
+// request.
 func (t *tail) compared(before Cursor, m *nats.Msg) {
 	e, err := directEntry(t.log, m)
 	if err != nil {
@@ -137,7 +135,7 @@ func (t *tail) compared(before Cursor, m *nats.Msg) {
 	}
 }
 
-// lastOf visits the last message of each of the subjects that has one.
+// lastOf visits the last message of each subject that has one.
 func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, visit func(*nats.Msg)) error {
 	q := getRequest{MultiLast: subjects, Batch: checkChunk, MaxBytes: pageBytes}
 	for more := true; more; {
@@ -169,7 +167,7 @@ func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, vi
 	return nil
 }
 
-// connection is told when the connection is lost or back.
+// connection handles a loss or return of the connection.
 func (s *Store) connection(up bool) {
 	if !up {
 		s.replies.disconnected()
@@ -179,14 +177,14 @@ func (s *Store) connection(up bool) {
 	s.checkWhere(checkReconnect, func(*tail) bool { return true })
 }
 
-// slow is told when the client library has dropped messages of a subscription.
+// slow handles messages that the client library dropped from a subscription.
 func (s *Store) slow(sub *nats.Subscription) {
 	key := keyOf(sub.Subject)
 	advisory := sub == s.advisory
 	s.checkWhere(checkSlow, func(t *tail) bool { return advisory || t.key == key })
 }
 
-// checkStream is called when a stream has a new leader.
+// checkStream handles a new leader of a stream.
 func (s *Store) checkStream(stream string) {
 	s.checkWhere(checkLeader, func(t *tail) bool { return t.log.Stream() == stream })
 }

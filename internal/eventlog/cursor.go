@@ -10,12 +10,11 @@ import (
 // ErrBadCursor is wrapped by every error of ParseCursor.
 var ErrBadCursor = errors.New("not a log position")
 
-// Cursor is a position in a log: just after the event with sequence Seq, which is
-// stored at sequence Stream of the log's stream. The zero Cursor is before the
-// first event.
+// Cursor is a position in a log: just after the event with sequence Seq, which is stored at sequence Stream of the
+// log's stream. The zero Cursor is before the first event.
 //
-// Stream spares readers the search for the position; 0 means unknown. It is a
-// hint: a wrong value makes reading slower, never wrong.
+// Stream spares readers the search for the position; 0 means unknown. It is a hint: a wrong value slows reading down
+// but does not change its result.
 type Cursor struct {
 	Seq    uint64 // sequence within the log, dense
 	Stream uint64 // sequence within the stream, 0 = unknown
@@ -29,9 +28,8 @@ func (c Cursor) String() string {
 	return strconv.FormatUint(c.Seq, 10) + "." + strconv.FormatUint(c.Stream, 10)
 }
 
-// ParseCursor parses "<seq>" or "<seq>.<stream>". Numbers are plain decimal
-// digits without sign or leading zeros. It returns an error that wraps
-// ErrBadCursor for anything else.
+// ParseCursor parses "<seq>" or "<seq>.<stream>". Numbers are plain decimal digits without sign or leading zeros. It
+// returns an error that wraps ErrBadCursor for anything else.
 func ParseCursor(s string) (Cursor, error) {
 	seq, stream, dotted := strings.Cut(s, ".")
 	var c Cursor
@@ -45,7 +43,7 @@ func ParseCursor(s string) (Cursor, error) {
 		}
 	}
 	if c.Seq == 0 {
-		c.Stream = 0 // before the first event there is nothing to remember
+		c.Stream = 0 // a position before the first event has no stream sequence
 	}
 	return c, nil
 }

@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// maxWaiting bounds the text in bytes that waits while an append is in flight.
-	// A model writes about 1 KB/s, so it is an outage of a minute.
+	// maxWaiting bounds the text in bytes that waits while an append is in flight. A model writes about 1 KB/s, so it
+	// covers an outage of a minute.
 	maxWaiting = 64 << 10
-	// maxDelta bounds the text of one event in bytes. JSON escapes make at most six
-	// bytes of one, and a stored message may have 256 KB.
+	// maxDelta bounds the text of one event in bytes. A JSON escape takes at most six bytes for one, and a stored
+	// message may have 256 KB.
 	maxDelta = 32 << 10
 )
 
 var errDeltasClosed = errors.New("text written after Close")
 
-// Deltas appends text as a sequence of events. What is written while an append is
-// in flight is merged into the next event: the more the bus has to do, the fewer
-// and the longer the events. One goroutine may write.
+// Deltas appends text as a sequence of events. It merges text written during an append into the next event: a busier
+// bus gets fewer and longer events. One goroutine may write.
 type Deltas struct {
 	w     *Writer
 	build func(n int, text string) (event.Event, error)
@@ -37,11 +36,10 @@ type Deltas struct {
 	err     error
 }
 
-// Deltas starts appending text with the Writer, which belongs to it until Close
-// returns. build makes the n-th event (1, 2, ...) of the text; it is called once for
-// each. check is called after every foreign entry that passes observe; its error
-// ends the Deltas unchanged, before another event is appended. Both run on a
-// goroutine of the Deltas, as does observe. When ctx ends its error ends the Deltas.
+// Deltas starts appending text with the Writer, which belongs to the Deltas until Close returns. build makes the n-th
+// event (1, 2, ...) of the text, once for each n. check runs after every foreign entry that passes observe; its error
+// ends the Deltas unchanged, before another append. build, check and observe run on a goroutine of the Deltas. When
+// ctx ends, its error ends the Deltas.
 func (w *Writer) Deltas(ctx context.Context, build func(n int, text string) (event.Event, error), check func() error) *Deltas {
 	d := &Deltas{w: w, build: build, check: check, done: make(chan struct{})}
 	d.changed = sync.NewCond(&d.mu)
@@ -49,8 +47,8 @@ func (w *Writer) Deltas(ctx context.Context, build func(n int, text string) (eve
 	return d
 }
 
-// Write queues text for appending. It blocks only while 64 KiB are waiting, and
-// returns the first error of any append so far.
+// Write queues text for appending. It blocks only while 64 KiB are waiting, and returns the first error of any append
+// so far.
 func (d *Deltas) Write(text string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,8 +69,7 @@ func (d *Deltas) Write(text string) error {
 	return d.err
 }
 
-// Close appends what is waiting, gives the Writer back and returns the first error.
-// It is idempotent.
+// Close appends the waiting text, releases the Writer and returns the first error. It is idempotent.
 func (d *Deltas) Close() error {
 	d.mu.Lock()
 	d.closed = true
@@ -100,8 +97,7 @@ func (d *Deltas) run(ctx context.Context) {
 	}
 }
 
-// next waits for text and takes as much as fits into one event. It returns "" when
-// there is nothing more to do.
+// next waits for text and takes as much as fits into one event. It returns "" after the end of the text or an error.
 func (d *Deltas) next() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +141,7 @@ func (d *Deltas) append(ctx context.Context, n int, text string) error {
 	}
 }
 
-// catchUp syncs the Writer if it has to be.
+// catchUp syncs the Writer if needed.
 func (d *Deltas) catchUp(ctx context.Context, own string) (seen, error) {
 	if d.w.synced {
 		return seen{}, nil
@@ -155,7 +151,7 @@ func (d *Deltas) catchUp(ctx context.Context, own string) (seen, error) {
 	return got, err
 }
 
-// fail keeps the first error and wakes everybody.
+// fail keeps the first error and wakes all waiters.
 func (d *Deltas) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,8 +161,8 @@ func (d *Deltas) fail(err error) {
 	d.changed.Broadcast()
 }
 
-// clipText returns how many bytes of text fit into limit without cutting a rune.
-// At least one byte fits if limit is utf8.UTFMax or more.
+// clipText returns the number of bytes of text that fit into limit without cutting a rune. At least one byte fits if
+// limit is utf8.UTFMax or more.
 func clipText(text string, limit int) int {
 	if len(text) <= limit {
 		return len(text)
@@ -176,7 +172,7 @@ func clipText(text string, limit int) int {
 		n--
 	}
 	if n == limit-utf8.UTFMax || n == 0 {
-		return limit // not UTF-8: any cut is as good
+		return limit // not UTF-8: cut anywhere
 	}
 	return n
 }

@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// leaderAdvisories matches the advisory about a stream's new leader; the
-	// stream's name is the last token.
+	// leaderAdvisories matches the advisory about a stream's new leader; the stream's name is the last token.
 	leaderAdvisories = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*"
-	// maxRun bounds how many waiting announcements of one log are handled at once.
+	// maxRun bounds the announcements of one log that are handled together.
 	maxRun = 64
 )
 
-// tailKey is the part of the log's live subjects that they have in common.
+// tailKey returns the common prefix of the log's live subjects.
 func tailKey(log subject.Log) string { return strings.TrimSuffix(log.LiveAll(), ">") }
 
-// keyOf returns the tailKey of a live subject or filter: its first four tokens and
-// the dot after them. It returns "" for anything else.
+// keyOf returns the tailKey of a live subject or filter: its first four tokens and the dot after them. It returns ""
+// for anything else.
 func keyOf(s string) string {
 	dots := 0
 	for i := range len(s) {
@@ -36,8 +35,7 @@ func keyOf(s string) string {
 	return ""
 }
 
-// dispatch hands every announcement to the tail of its log. One goroutine does it
-// for all logs.
+// dispatch passes every announcement to the tail of its log. One goroutine does it for all logs.
 func (s *Store) dispatch() {
 	run := make([]*Entry, 0, maxRun)
 	for {
@@ -52,8 +50,8 @@ func (s *Store) dispatch() {
 	}
 }
 
-// route handles a message and those waiting behind it that belong to the same
-// subscription. It returns the first that does not.
+// route handles a message and the waiting messages of the same subscription behind it. It returns the first one of
+// another subscription.
 func (s *Store) route(m *nats.Msg, run []*Entry) (other *nats.Msg) {
 	if m.Sub == s.advisory {
 		s.checkStream(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
@@ -84,7 +82,7 @@ func (s *Store) route(m *nats.Msg, run []*Entry) (other *nats.Msg) {
 	return m
 }
 
-// appendLive decodes an announcement, unless it is older than what is known.
+// appendLive decodes an announcement, unless the tail has passed it.
 func (s *Store) appendLive(run []*Entry, t *tail, last uint64, m *nats.Msg) []*Entry {
 	seq, stream := number(m, event.HeaderSeq), number(m, event.HeaderStreamSeq)
 	if seq <= last || stream == 0 {
@@ -119,7 +117,7 @@ func (t *tail) subscribe() error {
 	return nil
 }
 
-// drop forgets a tail.
+// drop removes a tail and unsubscribes.
 func (s *Store) drop(t *tail) {
 	s.mu.Lock()
 	t.mu.Lock()
@@ -132,7 +130,7 @@ func (s *Store) drop(t *tail) {
 	}
 }
 
-// forget takes the tail out of the Store. s.mu and t.mu are held.
+// forget removes the tail from the Store. s.mu and t.mu are held.
 func (s *Store) forget(t *tail) {
 	if t.gone {
 		return

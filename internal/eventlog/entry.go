@@ -12,12 +12,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// ErrUnreadable is wrapped by errors about a stored message that is not an event
-// of its log.
+// ErrUnreadable is wrapped by errors about a stored message that is not an event of its log.
 var ErrUnreadable = errors.New("stored message is not an event of this log")
 
-// Entry is one event of a log as it is stored. Entries are shared by all viewers
-// of a log and must not be modified.
+// Entry is one stored event of a log. All viewers of the log share it, so it must not be modified.
 type Entry struct {
 	event.Event        // Stream and From are always set
 	Raw         []byte // the stored JSON, sequence included
@@ -36,9 +34,8 @@ type memo struct {
 // Cursor returns the position just after the entry.
 func (e *Entry) Cursor() Cursor { return Cursor{Seq: e.Sequence, Stream: e.Stream} }
 
-// Memo returns build's result for the key. build runs once per entry and key,
-// whoever asks; others wait for it. key must be comparable. Memo is meant for a
-// handful of keys (the dialects of a gateway).
+// Memo returns build's result for the key. build runs once per entry and key; concurrent callers wait for it. key
+// must be comparable. Memo is meant for a handful of keys (the dialects of a gateway).
 func (e *Entry) Memo(key any, build func() any) any {
 	head := e.memo.Load()
 	for m := head; m != nil; m = m.next {
@@ -48,14 +45,14 @@ func (e *Entry) Memo(key any, build func() any) any {
 		}
 	}
 	e.memo.CompareAndSwap(head, &memo{key: key, next: head})
-	return e.Memo(key, build) // added by us or by somebody else: look again
+	return e.Memo(key, build) // added by this call or by another: search again
 }
 
-// lenient takes what is stored as it is: data was checked where it came from. With
-// it the decoder needs 40 % of the time of encoding/json.
+// lenient accepts stored data unchecked: its writer has checked it. With it the decoder needs 40 % of the time of
+// encoding/json.
 var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
-// encodeStored returns the JSON form of an event under which it is stored.
+// encodeStored returns the JSON form under which an event is stored.
 func encodeStored(ev event.Event) ([]byte, error) {
 	raw, err := json.Marshal(ev, lenient)
 	if err != nil {
@@ -64,8 +61,8 @@ func encodeStored(ev event.Event) ([]byte, error) {
 	return raw, nil
 }
 
-// decodeStored returns the entry stored as raw at the stream's sequence. log is
-// the name that the event must carry; seq is the sequence that the headers claim.
+// decodeStored returns the entry stored as raw at the stream's sequence. log is the name that the event must carry;
+// seq is the sequence that the headers claim.
 func decodeStored(log string, seq, stream uint64, raw []byte) (*Entry, error) {
 	e := &Entry{Raw: raw}
 	if err := json.Unmarshal(raw, &e.Event, lenient); err != nil {

@@ -14,13 +14,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// ErrDeleted says that the log ends with a tombstone (event.Type.Tombstone): its events
-// are gone, or about to go, and appends are refused. It is wrapped in the fault that
-// clients see.
+// ErrDeleted means that the log ends with a tombstone (event.Type.Tombstone): its events are gone, or about to go,
+// and the log refuses appends. The fault that clients see wraps it.
 var ErrDeleted = errors.New("log was deleted")
 
-// eraseTimeout bounds one purge. The server looks at every message of the log once;
-// 100,000 events take well under a second.
+// eraseTimeout bounds one purge. The server reads every message of the log once; 100,000 events take well under a
+// second.
 const eraseTimeout = 10 * time.Second
 
 // deleted returns the error of a deleted log.
@@ -35,13 +34,12 @@ func deleted(log subject.Log) error {
 	return fault.New(code).Wrap(fmt.Errorf("%w: %s", ErrDeleted, log))
 }
 
-// Erase removes every event of a deleted log but its tombstone, and returns how many
-// it removed. A repeat removes nothing. A log that does not end with a tombstone is
-// refused with ErrRefused; an empty log has nothing to remove. Erase returns
-// fault.BusUnavailable wrapped if the bus did not answer for Options.Retry.
+// Erase removes every event of a deleted log but its tombstone, and returns the number of removed events. It is
+// idempotent, and does nothing to an empty log. It returns ErrRefused for a log that does not end with a tombstone,
+// and fault.BusUnavailable wrapped if the bus did not answer for Options.Retry.
 //
-// Readers of every Store stop at the tombstone from its append on; Erase frees what
-// they no longer serve.
+// Readers of every Store stop at the tombstone as soon as it is appended; Erase frees the events that they do not
+// serve any more.
 func (s *Store) Erase(ctx context.Context, log subject.Log) (removed uint64, err error) {
 	err = s.retry(ctx, func() error {
 		last, err := s.leaderLast(ctx, log)
@@ -90,15 +88,13 @@ func (s *Store) purge(ctx context.Context, log subject.Log, before uint64) (uint
 	return answer.Purged, nil
 }
 
-// Erased reports whether nothing is left of the log but its tombstone, or nothing at
-// all. Its errors are those of Ends.
+// Erased reports whether the log is empty or holds only its tombstone. Its errors are those of Ends.
 func (s *Store) Erased(ctx context.Context, log subject.Log) (bool, error) {
 	first, _, err := s.Ends(ctx, log)
 	return err == nil && (first == nil || first.Type.Tombstone()), err
 }
 
-// bury empties the ring of a log that was deleted: from now on the tombstone is all
-// that viewers get. mu is held.
+// bury empties the ring of a deleted log: from now on viewers get only the tombstone. mu is held.
 func (t *tail) bury(tombstone *Entry) {
 	t.tombstone = tombstone
 	t.ring.clear()

@@ -11,25 +11,24 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Errors of this package. Trouble with the bus that outlasts the retry budget is
-// reported as fault.BusUnavailable.
+// Errors of this package. Failures of the bus that outlast the retry budget become fault.BusUnavailable.
 var (
-	// ErrBeyondEnd says that a position lies beyond the end of its log: it was
-	// never given out, or the log was lost or has expired as a whole.
+	// ErrBeyondEnd means that a position lies beyond the end of its log: the position was never issued, or the log was
+	// lost or has expired completely.
 	ErrBeyondEnd = errors.New("position is beyond the end of the log")
-	// ErrClosed says that the Store was closed.
+	// ErrClosed means that the Store was closed.
 	ErrClosed = errors.New("event log store is closed")
-	// ErrRefused is wrapped when the bus refuses an append for good: the event is
-	// too big, badly named, or its dedupe id belongs to something else.
+	// ErrRefused is wrapped when the bus refuses an append for good: the event is too big, has an invalid name, or its
+	// dedupe id belongs to another message.
 	ErrRefused = errors.New("append refused")
 
-	// errNone says that the stream leader has no such message.
+	// errNone means that the stream leader does not have the message.
 	errNone = errors.New("no message")
 )
 
-// TruncatedError says that events after the wanted position have expired.
+// TruncatedError means that events after the wanted position have expired.
 type TruncatedError struct {
-	First uint64 // sequence of the oldest event that is left
+	First uint64 // sequence of the oldest remaining event
 }
 
 // Error implements error.
@@ -49,17 +48,17 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("jetstream error %d: %s", e.ErrCode, e.Description)
 }
 
-// JetStream error codes that the log reacts to.
+// JetStream error codes that this package handles.
 const (
 	codeNoMessage     = 10037
-	codeWrongLast     = 10071 // somebody else appended; the text ends with the real last sequence
+	codeWrongLast     = 10071 // another writer appended; the text ends with the real last sequence
 	codeWrongLastBusy = 10164 // another append to the same subject is in flight
 	codeIDInFlight    = 10158 // a message with the same dedupe id is in flight
-	codeNoStream      = 10059 // there is no such stream; a server that shuts down or starts says so, too
+	codeNoStream      = 10059 // stream not found; also the answer of a server that shuts down or starts
 )
 
-// permanent reports whether repeating the request cannot help. Errors of the
-// class 4xx are about the request, all others about the state of the bus.
+// permanent reports whether a retry cannot help. Errors of the class 4xx concern the request, all others the state of
+// the bus.
 func permanent(err error) bool {
 	if a, ok := errors.AsType[*apiError](err); ok {
 		switch a.ErrCode {
@@ -73,7 +72,7 @@ func permanent(err error) bool {
 		errors.Is(err, ErrBeyondEnd) || errors.Is(err, ErrRefused) || errors.Is(err, ErrDeleted) || errors.Is(err, ErrClosed)
 }
 
-// unavailable wraps what was last wrong with the bus when the budget is spent.
+// unavailable wraps the last error of the bus after the budget is spent.
 func unavailable(cause error) error { return fault.New(fault.BusUnavailable).Wrap(cause) }
 
 // ended returns ctx's error if ctx has ended: then err is only its consequence.

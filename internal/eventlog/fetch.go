@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// pageCount and pageBytes bound one batched read. There is no flow control
-	// within a batch, so a reader never asks for more than it can hold.
+	// pageCount and pageBytes bound one batched read. A batch lacks flow control, so a reader never requests more than
+	// it can hold.
 	pageCount = 256
 	pageBytes = 512 << 10
-	// quiet is how long a read waits for the next answer. The slowest page
-	// measured (cold blocks, eight readers at a time) took under a second.
+	// quiet bounds the wait for the next answer of a read. The slowest page measured (cold blocks, eight readers at a
+	// time) took under a second.
 	quiet = 3 * time.Second
 )
 
@@ -35,21 +35,20 @@ type getRequest struct {
 	UpToSeq   uint64   `json:"up_to_seq,omitempty"`
 }
 
-// page is one batched read: its answers as they come in, then its result.
+// page is one batched read: it collects the answers, then holds the result.
 type page struct {
 	log     subject.Log
 	at      Cursor
 	entries []*Entry
-	scanned uint64 // stream sequence of the last message looked at, 0 = none
+	scanned uint64 // stream sequence of the last scanned message, 0 if none
 	more    bool   // the replica that answered has more
-	cut     bool   // a message was met that does not belong there; the rest is left for the next read
+	cut     bool   // a message did not belong there; the next read continues there
 	err     error
 }
 
-// readPage reads the entries that follow at from any replica, oldest first.
-// Entries up to at.Seq are left out. Where a message does not follow its
-// predecessor the page ends before it. An unreadable message is an error only at
-// the head of the page. Nothing there is an empty page.
+// readPage reads the entries that follow at from any replica, oldest first. It leaves out entries up to at.Seq, and
+// ends before a message that does not follow its predecessor. An unreadable message is an error only at the head of
+// the page. The page is empty if the log has nothing there.
 func (s *Store) readPage(ctx context.Context, log subject.Log, at Cursor) (*page, error) {
 	p := &page{log: log, at: at}
 	body, err := json.Marshal(getRequest{Seq: at.Stream + 1, NextFor: log.Event(), Batch: pageCount, MaxBytes: pageBytes})
@@ -61,12 +60,12 @@ func (s *Store) readPage(ctx context.Context, log subject.Log, at Cursor) (*page
 		return p, err
 	}
 	if len(p.entries) > 0 {
-		return p, nil // what was wrong behind them is met by the next read
+		return p, nil // the next read meets errors behind the entries
 	}
 	return p, p.err
 }
 
-// take adds one answer and returns whether more are to come.
+// take adds one answer and returns whether more will come.
 func (p *page) take(m *nats.Msg) bool {
 	if status := m.Header.Get("Status"); len(m.Data) == 0 && status != "" {
 		p.more = p.cut || number(m, "Nats-Num-Pending") > 0
@@ -97,8 +96,8 @@ func (p *page) add(m *nats.Msg) {
 	p.entries = append(p.entries, e)
 }
 
-// statusError turns the status of an answer without message into an error. The
-// end of a batch and an empty range are none.
+// statusError turns the status of an answer without message into an error, or into nil for the end of a batch and an
+// empty range.
 func statusError(status, text string) error {
 	if status == "204" || status == "404" {
 		return nil

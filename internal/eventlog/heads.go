@@ -13,9 +13,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Heads returns the newest entry of every log of the kind that the tenant has, the
-// most recently used first. Deleted logs are left out. It asks every shard, so it is meant for people and not
-// for hot paths. A log that is written meanwhile may show its entry before last.
+// Heads returns the newest entry of every log of the kind that the tenant has, most recently used first. It leaves
+// out deleted logs. It asks every shard, so it is meant for people and not for hot paths. For a log that is written
+// meanwhile it may return the entry before the last.
 func (s *Store) Heads(ctx context.Context, tenant id.Tenant, kind id.Kind) ([]*Entry, error) {
 	var out []*Entry
 	for _, p := range subject.AllPartitions() {

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// settle is how long after a loss of announcements a log is checked once more: by
-// then interest in its subject has reached all servers of a cluster, and a follower
-// that answered the first check has what it lacked.
+// settle is the delay of the second check of a log after a loss of announcements: by then interest in its subject has
+// reached all servers of a cluster, and a follower that answered the first check has caught up.
 const settle = 2 * time.Second
 
-// start subscribes to the log's announcements and finds the log's end. Subscribing
-// comes first, so that nothing is missed between the two.
+// start subscribes to the log's announcements and finds the log's end. It subscribes first, so that the tail misses
+// nothing between the two.
 func (t *tail) start() {
 	last, err := patiently(t.s, func() (last *Entry, err error) {
 		err = t.s.retry(t.s.ctx, func() (err error) {
@@ -39,8 +38,8 @@ func (t *tail) open() (*Entry, error) {
 	}
 	last, err := t.s.leaderLast(t.s.ctx, t.log)
 	if err != nil && !errors.Is(err, errNone) && !permanent(err) {
-		// No leader at the moment. Reads go on without: what the replica lacks is
-		// announced, or found by the check when a leader is elected.
+		// The stream has no leader at the moment. Reads continue without one: announcements, or the check after an
+		// election, bring the entries that the replica lacks.
 		last, err = t.s.anyLast(t.s.ctx, t.log)
 	}
 	if errors.Is(err, errNone) {
@@ -49,7 +48,7 @@ func (t *tail) open() (*Entry, error) {
 	return last, err
 }
 
-// heal reads until nothing is known to be missing.
+// heal reads until the tail knows of no missing entries.
 func (t *tail) heal() {
 	for {
 		t.mu.Lock()
@@ -93,8 +92,7 @@ func (t *tail) advance(at Cursor, entries []*Entry) {
 	t.emit(healGap, entries...)
 }
 
-// skip gives up entries that have expired before they were seen. The live viewers
-// find out by themselves when they read.
+// skip gives up entries that expired before the tail saw them. The live viewers notice when they read.
 func (t *tail) skip(at Cursor) {
 	t.emitting.Lock()
 	defer t.emitting.Unlock()
@@ -117,13 +115,12 @@ func (t *tail) broken(err error) {
 		return
 	}
 	t.s.log.Error().Err(err).Stringer("log", t.log).Msg("fail to read log")
-	t.s.drop(t) // first, so that nobody joins a tail that is ending
+	t.s.drop(t) // first, so that no viewer joins a tail that is ending
 	t.fail(err)
 }
 
-// rewound ends the tail if the leader says that the log ends before the position
-// that the tail has reached: acknowledged events were lost with the stream. It says
-// so twice, because a server that has just lost its leadership may not know yet.
+// rewound ends the tail if the leader's log ends before the tail's position: acknowledged events were lost with the
+// stream. It asks twice, because a server that has just lost its leadership may not know it yet.
 func (t *tail) rewound() {
 	for range 2 {
 		reached := t.last()
@@ -146,7 +143,7 @@ func (t *tail) rewound() {
 	t.broken(fmt.Errorf("%w: %s has lost acknowledged events", ErrBeyondEnd, t.log))
 }
 
-// fallBack takes a live viewer back to reading. tail.mu is held.
+// fallBack makes a live viewer read again. tail.mu is held.
 func (v *Viewer) fallBack() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -11,23 +11,21 @@ import (
 )
 
 const (
-	// lagPatience is how long a replica may be behind before the leader is asked. A
-	// follower lags 3 to 7 ms (measured under load); on a busy machine ten times that.
+	// lagPatience is the time for which a replica may lag before the Store asks the leader. A follower lags 3 to 7 ms
+	// (measured under load); on a busy machine ten times that.
 	lagPatience = 250 * time.Millisecond
 	lagPause    = 3 * time.Millisecond
 	lagPauseMax = 50 * time.Millisecond
-	// retryPause is the first pause after an error of the bus, doubled up to
-	// retryPauseMax, so that an election is met within half a second of its end.
+	// retryPause is the first pause after an error of the bus, doubled up to retryPauseMax, so that a retry follows
+	// the end of an election within half a second.
 	retryPause    = 25 * time.Millisecond
 	retryPauseMax = 500 * time.Millisecond
 )
 
-// Read visits the entries after the position, oldest first, up to the end that the
-// log has when Read is called. An error of visit ends Read
-// and is returned unchanged. Read returns a *TruncatedError if entries that should
-// follow after have expired, ErrBeyondEnd if the log ends before after, ErrDeleted if
-// it was deleted, and fault.BusUnavailable wrapped if the bus could not be read for
-// Options.Retry.
+// Read visits the entries after the position, oldest first, up to the end that the log has when Read is called. An
+// error of visit ends Read and is returned unchanged. Read returns a *TruncatedError if entries that should follow
+// after have expired, ErrBeyondEnd if the log ends before after, ErrDeleted if the log was deleted, and
+// fault.BusUnavailable wrapped if it could not read the bus for Options.Retry.
 func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit func(*Entry) error) error {
 	end, err := s.Last(ctx, log)
 	if err != nil {
@@ -61,9 +59,9 @@ func (s *Store) Read(ctx context.Context, log subject.Log, after Cursor, visit f
 	return nil
 }
 
-// upTo returns those of the entries that the log's leader knew of when it named its end.
-// After a failure of power a replica may hold more than the leader, for as long as nothing
-// is appended to the stream; what was never the leader's must not be counted on.
+// upTo returns the entries that the log's leader knew when it named its end. After a power failure a replica may hold
+// more than the leader until the next append to the stream; readers must not rely on entries that the leader never
+// had.
 func upTo(entries []*Entry, end Cursor) []*Entry {
 	n := len(entries)
 	for n > 0 && entries[n-1].Sequence > end.Seq {
@@ -72,10 +70,9 @@ func upTo(entries []*Entry, end Cursor) []*Entry {
 	return entries[:n]
 }
 
-// Last returns the position of the log's last entry, the zero Cursor if the log is
-// empty. Every event whose append had succeeded before the call is counted. It
-// returns ErrDeleted if the log was deleted, and fault.BusUnavailable wrapped if that
-// cannot be known for Options.Retry.
+// Last returns the position of the log's last entry, the zero Cursor if the log is empty. It counts every event whose
+// append succeeded before the call. It returns ErrDeleted if the log was deleted, and fault.BusUnavailable wrapped if
+// the leader does not answer for Options.Retry.
 func (s *Store) Last(ctx context.Context, log subject.Log) (Cursor, error) {
 	e, err := s.head(ctx, log)
 	if err != nil || e == nil {
@@ -96,7 +93,7 @@ func (s *Store) end(ctx context.Context, log subject.Log) (Cursor, error) {
 	return e.Cursor(), nil
 }
 
-// head asks the leader for the log's last entry until it answers; nil if it has none.
+// head asks the leader for the log's last entry until it answers; nil if the log is empty.
 func (s *Store) head(ctx context.Context, log subject.Log) (last *Entry, err error) {
 	err = s.retry(ctx, func() (err error) {
 		if last, err = s.leaderLast(ctx, log); err != nil {
@@ -107,9 +104,9 @@ func (s *Store) head(ctx context.Context, log subject.Log) (last *Entry, err err
 	return last, err
 }
 
-// follow returns the entries that follow the position, at least one, waiting for a
-// replica that lags. None means that the leader has none. If the first does not
-// follow at, the leader has confirmed that those between do not exist any more.
+// follow returns the entries that follow the position, and waits for a replica that lags. An empty result means that
+// the leader has no further entries. If the first entry does not follow at, the leader has confirmed that the entries
+// between do not exist any more.
 func (s *Store) follow(ctx context.Context, log subject.Log, at Cursor) ([]*Entry, error) {
 	var out []*Entry
 	err := s.retry(ctx, func() (err error) {
@@ -146,10 +143,9 @@ func (s *Store) followOnce(ctx context.Context, log subject.Log, at Cursor) ([]*
 	}
 }
 
-// confirm asks the leader what follows the position from the stream sequence from
-// on, after a replica said that nothing does or something that is not next. If that
-// is not the next entry either, the position's stream sequence may be wrong and the
-// log is scanned from its head.
+// confirm asks the leader for the entry after the position, beginning at the stream sequence from, after a replica
+// returned no entry or not the next one. If the leader's answer is not the next entry either, the position's stream
+// sequence may be wrong, and confirm scans the log from its head.
 func (s *Store) confirm(ctx context.Context, log subject.Log, at Cursor, from uint64) ([]*Entry, error) {
 	for {
 		e, err := s.leaderNext(ctx, log, from)
@@ -172,8 +168,8 @@ func (s *Store) confirm(ctx context.Context, log subject.Log, at Cursor, from ui
 	}
 }
 
-// retry calls do until it succeeds, fails for good, or the bus has been in trouble
-// for Options.Retry. Time without connection counts as well.
+// retry calls do until it succeeds, fails for good, or the bus has failed for Options.Retry. Time without a
+// connection counts as well.
 func (s *Store) retry(ctx context.Context, do func() error) error {
 	deadline := time.Now().Add(s.opt.Retry)
 	for pause := retryPause; ; pause = min(2*pause, retryPauseMax) {

@@ -8,14 +8,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxQueued bounds how many entries wait for the consumer of a Tail.
+// maxQueued bounds the entries that wait for the consumer of a Tail.
 const maxQueued = 256
 
-// Tail yields the log's entries after the position, history and then live, until
-// ctx ends, whose error is yielded last. Expired entries are reported by a
-// *TruncatedError, after which the sequence goes on; any other error is the last.
-// A consumer that is slower than the log gets consecutive deltas of one message
-// merged (Entry.From < Entry.Sequence).
+// Tail yields the log's entries after the position, history and then live, until ctx ends, and yields ctx's error
+// last. A *TruncatedError reports expired entries, after which the sequence continues; any other error is the last. A
+// consumer that is slower than the log gets consecutive deltas of one message merged (Entry.From < Entry.Sequence).
 func (s *Store) Tail(ctx context.Context, log subject.Log, after Cursor) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		q := &queue{wake: make(chan struct{}, 1)}

@@ -13,11 +13,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// leaderTimeout bounds a question to the stream leader: measured 0.3 ms; a leader
-// that was just killed does not answer at all.
+// leaderTimeout bounds a request to the stream leader: measured 0.3 ms; a killed leader does not answer.
 const leaderTimeout = time.Second
 
-// storedMsg is a message as STREAM.MSG.GET returns it.
+// storedMsg is a message in an answer of STREAM.MSG.GET.
 type storedMsg struct {
 	Subject string `json:"subject"`
 	Seq     uint64 `json:"seq"`
@@ -25,8 +24,8 @@ type storedMsg struct {
 	Data    []byte `json:"data"`
 }
 
-// askLeader gets one message from the stream's leader, which has every
-// acknowledged message. It returns errNone if there is none.
+// askLeader gets one message from the stream's leader, which has every acknowledged message. It returns errNone if
+// the message does not exist.
 func (s *Store) askLeader(ctx context.Context, stream string, q getRequest) (*storedMsg, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -63,8 +62,7 @@ func (s *Store) leaderLast(ctx context.Context, log subject.Log) (*Entry, error)
 	return leaderEntry(log, m)
 }
 
-// leaderNext returns the first entry stored at or after the stream sequence,
-// errNone if there is none.
+// leaderNext returns the first entry stored at or after the stream sequence, errNone if the log has none.
 func (s *Store) leaderNext(ctx context.Context, log subject.Log, stream uint64) (*Entry, error) {
 	m, err := s.askLeader(ctx, log.Stream(), getRequest{Seq: max(stream, 1), NextFor: log.Event()})
 	if err != nil {
@@ -82,7 +80,7 @@ func leaderEntry(log subject.Log, m *storedMsg) (*Entry, error) {
 	return decodeStored(log.Name(), n, m.Seq, m.Data)
 }
 
-// headerOf returns a header of a stored message, "" if it does not have it.
+// headerOf returns a header of a stored message, "" if it is missing.
 func headerOf(m *storedMsg, name string) string {
 	h, err := nats.DecodeHeadersMsg(m.Hdrs)
 	if err != nil {
@@ -91,8 +89,8 @@ func headerOf(m *storedMsg, name string) string {
 	return h.Get(name)
 }
 
-// anyLast returns the last entry of the log as some replica has it, errNone if it
-// has none. It may be a few milliseconds old.
+// anyLast returns the last entry of the log from any replica, errNone if the replica has none. It may be a few
+// milliseconds old.
 func (s *Store) anyLast(ctx context.Context, log subject.Log) (*Entry, error) {
 	body, err := json.Marshal(getRequest{LastFor: log.Event()})
 	if err != nil {

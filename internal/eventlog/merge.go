@@ -6,20 +6,18 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// maxMergedText bounds the text of a merged delta in bytes. 32 KiB is the size of
-// one coalesced socket write; more would only make a frame that is harder to queue.
+// maxMergedText bounds the text of a merged delta in bytes. 32 KiB is the size of one coalesced socket write; a
+// longer text would only make a frame that is harder to queue.
 const maxMergedText = 32 << 10
 
-// Merge returns the entries, which follow each other in a log, as a viewer that has
-// been full would get them: with consecutive deltas of one message merged. The slice
-// is not modified.
+// Merge merges consecutive deltas of one message, as for a viewer that was full. The entries must follow each other
+// in a log. The slice is not modified.
 func Merge(entries []*Entry) []*Entry { return mergeDeltas(entries) }
 
-// mergeDeltas returns the entries with each run of consecutive deltas of one
-// message merged into one entry: From is the first sequence of the run, Sequence,
-// Stream, ID and Time are those of its last, the text is the concatenation.
-// Entries that stay single are returned as they are. Deltas that carry members
-// unknown to event.MessageDeltaData are never merged.
+// mergeDeltas returns the entries with each run of consecutive deltas of one message merged into one entry. From is
+// the first sequence of the run; Sequence, Stream, ID and Time are those of the last entry; the text is the
+// concatenation. Single entries are returned unchanged. Deltas with members that event.MessageDeltaData does not know
+// are never merged.
 func mergeDeltas(in []*Entry) []*Entry {
 	out := make([]*Entry, 0, len(in))
 	for len(in) > 0 {
@@ -38,8 +36,7 @@ func mergeDeltas(in []*Entry) []*Entry {
 	return out
 }
 
-// deltaRun returns how many entries at the head of in can be merged, their whole
-// text and the data of the first.
+// deltaRun returns the number of mergeable entries at the head of in, their whole text and the data of the first.
 func deltaRun(in []*Entry) (n int, text []byte, first event.MessageDeltaData) {
 	for _, e := range in {
 		d, ok := deltaData(e)
@@ -69,13 +66,13 @@ func deltaData(e *Entry) (event.MessageDeltaData, bool) {
 
 func sameMessage(a, b event.MessageDeltaData) bool {
 	if b.Begins {
-		return false // the beginning of a text is not within another
+		return false // the beginning of a text never continues another
 	}
 	a.Text, b.Text, a.Begins = "", "", false
 	return a == b
 }
 
-// mergedEntry builds the entry that stands for run, or nil if it cannot be encoded.
+// mergedEntry builds the entry that replaces run, or returns nil if it cannot be encoded.
 func mergedEntry(run []*Entry, d event.MessageDeltaData, text []byte) *Entry {
 	last := run[len(run)-1]
 	d.Text = string(text)

@@ -9,7 +9,7 @@ import (
 // Reasons of waggle_log_heals_total.
 const (
 	healGap   = "gap"   // an announcement was missing, the next one showed it
-	healCheck = "check" // a tail check found events that were never announced to us
+	healCheck = "check" // a tail check found events whose announcements never arrived
 )
 
 // Triggers of waggle_log_checks_total.

@@ -2,8 +2,8 @@ package eventlog
 
 import "sync"
 
-// pool runs jobs in the order of submission, a bounded number at a time. Its
-// goroutines exist only while there is work.
+// pool runs jobs in the order of submission, a bounded number at a time. Its goroutines exist only while jobs wait or
+// run.
 type pool struct {
 	limit int
 
@@ -14,7 +14,7 @@ type pool struct {
 	idle    sync.WaitGroup
 }
 
-// submit queues the job. It is dropped if the pool is closed. It never blocks.
+// submit queues the job, or drops it if the pool is closed. It never blocks.
 func (p *pool) submit(job func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *pool) take() func() {
 	return job
 }
 
-// close drops what is queued and waits for what is running.
+// close drops queued jobs and waits for running ones.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed, p.queue = true, nil

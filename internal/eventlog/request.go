@@ -11,15 +11,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// requester sends requests and collects their answers, one or many. All requests
-// share one inbox subscription. A request ends at once when the connection is lost:
-// its answer is lost with it.
+// requester sends requests and collects their answers, one or many. All requests share one inbox subscription. A
+// request ends at once when the connection is lost: its answer is lost with it.
 //
-// jetstreamext.GetBatch is not used for batches: it ends silently, as if complete,
-// when its context expires in the middle of one, drops the end marker with the number
-// of messages that are left, makes a subscription and a goroutine for each request,
-// and its inbox lies within the client's own reply prefix, so that the server sends
-// every message twice.
+// jetstreamext.GetBatch does not suit batches: it ends silently, as if complete, when its context expires in the
+// middle of one, drops the end marker with the number of remaining messages, makes a subscription and a goroutine for
+// each request, and its inbox lies within the client's own reply prefix, so that the server sends every message
+// twice.
 type requester struct {
 	nc     *nats.Conn
 	prefix string
@@ -45,8 +43,8 @@ func newRequester(nc *nats.Conn) (*requester, error) {
 
 func (r *requester) close() { _ = r.sub.Unsubscribe() }
 
-// dispatch hands an answer to its request. A request that has given up is not
-// waiting any more; one that gets more than it asked for loses the rest and notices.
+// dispatch passes an answer to its request. It drops answers of abandoned requests and answers beyond a request's
+// room; the request notices the loss.
 func (r *requester) dispatch(m *nats.Msg) {
 	r.mu.Lock()
 	ch := r.waiting[strings.TrimPrefix(m.Subject, r.prefix)]
@@ -60,7 +58,7 @@ func (r *requester) dispatch(m *nats.Msg) {
 	}
 }
 
-// disconnected ends all requests that are waiting.
+// disconnected ends all waiting requests.
 func (r *requester) disconnected() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +66,8 @@ func (r *requester) disconnected() {
 	r.lost = make(chan struct{})
 }
 
-// one sends a request and returns its answer. It fails with nats.ErrTimeout,
-// nats.ErrNoResponders or nats.ErrDisconnected.
+// one sends a request and returns its answer. It fails with nats.ErrTimeout, nats.ErrNoResponders or
+// nats.ErrDisconnected.
 func (r *requester) one(ctx context.Context, m *nats.Msg, timeout time.Duration) (answer *nats.Msg, err error) {
 	err = r.many(ctx, m, 1, timeout, func(m *nats.Msg) bool {
 		answer = m
@@ -78,10 +76,9 @@ func (r *requester) one(ctx context.Context, m *nats.Msg, timeout time.Duration)
 	return answer, err
 }
 
-// many sends a request with room for that many answers and calls visit for each
-// until it returns false. It fails with nats.ErrTimeout when nothing has arrived for
-// the time quiet, with nats.ErrNoResponders when nobody serves the subject, and with
-// nats.ErrDisconnected when the connection is lost.
+// many sends a request with room for that many answers and calls visit for each until visit returns false. It fails
+// with nats.ErrTimeout when no answer has arrived for the time quiet, with nats.ErrNoResponders when the subject has
+// no subscriber, and with nats.ErrDisconnected when the connection is lost.
 func (r *requester) many(ctx context.Context, m *nats.Msg, room int, quiet time.Duration, visit func(*nats.Msg) bool) error {
 	token, ch, lost := r.register(room)
 	defer r.forget(token)

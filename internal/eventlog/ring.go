@@ -1,7 +1,7 @@
 package eventlog
 
-// ring holds the most recent entries of a log without hole, bounded by count and
-// bytes. It is not safe for concurrent use.
+// ring holds the most recent entries of a log without gaps, bounded by count and bytes. It is not safe for concurrent
+// use.
 type ring struct {
 	buf   []*Entry // circular, grows up to max
 	head  int      // index of the oldest
@@ -11,8 +11,8 @@ type ring struct {
 	limit int // bytes
 }
 
-// entryWeight is what an entry costs in memory: its stored form, the decoded data
-// (about the same again) and the struct itself.
+// entryWeight is the memory of an entry: its stored form, the decoded data (about the same again) and the struct
+// itself.
 func entryWeight(e *Entry) int { return 2*len(e.Raw) + 256 }
 
 func newRing(limit, limitBytes int) *ring { return &ring{max: limit, limit: limitBytes} }
@@ -27,8 +27,8 @@ func (r *ring) first() uint64 {
 	return r.at(0).Sequence
 }
 
-// push appends the entry that follows the newest and evicts the oldest beyond the
-// bounds. An entry that does not follow empties the ring first.
+// push appends the entry that follows the newest and evicts the oldest beyond the bounds. An entry that does not
+// follow empties the ring first.
 func (r *ring) push(e *Entry) {
 	if r.n > 0 && r.at(r.n-1).Sequence+1 != e.Sequence {
 		r.clear()
@@ -43,8 +43,8 @@ func (r *ring) push(e *Entry) {
 	r.trim(r.limit)
 }
 
-// extend puts older entries before the oldest as far as they fit and follow.
-// It takes them from the end of older backwards.
+// extend adds older entries before the oldest as far as they fit and follow. It takes them from the end of older
+// backwards.
 func (r *ring) extend(older []*Entry, next uint64) {
 	want := next - 1
 	if r.n > 0 {
@@ -67,8 +67,7 @@ func (r *ring) extend(older []*Entry, next uint64) {
 	}
 }
 
-// after returns up to limit entries that follow seq, and whether the ring reaches
-// back far enough to have them all.
+// after returns up to limit entries that follow seq, and whether the ring reaches back far enough to have them all.
 func (r *ring) after(seq uint64, limit int) ([]*Entry, bool) {
 	if r.n == 0 || r.first() > seq+1 {
 		return nil, false

@@ -1,23 +1,22 @@
 package eventlog
 
-// Bounds of what a tail keeps while it waits for a hole to be filled. A hole is
-// filled in milliseconds; what does not fit is read from the stream later.
+// Bounds of the entries that a tail holds until a gap is filled. That takes milliseconds; entries beyond the bounds
+// are read from the stream later.
 const (
 	maxHeld      = 256
 	maxHeldBytes = 1 << 20
 )
 
-// splice puts the entries of one log in order, wherever they come from: live or
-// history, doubled, late, early. It is not safe for concurrent use.
+// splice orders the entries of one log, whatever their source and order: live or history, duplicated, late, early. It
+// is not safe for concurrent use.
 type splice struct {
-	last  Cursor            // the last entry that was let through
+	last  Cursor            // the last entry that was released
 	held  map[uint64]*Entry // early entries by sequence, all beyond last.Seq+1
 	bytes int               // total len(Raw) of held
-	want  Cursor            // the highest position heard of; > last means there is a hole
+	want  Cursor            // the highest known position; beyond last if entries are missing
 }
 
-// offer takes an entry and appends those that are now next to out, in order
-// without hole or double.
+// offer takes an entry and appends the entries that are next now to out, in order, without gaps or duplicates.
 func (s *splice) offer(out []*Entry, e *Entry) []*Entry {
 	s.expect(e.Cursor())
 	switch {
@@ -31,8 +30,8 @@ func (s *splice) offer(out []*Entry, e *Entry) []*Entry {
 	return s.release(append(out, e))
 }
 
-// skipTo declares that everything up to the position at has been dealt with or
-// does not exist any more. It returns the entries that are next now.
+// skipTo declares that everything up to the position at has been released or does not exist any more. It returns the
+// entries that are next now.
 func (s *splice) skipTo(at Cursor) []*Entry {
 	if at.Seq <= s.last.Seq {
 		return nil
@@ -46,17 +45,17 @@ func (s *splice) skipTo(at Cursor) []*Entry {
 	return s.release(nil)
 }
 
-// expect notes that the log is known to reach the position.
+// expect records that the log reaches the position.
 func (s *splice) expect(at Cursor) {
 	if at.Seq > s.want.Seq {
 		s.want = at
 	}
 }
 
-// behind reports whether entries are known to exist beyond the last one.
+// behind reports whether known entries are missing after the last one.
 func (s *splice) behind() bool { return s.want.Seq > s.last.Seq }
 
-// forget drops what was heard of but is not in the stream.
+// forget drops announced entries that the stream does not have.
 func (s *splice) forget() {
 	s.held, s.bytes, s.want = nil, 0, s.last
 }

@@ -19,26 +19,25 @@ import (
 
 // Defaults of Options.
 const (
-	// defaultRetry must outlast the election after a killed R3 leader (4.2 to 7.4 s
-	// measured) twice.
+	// defaultRetry must outlast the election after a killed R3 leader (4.2 to 7.4 s measured) twice.
 	defaultRetry = 20 * time.Second
 	// defaultRing covers a reconnect of some seconds at the pace of a model's text.
 	defaultRing      = 512
 	defaultRingBytes = 1 << 20
 	// defaultTotalBytes is a sixteenth of the memory of a small node.
 	defaultTotalBytes = 256 << 20
-	// defaultCheck bounds how long an event can go unseen whose writer died between
-	// storing and announcing it; a check of 1,000 logs takes 12 ms.
+	// defaultCheck bounds the delay of an event whose writer died between storing and announcing it; a check of 1,000
+	// logs takes 12 ms.
 	defaultCheck  = 45 * time.Second
 	defaultLinger = 10 * time.Second
-	// defaultInbound is how many announcements may wait for the dispatcher: about
-	// 100 ms of the most that one connection delivers.
+	// defaultInbound is the number of announcements that may wait for the dispatcher: about 100 ms at the highest rate
+	// of one connection.
 	defaultInbound = 16384
 )
 
 const (
-	// readersPerStream bounds concurrent reads of one stream: with eight scattered
-	// replays at a time a two-core server is saturated.
+	// readersPerStream bounds concurrent reads of one stream: eight scattered replays at a time saturate a two-core
+	// server.
 	readersPerStream = 4
 	// memoryReaders bounds the workers that feed viewers from rings.
 	memoryReaders = 4
@@ -48,13 +47,13 @@ const (
 type Options struct {
 	Logger     zerolog.Logger
 	Registry   prometheus.Registerer // nil: metrics are not exported
-	Retry      time.Duration         // how long trouble with the bus is borne, default 20 s
+	Retry      time.Duration         // retry budget for failures of the bus, default 20 s
 	Ring       int                   // recent events kept per watched log, default 512
 	RingBytes  int                   // memory of recent events per watched log, default 1 MiB
-	TotalBytes int                   // memory of recent events of all watched logs, default 256 MiB; beyond it rings shrink
-	Check      time.Duration         // how often the tail of a watched log is compared with its stream, default 45 s
-	Linger     time.Duration         // how long a log stays watched after its last viewer left, default 10 s
-	Inbound    int                   // announcements that may wait for the dispatcher, default 16384; more are dropped and read later
+	TotalBytes int                   // memory of recent events of all watched logs, default 256 MiB; rings shrink beyond it
+	Check      time.Duration         // interval of the comparison of a watched log's tail with its stream, default 45 s
+	Linger     time.Duration         // time for which a log stays watched after its last viewer left, default 10 s
+	Inbound    int                   // announcements that may wait for the dispatcher, default 16384; further ones are dropped and read later
 }
 
 func (o Options) withDefaults() Options {
@@ -75,8 +74,7 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// Store reads and writes event logs over one connection. It is safe for
-// concurrent use.
+// Store reads and writes event logs over one connection. It is safe for concurrent use.
 type Store struct {
 	opt     Options
 	log     zerolog.Logger
@@ -90,7 +88,7 @@ type Store struct {
 	work   sync.WaitGroup // dispatcher and checker
 
 	inbound   chan *nats.Msg
-	wake      chan struct{} // of the checker
+	wake      chan struct{} // wakes the checker
 	advisory  *nats.Subscription
 	unwatch   []func()
 	memory    *pool // feeds viewers from rings
@@ -133,8 +131,8 @@ func New(conn *bus.Conn, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all viewers with Failed(ErrClosed) and waits for the Store's work to
-// end. Writers must not be used any more. Close is idempotent.
+// Close ends all viewers with Failed(ErrClosed) and waits for the Store's work to end. Writers must not be used
+// afterwards. Close is idempotent.
 func (s *Store) Close() {
 	s.mu.Lock()
 	if s.closed {

@@ -9,8 +9,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// minRing is how many entries a ring keeps when the Store is over its memory
-// bound: enough that a viewer can leave and enter live mode without a read.
+// minRing is the number of entries that a ring keeps when the Store exceeds its memory bound: enough for a viewer to
+// leave and enter live mode without a read.
 const minRing = 16
 
 // tail is the live end of one watched log, shared by its viewers.
@@ -24,23 +24,23 @@ type tail struct {
 
 	// emitting serialises the delivery of new entries to the live viewers.
 	emitting sync.Mutex
-	scratch  []*Viewer // of emit
-	fresh    []*Entry  // of emit
+	scratch  []*Viewer // used by emit
+	fresh    []*Entry  // used by emit
 
 	mu        sync.Mutex
 	sub       *nats.Subscription
-	ready     bool // splice.last is the log's end as the stream knows it
+	ready     bool // splice.last is the log's end in the stream
 	gone      bool // dropped from the Store
 	splice    splice
 	ring      *ring
-	tombstone *Entry // the log was deleted: all that viewers get
+	tombstone *Entry // set if the log was deleted: viewers get only this entry
 	viewers   map[*Viewer]struct{}
 	live      []*Viewer
 	groups    map[uint64]*group // viewers that wait for a batch, by position
 	healing   bool
-	idle      time.Time // since when it has no viewers
+	idle      time.Time // time at which its last viewer left
 	checkAt   time.Time // next comparison with the stream
-	trigger   string    // why
+	trigger   string    // reason of the next comparison
 }
 
 func newTail(s *Store, log subject.Log) *tail {
@@ -52,8 +52,8 @@ func newTail(s *Store, log subject.Log) *tail {
 	}
 }
 
-// emit takes entries from wherever they come and hands what is next to the live
-// viewers. Holes are healed for the given reason.
+// emit takes entries from any source and delivers the next ones to the live viewers. It heals gaps for the given
+// reason.
 func (t *tail) emit(reason string, entries ...*Entry) {
 	t.emitting.Lock()
 	defer t.emitting.Unlock()
@@ -90,8 +90,7 @@ func (t *tail) remember(entries []*Entry) {
 	t.account(before)
 }
 
-// account reports a change of the ring's size and shrinks it if all rings together
-// are too big. mu is held.
+// account reports a change of the ring's size and shrinks the ring if all rings together are too big. mu is held.
 func (t *tail) account(before int) {
 	total := t.s.ringBytes.Add(int64(t.ring.bytes - before))
 	if before = t.ring.bytes; total > int64(t.s.opt.TotalBytes) {
@@ -103,7 +102,7 @@ func (t *tail) account(before int) {
 	t.s.met.ringBytes.Set(float64(total))
 }
 
-// begin makes the tail ready: last is the log's last entry, nil if it is empty.
+// begin makes the tail ready: last is the log's last entry, nil if the log is empty.
 func (t *tail) begin(last *Entry) {
 	t.mu.Lock()
 	if last != nil {
@@ -127,7 +126,7 @@ func (t *tail) begin(last *Entry) {
 	}
 }
 
-// healIfBehind starts a healing read if entries are known to be missing. mu is held.
+// healIfBehind starts a healing read if known entries are missing. mu is held.
 func (t *tail) healIfBehind(reason string) {
 	if !t.ready || t.healing || t.gone || !t.splice.behind() {
 		return
@@ -137,15 +136,14 @@ func (t *tail) healIfBehind(reason string) {
 	t.s.pool(t.log).submit(t.heal)
 }
 
-// last returns the position of the newest entry that has been let through.
+// last returns the position of the newest released entry.
 func (t *tail) last() Cursor {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.splice.last
 }
 
-// behind returns how many events are known to exist beyond the newest one that has been
-// let through.
+// behind returns the number of known events after the newest released one.
 func (t *tail) behind() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,8 +153,8 @@ func (t *tail) behind() uint64 {
 	return t.splice.want.Seq - t.splice.last.Seq
 }
 
-// demote takes a viewer out of the live list and, unless it is full, queues it for
-// its next batch. The viewer's turn is held, so that it cannot go live meanwhile.
+// demote takes a viewer out of the live list and, unless it is full, queues it for its next batch. The viewer's turn
+// is held, so that it cannot go live meanwhile.
 func (t *tail) demote(v *Viewer) {
 	t.mu.Lock()
 	t.unlive(v)

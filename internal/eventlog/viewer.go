@@ -6,37 +6,34 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Sink takes what a Viewer sees. Its methods are called one at a time, by the
-// Store's own goroutines, and must not block. They may call Resume and Position of
-// their Viewer, but not Close, and not while holding a lock that is also held
-// around Close.
+// Sink receives the entries of a Viewer. The Store's own goroutines call its methods, one at a time; they must not
+// block. They may call Resume and Position of their Viewer, but not Close, and must not take a lock that another
+// goroutine holds around Close.
 type Sink interface {
-	// Deliver takes the next entries, in order, without hole or double, and returns
-	// how many it accepted. If these are not all, the viewer is full: nothing more
-	// is delivered until Viewer.Resume; then it is brought up to date from the first
-	// entry that was not accepted on, at its own pace, with consecutive deltas of
-	// one message merged, until it is live again. The slice is valid only during
-	// the call; its entries stay valid and must not be modified. A tombstone is the last
-	// entry of its log and is delivered at once: what the sink has not seen before it is
-	// gone, which Truncated does not say.
+	// Deliver takes the next entries, in order, without gaps or duplicates, and returns the number of accepted ones.
+	// If it does not accept all, the viewer is full: deliveries stop until Viewer.Resume. Then they continue with the
+	// first entry that was not accepted, at the sink's own pace, with consecutive deltas of one message merged, until
+	// the viewer is live again. The slice is valid only during the call; its entries stay valid and must not be
+	// modified. A tombstone is the last entry of its log and is delivered at once: entries that the sink has not seen
+	// before it are gone, without a call of Truncated.
 	Deliver(batch []*Entry) (accepted int)
-	// Truncated says that the entries between the viewer's position and first have
-	// expired; deliveries go on with first.
+	// Truncated reports that the entries between the viewer's position and first have expired; deliveries continue
+	// with first.
 	Truncated(first uint64)
-	// Failed says that the viewer cannot go on: ErrClosed, ErrBeyondEnd, or the log
-	// could not be read for Options.Retry. Nothing follows it but Close.
+	// Failed reports that the viewer cannot continue: ErrClosed, ErrBeyondEnd, or the log could not be read for
+	// Options.Retry. Only Close may follow.
 	Failed(err error)
-	// CaughtUp says that everything up to seq, the end of the log, has been
-	// delivered. It is called once, when the viewer goes live for the first time.
+	// CaughtUp reports that everything up to seq, the end of the log, has been delivered. It is called once, when the
+	// viewer goes live for the first time.
 	CaughtUp(seq uint64)
 }
 
-// The states of a Viewer.
+// viewerState is the state of a Viewer.
 type viewerState uint8
 
 const (
 	stateCatching viewerState = iota // waits for the next batch from ring or stream
-	stateLive                        // gets new entries as they come
+	stateLive                        // gets new entries as they arrive
 	stateFull                        // waits for Resume
 	stateOver                        // failed or closed
 )
@@ -53,19 +50,18 @@ type Viewer struct {
 	state   viewerState
 	at      Cursor
 	calling bool // within Deliver
-	again   bool // Resume was called meanwhile
-	merging bool // it was full and has not been live since
+	again   bool // Resume was called during Deliver
+	merging bool // was full and has not been live since
 	caught  bool // CaughtUp has been called
 	queued  bool // in a group
 
-	index int // in tail.live, -1 = not there; guarded by tail.mu
+	index int // in tail.live, -1 = absent; guarded by tail.mu
 }
 
-// Watch delivers the log's entries after the position to the sink: history, then
-// live, exactly once and in order, until Close. It returns at once. A log that does
-// not exist yet is empty. Failed(ErrBeyondEnd) is called if the log ends before the
-// position. A broken connection is waited for, however long it takes. The first
-// callback may come before Watch returns.
+// Watch delivers the log's entries after the position to the sink: history, then live, exactly once and in order,
+// until Close. It returns at once. A log that does not exist yet is empty. The viewer fails with ErrBeyondEnd if the
+// log ends before the position, and waits for a broken connection without limit. The first callback may come before
+// Watch returns.
 func (s *Store) Watch(log subject.Log, after Cursor, sink Sink) *Viewer {
 	v := &Viewer{sink: sink, at: after, index: -1}
 	s.mu.Lock()
@@ -97,7 +93,7 @@ func (s *Store) Watch(log subject.Log, after Cursor, sink Sink) *Viewer {
 	return v
 }
 
-// Resume says that the sink has room again. It does nothing unless the viewer is full.
+// Resume tells a full viewer that the sink has room again. Otherwise it does nothing.
 func (v *Viewer) Resume() {
 	v.mu.Lock()
 	full := v.state == stateFull
@@ -119,8 +115,7 @@ func (v *Viewer) Position() Cursor {
 	return v.at
 }
 
-// Close ends the viewer. When it returns no callback runs or will run. It must not
-// be called from a callback.
+// Close ends the viewer. When it returns no callback runs or will run. It must not be called from a callback.
 func (v *Viewer) Close() {
 	v.mu.Lock()
 	v.state = stateOver
@@ -130,8 +125,7 @@ func (v *Viewer) Close() {
 	v.t.leave(v)
 }
 
-// offer delivers entries to a live viewer and takes it out of live mode if it does
-// not accept all.
+// offer delivers entries to a live viewer and takes it out of live mode if it does not accept all.
 func (v *Viewer) offer(entries []*Entry) {
 	v.turn.Lock()
 	defer v.turn.Unlock()
@@ -150,8 +144,7 @@ func (v *Viewer) offer(entries []*Entry) {
 	v.t.demote(v)
 }
 
-// hand calls Deliver and keeps what comes of it. It returns whether the sink took
-// all. turn is held.
+// hand calls Deliver and updates the state. It returns whether the sink took all. turn is held.
 func (v *Viewer) hand(entries []*Entry) bool {
 	v.mu.Lock()
 	v.calling, v.again = true, false

@@ -11,29 +11,26 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Writer appends to one log. It is not safe for concurrent use. Any number of
-// Writers, in any number of processes, may write the same log: nothing is lost,
-// doubled or reordered, but each conflict costs two round trips, so a log should
-// have one owner at a time.
+// Writer appends to one log. It is not safe for concurrent use. Any number of Writers, in any number of processes,
+// may write the same log: events are not lost, duplicated or reordered, but each conflict costs two round trips, so a
+// log should have one owner at a time.
 type Writer struct {
 	s       *Store
 	log     subject.Log
 	observe func(*Entry)
 	at      Cursor // the last entry that passed observe
-	synced  bool   // at was the end of the log when last heard of
+	synced  bool   // at was the end of the log at the last answer
 	deleted bool   // the last entry is a tombstone
 }
 
-// Writer returns a writer of the log that has read nothing yet. observe, which may
-// be nil, sees every entry of the log once, in order, whoever appended it, and is
-// called on the goroutine that uses the Writer. If the head of the log has expired
-// it sees the first entry that is left first.
+// Writer returns a writer of the log that has read nothing yet. observe, which may be nil, receives every entry of
+// the log once, in order, including those of other writers, on the goroutine that uses the Writer. If the head of the
+// log has expired it begins with the first remaining entry.
 func (s *Store) Writer(log subject.Log, observe func(*Entry)) *Writer {
 	return &Writer{s: s, log: log, observe: observe}
 }
 
-// WriterAfter is Writer for whoever knows already what the log says up to a position: it
-// reads on from there.
+// WriterAfter is Writer for a caller that already knows the log up to a position: it reads on from there.
 func (s *Store) WriterAfter(log subject.Log, after Cursor, observe func(*Entry)) *Writer {
 	return &Writer{s: s, log: log, observe: observe, at: after}
 }
@@ -44,10 +41,9 @@ func (w *Writer) Seq() uint64 { return w.at.Seq }
 // Cursor returns the position of the last entry that passed observe.
 func (w *Writer) Cursor() Cursor { return w.at }
 
-// Sync reads from the Writer's position to the end of the log. Every event whose
-// append had succeeded before the call has passed observe when Sync returns nil. It
-// returns fault.BusUnavailable wrapped after Options.Retry of trouble, and
-// ErrBeyondEnd if acknowledged events have been lost.
+// Sync reads from the Writer's position to the end of the log. Every event whose append succeeded before the call has
+// passed observe when Sync returns nil. It returns fault.BusUnavailable wrapped if the bus fails for Options.Retry,
+// and ErrBeyondEnd if acknowledged events have been lost.
 func (w *Writer) Sync(ctx context.Context) error {
 	w.synced = false
 	if _, err := w.sync(ctx, ""); err != nil {
@@ -60,15 +56,15 @@ func (w *Writer) Sync(ctx context.Context) error {
 // Deleted reports whether the log ends with a tombstone, as far as the Writer has read.
 func (w *Writer) Deleted() bool { return w.deleted }
 
-// sync reads to the end of the log as its leader knows it. Of a deleted log it takes
-// the tombstone alone, whether or not the rest has been removed already.
+// sync reads to the end of the log as its leader knows it. Of a deleted log it takes only the tombstone, whether or
+// not the rest has been removed already.
 func (w *Writer) sync(ctx context.Context, own string) (seen, error) {
 	end, err := w.s.head(ctx, w.log)
 	switch {
 	case err != nil:
 		return seen{}, err
 	case end == nil:
-		w.at.Stream = 0 // nothing there, or everything has expired: the next event is expected to be the first
+		w.at.Stream = 0 // empty or completely expired: the next event must be the first
 		return seen{}, nil
 	case end.Sequence < w.at.Seq:
 		return seen{}, fmt.Errorf("%w: %s ends at %d, %d was acknowledged", ErrBeyondEnd, w.log, end.Sequence, w.at.Seq)
@@ -78,7 +74,7 @@ func (w *Writer) sync(ctx context.Context, own string) (seen, error) {
 	return w.readTo(ctx, end.Cursor(), own)
 }
 
-// readTo reads on until the position has been reached.
+// readTo reads on until it reaches the position.
 func (w *Writer) readTo(ctx context.Context, end Cursor, own string) (seen, error) {
 	var all seen
 	for w.at.Seq < end.Seq {
@@ -95,10 +91,10 @@ func (w *Writer) readTo(ctx context.Context, end Cursor, own string) (seen, erro
 	return all, nil
 }
 
-// seen says what reading on has brought to light.
+// seen is the result of reading on.
 type seen struct {
 	own     *Entry // the entry with the wanted dedupe id
-	foreign bool   // any other
+	foreign bool   // any other entry
 }
 
 func (s *seen) add(more seen) {
@@ -136,19 +132,16 @@ func (w *Writer) pass(e *Entry) {
 	}
 }
 
-// Append calls decide and appends the events that it returns, in order. Each passes
-// observe and is announced. When an event of somebody else turns up it passes
-// observe and decide is called again, so decide must be a pure function of what
-// observe has seen and return only what is still missing; no events mean that
-// nothing is. Events that are in the log already, by their ids, count as appended.
+// Append calls decide and appends the returned events, in order. Each passes observe and is announced. When a foreign
+// event appears it passes observe, and Append calls decide again. So decide must be a pure function of the entries
+// that observe has seen, and return only the missing events, or none when the log is complete. Events whose ids the
+// log already has count as appended.
 //
-// Append syncs first if the Writer has never been synced, or if the outcome of
-// its last call is unknown. It returns decide's error unchanged,
-// fault.BusUnavailable wrapped if one event could not be appended within
-// Options.Retry, ErrRefused wrapped if the bus will never take it, ErrDeleted if the
-// log was deleted and decide wants to append all the same, and ctx's error when ctx
-// ends. After an error of the bus or of ctx the last event may or may not
-// have been appended; a later Append with the same decide finds out.
+// Append syncs first if the Writer has never been synced, or if the outcome of its last call is unknown. It returns
+// decide's error unchanged, fault.BusUnavailable wrapped if it could not append one event within Options.Retry,
+// ErrRefused wrapped if the bus will never take it, ErrDeleted if the log was deleted and decide still returns
+// events, and ctx's error when ctx ends. After an error of the bus or of ctx the last event may or may not be in the
+// log; a later Append with the same decide finds out.
 func (w *Writer) Append(ctx context.Context, decide func() ([]event.Event, error)) error {
 	if !w.synced {
 		if err := w.Sync(ctx); err != nil {
@@ -167,7 +160,7 @@ func (w *Writer) Append(ctx context.Context, decide func() ([]event.Event, error
 	}
 }
 
-// putAll appends events until a foreign one turns up.
+// putAll appends events until a foreign one appears.
 func (w *Writer) putAll(ctx context.Context, events []event.Event) (disturbed bool, err error) {
 	for _, ev := range events {
 		got, err := w.put(ctx, ev)
@@ -181,8 +174,8 @@ func (w *Writer) putAll(ctx context.Context, events []event.Event) (disturbed bo
 	return false, nil
 }
 
-// put appends one event unless a foreign event turns up first. It returns the own
-// entry if it is in the log, and whether a foreign one was seen.
+// put appends one event unless a foreign event appears first. It returns the own entry if the log has it, and whether
+// a foreign one was seen.
 func (w *Writer) put(ctx context.Context, ev event.Event) (seen, error) {
 	if w.deleted {
 		return seen{}, deleted(w.log)
@@ -204,8 +197,7 @@ func (w *Writer) put(ctx context.Context, ev event.Event) (seen, error) {
 	return got, nil
 }
 
-// check refuses events that would not be found again: id and type become a header
-// and subject tokens.
+// check refuses events that could not be found again: id and type become a header and subject tokens.
 func (w *Writer) check(ev event.Event) error {
 	switch {
 	case ev.Subject != w.log.Name():
@@ -240,6 +232,5 @@ func legalType(s string) bool {
 	return true
 }
 
-// errUnknown marks an attempt whose outcome is not known or that was refused for a
-// reason that passes.
+// errUnknown marks an attempt with an unknown outcome, or one that was refused for a transient reason.
 var errUnknown = errors.New("append not acknowledged")
