@@ -1,5 +1,4 @@
-// Package api answers authenticated HTTP requests with JSON, and with problem documents
-// (RFC 9457) when something is wrong.
+// Package api answers authenticated HTTP requests with JSON, and failed ones with problem documents (RFC 9457).
 package api
 
 import (
@@ -13,22 +12,21 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Handler returns what a request is answered with, as JSON, or a fault. It is called
-// for requests of a known principal only, and on many goroutines at once.
+// Handler returns the answer to a request, for encoding as JSON, or a fault. It is called only for requests of a
+// known principal, and on many goroutines at once.
 type Handler func(r *http.Request, p auth.Principal) (any, error)
 
-// Created is a Handler's answer for what it has created: status 201 with the address of
-// the thing, and Answer as the JSON.
+// Created is a Handler's answer after it created a resource: status 201 with the address of the resource, and Answer
+// as the JSON.
 type Created struct {
 	Location string
 	Answer   any
 }
 
-// Accepted is a Handler's answer for what will be done and is not done yet: status 202,
-// and Answer as the JSON.
+// Accepted is a Handler's answer for accepted but unfinished work: status 202, and Answer as the JSON.
 type Accepted struct{ Answer any }
 
-// NoContent is a Handler's answer when all is done and nothing is to be said: status 204.
+// NoContent is a Handler's answer for finished work without a result: status 204.
 type NoContent struct{}
 
 // Server wraps handlers. Auth is required.
@@ -37,8 +35,8 @@ type Server struct {
 	Logger zerolog.Logger
 }
 
-// Serve returns the handler for a mux. Methods other than GET and HEAD change something:
-// they are for principals who may act. The others are for those who may watch, too.
+// Serve returns the handler for a mux. Methods other than GET and HEAD change state: they require a principal that
+// may act. GET and HEAD require one that may watch.
 func (s Server) Serve(h Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, _, _ := auth.TokenFromRequest(r)

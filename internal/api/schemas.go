@@ -16,7 +16,7 @@ import (
 
 const schemasPath = "/api/v1/schemas"
 
-// published is a bundle of JSON Schemas as it is served.
+// published is a bundle of JSON Schemas, ready to serve.
 type published struct {
 	Name string `json:"name"`
 	ID   string `json:"$id"`
@@ -30,8 +30,8 @@ type published struct {
 //	GET /api/v1/schemas
 //	GET /api/v1/schemas/{dialect}
 //
-// They are documentation, so that nobody needs credentials for them. The ETag of a bundle
-// is made of its bytes: gateways of one version agree on it.
+// They are documentation and do not require credentials. The ETag of a bundle derives from its bytes, so gateways of
+// one version agree.
 func Schemas(mux *http.ServeMux, log zerolog.Logger) {
 	s, byName := Server{Logger: log}, map[string]published{}
 	var list struct {
