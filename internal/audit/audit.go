@@ -1,8 +1,8 @@
-// Package audit writes the audit log: who did what, without contents and secrets.
+// Package audit writes the audit log: principals and their actions, without contents and secrets.
 //
-// Records are written asynchronously: nobody waits for the log. What waits is bounded;
-// at the bound records are dropped, counted by the metric waggle_audit_lost_total, and
-// the log itself says how many are missing, by a record of their number as soon as there
+// Writes are asynchronous and never delay their caller. The queue has a bound. At the bound the writer drops records
+// and counts them in the metric waggle_audit_lost_total; as soon as it has room again it adds a record with the
+// number of missing ones to the log.
 // is room again.
 package audit
 
@@ -32,19 +32,18 @@ import (
 )
 
 const (
-	// defaultWaiting records of some 400 bytes are 4 MB: what a gateway makes in the 7 s
-	// that an election after a lost leader takes, at 1,000 commands a second.
+	// defaultWaiting is the number of queued records. 10,000 records of some 400 bytes take 4 MB: a gateway writes as
+	// many at 1,000 commands a second in the 7 s of an election after a lost leader.
 	defaultWaiting = 10_000
-	// tries is how often a record is sent: with tryPause between them, and the time that
-	// each may take, a lost leader is outlasted.
+	// tries bounds the attempts to send a record. With tryPause between them, and the time of each attempt, they
+	// outlast a lost leader.
 	tries = 5
-	// ackPatience is how long the acknowledgement of a record is waited for.
+	// ackPatience bounds the wait for the acknowledgement of a record.
 	ackPatience = 5 * time.Second
 	tryPause    = 500 * time.Millisecond
-	// closePatience bounds how long Close waits for what is on its way.
+	// closePatience bounds the time in which Close sends the remaining records.
 	closePatience = 3 * time.Second
-	// inFlight records are sent before the first of them is acknowledged: enough for
-	// 10,000 a second at 10 ms.
+	// inFlight is the number of records sent before the first acknowledgement: enough for 10,000 a second at 10 ms.
 	inFlight = 128
 )
 
@@ -55,11 +54,11 @@ const (
 	RemoteNone  = "none"  // nothing
 )
 
-// Options are the settings of a writer. The zero value is useful.
+// Options configure a writer. The zero value is useful.
 type Options struct {
-	Remote    string // what is written of addresses: hash (default), plain, none
-	RemoteKey []byte // of the hash; default: a random one, so that hashes compare within this process only
-	Waiting   int    // records that may wait; default 10,000
+	Remote    string // form of addresses in records: hash (default), plain, none
+	RemoteKey []byte // key of the hash; default: a random one, so that hashes compare within this process only
+	Waiting   int    // bound of the queue; default 10,000
 	Source    string // of the records; default waggle/<instance>
 	Registry  prometheus.Registerer
 	Logger    zerolog.Logger
@@ -76,7 +75,7 @@ type Writer struct {
 	done    chan struct{}
 	sending sync.WaitGroup
 	once    sync.Once
-	missing atomic.Int64 // dropped and not told yet
+	missing atomic.Int64 // dropped and not reported yet
 
 	written prometheus.Counter
 	lost    *prometheus.CounterVec
@@ -85,8 +84,8 @@ type Writer struct {
 
 // Reasons of the metric of losses.
 const (
-	lostFull    = "full"    // too many were waiting
-	lostRefused = "refused" // the bus did not take it
+	lostFull    = "full"    // the queue was full
+	lostRefused = "refused" // the bus did not accept it
 	lostClosing = "closing" // the process ended first
 )
 
@@ -123,9 +122,9 @@ func New(conn *bus.Conn, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Record writes a record, whose time and source are set here, and whose id, unless it has
-// one: a record that is written again under its id within the bus' two minutes is stored
-// once. It does not block: what finds no room is dropped and counted.
+// Record queues a record. It sets the time and the source, and the id unless the record has one: the bus stores a
+// record that repeats an id within two minutes once. It does not block: it drops and counts records for which the
+// queue has no room.
 func (w *Writer) Record(action id.Name, t id.Tenant, r audit.Record) {
 	if w == nil {
 		return
@@ -155,8 +154,7 @@ func (w *Writer) drop(reason string) {
 	w.missing.Add(1)
 }
 
-// Remote returns what records say of an address ("192.0.2.1:4711"), as configured. The
-// port is left out.
+// Remote returns the form of an address ("192.0.2.1:4711") in records, as configured. It leaves out the port.
 func (w *Writer) Remote(addr string) string {
 	if w == nil || w.opts.Remote == RemoteNone {
 		return ""
@@ -173,7 +171,7 @@ func (w *Writer) Remote(addr string) string {
 	return "hmac:" + hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// run sends records in their order; their acknowledgements are waited for side by side.
+// run sends records in order; it waits for their acknowledgements concurrently.
 func (w *Writer) run() {
 	defer close(w.done)
 	for {
@@ -220,7 +218,7 @@ func (w *Writer) refused(err error) {
 	w.opts.Logger.Warn().Err(err).Msg("fail to write audit record")
 }
 
-// publish sends one record, again if need be. gap is how many records it stands for.
+// publish sends one record, with retries. gap is the number of records that it stands for.
 func (w *Writer) publish(action id.Name, t id.Tenant, r audit.Record, gap int64) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -260,8 +258,8 @@ func acknowledged(ack jetstream.PubAckFuture) error {
 	}
 }
 
-// deliver publishes a record again that may not be stored, until it is or the bus has
-// refused it too often. Its id keeps it from being stored twice.
+// deliver publishes a record that may not be stored again, until it is stored or the bus has refused it too often.
+// Its id prevents duplicates.
 func (w *Writer) deliver(m *nats.Msg) (err error) {
 	for range tries {
 		<-time.After(tryPause)
@@ -275,8 +273,7 @@ func (w *Writer) deliver(m *nats.Msg) (err error) {
 	return err
 }
 
-// Close writes what waits, for 3 s at most, and ends the writer. What is left is lost,
-// and counted.
+// Close sends the queued records, for 3 s at most, and ends the writer. It drops and counts the rest.
 func (w *Writer) Close() {
 	if w == nil {
 		return

@@ -15,10 +15,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// followPause is how often it is looked for new records: soon enough for people.
+// followPause is the interval of the search for new records: short enough for people.
 const followPause = 500 * time.Millisecond
 
-// Query says which records are wanted. Zero fields do not restrict anything.
+// Query selects records. Zero fields do not restrict the selection.
 type Query struct {
 	Tenant    id.Tenant
 	Principal string
@@ -26,7 +26,7 @@ type Query struct {
 	Action    string
 	Since     time.Time
 	Until     time.Time
-	Follow    bool // go on with new records until ctx ends
+	Follow    bool // continue with new records until ctx ends
 }
 
 func (q Query) matches(r audit.Record) bool {
@@ -38,8 +38,8 @@ func (q Query) matches(r audit.Record) bool {
 	return true
 }
 
-// Read visits the records that the query wants, oldest first. An error of visit ends it
-// and is returned. When ctx ends while it follows, that is no error.
+// Read visits the selected records, oldest first. An error of visit ends Read and is returned. Read returns nil when
+// ctx ends while it follows.
 func Read(ctx context.Context, conn *bus.Conn, q Query, visit func(audit.Record) error) error {
 	s, err := conn.JS().Stream(ctx, subject.StreamAudit)
 	if err != nil {
@@ -74,8 +74,8 @@ func Read(ctx context.Context, conn *bus.Conn, q Query, visit func(audit.Record)
 	}
 }
 
-// wait reports whether to read on although there is no record: after a moment, if the
-// query follows. Otherwise it returns why that was all.
+// wait reports whether to continue after the last record: true after a moment if the query follows. Otherwise it
+// returns the reason for the end.
 func wait(ctx context.Context, q Query, err error) (on bool, _ error) {
 	switch {
 	case ctx.Err() != nil && q.Follow:
@@ -93,10 +93,10 @@ func wait(ctx context.Context, q Query, err error) (on bool, _ error) {
 	}
 }
 
-// slack is how much later than its time a record may be stored: what a writer tries.
+// slack bounds the delay between a record's time and its storage: the time for which a writer retries.
 const slack = time.Minute
 
-// begin returns a sequence before which no record is of the time or later.
+// begin returns a sequence before which all records are older than the time.
 func begin(ctx context.Context, s jetstream.Stream, since time.Time) (uint64, error) {
 	info, err := s.Info(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func begin(ctx context.Context, s jetstream.Stream, since time.Time) (uint64, er
 	if since.IsZero() {
 		return low, nil
 	}
-	// Records are stored at their time or later, never before it, but for clocks.
+	// Records are stored at or after their time, never before it, apart from differences of clocks.
 	since = since.Add(-slack)
 	for low < high {
 		mid := low + (high-low)/2
