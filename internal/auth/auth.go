@@ -1,10 +1,8 @@
-// Package auth turns tokens into principals: who somebody is, which tenant they
-// belong to and what they may do.
+// Package auth turns tokens into principals: their name, their tenant and their rights.
 //
-// Tokens are static API keys, of which the configuration holds only the hash, or
-// JWTs of an OpenID Connect issuer. Without either there is no authentication, which
-// is legal on a loopback address only. No token, and no part of one, is ever logged
-// or put into an error.
+// Tokens are static API keys, of which the configuration holds only the hash, or JWTs of an OpenID Connect issuer.
+// Without either, requests are not authenticated, which is legal on a loopback address only. Logs and errors never
+// contain a token or a part of one.
 package auth
 
 import (
@@ -20,14 +18,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// maxToken bounds what is hashed and parsed for a stranger, in bytes. Twice the
-// limit that browsers have for a cookie, where such tokens come from.
+// maxToken bounds the token in bytes before it is hashed and parsed. Browsers limit a cookie, a usual source of such
+// tokens, to half of it.
 const maxToken = 8 << 10
 
-// Config lists what is accepted. The zero Config accepts nothing.
+// Config lists the accepted credentials. The zero Config accepts none.
 type Config struct {
 	APIKeys []APIKey
-	JWT     *JWTConfig // nil = no JWTs
+	JWT     *JWTConfig // nil = JWTs are refused
 	Logger  zerolog.Logger
 	Now     func() time.Time // nil = time.Now
 }
@@ -36,31 +34,30 @@ type Config struct {
 type APIKey struct {
 	ID      string    // names the key in logs: a token as in id.ParseName, unique
 	SHA256  string    // HashKey of the key
-	Subject string    // who holds it; default: the ID
+	Subject string    // principal that holds the key; default: the ID
 	Tenant  string    // required
 	Roles   []Role    // default: user
 	Expires time.Time // zero = never
 }
 
-// JWTConfig says which JWTs are accepted. They must be signed with an asymmetric
-// algorithm, carry iss, aud, sub and exp, and name a tenant.
+// JWTConfig describes the accepted JWTs. They must be signed with an asymmetric algorithm, carry iss, aud, sub and
+// exp, and name a tenant.
 type JWTConfig struct {
 	Issuer      string        // exact value of iss, required
 	Audience    string        // must be in aud, required
 	JWKSFile    string        // the issuer's public keys; this or JWKSURL
-	JWKSURL     string        // where they are fetched: https, or http on a loopback address
-	TenantClaim string        // default: tenant; a.b looks for b in a unless there is a claim a.b
+	JWKSURL     string        // their address: https, or http on a loopback address
+	TenantClaim string        // default: tenant; a.b selects b in a unless a claim a.b exists
 	RolesClaim  string        // default: roles; a list or a string with spaces; absent = user
-	Leeway      time.Duration // difference of clocks that is forgiven; default 30 s
+	Leeway      time.Duration // tolerated difference of clocks; default 30 s
 }
 
-// Empty reports whether c accepts nothing: there is no authentication.
+// Empty reports whether c does not accept any credential, which means that requests are not authenticated.
 func (c Config) Empty() bool { return len(c.APIKeys) == 0 && c.JWT == nil }
 
-// New returns the authenticator that c describes, or an error that names the
-// option. An empty Config is an error. The result also implements Revoker and
-// Reloader. Keys at a URL are fetched when they are first needed, so that the
-// program starts while the issuer is down; ctx is used for its values only.
+// New returns the authenticator for c, or an error that names the option. An empty Config is an error. The result
+// also implements Revoker and Reloader. It fetches keys from a URL at their first use, so that the program starts
+// while the issuer is down; it uses only the values of ctx.
 func New(ctx context.Context, c Config) (Authenticator, error) {
 	s, err := newState(ctx, c)
 	if err != nil {
@@ -73,15 +70,14 @@ func New(ctx context.Context, c Config) (Authenticator, error) {
 
 // Reloader is implemented by the Authenticators of New.
 type Reloader interface {
-	// Reload puts c in place of the configuration. Principals whose credential is
-	// not in c any more, or stands for something else now, are Revoked from then on. On
-	// an error, which names the option, nothing changes.
+	// Reload replaces the configuration with c. Principals whose credential has left c, or has another meaning now,
+	// are Revoked from then on. On an error, which names the option, nothing changes.
 	Reload(ctx context.Context, c Config) error
 }
 
 type authenticator struct{ state atomic.Pointer[state] }
 
-// state is what one configuration makes. It does not change.
+// state is derived from one configuration and never changes.
 type state struct {
 	now  func() time.Time
 	keys keyring
@@ -115,8 +111,8 @@ func (a *authenticator) Reload(ctx context.Context, c Config) error {
 	return nil
 }
 
-// Authenticate tries the API keys first: a comparison of hashes is cheaper than a
-// signature, and no JWT is one of them.
+// Authenticate tries the API keys first: comparing hashes is cheaper than checking a signature, and a JWT never
+// equals an API key.
 func (a *authenticator) Authenticate(ctx context.Context, token string) (Principal, error) {
 	if token == "" || len(token) > maxToken {
 		return Principal{}, refused(fmt.Errorf("a token of %d bytes", len(token)))
@@ -148,9 +144,8 @@ func alive(p Principal, now time.Time) (Principal, error) {
 	return p, nil
 }
 
-// Anonymous returns the authenticator of an installation without authentication:
-// whatever the token, everybody is "anonymous" of the default tenant, with every
-// role. Only legal where RequireLoopback is satisfied.
+// Anonymous returns the authenticator of an installation without authentication: every token belongs to "anonymous"
+// of the default tenant, with every role. Legal only where RequireLoopback is satisfied.
 func Anonymous() Authenticator { return anonymous{} }
 
 type anonymous struct{}

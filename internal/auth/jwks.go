@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// recheck is how often a key file is read at most: a fifth of the time in which a
-	// revoked key has to be noticed.
+	// recheck is the least interval between reads of a key file: a fifth of the time within which the revocation of a
+	// key must take effect.
 	recheck = time.Second
 	// maxJWKS bounds a key set, in bytes. Large issuers publish about ten keys of 2 KB.
 	maxJWKS = 1 << 20
@@ -35,9 +35,8 @@ type signingKey struct {
 	print  thumbprint
 }
 
-// parseJWKS returns the signing keys of a JWK set. Keys that cannot sign a token for
-// us (for encryption, of an unknown kind) are left out, as RFC 7517 wants; secrets
-// are an error, because they do not belong there.
+// parseJWKS returns the signing keys of a JWK set. It skips keys that cannot sign a token (for encryption, of an
+// unknown kind), as RFC 7517 requires; secret keys are an error, because they do not belong there.
 func parseJWKS(doc []byte) ([]signingKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -71,16 +70,16 @@ func parseJWKS(doc []byte) ([]signingKey, error) {
 	return out, nil
 }
 
-// fileKeys are the keys of a file, which may change while the program runs.
+// fileKeys holds the keys of a file, which may change while the program runs.
 type fileKeys struct {
 	path string
 	now  func() time.Time
 	log  zerolog.Logger
 
 	mu      sync.Mutex
-	seen    []byte    // what was read last, good or bad
-	next    time.Time // when to read again
-	trouble string    // what was logged last
+	seen    []byte    // last content, valid or not
+	next    time.Time // time of the next read
+	trouble string    // last logged error
 	keys    []signingKey
 }
 
@@ -118,9 +117,8 @@ func (f *fileKeys) read() error {
 	return nil
 }
 
-// current returns the keys, read at most a second ago. Keys that cannot be read
-// again (a file half written, a mount gone) stay good: an outage must not look like
-// a revocation.
+// current returns the keys, read at most a second ago. Keys that cannot be read again (a file half written, a mount
+// gone) stay valid: an outage must not look like a revocation.
 func (f *fileKeys) current() []signingKey {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,8 +147,7 @@ func (f *fileKeys) knows(key thumbprint) bool {
 	return false
 }
 
-// VerifySignature tries the keys whose kid fits that of the token; keys and tokens
-// without one fit everything.
+// VerifySignature tries the keys whose kid matches that of the token; keys and tokens without a kid match all.
 func (f *fileKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	kid, err := keyID(jwt)
 	if err != nil {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// defaultLeeway forgives what hosts with a working time service differ by, with
-	// a good margin; it is also how much longer a stolen token lives.
+	// defaultLeeway covers, with a good margin, the difference between hosts with a working time service; it also
+	// prolongs the life of a stolen token.
 	defaultLeeway = 30 * time.Second
-	// maxSubject bounds what every record of a principal's doing carries, in bytes.
-	// OpenID Connect allows 255.
+	// maxSubject bounds the subject in bytes, because every record of a principal's actions contains it. OpenID
+	// Connect allows 255.
 	maxSubject = 255
 )
 
-// algorithms are the asymmetric ones. With a symmetric one the public key of the
-// issuer would be the secret; "none" is no signature.
+// algorithms are the asymmetric ones. With a symmetric one the public key of the issuer would be the secret; "none"
+// does not sign.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
@@ -37,7 +37,7 @@ var algorithms = []string{
 // verifier accepts the JWTs of one issuer.
 type verifier struct {
 	JWTConfig
-	mark  [sha256.Size]byte // of what decides who a token stands for
+	mark  [sha256.Size]byte // of the settings that decide which principal a token stands for
 	now   func() time.Time
 	keys  keySource
 	check *oidc.IDTokenVerifier
@@ -45,15 +45,15 @@ type verifier struct {
 
 // keySource checks signatures.
 type keySource interface {
-	// VerifySignature returns the payload. It notes in the attempt of ctx which key
-	// it was, or that the keys could not be had. Safe for concurrent use.
+	// VerifySignature returns the payload. It records the key, or the failure to get the keys, in the attempt of ctx.
+	// It is safe for concurrent use.
 	oidc.KeySet
-	// knows reports whether the key, as noted in an attempt, is still good.
+	// knows reports whether the key, as recorded in an attempt, is still valid.
 	knows(key thumbprint) bool
 }
 
-// attempt is what a keySource tells beyond the payload; it travels in the context,
-// because go-oidc stands between.
+// attempt carries a keySource's results beyond the payload. They travel in the context, because go-oidc calls the
+// keySource.
 type attempt struct {
 	key    thumbprint
 	outage error
@@ -82,15 +82,15 @@ func newVerifier(ctx context.Context, c JWTConfig, now func() time.Time, log zer
 	} else {
 		v.keys, err = newRemoteKeys(ctx, c.JWKSURL)
 	}
-	// Times are checked here, with our own leeway.
+	// Times are checked below, with the configured leeway.
 	v.check = oidc.NewVerifier(c.Issuer, v.keys, &oidc.Config{
 		ClientID: c.Audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true,
 	})
 	return v, err
 }
 
-// mark differs if a token may stand for somebody else. The keys of a file are compared
-// one by one, so that its name does not matter.
+// mark changes if a token may stand for another principal. It compares the keys of a file one by one, so that the
+// file's name does not matter.
 func (c JWTConfig) mark() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{c.Issuer, c.Audience, c.JWKSURL, c.TenantClaim, c.RolesClaim}))
 }
@@ -127,15 +127,15 @@ func (v *verifier) authenticate(ctx context.Context, token string) (Principal, e
 	return alive(p, v.now())
 }
 
-// compact reports whether the token has the form of a JWT. The library would also
-// take white space within, and the JSON form, which may carry several signatures.
+// compact reports whether the token has the form of a JWT. The library would also accept white space within, and the
+// JSON form, which may carry several signatures.
 func compact(token string) bool {
 	return strings.Count(token, ".") == 2 && !strings.ContainsFunc(token, func(r rune) bool {
 		return r != '.' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
 }
 
-// principal reads the claims of a token with a good signature.
+// principal reads the claims of a token with a valid signature.
 func (v *verifier) principal(t *oidc.IDToken, c claims) (Principal, error) {
 	if t.Expiry.IsZero() {
 		return Principal{}, errors.New("the token has no exp")
@@ -147,8 +147,8 @@ func (v *verifier) principal(t *oidc.IDToken, c claims) (Principal, error) {
 	if v.now().Add(v.Leeway).Before(begins) {
 		return Principal{}, fmt.Errorf("the token is not valid before %s", begins.UTC().Format(time.RFC3339))
 	}
-	// exp is exact; the leeway is in Expires, so that a socket lives as long as its
-	// token would have been accepted.
+	// exp is exact; Expires includes the leeway, so that a connection lives as long as its token would have been
+	// accepted.
 	p := Principal{Subject: t.Subject, Expires: t.Expiry.Add(v.Leeway)}
 	if err := checkSubject(p.Subject); err != nil {
 		return Principal{}, fmt.Errorf("sub: %w", err)
@@ -168,10 +168,10 @@ func (v *verifier) revoked(c credential) bool {
 	return c.digest != v.mark || !v.keys.knows(c.signer)
 }
 
-// claims are the claims of a token as they stand there.
+// claims holds the unparsed claims of a token.
 type claims map[string]json.RawMessage
 
-// notBefore returns nbf, or the zero time if there is none.
+// notBefore returns nbf, or the zero time if it is absent.
 func (c claims) notBefore() (time.Time, error) {
 	raw, ok := c["nbf"]
 	if !ok {
@@ -184,8 +184,8 @@ func (c claims) notBefore() (time.Time, error) {
 	return time.Unix(int64(seconds), 0), nil
 }
 
-// find returns the claim of that name, or follows the dots of the name into
-// objects, where Keycloak and others keep theirs.
+// find returns the claim of that name, or follows the dots of the name into objects, where Keycloak and others keep
+// their claims.
 func (c claims) find(name string) (json.RawMessage, bool) {
 	if raw, ok := c[name]; ok {
 		return raw, true
@@ -202,7 +202,7 @@ func (c claims) find(name string) (json.RawMessage, bool) {
 	return inner.find(rest)
 }
 
-// read stores a claim that must be there.
+// read stores a required claim.
 func (c claims) read(name string, v any) error {
 	raw, ok := c.find(name)
 	if !ok {
@@ -214,8 +214,8 @@ func (c claims) read(name string, v any) error {
 	return nil
 }
 
-// roles returns those roles of the claim that are ours: issuers put those of other
-// programs into the same list. Without the claim it is a user.
+// roles returns the known roles of the claim: issuers put the roles of other programs into the same list. Without the
+// claim the principal is a user.
 func (c claims) roles(name string) ([]Role, error) {
 	raw, ok := c.find(name)
 	if !ok {
@@ -232,7 +232,7 @@ func (c claims) roles(name string) ([]Role, error) {
 	return known(list), nil
 }
 
-// checkSubject keeps out what could be mistaken for somebody else in a record.
+// checkSubject refuses subjects that a reader of a record could mistake for another principal's.
 func checkSubject(s string) error {
 	switch {
 	case s == "":

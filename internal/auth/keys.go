@@ -48,7 +48,7 @@ func (k APIKey) principal() (Principal, error) {
 	}
 	digest, err := hex.DecodeString(k.SHA256)
 	if err != nil || len(digest) != sha256.Size || k.SHA256 == HashKey("") {
-		// Not quoted: somebody may have put the key itself here.
+		// Not quoted: the field may contain the key itself by mistake.
 		return Principal{}, fmt.Errorf("sha256: want the SHA-256 of a key, %d hex digits", hex.EncodedLen(sha256.Size))
 	}
 	p.credential.digest = [sha256.Size]byte(digest)
@@ -66,7 +66,7 @@ func (k APIKey) principal() (Principal, error) {
 	return p, nil
 }
 
-// find looks at every key, so that the time it takes says nothing about any.
+// find compares every key, so that its duration does not reveal anything about a key.
 func (r keyring) find(token string) (Principal, bool) {
 	digest := sha256.Sum256([]byte(token))
 	found := -1
@@ -80,7 +80,7 @@ func (r keyring) find(token string) (Principal, bool) {
 	return r[found], true
 }
 
-// holds reports whether the ring would make p again.
+// holds reports whether the ring still produces p.
 func (r keyring) holds(p Principal) bool {
 	return slices.ContainsFunc(r, func(q Principal) bool {
 		return q.credential == p.credential && q.Subject == p.Subject && q.Tenant == p.Tenant &&

@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	// fetchInterval is the least time between two fetches. A token with a made-up
-	// kid causes a fetch, so that anybody could make us flood the issuer; all who need
-	// keys at the time share the fetch and wait no longer than this.
+	// fetchInterval is the least time between two fetches. A token with an invented kid causes a fetch, so that
+	// without it any client could make the gateway flood the issuer; all callers that need keys at the time share the
+	// fetch and wait no longer than this.
 	fetchInterval = time.Second
-	// fetchTimeout bounds one fetch, the wait included. It is below the ten seconds
-	// that a client has for its first message.
+	// fetchTimeout bounds one fetch, the wait included. It is below the ten seconds that a client has for its first
+	// message.
 	fetchTimeout = 8 * time.Second
 )
 
-// remoteKeys are the keys at a URL, fetched when a token names one that is not
-// known, and kept.
+// remoteKeys holds the keys at a URL. It fetches them when a token names an unknown one, and keeps them.
 type remoteKeys struct{ set *oidc.RemoteKeySet }
 
 func newRemoteKeys(ctx context.Context, address string) (*remoteKeys, error) {
@@ -49,7 +48,7 @@ func newRemoteKeys(ctx context.Context, address string) (*remoteKeys, error) {
 	return &remoteKeys{oidc.NewRemoteKeySet(oidc.ClientContext(ctx, client), address)}, nil
 }
 
-// checkURL keeps the keys from travelling where others could replace them.
+// checkURL refuses addresses at which others could replace the keys in transit.
 func checkURL(u *url.URL) error {
 	if u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && RequireLoopback(net.JoinHostPort(u.Hostname(), "0")) == nil) {
 		return nil
@@ -57,13 +56,13 @@ func checkURL(u *url.URL) error {
 	return errors.New("want an https URL (or http on a loopback address)")
 }
 
-// knows says yes: an issuer takes a key out of its set when no token that it
-// signed is good any more, and asking it every few seconds is no job for a gateway.
+// knows returns true: an issuer removes a key when all tokens signed with it have expired, and a gateway must not ask
+// the issuer every few seconds.
 func (*remoteKeys) knows(thumbprint) bool { return true }
 
 func (k *remoteKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.set.VerifySignature(ctx, jwt)
-	// The library has no error type for this; a test notices when the text changes.
+	// The library lacks an error type for this; a test notices when the text changes.
 	if err != nil && strings.HasPrefix(err.Error(), "fetching keys ") {
 		if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
 			a.outage = err
@@ -72,7 +71,7 @@ func (k *remoteKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, e
 	return payload, err
 }
 
-// fetcher is a transport that is used rarely and reads little.
+// fetcher is a transport for rare and small fetches.
 type fetcher struct {
 	base     http.RoundTripper
 	interval time.Duration
@@ -83,7 +82,7 @@ type fetcher struct {
 
 func newFetcher() *fetcher {
 	return &fetcher{
-		// Fetches are hours apart: no connection is worth keeping.
+		// Fetches are hours apart: do not keep connections.
 		base:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
 		interval: fetchInterval,
 	}
@@ -101,8 +100,7 @@ func (f *fetcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// wait returns when the next fetch may begin. The key set fetches one at a time, so
-// that nobody queues here.
+// wait returns when the next fetch may begin. The key set fetches one at a time, so that callers do not queue here.
 func (f *fetcher) wait(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,21 +11,20 @@ import (
 	"strings"
 )
 
-// The WebSocket subprotocols. A browser cannot set headers on a WebSocket, so it
-// offers two subprotocols: the one that is spoken, and one that carries the token.
+// The WebSocket subprotocols. A browser cannot set headers on a WebSocket, so it offers two subprotocols: the spoken
+// one, and one that carries the token.
 const (
 	Subprotocol   = "waggle"
 	carrierPrefix = "waggle.token."
 )
 
-// TokenFromRequest returns the token that a request carries: Authorization:
-// Bearer, else X-API-Key, else a Sec-WebSocket-Protocol of the form
-// waggle.token.<base64url without padding>. ok is false if there is none. A
-// credential that is there but cannot be read (two of a kind, bad base64) is
-// returned as the empty token with ok true: no Authenticator of New accepts it.
+// TokenFromRequest returns the token of a request: Authorization: Bearer, else X-API-Key, else a
+// Sec-WebSocket-Protocol of the form waggle.token.<base64url without padding>. ok is false if the request has none. A
+// credential that cannot be read (two of a kind, bad base64) is returned as the empty token with ok true: no
+// Authenticator of New accepts it.
 //
-// subprotocol is "waggle" if the client offers it, and then the handshake has to
-// select it; the protocol with the token must never be echoed.
+// subprotocol is "waggle" if the client offers it, and then the handshake must select it; the protocol with the token
+// must never be echoed.
 func TokenFromRequest(r *http.Request) (token, subprotocol string, ok bool) {
 	offered := offeredProtocols(r.Header)
 	for _, p := range offered {
@@ -56,8 +55,7 @@ func TokenFromRequest(r *http.Request) (token, subprotocol string, ok bool) {
 	return string(raw), subprotocol, true
 }
 
-// bearer returns the bearer token. Other schemes are not ours: they may belong to
-// a proxy in front of us.
+// bearer returns the bearer token. It ignores other schemes, which may belong to a proxy in front of the gateway.
 func bearer(h http.Header) (string, bool) {
 	var tokens []string
 	for _, v := range h.Values("Authorization") {
@@ -69,7 +67,7 @@ func bearer(h http.Header) (string, bool) {
 	return single(tokens)
 }
 
-// single returns the only value. Of several none is right.
+// single returns the only value. It refuses several values.
 func single(values []string) (string, bool) {
 	switch len(values) {
 	case 0:
@@ -90,17 +88,15 @@ func offeredProtocols(h http.Header) []string {
 	return out
 }
 
-// HashKey returns the SHA-256 of an API key in lower-case hex, as the
-// configuration holds it. A plain hash is enough because keys are random and long,
-// unlike passwords.
+// HashKey returns the SHA-256 of an API key in lower-case hex, as the configuration holds it. A plain hash suffices
+// because keys are random and long, unlike passwords.
 func HashKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// RequireLoopback returns an error that names the options unless addr (host:port)
-// is on a loopback address, where nobody but this machine can connect. It does not
-// resolve names: only "localhost" counts.
+// RequireLoopback returns an error that names the options unless addr (host:port) is a loopback address, which only
+// this machine can reach. It does not resolve names: only "localhost" counts.
 func RequireLoopback(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
