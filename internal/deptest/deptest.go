@@ -1,9 +1,7 @@
-// Package deptest makes a test fail when a package imports what it must not, so
-// that the layers of the architecture stay true.
+// Package deptest fails a test when a package has a forbidden import, so that the layers of the architecture hold.
 //
-// The linter says the same earlier, but only for the files it knows and only for
-// direct imports. These checks follow the imports of every package on the way, except
-// for those of the standard library, and name the way.
+// The linter reports the same earlier, but only for the files it knows and only for direct imports. These checks
+// follow the imports of every package except those of the standard library, and print the path of imports.
 package deptest
 
 import (
@@ -23,10 +21,9 @@ import (
 // Std in a list of allowed packages stands for the standard library.
 const Std = "std"
 
-// Forbid fails the test for everything that pkg imports, directly or through
-// others, and that is not allowed. An allowed entry is an import path, a path with
-// all below it ("example.org/x/..."), or Std. Test files are not looked at. The test
-// runs in the module, or workspace, that knows pkg.
+// Forbid fails the test for every import of pkg, direct or indirect, that is not allowed. An allowed entry is an
+// import path, a path with all below it ("example.org/x/..."), or Std. Forbid ignores test files. The test runs in
+// the module, or workspace, that knows pkg.
 func Forbid(t testing.TB, pkg string, allowed ...string) {
 	t.Helper()
 	for _, e := range load(t, pkg).walk(pkg) {
@@ -36,9 +33,8 @@ func Forbid(t testing.TB, pkg string, allowed ...string) {
 	}
 }
 
-// Deny fails the test when pkg, or a package outside the standard library that it
-// needs, imports one of the paths; path/... means all below as well. Each path comes
-// with the reason that the failure shows.
+// Deny fails the test when pkg, or a package outside the standard library that it needs, imports one of the paths;
+// path/... means all below as well. Each path comes with the reason that the failure shows.
 func Deny(t testing.TB, pkg string, reasons map[string]string) {
 	t.Helper()
 	edges := load(t, pkg).walk(pkg)
@@ -55,7 +51,7 @@ func Deny(t testing.TB, pkg string, reasons map[string]string) {
 type imported struct {
 	path string
 	std  bool
-	way  string // the shortest way, " -> " between the packages
+	way  string // the shortest path of imports, " -> " between the packages
 }
 
 func (e imported) allowed(patterns []string) bool {
@@ -78,8 +74,7 @@ type node struct {
 	Imports    []string
 }
 
-// walk returns everything that root imports, breadth first. It does not look into
-// packages of the standard library.
+// walk returns all imports of root, breadth first. It does not enter packages of the standard library.
 func (g graph) walk(root string) []imported {
 	var out []imported
 	seen := map[string]bool{root: true}
