@@ -14,16 +14,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// stopGrace is how long Run waits for one component's Stop. Stop does no work, so
-// that it takes milliseconds; a component that hangs in it must not keep the process
-// alive until an orchestrator kills it together with those that are fine.
+// stopGrace bounds Run's wait for one component's Stop. Stop does not work, so it takes milliseconds; a component
+// that hangs in it must not keep the process alive until an orchestrator kills it together with the healthy ones.
 const stopGrace = 5 * time.Second
 
 // ErrStoppedNow is returned by Run, wrapped, when a second signal cut the drain short.
 var ErrStoppedNow = errors.New("stopped by a second signal before everything was drained")
 
-// Group runs components together: they start in order, and end together in
-// reverse order. A Group runs once.
+// Group runs components together: they start in order, and end in reverse order. A Group runs once.
 type Group struct {
 	log    zerolog.Logger
 	budget time.Duration
@@ -32,8 +30,8 @@ type Group struct {
 	listen func(chan<- os.Signal) (cancel func())
 }
 
-// NewGroup returns an empty group. budget bounds the drain of all components
-// together; make it a few seconds less than the time the orchestrator grants.
+// NewGroup returns an empty group. budget bounds the drain of all components together; make it a few seconds less
+// than the time the orchestrator grants.
 func NewGroup(log zerolog.Logger, budget time.Duration) *Group {
 	return &Group{log: log, budget: budget, grace: stopGrace, listen: listen}
 }
@@ -43,22 +41,19 @@ func listen(ch chan<- os.Signal) func() {
 	return func() { signal.Stop(ch) }
 }
 
-// Add appends components in the order of their start: each may use those before
-// it. It must not be called after Run.
+// Add appends components in the order of their start: each may use those before it. It must not be called after Run.
 func (g *Group) Add(c ...Component) { g.parts = append(g.parts, c...) }
 
-// Run starts the components in order and returns when all have ended. The end is
-// brought about by the end of ctx, SIGINT or SIGTERM, a failed start, or a component
-// that ends by itself. Then, in reverse order, each started component is drained and
-// stopped before the next one begins to drain. When the budget is used up, or at a
-// second signal, the rest is stopped without a drain. (The end of ctx is not counted
-// as a signal, so that ctx may come from signal.NotifyContext.)
+// Run starts the components in order and returns when all have ended. The end of ctx, SIGINT or SIGTERM, a failed
+// start, or a component that ends by itself triggers the end. Then, in reverse order, Run drains and stops each
+// started component before the next one begins to drain. When the budget is used up, or at a second signal, it stops
+// the rest without a drain. (The end of ctx does not count as a signal, so that ctx may come from
+// signal.NotifyContext.)
 //
-// The first error wins: it is returned, later ones are logged. After an end from
-// outside and a complete drain Run returns nil.
+// Run returns the first error and logs later ones. After a requested end and a complete drain it returns nil.
 func (g *Group) Run(ctx context.Context) error {
-	asked, ask := context.WithCancelCause(ctx)                            // ends when it is time to drain
-	hurried, hurry := context.WithCancelCause(context.WithoutCancel(ctx)) // ends when it is time to stop
+	asked, ask := context.WithCancelCause(ctx)                            // ends when the drain begins
+	hurried, hurry := context.WithCancelCause(context.WithoutCancel(ctx)) // ends when the stop begins
 	r := &run{Group: g, ask: ask, over: make(chan struct{})}
 	signals := make(chan os.Signal, 2)
 	ignore := g.listen(signals)
@@ -88,7 +83,7 @@ func (g *Group) Run(ctx context.Context) error {
 type run struct {
 	*Group
 	ask      context.CancelCauseFunc
-	over     chan struct{} // closed when the watchers have to end
+	over     chan struct{} // closed to end the watchers
 	watchers sync.WaitGroup
 	up       []Component
 	release  []context.CancelFunc
@@ -110,7 +105,7 @@ func (r *run) watchSignals(signals <-chan os.Signal, hurry context.CancelCauseFu
 	}
 }
 
-// startAll starts the components until one fails or an end is asked for.
+// startAll starts the components until one fails or an end is requested.
 func (r *run) startAll(asked, hurried context.Context) bool {
 	for _, c := range r.parts {
 		if asked.Err() != nil {
@@ -131,18 +126,18 @@ func (r *run) startAll(asked, hurried context.Context) bool {
 	return true
 }
 
-// start starts c with a context that ends when an end is asked for before c runs,
-// and not any more afterwards: what runs is drained.
+// start starts c with a context that ends if an end is requested before c runs, but not afterwards: running
+// components are drained.
 func (r *run) start(asked, hurried context.Context, c Component) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(asked))
 	r.release = append(r.release, cancel)
 	defer context.AfterFunc(asked, cancel)()
-	// For a start that does not mind its context.
+	// Covers a Start that ignores its context.
 	defer context.AfterFunc(hurried, c.Stop)()
 	return c.Start(ctx)
 }
 
-// watch asks for the end when c ends by itself.
+// watch requests the end when c ends by itself.
 func (r *run) watch(c Component) {
 	select {
 	case err := <-c.Failed():
@@ -154,7 +149,7 @@ func (r *run) watch(c Component) {
 	}
 }
 
-// failure is the cause of an end that a component brought about.
+// failure is the cause of an end that a component triggered.
 type failure struct {
 	name string
 	err  error
@@ -163,7 +158,7 @@ type failure struct {
 func (f *failure) Error() string { return f.name + " failed: " + f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// endAll drains and stops what is up, last started first, within the budget.
+// endAll drains and stops the running components, last started first, within the budget.
 func (r *run) endAll(hurried context.Context) {
 	ctx, cancel := context.WithTimeoutCause(hurried, r.budget, fmt.Errorf("the drain budget of %s is used up", r.budget))
 	defer cancel()
@@ -175,8 +170,7 @@ func (r *run) endAll(hurried context.Context) {
 	}
 }
 
-// drain reports whether c has finished its work. It waits no longer than ctx, also
-// for a component that does.
+// drain reports whether c has finished its work. It waits no longer than ctx, even if c does.
 func (r *run) drain(ctx context.Context, c Component) bool {
 	err := context.Cause(ctx)
 	if err == nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 )
 
-// label marks the goroutines of the component under test. A goroutine inherits
-// the labels of the one that starts it, so that those of a shared server or
-// connection are not counted, whenever they come up.
+// label marks the goroutines of the component under test. A goroutine inherits the labels of its starter, so that
+// those of a shared server or connection do not count, whenever they appear.
 const label = "lifecycletest"
 
 // contained runs the test and fails it for goroutines that the component leaves.
@@ -27,7 +26,7 @@ func contained(t *testing.T, c lifecycle.Component, run func(*testing.T, lifecyc
 	noGoroutines(t)
 }
 
-// within fails the test if f takes for ever. f may use require.
+// within fails the test if f hangs. f may use require.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -45,8 +44,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// noGoroutines waits until no goroutine of the component is left: one that has
-// been told to end may need a moment after Stop has returned.
+// noGoroutines waits until all goroutines of the component have ended: a cancelled one may need a moment after Stop
+// has returned.
 func noGoroutines(t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -61,8 +60,7 @@ func noGoroutines(t *testing.T) {
 	}
 }
 
-// labelled returns the stacks of the goroutines that carry the label's value, but
-// for that of the test itself.
+// labelled returns the stacks of the goroutines that carry the label's value, except the test's own.
 func labelled(value string) []string {
 	var out []string
 	for stack := range strings.SplitSeq(all(), "\n\n") {

@@ -13,14 +13,12 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 )
 
-// patience is how long a call may take before it counts as hanging. It is not a
-// speed test: the machine may be busy.
+// patience is the time after which a call counts as hanging. It does not test speed: the machine may be busy.
 var patience = time.Minute
 
-// Exercise runs components through the uses and abuses that the contract allows,
-// and fails when a call hangs or a goroutine stays behind. fresh returns a new
-// component, not yet started, at each call; what components share (a connection, a
-// server) it makes before.
+// Exercise runs components through the uses and abuses that the contract allows, and fails when a call hangs or a
+// goroutine stays behind. fresh returns a new component, not yet started, at each call; it creates shared parts (a
+// connection, a server) before.
 func Exercise(t *testing.T, fresh func() lifecycle.Component) {
 	t.Helper()
 	for _, c := range []struct {
@@ -43,8 +41,8 @@ func Exercise(t *testing.T, fresh func() lifecycle.Component) {
 	}
 }
 
-// StartFails checks a component whose Start must fail: nothing stays behind, and
-// it may be drained and stopped all the same.
+// StartFails checks a component whose Start must fail: it leaves nothing behind, and may still be drained and
+// stopped.
 func StartFails(t *testing.T, broken func() lifecycle.Component) {
 	t.Helper()
 	t.Run("start fails", func(t *testing.T) {
@@ -101,8 +99,7 @@ func drainAfterStop(t *testing.T, c lifecycle.Component) {
 	within(t, "Stop", c.Stop)
 }
 
-// startDead does not ask for an error: a component that starts in an instant need
-// not look at its context.
+// startDead does not require an error: a component that starts in an instant need not check its context.
 func startDead(t *testing.T, c lifecycle.Component) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -158,7 +155,7 @@ func start(t *testing.T, c lifecycle.Component) {
 	within(t, "Start", func() { require.NoError(t, c.Start(t.Context())) })
 }
 
-// healthy fails if the component has reported that it died.
+// healthy fails if the component has reported its own end.
 func healthy(t *testing.T, c lifecycle.Component) {
 	t.Helper()
 	select {
