@@ -12,9 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Shrink stores members of the data that are too large to stay inline together, and leaves
-// references in their places. The objects belong to the log. It reports whether there
-// were any.
+// Shrink stores members of the data that together are too large to stay inline, and replaces them with references.
+// The objects belong to the log. It reports whether it stored any.
 func (s *Store) Shrink(ctx context.Context, log subject.Log, data event.Large) (changed bool, err error) {
 	room := Inline
 	for _, p := range data.Payloads() {
@@ -30,8 +29,7 @@ func (s *Store) Shrink(ctx context.Context, log subject.Log, data event.Large) (
 	return changed, nil
 }
 
-// Fill puts what the references in data of a tenant name in their places. Its errors are
-// those of Get.
+// Fill replaces the references in a tenant's data with the objects. Its errors are those of Get.
 func (s *Store) Fill(ctx context.Context, tenant id.Tenant, data event.Large) error {
 	for _, p := range data.Payloads() {
 		if *p.Ref == nil {
@@ -46,8 +44,7 @@ func (s *Store) Fill(ctx context.Context, tenant id.Tenant, data event.Large) er
 	return nil
 }
 
-// escaped returns how many bytes data takes at most where encoding/json escapes it for
-// HTML on its way.
+// escaped returns the most bytes that data takes where encoding/json escapes it for HTML.
 func escaped(data json.RawMessage) int {
 	const more = len(`\u003c`) - 1
 	n := len(data)
@@ -58,15 +55,15 @@ func escaped(data json.RawMessage) int {
 		switch c {
 		case '<', '>', '&':
 			n += more
-		case 0xe2: // perhaps a separator of lines, which has three bytes
+		case 0xe2: // perhaps a line separator, which has three bytes
 			n += more - 2
 		}
 	}
 	return n
 }
 
-// Show is Fill for a reader: in the place of data that is lost stands the fault, and the
-// operator's log has which. Its other errors mean that the data cannot be had now.
+// Show is Fill for a reader: it replaces lost data with the fault, and logs the lost object for operators. Its other
+// errors mean that the data is unavailable now.
 func (s *Store) Show(ctx context.Context, tenant id.Tenant, data event.Large) error {
 	err := s.Fill(ctx, tenant, data)
 	if !errors.Is(err, fault.New(fault.PayloadLost)) {
@@ -77,12 +74,11 @@ func (s *Store) Show(ctx context.Context, tenant id.Tenant, data event.Large) er
 	return nil
 }
 
-// Event returns an event of a tenant's log as a reader is shown it. Those that refer to
-// nothing are as they are.
+// Event returns an event of a tenant's log in the form for a reader. Events without references are unchanged.
 func (s *Store) Event(ctx context.Context, tenant id.Tenant, e event.Event) (event.Event, error) {
 	data, err := event.Refers(e)
 	if err != nil || data == nil {
-		return e, nil //nolint:nilerr // What cannot be decoded is the reader's business.
+		return e, nil //nolint:nilerr // The reader handles data that cannot be decoded.
 	}
 	if err := s.Show(ctx, tenant, data); err != nil {
 		return e, err
@@ -90,11 +86,11 @@ func (s *Store) Event(ctx context.Context, tenant id.Tenant, e event.Event) (eve
 	return e.With(data)
 }
 
-// miss puts the fault where data is lost. An outcome without its result is a failure.
+// miss puts the fault in the place of lost data. An outcome without its result is a failure.
 func miss(data event.Large) {
 	f := fault.New(fault.PayloadLost)
 	why, err := json.Marshal(map[string]string{"error": f.Public(), "code": string(f.Code)})
-	if err != nil { // two strings can be encoded
+	if err != nil { // two strings always have a JSON form
 		why = json.RawMessage("null")
 	}
 	code, text := string(f.Code), f.Public()

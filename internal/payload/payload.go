@@ -1,9 +1,7 @@
-// Package payload stores data that does not fit into an event as objects, and gives it
-// back whole.
+// Package payload stores data that does not fit into an event as objects, and restores it.
 //
-// An object belongs to one log of one tenant. Its name has the log and the digest of the
-// data, so that the same data comes to the same object however often it is stored. Objects
-// expire with the events that name them.
+// An object belongs to one log of one tenant. Its name has the log and the digest of the data, so that repeated
+// stores of the same data use the same object. Objects expire with the events that name them.
 package payload
 
 import (
@@ -28,13 +26,12 @@ import (
 )
 
 const (
-	// Inline is the largest data in bytes that stays in an event or a command: half of an
-	// event, and little enough for a command with what surrounds it.
+	// Inline is the largest data in bytes that stays in an event or a command: half of an event, and small enough for
+	// a command with its envelope.
 	Inline = 120 << 10
-	// maxSize bounds what is loaded: many times the largest frame.
+	// maxSize bounds loaded data: many times the largest frame.
 	maxSize = 64 << 20
-	// codeStoreFailed is the server's code for a stream that is full; nats.go has no name
-	// for it.
+	// codeStoreFailed is the server's code for a full stream; nats.go does not name it.
 	codeStoreFailed jetstream.ErrorCode = 10077
 	// patience bounds one object, which takes milliseconds.
 	patience = 10 * time.Second
@@ -46,8 +43,8 @@ type Store struct {
 	log *zerolog.Logger
 
 	mu      sync.Mutex
-	objects jetstream.ObjectStore // nil until it is needed first
-	stream  jetstream.Stream      // behind it
+	objects jetstream.ObjectStore // nil until its first use
+	stream  jetstream.Stream      // the stream of objects
 }
 
 // New returns the store of an installation.
@@ -71,8 +68,8 @@ func (s *Store) open(ctx context.Context) (jetstream.ObjectStore, error) {
 	return objects, nil
 }
 
-// Put stores data for a log and returns what refers to it. Data that is stored already is
-// not stored again. Its errors are faults, or ctx's: MessageTooBig if the store is full.
+// Put stores data for a log and returns a reference to it. It does not store the same data twice. Its errors are
+// faults, or ctx's: MessageTooBig if the store is full.
 func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.ObjectRef, error) {
 	sum := sha256.Sum256(data)
 	ref := &event.ObjectRef{Log: log.Local(), Digest: hex.EncodeToString(sum[:]), Size: int64(len(data))}
@@ -104,9 +101,8 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	return ref, nil
 }
 
-// Get loads the data that a reference in a log of the tenant names, and checks it. The
-// error is fault.PayloadLost if the object is missing or damaged, and another fault, or
-// ctx's error, if it cannot be had now.
+// Get loads the data that a reference in a log of the tenant names, and checks it. The error is fault.PayloadLost if
+// the object is missing or damaged, and another fault, or ctx's error, if it is unavailable now.
 func (s *Store) Get(ctx context.Context, tenant id.Tenant, ref event.ObjectRef) (json.RawMessage, error) {
 	name, err := nameOf(tenant, ref)
 	if err != nil {
@@ -154,8 +150,8 @@ func (s *Store) read(ctx context.Context, objects jetstream.ObjectStore, name st
 	}
 }
 
-// parts returns what the parts of an object hold, up to the size. The leader of the stream
-// is asked: a follower may not have yet what has been stored.
+// parts returns the contents of an object, up to the size. It asks the leader of the stream: a follower may not have
+// recent parts yet.
 func (s *Store) parts(ctx context.Context, object string, size int64) ([]byte, error) {
 	data := make([]byte, 0, size)
 	for seq := uint64(1); int64(len(data)) < size; {
@@ -168,7 +164,7 @@ func (s *Store) parts(ctx context.Context, object string, size int64) ([]byte, e
 	return data, nil
 }
 
-// Delete deletes all objects of a log, and returns how many these were.
+// Delete deletes all objects of a log, and returns their number.
 func (s *Store) Delete(ctx context.Context, log subject.Log) (int, error) {
 	objects, err := s.open(ctx)
 	if err != nil {
@@ -178,10 +174,10 @@ func (s *Store) Delete(ctx context.Context, log subject.Log) (int, error) {
 	if err != nil {
 		return 0, unavailable(fmt.Errorf("list objects: %w", err))
 	}
-	defer w.Stop() //nolint:errcheck // The server forgets the consumer by itself.
+	defer w.Stop() //nolint:errcheck // The server removes the consumer by itself.
 	var names []string
 	for info := range w.Updates() {
-		if info == nil { // all there were have come
+		if info == nil { // end of the existing names
 			break
 		}
 		if of, _, err := subject.ParsePayloadName(info.Name); err == nil && of == log {
