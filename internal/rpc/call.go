@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// callTimeout is how long Call waits if ctx does not end earlier: longer than the
-	// election after a killed stream leader (4.2 to 7.4 s measured).
+	// callTimeout bounds Call if ctx does not end earlier: longer than the election after a killed stream leader (4.2
+	// to 7.4 s measured).
 	callTimeout = 10 * time.Second
-	// maxAsks is how many replicas that are leaving are asked before the service counts
-	// as gone. Each of them is off the bus when it says so.
+	// maxAsks bounds the leaving replicas that a call asks before the service counts as gone. Each of them has left
+	// the bus when it answers so.
 	maxAsks = 8
 )
 
@@ -33,12 +33,11 @@ func Call(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out an
 	return CallWithin(ctx, conn, callTimeout, service, verb, in, out)
 }
 
-// CallWithin asks one replica of the service and decodes its answer into out, which may
-// be nil. It returns the service's fault, or one that says what is wrong: BUS_UNAVAILABLE,
-// which may be tried again, if no replica runs, none answers within ctx and patience, or
-// there is no connection; MESSAGE_TOO_BIG if the request does not fit a message of the
-// bus. If ctx is cancelled its cause is wrapped. Without an answer the request may or
-// may not have been handled. It is safe for concurrent use.
+// CallWithin asks one replica of the service and decodes its answer into out, which may be nil. It returns the
+// service's fault, or one of its own: BUS_UNAVAILABLE, which allows a retry, if no replica runs, no answer comes
+// within ctx and patience, or the connection is down; MESSAGE_TOO_BIG if the request does not fit a message of the
+// bus. If ctx is cancelled its cause is wrapped. Without an answer the request may or may not have been handled.
+// CallWithin is safe for concurrent use.
 func CallWithin(ctx context.Context, conn *bus.Conn, patience time.Duration, service, verb id.Name, in, out any) (err error) {
 	label := service.String() + "." + verb.String()
 	ctx, span := telemetry.Start(ctx, "ask "+label, trace.SpanKindClient, telemetry.SystemNATS, telemetry.KeyDestination.String(label))
@@ -84,7 +83,7 @@ func request(ctx context.Context, service, verb id.Name, body []byte) *nats.Msg 
 	return m
 }
 
-// unanswered says why there is no answer.
+// unanswered returns the reason for a missing answer.
 func unanswered(ctx context.Context, conn *bus.Conn, service id.Name, size int, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):

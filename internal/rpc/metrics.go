@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// outcomeDone is the outcome of a request that worked; others are fault codes.
+// outcomeDone is the outcome of a successful request; other outcomes are fault codes.
 const outcomeDone = "done"
 
 type metrics struct {
@@ -17,12 +17,12 @@ type metrics struct {
 	took    *prometheus.HistogramVec
 }
 
-// tookBuckets in seconds: a read of the newest event takes a millisecond, a whole
-// history a second, and after 30 s a handler is ended.
+// tookBuckets in seconds: a read of the newest event takes a millisecond, a whole history a second, and handlers end
+// after 30 s.
 var tookBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30}
 
-// newMetrics registers the metrics, or finds them where another server of the process
-// has. Without a registry they are kept for nobody.
+// newMetrics registers the metrics, or reuses those of another server of the process. With a nil registry it does not
+// export them.
 func newMetrics(r prometheus.Registerer, service id.Name) (*metrics, error) {
 	handled, err1 := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "waggle_rpc_handled_total", Help: "Requests answered by service, verb and outcome (done or a fault code).",

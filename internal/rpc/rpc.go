@@ -1,8 +1,8 @@
-// Package rpc asks and answers over NATS micro: typed requests and replies of the
-// services, one subject per verb (subject.RPC).
+// Package rpc sends requests over NATS micro and answers them: typed requests and replies of the services, one
+// subject per verb (subject.RPC).
 //
-// All replicas of a service share its requests. Faults travel; any other error of a
-// handler becomes INTERNAL with a reference under which the server's log has it.
+// All replicas of a service share its requests. A fault reaches the caller; any other error of a handler becomes
+// INTERNAL with a reference under which the server has logged it.
 package rpc
 
 import (
@@ -24,44 +24,41 @@ import (
 )
 
 const (
-	// version is that of the form of requests and replies, shown by `nats micro`.
+	// version names the form of requests and replies, shown by `nats micro`.
 	version = "1.0.0"
-	// defaultConcurrency keeps as many reads of the event log on their way as the log
-	// itself lets through: 16 streams, four readers each.
+	// defaultConcurrency allows as many concurrent reads as the event log does: 16 streams, four readers each.
 	defaultConcurrency = 64
-	// waitingPerSlot bounds the requests that wait for a slot. With answers that take
-	// 50 ms, the last of them is answered within a second.
+	// waitingPerSlot bounds the requests that wait for a slot. If answers take 50 ms, the last of them is answered
+	// within a second.
 	waitingPerSlot = 16
-	// handlerTimeout ends a handler whose caller gave no deadline: longer than the
-	// event log bears trouble with the bus (20 s).
+	// handlerTimeout ends a handler whose caller set no deadline: longer than the event log's retries (20 s).
 	handlerTimeout = 30 * time.Second
 	// handlerLimit ends any handler: longer than tools may run.
 	handlerLimit = time.Hour
 )
 
-// Config says what a server is.
+// Config describes a server.
 type Config struct {
 	Service     id.Name
 	Description string
-	Concurrency int // requests per verb handled at a time; default 64. 16 times as many may wait
+	Concurrency int // concurrent requests per verb; default 64. 16 times as many may wait
 	Logger      zerolog.Logger
-	Directory   *directory.Directory  // a request is answered when this copy has what its sender has seen; nil: at once
-	Registry    prometheus.Registerer // nil: metrics are kept for nobody
+	Directory   *directory.Directory  // answers wait until this copy includes the state that the sender has seen; nil: no wait
+	Registry    prometheus.Registerer // nil: metrics are not exported
 }
 
-// Server answers the requests to a service. It is a lifecycle component; any number
-// of replicas may run.
+// Server answers the requests to a service. It is a lifecycle component; any number of replicas may run.
 type Server struct {
 	conn      *bus.Conn
 	cfg       Config
 	log       zerolog.Logger
 	metrics   *metrics
-	broken    error // why it cannot start
+	broken    error // the error of its construction, returned by Start
 	endpoints []*endpoint
 
-	kill context.Context //nolint:containedctx // ends at Stop: handlers see it
+	kill context.Context //nolint:containedctx // ends at Stop: cancels handlers
 	stop context.CancelCauseFunc
-	quit context.Context //nolint:containedctx // ends at Drain or Stop: a start gives up
+	quit context.Context //nolint:containedctx // ends at Drain or Stop: cancels a start
 	end  context.CancelFunc
 
 	mu      sync.Mutex
@@ -75,14 +72,13 @@ type state int
 const (
 	fresh state = iota
 	running
-	leaving // nothing new is taken
+	leaving // draining: refuses new requests
 )
 
-// errStopped is what the context of a handler ends with when the server stops.
+// errStopped is the cause of the end of handlers' contexts when the server stops.
 var errStopped = errors.New("the service is stopping")
 
-// NewServer returns a server without endpoints that is not started. The connection
-// must outlive it.
+// NewServer returns a server without endpoints that is not started. The connection must outlive it.
 func NewServer(c *bus.Conn, cfg Config) *Server {
 	if cfg.Concurrency <= 0 {
 		cfg.Concurrency = defaultConcurrency
@@ -97,8 +93,7 @@ func NewServer(c *bus.Conn, cfg Config) *Server {
 // Name implements lifecycle.Component.
 func (s *Server) Name() string { return s.cfg.Service.String() + " rpc" }
 
-// Failed implements lifecycle.Component: a server ends when it is asked to. A lost
-// connection is sought again.
+// Failed implements lifecycle.Component: a server ends only on request. The connection reconnects by itself.
 func (s *Server) Failed() <-chan error { return nil }
 
 // Start offers the endpoints on the bus. When it returns, requests arrive.
@@ -125,7 +120,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// offer subscribes, and makes sure that the bus knows of it.
+// offer subscribes, and waits until the bus knows the subscriptions.
 func (s *Server) offer(ctx context.Context) error {
 	name := s.cfg.Service.String()
 	m, err := micro.AddService(s.conn.NATS(), micro.Config{
@@ -146,7 +141,7 @@ func (s *Server) offer(ctx context.Context) error {
 	return s.conn.Flush(ctx)
 }
 
-// Drain takes no more requests and waits for those that have arrived.
+// Drain accepts no more requests and waits for those that have arrived.
 func (s *Server) Drain(ctx context.Context) error {
 	s.leave()
 	done := make(chan struct{})
@@ -162,8 +157,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// Stop ends the handlers' contexts and returns when they have returned. Their
-// callers are told to try again.
+// Stop ends the handlers' contexts and returns when they have returned. Their callers are told to try again.
 func (s *Server) Stop() {
 	s.stop(errStopped)
 	s.leave()
@@ -180,8 +174,7 @@ func (s *Server) leave() {
 	s.state = leaving
 }
 
-// hangUp unsubscribes. What was sent to us before the bus knows of it is told to ask
-// another replica.
+// hangUp unsubscribes. A request that arrives before the bus processes that is answered with: ask another replica.
 func (s *Server) hangUp() {
 	if s.micro == nil {
 		return
@@ -191,7 +184,7 @@ func (s *Server) hangUp() {
 	}
 }
 
-// enter counts a request, unless it came too late.
+// enter counts a request, unless the server is leaving.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,11 +21,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Handle adds an endpoint to a server that is not started yet. f answers one request;
-// several are handled at a time. Its faults reach the caller as they are, and any
-// other error, or a panic, as INTERNAL with a reference. ctx ends when the caller has
-// stopped waiting (after 30 s if it did not say) or the server is stopped; a drain
-// does not end it. A request may be asked twice, so f bears repetition.
+// Handle adds an endpoint to a server that is not started yet. f answers one request; several run concurrently. Its
+// faults reach the caller unchanged, and any other error, or a panic, as INTERNAL with a reference. ctx ends when the
+// caller has stopped waiting (after 30 s if it set no deadline) or the server stops; a drain does not end it. A
+// request may arrive twice, so f must tolerate repetition.
 func Handle[In, Out any](s *Server, verb id.Name, f func(context.Context, In) (Out, error)) {
 	e := &endpoint{s: s, verb: verb, label: s.cfg.Service.String() + "." + verb.String(), slots: make(chan struct{}, s.cfg.Concurrency)}
 	e.call = func(ctx context.Context, body []byte) ([]byte, error) {
@@ -54,13 +53,13 @@ type endpoint struct {
 	call  func(context.Context, []byte) ([]byte, error)
 	slots chan struct{}
 
-	waiting  atomic.Int64 // requests that wait for a slot or are handled
-	requests atomic.Int64 // that were answered
+	waiting  atomic.Int64 // requests that wait for a slot or are in progress
+	requests atomic.Int64 // answered requests
 	errors   atomic.Int64
 	nanos    atomic.Int64
 }
 
-// Handle implements micro.Handler. It never blocks: what waits, waits elsewhere.
+// Handle implements micro.Handler. It never blocks: requests wait in goroutines.
 func (e *endpoint) Handle(r micro.Request) {
 	if !e.s.enter() {
 		m := nats.NewMsg(r.Reply())
@@ -102,7 +101,7 @@ func (e *endpoint) serve(r micro.Request, arrived time.Time) {
 	e.answer(ctx, r.Reply(), out, err)
 }
 
-// patience returns how long the caller waits.
+// patience returns the time for which the caller waits.
 func patience(r micro.Request) time.Duration {
 	ms, err := strconv.ParseInt(r.Headers().Get(headerTimeout), 10, 64)
 	if err != nil || ms <= 0 {
@@ -111,8 +110,8 @@ func patience(r micro.Request) time.Duration {
 	return time.Duration(min(ms, handlerLimit.Milliseconds())) * time.Millisecond
 }
 
-// run calls the handler with the caller's trace, turning a panic into an error, as soon as
-// this process has seen of the directory what the caller has.
+// run calls the handler with the caller's trace and turns a panic into an error. It first waits until this process'
+// copy of the directory is as new as the caller's.
 func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err error) {
 	ctx = telemetry.Extract(ctx, r.Headers().Get(headerTrace))
 	ctx, span := telemetry.Start(ctx, "answer "+e.label, trace.SpanKindServer, telemetry.SystemNATS,
@@ -133,7 +132,7 @@ func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err er
 	return e.call(ctx, r.Data())
 }
 
-// answer sends the outcome. What is too large for a message is a fault instead.
+// answer sends the outcome. It replaces an answer that is too large for a message with a fault.
 func (e *endpoint) answer(ctx context.Context, to string, out []byte, err error) {
 	m := nats.NewMsg(to)
 	m.Data = out
@@ -153,8 +152,8 @@ func (e *endpoint) answer(ctx context.Context, to string, out []byte, err error)
 	e.publish(m)
 }
 
-// public returns the fault that the caller is told. An error of a handler whose
-// context had ended is taken as the consequence of that.
+// public returns the fault for the caller. The error of a handler whose context had ended counts as the consequence
+// of that.
 func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 	_, known := errors.AsType[*fault.Fault](err)
 	switch {
@@ -172,18 +171,18 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 	return f
 }
 
-// publish sends an answer. Who misses it asks again.
+// publish sends an answer. A caller that misses it asks again.
 func (e *endpoint) publish(m *nats.Msg) {
 	if m.Subject == "" {
-		return // asked without a reply subject: nobody wants to know
+		return // the request has no reply subject
 	}
 	if err := e.s.conn.NATS().PublishMsg(m); err != nil {
 		e.s.log.Debug().Err(err).Str("verb", e.label).Msg("fail to send answer")
 	}
 }
 
-// Stats are shown by the statistics of NATS micro: its own count how long requests
-// take to be accepted, not to be answered.
+// Stats are shown by the statistics of NATS micro: its own count the time until a request is accepted, not until it
+// is answered.
 type Stats struct {
 	Requests   int64 `json:"requests"` // answered
 	Errors     int64 `json:"errors"`

@@ -13,16 +13,15 @@ import (
 // Headers of a request.
 const (
 	headerTrace = "traceparent"
-	// headerTimeout says in milliseconds how long the caller waits. It is a duration,
-	// because the clocks of two machines differ.
+	// headerTimeout carries the caller's patience in milliseconds: a duration, because the clocks of two machines
+	// differ.
 	headerTimeout = "Waggle-Timeout"
 )
 
-// headerAgain marks a reply of a replica that is leaving and has done nothing: the
-// caller asks another one.
+// headerAgain marks a reply of a leaving replica that did not handle the request: the caller asks another one.
 const headerAgain = "Waggle-Ask-Again"
 
-// wireFault is a fault on its way. Its cause stays where it happened.
+// wireFault is the wire form of a fault. Its cause stays in the process where it happened.
 type wireFault struct {
 	Code       fault.Code      `json:"code"`
 	Message    string          `json:"message"`
@@ -32,14 +31,14 @@ type wireFault struct {
 	Provided   json.RawMessage `json:"provided,omitempty"`
 }
 
-// setFault makes m the answer of a request that failed, with the headers by which
-// the tools for NATS micro know an error.
+// setFault makes m the answer to a failed request, with the headers by which the tools for NATS micro detect an
+// error.
 func setFault(m *nats.Msg, f *fault.Fault) {
 	w := wireFault{Code: f.Code, Message: f.Message, Field: f.Field, Ref: f.Ref, Constraint: f.Constraint}
 	if json.Valid(f.Provided) {
 		w.Provided = f.Provided
 	}
-	m.Data, _ = json.Marshal(w) //nolint:errchkjson // strings, and JSON that was checked
+	m.Data, _ = json.Marshal(w) //nolint:errchkjson // strings and checked JSON always encode
 	m.Header.Set(micro.ErrorHeader, string(f.Code))
 	m.Header.Set(micro.ErrorCodeHeader, strconv.Itoa(fault.Lookup(f.Code).Status))
 }
