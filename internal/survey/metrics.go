@@ -6,8 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
-// metrics of the installation. The labels are names of services and of streams, which
-// are fixed.
+// metrics of the installation. The labels are names of services and of streams, which are fixed.
 type metrics struct {
 	pending, out, again    *prometheus.GaugeVec // by service
 	replicas               *prometheus.GaugeVec
@@ -41,7 +40,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	)
 }
 
-// reset shows nothing any more: another replica measures.
+// reset clears the metrics: another replica measures.
 func (m *metrics) reset() {
 	for _, v := range []*prometheus.GaugeVec{m.pending, m.out, m.again, m.replicas, m.messages, m.bytes, m.limit, m.leader, m.missing, m.lag} {
 		v.Reset()

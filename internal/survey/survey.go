@@ -1,9 +1,8 @@
-// Package survey measures what no process can count by itself: how deep the queues of
-// commands are, how the streams and their replicas stand, how many letters are dead, and
-// who is there. It asks JetStream, which is why one process does it for all: that of the
-// replicas of a service which comes first in the directory. The others show nothing.
+// Package survey measures values that a single process cannot count: the depth of the queues of commands, the state
+// of the streams and their replicas, the number of dead letters, and the live replicas. It asks JetStream, so one
+// process measures for all: the first replica of a service in the directory. The others show nothing.
 //
-// It is no place for what happens within a process: every package counts that itself.
+// Events within a process do not belong here: every package counts its own.
 package survey
 
 import (
@@ -26,20 +25,19 @@ import (
 )
 
 const (
-	// defaultEvery is a usual scrape interval: looking more often than anybody scrapes
-	// would load the streams' leaders for nothing.
+	// defaultEvery is a usual scrape interval: measuring more often would only load the streams' leaders.
 	defaultEvery = 15 * time.Second
-	// patience bounds one look: a cluster that elects does not answer.
+	// patience bounds one measurement: a cluster does not answer during an election.
 	patience = 10 * time.Second
 )
 
-// Config says whose replicas take turns, and what is looked at.
+// Config names the replicas that take turns, and the measured services and streams.
 type Config struct {
-	Service  id.Name       // one of its replicas looks
-	Instance id.Name       // this one
-	Services []id.Name     // whose replicas are counted
-	Streams  []string      // those of buckets too
-	Every    time.Duration // between two looks; default 15 s
+	Service  id.Name       // one of its replicas measures
+	Instance id.Name       // this replica
+	Services []id.Name     // services whose replicas are counted
+	Streams  []string      // streams, including those of buckets
+	Every    time.Duration // interval of measurements; default 15 s
 	Registry prometheus.Registerer
 	Logger   zerolog.Logger
 }
@@ -75,7 +73,7 @@ func New(c *bus.Conn, d *directory.Directory, cfg Config) (*Survey, error) {
 // Name implements lifecycle.Component.
 func (s *Survey) Name() string { return "survey" }
 
-// Start begins to look.
+// Start begins to measure.
 func (s *Survey) Start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -89,10 +87,10 @@ func (s *Survey) Start(ctx context.Context) error {
 	return nil
 }
 
-// Drain implements lifecycle.Component: there is nothing to finish.
+// Drain implements lifecycle.Component: a survey has no work to finish.
 func (s *Survey) Drain(context.Context) error { return nil }
 
-// Stop ends at once.
+// Stop ends the measurements at once.
 func (s *Survey) Stop() {
 	s.mu.Lock()
 	s.cancel()
@@ -100,7 +98,7 @@ func (s *Survey) Stop() {
 	s.work.Wait()
 }
 
-// Failed implements lifecycle.Component: what cannot be measured stops nobody.
+// Failed implements lifecycle.Component: a failed measurement does not end the component.
 func (s *Survey) Failed() <-chan error { return s.never }
 
 func (s *Survey) run(ctx context.Context) {
@@ -116,7 +114,7 @@ func (s *Survey) run(ctx context.Context) {
 	}
 }
 
-// Look measures once, or shows nothing if it is another replica's turn.
+// Look measures once, or clears the metrics if it is another replica's turn.
 func (s *Survey) Look(ctx context.Context) {
 	if !s.turn() {
 		s.met.reset()
@@ -135,8 +133,8 @@ func (s *Survey) Look(ctx context.Context) {
 	s.met.looked.SetToCurrentTime()
 }
 
-// turn reports whether this replica is the one that looks. Two may think so for a moment
-// after one has come; both show the same then.
+// turn reports whether this replica measures. For a moment after a replica has joined two may do so; both then show
+// the same.
 func (s *Survey) turn() bool {
 	members := s.dir.Members(directory.WhatService, s.cfg.Service)
 	first := slices.MinFunc(append(members, directory.Member{Instance: s.cfg.Instance}), func(a, b directory.Member) int {
@@ -145,7 +143,7 @@ func (s *Survey) turn() bool {
 	return first.Instance == s.cfg.Instance
 }
 
-// queues shows the queues of all services, also of those that rest.
+// queues measures the queues of all services, idle ones included.
 func (s *Survey) queues(ctx context.Context) error {
 	by, err := command.Depths(ctx, s.conn)
 	if err != nil {
@@ -164,8 +162,8 @@ func (s *Survey) queues(ctx context.Context) error {
 	return nil
 }
 
-// streams looks at every stream. One that does not answer is without a leader; the
-// others are looked at all the same.
+// streams measures every stream. A stream that does not answer lacks a leader; the measurement continues with the
+// others.
 func (s *Survey) streams(ctx context.Context) error {
 	for _, name := range s.cfg.Streams {
 		one, cancel := context.WithTimeout(ctx, patience/4)
