@@ -5,10 +5,9 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Attribute keys of the OpenTelemetry semantic conventions v1.41.0, pinned here:
-// v1.42 took every gen_ai key out of the package, because these conventions moved
-// to a repository of their own and are still in development. When they settle, this
-// file is the only one to change.
+// Attribute keys of the OpenTelemetry semantic conventions v1.41.0, pinned here: v1.42 removed every gen_ai key from
+// the package, because these conventions moved to their own repository and are still in development. When they
+// settle, only this file has to change.
 const (
 	KeyOperation      = semconv.GenAIOperationNameKey // one of the Operation values
 	KeyProvider       = semconv.GenAIProviderNameKey  // openai, anthropic, demo
@@ -31,7 +30,7 @@ const (
 	KeyClientInstance = semconv.MessagingClientIDKey
 )
 
-// What a span is about.
+// Kinds of spans.
 var (
 	OperationChat        = semconv.GenAIOperationNameChat        // one request to a model
 	OperationInvokeAgent = semconv.GenAIOperationNameInvokeAgent // one turn of an agent
@@ -40,6 +39,5 @@ var (
 	MessagingProcess     = semconv.MessagingOperationTypeProcess
 )
 
-// SystemNATS is the messaging.system of the bus. The conventions have no value for
-// NATS; a value of one's own is allowed.
+// SystemNATS is the messaging.system of the bus. The conventions lack a value for NATS; custom values are allowed.
 var SystemNATS attribute.KeyValue = semconv.MessagingSystemKey.String("nats")

@@ -19,11 +19,9 @@ const (
 	FormatConsole = "console"
 )
 
-// NewLogger returns a logger that writes to w in one of the formats "json" (one
-// object a line) and "console" (for people). level is a zerolog level: trace,
-// debug, info, warn, error. Lines written with Ctx(ctx) carry the trace_id and
-// span_id of ctx. Writes are not synchronised: w must be safe for concurrent use
-// (os.Stderr is).
+// NewLogger returns a logger that writes to w in one of the formats "json" (one object a line) and "console" (for
+// people). level is a zerolog level: trace, debug, info, warn, error. Lines written with Ctx(ctx) carry the trace_id
+// and span_id of ctx. Writes are not synchronised: w must be safe for concurrent use (os.Stderr is).
 func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)
 	if err != nil || level == "" {
@@ -48,8 +46,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// quoteMessage escapes what could end the line or reach the terminal. The console
-// writer does so for fields, but not for the message.
+// quoteMessage escapes characters that could end the line or control the terminal. The console writer escapes fields,
+// but not the message.
 func quoteMessage(line map[string]any) error {
 	s, ok := line[zerolog.MessageFieldName].(string)
 	if ok && strings.ContainsFunc(s, unicode.IsControl) {

@@ -16,7 +16,7 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
-// Register registers the metrics of what. A nil registry keeps them to themselves.
+// Register registers the metrics of the named part. A nil registry does not export them.
 func Register(r prometheus.Registerer, what string, metrics ...prometheus.Collector) error {
 	if r == nil {
 		return nil
@@ -29,17 +29,14 @@ func Register(r prometheus.Registerer, what string, metrics ...prometheus.Collec
 	return nil
 }
 
-// Tester is the part of testing.TB that Lint needs, so that the program does not
-// link package testing.
+// Tester is the part of testing.TB that Lint needs, so that the program does not link package testing.
 type Tester interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Lint fails the test for every metric of g that breaks the Prometheus naming
-// rules, does not start with "waggle_" or has no help text, and for a g without any
-// metric of ours.
-// The collectors of NewRegistry are not looked at: they are not ours.
+// Lint fails the test for every metric of g that breaks the Prometheus naming rules, does not start with "waggle_" or
+// lacks a help text, and for a g without any metric of Waggle. It ignores the collectors of NewRegistry.
 func Lint(t Tester, g prometheus.Gatherer) {
 	t.Helper()
 	families, err := g.Gather()

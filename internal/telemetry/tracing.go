@@ -26,23 +26,20 @@ const scope = "github.com/waggle-dev/waggle"
 // traceparent is the header name that the W3C propagator reads and writes.
 const traceparent = "traceparent"
 
-// exporterVariables turn tracing on when one of them is set. They are those of
-// the OpenTelemetry specification; there are no others of our own.
+// exporterVariables enable tracing when one of them is set. They are those of the OpenTelemetry specification; Waggle
+// does not add its own.
 var exporterVariables = []string{
 	"OTEL_TRACES_EXPORTER",
 	"OTEL_EXPORTER_OTLP_ENDPOINT",
 	"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 }
 
-// StartTracing installs the process-wide tracer provider that the OTEL_*
-// environment variables describe. Without OTEL_TRACES_EXPORTER or an OTLP
-// endpoint, with OTEL_TRACES_EXPORTER=none or OTEL_SDK_DISABLED=true it installs
-// nothing: spans then cost next to nothing and are recorded nowhere, and a
-// caller's trace context still travels on.
+// StartTracing installs the process-wide tracer provider that the OTEL_* environment variables describe. Without
+// OTEL_TRACES_EXPORTER or an OTLP endpoint, with OTEL_TRACES_EXPORTER=none or OTEL_SDK_DISABLED=true it installs
+// nothing: spans then cost next to nothing and are not recorded, and a caller's trace context still propagates.
 //
-// The returned function flushes and closes the exporter within its context; it is
-// never nil and may be called more than once. An error names the variable's problem
-// (an unknown exporter, a bad endpoint).
+// The returned function flushes and closes the exporter within its context; it is never nil and may be called more
+// than once. An error names the problem of the variable (an unknown exporter, a bad endpoint).
 func StartTracing(ctx context.Context, service, version string) (func(context.Context) error, error) {
 	nothing := func(context.Context) error { return nil }
 	if !enabled() {
@@ -75,8 +72,8 @@ func enabled() bool {
 	return false
 }
 
-// Tracer returns the tracer of this program. It follows the provider that
-// StartTracing installs, also when it was fetched before.
+// Tracer returns the tracer of this program. It follows the provider that StartTracing installs, even if it was
+// fetched before.
 func Tracer() api.Tracer { return otel.Tracer(scope) }
 
 // Start begins a span. The caller ends it with End.
@@ -84,9 +81,8 @@ func Start(ctx context.Context, name string, kind api.SpanKind, attrs ...attribu
 	return Tracer().Start(ctx, name, api.WithSpanKind(kind), api.WithAttributes(attrs...))
 }
 
-// End ends the span. An error marks it as failed, with the fault code as its
-// error.type ("_OTHER" for errors that have none); the text of the error is not
-// recorded, because it may quote what a user wrote.
+// End ends the span. An error marks it as failed, with the fault code as its error.type ("_OTHER" for errors without
+// a code); the text of the error is not recorded, because it may quote a user's text.
 func End(span api.Span, err error) {
 	if err != nil {
 		kind := semconv.ErrorTypeOther
@@ -99,23 +95,22 @@ func End(span api.Span, err error) {
 	span.End()
 }
 
-// Inject returns the W3C traceparent of ctx's span, or "" if there is none.
+// Inject returns the W3C traceparent of ctx's span, or "" if ctx has no span.
 func Inject(ctx context.Context) string {
 	var c carrier
 	propagation.TraceContext{}.Inject(ctx, &c)
 	return string(c)
 }
 
-// Extract returns ctx with the remote span of the traceparent as the parent of
-// spans to come. An empty or malformed traceparent returns ctx as it is, so that
-// it may come straight from a message.
+// Extract returns ctx with the remote span of the traceparent as the parent of later spans. An empty or malformed
+// traceparent returns ctx unchanged, so that it may come straight from a message.
 func Extract(ctx context.Context, parent string) context.Context {
 	c := carrier(parent)
 	return propagation.TraceContext{}.Extract(ctx, &c)
 }
 
-// carrier holds the one field of the W3C propagator that Waggle passes on.
-// tracestate is not carried: it has no bound that we could keep.
+// carrier holds the only field of the W3C propagator that Waggle propagates. It omits tracestate, whose size is not
+// bounded.
 type carrier string
 
 func (c *carrier) Get(key string) string {
