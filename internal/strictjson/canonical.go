@@ -9,10 +9,9 @@ import (
 // Canonical is Default.Canonical.
 func Canonical(b []byte) ([]byte, error) { return Default.Canonical(b) }
 
-// Canonical checks b as Check does and returns the one form that all writings of
-// the same document have: names sorted, no white space, the shortest escapes. It is
-// the form of RFC 8785, but for integers, which keep all their digits. b is not
-// modified. The error is that of Check.
+// Canonical checks b as Check does and returns the canonical form of the document: names sorted, no white space, the
+// shortest escapes. The form follows RFC 8785, except that integers keep all their digits. b is not modified. The
+// error is that of Check.
 func (l Limits) Canonical(b []byte) ([]byte, error) {
 	if err := l.Check(b); err != nil {
 		return nil, err

@@ -9,18 +9,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// maxField bounds the field name in an error: longer than any name of ours, short
-// enough that a client cannot fill a log with it.
+// maxField bounds the field name in an error: longer than any field of Waggle, short enough that a client cannot fill
+// a log with it.
 const maxField = 100
 
-// Decode checks b as Check does and stores it in v, which must be a non-nil
-// pointer. Names match in their exact case only; a name that v does not have is
-// ignored, as is right for a protocol that grows. json.Unmarshaler,
-// encoding.TextUnmarshaler and the json struct tags of encoding/json work as usual.
+// Decode checks b as Check does and stores it in v, which must be a non-nil pointer. Names match in their exact case
+// only; Decode ignores unknown names, so that a protocol can grow. json.Unmarshaler, encoding.TextUnmarshaler and the
+// json struct tags of encoding/json work as usual.
 //
-// The error is a *fault.Fault: that of Check, or fault.InvalidField with the path of
-// the field (data.content) when a value does not fit its Go type. v may then be
-// partly filled.
+// The error is a *fault.Fault: that of Check, or fault.InvalidField with the path of the field (data.content) when a
+// value does not fit its Go type. v may then be partly filled.
 func Decode(b []byte, v any) error {
 	if err := Check(b); err != nil {
 		return err
@@ -39,7 +37,7 @@ func Decode(b []byte, v any) error {
 	return f
 }
 
-// path writes a JSON pointer in the dotted form that errors use.
+// path returns a JSON pointer in the dotted form of errors.
 func path(pointer string) string {
 	s := strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
 	if len(s) > maxField {

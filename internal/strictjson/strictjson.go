@@ -1,10 +1,8 @@
-// Package strictjson decides whether a JSON document from outside may be looked
-// at, and decodes it.
+// Package strictjson decides whether the program may read a JSON document from outside, and decodes it.
 //
-// encoding/json takes duplicate names (the last wins), names in the wrong case and
-// invalid UTF-8. Two programs that read such a document differently are a way
-// around every check between them: what this package lets through means the same to
-// every reader.
+// encoding/json accepts duplicate names (the last wins), names in the wrong case and invalid UTF-8. Two programs that
+// read such a document differently defeat every check between them: a document that this package accepts means the
+// same to every reader.
 package strictjson
 
 import (
@@ -26,24 +24,21 @@ type Limits struct {
 	NumberDigits int // bytes of one number, sign and exponent included
 }
 
-// Default is for frames and requests from outside. No dialect nests deeper than
-// nine levels; 32 leaves room for tool arguments. 10,000 tokens is a list of
-// about two thousand small objects, more than any client frame holds, and costs a quarter of a
-// millisecond. The longest number that a float64 or a 128-bit integer needs has
-// fewer than 50 digits.
+// Default is for frames and requests from outside. No dialect nests deeper than nine levels; 32 leaves room for tool
+// arguments. 10,000 tokens is a list of about two thousand small objects, more than any client frame holds, and costs
+// a quarter of a millisecond. The longest number that a float64 or a 128-bit integer needs has fewer than 50 digits.
 var Default = Limits{Depth: 32, Tokens: 10_000, NumberDigits: 64}
 
 // Check is Default.Check.
 func Check(b []byte) error { return Default.Check(b) }
 
-// Check returns nil if b is exactly one JSON value as in RFC 8259, within the
-// limits, in valid UTF-8, without a name that occurs twice in one object (escapes
-// resolved) and without an escaped lone surrogate. Any value is legal at the top.
+// Check returns nil if b is exactly one JSON value as in RFC 8259, within the limits, in valid UTF-8, without a name
+// that occurs twice in one object (escapes resolved) and without an escaped lone surrogate. Any value is legal at the
+// top.
 //
-// The error is a *fault.Fault that says what is wrong at which byte and quotes
-// nothing: fault.BadUTF8 if any byte of b is not UTF-8, otherwise fault.BadJSON.
-// Check does not modify or keep b, and allocates nothing for a good document of
-// ordinary size.
+// The error is a *fault.Fault that names the problem and the byte and quotes nothing: fault.BadUTF8 if any byte of b
+// is not UTF-8, otherwise fault.BadJSON. Check does not modify or keep b, and does not allocate for a valid document
+// of ordinary size.
 func (l Limits) Check(b []byte) error {
 	if !utf8.Valid(b) {
 		return fault.Newf(fault.BadUTF8, "The text is not valid UTF-8 at byte %d.", firstInvalid(b))
@@ -93,7 +88,7 @@ func acquire(b []byte) *scanner {
 	return s
 }
 
-// release forgets the document, which belongs to the caller.
+// release drops the document, which belongs to the caller.
 func (s *scanner) release() {
 	s.src = bytes.Buffer{}
 	s.dec.Reset(&s.src)
@@ -123,7 +118,7 @@ func (s *scanner) next(l Limits) error {
 	}
 }
 
-// end checks that nothing but white space follows.
+// end checks that only white space follows.
 func (s *scanner) end() error {
 	_, err := s.dec.ReadToken()
 	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {

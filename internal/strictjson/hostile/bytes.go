@@ -73,8 +73,7 @@ func surrogates() []Document {
 	)
 }
 
-// controls are control characters, which must be escaped within strings and are no
-// white space outside.
+// controls are control characters, which must be escaped within strings and do not count as white space outside.
 func controls() []Document {
 	const class = "control"
 	var out []Document
@@ -85,7 +84,7 @@ func controls() []Document {
 		"\x00{}", "{\x00}", "{}\x00", "\x0b{}", "{}\x0c", "\x1b{}", "{\"a\":\x001}", "[1,\x0b2]", "{\"a\x00\":1}", "\x00"))
 }
 
-// encodings are documents in something else than UTF-8 without a byte order mark.
+// encodings are documents that are not UTF-8 without a byte order mark.
 func encodings() []Document {
 	const class = "encoding"
 	doc := `{"type":"user_message","content":"a"}`

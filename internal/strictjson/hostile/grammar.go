@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// numbers are what is not a number in JSON, and numbers around the length limit.
+// numbers are invalid numbers, and numbers around the length limit.
 func numbers() []Document {
 	const class = "number"
 	nine := strings.Repeat("9", digits)
@@ -70,7 +70,7 @@ func widths() []Document {
 	}
 }
 
-// trailing are documents that something follows.
+// trailing are documents with text after them.
 func trailing() []Document {
 	return table("trailing", "data", bad,
 		`{}{}`, `{} {}`, "{}\n{}", `{},`, `{};`, `{}]`, `{}}`, `{}x`, `{} null`, `{} // end`, `{}/* end */`, `{}#`,
@@ -81,7 +81,7 @@ func trailing() []Document {
 // sample has one of everything.
 const sample = `{"type":"user_message","n":[-1.5e3,true,null,{}],"content":"a\u00e9\ud83d\ude00b"}`
 
-// truncated are all true prefixes of a message, the empty one included.
+// truncated are all proper prefixes of a message, the empty one included.
 func truncated() []Document {
 	out := make([]Document, 0, len(sample))
 	for n := range len(sample) {
@@ -90,7 +90,7 @@ func truncated() []Document {
 	return out
 }
 
-// syntax are the habits of other notations.
+// syntax are habits of other notations.
 func syntax() []Document {
 	const class = "syntax"
 	return slices.Concat(

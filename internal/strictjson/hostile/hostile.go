@@ -1,5 +1,5 @@
-// Package hostile is a collection of JSON documents that a strict reader must not
-// be fooled by, for every test that has a way to bring bytes in from outside.
+// Package hostile is a collection of JSON documents that must not fool a strict reader, for every test that feeds
+// bytes from outside.
 package hostile
 
 import (
@@ -14,20 +14,19 @@ import (
 type Document struct {
 	Name  string     // unique, <class>/<case>
 	Body  []byte     //
-	Legal bool       // strictjson.Check accepts it; whoever reads it may still refuse what it says
-	Code  fault.Code // what strictjson.Check answers; empty if Legal
+	Legal bool       // strictjson.Check accepts it; a reader may still refuse its contents
+	Code  fault.Code // fault of strictjson.Check; empty if Legal
 }
 
-// The bounds of strictjson.Default, which the corpus touches from both sides. They
-// are written down again, so that the corpus notices when the bounds move.
+// The bounds of strictjson.Default, which the corpus tests from both sides. They are repeated here, so that the
+// corpus notices when the bounds move.
 const (
 	depth  = 32
 	tokens = 10_000
 	digits = 64
 )
 
-// Documents returns all cases, always the same ones in the same order. The caller
-// owns them.
+// Documents returns all cases, always the same ones in the same order. The caller owns them.
 func Documents() []Document {
 	return slices.Concat(
 		duplicates(), cases(), invalidUTF8(), surrogates(), numbers(), depths(), widths(),
@@ -56,12 +55,12 @@ func table(class, name string, kind func(class, name, body string) Document, bod
 	return out
 }
 
-// message wraps a string literal, quotes included, in a message that a dialect would take.
+// message wraps a string literal, quotes included, in a message that a dialect would accept.
 func message(literal string) string { return `{"type":"user_message","content":` + literal + `}` }
 
 func text(s string) string { return message(`"` + s + `"`) }
 
-// duplicates are names that occur twice in one object, however they are written.
+// duplicates are names that occur twice in one object, however they are escaped.
 func duplicates() []Document {
 	const class = "duplicate"
 	out := table(class, "same-object", bad,
@@ -113,8 +112,7 @@ func wide(n int, last string) string {
 	return b.String() + last + "}"
 }
 
-// cases are names that only a reader who ignores case takes for known ones. U+017F
-// folds to s and U+212A to k.
+// cases are names that only a reader that ignores case matches to known ones. U+017F folds to s and U+212A to k.
 func cases() []Document {
 	return table("case", "name", legal,
 		`{"Type":"user_message","content":"a"}`,
@@ -136,7 +134,7 @@ func cases() []Document {
 	)
 }
 
-// harmless are documents that look bad and are good.
+// harmless are documents that look bad and are valid.
 func harmless() []Document {
 	return slices.Concat(
 		table("harmless", "scalar", legal, `null`, `true`, `0`, `""`, `[]`, `{}`, "\n\t\r {} \n\t\r "),
