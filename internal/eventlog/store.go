@@ -162,8 +162,8 @@ func (s *Store) Close() {
 	s.replies.close()
 }
 
-// lag returns how many events of watched logs were announced and not delivered yet, in
-// all and of the log that is furthest behind.
+// lag returns the number of events of watched logs that were announced and not delivered yet: over all logs, and of
+// the log that is furthest behind.
 func (s *Store) lag() (sum, most uint64) {
 	s.mu.Lock()
 	tails := slices.Collect(maps.Values(s.tails))

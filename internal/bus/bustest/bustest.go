@@ -16,22 +16,20 @@ import (
 // Patience bounds every wait for a server: long, because machines may be busy.
 const Patience = 60 * time.Second
 
-// SyncEvery is how often a server within a test's process syncs its files, seldom:
-// nats-server 2.15 arms its sync timer before it has noted it, which the race detector
-// reports if a short interval is over by then. What a server that ends within this
-// process has written is in the page cache all the same.
+// SyncEvery is the interval at which a server within a test's process syncs its files. It is long, because
+// nats-server 2.15 arms its sync timer before it has stored it, which the race detector reports if a short interval
+// ends first. The page cache keeps the writes of a server that ends within this process anyway.
 const SyncEvery = "1h"
 
-// Single returns a connection to a fresh server with all streams. Both end with
-// the test.
+// Single returns a connection to a fresh server with all streams. Both end with the test.
 func Single(t testing.TB) *bus.Conn {
 	t.Helper()
 	url, _ := Server(t)
 	return Dial(t, url)
 }
 
-// Server starts a fresh server with all streams and returns its URL. restart ends
-// it and starts it again on the same port and files.
+// Server starts a fresh server with all streams and returns its URL. restart ends it and starts it again on the same
+// port and files.
 func Server(t testing.TB) (url string, restart func()) {
 	t.Helper()
 	i := Start(t, bus.DefaultTopology())
@@ -42,7 +40,7 @@ func Server(t testing.TB) (url string, restart func()) {
 	}
 }
 
-// Instance is a server that may be down for a while.
+// Instance is a server that a test may stop for a while.
 type Instance struct {
 	URL string
 
@@ -89,7 +87,7 @@ func Dial(t testing.TB, url string) *bus.Conn {
 	return c
 }
 
-// Bootstrap makes the streams of the topology.
+// Bootstrap creates the streams of the topology.
 func Bootstrap(t testing.TB, c *bus.Conn, top bus.Topology) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)

@@ -14,10 +14,9 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 )
 
-// Leftovers are goroutines that libraries may leave behind: nats-server 2.15 when a server
-// of a cluster ends while it still restores its streams, and nats.go 1.55 when a Put of the
-// object store ends before the goroutine that it started first runs: that one then waits
-// on a channel that is gone.
+// Leftovers lists goroutines that libraries may leave behind: nats-server 2.15 when a server of a cluster ends while
+// it still restores its streams, and nats.go 1.55 when a Put of the object store ends before the goroutine that it
+// started first runs: that one then waits on an abandoned channel.
 func Leftovers() []goleak.Option {
 	const pkg = "github.com/nats-io/nats-server/v2/server"
 	return []goleak.Option{
@@ -34,7 +33,7 @@ type ClusterHandle struct {
 	servers []*server.Server
 }
 
-// Cluster starts n servers and makes all streams with n replicas. It ends with the test.
+// Cluster starts n servers and creates all streams with n replicas. It ends with the test.
 func Cluster(t testing.TB, n int) *ClusterHandle {
 	t.Helper()
 	h := &ClusterHandle{t: t, servers: make([]*server.Server, n)}
@@ -91,9 +90,8 @@ func (h *ClusterHandle) Conn() *bus.Conn {
 	return Dial(h.t, h.URL())
 }
 
-// Kill ends server i without warning its clients. A server that shares the test's
-// process hands its leaderships over on the way out; for kill -9 it has to be a
-// process of its own.
+// Kill ends server i without warning its clients. A server in the test's process transfers its leaderships as it
+// ends; a kill -9 requires its own process.
 func (h *ClusterHandle) Kill(i int) {
 	if h.servers[i] != nil {
 		stop(h.servers[i])
@@ -101,14 +99,13 @@ func (h *ClusterHandle) Kill(i int) {
 	}
 }
 
-// Restart starts server i on its files.
+// Restart starts server i with its files.
 func (h *ClusterHandle) Restart(i int) {
 	h.t.Helper()
 	h.servers[i] = start(h.t, h.cfg[i])
 }
 
-// LeaderOf returns the number of the server that leads the stream, waiting for one
-// if there is none.
+// LeaderOf returns the number of the server that leads the stream. It waits for an election.
 func (h *ClusterHandle) LeaderOf(stream string) int {
 	h.t.Helper()
 	leader := -1
@@ -124,8 +121,7 @@ func (h *ClusterHandle) LeaderOf(stream string) int {
 	return leader
 }
 
-// StepDown makes the leader of the stream hand over. It asks until there is a leader
-// that answers.
+// StepDown makes the leader of the stream transfer its leadership. It retries until a leader answers.
 func (h *ClusterHandle) StepDown(c *bus.Conn, stream string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool {

@@ -1,5 +1,5 @@
-// Command natsd is a NATS server that tests of the event log kill with SIGKILL. It takes its
-// options as JSON, says "ready" and ends with its standard input.
+// Command natsd is a NATS server that tests of the event log kill with SIGKILL. It reads its options as JSON, prints
+// "ready" and ends with its standard input.
 package main
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// patience bounds the start: it reads back what a kill has left.
+// patience bounds the start, which recovers the files after a kill.
 const patience = 30 * time.Second
 
-// config is what a test says of a server.
+// config holds a test's settings of a server.
 type config struct {
 	Name    string
 	Port    int
