@@ -1,5 +1,5 @@
-// Package audit is the form of the audit log: who did what. A record names people,
-// things and outcomes. It never holds what was said, and never a secret.
+// Package audit is the form of the audit log. A record names principals, entities and outcomes. It never holds
+// contents of messages, and never a secret.
 package audit
 
 import (
@@ -21,15 +21,14 @@ var (
 	QuotaRefused = id.MustName("quota-refused")
 	Deleted      = id.MustName("deletion") // of what Kind and Entity name: its log is removed
 	API          = id.MustName("api-call")
-	// Lost says that records were dropped because they came faster than they could be
-	// written. Count is how many.
+	// Lost means that records were dropped because they came faster than they could be written. Count is their number.
 	Lost = id.MustName("records-lost")
 )
 
 // Actions lists all actions but Lost.
 var Actions = []id.Name{Connected, Refused, Closed, AuthFailed, Command, Decided, Exported, Imported, QuotaRefused, Deleted, API}
 
-// The resources that quotas bound, as records and keys of the ledger name them.
+// The resources that quotas limit, as records and keys of the ledger name them.
 var (
 	Connections = id.MustName("connections") // open at once
 	Messages    = id.MustName("messages")    // a second
@@ -39,13 +38,13 @@ var (
 	Tokens      = id.MustName("tokens")      // a day
 	CostUSD     = id.MustName("cost_usd")    // a day
 	ToolCalls   = id.MustName("tool_calls")  // a day
-	Time        = id.MustName("time")        // for which workers are busy, a day
+	Time        = id.MustName("time")        // for which workers work, a day
 )
 
 // Outcomes.
 const (
 	Done    = "done"
-	Denied  = "denied" // Code says why
+	Denied  = "denied" // Code has the reason
 	Approve = "approve"
 	Reject  = "reject"
 )
@@ -57,14 +56,14 @@ type Record struct {
 	Action     string    `json:"action"`
 	Outcome    string    `json:"outcome"`              // done, denied; of a decision approve, reject
 	Code       string    `json:"code,omitempty"`       // of the fault
-	Tenant     string    `json:"tenant,omitempty"`     // absent: nobody knows
-	Principal  string    `json:"principal,omitempty"`  // who, within the tenant
+	Tenant     string    `json:"tenant,omitempty"`     // absent: unknown
+	Principal  string    `json:"principal,omitempty"`  // subject, within the tenant
 	Roles      []string  `json:"roles,omitempty"`      // of the principal
 	Remote     string    `json:"remote,omitempty"`     // address, or its keyed hash, as configured
 	Source     string    `json:"source"`               // the process that wrote it: waggle/<role>/<instance>
 	Connection string    `json:"connection,omitempty"` // names a socket of the source
 	Dialect    string    `json:"dialect,omitempty"`
-	Service    string    `json:"service,omitempty"` // of a command: who it was for
+	Service    string    `json:"service,omitempty"` // of a command: its service
 	Verb       string    `json:"verb,omitempty"`    // of a command; of an API call the method
 	Kind       string    `json:"kind,omitempty"`    // of the entity
 	Entity     string    `json:"entity,omitempty"`  // session, task, team, agent; of an API call the path

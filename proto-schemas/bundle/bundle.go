@@ -14,8 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
-// Bundle is the JSON Schema of all messages of a dialect. A frame that is valid fits its
-// root, and the definition of its message: #/$defs/NAME.
+// Bundle is the JSON Schema of all messages of a dialect. A valid frame matches its root, and the definition of its
+// message: #/$defs/NAME.
 type Bundle struct {
 	Name string // of the dialect
 	ID   string // the schema's $id
@@ -33,12 +33,11 @@ func All() []Bundle {
 	}
 }
 
-// ID returns the $id of a dialect's bundle. The number grows when a document that fitted
-// does not fit any more.
+// ID returns the $id of a dialect's bundle. The number grows when a document that was valid becomes invalid.
 func ID(dialect string) string { return "urn:waggle:schema:" + dialect + ":1" }
 
-// Messages returns the names of the definitions that a group of a bundle accepts, as in,
-// out and client.in; the empty name is the root.
+// Messages returns the names of the definitions that a group of a bundle accepts, such as in, out and client.in; the
+// empty name selects the root.
 func Messages(schema, group string) ([]string, error) {
 	type anyOf struct {
 		AnyOf []struct {

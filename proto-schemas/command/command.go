@@ -11,13 +11,13 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Services that take commands.
+// Services that accept commands.
 var (
 	Session  = id.MustName("session")  // lifecycle: open, close, expire, acknowledge
-	Pipeline = id.MustName("pipeline") // runs: everything that a message leads to
+	Pipeline = id.MustName("pipeline") // runs: all work that a message causes
 	Worker   = id.MustName("worker")   // jobs
 	Member   = id.MustName("member")   // runs of the members of teams: as Pipeline, for logs of agents
-	Team     = id.MustName("team")     // teams: who is in them, what they say to each other, their boards
+	Team     = id.MustName("team")     // teams: their members, messages and boards
 )
 
 // Verbs of the session service. Commands of one session are handled in order.
@@ -40,12 +40,12 @@ var (
 	RestartStep    = id.MustName("restart_step")    // data: StepRef
 	CancelPlan     = id.MustName("cancel_plan")     // data: CancelRun
 	Replan         = id.MustName("replan")          // data: ReplanRun
-	SettleJob      = id.MustName("settle_job")      // data: JobRef; the worker has done what it could
+	SettleJob      = id.MustName("settle_job")      // data: JobRef; the worker has ended its work
 	AbandonJob     = id.MustName("abandon_job")     // data: AbandonedJob; its command was given up
 	AssignJob      = id.MustName("assign_job")      // data: AssignedJob; an agent of the swarm has the job
-	FinishJob      = id.MustName("finish_job")      // data: FinishedJob; and has come to its end
+	FinishJob      = id.MustName("finish_job")      // data: FinishedJob; that agent has ended it
 	CheckDeadlines = id.MustName("check_deadlines") // no data; a deadline of the session has passed
-	Resume         = id.MustName("resume")          // no data; a restored session is to go on
+	Resume         = id.MustName("resume")          // no data; continue a restored session
 )
 
 // Verbs of the agent service. Any worker may take any of them.
@@ -53,37 +53,36 @@ var (
 	DoJob = id.MustName("do_job") // data: JobRef
 )
 
-// PingWorker is asked of the agent service by request and reply, without data either way:
-// a reply says that a worker runs, no responder that none does.
+// PingWorker is a request to the agent service, without data either way: a reply means that a worker runs, a missing
+// responder that none does.
 var PingWorker = id.MustName("ping")
 
-// Verbs of the session service that are asked for by request and reply.
+// Verbs of the session service for request and reply.
 var (
 	Attach = id.MustName("attach") // AttachRequest -> AttachReply
 	Export = id.MustName("export") // ExportRequest -> event.StateExportedData
 	Import = id.MustName("import") // ImportRequest -> ImportReply
 )
 
-// Command asks a service to do something for one entity.
+// Command asks a service to change one entity.
 //
-// ID is the dedupe id: the bus drops a repeat within two minutes, and the
-// service answers a later one from its log. It is unique within (Service,
-// Tenant, Key). A sender that has to be answered again whenever it repeats
-// itself sends a command of another ID and the same Request.
+// ID is the dedupe id: the bus drops a repeat within two minutes, and the service answers a later one from its log.
+// It is unique within (Service, Tenant, Key). A sender that needs a new answer to each repeat sends a command with
+// another ID and the same Request.
 type Command struct {
 	ID          string          `json:"id"`
-	Request     string          `json:"request,omitempty"` // what its sender calls it: a repeat, under another ID, has the same; empty = it is never repeated
+	Request     string          `json:"request,omitempty"` // the sender's id for it: a repeat, under another ID, has the same; empty = never repeated
 	Service     id.Name         `json:"service"`
 	Verb        id.Name         `json:"verb"`
 	Tenant      id.Tenant       `json:"tenant"`
 	Key         id.Entity       `json:"key"`
-	Principal   string          `json:"principal,omitempty"` // who asked; empty for services
-	Source      string          `json:"source,omitempty"`    // which process sent it
+	Principal   string          `json:"principal,omitempty"` // the requesting principal; empty for services
+	Source      string          `json:"source,omitempty"`    // the sending process
 	Time        time.Time       `json:"time"`
 	Data        json.RawMessage `json:"data,omitempty"`
 	TraceParent string          `json:"traceparent,omitempty"`
 	Member      string          `json:"member,omitempty"`   // of the team that the command is sent to: a name, a path of names or an agent's id; empty = the team itself
-	ReplyTo     string          `json:"reply_to,omitempty"` // the connection that asides go to: subject.ReplyTo; empty = nobody waits for one
+	ReplyTo     string          `json:"reply_to,omitempty"` // the connection for direct messages: subject.ReplyTo; empty = not wanted
 }
 
 // Address returns the subject parts of the command.
@@ -91,12 +90,12 @@ func (c Command) Address() subject.Command {
 	return subject.Command{Service: c.Service, Tenant: c.Tenant, Key: c.Key, Verb: c.Verb}
 }
 
-// SourceRestore is the source of commands that have a service look at a log again after the
-// log was restored from a backup: commands that were sent before may be lost.
+// SourceRestore is the source of commands that make a service read a log again after a restore from a backup:
+// commands that were sent before may be lost.
 const SourceRestore = "waggle/restore"
 
-// DedupeID returns the stream-global Nats-Msg-Id: dedupe ids are shared by a
-// whole stream, so the id has to contain the addressee.
+// DedupeID returns the stream-global Nats-Msg-Id: all subjects of a stream share dedupe ids, so the id must contain
+// the addressee.
 func (c Command) DedupeID() string {
 	return c.Service.String() + "." + c.Tenant.String() + "." + c.Key.String() + ":" + c.ID
 }
@@ -123,18 +122,17 @@ type UserMessage struct {
 	event.RunSpec
 }
 
-// CancelRun stops a run. An empty RunID means the run that is on, with All also those
-// that wait.
+// CancelRun stops a run. An empty RunID means the active run, with All also the waiting ones.
 type CancelRun struct {
 	RunID  string `json:"run_id,omitempty"`
 	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	Pause  bool   `json:"pause,omitempty"` // sum the session up afterwards: session.paused, also if no run was on
+	Pause  bool   `json:"pause,omitempty"` // summarise the session afterwards: session.paused, even without an active run
 }
 
-// AnswerQuestion answers a question, which is named by its id or, of scope tool, by its
-// call. Digest, if given, has to be that of the question. Tasks replaces the list, Modified changes
-// members of tasks with the same id; both are as the client wrote them.
+// AnswerQuestion answers a question, which it names by its id or, for scope tool, by its call. Digest, if set, must
+// equal that of the question. Tasks replaces the list, Modified changes members of tasks with the same id; both are
+// as the client wrote them.
 type AnswerQuestion struct {
 	InputID  string          `json:"input_id,omitempty"`
 	CallID   string          `json:"call_id,omitempty"`
@@ -146,33 +144,33 @@ type AnswerQuestion struct {
 	ClientID string          `json:"client_id,omitempty"`
 }
 
-// StepRef names a task of the run that is on, or of the last one.
+// StepRef names a step of the active run, or of the last one.
 type StepRef struct {
 	StepID      string `json:"step_id"`
 	Reason      string `json:"reason,omitempty"`
 	MaxAttempts int    `json:"max_attempts,omitempty"` // restart: absent = the server's limit
 }
 
-// ReplanRun asks for another plan. An empty question means the one before.
+// ReplanRun asks for another plan. An empty question means the previous one.
 type ReplanRun struct {
 	Question string `json:"question,omitempty"`
 	event.RunSpec
 }
 
-// AckEvents records how far a client has read. The highest of all counts.
+// AckEvents records the client's position in a log. The highest one counts.
 type AckEvents struct {
 	ClientID string `json:"client_id"`
 	Seq      uint64 `json:"seq"`
 }
 
-// JobRef names a unit of work of a run. The command's key is the log's entity.
+// JobRef names a job of a run. The command's key is the log's entity.
 type JobRef struct {
 	Kind  id.Kind `json:"kind,omitempty"` // of the log; absent = session
 	RunID string  `json:"run_id"`
 	JobID string  `json:"job_id,omitempty"` // absent: the run itself, which is a chat run
 }
 
-// Manager returns the service that manages the log of the unit.
+// Manager returns the service that manages the log of the job.
 func (w JobRef) Manager() id.Name {
 	if w.Kind == id.KindMember {
 		return Member
@@ -180,7 +178,7 @@ func (w JobRef) Manager() id.Name {
 	return Pipeline
 }
 
-// LogKind returns the kind of the log of the unit.
+// LogKind returns the kind of the log of the job.
 func (w JobRef) LogKind() id.Kind {
 	if w.Kind == "" {
 		return id.KindSession
@@ -188,7 +186,7 @@ func (w JobRef) LogKind() id.Kind {
 	return w.Kind
 }
 
-// Job returns the id of the unit of work.
+// Job returns the id of the job.
 func (w JobRef) Job() string { return event.Part{JobID: w.JobID}.Job(w.RunID) }
 
 // CloseSession ends a session.
@@ -196,7 +194,7 @@ type CloseSession struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// AssignedJob reports that an agent of the swarm has taken a unit of work, as a task.
+// AssignedJob reports that an agent of the swarm has accepted a job, as a task.
 type AssignedJob struct {
 	JobRef
 	TaskID  string `json:"task_id"`
@@ -204,19 +202,19 @@ type AssignedJob struct {
 	Attempt int    `json:"attempt"` // at the swarm's task
 }
 
-// FinishedJob reports what became of a unit that an agent of the swarm had.
+// FinishedJob reports the outcome of a job that an agent of the swarm had.
 type FinishedJob struct {
 	JobRef
 	TaskID    string `json:"task_id"`
 	Agent     string `json:"agent,omitempty"`
-	Output    string `json:"output,omitempty"` // text for people; of other results their JSON
+	Output    string `json:"output,omitempty"` // text for people; other results as JSON
 	Failed    bool   `json:"failed,omitempty"`
 	Code      string `json:"code,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Retryable bool   `json:"retryable,omitempty"`
 }
 
-// AbandonedJob reports that the bus gave up delivering a work item.
+// AbandonedJob reports that the bus gave up delivering a job.
 type AbandonedJob struct {
 	JobRef
 	Reason string `json:"reason"`

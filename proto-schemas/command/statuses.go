@@ -2,8 +2,8 @@ package command
 
 import "strings"
 
-// Vocabulary is a set of words for the statuses of peers. The Agent Swarm Protocol has
-// two: that of its SDKs and that of its description.
+// Vocabulary is a set of words for the statuses of peers. The Agent Swarm Protocol has two: the words of its SDKs and
+// the words of its description.
 type Vocabulary string
 
 // The vocabularies.
@@ -12,8 +12,7 @@ const (
 	VocabularyDocument Vocabulary = "document"
 )
 
-// statusWords are the words for each status. A word that stands for several statuses is
-// read as the first of them.
+// statusWords are the words for each status. A word with several statuses means the first of them.
 var statusWords = []struct{ status, sdk, document string }{
 	{StatusActive, "online", "active"},
 	{StatusBusy, "busy", "busy"},
@@ -23,7 +22,7 @@ var statusWords = []struct{ status, sdk, document string }{
 	{StatusMaintenance, "offline", "maintenance"},
 }
 
-// Word returns the word for a status. An unknown status has none and stays as it is.
+// Word returns the word for a status, or an unknown status unchanged.
 func (v Vocabulary) Word(status string) string {
 	for _, w := range statusWords {
 		switch {
@@ -45,8 +44,7 @@ func (v Vocabulary) Other() Vocabulary {
 	return VocabularyDocument
 }
 
-// VocabularyOf returns the vocabulary that a word belongs to; empty if it belongs to both
-// or to neither.
+// VocabularyOf returns the vocabulary of a word; empty if it belongs to both or to neither.
 func VocabularyOf(word string) Vocabulary {
 	inSDK, inDocument := false, false
 	for _, w := range statusWords {
@@ -72,8 +70,7 @@ func ParseStatus(word string) (status string, ok bool) {
 	return "", false
 }
 
-// StatusFits reports whether a word of either vocabulary, in any case, is one for the
-// status.
+// StatusFits reports whether a word of either vocabulary, in any case, means the status.
 func StatusFits(status, word string) bool {
 	for _, v := range []Vocabulary{VocabularySDK, VocabularyDocument} {
 		if strings.EqualFold(v.Word(status), word) {

@@ -13,7 +13,7 @@ import (
 // Task is the service of swarm tasks: registry, routing, life cycle.
 var Task = id.MustName("task")
 
-// Verbs of the task service that are about one task. Commands of one task are handled in order.
+// Verbs of the task service for one task. Commands of one task are handled in order.
 var (
 	CreateTask  = id.MustName("create")          // data: NewTask
 	MessageTask = id.MustName("message_task")    // data: TaskMessage; the client tells the agent
@@ -32,13 +32,13 @@ var (
 	DeleteTask  = id.MustName("delete")          // no data; the session that gave the task was deleted
 )
 
-// Verbs of the task service about one client: its key is the client's id.
+// Verbs of the task service for one client: its key is the client's id.
 var (
 	TellClient = id.MustName("tell_client") // data: event.ClientMessageData
-	AckClient  = id.MustName("ack_inbox")   // data: AckEvents; how far the client has its inbox. The highest counts
+	AckClient  = id.MustName("ack_inbox")   // data: AckEvents; the client's position in its inbox. The highest counts
 )
 
-// Verbs of the task service that are asked for by request and reply.
+// Verbs of the task service for request and reply.
 var (
 	OpenClient   = id.MustName("open_inbox")    // OpenClientRequest -> OpenClientReply
 	NameClient   = id.MustName("name_client")   // PeerRequest{Data: event.ClientRegisteredData} -> ClientEntry
@@ -60,8 +60,8 @@ const (
 	PeerService = "service"
 )
 
-// Statuses of peers. Agents that are inactive or in maintenance get no tasks; of the
-// others the active ones are chosen first. Services get calls only while they are active.
+// Statuses of peers. Agents that are inactive or in maintenance do not get tasks; active ones come first. Services
+// get calls only while they are active.
 const (
 	StatusActive       = "active"
 	StatusBusy         = "busy"
@@ -71,15 +71,15 @@ const (
 	StatusMaintenance  = "maintenance"
 )
 
-// What peers are in the directory. While one with an id comes back there can be
-// several entries of it: the one that is online counts, of two the younger (Since).
+// Names under which the directory lists peers. While a peer reconnects the directory may have several entries for its
+// id: the online one counts, of two the younger (Since).
 var (
 	WhatAgent   = id.MustName("agent")
 	WhatService = id.MustName("asp-service")
 	WhatClient  = id.MustName("client")
 )
 
-// PeerWhat returns what peers of the kind are in the directory.
+// PeerWhat returns the name under which the directory lists peers of the kind.
 func PeerWhat(kind string) id.Name {
 	switch kind {
 	case PeerAgent:
@@ -90,8 +90,8 @@ func PeerWhat(kind string) id.Name {
 	return WhatClient
 }
 
-// Peer is a connected client, agent or service of the swarm, as its gateway knows
-// it: the data of its entry in the directory.
+// Peer is a connected client, agent or service of the swarm, as its gateway knows it: the data of an entry in the
+// directory.
 type Peer struct {
 	Kind         string          `json:"kind"`
 	Tenant       id.Tenant       `json:"tenant,omitzero"` // absent = all: the built-in agent
@@ -101,16 +101,16 @@ type Peer struct {
 	Description  string          `json:"description,omitempty"`
 	Status       string          `json:"status"`
 	Tools        []PeerTool      `json:"tools,omitempty"` // of a service
-	Extra        json.RawMessage `json:"extra,omitempty"` // manifest, type, version: what else it said, an object
+	Extra        json.RawMessage `json:"extra,omitempty"` // manifest, type, version: other members of its registration, an object
 	Principal    string          `json:"principal,omitempty"`
 	Gateway      string          `json:"gateway,omitempty"` // instance
 	Connection   string          `json:"connection,omitempty"`
-	Incarnation  string          `json:"incarnation,omitempty"` // of an agent: another one when it comes back after its place was given up
+	Incarnation  string          `json:"incarnation,omitempty"` // of an agent: changes when it returns after its presence has ended
 	Online       bool            `json:"online"`
 	Since        time.Time       `json:"since"`
-	Load         int             `json:"load"`            // tasks or calls that its gateway has handed to it
-	Full         bool            `json:"full,omitempty"`  // an agent takes no more tasks until it has ended one
-	Knows        bool            `json:"knows,omitempty"` // an agent has said which tasks of earlier connections it still has:
+	Load         int             `json:"load"`            // tasks or calls that its gateway has delivered to it
+	Full         bool            `json:"full,omitempty"`  // an agent that accepts no more tasks until one has ended
+	Knows        bool            `json:"knows,omitempty"` // an agent that has listed its remaining tasks of earlier connections:
 	Holds        []string        `json:"holds,omitempty"` // these
 }
 
@@ -124,36 +124,36 @@ type PeerTool struct {
 	Idempotent   bool            `json:"idempotent,omitempty"`
 }
 
-// PeerRequest is what a gateway asks for a connection.
+// PeerRequest is a gateway's request for a connection.
 type PeerRequest struct {
 	Tenant    id.Tenant       `json:"tenant"`
 	Principal string          `json:"principal,omitempty"`
-	Kind      string          `json:"kind"`           // of who asks
-	ID        string          `json:"id"`             // of who asks
-	Name      string          `json:"name,omitempty"` // of who asks
+	Kind      string          `json:"kind"`           // of the peer
+	ID        string          `json:"id"`             // of the peer
+	Name      string          `json:"name,omitempty"` // of the peer
 	ReplyTo   string          `json:"reply_to"`       // its connection
 	RequestID string          `json:"request_id,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
 }
 
-// OpenClientRequest opens the inbox of a client, or comes back to it.
+// OpenClientRequest opens the inbox of a client, or resumes it.
 type OpenClientRequest struct {
 	Tenant    id.Tenant `json:"tenant"`
 	Principal string    `json:"principal,omitempty"`
-	ClientID  string    `json:"client_id,omitempty"` // to come back, with Token
+	ClientID  string    `json:"client_id,omitempty"` // to resume, with Token
 	Token     string    `json:"token,omitempty"`
-	After     *uint64   `json:"after,omitempty"` // the highest seq that it has; absent: what its gateway last stored
+	After     *uint64   `json:"after,omitempty"` // the client's highest seq; absent: the one that its gateway last stored
 }
 
-// OpenClientReply says which inbox it is and where to begin.
+// OpenClientReply names the inbox and the position to read from.
 type OpenClientReply struct {
 	ClientID string `json:"client_id"`
-	Token    string `json:"token,omitempty"` // to come back with
+	Token    string `json:"token,omitempty"` // needed to resume
 	After    string `json:"after"`           // cursor
 	Resumed  bool   `json:"resumed"`
 }
 
-// PeerFilter narrows a list. Every member that is given has to hold.
+// PeerFilter narrows a list. All given members must match.
 type PeerFilter struct {
 	Status       string   `json:"status,omitempty"`       // a word of either Vocabulary
 	Capabilities []string `json:"capabilities,omitempty"` // all of them
@@ -194,7 +194,7 @@ type ToolRequest struct {
 	Priority     string           `json:"priority,omitempty"`
 }
 
-// ToolOutcome is what became of it.
+// ToolOutcome is the outcome of a ToolRequest.
 type ToolOutcome struct {
 	ToolRequest
 	ServerName string          `json:"server_name,omitempty"`
@@ -205,12 +205,11 @@ type ToolOutcome struct {
 	DurationMS int64           `json:"duration_ms"`
 }
 
-// CallNews is what a gateway says to the inbox of a call (event.CallRequestedData):
-// what the service tells on the way, and once, with Final, how it ended. A notification
-// may follow the end.
+// CallNews is a gateway's message to the inbox of a call (event.CallRequestedData): a notification of the service, or
+// once, with Final, the outcome. A notification may follow the outcome.
 type CallNews struct {
 	CallID       string                  `json:"call_id"`
-	ServiceID    string                  `json:"service_id"` // who says so, as its gateway knows it
+	ServiceID    string                  `json:"service_id"` // the service, as its gateway knows it
 	Notification *event.CallNotifiedData `json:"notification,omitempty"`
 	Final        bool                    `json:"final,omitempty"`
 	Result       json.RawMessage         `json:"result,omitempty"` // final, without Code
@@ -218,16 +217,14 @@ type CallNews struct {
 	Error        string                  `json:"error,omitempty"`
 }
 
-// takenMark begins the answer of a gateway that has taken something for one of its
-// connections.
+// takenMark begins the answer of a gateway that has accepted a call or task for one of the gateway's connections.
 const takenMark = "+"
 
-// CallTaken is what a gateway answers to whoever hands it a call: the call is in the
-// queue of the service's socket, and load is how much the service has to do with it.
+// CallTaken is a gateway's answer to the sender of a call: the queue of the service's connection holds the call, and
+// load is the number of the service's open calls.
 func CallTaken(load int) []byte { return strconv.AppendInt([]byte(takenMark), int64(load), 10) }
 
-// ParseCallTaken reads such an answer. The load is -1 if the answer has none that makes
-// sense.
+// ParseCallTaken reads such an answer. The load is -1 if the answer lacks a valid one.
 func ParseCallTaken(answer []byte) (load int, taken bool) {
 	text, taken := strings.CutPrefix(string(answer), takenMark)
 	load, err := strconv.Atoi(text)
@@ -254,8 +251,8 @@ type NewTask struct {
 	Depth        int              `json:"depth,omitempty"`
 	Chain        []string         `json:"chain,omitempty"`
 	Caller       json.RawMessage  `json:"caller,omitempty"`
-	AskerID      string           `json:"asker_id,omitempty"` // the agent that asks for it outside of any task: it is told of the end
-	Session      string           `json:"session,omitempty"`  // whose job it is: entity of the log
+	AskerID      string           `json:"asker_id,omitempty"` // agent that asks for it outside of any task: it is told of the end
+	Session      string           `json:"session,omitempty"`  // the owner of the job: entity of the log
 	Kind         id.Kind          `json:"kind,omitempty"`     // of that log; absent = session
 	RunID        string           `json:"run_id,omitempty"`
 	JobID        string           `json:"job_id,omitempty"`
@@ -278,10 +275,10 @@ type TaskView struct {
 	Error     string           `json:"error,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
 	EndedAt   time.Time        `json:"ended_at,omitzero"`
-	Before    bool             `json:"before,omitempty"` // of Submit: the task was asked for before, under the same id
+	Before    bool             `json:"before,omitempty"` // of Submit: a task with the same id already existed
 }
 
-// TaskMessage is what a client tells the agent that has its task.
+// TaskMessage is a client's message to the agent of its task.
 type TaskMessage struct {
 	TaskID      string           `json:"task_id"`
 	ClientID    string           `json:"client_id"`
@@ -299,19 +296,19 @@ type CancelTaskData struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// TaskReport is the status of a task as its agent sees it.
+// TaskReport is the status of a task, as its agent reports it.
 type TaskReport struct {
 	TaskID   string          `json:"task_id"`
 	AgentID  string          `json:"agent_id"`
-	Attempt  int             `json:"attempt,omitempty"` // that it is about; 0 = the newest
+	Attempt  int             `json:"attempt,omitempty"` // the reported attempt; 0 = the newest
 	Status   string          `json:"status"`
 	Error    string          `json:"error,omitempty"`
 	Progress json.RawMessage `json:"progress,omitempty"`
 
-	Connection string `json:"connection,omitempty"` // delivered: the connection that was handed the task
+	Connection string `json:"connection,omitempty"` // delivered: the connection that got the task
 }
 
-// TaskNotification is what an agent tells the client on the way.
+// TaskNotification is an agent's message to the client during a task.
 type TaskNotification struct {
 	TaskID           string           `json:"task_id"`
 	AgentID          string           `json:"agent_id"`
@@ -324,7 +321,7 @@ type TaskNotification struct {
 	DataRef          *event.ObjectRef `json:"data_ref,omitempty"` // instead of data: the object that holds it
 }
 
-// TaskQuestion is what an agent asks the client.
+// TaskQuestion is an agent's question to the client.
 type TaskQuestion struct {
 	TaskID      string           `json:"task_id"`
 	AgentID     string           `json:"agent_id"`
@@ -348,7 +345,7 @@ type TaskResult struct {
 	Details   json.RawMessage  `json:"details,omitempty"`
 }
 
-// AgentGone says that the agent which has the task is gone, or never got it.
+// AgentGone reports that the agent of the task has gone, or never got the task.
 type AgentGone struct {
 	TaskID  string `json:"task_id"`
 	AgentID string `json:"agent_id"`
@@ -356,8 +353,8 @@ type AgentGone struct {
 	Reason  string `json:"reason"` // agent_lost, agent_left, not_delivered, forgotten, silent
 }
 
-// SpawnChild is an agent's request to another agent. TaskID is the parent. One that was
-// inferred counts if the agent has it; otherwise the child has no parent.
+// SpawnChild is an agent's request to another agent. TaskID is the parent. An inferred parent counts if the agent has
+// it; otherwise the child has no parent.
 type SpawnChild struct {
 	TaskID      string           `json:"task_id"`
 	AgentID     string           `json:"agent_id"`
@@ -374,7 +371,7 @@ type SpawnChild struct {
 	AgentName   string           `json:"agent_name,omitempty"`
 }
 
-// Apart returns the request as a task without a parent, whose end the agent is told.
+// Apart returns the request as a task without a parent, and makes the agent the recipient of its end.
 func (s SpawnChild) Apart() NewTask {
 	t := NewTask{
 		TaskID: s.ChildID, RequestID: s.RequestID, AgentID: s.TargetID, AgentName: s.TargetName, TaskType: s.TaskType,
@@ -384,10 +381,10 @@ func (s SpawnChild) Apart() NewTask {
 	return t
 }
 
-// AskedBy makes the agent the one that is told of the task's end.
+// AskedBy makes the agent the recipient of the task's end.
 func (t *NewTask) AskedBy(agentID, name string) {
 	t.AskerID, t.Chain = agentID, []string{name}
-	t.Caller, _ = json.Marshal(struct { // two strings can be encoded
+	t.Caller, _ = json.Marshal(struct { // two strings always have a JSON form
 		ID   string `json:"id"`
 		Name string `json:"name"`
 	}{agentID, name})
@@ -395,7 +392,7 @@ func (t *NewTask) AskedBy(agentID, name string) {
 
 // ClientNote is a message from one client to another.
 type ClientNote struct {
-	MessageID   string          `json:"message_id,omitempty"` // one that comes again is one message; empty = the service's
+	MessageID   string          `json:"message_id,omitempty"` // a repeat has the same id; empty = the service chooses one
 	TargetID    string          `json:"target_id"`
 	MessageType string          `json:"message_type,omitempty"`
 	Data        json.RawMessage `json:"data,omitempty"`

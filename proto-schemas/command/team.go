@@ -24,12 +24,12 @@ var (
 	PauseTeam  = id.MustName("pause")           // no data
 	ResumeTeam = id.MustName("resume")          // no data
 	CloseTeam  = id.MustName("close")           // data: CloseSession
-	ActTeam    = id.MustName("act")             // data: TeamAct; a member calls a tool of its team
-	WakeTeam   = id.MustName("wake")            // no data; there may be something to do
+	ActTeam    = id.MustName("act")             // data: TeamAct; a member calls a team tool
+	WakeTeam   = id.MustName("wake")            // no data; check for work
 	CheckTeam  = id.MustName("check_deadlines") // no data; a deadline of the team has passed
 )
 
-// Verbs of the team service that are asked for by request and reply.
+// Verbs of the team service for request and reply.
 var (
 	AttachTeam = id.MustName("attach") // TeamAttachRequest -> TeamAttachReply
 	FoundTeam  = id.MustName("found")  // TeamRequest{Definition} -> TeamView; checks the definition and creates the team
@@ -46,14 +46,14 @@ const (
 	ToolUpdateTodos = "update_todos"
 )
 
-// NewTeam creates a team, or does nothing if it exists. The definition has been checked.
+// NewTeam creates a team, or does nothing if it exists. The sender has checked the definition.
 type NewTeam struct {
 	Definition event.TeamDefinition `json:"definition"`
 	Parent     *event.TeamParent    `json:"parent,omitempty"`
 }
 
-// TeamAct is a member's call of a tool of its team. CallID makes it happen once; the
-// answer is the aside event.TeamActedData, and the same for every repeat.
+// TeamAct is a member's call of a team tool. CallID makes it happen once; the answer is the direct message
+// event.TeamActedData, and the same for every repeat.
 type TeamAct struct {
 	Member    string          `json:"member"` // its name in this team
 	AgentID   string          `json:"agent_id"`
@@ -63,16 +63,16 @@ type TeamAct struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// TeamRequest is what is asked of the team service.
+// TeamRequest is a request to the team service.
 type TeamRequest struct {
 	Tenant     id.Tenant             `json:"tenant"`
 	Principal  string                `json:"principal,omitempty"`
 	TeamID     string                `json:"team_id,omitempty"`
 	Definition *event.TeamDefinition `json:"definition,omitempty"`
-	Named      string                `json:"named,omitempty"` // instead of Definition: one of the configuration, by name
+	Named      string                `json:"named,omitempty"` // instead of Definition: the name of one in the configuration
 }
 
-// TeamAttachRequest asks for what a viewer has to know first.
+// TeamAttachRequest asks for the state that a viewer needs first.
 type TeamAttachRequest struct {
 	Tenant    id.Tenant `json:"tenant"`
 	Principal string    `json:"principal,omitempty"`
@@ -80,17 +80,16 @@ type TeamAttachRequest struct {
 	ID        id.Entity `json:"id"`
 }
 
-// TeamAttachReply says what is there. What does not exist is the fault TEAM_NOT_FOUND
-// or AGENT_NOT_FOUND.
+// TeamAttachReply holds that state. A missing team or agent is the fault TEAM_NOT_FOUND or AGENT_NOT_FOUND.
 type TeamAttachReply struct {
 	TeamView             // of the team, or of the agent's team
-	Head     uint64      `json:"head"`            // seq of the newest event that the view knows: of the team's log, or of the agent's
-	From     uint64      `json:"from"`            // what is on began after this seq
-	Recent   uint64      `json:"recent"`          // where a viewer without a position begins: behind this seq nothing is cut in two
+	Head     uint64      `json:"head"`            // seq of the newest event in the view: of the team's log, or of the agent's
+	From     uint64      `json:"from"`            // the active run began after this seq
+	Recent   uint64      `json:"recent"`          // where a viewer without a position begins: no message or run straddles this seq
 	Agent    *MemberView `json:"agent,omitempty"` // kind agent
 }
 
-// TeamView is a team as it is now.
+// TeamView is the current state of a team.
 type TeamView struct {
 	TeamID     string               `json:"team_id"`
 	Name       string               `json:"name"`
@@ -104,16 +103,16 @@ type TeamView struct {
 	Closed     bool                 `json:"closed,omitempty"`
 }
 
-// MemberView is a member of a team as it is now.
+// MemberView is the current state of a member of a team.
 type MemberView struct {
 	Name   string `json:"name"`
-	Route  string `json:"route"`        // path of member names from the team that was asked for
+	Route  string `json:"route"`        // path of member names from the requested team
 	Kind   string `json:"kind"`         // agent, team
-	ID     string `json:"id,omitempty"` // empty: it has not been started
+	ID     string `json:"id,omitempty"` // empty: not started yet
 	Status string `json:"status"`       // of an agent event.AgentStatus, of a team as TeamView.Status
 }
 
-// TeamList is the answer to a list, the newest team first. Nested teams are not in it.
+// TeamList is the answer to a list, the newest team first. It leaves out nested teams.
 type TeamList struct {
 	Teams []TeamView `json:"teams"`
 	Named []string   `json:"named,omitempty"` // names of definitions in the configuration

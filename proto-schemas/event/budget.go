@@ -2,41 +2,41 @@ package event
 
 import "time"
 
-// What becomes of a run that has used up its budget.
+// Consequences for a run that has used up its budget.
 const (
-	BudgetStop = "stop" // it fails with BUDGET_EXCEEDED
-	BudgetAsk  = "ask"  // people are asked whether it gets as much once more
+	BudgetStop = "stop" // the run fails with BUDGET_EXCEEDED
+	BudgetAsk  = "ask"  // people decide whether the run gets the same amount once more
 )
 
-// Budget is what one run may use up. A zero field does not bound anything.
+// Budget limits the resources of one run. A zero field means unlimited.
 type Budget struct {
 	Tokens     int64   `json:"tokens,omitempty"`      // read and written by models, as far as their providers count them
 	CostUSD    float64 `json:"cost_usd,omitempty"`    // of the models that have a price
 	ToolCalls  int     `json:"tool_calls,omitempty"`  // begun
-	Seconds    int64   `json:"seconds,omitempty"`     // while workers have it; waiting for people does not count
+	Seconds    int64   `json:"seconds,omitempty"`     // of workers' time; waiting for people does not count
 	OnExceeded string  `json:"on_exceeded,omitempty"` // stop (absent), ask
-	// AskSeconds is how long a question stays open; 0 = until somebody answers.
+	// AskSeconds is the lifetime of a question; 0 = until an answer.
 	AskSeconds int `json:"ask_seconds,omitempty"`
 }
 
-// BudgetUse says how much of its budget a run has used up when it got to its end.
+// BudgetUse is the part of its budget that a run had used when it reached the limit.
 type BudgetUse struct {
-	Resource  string  `json:"resource"` // what was used up first: tokens, cost_usd, tool_calls, seconds; time of a quota
+	Resource  string  `json:"resource"` // the exhausted resource: tokens, cost_usd, tool_calls, seconds; time of a quota
 	Tokens    int64   `json:"tokens"`
 	CostUSD   float64 `json:"cost_usd"`
 	ToolCalls int     `json:"tool_calls"`
 	Seconds   int64   `json:"seconds"`
-	Limit     Budget  `json:"limit"`   // what it had in all
-	Granted   int     `json:"granted"` // how often people have given it as much once more
+	Limit     Budget  `json:"limit"`   // the whole budget
+	Granted   int     `json:"granted"` // how often people have granted the same amount once more
 
-	// Quota is set if what is used up is not the run's budget but what a tenant or
-	// principal may use in a day; Resource is a resource of quotas then.
+	// Quota is set if the run reached a tenant's or principal's quota of a day instead of its budget; Resource is a
+	// resource of quotas then.
 	Quota *QuotaUse `json:"quota,omitempty"`
 }
 
-// QuotaUse is what of a day's quota was used when a run came to its end.
+// QuotaUse is the used part of a day's quota when a run reached it.
 type QuotaUse struct {
-	Scope string  `json:"scope"` // whose it is: tenant, principal
+	Scope string  `json:"scope"` // owner of the quota: tenant, principal
 	Day   string  `json:"day"`   // YYYY-MM-DD, in UTC
 	Limit float64 `json:"limit"` // dollars of cost_usd, seconds of time, else pieces
 	Used  float64 `json:"used"`  // all runs together
@@ -55,8 +55,8 @@ func (b Budget) Bounds() bool {
 	return b.Tokens > 0 || b.CostUSD > 0 || b.ToolCalls > 0 || b.Seconds > 0
 }
 
-// Within returns the lower of both in every field: what a client asks for within what
-// the server allows. A run stops if either wants that.
+// Within returns the lower of both in every field: the client's budget within the server's limits. A run stops if
+// either says so.
 func (b Budget) Within(limit Budget) Budget {
 	out := Budget{
 		Tokens: lower(b.Tokens, limit.Tokens), CostUSD: lower(b.CostUSD, limit.CostUSD),
@@ -69,8 +69,7 @@ func (b Budget) Within(limit Budget) Budget {
 	return out
 }
 
-// lower returns the lower of two bounds, of which zero is none. What is less than
-// nothing is nothing said.
+// lower returns the lower of two bounds; zero and negative bounds mean unlimited.
 func lower[N int | int64 | float64](a, b N) N {
 	switch {
 	case a <= 0:

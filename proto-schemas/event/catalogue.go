@@ -366,7 +366,7 @@ var Catalogue = []Info{
 	{BoardUpdated, BoardUpdatedData{}, "a task on the board of a team has changed"},
 }
 
-// Asides lists the types that are no part of any log: they answer one connection.
+// Asides lists the types of direct messages, which are not in any log and answer one connection.
 var Asides = []Info{
 	{StateExported, StateExportedData{}, "the state of a session"},
 	{CommandRefused, CommandRefusedData{}, "why a command had no effect"},

@@ -10,29 +10,29 @@ const (
 
 // SessionCreatedData opens the log of a session. It is always its first event.
 type SessionCreatedData struct {
-	Dialect   string `json:"dialect"`             // the dialect of the socket that made it
-	Principal string `json:"principal,omitempty"` // who made it
+	Dialect   string `json:"dialect"`             // the dialect of the connection that created it
+	Principal string `json:"principal,omitempty"` // the creator
 	Preferences
 }
 
-// Preferences are what the maker of a session asked for.
+// Preferences are the settings that the creator of a session asked for.
 type Preferences struct {
-	ClientID    string          `json:"client_id,omitempty"`    // the device that made it
-	UserID      string          `json:"user_id,omitempty"`      // as the client says; proves nothing
+	ClientID    string          `json:"client_id,omitempty"`    // the device that created it
+	UserID      string          `json:"user_id,omitempty"`      // as the client says; not verified
 	Language    string          `json:"language,omitempty"`     // zh_CN, en_US; of texts for people
 	ConfirmPlan *bool           `json:"confirm_plan,omitempty"` // ask before a plan is carried out; absent = the server's setting
 	OnBusy      string          `json:"on_busy,omitempty"`      // reject, enqueue, interrupt; absent = the server's setting
-	Extra       json.RawMessage `json:"extra,omitempty"`        // what else the client said of itself, an object
+	Extra       json.RawMessage `json:"extra,omitempty"`        // other members of the client's request, an object
 }
 
 // SessionClosedData ends a session: no message is accepted after it.
 type SessionClosedData struct {
 	Reason string `json:"reason"`          // user_request, timeout
-	Stats  *Stats `json:"stats,omitempty"` // what the session amounted to
+	Stats  *Stats `json:"stats,omitempty"` // summary of the session
 }
 
-// SessionDeletedData says that people have deleted the session. It is the last event of
-// the log: those before it are removed, and nothing follows it.
+// SessionDeletedData records that people have deleted the session. It is the last event of the log: the service
+// removes the earlier ones, and nothing follows it.
 type SessionDeletedData struct {
 	Reason string `json:"reason"` // user_request
 }
@@ -66,7 +66,7 @@ type RunStartedData struct {
 	Mode        string `json:"mode,omitempty"`    // absent (chat), plan, steps
 	Repairs     string `json:"repairs,omitempty"` // mode steps: the run whose plan and results it starts from
 
-	Budget *Budget `json:"budget,omitempty"` // what it may use up; absent = as much as it does
+	Budget *Budget `json:"budget,omitempty"` // limit of its resources; absent = unlimited
 }
 
 // RunCompletedData is the terminal event of a run that has an answer.
@@ -89,17 +89,17 @@ type RunFailedData struct {
 	Code        string `json:"code"` // from the error catalogue
 	Message     string `json:"message"`
 	Retryable   bool   `json:"retryable"`
-	Answer      string `json:"answer,omitempty"` // what the user is told where a final answer is due all the same
+	Answer      string `json:"answer,omitempty"` // text for the user where a final answer is still due
 	Usage       *Usage `json:"usage,omitempty"`  // of the whole run
 	DurationMS  int64  `json:"duration_ms,omitempty"`
 
-	Budget *BudgetUse `json:"budget,omitempty"` // BUDGET_EXCEEDED: what was used up
+	Budget *BudgetUse `json:"budget,omitempty"` // BUDGET_EXCEEDED: the use of the budget
 
-	Provider *ProviderError `json:"provider,omitempty"` // MODEL_*: what the provider said
+	Provider *ProviderError `json:"provider,omitempty"` // MODEL_*: the provider's error
 }
 
-// ProviderError is what a model's provider, or the network before it, says about a failed
-// request: words for operators, without keys and bounded. No client is shown them.
+// ProviderError is the error of a model's provider, or of the network before it, for a failed request: text for
+// operators, bounded and without keys. Clients never see it.
 type ProviderError struct {
 	Status    int    `json:"status,omitempty"`     // of the HTTP answer, or the one that an error in a stream stands for
 	Code      string `json:"code,omitempty"`       // the provider's name of the error
@@ -126,17 +126,17 @@ type JobStartedData struct {
 	CommandID   string `json:"command_id,omitempty"` // the command that brought the job to the worker
 	Resumed     bool   `json:"resumed"`              // an earlier attempt had begun
 	MaxAttempts int    `json:"max_attempts,omitempty"`
-	Model       string `json:"model,omitempty"`      // the one that will be asked
+	Model       string `json:"model,omitempty"`      // the requested model
 	MaxTokens   int    `json:"max_tokens,omitempty"` // limit on one message of the model
 	SwarmTask   string `json:"swarm_task,omitempty"` // the task log of the agent that has the job; Worker is its name
 	Part
 }
 
-// AttemptRefusedData records that a worker which had lost its claim came back.
+// AttemptRefusedData records that a worker tried to append after it had lost its claim.
 type AttemptRefusedData struct {
 	RunID   string `json:"run_id"`
 	Attempt int    `json:"attempt"` // the refused one
-	Current int    `json:"current"` // the one that holds the claim
+	Current int    `json:"current"` // the attempt that holds the claim
 	Worker  string `json:"worker"`
 	What    Type   `json:"what"` // the type of event that it tried to append
 	Part
@@ -151,7 +151,7 @@ type MessageStartedData struct {
 	Attempt     int    `json:"attempt"`
 	Role        string `json:"role"`
 	Model       string `json:"model"`
-	Waits       bool   `json:"waits,omitempty"` // no text is there yet: the delta that begins it says so
+	Waits       bool   `json:"waits,omitempty"` // no text yet: the delta that begins it says so
 	Part
 }
 
@@ -167,8 +167,7 @@ type MessageDeltaData struct {
 	Part
 }
 
-// MessageCompletedData holds the whole of a message: its text equals the
-// concatenation of its deltas.
+// MessageCompletedData holds a whole message: its text equals the concatenation of the message's deltas.
 type MessageCompletedData struct {
 	MessageID   string     `json:"message_id"`
 	RunID       string     `json:"run_id"`
@@ -176,7 +175,7 @@ type MessageCompletedData struct {
 	Attempt     int        `json:"attempt"`
 	Role        string     `json:"role"`
 	Content     string     `json:"content"`
-	ToolCalls   []ToolCall `json:"tool_calls,omitempty"` // what the model asks for, in order
+	ToolCalls   []ToolCall `json:"tool_calls,omitempty"` // calls that the model asks for, in order
 	StopReason  string     `json:"stop_reason"`          // end, tool_calls, length, filtered
 	Silent      bool       `json:"silent,omitempty"`     // no delta showed its text before
 	Part
@@ -189,15 +188,15 @@ type ToolCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// MessageDiscardedData says that a message which had begun will never be
-// completed (its attempt ended) and its deltas do not count.
+// MessageDiscardedData records that a started message will never be completed (its attempt ended); its deltas do not
+// count.
 type MessageDiscardedData struct {
 	MessageID   string `json:"message_id"`
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
-	Attempt     int    `json:"attempt"` // the one that discards it
+	Attempt     int    `json:"attempt"` // the attempt that discards it
 	Reason      string `json:"reason"`
-	Silent      bool   `json:"silent,omitempty"` // no delta showed a text of it
+	Silent      bool   `json:"silent,omitempty"` // no delta showed its text
 	Part
 }
 
@@ -212,24 +211,24 @@ type ToolCalledData struct {
 	Arguments   json.RawMessage `json:"arguments"`
 	Digest      string          `json:"digest"`             // sha256 of tool and canonical arguments, hex
 	Idempotent  bool            `json:"idempotent"`         // declared idempotent or read-only: may be retried
-	InputID     string          `json:"input_id,omitempty"` // the question that allowed it
+	InputID     string          `json:"input_id,omitempty"` // the question whose answer allowed it
 	Part
 }
 
-// ToolStartedData says that the call was handed to the tool.
+// ToolStartedData records that the call was passed to the tool.
 type ToolStartedData struct {
 	CallID      string `json:"call_id"`
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
 	Attempt     int    `json:"attempt"`
 	Tool        string `json:"tool"`
-	Retry       bool   `json:"retry"` // started before, by an attempt that died; the tool is idempotent
+	Retry       bool   `json:"retry"` // started before by an attempt that died; the tool is idempotent
 
-	Arguments json.RawMessage `json:"arguments,omitempty"` // what the tool was given: those of the call
+	Arguments json.RawMessage `json:"arguments,omitempty"` // the tool's arguments: those of the call
 	Part
 }
 
-// ToolCompletedData is the result of a call that worked.
+// ToolCompletedData is the result of a successful call.
 type ToolCompletedData struct {
 	CallID      string `json:"call_id"`
 	RunID       string `json:"run_id"`
@@ -243,8 +242,7 @@ type ToolCompletedData struct {
 	Part
 }
 
-// ToolFailedData is the result of a call that did not work; the tool had no effect
-// or said itself what happened.
+// ToolFailedData is the result of a failed call; the tool had no effect or reported its effect itself.
 type ToolFailedData struct {
 	CallID      string `json:"call_id"`
 	RunID       string `json:"run_id"`
@@ -257,8 +255,8 @@ type ToolFailedData struct {
 	Part
 }
 
-// ToolUnknownData says that a call was started, its result was lost and the tool
-// may not be run again: only a human can tell whether it had its effect.
+// ToolUnknownData records that a call was started, its result was lost and the tool must not run again: only people
+// can find out whether it had its effect.
 type ToolUnknownData struct {
 	CallID      string `json:"call_id"`
 	RunID       string `json:"run_id"`
@@ -269,7 +267,7 @@ type ToolUnknownData struct {
 	Part
 }
 
-// UsageRecordedData records what one model call consumed, as the provider counted it.
+// UsageRecordedData records the usage of one model call, as the provider counted it.
 type UsageRecordedData struct {
 	RunID        string   `json:"run_id"`
 	ExecutionID  string   `json:"execution_id"`
@@ -282,22 +280,21 @@ type UsageRecordedData struct {
 	Part
 }
 
-// Codes of the notices with which a gateway tells one connection about workers. They are
-// in no log.
+// Codes of the notices in which a gateway informs one connection about workers. They are not in any log.
 const (
 	NoWorker   = "NO_WORKER"   // a run waits, and no worker is available
-	WorkerBack = "WORKER_BACK" // one is available again
+	WorkerBack = "WORKER_BACK" // a worker is available again
 )
 
-// NoticeData tells people something that changes no state.
+// NoticeData is a fact for people that changes no state.
 type NoticeData struct {
 	Level   string `json:"level"` // info, warning
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	RunID   string `json:"run_id,omitempty"`
-	Action  string `json:"action,omitempty"`  // what was asked for: cancel_step, restart_step, cancel_plan, replan
-	StepID  string `json:"step_id,omitempty"` // the step that it was asked for
-	TaskID  string `json:"task_id,omitempty"` // the task that it was asked for
+	Action  string `json:"action,omitempty"`  // the requested action: cancel_step, restart_step, cancel_plan, replan
+	StepID  string `json:"step_id,omitempty"` // the step of the action
+	TaskID  string `json:"task_id,omitempty"` // the task of the action
 	OK      *bool  `json:"ok,omitempty"`      // whether it was done
 	Mode    string `json:"mode,omitempty"`    // of a replan: in_run, restart
 }

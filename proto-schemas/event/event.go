@@ -1,8 +1,8 @@
-// Package event defines the canonical event of Waggle: what is stored in a log,
-// announced on the bus and translated by every dialect.
+// Package event defines the canonical event of Waggle: logs store it, the bus announces it and every dialect
+// translates it.
 //
-// An event is one self-describing JSON object with the attribute names of
-// CloudEvents 1.0, so that a program which knows only NATS can rebuild a run.
+// An event is one self-describing JSON object with the attribute names of CloudEvents 1.0, so that a program which
+// knows only NATS can rebuild a run.
 package event
 
 import (
@@ -16,8 +16,7 @@ import (
 // SpecVersion is the CloudEvents version of every event.
 const SpecVersion = "1.0"
 
-// Headers of a stored or announced event. They repeat what machines need
-// without parsing the body.
+// Headers of a stored or announced event. They let programs process it without parsing the body.
 const (
 	HeaderMsgID     = "Nats-Msg-Id"
 	HeaderSeq       = "Waggle-Seq"
@@ -40,11 +39,11 @@ type Event struct {
 	Sequence    uint64          `json:"sequence"`              // position in the log: 1, 2, 3, ...
 	Data        json.RawMessage `json:"data"`                  // depends on the type
 	TraceParent string          `json:"traceparent,omitempty"` // W3C trace context
-	Request     string          `json:"request,omitempty"`     // of a peer that it carries out: a repeat of it is answered by this event
+	Request     string          `json:"request,omitempty"`     // of a peer; the event carries it out and answers a repeat of it
 
-	Stream uint64 `json:"-"` // where it is stored, for readers of a log; 0 = not known
-	Via    Via    `json:"-"` // where it came from, for readers of a log that holds events of others: see Unwrap
-	From   uint64 `json:"-"` // the first sequence that a merged event stands for; 0 or Sequence = it stands for itself
+	Stream uint64 `json:"-"` // its stream sequence, for readers of a log; 0 = unknown
+	Via    Via    `json:"-"` // its origin, for readers of a log that holds events of other logs: see Unwrap
+	From   uint64 `json:"-"` // the first sequence of a merged event; 0 or Sequence = not merged
 }
 
 // New returns an event of the given log. Sequence is assigned by the append.
@@ -60,8 +59,8 @@ func New(log subject.Log, eventID, source string, at time.Time, data Data) (Even
 	}, nil
 }
 
-// DedupeID returns the Nats-Msg-Id of the event. Dedupe ids are shared by all
-// logs of a stream, so the log's name is part of it.
+// DedupeID returns the Nats-Msg-Id of the event. All logs of a stream share dedupe ids, so it includes the log's
+// name.
 func (e Event) DedupeID() string { return e.Subject + ":" + e.ID }
 
 // Decode unmarshals the event's data into v, naming the event on failure.

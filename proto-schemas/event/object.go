@@ -6,9 +6,8 @@ import (
 	"fmt"
 )
 
-// ObjectRef names data that is stored as an object, because it does not fit into an
-// event. The tenant is that of the log in which the reference stands: a reference leads
-// to no data of another tenant.
+// ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the
+// log with the reference: a reference cannot name data of another tenant.
 type ObjectRef struct {
 	Log    string `json:"log"`    // kind.id: the log that the object belongs to
 	Digest string `json:"digest"` // SHA-256 of the data, in hex
@@ -24,7 +23,7 @@ type Payload struct {
 // Large is implemented by pointers to data with members that may be objects.
 type Large interface{ Payloads() []Payload }
 
-// large makes the data of each type of event that has such members.
+// large creates the data of each type of event that has such members.
 var large = map[Type]func() Large{
 	TaskCreated:   func() Large { return new(TaskCreatedData) },
 	TaskAssigned:  func() Large { return new(TaskAssignedData) },
@@ -40,12 +39,11 @@ var large = map[Type]func() Large{
 // refMark is what the JSON of data with a reference holds.
 var refMark = []byte(`_ref":`)
 
-// Refers returns the data of an event some of whose members are objects, nil for any
-// other event.
+// Refers returns the data of an event with members that are objects, nil for any other event.
 func Refers(e Event) (Large, error) {
 	build, ok := large[e.Type]
 	if !ok || !bytes.Contains(e.Data, refMark) {
-		return nil, nil //nolint:nilnil // Most events refer to nothing.
+		return nil, nil //nolint:nilnil // Most events have no references.
 	}
 	data := build()
 	if err := e.Decode(data); err != nil {
@@ -56,14 +54,14 @@ func Refers(e Event) (Large, error) {
 			return data, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // The mark stands in what a client wrote.
+	return nil, nil //nolint:nilnil // The mark is part of a client's text.
 }
 
-// With returns the event with other data of its type.
+// With returns the event with other data of the same type.
 func (e Event) With(data Large) (Event, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // It is made no longer than it is.
+	enc.SetEscapeHTML(false) // Escapes would only lengthen it.
 	if err := enc.Encode(data); err != nil {
 		return e, fmt.Errorf("encode data of %s: %w", e.Type, err)
 	}

@@ -22,7 +22,7 @@ const (
 	StageAggregation = "aggregation"
 )
 
-// What a session does with a message that comes while a run is on.
+// Reactions of a session to a message that comes during a run.
 const (
 	OnBusyReject    = "reject"
 	OnBusyEnqueue   = "enqueue"
@@ -36,8 +36,7 @@ const (
 	DecisionReject  = "reject"
 )
 
-// Part names the piece of a pipeline run that an event belongs to. All its members
-// are empty in a chat run.
+// Part names the piece of a pipeline run that an event belongs to. All its members are empty in a chat run.
 type Part struct {
 	JobID  string `json:"job_id,omitempty"`  // job that a worker claims: a planning, one try at a step, an aggregation; absent in a chat run, which is one job
 	Stage  string `json:"stage,omitempty"`   // planning, solving, aggregation
@@ -52,17 +51,17 @@ func (p Part) Job(runID string) string {
 	return runID
 }
 
-// RunSpec says how a message is to be answered.
+// RunSpec selects how to answer a message.
 type RunSpec struct {
 	Mode           string          `json:"mode,omitempty"`            // absent (chat), plan, steps
-	Steps          []Step          `json:"steps,omitempty"`           // mode steps: what to solve
+	Steps          []Step          `json:"steps,omitempty"`           // mode steps: the steps to solve
 	ConfirmPlan    *bool           `json:"confirm_plan,omitempty"`    // absent = the session's setting
 	OnBusy         string          `json:"on_busy,omitempty"`         // reject, enqueue, interrupt; absent = the session's setting
 	MaxConcurrent  int             `json:"max_concurrent,omitempty"`  // steps at once; absent = the server's limit
 	TimeoutSeconds int             `json:"timeout_seconds,omitempty"` // of one try at a step; absent = the server's limit
-	ClientID       string          `json:"client_id,omitempty"`       // the device it came from
-	Budget         *Budget         `json:"budget,omitempty"`          // what it may use up; the server's limits hold where they are lower
-	Extra          json.RawMessage `json:"extra,omitempty"`           // what else the client said with it, an object
+	ClientID       string          `json:"client_id,omitempty"`       // the sending device
+	Budget         *Budget         `json:"budget,omitempty"`          // limit of its resources; lower limits of the server apply
+	Extra          json.RawMessage `json:"extra,omitempty"`           // other members of the client's message, an object
 }
 
 // Step is one piece of a plan.
@@ -76,19 +75,19 @@ type Step struct {
 	Context          json.RawMessage `json:"context,omitempty"`
 	EstimatedTokens  int64           `json:"estimated_tokens,omitempty"`
 	EstimatedSeconds int64           `json:"estimated_time_seconds,omitempty"`
-	Extra            json.RawMessage `json:"extra,omitempty"` // members that we do not know, an object
+	Extra            json.RawMessage `json:"extra,omitempty"` // unknown members, an object
 }
 
-// Usage is what a piece of work consumed, as the providers counted it.
+// Usage is the consumption of a piece of work, as the providers counted it.
 type Usage struct {
 	LLMCalls     int      `json:"llm_calls"`
 	ToolCalls    int      `json:"tool_calls"`
-	InputTokens  *int64   `json:"input_tokens,omitempty"`  // absent = some provider did not say
-	OutputTokens *int64   `json:"output_tokens,omitempty"` // absent = some provider did not say
+	InputTokens  *int64   `json:"input_tokens,omitempty"`  // absent = unknown from some provider
+	OutputTokens *int64   `json:"output_tokens,omitempty"` // absent = unknown from some provider
 	CostUSD      *float64 `json:"cost_usd,omitempty"`      // absent = some model has no price
 }
 
-// Stats is what a session amounted to.
+// Stats summarises a session.
 type Stats struct {
 	DurationSeconds  int64  `json:"duration_seconds"`
 	TotalMessages    int    `json:"total_messages"`
@@ -103,8 +102,8 @@ type ToolUse struct {
 	Calls int    `json:"calls"`
 }
 
-// SessionPausedData says that what was on has been stopped and summed up. The
-// session stays usable: a new message continues it.
+// SessionPausedData records that the active run was stopped and the session summarised. The session stays usable: a
+// new message continues it.
 type SessionPausedData struct {
 	Reason string `json:"reason"` // user_request
 	Stats  Stats  `json:"stats"`
@@ -113,12 +112,12 @@ type SessionPausedData struct {
 // SessionRestoredData opens or continues a session with the state of an export.
 type SessionRestoredData struct {
 	Dialect      string          `json:"dialect"`
-	Principal    string          `json:"principal,omitempty"` // who restored it
+	Principal    string          `json:"principal,omitempty"` // principal that restored it
 	ExportedAt   time.Time       `json:"exported_at"`
 	ExportedSeq  uint64          `json:"exported_seq"` // the newest event that the export knew
-	Stage        string          `json:"stage"`        // of the run that was on: planning, confirmation, solving, aggregation; idle without one
+	Stage        string          `json:"stage"`        // of the active run: planning, confirmation, solving, aggregation; idle without one
 	MessageCount int             `json:"message_count"`
-	Warnings     []string        `json:"warnings,omitempty"` // what could not be taken along
+	Warnings     []string        `json:"warnings,omitempty"` // parts that could not be restored
 	State        json.RawMessage `json:"state"`              // conversation.Snapshot
 }
 
@@ -130,12 +129,12 @@ type PlanStartedData struct {
 	Number      int             `json:"number"` // 1, 2, ... in the run
 	Question    string          `json:"question"`
 	Context     json.RawMessage `json:"context,omitempty"`
-	MaxTries    int             `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
-	Model       string          `json:"model,omitempty"`     // that all workers have; absent where they differ or none is there
+	MaxTries    int             `json:"max_tries,omitempty"` // the last try; 0 = unknown
+	Model       string          `json:"model,omitempty"`     // the model that all workers share; absent where they differ or none runs
 	Part
 }
 
-// PlanCompletedData is a plan that holds: its tasks name each other correctly.
+// PlanCompletedData is a valid plan: the steps' dependencies exist.
 type PlanCompletedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
@@ -148,16 +147,16 @@ type PlanCompletedData struct {
 	Part
 }
 
-// PlanInvalidData says that what should be a list of tasks is none.
+// PlanInvalidData records an answer that is not a valid list of tasks.
 type PlanInvalidData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
 	PlanID      string `json:"plan_id,omitempty"`
-	InputID     string `json:"input_id,omitempty"` // the answer to this question held it; the question stays open
-	By          string `json:"by,omitempty"`       // who gave it
+	InputID     string `json:"input_id,omitempty"` // the question whose answer held it; the question stays open
+	By          string `json:"by,omitempty"`       // principal that gave the answer
 	Code        string `json:"code"`
 	Message     string `json:"message"`
-	Raw         string `json:"raw,omitempty"` // the beginning of it
+	Raw         string `json:"raw,omitempty"` // the beginning of the invalid answer
 	Recovery    string `json:"recovery"`      // retry, manual_input, none
 	Part
 }
@@ -170,7 +169,7 @@ type PlanCancelledData struct {
 	Reason      string `json:"reason"` // user_request, timeout, error, replan
 	By          string `json:"by,omitempty"`
 	Feedback    string `json:"feedback,omitempty"`
-	Steps       []Step `json:"steps,omitempty"` // as far as it was known
+	Steps       []Step `json:"steps,omitempty"` // as far as known
 	DurationMS  int64  `json:"duration_ms"`
 	Part
 }
@@ -184,14 +183,14 @@ type InputRequestedData struct {
 	PlanID         string          `json:"plan_id,omitempty"`
 	Steps          []Step          `json:"steps,omitempty"`
 	Summary        string          `json:"summary,omitempty"`
-	TimeoutSeconds int             `json:"timeout_seconds"`   // 0 = it stays open
+	TimeoutSeconds int             `json:"timeout_seconds"`   // 0 = unlimited
 	Attempt        int             `json:"attempt,omitempty"` // of scope tool: the worker's claim that asks
 	CallID         string          `json:"call_id,omitempty"`
 	Tool           string          `json:"tool,omitempty"`
 	Description    string          `json:"description,omitempty"` // of the tool
 	Arguments      json.RawMessage `json:"arguments,omitempty"`
 	Digest         string          `json:"digest,omitempty"` // as in tool.called: the answer holds for exactly this call
-	Budget         *BudgetUse      `json:"budget,omitempty"` // of scope budget: what the run has used up
+	Budget         *BudgetUse      `json:"budget,omitempty"` // of scope budget: the use of the run's budget
 }
 
 // InputAnsweredData is the one answer that counts.
@@ -202,7 +201,7 @@ type InputAnsweredData struct {
 	CommandID   string `json:"command_id"`
 	Decision    string `json:"decision"` // approve, modify, reject
 	Feedback    string `json:"feedback,omitempty"`
-	Steps       []Step `json:"steps,omitempty"` // modify: the tasks as they are now
+	Steps       []Step `json:"steps,omitempty"` // modify: the tasks after the change
 	By          string `json:"by,omitempty"`
 	ClientID    string `json:"client_id,omitempty"`
 	ElapsedMS   int64  `json:"elapsed_ms"`
@@ -211,7 +210,7 @@ type InputAnsweredData struct {
 	Tool        string `json:"tool,omitempty"`
 }
 
-// InputExpiredData says that nobody answered in time.
+// InputExpiredData records that the question's time passed without an answer.
 type InputExpiredData struct {
 	InputID        string `json:"input_id"`
 	RunID          string `json:"run_id"`
@@ -226,7 +225,7 @@ type StepStartedData struct {
 	ExecutionID string `json:"execution_id"`
 	Step        Step   `json:"step"`
 	Attempt     int    `json:"attempt"`             // 1, 2, ... at this task
-	MaxTries    int    `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
+	MaxTries    int    `json:"max_tries,omitempty"` // the last try; 0 = unknown
 	Part
 }
 
@@ -244,7 +243,7 @@ type StepCompletedData struct {
 	Part
 }
 
-// StepFailedData says that a task's attempts are used up.
+// StepFailedData records that all attempts at a task have failed.
 type StepFailedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
@@ -256,23 +255,23 @@ type StepFailedData struct {
 	Part
 }
 
-// StepCancelledData says that a task will not be solved.
+// StepCancelledData records that a task will not be solved.
 type StepCancelledData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
 	Title       string `json:"title"`
 	Reason      string `json:"reason"` // user_request, dependency_failed, timeout
 	By          string `json:"by,omitempty"`
-	Partial     string `json:"partial,omitempty"` // what had been said
+	Partial     string `json:"partial,omitempty"` // the text so far
 	DurationMS  int64  `json:"duration_ms"`
 	Part
 }
 
-// StepRestartedData says that a task gets another attempt.
+// StepRestartedData records that a task gets another attempt.
 type StepRestartedData struct {
 	RunID         string `json:"run_id"`
 	ExecutionID   string `json:"execution_id"`
-	Attempt       int    `json:"attempt"` // the one to come
+	Attempt       int    `json:"attempt"` // the next attempt
 	MaxAttempts   int    `json:"max_attempts"`
 	Reason        string `json:"reason"` // retry_after_error, user_request, dependency_restarted
 	By            string `json:"by,omitempty"`
@@ -281,8 +280,8 @@ type StepRestartedData struct {
 	Part
 }
 
-// JobFailedData says that a unit of work ended in an error. Attempt is the claim
-// of the worker that reports it, 0 if none did.
+// JobFailedData records that a job ended in an error. Attempt is the claim of the worker that reports it, 0 without
+// one.
 type JobFailedData struct {
 	RunID          string         `json:"run_id"`
 	ExecutionID    string         `json:"execution_id"`
@@ -290,19 +289,19 @@ type JobFailedData struct {
 	Code           string         `json:"code"`
 	Message        string         `json:"message"`
 	Retryable      bool           `json:"retryable"`
-	TimeoutSeconds int            `json:"timeout_seconds,omitempty"` // of a timeout: what was allowed
+	TimeoutSeconds int            `json:"timeout_seconds,omitempty"` // of a timeout: its limit
 	ElapsedMS      int64          `json:"elapsed_ms"`
 	Try            int            `json:"try"`                // of the plan, task or aggregate: 1, 2, ...
 	MaxTries       int            `json:"max_tries"`          //
-	Provider       *ProviderError `json:"provider,omitempty"` // MODEL_*: what the provider said
+	Provider       *ProviderError `json:"provider,omitempty"` // MODEL_*: the provider's error
 	Part
 }
 
-// RetryScheduledData says that failed work will be tried again after a pause.
+// RetryScheduledData announces a retry of failed work after a pause.
 type RetryScheduledData struct {
 	RunID        string `json:"run_id"`
 	ExecutionID  string `json:"execution_id"`
-	Attempt      int    `json:"attempt"` // the one that failed
+	Attempt      int    `json:"attempt"` // the failed attempt
 	MaxAttempts  int    `json:"max_attempts"`
 	RetryAfterMS int64  `json:"retry_after_ms"`
 	Code         string `json:"code"`
@@ -310,8 +309,8 @@ type RetryScheduledData struct {
 	Part
 }
 
-// RequestFailedData says that a request to the model failed and is made again after a
-// pause. What the model had said is discarded; the next request begins a new message.
+// RequestFailedData records that a request to the model failed and will be repeated after a pause. The model's text
+// so far is discarded; the next request begins a new message.
 type RequestFailedData struct {
 	RunID        string         `json:"run_id"`
 	ExecutionID  string         `json:"execution_id"`
@@ -321,22 +320,22 @@ type RequestFailedData struct {
 	MaxTries     int            `json:"max_tries"`
 	RetryAfterMS int64          `json:"retry_after_ms"`
 	Code         string         `json:"code"`               // from the error catalogue
-	Message      string         `json:"message"`            // what happened
-	Provider     *ProviderError `json:"provider,omitempty"` // what the provider said
+	Message      string         `json:"message"`            // the problem
+	Provider     *ProviderError `json:"provider,omitempty"` // the provider's error
 	Part
 }
 
-// Text tells people who wait what happened, and when the next request is made.
+// Text tells waiting people the problem and the time of the next request.
 func (d RequestFailedData) Text() string {
 	seconds := strconv.FormatFloat(math.Ceil(float64(d.RetryAfterMS)/100)/10, 'f', -1, 64)
 	return fmt.Sprintf("%s Trying again in %s s (%d of %d).", d.Message, seconds, d.Try+1, d.MaxTries)
 }
 
-// RunProgressedData says how far the tasks of a run are.
+// RunProgressedData is the progress of a run's tasks.
 type RunProgressedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
-	StepID      string `json:"step_id"` // the step that moved it on
+	StepID      string `json:"step_id"` // the step that caused the progress
 	Title       string `json:"title"`   //
 	Status      string `json:"status"`  // of that step: completed, failed, cancelled
 	Completed   int    `json:"completed"`
@@ -346,14 +345,14 @@ type RunProgressedData struct {
 	ElapsedMS   int64  `json:"elapsed_ms"` // since solving began
 }
 
-// AggregateStartedData begins the answer that is made of the tasks' results.
+// AggregateStartedData begins the aggregation of the tasks' results.
 type AggregateStartedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
 	StepCount   int    `json:"step_count"`
 	Completed   int    `json:"completed"`
 	Failed      int    `json:"failed"`              // failed or cancelled
-	MaxTries    int    `json:"max_tries,omitempty"` // the try after which no other follows a failure; 0 = not known
+	MaxTries    int    `json:"max_tries,omitempty"` // the last try; 0 = unknown
 	Part
 }
 
@@ -369,7 +368,7 @@ type AggregateCompletedData struct {
 	Part
 }
 
-// PipelineCompletedData sums a pipeline run up. The run's terminal event follows.
+// PipelineCompletedData summarises a pipeline run. The run's terminal event follows.
 type PipelineCompletedData struct {
 	RunID       string `json:"run_id"`
 	ExecutionID string `json:"execution_id"`
@@ -381,7 +380,7 @@ type PipelineCompletedData struct {
 	Summary     string `json:"summary"`
 }
 
-// ErrorData tells people of an error that does not end the run by itself.
+// ErrorData tells people of an error that does not end the run.
 type ErrorData struct {
 	RunID       string `json:"run_id,omitempty"`
 	ExecutionID string `json:"execution_id,omitempty"`
@@ -392,26 +391,26 @@ type ErrorData struct {
 	Recovery    string `json:"recovery,omitempty"` // retry, escalate, skip
 }
 
-// StateExportedData is an aside: the state of a session, readable and signed.
+// StateExportedData is a direct message: the state of a session, readable and signed.
 type StateExportedData struct {
 	ExportedAt time.Time         `json:"exported_at"`
 	ValidUntil time.Time         `json:"valid_until"`
-	Seq        uint64            `json:"seq"`               // the newest event that it knows
-	Hash       string            `json:"hash"`              // of the state: what client_state_hash is compared with
+	Seq        uint64            `json:"seq"`               // the newest event in it
+	Hash       string            `json:"hash"`              // of the state: compare with client_state_hash
 	State      json.RawMessage   `json:"state"`             // readable: stage, plan_context, current_task_id, completed_task_ids, agent_state
-	Signed     json.RawMessage   `json:"signed"`            // to be imported: state, timestamp, version, checksum, signature
+	Signed     json.RawMessage   `json:"signed"`            // for an import: state, timestamp, version, checksum, signature
 	History    []json.RawMessage `json:"history,omitempty"` // canonical events, oldest first
 }
 
-// CommandRefusedData is an aside: why a command had no effect.
+// CommandRefusedData is a direct message: the reason why a command had no effect.
 type CommandRefusedData struct {
 	CommandID  string `json:"command_id"`
 	Code       string `json:"code"`
 	Message    string `json:"message"`
 	Field      string `json:"field,omitempty"`
 	InputID    string `json:"input_id,omitempty"`    // the question that was answered before
-	AnsweredBy string `json:"answered_by,omitempty"` // by whom
-	AnsweredOn string `json:"answered_on,omitempty"` // on which device
-	Decision   string `json:"decision,omitempty"`    // and how
-	AgentName  string `json:"agent_name,omitempty"`  // of a member of a team whose question it is: its name there
+	AnsweredBy string `json:"answered_by,omitempty"` // the answering principal
+	AnsweredOn string `json:"answered_on,omitempty"` // the answering device
+	Decision   string `json:"decision,omitempty"`    // the earlier answer
+	AgentName  string `json:"agent_name,omitempty"`  // of a question of a team's member: its name there
 }

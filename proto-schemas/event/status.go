@@ -1,6 +1,6 @@
 package event
 
-// MemberStatus is what an agent is doing, as viewers of teams see it.
+// MemberStatus is the activity of an agent, as viewers of teams see it.
 type MemberStatus = string
 
 // The statuses of an agent.
@@ -18,8 +18,7 @@ const (
 	AgentError            MemberStatus = "error"
 )
 
-// agentStatuses holds the status that an agent has after an event of its log. Types
-// that are not in it change nothing.
+// agentStatuses holds the status of an agent after an event of the agent's log. Other types do not change it.
 var agentStatuses = map[Type]MemberStatus{
 	MemberCreated:    AgentIdle,
 	RunStarted:       AgentProcessingInput,
@@ -39,8 +38,8 @@ var agentStatuses = map[Type]MemberStatus{
 	MemberClosed:     AgentShutdown,
 }
 
-// StatusAfter returns the status that an agent has after an event of its log; ok is
-// false if the event does not change it.
+// StatusAfter returns the status of an agent after an event of the agent's log; ok is false if the event does not
+// change it.
 func StatusAfter(e Event) (status MemberStatus, ok bool) {
 	if e.Type == InputAnswered {
 		d, err := As[InputAnsweredData](e)
@@ -59,8 +58,7 @@ func StatusAfter(e Event) (status MemberStatus, ok bool) {
 	return status, ok
 }
 
-// Working reports whether an agent with the status is doing something, or waits for
-// people to let it go on.
+// Working reports whether an agent with the status works, or waits for people.
 func Working(status MemberStatus) bool {
 	switch status {
 	case "", AgentUninitialized, AgentIdle, AgentError, AgentShutdown:

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Origin names the event of another log that an event stands for. Copying an event
-// into another log happens once, because the target says how far it has come.
+// Origin names the event of another log that an event repeats. The target log records its position in the other log,
+// so that each event is copied once.
 type Origin struct {
 	Log string `json:"origin_log,omitempty"` // tenant.kind.id
 	Seq uint64 `json:"origin_seq,omitempty"`
@@ -19,14 +19,14 @@ const (
 	TaskEndCancelled = "cancelled"
 )
 
-// InboxCreatedData opens the log of a client: what it is told, in order.
+// InboxCreatedData opens the log of a client: all messages to it, in order.
 type InboxCreatedData struct {
 	ClientID    string `json:"client_id"`
 	Principal   string `json:"principal,omitempty"`
-	TokenSHA256 string `json:"token_sha256"` // hex; who shows the token is the client
+	TokenSHA256 string `json:"token_sha256"` // hex; a client that shows the token owns the inbox
 }
 
-// InboxRegisteredData is what a client says of itself.
+// InboxRegisteredData is a client's description of itself.
 type InboxRegisteredData struct {
 	ClientID     string          `json:"client_id"`
 	Name         string          `json:"name,omitempty"`
@@ -47,25 +47,24 @@ type InboxMessagedData struct {
 	ExpiresAt   time.Time       `json:"expires_at"` // not delivered afterwards
 }
 
-// TaskHead is what every event about a swarm task repeats, so that one event tells
-// enough by itself.
+// TaskHead is repeated in every event about a swarm task, so that a single event is understandable.
 type TaskHead struct {
 	TaskID    string `json:"task_id"`
 	RequestID string `json:"request_id,omitempty"` // of the frame that created the task: the creator's call settles on it
-	ClientID  string `json:"client_id,omitempty"`  // whose task it is; empty for work of a session's pipeline
+	ClientID  string `json:"client_id,omitempty"`  // the client that owns it; empty for work of a session's pipeline
 	ParentID  string `json:"parent_id,omitempty"`  // the task whose agent asked for it
-	AgentID   string `json:"agent_id,omitempty"`   // who has it, or had it last
+	AgentID   string `json:"agent_id,omitempty"`   // its agent, now or last
 	AgentName string `json:"agent_name,omitempty"`
-	Attempt   int    `json:"attempt"` // 0 = nobody has had it yet
+	Attempt   int    `json:"attempt"` // 0 = not assigned yet
 }
 
 // TaskCreatedData records that a task was accepted.
 type TaskCreatedData struct {
 	TaskHead
-	WantedID     string          `json:"wanted_id,omitempty"`    // the agent asked for, by id
+	WantedID     string          `json:"wanted_id,omitempty"`    // the requested agent, by id
 	WantedName   string          `json:"wanted_name,omitempty"`  // or by name
-	Capabilities []string        `json:"capabilities,omitempty"` // or by what it can do
-	ExpectedID   string          `json:"expected_id,omitempty"`  // the agent that will most likely have it
+	Capabilities []string        `json:"capabilities,omitempty"` // or by its capabilities
+	ExpectedID   string          `json:"expected_id,omitempty"`  // the most likely agent
 	ExpectedName string          `json:"expected_name,omitempty"`
 	TaskType     string          `json:"task_type,omitempty"`
 	Data         json.RawMessage `json:"data"`
@@ -83,14 +82,13 @@ type TaskCreatedData struct {
 	Principal    string          `json:"principal,omitempty"`
 }
 
-// TaskQueuedData says that the task waits for an agent.
+// TaskQueuedData records that the task waits for an agent.
 type TaskQueuedData struct {
 	TaskHead
 	Reason string `json:"reason"` // offline, busy, released
 }
 
-// TaskAssignedData gives the task to one agent. Attempt is the fence: what comes
-// from an earlier one is refused.
+// TaskAssignedData assigns the task to one agent. Attempt is the fence: reports of an earlier one are refused.
 type TaskAssignedData struct {
 	TaskHead
 	TaskType string          `json:"task_type,omitempty"`
@@ -100,16 +98,16 @@ type TaskAssignedData struct {
 	Deadline time.Time       `json:"deadline,omitzero"`
 }
 
-// TaskReportedData is a status as the agent reports it.
+// TaskReportedData is a status from the agent.
 type TaskReportedData struct {
 	TaskHead
 	Status   string          `json:"status"` // started, running, completed, failed, or the agent's own word
 	Progress json.RawMessage `json:"progress,omitempty"`
 
-	Connection string `json:"connection,omitempty"` // of the agent, on which it said so; delivered: which was handed the task
+	Connection string `json:"connection,omitempty"` // of the agent that reported it; delivered: the one that got the task
 }
 
-// TaskNotifiedData is what an agent tells the client on the way.
+// TaskNotifiedData is an agent's message to the client during a task.
 type TaskNotifiedData struct {
 	TaskHead
 	NotificationType string          `json:"notification_type"` // progress, info, warning, error, debug, step, status
@@ -118,10 +116,10 @@ type TaskNotifiedData struct {
 	MessageRef       *ObjectRef      `json:"message_ref,omitempty"` // instead of message: the object that holds it
 	Data             json.RawMessage `json:"data,omitempty"`
 	DataRef          *ObjectRef      `json:"data_ref,omitempty"`   // instead of data: the object that holds it
-	Connection       string          `json:"connection,omitempty"` // of the agent, on which it said so
+	Connection       string          `json:"connection,omitempty"` // of the reporting agent
 }
 
-// TaskMessagedData is what the client tells the agent on the way.
+// TaskMessagedData is a client's message to the agent during a task.
 type TaskMessagedData struct {
 	TaskHead
 	MessageID   string          `json:"message_id"`
@@ -132,20 +130,19 @@ type TaskMessagedData struct {
 	InputID     string          `json:"input_id,omitempty"`    // the question that it answers
 }
 
-// TaskReleasedData takes the task from an agent that is gone.
+// TaskReleasedData takes the task from an agent that has gone.
 type TaskReleasedData struct {
 	TaskHead
 	Reason string `json:"reason"` // agent_lost, agent_left, not_delivered, forgotten, silent
 }
 
-// TaskDeletedData says that the session which gave the task was deleted. It is the last
-// event of the log: those before it are removed, and nothing follows it.
+// TaskDeletedData records that the task's session was deleted. It is the last event of the log: the service removes
+// the earlier ones, and nothing follows it.
 type TaskDeletedData struct {
 	Reason string `json:"reason"` // session_deleted
 }
 
-// TaskRefusedData records that an agent reported on a task which is not, or no
-// longer, its own.
+// TaskRefusedData records that an agent reported on a task that it does not have, or not any more.
 type TaskRefusedData struct {
 	TaskHead
 	By   string `json:"by"`   // the agent that was refused
@@ -162,16 +159,16 @@ type TaskAskedData struct {
 	MessageRef  *ObjectRef      `json:"message_ref,omitempty"` // instead of message: the object that holds it
 	Options     json.RawMessage `json:"options,omitempty"`
 	TimeoutMS   int64           `json:"timeout_ms"`
-	Connection  string          `json:"connection,omitempty"` // of the agent, on which it said so
+	Connection  string          `json:"connection,omitempty"` // of the asking agent
 }
 
-// TaskAskExpiredData says that nobody answered in time. The task goes on.
+// TaskAskExpiredData records that the question's time passed without an answer. The task continues.
 type TaskAskExpiredData struct {
 	TaskHead
 	InputID string `json:"input_id"`
 }
 
-// TaskFinishedData is the one end of a task.
+// TaskFinishedData is the only end of a task.
 type TaskFinishedData struct {
 	TaskHead
 	Status    string          `json:"status"` // completed, failed, cancelled
@@ -183,7 +180,7 @@ type TaskFinishedData struct {
 	CreatedAt time.Time       `json:"created_at"`
 }
 
-// ChildCreatedData tells the parent's log of a task that its agent asked for.
+// ChildCreatedData records a task that the parent's agent asked for, in the parent's log.
 type ChildCreatedData struct {
 	TaskHead
 	ChildID        string `json:"child_id"`
@@ -192,10 +189,10 @@ type ChildCreatedData struct {
 	ChildAgentName string `json:"child_agent_name,omitempty"`
 	TaskType       string `json:"task_type,omitempty"`
 	Description    string `json:"description,omitempty"`
-	Connection     string `json:"connection,omitempty"` // of the agent, on which it said so
+	Connection     string `json:"connection,omitempty"` // of the asking agent
 }
 
-// ChildFinishedData tells the parent's log of a child's end.
+// ChildFinishedData records a child's end in the parent's log.
 type ChildFinishedData struct {
 	TaskHead
 	ChildID   string          `json:"child_id"`
@@ -219,10 +216,10 @@ type CallStartedData struct {
 	ArgumentsRef *ObjectRef      `json:"arguments_ref,omitempty"` // instead of arguments: the object that holds them
 	Idempotent   bool            `json:"idempotent"`
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
-	Connection   string          `json:"connection,omitempty"` // of the agent, on which it said so
+	Connection   string          `json:"connection,omitempty"` // of the asking agent
 }
 
-// CallNotifiedData is what a service tells on the way.
+// CallNotifiedData is a notification of a service during a call.
 type CallNotifiedData struct {
 	TaskHead
 	CallID           string          `json:"call_id"`
@@ -251,7 +248,7 @@ type CallFinishedData struct {
 	DurationMS  int64           `json:"duration_ms"`
 }
 
-// CallRequestedData is an aside: it hands a call to one replica of a service.
+// CallRequestedData is a direct message: it delivers a call to one replica of a service.
 type CallRequestedData struct {
 	CallID    string          `json:"call_id"`
 	ServiceID string          `json:"service_id"`
@@ -262,5 +259,5 @@ type CallRequestedData struct {
 	ClientID  string          `json:"client_id,omitempty"`
 	Priority  string          `json:"priority,omitempty"`
 	Deadline  time.Time       `json:"deadline,omitzero"`
-	Inbox     string          `json:"inbox"` // subject of the caller: what the service says goes there
+	Inbox     string          `json:"inbox"` // subject of the caller, for notifications and the outcome
 }

@@ -2,7 +2,7 @@ package event
 
 import "encoding/json"
 
-// Who a message is from. A message without a sender is a user's.
+// Kinds of senders. A message without a sender comes from a user.
 const (
 	SenderAgent  = "agent"
 	SenderSystem = "system"
@@ -10,9 +10,9 @@ const (
 
 // Scopes of a question.
 const (
-	ScopePlan = "plan" // whether a plan is to be carried out
-	ScopeTool = "tool" // whether a tool call may run
-	// ScopeBudget: whether a run that has used up its budget gets as much once more.
+	ScopePlan = "plan" // about the execution of a plan
+	ScopeTool = "tool" // about a tool call
+	// ScopeBudget: about the same amount once more for a run that has used up its budget.
 	ScopeBudget = "budget"
 )
 
@@ -36,20 +36,20 @@ const (
 	BoardFailed     = "failed"
 )
 
-// Statuses of an item of an agent's list of things to do.
+// Statuses of an item of an agent's to-do list.
 const (
 	TodoPending    = "pending"
 	TodoInProgress = "in_progress"
 	TodoDone       = "done"
 )
 
-// What a member of a team is.
+// Kinds of members of a team.
 const (
 	MemberAgent = "agent"
 	MemberTeam  = "team"
 )
 
-// Sender is who a message is from, if not a user.
+// Sender is the sender of a message, if not a user.
 type Sender struct {
 	Kind        string `json:"kind"`                   // agent, system
 	ID          string `json:"id"`                     // the agent's id; of the system system.task_notifier
@@ -58,14 +58,14 @@ type Sender struct {
 	MessageType string `json:"message_type,omitempty"` // default direct_message
 }
 
-// Attachments are what a message brings along besides its text.
+// Attachments are the parts of a message besides its text.
 type Attachments struct {
 	ContextFiles []string `json:"context_files,omitempty"` // paths in the workspace
 	ImageURLs    []string `json:"image_urls,omitempty"`
 }
 
-// TeamDefinition says who is in a team. Names of members are unique in it; the
-// coordinator is one of its agents.
+// TeamDefinition lists the members of a team. Names of members are unique in it; the coordinator is an agent of the
+// team.
 type TeamDefinition struct {
 	Name        string             `json:"name"`
 	Description string             `json:"description,omitempty"`
@@ -81,7 +81,7 @@ type MemberDefinition struct {
 	Role             string          `json:"role,omitempty"`
 	Instructions     string          `json:"instructions,omitempty"`
 	Model            string          `json:"model,omitempty"`              // absent = the worker's
-	Tools            []string        `json:"tools,omitempty"`              // <server>/<tool> or <server>/*; absent = none but the team's own
+	Tools            []string        `json:"tools,omitempty"`              // <server>/<tool> or <server>/*; absent = only the team's own
 	AutoExecuteTools bool            `json:"auto_execute_tools,omitempty"` // false: people are asked before a tool runs
 	Agent            string          `json:"agent,omitempty"`              // an agent of the swarm, by name
 	Capabilities     []string        `json:"capabilities,omitempty"`       // an agent of the swarm that has all of them
@@ -91,9 +91,9 @@ type MemberDefinition struct {
 // Swarm reports whether the member is an agent of the swarm.
 func (m MemberDefinition) Swarm() bool { return m.Agent != "" || len(m.Capabilities) > 0 }
 
-// TeamParent is where a nested team belongs.
+// TeamParent is the place of a nested team.
 type TeamParent struct {
-	TeamID string `json:"team_id"` // of the team that it is a member of
+	TeamID string `json:"team_id"` // of the enclosing team
 	Node   string `json:"node"`    // its name there
 	Root   string `json:"root"`    // id of the outermost team
 	Route  string `json:"route"`   // path of member names from the root team to this one: a/b
@@ -120,30 +120,29 @@ type MemberCreatedData struct {
 	MemberDefinition
 }
 
-// MemberClosedData ends an agent: no message is accepted after it.
+// MemberClosedData ends an agent: it accepts no message afterwards.
 type MemberClosedData struct {
 	Reason string `json:"reason"`
 }
 
-// JobSuspendedData says that the worker has put a unit of work down, because all that
-// is left to do waits for people. Whoever answers has it taken up again, with the
-// next attempt.
+// JobSuspendedData records that the worker has suspended a job, because it can only continue after answers of people.
+// An answer resumes it with the next attempt.
 type JobSuspendedData struct {
 	RunID       string   `json:"run_id"`
 	ExecutionID string   `json:"execution_id"`
 	Attempt     int      `json:"attempt"`
-	Inputs      []string `json:"inputs"` // the questions that are open
+	Inputs      []string `json:"inputs"` // the open questions
 	Part
 }
 
-// Todo is an item of an agent's list of things to do.
+// Todo is an item of an agent's to-do list.
 type Todo struct {
 	TodoID      string `json:"todo_id"`
 	Description string `json:"description"`
 	Status      string `json:"status"` // pending, in_progress, done
 }
 
-// TodosUpdatedData is an agent's whole list of things to do.
+// TodosUpdatedData is an agent's whole to-do list.
 type TodosUpdatedData struct {
 	RunID  string `json:"run_id,omitempty"`
 	CallID string `json:"call_id,omitempty"` // the tool call that changed it
@@ -162,10 +161,10 @@ type Artifact struct {
 	URL           string `json:"url,omitempty"`
 }
 
-// ArtifactPersistedData says that an agent has made a file.
+// ArtifactPersistedData records that an agent has made a file.
 type ArtifactPersistedData struct{ Artifact }
 
-// ArtifactUpdatedData says that an agent has changed a file.
+// ArtifactUpdatedData records that an agent has changed a file.
 type ArtifactUpdatedData struct{ Artifact }
 
 // TeamCreatedData opens the log of a team. It is always its first event.
@@ -176,7 +175,7 @@ type TeamCreatedData struct {
 	Principal  string         `json:"principal,omitempty"`
 }
 
-// TeamMemberStartedData says that a member has a log from now on.
+// TeamMemberStartedData records that a member has a log from now on.
 type TeamMemberStartedData struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // agent, team
@@ -190,8 +189,7 @@ type TeamStatusData struct {
 	ErrorMessage string `json:"error_message,omitempty"`
 }
 
-// TeamMessageData records that a message for a member was accepted. The member gets
-// it under the same id.
+// TeamMessageData records that a message for a member was accepted. The member gets it under the same id.
 type TeamMessageData struct {
 	MessageID string  `json:"message_id"`
 	Member    string  `json:"member"`          // of this team
@@ -204,7 +202,7 @@ type TeamMessageData struct {
 	Attachments
 }
 
-// TeamMessageDroppedData says that a message will not reach its member.
+// TeamMessageDroppedData records that a message will not reach its member.
 type TeamMessageDroppedData struct {
 	MessageID string `json:"message_id"`
 	Member    string `json:"member"`
@@ -229,7 +227,7 @@ type TeamSubTeamEventData struct {
 	SubTeamEvent    json.RawMessage `json:"sub_team_event"` // the canonical event as it is stored there
 }
 
-// TeamStoppedData records that somebody stopped what members are doing.
+// TeamStoppedData records that a request stopped members' runs.
 type TeamStoppedData struct {
 	CommandID string `json:"command_id"`
 	Member    string `json:"member,omitempty"` // empty = all
@@ -238,20 +236,19 @@ type TeamStoppedData struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// TeamPausedData says that members get no more messages until the team is resumed.
-// What they are doing they finish.
+// TeamPausedData records that members get no more messages until the team is resumed. They finish their current runs.
 type TeamPausedData struct {
 	CommandID string `json:"command_id"`
 	By        string `json:"by,omitempty"`
 }
 
-// TeamResumedData says that waiting messages are handed on.
+// TeamResumedData records that waiting messages are delivered.
 type TeamResumedData struct {
 	CommandID string `json:"command_id"`
 	By        string `json:"by,omitempty"`
 }
 
-// TeamClosingData says that the team shuts down: its members are stopped and closed.
+// TeamClosingData records that the team shuts down: it stops and closes its members.
 type TeamClosingData struct {
 	CommandID string `json:"command_id"`
 	By        string `json:"by,omitempty"`
@@ -282,8 +279,8 @@ type BoardTask struct {
 	Status           string        `json:"status"`            // not_started, queued, in_progress, completed, blocked, failed
 }
 
-// BoardCreatedData is the whole board after tasks were added to it. Viewers replace
-// what they have; statuses other than not_started follow as updates.
+// BoardCreatedData is the whole board after new tasks. Viewers replace their copy; statuses other than not_started
+// follow as updates.
 type BoardCreatedData struct {
 	CallID string      `json:"call_id"`
 	By     string      `json:"by"` // the member
@@ -296,12 +293,12 @@ type BoardUpdatedData struct {
 	CallID       string        `json:"call_id,omitempty"`
 	TaskID       string        `json:"task_id"`
 	NewStatus    string        `json:"new_status"`
-	AgentName    string        `json:"agent_name"` // who says so; system.task_notifier for what follows by itself
+	AgentName    string        `json:"agent_name"` // the reporter; system.task_notifier for automatic changes
 	Deliverables []Deliverable `json:"deliverables,omitempty"`
-	Repeated     bool          `json:"repeated,omitempty"` // said before; said again because the board was replaced
+	Repeated     bool          `json:"repeated,omitempty"` // a repeat, because the board was replaced
 }
 
-// TeamActedData is an aside: what became of a member's call of a tool of its team.
+// TeamActedData is a direct message: the outcome of a member's call of a team tool.
 type TeamActedData struct {
 	CallID  string `json:"call_id"`
 	Result  string `json:"result,omitempty"` // text for the model

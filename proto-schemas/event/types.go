@@ -113,8 +113,7 @@ const (
 	BoardUpdated       Type = "board.updated"
 )
 
-// The types of asides: answers to one connection, which are in no log and have no
-// sequence.
+// The types of direct messages: answers to one connection, without a log and a sequence.
 const (
 	StateExported  Type = "state.exported"
 	CommandRefused Type = "command.refused"

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// maxNesting bounds how deep Unwrap looks: more than teams may be nested.
+// maxNesting bounds the depth of Unwrap: more than the nesting of teams.
 const maxNesting = 16
 
-// Via says where in a team an unwrapped event happened. It is zero for an event of
-// the log itself.
+// Via is the place of an unwrapped event in a team. It is zero for an event of the log itself.
 type Via struct {
 	Route     string // path of member names from the log's team: backend_team/Coder; of a nested team's own event the team's
 	TeamID    string // the innermost team
-	AgentID   string // empty: it is an event of a team
+	AgentID   string // empty for an event of a team
 	Status    string // of the agent from now on, if it has changed
 	OldStatus string
 }
@@ -21,13 +20,12 @@ type Via struct {
 // Name is the last name of the route.
 func (v Via) Name() string { return v.Route[strings.LastIndexByte(v.Route, '/')+1:] }
 
-// Unwrap returns what happened where: for an event of another log that a team's log
-// holds, that event with the position of e (Sequence, Stream, From, Subject) and its
-// place in the team as Via; any other event as it is. An event whose inside cannot be
-// read is returned as it is.
+// Unwrap returns the original event of another log that a team's log wraps, with the position of e (Sequence, Stream,
+// From, Subject) and its place in the team as Via. It returns any other event, and an event whose inside cannot be
+// read, unchanged.
 func Unwrap(e Event) Event {
 	if e.Type != TeamMemberEvent && e.Type != TeamSubTeamEvent {
-		return e // Most events: nothing is allocated for them.
+		return e // Most events: return without an allocation.
 	}
 	outer, via := e, Via{}
 	for range maxNesting {
@@ -45,7 +43,7 @@ func Unwrap(e Event) Event {
 	return e
 }
 
-// peel takes one layer off.
+// peel removes one layer.
 func peel(e Event, via *Via) (inner Event, name string, ok bool) {
 	switch e.Type {
 	case TeamMemberEvent:

@@ -90,9 +90,9 @@ const (
 	BudgetExceeded      Code = "BUDGET_EXCEEDED"
 )
 
-// Catalogue is every fault that a client can meet. Close codes of 4000 and above
-// follow one rule: 40xx come back at once or later, 44xx do not come back as you are. 4004 is not ours
-// but that of the protocol of agent teams: do not come back.
+// Catalogue lists every fault that a client can meet. Close codes of 4000 and above follow one rule: after 40xx
+// reconnect at once or later, after 44xx do not reconnect unchanged. 4004 comes from the protocol of agent teams: do
+// not reconnect.
 var Catalogue = []Entry{
 	{Internal, 500, 0, true, Server, "Something went wrong on our side. Try again; if it stays, give the reference to the operator."},
 	{BusUnavailable, 503, 0, true, Server, "The message bus cannot be reached, and nothing was accepted. Try again in a few seconds."},

@@ -1,9 +1,7 @@
-// Package fault is the error catalogue of Waggle: the only errors that ever
-// reach a client.
+// Package fault is the error catalogue of Waggle: the only errors that ever reach a client.
 //
-// A fault says what happened and what to do about it, and nothing of how the
-// server works inside. Any other error is reported as Internal with a reference
-// under which the log has the details.
+// A fault names the problem and the remedy, and reveals nothing about the inside of the server. Any other error is
+// reported as Internal with a reference under which the log has the details.
 package fault
 
 import (
@@ -15,10 +13,10 @@ import (
 // Code identifies one entry of the catalogue. Codes are part of the contract.
 type Code string
 
-// Blame says who can do something about a fault.
+// Blame names the party that can resolve a fault.
 type Blame string
 
-// Who can do something about a fault.
+// The parties that can resolve a fault.
 const (
 	Client   Blame = "client"
 	Server   Blame = "server"
@@ -29,21 +27,20 @@ const (
 type Entry struct {
 	Code      Code
 	Status    int    // HTTP status of API answers
-	Close     int    // WebSocket close code where the fault ends the socket; 0 = the socket stays open
+	Close     int    // WebSocket close code if the fault ends the connection; 0 = the connection stays open
 	Retryable bool   // the same request may succeed later
 	Blame     Blame  //
-	Message   string // default text: what happened, then what to do
+	Message   string // default text: the problem, then the remedy
 }
 
-// Fault is an error that may be shown to a client. It matches errors.Is against
-// another Fault of the same code.
+// Fault is an error that a client may see. It matches errors.Is against another Fault of the same code.
 type Fault struct {
 	Code    Code
 	Message string
 	Ref     string // reference into the server's log; Internal only
-	Field   string // the offending field, if there is one
+	Field   string // the offending field; may be empty
 
-	Constraint string // what a value of the field has to fulfil; may be empty
+	Constraint string // the rule for a value of the field; may be empty
 	Provided   []byte // the offending value as JSON; may be nil
 
 	cause error
@@ -52,7 +49,7 @@ type Fault struct {
 // New returns the catalogue's fault for the code, with its default text.
 func New(c Code) *Fault { return &Fault{Code: c, Message: Lookup(c).Message} }
 
-// Newf returns a fault with a text of its own.
+// Newf returns a fault with the given text.
 func Newf(c Code, format string, args ...any) *Fault {
 	return &Fault{Code: c, Message: fmt.Sprintf(format, args...)}
 }
@@ -93,12 +90,11 @@ func (f *Fault) Unwrap() error { return f.cause }
 
 // Is reports whether target is a fault of the same code.
 func (f *Fault) Is(target error) bool {
-	t, ok := target.(*Fault) // one link of the chain, by the contract of Is
+	t, ok := target.(*Fault) // a single link of the chain, by the contract of Is
 	return ok && t.Code == f.Code
 }
 
-// Public returns the text for clients: the message and, where there is one, the
-// reference into the server's log.
+// Public returns the text for clients: the message and, if set, the reference into the server's log.
 func (f *Fault) Public() string {
 	if f.Ref != "" {
 		return f.Message + " (reference " + f.Ref + ")"
@@ -123,7 +119,7 @@ func From(err error, ref string) *Fault {
 	return f
 }
 
-// What returns the first sentence of the message: what happened, without what to do.
+// What returns the first sentence of the message: the problem without the remedy.
 func (e Entry) What() string {
 	what, _, _ := strings.Cut(e.Message, ". ")
 	return strings.TrimSuffix(what, ".") + "."

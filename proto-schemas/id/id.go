@@ -1,9 +1,8 @@
 // Package id holds the validated identifier types of Waggle.
 //
-// A value of these types can only be made by a constructor that checks it, so
-// whoever holds one may put it into a NATS subject, a KV key or a header without
-// looking at it again. A string that a client supplied never becomes a subject
-// token in any other way.
+// Only constructors that check their input make values of these types, so code may put a value into a NATS subject, a
+// KV key or a header without a further check. A string from a client becomes a subject token only through these
+// constructors.
 package id
 
 import (
@@ -20,8 +19,7 @@ const (
 	maxToken = 64
 	// maxEntity is longer because dialects let clients choose ids of 128 bytes.
 	maxEntity = 128
-	// hashPrefix marks a token that stands for an external id which is not a
-	// legal token itself.
+	// hashPrefix marks a token that stands for an external id which is not a legal token itself.
 	hashPrefix = "h_"
 )
 
@@ -39,7 +37,7 @@ type Entity struct{ v string }
 // a verb, an instance or a timer name.
 type Name struct{ v string }
 
-// Kind says what an entity is.
+// Kind is the class of an entity.
 type Kind string
 
 // The kinds of entity that have a log.
@@ -49,7 +47,7 @@ const (
 	KindMember  Kind = "member"
 	KindTeam    Kind = "team"
 	KindInbox   Kind = "inbox" // the inbox of a client of the swarm
-	KindCall    Kind = "call"  // a tool call of a peer of the swarm: all of one outside of tasks, the claim of one within
+	KindCall    Kind = "call"  // a tool call of a peer of the swarm: the whole log of a call outside of tasks, the claim of one within
 )
 
 // DefaultTenant is the tenant of installations without authentication.
@@ -73,9 +71,8 @@ func ParseEntity(s string) (Entity, error) {
 	return Entity{s}, nil
 }
 
-// EntityFromExternal maps any string that a client may use as an id to an Entity:
-// a legal id maps to itself, anything else to a hash token. The mapping is
-// injective up to SHA-256 collisions; the caller keeps the original in the payload.
+// EntityFromExternal maps any id of a client to an Entity: a legal id maps to itself, anything else to a hash token.
+// The mapping is injective up to SHA-256 collisions; the caller keeps the original in the payload.
 func EntityFromExternal(s string) Entity {
 	if check("id", s, maxEntity) == nil && !strings.HasPrefix(s, hashPrefix) {
 		return Entity{s}
@@ -88,14 +85,14 @@ func EntityFromExternal(s string) Entity {
 const (
 	markAgent = "-a"
 	markTeam  = "-t"
-	// memberHash is how many characters of a name's hash are in an id: 50 bits, so that
-	// eight teams in each other and an agent still have legal ids.
+	// memberHash is the number of characters of a name's hash in an id: 50 bits, so that eight nested teams and an
+	// agent still have legal ids.
 	memberHash = 10
 	memberLen  = len(markAgent) + memberHash
 )
 
-// MemberAgent returns the id of the agent that is the team's member of that name. The
-// same team and name give the same id.
+// MemberAgent returns the id of the agent that is the team's member of that name. It is a pure function of team and
+// name.
 func MemberAgent(team Entity, name string) (Entity, error) { return member(team, markAgent, name) }
 
 // MemberTeam returns the id of the nested team that is the team's member of that name.
@@ -138,7 +135,7 @@ func MustName(s string) Name {
 	return n
 }
 
-// ParseKind returns s as a Kind, or an error that wraps ErrInvalid if it names none.
+// ParseKind returns s as a Kind, or an error that wraps ErrInvalid for an unknown kind.
 func ParseKind(s string) (Kind, error) {
 	switch k := Kind(s); k {
 	case KindSession, KindTask, KindMember, KindTeam, KindInbox, KindCall:
@@ -192,8 +189,8 @@ func (n *Name) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// check accepts [A-Za-z0-9_-]{1,limit}. NATS itself would store '*', '>', NUL and
-// extra dots under their literal names, which is why nothing else is let through.
+// check accepts [A-Za-z0-9_-]{1,limit}. NATS itself would store '*', '>', NUL and extra dots under their literal
+// names, so check refuses all other characters.
 func check(what, s string, limit int) error {
 	if s == "" {
 		return fmt.Errorf("%w: %s is empty", ErrInvalid, what)

@@ -9,19 +9,16 @@ import (
 // AuditAll is the filter of all records of the audit log.
 const AuditAll = "audit.>"
 
-// auditNobody stands in place of the tenant where nobody knows whose it is: a credential
-// that was refused. No tenant has this name, because a dot-free token of one character
-// outside the tenants' alphabet cannot be parsed as one.
+// auditNobody stands for an unknown tenant: that of a refused credential. It cannot be a tenant's name, because the
+// tenants' alphabet does not contain it.
 const auditNobody = "$"
 
-// Audit returns the subject of a record of the audit log. The zero tenant means that
-// nobody knows whose it is.
+// Audit returns the subject of a record of the audit log. The zero tenant means unknown.
 func Audit(t id.Tenant, action id.Name) string {
 	return "audit." + auditTenant(t) + "." + action.String()
 }
 
-// AuditOf returns the filter of all records of a tenant; of the zero tenant those that
-// are of none.
+// AuditOf returns the filter of all records of a tenant; for the zero tenant those of unknown tenants.
 func AuditOf(t id.Tenant) string { return "audit." + auditTenant(t) + ".*" }
 
 // AuditActions returns the filter of all records of an action, of all tenants.
@@ -48,8 +45,8 @@ func ParseAudit(s string) (t id.Tenant, action id.Name, err error) {
 	return t, action, f.err()
 }
 
-// Quota addresses one holding in the ledger of quotas: how much of a resource a holder
-// (a gateway, a worker, a session) has for a principal of a tenant.
+// Quota addresses one holding in the ledger of quotas: the amount of a resource that a holder (a gateway, a worker, a
+// session) has for a principal of a tenant.
 type Quota struct {
 	Tenant    id.Tenant
 	Resource  id.Name

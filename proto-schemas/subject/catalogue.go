@@ -9,7 +9,7 @@ import (
 // Form describes one family of subjects for documentation and checks.
 type Form struct {
 	Pattern string // tokens in angle brackets vary; <type> may hold several
-	Kept    string // the stream that stores it, or what carries it
+	Kept    string // the stream that stores it, or its transport
 	Meaning string
 	Example string
 }

@@ -2,8 +2,7 @@ package subject
 
 import "github.com/waggle-dev/waggle/proto-schemas/id"
 
-// Filters over all tenants, of which permissions are made. Where a function takes a
-// service or a kind, nothing of another one matches its filter.
+// Filters over all tenants, for permissions. A filter for a service or a kind never matches subjects of another one.
 
 // EventsOf returns the filter of all logs of a kind.
 func EventsOf(k id.Kind) string { return "evt.*.*." + string(k) + ".*" }
@@ -37,14 +36,13 @@ func AckKeys(k id.Kind) string { return "*." + string(k) + ".*.*" }
 // FoldKeys returns the KV filter of all snapshots of logs of a kind.
 func FoldKeys(k id.Kind) string { return "*." + string(k) + ".*" }
 
-// RegistryKeys returns the KV filter of everything of a kind in the registry.
+// RegistryKeys returns the KV filter of all entries of a kind in the registry.
 func RegistryKeys(kind id.Name) string { return "*." + kind.String() + ".*" }
 
 // AckKeysOf returns the KV filter of all positions in one log.
 func AckKeysOf(l Log) string { return l.Name() + ".*" }
 
-// TimersFor returns the filter of all timers of a service for one entity, those that
-// are set and those that are due.
+// TimersFor returns the filter of all timers of a service for one entity, set or due.
 func TimersFor(service id.Name, t id.Tenant, key id.Entity) string {
 	return "timer.*." + service.String() + "." + t.String() + "." + key.String() + ".*"
 }

@@ -95,7 +95,7 @@ func (l Log) Live(eventType string) string { return "live." + l.Name() + "." + e
 // LiveAll returns the filter that matches every announcement of the log.
 func (l Log) LiveAll() string { return "live." + l.Name() + ".>" }
 
-// LiveEverything is the filter of a monitor that wants all events of all tenants.
+// LiveEverything is the filter of all announcements of all tenants.
 const LiveEverything = "live.>"
 
 // LiveTenant returns the filter that matches every announcement of a tenant.
@@ -239,8 +239,8 @@ func ParseTimer(s string) (Timer, error) {
 	return out, nil
 }
 
-// Direct returns the subject of what is said to one connection of one gateway and
-// is in no log. A command carries it as its reply_to.
+// Direct returns the subject of direct messages to one connection of one gateway, which are not in any log. A command
+// carries it as its reply_to.
 func Direct(gateway, connection id.Name) string {
 	return "direct." + gateway.String() + "." + connection.String()
 }
@@ -277,13 +277,12 @@ func DirectoryKey(what, name, instance id.Name) string {
 	return what.String() + "." + name.String() + "." + instance.String()
 }
 
-// RegistryKey returns the KV key of an agent or service that was seen once:
-// <tenant>.<kind>.<peer>.
+// RegistryKey returns the KV key of a known agent or provider: <tenant>.<kind>.<peer>.
 func RegistryKey(t id.Tenant, kind id.Name, peer id.Entity) string {
 	return t.String() + "." + kind.String() + "." + peer.String()
 }
 
-// RegistryFilter returns the KV filter of all that was noted of a kind, in all tenants.
+// RegistryFilter returns the KV filter of all entries of a kind, in all tenants.
 func RegistryFilter(kind id.Name) string { return "*." + kind.String() + ".*" }
 
 // ParseRegistryKey parses the form that RegistryKey returns.
@@ -361,10 +360,10 @@ func parseLog(t []string, whole string) (Log, error) {
 	return l, nil
 }
 
-// failures are what is wrong with the tokens of a subject.
+// failures are the errors of the tokens of a subject.
 type failures []error
 
-// err returns all of them as one, nil if there is none.
+// err joins the failures, or returns nil without any.
 func (f failures) err() error {
 	if len(f) == 0 {
 		return nil
@@ -372,7 +371,7 @@ func (f failures) err() error {
 	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(f...))
 }
 
-// token parses one token and keeps what is wrong with it.
+// token parses one token and keeps its error.
 func token[T any](f *failures, parse func(string) (T, error), s string) T {
 	v, err := parse(s)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// grant collects what a role may do. Its methods are named for what code does, so that
-// the table of roles reads like the roles' work.
+// grant collects the permissions of a role. Its methods are named after the code's actions, so that the table of
+// roles reads like the roles' work.
 type grant struct {
 	pub, sub, streams []string
 }
@@ -30,9 +30,9 @@ func (g *grant) asks(services ...id.Name) {
 	}
 }
 
-// serves lets the role answer what is asked of a service, by the roles named and by
-// operators who look for services. Answers are listed and not tied to a request
-// (allow_responses), because a call of a tool has any number of them over any time.
+// serves lets the role answer requests to a service from the named roles and from operators that search for services.
+// Answers are listed and not tied to a request (allow_responses), because a call of a tool has any number of them
+// over any time.
 func (g *grant) serves(service id.Name, to ...Role) {
 	g.subscribe(subject.RPCOf(service))
 	for _, verb := range []string{"PING", "INFO", "STATS"} {
@@ -42,17 +42,17 @@ func (g *grant) serves(service id.Name, to ...Role) {
 	g.answers(append(to, Operator)...)
 }
 
-// answers lets the role publish to the inboxes of others, whose names nobody can guess.
+// answers lets the role publish to the inboxes of others, whose names cannot be guessed.
 func (g *grant) answers(roles ...Role) {
 	for _, r := range roles {
 		g.publish(Inbox(r) + ".>")
 	}
 }
 
-// follows lets the role know who is connected.
+// follows lets the role read the directory.
 func (g *grant) follows() { g.watches(subject.BucketDirectory) }
 
-// joins lets the role list itself in the directory as replicas of services.
+// joins lets the role list its instances in the directory as replicas of services.
 func (g *grant) joins(services ...id.Name) {
 	g.follows()
 	for _, s := range services {
@@ -67,11 +67,10 @@ func (g *grant) lists(what ...id.Name) {
 	}
 }
 
-// tells lets the role say something to single connections.
+// tells lets the role send direct messages.
 func (g *grant) tells() { g.publish(subject.Asides) }
 
-// hears lets the role hear what is said to its connections. Whose they are is not part
-// of the subject.
+// hears lets the role receive direct messages. The subject does not name the role of the connection.
 func (g *grant) hears() { g.subscribe(subject.Asides) }
 
 func sorted(list []string) []string {

@@ -34,7 +34,7 @@ func allStreams() []string {
 		bucket(subject.BucketDirectory), bucket(subject.BucketAcks), bucket(subject.BucketRegistry), bucket(subject.BucketQuota), bucket(subject.BucketFolds))
 }
 
-// uses lets the role look at the settings and the size of streams.
+// uses lets the role read the settings and the size of streams.
 func (g *grant) uses(streams ...string) {
 	for _, s := range streams {
 		g.streams = append(g.streams, s)
@@ -42,15 +42,14 @@ func (g *grant) uses(streams ...string) {
 	}
 }
 
-// surveys lets the role measure how long the queues are and how the streams stand. It
-// sees numbers, and nothing of what is in them.
+// surveys lets the role measure queues and streams. It sees numbers, but no contents.
 func (g *grant) surveys() {
 	g.uses(allStreams()...)
 	g.publish(api + "CONSUMER.LIST." + subject.StreamCommands)
 }
 
-// consumes lets the role make one durable consumer, take from it and acknowledge. The
-// filter is part of the subject, and the server holds the request to it.
+// consumes lets the role create one durable consumer, pull from it and acknowledge. The filter is part of the
+// subject, and the server enforces it.
 func (g *grant) consumes(stream, durable, filter string) {
 	g.uses(stream)
 	g.publish(
@@ -61,7 +60,7 @@ func (g *grant) consumes(stream, durable, filter string) {
 	)
 }
 
-// watches lets the role follow a whole bucket, with consumers that the server forgets.
+// watches lets the role follow a whole bucket, with consumers that the server removes.
 func (g *grant) watches(name string) {
 	s := bucket(name)
 	g.uses(s)
@@ -73,8 +72,8 @@ func (g *grant) watches(name string) {
 	)
 }
 
-// watchesSome lets the role follow several patterns of a bucket at once: a consumer with
-// several filters has none in its subject.
+// watchesSome lets the role follow several patterns of a bucket at once: the subject of a consumer with several
+// filters does not name them.
 func (g *grant) watchesSome(name string) {
 	g.watches(name)
 	g.publish(api + "CONSUMER.CREATE." + bucket(name) + ".*")
@@ -88,14 +87,14 @@ func (g *grant) keeps(name string, patterns ...string) {
 	}
 }
 
-// loads lets the role read data that is stored as objects.
+// loads lets the role read payloads.
 func (g *grant) loads() {
 	g.uses(subject.StreamPayloads)
 	g.publish(api + "STREAM.MSG.GET." + subject.StreamPayloads)
 }
 
-// stores lets the role store such data, and take away what it has stored in part. Who may
-// replace an object can do that anyhow.
+// stores lets the role store payloads, and remove partly stored ones. A role that may replace an object could do that
+// anyway.
 func (g *grant) stores() {
 	g.loads()
 	g.publish(subject.PayloadChunks, subject.PayloadMetas, api+"STREAM.PURGE."+subject.StreamPayloads)
@@ -112,8 +111,8 @@ func (g *grant) listsObjects() {
 	)
 }
 
-// reads lets the role read logs, and hear of new events of some kinds. Which logs of a
-// shard are read cannot be told by the subject: who reads some kinds could read all.
+// reads lets the role read logs, and receive announcements of some kinds. The subject of a read does not name the
+// log, so a role that reads some kinds could read all.
 func (g *grant) reads(kinds ...id.Kind) {
 	for _, s := range eventStreams() {
 		g.publish(api+"DIRECT.GET."+s, api+"STREAM.MSG.GET."+s)
@@ -133,34 +132,33 @@ func (g *grant) writes(kinds ...id.Kind) {
 	}
 }
 
-// erases lets the role remove messages of streams. The server does not look at which:
-// the filter is in the request's body. So one role has it, and its code names the log.
+// erases lets the role remove messages of streams. The server does not check which ones: the filter is in the
+// request's body. So only one role has it, and its code names the log.
 func (g *grant) erases(streams ...string) {
 	for _, s := range streams {
 		g.publish(api + "STREAM.PURGE." + s)
 	}
 }
 
-// handles lets the role take the commands of a service in order, and its timers.
+// handles lets the role handle the commands of a service in order, and its timers.
 func (g *grant) handles(services ...id.Name) {
 	for _, s := range services {
 		for _, p := range subject.AllPartitions() {
 			g.consumes(subject.StreamCommands, s.String()+"-"+p.String(), subject.CommandFilter(s, p))
-			g.subscribe(subject.CommandFilter(s, p)) // hints that wake a partition that rests
+			g.subscribe(subject.CommandFilter(s, p)) // hints that wake a resting partition
 		}
 		g.consumes(subject.StreamTimers, s.String(), subject.TimerFilter(s))
 		g.publish(subject.TimersOf(s), subject.DeadOf(s))
 	}
 }
 
-// works lets the role take commands of a service that all its replicas share.
+// works lets the role handle commands of a service that all replicas share.
 func (g *grant) works(service id.Name) {
 	g.consumes(subject.StreamCommands, service.String(), subject.CommandFilterAll(service))
 	g.publish(subject.DeadOf(service))
 }
 
-// counts lets the role count what principals have of a resource, and see what others
-// count of it.
+// counts lets the role count principals' use of a resource, and read the counts of others.
 func (g *grant) counts(resources ...id.Name) {
 	s := bucket(subject.BucketQuota)
 	g.uses(s)
@@ -171,7 +169,7 @@ func (g *grant) counts(resources ...id.Name) {
 	}
 }
 
-// audits lets the role write records of some actions, and say how many it had to drop.
+// audits lets the role write records of some actions, and the number of records that it dropped.
 func (g *grant) audits(actions ...id.Name) {
 	g.uses(subject.StreamAudit)
 	for _, a := range append(actions, audit.Lost) {

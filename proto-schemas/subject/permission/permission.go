@@ -1,10 +1,9 @@
-// Package permission says which subjects each role of a fleet may publish and
-// subscribe to, and renders that as configuration of the NATS server. It holds what the
-// code of a role really does, and nothing else: the end-to-end tests run every role
-// under its own list and fail at the first refusal.
+// Package permission lists the subjects that each role of a fleet may publish and subscribe to, and renders the list
+// as configuration of the NATS server. It allows only the subjects that the code of a role uses: the end-to-end tests
+// run every role under its own list and fail at the first refusal.
 //
-// Roles are the boundary, tenants are not: a role that handles the sessions of one
-// tenant handles those of all, and keeps them apart itself.
+// Roles are the boundary, tenants are not: a role that handles the sessions of one tenant handles those of all, and
+// keeps them apart itself.
 package permission
 
 import (
