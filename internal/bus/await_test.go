@@ -28,7 +28,7 @@ func TestAwaitWaitsForWhoeverBootstraps(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// A service looks only at the streams that it uses.
+// A service checks only the streams that it uses.
 func TestAwaitLooksAtTheNamedStreamsOnly(t *testing.T) {
 	t.Parallel()
 	c := bare(t, 1)[0]
@@ -43,7 +43,7 @@ func bootstrapped(t *testing.T) *bus.Conn {
 	return c
 }
 
-// Who makes the streams and who looks at them all has to be allowed to.
+// A process that creates or checks all streams needs the permission.
 func TestEveryStreamIsInThePermissions(t *testing.T) {
 	t.Parallel()
 	var all []string

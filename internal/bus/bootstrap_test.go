@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// bare returns connections to a server that has no streams yet.
+// bare returns connections to a server without streams.
 func bare(t *testing.T, n int) []*bus.Conn {
 	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestManyProcessesMayBootstrapAtOnce(t *testing.T) {
 	require.NoError(t, bus.Bootstrap(patience(t), conns[0], bus.DefaultTopology()))
 }
 
-// Bootstrapping again touches neither what is stored nor a stream that is right.
+// A second bootstrap touches neither stored messages nor a stream that is right.
 func TestBootstrapKeepsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
@@ -149,8 +149,7 @@ func TestBootstrapWaitsForAServerAndNotForEver(t *testing.T) {
 	require.ErrorContains(t, bus.Bootstrap(patience(t), c, top), "replicas > 1 not supported")
 }
 
-// One server after the other dies and comes back; the cluster works all the time,
-// and nothing that was acknowledged is lost.
+// Each server dies and returns in turn; the cluster works all the time, and acknowledged messages are not lost.
 func TestAClusterOutlivesEachOfItsServers(t *testing.T) {
 	t.Parallel()
 	h := bustest.Cluster(t, 3)

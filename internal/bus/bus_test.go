@@ -26,7 +26,7 @@ func patience(t testing.TB) context.Context {
 	return ctx
 }
 
-// states records what a connection tells of itself.
+// states records the states of a connection.
 type states struct{ ch chan bool }
 
 func watch(t *testing.T, c *bus.Conn) states {
@@ -45,7 +45,7 @@ func TestAConnectionComesBackAndSaysSo(t *testing.T) {
 		in.Stop()
 		require.False(t, <-s.ch)
 		require.False(t, c.Up())
-		// Nothing is queued: who publishes now is told at once.
+		// Nothing is queued: a publish fails at once.
 		require.ErrorIs(t, c.NATS().Publish("x", nil), nats.ErrReconnectBufExceeded)
 		_, err := c.JS().Publish(patience(t), "cmd.a.00.b.c.d", nil)
 		require.Error(t, err)
@@ -137,7 +137,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	s := watch(t, cut)
 	in.Stop()
 	require.False(t, <-s.ch)
-	cut.Close() // does not wait for a server that is not there
+	cut.Close() // does not wait for an absent server
 }
 
 func TestAnEmbeddedServerNeedsNoPort(t *testing.T) {
@@ -154,7 +154,7 @@ func TestAnEmbeddedServerNeedsNoPort(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// lines collects what is logged.
+// lines collects log lines.
 type lines struct {
 	mu sync.Mutex
 	by map[zerolog.Level]int

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOneWrongServerChangesNothing: of three servers two are right, of two the one that
-// says what was believed.
+// TestOneWrongServerChangesNothing: of three servers two are right; of two the unchanged one counts.
 func TestOneWrongServerChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		right := rapid.Int64Range(-1_000_000, 1_000_000).Draw(t, "right")

@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// TestTheClockOfTheBus: it says what the server's says, and goes on without the server.
+// TestTheClockOfTheBus: the clock shows the server's time, and continues without the server.
 func TestTheClockOfTheBus(t *testing.T) {
 	conn := bare(t, 1)[0]
 	require.NoError(t, bus.Bootstrap(patience(t), conn, bus.DefaultTopology()))
@@ -28,7 +28,7 @@ func TestTheClockOfTheBus(t *testing.T) {
 	near()
 }
 
-// TestNoClockWithoutAnAnswer: who does not know the bus' time does not guess.
+// TestNoClockWithoutAnAnswer: a process that does not know the bus' time does not guess.
 func TestNoClockWithoutAnAnswer(t *testing.T) {
 	conn := bare(t, 1)[0]
 	_, err := bus.NewClock(t.Context(), conn)

@@ -66,7 +66,7 @@ func (a *authority) write(t *testing.T, name, kind string, der []byte) {
 	require.NoError(t, os.WriteFile(a.file(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }
 
-// secure starts a server that asks for a client certificate and an nkey.
+// secure starts a server that requires a client certificate and an nkey.
 func secure(t *testing.T, a *authority, user string) string {
 	a.issue(t, "server", &x509.Certificate{
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

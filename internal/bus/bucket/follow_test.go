@@ -21,14 +21,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// page is a copy of a bucket whose values are texts; "?" is none of them.
+// page is a copy of a bucket whose values are texts; "?" is an invalid value.
 type page struct {
 	mu       sync.Mutex
 	known    map[string]string
 	readings int
 	changed  chan struct{}
 	closed   atomic.Bool
-	late     atomic.Bool // it was called after it was closed
+	late     atomic.Bool // called after Close
 }
 
 func newPage() *page { return &page{changed: make(chan struct{}, 1)} }
@@ -76,7 +76,7 @@ func (p *page) state() (map[string]string, int) {
 	return maps.Clone(p.known), p.readings
 }
 
-// says waits until the copy says exactly this.
+// says waits until the copy holds exactly these entries.
 func (p *page) says(t *testing.T, want map[string]string) {
 	t.Helper()
 	p.until(t, func(have map[string]string, _ int) bool { return maps.Equal(have, want) })
@@ -157,7 +157,7 @@ func TestACopyFollowsItsKeysAndNoOthers(t *testing.T) {
 	require.Equal(t, 1, n, "changes need no second reading")
 }
 
-// What expires is gone from the copy when its marker comes.
+// An expired key leaves the copy when its marker comes.
 func TestWhatExpiresIsGone(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
@@ -169,8 +169,8 @@ func TestWhatExpiresIsGone(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// Without markers nobody tells that a key has expired: the owner notices that, and the
-// bucket is read anew.
+// Without markers the follower does not see that a key has expired: the owner notices, and the follower reads the
+// bucket again.
 func TestWhatExpiredUnseenIsLookedUp(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
@@ -188,8 +188,8 @@ func TestWhatExpiredUnseenIsLookedUp(t *testing.T) {
 	require.Greater(t, n, 1)
 }
 
-// While the server is away the copy keeps what it knew; what was deleted meanwhile, by
-// somebody whose marker is gone too, is not in it afterwards.
+// While the server is away the copy stays; keys that were deleted meanwhile, with expired markers, are not in it
+// afterwards.
 func TestACopyIsReadAnewAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
@@ -233,8 +233,7 @@ func (f *faulty) Watch(ctx context.Context, keys string, opts ...jetstream.Watch
 	return f.watch(int(f.n.Add(1)), w)
 }
 
-// broken is a watch of which nothing comes through any more once it is cut; a reading
-// that hangs says nothing at all.
+// broken is a watch that delivers nothing once it is cut; a hanging reading never delivers anything.
 type broken struct {
 	jetstream.KeyWatcher
 	updates <-chan jetstream.KeyValueEntry
@@ -281,8 +280,8 @@ func TestAWatchThatIsLostIsMadeAgain(t *testing.T) {
 	require.EqualValues(t, 2, kv.n.Load())
 }
 
-// A first reading that hangs is given up and made again; one that cannot be begun is
-// tried again. Follow waits for one that is whole.
+// The follower gives a hanging first reading up and repeats it, and retries one that cannot begin. Follow waits for a
+// complete reading.
 func TestASlowFirstReadingIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
@@ -305,7 +304,7 @@ func TestASlowFirstReadingIsMadeAgain(t *testing.T) {
 	require.GreaterOrEqual(t, kv.n.Load(), int64(3))
 }
 
-// slow is a watch that says nothing until it is stopped.
+// slow is a watch that delivers nothing until it is stopped.
 type slow struct{ broken }
 
 func (s slow) Stop() error {
@@ -337,7 +336,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Closing ends it at once, with changes on their way, twice, and without a server.
+// Close ends the follower at once, with changes on their way, twice, and without a server.
 func TestNobodyIsToldAfterClose(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
