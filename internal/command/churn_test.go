@@ -18,15 +18,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// ledger checks the promise of ordered commands as the handlers see it.
+// ledger checks the guarantees of ordered commands from the handlers' side.
 type ledger struct {
 	mu       sync.Mutex
 	accepted map[string]int // key -> highest number; all below were accepted too
 	finished map[string]int
-	on       map[string]int // key -> handlers at this moment
+	on       map[string]int // key -> current number of handlers
 	attempts int
-	repeats  int // begun again after it was finished: allowed
-	broken   int // begun, and not finished by that handler
+	repeats  int // started again after the end: allowed
+	broken   int // started, and not finished by that handler
 	overlaps []string
 	disorder []string
 }
@@ -67,7 +67,7 @@ func (l *ledger) accept(key string, n int) {
 	l.accepted[key] = n
 }
 
-// audit waits until every accepted command was handled and reports.
+// audit waits until every accepted command was handled, and reports.
 func (l *ledger) audit(t *testing.T, what string) {
 	t.Helper()
 	var accepted, finished int
@@ -90,11 +90,10 @@ func (l *ledger) audit(t *testing.T, what string) {
 	require.Empty(t, l.overlaps)
 }
 
-// handler takes a moment over each command, fails now and then, and breaks off when
-// it is told to.
+// handler takes a moment over each command, fails now and then, and stops when its context ends.
 func (l *ledger) handler(seed uint64) command.Handler {
 	var mu sync.Mutex
-	dice := rand.New(rand.NewPCG(seed, 1)) // a test that can be repeated
+	dice := rand.New(rand.NewPCG(seed, 1)) // repeatable by its seed
 	roll := func(n int) int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -126,7 +125,7 @@ func (l *ledger) feed(t *testing.T, c *bus.Conn, keys, each int) {
 			key := fmt.Sprint("key", k)
 			for n := 1; n <= each; n++ {
 				one := number(t, cmd.Session, key, n)
-				for s.Send(ctx, one) != nil && ctx.Err() == nil { // it says so if it is not sure: send it again
+				for s.Send(ctx, one) != nil && ctx.Err() == nil { // an unsure sender returns an error: send it again
 				}
 				l.accept(key, n)
 			}
@@ -136,8 +135,7 @@ func (l *ledger) feed(t *testing.T, c *bus.Conn, keys, each int) {
 	require.NoError(t, ctx.Err())
 }
 
-// Replicas join, leave, are stopped in the middle of a command and are cut off, while
-// commands of many keys arrive.
+// Replicas join, leave, are stopped in the middle of a command and are cut off, while commands of many keys arrive.
 func TestOrderHoldsWhileReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	const keys, each, rounds = 24, 40, 6
@@ -162,9 +160,9 @@ func TestOrderHoldsWhileReplicasComeAndGo(t *testing.T) {
 		case 0:
 			require.NoError(t, errors.Join(gone.lease.Leave(patience(t)), gone.ordered.Drain(patience(t))))
 		case 1:
-			gone.ordered.Stop() // and its lease goes on
+			gone.ordered.Stop() // its lease stays
 		case 2:
-			gone.conn.NATS().Close() // what it holds is waited for
+			gone.conn.NATS().Close() // others wait for its command
 		}
 	}
 	<-fed

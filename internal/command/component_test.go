@@ -86,7 +86,7 @@ func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
 	}
 	require.Equal(t, map[string]float64{"done": 2, "dead": 1, "retry": 1, "aged": 4, "on": 0}, counts)
 
-	// Another component of the process shares them; a name that is taken is an error.
+	// Another component of the process shares them; a taken name is an error.
 	again := command.NewWorkers(c, command.WorkersConfig{Service: cmd.Session, Registry: reg}, r.handle)
 	t.Cleanup(again.Stop)
 	require.NoError(t, again.Start(patience(t)))

@@ -9,7 +9,7 @@ func Deafen(o *Ordered) {
 	}
 }
 
-// Resting returns how many partitions rest.
+// Resting returns the number of resting partitions.
 func Resting(o *Ordered) (n int) {
 	for _, p := range o.positions {
 		if p.resting.Load() {

@@ -66,7 +66,7 @@ func TestADeadCommandLetsTheNextPass(t *testing.T) {
 	empty(t, a.conn, subject.StreamCommands)
 }
 
-// That the bus is not well is no fault of the command.
+// A command does not cause failures of the bus.
 func TestTroubleOfTheBusDoesNotCount(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
@@ -99,8 +99,8 @@ func keysOf(service id.Name) map[subject.Partition]string {
 	return out
 }
 
-// In quiet, every partition is served by the one replica that owns it, and by another
-// as soon as that has gone, in whatever way.
+// In quiet, the owner serves every partition, and another replica does as soon as the owner has gone, in whatever
+// way.
 func TestPartitionsAreDividedAndTakenOver(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
@@ -147,7 +147,7 @@ func TestPartitionsAreDividedAndTakenOver(t *testing.T) {
 	require.NoError(t, replicas["b"].lease.Leave(patience(t)))
 	require.NoError(t, replicas["b"].ordered.Drain(patience(t)))
 	division("a", "c")
-	replicas["c"].conn.NATS().Close() // its lease goes on for half a minute
+	replicas["c"].conn.NATS().Close() // its lease stays for half a minute
 	division("a")
 }
 
@@ -213,7 +213,7 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	require.False(t, errors.Is(err, fault.New(fault.Internal)))
 }
 
-// shortly returns a context that ends within the time that a sender would go on.
+// shortly returns a context that ends within the budget of a sender.
 func shortly(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	t.Cleanup(cancel)

@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// waits passes on every log line that says what is waited for.
+// waits passes on every log line about waiting.
 type waits chan string
 
 func (w waits) Write(line []byte) (int, error) {
@@ -26,8 +26,7 @@ func (w waits) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestComponentsStartThroughAnOutage: what starts while NATS restarts waits for it, and
-// says so.
+// TestComponentsStartThroughAnOutage: components that start while NATS restarts wait for it, and log that.
 func TestComponentsStartThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	server := bustest.Start(t, bus.DefaultTopology())

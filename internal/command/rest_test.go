@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// never is longer than a test.
+// never exceeds the length of a test.
 const never = 10 * bustest.Patience
 
 // consumers returns the names of the consumers of commands.
@@ -35,8 +35,8 @@ func atRest(t testing.TB, r *replica) {
 	require.Eventually(t, func() bool { return command.Resting(r.ordered) == subject.Partitions }, bustest.Patience, 5*time.Millisecond)
 }
 
-// A partition has a consumer only while it has something to do. Its name is kept for
-// longer than a crash loop backs off, so that attempts add up.
+// A partition has a consumer only while it has commands. The consumer outlives the pause of a crash loop, so that
+// attempts add up.
 func TestAPartitionRestsAndWakes(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
@@ -55,7 +55,7 @@ func TestAPartitionRestsAndWakes(t *testing.T) {
 		info, err := a.conn.JS().Consumer(patience(t), subject.StreamCommands, durable)
 		require.NoError(t, err)
 		require.Greater(t, info.CachedInfo().Config.InactiveThreshold, 5*time.Minute)
-		if n == 2 { // the server forgets it while it rests
+		if n == 2 { // the server removes it while the partition rests
 			require.NoError(t, a.conn.JS().DeleteConsumer(patience(t), subject.StreamCommands, durable))
 			require.Empty(t, consumers(t, a.conn))
 			send(t, a.conn, number(t, cmd.Session, "k", 3))

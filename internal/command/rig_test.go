@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
 // to renew a claim in time.
 const ackWait = 3 * time.Second
 
-// soon makes repetitions quick.
+// soon makes retries quick.
 var soon = []time.Duration{10 * time.Millisecond}
 
 // order is the data of the commands of these tests: N counts from 1 for every key.
@@ -68,7 +68,7 @@ func send(t testing.TB, c *bus.Conn, commands ...cmd.Command) {
 	}
 }
 
-// log prints what should not happen. Failing handlers are a part of these tests.
+// log prints only unexpected lines. Failing handlers are a part of these tests.
 func log(t testing.TB) zerolog.Logger {
 	return zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 }
@@ -80,7 +80,7 @@ type call struct {
 	ctx context.Context
 }
 
-// recorder is a handler that says what it was called with and answers as it is told.
+// recorder is a handler that records its calls and answers as the test says.
 type recorder struct {
 	calls  chan call
 	answer func(call) error
@@ -178,7 +178,7 @@ func deadLetters(t testing.TB, c *bus.Conn, n int) []command.DeadLetter {
 	return out
 }
 
-// empty waits until the stream holds nothing.
+// empty waits until the stream is empty.
 func empty(t testing.TB, c *bus.Conn, stream string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return size(t, c, stream) == 0 }, bustest.Patience, 20*time.Millisecond,

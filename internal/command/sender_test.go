@@ -28,7 +28,7 @@ func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	one := number(t, cmd.Worker, "k", 1)
-	elsewhere := number(t, cmd.Worker, "other", 1) // the same id of another addressee
+	elsewhere := number(t, cmd.Worker, "other", 1) // the same id for another addressee
 	send(t, c, one, one, elsewhere, one)
 	require.EqualValues(t, 2, size(t, c, subject.StreamCommands))
 	s, err := c.JS().Stream(patience(t), subject.StreamCommands)
@@ -42,8 +42,7 @@ func TestACommandSentTwiceIsStoredOnce(t *testing.T) {
 	require.Equal(t, one, stored)
 }
 
-// In a cluster a command whose repetition comes while it is being stored is an error of
-// the server, which says nothing yet.
+// In a cluster a repeat that comes during the storage of the first is an error of the server, and not final yet.
 func TestACommandSentByManyAtOnceIsAccepted(t *testing.T) {
 	t.Parallel()
 	const commands, senders = 50, 4
@@ -104,8 +103,8 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	require.EqualValues(t, 3, size(t, c, subject.StreamCommands), "what was accepted before is still there")
 }
 
-// What is sent while the bus is away is either accepted when it is back, or refused.
-// It is never queued behind the sender's back.
+// A command that is sent while the bus is away is either accepted after its return, or refused. It is never queued
+// out of the sender's sight.
 func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
 	t.Parallel()
 	in := bustest.Start(t, bus.DefaultTopology())
@@ -129,7 +128,7 @@ func TestNothingIsQueuedWhileTheBusIsAway(t *testing.T) {
 	n := size(t, c, subject.StreamCommands)
 	if err == nil {
 		require.EqualValues(t, 1, n)
-	} else { // the machine took longer for the restart than a sender waits
+	} else { // the restart took longer than a sender waits
 		require.ErrorIs(t, err, fault.New(fault.BusUnavailable))
 		require.Zero(t, n)
 	}

@@ -92,7 +92,7 @@ func TestATimerThatFailsComesAgain(t *testing.T) {
 	empty(t, c, subject.StreamTimers)
 }
 
-// Schedules outlive the server, and what became due while nobody was there arrives.
+// Schedules outlive the server, and timers that became due without a receiver arrive later.
 func TestTimersOutliveARestart(t *testing.T) {
 	t.Parallel()
 	in := bustest.Start(t, bus.DefaultTopology())

@@ -123,7 +123,7 @@ func TestWhatIsNoCommandIsGivenUp(t *testing.T) {
 	require.Empty(t, r.calls)
 }
 
-// abandon takes the next command as a process does that dies with it.
+// abandon takes the next command like a process that dies with it.
 func abandon(t *testing.T, c *bus.Conn) jetstream.Msg {
 	cons, err := c.JS().Consumer(patience(t), subject.StreamCommands, cmd.Worker.String())
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestAnAbandonedCommandIsTakenOver(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	require.NoError(t, command.NewWorkers(c, command.WorkersConfig{Service: cmd.Worker, AckWait: ackWait}, nil).Drain(t.Context()))
-	first := workers(t, c, command.WorkersConfig{}, newRecorder(nil).handle) // makes the consumer
+	first := workers(t, c, command.WorkersConfig{}, newRecorder(nil).handle) // creates the consumer
 	require.NoError(t, first.Drain(patience(t)))
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	abandon(t, c)
@@ -150,8 +150,8 @@ func TestAnAbandonedCommandIsTakenOver(t *testing.T) {
 	empty(t, c, subject.StreamCommands)
 }
 
-// A command that kills every process that touches it is given up by one that does not
-// touch it any more, without a word from the server.
+// A command that kills every process that starts it is given up by a replica that does not start it any more, without
+// a message from the server.
 func TestACommandThatKillsIsGivenUpUntouched(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
@@ -174,7 +174,7 @@ func TestStopHandsBackAtOnce(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	a := newRecorder(func(one call) error { <-one.ctx.Done(); return one.ctx.Err() })
-	// Nobody would wait for this: the other has it because it was handed back.
+	// A wait would fail the test: the other replica has it because it was returned.
 	w := workers(t, c, command.WorkersConfig{AckWait: 10 * bustest.Patience}, a.handle)
 	send(t, c, number(t, cmd.Worker, "k", 1))
 	a.next(t)
@@ -210,7 +210,7 @@ func TestDrainFinishesWhatIsOn(t *testing.T) {
 	require.Empty(t, r.calls)
 }
 
-// A worker that is cut off learns it before another may get its command.
+// A cut-off worker learns it before another replica may get its command.
 func TestACutOffHandlerIsTold(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
