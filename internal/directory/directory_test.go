@@ -25,8 +25,7 @@ var (
 	agent   = id.MustName("agent")
 )
 
-// lease is the time to live in these tests: long enough for a busy machine to keep
-// up its heartbeats, short enough to wait for.
+// lease is the time to live in these tests: long enough for heartbeats on a busy machine, short enough to wait for.
 const lease = 3 * time.Second
 
 func start(t *testing.T) *bustest.Instance {
@@ -137,7 +136,7 @@ func TestAVanishedKeyIsPutAgain(t *testing.T) {
 	sees(t, d, session, "a")
 }
 
-// While the server is away one member dies, one leaves unseen and one lives on.
+// While the server is away one member dies, one leaves unseen and one stays.
 func TestTheCopyIsReadAgainAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -158,7 +157,7 @@ func TestTheCopyIsReadAgainAfterAnOutage(t *testing.T) {
 	<-down
 	require.Equal(t, []string{"doomed", "living"}, instances(d, session), "what was known is kept")
 	doomed.NATS().Close()
-	<-time.After(lease + time.Second) // all leases run out while nobody can renew them
+	<-time.After(lease + time.Second) // all leases expire while the server is away
 	s.Start()
 	<-up
 	sees(t, d, session, "living")
@@ -219,7 +218,7 @@ func TestWhatIsNoMemberIsNotListed(t *testing.T) {
 	sees(t, d, session, "a")
 	_, err = kv.PutString(patience(t), subject.DirectoryKey(m.What, m.Name, m.Instance), "gone mad")
 	require.NoError(t, err)
-	sees(t, d, session, "a") // the next heartbeat says what is true
+	sees(t, d, session, "a") // the next heartbeat restores the entry
 }
 
 func TestABucketWithoutALeaseTimeIsRefused(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Who has joined later is said by the bucket: everybody reads the same order, whatever
-// the members' clocks say and however often they have said something since.
+// The bucket orders the members by their join: all copies have the same order, whatever the members' clocks and
+// however often they have renewed.
 func TestTheBucketSaysWhoJoinedLater(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -34,8 +34,7 @@ func TestTheBucketSaysWhoJoinedLater(t *testing.T) {
 	}
 }
 
-// A bucket that is made anew counts from the beginning: members that were there before
-// must not look younger than those that come now.
+// A bucket that was created again counts from the beginning: earlier members must not look younger than later ones.
 func TestABucketMadeAnewCountsAnew(t *testing.T) {
 	t.Parallel()
 	s := start(t)

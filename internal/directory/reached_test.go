@@ -12,8 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/directory"
 )
 
-// A copy reaches a revision when it has it and has told so to everything that watches
-// it.
+// A copy reaches a revision when it has it and has told all its watchers.
 func TestACopyReachesWhatAnotherHasSeen(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// data returns what a directory has of the only member of a name.
+// data returns the data of the only member of a name in a directory.
 func data(d *directory.Directory) string {
 	if all := d.Members(directory.WhatService, session); len(all) == 1 {
 		return string(all[0].Data)
@@ -45,8 +45,7 @@ func TestAMemberChangesWhatItSays(t *testing.T) {
 	require.Equal(t, "20", data(other), "heartbeats say what was said last")
 }
 
-// TestWhatIsShownIsInTheRevision: whoever sends on which revision it has seen, as requests do,
-// sends one that has the change.
+// TestWhatIsShownIsInTheRevision: a request that carries its sender's revision carries one that includes the change.
 func TestWhatIsShownIsInTheRevision(t *testing.T) {
 	t.Parallel()
 	d := open(t, bustest.Dial(t, start(t).URL))
@@ -56,7 +55,7 @@ func TestWhatIsShownIsInTheRevision(t *testing.T) {
 	before := d.Revision()
 	over, end := context.WithCancel(t.Context())
 	end()
-	between := make(chan error, 1) // while watchers are told, the revision is the one before
+	between := make(chan error, 1) // during the calls of watchers the revision is the previous one
 	defer d.Watch(func() {
 		if data(d) == "1" {
 			between <- l.Shown(over)
