@@ -18,9 +18,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// The benchmarks come in pairs: the event log and, under the same load in the same
-// run, raw NATS. The server runs in a process of its own, as in production, so that
-// ns/op and allocations are those of the client.
+// The benchmarks come in pairs: the event log and, under the same load in the same run, raw NATS. The server runs in
+// a separate process, as in production, so that ns/op and allocations are those of the client.
 
 // benchText makes an event of about 300 bytes.
 const benchText = "the quick brown fox jumps over"

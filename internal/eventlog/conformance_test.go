@@ -32,7 +32,7 @@ func TestConformanceR3(t *testing.T) {
 	Conformance(t, newRig(t, 3))
 }
 
-// Conformance is what the event log promises, whatever it runs on.
+// Conformance checks the guarantees of the event log, on any installation.
 func Conformance(t *testing.T, r *rig) {
 	t.Run("lost ack", func(t *testing.T) { lostAck(t, r) })
 	t.Run("decide again", func(t *testing.T) { decideAgain(t, r) })
@@ -65,7 +65,7 @@ func Conformance(t *testing.T, r *rig) {
 	})
 }
 
-// script says what happens while writers and readers are at work.
+// script describes the disturbances while writers and readers work.
 type script struct {
 	name   string
 	blows  int
@@ -73,10 +73,10 @@ type script struct {
 	pause  time.Duration // of each writer between two events, 0 = loadPause
 	step   int64         // events between two blows, 0 = loadStep
 
-	proxied bool // every Store connects through a proxy of its own, the writers' first
+	proxied bool // every Store connects through a separate proxy, the writers' first
 }
 
-// kills is how often a leader is killed; each takes 4 to 7 s on R3.
+// kills is the number of killed leaders; each takes 4 to 7 s on R3.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("WAGGLE_LOG_KILLS")); err == nil {
 		return n
@@ -84,7 +84,7 @@ func kills() int {
 	return 2
 }
 
-// lostAck: the event was stored, but the writer was not told.
+// lostAck: the event was stored, but the acknowledgement was lost.
 func lostAck(t *testing.T, r *rig) {
 	conn := r.connect(t)
 	s := newStore(t, conn, Options{})
@@ -161,7 +161,7 @@ func decideAgain(t *testing.T, r *rig) {
 	require.EqualValues(t, 2, end.Seq)
 }
 
-// racingWriters: everybody writes the same log.
+// racingWriters: all writers append to the same log.
 func racingWriters(t *testing.T, r *rig) {
 	const writers, each = 6, 40
 	log := testLog("race-" + r.name)
@@ -192,7 +192,7 @@ func racingWriters(t *testing.T, r *rig) {
 		fmt.Sprintf("%d writers, %.0f times 10071, %.0f times 10164", writers, sum(conns, "10071"), sum(conns, "10164")))
 }
 
-// load is writers and readers at work while something is done to the servers.
+// load is writers and readers at work while the servers are disturbed.
 type load struct {
 	r     *rig
 	conn  *bus.Conn // of the nemesis
@@ -210,15 +210,15 @@ type load struct {
 const (
 	loadLogs    = 6
 	loadWriters = 2 // for each log
-	// writerStores is over how many connections they write.
+	// writerStores is the number of connections for writing.
 	writerStores = 2
-	// loadPause keeps two cores from being all that is tested.
+	// loadPause keeps the test from measuring only two cores.
 	loadPause = 4 * time.Millisecond
-	// loadStep is how many events are acknowledged between two blows.
+	// loadStep is the number of acknowledged events between two disturbances.
 	loadStep = 600
 )
 
-// underLoad runs writers and readers, strikes a number of times and counts.
+// underLoad runs writers and readers, disturbs a number of times and counts.
 func underLoad(t *testing.T, r *rig, sc script) {
 	l := &load{r: r, conn: r.connect(t), stop: make(chan struct{}), marked: make(map[string][]string)}
 	l.pause, l.step = sc.pause, sc.step
@@ -272,7 +272,7 @@ func underLoad(t *testing.T, r *rig, sc script) {
 	require.Equal(t, len(sinks), got.readers)
 }
 
-// store returns a Store over a connection of its own.
+// store returns a Store over a separate connection.
 func (l *load) store(t *testing.T, sc script, o Options) *Store {
 	if !sc.proxied {
 		return l.r.store(t, o)
@@ -307,8 +307,7 @@ func gremlin(t *testing.T, conn *bus.Conn, logs []subject.Log) {
 	}
 }
 
-// hesitate gives a full viewer a little room now and then, until stopped: then it
-// has all the room it needs.
+// hesitate gives a full viewer a little room now and then, and after stop unlimited room.
 func hesitate(v *Viewer, r *recorder) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -398,11 +397,10 @@ func (l *load) killLeader(t *testing.T) {
 	l.r.leader(t, l.conn, l.logs[0].Stream())
 }
 
-// tally is what a test counts.
+// tally holds the counts of a test.
 type tally struct{ acked, readable, lost, doubled, holes, readers int }
 
-// verify reads every log and compares it with what was acknowledged and with what
-// each reader has seen.
+// verify reads every log and compares it with the acknowledged events and with the events of each reader.
 func (l *load) verify(t *testing.T, s *Store, sinks []*recorder) tally {
 	var sum tally
 	per := len(sinks) / len(l.logs)

@@ -35,7 +35,7 @@ func remove(t testing.TB, s *Store, log subject.Log) Cursor {
 	return w.Cursor()
 }
 
-// storedTypes returns the types of the log's messages, as the stream has them.
+// storedTypes returns the types of the log's messages in the stream.
 func storedTypes(t testing.TB, conn *bus.Conn, log subject.Log) (types []string) {
 	t.Helper()
 	st, err := conn.JS().Stream(t.Context(), log.Stream())
@@ -57,8 +57,8 @@ func isDeleted(t testing.TB, err error) {
 	require.ErrorIs(t, err, fault.New(fault.SessionDeleted))
 }
 
-// From the tombstone on nothing of a log is served, and after Erase nothing of it is
-// stored, on one server and on three.
+// After the tombstone no event of a log is served, and after Erase no other event is stored, on one server and on
+// three.
 func TestErasedLogsKeepTheirTombstoneAlone(t *testing.T) {
 	t.Parallel() // servers of a cluster mostly wait for each other
 	for _, n := range []int{1, 3} {
@@ -104,10 +104,9 @@ func TestErasedLogsKeepTheirTombstoneAlone(t *testing.T) {
 	}
 }
 
-// Viewers learn of a deletion wherever they are: live, behind with a warm ring, full,
-// or come later with any position, before and after the purge, in the same process
-// and in another. None is shown an event of the log after its tombstone, and none is
-// told of a gap.
+// Viewers learn of a deletion in every state: live, behind with a warm ring, full, or later with any position, before
+// and after the purge, in the same process and in another. They see no event of the log after its tombstone, and no
+// gap.
 func TestViewersGetTheTombstoneFromAnywhere(t *testing.T) {
 	conn := single(t)
 	writer, s := newStore(t, conn, Options{}), newStore(t, conn, Options{})
@@ -150,8 +149,7 @@ func TestViewersGetTheTombstoneFromAnywhere(t *testing.T) {
 	}
 }
 
-// A tail that did not hear of the tombstone, and whose log was purged meanwhile, heals
-// by its check, in one step.
+// A tail that missed the tombstone, and whose log was purged meanwhile, heals by its check, in one step.
 func TestALostTombstoneIsHealed(t *testing.T) {
 	conn := single(t)
 	s, log := newStore(t, conn, Options{Check: 50 * time.Millisecond}), testLog("gone")
@@ -172,9 +170,8 @@ func TestALostTombstoneIsHealed(t *testing.T) {
 	require.NoError(t, live.failed)
 }
 
-// A Writer that has folded some of the log before its deletion, one that starts from
-// an empty log, and one whose append is on its way all meet the tombstone and append
-// nothing; one that has nothing to append is not disturbed.
+// A Writer that has folded some of the log before its deletion, one that starts from an empty log, and one whose
+// append is in flight all meet the tombstone and append nothing; one without events to append is not disturbed.
 func TestWritersStopAtTheTombstone(t *testing.T) {
 	conn := single(t)
 	s, log := newStore(t, conn, Options{}), testLog("gone")
@@ -195,9 +192,8 @@ func TestWritersStopAtTheTombstone(t *testing.T) {
 	require.Equal(t, []string{string(event.SessionDeleted)}, storedTypes(t, conn, log))
 }
 
-// An append whose acknowledgement got lost is repeated under its dedupe id, which the
-// server still knows after the purge. The Writer has to find the tombstone then, and
-// not to ask for the removed event until its patience ends.
+// An append whose acknowledgement got lost is repeated under its dedupe id, which the server still knows after the
+// purge. The Writer must find the tombstone then, and not ask for the removed event until its budget ends.
 func TestARepeatedAppendOfARemovedEventEnds(t *testing.T) {
 	t.Parallel() // servers of a cluster mostly wait for each other
 	for _, n := range []int{1, 3} {
@@ -220,8 +216,7 @@ func TestARepeatedAppendOfARemovedEventEnds(t *testing.T) {
 	}
 }
 
-// What a process has announced last is announced again when its connection comes
-// back: events of a log that was deleted meanwhile are not.
+// A process repeats its last announcements after a reconnect, but not those of a log that was deleted meanwhile.
 func TestDeletedEventsAreNotAnnouncedAgain(t *testing.T) {
 	conn := single(t)
 	s, other := newStore(t, conn, Options{}), newStore(t, conn, Options{})
@@ -246,9 +241,8 @@ func TestDeletedEventsAreNotAnnouncedAgain(t *testing.T) {
 	require.Empty(t, heard)
 }
 
-// Writers, viewers and the purge race with a deletion, over two Stores. The log ends with
-// one tombstone, whatever was on its way; each viewer has a part of the log without hole
-// or double, and then the tombstone.
+// Writers, viewers and the purge race with a deletion, over two Stores. The log ends with one tombstone, whatever was
+// in flight; each viewer has a part of the log without gaps or duplicates, and then the tombstone.
 func TestADeletionRacesWithEverybody(t *testing.T) {
 	const rounds, writers, viewers = 8, 3, 6
 	conn := single(t)
@@ -257,7 +251,7 @@ func TestADeletionRacesWithEverybody(t *testing.T) {
 		log := testLog(fmt.Sprint("race-", round))
 		fill(t, stores[0], log, 1, 20)
 		var all []*recorder
-		var slow []func() // lets those go on that have had no room until the deletion
+		var slow []func() // resumes viewers that were full until the deletion
 		for i := range viewers {
 			r := newRecorder([]int{-1, 7}[i%2])
 			v := watch(stores[i%2], log, Cursor{Seq: uint64(i)}, r)
@@ -272,7 +266,7 @@ func TestADeletionRacesWithEverybody(t *testing.T) {
 		for i := range writers {
 			writing.Go(func() {
 				w := stores[i%2].Writer(log, nil)
-				for n := range 40 { // bounded: who appends without a pause starves all others
+				for n := range 40 { // bounded: an append loop without a pause starves all others
 					sent := false
 					err := w.Append(t.Context(), func() ([]event.Event, error) {
 						if sent {

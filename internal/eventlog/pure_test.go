@@ -73,7 +73,7 @@ func TestStoredFormIsTheEventItself(t *testing.T) {
 	require.NotContains(t, string(raw), "\n")
 	e, err := decodeStored(testLog("form").Name(), 4, 9, raw)
 	require.NoError(t, err)
-	ev.Stream, ev.From = 9, 4 // what the reader knows besides
+	ev.Stream, ev.From = 9, 4 // known to the reader besides
 	require.Equal(t, ev, e.Event)
 	require.Equal(t, Cursor{Seq: 4, Stream: 9}, e.Cursor())
 
@@ -316,15 +316,14 @@ func TestClipTextKeepsRunes(t *testing.T) {
 	require.Equal(t, 8, clipText(strings.Repeat("\x80", 20), 8), "what is not text is cut anywhere")
 }
 
-// A server that shuts down has no streams any more: whoever reads then waits for another.
+// A server that shuts down has lost its streams: readers then wait for another.
 func TestAStreamThatIsMissingMayComeBack(t *testing.T) {
 	require.False(t, permanent(&apiError{Code: 404, ErrCode: codeNoStream}))
 	require.True(t, permanent(&apiError{Code: 404, ErrCode: 10014}))
 	require.False(t, permanent(&apiError{Code: 503, ErrCode: 10039}))
 }
 
-// TestOnlyWhatTheLeaderKnewOf: entries beyond the end that the leader has named are left out,
-// whichever end that is.
+// TestOnlyWhatTheLeaderKnewOf: entries beyond the leader's end are left out, whichever end that is.
 func TestOnlyWhatTheLeaderKnewOf(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -27,7 +27,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// serverConfig is what natsd is told.
+// serverConfig holds the settings of natsd.
 type serverConfig struct {
 	Name    string
 	Port    int
@@ -43,15 +43,15 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// natsd is the server that can be killed with SIGKILL, built once and without the race
-// detector: what that says about the server's own code is not about ours.
+// natsd is the server for SIGKILL, built once and without the race detector: races in the server's own code do not
+// concern these tests.
 var natsd struct {
 	once sync.Once
 	dir  string
 	err  error
 }
 
-// built returns where natsd is.
+// built returns the path of natsd.
 func built(t testing.TB) string {
 	natsd.once.Do(func() {
 		if natsd.dir, natsd.err = os.MkdirTemp("", "natsd"); natsd.err == nil {
@@ -65,7 +65,7 @@ func built(t testing.TB) string {
 	return filepath.Join(natsd.dir, "natsd")
 }
 
-// process is a nats-server in a process of its own.
+// process is a nats-server in a separate process.
 type process struct {
 	cfg   serverConfig
 	cmd   *exec.Cmd
@@ -161,7 +161,7 @@ func connect(t testing.TB, urls string) *bus.Conn {
 	return conn
 }
 
-// store returns a Store over a connection of its own.
+// store returns a Store over a separate connection.
 func (r *rig) store(t testing.TB, o Options) *Store { return newStore(t, r.connect(t), o) }
 
 func newStore(t testing.TB, conn *bus.Conn, o Options) *Store {
@@ -237,7 +237,7 @@ func missing(have func(id string) bool, events ...event.Event) func() ([]event.E
 	}
 }
 
-// fold is the simplest state of a log: what is in it, in order.
+// fold is the simplest state of a log: its entries, in order.
 type fold struct{ ids []string }
 
 func (f *fold) observe(e *Entry) { f.ids = append(f.ids, e.ID) }
@@ -266,7 +266,7 @@ func fill(t testing.TB, s *Store, log subject.Log, from, n int) {
 	}
 }
 
-// inject stores an event behind the back of all writers and announces nothing.
+// inject stores an event without the knowledge of any writer and does not announce it.
 func inject(t testing.TB, conn *bus.Conn, log subject.Log, ev event.Event, seq, expect uint64) uint64 {
 	ev.Sequence = seq
 	raw, err := encodeStored(ev)

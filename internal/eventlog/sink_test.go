@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// recorder is a Sink that remembers everything, and may be slow.
+// recorder is a Sink that remembers all calls, and may be slow.
 type recorder struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -121,7 +121,7 @@ func (r *recorder) reach(t testing.TB, seq uint64) {
 	r.wait(t, fmt.Sprintf("seq %d", seq), func() bool { return r.last >= seq })
 }
 
-// exact checks that the entries are those after the position, without hole or double.
+// exact checks that the entries are those after the position, without gaps or duplicates.
 func (r *recorder) exact(t testing.TB, after uint64) {
 	t.Helper()
 	r.mu.Lock()

@@ -128,7 +128,7 @@ func TestWriterNoticesALogThatWentBack(t *testing.T) {
 	w := s.Writer(log, f.observe)
 	require.NoError(t, w.Append(t.Context(), missing(f.has, notice(log, "a"), notice(log, "b"))))
 	expire(t, s, log, w.at.Stream)
-	inject(t, conn, log, notice(log, "other"), 1, 0) // somebody restored an old copy
+	inject(t, conn, log, notice(log, "other"), 1, 0) // as after the restore of an old copy
 	require.ErrorIs(t, w.Append(t.Context(), missing(f.has, notice(log, "c"))), ErrBeyondEnd)
 	require.ErrorIs(t, w.Sync(t.Context()), ErrBeyondEnd)
 }
