@@ -21,7 +21,7 @@ import (
 // noon is the first day of these tests.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// calendar is a clock that is moved by hand, and that others may show wrongly.
+// calendar is a clock that the test moves, and that may differ for others.
 type calendar struct{ moved atomic.Int64 }
 
 func (c *calendar) skip(d time.Duration) { c.moved.Add(int64(d)) }
@@ -77,8 +77,7 @@ func TestTheDaysTokensAndMoney(t *testing.T) {
 	require.NoError(t, b.Check(bob))
 }
 
-// Tool calls are refused before they begin: as many as may begin do, on all workers
-// together, of which one dies.
+// Tool calls are refused before they begin: exactly the limit begins, on all workers together, of which one dies.
 func TestTheDaysToolCalls(t *testing.T) {
 	c := bustest.Single(t)
 	var today calendar
@@ -157,8 +156,8 @@ func TestARaceForTheLastToolCalls(t *testing.T) {
 	require.Error(t, b.Call(t.Context(), quota.Payer{Tenant: tenant(t, "race"), Principal: "one-more"}))
 }
 
-// Time is taken before it is used: what a worker that dies had taken stays counted, and
-// what one that ends has not used is given back.
+// Time is taken before its use: the time of a dead worker stays counted, and a worker that ends returns its unused
+// time.
 func TestTheDaysTime(t *testing.T) {
 	c := bustest.Single(t)
 	var today calendar
@@ -177,15 +176,15 @@ func TestTheDaysTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return used("acme") >= 400 }, patience, time.Millisecond)
 	doomed.Kill()
-	two.Stop() // its process is gone: that changes nothing
+	two.Stop() // its process has gone: that changes nothing
 	lost := a.Used(audit.Time, ann.Tenant, "ann", "20260301")
 	one.Stop()
 	one.Stop()
-	most := 2*time.Since(began).Milliseconds() + 50 // both, and what the dead one had taken
+	most := 2*time.Since(began).Milliseconds() + 50 // both, and the time of the dead one
 	require.Eventually(t, func() bool { return used("acme") <= most }, patience, time.Millisecond)
 	require.GreaterOrEqual(t, lost.Tenant, int64(400))
 
-	// At the limit work is told, and none is begun.
+	// At the limit running work is told, and new work does not begin.
 	told := make(chan *quota.Over, 1)
 	of := quota.Payer{Tenant: tenant(t, "tiny"), Principal: "ann"}
 	last, err := a.Start(t.Context(), of, func(o *quota.Over) { told <- o })
@@ -206,9 +205,9 @@ func TestTheDaysTime(t *testing.T) {
 	next.Stop()
 }
 
-// However wrong the clocks of workers are, by minutes either way around midnight: what
-// was used is counted once, on one day, and the same for all who look; on no day begin
-// more calls than are allowed; and nobody takes away what others still count.
+// However wrong the workers' clocks are, by minutes around midnight: a use is counted once, on one day, and the same
+// for all readers; on no day begin more calls than are allowed; and no worker removes holdings that others still
+// count.
 func TestDaysOfWorkersWhoseClocksDiffer(t *testing.T) {
 	c := bustest.Single(t)
 	const limit = 5

@@ -6,17 +6,17 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Share is the part of a tenant's messages that this gateway lets through.
+// Share is the part of a tenant's messages that this gateway allows.
 func (c *Connections) Share(t id.Tenant) float64 { return c.share(owner{tenant: t}) }
 
-// Kill ends the keeper as if its process had died: what it had stays in the ledger.
+// Kill ends the keeper as if its process had died: its holdings stay in the ledger.
 func (c *Connections) Kill() {
 	c.counter.end()
 	c.counter.close(false)
 	c.ledger.Close()
 }
 
-// Used is what was used of a resource on a day (20060102).
+// Used is the used amount of a resource on a day (20060102).
 func (d *Daily) Used(r id.Name, t id.Tenant, principal, day string) Sums {
 	l := d.books[r].ledger
 	l.mu.Lock()
@@ -24,8 +24,7 @@ func (d *Daily) Used(r id.Name, t id.Tenant, principal, day string) Sums {
 	return l.add(t, id.EntityFromExternal(principal), func(group string) bool { return group == day })
 }
 
-// Sweep has the keeper forget what is over, as it does now and then, and returns how
-// many holdings that were.
+// Sweep runs one sweep, and returns the number of returned holdings.
 func (d *Daily) Sweep(ctx context.Context, r id.Name) int { return d.books[r].ledger.sweepOnce(ctx) }
 
 // Kill ends the keeper as if its process had died.

@@ -24,7 +24,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// TestMain has a run of the property tests take seconds, unless the command line says otherwise.
+// TestMain shortens the property tests to seconds, unless the command line says otherwise.
 func TestMain(m *testing.M) {
 	_ = flag.Set("rapid.checks", "20")
 	goleak.VerifyTestMain(m)
@@ -96,11 +96,11 @@ func (f *fleet) gateway() *gateway {
 	return &gateway{Connections: q, name: cfg.Instance}
 }
 
-// kill ends a gateway without a word: what it had stays in the ledger.
+// kill ends a gateway without a close: its holdings stay in the ledger.
 func (f *fleet) kill(g *gateway) {
 	g.Kill()
 	f.set(g.name, false)
-	f.clock.Add(int64(31 * time.Second)) // gateways that come now never saw it alive, and give it the benefit of the doubt for so long
+	f.clock.Add(int64(31 * time.Second)) // later gateways never saw it alive, and count it for as long
 }
 
 func (f *fleet) stop(g *gateway) {
@@ -120,8 +120,7 @@ func (g *gateway) enter(t testing.TB, of id.Tenant, who string) bool {
 	return true
 }
 
-// However gateways come, go and die, the connections that are open never exceed the
-// limit, and what nobody holds any more can be had by others.
+// However gateways come, go and die, open connections never exceed the limit, and released ones are free for others.
 func TestConnectionsAreCountedOverAllGateways(t *testing.T) {
 	c := bustest.Single(t)
 	round := 0
@@ -170,7 +169,7 @@ func TestConnectionsAreCountedOverAllGateways(t *testing.T) {
 			}
 			check()
 		}
-		// Nothing is left behind: when all have gone, all of it can be had again.
+		// Nothing stays behind: when all gateways have gone, the whole limit is free again.
 		for i, g := range running[1:] {
 			f.kill(g)
 			holders[i+1] = nil
@@ -189,7 +188,7 @@ func TestConnectionsAreCountedOverAllGateways(t *testing.T) {
 	})
 }
 
-// Many at once, on two gateways: as many as may are let in, and nobody else.
+// Many at once, on two gateways: exactly the limit is admitted.
 func TestARaceForTheLastConnections(t *testing.T) {
 	c := bustest.Single(t)
 	of := tenant(t, "race")
@@ -216,7 +215,7 @@ func TestARaceForTheLastConnections(t *testing.T) {
 	wg.Wait()
 	require.LessOrEqual(t, in.Load(), int64(40))
 	require.Equal(t, int64(100), in.Load()+refusals.Load())
-	require.Eventually(t, func() bool { // those who were refused because others had written, and were refused too
+	require.Eventually(t, func() bool { // requests that were refused because of others' claims, which were refused too
 		leave, err := a.Enter(t.Context(), of, "late")
 		if err == nil && in.Add(1) > 40 {
 			leave()
@@ -230,7 +229,7 @@ func TestARaceForTheLastConnections(t *testing.T) {
 	require.NoError(t, err, "another tenant has no limit")
 }
 
-// What a gateway reads late it still counts, also if it was written over meanwhile.
+// A gateway counts a value that it reads late, even if it was replaced meanwhile.
 func TestALateCopyCountsWhatWasWrittenOver(t *testing.T) {
 	c := bustest.Single(t)
 	of, stream := tenant(t, "late"), "KV_"+subject.BucketQuota
@@ -278,7 +277,7 @@ func consumers(t *testing.T, c *bus.Conn, stream string) map[string]bool {
 	return out
 }
 
-// writes tells of the next writes of the bucket.
+// writes reports the next writes of the bucket.
 func writes(t *testing.T, c *bus.Conn) <-chan jetstream.KeyValueEntry {
 	t.Helper()
 	kv, err := c.Bucket(t.Context(), subject.BucketQuota)
@@ -357,7 +356,7 @@ func TestPlacesOfEntities(t *testing.T) {
 	require.NoError(t, e.Free(t.Context(), of, entity("s3")), "again, when its end is handled again")
 	require.Eventually(t, func() bool { return hold("eve", "s5") == nil }, patience, time.Millisecond)
 
-	// A process died between the end of a session and giving its place back.
+	// A process died between the end of a session and the return of its holding.
 	ended.Store("s1", true)
 	require.Eventually(t, func() bool { return hold("ann", "s6") == nil }, patience, time.Millisecond)
 }
