@@ -46,8 +46,8 @@ func serve(t *testing.T, h api.Handler) (ask func(who, method string) (int, stri
 	}
 }
 
-// TestRoles: whoever may watch may read, whoever may act may also write, and a handler
-// is not called for anybody else.
+// TestRoles: a principal that may watch may read, one that may act may also write, and the handler is not called for
+// others.
 func TestRoles(t *testing.T) {
 	called := 0
 	ask := serve(t, func(_ *http.Request, p auth.Principal) (any, error) {
@@ -79,7 +79,7 @@ func TestRoles(t *testing.T) {
 	require.Equal(t, allowed, called)
 }
 
-// TestProblems: a fault is shown, any other error is not.
+// TestProblems: the client sees a fault, but no other error.
 func TestProblems(t *testing.T) {
 	var err error
 	ask := serve(t, func(*http.Request, auth.Principal) (any, error) { return nil, err })
