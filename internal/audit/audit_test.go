@@ -73,7 +73,7 @@ func TestWhatFindsNoRoomIsCountedAndSaid(t *testing.T) {
 	w, err := auditlog.New(c, auditlog.Options{Waiting: 4, Registry: reg})
 	require.NoError(t, err)
 	i.Stop()
-	const n = 400 // more than are on their way and wait together
+	const n = 400 // more than fit into the queue and the open requests
 	for k := range n {
 		w.Record(audit.Command, id.DefaultTenant, audit.Record{Entity: fmt.Sprint(k)})
 	}
