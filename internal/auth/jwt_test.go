@@ -57,7 +57,7 @@ func (s *signer) public() jose.JSONWebKey {
 	return jose.JSONWebKey{Key: s.key.Public(), KeyID: s.kid, Use: "sig", Algorithm: s.method.Alg()}
 }
 
-// mint signs claims; nil removes one of the good ones.
+// mint signs claims; nil removes a valid one.
 func (s *signer) mint(t testing.TB, changes jwt.MapClaims) string {
 	c := jwt.MapClaims{
 		"iss": "https://issuer.example", "aud": audience, "sub": "alice", "tenant": "acme",
@@ -263,7 +263,7 @@ func TestClaimsWithOtherNames(t *testing.T) {
 	require.Equal(t, []Role{RoleService}, p.Roles)
 }
 
-// The issuer signs with a new key, and takes the old one away later.
+// The issuer signs with a new key, and removes the old one later.
 func TestRotationAtAURL(t *testing.T) {
 	first, second := newSigner(t, "k1", jwt.SigningMethodES256), newSigner(t, "k2", jwt.SigningMethodES256)
 	server := newIssuer(t, keySet(t, first))
@@ -289,8 +289,8 @@ func TestRotationAtAURL(t *testing.T) {
 	_ = answers(t, a, first.mint(t, nil), fault.Unauthenticated)
 }
 
-// answers asks until a token is answered with a code ("<nil>": accepted): the library
-// shares a fetch for a moment after its end, and one whose caller gave up.
+// answers asks until a token is answered with a code ("<nil>": accepted): the library shares a fetch for a moment
+// after its end, and one whose caller gave up.
 func answers(t *testing.T, a Authenticator, token string, want fault.Code) (err error) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
@@ -302,8 +302,8 @@ func answers(t *testing.T, a Authenticator, token string, want fault.Code) (err 
 	return nil
 }
 
-// When the issuer cannot be asked, that is our trouble and not the client's: it may
-// come back. Tokens of known keys are accepted all the while.
+// A client does not cause the failure of its issuer: it may try again. Tokens of known keys are accepted all the
+// while.
 func TestAnOutageOfTheIssuer(t *testing.T) {
 	s, unknown := newSigner(t, "k1", jwt.SigningMethodES256), newSigner(t, "k2", jwt.SigningMethodES256)
 	server := newIssuer(t, keySet(t, s))
@@ -335,8 +335,8 @@ func TestAnOutageOfTheIssuer(t *testing.T) {
 	require.False(t, v.revoked(credential{issuer: v.Issuer, digest: v.mark}))
 }
 
-// Tokens with made-up keys do not make us flood the issuer: those that come at the
-// same time share a fetch, and between two fetches there is a pause.
+// Tokens with invented keys do not flood the issuer: concurrent ones share a fetch, and a pause separates two
+// fetches.
 func TestFetchesAreFewHoweverManyTokens(t *testing.T) {
 	s := newSigner(t, "k1", jwt.SigningMethodES256)
 	server := newIssuer(t, keySet(t, s))
@@ -388,7 +388,7 @@ func TestAKeyFileThatChanges(t *testing.T) {
 	require.False(t, a.(Revoker).Revoked(old))
 	require.Contains(t, log.String(), "cannot be used")
 
-	// The same kid, another key: what the old one signed is revoked.
+	// The same kid, another key: tokens of the old one are revoked.
 	write(keySet(t, second))
 	require.True(t, a.(Revoker).Revoked(old))
 	require.False(t, a.(Revoker).Revoked(p))
@@ -460,7 +460,7 @@ func FuzzAuthenticate(f *testing.F) {
 	f.Add("a.b.c")
 	f.Fuzz(func(t *testing.T, token string) {
 		if _, err := a.Authenticate(t.Context(), token); err == nil {
-			// A signature has several spellings, what it signs has one.
+			// A signature has several spellings, the signed text has one.
 			require.Equal(t, good[:strings.LastIndexByte(good, '.')], token[:strings.LastIndexByte(token, '.')])
 		}
 	})
@@ -490,7 +490,7 @@ func hmacToken(t testing.TB, s *signer) string {
 	return signed
 }
 
-// leaksNothing fails if the error quotes the token or one of its parts.
+// leaksNothing fails if the error quotes the token or a part of it.
 func leaksNothing(t *testing.T, err error, token string) {
 	for p := range strings.SplitSeq(token, ".") {
 		if len(p) > 12 {

@@ -88,7 +88,7 @@ func TestAnAPIKeyExpires(t *testing.T) {
 	require.Equal(t, fault.Expired, code(err))
 }
 
-// A principal is revoked when the configuration would not make it any more.
+// A principal is revoked when the configuration would not produce it any more.
 func TestReloadRevokes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*Config)

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWhatRolesAllow: a person or an operator may act, a viewer may watch, and no role
-// takes away what another gives.
+// TestWhatRolesAllow: users and operators may act, a viewer may watch, and roles only add rights.
 func TestWhatRolesAllow(t *testing.T) {
 	for role, want := range map[Role]struct{ watch, act bool }{
 		RoleUser: {true, true}, RoleOperator: {true, true}, RoleViewer: {true, false}, RoleAgent: {}, RoleService: {}, "": {},

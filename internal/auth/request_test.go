@@ -81,7 +81,7 @@ func TestRequireLoopback(t *testing.T) {
 	}
 }
 
-// Whatever the names look like, a principal owns the logs of its tenant and no others.
+// Whatever the names, a principal owns the logs of its tenant and no others.
 func TestTwoTenantsNeverOwnTheSameLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`)
