@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errBroken = errors.New("broken")
 
-// script is a component that does as it is told and keeps a common diary.
+// script is a component that follows the test's orders and writes into a common diary.
 type script struct {
 	name   string
 	diary  *diary
@@ -95,7 +95,7 @@ func (s *stage) script(name string) *script {
 	return &script{name: name, diary: s.diary, failed: make(chan error, 1)}
 }
 
-// run runs the group until every goroutine waits for something.
+// run runs the group until every goroutine waits.
 func (s *stage) run(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.cancel = cancel
@@ -185,8 +185,7 @@ func TestTheBudgetEndsTheDrain(t *testing.T) {
 	})
 }
 
-// Even a component that ignores its context, and hangs in Stop as well, does not
-// keep the others from ending.
+// Even a component that ignores its context, and hangs in Stop as well, does not keep the others from ending.
 func TestAComponentThatHangsIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -270,7 +269,7 @@ func TestTwoSignalsEndAStartThatHangs(t *testing.T) {
 	})
 }
 
-// What was started keeps its context until it has been drained.
+// A started component keeps its context until it has been drained.
 func TestTheContextOfTheStartLivesOnUntilTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)

@@ -14,8 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 )
 
-// worker is a component as it should be: one goroutine, which has work until it is
-// told otherwise.
+// worker is a correct component: one goroutine, which works until Drain or Stop.
 type worker struct {
 	start  func() error
 	leave  bool // leaves a goroutine behind
@@ -114,7 +113,7 @@ var faults = map[string]struct {
 	}, "Failed, although nothing did"},
 }
 
-// TestAFaultyComponentFails runs the suite in a process of its own, where it may fail.
+// TestAFaultyComponentFails runs the suite in a separate process, where it may fail.
 func TestAFaultyComponentFails(t *testing.T) {
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +126,7 @@ func TestAFaultyComponentFails(t *testing.T) {
 	}
 }
 
-// TestFaulty is the other process of TestAFaultyComponentFails; by itself it has
-// nothing to do.
+// TestFaulty is the other process of TestAFaultyComponentFails; by itself it does nothing.
 func TestFaulty(t *testing.T) {
 	name := os.Getenv(faulty)
 	if name == "" {
