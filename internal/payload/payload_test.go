@@ -45,8 +45,8 @@ func messages(t testing.TB, conn *bus.Conn) uint64 {
 	return info.State.Msgs
 }
 
-// TestWhatIsStoredComesBack: whole, whatever its size, and it is stored once, whoever
-// stores it.
+// TestWhatIsStoredComesBack: data comes back whole, whatever its size, and is stored once, whichever writer stores
+// it.
 func TestWhatIsStoredComesBack(t *testing.T) {
 	conn := bustest.Single(t)
 	s, log := payload.New(conn), logOf(t, "default", "t1")
@@ -68,7 +68,7 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 	}
 }
 
-// TestRacingWritersOfOneObject: whoever wins, all can read it.
+// TestRacingWritersOfOneObject: all can read it, whichever writer wins.
 func TestRacingWritersOfOneObject(t *testing.T) {
 	conn := bustest.Single(t)
 	log := logOf(t, "default", "t1")
@@ -88,8 +88,7 @@ func TestRacingWritersOfOneObject(t *testing.T) {
 	all.Wait()
 }
 
-// TestReferencesLeadNowhereElse: not to another tenant, another task, or anything that is
-// no object.
+// TestReferencesLeadNowhereElse: a reference does not reach another tenant, another task, or other data of the store.
 func TestReferencesLeadNowhereElse(t *testing.T) {
 	conn := bustest.Single(t)
 	s, mine, theirs := payload.New(conn), logOf(t, "mine", "t1"), logOf(t, "theirs", "t1")
@@ -115,7 +114,7 @@ func TestReferencesLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// TestLostAndDamagedObjects are said to be, at once.
+// TestLostAndDamagedObjects: both are reported at once.
 func TestLostAndDamagedObjects(t *testing.T) {
 	conn := bustest.Single(t)
 	s, log := payload.New(conn), logOf(t, "default", "t1")
@@ -167,7 +166,7 @@ func TestLostAndDamagedObjects(t *testing.T) {
 	}
 }
 
-// TestObjectsEndWithTheirLog: those of one log are deleted, and of no other.
+// TestObjectsEndWithTheirLog: the objects of one log are deleted, and no others.
 func TestObjectsEndWithTheirLog(t *testing.T) {
 	conn := bustest.Single(t)
 	s := payload.New(conn)
@@ -198,8 +197,8 @@ func TestObjectsEndWithTheirLog(t *testing.T) {
 	require.Less(t, age, bus.DefaultTopology().EventMaxAge+48*time.Hour, "and not by much")
 }
 
-// TestShrinkAndFill: whatever the sizes and whatever is in the data, what is shrunk fits
-// into an event however it is encoded, and filled it is what it was.
+// TestShrinkAndFill: whatever the sizes and the contents, shrunk data fits into an event in every encoding, and
+// filled data equals the original.
 func TestShrinkAndFill(t *testing.T) {
 	conn := bustest.Single(t)
 	s, log := payload.New(conn), logOf(t, "default", "t1")
@@ -232,8 +231,8 @@ func TestShrinkAndFill(t *testing.T) {
 	}
 }
 
-// TestEventsAreShownWhole: with their data, or with the fault in its place; the event in
-// the log stays as it is.
+// TestEventsAreShownWhole: a reader gets events with their data, or with the fault in its place; the event in the log
+// is unchanged.
 func TestEventsAreShownWhole(t *testing.T) {
 	conn := bustest.Single(t)
 	s, log := payload.New(conn), logOf(t, "default", "t1")
@@ -270,8 +269,7 @@ func TestEventsAreShownWhole(t *testing.T) {
 	require.NotErrorIs(t, err, fault.New(fault.PayloadLost))
 }
 
-// TestAFullStore refuses more, with a fault that does not ask for a repeat, and takes what
-// is stored already.
+// TestAFullStore refuses more with a fault that does not suggest a retry, and accepts data that is already stored.
 func TestAFullStore(t *testing.T) {
 	top := bus.DefaultTopology()
 	top.ObjectMaxBytes = 1 << 20
