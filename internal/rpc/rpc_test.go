@@ -35,8 +35,8 @@ var (
 	verb    = id.MustName("add")
 )
 
-// A request whose sender has seen something of the directory is answered when the
-// server has it, too, and refused if that takes too long.
+// A request whose sender has seen a revision of the directory is answered when the server has it, too, and refused if
+// that takes too long.
 func TestARequestWaitsForWhatItsSenderHasSeen(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
@@ -69,7 +69,7 @@ type sum struct {
 	By  string
 }
 
-// patience returns a context that ends with the test, or when something hangs.
+// patience returns a context that ends with the test, or when a call hangs.
 func patience(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), bustest.Patience)
@@ -290,8 +290,7 @@ func TestDrainFinishesAndStopDoesNot(t *testing.T) {
 	}
 }
 
-// TestACallOutlivesItsReplica: while replicas come and go, and there is always one,
-// no call fails.
+// TestACallOutlivesItsReplica: while replicas come and go, and at least one runs, no call fails.
 func TestACallOutlivesItsReplica(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
