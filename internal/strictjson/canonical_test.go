@@ -29,8 +29,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalHasOneForm: however a document is written, its form is the same, and
-// it is its own form.
+// TestCanonicalHasOneForm: all writings of a document have the same form, and the form is its own form.
 func TestCanonicalHasOneForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := map[string]any{}

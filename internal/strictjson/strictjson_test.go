@@ -107,7 +107,7 @@ func sameMeaning(t require.TestingT, name string, doc []byte) {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
 	require.NoError(t, dec.Decode(&std), name)
-	// Numbers that no float64 holds are legal text; their value is up to the reader.
+	// Numbers that float64 cannot hold are legal text; the reader decides on their value.
 	if err := strictjson.Decode(doc, &strict); err != nil {
 		require.ErrorIs(t, err, fault.New(fault.InvalidField), name)
 		var plain any
@@ -188,7 +188,7 @@ func FuzzCheck(f *testing.F) {
 			sameMeaning(t, string(doc), doc)
 			return
 		}
-		// Refused twice for the same reason: nothing is remembered.
+		// Refused twice for the same reason: the scanner remembers nothing.
 		require.Equal(t, strictjson.Check(doc), strictjson.Check(doc))
 	})
 }
