@@ -52,7 +52,7 @@ func TestLoggerWritesTheTraceOfItsContext(t *testing.T) {
 	require.NotContains(t, string(lines[2]), "trace_id")
 }
 
-// Nobody can forge a line or reach the operator's terminal through a log line.
+// A logged text cannot forge a line or control the operator's terminal.
 func TestALogLineStaysALine(t *testing.T) {
 	for _, format := range []string{telemetry.FormatJSON, telemetry.FormatConsole} {
 		var out bytes.Buffer
@@ -83,7 +83,7 @@ func TestATraceparentTravels(t *testing.T) {
 	for _, bad := range []string{"", "x", parent[:54], strings.ToUpper(parent), "ff" + parent[2:], "00-" + strings.Repeat("0", 32) + parent[35:]} {
 		require.Empty(t, telemetry.Inject(telemetry.Extract(t.Context(), bad)), bad)
 	}
-	// Without an exporter too, so that a caller's trace does not end at us.
+	// Without an exporter too, so that a caller's trace continues.
 	ctx, span := telemetry.Start(telemetry.Extract(t.Context(), parent), "x", trace.SpanKindConsumer)
 	require.Equal(t, parent, telemetry.Inject(ctx))
 	telemetry.End(span, nil)
@@ -193,7 +193,7 @@ func TestABadExporterIsAnError(t *testing.T) {
 	require.NoError(t, shutdown(t.Context()))
 }
 
-// report collects what a helper complains about.
+// report collects the complaints of Lint.
 type report struct{ lines []string }
 
 func (*report) Helper() {}
@@ -238,8 +238,8 @@ func TestTheRegistryKnowsRuntimeAndProcess(t *testing.T) {
 	require.True(t, names["process_open_fds"])
 }
 
-// TestRegister: metrics that cannot be registered are an error that says whose they are,
-// and nobody to show them to is none.
+// TestRegister: the error for metrics that cannot be registered names their owner; without a registry Register
+// succeeds.
 func TestRegister(t *testing.T) {
 	count := prometheus.NewCounter(prometheus.CounterOpts{Name: "waggle_test_total", Help: "For the test."})
 	require.NoError(t, telemetry.Register(nil, "the test", count, count))
