@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
-// document is what a bundle says, as far as these tests look.
+// document is the part of a bundle that these tests check.
 type document struct {
 	Schema string                    `json:"$schema"`
 	ID     string                    `json:"$id"`
@@ -31,7 +31,7 @@ func read(t *testing.T, b bundle.Bundle) document {
 	return d
 }
 
-// TestIDs: a bundle has the id that the list of bundles gives it, and a name of its own.
+// TestIDs: a bundle has the id in the list of bundles, and a unique name.
 func TestIDs(t *testing.T) {
 	var names []string
 	for _, b := range bundle.All() {
@@ -46,8 +46,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestEveryReferenceIsDefined: within the bundle, and every definition is referred to, but
-// for those that are no frames.
+// TestEveryReferenceIsDefined: within the bundle, and every definition but those of frames is referred to.
 func TestEveryReferenceIsDefined(t *testing.T) {
 	for _, b := range bundle.All() {
 		d, refs := read(t, b), map[string]bool{}
@@ -86,8 +85,8 @@ func collect(v any, refs map[string]bool) {
 	}
 }
 
-// TestSharedTypesAppearOnce: a closed object is a definition, so that what several
-// messages hold is written once. Frames alone are closed where they are.
+// TestSharedTypesAppearOnce: a closed object is a definition, so that several messages share one text. Only frames
+// are closed in place.
 func TestSharedTypesAppearOnce(t *testing.T) {
 	for _, b := range bundle.All() {
 		for name, s := range read(t, b).Defs {
@@ -98,7 +97,7 @@ func TestSharedTypesAppearOnce(t *testing.T) {
 	}
 }
 
-// spelled reports whether a schema holds that of a closed object.
+// spelled reports whether a schema spells out a closed object.
 func spelled(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -112,8 +111,7 @@ func spelled(v any) bool {
 	return false
 }
 
-// TestEveryMessageHasItsDefinition: under its name, with its type, and no other is among
-// the frames.
+// TestEveryMessageHasItsDefinition: under its name, with its type; the frames include no others.
 func TestEveryMessageHasItsDefinition(t *testing.T) {
 	echo := func(kind string) string {
 		if slices.Contains(myagent.Inbound, kind) {
@@ -166,7 +164,7 @@ func expect(t *testing.T, name, schema, group string, kinds []string, of func(st
 	}
 }
 
-// TestMessages: a group that refers to nothing is an error, one that is not there is empty.
+// TestMessages: a group without references is an error, a missing one is empty.
 func TestMessages(t *testing.T) {
 	if names, err := bundle.Messages(orbit.Schema, "nothing"); err != nil || len(names) != 0 {
 		t.Errorf("%q, %v", names, err)

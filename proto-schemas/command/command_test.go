@@ -60,9 +60,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDedupeIDTellsAddresseesApart: ids are only unique for one addressee, and the
-// bus shares them over the whole stream. Whatever a client chooses as an id must
-// not collide with another addressee's.
+// TestDedupeIDTellsAddresseesApart: ids are only unique for one addressee, and all subjects of the stream share
+// dedupe ids. A client's id must not collide with another addressee's.
 func TestDedupeIDTellsAddresseesApart(t *testing.T) {
 	type addressed struct {
 		service id.Name
@@ -95,8 +94,7 @@ func TestDedupeIDTellsAddresseesApart(t *testing.T) {
 	t.Logf("%d distinct dedupe ids", len(seen))
 }
 
-// Whatever answers, the load is one that was said, or -1: a gateway that does not say it
-// has taken the call all the same.
+// Whatever the answer, the load is the given one, or -1: a gateway that omits it has still accepted the call.
 func FuzzParseCallTaken(f *testing.F) {
 	for _, answer := range []string{"+", "+0", "+12", "-", "", "+-1", "+x", "+ 1", "+99999999999999999999"} {
 		f.Add([]byte(answer))

@@ -11,8 +11,7 @@ var statuses = []string{
 	command.StatusActive, command.StatusBusy, command.StatusInitializing, command.StatusError, command.StatusInactive, command.StatusMaintenance,
 }
 
-// Every status has a word in both vocabularies, and each word is read as a status that
-// has this word.
+// Every status has a word in both vocabularies, and each word is read as a status with this word.
 func TestWordsOfStatuses(t *testing.T) {
 	words := map[command.Vocabulary]map[string]bool{command.VocabularySDK: {}, command.VocabularyDocument: {}}
 	for _, s := range statuses {
@@ -38,7 +37,7 @@ func TestWordsOfStatuses(t *testing.T) {
 	}
 }
 
-// A word tells its vocabulary if only one of the two has it.
+// A word that only one vocabulary has identifies it.
 func TestVocabulariesOfWords(t *testing.T) {
 	for word, want := range map[string]command.Vocabulary{
 		"online": command.VocabularySDK, "Offline": command.VocabularySDK, "initializing": command.VocabularySDK, "active": command.VocabularyDocument,

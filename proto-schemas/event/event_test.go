@@ -48,8 +48,8 @@ func TestNewNamesTheTypeThatItCannotEncode(t *testing.T) {
 	}
 }
 
-// TestDataSurvives stores and reads events whose data has members that no struct
-// knows, numbers that no float holds and texts of every kind.
+// TestDataSurvives stores and reads events whose data has members that no struct knows, numbers that float64 cannot
+// hold and texts of every kind.
 func TestDataSurvives(t *testing.T) {
 	for _, info := range event.Catalogue {
 		hostile.Strings(5, 500, func(s string) {

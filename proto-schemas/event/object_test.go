@@ -22,8 +22,8 @@ func refs(v reflect.Value) map[string]**event.ObjectRef {
 	return out
 }
 
-// TestEveryReferenceIsFound: data of any type in the catalogue that has a member for a
-// reference says so, and an event with one is known to refer to it.
+// TestEveryReferenceIsFound: data of any type in the catalogue with a member for a reference implements Large, and
+// Refers finds the references of its events.
 func TestEveryReferenceIsFound(t *testing.T) {
 	found := 0
 	for _, info := range event.Catalogue {
@@ -79,7 +79,7 @@ func payloads(d event.Large) (set []event.Payload) {
 	return set
 }
 
-// TestWhatClientsWriteIsNoReference: only members of our own are.
+// TestWhatClientsWriteIsNoReference: only members of our own types are references.
 func TestWhatClientsWriteIsNoReference(t *testing.T) {
 	for _, data := range []string{
 		`{"task_id":"t","status":"completed","result":{"result_ref":{"log":"task.t1","digest":"d","size":1}}}`,

@@ -11,8 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// inTeam returns e as it is in the log of a team: names are those of the member and of
-// the nested teams that it is in, the innermost first.
+// inTeam returns e as stored in the log of a team: names are those of the member and of its nested teams, the
+// innermost first.
 func inTeam(t *testing.T, e event.Event, status string, names ...string) event.Event {
 	t.Helper()
 	for depth, name := range names {
@@ -46,8 +46,8 @@ func spoken() event.Event {
 	}
 }
 
-// TestUnwrap: at any depth the event is what the member's log has, byte for byte, at the
-// position of the log that is read.
+// TestUnwrap: at any depth the event equals that of the member's log, byte for byte, at the position of the log that
+// is read.
 func TestUnwrap(t *testing.T) {
 	for _, c := range []struct {
 		names       []string
@@ -86,7 +86,7 @@ func sameEvent(t *testing.T, got, want event.Event, names []string) {
 	}
 }
 
-// compact returns raw as it is after it was put into another document.
+// compact returns raw in the form that it has inside another document.
 func compact(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	b, err := json.Marshal(raw)
@@ -96,7 +96,7 @@ func compact(t *testing.T, raw json.RawMessage) string {
 	return string(b)
 }
 
-// TestUnwrapOfATeamsOwnEvent: what a nested team itself says has no agent.
+// TestUnwrapOfATeamsOwnEvent: an event of a nested team itself has no agent.
 func TestUnwrapOfATeamsOwnEvent(t *testing.T) {
 	own := spoken()
 	own.Type, own.Data = event.TeamStatus, json.RawMessage(`{"new_status":"IDLE"}`)
@@ -114,7 +114,7 @@ func TestUnwrapOfATeamsOwnEvent(t *testing.T) {
 	}
 }
 
-// TestUnwrapOfWhatCannotBeRead: it stays what it is, with the position that it has.
+// TestUnwrapOfWhatCannotBeRead: it stays unchanged, with its position.
 func TestUnwrapOfWhatCannotBeRead(t *testing.T) {
 	for _, kind := range []event.Type{event.TeamMemberEvent, event.TeamSubTeamEvent} {
 		for _, data := range []string{
@@ -140,7 +140,7 @@ func TestUnwrapOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestUnwrapEnds: no depth is deeper than teams can be.
+// TestUnwrapEnds: unwrapping stops below the maximal nesting of teams.
 func TestUnwrapEnds(t *testing.T) {
 	names := []string{"Coder"}
 	for range 40 {
@@ -155,8 +155,7 @@ func TestUnwrapEnds(t *testing.T) {
 	}
 }
 
-// TestStatusAfter: every status that an agent can have follows from some event, and an
-// answer decides which.
+// TestStatusAfter: every status of an agent follows from some event, and an answer decides which.
 func TestStatusAfter(t *testing.T) {
 	seen := map[string]bool{event.AgentUninitialized: true} // before its first event
 	for _, info := range event.Catalogue {
@@ -196,8 +195,8 @@ func TestStatusAfter(t *testing.T) {
 	}
 }
 
-// TestWorking: after any run, however it went, an agent does not work; while it is on it
-// does, also while people are asked.
+// TestWorking: an agent works during a run, even while it waits for people, and never after the run, however it
+// ended.
 func TestWorking(t *testing.T) {
 	middle := []event.Type{
 		event.JobStarted, event.MessageStarted, event.MessageCompleted, event.InputRequested, event.JobSuspended, event.InputAnswered,

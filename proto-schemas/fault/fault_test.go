@@ -13,16 +13,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// standard are the close codes of RFC 6455 and its registry that a server may send,
-// by whether the client should come back.
+// standard are the close codes of RFC 6455 and its registry that a server may send, by whether the client should
+// reconnect.
 var standard = map[int]bool{
-	1003: false, // a kind of data that is not understood
+	1003: false, // an unknown kind of data
 	1007: false, // data that does not fit its kind
 	1008: true,  // policy; here: too slow
 	1009: false, // too big
 	1012: true,  // service restart
 	1013: true,  // try again later
-	4004: false, // of the protocol of agent teams: there is no such team or agent
+	4004: false, // of the protocol of agent teams: unknown team or agent
 }
 
 func TestEveryCodeIsInTheCatalogueOnce(t *testing.T) {
@@ -85,7 +85,7 @@ func closing(t *testing.T, e fault.Entry) {
 	}
 }
 
-// message checks that the text says what happened, then what to do.
+// message checks that the text names the problem, then the remedy.
 func message(t *testing.T, e fault.Entry) {
 	t.Helper()
 	sentences := strings.Count(e.Message, ". ") + 1

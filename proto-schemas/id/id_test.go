@@ -68,7 +68,7 @@ func TestEntityFromExternalIsInjectiveAndLegal(t *testing.T) {
 	}
 	hostile.Strings(2, 50_000, func(s string) {
 		add(s)
-		// A client may send the token that stands for another client's id.
+		// A client may send the token of another client's id.
 		add(id.EntityFromExternal(s).String())
 	})
 	t.Logf("%d distinct ids", len(sources))

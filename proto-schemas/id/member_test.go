@@ -19,8 +19,8 @@ func team(t *testing.T, s string) id.Entity {
 	return e
 }
 
-// TestMembersHaveIDsOfTheirOwn: whatever a member is called, it has one legal id, which
-// no other member has, be it an agent or a team, here or in another team.
+// TestMembersHaveIDsOfTheirOwn: whatever its name, a member has one legal id, which differs from all others, for
+// agents and teams, here and in another team.
 func TestMembersHaveIDsOfTheirOwn(t *testing.T) {
 	sources := map[id.Entity]string{}
 	hostile.Strings(7, 20_000, func(name string) {
@@ -49,8 +49,7 @@ func TestMembersHaveIDsOfTheirOwn(t *testing.T) {
 	t.Logf("%d members", len(sources))
 }
 
-// TestNestedTeams: the teams around a member are found one by one, as deep as teams may
-// be nested.
+// TestNestedTeams: TeamOf finds the teams around a member one by one, at any legal nesting.
 func TestNestedTeams(t *testing.T) {
 	const deepest = 8
 	of := team(t, "team_0123456789abcdef")

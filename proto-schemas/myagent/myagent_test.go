@@ -12,12 +12,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-// shape is what the content and the metadata of an event are. Content is nil where the
-// event has none.
+// shape holds the types of the content and the metadata of an event. Content is nil for an event without one.
 type shape struct{ content, metadata any }
 
-// inbound is what the content and the metadata of an event from the client are, in the
-// form that the original's example has.
+// inbound holds the types of the content and the metadata of an event from the client, in the form of the original's
+// example.
 var inbound = map[string]shape{
 	myagent.UserMessage:            {"", &myagent.RunMeta{}},
 	myagent.UserSolveTasks:         {&myagent.Tasks{}, &myagent.RunMeta{}},
@@ -31,8 +30,7 @@ var inbound = map[string]shape{
 	myagent.UserRequestState:       {nil, &myagent.StateMeta{}},
 }
 
-// TestTheTypesOfClientsHaveAllOfTheOriginal: an example of the original comes back whole
-// from the Go types.
+// TestTheTypesOfClientsHaveAllOfTheOriginal: the Go types keep every member of the original's examples.
 func TestTheTypesOfClientsHaveAllOfTheOriginal(t *testing.T) {
 	for kind, s := range inbound {
 		raw, err := myagent.Examples.ReadFile("examples/" + kind + ".json")
@@ -57,7 +55,7 @@ func TestTheTypesOfClientsHaveAllOfTheOriginal(t *testing.T) {
 	}
 }
 
-// withoutTime takes the timestamp out of a message: no client needs to send one.
+// withoutTime removes the timestamp from a message: clients need not send one.
 func withoutTime(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	var m map[string]json.RawMessage
@@ -72,7 +70,7 @@ func withoutTime(t *testing.T, raw []byte) []byte {
 	return b
 }
 
-// has reports whether got has all that want has, but for false, which is left out.
+// has reports whether got has all members of want, except false ones, which are left out.
 func has(got, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -131,8 +129,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// TestTask: members that are not known stay where they are, and cannot take the place
-// of those that are.
+// TestTask: unknown members keep their place, and cannot replace known ones.
 func TestTask(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"id":"a","title":"A"}`: `{"id":"a","title":"A","dependencies":[]}`,

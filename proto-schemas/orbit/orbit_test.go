@@ -48,7 +48,7 @@ func load(t *testing.T) definitions {
 	return bundle.Defs
 }
 
-// members returns the members of a schema and of what it refers to.
+// members returns the members of a schema and of its references.
 func (d definitions) members(s schema) map[string]schema {
 	out := map[string]schema{}
 	if s.Ref != "" {
@@ -95,8 +95,8 @@ func TestTypesAndSchemasAgree(t *testing.T) {
 	}
 }
 
-// TestExamples checks that every example of the original protocol is of a type that
-// is known, and that no type of it lacks one.
+// TestExamples checks that every example of the original protocol has a known type, and that every type of it has an
+// example.
 func TestExamples(t *testing.T) {
 	additions := []string{orbit.Cancel, orbit.Answer, orbit.AgentDelta, orbit.DeltaDiscarded}
 	for _, kind := range append(append([]string{"health", "envelope"}, orbit.Inbound...), orbit.Outbound...) {
@@ -160,7 +160,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// members returns the names that a struct has in JSON.
+// members returns the JSON names of a struct.
 func members(t reflect.Type) []string {
 	var out []string
 	for f := range t.Fields() {

@@ -13,8 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxSubject is the longest subject that a NATS server takes by default (4 KB
-// control line), less a margin for the rest of the line.
+// maxSubject is the longest subject that a NATS server accepts by default (4 KB control line), less a margin for the
+// rest of the line.
 const maxSubject = 2048
 
 func TestNoStringChangesTheNumberOfTokens(t *testing.T) {
@@ -86,7 +86,7 @@ func payloads(t *testing.T, l subject.Log) {
 	}
 }
 
-// whatParses checks that a subject which parses is exactly the one that would be built.
+// whatParses checks that a subject that parses equals the built one.
 func whatParses(t *testing.T, s string) {
 	t.Helper()
 	rebuilt := map[string]func() (string, error){
@@ -246,7 +246,7 @@ func TestParseLiveRefusesWhatIsNoType(t *testing.T) {
 	}
 }
 
-// TestPayloadsOfOthersHaveOtherNames: what a reference says leads to no other tenant.
+// TestPayloadsOfOthersHaveOtherNames: references do not reach other tenants.
 func TestPayloadsOfOthersHaveOtherNames(t *testing.T) {
 	for _, local := range []string{"", "task", "other.task.t1", "task.t1.x", "task.*", "nothing.t1", "task.t 1"} {
 		if l, err := subject.LogOf(id.DefaultTenant, local); !errors.Is(err, subject.ErrInvalid) {

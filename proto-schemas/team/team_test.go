@@ -26,7 +26,7 @@ func names(t *testing.T, fsys fs.FS, dir string) []string {
 	return out
 }
 
-// TestNoMessageGoesBothWays: the type of a message is the name of its definition.
+// TestNoMessageGoesBothWays: the type of a message is the name of a definition.
 func TestNoMessageGoesBothWays(t *testing.T) {
 	for _, kind := range team.Inbound {
 		if slices.Contains(team.Outbound, kind) || kind == team.AssistantChunk {
@@ -35,7 +35,7 @@ func TestNoMessageGoesBothWays(t *testing.T) {
 	}
 }
 
-// TestEveryMessageIsDescribed: its definition says what the message is.
+// TestEveryMessageIsDescribed: its definition describes the message.
 func TestEveryMessageIsDescribed(t *testing.T) {
 	var bundle struct {
 		Defs map[string]struct {
@@ -52,8 +52,8 @@ func TestEveryMessageIsDescribed(t *testing.T) {
 	}
 }
 
-// TestEveryMessageHasAnEventType: but for the handshake, and the two messages that are
-// no agent's have one that no agent's message has.
+// TestEveryMessageHasAnEventType: except for the handshake, and for two messages that only teams send and that have
+// an event type of their own.
 func TestEveryMessageHasAnEventType(t *testing.T) {
 	of := map[string]string{}
 	for _, kind := range append(slices.Clone(team.Outbound), team.AssistantChunk) {
@@ -68,7 +68,7 @@ func TestEveryMessageHasAnEventType(t *testing.T) {
 	}
 }
 
-// TestExamples: each is a message that is known, and those of clients are all there are.
+// TestExamples: each is a known message, and every message of clients has one.
 func TestExamples(t *testing.T) {
 	shown := map[string]bool{}
 	for _, name := range names(t, team.Examples, "examples") {
@@ -93,7 +93,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestWhereWins: what a payload says itself is not covered by where it happened.
+// TestWhereWins: the place does not replace members of the payload itself.
 func TestWhereWins(t *testing.T) {
 	p := &team.TaskPlanPayload{TeamID: "t", AgentName: "Writer"}
 	p.Put(team.Where{AgentName: "other", AgentID: "a", SubTeamNodeName: "node"})

@@ -8,7 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 )
 
-// aspContents are the types of what the server sends to each role.
+// aspContents holds the content types of the server's messages to each role.
 var aspContents = map[string]map[string]any{
 	"client": {
 		asp.ClientWelcome:      asp.ClientWelcomeContent{},
@@ -111,8 +111,7 @@ func aspBundle(c *comments) ([]byte, error) {
 	return d.encode("asp", "Messages of the Agent Swarm Protocol", root)
 }
 
-// aspFrame is a message of the server with the content of its example, which may be
-// missing.
+// aspFrame is a message of the server with the content of the example, which may be missing.
 type aspFrame struct {
 	role, kind string
 	content    reflect.Type

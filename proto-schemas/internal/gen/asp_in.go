@@ -9,8 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 )
 
-// inbounds are the messages of each role: their members, and of which groups of places
-// one has to be there.
+// aspInbound holds the messages of each role: their members, and groups of places of which one is required.
 var aspInbound = map[string]map[string]aspMessage{
 	"client": {
 		asp.AgentListRequest: {content: node{"filters": filters()}},
@@ -215,7 +214,7 @@ var aspShared = map[string]node{
 	},
 }
 
-// notNull is the schema without null.
+// notNull returns the schema without null.
 func notNull(n node) node {
 	n = maps.Clone(n)
 	if types, ok := n["type"].([]string); ok {
@@ -224,7 +223,7 @@ func notNull(n node) node {
 	return n
 }
 
-// there says that something is at the path and not null.
+// there requires a value at the path that is not null.
 func there(path string) node {
 	first, rest, deeper := strings.Cut(path, ".")
 	if !deeper {
@@ -233,15 +232,14 @@ func there(path string) node {
 	return node{"properties": node{first: with(there(rest), node{"type": "object"})}, "required": []string{first}}
 }
 
-// within says that a member of an object is there and as the schema says.
+// within requires a member of an object that matches the schema.
 func within(content, member string, schema node) node {
 	return node{"required": []string{content}, "properties": node{content: node{
 		"type": "object", "required": []string{member}, "properties": node{member: notNull(schema)},
 	}}}
 }
 
-// aspSent is the schema of a message that a role sends; typed are the members that name
-// its type.
+// aspSent returns the schema of a message that a role sends; typed are the members that name the type.
 func aspSent(role, kind string, typed node) (node, error) {
 	m, ok := aspInbound[role][kind]
 	if !ok {
@@ -265,7 +263,7 @@ func aspSent(role, kind string, typed node) (node, error) {
 	return node{"allOf": all, "properties": with(with(node{"content": objectOf(m.content)}, m.top), typed), "required": []string{"type"}}, nil
 }
 
-// aspNamed is a message under one of its names.
+// aspNamed returns the schema of a message under a single name.
 func aspNamed(kind, body string) node {
 	return node{"allOf": []node{to(body)}, "properties": node{"type": node{"const": kind}}}
 }

@@ -10,23 +10,22 @@ import (
 
 const draft = "https://json-schema.org/draft/2020-12/schema"
 
-// definitions is the bundle of a dialect in the making: a definition for each message
-// and for each Go type.
+// definitions is an unfinished bundle of a dialect: a definition for each message and for each Go type.
 type definitions struct {
 	comments *comments
 	messages *members
 	types    map[string]node
 	origin   map[string]reflect.Type // of the types
-	open     map[string]bool         // the types that others extend: their definitions refuse no member
+	open     map[string]bool         // the types that others extend: their definitions allow unknown members
 
-	closed bool // a type refuses members that it does not name
+	closed bool // types refuse unknown members
 
 	raw node // the schema of raw JSON
 
-	// These say what Go types do not; each may be nil.
-	value  func(outer reflect.Type, f reflect.StructField) node // the schema of a member, nil = that of its Go type
-	flat   func(outer, embedded reflect.Type) bool              // the members of an embedded struct are rules of their own there
-	finish func(t reflect.Type, s node, own *members)           // the last word on a type
+	// Rules that Go types cannot express; each may be nil.
+	value  func(outer reflect.Type, f reflect.StructField) node // the schema of a member, nil = the schema of the Go type
+	flat   func(outer, embedded reflect.Type) bool              // whether the embedded struct's members follow separate rules there
+	finish func(t reflect.Type, s node, own *members)           // final changes to a type
 }
 
 func newDefinitions(c *comments) *definitions {
@@ -48,10 +47,10 @@ func anyOf(description string, names []string) node {
 	return node{"description": description, "anyOf": refs}
 }
 
-// ref refers to the definition of a struct, and makes it where it is missing.
+// ref refers to the definition of a struct, and creates it if it is missing.
 func (d *definitions) ref(t reflect.Type) node { return d.define(t, false) }
 
-// extend refers to the definition of a struct that is a part of another one.
+// extend refers to the definition of a struct that another one embeds.
 func (d *definitions) extend(t reflect.Type) node { return d.define(t, true) }
 
 func (d *definitions) define(t reflect.Type, open bool) node {
@@ -66,8 +65,7 @@ func (d *definitions) define(t reflect.Type, open bool) node {
 	return to(name)
 }
 
-// encode returns the bundle of a dialect. A frame fits its root where it fits one of the
-// definitions that the root names.
+// encode returns the bundle of a dialect. A valid frame matches one of the definitions that the root names.
 func (d *definitions) encode(dialect, title string, root []string) ([]byte, error) {
 	all := newMembers()
 	for _, name := range d.messages.names {

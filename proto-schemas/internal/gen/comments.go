@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// comments holds what the sources say about the structs of a package.
+// comments holds the comments on the structs of a package.
 type comments struct {
 	structs map[string]string // struct -> its comment, on one line
 	fields  map[string]string // struct.field -> its comment, on one line

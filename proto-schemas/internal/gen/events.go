@@ -9,7 +9,7 @@ import (
 
 const execPattern = `^exec_\d{8}_\d{6}_\d{6}$`
 
-// rule is what a Go type cannot say about a member.
+// rule is a constraint on a member that a Go type cannot express.
 type rule struct {
 	pattern string
 	enum    []string
@@ -57,34 +57,34 @@ var rules = map[string]rule{
 
 	// A run that is cancelled while it waits has no execution id yet.
 	"run.cancelled/execution_id": matching(`^(exec_\d{8}_\d{6}_\d{6})?$`),
-	// Members of teams have roles of their own.
+	// Members of teams have other roles.
 	"message.started/role":   oneOf(event.RoleUser, event.RoleAssistant),
 	"message.completed/role": oneOf(event.RoleUser, event.RoleAssistant),
-	// Notices have codes of their own.
+	// Notices have other codes.
 	"notice/code": matching(`.`),
-	// A restored session may have waited for a decision, or for nothing.
+	// A restored session may have waited for a decision, or may have been idle.
 	"session.restored/stage": oneOf(event.StagePlanning, "confirmation", event.StageSolving, event.StageAggregation, "idle"),
-	// A replan happens in the run that is on, or starts one.
+	// A replan happens in the active run, or starts one.
 	"notice/mode": oneOf("", "in_run", "restart"),
-	// A unit of work can fail before any worker claimed it.
+	// A job can fail before any worker claimed it.
 	"job.failed/attempt": atLeast(0),
 	// A run can fail before any worker claimed it.
 	"run.failed/attempt": atLeast(0),
-	// A task of the swarm is told of, refused and ended before any agent had it.
+	// A task of the swarm may be reported, refused and ended before any agent had it.
 	"task.created/attempt":  atLeast(0),
 	"task.queued/attempt":   atLeast(0),
 	"task.messaged/attempt": atLeast(0),
 	"task.refused/attempt":  atLeast(0),
 	"task.finished/attempt": atLeast(0),
-	// What an agent says has the agent's own level.
+	// An agent's notification has the agent's own level.
 	"task.notified/level": matching(`.`),
 }
 
-// common is what every event of a log has in common, also as the name of its definition.
+// common is the name of the definition that all events of a log share.
 const common = "event"
 
-// eventBundle returns the bundle of the canonical events. Members that it does not name
-// are allowed: a later version may add some, and they are carried along.
+// eventBundle returns the bundle of the canonical events. It allows unknown members: a later version may add some,
+// and readers preserve them.
 func eventBundle(c *comments) ([]byte, error) {
 	d, names := newDefinitions(c), []string{}
 	owner := map[reflect.Type]string{reflect.TypeFor[event.Event](): common}

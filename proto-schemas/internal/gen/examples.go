@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// examples is what the examples of a protocol's description say of the Go types: the
-// examples have to fit, too.
+// examples collects the constraints that the examples of a protocol's description put on the Go types: the examples
+// must be valid, too.
 type examples struct {
 	unsent  map[string]string // members of examples that are never sent, <message> <path>, with the reason
 	skip    reflect.Type      // may have any members
 	message string            // the message whose example is read
 
-	absent map[string]bool     // Type.member: some example of the type has no such member
+	absent map[string]bool     // Type.member: some example of the type lacks the member
 	extra  map[string]*members // Type: members that only examples have
 	used   map[string]bool     // of unsent
 }
@@ -38,7 +38,7 @@ func readExample(files fs.FS, path string) (node, error) {
 	return example, nil
 }
 
-// read notes what an example of a type at a path of the message has.
+// read records the members of an example of a type at a path of the message.
 func (e *examples) read(t reflect.Type, path string, example any) error {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -82,7 +82,7 @@ func (e *examples) object(t reflect.Type, path string, example node) error {
 	return nil
 }
 
-// finish lets a type be as its examples are.
+// finish adapts a type to its examples.
 func (e *examples) finish(t reflect.Type, s node, props *members) {
 	required, _ := s["required"].([]string)
 	var needed []string
@@ -101,8 +101,8 @@ func (e *examples) finish(t reflect.Type, s node, props *members) {
 	}
 }
 
-// stricter returns what a message asks of a type beyond the type's definition, which has
-// to suit all messages; nil = nothing. The example is that of the message.
+// stricter returns the constraints of a message on a type beyond the type's definition, which must suit all messages;
+// nil = none. The example is that of the message.
 func (e *examples) stricter(t reflect.Type, example any) node {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -179,7 +179,7 @@ func flat(t reflect.Type) []field {
 	return out
 }
 
-// unread returns an error if something that is never sent is in no example, or is sent.
+// unread returns an error if a member in unsent does not occur in an example, or is sent.
 func (e *examples) unread() error {
 	for member := range e.unsent {
 		if !e.used[member] {

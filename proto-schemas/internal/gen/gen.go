@@ -1,8 +1,8 @@
 // Package gen generates the parts of the contract that follow from its Go types
 // and catalogues: a bundle of JSON Schemas for each dialect, and tables for people.
 //
-// It writes nothing itself. The command schemagen writes or checks what Files
-// returns, and a test fails when a generated file is stale.
+// It does not write. The command schemagen writes or checks the result of Files, and a test fails when a generated
+// file is stale.
 package gen
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// docsDir holds generated files and nothing else, relative to the repository's root.
+// docsDir holds only generated files, relative to the repository's root.
 const docsDir = "docs/generated"
 
 // accountsFile is the users and permissions of the NATS servers of a fleet.
 const accountsFile = "deploy/nats/accounts.conf"
 
-// elsewhere are the files of the generated folders that others make.
+// elsewhere lists files in the generated folders that tests or other commands write.
 var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-messages.md", docsDir + "/team-messages.md", docsDir + "/metrics.md"} // by tests, of what they saw
 
-// bundles make the JSON Schemas of the dialects, by the name of their package.
+// bundles generate the JSON Schemas of the dialects, by the name of their package.
 var bundles = map[string]func(*comments) ([]byte, error){
 	"asp": aspBundle, "event": eventBundle, "myagent": myagentBundle, "orbit": orbitBundle, "team": teamBundle,
 }
@@ -57,8 +57,8 @@ func Files(root string) (map[string][]byte, error) {
 
 func bundlePath(dialect string) string { return "proto-schemas/" + dialect + "/schema.json" }
 
-// Stale returns the paths whose content under root differs from files, those that
-// are missing, and those in the generated folders that should not be there; sorted.
+// Stale returns the paths whose content under root differs from files, the missing ones, and unexpected ones in the
+// generated folders; sorted.
 func Stale(root string, files map[string][]byte) ([]string, error) {
 	var stale []string
 	for path, want := range files {

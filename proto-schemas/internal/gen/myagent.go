@@ -9,11 +9,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-// shape is what the content and the metadata of an event to the client are. Content is
-// nil where there is none.
+// shape holds the types of the content and the metadata of an event to the client. Content is nil for an event
+// without one.
 type shape struct{ content, metadata any }
 
-// echo marks the schema of what the server sends of an event that goes both ways.
+// echo marks the schema of the server's form of an event that goes both ways.
 const echo = ".echo"
 
 // myagentOutbox are the events to the client.

@@ -27,19 +27,17 @@ func (m *members) set(name string, s node) {
 	m.of[name] = s
 }
 
-// keywords are those of JSON Schema, in the order in which people read them. Any other
-// name comes after them, sorted.
+// keywords are those of JSON Schema, in a readable order. Any other name follows them, sorted.
 var keywords = []string{
 	"$schema", "$id", "$ref", "title", "description", "type", "const", "enum", "format", "pattern", "minLength", "maxLength",
 	"minimum", "maximum", "minItems", "maxItems", "items", "allOf", "properties", "required", "dependentRequired", "if", "then", "else",
 	"anyOf", "oneOf", "not", "additionalProperties", "unevaluatedProperties", "$defs",
 }
 
-// width is how long a line of a bundle may get before a value takes several: that of
-// the tables of the documentation.
+// width is the longest line of a bundle before a value takes several lines: that of the documentation's tables.
 const width = 120
 
-// encode returns a bundle as a file: a value that fits on a line is on one line.
+// encode returns a bundle as a file: a value takes one line if it fits.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := writeValue(&b, v, 0, 0); err != nil {
@@ -141,7 +139,7 @@ func inline(b *bytes.Buffer, names []string, values []any, brackets string) erro
 	return nil
 }
 
-// parts returns what an object or a list holds, and its brackets; none of a scalar.
+// parts returns the elements of an object or a list, and its brackets; a scalar has neither.
 func parts(v any) (names []string, values []any, brackets string) {
 	switch v := v.(type) {
 	case *members:

@@ -1,5 +1,4 @@
-// Package hostile makes strings that try to be more than one subject token. It is
-// for tests only.
+// Package hostile generates strings that try to be more than one subject token. It is for tests only.
 package hostile
 
 import (
@@ -7,7 +6,7 @@ import (
 	"strings"
 )
 
-// Samples are strings that somebody would try first.
+// Samples are the most obvious attempts.
 var Samples = []string{
 	"", " ", ".", "..", "*", ">", "a.b", "a.>", "a.*", "*.b", ".a", "a.", "a b", "a\tb", "a\nb", "a\r\nb", "\x00", "a\x00b",
 	"$JS.API.STREAM.DELETE.EVT_00", "$JS", "$SYS.>", "$KV.directory.x", "_INBOX.abc", "_INBOX", "_R_", "evt.00.default.session.x",

@@ -23,18 +23,18 @@ const (
 	Task      Role = "task"
 	Tools     Role = "tools"
 	Team      Role = "team"
-	Bootstrap Role = "bootstrap" // makes streams and buckets, and restores them; no process keeps it
+	Bootstrap Role = "bootstrap" // creates streams and buckets, and restores them; no process keeps it
 	Operator  Role = "operator"  // doctor, tail and backup: reads everything, changes nothing
 	Monitor   Role = "monitor"   // listens to announcements
 )
 
-// List is what a role may do. Everything else is refused by the server.
+// List holds the permissions of a role. The server refuses everything else.
 type List struct {
 	Role      Role
-	Does      string   // what the role is for, in one line
+	Does      string   // purpose of the role, in one line
 	Publish   []string // subjects and patterns, sorted
 	Subscribe []string
-	Streams   []string // that the role uses and may look at, sorted; those of buckets too
+	Streams   []string // that the role uses and may read, sorted; those of buckets too
 }
 
 // All returns the lists of all roles, always in the same order.
@@ -46,7 +46,7 @@ func All() []List {
 	return out
 }
 
-// Of returns the list of a role, false if there is no such role.
+// Of returns the list of a role, false for an unknown role.
 func Of(role Role) (List, bool) {
 	for _, r := range table {
 		if r.role == role {
@@ -56,8 +56,7 @@ func Of(role Role) (List, bool) {
 	return List{}, false
 }
 
-// Inbox returns the prefix of all subjects on which the role is answered. No other
-// role may subscribe to them.
+// Inbox returns the prefix of all subjects for answers to the role. No other role may subscribe to them.
 func Inbox(role Role) string { return "_INBOX_" + string(role) }
 
 // MayPublish reports whether the list lets the role publish to the subject.
@@ -71,7 +70,7 @@ func matchesAny(patterns []string, subject string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, subject) })
 }
 
-// covers reports whether everything that the subject matches is matched by the pattern.
+// covers reports whether the pattern matches every subject that the given one matches.
 func covers(pattern, subject string) bool {
 	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
 	for i, token := range p {

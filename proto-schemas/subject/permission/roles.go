@@ -7,7 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Names that services have and the contract does not mention.
+// Names of services that the contract does not mention.
 var (
 	whatService = id.MustName("service")   // directory.WhatService
 	gateways    = id.MustName("gateway")   // the gateway's replicas in the directory
@@ -45,8 +45,8 @@ var table = []role{
 	{Monitor, "hears what happens, says nothing", monitor},
 }
 
-// gateway may send what clients may ask for, and nothing that services tell each other.
-// It is ready only if all streams are, so it looks at all of them.
+// gateway may send the commands that clients may request, but none between services. It is ready only if all streams
+// exist, so it reads all of them.
 func gateway(g *grant) {
 	g.uses(allStreams()...)
 	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox)
@@ -95,7 +95,7 @@ func pipeline(g *grant) {
 	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask)
 }
 
-// agent is a worker, and the assistant of the swarm, which has sessions of its own.
+// agent is a worker, and the assistant of the swarm, which has separate sessions.
 func agent(g *grant) {
 	g.writes(id.KindSession, id.KindMember)
 	g.reads(id.KindTask)
@@ -111,7 +111,7 @@ func agent(g *grant) {
 	g.audits(audit.QuotaRefused)
 	g.sends(cmd.Pipeline, cmd.SettleJob, cmd.AbandonJob, cmd.SendMessage, cmd.Cancel)
 	g.sends(cmd.Member, cmd.SettleJob, cmd.AbandonJob)
-	g.sends(cmd.Worker, cmd.DoJob) // what another worker has to do
+	g.sends(cmd.Worker, cmd.DoJob) // jobs for another worker
 	g.sends(cmd.Team, cmd.ActTeam)
 	g.sends(cmd.Session, cmd.Open, cmd.Close)
 	g.sends(cmd.Task, cmd.ReportTask, cmd.FinishTask, cmd.NotifyTask, cmd.ReleaseTask)
@@ -138,8 +138,7 @@ func task(g *grant) {
 	g.sends(cmd.Pipeline, cmd.AssignJob, cmd.FinishJob)
 }
 
-// toolbox runs code that others have written: it sees the calls that it is given, and
-// the directory, where services of the swarm are.
+// toolbox runs code of others: it sees only its own calls, and the directory, which lists services of the swarm.
 func toolbox(g *grant) {
 	g.joins(tools)
 	g.serves(tools, Worker, Task, Team)
@@ -152,7 +151,7 @@ func team(g *grant) {
 	g.joins(cmd.Team, cmd.Member)
 	g.serves(cmd.Team, Gateway, Team)
 	g.tells()
-	g.asks(tools, cmd.Team) // replicas ask each other whether they live
+	g.asks(tools, cmd.Team) // replicas ask each other whether they are alive
 	g.sends(cmd.Worker, cmd.DoJob)
 	g.counts(audit.Teams)
 	g.audits(audit.QuotaRefused)
@@ -170,7 +169,7 @@ func bootstrap(g *grant) {
 		g.publish(api+"STREAM.CREATE."+s, api+"STREAM.UPDATE."+s, api+"STREAM.RESTORE."+s, "$JS.SNAPSHOT.RESTORE."+s+".>")
 	}
 	g.publish(api + "INFO")
-	// What a backup was taken in the middle of goes on.
+	// Continue work that was in progress during the backup.
 	g.sends(cmd.Session, cmd.Expire)
 	g.sends(cmd.Pipeline, cmd.Resume)
 	g.sends(cmd.Member, cmd.Resume)
@@ -178,7 +177,7 @@ func bootstrap(g *grant) {
 	g.sends(cmd.Team, cmd.WakeTeam)
 }
 
-// operator may read every stream, and take backups, which are reading too.
+// operator may read every stream, and take backups, which only read.
 func operator(g *grant) {
 	g.reads(id.KindSession, id.KindTask, id.KindMember, id.KindTeam, id.KindInbox, id.KindCall)
 	g.uses(allStreams()...)
