@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Context says which part of a session's work a frame is about. Members that mean
-// nothing there are absent. All are additions.
+// Context names the part of a session's work that a frame is about. Members without a meaning there are absent. All
+// are additions.
 type Context struct {
 	ConnectionID string `json:"connection_id,omitempty"` // only on frames that were made for this one socket
 	RunID        string `json:"run_id,omitempty"`        // the run that answers a message

@@ -153,7 +153,7 @@ type TimeoutErrorMeta struct {
 	Strategy       string  `json:"recovery_strategy"` // retry: it will be tried again; escalate_to_user
 	Attempt        int     `json:"attempt,omitempty"`
 	MaxAttempts    int     `json:"max_attempts,omitempty"`
-	StepID         string  `json:"step_id,omitempty"` // the question that nobody answered. Addition
+	StepID         string  `json:"step_id,omitempty"` // the question that stayed without an answer. Addition
 }
 
 // RetryMeta is the metadata of error.retry_attempt.

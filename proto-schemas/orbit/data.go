@@ -25,7 +25,7 @@ type UserTextData struct {
 	Content string `json:"content"`
 }
 
-// CancelIn stops the run that is on. It is not in the original protocol.
+// CancelIn stops the active run. It is not in the original protocol.
 type CancelIn struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
@@ -129,7 +129,7 @@ type Health struct {
 	Timestamp         Timestamp `json:"timestamp"`
 }
 
-// What GET /health says of a healthy server.
+// Values of GET /health on a healthy server.
 const (
 	HealthStatus  = "healthy"
 	HealthService = "ORBIT WebSocket Server"

@@ -2,8 +2,8 @@ package team
 
 import "encoding/json"
 
-// Where says where a message of the flattened form happened. All payloads but that of
-// CONNECTED have its members. Those of a payload itself win.
+// Where is the place of a message of the flattened form. All payloads but that of CONNECTED have its members. A
+// payload's own members win.
 type Where struct {
 	AgentName       string          `json:"agent_name,omitempty"`                 // of the member, in its own team
 	AgentID         string          `json:"agent_id,omitempty"`                   // of the member
@@ -13,7 +13,7 @@ type Where struct {
 	Stream          *StreamEnvelope `json:"team_stream_event_envelope,omitempty"` // absent on what is in no log
 }
 
-// Put says where the message happened.
+// Put sets the place of the message.
 func (w *Where) Put(at Where) { *w = at }
 
 // StreamEnvelope is the position of a message in what the socket shows.
@@ -34,7 +34,7 @@ type ConnectedPayload struct {
 	SessionID string `json:"session_id"` // of the socket
 }
 
-// SegmentMetadata tells more of a segment.
+// SegmentMetadata describes a segment.
 type SegmentMetadata struct {
 	ToolName  string          `json:"tool_name,omitempty"`
 	Path      string          `json:"path,omitempty"`       // of the file, of segments write_file and edit_file
@@ -69,7 +69,7 @@ type SegmentEndPayload struct {
 	Where
 }
 
-// AgentStatusPayload is what an agent does from now on.
+// AgentStatusPayload is the new status of an agent.
 type AgentStatusPayload struct {
 	NewStatus     string  `json:"new_status"`
 	OldStatus     *string `json:"old_status"`                // null: not known
@@ -81,7 +81,7 @@ type AgentStatusPayload struct {
 	Where
 }
 
-// TeamStatusPayload is how a team is from now on.
+// TeamStatusPayload is the new status of a team.
 type TeamStatusPayload struct {
 	NewStatus    string `json:"new_status"`
 	OldStatus    string `json:"old_status,omitempty"`
@@ -89,7 +89,7 @@ type TeamStatusPayload struct {
 	Where
 }
 
-// ApprovalToken binds an answer to one question. Clients send it back as it is.
+// ApprovalToken binds an answer to one question. Clients return it unchanged.
 type ApprovalToken struct {
 	TeamRunID         string `json:"teamRunId"`
 	RunVersion        int    `json:"runVersion"`
@@ -99,8 +99,7 @@ type ApprovalToken struct {
 	Digest            string `json:"digest,omitempty"` // of the call: tool and arguments
 }
 
-// ApprovalPayload asks whether a tool call may run. The question about a plan is one
-// about a tool called plan.
+// ApprovalPayload asks whether a tool call may run. The question about a plan names a tool called plan.
 type ApprovalPayload struct {
 	InvocationID  string          `json:"invocation_id"`
 	ToolName      string          `json:"tool_name"`
@@ -120,7 +119,7 @@ type InvocationPayload struct {
 	Where
 }
 
-// StartedPayload says that the tool has the call.
+// StartedPayload reports that the tool has the call.
 type StartedPayload struct {
 	InvocationID string          `json:"invocation_id"`
 	ToolName     string          `json:"tool_name"`
@@ -180,7 +179,7 @@ type AssistantCompletePayload struct {
 	Where
 }
 
-// AssistantChunkPayload is a piece of a text. Nothing sends it.
+// AssistantChunkPayload is a piece of a text. The server never sends it.
 type AssistantChunkPayload struct {
 	Content    string   `json:"content"`
 	Reasoning  string   `json:"reasoning,omitempty"`
@@ -191,14 +190,14 @@ type AssistantChunkPayload struct {
 	Where
 }
 
-// Todo is an item of a list of things to do.
+// Todo is an item of a to-do list.
 type Todo struct {
 	TodoID      string `json:"todo_id"`
 	Description string `json:"description"`
 	Status      string `json:"status"` // pending, in_progress, done
 }
 
-// TodoListPayload is an agent's whole list of things to do.
+// TodoListPayload is an agent's whole to-do list.
 type TodoListPayload struct {
 	Todos []Todo `json:"todos"`
 	Where
@@ -215,8 +214,8 @@ type InterAgentPayload struct {
 	Where
 }
 
-// AcceptedPayload says that the team has a user's message: whatever status of the team
-// follows says what has become of it. Not in the original protocol.
+// AcceptedPayload reports that the team has accepted a user's message: the following status of the team shows the
+// outcome. Not in the original protocol.
 type AcceptedPayload struct {
 	MessageID        string `json:"message_id"`         // of the SEND_MESSAGE
 	TargetMemberName string `json:"target_member_name"` // who gets it: a name, or a path
@@ -250,8 +249,7 @@ type Task struct {
 	Status           string        `json:"status"` // not_started, queued, in_progress, completed, blocked, failed
 }
 
-// TaskPlanPayload is a plan or board as a whole (TASKS_CREATED), or what has become of
-// one of its tasks (TASK_STATUS_UPDATED).
+// TaskPlanPayload is a whole plan or board (TASKS_CREATED), or the new status of one task (TASK_STATUS_UPDATED).
 type TaskPlanPayload struct {
 	EventType    string        `json:"event_type,omitempty"` // in the flattened form
 	TeamID       string        `json:"team_id"`

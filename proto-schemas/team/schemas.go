@@ -10,9 +10,8 @@ import "embed"
 //go:embed schema.json
 var Schema string
 
-// Examples holds the examples of the protocol's description, unchanged, and messages as
-// its clients were seen to send them: examples/<type>.json or, where there are several,
-// examples/<type>-<what>.json.
+// Examples holds the examples of the protocol's description, unchanged, and messages as recorded from its clients:
+// examples/<type>.json or, for several of a type, examples/<type>-<what>.json.
 //
 //go:embed examples/*.json
 var Examples embed.FS

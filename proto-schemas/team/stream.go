@@ -80,7 +80,7 @@ type SegmentEvent struct {
 	Payload     SegmentData `json:"payload"`
 }
 
-// SegmentData is what is new of a segment.
+// SegmentData is the new part of a segment.
 type SegmentData struct {
 	Delta    *string          `json:"delta,omitempty"` // SEGMENT_CONTENT
 	Metadata *SegmentMetadata `json:"metadata,omitempty"`

@@ -52,8 +52,8 @@ const (
 	Error                  = "ERROR"
 )
 
-// AssistantChunk is a message of the original protocol that nothing there makes, and
-// nothing here: a text is told in segments.
+// AssistantChunk is a message of the original protocol that neither its server nor this one sends: segments carry
+// texts.
 const AssistantChunk = "ASSISTANT_CHUNK"
 
 // Inbound lists the types of messages from the client.
@@ -73,8 +73,8 @@ const (
 	SegmentWriteFile = "write_file"
 	SegmentEditFile  = "edit_file"
 	SegmentRunBash   = "run_bash"
-	SegmentReasoning = "reasoning" // nothing makes one
-	SegmentMedia     = "media"     // nothing makes one
+	SegmentReasoning = "reasoning" // never sent
+	SegmentMedia     = "media"     // never sent
 )
 
 // Scopes of a message.
@@ -89,8 +89,8 @@ const (
 	TaskStatusUpdated = "TASK_STATUS_UPDATED"
 )
 
-// What the stream envelope of a frame says of all of them: a run has one version, and
-// all that is sent was taken from the log that the socket shows.
+// Fixed values of all stream envelopes: a run has one version, and all messages come from the log that the socket
+// shows.
 const (
 	RunVersion  = 1
 	OriginLocal = "local"
