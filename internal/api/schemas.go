@@ -45,7 +45,7 @@ func Schemas(mux *http.ServeMux, log zerolog.Logger) {
 	mux.HandleFunc("GET "+schemasPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(list); err != nil {
-			s.Logger.Debug().Err(err).Msg("write the list of schemas")
+			s.Logger.Debug().Err(err).Msg("fail to write list of schemas")
 		}
 	})
 	mux.HandleFunc("GET "+schemasPath+"/{dialect}", func(w http.ResponseWriter, r *http.Request) {

@@ -105,7 +105,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 			c.changed(false)
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			log.Info().Str("server", nc.ConnectedUrlRedacted()).Msg("connected to NATS again")
+			log.Info().Str("server", nc.ConnectedUrlRedacted()).Msg("reconnect to NATS")
 			c.changed(true)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
@@ -115,7 +115,7 @@ func (c *Conn) options(cfg Config) ([]nats.Option, error) {
 				c.isSlow(sub)
 				return
 			}
-			log.Warn().Err(err).Msg("NATS reports an error")
+			log.Warn().Err(err).Msg("receive error from NATS")
 		}),
 	}
 	if cfg.InboxPrefix != "" {

@@ -83,7 +83,7 @@ func (u *undertaker) tell(ctx context.Context, c command.Command, reason string)
 	defer func() {
 		if r := recover(); r != nil {
 			u.log.Error().Str("command", c.ID).Interface("panic", r).Bytes("stack", debug.Stack()).
-				Msg("the report of a dead command panicked")
+				Msg("recover from panic of dead-letter report")
 		}
 	}()
 	u.onDead(ctx, c, reason)

@@ -84,6 +84,6 @@ func (s *Store) publishLive(log subject.Log, e *Entry) {
 		event.HeaderStreamSeq: {strconv.FormatUint(e.Stream, 10)},
 	}})
 	if err != nil {
-		s.log.Debug().Err(err).Stringer("log", log).Uint64("seq", e.Sequence).Msg("event not announced")
+		s.log.Debug().Err(err).Stringer("log", log).Uint64("seq", e.Sequence).Msg("fail to announce event")
 	}
 }

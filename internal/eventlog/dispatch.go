@@ -90,7 +90,7 @@ func (s *Store) appendLive(run []*Entry, t *tail, last uint64, m *nats.Msg) []*E
 	}
 	e, err := decodeStored(t.log.Name(), seq, stream, m.Data)
 	if err != nil {
-		s.log.Warn().Err(err).Msg("announcement ignored")
+		s.log.Warn().Err(err).Msg("ignore invalid announcement")
 		return run
 	}
 	return append(run, e)
