@@ -1,9 +1,8 @@
-// Package backup copies all streams and buckets of an installation into a folder, while
-// it works, and puts them back into an empty one. It uses the snapshots of JetStream: each
-// stream is copied as it was at one moment, with sequences, headers and times.
+// Package backup copies all streams and buckets of a running installation into a folder, and restores them into an empty
+// one. It uses the snapshots of JetStream: each stream is copied as of one moment, with sequences, headers and times.
 //
-// It decides nothing about what is in the messages, and knows no consumer: services make
-// theirs anew, and work that was not done is delivered again.
+// It does not interpret messages and does not copy consumers: services create theirs anew, and JetStream delivers unfinished
+// work again.
 package backup
 
 import (
@@ -25,50 +24,47 @@ import (
 
 const (
 	manifestName = "manifest.json"
-	// formatVersion is of the manifest; the files are JetStream's own.
+	// formatVersion is the version of the manifest; the files have JetStream's own format.
 	formatVersion = 1
-	// parallel snapshots are on at once: as many as there are shards of the event log,
-	// so that all of these begin within milliseconds of each other.
+	// parallel snapshots run at once: as many as the event log has shards, so that the snapshots of all shards begin within
+	// milliseconds of each other.
 	parallel = subject.Partitions
 )
 
-// Manifest says what a backup holds. It is written last: a folder without one is the
-// rest of a backup that broke off.
+// Manifest describes the contents of a backup. Save writes it last: a folder without one is an interrupted backup.
 type Manifest struct {
 	Format   int       `json:"format"`
 	Version  string    `json:"waggle_version"`
 	Server   string    `json:"nats_version"`
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished"`
-	Streams  []Stream  `json:"streams"` // in the order in which they were begun
-	// Grown holds the subjects of the logs that grew after the copy of the commands was
-	// begun and are in the backup as they were later: what they led to may be missing.
+	Streams  []Stream  `json:"streams"` // in the order of their start
+	// Grown holds the subjects of logs that grew after the copy of the commands began and whose later state is in the
+	// backup: commands that followed from the growth may be missing.
 	Grown []string `json:"grown,omitempty"`
 }
 
-// Stream is one stream, or the one behind a bucket, in a backup.
+// Stream is a stream, or the stream behind a bucket, in a backup.
 type Stream struct {
 	Name     string          `json:"name"`
-	File     string          `json:"file"` // in the folder of the manifest
+	File     string          `json:"file"` // in the manifest's folder
 	Bytes    int64           `json:"bytes"`
 	SHA256   string          `json:"sha256"`
-	Taken    time.Time       `json:"taken"` // by the clock here: everything stored before is in it
+	Taken    time.Time       `json:"taken"` // by the local clock: the copy holds everything stored before
 	Messages uint64          `json:"messages"`
 	FirstSeq uint64          `json:"first_seq"`
 	LastSeq  uint64          `json:"last_seq"`
-	Config   json.RawMessage `json:"config"` // of the stream, as the server wrote it
+	Config   json.RawMessage `json:"config"` // the stream's configuration, as the server wrote it
 	State    json.RawMessage `json:"state"`
 }
 
-// Progress is told of each stream that is done. It is called by one goroutine at a time.
+// Progress receives each finished stream. Save calls it from one goroutine at a time.
 type Progress func(Stream)
 
-// phases returns the streams in the order in which they are copied; those of one phase
-// at the same time. Commands, timers and how far clients have read come before the logs:
-// work that was waiting then is delivered again and found done if the logs say so, and
-// nobody has read further than the logs reach. Objects come after the logs, so that a
-// backup has those that its events name; dead letters and the audit log come last: they
-// tell of what is in the others.
+// phases returns the streams in the order of copying; the streams of one phase are copied at the same time. Commands, timers
+// and acknowledgements come before the logs: work that waited then is delivered again and skipped if the logs show that it
+// is done, and no acknowledgement exceeds the end of a log. Objects come after the logs, so that a backup has all objects
+// that the logs name; dead letters and the audit log come last: they describe the others.
 func phases() [][]string {
 	bucket := func(name string) string { return "KV_" + name }
 	logs := make([]string, 0, subject.Partitions)
@@ -93,9 +89,8 @@ func Names() []string {
 	return out
 }
 
-// Save copies everything into the folder, which is made and must be empty. It takes the
-// time that it takes, within ctx, and stops no writer. After an error the folder holds no
-// manifest.
+// Save copies everything into the folder, which it creates or which must be empty. It has no time limit but ctx, and stops
+// no writer. After an error the folder holds no manifest.
 func Save(ctx context.Context, c *bus.Conn, dir, version string, done Progress) (*Manifest, error) {
 	if err := emptyFolder(dir); err != nil {
 		return nil, err
@@ -161,7 +156,7 @@ func Load(dir string) (*Manifest, error) {
 	return &m, nil
 }
 
-// check compares a file with what the manifest says of it.
+// check compares a file with its entry in the manifest.
 func (s Stream) check(dir string) error {
 	if s.File != filepath.Base(s.File) {
 		return fmt.Errorf("the manifest names the file %q outside of the backup", s.File)
@@ -194,7 +189,7 @@ func (m *Manifest) write(dir string) error {
 	return os.Rename(name+".tmp", name)
 }
 
-// emptyFolder makes the folder, readable for its owner only: it will hold what was said.
+// emptyFolder creates the folder, readable for its owner only: it will hold conversations.
 func emptyFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -212,17 +207,16 @@ func emptyFolder(dir string) error {
 // ErrNotEmpty is wrapped by the error of a restore into an installation that has streams.
 var ErrNotEmpty = errors.New("the installation is not empty")
 
-// RestoreOptions say how to put a backup back.
+// RestoreOptions control a restore.
 type RestoreOptions struct {
-	Topology bus.Topology // copies and limits are this, not what they were
-	Force    bool         // streams that are there are deleted before
+	Topology bus.Topology // sets copies and limits, in place of those in the backup
+	Force    bool         // deletes existing streams first
 	Done     Progress
 }
 
-// Restore puts the backup in the folder back, mends what differs from the topology, and
-// has the services go on with what was on while the backup was taken, once they are started.
-// Before it changes anything it checks the whole backup, and that no stream of it exists.
-// After an error some streams may be there; with Force it can be run again.
+// Restore restores the backup in the folder, repairs streams that differ from the topology, and wakes the logs that grew
+// during the backup, so that services continue them once they start. Before it changes anything it checks the whole backup,
+// and that none of the streams exists. After an error some streams may exist; Restore with Force can run again.
 func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*Manifest, error) {
 	m, err := Load(dir)
 	if err != nil {
@@ -246,7 +240,7 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 	return m, nil
 }
 
-// makeRoom refuses an installation that has streams, or deletes them.
+// makeRoom refuses an installation that has streams, or deletes them if force is set.
 func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
 	for _, s := range m.Streams {
 		have, err := c.JS().Stream(ctx, s.Name)

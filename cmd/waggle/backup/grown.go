@@ -18,15 +18,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// A command that is not done when the copy of CMD begins is in it, and is done again after
-// a restore. What is sent later is not. Whoever sends it appends to a log first, so that
-// the logs which grow between then and their own copy are all that can miss something;
-// those are woken after a restore.
+// The copy of CMD holds each command that is unfinished when the copy begins, and a restore repeats it. The copy lacks later
+// commands. The sender of a command appends to a log first, so that commands can be missing only for logs that grow between
+// that moment and their own copy; a restore wakes those logs.
 
-// codeNoMessage is JetStream's answer if there is no message from a sequence on.
+// codeNoMessage is JetStream's answer if the stream has no message from a sequence on.
 const codeNoMessage = 10037
 
-// ends returns where the event streams end.
+// ends returns the last sequences of the event streams.
 func ends(ctx context.Context, c *bus.Conn) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	for _, p := range subject.AllPartitions() {
@@ -39,7 +38,7 @@ func ends(ctx context.Context, c *bus.Conn) (map[string]uint64, error) {
 	return out, nil
 }
 
-// grown returns the subjects of all events that are in the copies and behind the ends.
+// grown returns the subjects of all copied events beyond the ends.
 func grown(ctx context.Context, c *bus.Conn, before map[string]uint64, copies []Stream) ([]string, error) {
 	var mu sync.Mutex
 	found := map[string]bool{}
@@ -74,7 +73,7 @@ func grown(ctx context.Context, c *bus.Conn, before map[string]uint64, copies []
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// filter is what the stream holds.
+// filter returns the subjects that the stream holds.
 func (s Stream) filter() (string, error) {
 	var cfg struct {
 		Subjects []string `json:"subjects"`
@@ -88,8 +87,7 @@ func (s Stream) filter() (string, error) {
 	return cfg.Subjects[0], nil
 }
 
-// after returns the first message from a sequence on, 0 if there is none. The leader is
-// asked: a copy may not have it yet.
+// after returns the first message from a sequence on, or 0. It asks the leader: another copy may not have the message yet.
 func after(ctx context.Context, c *bus.Conn, stream, filter string, seq uint64) (at uint64, subj string, err error) {
 	var resp struct {
 		Message struct {
@@ -104,8 +102,7 @@ func after(ctx context.Context, c *bus.Conn, stream, filter string, seq uint64) 
 	return resp.Message.Seq, resp.Message.Subject, err
 }
 
-// wakers are the commands that have a service look at a log and do what it calls for. They
-// change nothing where nothing is left to do.
+// wakers are the commands that make a service read a log and continue its work. They change nothing if the work is done.
 var wakers = map[id.Kind][]struct{ service, verb id.Name }{
 	id.KindSession: {{cmd.Pipeline, cmd.Resume}, {cmd.Session, cmd.Expire}},
 	id.KindMember:  {{cmd.Member, cmd.Resume}},
@@ -113,7 +110,7 @@ var wakers = map[id.Kind][]struct{ service, verb id.Name }{
 	id.KindTeam:    {{cmd.Team, cmd.WakeTeam}},
 }
 
-// wake has the services look at the logs that grew while the backup was taken.
+// wake sends wakers for the logs that grew during the backup.
 func wake(ctx context.Context, c *bus.Conn, m *Manifest) error {
 	sender := command.NewSender(c)
 	for _, subj := range m.Grown {

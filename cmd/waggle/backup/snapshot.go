@@ -20,20 +20,19 @@ import (
 )
 
 const (
-	// chunkSize is the server's own default: a message of the default payload limit
-	// (1 MiB) holds it with room.
+	// chunkSize is the server's own default: it fits into a message of the default payload limit (1 MiB).
 	chunkSize = 128 << 10
-	// windowSize is what may be on its way: the server's default. It is below the 64 MiB
-	// after which a server cuts a slow client off, even with all shards at once.
+	// windowSize bounds the data in flight: the server's default. It is below the 64 MiB after which a server disconnects a
+	// slow client, even with all shards at once.
 	windowSize = 2 << 20
-	// silence is how long the next chunk may take. The server gives a client up after 10 s
-	// without an answer, so it waits for us and not we for it.
+	// silence is the longest wait for the next chunk. The server drops a client after 10 s without an answer, so the server
+	// reaches its limit first.
 	silence = 30 * time.Second
-	// apiPatience bounds one request: a cluster that elects a leader takes up to 9 s.
+	// apiPatience bounds one request: a leader election takes up to 9 s.
 	apiPatience = 15 * time.Second
 )
 
-// apiError is how JetStream says no.
+// apiError is an error response of JetStream.
 type apiError struct {
 	Code        int    `json:"code"`
 	ErrCode     int    `json:"err_code"`
@@ -42,7 +41,7 @@ type apiError struct {
 
 func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.ErrCode) }
 
-// streamState is what is read of a stream's state.
+// streamState holds the used part of a stream's state.
 type streamState struct {
 	Messages uint64 `json:"messages"`
 	FirstSeq uint64 `json:"first_seq"`
@@ -64,7 +63,7 @@ func ask(ctx context.Context, c *bus.Conn, subj string, req, resp any) error {
 	return answer(m.Data, resp)
 }
 
-// answer decodes what JetStream says, or returns its error.
+// answer decodes a response of JetStream, or returns its error.
 func answer(data []byte, resp any) error {
 	var failed struct {
 		Error *apiError `json:"error"`
@@ -110,8 +109,7 @@ func save(ctx context.Context, c *bus.Conn, dir, name string) (Stream, error) {
 	return s, err
 }
 
-// receive writes the chunks of a snapshot into a file until the server says that it was
-// the last.
+// receive writes the chunks of a snapshot into a file until the server marks the end.
 func receive(ctx context.Context, c *bus.Conn, sub *nats.Subscription, file string) (n int64, sum string, err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // in the operator's folder
 	if err != nil {
@@ -139,7 +137,7 @@ func receive(ctx context.Context, c *bus.Conn, sub *nats.Subscription, file stri
 		if m.Reply == "" {
 			continue
 		}
-		if err := c.NATS().Publish(m.Reply, nil); err != nil { // makes room in the window
+		if err := c.NATS().Publish(m.Reply, nil); err != nil { // opens the window
 			return n, "", err
 		}
 	}
@@ -157,7 +155,7 @@ func next(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 	return m, nil
 }
 
-// finished reports why a snapshot ended, nil if it is complete.
+// finished returns the reason why a snapshot ended, nil if it is complete.
 func finished(m *nats.Msg) error {
 	status := m.Header.Get("Status")
 	if status == "" || status == "204" {
@@ -166,15 +164,14 @@ func finished(m *nats.Msg) error {
 	return fmt.Errorf("the server ended the snapshot: %s %s", status, m.Header.Get("Description"))
 }
 
-// restore makes one stream from a file. How many copies it gets is not the backup's
-// matter.
+// restore creates one stream from a file. The caller chooses the number of copies.
 func restore(ctx context.Context, c *bus.Conn, dir string, s Stream, replicas int) error {
 	var cfg map[string]json.RawMessage
 	if err := json.Unmarshal(s.Config, &cfg); err != nil {
 		return fmt.Errorf("configuration in the manifest: %w", err)
 	}
 	cfg["num_replicas"] = json.RawMessage(fmt.Sprint(max(replicas, 1)))
-	delete(cfg, "placement") // where it was, other servers may be
+	delete(cfg, "placement") // other servers may hold it now
 	var begun struct {
 		Deliver string `json:"deliver_subject"`
 	}
@@ -192,15 +189,14 @@ func restore(ctx context.Context, c *bus.Conn, dir string, s Stream, replicas in
 	return nil
 }
 
-// kept reports whether a stream keeps its messages whatever their age: others drop what
-// has grown too old since the backup at once.
+// kept reports whether a stream keeps its messages regardless of age: other streams discard messages that have expired since
+// the backup at once.
 func (s Stream) kept(cfg map[string]json.RawMessage) bool {
 	age := string(cfg["max_age"])
 	return (age == "" || age == "0") && string(cfg["allow_msg_schedules"]) != "true"
 }
 
-// send hands the file over part by part; every part is answered, the last, empty one
-// with the stream that was made.
+// send sends the file in parts; the server answers every part, and the last, empty one with the created stream.
 func send(ctx context.Context, c *bus.Conn, to, file string) (state streamState, err error) {
 	f, err := os.Open(file) //nolint:gosec // in the operator's folder
 	if err != nil {
@@ -215,7 +211,7 @@ func send(ctx context.Context, c *bus.Conn, to, file string) (state streamState,
 			if err != nil {
 				return state, err
 			}
-			if len(m.Data) > 0 { // only a refusal has anything to say here
+			if len(m.Data) > 0 { // only a refusal has content here
 				return state, answer(m.Data, &struct{}{})
 			}
 		}
@@ -247,7 +243,7 @@ func request(ctx context.Context, c *bus.Conn, to string, data []byte) (*nats.Ms
 	return m, nil
 }
 
-// sum is a SHA-256 that prints itself.
+// sum is a SHA-256 hash with a String method.
 type sum struct{ hash.Hash }
 
 func newHash() sum { return sum{sha256.New()} }

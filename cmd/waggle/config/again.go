@@ -7,16 +7,15 @@ import (
 	"path/filepath"
 )
 
-// Stamp differs if the names or contents of configuration files differ, however they
-// were replaced: the mount of a Kubernetes Secret is a link that moves to another folder.
-// The zero Stamp is that of no file.
+// Stamp differs if the names or contents of configuration files differ, in whichever way the files were replaced: the mount
+// of a Kubernetes Secret is a link that moves to another folder. The zero Stamp stands for no file.
 type Stamp [sha256.Size]byte
 
-// Stamp returns that of the files when they were loaded, or before: files that have
-// changed since, or while they were read, have another.
+// Stamp returns the stamp of the files at the time of loading or earlier: files that have changed since, or during the read,
+// have another stamp.
 func (l *Loaded) Stamp() Stamp { return l.stamp }
 
-// StampNow returns that of the files as they are now.
+// StampNow returns the stamp of the current files.
 func (l *Loaded) StampNow() (Stamp, error) {
 	names, err := files(l.in.File)
 	if err != nil {
@@ -25,8 +24,7 @@ func (l *Loaded) StampNow() (Stamp, error) {
 	return stampOf(names)
 }
 
-// Again loads the configuration from the same sources as before, as they are now. As
-// with Load, the values are not judged.
+// Again loads the configuration again from the same sources. Like Load, it does not validate the values.
 func (l *Loaded) Again() (*Loaded, error) { return Load(l.in) }
 
 func stampOf(names []string) (Stamp, error) {
@@ -39,7 +37,7 @@ func stampOf(names []string) (Stamp, error) {
 		if err != nil {
 			return Stamp{}, fmt.Errorf("configuration file: %w", err)
 		}
-		_, _ = fmt.Fprintf(h, "%q %d\n", name, len(text)) // a hash takes everything
+		_, _ = fmt.Fprintf(h, "%q %d\n", name, len(text)) // a hash never fails
 		_, _ = h.Write(text)
 	}
 	return Stamp(h.Sum(nil)), nil

@@ -1,8 +1,7 @@
-// Package config holds every setting of the waggle binary: what it means, what
-// it is by default, where it may come from and what is refused.
+// Package config holds every setting of the waggle binary: its meaning, its default, its sources and its valid values.
 //
-// Sources, strongest first: flags, environment, YAML file or files, defaults. The
-// reference page docs/CONFIGURATION.md is generated from the tags in this file.
+// Sources, strongest first: flags, environment, YAML file or files, defaults. The reference page docs/CONFIGURATION.md is
+// generated from the tags in this file.
 package config
 
 //go:generate go run ./configdoc -out ../../../docs/CONFIGURATION.md
@@ -15,8 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// Config is everything that can be set. Its zero value is not usable: start
-// with Default or Load.
+// Config holds all settings. The zero value is not usable: start with Default or Load.
 type Config struct {
 	Addr      string        `yaml:"addr" doc:"Where the gateway listens (WebSocket, HTTP, health, metrics). Without the gateway role nothing listens unless this is set; then it serves health and metrics."`
 	Legacy    bool          `yaml:"legacy" doc:"Also listen where the original servers of the protocols do, on the host of addr: fills in every address of gateway.legacy that is empty. \"off\" there leaves one out."`
@@ -43,13 +41,13 @@ type Config struct {
 	Audit     Audit         `yaml:"audit"`
 }
 
-// Log says what is logged and how. Logs go to standard error.
+// Log sets the level and the format of logs. Logs go to standard error.
 type Log struct {
 	Level  string `yaml:"level" doc:"trace, debug, info, warn, error or disabled."`
 	Format string `yaml:"format" doc:"\"json\", \"console\", or \"auto\": console on a terminal, else json."`
 }
 
-// NATS says how to reach the bus, or how to be it.
+// NATS sets the address of the bus, or the embedded server.
 type NATS struct {
 	URL            string        `yaml:"url" env:"WAGGLE_NATS" doc:"NATS server, or several separated by commas (\"waggle serve\", \"tail\", \"doctor\")."`
 	Addr           string        `yaml:"addr" doc:"Where the embedded NATS server listens (\"waggle up\"). It has no authentication, so only a loopback address is accepted."`
@@ -77,14 +75,14 @@ type Provider struct {
 	BaseURL string `yaml:"base_url" doc:"Another server that speaks the provider's protocol (vLLM, llama.cpp, Ollama, a proxy)."`
 }
 
-// Auth says who may connect. Empty means no authentication, which is refused
-// unless the gateway listens on a loopback address.
+// Auth lists the credentials of clients. Empty means no authentication, which Validate refuses unless the gateway listens on
+// a loopback address.
 type Auth struct {
 	APIKeys []APIKey `yaml:"api_keys"`
 	JWT     JWT      `yaml:"jwt"`
 }
 
-// APIKey is one static key. The key itself is never in the configuration.
+// APIKey is one static key. The configuration never holds the key itself.
 type APIKey struct {
 	ID      string    `yaml:"id" doc:"Name of the key for logs; unique."`
 	SHA256  Secret    `yaml:"sha256" doc:"SHA-256 of the key in hex (printf %s KEY | sha256sum)."`
@@ -105,7 +103,7 @@ type JWT struct {
 	Leeway      time.Duration `yaml:"leeway" doc:"Clock difference to the issuer that is forgiven."`
 }
 
-// Gateway limits what clients may do. Zero means the gateway's own default.
+// Gateway limits clients. Zero means the gateway's own default.
 type Gateway struct {
 	AllowedOrigins   []string      `yaml:"allowed_origins" doc:"Web pages that may connect, as exact origins (https://app.example.com). On a loopback address, pages served from loopback may too."`
 	AllowedHosts     []string      `yaml:"allowed_hosts" doc:"Names under which clients reach the gateway, with a port or for any port. Empty = loopback names, or every name if credentials are asked for."`
@@ -149,8 +147,8 @@ type Peers struct {
 	LargeFrames int   `yaml:"large_frames" doc:"Frames larger than gateway.read_limit that one gateway reads or handles at once; sockets with more wait for their turn. Each takes up to seven times its size of memory for a moment; 0 = 32."`
 }
 
-// Legacy are more addresses of the gateway for programs whose addresses cannot be
-// changed: those of the originals' defaults. Off by default.
+// Legacy holds additional addresses of the gateway, the defaults of the original servers, for programs whose addresses
+// cannot be changed. Off by default.
 type Legacy struct {
 	Client  string `yaml:"client" doc:"Another address for clients of the swarm, whatever their path (127.0.0.1:3001); empty = none."`
 	Agent   string `yaml:"agent" doc:"Another address for agents of the swarm (127.0.0.1:3000); empty = none."`
@@ -160,14 +158,14 @@ type Legacy struct {
 	Team    string `yaml:"team" doc:"Another address for teams, under /ws/agent-team/{id} and /ws/agent/{id} (127.0.0.1:8000); empty = none."`
 }
 
-// Session sets the life of sessions.
+// Session sets the lifetime of sessions.
 type Session struct {
 	TTL          time.Duration `yaml:"ttl" doc:"How long a session outlives its last event."`
 	StateKeys    []Secret      `yaml:"state_keys" doc:"Keys of exported states, each of 32 characters or more. The first one signs; a state signed with any of them is accepted. Installations that are to take each other's sessions over need a key in common. Without a key states are exported unsigned, and none is imported."`
 	StateKeyFile string        `yaml:"state_key_file" doc:"File with such keys, one a line; instead of state_keys. \"waggle up\" without any makes \"state.key\" in its data folder."`
 }
 
-// Pipeline sets how runs that plan are carried out. Clients may ask for less.
+// Pipeline sets the limits of planned runs. Clients may ask for less.
 type Pipeline struct {
 	ConfirmPlan    bool          `yaml:"confirm_plan" doc:"Ask before a plan is carried out, unless the client says otherwise."`
 	ConfirmTimeout time.Duration `yaml:"confirm_timeout" doc:"How long a question to people stays open."`
@@ -178,8 +176,7 @@ type Pipeline struct {
 	OnBusy         string        `yaml:"on_busy" doc:"What becomes of a message that comes while a run is on: \"reject\", \"enqueue\" or \"interrupt\". Of ORBIT sockets it is always \"enqueue\"."`
 }
 
-// Task sets how tasks of the swarm are carried out. Whoever creates one may ask for
-// other times.
+// Task sets the limits and times of tasks. The creator of a task may ask for other times.
 type Task struct {
 	QueueTimeout time.Duration `yaml:"queue_timeout" doc:"How long a task of the swarm waits for an agent before it fails."`
 	Timeout      time.Duration `yaml:"timeout" doc:"How long a task of the swarm may take in all; 0 = as long as it does."`
@@ -192,8 +189,7 @@ type Task struct {
 	Calls        int           `yaml:"calls" doc:"Tool calls of tasks that one process has on at once; 0 = 16."`
 }
 
-// Assistant is the agent of the swarm that every process with the worker role offers: it
-// does tasks with the model.
+// Assistant is the agent of the swarm that every process with the worker role offers: it does tasks with the model.
 type Assistant struct {
 	Enabled      bool     `yaml:"enabled" doc:"Offer the model as an agent of the swarm."`
 	Name         string   `yaml:"name" doc:"The name by which clients ask for it."`
@@ -202,12 +198,12 @@ type Assistant struct {
 	Concurrency  int      `yaml:"concurrency" doc:"Tasks that one process may have accepted at once; 0 = 64. How many are worked on is up to worker.concurrency."`
 }
 
-// Models says what is known of models beside their names.
+// Models holds facts about models beside their names.
 type Models struct {
 	Prices []Price `yaml:"prices"`
 }
 
-// Price is what one model costs. What a model without a price costs is not shown.
+// Price is the price of one model. Waggle shows no cost for a model without a price.
 type Price struct {
 	Model  string  `yaml:"model" doc:"The model, as in the setting \"model\" (\"openai:gpt-4.1-mini\") or as the provider calls it in its answers; unique."`
 	Input  float64 `yaml:"input" doc:"US dollars for a million input tokens."`
@@ -229,15 +225,15 @@ type Worker struct {
 	System       string        `yaml:"system" doc:"System prompt; empty = the built-in one."`
 }
 
-// Tools says which tools the model is offered.
+// Tools selects the tools that the model is offered.
 type Tools struct {
 	Builtin  bool         `yaml:"builtin" doc:"Offer the built-in file tools on the workspace."`
 	MaxCalls int          `yaml:"max_calls" doc:"Calls that may run at once; 0 = 64."`
 	Servers  []ToolServer `yaml:"servers"`
 }
 
-// ToolServer is one MCP server: a command that speaks on its standard input and
-// output, or the URL of a streamable HTTP endpoint.
+// ToolServer is one MCP server: a command that communicates over its standard input and output, or the URL of a streamable
+// HTTP endpoint.
 type ToolServer struct {
 	Name         string            `yaml:"name" doc:"Prefix of its tools' names: letters, digits, _ and -; unique."`
 	Command      []string          `yaml:"command,omitempty" doc:"Program and arguments of a stdio server. Keep secrets out of it: use env."`
@@ -254,20 +250,19 @@ type ToolServer struct {
 	Tenants      []string          `yaml:"tenants,omitempty" doc:"Tenants that may use it; empty = all."`
 }
 
-// Names of settings that other packages mention in messages.
+// Settings that messages of other packages name.
 const (
-	DefaultAddr     = "127.0.0.1:9000" // the port of the ORBIT clients
-	DefaultNATSAddr = "127.0.0.1:4222" // where the nats command looks
+	DefaultAddr     = "127.0.0.1:9000" // the default port of ORBIT clients
+	DefaultNATSAddr = "127.0.0.1:4222" // the default of the nats command
 )
 
-// What gateway.asp_messages may be.
+// Values of gateway.asp_messages.
 const (
 	ASPMessagesText   = "text"
 	ASPMessagesObject = "object"
 )
 
-// Default returns the configuration of a newcomer: everything on loopback, the
-// demo model, files under the current folder.
+// Default returns the configuration of a first start: loopback addresses, the demo model, files under the current folder.
 func Default() Config {
 	return Config{
 		Data:      "./data",
@@ -281,12 +276,12 @@ func Default() Config {
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second}},
 		Session:  Session{TTL: 24 * time.Hour},
 		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText},
-		// The numbers of the MyAgent protocol.
+		// The MyAgent protocol sets these numbers.
 		Pipeline: Pipeline{
 			ConfirmTimeout: 300 * time.Second, MaxConcurrent: 10, TaskTimeout: 300 * time.Second,
 			TaskAttempts: 3, RetryBackoff: 2 * time.Second, OnBusy: event.OnBusyReject,
 		},
-		// The numbers of the Agent Swarm Protocol and of the task service.
+		// The Agent Swarm Protocol and the task service set these numbers.
 		Task: Task{
 			QueueTimeout: 30 * time.Second, Timeout: time.Hour, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
 			Tries: 3, MaxDepth: 16, Keep: 24 * time.Hour,

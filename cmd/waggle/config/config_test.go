@@ -42,7 +42,7 @@ func TestNothingListensByDefaultWithoutTheGateway(t *testing.T) {
 	require.Empty(t, l.Addr)
 }
 
-// Whatever subset of sources sets an option, the strongest one wins.
+// The strongest of any subset of sources sets an option.
 func TestPrecedence(t *testing.T) {
 	options := map[string]string{
 		"addr": "WAGGLE_ADDR", "data": "WAGGLE_DATA", "log.level": "WAGGLE_LOG_LEVEL",
@@ -277,7 +277,7 @@ func TestStateKeysComeFromOnePlace(t *testing.T) {
 	require.NoError(t, l.Validate(everything))
 }
 
-// What is printed can be read again and means the same, but for the secrets.
+// Printed configuration can be read again and means the same, except for secrets.
 func TestPrintedConfigurationCanBeRead(t *testing.T) {
 	l, err := Load(Input{Flags: map[string]string{"session.ttl": "90m", "gateway.allowed_origins": "https://a, https://b"}})
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The example of the reference page must be a configuration that is accepted.
+// Validate accepts the example of the reference page.
 func TestTheDocumentedExampleIsValid(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/CONFIGURATION.md")
 	require.NoError(t, err)

@@ -11,14 +11,13 @@ import (
 // Field describes one setting.
 type Field struct {
 	Path string // as in the file: "gateway.read_limit"; list members as "tools.servers[].name"
-	Env  string // the variable that overrides it; empty for members of lists
+	Env  string // the environment variable; empty for members of lists
 	Doc  string
 
 	value reflect.Value
 }
 
-// Fields returns every setting of c in the order of the file. Members of lists
-// are described once, without a value.
+// Fields returns every setting of c in the order of the file. It describes members of lists once, without a value.
 func Fields(c *Config) []Field {
 	var out []Field
 	walk(reflect.ValueOf(c).Elem(), "", "WAGGLE", &out)
@@ -57,7 +56,7 @@ func isSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]()
 }
 
-// envName is WAGGLE_<PATH> unless a tag names another variable or prefix.
+// envName returns WAGGLE_<PATH> unless a tag names another variable or prefix.
 func envName(sf reflect.StructField, prefix, name string) string {
 	if tag := sf.Tag.Get("env"); tag != "" {
 		return tag
@@ -65,7 +64,7 @@ func envName(sf reflect.StructField, prefix, name string) string {
 	return prefix + "_" + strings.ToUpper(name)
 }
 
-// Type names the form of the value for people.
+// Type returns a readable name of the value's form.
 func (f Field) Type() string {
 	if !f.value.IsValid() {
 		return ""

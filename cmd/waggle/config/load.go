@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Source says where a setting got its value from.
+// Source is the kind of input that set a value.
 type Source string
 
 // The sources, weakest first.
@@ -27,12 +27,12 @@ const (
 
 // Input is what Load reads.
 type Input struct {
-	File  string                      // YAML file, or a folder of them; empty = none
+	File  string                      // a YAML file or a folder of YAML files; empty = no file
 	Env   func(string) (string, bool) // such as os.LookupEnv
-	Flags map[string]string           // path of the setting -> text, for flags that were given
+	Flags map[string]string           // text of each flag that was given, by the setting's path
 }
 
-// Loaded is a configuration and where it came from.
+// Loaded is a configuration with the source of each setting.
 type Loaded struct {
 	Config
 	File    string
@@ -41,7 +41,7 @@ type Loaded struct {
 	stamp   Stamp
 }
 
-// Source returns where the setting with the path came from.
+// Source returns the source of the setting at the path.
 func (l *Loaded) Source(path string) Source {
 	if s, ok := l.sources[path]; ok {
 		return s
@@ -49,9 +49,8 @@ func (l *Loaded) Source(path string) Source {
 	return FromDefault
 }
 
-// Load merges all sources, flags over environment over file over defaults. It
-// refuses unknown keys of the file, naming their line, but does not judge the
-// values: Validate does, once it is known which roles they are for.
+// Load merges all sources, flags over environment over file over defaults. It refuses unknown keys of the file, naming their
+// line, and does not validate values: Validate does, once the roles are known.
 func Load(in Input) (*Loaded, error) {
 	l := &Loaded{Config: Default(), File: in.File, sources: map[string]Source{}, in: in}
 	names, err := files(in.File)
@@ -85,8 +84,8 @@ func Load(in Input) (*Loaded, error) {
 	return l, nil
 }
 
-// files returns the files that a name stands for: itself or, of a folder, those that
-// end with ".yaml", by name. The later ones win; lists are replaced, not joined.
+// files returns the files that a name stands for: the file itself, or a folder's files that end with ".yaml", ordered by
+// name. Later files win; they replace lists and do not extend them.
 func files(name string) ([]string, error) {
 	if name == "" {
 		return nil, nil
@@ -147,7 +146,7 @@ func has(m map[string]any, path []string) bool {
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type config\.(\w+)`)
 
-// readable puts YAML's complaints about Go types into the words of the file.
+// readable rewrites YAML's messages about Go types in terms of the file.
 func readable(err error) error {
 	te, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -164,7 +163,7 @@ func readable(err error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// within names the section that has the given type.
+// within returns the section of the given type.
 func within(typeName string) string {
 	if at := find(reflect.TypeFor[Config](), typeName, ""); at != "" {
 		return " in " + at

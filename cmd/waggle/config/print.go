@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Print writes the effective configuration as YAML, secrets redacted.
+// Print writes the effective configuration as YAML, with secrets redacted.
 func (l *Loaded) Print(w io.Writer) error {
 	c := l.Config
 	c.NATS.URL = RedactURLs(c.NATS.URL)

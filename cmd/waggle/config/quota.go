@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Quota bounds what tenants and principals may have. Zero means no limit.
+// Quota limits tenants and principals. Zero means no limit.
 type Quota struct {
 	Tenant    Limits        `yaml:"tenant" doc:"Of each tenant as a whole."`
 	Principal Limits        `yaml:"principal" doc:"Of each principal."`
@@ -34,8 +34,7 @@ type Limits struct {
 	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until somebody answers."`
 }
 
-// TenantQuota is what one tenant may have in place of the defaults. Of each number 0 is
-// the default and -1 no limit.
+// TenantQuota replaces the default limits for one tenant. In each number 0 means the default and -1 no limit.
 type TenantQuota struct {
 	Tenant     string           `yaml:"tenant" doc:"The tenant; unique."`
 	Limits     Limits           `yaml:"limits,omitempty" doc:"Of the tenant as a whole: 0 = as quota.tenant, -1 = no limit."`
@@ -44,13 +43,13 @@ type TenantQuota struct {
 	Budget     *Budget          `yaml:"budget,omitempty" doc:"Of each of its runs, in place of the whole setting budget."`
 }
 
-// PrincipalQuota is what one principal of a tenant may have.
+// PrincipalQuota replaces the default limits for one principal of a tenant.
 type PrincipalQuota struct {
 	Subject string `yaml:"subject" doc:"Who, as in the API key or the claim sub; unique."`
 	Limits  Limits `yaml:"limits" doc:"0 = as the tenant's principals, -1 = no limit."`
 }
 
-// Budget bounds what one run may use up. Clients may ask for less. Zero means no limit.
+// Budget limits the consumption of one run. Clients may ask for less. Zero means no limit.
 type Budget struct {
 	Tokens     int64         `yaml:"tokens,omitempty" doc:"Tokens that the models of a run may read and write together, as far as their providers count them; 0 = no limit."`
 	CostUSD    float64       `yaml:"cost_usd,omitempty" doc:"US dollars that a run may cost, by models.prices; 0 = no limit."`
@@ -60,7 +59,7 @@ type Budget struct {
 	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until somebody answers."`
 }
 
-// Audit says what is written of who did what.
+// Audit sets the contents and the limits of the audit log.
 type Audit struct {
 	Enabled   bool          `yaml:"enabled" doc:"Write the audit log (stream AUDIT)."`
 	MaxAge    time.Duration `yaml:"max_age" doc:"How long records are kept; 0 = 400 days."`
@@ -69,7 +68,7 @@ type Audit struct {
 	Waiting   int           `yaml:"waiting" doc:"Records that may wait to be written; at the bound they are dropped and counted. 0 = 10000."`
 }
 
-// Policy returns the quotas as the services take them.
+// Policy converts the quotas for the services.
 func (q Quota) Policy() quota.Policy {
 	p := quota.Policy{Tenant: quota.Limits(q.Tenant), Principal: quota.Limits(q.Principal), Tenants: map[string]quota.Override{}}
 	for _, t := range q.Tenants {
@@ -82,7 +81,7 @@ func (q Quota) Policy() quota.Policy {
 	return p
 }
 
-// Of returns the budget as the services take it.
+// Of converts the budget for the services.
 func (b Budget) Of() event.Budget {
 	out := event.Budget{
 		Tokens: b.Tokens, CostUSD: b.CostUSD, ToolCalls: b.ToolCalls, Seconds: int64(b.Time / time.Second),
@@ -94,7 +93,7 @@ func (b Budget) Of() event.Budget {
 	return out
 }
 
-// Budgets returns the budgets of tenants that have their own, by tenant.
+// Budgets returns the budgets of tenants with a budget of their own, by tenant.
 func (q Quota) Budgets() map[string]event.Budget {
 	out := map[string]event.Budget{}
 	for _, t := range q.Tenants {
@@ -132,7 +131,7 @@ func (p *problems) quota(q *Quota) {
 	}
 }
 
-// limits refuses numbers below the lowest that means something.
+// limits refuses numbers below the lowest meaningful one.
 func (p *problems) limits(at string, l Limits, lowest float64) {
 	for _, v := range []struct {
 		name string
@@ -155,7 +154,7 @@ func (p *problems) limits(at string, l Limits, lowest float64) {
 	p.exceeding(at, l.OnExceeded, l.AskTimeout)
 }
 
-// exceeding refuses what is no answer to the question what is done at a limit.
+// exceeding refuses unknown reactions to a reached limit.
 func (p *problems) exceeding(at, what string, askTimeout time.Duration) {
 	if !slices.Contains([]string{"", event.BudgetStop, event.BudgetAsk}, what) {
 		p.add(at+".on_exceeded", "%q is neither stop nor ask", what)

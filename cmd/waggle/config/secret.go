@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// redacted stands for a secret wherever configuration is shown.
+// redacted stands for a secret in printed configuration.
 const redacted = "[redacted]"
 
-// Secret is text that is never shown: every way of printing it gives a
-// placeholder. Reveal is the only way to the value.
+// Secret is text that is never shown: every way of printing it gives a placeholder. Only Reveal returns the value.
 type Secret string
 
 // Reveal returns the secret itself.
@@ -33,8 +32,8 @@ func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
 // MarshalText implements encoding.TextMarshaler, for JSON.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// RedactURLs replaces the user and password of every URL in a list separated by
-// commas. What is not a URL is returned whole only if it has no "@".
+// RedactURLs replaces the user and password of every URL in a list separated by commas. It returns text that is not a URL
+// unchanged only if the text has no "@".
 func RedactURLs(list string) string {
 	parts := strings.Split(list, ",")
 	for i, p := range parts {
@@ -50,7 +49,7 @@ func RedactURLs(list string) string {
 	return strings.Join(parts, ",")
 }
 
-// FileHoldsSecrets reports whether the file holds something worth hiding.
+// FileHoldsSecrets reports whether the file holds secrets.
 func (l *Loaded) FileHoldsSecrets() bool {
 	for _, s := range l.Tools.Servers {
 		if len(s.Env) > 0 || len(s.Headers) > 0 {

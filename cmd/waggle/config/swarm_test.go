@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// legacy fills in the addresses of the originals, on the host of the gateway, but for
-// those that are set, switched off, or the gateway's own.
+// Legacy addresses default to those of the originals, on the gateway's host, unless they are set, switched off, or the
+// gateway's own.
 func TestLegacyListensWhereTheOriginalsDo(t *testing.T) {
 	for text, want := range map[string]Legacy{
 		"legacy: false": {},
@@ -35,23 +35,23 @@ func TestLegacyListensWhereTheOriginalsDo(t *testing.T) {
 
 func TestValidateNamesTheOptionOfTheSwarm(t *testing.T) {
 	for text, want := range map[string]string{
-		"task: {queue_timeout: 0s}":                                         "task.queue_timeout:",
-		"task: {ask_timeout: -1s}":                                          "task.ask_timeout:",
-		"task: {lease: 0s}":                                                 "task.lease:",
-		"task: {pause: 0s}":                                                 "task.pause:",
-		"task: {keep: 0s}":                                                  "task.keep:",
-		"task: {timeout: -1s}":                                              "task.timeout:",
-		"task: {tries: 0}":                                                  "task.tries:",
-		"task: {tries: 11}":                                                 "task.tries:",
-		"task: {max_depth: 65}":                                             "task.max_depth:",
-		"assistant: {name: ''}":                                             "assistant.name:",
-		"assistant: {concurrency: -1}":                                      "assistant.concurrency:",
-		"gateway: {peers: {grace: -1s}}":                                    "gateway.peers.grace:",
-		"gateway: {asp_messages: both}":                                     "gateway.asp_messages:",
-		"gateway: {asp_statuses: both}":                                     "gateway.asp_statuses:",
-		"gateway: {legacy: {team: '0.0.0.0:8000'}}":                         "gateway.legacy.team:",
-		"gateway: {legacy: {agent: nowhere}}":                               "gateway.legacy.agent:",
-		"gateway: {legacy: {service: '0.0.0.0:3002'}}":                      "gateway.legacy.service:",
+		"task: {queue_timeout: 0s}":                    "task.queue_timeout:",
+		"task: {ask_timeout: -1s}":                     "task.ask_timeout:",
+		"task: {lease: 0s}":                            "task.lease:",
+		"task: {pause: 0s}":                            "task.pause:",
+		"task: {keep: 0s}":                             "task.keep:",
+		"task: {timeout: -1s}":                         "task.timeout:",
+		"task: {tries: 0}":                             "task.tries:",
+		"task: {tries: 11}":                            "task.tries:",
+		"task: {max_depth: 65}":                        "task.max_depth:",
+		"assistant: {name: ''}":                        "assistant.name:",
+		"assistant: {concurrency: -1}":                 "assistant.concurrency:",
+		"gateway: {peers: {grace: -1s}}":               "gateway.peers.grace:",
+		"gateway: {asp_messages: both}":                "gateway.asp_messages:",
+		"gateway: {asp_statuses: both}":                "gateway.asp_statuses:",
+		"gateway: {legacy: {team: '0.0.0.0:8000'}}":    "gateway.legacy.team:",
+		"gateway: {legacy: {agent: nowhere}}":          "gateway.legacy.agent:",
+		"gateway: {legacy: {service: '0.0.0.0:3002'}}": "gateway.legacy.service:",
 		"gateway: {legacy: {client: '127.0.0.1:1', agent: '127.0.0.1:1'}}":  "gateway.legacy.agent:",
 		"addr: 127.0.0.1:9000\ngateway: {legacy: {client: 127.0.0.1:9000}}": "gateway.legacy.client:",
 	} {

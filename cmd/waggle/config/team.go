@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
-// Team is the definition of a team of agents, to be run by its name.
+// Team is the definition of a team; clients create it by its name.
 type Team struct {
 	Name        string       `yaml:"name" doc:"By which the team is asked for; unique among teams."`
 	Description string       `yaml:"description,omitempty" doc:"What lists of teams say of it."`
@@ -22,7 +22,7 @@ type Team struct {
 	Members     []TeamMember `yaml:"members"`
 }
 
-// TeamMember is an agent with the built-in model, an agent of the swarm, or a team.
+// TeamMember is a member with the built-in model, an agent of the swarm, or a team.
 type TeamMember struct {
 	Name             string   `yaml:"name" doc:"By which the others know it; unique in its team."`
 	Role             string   `yaml:"role,omitempty" doc:"What it is there for; the others are told."`
@@ -35,7 +35,7 @@ type TeamMember struct {
 	Team             *Team    `yaml:"team,omitempty" doc:"A team, which is the member then; written as these are."`
 }
 
-// Definition returns the team as the team service takes it.
+// Definition converts the team for the team service.
 func (t Team) Definition() event.TeamDefinition {
 	members := make([]event.MemberDefinition, len(t.Members))
 	for i, m := range t.Members {
@@ -53,9 +53,8 @@ func (t Team) Definition() event.TeamDefinition {
 	}
 }
 
-// ReadTeam reads one definition, written as an element of the setting teams: YAML or
-// JSON. It refuses unknown keys with their line and leaves the rest to whoever founds
-// the team.
+// ReadTeam reads one definition, written as an element of the setting teams: YAML or JSON. It refuses unknown keys, naming
+// their line, and leaves other checks to the team service.
 func ReadTeam(text []byte) (event.TeamDefinition, error) {
 	var t Team
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -71,7 +70,7 @@ func ReadTeam(text []byte) (event.TeamDefinition, error) {
 	return t.Definition(), nil
 }
 
-// teams judges the definitions of teams.
+// teams validates the definitions of teams.
 func (p *problems) teams(all []Team) {
 	seen := map[string]bool{}
 	for i, t := range all {
@@ -86,7 +85,7 @@ func (p *problems) teams(all []Team) {
 	}
 }
 
-// team adds why a definition cannot be used, with the path of what is wrong in it.
+// team adds an error of a definition, with the path of the faulty part.
 func (p *problems) team(at string, err error) {
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {

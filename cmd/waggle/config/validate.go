@@ -17,7 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Roles of a process, in the order in which they are started.
+// Roles of a process, in the order of starting.
 const (
 	RoleTools    = "tools"
 	RoleWorker   = "worker"
@@ -31,13 +31,13 @@ const (
 // Roles lists every role.
 var Roles = []string{RoleTools, RoleWorker, RolePipeline, RoleSession, RoleTask, RoleTeam, RoleGateway}
 
-// For says what a configuration is to be used for.
+// For states the use of a configuration: the roles to run, and the bus.
 type For struct {
 	Roles    []string
 	Embedded bool // with the embedded NATS server
 }
 
-// Has reports whether the role is among them.
+// Has reports whether For includes the role.
 func (f For) Has(role string) bool { return slices.Contains(f.Roles, role) }
 
 // ParseRoles splits a list such as "gateway,worker", refuses unknown names and
@@ -60,15 +60,14 @@ func ParseRoles(list []string) ([]string, error) {
 	return out, nil
 }
 
-// problems collects what is wrong, each with the path of its setting.
+// problems collects errors, each with the path of its setting.
 type problems []error
 
 func (p *problems) add(path, format string, args ...any) {
 	*p = append(*p, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)))
 }
 
-// Validate judges all values and returns every problem at once, each beginning
-// with the path of the setting.
+// Validate checks all values and returns every problem at once, each beginning with the path of the setting.
 func (l *Loaded) Validate(use For) error {
 	var p problems
 	c := &l.Config
@@ -154,7 +153,7 @@ func (p *problems) numbers(c *Config) {
 	}
 }
 
-// Who makes the streams.
+// Values of the setting that names the creator of the streams.
 const (
 	BootstrapAuto   = "auto"
 	BootstrapVerify = "verify"
@@ -220,7 +219,7 @@ func (p *problems) model(c *Config) {
 	}
 }
 
-// provider accepts a server of one's own without a key: many local ones need none.
+// provider accepts a custom base URL without a key: many local servers need no key.
 func (p *problems) provider(name, env string, v Provider) {
 	if v.APIKey == "" && v.BaseURL == "" {
 		p.add("providers."+name+".api_key", "no key; set %s_API_KEY, or %s_BASE_URL for a server that needs none", env, env)
@@ -237,7 +236,7 @@ func (p *problems) httpURL(path, s string) {
 	}
 }
 
-// Empty reports whether nobody needs to authenticate.
+// Empty reports whether clients connect without authentication.
 func (a Auth) Empty() bool { return len(a.APIKeys) == 0 && a.JWT.Issuer == "" }
 
 func (p *problems) auth(a *Auth, addr string) {

@@ -12,13 +12,13 @@ import (
 const (
 	// minStateKey makes guessing a key as hard as breaking HMAC-SHA256.
 	minStateKey = 32
-	// maxTaskAttempts keeps the last pause of a doubling backoff in the order of minutes.
+	// maxTaskAttempts keeps the last pause of a doubling backoff within minutes.
 	maxTaskAttempts = 10
-	// maxTasks is how many tasks a plan may have; more at once mean nothing.
+	// maxTasks is the maximum of steps of a plan; a higher number of parallel steps has no effect.
 	maxTasks = 100
 )
 
-// pipeline judges how runs are carried out.
+// pipeline validates the settings of runs.
 func (p *problems) pipeline(c *Pipeline) {
 	choices := []string{event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}
 	if !slices.Contains(choices, c.OnBusy) {
@@ -30,7 +30,7 @@ func (p *problems) pipeline(c *Pipeline) {
 	if c.TaskAttempts < 1 || c.TaskAttempts > maxTaskAttempts {
 		p.add("pipeline.task_attempts", "%d is not from 1 to %d", c.TaskAttempts, maxTaskAttempts)
 	}
-	// Clients are told these in whole seconds.
+	// Frames carry these in whole seconds.
 	p.seconds("pipeline.confirm_timeout", c.ConfirmTimeout)
 	p.seconds("pipeline.task_timeout", c.TaskTimeout)
 	if c.RetryBackoff <= 0 {
@@ -44,7 +44,7 @@ func (p *problems) seconds(path string, d time.Duration) {
 	}
 }
 
-// prices judges what models cost.
+// prices validates the prices of models.
 func (p *problems) prices(m *Models) {
 	seen := map[string]bool{}
 	for i, v := range m.Prices {
@@ -64,7 +64,7 @@ func (p *problems) amount(path string, v float64) {
 	}
 }
 
-// stateKeys judges the keys of exported states; those of a file are read later.
+// stateKeys validates the keys of exported states; the keys of a file are read later.
 func (p *problems) stateKeys(s *Session) {
 	if len(s.StateKeys) > 0 && s.StateKeyFile != "" {
 		p.add("session.state_keys", "choose one of session.state_keys and session.state_key_file")
@@ -74,7 +74,7 @@ func (p *problems) stateKeys(s *Session) {
 	}
 }
 
-// CheckStateKeys refuses keys that could be guessed.
+// CheckStateKeys refuses keys that are short enough to guess.
 func CheckStateKeys(keys []Secret) error {
 	for i, k := range keys {
 		if len(k.Reveal()) < minStateKey {

@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	// maxTries keeps a task that ruins its agents from ruining many.
+	// maxTries limits the agents that one harmful task can ruin.
 	maxTries = 10
-	// maxNested is deeper than any useful tree of tasks, and far from the limits of
-	// what one event may hold.
+	// maxNested is deeper than any useful tree of tasks, and far from the size limit of one event.
 	maxNested = 64
 )
 
-// task judges how tasks of the swarm are carried out.
+// task validates the settings of tasks.
 func (p *problems) task(c *Task) {
 	for _, v := range []struct {
 		path string
@@ -40,14 +39,14 @@ func (p *problems) task(c *Task) {
 	}
 }
 
-// assistant judges the agent that offers the model.
+// assistant validates the settings of the built-in agent.
 func (p *problems) assistant(a *Assistant) {
 	if a.Enabled && a.Name == "" {
 		p.add("assistant.name", "name it, or set assistant.enabled to false")
 	}
 }
 
-// asp judges how the Agent Swarm Protocol is spoken.
+// asp validates the settings of the Agent Swarm Protocol.
 func (p *problems) asp(g *Gateway) {
 	if !slices.Contains([]string{ASPMessagesText, ASPMessagesObject}, g.ASPMessages) {
 		p.add("gateway.asp_messages", "%q is neither text nor object", g.ASPMessages)
@@ -57,15 +56,14 @@ func (p *problems) asp(g *Gateway) {
 	}
 }
 
-// original is a setting with an additional address, where the original
-// server of a protocol may have listened.
+// original is a setting with an additional address, the default address of a protocol's original server.
 type original struct{ path, addr string }
 
-// LegacyOff in the place of an additional address leaves it out.
+// LegacyOff as an additional address disables that address.
 const LegacyOff = "off"
 
-// originals fills in the additional addresses and returns them. The one for ORBIT is
-// left out where the gateway listens there anyway.
+// originals fills in the additional addresses and returns them. It omits the address for ORBIT if the gateway listens there
+// anyway.
 func (c *Config) originals() []original {
 	l := &c.Gateway.Legacy
 	host, main, err := net.SplitHostPort(c.Addr)
@@ -89,7 +87,7 @@ func (c *Config) originals() []original {
 	return out
 }
 
-// legacy judges the additional addresses, for which the same holds as for the first.
+// legacy validates the additional addresses by the rules of the gateway's own address.
 func (p *problems) legacy(c *Config) {
 	seen := map[string]bool{}
 	for _, l := range c.originals() {

@@ -1,6 +1,5 @@
-// Package console is a conversation's place at a terminal: what is said scrolls by above,
-// and below it stand what goes on and the message that a person writes. A message may have
-// several lines, a paste is one message, and earlier messages come back with the arrow keys.
+// Package console shows a conversation at a terminal: the text scrolls above, and the status and the user's unsent message
+// stand below. A message may have several lines, a paste is one message, and the arrow keys recall earlier messages.
 package console
 
 import (
@@ -19,45 +18,44 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
-// The size of a terminal that does not tell it.
+// The size of a terminal that does not report it.
 const (
 	usualWidth  = 80
 	usualHeight = 24
 )
 
-// Options say where a console is and what it begins with.
+// Options configure a console.
 type Options struct {
 	In, Out     *os.File
-	Environ     []string         // as of os.Environ: TERM, NO_COLOR
-	History     *History         // may be nil: earlier messages do not come back
-	Placeholder string           // shown until something is written
-	Interrupts  chan<- os.Signal // gets Ctrl-C, where it does not clear what is written; has a buffer
-	Screen      *terminal.Screen // shows everything through the console while it is open
+	Environ     []string         // in the form of os.Environ: TERM, NO_COLOR
+	History     *History         // may be nil: the console then recalls no earlier messages
+	Placeholder string           // shown while the message is empty
+	Interrupts  chan<- os.Signal // receives Ctrl-C where it does not clear the message; must be buffered
+	Screen      *terminal.Screen // shows all its output through the console while that is open
 }
 
-// Console reads messages from a person and shows what is said meanwhile. It owns the
-// terminal from Open to Close. Its methods may be called concurrently, Read by one
-// goroutine at a time.
+// Console reads messages from a person and shows text meanwhile. It owns the terminal from Open to Close. Its methods may be
+// called concurrently, Read by one goroutine at a time.
 type Console struct {
 	opt  Options
 	prog *tea.Program
-	got  chan result   // what the person has entered
-	done chan struct{} // the program has ended; err is set
+	got  chan result   // the user's entries
+	done chan struct{} // closed when the program has ended; err is set
 	err  error
 	size atomic.Int64 // width and height of the terminal
 	out  *painted
 
 	mu      sync.Mutex
-	partial string // the line that is being shown and has not ended
+	partial string // the unfinished line on the screen
 }
 
-// result is a message of the person, or the end of the conversation.
+// result is a message of the user, or the end of the conversation.
 type result struct {
 	text string
 	err  error
 }
 
-// Open takes the terminal over.
+// Open takes control of the terminal.
 func Open(opt Options) *Console {
 	c := &Console{opt: opt, got: make(chan result, 1), done: make(chan struct{})}
 	c.out = &painted{File: opt.Out, first: make(chan struct{})}
@@ -74,8 +72,8 @@ func Open(opt Options) *Console {
 	return c
 }
 
-// painted is a terminal that tells when the first picture is on it. Until then the program
-// takes all of the terminal for its own: text that it prints would cover what stands there.
+// painted is a terminal that reports the first complete picture. Until then the program treats the whole terminal as its
+// own: printed text would cover earlier output.
 type painted struct {
 	*os.File
 	first chan struct{}
@@ -98,7 +96,7 @@ func (c *Console) dimensions() (width, height int) {
 	return int(v >> 32), int(v & (1<<32 - 1))
 }
 
-// Read returns the next message, or io.EOF when the person leaves.
+// Read returns the next message, or io.EOF when the user leaves.
 func (c *Console) Read() (string, error) {
 	c.prog.Send(wanted{})
 	select {
@@ -115,7 +113,7 @@ func (c *Console) Read() (string, error) {
 	}
 }
 
-// echo leaves a message on the screen as it was written.
+// echo leaves a sent message on the screen.
 func (c *Console) echo(text string) {
 	lines := strings.Split(terminal.Strip(text), "\n")
 	color := terminal.Color(c.opt.Out)
@@ -129,11 +127,10 @@ func (c *Console) echo(text string) {
 	_, _ = c.Write([]byte("\n" + strings.Join(lines, "\n") + "\n"))
 }
 
-// Person reports that a person writes.
+// Person reports that a person writes the messages.
 func (c *Console) Person() bool { return true }
 
-// Write shows text above the message that is being written. The last line, until it ends,
-// is shown, too.
+// Write shows text above the unsent message. It shows an unfinished last line, too.
 func (c *Console) Write(p []byte) (int, error) {
 	select {
 	case <-c.out.first:
@@ -145,10 +142,10 @@ func (c *Console) Write(p []byte) (int, error) {
 	width, height := c.dimensions()
 	rows := strings.Split(ansi.Wrap(c.partial, max(width-1, 1), ""), "\n")
 	c.partial = rows[len(rows)-1]
-	// As many rows at once as fit above the message: more would leave gaps.
+	// Print only as many rows at once as fit above the message: more would leave gaps.
 	for rows = rows[:len(rows)-1]; len(rows) > 0; {
 		n := min(len(rows), max(height-maxRows, 1))
-		c.prog.Send(tea.Println(strings.Join(rows[:n], "\n"))()) // Program.Println would wait for a program that has ended
+		c.prog.Send(tea.Println(strings.Join(rows[:n], "\n"))()) // Program.Println would wait for an ended program
 		rows = rows[n:]
 	}
 	c.prog.Send(partial(c.partial))
@@ -161,7 +158,7 @@ func (c *Console) Status(text string) { c.prog.Send(status(text)) }
 // Panel implements terminal.Display.
 func (c *Console) Panel(rows []terminal.Row) { c.prog.Send(panel(rows)) }
 
-// Close gives the terminal back, even while Read waits. It may be called twice.
+// Close returns the terminal, even while Read waits. It may be called twice.
 func (c *Console) Close() error {
 	c.opt.Screen.Through(nil)
 	c.prog.Send(closing{})

@@ -26,7 +26,7 @@ type rig struct {
 	interrupts chan os.Signal
 }
 
-// open opens a console whose history is in the file, and waits for its prompt.
+// open opens a console with the file's history, and waits for its prompt.
 func open(t *testing.T, x *consoletest.Terminal, history string) *rig {
 	t.Helper()
 	h, err := console.OpenHistory(history)
@@ -41,7 +41,7 @@ func open(t *testing.T, x *consoletest.Terminal, history string) *rig {
 	return r
 }
 
-// read returns where the next message arrives.
+// read starts a Read and returns a channel that receives the message.
 func (r *rig) read() <-chan string {
 	out := make(chan string, 1)
 	go func() {
@@ -132,7 +132,7 @@ func TestCtrlDLeaves(t *testing.T) {
 	require.Equal(t, io.EOF.Error(), <-got)
 }
 
-// What is written while text comes is neither mixed with it nor lost, and waits.
+// A message that the user writes while text arrives stays separate, complete and unsent.
 func TestTextDoesNotMixWithWhatIsWritten(t *testing.T) {
 	r := open(t, consoletest.Open(t, 24, 40), "")
 	r.Type("my question")

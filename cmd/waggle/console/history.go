@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// Keep is how many messages come back: what people look for is among the last few
-	// hundred.
+	// Keep is the number of recalled messages: users look for one of the last few hundred.
 	Keep = 1000
-	// slack is how far the file grows beyond Keep before it is written anew.
+	// slack is the number of lines by which the file may exceed Keep before a rewrite.
 	slack = 500
-	// maxMessage keeps a pasted book out of the file.
+	// maxMessage keeps very long pastes out of the file.
 	maxMessage = 64 << 10
 )
 
-// History is what a person has written before, oldest first, in a file that nobody else
-// may read: a line is a message as a JSON string. Several processes may add to one file.
+// History holds the user's earlier messages, oldest first, in a file that only the user may read: a line is a message as a
+// JSON string. Several processes may add to one file.
 type History struct {
-	path     string // empty = it is not kept
+	path     string // empty = in memory only
 	messages []string
 }
 
-// HistoryFile returns where the messages of the user are kept: in the folder that the XDG
-// base directories name for state. Without a home it is empty.
+// HistoryFile returns the path of the user's messages: in the folder that the XDG base directories name for state. Without a
+// home it is empty.
 func HistoryFile(name string) string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -42,8 +41,8 @@ func HistoryFile(name string) string {
 	return filepath.Join(dir, "waggle", name)
 }
 
-// OpenHistory reads the file, which need not exist. A file that has grown too long is cut.
-// With an error the history still works, and is not kept.
+// OpenHistory reads the file, which need not exist, and shortens a file that is too long. With an error it still returns a
+// working history, which stays in memory.
 func OpenHistory(path string) (*History, error) {
 	h := &History{}
 	if path == "" {
@@ -63,7 +62,7 @@ func OpenHistory(path string) (*History, error) {
 	return h, nil
 }
 
-// read reads the last messages and returns how many lines the file has.
+// read reads the last messages and returns the number of lines in the file.
 func (h *History) read(path string) (lines int, err error) {
 	f, err := os.Open(path) //nolint:gosec // the user's own
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +77,7 @@ func (h *History) read(path string) (lines int, err error) {
 	for s.Scan() {
 		lines++
 		var m string
-		if json.Unmarshal(s.Bytes(), &m) == nil && m != "" { // a line that was cut is left out
+		if json.Unmarshal(s.Bytes(), &m) == nil && m != "" { // skip a cut line
 			h.remember(m)
 		}
 	}
@@ -95,16 +94,16 @@ func (h *History) remember(m string) {
 	}
 }
 
-// rewrite puts a file with the remembered messages in the place of the old one.
+// rewrite replaces the file with the remembered messages.
 func (h *History) rewrite(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".history-*") // readable for the user alone
+	f, err := os.CreateTemp(filepath.Dir(path), ".history-*") // with permissions for the user alone
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	w := bufio.NewWriter(f)
 	for _, m := range h.messages {
-		_, _ = w.Write(encode(m)) // Flush tells
+		_, _ = w.Write(encode(m)) // Flush returns the error
 	}
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {
 		return err
@@ -113,14 +112,14 @@ func (h *History) rewrite(path string) error {
 }
 
 func encode(m string) []byte {
-	b, _ := json.Marshal(m) // a string always can be
+	b, _ := json.Marshal(m) // a string always marshals
 	return append(b, '\n')
 }
 
-// Messages returns what comes back, oldest first.
+// Messages returns the recalled messages, oldest first.
 func (h *History) Messages() []string { return h.messages }
 
-// Add remembers a message, and keeps it if it can.
+// Add remembers a message, and writes it to the file if possible.
 func (h *History) Add(m string) {
 	if strings.TrimSpace(m) == "" || len(m) > maxMessage {
 		return
@@ -134,10 +133,10 @@ func (h *History) Add(m string) {
 	}
 	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err == nil {
-		_, err = f.Write(encode(m)) // one write: lines of two processes do not mix
+		_, err = f.Write(encode(m)) // one write, so that lines of two processes do not mix
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		h.path = "" // a conversation does not end for its history
+		h.path = "" // a failed history does not end a conversation
 	}
 }

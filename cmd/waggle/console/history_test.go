@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Whatever was written comes back as it was, the newest messages at least, in a bounded file.
+// The history returns messages unchanged, the newest at least, from a bounded file.
 func TestTheHistoryKeepsWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,38 +18,36 @@ import (
 const (
 	prompt    = "› "
 	continued = "  "
-	// maxInput is how many rows of a message are seen while it is written.
+	// maxInput is the number of rows that show an unsent message.
 	maxInput = 8
-	// maxLines bounds a message: the gateway takes fewer bytes than these lines have.
+	// maxLines bounds a message: the gateway accepts fewer bytes than so many lines have.
 	maxLines = 10_000
-	// maxRows is what stands below the text at most: the unfinished line, what goes on,
-	// an empty row, the message, and a hint.
+	// maxRows bounds the rows below the text: the unfinished line, the status, an empty row, the message, and a hint.
 	maxRows = maxInput + 4
-	// busy is said when Enter is pressed while an answer is being written.
+	// busy answers Enter during an answer.
 	busy = "the answer is not finished; Enter sends this afterwards, Ctrl-C on an empty line stops the answer"
 )
 
-// What the console tells its model.
+// Messages of the console to its model.
 type (
-	wanted  struct{} // the next message is waited for
+	wanted  struct{} // the console waits for a message
 	partial string
 	status  string
 	panel   []terminal.Row
-	turn    struct{} // of the spinner
+	turn    struct{} // the next picture of the spinner
 	closing struct{}
 )
 
-// model is the state of what stands below the text. Its methods are called by the
-// program's one goroutine.
+// model is the state of the rows below the text. Only the program's one goroutine calls its methods.
 type model struct {
 	opt     Options
 	got     chan<- result
 	resized func(width, height int)
 
 	input   textarea.Model
-	waiting bool // a message is waited for
+	waiting bool // the console waits for a message
 	hint    string
-	past    []string // what can be scrolled through; the last one is what is being written
+	past    []string // the messages to scroll through, the unsent one last
 	at      int
 
 	partial       string
@@ -101,7 +99,7 @@ func (m *model) style(ready bool) {
 	m.input.SetStyles(textarea.Styles{Focused: s, Blurred: s})
 }
 
-// recall begins an empty message, before which the history lies.
+// recall starts an empty message after the history.
 func (m *model) recall() {
 	m.past = []string{""}
 	if m.opt.History != nil {
@@ -158,7 +156,7 @@ func (m *model) edit(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// spin turns the spinner while something goes on.
+// spin turns the spinner while the status has a text.
 func (m *model) spin() tea.Cmd {
 	if m.status == "" || m.turning {
 		return nil
@@ -203,7 +201,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return m.edit(k)
 }
 
-// enter sends the message, unless it goes on or cannot be taken now.
+// enter sends the message, unless it continues on another line or the console is not ready for it.
 func (m *model) enter() tea.Cmd {
 	text := m.input.Value()
 	switch {
@@ -227,8 +225,7 @@ func (m *model) enter() tea.Cmd {
 	return nil
 }
 
-// unfinished reports whether a backslash before the cursor, at the end of the message,
-// asks for another line.
+// unfinished reports whether a backslash before the cursor, at the end of the message, asks for another line.
 func (m *model) unfinished(text string) bool {
 	return strings.HasSuffix(text, `\`) && !strings.HasSuffix(text, `\\`) && m.input.Line() == m.input.LineCount()-1
 }
@@ -236,11 +233,11 @@ func (m *model) unfinished(text string) bool {
 func (m *model) interrupt() {
 	select {
 	case m.opt.Interrupts <- os.Interrupt:
-	default: // there is one that has not been looked at
+	default: // one message is still unread
 	}
 }
 
-// leave ends the conversation where it waits for a message.
+// leave ends the conversation if the console waits for a message.
 func (m *model) leave() {
 	if !m.waiting {
 		m.hint = busy
@@ -250,7 +247,7 @@ func (m *model) leave() {
 	m.got <- result{err: io.EOF}
 }
 
-// scroll goes through what was written before. What is being written stays at its end.
+// scroll moves through earlier messages. The unsent message stays at the end.
 func (m *model) scroll(by int) {
 	to := m.at + by
 	if to < 0 || to >= len(m.past) {
@@ -276,7 +273,7 @@ func (m *model) View() tea.View {
 	for _, r := range m.panel {
 		rows = append(rows, terminal.Paint(m.color, r.Style, m.row(r.Text)))
 	}
-	if m.status != "" && m.partial == "" { // else the text shows that something goes on
+	if m.status != "" && m.partial == "" { // otherwise the growing text shows progress
 		rows = append(rows, terminal.Paint(m.color, terminal.Dim, m.row(terminal.SpinnerFrames[m.frame]+" "+m.status)))
 	}
 	below := ""
@@ -287,7 +284,7 @@ func (m *model) View() tea.View {
 	if room := m.height - lipgloss.Height(input+below) - 2; len(rows) > max(room, 0) {
 		rows = rows[len(rows)-max(room, 0):]
 	}
-	rows = append(rows, "") // text and message apart
+	rows = append(rows, "") // separates text and message
 	v := tea.NewView(strings.Join(append(rows, input), "\n") + below)
 	if c := m.input.Cursor(); c != nil {
 		c.Y += len(rows)

@@ -18,7 +18,7 @@ import (
 	"github.com/waggle-dev/waggle/services/status"
 )
 
-// onBus checks the bus and what can be seen through it.
+// onBus checks the bus and the installation behind it.
 func onBus(ctx context.Context, p Patient) []Finding {
 	const what = "NATS"
 	c := p.Config.NATS
@@ -46,15 +46,15 @@ func onBus(ctx context.Context, p Patient) []Finding {
 	return append(out, refused.permissions()...)
 }
 
-// accountInfo asks JetStream for a sign of life, in a part of the time that there is: a
-// cluster without a leader does not answer, and the servers are asked then.
+// accountInfo sends JetStream one request, with a part of ctx's time as its deadline: a cluster without a leader does not
+// answer, and the remaining time serves to ask the servers.
 func accountInfo(ctx context.Context, conn *bus.Conn) (*jetstream.AccountInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return conn.JS().AccountInfo(ctx)
 }
 
-// mute says why JetStream does not answer.
+// mute reports why JetStream does not answer.
 func mute(shown string, err error) []Finding {
 	const what = "NATS"
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
@@ -86,7 +86,7 @@ func clock(ctx context.Context, conn *bus.Conn) []Finding {
 	before := time.Now()
 	s, err := conn.JS().Stream(ctx, subject.Partition(0).EventStream())
 	if err != nil {
-		return nil // the streams' finding has said it
+		return nil // the finding about streams reports it
 	}
 	after := time.Now()
 	half := after.Sub(before) / 2
@@ -104,7 +104,7 @@ func roles(ctx context.Context, conn *bus.Conn) []Finding {
 	return append(replicas(s), append(answering(s), toolServers(s)...)...)
 }
 
-// replicas checks that every role has some.
+// replicas checks that every role has a replica.
 func replicas(s status.Status) []Finding {
 	const what = "roles"
 	var present, missing []string
@@ -125,11 +125,11 @@ func replicas(s status.Status) []Finding {
 	return one(Warn, what, is, "start them: waggle serve --role "+strings.Join(missing, ","))
 }
 
-// answering checks the models of the workers that run, whatever this environment says.
+// answering checks the models of the running workers, independently of this environment.
 func answering(s status.Status) []Finding {
 	const what = "models"
 	if len(s.Models) == 0 {
-		return nil // the finding about roles has said it
+		return nil // the finding about roles reports it
 	}
 	var lines, bad []string
 	for _, m := range s.Models {
@@ -150,7 +150,7 @@ func answering(s status.Status) []Finding {
 	return one(OK, what, strings.Join(lines, "\n"), "")
 }
 
-// toolServers checks that the running tool services are connected to theirs.
+// toolServers checks the connections of the running tool services to their servers.
 func toolServers(s status.Status) []Finding {
 	const what = "tool servers"
 	var up, down []string

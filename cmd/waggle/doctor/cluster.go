@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// deepQueue is the depth of WaggleQueueDeep: what a service handles in seconds.
+	// deepQueue is the depth of the alert WaggleQueueDeep: a service handles as many commands in seconds.
 	deepQueue = 1000
-	// behind is the lag of WaggleReplicaLag.
+	// behind is the lag of the alert WaggleReplicaLag.
 	behind = 1000
-	// recently is how long a dead letter is news: whoever looks once a day sees it.
+	// recently is the age up to which the doctor reports a dead letter, so that an operator who runs it daily sees each one.
 	recently = 24 * time.Hour
 )
 
@@ -36,7 +36,7 @@ func copies(ctx context.Context, conn *bus.Conn) []Finding {
 	for _, name := range l.Streams {
 		s, err := conn.JS().Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			continue // the finding about streams has said it
+			continue // the finding about streams reports it
 		}
 		if err != nil {
 			bad = append(bad, fmt.Sprintf("%s does not answer: %v", name, err))
@@ -59,7 +59,7 @@ func copies(ctx context.Context, conn *bus.Conn) []Finding {
 	return one(OK, what, fmt.Sprintf("%d copies of each stream, all current; led by %s", most, strings.Join(leaders, ", ")), "")
 }
 
-// ill says what is wrong with the copies of a stream.
+// ill returns the faults of a stream's copies.
 func ill(i *jetstream.StreamInfo) (bad []string) {
 	c := i.Cluster
 	if c == nil {
@@ -81,7 +81,7 @@ func ill(i *jetstream.StreamInfo) (bad []string) {
 	return bad
 }
 
-// queues checks how many commands wait, service by service.
+// queues counts the waiting commands of each service.
 func queues(ctx context.Context, conn *bus.Conn) []Finding {
 	const what = "queues"
 	depths, err := command.Depths(ctx, conn)
@@ -107,12 +107,12 @@ func queues(ctx context.Context, conn *bus.Conn) []Finding {
 	return one(OK, what, "waiting: "+strings.Join(lines, ", "), "")
 }
 
-// letters checks whether commands were given up.
+// letters checks for dead letters.
 func letters(ctx context.Context, conn *bus.Conn, now time.Time) []Finding {
 	const what = "dead letters"
 	s, err := conn.JS().Stream(ctx, subject.StreamDead)
 	if err != nil {
-		return nil // said already
+		return nil // another finding reports it
 	}
 	state := s.CachedInfo().State
 	if state.Msgs == 0 {
@@ -125,7 +125,7 @@ func letters(ctx context.Context, conn *bus.Conn, now time.Time) []Finding {
 	return one(OK, what, is, "")
 }
 
-// refusals collects what the server does not let the doctor do.
+// refusals collects the requests that the server refuses to the doctor.
 type refusals struct {
 	mu   sync.Mutex
 	said []string
@@ -142,14 +142,14 @@ func (r *refusals) watch(conn *bus.Conn) {
 	})
 }
 
-// any reports whether something was refused.
+// any reports whether the server refused a request.
 func (r *refusals) any() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.said) > 0
 }
 
-// permissions reports what was refused while the others looked.
+// permissions reports the refusals of all other checks.
 func (r *refusals) permissions() []Finding {
 	const what = "permissions"
 	r.mu.Lock()

@@ -25,7 +25,7 @@ func TestCopiesThatAreAway(t *testing.T) {
 	}, ill(info))
 }
 
-// A real cluster of three loses a server, and the doctor says which copies are away.
+// A cluster of three real servers loses one, and the doctor names the missing copies.
 func TestTheDoctorOfACluster(t *testing.T) {
 	h := bustest.Cluster(t, 3)
 	conn := h.Conn()

@@ -1,5 +1,4 @@
-// Package doctor examines an installation: each finding says what is, and, where
-// something is wrong, what to do.
+// Package doctor examines an installation: each finding states a fact and, for a fault, the remedy.
 package doctor
 
 import (
@@ -13,10 +12,9 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
-// Level says how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
-// Levels.
 const (
 	OK   Level = "OK"
 	Warn Level = "WARN"
@@ -26,30 +24,27 @@ const (
 // Finding is the result of one check.
 type Finding struct {
 	Level Level
-	What  string // what was looked at
-	Is    string // what was found
-	Do    string // what to do about it; empty if OK
+	What  string // the subject of the check
+	Is    string // the observed state
+	Do    string // the remedy; empty if OK
 }
 
-// patience bounds each check that asks somebody: whoever needs longer is as good as down.
+// patience bounds each check that waits for an answer: a slower part counts as down.
 const patience = 3 * time.Second
 
-// busPatience bounds what is asked of NATS: some fifty questions, of which a cluster that
-// elects answers none.
+// busPatience bounds all requests to NATS: some fifty, none of which a cluster without a leader answers.
 const busPatience = 20 * time.Second
 
-// Patient is what is examined.
+// Patient is the installation under examination.
 type Patient struct {
 	Config  *config.Loaded
-	Environ []string // as of os.Environ
-	// SystemNKey is the seed file of the user that may ask every NATS server; empty = they
-	// are not asked.
+	Environ []string // in the form of os.Environ
+	// SystemNKey is the seed file of the user that may ask every NATS server; without it Examine skips those checks.
 	SystemNKey string
 	Probe      func(ctx context.Context, addr, path string) error
 }
 
-// Examine runs all checks in order and passes each finding to report as soon as it
-// is known.
+// Examine runs all checks in order and passes each finding to report at once.
 func Examine(ctx context.Context, p Patient, report func(Finding)) {
 	type check func(context.Context, Patient) []Finding
 	for _, c := range []struct {
@@ -75,7 +70,7 @@ func bounded(ctx context.Context, p Patient, limit time.Duration, check func(con
 	return check(ctx, p)
 }
 
-// Write writes a finding for people. What others have said cannot steer the terminal.
+// Write writes a finding for people. It removes control sequences, so that foreign texts cannot steer the terminal.
 func Write(w io.Writer, f Finding, color bool) {
 	style := map[Level]terminal.Style{OK: terminal.Green, Warn: terminal.Yellow, Fail: terminal.Red}[f.Level]
 	_, _ = fmt.Fprintf(w, "%s %-14s %s\n", terminal.Paint(color, style, fmt.Sprintf("%-4s", f.Level)), f.What, indent(f.Is))
@@ -84,7 +79,7 @@ func Write(w io.Writer, f Finding, color bool) {
 	}
 }
 
-// indent keeps lines of one finding below each other.
+// indent aligns the lines of one finding.
 func indent(text string) string {
 	lines := strings.Split(terminal.Strip(text), "\n")
 	return strings.Join(lines, "\n"+strings.Repeat(" ", 20))

@@ -60,7 +60,7 @@ func TestConfiguration(t *testing.T) {
 	require.NotContains(t, f.Is+f.Do, "CANARY")
 }
 
-// In a container, the mode of a secret is that of the mount.
+// In a container, a secret has the mode of the mount.
 func TestSecretsOfContainersAreNotExposed(t *testing.T) {
 	require.True(t, exposed("/etc/waggle.yaml", 0o644))
 	require.False(t, exposed("/etc/waggle.yaml", 0o640))

@@ -18,12 +18,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// fleet is a cluster of three real servers under the files of deploy/nats, with the
-// addresses and folders of the test.
+// fleet is a cluster of three real servers with the files of deploy/nats, and with the addresses and folders of the test.
 type fleet struct {
 	t       *testing.T
-	dir     string // holds etc/nats and run/secrets as a container does
-	ports   []int  // of clients, then of routes
+	dir     string // holds etc/nats and run/secrets, as in a container
+	ports   []int  // ports of clients, then of routes
 	servers [3]*server.Server
 }
 
@@ -71,7 +70,7 @@ func ports(t *testing.T, n int) []int {
 	return out
 }
 
-// replace changes a file of the fleet, where the text occurs once.
+// replace changes a file of the fleet that holds the text once.
 func (f *fleet) replace(file, from, to string) {
 	f.t.Helper()
 	name := filepath.Join(f.dir, file)
@@ -81,7 +80,7 @@ func (f *fleet) replace(file, from, to string) {
 	require.NoError(f.t, os.WriteFile(name, []byte(strings.Replace(string(text), from, to, 1)), 0o600))
 }
 
-// start starts server n on its files.
+// start starts server n with its files.
 func (f *fleet) start(n int) {
 	f.t.Helper()
 	etc := filepath.Join(f.dir, "etc", fmt.Sprint("n", n))
@@ -119,7 +118,7 @@ func (f *fleet) seed(r permission.Role) string {
 	return keys.SeedFile(filepath.Join(f.dir, "run", "secrets"), r)
 }
 
-// patient is an operator's, with the servers that run.
+// patient returns an operator's Patient with the running servers.
 func (f *fleet) patient(system string) Patient {
 	var urls []string
 	for n, s := range f.servers {
@@ -134,7 +133,7 @@ func (f *fleet) patient(system string) Patient {
 	return p
 }
 
-// finding looks until there is one of that name at that level, and returns it.
+// finding repeats the examination until it has the finding at that level, and returns it.
 func (f *fleet) finding(what string, level Level) Finding {
 	f.t.Helper()
 	var last []Finding
@@ -163,8 +162,8 @@ func (f *fleet) notMeta() int {
 	return -1
 }
 
-// A fleet as it is installed is examined whole, by the wrong user, with JetStream off on a
-// server as after a full disk, with a server away, and with two.
+// The doctor examines a fleet as installed: with the wrong user, with JetStream disabled on one server as after a full disk,
+// without one server, and without two.
 func TestTheServersOfAFleet(t *testing.T) {
 	f := newFleet(t)
 	conn, err := bus.Connect(t.Context(), bus.Config{
@@ -211,7 +210,7 @@ func TestTheServersOfAFleet(t *testing.T) {
 	require.Contains(t, alone.Is, "no meta leader")
 }
 
-// A server without accounts has nobody who may ask it.
+// No user may examine a server without accounts.
 func TestAServerWithoutASystemUser(t *testing.T) {
 	url, _ := bustest.Server(t)
 	conn, err := bus.Connect(t.Context(), bus.Config{URL: url})

@@ -28,8 +28,8 @@ func configuration(_ context.Context, p Patient) []Finding {
 	return one(OK, what, p.Config.File, "")
 }
 
-// mounted is where engines put a container's secrets, readable for the one user that is
-// there; who may read them outside is for the folder that they come from to say.
+// mounted is the folder in which container engines mount secrets, readable for the container's one user; the folder on the
+// host decides who else may read them.
 const mounted = "/run/secrets/"
 
 func readable(file string) bool {
@@ -41,11 +41,10 @@ func exposed(file string, mode os.FileMode) bool {
 	return mode.Perm()&0o004 != 0 && !strings.HasPrefix(file, mounted)
 }
 
-// own are the variables of the command line tools; they are no settings.
+// own are variables of the command line tools, which are not settings.
 var own = map[string]bool{"WAGGLE_CONFIG": true, "WAGGLE_URL": true, "WAGGLE_TOKEN": true}
 
-// environment finds variables that look like settings and are none: a misspelt one
-// would otherwise be ignored in silence.
+// environment finds variables that look like settings and are not: Waggle would silently ignore a misspelt one.
 func environment(_ context.Context, p Patient) []Finding {
 	known := map[string]bool{}
 	for _, f := range config.Fields(&p.Config.Config) {
@@ -85,7 +84,7 @@ func workspace(_ context.Context, p Patient) []Finding {
 	return one(OK, what, dir+" is writable", "")
 }
 
-// model checks what a worker with this environment would answer with.
+// model checks the model that a worker with this environment would use.
 func model(ctx context.Context, p Patient) []Finding {
 	const what = "model"
 	from := provider.Of(p.Config.Config)
@@ -118,14 +117,14 @@ func gateway(ctx context.Context, p Patient) []Finding {
 	return one(OK, what, addr+" is ready", "")
 }
 
-// skew judges the difference of two clocks, measured within the given uncertainty.
+// skew judges the difference between two clocks, measured with the given uncertainty.
 func skew(d, uncertainty time.Duration) []Finding {
 	const what = "clock"
 	is := fmt.Sprintf("%s off the NATS server's (±%s)", d.Abs().Round(time.Millisecond), uncertainty.Round(100*time.Microsecond))
 	switch off := d.Abs() - uncertainty; {
-	case off > 30*time.Second: // credentials and timers are off by then
+	case off > 30*time.Second: // breaks credentials and timers
 		return one(Fail, what, is, "synchronise the clocks (NTP)")
-	case off > time.Second: // times in the log look out of order to people
+	case off > time.Second: // makes times in the log look out of order
 		return one(Warn, what, is, "synchronise the clocks (NTP)")
 	}
 	return one(OK, what, is, "")

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// roundUp is how long servers are given to answer a question to all of them.
+	// roundUp is the time in which servers may answer a question to all of them.
 	roundUp = time.Second
-	// slowestSync is what the configurations of deploy/nats have; NATS' own default is
-	// two minutes of acknowledged messages that a power failure may cost.
+	// slowestSync is the sync interval in the configurations of deploy/nats; with NATS' own default a power failure may lose
+	// two minutes of acknowledged messages.
 	slowestSync = time.Second
 )
 
-// serverReport is what a NATS server says of itself.
+// serverReport is a NATS server's description of itself.
 type serverReport struct {
 	Server struct {
 		Name    string `json:"name"`
@@ -49,10 +49,10 @@ type serverReport struct {
 	} `json:"error"`
 }
 
-// errNotSystem says that whoever asks is not the system user.
+// errNotSystem reports that the asking user is not the system user.
 var errNotSystem = errors.New("this user may not ask the servers: it is not that of NATS' system account")
 
-// servers asks every NATS server, which only the system user may.
+// servers asks every NATS server, as the system user.
 func servers(ctx context.Context, p Patient) []Finding {
 	const what = "NATS servers"
 	if p.SystemNKey == "" {
@@ -77,7 +77,7 @@ func servers(ctx context.Context, p Patient) []Finding {
 	return judge(reports)
 }
 
-// rollCall asks all servers at once and takes what comes within a second.
+// rollCall asks all servers at once and collects the answers of one second.
 func rollCall(ctx context.Context, conn *bus.Conn) ([]serverReport, error) {
 	var refused refusals
 	refused.watch(conn)
@@ -111,7 +111,7 @@ func rollCall(ctx context.Context, conn *bus.Conn) ([]serverReport, error) {
 	}
 }
 
-// roll is what the servers say, put together.
+// roll combines the reports of all servers.
 type roll struct {
 	lines, names, versions        []string
 	slow, off, broken, unanswered []string
@@ -153,7 +153,7 @@ func (r *roll) add(s serverReport) {
 	}
 }
 
-// away names the servers that are of the cluster and have not answered.
+// away names the servers of the cluster that have not answered.
 func (r *roll) away() []string {
 	var out []string
 	for _, name := range r.unanswered {
@@ -165,7 +165,7 @@ func (r *roll) away() []string {
 	return out
 }
 
-// judge compares what the servers say.
+// judge compares the servers' reports.
 func judge(reports []serverReport) []Finding {
 	const what = "NATS servers"
 	var r roll

@@ -1,5 +1,5 @@
-// Package keys makes the nkeys of a fleet: one for each role. A seed stays with the
-// processes of its role; the NATS servers get the public keys.
+// Package keys creates the nkeys of a fleet: one for each role. A seed stays with the processes of its role; the NATS
+// servers get the public keys.
 package keys
 
 import (
@@ -33,10 +33,8 @@ func Roles() []permission.Role {
 	return append(out, permission.System)
 }
 
-// Ensure makes the keys that the folder does not have, each seed in a file that only
-// its owner may read, and writes their public parts anew. It returns the roles for
-// which it made a key. Keys that are there are never replaced: removing a file is how a
-// key is changed.
+// Ensure creates the missing keys of the folder, each seed in a file that only its owner may read, and rewrites the file of
+// public keys. It returns the roles of the new keys. It never replaces an existing key: remove a file to change its key.
 func Ensure(dir string) (made []permission.Role, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the keys: %w", err)
@@ -58,7 +56,7 @@ func Ensure(dir string) (made []permission.Role, err error) {
 	return made, nil
 }
 
-// ensure returns the public key of the seed in the file, which it makes if need be.
+// ensure returns the public key of the seed in the file, and creates a missing seed.
 func ensure(file string) (public string, fresh bool, err error) {
 	seed, err := os.ReadFile(filepath.Clean(file))
 	var pair nkeys.KeyPair
@@ -80,7 +78,7 @@ func ensure(file string) (public string, fresh bool, err error) {
 	return public, fresh, err
 }
 
-// create writes a new seed. A file that somebody else makes meanwhile is an error.
+// create writes a new seed. It fails if another process creates the file meanwhile.
 func create(file string) (nkeys.KeyPair, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// passwordBytes make guessing the password between the servers hopeless.
+	// passwordBytes make guessing the password between the servers infeasible.
 	passwordBytes = 24
-	// routesPort is where the servers of deploy/nats listen for each other.
+	// routesPort is the port of the routes between the servers of deploy/nats.
 	routesPort = 6222
 )
 
-// RoutesFile returns the file with which the servers of a cluster know each other.
+// RoutesFile returns the file by which the servers of a cluster find each other.
 func RoutesFile(dir string) string { return filepath.Join(dir, "routes.conf") }
 
-// EnsureRoutes writes the file that cluster.conf includes: the names of the servers and
-// a password that they have in common. One that is there is kept.
+// EnsureRoutes writes the file that cluster.conf includes: the names of the servers and their common password. It keeps an
+// existing file.
 func EnsureRoutes(dir string, servers []string) error {
 	if _, err := os.Stat(RoutesFile(dir)); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// announcer is the last component to start: when it does, everything runs.
+// announcer starts last: when it starts, all components run.
 type announcer struct {
 	tell func()
 	over atomic.Bool
@@ -40,7 +40,7 @@ func (*announcer) Failed() <-chan error { return nil }
 // flushTimeout bounds how long an unreachable trace collector may delay the end.
 const flushTimeout = 3 * time.Second
 
-// flush hands the remaining spans to the collector.
+// flush sends the remaining spans to the collector.
 func (p *process) flush(ctx context.Context, shutdown func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()

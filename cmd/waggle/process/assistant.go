@@ -7,7 +7,7 @@ import (
 	"github.com/waggle-dev/waggle/services/worker/builtin"
 )
 
-// assistant returns the agent of the swarm that goes with the worker.
+// assistant returns the built-in agent of the swarm, which runs beside the worker.
 func (p *process) assistant(context.Context) (lifecycle.Component, error) {
 	c := p.Config.Assistant
 	return builtin.New(builtin.Config{

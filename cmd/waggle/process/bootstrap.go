@@ -11,9 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// Bootstrap makes the streams and buckets that are missing, and mends what differs from
-// the configuration. It waits within ctx for a cluster that is not ready, and is
-// idempotent.
+// Bootstrap creates missing streams and buckets, and repairs those that differ from the configuration. It waits within ctx
+// for a cluster that is not ready, and is idempotent.
 func Bootstrap(ctx context.Context, c config.Config, log zerolog.Logger) error {
 	conn, err := dial(ctx, c.NATS, "waggle/bootstrap", permission.Bootstrap, log, nil)
 	if err != nil {

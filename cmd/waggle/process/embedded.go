@@ -14,12 +14,11 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus"
 )
 
-// syncIntervals are the durability profiles. The server opens and syncs a file of every
-// stream at every interval, written or not: at 1 s that is half of the cost of an
-// installation at rest, which is 0.45 % of a core with 10 s.
+// syncIntervals are the durability profiles. The server opens and syncs a file of every stream at every interval, written or
+// not: at 1 s this takes half of an idle installation's CPU, which is 0.45 % of a core with 10 s.
 var syncIntervals = map[string]string{"standard": "10s", "strict": "always"}
 
-// embed starts the NATS server of a process that is its own bus.
+// embed starts the NATS server of a process with its own bus.
 func (p *process) embed() (*server.Server, error) {
 	unlock, err := lock(p.Config.Data)
 	if err != nil {
@@ -45,8 +44,8 @@ func (p *process) embed() (*server.Server, error) {
 	return srv, nil
 }
 
-// free checks that nobody listens on the address, because the server itself only
-// logs that. Port 0 becomes the server's word for "any": -1.
+// free checks that no other process listens on the address, because the server itself only logs that. Port 0 becomes -1, the
+// server's value for any port.
 func free(addr string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -69,8 +68,7 @@ func free(addr string) (host string, port int, err error) {
 	return host, port, l.Close()
 }
 
-// lock makes the data folder and keeps a second process out of it: two servers on
-// the same files would destroy them.
+// lock creates the data folder and keeps a second process out of it: two servers on the same files would destroy them.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data: %w", err)

@@ -59,7 +59,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	return g, nil
 }
 
-// myagent returns the session protocol, which tells its clients of the limits here.
+// myagent returns the session protocol, which tells clients the limits of this configuration.
 func (p *process) myagent() dialect.Dialect {
 	heartbeat := p.Config.Gateway.Heartbeat
 	if heartbeat == 0 {
@@ -71,8 +71,8 @@ func (p *process) myagent() dialect.Dialect {
 	})
 }
 
-// authenticator returns what decides who may connect. Without authentication the
-// configuration allows a loopback address only.
+// authenticator returns the authenticator of the configured credentials. Without authentication the configuration allows a
+// loopback address only.
 func authenticator(ctx context.Context, c config.Config, log zerolog.Logger) (auth.Authenticator, error) {
 	if c.Auth.Empty() {
 		return auth.Anonymous(), auth.RequireLoopback(c.Addr)
@@ -82,7 +82,7 @@ func authenticator(ctx context.Context, c config.Config, log zerolog.Logger) (au
 	return auth.New(ctx, a)
 }
 
-// Auth returns the authentication part of the configuration in its working form.
+// Auth converts the authentication settings for package auth.
 func Auth(a config.Auth) auth.Config {
 	var out auth.Config
 	for _, k := range a.APIKeys {

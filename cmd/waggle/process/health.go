@@ -101,7 +101,7 @@ func (h *health) Stop() {
 	h.mu.Lock()
 	h.stopped = true
 	h.mu.Unlock()
-	_ = h.srv.Close() // ends connections too; its error is the listener's, which is going anyway
+	_ = h.srv.Close() // closes connections, too; its error is the listener's, which closes anyway
 	h.serves.Wait()
 }
 

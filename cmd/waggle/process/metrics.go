@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
-// busMetrics say how the process' connection to NATS is.
+// busMetrics describe the process' connection to NATS.
 type busMetrics struct {
 	up    prometheus.Gauge
 	lost  prometheus.Counter
@@ -38,7 +38,7 @@ func (p *process) measure() error {
 	return telemetry.Register(p.registry, "the process", p.bus.up, p.bus.lost, p.bus.slow, p.bus.build)
 }
 
-// watchBus counts what happens to the connection until the returned function is called.
+// watchBus counts events of the connection until stop is called.
 func (p *process) watchBus() (stop func()) {
 	p.bus.up.Set(1)
 	unwatch := p.conn.Watch(func(up bool) {

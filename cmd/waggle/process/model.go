@@ -10,9 +10,8 @@ import (
 	"github.com/waggle-dev/waggle/services/model/openai"
 )
 
-// OpenModel returns the model that the configuration names, with those of all providers
-// that it gives access to, for members of teams whose definition names one. It opens no
-// connection.
+// OpenModel returns the model that the configuration names, and the models of all providers with access, for members of
+// teams whose definition names one. It opens no connection.
 func OpenModel(c config.Config) (model.Model, error) {
 	all := []model.Provider{demo.Provider(), openai.Provider(), anthropic.Provider()}
 	env := model.Env{
@@ -28,7 +27,7 @@ func OpenModel(c config.Config) (model.Model, error) {
 		if slices.Contains(model.Providers(set), p.Prefix) {
 			continue
 		}
-		if m, err := model.Any(p, env); err == nil { // else the configuration gives no access
+		if m, err := model.Any(p, env); err == nil { // an error means that the configuration gives no access
 			set.Add(m)
 		}
 	}

@@ -14,7 +14,7 @@ func (p *process) pipeline(context.Context) (lifecycle.Component, error) {
 	return pipeline.New(runs(p.Config, p.clock.Now), p.manages("pipeline"))
 }
 
-// runs returns how runs are carried out, those of sessions and those of members of teams.
+// runs returns the settings of runs of sessions and of members.
 func runs(all config.Config, now func() time.Time) pipeline.Config {
 	c := all.Pipeline
 	return pipeline.Config{
@@ -24,7 +24,7 @@ func runs(all config.Config, now func() time.Time) pipeline.Config {
 	}
 }
 
-// manages returns what a service that manages sessions works with.
+// manages returns the dependencies of a service that manages sessions.
 func (p *process) manages(role string) ledger.Deps {
 	return ledger.Deps{
 		Conn: p.conn, Log: p.log, Commands: p.commands, Directory: p.directory,

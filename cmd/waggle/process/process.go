@@ -1,6 +1,5 @@
-// Package process puts one waggle process together: the bus, and the roles that
-// run on it. Everything that a role needs is passed to it here; there is a file a
-// role.
+// Package process assembles one waggle process: the bus and the roles that run on it. It passes every dependency of a role
+// explicitly; each role has one file.
 package process
 
 import (
@@ -31,33 +30,33 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// Options say what to run. Config has been validated for Use.
+// Options select the configuration and the roles to run. Config has been validated for Use.
 type Options struct {
 	Config config.Config
 	Use    config.For
-	// Source is where Config came from; nil: it is never read again.
+	// Source is the origin of Config; with nil the process never reads Config again.
 	Source *config.Loaded
-	// Hangup has the configuration read again at once; may be nil.
+	// Hangup makes the process read the configuration again at once; it may be nil.
 	Hangup  <-chan os.Signal
 	Version string
 	Logger  zerolog.Logger
-	// Registry is of the metrics; nil: one of its own.
+	// Registry holds the metrics; with nil the process creates its own.
 	Registry *prometheus.Registry
-	Ready    func(Running) // called once everything runs; may be nil
+	Ready    func(Running) // called once all components run; may be nil
 }
 
-// Running tells where a process can be reached.
+// Running holds the addresses of a process.
 type Running struct {
-	Addr    net.Addr // gateway, or health and metrics; nil = nothing listens
+	Addr    net.Addr // gateway, or health and metrics; nil = the process does not listen
 	NATSURL string   // the embedded NATS server; empty without one
-	Model   string   // the agent's model; empty without the role
+	Model   string   // the worker's model; empty without the role
 }
 
-// process is what the roles share.
+// process holds the parts that the roles share.
 type process struct {
 	Options
 	conn      *bus.Conn
-	clock     *bus.Clock // of all that is compared with what other processes say
+	clock     *bus.Clock // for all comparisons with other processes' times
 	log       *eventlog.Store
 	commands  *command.Sender
 	directory *directory.Directory
@@ -67,12 +66,12 @@ type process struct {
 	registry  *prometheus.Registry
 	bus       busMetrics
 	running   Running
-	addr      func() net.Addr // of the component that listens
+	addr      func() net.Addr // the listening component's address
 	closers   []func()
 }
 
-// Run runs the process until ctx ends and then drains it, or until a part of it
-// fails. A second signal during the drain stops it at once.
+// Run runs the process until ctx ends and then drains it, or until a component fails. A second signal during the drain stops
+// it at once.
 func Run(ctx context.Context, o Options) (err error) {
 	p := &process{Options: o, registry: o.Registry, addr: func() net.Addr { return nil }}
 	if p.registry == nil {
@@ -99,7 +98,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return hint(g.Run(ctx), o.Config.Addr)
 }
 
-// hint adds what to do to an error that everybody meets once.
+// hint adds the remedy to errors that are common at a first start.
 func hint(err error, addr string) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: %s is taken; choose another address with --addr or WAGGLE_ADDR", err, addr)
@@ -112,12 +111,12 @@ func Connect(ctx context.Context, c config.Config, name string, log zerolog.Logg
 	return dial(ctx, c.NATS, name, permission.Operator, log, nil)
 }
 
-// ConnectToRestore connects as whoever makes the streams.
+// ConnectToRestore connects as the user that creates the streams.
 func ConnectToRestore(ctx context.Context, c config.Config, log zerolog.Logger) (*bus.Conn, error) {
 	return dial(ctx, c.NATS, "waggle/restore", permission.Bootstrap, log, nil)
 }
 
-// dial connects as a role. Without one, answers come where those of any client do.
+// dial connects as a role. Without a role, answers arrive at the inbox of an ordinary client.
 func dial(ctx context.Context, c config.NATS, name string, as permission.Role, log zerolog.Logger, embedded *server.Server) (*bus.Conn, error) {
 	inbox := ""
 	if as != "" {
@@ -164,7 +163,7 @@ func (p *process) open(ctx context.Context) error {
 	return p.share(ctx)
 }
 
-// prepare makes the streams, or waits for whoever does.
+// prepare creates the streams, or waits until bootstrap has created them.
 func (p *process) prepare(ctx context.Context) error {
 	if p.Use.Embedded || p.Config.NATS.Bootstrap == config.BootstrapAuto {
 		return bus.Bootstrap(ctx, p.conn, Topology(p.Config))
@@ -172,8 +171,7 @@ func (p *process) prepare(ctx context.Context) error {
 	return bus.Await(ctx, p.conn, Topology(p.Config), p.streams()...)
 }
 
-// role is the user that the process has on the bus: processes with several roles have
-// none of their own.
+// role returns the user of the process on the bus: a process with several roles has no user.
 func (p *process) role() permission.Role {
 	if len(p.Use.Roles) != 1 {
 		return ""
@@ -181,7 +179,7 @@ func (p *process) role() permission.Role {
 	return permission.Role(p.Use.Roles[0])
 }
 
-// streams are those that the roles of the process use.
+// streams returns the streams that the roles of the process use.
 func (p *process) streams() []string {
 	var out []string
 	for _, r := range p.Use.Roles {
@@ -192,12 +190,12 @@ func (p *process) streams() []string {
 	return out
 }
 
-// reminder is how often a process that waits for NATS says so.
+// reminder is the interval at which a process logs that it still waits for NATS.
 const reminder = 5 * time.Second
 
-// remind logs that NATS is waited for until the returned function is called.
+// remind logs the wait for NATS until arrived is called.
 func (p *process) remind(url string) (arrived func()) {
-	p.Logger.Info().Str("url", url).Msg("connecting to NATS")
+	p.Logger.Info().Str("url", url).Msg("connect to NATS")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -230,7 +228,7 @@ func (p *process) name() string {
 	return name
 }
 
-// Topology returns the streams as the configuration wants them.
+// Topology returns the configured topology of the streams.
 func Topology(c config.Config) bus.Topology {
 	t := bus.DefaultTopology()
 	t.Replicas = c.NATS.Replicas
@@ -247,9 +245,9 @@ func Topology(c config.Config) bus.Topology {
 	return t
 }
 
-// share opens what several roles use.
+// share opens the parts that several roles use.
 func (p *process) share(ctx context.Context) (err error) {
-	// A process that runs tools and nothing else has no business with logs.
+	// A process with the role tools alone does not read logs.
 	if slices.Contains(p.streams(), subject.Partition(0).EventStream()) {
 		p.log, err = eventlog.New(p.conn, eventlog.Options{Logger: p.Logger, Registry: p.registry})
 		if err != nil {
@@ -272,11 +270,10 @@ func (p *process) share(ctx context.Context) (err error) {
 	return err
 }
 
-// builder makes a component that is not started.
+// builder creates a component without starting it.
 type builder func(context.Context) (lifecycle.Component, error)
 
-// builders returns what makes the components of each role but the gateway's, in the
-// order in which they start.
+// builders returns the builders of each role but the gateway, in the order of starting.
 func (p *process) builders() map[string][]builder {
 	return map[string][]builder{
 		config.RoleTools: {p.tools}, config.RoleWorker: {p.agent}, config.RolePipeline: {p.pipeline},
@@ -302,8 +299,8 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 			}
 		}
 	}
-	// The assistant needs all of them for its tasks, and none of the gateway: so it
-	// drains when nobody asks any more, and they still work.
+	// The assistant's tasks need all other roles and not the gateway: it drains after the gateway has stopped accepting
+	// requests, and before the other roles.
 	if p.Use.Has(config.RoleWorker) && p.Config.Assistant.Enabled {
 		if err := add(config.RoleWorker, p.assistant); err != nil {
 			return nil, err
@@ -327,7 +324,7 @@ func (p *process) parts(ctx context.Context) ([]lifecycle.Component, error) {
 	return append(out, &announcer{tell: p.announce}), nil
 }
 
-// ready reports why the process cannot work now, or nil.
+// ready returns the reason why the process cannot work now, or nil.
 func (p *process) ready() error {
 	if !p.conn.Up() {
 		return errors.New("not connected to NATS")

@@ -149,7 +149,7 @@ func TestAProcessIsNamedForItsRoles(t *testing.T) {
 func TestEveryRoleHasComponents(t *testing.T) {
 	builders := (&process{}).builders()
 	for _, role := range config.Roles {
-		if role != config.RoleGateway { // it starts last, and is made apart
+		if role != config.RoleGateway { // it starts last, and has a builder of its own
 			require.NotEmpty(t, builders[role], role)
 		}
 	}

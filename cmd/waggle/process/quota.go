@@ -14,8 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// openAudit starts to write the audit log, in processes whose roles have something to
-// write.
+// openAudit opens the audit log in processes whose roles write audit records.
 func (p *process) openAudit() (err error) {
 	c := p.Config.Audit
 	if !c.Enabled || !slices.Contains(p.streams(), subject.StreamAudit) {
@@ -32,7 +31,7 @@ func (p *process) openAudit() (err error) {
 	return nil
 }
 
-// quotas returns what the keepers of quotas work with.
+// quotas returns the dependencies of the quota holders.
 func (p *process) quotas() quota.Config {
 	return quota.Config{Conn: p.conn, Now: p.clock.Now, Policy: p.Config.Quota.Policy(), Refused: func(r quota.Refusal) {
 		limit, used := r.Amounts()
@@ -54,10 +53,10 @@ func (p *process) connections(ctx context.Context) (*quota.Connections, error) {
 	return q, nil
 }
 
-// listedFor is how long a list of gateways is used: far shorter than their leases.
+// listedFor is the lifetime of a cached list of gateways: far shorter than their leases.
 const listedFor = time.Second
 
-// gateways returns what tells whether a gateway is listed.
+// gateways returns a predicate that reports whether the directory lists a gateway.
 func gateways(d *directory.Directory) func(id.Entity) bool {
 	var mu sync.Mutex
 	var read time.Time

@@ -14,19 +14,17 @@ import (
 	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
-// lookEvery is how often the files of the configuration are compared with what was read
-// last: often enough for whoever withdraws a key to see it happen, and some kilobytes to
-// read. With the second within which gateways ask for withdrawn credentials, and one more
-// look because files are read when they have stopped changing, a socket lives on for
-// three seconds and a bit.
+// lookEvery is the interval at which the reloader compares the configuration files with those that it read last: short
+// enough that an operator sees a withdrawn key take effect, and a read of some kilobytes. A socket lives on for a little over three
+// seconds after its key was withdrawn: gateways ask for withdrawn credentials every second, and the reloader reads files one
+// look after they have stopped changing.
 const lookEvery = time.Second
 
-// errSwitch is for what a running process cannot do to those who are connected.
+// errSwitch refuses a change that a running process cannot apply to its connections.
 var errSwitch = errors.New("auth: authentication was off when the process started; to switch it on, restart it")
 
-// reloader reads the configuration again when its files change, or when it is told to,
-// and puts the credentials in it in place of those before. What cannot be used changes
-// nothing. All other settings wait for the next start.
+// reloader reads the configuration again when its files change or when it is told to, and replaces the credentials in force.
+// An unusable configuration changes nothing. All other settings wait for the next start.
 type reloader struct {
 	p     *process
 	every time.Duration
@@ -39,14 +37,14 @@ type reloader struct {
 	mu     sync.Mutex
 	work   sync.WaitGroup
 
-	applied config.Stamp  // of the files that were read last, good or bad
-	seen    config.Stamp  // at the last look
-	auth    config.Auth   // in force
-	rest    config.Config // the other settings, as they were read last
-	trouble string        // why they are not used; empty: they are
+	applied config.Stamp  // the files of the last read, good or bad
+	seen    config.Stamp  // the files at the last look
+	auth    config.Auth   // the credentials in force
+	rest    config.Config // the other settings of the last read
+	trouble string        // the reason why the files are not used; empty if they are
 }
 
-// reloader registers its metrics. The files are as they were when the process started.
+// reloader creates the reloader and registers its metrics. The files count as unchanged since the process started.
 func (p *process) reloader() (*reloader, error) {
 	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "waggle_config_reloads_total", Help: "How often the configuration was read again; what is not ok changed nothing.",
@@ -85,7 +83,7 @@ func (r *reloader) Start(ctx context.Context) error {
 	return nil
 }
 
-// Drain implements lifecycle.Component: keys that are withdrawn now are withdrawn.
+// Drain implements lifecycle.Component. The reloader runs until Stop, so that a drain applies withdrawn keys, too.
 func (*reloader) Drain(context.Context) error { return nil }
 
 // Stop implements lifecycle.Component.
@@ -116,10 +114,9 @@ func (r *reloader) run() {
 	}
 }
 
-// look reads the files if they have changed and are the same for the second time: an
-// editor that is in the middle of writing must not withdraw the keys that it has not
-// written yet. While something cannot be used it is tried again at every look: a key set
-// that is named there may have come.
+// look reads the files if they have changed and are the same at a second look: an editor that is still writing must not
+// withdraw the keys that it has not written yet. Unusable files are read again at every look: a key set that they name may
+// have appeared.
 func (r *reloader) look() {
 	if r.p.Source == nil {
 		return
@@ -135,7 +132,7 @@ func (r *reloader) look() {
 	}
 }
 
-// read puts what the files say in force, or says why not.
+// read applies the files, or reports why they are not used.
 func (r *reloader) read() {
 	if r.p.Source == nil {
 		return
@@ -182,7 +179,7 @@ func (r *reloader) apply(c config.Config) error {
 	return nil
 }
 
-// refuse says, once for each reason, why what the files say is not used.
+// refuse logs, once for each reason, why the files are not used.
 func (r *reloader) refuse(err error) {
 	r.bad.Set(1)
 	if err.Error() == r.trouble {
@@ -193,7 +190,7 @@ func (r *reloader) refuse(err error) {
 	r.p.Logger.Error().Err(err).Msg("reject configuration, keep earlier credentials")
 }
 
-// others returns the settings that are used from the next start on.
+// others returns the settings that take effect at the next start.
 func others(c config.Config) config.Config {
 	c.Auth = config.Auth{}
 	return c

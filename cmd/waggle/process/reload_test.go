@@ -17,7 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/auth"
 )
 
-// watched is a reloader of a gateway whose looks the test takes.
+// watched is a reloader of a gateway whose looks are taken by the test.
 type watched struct {
 	*reloader
 	t    *testing.T
@@ -59,14 +59,14 @@ func watch(t *testing.T, text string) *watched {
 
 func (w *watched) write(text string) { require.NoError(w.t, os.WriteFile(w.file, []byte(text), 0o600)) }
 
-// looks is what the passing of time is.
+// looks simulates n ticks of the reloader.
 func (w *watched) looks(n int) {
 	for range n {
 		w.look()
 	}
 }
 
-// good fails the test unless these keys are accepted and no other is.
+// good fails the test unless the reloader accepts these keys and no other.
 func (w *watched) good(keys ...string) {
 	w.t.Helper()
 	for _, k := range []string{"first", "second", "third"} {
@@ -98,8 +98,7 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	require.InDelta(t, 1, testutil.ToFloat64(w.done), 0)
 }
 
-// An editor writes in steps, and what is there in between may be a good file with less
-// keys.
+// An editor writes in steps, and an intermediate file may be valid and hold fewer keys.
 func TestAFileThatIsBeingWrittenIsLeftAlone(t *testing.T) {
 	w := watch(t, keysFile("first", "second"))
 	for _, text := range []string{"", keysFile("second"), keysFile("second", "third") + "# one more"} {
@@ -141,7 +140,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 	require.Zero(t, testutil.ToFloat64(w.bad))
 }
 
-// A Secret that is mounted is a link to a link to a folder, and the one in the middle moves.
+// A mounted Secret is a link to a link to a folder, and the middle link moves.
 func TestAMountThatMoves(t *testing.T) {
 	w := watch(t, keysFile("first"))
 	dir := t.TempDir()
@@ -182,7 +181,7 @@ func TestAHangupReadsAtOnce(t *testing.T) {
 	w.p.Hangup, w.every = hangup, 1<<62
 	w.write(keysFile("second"))
 	require.NoError(t, w.Start(t.Context()))
-	hangup <- os.Interrupt // what it is does not matter
-	hangup <- os.Interrupt // it is taken when the first has been read
+	hangup <- os.Interrupt // the kind of signal does not matter
+	hangup <- os.Interrupt // the reloader receives it after it has read the first
 	w.good("second")
 }

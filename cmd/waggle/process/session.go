@@ -12,8 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/services/session"
 )
 
-// survey returns what measures streams and queues. It belongs to the role session,
-// which every installation has.
+// survey returns the component that measures streams and queues. It belongs to the role session, which every installation
+// has.
 func (p *process) survey(context.Context) (lifecycle.Component, error) {
 	l, _ := permission.Of(permission.Session)
 	services := append(Services(), cmd.Member)
@@ -23,7 +23,7 @@ func (p *process) survey(context.Context) (lifecycle.Component, error) {
 	})
 }
 
-// Services returns the roles of processes as they are in the directory.
+// Services returns the roles of processes, named as in the directory.
 func Services() []id.Name {
 	out := make([]id.Name, len(config.Roles))
 	for i, r := range config.Roles {

@@ -20,9 +20,8 @@ const (
 	stateKeyBytes = 32
 )
 
-// stateKeys returns the keys of exported states, the one that signs first; none
-// means that no state is exported or imported. A process that is its own bus makes
-// itself a key if none is set.
+// stateKeys returns the keys of exported states, the signing key first. Without keys the process neither exports nor imports
+// states. A process with its own bus creates a key if none is set.
 func stateKeys(c config.Config, embedded bool) ([][]byte, error) {
 	keys := c.Session.StateKeys
 	switch file := c.Session.StateKeyFile; {
@@ -60,8 +59,8 @@ func parseStateKeys(text string) ([]config.Secret, error) {
 	return keys, config.CheckStateKeys(keys)
 }
 
-// ownStateKeys reads the key file of the data folder, which it makes at the first
-// start. The caller owns the folder, so nobody else makes it meanwhile.
+// ownStateKeys reads the key file of the data folder, and creates it at the first start. The caller owns the folder, so no
+// other process creates the file meanwhile.
 func ownStateKeys(name string) ([]config.Secret, error) {
 	text, err := os.ReadFile(filepath.Clean(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +76,7 @@ func ownStateKeys(name string) ([]config.Secret, error) {
 	return keys, nil
 }
 
-// newStateKey makes the file in one step, so that no crash leaves half a key.
+// newStateKey creates the file in one step, so that no crash leaves half a key.
 func newStateKey(name string) ([]byte, error) {
 	key := make([]byte, stateKeyBytes)
 	_, _ = rand.Read(key) // never fails

@@ -27,7 +27,7 @@ func (p *process) task(context.Context) (lifecycle.Component, error) {
 	}, p.manages("task"), remote.NewClient(p.conn))
 }
 
-// Where the participants of a swarm connect.
+// Paths at which the participants of a swarm connect.
 const (
 	pathClient  = "/ws/asp/client"
 	pathAgent   = "/ws/asp/agent"
@@ -36,7 +36,7 @@ const (
 	pathSession = "/ws/session"
 )
 
-// peers returns the swarm protocol, which tells its peers of the limits here.
+// peers returns the swarm protocol, which tells its participants the limits of this configuration.
 func (p *process) peers() map[string]dialect.Peers {
 	c := p.Config
 	s := asp.Settings{
@@ -48,7 +48,7 @@ func (p *process) peers() map[string]dialect.Peers {
 	return map[string]dialect.Peers{pathClient: asp.Client(s), pathAgent: asp.Agent(s), pathService: asp.Service(s)}
 }
 
-// legacy returns which additional address leads to which protocol.
+// legacy returns the additional listeners, each with its protocol.
 func legacy(l config.Legacy) (out []gateway.Listener) {
 	for _, v := range []struct {
 		addr  string

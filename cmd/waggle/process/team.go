@@ -9,16 +9,16 @@ import (
 	"github.com/waggle-dev/waggle/services/team"
 )
 
-// Where teams and their members are watched.
+// Paths at which viewers watch teams and their members.
 const (
 	pathTeam   = "/ws/agent-team/{team_id}"
 	pathMember = "/ws/agent/{agent_id}"
-	// pathAny shows what its query names.
+	// pathAny shows the entity that its query names.
 	pathAny = "/ws/agent-team"
 )
 
-// members returns the service of the runs of the members of teams. It belongs to the
-// role team: without teams there is nothing for it to do.
+// members returns the service of the runs of members. It belongs to the role team: an installation without teams does not
+// need it.
 func (p *process) members(context.Context) (lifecycle.Component, error) {
 	return pipeline.NewMembers(runs(p.Config, p.clock.Now), p.manages("team"))
 }

@@ -1,5 +1,4 @@
-// Package provider asks the provider of a model for a sign of life: the list of its models,
-// which is the cheapest request with a key.
+// Package provider checks a model provider by asking for the list of its models, the cheapest request with a key.
 package provider
 
 import (
@@ -12,15 +11,15 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 )
 
-// Trouble is what is wrong with a provider, and what to do about it.
+// Trouble is a fault of a model provider, with the remedy.
 type Trouble struct {
 	Is, Do string
-	Maybe  bool // it answers, and may work nevertheless
+	Maybe  bool // the provider answers and may work nevertheless
 }
 
 func (t *Trouble) Error() string { return t.Is }
 
-// Provider is where a model comes from.
+// Provider is the source of a model.
 type Provider struct {
 	Name string
 	URL  string // without secrets, for people
@@ -29,7 +28,7 @@ type Provider struct {
 	head http.Header
 }
 
-// Of returns the provider of the configuration's model, nil if it needs none.
+// Of returns the provider of the configuration's model, nil for a model without one.
 func Of(c config.Config) *Provider {
 	kind, _, _ := strings.Cut(c.Model, ":")
 	switch kind {
@@ -76,8 +75,7 @@ func (p *Provider) Check(ctx context.Context) error {
 	}
 }
 
-// Works is Check without what may work nevertheless: servers of others do not all list
-// their models.
+// Works is Check, but accepts doubtful answers: not all compatible servers list their models.
 func (p *Provider) Works(ctx context.Context) error {
 	err := p.Check(ctx)
 	if t, ok := err.(*Trouble); ok && t.Maybe { //nolint:errorlint // of Check

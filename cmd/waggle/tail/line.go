@@ -14,11 +14,11 @@ import (
 const (
 	// summaryWidth fits beside the other columns on a wide terminal.
 	summaryWidth = 120
-	// failureWidth holds a provider's whole words beside the rest.
+	// failureWidth holds a provider's full message beside the other columns.
 	failureWidth = 1000
 )
 
-// Line returns the event on one line. Whatever was stored, it cannot steer the terminal.
+// Line returns the event on one line. The line cannot steer the terminal, whatever the event holds.
 func Line(e event.Event, color bool) string {
 	return fmt.Sprintf("%s %s %s %s %s",
 		terminal.Paint(color, terminal.Dim, e.Time.Local().Format("15:04:05.000")),
@@ -28,7 +28,7 @@ func Line(e event.Event, color bool) string {
 		terminal.Line(summary(e), widthOf(e)))
 }
 
-// widthOf is how much of an event is shown: of a failure all that is said about it.
+// widthOf returns the width of an event's summary: a failure gets the full message.
 func widthOf(e event.Event) int {
 	if style(e.Type) == terminal.Red {
 		return failureWidth
@@ -36,7 +36,7 @@ func widthOf(e event.Event) int {
 	return summaryWidth
 }
 
-// entity is the log without its tenant, as the command takes it.
+// entity returns the log without its tenant, in the form that the command accepts.
 func entity(name string) string {
 	l, err := subject.ParseName(name)
 	if err != nil {
@@ -60,8 +60,7 @@ func style(t event.Type) terminal.Style {
 	return terminal.Plain
 }
 
-// shown lists the members of an event's data that tell most, in this order. The
-// rest is noise to a person; --json has it all.
+// shown lists the most telling members of an event's data, in this order. --json shows the others.
 var shown = []string{
 	"content", "text", "tool", "arguments", "result", "code", "message", "reason",
 	"attempt", "worker", "model", "stop_reason", "input_tokens", "output_tokens", "dialect", "duration_ms",
@@ -79,7 +78,7 @@ func summary(e event.Event) string {
 	for _, key := range shown {
 		text := value(data[key])
 		switch {
-		case text == "", key == "attempt" && text == "1": // the usual one
+		case text == "", key == "attempt" && text == "1": // the usual value
 		case bare[key]:
 			parts = append(parts, text)
 		default:
@@ -89,8 +88,7 @@ func summary(e event.Event) string {
 	return strings.Join(append(provider(data["provider"]), parts...), " ")
 }
 
-// provider is what a model's provider said about a failed request, which an operator
-// looks for first.
+// provider returns the model provider's message about a failed request, which an operator looks for first.
 func provider(raw json.RawMessage) []string {
 	var p event.ProviderError
 	if raw == nil || json.Unmarshal(raw, &p) != nil {

@@ -17,25 +17,24 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Options say how events are shown.
+// Options control the output.
 type Options struct {
 	Out    io.Writer
-	Err    io.Writer // remarks that are no events; nil = none
-	JSON   bool      // the events as they are, one a line
+	Err    io.Writer // remarks that are not events; nil = no remarks
+	JSON   bool      // the events unchanged, one a line
 	Color  bool
-	After  eventlog.Cursor // a log: only what comes after it
-	Follow bool            // a log: go on with what happens
+	After  eventlog.Cursor // for a log: show only later events
+	Follow bool            // for a log: go on with live events
 }
 
-// buffered is how many announcements may wait for a slow terminal: seconds of a
-// busy installation. Beyond it announcements are dropped, and that is said.
+// buffered is the number of announcements that may wait for a slow terminal: seconds of a busy installation. Beyond it tail
+// drops announcements, and says so.
 const buffered = 64 << 10
 
-// errReading marks that the reader of the output is gone, as with "| head".
+// errReading marks that the reader of the output has gone, as with "| head".
 var errReading = errors.New("output closed")
 
-// Log shows a log from its beginning and, to follow it, what happens from then on,
-// each event once and in order.
+// Log shows a log from its beginning and, with Follow, later events, each once and in order.
 func Log(ctx context.Context, store *eventlog.Store, log subject.Log, o Options) error {
 	last, err := store.Last(ctx, log)
 	switch {
@@ -81,7 +80,7 @@ func Newest(ctx context.Context, store *eventlog.Store, tenant id.Tenant, o Opti
 	return nil
 }
 
-// read shows what is there. Where the beginning has expired it begins behind it.
+// read shows the stored events, from the first that has not expired.
 func read(ctx context.Context, store *eventlog.Store, log subject.Log, o Options) error {
 	show := func(e *eventlog.Entry) error { return o.print(e.Event, e.Raw) }
 	err := store.Read(ctx, log, o.After, show)
@@ -93,7 +92,7 @@ func read(ctx context.Context, store *eventlog.Store, log subject.Log, o Options
 	return store.Read(ctx, log, eventlog.Cursor{Seq: cut.First - 1}, show)
 }
 
-// expired tells that the beginning is gone, which ends nothing.
+// expired reports that the beginning of the log has expired, which ends nothing.
 func (o Options) expired(cut *eventlog.TruncatedError) {
 	o.remark("events before seq %d have expired", cut.First)
 }
@@ -109,9 +108,8 @@ type Subscriber interface {
 	ChanSubscribe(subject string, ch chan *nats.Msg) (*nats.Subscription, error)
 }
 
-// Announcements shows what is announced under the subject until ctx ends. Core
-// NATS promises no more than that: what was announced before is not shown.
-// subscribed is called once nothing more will be missed; it may be nil.
+// Announcements shows the announcements under the subject until ctx ends. Core NATS promises no more than that: earlier
+// announcements are not shown. Announcements calls subscribed, which may be nil, once it will miss none.
 func Announcements(ctx context.Context, nc Subscriber, pattern string, o Options, subscribed func() error) error {
 	messages := make(chan *nats.Msg, buffered)
 	sub, err := nc.ChanSubscribe(pattern, messages)

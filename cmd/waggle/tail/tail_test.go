@@ -182,7 +182,7 @@ func TestAReaderThatLeavesEndsTheTail(t *testing.T) {
 	require.ErrorIs(t, Log(t.Context(), store, testLog(t, "s1"), Options{Out: w, Follow: true}), errReading)
 }
 
-// lineWriter passes on each write, which is one line.
+// lineWriter passes on each write, a single line.
 type lineWriter chan string
 
 func (w lineWriter) Write(b []byte) (int, error) {

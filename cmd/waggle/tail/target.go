@@ -1,5 +1,4 @@
-// Package tail shows the events of Waggle to a person who watches: the whole log
-// of one entity, or everything that is announced, one line an event.
+// Package tail shows the events of Waggle to a person: the whole log of one entity, or all announcements, one line an event.
 package tail
 
 import (
@@ -10,18 +9,17 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Target is what to watch: a log, or announcements that match a subject.
+// Target is a log, or announcements that match a subject.
 type Target struct {
 	Log     subject.Log // if Subject is empty
 	Subject string
 }
 
-// livePrefix is what every announcement's subject begins with.
+// livePrefix is the prefix of every announcement's subject.
 var livePrefix = strings.TrimSuffix(subject.LiveEverything, ">")
 
-// Parse reads what a person writes: nothing (everything of the tenant, or of all
-// tenants if none is given), KIND/ID, or a NATS subject under live. such as
-// 'live.*.session.*.tool.>'.
+// Parse reads a user's input: empty text (everything of the tenant, or of all tenants if tenant is empty), KIND/ID, or a
+// NATS subject under live. such as 'live.*.session.*.tool.>'.
 func Parse(text, tenant string) (Target, error) {
 	switch {
 	case text == "" && tenant == "":

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Age is how long ago something was, in the unit that people would use.
+// Age formats a duration in the largest fitting unit.
 func Age(d time.Duration) string {
 	d = max(d, 0)
 	switch {

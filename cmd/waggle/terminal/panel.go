@@ -8,21 +8,20 @@ import (
 	"golang.org/x/term"
 )
 
-// Row is a line in one style. Its text may hold anything but escape sequences that are
-// to be obeyed.
+// Row is a line in one style. Its text may hold anything but escape sequences that the terminal should obey.
 type Row struct {
 	Style Style
 	Text  string
 }
 
-// The size that a terminal has that does not tell: that of the oldest ones.
+// The size of a terminal that does not report it: that of the oldest terminals.
 const (
 	usualWidth  = 80
 	usualHeight = 24
 )
 
-// Panel shows rows below everything that is written, until the next call; none removes
-// them. They are cut to the terminal's width, and to its height from the top. Without a terminal it does nothing.
+// Panel shows rows below all output until the next call; an empty list removes them. Rows are cut to the terminal's width,
+// and from the top to its height. Without a terminal Panel does nothing.
 func (s *Screen) Panel(rows []Row) {
 	if !s.live {
 		return
@@ -41,8 +40,7 @@ func (s *Screen) Panel(rows []Row) {
 	s.turn()
 }
 
-// paint draws the panel if it is not on the screen as it should be. The caller holds
-// the lock.
+// paint draws the panel if the screen shows an outdated one. The caller holds the lock.
 func (s *Screen) paint() {
 	if !s.changed && s.shown > 0 {
 		return
@@ -70,7 +68,7 @@ func (s *Screen) size() (width, height int) {
 	return usualWidth, usualHeight
 }
 
-// erase returns what removes the last n lines from the screen.
+// erase returns the sequence that removes the last n lines from the screen.
 func erase(n int) string {
 	if n < 2 {
 		return "\r\x1b[K"
@@ -78,7 +76,7 @@ func erase(n int) string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", n-1)
 }
 
-// cut returns the text as far as it fits in so many columns.
+// cut returns the longest beginning of the text that fits into the columns.
 func cut(text string, width int) string {
 	text = strings.NewReplacer("\n", " ", "\t", " ").Replace(text)
 	if Columns(text) <= width {

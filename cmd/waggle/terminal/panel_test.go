@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// picture is what a terminal shows after the text.
+// picture returns the rows that a terminal shows after the text.
 func picture(text string) []string {
 	lines := []string{""}
 	at := 0
@@ -40,7 +40,7 @@ func picture(text string) []string {
 	return lines
 }
 
-// display remembers what it is to show.
+// display records the calls of its methods.
 type display struct {
 	bytes.Buffer
 	status string

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/term"
 )
 
-// descriptor is implemented by *os.File; anything else is not a terminal.
+// descriptor is implemented by *os.File; other values are not terminals.
 type descriptor interface{ Fd() uintptr }
 
-// Is reports whether v (a file, most likely) is a terminal.
+// Is reports whether v is a terminal, usually a file.
 func Is(v any) bool {
 	d, ok := v.(descriptor)
 	return ok && term.IsTerminal(int(d.Fd()))
@@ -39,7 +39,7 @@ const (
 	Cyan   Style = "36"
 )
 
-// Paint returns text in the style, or as it is if color is false.
+// Paint returns text in the style, or unchanged if color is false.
 func Paint(color bool, style Style, text string) string {
 	if !color || style == Plain {
 		return text
@@ -47,17 +47,17 @@ func Paint(color bool, style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// FrameTime is one picture of the spinner: ten a second look smooth and cost nothing.
+// FrameTime is the interval of the spinner's pictures: ten a second look smooth at little cost.
 const FrameTime = 100 * time.Millisecond
 
 // SpinnerFrames are the pictures of the spinner.
 var SpinnerFrames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// Display shows what a screen is told in the screen's place, above what a person writes.
+// Display shows the screen's output in its place, above the input of the user.
 type Display interface {
 	io.Writer
-	Status(text string) // beside a spinner; empty = none
-	Panel(rows []Row)   // none = none
+	Status(text string) // beside a spinner; empty = no status
+	Panel(rows []Row)   // empty = no panel
 }
 
 // Screen writes answers to out and, if err is a terminal, remarks and a spinner to
@@ -65,13 +65,13 @@ type Display interface {
 type Screen struct {
 	mu       sync.Mutex
 	out, err io.Writer
-	display  Display // shows everything in the screen's place; nil = none does
+	display  Display // shows all output in the screen's place; nil = the screen itself
 	live     bool    // err is a terminal
 	color    bool
-	status   string // the spinner's text; empty = none
+	status   string // the spinner's text; empty = no spinner
 	panel    []Row  // shown instead, unless empty
-	changed  bool   // the panel is not yet on the screen as it is
-	shown    int    // lines of the status or the panel that are on the screen
+	changed  bool   // the screen shows an older panel
+	shown    int    // lines of the status or the panel that the screen shows
 	inLine   bool   // out does not stand at the beginning of a line
 	frame    int
 	stop     chan struct{}
@@ -83,10 +83,10 @@ func NewScreen(out, err io.Writer) *Screen {
 	return &Screen{out: out, err: err, live: Is(err), color: Color(err)}
 }
 
-// Live reports whether remarks are shown at all.
+// Live reports whether the screen shows remarks.
 func (s *Screen) Live() bool { return s.live }
 
-// Through has the display show everything from now on. A nil display ends that.
+// Through sends all later output to the display. A nil display ends that.
 func (s *Screen) Through(d Display) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Screen) Through(d Display) {
 	s.display = d
 }
 
-// to returns w or the display in its place. The caller holds the lock.
+// to returns w, or the display that replaces it. The caller holds the lock.
 func (s *Screen) to(w io.Writer) io.Writer {
 	if s.display != nil {
 		return s.display
@@ -114,7 +114,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return s.to(s.out).Write(p)
 }
 
-// FreshLine ends the line that an answer has begun, if there is one.
+// FreshLine ends an unfinished line of an answer.
 func (s *Screen) FreshLine() {
 	s.mu.Lock()
 	inLine := s.inLine
@@ -124,7 +124,7 @@ func (s *Screen) FreshLine() {
 	}
 }
 
-// Remark writes a line about what goes on, on a terminal only.
+// Remark writes a line about progress, on a terminal only.
 func (s *Screen) Remark(style Style, line string) {
 	if s.live {
 		s.remark(style, line)
@@ -184,7 +184,7 @@ func (s *Screen) spin(stop, done chan struct{}) {
 	}
 }
 
-// draw paints the next picture, unless an answer is in the middle of a line.
+// draw paints the next picture, unless an answer has an unfinished line.
 func (s *Screen) draw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package terminal writes text of unknown origin to a person's terminal: it
-// removes what could steer the terminal, keeps a status line out of the way of
-// the text, and knows what the terminal can do.
+// Package terminal writes text of unknown origin to a person's terminal: it removes sequences that could steer the terminal,
+// keeps a status line apart from the text, and knows the terminal's abilities.
 package terminal
 
 import (
@@ -10,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxSequence bounds how much text an unfinished escape sequence can swallow.
-// Real ones are far shorter, hyperlinks included.
+// maxSequence bounds the text that an unfinished escape sequence can swallow. Real ones are far shorter, hyperlinks
+// included.
 const maxSequence = 2048
 
 // Stripper removes escape sequences and every other control character but
@@ -55,7 +54,7 @@ func (s *Stripper) Strip(in string) string {
 	return out.String()
 }
 
-// step advances the state and reports whether r is to be printed.
+// step advances the state and reports whether to print r.
 func (s *Stripper) step(r rune) bool {
 	if s.state != ground {
 		s.swallow++
@@ -123,13 +122,12 @@ func (s *Stripper) print(r rune) bool {
 
 func (s *Stripper) begin(st state) { s.state, s.swallow = st, 0 }
 
-// printable refuses control characters and the bidirectional controls, with
-// which text can be made to look like other text.
+// printable refuses control characters and the bidirectional controls, which can make text look like other text.
 func printable(r rune) bool {
 	return !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) && r != '\u2028' && r != '\u2029'
 }
 
-// Strip is Stripper.Strip for a text that is whole.
+// Strip strips a complete text with a new Stripper.
 func Strip(in string) string {
 	var s Stripper
 	out := s.Strip(in)

@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// Table returns the rows as lines with aligned columns, two spaces apart. Cells
-// are stripped of what could steer the terminal and put on one line each; those
-// longer than limit characters are cut.
+// Table returns the rows as lines with aligned columns, two spaces apart. It strips cells of sequences that could steer the
+// terminal, puts each on one line, and cuts those longer than limit characters.
 func Table(rows [][]string, limit int) []string {
 	var widths []int
 	clean := make([][]string, len(rows))
@@ -33,7 +32,7 @@ func Table(rows [][]string, limit int) []string {
 	return lines
 }
 
-// Columns is how wide a terminal shows the text.
+// Columns returns the width of the text on a terminal.
 func Columns(s string) int {
 	n := 0
 	for _, r := range s {

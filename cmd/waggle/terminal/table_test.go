@@ -16,7 +16,7 @@ func TestTable(t *testing.T) {
 	require.Empty(t, Table(nil, 10))
 }
 
-// Whatever the cells hold, each row is one line, and columns begin at one place.
+// Each row is one line, and columns are aligned, for any contents of cells.
 func TestTablesAreAligned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.SliceOfN(rapid.SliceOfN(rapid.String(), 2, 2), 1, 5).Draw(t, "rows")

@@ -46,7 +46,7 @@ func safe(t require.TestingT, s string) {
 	}
 }
 
-// However a text is cut into pieces, the same is printed.
+// Strip prints the same for any division of a text into pieces.
 func TestStripDoesNotDependOnTheCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOf(rapid.SampledFrom([]string{
@@ -123,8 +123,7 @@ func afterLastClear(s string) string {
 	return parts[len(parts)-1]
 }
 
-// tick lets n pictures of the spinner pass. Within a synctest bubble the timer
-// fires as soon as all goroutines are idle.
+// tick waits for n pictures of the spinner. Within a synctest bubble the timer fires as soon as all goroutines are idle.
 func tick(n int) {
 	<-time.After(time.Duration(n)*FrameTime + FrameTime/2)
 	synctest.Wait()

@@ -1,5 +1,5 @@
-// Command configdoc writes docs/CONFIGURATION.md from the settings' own
-// descriptions, so that the page cannot say anything else than the program does.
+// Command configdoc writes docs/CONFIGURATION.md from the descriptions of the settings, so that the page always agrees with
+// the program.
 package main
 
 import (
@@ -91,11 +91,11 @@ func page() string {
 	return b.String()
 }
 
-// unset is how the meaning of a setting says what holds without it.
+// unset matches the phrase in a setting's meaning that names the default.
 var unset = regexp.MustCompile(`(?i)\b(?:(?:0|empty) = (?:the )?|default: (?:the )?)([^.;]+)`)
 
-// standard is what holds where a setting is not made. For many that is zero, and the code
-// that uses the setting decides: then its meaning says what.
+// standard returns the effective default of a setting. Many settings default to zero and leave the number to the code that
+// uses them; the meaning names it then.
 func standard(f config.Field) string {
 	v := f.Value()
 	if v != "" && v != "0" && v != "0s" {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A zero that stands for something else is no default that tells a reader anything.
+// A zero that stands for another value tells a reader nothing.
 func TestTheDefaultColumnShowsWhatHolds(t *testing.T) {
 	text := page()
 	for line := range strings.SplitSeq(text, "\n") {

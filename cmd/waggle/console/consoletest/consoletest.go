@@ -1,5 +1,5 @@
-// Package consoletest is a terminal for tests: a real pseudo terminal whose other end types
-// keys and knows what a person would see.
+// Package consoletest provides a terminal for tests: a real pseudo terminal whose other end sends keys and keeps the screen
+// that a person would see.
 package consoletest
 
 import (
@@ -25,10 +25,10 @@ const (
 	Down     = "\x1b[B"
 )
 
-// Paste is what a terminal sends for a paste.
+// Paste returns the input that a terminal sends for a paste.
 func Paste(text string) string { return "\x1b[200~" + text + "\x1b[201~" }
 
-// patience ends a test that waits for what does not come.
+// patience bounds a test's wait for a screen.
 const patience = time.Minute
 
 // Terminal is a terminal of a test. TTY is the program's end.
@@ -45,7 +45,7 @@ type Terminal struct {
 	over    bool
 }
 
-// Open returns a terminal of the size, which ends with the test.
+// Open returns a terminal of the size, and closes it at the end of the test.
 func Open(t testing.TB, rows, columns int) *Terminal {
 	t.Helper()
 	ptmx, tty, err := pty.Open()
@@ -63,17 +63,17 @@ func Open(t testing.TB, rows, columns int) *Terminal {
 	return x
 }
 
-// Environ is the environment of a program at the terminal.
+// Environ returns the environment of a program at the terminal.
 func Environ() []string { return []string{"TERM=screen-256color"} }
 
 var (
-	// foreign are sequences that the emulator takes for others: keyboard protocols.
+	// foreign matches sequences that the emulator misreads: keyboard protocols.
 	foreign = regexp.MustCompile(`\x1b\[[<=>?][0-9;]*(u|m)`)
-	// begun is a sequence that has not ended.
+	// begun matches a sequence that has not ended.
 	begun = regexp.MustCompile(`\x1b(\[[0-9;<=>?$ ]*)?$`)
 )
 
-// watch shows what the program writes.
+// watch passes the program's output to the emulator.
 func (x *Terminal) watch() {
 	defer close(x.done)
 	buf := make([]byte, 64<<10)
@@ -104,7 +104,7 @@ func (x *Terminal) Type(keys ...string) {
 	require.NoError(x.t, err)
 }
 
-// Rows returns what a person sees, without the empty rows at the end.
+// Rows returns the rows of the screen without the empty rows at the end.
 func (x *Terminal) Rows() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -122,13 +122,13 @@ func (x *Terminal) rows() []string {
 	return rows
 }
 
-// Wait waits until the screen has the text on one row.
+// Wait waits until one row of the screen holds the text.
 func (x *Terminal) Wait(text string) {
 	x.t.Helper()
 	x.Until(text, func(rows []string) bool { return strings.Contains(strings.Join(rows, "\n"), text) })
 }
 
-// Until waits until the screen is as the condition says.
+// Until waits until the screen meets the condition.
 func (x *Terminal) Until(what string, met func(rows []string) bool) {
 	x.t.Helper()
 	timer := time.AfterFunc(patience, func() {
@@ -148,7 +148,7 @@ func (x *Terminal) Until(what string, met func(rows []string) bool) {
 	}
 }
 
-// Print writes to the terminal as a program did that ran before.
+// Print writes to the terminal, like a program that ran before.
 func (x *Terminal) Print(text string) {
 	x.t.Helper()
 	_, err := x.TTY.WriteString(text)
