@@ -29,9 +29,9 @@ const (
 
 // Reasons why a model stopped.
 const (
-	StopEnd       = "end"        // it had nothing more to say
-	StopToolCalls = "tool_calls" // it waits for the results of Reply.ToolCalls
-	StopLength    = "length"     // it reached the limit on its output
+	StopEnd       = "end"        // the answer is complete
+	StopToolCalls = "tool_calls" // the model waits for the results of Reply.ToolCalls
+	StopLength    = "length"     // the answer reached the output limit
 	StopFiltered  = "filtered"   // the provider's policy stopped it
 )
 
@@ -39,9 +39,9 @@ const (
 type Message struct {
 	Role       string           // one of the Role constants
 	Content    string           // text; of a tool message, the tool's result
-	ToolCalls  []event.ToolCall // assistant only: what it asked for
-	ToolCallID string           // tool only: the call that this is the result of
-	IsError    bool             // tool only: the call failed and Content says how
+	ToolCalls  []event.ToolCall // assistant only: the requested calls
+	ToolCallID string           // tool only: the call of this result
+	IsError    bool             // tool only: the call failed and Content describes the failure
 }
 
 // ToolSpec describes one tool that the model may call.
@@ -51,52 +51,50 @@ type ToolSpec struct {
 	InputSchema json.RawMessage // JSON Schema of the arguments, an object
 }
 
-// Schema is the form of an answer that is JSON.
+// Schema is the form of a JSON answer.
 type Schema struct {
 	Name string          // [A-Za-z0-9_-]{1,64}
-	JSON json.RawMessage // JSON Schema of an object, all of its members required and no others allowed
+	JSON json.RawMessage // JSON Schema of an object with all members required and no others allowed
 }
 
-// Request is everything a model needs for one answer.
+// Request is the whole input of one answer.
 type Request struct {
-	Model     string        // another model of the same provider, as Pick reads it, or of another one in a Set; empty = the one that was opened
+	Model     string        // another model of the same provider, as Pick reads it, or of another one in a Set; empty = the opened model
 	System    string        // instructions that precede the messages; may be empty
 	Messages  []Message     // oldest first
 	Tools     []ToolSpec    // may be empty
 	MaxTokens int           // limit on the answer in tokens; 0 = the provider's own limit
-	Schema    *Schema       // the text is to be JSON of this form, as far as the provider can see to it: read it with care; nil = any text
-	NewID     func() string // makes ids for calls that the provider left without a usable one; must not be nil
-	Now       time.Time     // what the model may take for the current time
+	Schema    *Schema       // requests JSON of this form, as far as the provider enforces it, so the reader has to check it; nil = any text
+	NewID     func() string // makes ids for calls without a usable id; must not be nil
+	Now       time.Time     // the model's current time
 }
 
-// Usage is what a call consumed, in the provider's tokens.
+// Usage is the consumption of a call, in the provider's tokens.
 type Usage struct {
 	InputTokens  int64
 	OutputTokens int64
-	Known        bool // false: the provider did not say, and the figures mean nothing
+	Known        bool // false: the provider reported no usage, and the figures mean nothing
 }
 
 // Reply is a whole answer.
 //
-// The arguments of every tool call are valid JSON. If the model produced
-// arguments that are not, they are passed on as one JSON string holding the text
-// as it came: no tool accepts a string, so the model is told by the schema check
-// and can do better.
+// The arguments of every tool call are valid JSON. Invalid arguments of the model become one JSON string with the original
+// text: no tool accepts a string, so the schema check tells the model, which can correct them.
 type Reply struct {
 	Text       string
 	ToolCalls  []event.ToolCall // ids are unique within the conversation
 	StopReason string           // one of the Stop constants
 	Usage      Usage
-	Model      string // the model as the provider names it; may be more exact than the one asked for
+	Model      string // the model as the provider names it; may be more exact than the requested name
 }
 
-// Failure is why a provider gave no answer.
+// Failure is the reason why a provider gave no answer.
 type Failure struct {
 	Fault *fault.Fault  // with a MODEL_* code; its cause holds the provider's words, fit for logs
-	Retry bool          // the same request may be answered if it is made again soon
-	After time.Duration // not before that, the provider asks; 0 = it did not say
+	Retry bool          // the caller may soon repeat the request
+	After time.Duration // the wait that the provider asks for; 0 = not given
 
-	Said event.ProviderError // the provider's words, or those of the network: without keys, bounded, for operators
+	Said event.ProviderError // the message of the provider or the network: without keys, bounded, for operators
 }
 
 // Error returns the fault's text for logs.
@@ -105,31 +103,28 @@ func (f *Failure) Error() string { return f.Fault.Error() }
 // Unwrap returns the fault.
 func (f *Failure) Unwrap() error { return f.Fault }
 
-// Model answers requests. All methods may be called from any number of goroutines.
+// Model answers requests. All methods are safe for concurrent use.
 type Model interface {
-	// Name returns the specification that the model was opened with, such as "openai:gpt-x".
+	// Name returns the specification of the opened model, such as "openai:gpt-x".
 	Name() string
 
-	// Generate answers req. Text is passed to onText piece by piece, in order and
-	// from the calling goroutine; the pieces concatenate to Reply.Text. An error of
-	// onText stops the call and is returned unchanged.
+	// Generate answers req. It passes text to onText piece by piece, in order and from the calling goroutine; the pieces
+	// concatenate to Reply.Text. An error of onText stops the call, and Generate returns it unchanged.
 	//
-	// When ctx ends, the request to the provider is closed at once and the error
-	// matches ctx.Err(); a deadline that passed also is a MODEL_TIMEOUT fault. Every
-	// other error is a *Failure, or a *fault.Fault if req itself is wrong (INTERNAL: a
-	// tool whose schema is no JSON), and never holds a key.
+	// When ctx ends, Generate closes the request to the provider at once and the error matches ctx.Err(); after a deadline
+	// it is a MODEL_TIMEOUT fault, too. Every other error is a *Failure, or a *fault.Fault if req itself is wrong (INTERNAL:
+	// a tool whose schema is not JSON), and never holds a key.
 	//
-	// Generate asks the provider once and repeats no request that failed: the caller
-	// knows what has been said, and for how long people have waited. A stream that ends
-	// early is an error, never an answer.
+	// Generate asks the provider once and does not repeat failed requests: the caller knows the text so far, and how long
+	// people have waited. A stream that ends early is an error, never an answer.
 	Generate(ctx context.Context, req Request, onText func(string) error) (Reply, error)
 
-	// Close releases idle connections. Calls that are on go on.
+	// Close releases idle connections. Active calls continue.
 	Close() error
 }
 
-// Pick returns the name of the model that a request wants: the one that was opened, or
-// another one of the same provider, which may be written as a whole specification.
+// Pick returns the name of the model for a request: the opened one, or another one of the same provider, which may be
+// written as a whole specification.
 func (r Request) Pick(prefix, opened string) string {
 	if r.Model == "" {
 		return opened
@@ -137,8 +132,8 @@ func (r Request) Pick(prefix, opened string) string {
 	return strings.TrimPrefix(r.Model, prefix+":")
 }
 
-// Asked returns the specification of the model that answers when m is asked for another
-// one: that of m itself if other is empty.
+// Asked returns the specification of the model that answers when a caller asks m for another model: that of m itself if
+// other is empty.
 func Asked(m Model, other string) string {
 	prefix := prefixOf(m)
 	if provider, named := Provided(other); named && provider != prefix {
@@ -150,7 +145,7 @@ func Asked(m Model, other string) string {
 	return prefix + ":" + strings.TrimPrefix(other, prefix+":")
 }
 
-// Ended returns the error that Generate owes to a ctx which has ended.
+// Ended returns the error of Generate for an ended ctx.
 func Ended(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fault.New(fault.ModelTimeout).Wrap(ctx.Err())

@@ -11,9 +11,9 @@ import (
 // ErrSpec is wrapped by errors about a specification that names no model.
 var ErrSpec = errors.New("invalid model")
 
-// Env is the part of the configuration that opening a model needs.
+// Env is the part of the configuration that Open needs.
 type Env struct {
-	OpenAIKey        string // may be empty with a base URL of one's own: local servers want none
+	OpenAIKey        string // may be empty with a custom base URL: local servers need no key
 	OpenAIBaseURL    string // including the version path, e.g. http://127.0.0.1:8000/v1; empty = OpenAI
 	AnthropicKey     string
 	AnthropicBaseURL string // without the version path; empty = Anthropic
@@ -22,7 +22,7 @@ type Env struct {
 	IdleTimeout  time.Duration // longest silence inside an answer; 0 = 2 minutes
 }
 
-// String hides the keys, so that an Env may be printed.
+// String hides the keys, so that programs may print an Env.
 func (e Env) String() string {
 	return fmt.Sprintf("model.Env{OpenAIBaseURL:%q AnthropicBaseURL:%q}", e.OpenAIBaseURL, e.AnthropicBaseURL)
 }
@@ -30,21 +30,20 @@ func (e Env) String() string {
 // GoString hides the keys.
 func (e Env) GoString() string { return e.String() }
 
-// Provider makes the models of one prefix.
+// Provider creates the models of one prefix.
 type Provider struct {
 	Prefix string // what precedes the colon of a specification, e.g. "openai"
 	Named  bool   // a model's name follows the colon; without it the prefix is the whole specification
-	// Open makes the model. It opens no connection, so it works before the provider does.
+	// Open creates the model. It opens no connection, so it does not need the provider to run.
 	Open func(name string, env Env) (Model, error)
 }
 
-// Open returns the model that spec names: "demo", "openai:NAME" or
-// "anthropic:NAME". Which ones there are is up to the caller:
+// Open returns the model that spec names: "demo", "openai:NAME" or "anthropic:NAME". The caller chooses the providers:
 //
 //	model.Open(spec, env, demo.Provider(), openai.Provider(), anthropic.Provider())
 //
-// Each call of the model is traced as one client span. Open makes no connection. The error wraps ErrSpec if spec names none of the
-// providers, and otherwise says which setting is missing.
+// Each call of the model is traced as one client span. Open makes no connection. The error wraps ErrSpec if spec names none
+// of the providers, and otherwise names the missing setting.
 func Open(spec string, env Env, providers ...Provider) (Model, error) {
 	prefix, name, named := strings.Cut(spec, ":")
 	i := slices.IndexFunc(providers, func(p Provider) bool { return p.Prefix == prefix })
@@ -61,8 +60,8 @@ func Open(spec string, env Env, providers ...Provider) (Model, error) {
 	return &traced{Model: m, provider: prefix, name: name}, nil
 }
 
-// Any returns a model of the provider that answers requests which name one of its models,
-// and no others. It makes no connection.
+// Any returns a model of the provider that answers only requests that name one of the provider's models. It makes no
+// connection.
 func Any(p Provider, env Env) (Model, error) {
 	if !p.Named {
 		return Open(p.Prefix, env, p)

@@ -64,8 +64,7 @@ func TestEnded(t *testing.T) {
 	require.NotErrorIs(t, err, fault.New(fault.ModelTimeout))
 }
 
-// Each call is one client span with what the conventions for models ask for and
-// nothing of the conversation.
+// Each call is one client span with the attributes of the conventions for models and without contents of the conversation.
 func TestTracing(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	before := otel.GetTracerProvider()

@@ -9,23 +9,21 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// bare is the provider whose specification is its name alone. The others' name a model.
+// bare is the provider whose specification is its name alone. The specifications of others name a model.
 const bare = "demo"
 
-// known are the providers that there are. What is before the colon of a text that names
-// none of them is a part of a model's own name, such as "llama3:8b".
+// known are all providers. The text before the colon of any other specification is a part of a model's own name, such as
+// "llama3:8b".
 var known = []string{bare, "openai", "anthropic"}
 
-// Provided returns the provider that a specification of a model names; ok is false if it
-// names a model alone.
+// Provided returns the provider that a specification of a model names; ok is false for a bare model name.
 func Provided(spec string) (provider string, ok bool) {
 	prefix, _, _ := strings.Cut(spec, ":")
 	return prefix, slices.Contains(known, prefix)
 }
 
-// Serves reports whether whoever has opened the standard model, and others of the
-// providers, can answer requests for a model: one of a provider that is there, the
-// standard model itself, or another one that its provider is asked for by name.
+// Serves reports whether a process with the standard model and the providers can answer requests for a model: a model of one
+// of the providers, the standard model itself, or another model of its provider.
 func Serves(standard string, providers []string, spec string) bool {
 	provider, named := Provided(spec)
 	own, _, _ := strings.Cut(standard, ":")
@@ -33,22 +31,21 @@ func Serves(standard string, providers []string, spec string) bool {
 	case !named, provider == own:
 		return true
 	case spec == provider && provider != bare:
-		return false // it does not say which model
+		return false // names no model
 	}
 	return slices.Contains(providers, provider)
 }
 
-// Set is the models of several providers as one: the standard one, and others that
-// requests may name.
+// Set combines the models of several providers: the standard one, and others that requests may name.
 type Set struct {
 	Model
 	others map[string]Model // by provider
 }
 
-// NewSet returns a set that has the standard model's name, and so far nothing else.
+// NewSet returns a set with the standard model alone, under its name.
 func NewSet(standard Model) *Set { return &Set{Model: standard, others: map[string]Model{}} }
 
-// Add adds the model of another provider, before the set is used.
+// Add adds the model of another provider. Call it before the set is used.
 func (s *Set) Add(m Model) { s.others[prefixOf(m)] = m }
 
 func prefixOf(m Model) string {
@@ -56,7 +53,7 @@ func prefixOf(m Model) string {
 	return prefix
 }
 
-// Providers returns the providers that m can be asked for, sorted.
+// Providers returns the providers that requests to m may name, sorted.
 func Providers(m Model) []string {
 	out := []string{prefixOf(m)}
 	if s, ok := m.(*Set); ok {
@@ -68,8 +65,7 @@ func Providers(m Model) []string {
 	return slices.Compact(out)
 }
 
-// Generate implements Model: the provider that the request names answers, or else the
-// standard model's.
+// Generate implements Model: the provider that the request names answers, otherwise the standard model.
 func (s *Set) Generate(ctx context.Context, req Request, onText func(string) error) (Reply, error) {
 	provider, named := Provided(req.Model)
 	switch {
@@ -81,7 +77,7 @@ func (s *Set) Generate(ctx context.Context, req Request, onText func(string) err
 	return s.others[provider].Generate(ctx, req, onText)
 }
 
-// Unserved is the fault of a request for a model that nobody who is there can ask.
+// Unserved returns the fault of a request for a model that no process here can ask.
 func Unserved(spec string) error {
 	return fault.Newf(fault.ModelNotFound, "No worker that is running can ask the model %q. Configure its provider, or choose another model.", spec)
 }

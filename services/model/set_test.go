@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// TestWhoServesWhat: a specification names a provider, or a model of whichever there is.
+// TestWhoServesWhat: a specification names a provider, or a model of any provider.
 func TestWhoServesWhat(t *testing.T) {
 	for _, p := range []model.Provider{demo.Provider(), openai.Provider(), anthropic.Provider()} {
 		provider, ok := model.Provided(p.Prefix)

@@ -14,8 +14,8 @@ type traced struct {
 	provider, name string
 }
 
-// Generate implements Model inside one client span a call, tries included. The
-// span holds what the conventions for models want, and none of the conversation.
+// Generate implements Model inside one client span a call, attempts included. The span holds the attributes of the
+// conventions for models, and none of the conversation.
 func (m *traced) Generate(ctx context.Context, req Request, onText func(string) error) (r Reply, err error) {
 	name := req.Pick(m.provider, m.name)
 	ctx, span := telemetry.Start(ctx, "chat "+name, trace.SpanKindClient,

@@ -10,17 +10,17 @@ import (
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
 
-// maxBlocks bounds the content blocks of one answer, maxArguments what its tool
-// calls hold: both far above any real one.
+// maxBlocks bounds the content blocks of one answer, maxArguments the arguments of all tool calls: both far above any real
+// answer.
 const (
 	maxBlocks    = 512
 	maxArguments = 8 << 20
 )
 
-// answer is what has arrived of one streamed answer.
+// answer holds the received part of one streamed answer.
 type answer struct {
 	sink     *upstream.Sink
-	forced   bool // the arguments of the one tool call are the text
+	forced   bool // the text consists of the arguments of the one tool call
 	model    string
 	stop     sdk.StopReason
 	events   int
@@ -29,15 +29,15 @@ type answer struct {
 	argBytes int
 }
 
-// block is a tool call that is still arriving.
+// block is a tool call whose arguments are still arriving.
 type block struct {
 	index    int64
 	id, name string
-	start    string // arguments that came with the start of the block
-	pieces   []byte // arguments that came after it; they replace start
+	start    string // arguments in the start of the block
+	pieces   []byte // later arguments; they replace start
 }
 
-// event takes in one event of the stream. It reports whether it was the last.
+// event adds one event of the stream. It reports whether it was the last.
 func (a *answer) event(data []byte) (done bool, err error) {
 	a.events++
 	var head struct {
@@ -53,7 +53,7 @@ func (a *answer) event(data []byte) (done bool, err error) {
 	case "message_stop":
 		return true, nil
 	case "message_start", "message_delta", "content_block_start", "content_block_delta":
-	default: // pings, block ends, and what will be invented later
+	default: // pings, block ends and future events
 		return false, nil
 	}
 	var e sdk.MessageStreamEventUnion
@@ -101,14 +101,14 @@ func (a *answer) begin(e *sdk.MessageStreamEventUnion) error {
 		return a.sink.Text(e.ContentBlock.Text)
 	case "tool_use":
 		b := &block{index: e.Index, id: e.ContentBlock.ID, name: e.ContentBlock.Name}
-		var start struct { // as it came: numbers keep all their digits
+		var start struct { // raw, so that numbers keep all their digits
 			Input json.RawMessage `json:"input"`
 		}
 		if err := json.Unmarshal([]byte(e.ContentBlock.RawJSON()), &start); err != nil {
 			return upstream.BadReply("input of block %d: %w", e.Index, err)
 		}
 		b.start = string(start.Input)
-		if a.forced { // an empty object only stands for what is to come
+		if a.forced { // an empty object stands for later arguments
 			return a.sink.Text(strings.TrimPrefix(b.start, "{}"))
 		}
 		if b.name == "" || len(a.blocks) >= maxBlocks {
@@ -139,7 +139,7 @@ func (a *answer) delta(e *sdk.MessageStreamEventUnion) error {
 	return nil
 }
 
-// end judges a stream that ended without message_stop; a stop reason shows that it is complete too.
+// end judges a stream that ended without message_stop; a stop reason completes it, too.
 func (a *answer) end(err error, contentType string) error {
 	return upstream.Ended(err, a.stop != "", a.events, contentType)
 }

@@ -1,5 +1,5 @@
-// Package anthropic speaks the messages protocol of Anthropic. An answer of a given
-// form is the arguments of a tool that the model is made to call.
+// Package anthropic speaks the messages protocol of Anthropic. To enforce the form of an answer it forces a tool call, whose
+// arguments are the answer.
 package anthropic
 
 import (
@@ -19,7 +19,7 @@ import (
 const (
 	prefix  = "anthropic"
 	baseURL = "https://api.anthropic.com"
-	// defaultMaxTokens is the largest limit that every Claude model accepts; the protocol demands one.
+	// defaultMaxTokens is the largest limit that every Claude model accepts; the protocol requires a limit.
 	defaultMaxTokens = 4096
 )
 
@@ -41,8 +41,7 @@ func Provider() model.Provider {
 	}}
 }
 
-// New returns the model that the server knows by name. Nothing is taken from the
-// process's environment: env is all there is.
+// New returns the model that the server knows by name. It reads env only, never the process' environment.
 func New(name string, env model.Env) (*Model, error) {
 	if env.AnthropicKey == "" {
 		return nil, errNoKey
@@ -85,15 +84,15 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	return a.reply(text, params.Model, req), nil
 }
 
-// attempt makes one request and reads its stream to the end. The vendor's own
-// typed stream is passed by, because it does not notice a stream that ends early.
+// attempt makes one request and reads its stream to the end. It does not use the vendor's typed stream, which does not
+// notice an early end.
 func (m *Model) attempt(ctx context.Context, params sdk.MessageNewParams, a *answer) error {
 	var res *http.Response
 	stream := m.service.NewStreaming(ctx, params, option.WithResponseInto(&res))
 	if err := stream.Err(); err != nil {
 		return err
 	}
-	defer func() { _ = stream.Close() }() // closes the body; nothing is left to learn from it
+	defer func() { _ = stream.Close() }() // closes the body; its error tells nothing new
 	d := ssestream.NewDecoder(res)
 	for d.Next() {
 		done, err := a.event(d.Event().Data)

@@ -10,8 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/prompt"
 )
 
-// TestTheFormIsLeftToThePromptBesideTools: a model that is made to call one tool could
-// not call the others.
+// TestTheFormIsLeftToThePromptBesideTools: a model that must call one tool could not call the others.
 func TestTheFormIsLeftToThePromptBesideTools(t *testing.T) {
 	m, srv := start(t, begin, block, hi, end("end_turn"), stop)
 	req := modeltest.Ask("hello")
@@ -24,7 +23,7 @@ func TestTheFormIsLeftToThePromptBesideTools(t *testing.T) {
 	require.Len(t, x.Prompt.Tools, len(req.Tools))
 }
 
-// TestAFormThatComesWhole with the start of the block is the text, too.
+// TestAFormThatComesWhole: arguments in the start of the block are the text, too.
 func TestAFormThatComesWhole(t *testing.T) {
 	m, _ := start(t, begin,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"plan","input":{"tasks":[]}}}`,

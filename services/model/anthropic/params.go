@@ -47,13 +47,13 @@ func params(name string, req model.Request) (sdk.MessageNewParams, error) {
 	return p, err
 }
 
-// forced reports whether the form of the answer is enforced: the model has to call a
-// tool with it, and the arguments are the answer. Every Claude model can do that, but
-// only without other tools; beside those the form is left to the prompt.
+// forced reports whether the request enforces the form of the answer: the model has to call a tool with it, and the
+// arguments are the answer. Every Claude model can do that, but only without other tools; beside those the prompt alone asks
+// for the form.
 func forced(req model.Request) bool { return req.Schema != nil && len(req.Tools) == 0 }
 
-// appendMessage adds blocks to the conversation. Neighbours of one role become one
-// message: all results of parallel calls have to come in the same one.
+// appendMessage adds blocks to the conversation. It joins neighbours of one role: all results of parallel calls have to be
+// in the same message.
 func appendMessage(all []sdk.MessageParam, role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) []sdk.MessageParam {
 	if len(blocks) == 0 {
 		return all

@@ -14,8 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// start returns a model whose server answers every request with these events,
-// each given by its data alone.
+// start returns a model whose server answers every request with these events, each given by its data alone.
 func start(t *testing.T, events ...string) (model.Model, *scripted.Server) {
 	t.Helper()
 	body := ""
@@ -91,8 +90,8 @@ func TestNoReplies(t *testing.T) {
 	}
 }
 
-// What is sent: results of parallel calls in one message, no empty texts, schemas
-// exactly as the tools declare them, and nothing from the environment.
+// The model sends results of parallel calls in one message, no empty texts, schemas exactly as the tools declare them, and
+// nothing from the environment.
 func TestRequest(t *testing.T) {
 	for _, v := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"} {
 		t.Setenv(v, "from-environment")

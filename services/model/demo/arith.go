@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	maxDecimals = 30 // that are shown of an exact decimal fraction
-	decimals    = 12 // that are shown of another one
+	maxDecimals = 30 // shown digits of an exact decimal fraction
+	decimals    = 12 // shown digits of any other fraction
 )
 
 var (
-	// calculation bounds the characters and the length, and with them the time and the
-	// size of the result: some hundred digits.
+	// calculation bounds the characters and the length, and with them the time and the size of the result: some hundred
+	// digits.
 	calculation = regexp.MustCompile(`^[0-9.+*/() -]{1,200}$`)
-	padded      = regexp.MustCompile(`(?:^|[^0-9.])0[0-9]`) // octal, for the parser
+	padded      = regexp.MustCompile(`(?:^|[^0-9.])0[0-9]`) // octal to the parser
 	spaced      = strings.NewReplacer("+", " + ", "-", " - ", "*", " * ", "/", " / ")
 )
 
@@ -31,13 +31,13 @@ func calculate(_ *clause, m []string) *action {
 	return say(m[0] + " " + format(v))
 }
 
-// evaluate returns the exact value of an expression of +, -, *, / and parentheses, which
-// Go's own parser reads; nil if it has none.
+// evaluate returns the exact value of an expression of +, -, *, / and parentheses, which Go's own parser reads; nil if it
+// has no value.
 func evaluate(s string) *big.Rat {
 	if !calculation.MatchString(s) || padded.MatchString(s) {
 		return nil
 	}
-	e, err := parser.ParseExpr(spaced.Replace(s)) // with spaces, two operators make no other one and no comment
+	e, err := parser.ParseExpr(spaced.Replace(s)) // spaces keep two operators from forming another one or a comment
 	if err != nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func value(e ast.Expr) *big.Rat {
 	return nil
 }
 
-// format returns "= ..." for a whole number or a decimal fraction, and "≈ ..." for another.
+// format returns "= ..." for a whole number or a decimal fraction, and "≈ ..." for other fractions.
 func format(r *big.Rat) string {
 	if n, exact := r.FloatPrec(); exact && n <= maxDecimals {
 		return "= " + r.FloatString(n)

@@ -9,12 +9,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// expression is a random expression with the value that math/big gives it.
+// expression is a random expression with its value by math/big.
 type expression struct {
 	text  string
 	level int // 0 sum, 1 product, 2 signed, 3 atom
 	value *big.Rat
-	ok    bool // it has a value
+	ok    bool // the expression has a value
 }
 
 func (e expression) at(level int) string {

@@ -9,11 +9,11 @@ import (
 // Limits of one message. Each separator costs a match of the texts around it with all
 // intents; within the limits the worst message takes some tenths of a second.
 const (
-	maxMessage   = 64 << 10 // bytes that are looked at
+	maxMessage   = 64 << 10 // bytes of a message that clauses reads
 	maxSentences = 64
 	maxSentence  = 500 // bytes of a sentence that is split at commas and "and"
 	maxWeak      = 8   // commas and "and"s of a sentence
-	maxClauses   = 16  // requests that are answered
+	maxClauses   = 16  // requests that the model answers
 )
 
 // clause is one request of the user's message.
@@ -27,17 +27,16 @@ type clause struct {
 }
 
 var (
-	// protected texts are not split: quotations and JSON.
+	// protected matches texts that stay whole: quotations and JSON.
 	protected = regexp.MustCompile(`(?s)"[^"]*"|“[^”]*”|\{.*\}`)
-	// strong separators end a sentence. Weak ones end a request if the parts make more
-	// sense than the whole.
+	// strong separators end a sentence. Weak ones end a request if both parts are requests.
 	strong = regexp.MustCompile(`[?!;\n]+|\.(?:\s|$)`)
 	weak   = regexp.MustCompile(`(?i)\s*,\s+|\s+(?:and|then)\s+`)
 	// polite words may stand before a request without changing it.
 	polite = regexp.MustCompile(`(?i)^\s*(?:(?:and|then|after that|also|next|finally|please)\b[,:]?\s*|(?:can|could|would) you\s+)*`)
 )
 
-// clauses returns the requests of the user's message, in order. There is at least one.
+// clauses returns the requests of the user's message in order, at least one.
 func (t *talk) clauses() []*clause {
 	text := t.user[:min(len(t.user), maxMessage)]
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
@@ -62,11 +61,10 @@ type splitter struct {
 	talk *talk
 	last string
 	out  []*clause
-	any  bool // a clause was understood
+	any  bool // the splitter has understood a clause
 }
 
-// sentence takes a sentence apart: at the first separator with a request before it and
-// one after it, and so on.
+// sentence splits a sentence at the first separator between two requests, and then the rest.
 func (s *splitter) sentence(text, masked string) {
 	var seps [][]int
 	if len(text) <= maxSentence {
@@ -100,7 +98,7 @@ func (s *splitter) clause(text, lead string) *clause {
 	return &clause{text: strings.Trim(text[len(p):], " \t\r,."), lead: lead + p, last: s.last, talk: s.talk}
 }
 
-// take adds the clause of a text, if there are words in it.
+// take adds the clause of a text that has words.
 func (s *splitter) take(text, lead string) {
 	c := s.clause(text, lead)
 	wordy := strings.ContainsFunc(c.text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
@@ -132,7 +130,7 @@ var (
 	pronoun   = regexp.MustCompile(`(?i)^(?:it|that|the file)$`)
 )
 
-// looksLikeFile reports whether s can hardly be anything else than a file's name.
+// looksLikeFile reports whether s is almost certainly a file's name.
 func looksLikeFile(s string) bool {
 	return len(s) <= 255 && extension.MatchString(s) && !strings.Contains(s, "://") && !strings.ContainsAny(s, "\n\t")
 }

@@ -1,16 +1,14 @@
-// Package demo is Waggle's built-in model: deterministic, offline, and no language
-// model at all. It recognises the kinds of sentences that its help names (intents.go).
+// Package demo is Waggle's built-in model: deterministic, offline, without a language model. It recognises the kinds of
+// sentences that its help names (intents.go).
 //
-// It works through the ordinary seam and no other way: it finds tools among those that
-// are offered, asks for them as any model does, and answers from their results when it is
-// called again. All it knows is in the request, so that any worker continues a conversation.
+// It uses the ordinary seam only: it finds tools among those on offer, calls them as any model does, and answers from their
+// results in the next request. All its knowledge is in the request, so that any worker continues a conversation.
 //
-// The user's last message is split into clauses (clause.go), each clause is matched with
-// the intents, and their actions run from the start at every call (talk.go). In the stages
-// of a planned run a clause is a step (stages.go). A member of a team asks colleagues,
-// answers them, and completes tasks of the board (team.go).
+// The model splits the user's last message into clauses (clause.go), matches each clause with the intents, and runs their
+// actions from the start in every request (talk.go). In the stages of a planned run a clause is a step (stages.go). A member
+// of a team asks colleagues, answers them, and completes tasks of the board (team.go).
 //
-// Results of tools are data: they are shown and counted, never obeyed.
+// Results of tools are data: the model shows and counts them, and never obeys them.
 package demo
 
 import (
@@ -23,7 +21,7 @@ import (
 
 const name = "demo"
 
-// words are the pieces of a streamed text: each ends after a space or a line end.
+// words matches the pieces of a streamed text: each ends after a space or a line end.
 var words = regexp.MustCompile(`[^ \n]*[ \n]|[^ \n]+`)
 
 // Model is the built-in model. It has no state and may be shared.
@@ -42,12 +40,11 @@ func Provider() model.Provider {
 // Name implements model.Model.
 func (m *Model) Name() string { return name }
 
-// Close implements model.Model and has nothing to release.
+// Close implements model.Model. It does nothing.
 func (m *Model) Close() error { return nil }
 
-// Generate implements model.Model. The same request always gets the same reply,
-// but for the ids that req.NewID makes. The text streams a word at a time, and
-// MaxTokens counts these words. Usage is not known, because the model has no tokens.
+// Generate implements model.Model. The same request always gets the same reply, except for the ids of req.NewID. The text
+// streams a word at a time, and MaxTokens counts these words. The model has no tokens, so it reports no usage.
 func (m *Model) Generate(ctx context.Context, req model.Request, onText func(string) error) (model.Reply, error) {
 	if ctx.Err() != nil {
 		return model.Reply{}, model.Ended(ctx)

@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	}})
 }
 
-// workspace holds files in memory behind tools that answer as Waggle's own do.
+// workspace holds files in memory behind tools that answer like Waggle's own.
 type workspace map[string]string
 
 func (w workspace) tools() []model.ToolSpec {
@@ -110,7 +110,7 @@ func (w workspace) list(folder string) string {
 	return b.String()
 }
 
-// read serves two lines at a time of files called long.txt.
+// read returns two lines at a time of files called long.txt.
 func (w workspace) read(a toolArgs) (string, bool) {
 	s, ok := w[a.Path]
 	switch {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The ends of the names of the tools for files.
+// Suffixes of the names of file tools.
 const (
 	toolList   = "list_files"
 	toolRead   = "read_file"
@@ -18,14 +18,14 @@ const (
 	toolSearch = "search_files"
 )
 
-// Property names under which tools take a path, a text to write and a text to find.
+// Names of properties by which tools accept a path, a text to write and a text to find.
 var (
 	pathNames    = []string{"path", "file", "filename", "file_path"}
 	contentNames = []string{"content", "text"}
 	queryNames   = []string{"text", "query", "pattern"}
 )
 
-// workspace begins the names of the built-in file tools.
+// workspace is the prefix of the built-in file tools' names.
 const workspace = "workspace"
 
 // tool is an offered tool and its arguments.
@@ -34,8 +34,8 @@ type tool struct {
 	properties map[string]json.RawMessage
 }
 
-// tools returns the offered tools whose name is suffix, or ends in it after a separator:
-// the workspace's first, the others as they are offered.
+// tools returns the offered tools whose name is suffix, or ends in it after a separator: the workspace's first, the others
+// in the order of the request.
 func (t *talk) tools(suffix string) []tool {
 	var first, rest []tool
 	for _, s := range t.req.Tools {
@@ -46,7 +46,7 @@ func (t *talk) tools(suffix string) []tool {
 		var schema struct {
 			Properties map[string]json.RawMessage `json:"properties"`
 		}
-		_ = json.Unmarshal(s.InputSchema, &schema) // a tool with another schema takes nothing
+		_ = json.Unmarshal(s.InputSchema, &schema) // a tool with another schema accepts no argument
 		if found := (tool{s.Name, schema.Properties}); strings.HasPrefix(prefix, workspace) {
 			first = append(first, found)
 		} else {
@@ -56,7 +56,7 @@ func (t *talk) tools(suffix string) []tool {
 	return append(first, rest...)
 }
 
-// property returns the first of the names that the tool takes, or "".
+// property returns the first of the names that the tool accepts, or "".
 func (t tool) property(names ...string) string {
 	for _, n := range names {
 		if _, ok := t.properties[n]; ok {
@@ -66,14 +66,13 @@ func (t tool) property(names ...string) string {
 	return ""
 }
 
-// offer is a call that a tool can carry out.
+// offer is a possible call of a tool.
 type offer struct {
 	tool string
 	args any
 }
 
-// offers returns the calls of the tools named suffix. args returns the arguments, or nil
-// if the tool does not take them.
+// offers returns the calls of the tools named suffix. args returns the arguments, or nil if the tool does not accept them.
 func (t *talk) offers(suffix string, args func(tool) map[string]any) []offer {
 	var out []offer
 	for _, by := range t.tools(suffix) {
@@ -84,8 +83,8 @@ func (t *talk) offers(suffix string, args func(tool) map[string]any) []offer {
 	return out
 }
 
-// use is an action that makes the calls of find, one after the other, until one does not
-// fail: each file server has a root of its own. If all fail, the first says why.
+// use returns an action that makes the calls of find one after the other until one succeeds: each file server has a root of
+// its own. If all fail, the action reports the error of the first.
 func use(request string, effect bool, find func(*talk) []offer, answer func(result string) string) *action {
 	return &action{effect: effect, do: func(t *talk) (string, error) {
 		refused := fmt.Sprintf("I cannot %s: no tool for it is offered to me.", request)
@@ -104,7 +103,7 @@ func use(request string, effect bool, find func(*talk) []offer, answer func(resu
 	}}
 }
 
-// ofFile is an action that answers with the content of a file.
+// ofFile returns an action that answers with the content of a file.
 func ofFile(c *clause, name string, answer func(file, content string) string) *action {
 	return c.about(name, func(file string) *action {
 		return use("read "+file, false, func(t *talk) []offer {
@@ -115,7 +114,7 @@ func ofFile(c *clause, name string, answer func(file, content string) string) *a
 				return nil
 			})
 		}, func(result string) string {
-			const empty = "[The file is empty.]" // says the workspace's tool
+			const empty = "[The file is empty.]" // the answer of the workspace's tool
 			return answer(file, strings.TrimPrefix(result, empty))
 		})
 	})
@@ -133,7 +132,7 @@ func readFile(c *clause, m []string) *action {
 	})
 }
 
-// goesOn matches the remark at the end of a file that is longer than what was read.
+// goesOn matches the remark at the end of a partly read file.
 var goesOn = regexp.MustCompile(`\n\[These are lines [^\n]+\]$`)
 
 // countIn counts as wc does: words are separated by white space, and a line is a text
@@ -191,8 +190,8 @@ func search(_ *clause, m []string) *action {
 	}, func(result string) string { return fmt.Sprintf("The search for %q found:\n%s", query, result) })
 }
 
-// write puts a line of text into a file, or adds it at the end. The line is ended, so
-// that the next one starts on a line of its own.
+// write writes a line of text into a file, or appends it. It ends the line, so that the next one starts on a line of its
+// own.
 func write(c *clause, m []string) *action {
 	add := strings.EqualFold(m[0], "append") || strings.EqualFold(m[0], "add")
 	return c.about(m[2], func(file string) *action {

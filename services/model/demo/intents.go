@@ -12,7 +12,7 @@ import (
 const (
 	about = "I am Waggle's built-in demo model, no language model: I recognise certain kinds of sentences and call real tools for them."
 
-	// help names every intent; its quoted examples are tested.
+	// help names every intent; tests run its quoted examples.
 	help = about + `
 
 I can
@@ -33,8 +33,8 @@ Several requests in one message are fine. For real conversation, start Waggle wi
 	secondsDay = 24 * 60 * 60
 )
 
-// intent is one kind of request. The pattern matches a whole clause; act gets its groups
-// and returns nil if the clause means something else.
+// intent is one kind of request. The pattern matches a whole clause; act receives its groups and returns nil if the clause
+// means something else.
 type intent struct {
 	pattern *regexp.Regexp
 	act     func(c *clause, m []string) *action
@@ -46,7 +46,7 @@ const (
 	exact = `(?:the file )?("[^"]+"|it|\S+\.[a-z][a-z0-9]*)`
 )
 
-// intents are tried in order; the first that acts counts.
+// intents are tried in order; the first that returns an action counts.
 var intents = []intent{
 	on(`ask (?:the )?(.+)`, askColleague),
 	on(`give (?:the )?(.+)`, giveColleague),
@@ -73,7 +73,7 @@ var intents = []intent{
 	on(`(?:what is |compute |calculate )?(.+)`, calculate),
 }
 
-// on makes an intent of a pattern: case does not matter, and a dot matches everything.
+// on returns the intent of a pattern: case does not matter, and a dot matches everything.
 func on(pattern string, act func(*clause, []string) *action) intent {
 	return intent{regexp.MustCompile(`(?is)^(?:` + pattern + `)$`), act}
 }
@@ -131,8 +131,8 @@ func listTools(c *clause, _ []string) *action {
 	return say(fmt.Sprintf("I have %s:\n%s", plural(len(all), "tool"), strings.Join(all, "\n")))
 }
 
-// useTool calls any tool by its name. Without arguments it has to be one that is offered,
-// since "use" begins other sentences, too.
+// useTool calls any tool by its name. Without arguments the name must be that of an offered tool, since "use" begins other
+// sentences, too.
 func useTool(c *clause, m []string) *action {
 	tools, args := c.talk.tools(m[0]), json.RawMessage(m[1])
 	switch {

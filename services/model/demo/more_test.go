@@ -25,7 +25,7 @@ func TestConversation(t *testing.T) {
 	require.Contains(t, c.say("what does it say?"), "docs/new.txt says: done")
 }
 
-// An earlier failure is not repeated from memory: each message asks anew.
+// The model asks again for each message and does not repeat an earlier failure from memory.
 func TestEachMessageAsksAnew(t *testing.T) {
 	c := newChat(t, files())
 	require.Contains(t, c.say("read new.txt"), "does not exist")
@@ -50,8 +50,7 @@ func TestWithoutTools(t *testing.T) {
 	require.Equal(t, "2+2 = 4", c.say("2+2"), "the rest works")
 }
 
-// Tools of other servers are found by the ends of their names, and called with the
-// names that their schemas use.
+// The model finds tools of other servers by the ends of their names, and calls them with their schemas' property names.
 func TestOtherPeoplesTools(t *testing.T) {
 	req := modeltest.Ask("read a.txt and search for x and write y to b.txt")
 	req.Tools = []model.ToolSpec{
@@ -68,8 +67,7 @@ func TestOtherPeoplesTools(t *testing.T) {
 	require.Equal(t, []string{`disk_write_file {"file_path":"b.txt","text":"y\n"}`}, called(r))
 }
 
-// With several file servers the one that has the file answers, the workspace first,
-// in whatever order they are offered.
+// Of several file servers the one that has the file answers, the workspace first, in any order of the offer.
 func TestTheServerThatHasTheFileIsAsked(t *testing.T) {
 	has := map[string]string{"workspace_read_file": "notes.md", "files_read_file": "/srv/other.txt"}
 	answer := func(c event.ToolCall) (string, bool) {
@@ -117,7 +115,7 @@ func called(r model.Reply) []string {
 	return all
 }
 
-// A tool that cannot append would lose what is in the file.
+// A tool that cannot append would lose the file's content.
 func TestAppendsOnlyWhereTheToolCan(t *testing.T) {
 	c := newChat(t, files())
 	for i := range c.req.Tools {
@@ -145,8 +143,8 @@ func TestNoUserMessage(t *testing.T) {
 	require.Contains(t, r.Text, "I can")
 }
 
-// Messages that are as bad for the splitter as can be must not keep a worker busy.
-// None of them takes more than a second; without the bounds they take hours.
+// The worst messages for the splitter must not keep a worker busy. Each takes less than a second; without the bounds they
+// take hours.
 func TestLongMessages(t *testing.T) {
 	for name, s := range map[string]string{
 		"sentences that are no requests": strings.Repeat("hello there. ", 2_000), "unfinished writing": strings.Repeat("write a. ", 3_000),
@@ -159,8 +157,8 @@ func TestLongMessages(t *testing.T) {
 	}
 }
 
-// FuzzMessage checks that any message ends in an answer, the same one every time,
-// and that nothing is written unless a verb of writing was in it.
+// FuzzMessage checks that any message ends in an answer, the same one every time, and that the model writes only for a
+// message with a verb of writing.
 func FuzzMessage(f *testing.F) {
 	for _, u := range append(shown, others...) {
 		f.Add(u.say)

@@ -12,9 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/services/model/prompt"
 )
 
-// answer returns the text for a request, or the calls that have to be made first: a
-// plan while planning, a summary of the results while aggregating, and otherwise the
-// answer to the step or to the last message.
+// answer returns the text for a request, or the calls that come first: a plan while planning, a summary of the results while
+// aggregating, and otherwise the answer to the step or to the last message.
 func answer(req model.Request) (string, []event.ToolCall) {
 	stage, d, ok := prompt.Read(req)
 	switch {
@@ -33,8 +32,7 @@ func answer(req model.Request) (string, []event.ToolCall) {
 	return newTalk(req).member()
 }
 
-// asChat replaces the message that holds the data by a text, so that the request is
-// like one of a chat.
+// asChat replaces the message that holds the data with a text, which makes the request one of a chat.
 func asChat(req model.Request, text string, before ...model.Message) model.Request {
 	last := len(req.Messages) - 1
 	for req.Messages[last].Role != model.RoleUser { // the message with the data ends the loop
@@ -46,13 +44,13 @@ func asChat(req model.Request, text string, before ...model.Message) model.Reque
 	return req
 }
 
-// solve makes a chat of a step: the user has said before what it depends on, so that "it"
-// is the file of that.
+// solve turns a step into a chat: the steps that it depends on are the user's earlier messages, so that "it" means their
+// file.
 func solve(req model.Request, d prompt.Data) model.Request {
 	var before []model.Message
 	for _, r := range d.Inputs {
 		said := r.Title
-		if strings.HasSuffix(said, cutMark) { // the file may be in what is missing
+		if strings.HasSuffix(said, cutMark) { // the missing part may name the file
 			said += " " + r.Output
 		}
 		before = append(before, model.Message{Role: model.RoleUser, Content: said})
@@ -100,14 +98,14 @@ func (t *talk) plan() string {
 		"tasks": steps, "reasoning": strings.Join(why, " "),
 		"summary": fmt.Sprintf("The request has %s.", plural(len(steps), "part")),
 	})
-	if err != nil { // cannot happen: strings always have a JSON form
+	if err != nil { // unreachable: strings always have a JSON form
 		return ""
 	}
 	return string(raw)
 }
 
-// addressed returns the longest of the names that the text begins with, and the request
-// that follows it: "shouting to greet the bees". They are empty if it begins with none.
+// addressed returns the longest of the names that the text begins with, and the request after it: "shouting to greet the
+// bees". Both are empty if the text begins with no name.
 func addressed(names []string, text string) (name, request string) {
 	for _, n := range names {
 		to := regexp.MustCompile(`(?is)^` + regexp.QuoteMeta(n) + `(?: agent| the task)?:? (?:to )?(.+)$`)
@@ -129,17 +127,16 @@ func shorten(s string) string {
 }
 
 var (
-	// afterwards begins a request that waits for the one before it, atLast one that waits for all.
+	// afterwards begins a request that waits for the previous one, atLast one that waits for all.
 	afterwards = regexp.MustCompile(`(?i)\b(?:then|after that|next)\b`)
 	atLast     = regexp.MustCompile(`(?i)\bfinally\b`)
-	// backward are words that mean something before them, but for the "it" of clocks.
+	// backward matches words that refer to an earlier request, except the "it" of clocks.
 	backward = regexp.MustCompile(`(?i)\b(?:it|its|that|them)\b`)
 	clocks   = regexp.MustCompile(`(?i)(?:day|date|time) is it$`)
 )
 
-// needs returns the clauses that clause i has to wait for: the one before it where it
-// refers back or says "then", all where it says "finally", and those that name the same
-// file where either changes something.
+// needs returns the clauses that clause i has to wait for: the previous one where clause i refers back or says "then", all
+// where it says "finally", and those that name the same file where either changes it.
 func needs(all []*clause, i int) []int {
 	c := all[i]
 	back := backward.MatchString(protected.ReplaceAllString(c.text, "")) && !clocks.MatchString(c.text)
@@ -158,7 +155,7 @@ func needs(all []*clause, i int) []int {
 	return out
 }
 
-// summary makes one answer of the results of steps.
+// summary joins the results of steps into one answer.
 func summary(all []prompt.Result) string {
 	if len(all) == 1 && all[0].Status == "completed" {
 		return all[0].Output

@@ -15,8 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// planned writes the plan for a question as "title<1,2", one a line: the numbers are
-// those of the tasks that it waits for.
+// planned writes the plan for a question as "title<1,2", one step a line: the numbers are those of the steps that it waits
+// for.
 func planned(t *testing.T, question string, past ...model.Message) string {
 	t.Helper()
 	req := modeltest.Stage(t, event.StagePlanning, prompt.Data{Question: question})
@@ -60,7 +60,7 @@ func TestPlans(t *testing.T) {
 	require.Equal(t, "how many words does it have<\nlist the files<", planned(t, "how many words does it have? list the files", past))
 }
 
-// TestAPlanNamesTheCapabilityThatIsAskedFor: where there is an agent with it.
+// TestAPlanNamesTheCapabilityThatIsAskedFor: only if an agent has it.
 func TestAPlanNamesTheCapabilityThatIsAskedFor(t *testing.T) {
 	for question, want := range map[string]string{
 		"ask shouting to greet the bees":                   "greet the bees<shouting>",
@@ -91,7 +91,7 @@ func TestPlansOfAnything(t *testing.T) {
 	require.Equal(t, 16, strings.Count(planned(t, strings.Repeat("what is 2+2? ", 40)), "<"), "a bounded number of tasks")
 }
 
-// TestATaskKnowsItsInputs: "it" is the file that the task before was about.
+// TestATaskKnowsItsInputs: "it" means the file of the previous step.
 func TestATaskKnowsItsInputs(t *testing.T) {
 	long := "write " + strings.Repeat("very ", 30) + "much to a.txt"
 	for _, in := range []prompt.Result{

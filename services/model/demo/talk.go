@@ -11,23 +11,23 @@ import (
 	"github.com/waggle-dev/waggle/services/model"
 )
 
-// errWait says that an action cannot go on before the calls that it left have results.
+// errWait stops an action until its calls have results.
 var errWait = errors.New("waiting for a tool")
 
-// action is one thing that the user asked for.
+// action carries out one of the user's requests.
 type action struct {
-	effect bool // may change something, so it keeps its place among the others
+	effect bool // may have an effect, so it keeps its place among the others
 	other  bool // a colleague carries it out
-	// do returns the answer, or errWait. It runs anew at each call of the model.
+	// do returns the answer, or errWait. Every request runs it anew.
 	do func(*talk) (string, error)
 }
 
-// say is an action that needs no tool.
+// say returns an action that needs no tool.
 func say(text string) *action {
 	return &action{do: func(*talk) (string, error) { return text, nil }}
 }
 
-// outcome is the result of a call that was made for the user's last message.
+// outcome is the result of a call that the model made for the user's last message.
 type outcome struct {
 	key    string
 	text   string
@@ -42,11 +42,11 @@ type talk struct {
 	now  time.Time
 	past []model.Message // before the user's message
 
-	capabilities []string // planning: of the agents that can take steps
+	capabilities []string // planning: capabilities of the agents that accept steps
 
 	outcomes []*outcome
-	calls    []event.ToolCall // to be made
-	own      []string         // answers to what no colleague carries out
+	calls    []event.ToolCall // calls to make
+	own      []string         // answers to requests that no colleague carries out
 }
 
 func newTalk(req model.Request) *talk {
@@ -72,7 +72,7 @@ func newTalk(req model.Request) *talk {
 	return t
 }
 
-// run returns the answer, or the calls that have to be made first.
+// run returns the answer, or the calls that come first.
 func (t *talk) run() (string, []event.ToolCall) {
 	var answers []string
 	waiting := false
@@ -100,8 +100,8 @@ func (t *talk) run() (string, []event.ToolCall) {
 	return strings.Join(answers, "\n\n"), nil
 }
 
-// call returns the result of a tool, or leaves the call and returns errWait. Each action
-// takes its own results, in the order of the calls.
+// call returns the result of a tool, or adds the call and returns errWait. Each action consumes its own results, in the
+// order of the calls.
 func (t *talk) call(tool string, arguments any) (*outcome, error) {
 	raw, bad := json.Marshal(arguments)
 	if bad != nil { // arguments in the user's own JSON may nest too deep
@@ -118,7 +118,7 @@ func (t *talk) call(tool string, arguments any) (*outcome, error) {
 	return nil, errWait
 }
 
-// key identifies a call by its tool and arguments, whatever their order and spacing.
+// key identifies a call by its tool and arguments, regardless of their order and spacing.
 func key(tool string, arguments json.RawMessage) string {
 	var v any
 	if json.Unmarshal(arguments, &v) == nil {

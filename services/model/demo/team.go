@@ -17,18 +17,17 @@ const (
 	toolUpdate = "update_task_status"
 )
 
-// answerMark begins the answer of a member to a colleague. Such a message is no request.
+// answerMark begins a member's answer to a colleague. Such a message requests nothing.
 const answerMark = "Answer: "
 
-// Messages of colleagues and of the board, and their contents.
+// Patterns of messages from colleagues and the board.
 var (
 	fromColleague = regexp.MustCompile(`(?s)^Message from ([^\n]+?)(?: \(role: [^\n]*\))?:\n\n(.*)$`)
 	fromBoard     = regexp.MustCompile(`(?s)^Notification from the system:\n\nThe task (\S+) \([^\n]*\) is yours and can be started\.\n\n(.*)\n\nSet its status with `)
 )
 
-// member answers a message to a member of a team: a colleague with a message, the board
-// by completing the task. It hands an answer on to the colleague that waits for it, and
-// answers any other message as in a chat.
+// member answers a message to a member of a team: it answers a colleague with a message, and the board with the completion
+// of the task. It passes an answer on to the colleague that waits for it, and answers any other message as in a chat.
 func (t *talk) member() (string, []event.ToolCall) {
 	if m := fromBoard.FindStringSubmatch(t.user); m != nil && len(t.tools(toolUpdate)) > 0 {
 		t.user = m[2]
@@ -58,7 +57,7 @@ func (t *talk) member() (string, []event.ToolCall) {
 	return t.send(text, from, strings.Join(t.own, "\n\n"))
 }
 
-// send reports to a colleague and then says text.
+// send sends an answer to a colleague and then says text.
 func (t *talk) send(text, to, answer string) (string, []event.ToolCall) {
 	return t.after(text, toolSend, map[string]string{"recipient_name": to, "content": answerMark + answer, "message_type": "answer"})
 }
@@ -71,8 +70,7 @@ func (t *talk) after(text, tool string, arguments any) (string, []event.ToolCall
 	return text, nil
 }
 
-// waits returns the colleague on behalf of which this member has asked the other one, or
-// "" if a user wanted it.
+// waits returns the colleague for which this member has asked the other one, or "" if a user made the request.
 func (t *talk) waits(other string) string {
 	asked := false
 	for _, m := range slices.Backward(t.past) {
@@ -94,8 +92,8 @@ func (t *talk) waits(other string) string {
 	return ""
 }
 
-// colleague returns the longest name of a colleague that the text begins with, and the
-// request after it; empty if there is none. The schema of the tool names the colleagues.
+// colleague returns the longest name of a colleague that the text begins with, and the request after it; both are empty
+// without such a name. The schema of the tool names the colleagues.
 func (t *talk) colleague(text string) (name, request string) {
 	var recipient struct {
 		Enum []string `json:"enum"`
@@ -125,7 +123,7 @@ func giveColleague(c *clause, m []string) *action {
 	return handOn("give the task to "+to, toolCreate, map[string]any{"tasks": []any{task}}, "I have given the task to "+to+".")
 }
 
-// handOn is an action that a colleague carries out.
+// handOn returns an action that a colleague carries out.
 func handOn(request, tool string, args any, done string) *action {
 	a := use(request, true, func(*talk) []offer { return []offer{{tool, args}} }, func(string) string { return done })
 	a.other = true

@@ -31,7 +31,7 @@ func teamTools(others ...string) []model.ToolSpec {
 
 func user(text string) model.Message { return model.Message{Role: model.RoleUser, Content: text} }
 
-// play lets the model work until it says something, and returns its calls and that.
+// play lets the model work until it says a text, and returns its calls and the text.
 func play(t *testing.T, req model.Request) (calls []string, said string, history []model.Message) {
 	t.Helper()
 	for range 10 {

@@ -14,10 +14,9 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// everyCut cuts one stream wherever the form of a stream changes: around line ends and
-// colons, inside characters, and now and then in between. Each piece is served twice, by
-// an answer that ends in good order and by a connection that breaks. What is left of the
-// stream is the whole answer or a failure after which the caller may ask again.
+// everyCut cuts one stream at every change of its form: around line ends and colons, inside characters, and sometimes in
+// between. It serves each piece twice, with a regular end and with a broken connection. The model returns the whole answer
+// or a failure after which the caller may ask again.
 func (h HTTP) everyCut(t *testing.T) {
 	raw := h.recorded(t, scripted.Stream(
 		scripted.Text("Grüß ", "Gott, ", "\U0001F41D"), scripted.Usage(3, 4),
@@ -73,7 +72,7 @@ func (h HTTP) recorded(t *testing.T, r scripted.Reply) string {
 	return string(raw)
 }
 
-// boundaries are the places at which a stream is cut.
+// boundaries returns the places at which everyCut cuts a stream.
 func boundaries(raw string) []int {
 	var all []int
 	for n := 1; n < len(raw); n++ {

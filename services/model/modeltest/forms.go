@@ -13,12 +13,11 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// form is an error as a real server writes it, the class that it means, and what an
-// operator is told.
+// form is an error in a real server's form, its class, and the text for operators.
 type form struct {
 	name   string
 	status int
-	header string // of the request's id
+	header string // the header with the request's id
 	body   string
 	class  fault.Code
 	said   event.ProviderError
@@ -154,8 +153,8 @@ var forms = []form{
 	},
 }
 
-// errorForms serves each form to the model: whatever the protocol, gateways write the
-// errors of others. The client learns the class and none of the words.
+// errorForms serves each form to the model: in every protocol, since gateways pass on the errors of others. The client sees
+// the class and none of the words.
 func (h HTTP) errorForms(t *testing.T) {
 	var reply scripted.Reply
 	s := h.start(t, func(*scripted.Exchange) scripted.Reply { return reply }, model.Env{})

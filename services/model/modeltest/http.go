@@ -18,17 +18,16 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// key is the credential of every model under test. It must never show.
+// key is the credential of every model under test. It must never appear.
 const key = "sk-test-0123456789abcdef"
 
 // HTTP is a model behind HTTP under test.
 type HTTP struct {
-	Protocol string // as the scripted server calls it
+	Protocol string // the scripted server's name for it
 	Open     func(env model.Env) (model.Model, error)
 }
 
-// ExerciseHTTP runs Exercise against the scripted server, and then every way in
-// which a provider can fail.
+// ExerciseHTTP runs Exercise against the scripted server, and then every failure of a provider.
 func ExerciseHTTP(t *testing.T, h HTTP) {
 	t.Helper()
 	t.Run("conformance", func(t *testing.T) {
@@ -52,7 +51,7 @@ func ExerciseHTTP(t *testing.T, h HTTP) {
 	}
 }
 
-// subject is a model and the server that it talks to.
+// subject is a model and its server.
 type subject struct {
 	m   model.Model
 	srv *scripted.Server
@@ -65,8 +64,8 @@ func (h HTTP) start(t *testing.T, script scripted.Script, env model.Env) subject
 	return subject{m, srv}
 }
 
-// Serve returns a server that plays the script, and a model that open makes of its
-// addresses and env. Both end with the test.
+// Serve returns a server that plays the script, and a model that open creates from its addresses and env. Both end with the
+// test.
 func Serve(t *testing.T, open func(model.Env) (model.Model, error), env model.Env, script scripted.Script) (model.Model, *scripted.Server) {
 	t.Helper()
 	srv, err := scripted.Start("127.0.0.1:0", script)
@@ -81,23 +80,22 @@ func Serve(t *testing.T, open func(model.Env) (model.Model, error), env model.En
 	return m, srv
 }
 
-// Stream answers every request with a stream of these bytes, whose type has a parameter,
-// as some servers send it.
+// Stream answers every request with a stream of these bytes. Its content type has a parameter, as some servers send it.
 func Stream(body string) scripted.Script { return scripted.Always(streamed(body, false)) }
 
 func streamed(body string, broken bool) scripted.Reply {
 	return scripted.Reply{Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}, Body: body, Broken: broken}
 }
 
-// failure is a reply that is no answer, and what has to become of it.
+// failure is a reply without an answer, with the expected failure.
 type failure struct {
 	name  string
 	reply scripted.Reply
 	env   model.Env
 	code  fault.Code
-	text  string        // what the reader has seen
+	text  string        // the text that the reader received
 	retry bool          // the caller may ask again
-	after time.Duration // not before that
+	after time.Duration // the earliest repetition
 }
 
 var hello = scripted.Stream(scripted.Text("Hel", "lo"))
@@ -163,13 +161,13 @@ var failures = []failure{
 		reply: scripted.Stream(scripted.Hang()),
 	},
 	{
-		name: "silence in the text", code: fault.ModelTimeout, text: "Hel", env: model.Env{IdleTimeout: time.Second}, // short would end a busy machine's first word
+		name: "silence in the text", code: fault.ModelTimeout, text: "Hel", env: model.Env{IdleTimeout: time.Second}, // a shorter limit would end a busy machine's first word
 		reply: scripted.Stream(scripted.Text("Hel"), scripted.Hang()),
 	},
 }
 
-// fails checks a failure: one request, the text so far, and what the caller may do. The
-// same model answers the next request.
+// fails checks a failure: one request, the text so far, and the advice for the caller. The same model answers the next
+// request.
 func (h HTTP) fails(t *testing.T, f failure) {
 	s := h.start(t, scripted.Sequence(f.reply, hello), f.env)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*bound)
@@ -241,7 +239,7 @@ func (h HTTP) deadline(t *testing.T) {
 	_, err := s.m.Generate(ctx, Ask("hello"), func(string) error { return nil })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, fault.New(fault.ModelTimeout))
-	for n := range s.srv.Exchanges() { // none at all if the machine was too busy to connect in time
+	for n := range s.srv.Exchanges() { // without a request if the machine was too busy to connect in time
 		s.gone(t, n+1)
 	}
 }
@@ -337,7 +335,7 @@ func (h HTTP) textAndCalls(t *testing.T) {
 	require.Equal(t, model.Usage{InputTokens: 3, OutputTokens: 4, Known: true}, r.Usage)
 }
 
-// dates checks that a date is understood: one in the past is no reason to wait.
+// dates checks that the model understands a date: a past one causes no wait.
 func (h HTTP) dates(t *testing.T) {
 	past := scripted.TooMany(time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
 	ahead := scripted.TooMany(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))

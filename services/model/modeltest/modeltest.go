@@ -1,6 +1,5 @@
-// Package modeltest is the conformance suite of model.Model. Every implementation
-// runs it; those behind HTTP run ExerciseHTTP, which adds the failures that a
-// network brings.
+// Package modeltest is the conformance suite of model.Model. Every implementation runs it; those behind HTTP run
+// ExerciseHTTP, which adds the failures of a network.
 package modeltest
 
 import (
@@ -20,23 +19,21 @@ import (
 	"github.com/waggle-dev/waggle/services/model"
 )
 
-// bound is how long a call may take that has to end at once. It is that long for
-// busy machines; nothing waits for it unless it is broken.
+// bound limits a call that has to end at once. It is generous for busy machines; only a failing test waits for it.
 const bound = 20 * time.Second
 
 // Question needs two tools at once: a list of files and the text of notes.md.
 const Question = "which files are in the workspace, and what does notes.md say?"
 
-// Suite is a model under test. It must answer greetings with text, Question with
-// calls of both tools in one step and then from both results, and "what does
-// notes.md say?" with a call of read_file and then from its result. It plans Request
-// as two tasks, solves a task as it answers its title, and answers with all results.
+// Suite is a model under test. It must answer greetings with text, Question with calls of both tools in one step and then
+// from both results, and "what does notes.md say?" with a call of read_file and then from its result. It plans Request as
+// two steps, solves a step as it answers the step's title, and aggregates with all results.
 type Suite struct {
-	Open  func(t *testing.T) model.Model // a new model; the suite closes it
-	Usage bool                           // it reports usage
+	Open  func(t *testing.T) model.Model // returns a new model; the suite closes it
+	Usage bool                           // the model reports usage
 }
 
-// Tools returns the tools that the suite offers, named and shaped as Waggle's own.
+// Tools returns the tools that the suite offers, with the names and schemas of Waggle's own.
 func Tools() []model.ToolSpec {
 	return []model.ToolSpec{
 		{Name: "workspace_list_files", Description: "Lists files.", InputSchema: json.RawMessage(
@@ -46,7 +43,7 @@ func Tools() []model.ToolSpec {
 	}
 }
 
-// Exercise checks everything that model.Model promises and that needs no failing provider.
+// Exercise checks all promises of model.Model that need no failing provider.
 func Exercise(t *testing.T, s Suite) {
 	t.Helper()
 	cases := []struct {
@@ -93,7 +90,7 @@ func Ask(text string) model.Request {
 	}
 }
 
-// Generate runs m and checks what holds for every answer.
+// Generate runs m and checks the properties of every answer.
 func Generate(ctx context.Context, t *testing.T, m model.Model, req model.Request) (model.Reply, error) {
 	t.Helper()
 	var got strings.Builder
@@ -160,9 +157,7 @@ func text(t *testing.T, s Suite, m model.Model) {
 	require.NotEmpty(t, generate(t, m, req).Text, "without tools")
 }
 
-// readFile asks for notes.md and returns the model's answer from the given content.
-// another checks that a request may want another model of the provider, by its name or
-// as a whole specification.
+// another checks that a request may ask for another model of the provider, by its name or as a whole specification.
 func another(t *testing.T, _ Suite, m model.Model) {
 	prefix, opened, _ := strings.Cut(m.Name(), ":")
 	req := Ask("hello")

@@ -32,7 +32,7 @@ func Stage(t *testing.T, stage string, d prompt.Data) model.Request {
 	return req
 }
 
-// plans checks that Request becomes a plan that holds.
+// plans checks that Request becomes a valid plan.
 func plans(t *testing.T, _ Suite, m model.Model) {
 	r := generate(t, m, Stage(t, event.StagePlanning, prompt.Data{Question: Request}))
 	require.Empty(t, r.ToolCalls)
@@ -45,7 +45,7 @@ func plans(t *testing.T, _ Suite, m model.Model) {
 	require.NotEmpty(t, p.Summary)
 }
 
-// solves checks that a task is solved as a message is answered.
+// solves checks that the model solves a step as it answers a message.
 func solves(t *testing.T, _ Suite, m model.Model) {
 	req := Stage(t, event.StageSolving, prompt.Data{
 		Question: Request, Task: &event.Step{ID: "b", Title: "read notes.md", Dependencies: []string{"a"}},
@@ -59,7 +59,7 @@ func solves(t *testing.T, _ Suite, m model.Model) {
 	require.Contains(t, r.Text, "Buy milk.")
 }
 
-// aggregates checks that the answer says what came of every task.
+// aggregates checks that the answer reports the result of every step.
 func aggregates(t *testing.T, _ Suite, m model.Model) {
 	r := generate(t, m, Stage(t, event.StageAggregation, prompt.Data{Question: Request, Results: []prompt.Result{
 		{ID: "a", Title: "list the files", Status: "completed", Output: "There is notes.md."},
@@ -70,8 +70,7 @@ func aggregates(t *testing.T, _ Suite, m model.Model) {
 	require.Contains(t, r.Text, "It is locked.")
 }
 
-// form checks that the provider is asked for the form, and that what it sends in it
-// is the text.
+// form checks that the model requests the form from the provider, and that the provider's JSON is the text.
 func (h HTTP) form(t *testing.T) {
 	const said = `{"tasks":[{"id":"é","title":"\n"}]}`
 	s := h.start(t, scripted.Always(scripted.Stream(scripted.Text(said[:5], said[5:]), scripted.Usage(1, 2))), model.Env{})

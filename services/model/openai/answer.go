@@ -17,7 +17,7 @@ const maxCalls = 128
 // longest output.
 const maxArguments = 8 << 20
 
-// answer is what has arrived of one streamed answer.
+// answer holds the received part of one streamed answer.
 type answer struct {
 	sink     *upstream.Sink
 	model    string
@@ -29,14 +29,14 @@ type answer struct {
 	argBytes int
 }
 
-// part is a tool call that is still arriving.
+// part is a tool call whose arguments are still arriving.
 type part struct {
 	index     int64
 	id, name  string
 	arguments []byte
 }
 
-// event takes in one event of the stream. It reports whether it was the last.
+// event adds one event of the stream. It reports whether it was the last.
 func (a *answer) event(data []byte) (done bool, err error) {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		return true, a.check()
@@ -75,7 +75,7 @@ func (a *answer) chunk(c sdk.ChatCompletionChunk) error {
 	}
 	for i := range c.Choices {
 		ch := &c.Choices[i]
-		if ch.Index != 0 { // only one was asked for
+		if ch.Index != 0 { // the request asked for one choice
 			continue
 		}
 		for _, piece := range []string{ch.Delta.Content, ch.Delta.Refusal} {
@@ -96,7 +96,7 @@ func (a *answer) chunk(c sdk.ChatCompletionChunk) error {
 	return nil
 }
 
-// call takes in a piece of a tool call.
+// call adds a piece of a tool call.
 func (a *answer) call(d sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	p := a.part(d)
 	if p == nil {
@@ -117,9 +117,8 @@ func (a *answer) call(d sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 	return nil
 }
 
-// part returns the call that d continues, or nil if d begins one. Servers that
-// give every call the index 0 are told apart by the id or, where that is missing
-// too, by a name that arrives after complete arguments.
+// part returns the call that d continues, or nil if d begins a call. If a server gives every call the index 0, part
+// distinguishes calls by the id or, if that is missing too, by a name that arrives after complete arguments.
 func (a *answer) part(d sdk.ChatCompletionChunkChoiceDeltaToolCall) *part {
 	for i := len(a.parts) - 1; i >= 0; i-- {
 		p := a.parts[i]
@@ -136,7 +135,7 @@ func (a *answer) part(d sdk.ChatCompletionChunkChoiceDeltaToolCall) *part {
 	return nil
 }
 
-// end judges a stream that ended without [DONE]; a finish reason shows that it is complete too.
+// end judges a stream that ended without [DONE]; a finish reason completes it, too.
 func (a *answer) end(err error, contentType string) error {
 	if err := upstream.Ended(err, a.finish != "", a.events, contentType); err != nil {
 		return err
@@ -165,8 +164,7 @@ func (a *answer) reply(text, asked string, req model.Request) model.Reply {
 	return r
 }
 
-// stop trusts the tool calls more than the finish reason: several servers say
-// "stop" after a call, or nothing at all.
+// stop trusts the tool calls more than the finish reason: several servers send "stop" after a call, or no reason at all.
 func (a *answer) stop() string {
 	switch {
 	case a.finish == "length":

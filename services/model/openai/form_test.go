@@ -20,7 +20,7 @@ func planned() model.Request {
 	return req
 }
 
-// TestAServerThatRefusesTheForm is asked again without it, and from then on at once.
+// TestAServerThatRefusesTheForm: the model asks again without the form, and then omits it at once.
 func TestAServerThatRefusesTheForm(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity} {
 		hello := scripted.Stream(scripted.Text("Hello"))
@@ -38,7 +38,7 @@ func TestAServerThatRefusesTheForm(t *testing.T) {
 	}
 }
 
-// TestARefusalForAnotherReason is no sign that the server cannot enforce a form.
+// TestARefusalForAnotherReason does not show that the server cannot enforce a form.
 func TestARefusalForAnotherReason(t *testing.T) {
 	bad := scripted.Fail(http.StatusBadRequest, "invalid_request_error", "too long")
 	m, srv := modeltest.Serve(t, open, model.Env{}, scripted.Sequence(bad, bad, scripted.Stream(scripted.Text("Hello"))))
@@ -51,8 +51,8 @@ func TestARefusalForAnotherReason(t *testing.T) {
 	require.NotNil(t, all[2].Prompt.Schema)
 }
 
-// TestARequestWithoutTheFormThatFails says nothing about the form: the caller may ask
-// again, and the server is given the form again.
+// TestARequestWithoutTheFormThatFails tells nothing about the form: the caller may ask again, and the next request includes
+// the form.
 func TestARequestWithoutTheFormThatFails(t *testing.T) {
 	m, srv := modeltest.Serve(t, open, model.Env{}, scripted.Sequence(scripted.Fail(http.StatusBadRequest, "invalid_request_error", "response_format?"),
 		scripted.Fail(http.StatusServiceUnavailable, "api_error", "later"), scripted.Stream(scripted.Text("Hello"))))

@@ -1,10 +1,9 @@
-// Package openai speaks the chat completions protocol, to OpenAI and to every
-// server that has adopted it: vLLM, llama.cpp, Ollama, gateways.
+// Package openai speaks the chat completions protocol, to OpenAI and to every server that has adopted it: vLLM, llama.cpp,
+// Ollama, gateways.
 //
-// Of those servers it asks little. Missing call ids, usage, finish reasons and
-// call indexes are made up for; what is never made up for is a stream that ends
-// without a sign that it is complete. A server that refuses an answer's schema is
-// asked again without it, and not bothered with one any more.
+// It requires little of those servers. It makes up for missing call ids, usage, finish reasons and call indexes; it never
+// accepts a stream that ends without a sign of completion. If a server refuses an answer's schema, the model asks again
+// without it, and omits it from then on.
 package openai
 
 import (
@@ -53,8 +52,7 @@ func Provider() model.Provider {
 	}}
 }
 
-// New returns the model that the server knows by name. Nothing is taken from the
-// process's environment: env is all there is.
+// New returns the model that the server knows by name. It reads env only, never the process' environment.
 func New(name string, env model.Env) (*Model, error) {
 	base := env.OpenAIBaseURL
 	if base == "" {
@@ -112,21 +110,19 @@ func (m *Model) Generate(ctx context.Context, req model.Request, onText func(str
 	return a.reply(text, params.Model, req), nil
 }
 
-// refusesForm reports whether an error may mean that the server cannot enforce a
-// schema: servers that do not know response_format say so with one of these. Then it
-// is asked without: the prompt describes the form, too.
+// refusesForm reports whether an error may mean that the server cannot enforce a schema: servers that do not know
+// response_format respond with one of these. The model then asks without it: the prompt describes the form, too.
 func refusesForm(err error) bool {
 	s, ok := errors.AsType[*upstream.StatusError](err)
 	return ok && s.Class() == fault.ModelRefused && (s.Status == http.StatusBadRequest || s.Status == http.StatusUnprocessableEntity)
 }
 
-// attempt makes one request and reads its stream to the end. The vendor's own
-// typed stream is passed by, because it cannot tell [DONE] from a connection
-// that was closed early.
+// attempt makes one request and reads its stream to the end. It does not use the vendor's typed stream, which cannot tell
+// [DONE] from a connection that closed early.
 func (m *Model) attempt(ctx context.Context, params sdk.ChatCompletionNewParams, a *answer) error {
 	var res *http.Response
 	stream := m.service.NewStreaming(ctx, params, option.WithResponseInto(&res))
-	defer func() { _ = stream.Close() }() // closes the body; nothing is left to learn from it
+	defer func() { _ = stream.Close() }() // closes the body; its error tells nothing new
 	if err := stream.Err(); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ const (
 	finish = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n"
 )
 
-// What servers that "speak OpenAI" leave out, add and get wrong.
+// The model tolerates omissions, additions and errors of servers that "speak OpenAI".
 func TestTolerance(t *testing.T) {
 	a, b := event.ToolCall{ID: "a", Name: "f", Arguments: []byte(`{"n":1}`)}, event.ToolCall{ID: "b", Name: "f", Arguments: []byte(`{"n":2}`)}
 	for name, tc := range map[string]struct {
@@ -146,7 +146,7 @@ func manyCalls() []string {
 	return all
 }
 
-// Local servers want no key, and must not be sent one from the environment.
+// Local servers need no key, and must not receive one from the environment.
 func TestNothingComesFromTheEnvironment(t *testing.T) {
 	for _, v := range []string{"OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"} {
 		t.Setenv(v, "sk-from-environment")

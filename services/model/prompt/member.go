@@ -8,9 +8,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// Member returns what a member of a team is told first, after the operator's
-// instructions, which may be empty: who it is, what it is to do, whom it works with, and
-// how they speak with each other.
+// Member returns the instructions of a member of a team, after the operator's instructions, which may be empty: its name,
+// its task, its colleagues, and the rules of their communication.
 func Member(a event.MemberCreatedData, operator string) string {
 	var b strings.Builder
 	if operator != "" {
@@ -38,7 +37,7 @@ func Member(a event.MemberCreatedData, operator string) string {
 	return b.String()
 }
 
-// about is what is known of a colleague.
+// about describes a colleague.
 func about(c event.Colleague) string {
 	var parts []string
 	if c.Role != "" {

@@ -79,7 +79,7 @@ func (x *Exchange) decodeOpenAI() error {
 		}
 		out := model.Message{Role: m.Role, Content: text, ToolCallID: m.ToolCallID}
 		for _, c := range m.ToolCalls {
-			if !json.Valid([]byte(c.Function.Arguments)) { // as vLLM and llama.cpp insist
+			if !json.Valid([]byte(c.Function.Arguments)) { // as vLLM and llama.cpp require
 				return fmt.Errorf("arguments of call %s are no JSON", c.ID)
 			}
 			out.ToolCalls = append(out.ToolCalls, event.ToolCall{
@@ -154,8 +154,7 @@ func (x *Exchange) decodeAnthropic() error {
 	return nil
 }
 
-// addBlocks takes one message of the messages protocol apart: each tool result in
-// it is a message of its own for us.
+// addBlocks splits one message of the messages protocol: each tool result in it becomes a message of its own.
 func (x *Exchange) addBlocks(role string, content json.RawMessage) error {
 	var blocks []anthropicBlock
 	if json.Unmarshal(content, &blocks) != nil {
@@ -192,7 +191,7 @@ func (x *Exchange) add(m model.Message) {
 	x.Prompt.Messages = append(x.Prompt.Messages, m)
 }
 
-// plainText reads a text that may come as a string or as a list of text parts.
+// plainText reads a text that is a string or a list of text parts.
 func plainText(raw json.RawMessage) (string, error) {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {

@@ -17,8 +17,8 @@ var (
 	errEnd = errors.New("end")
 )
 
-// Script decides how a request is answered. It is called from one goroutine a
-// request, so it must be safe for concurrent use.
+// Script returns the reply to a request. The server calls it from one goroutine a request, so it must be safe for concurrent
+// use.
 type Script func(x *Exchange) Reply
 
 // Sequence answers the n-th request with the n-th reply, and every request after
@@ -38,20 +38,19 @@ func Always(r Reply) Script { return func(*Exchange) Reply { return r } }
 // Reply is the answer to one request.
 type Reply struct {
 	Status int         // 0 stands for 200
-	Header http.Header // added to the answer's
-	Body   string      // sent as it is, if there are no steps
+	Header http.Header // added to the response's
+	Body   string      // sent unchanged, if Steps is empty
 	Broken bool        // the connection breaks after Body
 	Steps  []Step      // the stream
 }
 
-// Stream answers with a stream. Unless a step ends it otherwise, it is completed as
-// the protocol demands.
+// Stream answers with a stream. Unless a step ends it otherwise, the server completes it by the protocol.
 func Stream(steps ...Step) Reply { return Reply{Steps: steps} }
 
-// Fail answers with an error status and a body as both vendors send it.
+// Fail answers with an error status and a body that fits both vendors.
 func Fail(status int, kind, message string) Reply {
 	b, err := json.Marshal(map[string]any{"type": "error", "error": map[string]any{"type": kind, "code": kind, "message": message}})
-	if err != nil { // cannot happen: strings always have a JSON form
+	if err != nil { // unreachable: strings always have a JSON form
 		b = nil
 	}
 	return Reply{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: string(b)}
@@ -67,8 +66,8 @@ func TooMany(retryAfter string) Reply {
 	return r
 }
 
-// Step is one step of a stream. It returns early with ctx's error when the client
-// closes the request or the server stops; so must steps that a test writes itself.
+// Step is one step of a stream. It returns early with ctx's error when the client closes the request or the server stops; so
+// must steps that a test writes itself.
 type Step func(ctx context.Context, w *Writer) error
 
 // Text streams each piece as a chunk of its own.
@@ -83,7 +82,7 @@ func Text(pieces ...string) Step {
 	}
 }
 
-// Every streams the pieces with a pause before each: a token a second, say.
+// Every streams the pieces with a pause before each, for example a token a second.
 func Every(interval time.Duration, pieces ...string) Step {
 	return func(ctx context.Context, w *Writer) error {
 		t := time.NewTicker(interval)
@@ -121,12 +120,12 @@ func Gate(open <-chan struct{}) Step {
 
 // Call is a tool call of the scripted model.
 type Call struct {
-	ID, Name  string // an empty id is left out, as some servers do
-	Arguments string // sent as it is, valid or not
+	ID, Name  string // an empty id is omitted, as some servers do
+	Arguments string // sent unchanged, valid or not
 }
 
-// Calls asks for tools, in parallel if there is more than one, with the arguments
-// in fragments of at most size runes; 0 sends them whole.
+// Calls asks for tools, in parallel for several calls, with the arguments in fragments of at most size runes; 0 sends them
+// whole.
 func Calls(size int, calls ...Call) Step {
 	return func(ctx context.Context, w *Writer) error {
 		for _, c := range calls {
@@ -147,7 +146,7 @@ func Usage(in, out int64) Step {
 	}
 }
 
-// Finish replaces the reason that the stream ends with, in the protocol's words.
+// Finish replaces the stream's finish reason, in the protocol's words.
 func Finish(reason string) Step {
 	return func(_ context.Context, w *Writer) error {
 		w.reason = &reason
@@ -155,15 +154,15 @@ func Finish(reason string) Step {
 	}
 }
 
-// Raw writes bytes into the stream as they are.
+// Raw writes bytes into the stream unchanged.
 func Raw(s string) Step {
 	return func(ctx context.Context, w *Writer) error { return w.Raw(ctx, s) }
 }
 
-// BadJSON sends an event that is no JSON.
+// BadJSON sends an event that is not JSON.
 func BadJSON() Step { return Raw("event: content_block_delta\ndata: {\"choices\": [{\"delta\"\n\n") }
 
-// Trouble sends an error event, as a provider does that fails in mid-stream.
+// Trouble sends an error event, like a provider that fails in mid-stream.
 func Trouble(kind, message string) Step {
 	return func(ctx context.Context, w *Writer) error {
 		return w.event(ctx, "error", map[string]any{
@@ -177,12 +176,12 @@ func Cut() Step {
 	return func(context.Context, *Writer) error { return errCut }
 }
 
-// End ends the answer in good order, but without the marks that make it complete.
+// End ends the answer regularly, but without the marks of completion.
 func End() Step {
 	return func(context.Context, *Writer) error { return errEnd }
 }
 
-// Hang sends nothing until the client gives up.
+// Hang sends nothing until the client closes the request.
 func Hang() Step {
 	return func(ctx context.Context, _ *Writer) error {
 		<-ctx.Done()

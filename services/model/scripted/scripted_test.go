@@ -29,7 +29,7 @@ func start(t *testing.T, s scripted.Script) (*scripted.Server, *http.Client) {
 	return srv, client
 }
 
-// answer is what came back, as far as it has arrived.
+// answer holds the received part of a response.
 type answer struct {
 	status int
 	header http.Header
@@ -151,7 +151,7 @@ func TestExchangeWaits(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Close ends answers that are on, and does not blame their clients.
+// Close ends active answers, and does not count them as closed by their clients.
 func TestCloseEndsAnswers(t *testing.T) {
 	srv, c := start(t, scripted.Always(scripted.Stream(scripted.Hang())))
 	post(t.Context(), t, c, srv.OpenAIBaseURL()+"/chat/completions", ask)

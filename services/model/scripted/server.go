@@ -1,8 +1,7 @@
-// Package scripted is a model provider that says what a test tells it to.
+// Package scripted is a model provider for tests, which answers by a script.
 //
-// A Server speaks the chat completions protocol of OpenAI and the messages
-// protocol of Anthropic over real HTTP, on the same port, so any client and any
-// process can be pointed at it:
+// A Server speaks the chat completions protocol of OpenAI and the messages protocol of Anthropic over real HTTP, on the same
+// port, so that any client and any process can use it:
 //
 //	srv, err := scripted.Start("127.0.0.1:0", scripted.Sequence(
 //		scripted.TooMany("1"),
@@ -12,19 +11,18 @@
 //	// OPENAI_BASE_URL=srv.OpenAIBaseURL() OPENAI_API_KEY=any waggle up --model openai:x
 //	// ANTHROPIC_BASE_URL=srv.AnthropicBaseURL() ANTHROPIC_API_KEY=any waggle up --model anthropic:x
 //
-// Smart is a script that behaves like a simple model: it calls the tools that the
-// user's text asks for and answers from their results.
+// Smart is a script that behaves like a simple model: it calls the tools that the user's text asks for and answers from
+// their results.
 //
-// Stages answers the requests of pipeline runs, each stage and task by a script of
-// its own, with plans made by Plan:
+// Stages answers the requests of pipeline runs, each stage and step by a script of its own, with plans made by Plan:
 //
 //	scripted.Stages{
 //		Plan:  scripted.InTurn(scripted.Stream(scripted.Text("no plan")), scripted.Plan(tasks...)),
 //		Tasks: map[string]scripted.Script{"b": scripted.Always(scripted.Fail(400, "bad", "no"))},
 //	}.Script()
 //
-// Each request becomes an Exchange, which tells what was asked, when its answer
-// was complete, and when the client gave up on it:
+// Each request becomes an Exchange, which holds the request, signals the end of its answer, and signals that the client
+// closed the request:
 //
 //	x, err := srv.Exchange(ctx, 1)   // waits for the first request
 //	<-x.Gone()                       // the client closed it before it was answered
@@ -54,30 +52,30 @@ const (
 )
 
 const (
-	maxRequest = 64 << 20         // bytes of one request: any conversation a test makes up
+	maxRequest = 64 << 20         // bytes of one request: any conversation of a test
 	maxHeader  = 10 * time.Second // for a client to send its header
 )
 
-// Exchange is one request and what became of it.
+// Exchange is one request and its outcome.
 type Exchange struct {
 	N        int    // 1 for the first request of the server
 	Protocol string // OpenAI or Anthropic
 	Header   http.Header
 	Body     []byte // as it arrived
 	Model    string
-	Prompt   model.Request // the body, decoded; NewID and Now are not set
+	Prompt   model.Request // the decoded body; NewID and Now are not set
 	Arrived  time.Time
 
-	Stage string      // event.Stage*: what it is asked for; empty in a chat
-	Task  string      // solving: the task's id
-	Data  prompt.Data // what is known in the stage
+	Stage string      // event.Stage*: the stage of the request; empty in a chat
+	Task  string      // solving: the step's id
+	Data  prompt.Data // the stage's data
 
 	gone, done chan struct{}
 	ended      time.Time
 }
 
-// Ended returns when the server had finished with the request or, if Gone is closed,
-// when it saw that the client had closed it. It waits for that.
+// Ended waits until the server has finished with the request or, if Gone is closed, has seen that the client closed it, and
+// returns that time.
 func (x *Exchange) Ended() time.Time {
 	<-x.done
 	return x.ended
@@ -86,7 +84,7 @@ func (x *Exchange) Ended() time.Time {
 // Gone is closed when the client has closed the request before its answer was complete.
 func (x *Exchange) Gone() <-chan struct{} { return x.gone }
 
-// Done is closed when the server has finished with the request, whichever way.
+// Done is closed when the server has finished with the request, in any way.
 func (x *Exchange) Done() <-chan struct{} { return x.done }
 
 // Server is a running server. Its methods may be called from any goroutine.
@@ -103,8 +101,8 @@ type Server struct {
 	arrived chan struct{} // replaced at each arrival
 }
 
-// Start listens on addr, "127.0.0.1:0" for a port of the system's choice, and
-// answers each request as the script says. The caller closes it.
+// Start listens on addr, "127.0.0.1:0" for a port of the system's choice, and answers each request by the script. The caller
+// closes it.
 func Start(addr string, script Script) (*Server, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -125,13 +123,13 @@ func Start(addr string, script Script) (*Server, error) {
 	return s, nil
 }
 
-// OpenAIBaseURL returns what OPENAI_BASE_URL has to be.
+// OpenAIBaseURL returns the value for OPENAI_BASE_URL.
 func (s *Server) OpenAIBaseURL() string { return s.url + "/v1" }
 
-// AnthropicBaseURL returns what ANTHROPIC_BASE_URL has to be.
+// AnthropicBaseURL returns the value for ANTHROPIC_BASE_URL.
 func (s *Server) AnthropicBaseURL() string { return s.url }
 
-// Close breaks all connections and returns when every request has been let go.
+// Close breaks all connections and returns when all requests have ended.
 func (s *Server) Close() error {
 	s.once.Do(func() { close(s.stop) })
 	err := s.http.Close()

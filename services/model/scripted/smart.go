@@ -18,19 +18,18 @@ var (
 	listing  = regexp.MustCompile(`(?i)\b(files|list|folder)\b`)
 )
 
-// Smart is a script that behaves like a simple model, the same way every time:
+// Smart is a deterministic script that behaves like a simple model:
 //
 //   - "write TEXT to FILE" calls the tool that ends in write_file, and nothing else;
 //   - otherwise, all in one parallel step: the words files, list or folder call
 //     list_files, "search for WORD" calls search_files, and every file name calls read_file;
-//   - when the results are there, it answers with all of them, each after its tool's name;
+//   - once it has the results, it answers with all of them, each after its tool's name;
 //   - without anything to call it answers "You said: ..." with the user's text.
 //
-// Tools that are not offered are not called. It reports a token a word.
+// It does not call tools that are not offered. It reports a token a word.
 //
-// In the stages of a pipeline run it plans a task for each part of the question
-// between semicolons, one after the other where a part begins with "then"; it solves
-// a task as it answers its title; and its answer lists what became of each task.
+// In the stages of a pipeline run it plans a step for each part of the question between semicolons, in sequence where a part
+// begins with "then"; it solves a step as it answers the step's title; and its aggregate lists the result of each step.
 func Smart() Script {
 	return func(x *Exchange) Reply {
 		if r, ok := smartStage(x); ok {
@@ -99,12 +98,12 @@ func smartCalls(x *Exchange, user string) []Call {
 	return calls
 }
 
-// fit renames arguments to what the schema calls them.
+// fit renames arguments to the schema's names.
 func fit(schema json.RawMessage, args map[string]string) string {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(schema, &s) // without properties the names stay as they are
+	_ = json.Unmarshal(schema, &s) // without properties the names stay unchanged
 	also := map[string][]string{
 		"path":    {"file", "filename", "name"},
 		"content": {"text", "contents", "data"},
@@ -121,7 +120,7 @@ func fit(schema json.RawMessage, args map[string]string) string {
 		out[name] = v
 	}
 	b, err := json.Marshal(out)
-	if err != nil { // cannot happen: strings always have a JSON form
+	if err != nil { // unreachable: strings always have a JSON form
 		return "{}"
 	}
 	return string(b)

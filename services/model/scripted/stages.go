@@ -9,13 +9,13 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// Stages answers requests by what they are part of. What is nil is left to Smart.
+// Stages answers requests by their stage. Smart answers for nil scripts.
 type Stages struct {
 	Plan      Script
-	Tasks     map[string]Script // solving, by the task's id
-	Solve     Script            // solving the tasks that Tasks does not name
+	Tasks     map[string]Script // solving, by the step's id
+	Solve     Script            // solving the steps that Tasks does not name
 	Aggregate Script
-	Chat      Script // requests that belong to no stage
+	Chat      Script // requests without a stage
 }
 
 // Script returns the script that answers by stage.
@@ -45,20 +45,19 @@ func (s Stages) of(x *Exchange) Script {
 	return s.Chat
 }
 
-// InTurn answers the n-th request that it is given with the n-th reply, and those
-// after the last with the last. Unlike Sequence it counts for itself, so that it can
-// be a part of Stages.
+// InTurn answers the n-th request that it receives with the n-th reply, and those after the last with the last. Unlike
+// Sequence it has a count of its own, so that it can be a part of Stages.
 func InTurn(replies ...Reply) Script {
 	var n atomic.Int64
 	return func(*Exchange) Reply { return replies[min(n.Add(1), int64(len(replies)))-1] }
 }
 
-// Plan answers with a plan of the tasks, streamed as JSON, and a token a word.
+// Plan answers with a plan of the steps, streamed as JSON, and a token a word.
 func Plan(tasks ...event.Step) Reply {
 	raw, err := json.Marshal(map[string]any{
 		"tasks": tasks, "summary": fmt.Sprintf("A plan of %d tasks", len(tasks)), "reasoning": "The script says so.",
 	})
-	if err != nil { // a task's context is no JSON
+	if err != nil { // a step's context is not JSON
 		return Fail(500, "api_error", err.Error())
 	}
 	return say(string(raw), 1)
@@ -70,8 +69,7 @@ func say(text string, in int) Reply {
 	return Stream(Text(all...), Usage(int64(in), int64(len(all))))
 }
 
-// smartStage is Smart's answer in a stage, and whether it has one that is not a
-// chat's.
+// smartStage returns Smart's answer in a stage; it reports false for a stage that Smart answers like a chat.
 func smartStage(x *Exchange) (Reply, bool) {
 	in := len(strings.Fields(x.Data.Question))
 	switch {
@@ -86,8 +84,7 @@ func smartStage(x *Exchange) (Reply, bool) {
 	return Reply{}, false
 }
 
-// smartPlan makes a task of each part between semicolons. One that begins with "then"
-// depends on the one before it.
+// smartPlan makes a step of each part between semicolons. A part that begins with "then" depends on the previous one.
 func smartPlan(question string) []event.Step {
 	var tasks []event.Step
 	for part := range strings.SplitSeq(question, ";") {

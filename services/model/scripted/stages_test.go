@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// staged is the body of a request in a stage.
+// staged returns the body of a request in a stage.
 func staged(t *testing.T, stage string, d prompt.Data) string {
 	t.Helper()
 	user, err := prompt.Write(d)

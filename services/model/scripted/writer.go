@@ -17,8 +17,8 @@ type Writer struct {
 	counted  bool
 	reason   *string
 	block    int  // Anthropic: index of the next content block
-	textOpen bool // Anthropic: the block before it is text and still open
-	forced   bool // Anthropic: the text is arguments
+	textOpen bool // Anthropic: the previous block is text and still open
+	forced   bool // Anthropic: the text goes into arguments
 }
 
 type object = map[string]any
@@ -27,7 +27,7 @@ func newWriter(w http.ResponseWriter, x *Exchange) *Writer {
 	return &Writer{http: w, flush: http.NewResponseController(w), x: x}
 }
 
-// Raw writes s as it is and flushes it. It fails once ctx has ended.
+// Raw writes s unchanged and flushes it. It fails once ctx has ended.
 func (w *Writer) Raw(ctx context.Context, s string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (w *Writer) Text(ctx context.Context, s string) error {
 		return w.chunk(ctx, object{"content": s}, nil)
 	}
 	block, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": s}
-	if f := w.x.Prompt.Schema; f != nil { // the text is the arguments of the tool that the model is made to call
+	if f := w.x.Prompt.Schema; f != nil { // the text is the arguments of the forced tool call
 		w.forced = true
 		block = object{"type": "tool_use", "id": "toolu_" + w.id(), "name": f.Name, "input": object{}}
 		delta = object{"type": "input_json_delta", "partial_json": s}

@@ -9,13 +9,11 @@ import (
 	"github.com/waggle-dev/waggle/services/model"
 )
 
-// invalidKey is the member under which arguments that were no JSON object go back
-// to the provider: several servers parse the arguments of earlier calls and
-// refuse anything else.
+// invalidKey is the member under which invalid arguments go back to the provider: several servers parse the arguments of
+// earlier calls and refuse anything but a JSON object.
 const invalidKey = "invalid_arguments"
 
-// Calls collects the tool calls of one answer and sees to it that their ids are
-// unique in the conversation, which some servers do not.
+// Calls collects the tool calls of one answer and keeps their ids unique in the conversation, which some servers do not.
 type Calls struct {
 	newID func() string
 	taken map[string]bool
@@ -33,8 +31,7 @@ func NewCalls(req model.Request) *Calls {
 	return c
 }
 
-// Add appends a call as the provider sent it. An id that is missing or already
-// taken is replaced.
+// Add appends a call as the provider sent it. It replaces a missing or duplicate id.
 func (c *Calls) Add(id, name, arguments string) {
 	for id == "" || c.taken[id] {
 		id = c.newID()
@@ -46,8 +43,8 @@ func (c *Calls) Add(id, name, arguments string) {
 // All returns the calls in the order in which they were added.
 func (c *Calls) All() []event.ToolCall { return c.all }
 
-// parseArguments returns arguments as valid JSON: none is an empty object, and
-// what is no JSON becomes a string of itself (see model.Reply).
+// parseArguments returns arguments as valid JSON: empty text becomes an empty object, and invalid JSON a string of itself
+// (see model.Reply).
 func parseArguments(s string) json.RawMessage {
 	s = strings.TrimSpace(s)
 	if s == "" || s == "null" {
@@ -57,13 +54,13 @@ func parseArguments(s string) json.RawMessage {
 		return json.RawMessage(s)
 	}
 	b, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
-	if err != nil { // cannot happen: a string always has a JSON form
+	if err != nil { // unreachable: a string always has a JSON form
 		return json.RawMessage(`""`)
 	}
 	return b
 }
 
-// History returns the arguments of an earlier call as the object that providers want.
+// History returns the arguments of an earlier call as the object that providers require.
 func History(arguments json.RawMessage) json.RawMessage {
 	if a := bytes.TrimSpace(arguments); len(a) > 0 && a[0] == '{' && json.Valid(a) {
 		return a
@@ -76,7 +73,7 @@ func History(arguments json.RawMessage) json.RawMessage {
 		text = s
 	}
 	b, err := json.Marshal(map[string]string{invalidKey: text})
-	if err != nil { // cannot happen: strings always have a JSON form
+	if err != nil { // unreachable: strings always have a JSON form
 		return json.RawMessage("{}")
 	}
 	return b

@@ -8,16 +8,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// A mark tells the class of a refusal by what the provider calls it, or says of it.
+// A mark maps a provider's name for a refusal, or words of its message, to the class.
 type mark struct {
 	code  fault.Code
 	names []string // machine-readable codes and types
 	words []string // parts of messages, in lower case
 }
 
-// marks are what OpenAI, Azure, Anthropic, OpenRouter, vLLM, llama.cpp and Ollama write.
-// They are looked for in this order: servers that have one status for several things
-// say in words which it is.
+// marks are those of OpenAI, Azure, Anthropic, OpenRouter, vLLM, llama.cpp and Ollama, in the order of matching: servers
+// that use one status for several errors distinguish them in words.
 var marks = []mark{
 	{
 		fault.ModelOutOfQuota,
@@ -49,7 +48,7 @@ var marks = []mark{
 	},
 }
 
-// Class returns the fault that an answer of the provider means.
+// Class returns the fault for the provider's answer.
 func (e *StatusError) Class() fault.Code {
 	if code := e.marked(); code != "" {
 		return code
@@ -75,8 +74,8 @@ func (e *StatusError) Class() fault.Code {
 	return fault.ModelRefused
 }
 
-// marked returns the class that the provider names, or "". Words count only in refusals:
-// a provider that is down or overloaded may quote anything.
+// marked returns the class that the provider names, or "". Words count only in refusals: a provider that is down or
+// overloaded may quote anything.
 func (e *StatusError) marked() fault.Code {
 	names := []string{strings.ToLower(e.Kind), strings.ToLower(e.Type), strings.ToLower(e.Inner)}
 	refusal := e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests && e.Status != http.StatusRequestTimeout

@@ -1,6 +1,5 @@
-// Package upstream holds what every model provider behind HTTP has in common:
-// how failures become faults, how long a silent provider is waited for, and
-// that no key gets into an error or a log.
+// Package upstream holds the common parts of all model providers behind HTTP: it maps failures to faults, limits the wait
+// for a silent provider, and keeps keys out of errors and logs.
 package upstream
 
 import (
@@ -15,26 +14,25 @@ import (
 const (
 	// defaultFirst lets a CPU-bound local server read a prompt of 8,000 tokens at 30 a second.
 	defaultFirst = 5 * time.Minute
-	// defaultIdle is far above a token a second, the slowest model that anybody
-	// waits for, and leaves room for models that think without a word.
+	// defaultIdle is far above a token a second, the slowest usable model, and leaves room for models that think silently.
 	defaultIdle = 2 * time.Minute
 	// maxIdleConns keeps a connection for each call of a busy worker; the default of two would dial anew.
 	maxIdleConns = 32
-	// maxConnect leaves room for two lost packets, and leaves time to other requests.
+	// maxConnect allows for two lost packets, and leaves time for other requests.
 	maxConnect = 10 * time.Second
-	// idleConn is below the minute and more after which providers' load balancers drop a connection.
+	// idleConn is below the timeout, a minute or more, after which providers' load balancers drop a connection.
 	idleConn = 50 * time.Second
 )
 
-// Client makes the calls of one model. It may be used from any number of goroutines.
+// Client makes the calls of one model. It is safe for concurrent use.
 type Client struct {
-	HTTP *http.Client // follows no redirects: they would carry the key elsewhere
+	HTTP *http.Client // follows no redirects: they would send the key elsewhere
 
 	scrub       func(string) string
 	first, idle time.Duration
 }
 
-// New returns a client. The key is the one to be kept out of errors and logs.
+// New returns a client. It keeps the key out of errors and logs.
 func New(key string, env model.Env) *Client {
 	t := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
@@ -54,8 +52,7 @@ func New(key string, env model.Env) *Client {
 // Close releases idle connections.
 func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 
-// Do makes one attempt and returns the text that it has put into its sink. The error is
-// as model.Model promises.
+// Do makes one attempt and returns the text of its sink. Its errors are those that model.Model promises.
 func (c *Client) Do(ctx context.Context, onText func(string) error, attempt func(context.Context, *Sink) error) (string, error) {
 	s := &Sink{onText: onText}
 	err := attempt(ctx, s)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxErrorBody is what is read of an answer that is an error: all of any real one.
+	// maxErrorBody bounds the read part of an error response: more than any real one has.
 	maxErrorBody = 64 << 10
 	// maxBody bounds a whole stream. An event of some 200 bytes a token times 128k
 	// tokens, the longest output on offer, is 26 MB.
@@ -29,15 +29,15 @@ var (
 	errTooLong = errors.New("the answer of the model's service is too long")
 )
 
-// Sink takes the text of one answer.
+// Sink receives the text of one answer.
 type Sink struct {
 	onText  func(string) error
 	text    strings.Builder
 	started bool
-	err     error // of onText
+	err     error // an error of onText
 }
 
-// Text passes a piece on. An error means that the attempt has to end with it.
+// Text passes a piece on. After an error the attempt has to end with it.
 func (s *Sink) Text(piece string) error {
 	if piece == "" {
 		return nil
@@ -51,9 +51,8 @@ func (s *Sink) Text(piece string) error {
 	return s.err
 }
 
-// Guard is the middleware of both vendors' clients: it turns every answer that is
-// no success into a *StatusError, and ends a request whose provider is silent for
-// too long.
+// Guard is the middleware of both vendors' clients: it turns every unsuccessful response into a *StatusError, and ends a
+// request if the provider is silent for too long.
 func (c *Client) Guard(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(c.first, func() { cancel(errSilent) })
@@ -69,13 +68,13 @@ func (c *Client) Guard(req *http.Request, next func(*http.Request) (*http.Respon
 	if res.StatusCode == http.StatusOK {
 		return res, nil
 	}
-	raw, _ := io.ReadAll(io.LimitReader(b, maxErrorBody)) // however much there is: the status is what counts
+	raw, _ := io.ReadAll(io.LimitReader(b, maxErrorBody)) // a partial body suffices: the status counts
 	_ = b.Close()
 	return nil, statusError(res, raw, time.Now())
 }
 
-// body is a response body that does not stay silent. Time that its reader takes
-// between reads does not count. One goroutine reads; Close may come from another.
+// body is a response body with a limit on silence. Time between the reader's reads does not count. One goroutine reads;
+// Close may come from another.
 type body struct {
 	rc     io.ReadCloser
 	ctx    context.Context //nolint:containedctx // the request's, which lives as long as its body.
@@ -106,7 +105,7 @@ func (b *body) Close() error {
 	return b.rc.Close()
 }
 
-// guarded replaces the error of a request that was ended for its silence.
+// guarded replaces the error of a request that a silent provider ended.
 func guarded(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
@@ -114,7 +113,7 @@ func guarded(ctx context.Context, err error) error {
 	return err
 }
 
-// plain drops the URL from a client error: a base URL may hold a password.
+// plain removes the URL from a client error: a base URL may hold a password.
 func plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -122,8 +121,7 @@ func plain(err error) error {
 	return err
 }
 
-// Ended judges a stream that has no more events. It returns nil only if the
-// stream is complete and ended without error.
+// Ended judges a stream that has no more events. It returns nil only if the stream is complete and ended without error.
 func Ended(err error, complete bool, events int, contentType string) error {
 	switch {
 	case err != nil:
@@ -141,7 +139,7 @@ func isEventStream(contentType string) bool {
 	return err == nil && t == "text/event-stream"
 }
 
-// BadReply returns the fault of an answer that cannot be understood; the text is for the log.
+// BadReply returns the fault of an unintelligible answer; the text is for the log.
 func BadReply(format string, args ...any) error {
 	return fault.New(fault.ModelBadReply).Wrap(fmt.Errorf(format, args...))
 }

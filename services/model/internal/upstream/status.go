@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	// maxDetail is how much of a provider's own words goes into the log.
+	// maxDetail bounds a provider's message in the log.
 	maxDetail = 500
-	// maxName is the same of an error's name and a request's id.
+	// maxName bounds an error's name and a request's id in the log.
 	maxName = 100
-	// statusOverloaded is Anthropic's "overloaded"; it has no name in net/http.
+	// statusOverloaded is Anthropic's "overloaded"; net/http has no name for it.
 	statusOverloaded = 529
-	// minKey is the shortest key that is searched for: shorter ones would blot out words.
+	// minKey is the shortest key that text removes: shorter keys would blot out words.
 	minKey = 6
 )
 
-// StatusError is an answer that is no success, or an error event inside a stream.
+// StatusError is an unsuccessful response, or an error event inside a stream.
 type StatusError struct {
-	Status    int           // of the answer, or the one that the error event stands for
-	Kind      string        // the provider's machine-readable name of the error, if it has one
-	Type      string        // its kind, where that is another member than the name
-	Inner     string        // the name of the error behind it
-	Detail    string        // the provider's words
-	RequestID string        // under which the provider's support finds the request
-	After     time.Duration // how long the provider wants to be left alone; 0 = it did not say
+	Status    int           // of the response, or the status that the error event stands for
+	Kind      string        // the provider's machine-readable name of the error, or empty
+	Type      string        // the error's kind, if the provider sends it in another member than the name
+	Inner     string        // the name of the underlying error
+	Detail    string        // the provider's message
+	RequestID string        // the request's id for the provider's support
+	After     time.Duration // the provider's requested wait; 0 = not given
 }
 
-// Error returns the status and the provider's words. Only [Client.Do] makes it fit for logs.
+// Error returns the status and the provider's message. Only [Client.Do] makes it fit for logs.
 func (e *StatusError) Error() string {
 	return strings.TrimRight(fmt.Sprintf("status %d %s: %s", e.Status, e.Kind, e.Detail), ": ")
 }
 
-// ErrorBody is the error object of the providers' answers and streams.
+// ErrorBody is the error object of the providers' responses and streams.
 type ErrorBody struct {
 	Message string          `json:"message"`
 	Type    string          `json:"type"`
@@ -53,7 +53,7 @@ type ErrorBody struct {
 	} `json:"innererror"` // of Azure
 	Metadata struct {
 		Reasons []string `json:"reasons"`
-	} `json:"metadata"` // of OpenRouter: why its moderation refuses
+	} `json:"metadata"` // of OpenRouter: the reason of its moderation
 }
 
 // Event returns the error that an error event inside a stream stands for.
@@ -79,8 +79,7 @@ func (b ErrorBody) into(e *StatusError) {
 	}
 }
 
-// kindStatus returns the HTTP status that goes with the name of an error. What is
-// not known is the provider's trouble.
+// kindStatus returns the HTTP status of an error's name. An unknown name counts as a fault of the provider.
 func kindStatus(kinds ...string) int {
 	for _, k := range kinds {
 		switch {
@@ -105,11 +104,11 @@ func kindStatus(kinds ...string) int {
 	return http.StatusInternalServerError
 }
 
-// requestIDs are the headers under which providers name a request.
+// requestIDs are the headers in which providers send a request's id.
 var requestIDs = []string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Ms-Request-Id", "Cf-Ray"}
 
-// statusError reads an answer that is no success. Bodies come as {"error": {...}}, as
-// {"error": "text"}, as the object without a name (vLLM), in a list, or as a proxy's page.
+// statusError reads an unsuccessful response. Its body is {"error": {...}}, {"error": "text"}, the object without a name
+// (vLLM), a list of these, or a proxy's page.
 func statusError(res *http.Response, raw []byte, now time.Time) *StatusError {
 	e := &StatusError{Status: res.StatusCode, After: retryAfter(res.Header, now)}
 	var list []json.RawMessage
@@ -140,8 +139,8 @@ func statusError(res *http.Response, raw []byte, now time.Time) *StatusError {
 	return e
 }
 
-// retryAfter reads Retry-After, in seconds or as an HTTP date, and the finer
-// Retry-After-Ms of OpenAI. It returns 0 for none or nonsense.
+// retryAfter reads Retry-After, in seconds or as an HTTP date, and the finer Retry-After-Ms of OpenAI. It returns 0 for a
+// missing or invalid header.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return bounded(ms, time.Millisecond)
@@ -156,7 +155,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// bounded converts n units to a duration, a day at most: no budget is longer, and nothing overflows.
+// bounded converts n units to a duration of at most a day: no budget is longer, and nothing overflows.
 func bounded(n float64, unit time.Duration) time.Duration {
 	const day = 24 * time.Hour
 	switch {
@@ -204,8 +203,7 @@ func (c *Client) failure(code fault.Code, cause error) *model.Failure {
 	return f
 }
 
-// text returns what a provider wrote without keys and control characters, in one line of
-// bounded length.
+// text returns a provider's text without keys and control characters, in one line of bounded length.
 func (c *Client) text(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -223,8 +221,7 @@ func (c *Client) text(s string, limit int) string {
 	return s
 }
 
-// keyLike matches what the providers' keys look like, whole or masked, and what follows
-// "Bearer".
+// keyLike matches the forms of providers' keys, whole or masked, and the text after "Bearer".
 var keyLike = regexp.MustCompile(`\b(?:(?:sk|gsk|xai|hf|pplx|key)[-_]|AIza)[A-Za-z0-9_*.-]{6,}|(?i:\bbearer\s+)[A-Za-z0-9_*.~+/=-]{6,}`)
 
 func scrubber(key string) func(string) string {

@@ -107,8 +107,7 @@ func TestStatusError(t *testing.T) {
 	}
 }
 
-// Whatever a model calls arguments comes out as valid JSON, goes back as an
-// object, and loses nothing on the way.
+// Any text that a model sends as arguments comes out as valid JSON, goes back as an object, and loses nothing on the way.
 func TestArguments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "{}", "null", `{"a":1}`, `{"a":`, `"x"`, "[1]", "\xff", "{\"a\":\"\xff\"}"})).Draw(t, "arguments")
