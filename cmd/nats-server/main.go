@@ -1,6 +1,5 @@
-// Command nats-server is the NATS server of the version that Waggle is tested with, for
-// places where its official image cannot be had. It takes the server's usual flags, and
-// one more word:
+// Command nats-server is the NATS server of the version that Waggle is tested with, for places without access to the
+// official image. It accepts the server's usual flags, and one more command:
 //
 //	nats-server healthcheck [URL]   exit with 0 if the server at the URL is well
 package main
@@ -19,13 +18,13 @@ import (
 )
 
 const (
-	// healthURL is where deploy/nats/server.conf answers probes. The whole question is
-	// asked: a server that has not caught up with its streams is not well yet, and as
-	// long as it is not, no other one of the cluster should be stopped.
+	// healthURL is the address at which deploy/nats/server.conf answers probes. The probe makes the full check: a server
+	// that has not caught up with its streams is not well yet, and until then no other server of the cluster should be
+	// stopped.
 	healthURL = "http://127.0.0.1:8222/healthz"
 	// probeTimeout is below the usual period of a container's health check.
 	probeTimeout = 3 * time.Second
-	// excerpt of an answer is enough to see what is wrong.
+	// excerpt bounds the printed part of an answer, enough to see the fault.
 	excerpt = 1024
 )
 
@@ -48,8 +47,7 @@ func run(args []string) error {
 	return serve(args)
 }
 
-// serve runs the server until it is told to end: SIGTERM at once, SIGUSR2 after it has
-// handed its streams and clients over.
+// serve runs the server until a signal: SIGTERM ends it at once, SIGUSR2 after it has handed over its streams and clients.
 func serve(args []string) error {
 	help := func() { fmt.Fprintln(os.Stderr, "the flags are those of nats-server") }
 	flags := flag.NewFlagSet("nats-server", flag.ContinueOnError)

@@ -34,7 +34,7 @@ func TestTheServerTakesItsUsualFlags(t *testing.T) {
 	require.Error(t, run([]string{"-c", file, "-t"}))
 }
 
-// The module proxy has to give the version that the tests run against.
+// The module proxy has to serve the version that the tests run against.
 func TestTheVersionIsThePinnedOne(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	require.NoError(t, err)

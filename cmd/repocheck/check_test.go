@@ -51,7 +51,7 @@ func (w *workspace) write(name, text string) {
 	require.NoError(w.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// pkg writes a package with a test, and one import if it has one.
+// pkg writes a package with a test, and an import unless needs is empty.
 func (w *workspace) pkg(dir, needs string) {
 	w.t.Helper()
 	name := filepath.Base(dir)
@@ -88,8 +88,8 @@ func (w *workspace) plan() string {
 	return w.do(w.bin, "-plan")
 }
 
-// A change is tested with all that imports it, over modules and through tests. What does
-// not fit into the budget and what belongs to make e2e is named.
+// The command tests a change with all its importers, across modules and through tests. It names packages beyond the budget
+// and those of make e2e.
 func TestCheckChoosesWhatChangedAndWhatNeedsIt(t *testing.T) {
 	w := newWorkspace(t)
 	w.write("one/leaf/data.json", "{}")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ci runs .ci/run in a folder whose make targets do what the Makefile says.
+// ci runs .ci/run in a folder with the make targets of the Makefile.
 func ci(t *testing.T, makefile string) (string, bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestTheCheckFailsWithAnyOfItsSteps(t *testing.T) {
 	require.False(t, ok, out)
 }
 
-// A fresh clone stays clean when it is tested.
+// A fresh clone stays clean during its tests.
 func TestTheCheckLeavesTheSourcesAlone(t *testing.T) {
 	out, ok := ci(t, "test:\n\tcp good.json .cache/test/unit.json; echo x >go.work.sum\ne2e:\n\tcp good.json .cache/test/e2e.json\n"+clean)
 	require.False(t, ok)

@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 )
 
-// composeFile is what the checks need of docker-compose.yml.
+// composeFile is the part of docker-compose.yml that the checks need.
 type composeFile struct {
 	Name     string `yaml:"name"`
 	Services map[string]struct {
@@ -38,7 +38,7 @@ func readCompose(t *testing.T) composeFile {
 	return c
 }
 
-// Every container may do as little as possible, and only the host itself reaches it.
+// Every container has minimal rights, and only the host itself reaches it.
 func TestContainersAreHardened(t *testing.T) {
 	c := readCompose(t)
 	require.Empty(t, c.Name, "Debian's Compose refuses it")
@@ -53,8 +53,8 @@ func TestContainersAreHardened(t *testing.T) {
 	}
 }
 
-// Every role has a service that runs it alone and sees the folder of its own keys. The
-// credentials of clients are for those that check them.
+// Every role has a service that runs it alone and sees the folder of its own keys. Only the checking roles see the
+// credentials of clients.
 func TestEveryRoleHasAContainerWithItsOwnKey(t *testing.T) {
 	c := readCompose(t)
 	for _, role := range config.Roles {
@@ -83,8 +83,7 @@ func TestEveryRoleHasAContainerWithItsOwnKey(t *testing.T) {
 	}
 }
 
-// A file that is mounted by itself stays the old one when an editor, or whoever withdraws
-// a key, puts another one in its place.
+// A file that is mounted alone stays the old one when an editor, or an operator who withdraws a key, replaces it.
 func TestContainersMountFolders(t *testing.T) {
 	made := []string{"clients", "routes"} // by scripts/secrets.sh, besides one for each key
 	for _, role := range keys.Roles() {

@@ -16,7 +16,7 @@ const (
 	decisionsIndex = decisionsDir + "/README.md"
 	glossary       = "docs/GLOSSARY.md"
 
-	// onePage is the number of lines that a person reads of the architecture in one go.
+	// onePage is the number of lines of the architecture that a person reads in one go.
 	onePage = 110
 )
 

@@ -1,4 +1,3 @@
-// Package repocheck holds the tests that keep the repository itself true: who
-// imports whom, where subjects are built, that the README's commands exist and
-// that the build's own tools count right. It has no code of its own.
+// Package repocheck holds the tests that keep the repository itself true: the imports of packages, the place that builds
+// subjects, the README's commands, and the counts of the build's own tools. It has no code of its own.
 package repocheck

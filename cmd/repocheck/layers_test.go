@@ -16,18 +16,18 @@ import (
 
 const root = "github.com/waggle-dev/waggle/"
 
-// pkg is what `go list` says of a package.
+// pkg is a package in `go list`'s description.
 type pkg struct {
 	ImportPath, Dir, Module         string
 	Imports, TestImports            []string
 	XTestImports, Deps, IgnoredDeps []string
 }
 
-// layer says what the packages under a path may not depend on, directly or not.
+// layer restricts the direct and indirect dependencies of the packages under a path.
 type layer struct {
 	path      string
 	forbidden []string
-	allowed   []string // of the forbidden ones
+	allowed   []string // exceptions to the forbidden ones
 	only      []string // if set: the only packages outside the standard library
 	why       string
 }
@@ -65,7 +65,7 @@ var layers = []layer{
 	{path: "services/plan", only: []string{"proto-schemas"}, why: "lists of tasks are the reducer's, and as pure"},
 }
 
-// toolsContract returns what a room of the tools may know: itself and the contract.
+// toolsContract returns the allowed imports of a package of the tools: itself and the contract.
 func toolsContract(room string) []string {
 	return []string{"services/tools/" + room, "services/tools!", "services/tools/calls", "services/tools/internal", "services/tools/schema"}
 }
@@ -131,8 +131,7 @@ func under(importPath, path string) bool {
 	return importPath == root+path || strings.HasPrefix(importPath, root+path+"/")
 }
 
-// list returns every package of the workspace with what its code, without its
-// tests, depends on.
+// list returns every package of the workspace with the dependencies of its code, without its tests.
 func list(t *testing.T) []pkg {
 	t.Helper()
 	var out []pkg

@@ -13,14 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reducers are the packages that decide. Their dependencies on other packages of the
-// repository are in layers.
+// reducers are the packages that decide. layers holds their dependencies on other packages of the repository.
 var reducers = []string{
 	"services/conversation", "services/assignment", "services/teamwork", "services/plan", "services/ledger/decision",
 }
 
-// outsideOfReducers are the standard library's ways to the time, to chance, to the network,
-// to files and to other goroutines.
+// outsideOfReducers are the standard library's ways to the time, to chance, to the network, to files and to other
+// goroutines.
 var outsideOfReducers = []string{
 	"context", "crypto/rand", "io/fs", "log", "math/rand", "net", "os", "runtime", "sync", "syscall", "testing",
 }
@@ -28,7 +27,7 @@ var outsideOfReducers = []string{
 // clocks are the functions of package time that depend on when they are called.
 var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
 
-// TestReducersArePure: what a reducer returns depends on its arguments only.
+// TestReducersArePure: the result of a reducer depends on its arguments only.
 func TestReducersArePure(t *testing.T) {
 	files := 0
 	for _, p := range reducers {
@@ -53,9 +52,9 @@ func TestReducersArePure(t *testing.T) {
 	require.Greater(t, files, 30)
 }
 
-// TestDecisionsArePure: nothing live is read while a log is appended to. Functions of
-// services that return a decision take no context and ask no clock, and a service's
-// Decide is a function of its package, so that it has nothing but its arguments.
+// TestDecisionsArePure: a decision reads nothing live while a log is appended to. Functions of services that return a
+// decision take no context and read no clock, and a service's Decide is a function of its package, so that it has only its
+// arguments.
 func TestDecisionsArePure(t *testing.T) {
 	decisions, configured := 0, 0
 	eachFile(t, filepath.Join(top(t), "services"), func(path string, f *ast.File) {
@@ -112,7 +111,7 @@ func checkDecision(t *testing.T, path string, f *ast.FuncType, body *ast.BlockSt
 	})
 }
 
-// isCall reports whether the selector is what a call in the body calls.
+// isCall reports whether a call in the body calls the selector.
 func isCall(body ast.Node, s *ast.SelectorExpr) (called bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		c, ok := n.(*ast.CallExpr)

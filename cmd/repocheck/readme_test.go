@@ -90,7 +90,7 @@ func TestNamedPathsExist(t *testing.T) {
 	}
 }
 
-// The README's first section names the two commands that a new user needs, and what each takes.
+// The README's first section names the two commands that a new user needs, and their requirements.
 func TestTheReadmeBeginsWithTwoCommands(t *testing.T) {
 	_, section, ok := strings.Cut(read(t, "README.md"), "\n## ")
 	require.True(t, ok)

@@ -17,13 +17,12 @@ import (
 // subjectLiteral matches text that begins like a subject of Waggle.
 var subjectLiteral = regexp.MustCompile(`^(evt|live|cmd|timer|rpc|dead)\.[A-Za-z0-9_*>%-]`)
 
-// mayWrite are the folders whose code may write subjects out: the one that builds
-// them, programs that stand for others who know only NATS, and hostile test data.
+// mayWrite are the folders whose code may write out subjects: the package that builds them, programs that stand for others
+// that know only NATS, and hostile test data.
 var mayWrite = []string{"proto-schemas/subject/", "proto-schemas/internal/hostile/", "e2e/"}
 
-// Subjects are built by proto-schemas/subject and by nobody else, so that no
-// unchecked text ever becomes part of one. Tests may write them out: they are
-// what the contract promises to others.
+// Only proto-schemas/subject builds subjects, so that no unchecked text ever becomes part of one. Tests may write them out:
+// subjects are the contract with other programs.
 func TestSubjectsAreBuiltInOnePlace(t *testing.T) {
 	files := 0
 	for _, dir := range modules(t) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testsum builds the counter and returns what runs it.
+// testsum builds the counter and returns a function that runs it.
 func testsum(t *testing.T) func(args ...string) (string, bool) {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "testsum")

@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// pkg is what the go command says of a package, and why it was chosen.
+// pkg is a package in the go command's description, with the reason for its choice.
 type pkg struct {
 	ImportPath, Dir                    string
 	Imports, TestImports, XTestImports []string
 	TestGoFiles, XTestGoFiles          []string
 	Module                             struct{ Path, Dir string }
 
-	files []string // that changed
+	files []string // changed files
 	far   int      // imports between it and the change, plus one; 0: not chosen
-	code  bool     // more than its tests was chosen
-	via   string   // what it imports, or reads, of the change
+	code  bool     // the change concerns more than its tests
+	via   string   // the part of the change that it imports or reads
 }
 
 func (p *pkg) tested() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
-// ofE2E tells whether make e2e has the tests of the package.
+// ofE2E reports whether make e2e runs the tests of the package.
 func (p *pkg) ofE2E() bool { return filepath.Base(p.Module.Dir) == "e2e" }
 
 // list returns the packages of all modules of the workspace.
@@ -56,12 +56,11 @@ func list() (map[string]*pkg, error) {
 	}
 }
 
-// reads are the packages whose tests read files that are no package's own: documents,
-// scripts, the Makefile, settings of linters.
+// reads is the suffix of packages whose tests read files outside of packages: documents, scripts, the Makefile, settings of
+// linters.
 const reads = "/cmd/repocheck"
 
-// mark notes which files changed in which package: in its folder, or under it where no
-// other package is nearer.
+// mark assigns changed files to packages: to the package of their folder, or else to the nearest one above.
 func (c *check) mark(files []string) {
 	byDir := map[string]*pkg{}
 	for _, p := range c.all {
@@ -105,8 +104,7 @@ func owner(byDir map[string]*pkg, file string) *pkg {
 	}
 }
 
-// follow chooses the packages that import what was chosen. Where only tests changed, or
-// only tests import the change, that ends there.
+// follow chooses the importers of chosen packages. It stops where only tests changed, or only tests import the change.
 func (c *check) follow() {
 	for far, more := 1, true; more; far++ {
 		more = false

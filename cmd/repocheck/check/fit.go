@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// build is what a package costs beside its tests, in seconds: its test binary has to be
-	// linked, mostly with a NATS server in it.
+	// build is the cost of a package beside its tests, in seconds: linking its test binary, usually with a NATS server in
+	// it.
 	build = 4
-	// unknown is what the tests of a package are taken to need that have not run here yet.
+	// unknown is the assumed time of tests that have not run here yet.
 	unknown = 5
 	// cores are those of the reference machine.
 	cores = 2
 )
 
-// fit decides which of the chosen packages are tested, and says which are not.
+// fit selects the chosen packages to test, and names the others.
 func (c *check) fit() {
 	left := c.budget.Seconds() * cores
 	var late []string
@@ -45,7 +45,7 @@ func (c *check) fit() {
 	}
 }
 
-// show lists what was chosen and why.
+// show lists the chosen packages with their reasons.
 func (c *check) show() {
 	var e2e []string
 	for _, p := range c.vets {
@@ -80,22 +80,22 @@ func names(files []string) string {
 	return strings.Join(out, ", ")
 }
 
-// short is an import path without the part that all have in common.
+// short returns an import path without the common prefix.
 func short(path string) string { return strings.TrimPrefix(path, "github.com/waggle-dev/waggle/") }
 
-// result is what test2json says of the end of a package.
+// result is test2json's report of the end of a package.
 type result struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
 }
 
-// known returns the seconds that the tests of packages took at last: in make test, or in
-// this program. What came out of Go's cache says nothing.
+// known returns the seconds of each package's last test run: in make test, or in this program. It ignores results from Go's
+// cache.
 func known(results, cache string) map[string]float64 {
 	took := map[string]float64{}
 	read(filepath.Join(results, "unit.json"), took)
 	if b, err := os.ReadFile(filepath.Join(cache, "took.json")); err == nil { //nolint:gosec // the folder is the caller's
-		_ = json.Unmarshal(b, &took) // what cannot be read is unknown
+		_ = json.Unmarshal(b, &took) // unreadable times are unknown
 	}
 	return took
 }
@@ -126,7 +126,7 @@ func read(file string, took map[string]float64) {
 	}
 }
 
-// remember keeps how long the tests took for the next run, and names the slowest.
+// remember stores the times of the tests for the next run, and names the slowest.
 func (c *check) remember(raw string) {
 	now := map[string]float64{}
 	read(raw, now)

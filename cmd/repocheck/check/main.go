@@ -1,13 +1,12 @@
-// Command check tests a change: it finds the packages that differ from the base, vets and
-// lints them, and runs their unit tests and those of the packages that import them.
+// Command check tests a change: it finds the packages that differ from the base, vets and lints them, and runs their unit
+// tests and those of the packages that import them.
 //
 //	check -lint golangci-lint -testsum testsum -- -race -p 3   arguments for go test
-//	check -plan                                                show what would run
+//	check -plan                                                list the packages only
 //
-// The base is where the branch left main; on main itself the commit before. Changes that
-// are not committed count. A package that changed is always tested. One that imports it,
-// directly or not, is tested while the seconds that its tests took before fit into the
-// budget, the nearest first; the others are named.
+// The base is where the branch left main; on main itself the previous commit. Uncommitted changes count. The command always
+// tests changed packages. It tests direct and indirect importers, the nearest first, while the seconds of their last test
+// runs fit into the budget, and names the others.
 package main
 
 import (
@@ -49,18 +48,18 @@ type check struct {
 	base, lint, testsum, results, cache string
 
 	budget time.Duration
-	args   []string // of go test
+	args   []string // for go test
 	out    io.Writer
 
 	all   map[string]*pkg
 	took  map[string]float64
-	tests []*pkg // to be run
+	tests []*pkg // packages to test
 	vets  []*pkg // changed packages and all that import them
 }
 
 func (c *check) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
-// choose finds and shows what has to be checked.
+// choose finds and shows the packages to check.
 func (c *check) choose() error {
 	files, err := c.changes()
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *check) choose() error {
 	return nil
 }
 
-// changes returns the files that differ from the base, and says which base it is.
+// changes returns the files that differ from the base, and the base's description.
 func (c *check) changes() ([]string, error) {
 	why := c.base
 	if c.base == "" {
@@ -100,7 +99,7 @@ func (c *check) changes() ([]string, error) {
 	return files, nil
 }
 
-// base returns the commit that a change began at, and its description.
+// base returns the commit at which a change began, and its description.
 func base() (commit, why string, err error) {
 	head, err := lines("git", "rev-parse", "HEAD")
 	if err != nil {
@@ -122,7 +121,7 @@ func base() (commit, why string, err error) {
 	return "HEAD~", "HEAD~, the commit before", nil
 }
 
-// lines runs a command and returns what it prints.
+// lines runs a command and returns its output by lines.
 func lines(name string, args ...string) ([]string, error) {
 	out, err := output(name, args...)
 	if err != nil {
@@ -139,7 +138,7 @@ func output(name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// step runs one part of the check and says how long it took.
+// step runs one part of the check and reports its duration.
 func (c *check) step(name string, f func() error) error {
 	began := time.Now()
 	if err := f(); err != nil {
@@ -149,7 +148,7 @@ func (c *check) step(name string, f func() error) error {
 	return nil
 }
 
-// run vets, lints and tests what was chosen.
+// run vets, lints and tests the chosen packages.
 func (c *check) run() error {
 	if len(c.vets) == 0 {
 		return nil
@@ -191,7 +190,7 @@ func (c *check) lintChanged() error {
 	return nil
 }
 
-// test runs the tests; vet has run already.
+// test runs the tests; run has called vet before.
 func (c *check) test() error {
 	if len(c.tests) == 0 {
 		return nil
