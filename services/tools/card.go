@@ -8,15 +8,15 @@ var ServiceName = id.MustName("tools")
 // BuiltinServer is the name of the built-in provider: the workspace folder.
 const BuiltinServer = "workspace"
 
-// Card is what the service says of itself in the directory.
+// Card is the service's entry in the directory.
 type Card struct {
-	Servers []string `json:"servers"`        // of its configuration
-	Down    []string `json:"down,omitempty"` // those that it is not connected to
+	Servers []string `json:"servers"`        // the configured servers
+	Down    []string `json:"down,omitempty"` // the servers without a connection
 }
 
 // Members of _meta between this service and its MCP servers.
 const (
-	// MetaTenant, of a call, names the tenant whose folder is meant.
+	// MetaTenant, of a call, names the tenant whose folder the call uses.
 	MetaTenant = "waggle.dev/tenant"
 	// MetaUnless, of a tool, names the boolean argument without which a call is idempotent.
 	MetaUnless = "waggle.dev/idempotentUnless"

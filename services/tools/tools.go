@@ -1,12 +1,10 @@
-// Package tools is the contract of tools: what a tool is, how it is called and what may
-// come back. MCP servers (package mcp), services of the swarm (swarm) and the workspace
-// folder (workspace) provide tools; package service runs them, package remote calls them
+// Package tools is the contract of tools: their description, calls and results. MCP servers (package mcp), services of the
+// swarm (swarm) and the workspace folder (workspace) provide tools; package service runs them, package remote calls them
 // over the bus. Both ends are a [Toolbox] and keep the same promises.
 //
-// A provider is somebody else's program and treated as hostile: it may hang, flood, die
-// or change its tools, and then harms only the calls that it was given. Its output is
-// bounded in bytes and checked against the schemas that it declared. A call whose
-// provider died in the middle is reported as lost, and its outcome never guessed.
+// The packages treat a provider as a hostile program: it may hang, flood, die or change its tools, and then harms only its
+// own calls. Its output is bounded in bytes and checked against the schemas that it declared. If a provider dies during a
+// call, the call is reported as lost, and its outcome never guessed.
 package tools
 
 import (
@@ -21,31 +19,29 @@ import (
 
 // Tool is one tool on offer.
 type Tool struct {
-	// Name is what models call the tool: <server>_<tool>, [A-Za-z0-9_-]{1,64}. It
-	// is a pure function of the two names, so it never moves to another tool.
+	// Name is the name of the tool for models: <server>_<tool>, [A-Za-z0-9_-]{1,64}. It is a pure function of the two names,
+	// so it never moves to another tool.
 	Name        string          `json:"name"`
 	Server      string          `json:"server"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"` // a JSON Schema of an object
-	// OutputSchema is what the tool's structured results fit: those that do not are
-	// INVALID_OUTPUT. Empty means that nothing is promised.
+	// OutputSchema is the schema of the tool's structured results: a result that does not fit is INVALID_OUTPUT. Empty means
+	// any result.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Kind         string          `json:"kind"` // of the server: KindMCP, KindService
-	Own          string          `json:"own"`  // what the server calls the tool
-	// ReadOnly says that the tool changes nothing; Idempotent that a repeated call
-	// with the same arguments has no further effect. Either may be repeated after
-	// an unknown outcome.
+	Own          string          `json:"own"`  // the server's name of the tool
+	// ReadOnly means that the tool changes nothing; Idempotent that a repeated call with the same arguments has no further
+	// effect. Either may be repeated after an unknown outcome.
 	ReadOnly   bool `json:"read_only,omitempty"`
 	Idempotent bool `json:"idempotent,omitempty"`
-	// IdempotentUnless names a boolean argument: calls without it (or with false)
-	// are idempotent although the tool as a whole is not. Empty means none.
+	// IdempotentUnless names a boolean argument: calls without it (or with false) are idempotent although the tool as a
+	// whole is not. Empty means that no argument matters.
 	IdempotentUnless string `json:"idempotent_unless,omitempty"`
 }
 
-// Repeatable reports whether a call of the tool with these arguments may be
-// repeated when its outcome is unknown. It is the finer form of ReadOnly ||
-// Idempotent.
+// Repeatable reports whether a call of the tool with these arguments may be repeated after an unknown outcome. It is the
+// finer form of ReadOnly || Idempotent.
 func (t Tool) Repeatable(arguments json.RawMessage) bool {
 	if t.ReadOnly || t.Idempotent {
 		return true
@@ -63,11 +59,10 @@ func (t Tool) Repeatable(arguments json.RawMessage) bool {
 
 // Call asks for one run of a tool.
 type Call struct {
-	// ID identifies the call within Tenant and Scope. A repeated ID joins the call
-	// that is running, or gets its stored result, as long as the service instance
-	// that ran it remembers it (10 minutes); it never runs a tool twice there.
+	// ID identifies the call within Tenant and Scope. A repeated ID joins the running call, or gets its stored result, as
+	// long as the service instance that ran it remembers it (10 minutes); it never runs a tool twice there.
 	ID string `json:"id"`
-	// Scope is what ID is unique in, for example the name of a session's log.
+	// Scope is the range in which ID is unique, for example the name of a session's log.
 	Scope  string    `json:"scope,omitempty"`
 	Tenant id.Tenant `json:"tenant"`
 	// Tool is the offered name, or, with Kind and Server, the server's own.
@@ -75,27 +70,27 @@ type Call struct {
 	Kind      string          `json:"kind,omitempty"`
 	Server    string          `json:"server,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Timeout bounds the run. Zero means the server's own limit, which also caps
-	// longer ones. It does not depend on the clocks of two machines agreeing.
+	// Timeout bounds the run. Zero means the server's own limit, which also caps longer ones. It does not require two
+	// machines' clocks to agree.
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Raw asks for Result.Data in place of Result.Text.
 	Raw bool `json:"raw,omitempty"`
 
-	// For services: on whose behalf the call is.
+	// TaskID and the next fields tell services on whose behalf the call runs.
 	TaskID   string `json:"task_id,omitempty"`
 	AgentID  string `json:"agent_id,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
 	Priority string `json:"priority,omitempty"`
 }
 
-// Result is what a tool answered.
+// Result is a tool's answer.
 type Result struct {
-	Text      string `json:"text"`                // valid UTF-8, cut at the server's output cap
-	Truncated bool   `json:"truncated,omitempty"` // Text is not all of it
+	Text      string `json:"text"`                // valid UTF-8, cut at the server's output limit
+	Truncated bool   `json:"truncated,omitempty"` // Text is incomplete
 	Bytes     int    `json:"bytes"`               // length of the whole text
-	IsError   bool   `json:"is_error,omitempty"`  // the tool ran and reports a failure of its own
-	// Data is the answer as JSON if the call asked for it, whole: what the service
-	// said, or the content array of MCP, which is cut to one text if it is too long.
+	IsError   bool   `json:"is_error,omitempty"`  // the tool ran and reports a failure
+	// Data is the complete answer as JSON if the call asked for it: the service's answer, or the content array of MCP, which
+	// is cut to one text if it is too long.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -105,8 +100,7 @@ const (
 	KindService = "service"
 )
 
-// Server offers tools: an MCP server of the configuration, or a service of the
-// swarm with all its replicas.
+// Server is a provider of tools: an MCP server of the configuration, or a service of the swarm with all its replicas.
 type Server struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
@@ -116,16 +110,15 @@ type Server struct {
 	// Status is a status of command.Peer. A service has the best of its replicas;
 	// an MCP server is active while it is connected and inactive while it is not.
 	Status string `json:"status"`
-	// Capabilities are what a service said of itself, and an MCP server's tools by
-	// their own names.
+	// Capabilities are those that a service declared, or an MCP server's tools by their own names.
 	Capabilities []string        `json:"capabilities"`
 	Description  string          `json:"description,omitempty"`
-	Extra        json.RawMessage `json:"extra,omitempty"` // what else a service said, an object
+	Extra        json.RawMessage `json:"extra,omitempty"` // a service's other declarations, an object
 	Replicas     int             `json:"replicas,omitempty"`
 	Since        time.Time       `json:"since,omitzero"` // when the first replica registered
 }
 
-// Notification is what a service says about a call on the way.
+// Notification is a service's message during a call.
 type Notification struct {
 	Type    string          `json:"type"`
 	Message string          `json:"message,omitempty"`
@@ -135,43 +128,35 @@ type Notification struct {
 
 // Caller lists and calls tools. It is safe for concurrent use.
 //
-// Errors are *fault.Fault. Nothing ran: TOOL_NOT_FOUND, MCP_SERVER_NOT_FOUND,
-// SERVICE_NOT_FOUND, INVALID_INPUT (with the JSON pointer of the wrong value),
-// TOOLS_UNAVAILABLE, SERVICE_UNAVAILABLE (no replica takes calls), OVERLOADED. The
-// tool was started: TOOL_FAILED (its server refused or broke the protocol in
-// answering), INVALID_OUTPUT (the answer does not fit the tool's schema, with the JSON
-// pointer of what does not, or may not be cut and is too long), TOOL_TIMEOUT,
-// TOOL_CANCELLED, and TOOL_LOST or, of services, SERVICE_LOST, after which only a human
-// can tell whether a tool that is not repeatable had its effect. Repeatable tools are
-// run a second time, of services on another replica, before that is reported.
+// Errors are *fault.Fault. Nothing ran: TOOL_NOT_FOUND, MCP_SERVER_NOT_FOUND, SERVICE_NOT_FOUND, INVALID_INPUT (with the
+// JSON pointer of the wrong value), TOOLS_UNAVAILABLE, SERVICE_UNAVAILABLE (no replica takes calls), OVERLOADED. The tool
+// was started: TOOL_FAILED (its server refused or broke the protocol in answering), INVALID_OUTPUT (the answer does not fit
+// the tool's schema, with the JSON pointer of the misfit, or may not be cut and is too long), TOOL_TIMEOUT, TOOL_CANCELLED,
+// and TOOL_LOST or, of services, SERVICE_LOST, after which only a human can tell whether a tool that is not repeatable had
+// its effect. The caller runs repeatable tools a second time, of services on another replica, before it reports a loss.
 //
-// When ctx ends, the tool is stopped: Call returns TOOL_CANCELLED once that is
-// confirmed, the result if the tool was faster, or TOOL_LOST if nothing was heard.
-// Services cannot be stopped: Call returns at once, and what they still say of the
-// call is dropped.
+// When ctx ends, Call stops the tool: it returns TOOL_CANCELLED once that is confirmed, the result if the tool was faster,
+// or TOOL_LOST without a confirmation. Services cannot be stopped: Call returns at once, and drops their later messages
+// about the call.
 type Caller interface {
-	// List returns the tools on offer to the tenant, sorted by name. Tools of
-	// servers that are not connected are not listed.
+	// List returns the tools on offer to the tenant, sorted by name. It omits tools of servers without a connection.
 	List(ctx context.Context, tenant id.Tenant) ([]Tool, error)
 	// Call runs a tool and returns its result.
 	Call(ctx context.Context, call Call) (Result, error)
 }
 
-// Toolbox is a Caller that also tells where tools come from. It is safe for
-// concurrent use.
+// Toolbox is a Caller that also knows the servers of tools. It is safe for concurrent use.
 type Toolbox interface {
 	Caller
-	// CallWith is Call with a function that is told of notifications, one at a time,
-	// in their order and before CallWith returns. Those that come faster than told
-	// takes them are dropped, as are some when the bus fails; the call is not harmed.
-	// told may be nil.
+	// CallWith is Call with a function that receives notifications, one at a time, in their order and before CallWith
+	// returns. CallWith drops notifications that come faster than told handles them, and may lose some when the bus fails;
+	// the call is not harmed. told may be nil.
 	CallWith(ctx context.Context, call Call, told func(Notification)) (Result, error)
-	// Servers returns the servers of a kind (all kinds if it is empty) that the
-	// tenant may see, sorted by kind and id, connected or not.
+	// Servers returns the servers of a kind (all kinds if it is empty) that the tenant may see, sorted by kind and id,
+	// connected or not.
 	Servers(ctx context.Context, tenant id.Tenant, kind string) ([]Server, error)
-	// ToolsOf returns a server and its tools, sorted by name. A service is found by
-	// its id, or by its name if one service only has it. Errors are *fault.Fault:
-	// MCP_SERVER_NOT_FOUND, SERVICE_NOT_FOUND, TOOLS_UNAVAILABLE.
+	// ToolsOf returns a server and its tools, sorted by name. It finds a service by its id, or by its name if only one
+	// service has it. Errors are *fault.Fault: MCP_SERVER_NOT_FOUND, SERVICE_NOT_FOUND, TOOLS_UNAVAILABLE.
 	ToolsOf(ctx context.Context, tenant id.Tenant, kind, server string) (Server, []Tool, error)
 }
 

@@ -1,5 +1,4 @@
-// Package calls keeps the calls of a tool service: each id runs once, its outcome is
-// remembered for repeats of the id.
+// Package calls keeps the calls of a tool service: it runs each id once, and remembers the outcome for repeats of the id.
 package calls
 
 import (
@@ -16,15 +15,14 @@ import (
 )
 
 const (
-	// Remembered is how long the outcome of a call is kept for a repeat of its id:
-	// much longer than a worker needs to notice a lost answer, or another one to
-	// take over its work.
+	// Remembered is the time for which a call's outcome is kept for a repeat of the id: much longer than a worker needs to
+	// notice a lost answer, or another worker to claim the job.
 	Remembered = 10 * time.Minute
-	// rememberBytes bounds the outcomes kept; the oldest go first.
+	// rememberBytes bounds the kept outcomes; the oldest are discarded first.
 	rememberBytes = 64 << 20
-	// outcomeCost is what an outcome occupies on top of its text.
+	// outcomeCost is the memory of an outcome beside its text.
 	outcomeCost = 512
-	// maxWaiting bounds the arguments of calls that run at once.
+	// maxWaiting bounds the arguments of concurrent calls.
 	maxWaiting = 32 << 20
 )
 
@@ -41,7 +39,7 @@ func keyOf(c tools.Call) Key { return Key{c.Tenant, c.Scope, c.ID} }
 type Run struct {
 	key    Key
 	digest [sha256.Size]byte // of tool and arguments
-	bytes  int               // of the arguments
+	bytes  int               // length of the arguments
 	ctx    context.Context   //nolint:containedctx // The run's own: it outlives the caller.
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when result and err are set
@@ -51,7 +49,7 @@ type Run struct {
 	err    *fault.Fault // nil after success
 	ended  time.Time
 
-	waiters int // callers that want the outcome; guarded by Table.mu
+	waiters int // callers that wait for the outcome; guarded by Table.mu
 }
 
 // Context ends when the run is over or cancelled.
@@ -63,15 +61,13 @@ func (r *Run) Cancel(cause error) { r.cancel(cause) }
 // Done is closed when the run has an outcome.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Listen returns the run's notifications from now on. A listener that does not keep up
-// misses some.
+// Listen returns a listener for the run's later notifications. A slow listener misses some.
 func (r *Run) Listen() Listener { return r.notes.listen() }
 
-// Tell hands a notification to all listeners without blocking. It returns how many
-// listeners had no room for it.
+// Tell passes a notification to all listeners without blocking. It returns the number of listeners without room for it.
 func (r *Run) Tell(n tools.Notification) (missed int) { return r.notes.tell(n) }
 
-// Outcome returns the result of a run that is done. Errors are *fault.Fault.
+// Outcome returns the result of a finished run. Errors are *fault.Fault.
 func (r *Run) Outcome() (tools.Result, error) {
 	if r.err != nil {
 		return tools.Result{}, r.err
@@ -79,25 +75,25 @@ func (r *Run) Outcome() (tools.Result, error) {
 	return r.result, nil
 }
 
-// Table keeps every call that runs, and those that have run until they are
-// forgotten, so that no id runs twice. It is safe for concurrent use.
+// Table keeps every running call, and each finished one for a limited time, so that no id runs twice. It is safe for
+// concurrent use.
 type Table struct {
 	now func() time.Time
-	max int // runs at once
+	max int // maximum of concurrent runs
 
 	maxWaiting, maxKept int // bytes
 
 	mu      sync.Mutex
-	open    bool // takes new calls
+	open    bool // accepts new calls
 	all     map[Key]*Run
 	running int
 	waiting int           // bytes of arguments of running calls
 	kept    []*Run        // outcomes, oldest first
 	size    int           // of kept
-	idle    chan struct{} // closed while nothing runs
+	idle    chan struct{} // closed while no call runs
 }
 
-// New returns an empty table that lets limit calls run at once.
+// New returns an empty table with a limit of concurrent calls.
 func New(limit int, now func() time.Time) *Table {
 	c := &Table{
 		now: now, max: limit, maxWaiting: maxWaiting, maxKept: rememberBytes,
@@ -107,9 +103,8 @@ func New(limit int, now func() time.Time) *Table {
 	return c
 }
 
-// Begin returns the run of the call: a fresh one, which the caller must execute
-// and end, or the one that runs or has run under the same id. The caller is one of
-// its waiters until Leave. A run keeps the values of ctx, not its end.
+// Begin returns the run of the call: a fresh one, which the caller must execute and end, or the running or finished one of
+// the same id. The caller counts as a waiter until Leave. A run keeps the values of ctx, not its end.
 func (c *Table) Begin(ctx context.Context, call tools.Call) (r *Run, fresh bool, err error) {
 	if call.ID == "" || len(call.ID) > maxCallID || len(call.Scope) > maxCallID {
 		return nil, false, fault.Newf(fault.ToolBadInput, "A call needs an id of 1 to %d bytes.", maxCallID).At("id")
@@ -145,8 +140,8 @@ func (c *Table) Begin(ctx context.Context, call tools.Call) (r *Run, fresh bool,
 // maxCallID bounds the ids of calls and scopes: longer than any id of a provider.
 const maxCallID = 512
 
-// End sets the outcome of a run and wakes its waiters. It is kept unless keep is
-// false: then a repeat of the id runs again.
+// End sets the outcome of a run and wakes its waiters. The table keeps the outcome unless keep is false: then a repeat of
+// the id runs again.
 func (c *Table) End(r *Run, res tools.Result, err *fault.Fault, keep bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +166,7 @@ func (r *Run) cost() int {
 	return outcomeCost + len(r.result.Text) + len(r.result.Data) + len(r.key.ID) + len(r.key.Scope)
 }
 
-// forget drops outcomes that are too old or too many.
+// forget discards outcomes beyond the limits of age and size.
 func (c *Table) forget() {
 	n := 0
 	for n < len(c.kept) && (c.size > c.maxKept || c.now().Sub(c.kept[n].ended) > Remembered) {
@@ -182,8 +177,8 @@ func (c *Table) forget() {
 	c.kept = slices.Delete(c.kept, 0, n)
 }
 
-// Leave says that a caller no longer waits. The last one cancels the run: Leave
-// reports whether it was the last, or the run is over or being stopped anyway.
+// Leave removes a waiting caller. The last one cancels the run: Leave reports whether the caller was the last, or the run
+// has ended or is stopping.
 func (c *Table) Leave(r *Run) bool {
 	c.mu.Lock()
 	r.waiters--
@@ -203,7 +198,7 @@ func (c *Table) Find(k Key) *Run {
 	return c.all[k]
 }
 
-// Close lets no new calls in and returns a channel that is closed when none runs.
+// Close refuses new calls and returns a channel that is closed when no call runs.
 func (c *Table) Close() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +206,7 @@ func (c *Table) Close() <-chan struct{} {
 	return c.idle
 }
 
-// Cancel lets no new calls in and cancels every run.
+// Cancel refuses new calls and cancels every run.
 func (c *Table) Cancel(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

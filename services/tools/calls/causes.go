@@ -6,15 +6,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Causes of contexts whose call ends early.
+// Causes with which contexts of calls end early.
 var (
 	ErrCancelled = errors.New("the call was cancelled")
 	ErrTimeout   = errors.New("the call's time is over")
 	ErrStopping  = errors.New("the tool service is stopping")
 )
 
-// Interrupted returns the fault of a call whose context ended with the cause. ran says
-// that the tool may have been started.
+// Interrupted returns the fault of a call whose context ended with the cause. ran reports whether the tool may have started.
 func Interrupted(cause error, ran bool) error {
 	switch {
 	case errors.Is(cause, ErrTimeout) && !ran:

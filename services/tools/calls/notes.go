@@ -6,8 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// Waiting is how many notifications of one call may wait for one caller: a second's
-// worth of what the busiest services say.
+// Waiting is the number of notifications of one call that may wait for one caller: a second of the busiest services.
 const Waiting = 64
 
 // Listener receives the notifications of a run. The zero value receives none.
@@ -16,14 +15,14 @@ type Listener struct {
 	stop func()
 }
 
-// Stop ends the listening.
+// Stop stops the delivery of notifications.
 func (l Listener) Stop() {
 	if l.stop != nil {
 		l.stop()
 	}
 }
 
-// Rest passes what waits to told, without waiting for more.
+// Rest passes the waiting notifications to told, without waiting for more.
 func (l Listener) Rest(told func(tools.Notification)) {
 	for {
 		select {
@@ -35,8 +34,7 @@ func (l Listener) Rest(told func(tools.Notification)) {
 	}
 }
 
-// notes hands the notifications of a run to its listeners. The zero value has none. It
-// is safe for concurrent use.
+// notes passes the notifications of a run to the listeners. The zero value has none. It is safe for concurrent use.
 type notes struct {
 	mu   sync.Mutex
 	next int

@@ -17,19 +17,19 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 )
 
-// Route is the way of calls to one tool of a server.
+// Route leads calls to one tool of a server.
 type Route struct {
 	server *Server
-	tool   string // as offered
+	tool   string // the offered name
 }
 
-// Route returns the way to the tool of that offered name.
+// Route returns the route to the tool of that offered name.
 func (s *Server) Route(offered string) Route { return Route{s, offered} }
 
 // Label returns the server's name, for metrics.
 func (r Route) Label() string { return r.server.cfg.Name }
 
-// Limit returns how long a call may take that asks for so much; 0 = it does not ask.
+// Limit returns the time limit of a call that asks for the given time; 0 = no time given.
 func (r Route) Limit(asked time.Duration) time.Duration {
 	if asked > 0 {
 		return min(asked, r.server.cfg.Timeout)
@@ -37,7 +37,7 @@ func (r Route) Limit(asked time.Duration) time.Duration {
 	return r.server.cfg.Timeout
 }
 
-// Repeatable reports whether the call may be repeated when its outcome is unknown.
+// Repeatable reports whether the call may be repeated after an unknown outcome.
 func (r Route) Repeatable(call tools.Call) bool {
 	k := r.server.find(r.tool)
 	return k != nil && k.Repeatable(call.Arguments)
@@ -49,12 +49,11 @@ func (r Route) Run(ctx context.Context, call tools.Call, _ func(tools.Notificati
 	return r.server.try(ctx, call)
 }
 
-// maxAttempts bounds the attempts at one call: two that reach the tool, and as many
-// that find a connection which has just ended.
+// maxAttempts bounds the attempts at one call: two that reach the tool, and two that meet an ended connection.
 const maxAttempts = 4
 
-// try runs a call, and again if the attempt reached nobody, or once more if it may
-// have reached a tool that may be repeated.
+// try runs a call, and repeats it if the attempt did not reach the server, or once more if it may have reached a repeatable
+// tool.
 func (s *Server) try(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var res tools.Result
 	var again bool
@@ -72,8 +71,7 @@ func (s *Server) try(ctx context.Context, call tools.Call) (tools.Result, error)
 	return res, err
 }
 
-// attempt runs a call on the current connection. again says that it may be
-// repeated without risk.
+// attempt runs a call over the current connection. again reports whether a repeat carries no risk.
 func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, again bool, _ error) {
 	if s.find(call.Tool) == nil && s.connected() {
 		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s.", bound.Shorten(call.Tool, offer.MaxName))
@@ -109,11 +107,11 @@ func (s *Server) failed(ctx context.Context, sess *session, tool *offer.Tool, ca
 	}
 	je := answerOf(err)
 	if !a.ran() || je != nil && je.Code == mcp.CodeUnsupportedProtocolVersion {
-		sess.retire() // The second: another server has taken its place.
+		sess.retire() // Retire the session after a second failure: another server has taken the address.
 		return tools.Result{}, true, fault.Newf(fault.ToolsDown, "The tool server %s cannot be reached. Nothing was run.", s.cfg.Name).Wrap(err)
 	}
 	if je != nil {
-		s.changed() // The tool may be gone, or the session: find out.
+		s.changed() // The tool or the session may no longer exist: fetch the tools.
 		if je.Code == jsonrpc.CodeInvalidParams {
 			return tools.Result{}, false, fault.Newf(fault.ToolBadInput, "The tool refused the arguments: %s", bound.Shorten(je.Message, bound.Message)).Wrap(err)
 		}
@@ -125,8 +123,8 @@ func (s *Server) failed(ctx context.Context, sess *session, tool *offer.Tool, ca
 	return tools.Result{}, tool.Repeatable(call.Arguments), fault.New(fault.ToolLost).Wrap(err)
 }
 
-// answerOf returns the JSON-RPC error with which the server answered, or nil if the
-// error arose on this side: the SDK marks those with the codes of its own.
+// answerOf returns the JSON-RPC error of the server's answer, or nil for an error of this side: the SDK marks those with
+// codes of its own.
 func answerOf(err error) *jsonrpc.Error {
 	const clientClosing, serverClosing, notSent = -32003, -32004, -32005
 	je, ok := errors.AsType[*jsonrpc.Error](err)
@@ -140,8 +138,7 @@ func answerOf(err error) *jsonrpc.Error {
 	return je
 }
 
-// meta returns what goes with a request: the trace for all servers, the tenant for
-// those that are told.
+// meta returns a request's metadata: the trace for all servers, the tenant for servers with TellTenant.
 func (s *Server) meta(ctx context.Context, tenant id.Tenant) mcp.Meta {
 	m := mcp.Meta{}
 	if parent := telemetry.Inject(ctx); parent != "" {

@@ -15,9 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
-// catalogue fetches the tools of a server and returns those that can be offered,
-// by their offered names. A tool that cannot is reported and left out; it does not
-// harm the others.
+// catalogue fetches the tools of a server and returns the valid ones by their offered names. It logs and omits an invalid
+// tool, without harm to the others.
 func catalogue(ctx context.Context, cs *mcp.ClientSession, cfg *Config, log zerolog.Logger) (map[string]*offer.Tool, error) {
 	all := make(map[string]*offer.Tool)
 	if caps := cs.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {

@@ -9,43 +9,40 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
 
-// Config is one MCP server: a program that is started and spoken to over
-// its standard input and output (Command), or a streamable HTTP endpoint (URL).
-// It comes from the operator alone; nothing in it is ever taken from a message.
+// Config describes one MCP server: a program with the protocol over its standard input and output (Command), or a streamable
+// HTTP endpoint (URL). The operator alone provides it; no part of it ever comes from a message.
 type Config struct {
-	// Name is the beginning of the names of its tools: [A-Za-z0-9_-]{1,30}. No
-	// server may be named like another one plus an underscore.
+	// Name begins the names of the server's tools: [A-Za-z0-9_-]{1,30}. It must not equal another server's name plus an
+	// underscore.
 	Name string
 
-	// Command is a program and its arguments. It gets PATH, HOME, LANG and TMPDIR
-	// and Env as its environment, nothing else, and runs in Dir.
+	// Command is a program with its arguments. It gets only PATH, HOME, LANG, TMPDIR and Env as its environment, and runs in
+	// Dir.
 	Command []string
 	Env     map[string]string
 	Dir     string
 
-	// URL is an http or https endpoint. Headers are sent with every request and
-	// never to another host.
+	// URL is an http or https endpoint. The client sends Headers with every request and never to another host.
 	URL     string
 	Headers map[string]string
 
 	Timeout   time.Duration // upper bound of one call; 0 = 60 s
 	OutputCap int           // bytes of text kept of one result; 0 = 128 KiB, at most 512 KiB
 
-	// ReadOnly and Idempotent name tools (as the server calls them) that change
-	// nothing, or that may be called twice. They add to the server's own hints.
+	// ReadOnly and Idempotent name tools (by the server's own names) that change nothing, or that allow a second call. They
+	// add to the server's own hints.
 	ReadOnly, Idempotent []string
-	// IgnoreHints makes the two lists all there is: the server's hints do not count.
+	// IgnoreHints makes the two lists final: the server's hints do not count.
 	IgnoreHints bool
 
-	// KeepOnCancel trusts the server to stop a call that was cancelled or timed
-	// out. Otherwise a program that does not answer the cancellation is killed
-	// and started again, which is certain but loses what it had in memory.
+	// KeepOnCancel trusts the server to stop a call that was cancelled or timed out. Otherwise the service kills and
+	// restarts a program that does not answer the cancellation, which is certain but loses the program's memory.
 	KeepOnCancel bool
 
-	// Tenants that may see the server. Empty means all of them.
+	// Tenants lists the tenants that may see the server. Empty means all tenants.
 	Tenants []id.Tenant
 
-	// TellTenant sends the tenant with each call, for servers of ours alone.
+	// TellTenant sends the tenant with each call, for Waggle's own servers only.
 	TellTenant bool
 }
 

@@ -18,31 +18,29 @@ import (
 )
 
 const (
-	// connectTimeout bounds start and handshake of a server. Programs that are
-	// fetched by a package manager on first use take longest.
+	// connectTimeout bounds start and handshake of a server. A program that a package manager fetches on first use takes
+	// longest.
 	connectTimeout = 30 * time.Second
-	// httpConnectTimeout is shorter: an HTTP server is there, or it is not.
+	// httpConnectTimeout is shorter: an HTTP server runs already or does not answer.
 	httpConnectTimeout = 10 * time.Second
-	// httpBodyLimit bounds what one HTTP response may carry, an event stream
-	// included: as much as a program may say unasked.
+	// httpBodyLimit bounds the body of one HTTP response, an event stream included: as much as a program may send unasked.
 	httpBodyLimit = floodBurst
-	// idleConn is how long an HTTP connection is kept for the next call.
+	// idleConn is the time for which an HTTP connection waits for the next call.
 	idleConn = 90 * time.Second
 	// clientVersion is the version of this MCP client.
 	clientVersion = "1.0.0"
-	// legacyProtocol is the version asked for when a server did not understand the
-	// newest handshake.
+	// legacyProtocol is the version for a server that did not understand the newest handshake.
 	legacyProtocol = "2025-11-25"
 )
 
-// Dialer opens one connection to a server. changed is called, and must not block,
-// when the server says that its tools have changed.
+// Dialer opens one connection to a server. The connection calls changed, which must not block, when the server reports
+// changed tools.
 type Dialer func(ctx context.Context, legacy bool, changed func()) (*session, error)
 
-// handshake connects the protocol over a transport.
+// handshake opens the protocol over a transport.
 func handshake(ctx context.Context, t mcp.Transport, legacy bool, changed func()) (*mcp.ClientSession, error) {
 	c := mcp.NewClient(&mcp.Implementation{Name: "waggle", Version: clientVersion}, &mcp.ClientOptions{
-		Capabilities:           &mcp.ClientCapabilities{}, // A server is offered nothing: no roots, no sampling.
+		Capabilities:           &mcp.ClientCapabilities{}, // The client offers nothing to a server: no roots, no sampling.
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed() },
 	})
 	opts := &mcp.ClientSessionOptions{}
@@ -60,7 +58,7 @@ func Dial(cfg Config, log zerolog.Logger) Dialer {
 	return dialHTTP(&cfg)
 }
 
-// dialProgram starts a program and speaks with it over its standard input and output.
+// dialProgram starts a program and opens the protocol over its standard input and output.
 func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
 		say := func(what string) func([]byte) {
@@ -73,9 +71,9 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 			return nil, fmt.Errorf("start %s: %w", cfg.Command[0], err)
 		}
 		g := newGuard(p.stdout, time.Now, say("drop line that is not a message"))
-		// The guard bounds a line, this a message that is spread over lines.
+		// The guard bounds a line, this limit a message that is spread over lines.
 		io := &mcp.IOTransport{Reader: g, Writer: p.stdin, MaxLineLength: maxLine + guardBlock}
-		// A connection that hangs in the handshake is freed by the end of the program.
+		// The end of the program releases a connection that hangs in the handshake.
 		stop := context.AfterFunc(ctx, func() { p.stop(true) })
 		cs, err := handshake(ctx, tapped{io}, legacy, changed)
 		if !stop() || err != nil {
@@ -89,7 +87,7 @@ func dialProgram(cfg *Config, log zerolog.Logger) Dialer {
 	}
 }
 
-// dialHTTP speaks with a streamable HTTP endpoint.
+// dialHTTP opens the protocol at a streamable HTTP endpoint.
 func dialHTTP(cfg *Config) Dialer {
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
 		ctx, cancel := context.WithTimeout(ctx, httpConnectTimeout)
@@ -100,8 +98,7 @@ func dialHTTP(cfg *Config) Dialer {
 		}
 		base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: idleConn}
 		g := &gate{base: base, headers: cfg.Headers, user: u.User, query: u.RawQuery}
-		// What may be secret in the address is added by the gate: the address that
-		// the client knows ends up in errors and logs.
+		// The gate adds the secret parts of the address: the address that the client knows appears in errors and logs.
 		u.User, u.RawQuery = nil, ""
 		client := &http.Client{Transport: g, CheckRedirect: sameHost}
 		t := &mcp.StreamableClientTransport{Endpoint: u.String(), HTTPClient: client, MaxEventSize: maxLine}
@@ -116,7 +113,7 @@ func dialHTTP(cfg *Config) Dialer {
 	}
 }
 
-// InProcess speaks with a server within this process, which is asked for at each connection.
+// InProcess opens the protocol with a server within this process, which each connection asks for.
 func InProcess(server func() *mcp.Server) Dialer {
 	return func(ctx context.Context, legacy bool, changed func()) (*session, error) {
 		near, far := mcp.NewInMemoryTransports()
@@ -135,9 +132,9 @@ func InProcess(server func() *mcp.Server) Dialer {
 	}
 }
 
-// sameHost refuses redirects to other hosts: they would be given the headers.
+// sameHost refuses redirects to other hosts, which would receive the headers.
 func sameHost(req *http.Request, via []*http.Request) error {
-	const most = 5 // as browsers do, roughly; MCP has no need for any
+	const most = 5 // similar to browsers; MCP needs no redirects
 	if len(via) >= most || !sameOrigin(req.URL, via[0].URL) {
 		return fmt.Errorf("redirect to %s refused", req.URL.Host)
 	}
@@ -146,12 +143,11 @@ func sameHost(req *http.Request, via []*http.Request) error {
 
 func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
-// gate is the HTTP side of a server: it adds the headers, bounds the bodies and
-// notes what happened to a call's request.
+// gate is the HTTP side of a server: it adds the headers, bounds the bodies and records the fate of a call's request.
 type gate struct {
 	base    http.RoundTripper
 	headers map[string]string
-	user    *url.Userinfo // of the configured address; nil if none
+	user    *url.Userinfo // the configured address' user; nil without one
 	query   string
 }
 
@@ -168,7 +164,7 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	a := attemptOf(req.Context()) //nolint:contextcheck // A request carries its context.
 	if a == nil || req.Method != http.MethodPost {
-		a = newAttempt() // Nobody's: a stream that is resumed has been accepted before.
+		a = newAttempt() // A resumed stream belongs to an earlier, accepted request.
 	}
 	a.sent.Store(true)
 	res, err := g.base.RoundTrip(req)
@@ -187,7 +183,7 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// turnedAway reports whether the status means that the request was not acted upon.
+// turnedAway reports whether the status means that the server did not act on the request.
 func turnedAway(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -197,7 +193,7 @@ func turnedAway(status int) bool {
 	return false
 }
 
-// boundedBody fails once more has been read than a response may carry.
+// boundedBody fails once the reader has exceeded the limit of a response.
 type boundedBody struct {
 	io.ReadCloser
 	left int

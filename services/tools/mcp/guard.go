@@ -11,17 +11,14 @@ import (
 )
 
 const (
-	// maxLine bounds one message of a server. The results of honest servers are
-	// below 10 MiB; a longer line ends the connection, because nothing in it can be
-	// trusted to say which call it belongs to.
+	// maxLine bounds one message of a server. The results of honest servers are below 10 MiB; a longer line ends the
+	// connection, because its claim to belong to a call cannot be trusted.
 	maxLine = 16 << 20
-	// floodBurst and floodRate bound what a server may say unasked: a bucket of
-	// this many bytes, refilled at this rate, and by one line for each call.
-	// A server that logs 200 lines a second for ever is within it.
+	// floodBurst and floodRate bound a server's unasked messages: a bucket of this many bytes, refilled at this rate, and by
+	// one line for each call. A server that constantly logs 200 lines a second stays within it.
 	floodBurst = 2 * maxLine
 	floodRate  = 256 << 10
-	// messageCost is charged for a message on top of its bytes: what it occupies
-	// until it is handled, roughly.
+	// messageCost is charged for a message in addition to its bytes: approximately its memory until it is handled.
 	messageCost = 1 << 10
 	// guardBlock is the size of the reads from a server.
 	guardBlock = 64 << 10
@@ -32,10 +29,8 @@ var (
 	errFlood       = errors.New("the server says far more than it was asked for")
 )
 
-// guard stands between a server's output and the protocol. It lets through lines
-// that look like messages and drops the others (banners and debug output are a
-// common mistake). It ends the stream when a line is too long or the server
-// floods. It holds no more than one block.
+// guard filters a server's output. It passes lines that look like messages and drops the others (banners and debug output
+// are a common mistake). It ends the stream when a line is too long or the server floods. It holds no more than one block.
 type guard struct {
 	src     io.ReadCloser
 	in      *bufio.Reader
@@ -56,7 +51,7 @@ func newGuard(src io.ReadCloser, now func() time.Time, dropped func(line []byte)
 	}
 }
 
-// Read returns bytes of the message that is next.
+// Read returns bytes of the next message.
 func (g *guard) Read(p []byte) (int, error) {
 	for !g.inLine {
 		if err := g.lineStart(); err != nil {
@@ -81,8 +76,8 @@ func (g *guard) Read(p []byte) (int, error) {
 // Close closes the server's output.
 func (g *guard) Close() error { return g.src.Close() }
 
-// lineStart looks at how the next line begins and passes over it if that is not
-// how a message begins: with an object, or an array of objects.
+// lineStart checks the beginning of the next line and skips the line unless it begins like a message: with an object, or an
+// array of objects.
 func (g *guard) lineStart() error {
 	head, err := g.in.Peek(1)
 	if err != nil {
@@ -108,7 +103,7 @@ func (g *guard) lineStart() error {
 	return g.charge(messageCost)
 }
 
-// drop passes over a line that is no message.
+// drop skips a line that is not a message.
 func (g *guard) drop() error {
 	for first := true; ; first = false {
 		part, err := g.in.ReadSlice('\n')

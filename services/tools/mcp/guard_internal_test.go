@@ -49,7 +49,7 @@ func TestGuardLetsMessagesThroughAndDropsTheRest(t *testing.T) {
 	require.Equal(t, "banner\n", (*dropped)[0])
 }
 
-// However the bytes arrive and are asked for, what comes out is the messages.
+// The guard passes exactly the messages, for any division of writes and reads.
 func TestGuardProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOf(rapid.OneOf(
@@ -81,7 +81,7 @@ func TestGuardProperty(t *testing.T) {
 	})
 }
 
-// endless repeats a block for ever.
+// endless repeats a block without end.
 type endless struct {
 	block string
 	at    int

@@ -16,35 +16,33 @@ import (
 )
 
 const (
-	// exitGrace is what a program gets to end by itself once its input is closed,
-	// as the MCP specification asks, and then once more after SIGTERM.
+	// exitGrace is the time in which a program may end by itself after the close of its input, as the MCP specification
+	// asks, and again after SIGTERM.
 	exitGrace = time.Second
-	// lastWords is how long the output of a program that has ended is read on. Its
-	// last answer is in the pipe already; only a descendant that left the process
-	// group could keep the pipe open.
+	// lastWords is the time for which the service reads the output of an ended program. The last answer is in the pipe
+	// already; only a descendant that left the process group could keep the pipe open.
 	lastWords = time.Second
-	// killWait is how long the end of a killed program is waited for. The kernel
-	// takes milliseconds unless the program hangs in a device.
+	// killWait is the longest wait for the end of a killed program. The kernel takes milliseconds unless the program hangs
+	// in a device.
 	killWait = 5 * time.Second
 )
 
-// inherited is all that a program gets of this process's environment.
+// inherited lists the variables that a program gets from this process' environment.
 var inherited = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
-// process is a running program in a process group of its own. When the program
-// ends, however it ends, what is left of its group is killed.
+// process is a running program in a process group of its own. When the program ends, in any way, the rest of its group is
+// killed.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
 	exited chan struct{} // closed when the program has ended and its group was killed
-	err    error         // how it ended; valid after exited
+	err    error         // the error of its end; valid after exited
 
 	kill sync.Once
 }
 
-// startProcess starts the program. stderr is called with what it complains about,
-// line by line, from one goroutine.
+// startProcess starts the program. It calls stderr with each line of the program's standard error, from one goroutine.
 func startProcess(c *Config, stderr func(line []byte)) (*process, error) {
 	p := &process{exited: make(chan struct{})}
 	theirs, ours, err := openPipes()
@@ -86,11 +84,11 @@ func openPipes() (theirs, ours []*os.File, _ error) {
 
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		_ = f.Close() // Pipes: nothing is lost by closing them.
+		_ = f.Close() // Pipes: closing them loses nothing.
 	}
 }
 
-// wait reaps the program, kills what is left of its group and lets its pipes end.
+// wait reaps the program, kills the rest of its group and lets its pipes end.
 func (p *process) wait(stderr *os.File, line func([]byte)) {
 	said := make(chan struct{})
 	go func() {
@@ -98,8 +96,8 @@ func (p *process) wait(stderr *os.File, line func([]byte)) {
 		listen(stderr, line)
 	}()
 	p.err = p.cmd.Wait()
-	// The group's id is the program's. It can be somebody else's only after the
-	// kernel has gone once through all its numbers since the line above.
+	// The group has the program's id. Another group can have that id only after the kernel has gone once through all its
+	// numbers since the line above.
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	_ = p.stdin.Close()
 	_ = p.stdout.SetReadDeadline(time.Now().Add(lastWords))
@@ -109,9 +107,8 @@ func (p *process) wait(stderr *os.File, line func([]byte)) {
 	_ = stderr.Close()
 }
 
-// stop ends the program and its group: it closes the input and waits, asks with
-// SIGTERM and waits, then kills. With now it does not wait for the first. It
-// returns when the program has ended, or cannot even be killed (a broken disk).
+// stop ends the program and its group: it closes the input and waits, sends SIGTERM and waits, then kills. With now it skips
+// the first wait. It returns when the program has ended, or when even killing fails (a broken disk).
 func (p *process) stop(now bool) {
 	p.kill.Do(func() {
 		_ = p.stdin.Close()
@@ -138,7 +135,7 @@ func (p *process) gone(within time.Duration) bool {
 	}
 }
 
-// ending describes how the program ended, once it has been stopped.
+// ending describes the end of a stopped program.
 func (p *process) ending() error {
 	if !closed(p.exited) {
 		return errors.New("the program cannot be killed")
@@ -150,9 +147,8 @@ func (p *process) ending() error {
 }
 
 const (
-	// stderrLine and stderrRate bound what is kept of a program's complaints: one
-	// line, and bytes a second. The rest is read and dropped, so that a program
-	// never waits for its own complaints to be heard.
+	// stderrLine and stderrRate bound the logged part of a program's standard error: one line, and bytes a second. listen
+	// reads and drops the rest, so that a program never blocks on its standard error.
 	stderrLine = 4 << 10
 	stderrRate = 64 << 10
 )
@@ -175,8 +171,7 @@ func listen(r io.Reader, line func([]byte)) {
 	}
 }
 
-// environment returns the few variables that programs need to run at all, and the
-// configured ones.
+// environment returns the few variables that programs need to run at all, and the configured ones.
 func environment(configured map[string]string) []string {
 	env := []string{}
 	for _, name := range inherited {
@@ -192,12 +187,12 @@ func environment(configured map[string]string) []string {
 	return env
 }
 
-// keepDescriptors marks every descriptor above the standard three close-on-exec.
-// Go's own are; one that this process was itself given by its parent may not be.
+// keepDescriptors marks every descriptor above the standard three close-on-exec. Go marks its own; a descriptor that this
+// process inherited may lack the mark.
 func keepDescriptors() {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
-		return // No such folder here; Go's own descriptors are marked anyway.
+		return // This system has no such folder; Go's own descriptors are marked anyway.
 	}
 	for _, e := range entries {
 		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {

@@ -14,8 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 )
 
-// answered turns what a tool answered into a result of at most limit bytes, unless
-// it does not fit the tool's schema.
+// answered turns a tool's answer into a result of at most limit bytes, unless the answer does not fit the tool's schema.
 func answered(res *mcp.CallToolResult, tool *offer.Tool, raw bool, limit int) (tools.Result, error) {
 	if tool.Result != nil && !res.IsError && res.StructuredContent != nil {
 		b, err := bound.JSON(res.StructuredContent)
@@ -32,8 +31,8 @@ func answered(res *mcp.CallToolResult, tool *offer.Tool, raw bool, limit int) (t
 	return render(res, limit), nil
 }
 
-// render turns a result into text of at most limit bytes. Text is kept; of what a
-// model cannot read here, its kind and size are told.
+// render turns a result into text of at most limit bytes. It keeps text, and describes content that a model cannot read here
+// by its kind and size.
 func render(res *mcp.CallToolResult, limit int) tools.Result {
 	text := textOf(res)
 	out := tools.Result{Text: text, Bytes: len(text), IsError: res.IsError}
@@ -59,9 +58,8 @@ func texts(res *mcp.CallToolResult) []string {
 	return parts
 }
 
-// renderRaw turns a result into the array of its content as JSON of at most limit
-// bytes. If it is longer there is one text, as render has it, bound.Cut further until its
-// JSON fits.
+// renderRaw turns a result into the array of its content as JSON of at most limit bytes. A longer array becomes one text, as
+// from render, which bound.Cut shortens until its JSON fits.
 func renderRaw(res *mcp.CallToolResult, limit int) (tools.Result, error) {
 	all := append([]mcp.Content{}, res.Content...)
 	if extra := structured(res, texts(res)); extra != "" {
@@ -86,8 +84,8 @@ func renderRaw(res *mcp.CallToolResult, limit int) (tools.Result, error) {
 	return out, err
 }
 
-// structured returns the structured content as JSON, unless the content says the
-// same. Servers should repeat it there, but not all do.
+// structured returns the structured content as JSON, unless the content repeats it. Servers should repeat it there, but not
+// all do.
 func structured(res *mcp.CallToolResult, parts []string) string {
 	if res.StructuredContent == nil {
 		return ""
@@ -108,9 +106,8 @@ func structured(res *mcp.CallToolResult, parts []string) string {
 	return string(b)
 }
 
-// repeats reports whether the structured content is a wrap of the content: an object
-// whose one member is the text, or all of the content. Servers do so that have a
-// schema for the sake of having one.
+// repeats reports whether the structured content merely wraps the content: an object whose one member is the text, or all of
+// the content. Servers with a formal schema send such objects.
 func repeats(structured any, content []mcp.Content, parts []string) bool {
 	object, ok := structured.(map[string]any)
 	if !ok || len(object) != 1 {

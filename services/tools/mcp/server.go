@@ -1,10 +1,9 @@
-// Package mcp connects MCP servers: programs that speak over their standard input and
-// output, streamable HTTP endpoints, and servers within this process.
+// Package mcp connects MCP servers: programs with the protocol over their standard input and output, streamable HTTP
+// endpoints, and servers within this process.
 //
-// A server is somebody else's program and treated as hostile: it may hang, flood, die,
-// fork or change its tools, and then harms only the calls that it was given. A program
-// runs in a process group of its own, which is killed as a whole; its output is bounded
-// in bytes. A call that a server lost is reported as lost, its outcome never guessed.
+// The package treats a server as a hostile program: it may hang, flood, die, fork or change its tools, and then harms only
+// its own calls. A program runs in a process group of its own, which is killed as a whole; its output is bounded in bytes.
+// The package reports a lost call as lost and never guesses its outcome.
 package mcp
 
 import (
@@ -27,24 +26,23 @@ import (
 )
 
 const (
-	// firstPause and longestPause bound the wait before a server that died is
-	// started again: quick for the first time, bearable for a program that always dies.
+	// firstPause and longestPause bound the wait before a restart of a dead server: short for the first time, and long
+	// enough for a program that always dies.
 	firstPause   = 250 * time.Millisecond
 	longestPause = 30 * time.Second
-	// healthy is how long a connection must have held for the pauses to start anew.
+	// healthy is the lifetime of a connection after which the pauses start anew.
 	healthy = 10 * time.Second
-	// refreshEvery is how often tools are fetched unasked. It also finds servers
-	// that hang, and HTTP servers that are gone.
+	// refreshEvery is the interval of unasked fetches of the tools. They also detect hanging servers and missing HTTP
+	// servers.
 	refreshEvery = time.Minute
-	// refreshPause is the shortest time between two fetches, whatever a server says.
+	// refreshPause is the shortest time between two fetches, regardless of the server's messages.
 	refreshPause = time.Second
 	// refreshTimeout bounds one fetch.
 	refreshTimeout = 15 * time.Second
-	// keepListed is how long the tools of a server stay on the list after its
-	// connection was lost. A restart must not make tools disappear in the middle
-	// of a conversation.
+	// keepListed is the time for which a server's tools stay on the list after its connection was lost. A restart must not
+	// remove tools in the middle of a conversation.
 	keepListed = time.Minute
-	// connectWait is how long a call waits for a server that is being reconnected.
+	// connectWait is the time for which a call waits for a reconnecting server.
 	connectWait = 10 * time.Second
 )
 
@@ -58,26 +56,25 @@ const (
 // States are all states of a server.
 var States = []string{StateConnecting, StateConnected, StateStopped}
 
-// Server keeps a connection to one MCP server: it connects in the background, again and
-// again, and knows the server's tools. It is safe for concurrent use.
+// Server keeps a connection to one MCP server: it connects in the background, again after each loss, and knows the server's
+// tools. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
 	dial    Dialer
 	log     zerolog.Logger
-	state   func(string) // told of every change of state
+	state   func(string) // receives every change of state
 	refresh chan struct{}
 
 	mu    sync.Mutex
-	cur   *session // nil while there is no connection
+	cur   *session // nil without a connection
 	since time.Time
 	tools map[string]*offer.Tool
-	news  chan struct{} // closed and replaced at every change of the above
+	news  chan struct{} // closed and replaced at every change of the fields above
 
-	closing sync.WaitGroup // ends of HTTP sessions that nobody waits for
+	closing sync.WaitGroup // closings of HTTP sessions in the background
 }
 
-// New returns a server that is not connected. state, which must not block, is told of
-// every change of state.
+// New returns a server without a connection. It calls state, which must not block, at every change of state.
 func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Server {
 	return &Server{
 		cfg: cfg, dial: dial, log: log.With().Str("server", cfg.Name).Logger(), state: state,
@@ -85,7 +82,7 @@ func New(cfg Config, dial Dialer, log zerolog.Logger, state func(string)) *Serve
 	}
 }
 
-// Run keeps the server connected until ctx ends, and ends the connection then.
+// Run keeps the server connected until ctx ends, and then ends the connection.
 func (s *Server) Run(ctx context.Context) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = firstPause, longestPause, 2
@@ -113,8 +110,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// live connects once and stays until the connection ends. It reports whether
-// there was a connection, and why it is no more.
+// live connects once and stays until the connection ends. It reports whether it connected, and why the connection ended.
 func (s *Server) live(ctx context.Context, legacy bool) (connected bool, err error) {
 	dialCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -140,7 +136,7 @@ func (s *Server) live(ctx context.Context, legacy bool) (connected bool, err err
 	return true, s.watch(ctx, sess)
 }
 
-// watch keeps the tools of a connection fresh. It returns why the connection is over.
+// watch keeps the tools of a connection fresh. It returns the reason of the connection's end.
 func (s *Server) watch(ctx context.Context, sess *session) error {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
@@ -179,7 +175,7 @@ func (s *Server) fetch(ctx context.Context, sess *session) (map[string]*offer.To
 	return catalogue(ctx, sess.cs, &s.cfg, s.log)
 }
 
-// changed asks for a fetch of the tools. It never blocks.
+// changed requests a fetch of the tools. It never blocks.
 func (s *Server) changed() {
 	select {
 	case s.refresh <- struct{}{}:
@@ -187,8 +183,8 @@ func (s *Server) changed() {
 	}
 }
 
-// publish makes a connection current, or none. Without one the tools stay known:
-// a call that comes now waits for the reconnection.
+// publish sets or clears the current connection. Without a connection the tools stay known: a new call waits for the
+// reconnection.
 func (s *Server) publish(sess *session, offered map[string]*offer.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +199,7 @@ func (s *Server) publish(sess *session, offered map[string]*offer.Tool) {
 	s.news = make(chan struct{})
 }
 
-// Offered returns the server's tools, or none if it has been away for too long.
+// Offered returns the server's tools, or none after a long loss of its connection.
 func (s *Server) Offered() []tools.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,15 +213,15 @@ func (s *Server) Offered() []tools.Tool {
 	return list
 }
 
-// find returns the tool as last known.
+// find returns the last known tool of the name.
 func (s *Server) find(offered string) *offer.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools[offered]
 }
 
-// Called returns the offered name of the tool that a caller means: the one that the server
-// calls so, else the only one of that title.
+// Called returns the offered name of the caller's tool: the one with that name at the server, else the only one with that
+// title.
 func (s *Server) Called(own string) string {
 	offered := offer.Name(s.cfg.Name, own)
 	s.mu.Lock()
@@ -246,10 +242,9 @@ func (s *Server) Called(own string) string {
 	return cmp.Or(titled, offered)
 }
 
-// acquire returns the current connection, reserved for one call, and the tool as
-// it is there. It waits for a connection for a while. The error is nil unless ctx
-// ended; the session is nil if there was no connection in time, the tool if the
-// server does not have it (any more).
+// acquire returns the current connection, reserved for one call, with its version of the tool. It waits for a connection for
+// a limited time. The error is nil unless ctx ended; the session is nil without a connection in time, the tool if the server
+// does not have it (any more).
 func (s *Server) acquire(ctx context.Context, offered string) (*session, *offer.Tool, error) {
 	wait := time.NewTimer(connectWait)
 	defer wait.Stop()
@@ -265,12 +260,12 @@ func (s *Server) acquire(ctx context.Context, offered string) (*session, *offer.
 			return nil, nil, context.Cause(ctx)
 		case <-wait.C:
 			return nil, nil, nil
-		case <-news: // Of a connection that has just ended there soon is, too.
+		case <-news: // A connection that has just ended changes soon, too.
 		}
 	}
 }
 
-// connected reports whether there is a connection now.
+// connected reports whether the server has a connection.
 func (s *Server) connected() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -302,17 +297,17 @@ func (s *Server) Visible(t id.Tenant) bool {
 	return len(s.cfg.Tenants) == 0 || slices.Contains(s.cfg.Tenants, t)
 }
 
-// Wait returns when the HTTP connections that were closed in the background are closed.
+// Wait waits for the HTTP connections that close in the background.
 func (s *Server) Wait() { s.closing.Wait() }
 
 // Types of servers.
 const (
 	typeProgram   = "stdio"
 	typeHTTP      = "http"
-	typeWorkspace = "filesystem" // the built-in one
+	typeWorkspace = "filesystem" // the built-in server
 )
 
-// Describe returns the server's description and its status now.
+// Describe returns the server's description with its current status.
 func (s *Server) Describe() tools.Server {
 	out := tools.Server{
 		Kind: tools.KindMCP, ID: s.cfg.Name, Name: s.cfg.Name, Type: typeWorkspace,

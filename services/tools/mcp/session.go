@@ -11,25 +11,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// stopGrace is how long a server gets to answer a call that was cancelled before
-// it is held to be deaf. People wait for this after pressing cancel.
+// stopGrace is the time in which a server may answer a cancelled call; after it the session counts the server as
+// unresponsive. People wait for this after pressing cancel.
 const stopGrace = 2 * time.Second
 
-// session is one connection to a server: one life of a program, or one MCP
-// session over HTTP.
+// session is one connection to a server: one life of a program, or one MCP session over HTTP.
 type session struct {
 	cs         *mcp.ClientSession
-	proc       *process     // nil unless a program
-	guard      *guard       // nil unless a program
-	seen       bool         // its messages pass through a tap
+	proc       *process     // nil for HTTP servers
+	guard      *guard       // nil for HTTP servers
+	seen       bool         // a tap watches its messages
 	keep       bool         // Config.KeepOnCancel
-	end        func()       // closes a connection that has no program
-	background func(func()) // runs closings that no caller waits for
+	end        func()       // closes a connection without a program
+	background func(func()) // runs closings in the background
 	done       chan struct{}
 
 	mu      sync.Mutex
 	running int  // calls in flight
-	retired bool // takes no more calls; ends with the last one
+	retired bool // accepts no more calls; ends with the last one
 	gone    chan struct{}
 }
 
@@ -37,16 +36,16 @@ func newSession(cs *mcp.ClientSession) *session {
 	s := &session{cs: cs, done: make(chan struct{}), gone: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		_ = cs.Wait() // How it ended is told by the process, or does not matter.
+		_ = cs.Wait() // The process reports its end; other ends do not matter.
 	}()
 	return s
 }
 
-// attempt follows one call on its way, as seen by the transport.
+// attempt tracks one call, as seen by the transport.
 type attempt struct {
 	sent     atomic.Bool   // the request may have reached the server
-	refused  atomic.Bool   // the server's HTTP side turned it away
-	accepted atomic.Bool   // the server's HTTP side took it
+	refused  atomic.Bool   // the server's HTTP side refused it
+	accepted atomic.Bool   // the server's HTTP side accepted it
 	answered chan struct{} // closed when the server has answered, even too late
 	once     sync.Once
 	forget   func() // removes the attempt from its tap; set before sent
@@ -66,7 +65,7 @@ func attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
-// take reserves the session for a call. It reports false if the session is over.
+// take reserves the session for a call. It reports false if the session has ended.
 func (s *session) take() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +79,7 @@ func (s *session) take() bool {
 	return true
 }
 
-// release is take's counterpart. The last call of a retired session ends it.
+// release releases a reservation of take. The last call of a retired session ends it.
 func (s *session) release() {
 	s.mu.Lock()
 	s.running--
@@ -91,8 +90,7 @@ func (s *session) release() {
 	}
 }
 
-// retire lets no more calls in. The session ends when no call is left on it, so
-// that one call's trouble does not become another's.
+// retire refuses further calls. The session ends with its last call, so that one call's failure does not affect another.
 func (s *session) retire() {
 	s.mu.Lock()
 	first := !s.retired
@@ -107,9 +105,8 @@ func (s *session) retire() {
 	}
 }
 
-// finish ends a session that nobody uses. The end of a program is waited for,
-// because it is what makes a cancelled call be over; an HTTP server is told
-// goodbye in the background, for it may take its time.
+// finish ends an unused session. It waits for the end of a program, because that end completes a cancelled call; it closes
+// an HTTP session in the background, since the server may be slow.
 func (s *session) finish() {
 	if s.proc != nil {
 		s.close(true)
@@ -125,8 +122,7 @@ func (s *session) idle() bool {
 	return s.running == 0
 }
 
-// close ends the connection and returns when it has ended. With now, a program is
-// not given the time to end by itself.
+// close ends the connection and returns when it has ended. With now, a program gets no time to end by itself.
 func (s *session) close(now bool) {
 	if s.proc != nil {
 		s.proc.stop(now)
@@ -135,12 +131,12 @@ func (s *session) close(now bool) {
 	if s.end != nil {
 		s.end()
 	}
-	_ = s.cs.Close() // Reports how the connection ended, which is known here.
+	_ = s.cs.Close() // Returns the reason of the end, which is known here.
 	<-s.done
 }
 
-// ending tells why a session that is done has ended. A program that is still there
-// is useless without its connection and ended as well.
+// ending returns why a finished session has ended. It also ends a program that still runs, which is useless without its
+// connection.
 func (s *session) ending() error {
 	err := s.cs.Wait()
 	if s.proc != nil {
@@ -150,9 +146,8 @@ func (s *session) ending() error {
 	return err
 }
 
-// call runs a tool. If ctx ends, the server is told; a program that does not
-// react to that is retired. call returns when the tool has stopped, as far as
-// that can be known, and with ctx's cause as the error if it was stopped.
+// call runs a tool. If ctx ends, call notifies the server; it retires a program that does not react. call returns when the
+// tool has stopped, as far as the session can see, and with ctx's cause as the error if it was stopped.
 func (s *session) call(ctx context.Context, a *attempt, p *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	type answer struct {
 		res *mcp.CallToolResult
@@ -177,7 +172,7 @@ func (s *session) call(ctx context.Context, a *attempt, p *mcp.CallToolParams) (
 // settle waits for a sign that a cancelled call has ended in the server.
 func (s *session) settle(a *attempt) {
 	if !s.seen || !a.sent.Load() {
-		return // Nothing was sent, or nothing more can be done from here.
+		return // Nothing was sent, or the session can do no more.
 	}
 	defer a.forget()
 	t := time.NewTimer(stopGrace)
@@ -192,15 +187,14 @@ func (s *session) settle(a *attempt) {
 	}
 }
 
-// tap watches the messages of a connection to a program, to know what became of
-// calls that the protocol layer has given up.
+// tap watches the messages of a connection to a program, to track calls that the protocol layer has given up.
 type tap struct {
 	mcp.Connection
 	mu    sync.Mutex
 	calls map[jsonrpc.ID]*attempt
 }
 
-// Write notes which attempt a request belongs to.
+// Write records the attempt of a request.
 func (t *tap) Write(ctx context.Context, m jsonrpc.Message) error {
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
 		if a := attemptOf(ctx); a != nil {
@@ -225,7 +219,7 @@ func (t *tap) add(id jsonrpc.ID, a *attempt) {
 	a.sent.Store(true)
 }
 
-// Read notes which attempt is answered.
+// Read records the attempt of a response.
 func (t *tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := t.Connection.Read(ctx)
 	if res, ok := m.(*jsonrpc.Response); ok {
@@ -240,7 +234,7 @@ func (t *tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// tapped is a transport whose connection is watched.
+// tapped is a transport with watched connections.
 type tapped struct{ mcp.Transport }
 
 func (t tapped) Connect(ctx context.Context) (mcp.Connection, error) {

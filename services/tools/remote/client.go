@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// silence is how long a service may say nothing about a call before it counts
-	// as dead: four heartbeats. Time without a connection to the bus does not count.
+	// silence is the longest gap between messages about a call before the service counts as dead: four heartbeats. Time
+	// without a connection to the bus does not count.
 	silence = 8 * time.Second
-	// look is how often the client looks at the clock. After two missed heartbeats
-	// it asks for the call by name at every look: its answer may have been lost.
+	// look is the interval at which the client checks the clock. After two missed heartbeats it asks for the call by its key
+	// every time: the answer may have been lost.
 	look = time.Second
-	// cancelWait is how long a cancelled call's outcome is waited for: a deaf server
-	// is killed after 2 s and gets 1 s to end.
+	// cancelWait is the longest wait for a cancelled call's outcome: an unresponsive server is killed after 2 s and gets 1 s
+	// to end.
 	cancelWait = 10 * time.Second
 	// listTimeout bounds one page of the list.
 	listTimeout = 5 * time.Second
@@ -36,8 +36,8 @@ type client struct {
 	silence, look, cancelWait time.Duration
 }
 
-// NewClient returns a Toolbox that asks any instance of the tool service on the bus. It
-// is safe for concurrent use and needs no closing.
+// NewClient returns a Toolbox that asks any instance of the tool service on the bus. It is safe for concurrent use and needs
+// no closing.
 func NewClient(c *bus.Conn) tools.Toolbox {
 	return &client{conn: c, silence: silence, look: look, cancelWait: cancelWait}
 }
@@ -127,7 +127,7 @@ func decodeReply(m *nats.Msg) (*reply, error) {
 	return &out, nil
 }
 
-// pending is one call on its way.
+// pending is an unfinished call.
 type pending struct {
 	c     *client
 	call  tools.Call
@@ -136,19 +136,18 @@ type pending struct {
 	ref   []byte // the encoded callRef
 	told  func(tools.Notification)
 
-	heard     time.Time // when the service last gave a sign, or could not
-	cancelled time.Time // when ctx ended; zero before
+	heard     time.Time // the last sign of the service, or the last time that it could not send one
+	cancelled time.Time // the end of ctx; zero before
 }
 
-// Answers to the two kinds of request are told apart by their subjects.
+// Subjects distinguish the answers to the two kinds of request.
 const (
 	toCall   = ".call"
 	toAttach = ".attach"
 )
 
-// inboxSize is far more than the messages about one call that can wait here: its
-// reader does little else. What does not fit is dropped; an outcome that was is
-// asked for again.
+// inboxSize is far more than the messages about one call that can wait here, since the reader has little else to do. Further
+// messages are dropped; the client asks again for a dropped outcome.
 const inboxSize = 4 * calls.Waiting
 
 // Call runs a tool. See tools.Caller.
@@ -156,7 +155,7 @@ func (c *client) Call(ctx context.Context, call tools.Call) (tools.Result, error
 	return c.CallWith(ctx, call, nil)
 }
 
-// CallWith runs a tool and tells of its notifications. See tools.Toolbox.
+// CallWith runs a tool and passes on its notifications. See tools.Toolbox.
 func (c *client) CallWith(ctx context.Context, call tools.Call, told func(tools.Notification)) (tools.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tools.Result{}, fault.New(fault.ToolCancelled).Wrap(err)
@@ -209,7 +208,7 @@ func (p *pending) wait(ctx context.Context) (tools.Result, error) {
 				if m.Subject == p.inbox+toCall {
 					return tools.Result{}, fault.New(fault.ToolsDown)
 				}
-				continue // No instance is there to be asked again: the silence goes on.
+				continue // No instance answers the repeated request: the silence continues.
 			}
 			p.heard = time.Now()
 			switch m.Header.Get(headerState) {
@@ -218,7 +217,7 @@ func (p *pending) wait(ctx context.Context) (tools.Result, error) {
 			case stateTold:
 				p.note(m)
 			}
-		case <-p.c.conn.Closed(): // for good: nothing comes any more
+		case <-p.c.conn.Closed(): // closed for good: no message will arrive
 			return tools.Result{}, fault.New(fault.ToolLost).Wrap(nats.ErrConnectionClosed)
 		case <-done:
 			done = nil
@@ -232,7 +231,7 @@ func (p *pending) wait(ctx context.Context) (tools.Result, error) {
 	}
 }
 
-// tick looks at the clock. It returns an error when the call must be given up.
+// tick checks the clock. It returns an error when the client must give up the call.
 func (p *pending) tick() error {
 	if !p.cancelled.IsZero() {
 		if time.Since(p.cancelled) > p.c.cancelWait {
@@ -256,11 +255,11 @@ func (p *pending) tick() error {
 	return nil
 }
 
-// tell sends the call's name to all instances. What is lost is sent again.
+// tell sends the call's key to all instances. The client repeats lost messages.
 func (p *pending) tell(subj, replyTo string) {
 	m := nats.NewMsg(subj)
 	m.Reply, m.Data = replyTo, p.ref
-	_ = p.c.conn.NATS().PublishMsg(m) // Repeated at the next look.
+	_ = p.c.conn.NATS().PublishMsg(m) // The next look repeats it.
 }
 
 // note passes a notification on.

@@ -16,14 +16,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// impatient is a client whose waits are short enough for a test.
+// impatient returns a client with short limits for a test.
 func impatient(t *testing.T) (*client, *nats.Conn) {
 	t.Helper()
 	conn := bustest.Single(t)
 	return &client{conn: conn, silence: 2 * time.Second, look: 20 * time.Millisecond, cancelWait: 2 * time.Second}, conn.NATS()
 }
 
-// pretend answers a subject as a service would that behaves as f says.
+// pretend answers a subject in place of a service, with f.
 func pretend(t *testing.T, nc *nats.Conn, subj string, f func(m *nats.Msg)) {
 	t.Helper()
 	_, err := nc.Subscribe(subj, f)
@@ -85,7 +85,7 @@ func TestAServiceThatKeepsTalkingIsWaitedFor(t *testing.T) {
 	require.Equal(t, "at last", res.Text)
 }
 
-// The answer is lost on its way; the client asks for it.
+// The client asks again for an answer that was lost.
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	c, nc := impatient(t)

@@ -21,32 +21,31 @@ import (
 )
 
 const (
-	// beat is how often a caller hears that its call runs; a quarter of the silence
-	// that makes it give up, so that three may be lost.
+	// beat is the interval of heartbeats to a caller; a quarter of the silence after which the caller gives up, so that
+	// three may be lost.
 	beat = 2 * time.Second
 	// apiVersion is the version of the service's protocol, shown by `nats micro`.
 	apiVersion = "1.0.0"
-	// waitersPerCall bounds the repeats of calls that are answered side by side.
+	// waitersPerCall bounds the repeats of calls that the server answers concurrently.
 	waitersPerCall = 4
 )
 
-// Host is a tool service as seen from its requests. It is safe for concurrent use.
+// Host is a tool service from the view of its requests. It is safe for concurrent use.
 type Host interface {
 	tools.Toolbox
-	// Begin returns the run of a call, started if it is new, and, with listen, a listener
-	// of its notifications.
+	// Begin returns the run of a call, started if it is new, and, with listen, a listener for its notifications.
 	Begin(ctx context.Context, call tools.Call, listen bool) (*calls.Run, calls.Listener, error)
 	// Find returns the run of that key, or nil.
 	Find(key calls.Key) *calls.Run
 }
 
-// Config says what a server answers with.
+// Config holds the dependencies and limits of a server.
 type Config struct {
 	Conn      *bus.Conn
-	Directory *directory.Directory // a request is answered when this copy has what its sender has seen; nil: at once
+	Directory *directory.Directory // the server answers a request once this copy has caught up with the sender's; nil: at once
 	Logger    zerolog.Logger
-	MaxCalls  int           // of the host; four times as many callers may wait at once
-	Beat      time.Duration // between two heartbeats of a running call; 0 = 2 s
+	MaxCalls  int           // the host's maximum; four times as many callers may wait at once
+	Beat      time.Duration // interval of a running call's heartbeats; 0 = 2 s
 }
 
 // Server answers the requests to a host. It is safe for concurrent use.
@@ -61,17 +60,17 @@ type Server struct {
 	slots   chan struct{}
 	answers sync.WaitGroup
 	mu      sync.Mutex
-	closed  bool // nothing is added to answers any more
+	closed  bool // no more answers may start
 	served  map[replyKey]bool
 }
 
-// replyKey is a reply subject that is being served.
+// replyKey identifies a reply subject in use.
 type replyKey struct {
 	run *calls.Run
 	to  string
 }
 
-// Serve begins to answer for the host.
+// Serve starts answering for the host.
 func Serve(ctx context.Context, host Host, cfg Config) (*Server, error) {
 	if cfg.Beat <= 0 {
 		cfg.Beat = beat
@@ -99,7 +98,7 @@ func Serve(ctx context.Context, host Host, cfg Config) (*Server, error) {
 			s.micro.AddEndpoint("list", micro.HandlerFunc(s.list), micro.WithEndpointSubject(listSubject)),
 			s.micro.AddEndpoint("servers", micro.HandlerFunc(s.servers), micro.WithEndpointSubject(seekSubject)),
 			s.micro.AddEndpoint("call", micro.HandlerFunc(s.call), micro.WithEndpointSubject(callSubject)),
-			cfg.Conn.Flush(ctx), // The server knows of the subscriptions when the service says that it runs.
+			cfg.Conn.Flush(ctx), // The NATS server knows the subscriptions when the service reports that it runs.
 		)
 	}
 	if err != nil {
@@ -110,7 +109,7 @@ func Serve(ctx context.Context, host Host, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Refuse takes no more requests; those that have arrived are answered.
+// Refuse accepts no more requests; the server still answers those that have arrived.
 func (s *Server) Refuse() {
 	if s.micro == nil {
 		return
@@ -120,10 +119,10 @@ func (s *Server) Refuse() {
 	}
 }
 
-// Close ends what Refuse has left, when every answer is out.
+// Close waits for the remaining answers and ends the server.
 func (s *Server) Close() {
 	for _, sub := range s.subs {
-		_ = sub.Unsubscribe() // Fails if the connection is closed, which does it as well.
+		_ = sub.Unsubscribe() // Fails if the connection is closed, which ends the subscription, too.
 	}
 	s.mu.Lock()
 	s.closed = true
@@ -177,8 +176,8 @@ func (s *Server) answer(req micro.Request, say func(context.Context, listRequest
 	})
 }
 
-// when calls do as soon as this process has seen of the directory what the request's
-// sender has. Requests after one that has to wait do not wait for it.
+// when calls do as soon as this process' directory has caught up with the request's sender. Later requests do not wait for
+// an earlier one.
 func (s *Server) when(req micro.Request, do func()) {
 	ctx, seen := directory.Extract(context.Background(), req.Headers())
 	dir := s.cfg.Directory
@@ -200,8 +199,7 @@ func (s *Server) when(req micro.Request, do func()) {
 	})
 }
 
-// page returns what comes after a place in the order, as much as fits and at least
-// one, and whether there is more.
+// page returns the elements after a place in the order, as many as fit and at least one, and whether more follow.
 func page[T any](all []T, order func(T) string, after string, room int) (some []T, more bool) {
 	for _, t := range all {
 		if order(t) <= after {
@@ -217,7 +215,7 @@ func page[T any](all []T, order func(T) string, after string, room int) (some []
 	return some, false
 }
 
-// call starts a call and leaves its answer to a goroutine.
+// call starts a call and answers it in a goroutine.
 func (s *Server) call(req micro.Request) {
 	var in tools.Call
 	if err := json.Unmarshal(req.Data(), &in); err != nil {
@@ -235,14 +233,14 @@ func (s *Server) call(req micro.Request) {
 	})
 }
 
-// attach answers a caller that has heard nothing for a while, if its call is known here.
+// attach answers a caller that has received nothing for a while, if this instance knows the call.
 func (s *Server) attach(m *nats.Msg) {
 	if r := s.find(m); r != nil && m.Reply != "" {
 		s.follow(r, m.Reply, calls.Listener{})
 	}
 }
 
-// cancel stops a call, if it is known here. Its callers get the outcome.
+// cancel stops a call if this instance knows it. The callers get the outcome.
 func (s *Server) cancel(m *nats.Msg) {
 	if r := s.find(m); r != nil {
 		r.Cancel(calls.ErrCancelled)
@@ -257,8 +255,7 @@ func (s *Server) find(m *nats.Msg) *calls.Run {
 	return s.host.Find(in.key())
 }
 
-// follow tells a caller that its call runs, and what e hears, until it can tell the
-// outcome.
+// follow sends a caller the signs of life and the notifications of a running call, and then its outcome.
 func (s *Server) follow(r *calls.Run, to string, e calls.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,8 +290,7 @@ func (s *Server) follow(r *calls.Run, to string, e calls.Listener) {
 	})
 }
 
-// tell sends signs of life and notifications until the run is done, and then its
-// outcome.
+// tell sends signs of life and notifications until the run ends, and then its outcome.
 func (s *Server) tell(r *calls.Run, to string, e calls.Listener) {
 	s.publish(busy(to))
 	tick := time.NewTicker(s.cfg.Beat)

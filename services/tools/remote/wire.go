@@ -1,4 +1,4 @@
-// Package remote calls the tool service over the bus, and answers for it there.
+// Package remote calls the tool service over the bus, and answers such calls.
 package remote
 
 import (
@@ -14,9 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
 
-// The subjects of the service. A call is answered by any number of messages with
-// the state "running", or "told" if notifications are wanted, and one with the state
-// "done", which has the outcome.
+// Subjects of the service. The service answers a call with any number of messages with the state "running", or "told" for
+// requested notifications, and one with the state "done", which has the outcome.
 var (
 	listSubject   = subject.RPC(tools.ServiceName, id.MustName("list"))    // body: listRequest
 	seekSubject   = subject.RPC(tools.ServiceName, id.MustName("servers")) // body: listRequest
@@ -31,13 +30,13 @@ const (
 	stateBusy   = "running"
 	stateTold   = "told"
 	stateDone   = "done"
-	// headerNotify is set on calls whose caller wants notifications.
+	// headerNotify marks calls whose caller wants notifications.
 	headerNotify = "Waggle-Notify"
-	// envelope is what a reply may need besides the text of its result.
+	// envelope bounds the size of a reply beside the text of its result.
 	envelope = 4 << 10
 )
 
-// callRef names a call that was made before.
+// callRef identifies an earlier call.
 type callRef struct {
 	ID     string    `json:"id"`
 	Scope  string    `json:"scope,omitempty"`
@@ -46,8 +45,8 @@ type callRef struct {
 
 func (r callRef) key() calls.Key { return calls.Key{Tenant: r.Tenant, Scope: r.Scope, ID: r.ID} }
 
-// listRequest asks for tools whose names come after After, those of one server if it
-// is named; or for servers of a kind whose orders come after After.
+// listRequest asks for tools with names after After, of one server if it is named; or for servers of a kind with orders
+// after After.
 type listRequest struct {
 	Tenant id.Tenant `json:"tenant"`
 	Kind   string    `json:"kind,omitempty"`
@@ -59,13 +58,13 @@ type listRequest struct {
 type reply struct {
 	Result  *tools.Result  `json:"result,omitempty"`
 	Tools   []tools.Tool   `json:"tools,omitempty"`
-	Server  *tools.Server  `json:"server,omitempty"` // whose tools they are, if one was named
+	Server  *tools.Server  `json:"server,omitempty"` // the server of the tools, if the request named one
 	Servers []tools.Server `json:"servers,omitempty"`
-	More    bool           `json:"more,omitempty"` // there is more after the last one
+	More    bool           `json:"more,omitempty"` // more elements follow the last one
 	Fault   *wireFault     `json:"fault,omitempty"`
 }
 
-// wireFault is a fault on its way. Its cause stays where it happened.
+// wireFault is an encoded fault. Its cause stays in the service.
 type wireFault struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
@@ -81,9 +80,8 @@ func (f *wireFault) fault() *fault.Fault {
 	return &fault.Fault{Code: f.Code, Message: f.Message, Field: f.Field, Ref: f.Ref}
 }
 
-// message returns a reply as a message of at most limit bytes: the text of a
-// result is cut further until it fits, because JSON may be longer than the text.
-// Data cannot be cut: in place of what does not fit there is a fault.
+// message returns a reply as a message of at most limit bytes: it cuts the text of a result until the message fits, because
+// JSON may be longer than the text. It cannot cut data, and replaces data that does not fit with a fault.
 func message(to string, r reply, limit int) (*nats.Msg, error) {
 	m := nats.NewMsg(to)
 	m.Header.Set(headerState, stateDone)
@@ -115,7 +113,7 @@ func busy(to string) *nats.Msg {
 	return m
 }
 
-// noResponders reports whether the bus says that the subject has no subscriber.
+// noResponders reports whether the bus reports a subject without subscribers.
 func noResponders(m *nats.Msg) bool {
 	return len(m.Data) == 0 && m.Header.Get("Status") == strconv.Itoa(503)
 }

@@ -1,6 +1,5 @@
-// Package schema compiles the JSON Schemas of tools and checks arguments and results
-// against them. Schemas come from strangers: compiling reads no other document, and
-// checking spends no time on numbers with huge exponents.
+// Package schema compiles the JSON Schemas of tools and checks arguments and results against them. Schemas are untrusted:
+// compiling reads no other document, and checking spends no time on numbers with huge exponents.
 package schema
 
 import (
@@ -20,13 +19,12 @@ import (
 )
 
 const (
-	// maxSchema bounds the input schema of one tool. The largest of the widely
-	// used servers are below 20 KiB.
+	// maxSchema bounds the input schema of one tool. The largest schemas of widely used servers are below 20 KiB.
 	maxSchema = 64 << 10
-	// maxExponent bounds numbers: validation calculates exactly, and 1e999999999
-	// written out has a gigabyte. Every float64 is below.
+	// maxExponent bounds numbers: validation calculates exactly, and 1e999999999 written out has a gigabyte. Every float64
+	// is below.
 	maxExponent = 400
-	// maxReasons bounds what one refusal lists; a model corrects the first ones.
+	// maxReasons bounds the list of one refusal; a model corrects the first ones.
 	maxReasons = 5
 	// schemaURL names the schema within its own compiler.
 	schemaURL = "tool:///input"
@@ -34,8 +32,7 @@ const (
 
 var english = printer.NewPrinter(language.English)
 
-// noLoader refuses references to other documents: they would be fetched from
-// wherever a tool server likes.
+// noLoader refuses references to other documents: a tool server would choose the address to fetch.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
@@ -67,9 +64,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return &Schema{compiled}, nil
 }
 
-// Arguments returns the arguments of a call as an object that fits the schema, or
-// INVALID_INPUT with the JSON pointer and the reason of each misfit. Missing arguments
-// are an empty object.
+// Arguments returns the arguments of a call as an object that fits the schema, or INVALID_INPUT with the JSON pointer and
+// the reason of each misfit. Missing arguments become an empty object.
 func (s *Schema) Arguments(raw json.RawMessage) (map[string]any, error) {
 	if b := bytes.TrimSpace(raw); len(b) == 0 || string(b) == "null" {
 		raw = json.RawMessage("{}")
@@ -113,7 +109,7 @@ func (s *Schema) fits(v any, code fault.Code, what string) *fault.Fault {
 	return misfit(ve, code, what)
 }
 
-// decode reads JSON whose numbers are harmless.
+// decode reads JSON with numbers of bounded size.
 func decode(raw json.RawMessage) (any, error) {
 	if err := strictjson.Check(raw); err != nil {
 		return nil, err
@@ -199,8 +195,7 @@ func pointer(path []string) string {
 	return b.String()
 }
 
-// reason returns what clients may know of an error: a fault's message, or the
-// text of an error of this package.
+// reason returns the public part of an error: a fault's message, or the text of an error of this package.
 func reason(err error) string {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		return strings.TrimSuffix(f.Public(), ".")

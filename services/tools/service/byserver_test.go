@@ -12,8 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// Servers of the configuration are listed with their tools, and called by their own
-// names for them.
+// The service lists configured servers with their tools, and accepts the servers' own names for them.
 func byServer(t *testing.T, r *rig) {
 	box, ok := r.Caller.(tools.Toolbox)
 	require.True(t, ok)

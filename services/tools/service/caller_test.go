@@ -149,7 +149,7 @@ func wrongArguments(t *testing.T, r *rig) {
 		c := newCall(t, tc.tool, nil)
 		c.Arguments = []byte(tc.in)
 		if !jsonOK(tc.in) && r.Caller != tools.Caller(r.svc) {
-			continue // Such a call cannot be put into a message at all.
+			continue // Such a call does not fit into a message.
 		}
 		f := r.fails(t, c, fault.ToolBadInput)
 		require.Contains(t, f.Message, tc.says, tc.in)

@@ -8,7 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/mcp"
 )
 
-// card returns what the directory is told. The caller holds the lock.
+// card returns the service's directory entry. The caller holds the lock.
 func (s *Service) card() (json.RawMessage, error) {
 	c := tools.Card{Servers: []string{}}
 	for _, srv := range s.servers {
@@ -21,7 +21,7 @@ func (s *Service) card() (json.RawMessage, error) {
 	return json.Marshal(c)
 }
 
-// show tells the directory how the servers are. The caller holds the lock.
+// show writes the states of the servers to the directory. The caller holds the lock.
 func (s *Service) show() error {
 	if s.lease == nil {
 		return nil
@@ -33,7 +33,7 @@ func (s *Service) show() error {
 	return s.lease.Set(data)
 }
 
-// told returns what a server tells its changes of state to.
+// told returns the function that receives a server's changes of state.
 func (s *Service) told(name string) func(state string) {
 	measure := s.metrics.stateOf()
 	return func(state string) {

@@ -41,8 +41,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, bustest.Leftovers()...)
 }
 
-// child is the main program of a tool server that misbehaves as its mode and its
-// tools say.
+// child is the main program of a tool server that misbehaves by its mode and tools.
 func child(mode string) {
 	switch mode {
 	case "exits":
@@ -87,7 +86,7 @@ func flood(s string) {
 	}
 }
 
-// spawn starts two sleepers in the process group and writes their numbers down.
+// spawn starts two sleepers in the process group and writes their process ids to the file.
 func spawn(file string) {
 	for range 2 {
 		cmd := exec.Command("sleep", "1000")
@@ -99,7 +98,7 @@ func spawn(file string) {
 	}
 }
 
-// record adds a line to a file: what the test sees of a tool's effect.
+// record adds a line to a file, which shows the test a tool's effect.
 func record(file, line string) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -115,8 +114,7 @@ type in struct {
 	File string `json:"file,omitempty"`
 }
 
-// childServer has one tool for each kind of trouble. A tool that is called with a
-// file records there that it ran.
+// childServer has one tool for each kind of fault. A tool that is called with a file records there that it ran.
 func childServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "child", Version: "1"}, nil)
 	add := func(name string, hints mcp.ToolAnnotations, f func(context.Context, in) (string, error)) {
@@ -180,7 +178,7 @@ func childServer() *mcp.Server {
 	return s
 }
 
-// odd adds tools with names and schemas that need care.
+// odd adds tools with unusual names and schemas.
 func odd(s *mcp.Server) {
 	ok := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{StructuredContent: map[string]any{"answer": 42}}, nil
@@ -240,8 +238,7 @@ func host() {
 	}
 }
 
-// legacy answers the newest handshake with silence, once, and is an ordinary
-// server the next time.
+// legacy ignores the newest handshake once, and is an ordinary server the next time.
 func legacy() {
 	file := os.Getenv("STARTS")
 	record(file, "start")

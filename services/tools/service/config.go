@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// defaultWorkspace is where a newcomer's agents find files.
+	// defaultWorkspace is the folder of the file tools without configuration.
 	defaultWorkspace = "workspace"
-	// defaultMaxCalls is eight agents with eight parallel calls each.
+	// defaultMaxCalls allows for eight agents with eight parallel calls each.
 	defaultMaxCalls = 64
 )
 
-// Config says which tools there are.
+// Config selects the tools.
 type Config struct {
-	// Workspace is the folder of the built-in server. Empty means ./workspace. It
-	// is made, with a notes.md in it, if it does not exist.
+	// Workspace is the folder of the built-in server. Empty means ./workspace. New creates a missing folder, with a notes.md
+	// in it.
 	Workspace string
 	Builtin   bool         // offer the built-in server, named "workspace"
 	Servers   []mcp.Config // the other servers
-	MaxCalls  int          // calls that may run at once; more are OVERLOADED. 0 = 64
+	MaxCalls  int          // maximum of concurrent calls; further ones are OVERLOADED. 0 = 64
 	Waits     swarm.Waits  // for services of the swarm
 }
 
-// withDefaults checks the configuration and fills it in. Errors name the option.
+// withDefaults checks the configuration and fills in defaults. Errors name the option.
 func (c Config) withDefaults() (Config, error) {
 	if c.Workspace == "" {
 		c.Workspace = defaultWorkspace

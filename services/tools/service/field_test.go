@@ -26,7 +26,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/swarm"
 )
 
-// field is a tool service, and a gateway to which services are connected: this test.
+// field is a tool service with a gateway, which the test plays, for connected services.
 type field struct {
 	*rig
 	bus  *bustest.Instance
@@ -42,7 +42,7 @@ type field struct {
 func newField(t testing.TB, cfg service.Config, overBus bool) *field {
 	t.Helper()
 	top := bus.DefaultTopology()
-	top.LeaseTTL = time.Hour // Members leave when the test says so.
+	top.LeaseTTL = time.Hour // Members leave at the test's command.
 	server := bustest.Start(t, top)
 	url := server.URL
 	open := func(c *bus.Conn) *directory.Directory {
@@ -74,10 +74,10 @@ type peer struct {
 	calls chan event.CallRequestedData
 }
 
-// manner is what a service does with a call that it was given.
+// manner is a service's reaction to a call.
 type manner func(*peer, event.CallRequestedData)
 
-// connect registers a service and waits until it is seen.
+// connect registers a service and waits until the tool service sees it.
 func (f *field) connect(t testing.TB, p command.Peer, do manner) *peer {
 	t.Helper()
 	f.mu.Lock()
@@ -109,7 +109,7 @@ func (f *field) connect(t testing.TB, p command.Peer, do manner) *peer {
 	return out
 }
 
-// take is the gateway's part: it confirms what it hands on.
+// take plays the gateway: it confirms a call and passes it on.
 func (p *peer) take(m *nats.Msg, do manner) {
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.CallRequested || e.Sequence != 0 {
@@ -131,7 +131,7 @@ func (p *peer) take(m *nats.Msg, do manner) {
 	go do(p, c)
 }
 
-// say is what the gateway tells the caller.
+// say sends the gateway's message to the caller.
 func (p *peer) say(c event.CallRequestedData, n command.CallNews) {
 	n.CallID, n.ServiceID = c.CallID, p.peer.ID
 	var b bytes.Buffer
@@ -140,10 +140,10 @@ func (p *peer) say(c event.CallRequestedData, n command.CallNews) {
 	if err := e.Encode(n); err != nil {
 		p.t.Errorf("encode: %v", err)
 	}
-	_ = p.f.conn.NATS().Publish(c.Inbox, b.Bytes()) // Fails when the test is over.
+	_ = p.f.conn.NATS().Publish(c.Inbox, b.Bytes()) // Fails after the end of the test.
 }
 
-// set changes what the directory says of the service, and waits until that is seen.
+// set changes the service's directory entry, and waits until the tool service sees it.
 func (p *peer) set(change func(*command.Peer)) {
 	p.t.Helper()
 	change(&p.peer)
@@ -161,7 +161,7 @@ func (p *peer) leave() {
 	require.NoError(p.t, p.lease.Leave(ctx))
 }
 
-// seen waits until the tool service knows of it.
+// seen waits until the tool service sees the entry.
 func (p *peer) seen(is func(tools.Server) bool) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
@@ -175,7 +175,7 @@ func (p *peer) seen(is func(tools.Server) bool) {
 	}, patience, 5*time.Millisecond)
 }
 
-// given returns the next call that the service was given.
+// given returns the next call that the service received.
 func (p *peer) given() event.CallRequestedData {
 	p.t.Helper()
 	select {

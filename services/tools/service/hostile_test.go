@@ -22,8 +22,8 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
-// A server that floods, babbles or breaks the protocol loses its connection: its
-// call ends, memory stays bounded, and its neighbour does not notice.
+// A server that floods, babbles or breaks the protocol loses its connection: its call ends, memory stays bounded, and other
+// servers do not notice.
 func TestAHostileServerHurtsOnlyItsOwnCalls(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"flood_line", "flood_notes", "flood_long", "bad_json", "bad_rpc", "die"} {
@@ -85,8 +85,7 @@ func peak(stop <-chan struct{}) (most uint64) {
 	}
 }
 
-// Servers that never get as far as an MCP session do not harm the start, nor the
-// others, and none of them stays behind.
+// Servers that never open an MCP session harm neither the start nor the others, and leave no process behind.
 func TestServersThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	r := start(t, service.Config{Builtin: true, Servers: []mcpservers.Config{
@@ -111,7 +110,7 @@ waggle_tools_servers{state="stopped"} 0
 	r.svc.Stop()
 }
 
-// Whatever ends a server, its descendants end with it.
+// A server's descendants end with it, for any reason of its end.
 func TestNoDescendantIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, r *rig, pid int){
@@ -169,7 +168,7 @@ func numbers(t *testing.T, file string) []int {
 	return out
 }
 
-// A server that ignores the end of its input and SIGTERM is killed.
+// The service kills a server that ignores the end of its input and SIGTERM.
 func TestStopEndsAStubbornServer(t *testing.T) {
 	t.Parallel()
 	r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "stubborn")}})
@@ -180,7 +179,7 @@ func TestStopEndsAStubbornServer(t *testing.T) {
 	require.False(t, alive(pid))
 }
 
-// When this process is killed, its servers do not stay behind.
+// A killed process leaves no servers behind.
 func TestKillingTheServiceKillsItsServers(t *testing.T) {
 	t.Parallel()
 	r := &rig{dir: t.TempDir()}
@@ -215,8 +214,8 @@ waggle_tools_servers{state="stopped"} 0
 	}, patience, 20*time.Millisecond)
 }
 
-// A program sees four variables and the configured ones, and no descriptor but its
-// three, even one that this process holds without close-on-exec.
+// A program sees four variables and the configured ones, and only its three descriptors, even if this process holds one
+// without close-on-exec.
 func TestNothingIsInherited(t *testing.T) {
 	t.Setenv("CANARY_SECRET", "must not be seen")
 	t.Setenv("LANG", "C.UTF-8")
@@ -245,7 +244,7 @@ func TestNothingIsInherited(t *testing.T) {
 	require.NotContains(t, r.call(t, "child_fds", nil), "socket:")
 }
 
-// A server that changes its tools is believed, on its own tools only.
+// The service accepts a server's changes to its own tools only.
 func TestToolsChange(t *testing.T) {
 	t.Parallel()
 	r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "good")}})
@@ -256,8 +255,7 @@ func TestToolsChange(t *testing.T) {
 	r.fails(t, newCall(t, "child_grow", nil), fault.ToolNotFound)
 }
 
-// While one call is deaf to its cancellation, the other calls of the server are
-// finished before it is killed.
+// If one call does not react to its cancellation, the other calls of the server finish before the service kills it.
 func TestADeafCallDoesNotTakeOthersWithIt(t *testing.T) {
 	t.Parallel()
 	r := start(t, service.Config{Servers: []mcpservers.Config{program("child", "good")}})
@@ -280,7 +278,7 @@ func TestADeafCallDoesNotTakeOthersWithIt(t *testing.T) {
 	dies(t, pid)
 }
 
-// A server that is trusted to obey is not killed.
+// The service does not kill a server that it trusts to stop calls.
 func TestKeepOnCancel(t *testing.T) {
 	t.Parallel()
 	cfg := program("child", "good")
@@ -294,7 +292,7 @@ func TestKeepOnCancel(t *testing.T) {
 	require.Equal(t, pid, r.call(t, "child_pid", nil))
 }
 
-// What the operator says of tools counts, with or without the server's own hints.
+// The operator's lists of tools count, with or without the server's own hints.
 func TestHints(t *testing.T) {
 	t.Parallel()
 	listed, alone := program("listed", "good"), program("alone", "good")

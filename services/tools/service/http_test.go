@@ -23,8 +23,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
-// endpoint is a streamable HTTP server that can be stopped and started again under
-// its address.
+// endpoint is a streamable HTTP server that a test can stop and restart at its address.
 type endpoint struct {
 	stateless bool
 
@@ -32,11 +31,11 @@ type endpoint struct {
 	front atomic.Pointer[http.HandlerFunc] // answers before the server, if set
 	srv   *http.Server
 	all   []*mcp.Server
-	quit  chan struct{} // ends every tool that waits
+	quit  chan struct{} // ends every waiting tool
 	calls atomic.Int64  // calls of the tool "effect"
 	ends  atomic.Int64  // calls of the tool "wait" that were stopped
 
-	aborted atomic.Int64 // requests that the client gave up
+	aborted atomic.Int64 // requests that the client closed
 }
 
 func (m *endpoint) up(t testing.TB, stateless bool) {
@@ -90,7 +89,7 @@ func (m *endpoint) listen(t testing.TB, h http.HandlerFunc) {
 	go func() { _ = srv.Serve(l) }()
 }
 
-// end leaves nothing of the server behind. It runs after the service has stopped.
+// end stops all parts of the server. It runs after the service has stopped.
 func (m *endpoint) end() {
 	close(m.quit)
 	m.down()
@@ -116,7 +115,7 @@ func (m *endpoint) config() mcpservers.Config {
 	return mcpservers.Config{Name: "remote", URL: "http://" + m.addr + "/mcp", Headers: map[string]string{"X-Key": "secret"}}
 }
 
-// What is secret in the address reaches the server, and no error or log.
+// Secret parts of the address reach the server, and neither errors nor logs.
 func TestHTTPAddressesAreNotTold(t *testing.T) {
 	m := &endpoint{stateless: true, quit: make(chan struct{})}
 	t.Cleanup(m.end)
@@ -201,7 +200,7 @@ func httpRestart(t *testing.T, m *endpoint, r *rig) {
 		m.down()
 		c := newCall(t, "remote_effect", nil)
 		c.Timeout = 500 * time.Millisecond
-		_, err := r.Call(t.Context(), c) // Lost, if the end of the connection was not seen before.
+		_, err := r.Call(t.Context(), c) // Lost, if the service had not noticed the end of the connection.
 		require.True(t, errors.Is(err, fault.New(fault.ToolsDown)) || errors.Is(err, fault.New(fault.ToolLost)), "%v", err)
 		m.up(t, m.stateless)
 		require.Equal(t, fmt.Sprint(i+2), r.call(t, "remote_effect", nil))
@@ -231,7 +230,7 @@ func httpCancel(t *testing.T, m *endpoint, r *rig) {
 	c := newCall(t, "remote_wait", nil)
 	c.Timeout = 500 * time.Millisecond
 	r.fails(t, c, fault.ToolTimeout)
-	// A stateless server of the SDK does not stop its tool when the request is given up.
+	// A stateless server of the SDK does not stop its tool when the client closes the request.
 	require.Eventually(t, func() bool { return m.ends.Load() == 1 || m.aborted.Load() > 0 }, patience, 10*time.Millisecond)
 	require.Equal(t, "3", r.call(t, "remote_effect", nil))
 }
@@ -264,7 +263,7 @@ func httpTooMuch(t *testing.T, m *endpoint, r *rig) {
 	}
 }
 
-// Redirects to another host are refused: that host would get the headers.
+// The client refuses redirects to another host, which would receive the headers.
 func httpOtherHost(t *testing.T, m *endpoint, r *rig) {
 	var seen atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }))
@@ -301,7 +300,7 @@ func httpBroken(t *testing.T, m *endpoint, r *rig) {
 		}
 	}
 	m.answer(nil)
-	// A handshake that was answered wrongly has to run into its time limit first.
+	// A handshake with a wrong answer has to reach its time limit first.
 	require.Eventually(t, func() bool {
 		_, err := r.Call(t.Context(), newCall(t, "remote_effect", nil))
 		return err == nil

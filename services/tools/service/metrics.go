@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/mcp"
 )
 
-// noServer is the label of calls that belong to no server.
+// noServer is the label of calls without a server.
 const noServer = "none"
 
 type metrics struct {
@@ -22,7 +22,7 @@ type metrics struct {
 	missed  prometheus.Counter
 }
 
-// newMetrics registers the metrics; a nil registry keeps them to themselves.
+// newMetrics registers the metrics; a nil registry hides them.
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -30,7 +30,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}, []string{"server", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "waggle_tools_call_seconds", Help: "How long tool calls took.",
-			// From a file read to the default time limit of a call.
+			// The buckets extend from a file read to the default time limit of a call.
 			Buckets: []float64{.001, .005, .025, .1, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"server"}),
 		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{

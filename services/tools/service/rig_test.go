@@ -26,13 +26,13 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
-// patience is the deadline of what must happen on the slowest machine.
+// patience is the deadline of required events on the slowest machine.
 const patience = 60 * time.Second
 
-// callLimit is longer than the slowest machine takes to see that a server floods.
+// callLimit exceeds the time in which the slowest machine detects a flooding server.
 const callLimit = 5 * patience
 
-// program is a tool server of the child's kind.
+// program returns a tool server of the child's kind.
 func program(name, mode string, env ...string) mcpservers.Config {
 	c := mcpservers.Config{
 		Name: name, Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode}, Timeout: callLimit,
@@ -43,12 +43,12 @@ func program(name, mode string, env ...string) mcpservers.Config {
 	return c
 }
 
-// rig is a running service and a way to call it.
+// rig is a running service with a caller.
 type rig struct {
 	tools.Caller
 	svc *service.Service
 	reg *prometheus.Registry
-	dir string // a folder for what tools record
+	dir string // a folder for the records of tools
 
 	conn *bus.Conn // nil without a bus
 }
@@ -61,7 +61,7 @@ func start(t testing.TB, cfg service.Config) *rig {
 	return launch(t, cfg, service.Deps{})
 }
 
-// startOnBus starts a service that is called over a bus.
+// startOnBus starts a service behind a bus.
 func startOnBus(t testing.TB, cfg service.Config) *rig {
 	t.Helper()
 	conn := bustest.Single(t)
@@ -88,7 +88,7 @@ func launch(t testing.TB, cfg service.Config, deps service.Deps) *rig {
 
 func (r *rig) file(name string) string { return filepath.Join(r.dir, name) }
 
-// await waits until a tool is on offer.
+// await waits until the service offers a tool.
 func (r *rig) await(t testing.TB, tool string) tools.Tool {
 	t.Helper()
 	var found tools.Tool
@@ -122,7 +122,7 @@ func newCall(t testing.TB, tool string, a args) tools.Call {
 	}
 }
 
-// call runs a tool that must work, and returns its text.
+// call runs a tool that must succeed, and returns its text.
 func (r *rig) call(t testing.TB, tool string, a args) string {
 	t.Helper()
 	res, err := r.Call(context.Background(), newCall(t, tool, a))
@@ -131,7 +131,7 @@ func (r *rig) call(t testing.TB, tool string, a args) string {
 	return res.Text
 }
 
-// text runs a tool that must answer, well or not, and returns its text.
+// text runs a tool that must answer, with or without an error, and returns its text.
 func (r *rig) text(t testing.TB, tool string, a args) string {
 	t.Helper()
 	res, err := r.Call(context.Background(), newCall(t, tool, a))
@@ -154,7 +154,7 @@ func isFault(t testing.TB, err error, code fault.Code) *fault.Fault {
 	return f
 }
 
-// ran returns how often tools recorded something in the file.
+// ran returns the number of records of tools in the file.
 func (r *rig) ran(t testing.TB, file string) int {
 	t.Helper()
 	b, err := os.ReadFile(r.file(file))

@@ -15,19 +15,19 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 )
 
-// route is the way of a call to its tool.
+// route leads a call to its tool.
 type route interface {
-	// Label is the server in metrics: few words, none of them a stranger's.
+	// Label is the server's label in metrics: one of a few values, and never text of a client.
 	Label() string
-	// Limit returns how long a call may take that asks for so much; 0 = it does not ask.
+	// Limit returns the time limit of a call that asks for the given time; 0 = no time given.
 	Limit(asked time.Duration) time.Duration
-	// Repeatable reports whether the call may be repeated when its outcome is unknown.
+	// Repeatable reports whether the call may be repeated after an unknown outcome.
 	Repeatable(call tools.Call) bool
 	// Run runs the call. Errors are faults.
 	Run(ctx context.Context, call tools.Call, told func(tools.Notification)) (tools.Result, error)
 }
 
-// route finds the way of a call.
+// route returns the route of a call.
 func (s *Service) route(call tools.Call) (route, error) {
 	switch {
 	case call.Kind == "" && call.Server == "":
@@ -77,8 +77,8 @@ func (s *Service) execute(r *calls.Run, call tools.Call) {
 	s.calls.End(r, res, f, keeps(rt, call, f))
 }
 
-// keeps reports whether a repeat of the call gets this outcome. It does not if
-// nothing ran, or if the outcome is not known and the tool may be repeated.
+// keeps reports whether a repeat of the call gets this outcome. A repeat does not if nothing ran, or if the outcome is
+// unknown and the tool is repeatable.
 func keeps(rt route, call tools.Call, f *fault.Fault) bool {
 	if f == nil {
 		return true
@@ -92,7 +92,7 @@ func keeps(rt route, call tools.Call, f *fault.Fault) bool {
 	return false
 }
 
-// perform runs a call within its time.
+// perform runs a call within its time limit.
 func perform(ctx context.Context, rt route, call tools.Call, told func(tools.Notification)) (_ tools.Result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, rt.Limit(call.Timeout), calls.ErrTimeout)
 	defer cancel()

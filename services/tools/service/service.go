@@ -1,5 +1,5 @@
-// Package service runs the tool service: MCP servers, the workspace folder and the
-// services of the swarm, called from this process and over the bus.
+// Package service runs the tool service: MCP servers, the workspace folder and the services of the swarm, with calls from
+// this process and over the bus.
 package service
 
 import (
@@ -26,15 +26,15 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/workspace"
 )
 
-// leaveTimeout bounds the farewell to the directory: its lease runs out anyway.
+// leaveTimeout bounds the removal from the directory: the lease expires anyway.
 const leaveTimeout = 2 * time.Second
 
-// Deps is what a service works with.
+// Deps are the dependencies of a service.
 type Deps struct {
 	Conn      *bus.Conn            // nil: calls come from this process only
-	Directory *directory.Directory // nil: the service is not announced and knows no services of the swarm
+	Directory *directory.Directory // nil: the service has no entry and knows no services of the swarm
 	Logger    zerolog.Logger
-	Registry  prometheus.Registerer // nil: metrics are kept but not shown
+	Registry  prometheus.Registerer // nil: metrics stay hidden
 }
 
 // Service runs the tool servers and calls their tools, for this process (it is a
@@ -46,8 +46,8 @@ type Service struct {
 	metrics *metrics
 	calls   *calls.Table
 	servers []*mcp.Server
-	builtin *mcp.Server     // nil if there is none
-	files   *mcpsdk.Server  // of the built-in server; set by Start
+	builtin *mcp.Server     // nil without a built-in server
+	files   *mcpsdk.Server  // the built-in server's; set by Start
 	swarm   *swarm.Registry // nil without a directory on the bus
 
 	life    context.Context //nolint:containedctx // From New to Stop.
@@ -115,11 +115,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Name returns "tools".
 func (s *Service) Name() string { return tools.ServiceName.String() }
 
-// Failed returns nil: a server that fails is started again, the service goes on.
+// Failed returns nil: the service restarts a failed server and goes on.
 func (s *Service) Failed() <-chan error { return nil }
 
-// Start opens the workspace, begins to connect the servers and answers the bus. It
-// returns when the built-in server is ready; the others follow when they can.
+// Start opens the workspace, begins to connect the servers and answers the bus. It returns when the built-in server is
+// ready; the others follow when they can.
 func (s *Service) Start(ctx context.Context) error {
 	s.mu.Lock()
 	if s.state != fresh {
@@ -197,10 +197,10 @@ func (s *Service) join(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lease = lease
-	return s.show() // what has changed meanwhile
+	return s.show() // with the changes since the start of join
 }
 
-// Drain takes no more calls and waits for those that run. Cancelling still works.
+// Drain accepts no more calls and waits for active ones. Cancelling still works.
 func (s *Service) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	began := s.state == running
@@ -223,7 +223,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	}
 }
 
-// leave makes callers look for another instance.
+// leave makes callers choose another instance.
 func (s *Service) leave(ctx context.Context) {
 	s.mu.Lock()
 	lease, server := s.lease, s.remote
@@ -241,8 +241,7 @@ func (s *Service) leave(ctx context.Context) {
 	}
 }
 
-// Stop ends the servers and with them the calls that run, whose outcome is then
-// unknown to their callers.
+// Stop ends the servers and with them the active calls, whose callers then get an unknown outcome.
 func (s *Service) Stop() {
 	s.mu.Lock()
 	began := s.state == running
@@ -277,7 +276,7 @@ func (s *Service) Call(ctx context.Context, call tools.Call) (tools.Result, erro
 	return s.CallWith(ctx, call, nil)
 }
 
-// CallWith runs a tool and tells of its notifications. See tools.Toolbox.
+// CallWith runs a tool and passes on its notifications. See tools.Toolbox.
 func (s *Service) CallWith(ctx context.Context, call tools.Call, told func(tools.Notification)) (tools.Result, error) {
 	r, heard, err := s.Begin(ctx, call, told != nil)
 	if err != nil {
@@ -296,7 +295,7 @@ func (s *Service) CallWith(ctx context.Context, call tools.Call, told func(tools
 		case <-done:
 			done = nil
 			if !s.calls.Leave(r) {
-				return tools.Result{}, fault.New(fault.ToolCancelled) // Another caller wants it: it goes on.
+				return tools.Result{}, fault.New(fault.ToolCancelled) // Another caller waits for it: it goes on.
 			}
 		}
 	}

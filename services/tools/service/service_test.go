@@ -100,7 +100,7 @@ func busURL(t *testing.T, r *rig) string {
 	return r.conn.NATS().ConnectedUrl()
 }
 
-// While the bus is away the tool goes on, and its result arrives afterwards.
+// During a loss of the bus the tool goes on, and its result arrives afterwards.
 func TestTheBusRestartsDuringACall(t *testing.T) {
 	t.Parallel()
 	url, restart := bustest.Server(t)
@@ -120,7 +120,7 @@ func TestTheBusRestartsDuringACall(t *testing.T) {
 	require.Equal(t, 1, r.ran(t, "f"))
 }
 
-// A connection that is closed for good brings no outcome: its calls are lost at once.
+// A closed connection delivers no outcome: its calls are lost at once.
 func TestAClosedConnectionLosesItsCalls(t *testing.T) {
 	t.Parallel()
 	r := startOnBus(t, service.Config{Servers: []mcpservers.Config{program("child", "good")}})
@@ -136,7 +136,7 @@ func TestAClosedConnectionLosesItsCalls(t *testing.T) {
 	isFault(t, <-lost, fault.ToolLost)
 }
 
-// Of two instances one ends in the middle: its call is lost, later ones go to the other.
+// If one of two instances ends during a call, the call is lost, and later ones go to the other.
 func TestTwoInstances(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Single(t)
@@ -149,7 +149,7 @@ func TestTwoInstances(t *testing.T) {
 	pids := map[string]bool{a.call(t, "child_pid", nil): true, b.call(t, "child_pid", nil): true}
 	require.Len(t, pids, 2)
 	a.Caller = remote.NewClient(conn)
-	for len(pids) > 0 { // Both answer, sooner or later.
+	for len(pids) > 0 { // Both answer eventually.
 		delete(pids, a.call(t, "child_pid", nil))
 	}
 	require.NoError(t, a.svc.Drain(t.Context()))
@@ -186,7 +186,7 @@ func TestMetrics(t *testing.T) {
 	}, got)
 }
 
-// The SDK's own example servers, built and unmodified.
+// The service works with the SDK's own example servers, built and unmodified.
 func TestServersOfTheSDK(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()

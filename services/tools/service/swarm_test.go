@@ -20,8 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
-// TestServices is the conformance suite of services as providers of tools, within
-// the process and over the bus.
+// TestServices is the conformance suite of services as providers of tools, within the process and over the bus.
 func TestServices(t *testing.T) {
 	for name, overBus := range map[string]bool{"in process": false, "on the bus": true} {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +58,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// A service is found by a request whose sender has seen it, however far the copy of the
-// directory is that the request meets.
+// A request finds a service that its sender has seen, even if the copy of the directory at the tool service lags behind.
 func TestAServiceIsFoundAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newField(t, service.Config{Builtin: true}, true)
@@ -330,7 +328,7 @@ func serviceComesBack(t *testing.T, f *field) {
 	<-back
 }
 
-// The entry stays and its connection is another: whoever had the call is gone.
+// The entry stays with another connection: the connection that had the call is gone.
 func serviceReplaced(t *testing.T, f *field) {
 	p := f.connect(t, serviceOf("replaced"), func(p *peer, _ event.CallRequestedData) {
 		p.set(func(d *command.Peer) { d.Connection = "elsewhere" })
@@ -407,7 +405,7 @@ func serviceShared(t *testing.T, f *field) {
 	for _, p := range all {
 		require.Empty(t, p.calls)
 	}
-	for _, p := range all { // One after the other: who has been idle for longest is next.
+	for _, p := range all { // In sequence: the replica that has been idle for longest is next.
 		_, err := f.Call(t.Context(), ask(t, "shared", "plain", nil))
 		require.NoError(t, err)
 		_ = p

@@ -103,7 +103,7 @@ func serviceLarge(t *testing.T, f *field) {
 	f.fails(t, ask(t, "large-too", "plain", nil), fault.BadOutput)
 }
 
-// A gateway that is gone, or refuses, or says nothing.
+// Gateways that have ended, that refuse, or that do not answer.
 func TestGatewaysThatDoNotConfirm(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -191,17 +191,16 @@ func (p *peer) fakeGateway(reply string) {
 	p.sub = sub
 }
 
-// respond answers every request so, or not at all.
+// respond answers every request with the text, or does not answer.
 func respond(with string) nats.MsgHandler {
 	return func(m *nats.Msg) {
 		if with != "mute" {
-			_ = m.Respond([]byte(with)) // Fails when the test is over.
+			_ = m.Respond([]byte(with)) // Fails after the end of the test.
 		}
 	}
 }
 
-// While the bus is away a service goes on, and its result arrives if it comes when all
-// are back.
+// During a loss of the bus a service goes on, and its result arrives if the service sends it after the reconnection.
 func TestTheBusRestartsDuringAServiceCall(t *testing.T) {
 	t.Parallel()
 	f := newField(t, service.Config{}, true)

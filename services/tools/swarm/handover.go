@@ -24,34 +24,32 @@ import (
 )
 
 const (
-	// confirmWait is how long a gateway may take to queue a call for its socket. It
-	// does so at once; a heartbeat of the bus is about as long.
+	// confirmWait is the time in which a gateway has to queue a call for its connection. It usually does so at once; a
+	// heartbeat of the bus takes about as long.
 	confirmWait = 5 * time.Second
-	// lostGrace is how long after the end of its connection a service's answer may
-	// still arrive: the two come by different ways.
+	// lostGrace is the time in which a service's answer may still arrive after the end of its connection: the two take
+	// different paths.
 	lostGrace = 2 * time.Second
-	// newsWaiting and newsBytes bound what a service may say faster than it is read:
-	// two of the largest messages of the bus.
+	// newsWaiting and newsBytes bound a service's unread messages: two of the largest messages of the bus.
 	newsWaiting = 256
 	newsBytes   = 2 << 20
-	// maxNote bounds one notification: it is stored in logs and shown to people.
+	// maxNote bounds one notification, which logs store and people see.
 	maxNote = 64 << 10
-	// noteBurst and noteRate bound the notifications of one call. Progress that
-	// people can follow is far slower.
+	// noteBurst and noteRate bound the notifications of one call. Progress that people can follow is far slower.
 	noteBurst = 256
 	noteRate  = 20 // a second
 )
 
-// fate says what is known of a call that was to be handed over.
+// fate is the known state of a call after its handover.
 type fate int
 
 const (
-	fateOver    fate = iota // it has an outcome, well or not
-	fateRefused             // it did not reach the service
-	fateLost                // it may have, and there will be no answer
+	fateOver    fate = iota // has an outcome, with or without an error
+	fateRefused             // did not reach the service
+	fateLost                // may have reached the service, which will not answer
 )
 
-// ending is how a handover ended: with JSON, or with a fault.
+// ending is the end of a handover: JSON, or a fault.
 type ending struct {
 	data json.RawMessage
 	fate fate
@@ -60,33 +58,32 @@ type ending struct {
 
 func failed(f fate, err *fault.Fault) ending { return ending{fate: f, err: err} }
 
-// handover is one call on its way to one replica.
+// handover is one call to one replica.
 type handover struct {
 	w      *Registry
 	r      *replica
 	key    serviceKey
 	call   tools.Call
 	told   func(tools.Notification)
-	callID string // as the service sees it
+	callID string // the service's name for the call
 	inbox  string
 	msgs   chan *nats.Msg
 	over   chan struct{}
 	sub    *nats.Subscription
 
-	open      int // calls of this process that the replica had, with this one
+	open      int // calls of this process to the replica, this one included
 	confirmed bool
-	tokens    float64 // of notifications
+	tokens    float64 // left for notifications
 	filled    time.Time
 }
 
-// Answers to the request and what the service says are told apart by their subjects.
+// Subjects distinguish the gateway's confirmation from the service's messages.
 const (
 	toDispatch = ".taken"
 	toService  = ".said"
 )
 
-// serviceCallID names a call for services: the same whenever the call is repeated, so
-// that a service may know it again.
+// serviceCallID returns a call's id for services: the same for every repeat, so that a service may recognise it.
 func serviceCallID(c tools.Call) string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q", c.Tenant, c.Scope, c.ID)))
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
@@ -164,7 +161,7 @@ func (h *handover) request(ctx context.Context) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// wait follows a call that is under way.
+// wait follows an active call.
 func (h *handover) wait(ctx context.Context) ending {
 	confirm := time.NewTimer(h.w.waits.Confirm)
 	defer confirm.Stop()
@@ -200,8 +197,8 @@ func (h *handover) wait(ctx context.Context) ending {
 	}
 }
 
-// abandoned turns the cause of a context into a fault. A service cannot be told to
-// stop: what it still says is not listened to.
+// abandoned turns the cause of a context into a fault. A call of a service cannot be stopped: the handover ignores its later
+// messages.
 func abandoned(cause error) error {
 	if errors.Is(cause, calls.ErrStopping) {
 		return fault.New(fault.ServiceLost).Wrap(cause)
@@ -209,7 +206,7 @@ func abandoned(cause error) error {
 	return calls.Interrupted(cause, true)
 }
 
-// take looks at one message. It returns nil unless the handover ends with it.
+// take handles one message. It returns nil unless the handover ends with it.
 func (h *handover) take(m *nats.Msg) *ending {
 	if m.Subject == h.inbox+toDispatch {
 		load, taken := command.ParseCallTaken(m.Data)
@@ -241,7 +238,7 @@ func (h *handover) take(m *nats.Msg) *ending {
 	return &end
 }
 
-// endingOf returns how a call ended as its gateway has it.
+// endingOf returns the end of a call from its gateway's message.
 func endingOf(news command.CallNews) ending {
 	code := fault.Code(news.Code)
 	switch {
@@ -261,7 +258,7 @@ func endingOf(news command.CallNews) ending {
 	return failed(fateOver, fault.Newf(fault.ToolFailed, "The service failed: %s", text))
 }
 
-// note passes a notification on, unless it is too large or there are too many.
+// note passes a notification on, unless it exceeds the limits of size or rate.
 func (h *handover) note(n *event.CallNotifiedData) {
 	now := time.Now()
 	h.tokens = min(noteBurst, h.tokens+now.Sub(h.filled).Seconds()*noteRate)

@@ -1,6 +1,5 @@
-// Package swarm calls the tools of services that are connected to gateways. The
-// directory says which there are; a service belongs to a tenant and may have several
-// replicas, which share its calls.
+// Package swarm calls the tools of services that are connected to gateways. The directory lists the services; a service
+// belongs to a tenant and may have several replicas, which share its calls.
 package swarm
 
 import (
@@ -26,17 +25,16 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
-// shareOfCalls is the part of all calls that one service may have open (a fourth):
-// one that hangs leaves room for the others.
+// shareOfCalls is the part of all calls that one service may have open (a fourth): a hanging service leaves room for the
+// others.
 const shareOfCalls = 4
 
-// Registry follows the services in the directory and shares calls among their replicas.
-// It is safe for concurrent use.
+// Registry follows the services in the directory and shares calls among their replicas. It is safe for concurrent use.
 type Registry struct {
 	conn     *bus.Conn
 	dir      *directory.Directory
 	log      zerolog.Logger
-	missed   func()   // told of each dropped notification
+	missed   func()   // receives each dropped notification
 	reserved []string // names of MCP servers
 	max      int      // open calls of one service
 
@@ -51,8 +49,8 @@ type Registry struct {
 	known   map[string]*replica
 	schemas map[[sha256.Size]byte]compiled
 	open    map[string]int       // calls by replica
-	idle    map[string]time.Time // since when, by replica; only of those that have had calls
-	others  map[string]int       // calls of others, by replica, when a gateway spoke of it last
+	idle    map[string]time.Time // start of each idle replica's wait, for replicas that have had calls
+	others  map[string]int       // calls of other processes, by replica, in the gateway's last message about it
 	calls   map[serviceKey]int   // by service
 	unwatch func()
 }
@@ -62,7 +60,7 @@ type compiled struct {
 	err    error
 }
 
-// serviceKey names a service. A tenant's are not another's, even of the same id.
+// serviceKey identifies a service. The same id in two tenants means two services.
 type serviceKey struct {
 	tenant id.Tenant
 	id     string
@@ -73,23 +71,22 @@ type offeredKey struct {
 	name   string
 }
 
-// Config says what a registry works with.
+// Config holds the dependencies and limits of a registry.
 type Config struct {
 	Conn      *bus.Conn
 	Directory *directory.Directory
 	Logger    zerolog.Logger
 	MaxCalls  int      // of the tool service; one service may have a fourth of them open
-	Reserved  []string // names of MCP servers, which no service's tools may have
-	Missed    func()   // told of each notification that is dropped; must not block
+	Reserved  []string // names of MCP servers, which services' tools may not use
+	Missed    func()   // receives each dropped notification; must not block
 	Waits     Waits
 }
 
-// Waits say how long a registry waits before it holds a call for lost. Zero values are
-// the defaults.
+// Waits are the times after which a registry counts a call as lost. Zero values mean the defaults.
 type Waits struct {
 	Confirm time.Duration // for the gateway to queue a call; default 5 s
 	Lost    time.Duration // for an answer after the service's connection has ended; default 2 s
-	Return  time.Duration // for a replica that a lost call can be repeated on; default 10 s
+	Return  time.Duration // for a replica that can repeat a lost call; default 10 s
 }
 
 func (w Waits) withDefaults() Waits {
@@ -134,8 +131,7 @@ func (w *Registry) changed() {
 	w.news = make(chan struct{})
 }
 
-// look returns the services as they are, and a channel that is closed when that is
-// no longer so.
+// look returns the current services, and a channel that is closed when they change.
 func (w *Registry) look() (*view, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +145,7 @@ func (w *Registry) look() (*view, <-chan struct{}) {
 	return w.view, news
 }
 
-// read makes a view of the directory. What has not changed is not decoded again.
+// read makes a view of the directory. It decodes changed entries only.
 func (w *Registry) read() *view {
 	old, schemas := w.known, w.schemas
 	w.known, w.schemas = make(map[string]*replica), make(map[[sha256.Size]byte]compiled)
@@ -186,7 +182,7 @@ func (w *Registry) read() *view {
 	return v
 }
 
-// compile compiles a schema unless it is known from before.
+// compile compiles a schema unless before holds it.
 func (w *Registry) compile(raw json.RawMessage, before map[[sha256.Size]byte]compiled) (*schema.Schema, error) {
 	sum := sha256.Sum256(raw)
 	c, ok := w.schemas[sum]
@@ -200,7 +196,7 @@ func (w *Registry) compile(raw json.RawMessage, before map[[sha256.Size]byte]com
 	return c.schema, c.err
 }
 
-// keep takes over the schemas of a replica that has not changed.
+// keep takes over the schemas of an unchanged replica.
 func (w *Registry) keep(r *replica, before map[[sha256.Size]byte]compiled) {
 	for _, t := range r.peer.Tools {
 		for _, raw := range []json.RawMessage{t.InputSchema, t.OutputSchema} {
@@ -212,8 +208,7 @@ func (w *Registry) keep(r *replica, before map[[sha256.Size]byte]compiled) {
 	}
 }
 
-// take reserves the replica that is to run a call of the tool. Those in not are left
-// out.
+// take reserves the replica that will run a call of the tool. It skips the replicas in not.
 func (w *Registry) take(key serviceKey, own string, not map[string]bool) (*replica, error) {
 	v, _ := w.look()
 	svc := v.services[key]
@@ -250,9 +245,8 @@ func (w *Registry) take(key serviceKey, own string, not map[string]bool) (*repli
 	return able[i], nil
 }
 
-// elsewhere returns how many calls of others a replica has, as far as is known. What the
-// directory says is late: calls of ours that have ended since look like others' there.
-// What a gateway says is never too much. The caller has locked.
+// elsewhere returns the known number of other processes' calls of a replica. The directory's figure is late: it may include
+// ended calls of this process. The gateway's figure is never too high. The caller holds the lock.
 func (w *Registry) elsewhere(r *replica) int {
 	if others, known := w.others[r.id]; known {
 		return min(others, r.others)
@@ -260,16 +254,15 @@ func (w *Registry) elsewhere(r *replica) int {
 	return r.others
 }
 
-// opened returns how many calls of ours a replica has.
+// opened returns the number of this process' calls of a replica.
 func (w *Registry) opened(r *replica) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.open[r.id]
 }
 
-// measured notes how much a replica has to do, as its gateway said when it took a call of
-// ours (less than 0 = it did not say), and we had so many open there: what has ended
-// since was counted.
+// measured records a replica's load, which its gateway reported as it accepted a call of this process (less than 0 = not
+// reported) while this process had so many calls open: those that have ended since are included.
 func (w *Registry) measured(r *replica, load, open int) {
 	if load < 0 {
 		return
@@ -279,7 +272,7 @@ func (w *Registry) measured(r *replica, load, open int) {
 	w.others[r.id] = max(0, load-max(open, w.open[r.id]))
 }
 
-// release is take's counterpart.
+// release releases a reservation of take.
 func (w *Registry) release(key serviceKey, r *replica) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -292,8 +285,7 @@ func (w *Registry) release(key serviceKey, r *replica) {
 	w.idle[r.id] = time.Now()
 }
 
-// await waits for a replica that can be given a call of the tool, not one of those in
-// not. It reports whether there is one.
+// await waits for a replica that accepts a call of the tool and is not in not. It reports whether it found one.
 func (w *Registry) await(ctx context.Context, key serviceKey, own string, not map[string]bool) bool {
 	wait := time.NewTimer(w.waits.Return)
 	defer wait.Stop()
@@ -319,7 +311,7 @@ func (w *Registry) await(ctx context.Context, key serviceKey, own string, not ma
 // typeService is the type of services in descriptions.
 const typeService = "service"
 
-// Tools returns the tools of the tenant's services, in no order.
+// Tools returns the tools of the tenant's services, unordered.
 func (w *Registry) Tools(tenant id.Tenant) (list []tools.Tool) {
 	v, _ := w.look()
 	for at, k := range v.offered {
@@ -339,8 +331,8 @@ func (w *Registry) Servers(tenant id.Tenant) (list []tools.Server) {
 	return list
 }
 
-// ToolsOf returns the tenant's service of that id, or else the only one of that name,
-// and its tools, sorted by name; false if the tenant has none.
+// ToolsOf returns the tenant's service of that id, or else the only one of that name, and its tools, sorted by name; false
+// if the tenant has none.
 func (w *Registry) ToolsOf(tenant id.Tenant, server string) (tools.Server, []tools.Tool, bool) {
 	v, _ := w.look()
 	svc := v.find(tenant, server)

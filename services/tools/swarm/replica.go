@@ -21,23 +21,22 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
-// anyObject is the input schema of tools that have none.
+// anyObject is the input schema of tools without a schema.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-// replica is one connection of a service, as the directory has it. It is never
-// modified.
+// replica is one connection of a service, from its directory entry. It is immutable.
 type replica struct {
-	id    string // of this connection: one that comes back is another
-	entry []byte // what it was read from
+	id    string // of this connection: a reconnected service has another
+	entry []byte // the entry's text
 	peer  command.Peer
 	tools map[string]*offer.Tool // by their own ids
-	// others is how many calls it had that were not this process's when the directory
-	// told of it: how many those are is known here, and better.
+	// others is the number of calls of other processes when the directory reported it: this process knows its own number
+	// better.
 	others int
-	wrong  []error // tools that cannot be offered
+	wrong  []error // errors of tools that cannot be offered
 }
 
-// compiler compiles a schema, or remembers it.
+// compiler compiles a schema, or returns a cached one.
 type compiler func(json.RawMessage) (*schema.Schema, error)
 
 // newReplica reads an entry of the directory.
@@ -103,19 +102,18 @@ func absent(raw json.RawMessage) bool {
 	return len(b) == 0 || string(b) == "null"
 }
 
-// takesCalls reports whether the replica may be given a call of the tool.
+// takesCalls reports whether the replica accepts a call of the tool.
 func (r *replica) takesCalls(tool string) bool {
 	return r.peer.Online && r.peer.Status == command.StatusActive && r.tools[tool] != nil
 }
 
-// hashed is the end of a prefix that was made by servicePrefix.
+// hashed matches the end of a prefix that servicePrefix made.
 var hashed = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
-// servicePrefix returns the beginning of the names of a service's tools: its id if
-// it has no other characters than [A-Za-z0-9-], changed and with a hash if it has,
-// is too long, looks like such a name, or is the beginning of a reserved name (of an
-// MCP server). It has no underscore, so that the first one in an offered name is its
-// end: no service can have another's names.
+// servicePrefix returns the beginning of the names of a service's tools: its id if that consists of [A-Za-z0-9-], and a
+// changed id with a hash if it has other characters, is too long, looks like a changed one, or is the beginning of a
+// reserved name (of an MCP server). The prefix has no underscore, so that the first one in an offered name ends it: no
+// service can have another's names.
 func servicePrefix(service string, reserved []string) string {
 	clean := strings.Map(func(r rune) rune {
 		if offer.IsNameByte(r) && r != '_' {
@@ -132,16 +130,15 @@ func servicePrefix(service string, reserved []string) string {
 	return clean[:min(len(clean), offer.MaxProvider-len(tail))] + tail
 }
 
-// candidate is a replica that may be given a call.
+// candidate is a replica that accepts calls.
 type candidate struct {
 	id   string
-	load int       // calls that it has, as far as is known here
-	idle time.Time // since when it has had nothing to do for this process
+	load int       // known number of its calls
+	idle time.Time // start of its wait for a call of this process
 }
 
-// choose returns the index of the candidate that gets the next call: the least
-// loaded, of several the one that has been idle for longest. It does not depend on
-// the order of the list. There is none in an empty list: -1.
+// choose returns the index of the candidate that gets the next call: the least loaded, of several the one that has been idle
+// for longest. It does not depend on the order of the list. It returns -1 for an empty list.
 func choose(list []candidate) int {
 	best := -1
 	for i, c := range list {

@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// serviceLabel stands for all services in metrics: their ids are strangers' words.
+	// serviceLabel stands for all services in metrics: clients choose their ids.
 	serviceLabel = "services"
-	// longestServiceCall bounds a call of a service: services may be models or
-	// people, and the outcome of a call is remembered for as long.
+	// longestServiceCall bounds a call of a service: services may be models or people, and the outcome of a call is
+	// remembered for as long.
 	longestServiceCall = calls.Remembered
-	// returnWait is how long a call that was lost waits for a replica to be repeated
-	// on: a service that is started again is back before, and its peers keep it in
-	// mind for not much longer.
+	// returnWait is the time for which a lost call waits for a replica to repeat it: a restarted service reconnects earlier,
+	// and its peers do not remember it for much longer.
 	returnWait = 10 * time.Second
 )
 
-// Route is the way of calls to a tool of a service.
+// Route leads calls to a tool of a service.
 type Route struct {
 	w    *Registry
 	key  serviceKey
 	tool *offer.Tool
 }
 
-// Offered returns the way to a tool of the tenant's services by its offered name.
+// Offered returns the route to a tool of the tenant's services by its offered name.
 func (w *Registry) Offered(tenant id.Tenant, name string) (Route, bool) {
 	v, _ := w.look()
 	k := v.offered[offeredKey{tenant, name}]
@@ -43,7 +42,7 @@ func (w *Registry) Offered(tenant id.Tenant, name string) (Route, bool) {
 	return Route{w, serviceKey{tenant, k.Server}, k}, true
 }
 
-// Named returns the way to a tool of a service. Errors are *fault.Fault.
+// Named returns the route to a tool of a service. Errors are *fault.Fault.
 func (w *Registry) Named(tenant id.Tenant, server, tool string) (Route, error) {
 	v, _ := w.look()
 	svc := v.find(tenant, server)
@@ -60,7 +59,7 @@ func (w *Registry) Named(tenant id.Tenant, server, tool string) (Route, error) {
 // Label returns the label of all services in metrics.
 func (sr Route) Label() string { return serviceLabel }
 
-// Limit returns how long a call may take that asks for so much; 0 = it does not ask.
+// Limit returns the time limit of a call that asks for the given time; 0 = no time given.
 func (sr Route) Limit(asked time.Duration) time.Duration {
 	if asked > 0 {
 		return min(asked, longestServiceCall)
@@ -68,11 +67,11 @@ func (sr Route) Limit(asked time.Duration) time.Duration {
 	return bound.Timeout
 }
 
-// Repeatable reports whether the call may be repeated when its outcome is unknown.
+// Repeatable reports whether the call may be repeated after an unknown outcome.
 func (sr Route) Repeatable(call tools.Call) bool { return sr.tool.Repeatable(call.Arguments) }
 
-// Run gives the call to a replica. If it is lost there and may be repeated, it is
-// given to another one, or to one that comes back soon.
+// Run runs the call on a replica. If the call is lost there and may be repeated, Run repeats it on another replica, or on
+// one that reconnects soon.
 func (sr Route) Run(ctx context.Context, call tools.Call, told func(tools.Notification)) (tools.Result, error) {
 	call.Tool = sr.tool.Own
 	tried := make(map[string]bool)
@@ -88,8 +87,7 @@ func (sr Route) Run(ctx context.Context, call tools.Call, told func(tools.Notifi
 	return serviceResult(end.data, call.Raw)
 }
 
-// once gives the call to one replica after the other until one has it. Those that
-// were tried are added to tried.
+// once offers the call to replicas in sequence until one has it. It adds the tried ones to tried.
 func (sr Route) once(ctx context.Context, call tools.Call, told func(tools.Notification), tried map[string]bool) ending {
 	for {
 		if ctx.Err() != nil {
@@ -108,7 +106,7 @@ func (sr Route) once(ctx context.Context, call tools.Call, told func(tools.Notif
 	}
 }
 
-// give runs the call on a replica that was taken for it, and releases it.
+// give runs the call on a reserved replica, and releases it.
 func (sr Route) give(ctx context.Context, r *replica, call tools.Call, told func(tools.Notification)) ending {
 	defer sr.w.release(sr.key, r)
 	k := r.tools[call.Tool]
@@ -123,8 +121,8 @@ func (sr Route) give(ctx context.Context, r *replica, call tools.Call, told func
 	return end
 }
 
-// serviceResult turns what a service answered into a result. Models get the text of
-// a string and of anything else its JSON, cut at the output cap.
+// serviceResult turns a service's answer into a result. Models get the text of a string and the JSON of any other value, cut
+// at the output limit.
 func serviceResult(data json.RawMessage, raw bool) (tools.Result, error) {
 	if raw {
 		if len(data) > bound.MaxOutput {

@@ -44,7 +44,7 @@ func TestChooseProperty(t *testing.T) {
 	})
 }
 
-// Replicas of one service get calls in turn, whatever the times that calls take.
+// Replicas of one service get calls in turn, regardless of the calls' durations.
 func TestTakeProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, key, all := stage(t, rapid.IntRange(1, 5).Draw(t, "replicas"))
@@ -92,15 +92,15 @@ func TestTakeProperty(t *testing.T) {
 	})
 }
 
-// What the directory says of a replica's load is late: it may show our own calls, which
-// have ended meanwhile. What its gateway says as it takes a call corrects that.
+// The directory's figure of a replica's load is late: it may include ended calls of this process. The gateway's figure in
+// its confirmation corrects that.
 func TestLateLoadsFavourNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, key, all := stage(t, 2)
 		for _, r := range all {
 			r.peer.Online, r.peer.Status = true, command.StatusActive
 			r.others = rapid.IntRange(0, 9).Draw(t, "late")
-			w.measured(r, 1, 1) // the one call that it has is ours
+			w.measured(r, 1, 1) // its one call is this process'
 		}
 		var open []*replica
 		shares := map[string]int{}
@@ -108,7 +108,7 @@ func TestLateLoadsFavourNobody(t *testing.T) {
 			r, err := w.take(key, "t", nil)
 			require.NoError(t, err)
 			shares[r.id]++
-			// Our earlier calls may end before we read what was said of this one.
+			// Earlier calls of this process may end before it reads the confirmation of this one.
 			before := w.opened(r)
 			open = append(open, r)
 			for len(open) > 8 || len(open) > 0 && rapid.Bool().Draw(t, "ends") {
@@ -124,8 +124,8 @@ func TestLateLoadsFavourNobody(t *testing.T) {
 	})
 }
 
-// Calls of others count as far as both sources have them: the directory learns of their
-// end, gateways of their beginning.
+// Calls of other processes count as far as both sources report them: the directory learns of their end, gateways of their
+// beginning.
 func TestCallsOfOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, _, all := stage(t, 1)
@@ -143,7 +143,7 @@ func TestCallsOfOthers(t *testing.T) {
 	})
 }
 
-// stage returns a swarm with one service, of which replicas are in all conditions.
+// stage returns a swarm with one service, with replicas in all conditions.
 func stage(t *rapid.T, n int) (*Registry, serviceKey, []*replica) {
 	w := &Registry{max: 20, open: map[string]int{}, idle: map[string]time.Time{}, others: map[string]int{}, calls: map[serviceKey]int{}}
 	var all []*replica
@@ -158,7 +158,7 @@ func stage(t *rapid.T, n int) (*Registry, serviceKey, []*replica) {
 		require.NoError(t, err)
 		r, err := newReplica("k", directory.Member{Data: data}, nil, schema.Compile)
 		require.NoError(t, err)
-		r.others = p.Load // as the swarm reads it: none of its calls are ours yet
+		r.others = p.Load // as the swarm reads it: this process has no calls yet
 		all = append(all, r)
 	}
 	w.view = newView(slices.Clone(all))
@@ -193,9 +193,9 @@ func TestServicePrefixProperty(t *testing.T) {
 	})
 }
 
-// The answer of an MCP tool has to fit what the tool promises.
+// The answer of an MCP tool has to fit the tool's output schema.
 
-// What has been compiled is kept for as long as somebody has it, and no longer.
+// The registry keeps compiled schemas exactly as long as an entry uses them.
 func TestSchemasAreCompiledOnce(t *testing.T) {
 	w := &Registry{schemas: map[[32]byte]compiled{}}
 	raw := json.RawMessage(`{"type":"object"}`)
@@ -212,4 +212,4 @@ func TestSchemasAreCompiledOnce(t *testing.T) {
 	require.Same(t, first, again)
 }
 
-// What a server says twice a model is told once.
+// A result tells a model only once what the server says twice.

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 )
 
-// view is the services at one moment. It is never modified.
+// view holds the services at one moment. It is immutable.
 type view struct {
 	services map[serviceKey]*service
 	offered  map[offeredKey]*offer.Tool
@@ -51,7 +51,7 @@ func newView(all []*replica) *view {
 	for _, svc := range v.sorted() {
 		for _, k := range svc.tools {
 			at := offeredKey{svc.key.tenant, k.Name}
-			if v.offered[at] == nil { // Only a forged hash can have made two alike.
+			if v.offered[at] == nil { // Only a forged hash can make two names equal.
 				v.offered[at] = k
 			}
 		}
@@ -115,12 +115,12 @@ func (s *service) tool(own string) *offer.Tool {
 
 func (s *service) youngest() *replica { return s.replicas[len(s.replicas)-1] }
 
-// statuses, the best first.
+// statuses lists the statuses, the best first.
 var statuses = []string{
 	command.StatusActive, command.StatusBusy, command.StatusInitializing, command.StatusMaintenance, command.StatusError, command.StatusInactive,
 }
 
-// describe tells what the service is and how it is now.
+// describe returns the service's description with its current status.
 func (s *service) describe() tools.Server {
 	p := s.youngest().peer
 	best := len(statuses) - 1

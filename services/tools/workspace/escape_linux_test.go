@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// While every tool is used on a folder, the folder and a link that leads out
-// change places, as fast as possible. Nothing outside may be read or written.
+// While the test uses every tool on a folder, the folder and a link that leads out change places, as fast as possible. The
+// tools must neither read nor write outside.
 func TestSwappingAFolderForALinkDoesNotLeadOut(t *testing.T) {
 	tr := newTrap(t)
 	swap, link := filepath.Join(tr.dir, "swap"), filepath.Join(tr.dir, "link")

@@ -18,8 +18,7 @@ import (
 // folder there, and nowhere in the workspace.
 const canary = "CANARY-OUTSIDE"
 
-// trap is a workspace full of ways out, with files beside it that must be
-// neither read nor changed.
+// trap is a workspace full of ways out, with files beside it that the tools must neither read nor change.
 type trap struct {
 	*client
 	outside string
@@ -97,7 +96,7 @@ func (tr *trap) snapshot(t require.TestingT) map[string]string {
 	return all
 }
 
-// attack tries every tool on a path and returns all that came back.
+// attack tries every tool on a path and returns all results.
 func (tr *trap) attack(t testing.TB, path string) string {
 	var all strings.Builder
 	for _, a := range []struct {

@@ -28,13 +28,12 @@ import (
 
 const (
 	version = "1.0.0"
-	// tenantsSuffix is appended to the folder's name for the folders of the other
-	// tenants. They lie beside it, not in it: no tenant may see into another.
+	// tenantsSuffix is appended to the folder's name for the folders of the other tenants. They lie beside it, not in it: no
+	// tenant may see into another.
 	tenantsSuffix = ".tenants"
 )
 
-// A welcome is written into a folder that did not exist, so that the first
-// question a newcomer asks has an answer.
+// welcome is written into a new folder, so that a user's first question has an answer.
 const welcome = `# Notes
 
 Welcome to your workspace. Agents can list, read, write and search the files in
@@ -47,12 +46,11 @@ this folder, and nothing outside of it.
 // Folders finds the folder of a tenant. It is safe for concurrent use.
 type Folders struct {
 	dir string
-	mu  sync.Mutex // folders are made by one at a time
+	mu  sync.Mutex // one goroutine at a time creates folders
 }
 
-// Open returns the folders rooted at dir: the default tenant owns dir itself, any
-// other one dir.tenants/<tenant>. A folder that does not exist is made, with a
-// notes.md in it.
+// Open returns the folders rooted at dir: the default tenant owns dir itself, any other one dir.tenants/<tenant>. It creates
+// a missing folder, with a notes.md in it.
 func Open(dir string) (*Folders, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -92,7 +90,7 @@ func wrapOpen(err error) error {
 	return fmt.Errorf("open the workspace folder: %w", err)
 }
 
-// prepare makes the folder with a welcome in it. A folder that exists stays as it is.
+// prepare creates the folder with a welcome in it. It does not change an existing folder.
 func prepare(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -111,14 +109,13 @@ func prepare(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// server carries what all tools share.
+// server holds the common parts of all tools.
 type server struct {
 	folders *Folders
 	write   sync.Mutex // one writer at a time: an append reads, adds and replaces
 }
 
-// New returns the MCP server of the folders. It is connected to a transport by the
-// caller and serves any number of sessions.
+// New returns the MCP server of the folders. The caller connects it to a transport; it serves any number of sessions.
 func New(folders *Folders) *mcp.Server {
 	s := &server{folders: folders}
 	m := mcp.NewServer(&mcp.Implementation{Name: "waggle-workspace", Title: "Workspace files", Version: version}, nil)
@@ -145,8 +142,7 @@ func New(folders *Folders) *mcp.Server {
 	return m
 }
 
-// Serve runs the server of one folder over standard input and output until the
-// client hangs up or ctx ends.
+// Serve runs the server of one folder over standard input and output until the client closes the connection or ctx ends.
 func Serve(ctx context.Context, dir string) error {
 	f, err := Open(dir)
 	if err != nil {
@@ -155,8 +151,8 @@ func Serve(ctx context.Context, dir string) error {
 	return New(f).Run(ctx, &mcp.StdioTransport{})
 }
 
-// handle adapts one operation to the SDK: it opens the caller's folder, and an
-// error becomes a result that the model can read.
+// handle adapts one operation to the SDK: it opens the caller's folder, and turns an error into a result that the model can
+// read.
 func handle[In any](s *server, do func(context.Context, *os.Root, In) (string, error)) mcp.ToolHandlerFor[In, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		tenant, err := tenantOf(req.Params.Meta)
@@ -176,8 +172,8 @@ func handle[In any](s *server, do func(context.Context, *os.Root, In) (string, e
 	}
 }
 
-// tenantOf reads the tenant that the tool service put into the request. A request
-// without one is the default tenant's: a stdio server has no other.
+// tenantOf reads the tenant that the tool service put into the request. A request without a tenant belongs to the default
+// tenant: a stdio server has no other.
 func tenantOf(m mcp.Meta) (id.Tenant, error) {
 	v, ok := m[tools.MetaTenant]
 	if !ok {

@@ -129,7 +129,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A long file can be read to its end by following the remarks, and comes out whole.
+// A client that follows the remarks reads a long file to its end, and gets all of it.
 func TestReadInPieces(t *testing.T) {
 	c := open(t, t.TempDir())
 	var want strings.Builder

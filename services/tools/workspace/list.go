@@ -45,8 +45,7 @@ func (s *server) list(ctx context.Context, root *os.Root, in listArgs) (string, 
 	return b.String(), nil
 }
 
-// entry renders one line of a list. Where a link leads is not said: it may name a
-// place outside.
+// entry renders one line of a list. It does not show the target of a link, which may name a place outside.
 func entry(path string, info fs.FileInfo) string {
 	name := shown(path)
 	switch {

@@ -14,11 +14,10 @@ import (
 // maxPath is the longest path accepted: PATH_MAX of Linux.
 const maxPath = 4096
 
-// errIrregular is reported for anything that is neither a file nor a folder.
+// errIrregular refuses devices, sockets and pipes.
 var errIrregular = errors.New("is a device, socket or pipe, which are not served")
 
-// local checks a path from outside and returns it cleaned. The check gives good
-// messages early; the guarantee is os.Root's.
+// local checks a path from outside and returns it cleaned. The check gives good messages early; os.Root gives the guarantee.
 func local(path string) (string, error) {
 	switch {
 	case len(path) > maxPath:
@@ -39,9 +38,8 @@ func local(path string) (string, error) {
 	return clean, nil
 }
 
-// openFile opens a regular file for reading. The type is checked before, so that
-// a device is not even opened, and again on the open file, because it may have
-// been swapped; O_NONBLOCK keeps a pipe that was swapped in from blocking.
+// openFile opens a regular file for reading. It checks the type before, so that it never opens a device, and again on the
+// open file, which may have been swapped; O_NONBLOCK keeps a pipe that was swapped in from blocking.
 func openFile(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Stat(path)
 	if err != nil {
@@ -74,8 +72,8 @@ func regular(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s %w", clip(path), errIrregular)
 }
 
-// explain turns an error of the file system into one sentence about the path as
-// the caller gave it. Where the workspace lies on the host is never said.
+// explain turns an error of the file system into one sentence about the caller's path. It never names the workspace's place
+// on the host.
 func explain(path string, err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxRead bounds the text that one call returns: below the tool service's
-	// output cap of 128 KiB, so that the closing remark is never cut off.
+	// maxRead bounds the text that one call returns: below the tool service's output limit of 128 KiB, so that the closing
+	// remark is never cut off.
 	maxRead = 96 << 10
-	// maxScan bounds what one call reads from disk, about a tenth of a second.
+	// maxScan bounds the bytes that one call reads from disk, about a tenth of a second.
 	maxScan = 64 << 20
-	// block is the size of the reads; cancellation is looked at once a block.
+	// block is the size of the reads; a call checks for cancellation once a block.
 	block = 64 << 10
 )
 
@@ -61,13 +61,13 @@ func (s *server) read(ctx context.Context, root *os.Root, in readArgs) (string, 
 type lines struct {
 	src  *io.LimitedReader
 	in   *bufio.Reader
-	line int // number of the line at which in stands
+	line int // number of the line at the reader's position
 	text []byte
 	cut  bool // the last line is incomplete
-	more bool // the file goes on
+	more bool // the file continues
 }
 
-// skip passes over n lines without keeping them, however long they are.
+// skip skips n lines of any length without keeping them.
 func (l *lines) skip(n int) error {
 	for n > 0 {
 		_, err := l.in.ReadSlice('\n')
@@ -85,7 +85,7 @@ func (l *lines) skip(n int) error {
 	return nil
 }
 
-// take keeps lines until there are limit of them (0 = no limit) or size bytes.
+// take keeps lines until it has limit of them (0 = no limit) or size bytes.
 func (l *lines) take(limit, size int) error {
 	for n := 0; limit == 0 || n < limit; {
 		part, err := l.in.ReadSlice('\n')
@@ -111,7 +111,7 @@ func (l *lines) take(limit, size int) error {
 	return nil
 }
 
-// render returns the text, with a remark if the file goes on.
+// render returns the text, with a remark if the file continues.
 func (l *lines) render(path string, first int) (string, error) {
 	if l.src.N <= 0 && l.in.Buffered() == 0 {
 		return "", fmt.Errorf("line %d of %s is beyond the first %d MiB, which is as far as files are read", l.line, clip(path), maxScan>>20)
@@ -141,8 +141,8 @@ func (l *lines) render(path string, first int) (string, error) {
 	return b.String(), nil
 }
 
-// dropPart removes what was read of an incomplete last line, if there are whole
-// lines before it. Otherwise only an incomplete character is removed.
+// dropPart removes the read part of an incomplete last line, if whole lines precede it. Otherwise it removes an incomplete
+// character only.
 func (l *lines) dropPart() {
 	if i := bytes.LastIndexByte(l.text, '\n'); i >= 0 {
 		l.text, l.cut = l.text[:i+1], false

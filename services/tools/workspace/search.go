@@ -38,7 +38,7 @@ type finder struct {
 	out     strings.Builder
 	found   int
 	scanned int64
-	more    bool // a bound left something out
+	more    bool // a limit has excluded something
 }
 
 // search returns matching lines as path:line: text, or matching paths.
@@ -91,14 +91,14 @@ func (f *finder) visit(ctx context.Context, p string, info fs.FileInfo) error {
 	return f.scan(p, io.LimitReader(withContext(ctx, file), maxSearchedFile))
 }
 
-// scan looks through one file. A file that is not text is left after its first block.
+// scan searches one file. It stops after the first block of a file that is not text.
 func (f *finder) scan(p string, r io.Reader) error {
 	in := bufio.NewReaderSize(r, block)
 	if head, err := in.Peek(512); len(head) == 0 || (err != nil && !errors.Is(err, io.EOF)) || strings.ContainsRune(string(head), 0) {
 		return nil // Not readable: a search goes on.
 	}
 	for line := 1; ; {
-		// A line longer than the buffer is looked at in pieces of that size.
+		// The buffer splits longer lines into pieces of its size.
 		part, err := in.ReadSlice('\n')
 		f.scanned += int64(len(part))
 		if f.matches(string(part)) {
@@ -134,8 +134,8 @@ func (f *finder) add(line string) error {
 	return nil
 }
 
-// named reports whether the path fits the glob: its last name if the glob has no
-// slash, otherwise the whole path, in which ** stands for any number of names.
+// named reports whether the path fits the glob: its last name if the glob has no slash, otherwise the whole path, in which
+// ** stands for any number of names.
 func (f *finder) named(p string) bool {
 	if f.glob == "" {
 		return true
@@ -146,8 +146,8 @@ func (f *finder) named(p string) bool {
 	return fits(strings.Split(f.glob, "/"), strings.Split(p, "/"))
 }
 
-// fits keeps the set of positions in names that the glob so far can end at, so
-// its work is bounded by the product of the lengths, whatever the glob.
+// fits keeps the set of positions in names at which the glob so far can end, so that the product of the lengths bounds its
+// work for any glob.
 func fits(glob, names []string) bool {
 	at := make([]bool, len(names)+1)
 	at[0] = true

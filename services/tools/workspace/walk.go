@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// maxVisited bounds the entries that one call looks at, about a second's work.
+	// maxVisited bounds the entries that one call visits, about a second's work.
 	maxVisited = 20_000
 	// maxDepth bounds nesting; real trees stay below 20.
 	maxDepth = 40
-	// namesAtOnce is how many names of a folder are fetched in one step.
+	// namesAtOnce is the number of a folder's names that one step fetches.
 	namesAtOnce = 1024
 )
 
-// errStop ends a walk early without being an error of it.
+// errStop ends a walk early; run does not report it.
 var errStop = errors.New("stop")
 
-// walk visits what is below a folder in the order of names, folders before what
-// is in them. It never follows a symbolic link.
+// walk visits the entries below a folder in the order of names, folders before their contents. It never follows a symbolic
+// link.
 type walk struct {
 	ctx     context.Context //nolint:containedctx // The walk lives as long as one call.
 	root    *os.Root
 	visited int
-	partial bool // the bound on entries or depth left something out
+	partial bool // the limit of entries or depth has excluded something
 	visit   func(path string, info fs.FileInfo) error
-	flat    bool // do not go into sub-folders
+	flat    bool // skip sub-folders
 }
 
-// run visits everything below dir. It returns nil after errStop.
+// run visits all entries below dir. It returns nil after errStop.
 func (w *walk) run(dir string) error {
 	err := w.folder(dir, 0)
 	if errors.Is(err, errStop) {
@@ -60,7 +60,7 @@ func (w *walk) folder(dir string, depth int) error {
 		path := filepath.Join(dir, name)
 		info, err := w.root.Lstat(path)
 		if err != nil {
-			continue // Gone, or not ours to see.
+			continue // Gone, or not readable.
 		}
 		if err := w.visit(path, info); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (w *walk) folder(dir string, depth int) error {
 	return nil
 }
 
-// names returns the sorted names in a folder, as many as the bound leaves room for.
+// names returns the sorted names in a folder, up to the limit of entries.
 func (w *walk) names(dir string) ([]string, error) {
 	f, err := w.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 const (
 	// maxContent bounds one write; the bus carries 1 MiB a message anyway.
 	maxContent = 1 << 20
-	// maxFile bounds the file that appends may build up.
+	// maxFile bounds the size of a file after appends.
 	maxFile = 16 << 20
-	// Temporary files are hidden from lists and searches.
+	// Lists and searches hide temporary files.
 	tempPrefix, tempSuffix = ".waggle-", ".tmp"
 )
 
@@ -71,7 +71,7 @@ func (s *server) put(ctx context.Context, root *os.Root, in writeArgs) (string, 
 	return fmt.Sprintf(createdMark+"%s with %d bytes.", clip(path), len(content)), nil
 }
 
-// target checks what is at path now and returns the mode for the new file.
+// target checks the current file at path and returns the mode for the new one.
 func target(root *os.Root, path string) (mode fs.FileMode, existed bool, err error) {
 	info, err := root.Lstat(path)
 	switch {

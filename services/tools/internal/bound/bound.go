@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// MaxTools bounds the tools of one provider; models get confused by far fewer.
+	// MaxTools bounds the tools of one provider; far fewer already confuse models.
 	MaxTools = 512
 	// Description bounds, in bytes, a tool's description: models read all of it.
 	Description = 16 << 10
@@ -21,16 +21,16 @@ const (
 	// Message bounds, in bytes, a provider's error message on its way to callers.
 	Message = 4 << 10
 
-	// Timeout is the default limit of one call, as MCP clients commonly have it.
+	// Timeout is the default limit of one call, a common one of MCP clients.
 	Timeout = 60 * time.Second
-	// Output is the default cap of a result in bytes: more than a model can use, and
-	// eight times as much fits into a message of the bus.
+	// Output is the default limit of a result in bytes: more than a model can use, and eight times as much fits into a
+	// message of the bus.
 	Output = 128 << 10
 	// MaxOutput keeps, in bytes, a result within a bus message of 1 MiB.
 	MaxOutput = 512 << 10
 )
 
-// Shorten cuts s to at most limit bytes, valid UTF-8, with "..." where it was cut.
+// Shorten cuts s to at most limit bytes, valid UTF-8, with "..." at the cut.
 func Shorten(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= limit {
@@ -39,8 +39,8 @@ func Shorten(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + "..."
 }
 
-// Cut returns the longest prefix of s of at most limit bytes that ends with a whole
-// character. limit must be below len(s). The prefix is a copy, so that s can be freed.
+// Cut returns the longest prefix of s of at most limit bytes that ends with a whole character. limit must be below len(s).
+// The prefix is a copy, so that the collector can free s.
 func Cut(s string, limit int) string {
 	for limit > 0 && !utf8.RuneStart(s[limit]) {
 		limit--

@@ -12,15 +12,13 @@ const (
 	MaxName = 64
 	// MaxProvider leaves at least half of a tool's name to the tool.
 	MaxProvider = 30
-	// HashChars of a SHA-256 tell apart the names that had to be changed.
+	// HashChars of a SHA-256 distinguish changed names.
 	HashChars = 8
 )
 
-// Name returns the name under which models see a tool: <server>_<tool>.
-// If the tool's own name has other characters than [A-Za-z0-9_-] or is too long,
-// it is changed and a hash of the original is appended. The result depends on
-// nothing but the two names: a tool that appears later cannot take over the name
-// of another. Two servers cannot collide because CheckProviders keeps one's name
+// Name returns the name under which models see a tool: <server>_<tool>. If the tool's own name has other characters than
+// [A-Za-z0-9_-] or is too long, Name changes it and appends a hash of the original. The result depends only on the two
+// names: a later tool cannot get the name of another. Two servers cannot collide because CheckProviders keeps one's name
 // from being the beginning of the other's.
 func Name(server, tool string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -38,7 +36,7 @@ func Name(server, tool string) string {
 	return name[:min(len(name), MaxName-len(tail))] + tail
 }
 
-// BelongsTo reports whether the offered name can be one of the server's.
+// BelongsTo reports whether the offered name can belong to the server.
 func BelongsTo(offered, server string) bool { return strings.HasPrefix(offered, server+"_") }
 
 // CheckProviders makes sure that an offered name leads to one server.

@@ -1,4 +1,4 @@
-// Package offer holds tools as models see them: under unique names, with compiled schemas.
+// Package offer holds tools in the form that models see: under unique names, with compiled schemas.
 package offer
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
-// Tool is a tool that can be called. It is never modified.
+// Tool is a callable tool. It is immutable.
 type Tool struct {
 	tools.Tool
 	Arguments *schema.Schema
-	Result    *schema.Schema // of structured results; nil = they are not checked
+	Result    *schema.Schema // schema of structured results; nil = no check
 }
 
 // Sort sorts tools by name.
