@@ -15,6 +15,7 @@ import (
 // Level is the severity of a finding.
 type Level string
 
+// Levels of findings, from good to bad.
 const (
 	OK   Level = "OK"
 	Warn Level = "WARN"
