@@ -126,6 +126,16 @@ func TestFinalCodesEndTheLink(t *testing.T) {
 	}
 }
 
+func TestOtherCodesBringTheClientBack(t *testing.T) {
+	for _, code := range []websocket.StatusCode{1000, 1001, 1008, 1011, 1012, 1013, 4000, 4001, 4399} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(t, func(p *pipe) { p.say(frame{Seq: 1}); p.leave(code) }, func(p *pipe) { p.say(frame{Seq: 2}) })
+			_, err := run(t, connect(link.Options{Dial: s.dial}, true, func(f frame) bool { return f.Seq == 2 }))
+			require.ErrorIs(t, err, errDone)
+		})
+	}
+}
+
 func TestATokenThatHasExpiredIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := 0

@@ -1,0 +1,32 @@
+package socket
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/sdk/go/link"
+	"github.com/waggle-dev/waggle/sdk/go/waggle"
+)
+
+func TestFailuresSayWhatToDo(t *testing.T) {
+	plain := errors.New("why")
+	for want, err := range map[string]error{
+		"the server refused the connection (HTTP 401 Unauthorized); give an API key or token with --token or WAGGLE_TOKEN": &link.RefusedError{Status: 401},
+		"the server refused the connection (HTTP 404 Not Found); check the path of --url and the session":                  &link.RefusedError{Status: 404},
+		"the server refused the connection (HTTP 403 Forbidden)":                                                           &link.RefusedError{Status: 403},
+		"the server closed the connection: bye (4404)":                                                                     &link.ClosedError{Code: 4404, Reason: "bye"},
+		"the server did not come back: why":                                                                                &link.AwayError{For: time.Minute, Err: plain},
+		"connect to ws://h/ws: why":                                                                                        &link.DialError{Address: "ws://h/ws", Err: plain},
+		`no server answers at ws://h/ws; start one with "waggle up" (make run), or name another with --url`:                &link.DialError{Address: "ws://h/ws", Err: syscall.ECONNREFUSED},
+		"why": plain,
+	} {
+		require.EqualError(t, Explain(err), want)
+	}
+	require.EqualError(t, Answered(&waggle.Error{Code: "X\x1b[2J", Message: "no\x1b[2J", Status: 401}), "no [X] (--token or WAGGLE_TOKEN)")
+	require.EqualError(t, Answered(&link.DialError{Address: "http://h", Err: plain}), "connect to http://h: why")
+	require.NoError(t, Explain(nil))
+}
