@@ -162,7 +162,7 @@ func (m *many) flushAcks(ctx context.Context) {
 	m.mu.Unlock()
 	for k, seq := range waiting {
 		if err := m.sendAck(ctx, k, seq); err != nil {
-			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", k.log).Msg("an acknowledgement waits")
+			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", k.log).Msg("postpone acknowledgement")
 			break
 		}
 		m.c.s.met.acks.Inc()

@@ -68,12 +68,12 @@ func (s *Server) aside(m *nats.Msg) {
 	}
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil {
-		s.dep.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("an aside is no event")
+		s.dep.Logger.Warn().Err(err).Str("subject", m.Subject).Msg("drop undecodable direct message")
 		return
 	}
 	log, err := subject.ParseName(e.Subject)
 	if err != nil || e.Sequence != 0 || !to.who().Owns(log) {
-		s.dep.Logger.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("an aside that is none is not shown")
+		s.dep.Logger.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("drop unknown direct message")
 		return
 	}
 	to.whisper(log, e)

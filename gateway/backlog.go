@@ -221,7 +221,7 @@ func (c *conn) handle(r received) {
 // recovered ends the socket whose codec has a bug, and nobody else's.
 func (c *conn) recovered() {
 	if r := recover(); r != nil {
-		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("a connection panicked")
+		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("recover from panic of connection")
 		c.sock.Finish(closeInternal, string(fault.Internal))
 		c.backlog.drop()
 	}

@@ -206,7 +206,7 @@ func (c *conn) failed(err error) {
 		c.end(f)
 		return
 	}
-	c.s.dep.Logger.Debug().Err(err).Msg("a socket ended")
+	c.s.dep.Logger.Debug().Err(err).Msg("close socket")
 }
 
 // open makes out who is there and begins.

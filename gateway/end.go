@@ -39,7 +39,7 @@ func (c *conn) Control() bool {
 
 // Ended implements ws.Handler: the peer is stuck, silent or slow.
 func (c *conn) Ended(f *fault.Fault) {
-	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("a socket is ended")
+	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("end socket")
 }
 
 // Tick implements ws.Handler: credentials end, and so does the patience with

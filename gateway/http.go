@@ -133,7 +133,7 @@ func (s *Server) document(w http.ResponseWriter, f *fault.Fault, status int) {
 
 func (s *Server) write(w http.ResponseWriter, v any) {
 	if err := json.NewEncoder(w).Encode(v); err != nil {
-		s.dep.Logger.Debug().Err(err).Msg("an answer could not be written")
+		s.dep.Logger.Debug().Err(err).Msg("fail to write answer")
 	}
 }
 

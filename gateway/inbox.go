@@ -231,7 +231,7 @@ func (p *peer) flushAcks(ctx context.Context) {
 		return
 	}
 	if err := p.sendAck(ctx, in.log, has); err != nil {
-		p.c.s.dep.Logger.Debug().Err(err).Stringer("log", in.log).Msg("an acknowledgement waits")
+		p.c.s.dep.Logger.Debug().Err(err).Stringer("log", in.log).Msg("postpone acknowledgement")
 		return
 	}
 	p.c.s.met.acks.Inc()

@@ -305,7 +305,7 @@ func (m *many) Expired(s *stream.Stream, first uint64) {
 	m.c.s.wg.Go(func() {
 		state, err := m.state(m.c.s.ctx, s.Log, dialect.Request{})
 		if err != nil {
-			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", s.Log).Msg("an expired history is not explained")
+			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", s.Log).Msg("fail to explain expired history")
 			s.Release(nil)
 			return
 		}

@@ -396,7 +396,7 @@ func (p *peer) loaded() {
 		return
 	}
 	if err := place.change(func(listed *command.Peer) { listed.Load = p.work.load() }); err != nil {
-		p.c.s.dep.Logger.Warn().Err(err).Msg("a peer's load is not told to the directory")
+		p.c.s.dep.Logger.Warn().Err(err).Msg("fail to publish load of peer")
 	}
 }
 
@@ -419,7 +419,7 @@ func (p *peer) tellCaller(inbox string, news command.CallNews) {
 		})
 	}
 	if err != nil {
-		p.c.s.dep.Logger.Warn().Err(err).Str("call", news.CallID).Msg("a caller is not told about its call")
+		p.c.s.dep.Logger.Warn().Err(err).Str("call", news.CallID).Msg("fail to tell caller about call")
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *Server) reply(m *nats.Msg, answer []byte) {
 		return
 	}
 	if err := m.Respond(answer); err != nil {
-		s.dep.Logger.Debug().Err(err).Msg("an aside is not confirmed")
+		s.dep.Logger.Debug().Err(err).Msg("fail to confirm direct message")
 	}
 }
 
@@ -38,12 +38,12 @@ func (s *Server) reply(m *nats.Msg, answer []byte) {
 func (p *peer) understand(m *nats.Msg) (about subject.Log, e event.Event, ok bool) {
 	log := p.c.s.dep.Logger
 	if err := json.Unmarshal(m.Data, &e); err != nil {
-		log.Warn().Err(err).Str("subject", m.Subject).Msg("an aside is no event")
+		log.Warn().Err(err).Str("subject", m.Subject).Msg("drop undecodable direct message")
 		return about, e, false
 	}
 	about, err := subject.ParseName(e.Subject)
 	if err != nil || e.Sequence != 0 || !p.c.who().Owns(about) {
-		log.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("an aside that is none is not shown")
+		log.Warn().Err(err).Str("log", e.Subject).Uint64("seq", e.Sequence).Msg("drop unknown direct message")
 		return about, e, false
 	}
 	return about, e, true
@@ -109,7 +109,7 @@ func (p *peer) handTask(about subject.Log, e event.Event) []byte {
 func (p *peer) handCall(about subject.Log, e event.Event) []byte {
 	c, err := event.As[event.CallRequestedData](e)
 	if err != nil || c.CallID == "" || c.Inbox == "" {
-		p.c.s.dep.Logger.Warn().Err(err).Stringer("log", about).Msg("a call that cannot be answered is not handed on")
+		p.c.s.dep.Logger.Warn().Err(err).Stringer("log", about).Msg("drop call without reply subject")
 		return refused
 	}
 	if !p.who().Online {

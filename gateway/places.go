@@ -201,7 +201,7 @@ func (p *place) tick() {
 		return
 	}
 	if err := p.change(func(*command.Peer) {}); err != nil {
-		p.s.dep.Logger.Warn().Err(err).Msg("a peer's state is not told to the directory")
+		p.s.dep.Logger.Warn().Err(err).Msg("fail to publish state of peer")
 	}
 }
 
@@ -239,7 +239,7 @@ func (p *place) linger() {
 	if data, err := encodePeer(p.peer); err == nil {
 		err = p.lease.Set(data)
 		if err != nil {
-			p.s.dep.Logger.Warn().Err(err).Msg("a peer's absence is not told to the directory")
+			p.s.dep.Logger.Warn().Err(err).Msg("fail to publish absence of peer")
 		}
 	}
 	p.away = time.AfterFunc(p.s.cfg.Peers.Grace, func() { p.s.async(p.leave) })
@@ -335,7 +335,7 @@ func (s *Server) lapsePlaces() {
 			continue
 		}
 		if err := p.lease.Shown(ctx); err != nil {
-			s.dep.Logger.Debug().Err(err).Msg("the directory was not told that a peer is away")
+			s.dep.Logger.Debug().Err(err).Msg("fail to withdraw peer from directory")
 		}
 		p.lease.Lapse()
 	}

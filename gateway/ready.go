@@ -85,7 +85,7 @@ func (s *Server) verify(ctx context.Context) *fault.Fault {
 		return fault.New(fault.BusUnavailable).Wrap(err)
 	case len(drift) > 0:
 		s.dep.Logger.Error().Str("drift", drift[0].String()).Int("more", len(drift)-1).
-			Msg("not ready: the bus is not set up as this version needs it")
+			Msg("wait for bus to be set up for this version")
 		return fault.Newf(fault.BusUnavailable, "The message bus is not set up as this version needs it. See the server's log.")
 	}
 	s.verified.at = time.Now()

@@ -395,7 +395,7 @@ func Safely(logger zerolog.Logger, log subject.Log, encode func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).
-				Stringer("log", log).Msg("an event cannot be encoded")
+				Stringer("log", log).Msg("fail to encode event")
 			ok = false
 		}
 	}()

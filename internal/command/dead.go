@@ -48,7 +48,7 @@ func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Comm
 	}
 	addr, err := subject.ParseCommand(msg.Subject())
 	if err != nil { // without an address it has no subject for a record
-		u.log.Error().Err(err).Msg("drop message that is not a command")
+		u.log.Error().Err(err).Msg("drop message without command")
 		return nil
 	}
 	body := msg.Data()

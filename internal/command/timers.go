@@ -84,7 +84,7 @@ func (t *Timers) fire(msg jetstream.Msg) {
 func (t *Timers) call(subj string) (err error) {
 	timer, err := subject.ParseTimer(subj)
 	if err != nil {
-		t.log.Error().Err(err).Msg("drop message that is not a timer")
+		t.log.Error().Err(err).Msg("drop message without timer")
 		return nil
 	}
 	defer func() {

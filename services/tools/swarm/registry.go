@@ -159,7 +159,7 @@ func (w *Registry) read() *view {
 		if r == nil || !bytes.Equal(r.entry, m.Data) {
 			var err error
 			if r, err = newReplica(key, m, w.reserved, compile); err != nil {
-				w.log.Warn().Err(err).Str("member", key).Msg("ignore directory entry that is not a service")
+				w.log.Warn().Err(err).Str("member", key).Msg("ignore directory entry of other kind")
 				continue
 			}
 			for _, err := range r.wrong {

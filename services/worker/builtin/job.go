@@ -132,7 +132,7 @@ func (j *job) gone() bool {
 	if err == nil {
 		return false
 	}
-	j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID).Msg("release task: its session cannot be read")
+	j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID).Msg("release task with unreadable session")
 	j.tell("gone", cmd.ReleaseTask, cmd.AgentGone{TaskID: j.task.TaskID, AgentID: j.a.id, Attempt: j.task.Attempt, Reason: "agent_left"})
 	return true
 }
@@ -336,7 +336,7 @@ func (j *job) send(c cmd.Command, data any) bool {
 		}
 		log := j.a.deps.Logger.Warn().Err(err).Str("task", j.task.TaskID)
 		if f := fault.From(err, ""); !f.Retryable() {
-			log.Msg("have command refused")
+			log.Msg("accept refusal of command")
 			return true
 		}
 		log.Msg("send command again")

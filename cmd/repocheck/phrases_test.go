@@ -1,0 +1,73 @@
+package repocheck
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sentence matches a log message that says what there is instead of verb and object.
+var sentence = regexp.MustCompile(`^([A-Z]|(a|an|the|this|these|what|who|how|no|there|it|some|of|in)\b)|\b(is|are|was|were|has|have|does|do|did|cannot|could|will)\b`)
+
+// An operator searches a log for verb and object: "drop queued messages".
+func TestLogMessagesAreVerbAndObject(t *testing.T) {
+	require.Regexp(t, sentence, "a socket ended")
+	require.Regexp(t, sentence, "queue is full")
+	require.NotRegexp(t, sentence, "drop queued messages")
+	messages := 0
+	eachGoFile(t, func(name string, f *ast.File, at func(ast.Node) int) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			fun, ok := call.Fun.(*ast.SelectorExpr)
+			lit, isText := call.Args[0].(*ast.BasicLit)
+			if !ok || !isText || lit.Kind != token.STRING || fun.Sel.Name != "Msg" && fun.Sel.Name != "Msgf" {
+				return true
+			}
+			text, err := strconv.Unquote(lit.Value)
+			require.NoError(t, err)
+			messages++
+			if sentence.MatchString(text) {
+				t.Errorf("%s:%d: %q: say verb and object, as in %q", name, at(lit), text, "drop queued messages")
+			}
+			return true
+		})
+	})
+	require.Greater(t, messages, 100)
+}
+
+// eachGoFile calls f with the parsed Go files of all modules, by their paths in the repository.
+func eachGoFile(t *testing.T, f func(name string, file *ast.File, line func(ast.Node) int)) {
+	t.Helper()
+	top, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	for _, dir := range modules(t) {
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+				return err
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(top, path)
+			f(name, file, func(n ast.Node) int { return set.Position(n.Pos()).Line })
+			return err
+		})
+		require.NoError(t, err)
+	}
+}
