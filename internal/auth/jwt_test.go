@@ -386,7 +386,7 @@ func TestAKeyFileThatChanges(t *testing.T) {
 	require.NoError(t, os.Remove(c.JWT.JWKSFile))
 	now = now.Add(recheck)
 	require.False(t, a.(Revoker).Revoked(old))
-	require.Contains(t, log.String(), "cannot be used")
+	require.Contains(t, log.String(), "keep earlier keys")
 
 	// The same kid, another key: tokens of the old one are revoked.
 	write(keySet(t, second))
