@@ -88,6 +88,15 @@ type Options struct {
 	OnDown func(err error)
 }
 
+// Header returns the header of a client's requests, with the bearer token unless it is empty.
+func Header(token string) http.Header {
+	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	return header
+}
+
 func (o Options) withDefaults() Options {
 	for value, standard := range map[*time.Duration]time.Duration{&o.MinBackoff: DefaultMinBackoff, &o.Ping: DefaultPing, &o.Pong: DefaultPong} {
 		if *value <= 0 {

@@ -77,12 +77,8 @@ func (o Options) withDefaults(path string) (Options, error) {
 
 // link returns the options of the connections.
 func (o Options) link() link.Options {
-	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
-	if o.Token != "" {
-		header.Set("Authorization", "Bearer "+o.Token)
-	}
 	return link.Options{
-		URL: o.URL, Token: o.TokenSource, HTTPClient: o.HTTPClient, Header: header,
+		URL: o.URL, Token: o.TokenSource, HTTPClient: o.HTTPClient, Header: link.Header(o.Token),
 		MinBackoff: o.MinBackoff, MaxBackoff: o.MaxBackoff, Hasty: o.hasty,
 		OnUp: o.OnConnect, OnDown: func(err error) { o.OnDisconnect(plain(err)) },
 	}

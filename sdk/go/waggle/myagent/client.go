@@ -11,14 +11,11 @@ import (
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/sdk/go/link"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/internal/dial"
 )
 
-const (
-	// ackPause keeps acknowledgements far below the frames that a socket may send.
-	ackPause = time.Second
-	// giveUp is how long the server may stay away: longer than a rolling restart.
-	giveUp = 2 * time.Minute
-)
+// ackPause keeps acknowledgements far below the frames that a socket may send.
+const ackPause = time.Second
 
 // Options say where to connect and what to ask of a new session.
 type Options struct {
@@ -49,14 +46,9 @@ type Handler interface {
 
 // link returns the options of the connections.
 func (o Options) link(down func(error)) link.Options {
-	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
-	if o.Token != "" {
-		header.Set("Authorization", "Bearer "+o.Token)
-	}
-	return link.Options{
-		URL: o.URL, Next: o.Next, Header: header, Token: o.TokenSource, HTTPClient: o.HTTPClient,
-		GiveUp: giveUp, Hasty: true, OnDown: down,
-	}
+	return dial.Options{
+		URL: o.URL, Token: o.Token, TokenSource: o.TokenSource, HTTPClient: o.HTTPClient, Next: o.Next,
+	}.Link(down)
 }
 
 // Client is one session. After a loss it connects again and resumes behind the last event

@@ -12,14 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
 	"github.com/waggle-dev/waggle/sdk/go/link"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/internal/dial"
 )
-
-// giveUp is how long the server may stay away: longer than a rolling restart.
-const giveUp = 2 * time.Minute
 
 // Frame is a message of the server whose payload has not been looked at.
 type Frame struct {
@@ -78,19 +75,14 @@ type Client struct {
 // New returns a client that is not connected.
 func New(opt Options) *Client {
 	c := &Client{session: opt.Session, resume: opt.After > 0}
-	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
-	if opt.Token != "" {
-		header.Set("Authorization", "Bearer "+opt.Token)
-	}
 	c.link = link.New(
-		link.Options{
-			URL: opt.URL, Next: opt.Next, Header: header, Token: opt.TokenSource, HTTPClient: opt.HTTPClient,
-			GiveUp: giveUp, Hasty: true, OnDown: func(err error) {
-				if err != nil {
-					c.handler.Lost(err)
-				}
-			},
-		},
+		dial.Options{
+			URL: opt.URL, Token: opt.Token, TokenSource: opt.TokenSource, HTTPClient: opt.HTTPClient, Next: opt.Next,
+		}.Link(func(err error) {
+			if err != nil {
+				c.handler.Lost(err)
+			}
+		}),
 		link.Protocol[Frame]{
 			Decode:   parse,
 			Position: func(f Frame) (uint64, uint64) { return f.Seq, f.Seq },

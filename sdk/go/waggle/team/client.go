@@ -11,15 +11,12 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 	"github.com/waggle-dev/waggle/sdk/go/link"
+	"github.com/waggle-dev/waggle/sdk/go/waggle/internal/dial"
 )
-
-// giveUp is how long the server may stay away: longer than a rolling restart.
-const giveUp = 2 * time.Minute
 
 // ErrBlind says that the connection was lost before the team had said anything: what came
 // of the messages that were sent cannot be known.
@@ -59,19 +56,14 @@ type Client struct {
 // New returns a client that is not connected.
 func New(opt Options) *Client {
 	c := &Client{known: opt.All}
-	header := http.Header{"User-Agent": {"waggle-sdk-go"}}
-	if opt.Token != "" {
-		header.Set("Authorization", "Bearer "+opt.Token)
-	}
 	c.link = link.New(
-		link.Options{
-			URL: opt.URL, Next: opt.Next, Header: header, Token: opt.TokenSource, HTTPClient: opt.HTTPClient,
-			GiveUp: giveUp, Hasty: true, OnDown: func(err error) {
-				if err != nil {
-					c.handler.Lost(err)
-				}
-			},
-		},
+		dial.Options{
+			URL: opt.URL, Token: opt.Token, TokenSource: opt.TokenSource, HTTPClient: opt.HTTPClient, Next: opt.Next,
+		}.Link(func(err error) {
+			if err != nil {
+				c.handler.Lost(err)
+			}
+		}),
 		link.Protocol[Frame]{
 			Decode: func(raw []byte) (Frame, error) {
 				f, err := Parse(raw)
