@@ -28,6 +28,11 @@ const (
 	maxAsks = 8
 )
 
+// handoverPauses are the waits before a call asks again when the bus names no replica. A server matches a request to
+// the subscriptions of one moment and delivers it later: a request that it matched before a new replica subscribed, and
+// delivers after the old one left, finds neither. Between the servers of a cluster that moment is longer.
+var handoverPauses = []time.Duration{10 * time.Millisecond, 40 * time.Millisecond, 150 * time.Millisecond}
+
 // Call asks one replica of the service as CallWithin does, for 10 s at most.
 func Call(ctx context.Context, conn *bus.Conn, service, verb id.Name, in, out any) error {
 	return CallWithin(ctx, conn, callTimeout, service, verb, in, out)
@@ -48,15 +53,11 @@ func CallWithin(ctx context.Context, conn *bus.Conn, patience time.Duration, ser
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var answer *nats.Msg
-	for range maxAsks {
-		answer, err = conn.NATS().RequestMsgWithContext(waiting, request(waiting, service, verb, body))
-		if err != nil {
-			return unanswered(ctx, conn, service, len(body), err)
-		}
-		if answer.Header.Get(headerAgain) == "" {
-			break
-		}
+	answer, err := ask(waiting, func() (*nats.Msg, error) {
+		return conn.NATS().RequestMsgWithContext(waiting, request(waiting, service, verb, body))
+	}, wait)
+	if err != nil {
+		return unanswered(ctx, conn, service, len(body), err)
 	}
 	if f := faultOf(answer); f != nil {
 		return f
@@ -68,6 +69,35 @@ func CallWithin(ctx context.Context, conn *bus.Conn, patience time.Duration, ser
 		return fmt.Errorf("ask %s: decode the answer: %w", label, err)
 	}
 	return nil
+}
+
+// ask sends the request until a replica answers that is not leaving. If the bus names no replica, ask pauses and sends
+// it again, as often as handoverPauses allows.
+func ask(ctx context.Context, send func() (*nats.Msg, error), pause func(context.Context, time.Duration) error) (answer *nats.Msg, err error) {
+	pauses := handoverPauses
+	for range maxAsks {
+		answer, err = send()
+		switch {
+		case errors.Is(err, nats.ErrNoResponders) && len(pauses) > 0:
+			if pause(ctx, pauses[0]) != nil {
+				return nil, err
+			}
+			pauses = pauses[1:]
+		case err != nil || answer.Header.Get(headerAgain) == "":
+			return answer, err
+		}
+	}
+	return answer, err
+}
+
+// wait returns after d, or with the cause of ctx's end.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func request(ctx context.Context, service, verb id.Name, body []byte) *nats.Msg {
