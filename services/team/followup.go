@@ -94,7 +94,7 @@ func commands(st *teamwork.State, tenant id.Tenant) ([]cmd.Command, error) {
 		out = append(out, c)
 	}
 	out = append(out, halts(st)...)
-	for _, m := range st.Pending() {
+	for _, m := range st.Deliverable() {
 		c, err := deliver(st, m)
 		if err != nil {
 			return nil, err

@@ -89,6 +89,19 @@ func (w *world) append(facts []decision.Fact) {
 		e.Sequence = uint64(len(w.events) + 1)
 		w.events = append(w.events, e)
 		require.NoError(w.t, w.state.Apply(e))
+		w.deliverable()
+	}
+}
+
+// deliverable checks that no member is sent a message before it is started, wherever a reader of the log stops.
+func (w *world) deliverable() {
+	w.t.Helper()
+	started := map[string]bool{}
+	for _, s := range w.state.Follow() {
+		started[s.Name] = true
+	}
+	for _, m := range w.state.Deliverable() {
+		require.True(w.t, started[m.Member], "the message %s goes to %s before it is started", m.MessageID, m.Member)
 	}
 }
 
@@ -145,7 +158,7 @@ func (w *world) serve() {
 			w.happens(s.Name, d)
 		}
 	}
-	for _, m := range w.state.Pending() {
+	for _, m := range w.state.Deliverable() {
 		if w.sent[m.MessageID] || w.state.Closed() || len(w.members[m.Member]) == 0 {
 			continue
 		}

@@ -8,6 +8,7 @@ package teamwork
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -180,6 +181,16 @@ func (s *State) Pending() []event.TeamMessageData {
 		out = append(out, l.TeamMessageData)
 	}
 	return out
+}
+
+// Deliverable returns the pending messages whose members have a log. The event that starts a member follows the
+// message in the team's log, and a reader may see the log between the two: a command sent then would overtake the one
+// that creates the member's log.
+func (s *State) Deliverable() []event.TeamMessageData {
+	return slices.DeleteFunc(s.Pending(), func(d event.TeamMessageData) bool {
+		m := s.members[d.Member]
+		return m == nil || !m.started
+	})
 }
 
 // Locate returns the member that is meant by a name, a path of names or an id; by an
