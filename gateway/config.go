@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
 
 // Defaults of Config.
@@ -132,7 +132,7 @@ type Deps struct {
 	Auth      auth.Authenticator
 	Dialects  map[string]dialect.Dialect // by path
 	Peers     map[string]dialect.Peers   // by path: sockets of the participants of a swarm. They need Directory
-	Mount     func(*http.ServeMux)       // adds handlers under /api/v1/
+	Status    func() api.Status          // of the installation, for the HTTP API; nil: not served
 	Topology  bus.Topology               // what /readyz verifies; zero = bus.DefaultTopology
 	Version   string
 	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now

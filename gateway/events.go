@@ -24,17 +24,9 @@ const protocolEvents = "events"
 // queryTypes is the parameter that names the types of announcements to be shown.
 const queryTypes = "types"
 
-// eventRoutes adds the streams of events to a mux:
-//
-//	GET /api/v1/sessions/{id}/stream?after=<seq>
-//	GET /api/v1/tasks/{id}/stream?after=<seq>
-//	GET /api/v1/teams/{id}/stream?after=<seq>
-//	GET /api/v1/live?types=<type>,...
-func (s *Server) eventRoutes(mux *http.ServeMux) {
-	for path, kind := range map[string]id.Kind{"sessions": id.KindSession, "tasks": id.KindTask, "teams": id.KindTeam} {
-		mux.HandleFunc("GET /api/v1/"+path+"/{id}/stream", s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) }))
-	}
-	mux.HandleFunc("GET /api/v1/live", s.serveEvents((*events).bindLive))
+// streamLog returns the handler of streams of logs of a kind.
+func (s *Server) streamLog(kind id.Kind) http.HandlerFunc {
+	return s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) })
 }
 
 // events is one stream of server-sent events. Its client asks for nothing on it.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/waggle-dev/waggle/internal/api"
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
@@ -20,11 +20,10 @@ const retryAfter = "5"
 // under any name: whoever asks knows the machine and not its names.
 func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
-	api.Schemas(paths, s.dep.Logger)
-	if s.dep.Mount != nil {
-		s.dep.Mount(paths)
-	}
-	s.eventRoutes(paths)
+	api.New(api.Config{
+		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Auth: s.dep.Auth, Logger: s.dep.Logger, Status: s.dep.Status,
+		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
+	}).Mount(paths)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()
 	for path, d := range s.dep.Dialects {

@@ -38,11 +38,7 @@ func TestProbes(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
-	r := start(t, func(_ *gateway.Config, d *gateway.Deps) {
-		d.Mount = func(mux *http.ServeMux) {
-			mux.HandleFunc("GET /api/v1/things", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`[]`)) })
-		}
-	})
+	r := start(t)
 	for _, c := range []struct {
 		method, path string
 		header       []string
@@ -53,9 +49,9 @@ func TestProblems(t *testing.T) {
 		{"GET", "/api/v1/nothing", nil, 404, "NOT_FOUND"},
 		{"POST", "/ws", nil, 404, "NOT_FOUND"},
 		{"GET", "/ws", nil, 426, "INVALID_FIELD"},
-		{"GET", "/api/v1/things", []string{"Host", "evil.net"}, 421, "HOST_REFUSED"},
-		{"GET", "/api/v1/things", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
-		{"OPTIONS", "/api/v1/things", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
+		{"GET", "/api/v1/schemas", []string{"Host", "evil.net"}, 421, "HOST_REFUSED"},
+		{"GET", "/api/v1/schemas", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
+		{"OPTIONS", "/api/v1/schemas", []string{"Origin", "http://evil.net"}, 403, "ORIGIN_REFUSED"},
 	} {
 		status, body, header := r.request(c.method, c.path, c.header...)
 		require.Equal(t, c.status, status, "%s %s", c.method, c.path)
@@ -68,9 +64,9 @@ func TestProblems(t *testing.T) {
 		require.NotEmpty(t, p["detail"])
 		require.Empty(t, header.Get("Access-Control-Allow-Origin"))
 	}
-	status, body, header := r.get("/api/v1/things", "Origin", "http://localhost:3000")
-	require.Equal(t, []any{200, "[]", "http://localhost:3000"}, []any{status, body, header.Get("Access-Control-Allow-Origin")})
-	status, _, header = r.request("OPTIONS", "/api/v1/things", "Origin", "http://localhost:3000")
+	status, _, header := r.get("/api/v1/schemas", "Origin", "http://localhost:3000")
+	require.Equal(t, []any{200, "application/json", "http://localhost:3000"}, []any{status, header.Get("Content-Type"), header.Get("Access-Control-Allow-Origin")})
+	status, _, header = r.request("OPTIONS", "/api/v1/schemas", "Origin", "http://localhost:3000")
 	require.Equal(t, http.StatusNoContent, status)
 	require.Contains(t, header.Get("Access-Control-Allow-Headers"), "Authorization")
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/console"
 	"github.com/waggle-dev/waggle/cmd/waggle/planchat"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
-	"github.com/waggle-dev/waggle/services/status"
 )
 
 type chatCmd struct {
@@ -85,7 +85,7 @@ func (c *chatCmd) model(ctx context.Context) string {
 		return "" // connecting says what is wrong
 	}
 	raw, err := w.Call(ctx, http.MethodGet, nil, "status")
-	var s status.Status
+	var s api.Status
 	if err != nil || json.Unmarshal(raw, &s) != nil || len(s.Models) == 0 {
 		return ""
 	}

@@ -41,6 +41,13 @@ type ExportRequest struct {
 	MaxHistory int       `json:"max_history,omitempty"` // how many; 0 = 100
 }
 
+// SessionRequest asks for a session and its runs.
+type SessionRequest struct {
+	Tenant  id.Tenant `json:"tenant"`
+	Session id.Entity `json:"session"`
+	Skip    int       `json:"skip,omitempty"` // how many of the oldest runs the caller has
+}
+
 // ImportRequest restores a session from a signed state. The faults are
 // STATE_TAMPERED and STATE_EXPIRED.
 type ImportRequest struct {

@@ -62,6 +62,8 @@ var (
 	Attach = id.MustName("attach") // AttachRequest -> AttachReply
 	Export = id.MustName("export") // ExportRequest -> event.StateExportedData
 	Import = id.MustName("import") // ImportRequest -> ImportReply
+
+	ShowSession = id.MustName("show") // SessionRequest -> api.SessionPart
 )
 
 // Command asks a service to change one entity.

@@ -50,6 +50,8 @@ var (
 	RunTool      = id.MustName("run_tool")      // PeerRequest{Data: ToolRequest} -> ToolOutcome; outside of a task
 	ShowTask     = id.MustName("show_task")     // PeerRequest{Data: TaskRefData} -> TaskView
 	SendClient   = id.MustName("send_client")   // PeerRequest{Data: ClientNote} -> ClientNote
+	ReadTask     = id.MustName("read_task")     // ReadTaskRequest -> api.TaskRecord
+	ListTasks    = id.MustName("list_tasks")    // TaskListRequest -> api.TaskPage
 	Submit       = id.MustName("submit")        // PeerRequest{Data: NewTask} -> TaskView; checks the agent, then sends CreateTask
 )
 
@@ -257,6 +259,19 @@ type NewTask struct {
 	RunID        string           `json:"run_id,omitempty"`
 	JobID        string           `json:"job_id,omitempty"`
 	Seen         uint64           `json:"seen,omitempty"` // revision of the directory that has the agent
+}
+
+// ReadTaskRequest asks for a task and its input.
+type ReadTaskRequest struct {
+	Tenant id.Tenant `json:"tenant"`
+	Task   id.Entity `json:"task"`
+}
+
+// TaskListRequest asks for a page of tasks.
+type TaskListRequest struct {
+	Tenant id.Tenant `json:"tenant"`
+	Before string    `json:"before,omitempty"` // the member next of the previous page
+	Limit  int       `json:"limit"`            // an answer has fewer tasks if more do not fit into a message of the bus
 }
 
 // TaskRefData names a task.

@@ -10,7 +10,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/internal/servicetest"
@@ -23,7 +25,7 @@ type web struct{ *servicetest.Web }
 func (r *rig) serveAPI() web {
 	r.T.Helper()
 	return web{r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
-		session.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
+		api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: a, Logger: zerolog.Nop()}).Mount(mux)
 	})}
 }
 
@@ -123,12 +125,12 @@ func TestAPIShowsTheTasksOfRuns(t *testing.T) {
 	r.pipelineRun(log)
 	status, body := w.ask("alice", "GET", "/api/v1/sessions/s1")
 	require.Equal(t, 200, status, body)
-	var d session.Detail
+	var d wire.SessionDetail
 	require.NoError(t, json.Unmarshal([]byte(body), &d))
 	require.Len(t, d.Runs, 1)
 	require.Equal(t, "steps", d.Runs[0].Mode)
 	require.Equal(t, "solving", d.Runs[0].Stage)
-	require.Equal(t, []session.TaskDetail{
+	require.Equal(t, []wire.StepDetail{
 		{TaskID: "t1", Title: "one", Status: "completed", Attempt: 1, Output: "first result"},
 		{TaskID: "t2", Title: "two", Status: "running", Attempt: 1, Dependencies: []string{"t1"}},
 	}, d.Runs[0].Tasks)

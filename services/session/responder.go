@@ -43,6 +43,7 @@ func (d *responder) offer(s *rpc.Server) {
 	rpc.Handle(s, cmd.Attach, d.attach)
 	rpc.Handle(s, cmd.Export, d.exportState)
 	rpc.Handle(s, cmd.Import, d.importState)
+	rpc.Handle(s, cmd.ShowSession, d.show)
 }
 
 // acknowledge handles cmd.Ack: it notes how far a client has read. A repeat does no

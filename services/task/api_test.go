@@ -9,7 +9,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -20,13 +22,13 @@ import (
 func (r *rig) serveAPI() *servicetest.Web {
 	r.T.Helper()
 	return r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
-		task.NewAPI(r.Conn, r.Log, r.Send, a, zerolog.Nop()).Mount(mux)
+		api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: a, Logger: zerolog.Nop()}).Mount(mux)
 	})
 }
 
 // tasks is a page of the list of tasks.
 type tasks struct {
-	Tasks []task.Summary
+	Tasks []wire.TaskSummary
 	Next  string
 	More  bool
 }
@@ -68,7 +70,7 @@ func TestTheAPIOfTasks(t *testing.T) {
 	require.False(t, rest.More)
 	require.ElementsMatch(t, ids, append(got, rest.ids()...))
 
-	var one task.Detail
+	var one wire.TaskDetail
 	require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/tasks/"+ids[0], "", &one).Status)
 	require.Equal(t, "a", one.AgentID)
 	require.JSONEq(t, `{"do":"it"}`, string(one.Task.Data))

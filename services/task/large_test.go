@@ -11,8 +11,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/payload"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -89,7 +91,7 @@ func TestLargeDataIsReferredTo(t *testing.T) {
 func (r *rig) shown(data, result json.RawMessage, ref *event.ObjectRef) {
 	r.T.Helper()
 	mux := http.NewServeMux()
-	task.NewAPI(r.Conn, r.Log, r.Send, auth.Anonymous(), zerolog.Nop()).Mount(mux)
+	api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: auth.Anonymous(), Logger: zerolog.Nop()}).Mount(mux)
 	ask := func(path string, into any) {
 		r.T.Helper()
 		w := httptest.NewRecorder()
@@ -97,11 +99,11 @@ func (r *rig) shown(data, result json.RawMessage, ref *event.ObjectRef) {
 		require.Equal(r.T, http.StatusOK, w.Code, "%.300s", w.Body)
 		require.NoError(r.T, json.Unmarshal(w.Body.Bytes(), into))
 	}
-	var one task.Detail
+	var one wire.TaskDetail
 	ask("/api/v1/tasks/t1", &one)
 	require.Equal(r.T, []bool{true, true}, []bool{string(data) == string(one.Task.Data), string(result) == string(one.Result)})
 	require.Nil(r.T, one.ResultRef)
-	var all struct{ Tasks []task.Summary }
+	var all struct{ Tasks []wire.TaskSummary }
 	ask("/api/v1/tasks", &all)
 	for _, s := range all.Tasks {
 		if s.TaskID == "t1" {

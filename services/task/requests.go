@@ -35,6 +35,8 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.ListTools, s.listTools)
 	rpc.Handle(r, cmd.RunTool, s.runTool)
 	rpc.Handle(r, cmd.ShowTask, s.showTask)
+	rpc.Handle(r, cmd.ReadTask, s.readTask)
+	rpc.Handle(r, cmd.ListTasks, s.listTasks)
 	rpc.Handle(r, cmd.Submit, s.submit)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/internal/auth"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -22,7 +23,7 @@ type web struct{ *servicetest.Web }
 func (r *rig) serveAPI() web {
 	r.T.Helper()
 	return web{r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
-		team.NewAPI(r.Conn, r.Send, a, zerolog.Nop()).Mount(mux)
+		api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: a, Logger: zerolog.Nop()}).Mount(mux)
 	})}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/process"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/status"
 )
@@ -105,7 +106,7 @@ func roles(ctx context.Context, conn *bus.Conn) []Finding {
 }
 
 // replicas checks that every role has a replica.
-func replicas(s status.Status) []Finding {
+func replicas(s api.Status) []Finding {
 	const what = "roles"
 	var present, missing []string
 	for _, r := range s.Services {
@@ -126,7 +127,7 @@ func replicas(s status.Status) []Finding {
 }
 
 // answering checks the models of the running workers, independently of this environment.
-func answering(s status.Status) []Finding {
+func answering(s api.Status) []Finding {
 	const what = "models"
 	if len(s.Models) == 0 {
 		return nil // the finding about roles reports it
@@ -151,7 +152,7 @@ func answering(s status.Status) []Finding {
 }
 
 // toolServers checks the connections of the running tool services to their servers.
-func toolServers(s status.Status) []Finding {
+func toolServers(s api.Status) []Finding {
 	const what = "tool servers"
 	var up, down []string
 	for _, t := range s.ToolServers {

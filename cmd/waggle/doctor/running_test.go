@@ -4,15 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/waggle-dev/waggle/services/status"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
 
 func TestWhatRunsIsJudgedByWhatItSays(t *testing.T) {
-	s := status.Status{
-		Services:    []status.Service{{Name: "worker", Replicas: 2}, {Name: "tools"}},
-		Models:      []status.Model{{Name: "openai:x", Workers: 2}},
-		ToolServers: []status.ToolServer{{Name: "search", Replicas: 2}, {Name: "workspace", Replicas: 2}},
+	s := api.Status{
+		Services:    []api.ServiceStatus{{Name: "worker", Replicas: 2}, {Name: "tools"}},
+		Models:      []api.ModelStatus{{Name: "openai:x", Workers: 2}},
+		ToolServers: []api.ToolServerStatus{{Name: "search", Replicas: 2}, {Name: "workspace", Replicas: 2}},
 	}
 	require.Equal(t, Finding{Warn, "roles", "nobody runs tools; there are worker 2", "start them: waggle serve --role tools"}, replicas(s)[0])
 	require.Equal(t, one(OK, "models", "openai:x answers, with 2 workers", ""), answering(s))
@@ -25,6 +24,6 @@ func TestWhatRunsIsJudgedByWhatItSays(t *testing.T) {
 	f = toolServers(s)[0]
 	require.Equal(t, Warn, f.Level)
 	require.Equal(t, "search is down on 1 of 2 replicas", f.Is)
-	require.Empty(t, answering(status.Status{}))
-	require.Empty(t, toolServers(status.Status{}))
+	require.Empty(t, answering(api.Status{}))
+	require.Empty(t, toolServers(api.Status{}))
 }

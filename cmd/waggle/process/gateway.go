@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/rs/zerolog"
 
@@ -14,10 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/team"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
-	"github.com/waggle-dev/waggle/services/session"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/services/status"
-	"github.com/waggle-dev/waggle/services/task"
-	teams "github.com/waggle-dev/waggle/services/team"
 )
 
 func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
@@ -45,11 +42,10 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 			pathTeam: team.Teams(), pathMember: team.Agents(), pathAny: team.Teams(),
 		},
 		Peers: p.peers(),
-		Mount: func(mux *http.ServeMux) {
-			session.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
-			task.NewAPI(p.conn, p.log, p.commands, p.auth, log).Mount(mux)
-			teams.NewAPI(p.conn, p.commands, p.auth, log).Mount(mux)
-			status.NewAPI(p.directory, Services(), p.Version, p.auth, log).Mount(mux)
+		Status: func() api.Status {
+			s := status.Read(p.directory, Services())
+			s.Version = p.Version
+			return s
 		},
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
-	"github.com/waggle-dev/waggle/sdk/go/waggle"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
 
 // cellWidth keeps a table of four columns within common terminals.
@@ -18,7 +18,7 @@ const cellWidth = 48
 
 // WriteList writes the sessions as a table, the newest first.
 func WriteList(w io.Writer, raw json.RawMessage, now time.Time) error {
-	var d struct{ Sessions []waggle.SessionSummary }
+	var d api.SessionList
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("the gateway's answer is no list of sessions: %w", err)
 	}
@@ -26,22 +26,22 @@ func WriteList(w io.Writer, raw json.RawMessage, now time.Time) error {
 		_, err := fmt.Fprintln(w, "no sessions")
 		return err
 	}
-	slices.SortStableFunc(d.Sessions, func(a, b waggle.SessionSummary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	slices.SortStableFunc(d.Sessions, func(a, b api.SessionSummary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	rows := [][]string{{"SESSION", "EVENTS", "NEWEST", "AGE", "QUESTION"}}
 	for _, s := range d.Sessions {
-		rows = append(rows, []string{s.ID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, terminal.Age(now.Sub(s.UpdatedAt)), s.Question})
+		rows = append(rows, []string{s.SessionID, strconv.FormatUint(s.LastSeq, 10), s.LastEvent, terminal.Age(now.Sub(s.UpdatedAt)), s.Question})
 	}
 	return table(w, rows)
 }
 
 // WriteDetail writes one session and its runs.
 func WriteDetail(w io.Writer, raw json.RawMessage, now time.Time) error {
-	var d waggle.SessionDetail
+	var d api.SessionDetail
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("the gateway's answer is no session: %w", err)
 	}
 	head := [][]string{
-		{"session", d.ID},
+		{"session", d.SessionID},
 		{"status", d.Status},
 		{"dialect", d.Dialect},
 		{"created", d.CreatedAt.Format(time.RFC3339)},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 )
 
@@ -23,9 +24,7 @@ const resultLimit = 4000
 
 // WriteAgents writes agents as a table: those that are online first, by name.
 func WriteAgents(w io.Writer, raw json.RawMessage, _ time.Time) error {
-	var d struct {
-		Agents []command.Peer `json:"agents"`
-	}
+	var d api.AgentList
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("the gateway's answer is no list of agents: %w", err)
 	}
@@ -48,9 +47,7 @@ func WriteAgents(w io.Writer, raw json.RawMessage, _ time.Time) error {
 
 // WriteTasks writes tasks as a table, the newest first.
 func WriteTasks(w io.Writer, raw json.RawMessage, now time.Time) error {
-	var d struct {
-		Tasks []command.TaskView `json:"tasks"`
-	}
+	var d api.TaskPage
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("the gateway's answer is no list of tasks: %w", err)
 	}
@@ -58,10 +55,10 @@ func WriteTasks(w io.Writer, raw json.RawMessage, now time.Time) error {
 		_, err := fmt.Fprintln(w, "no tasks")
 		return err
 	}
-	slices.SortStableFunc(d.Tasks, func(a, b command.TaskView) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	slices.SortStableFunc(d.Tasks, func(a, b api.TaskSummary) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	rows := [][]string{{"TASK", "STATUS", "AGENT", "AGE", "TOOK"}}
 	for _, t := range d.Tasks {
-		rows = append(rows, []string{t.TaskID, t.Status, agentOf(t), terminal.Age(now.Sub(t.CreatedAt)), took(t)})
+		rows = append(rows, []string{t.TaskID, t.Status, agentOf(t.TaskView), terminal.Age(now.Sub(t.CreatedAt)), took(t.TaskView)})
 	}
 	return table(w, rows)
 }

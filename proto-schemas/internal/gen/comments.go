@@ -11,18 +11,29 @@ import (
 	"strings"
 )
 
-// comments holds the comments on the structs of a package.
+// comments holds the comments on the structs of packages.
 type comments struct {
 	structs map[string]string // struct -> its comment, on one line
 	fields  map[string]string // struct.field -> its comment, on one line
 }
 
-// readComments parses the Go files of a folder, without its tests.
-func readComments(dir string) (*comments, error) {
+// readComments parses the Go files of the packages below root, without their tests. Of two structs with the same name the
+// later package's comments count.
+func readComments(root string, packages []string) (*comments, error) {
 	c := &comments{structs: map[string]string{}, fields: map[string]string{}}
+	for _, name := range packages {
+		if err := c.read(filepath.Join(root, name)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// read parses the Go files of a folder.
+func (c *comments) read(dir string) error {
 	names, err := fs.Glob(os.DirFS(dir), "*.go")
 	if err != nil {
-		return nil, fmt.Errorf("list sources: %w", err)
+		return fmt.Errorf("list sources: %w", err)
 	}
 	set := token.NewFileSet()
 	for _, name := range names {
@@ -31,11 +42,11 @@ func readComments(dir string) (*comments, error) {
 		}
 		file, err := parser.ParseFile(set, filepath.Join(dir, name), nil, parser.ParseComments)
 		if err != nil {
-			return nil, fmt.Errorf("parse sources: %w", err)
+			return fmt.Errorf("parse sources: %w", err)
 		}
 		c.add(file)
 	}
-	return c, nil
+	return nil
 }
 
 func (c *comments) add(file *ast.File) {

@@ -29,8 +29,11 @@ var elsewhere = []string{docsDir + "/myagent-events.md", docsDir + "/asp-message
 
 // bundles generate the JSON Schemas of the dialects, by the name of their package.
 var bundles = map[string]func(*comments) ([]byte, error){
-	"asp": aspBundle, "event": eventBundle, "myagent": myagentBundle, "orbit": orbitBundle, "team": teamBundle,
+	"api": apiBundle, "asp": aspBundle, "event": eventBundle, "myagent": myagentBundle, "orbit": orbitBundle, "team": teamBundle,
 }
+
+// borrowed names the packages whose types the types of a package contain.
+var borrowed = map[string][]string{"api": {"event", "command"}}
 
 // Files returns the wanted content of every generated file by its path, relative to
 // the repository's root. It reads the comments of the structs from the sources there.
@@ -41,7 +44,7 @@ func Files(root string) (map[string][]byte, error) {
 		accountsFile:             []byte(permission.Accounts()),
 	}
 	for dialect, bundle := range bundles {
-		c, err := readComments(filepath.Join(root, "proto-schemas", dialect))
+		c, err := readComments(filepath.Join(root, "proto-schemas"), append(slices.Clone(borrowed[dialect]), dialect))
 		if err != nil {
 			return nil, err
 		}

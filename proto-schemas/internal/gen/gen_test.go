@@ -57,7 +57,7 @@ func TestEveryMemberIsDescribedOrObvious(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := readComments(filepath.Join(root, "proto-schemas", "event"))
+	c, err := readComments(filepath.Join(root, "proto-schemas"), []string{"event"})
 	if err != nil {
 		t.Fatal(err)
 	}

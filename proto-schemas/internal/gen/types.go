@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -97,6 +98,9 @@ func (d *definitions) of(t reflect.Type) node {
 		return maps.Clone(d.raw)
 	case reflect.TypeFor[time.Time]():
 		return node{"type": "string", "format": "date-time"}
+	}
+	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return node{"type": "string"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

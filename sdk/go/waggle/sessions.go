@@ -6,44 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
-// SessionSummary is one session in a list.
-type SessionSummary struct {
-	ID        string    `json:"session_id"`
-	Status    string    `json:"status"` // open, closed
-	LastSeq   uint64    `json:"last_seq"`
-	LastEvent string    `json:"last_event"`
-	UpdatedAt time.Time `json:"updated_at"`
-	Question  string    `json:"question"` // the first one, of the newest sessions
-}
-
-// SessionDetail is one session with its runs.
-type SessionDetail struct {
-	ID        string      `json:"session_id"`
-	Status    string      `json:"status"` // open, closed
-	Dialect   string      `json:"dialect"`
-	CreatedAt time.Time   `json:"created_at"`
-	UpdatedAt time.Time   `json:"updated_at"`
-	LastSeq   uint64      `json:"last_seq"`
-	Runs      []RunDetail `json:"runs"`
-}
-
-// RunDetail is one run of a session.
-type RunDetail struct {
-	ID      string `json:"run_id"`
-	Status  string `json:"status"`
-	Mode    string `json:"mode"` // empty (a chat), plan, tasks
-	Content string `json:"content"`
-	Answer  string `json:"answer"`
-}
+// Types of sessions, as the HTTP API shows them.
+type (
+	// SessionSummary is one session in a list.
+	SessionSummary = api.SessionSummary
+	// SessionDetail is one session with its runs.
+	SessionDetail = api.SessionDetail
+	// RunDetail is one run of a session.
+	RunDetail = api.RunDetail
+)
 
 // Sessions lists the sessions.
 func (c *Client) Sessions(ctx context.Context) ([]SessionSummary, error) {
-	l, err := call[struct{ Sessions []SessionSummary }](ctx, c, http.MethodGet, nil, "sessions")
+	l, err := call[api.SessionList](ctx, c, http.MethodGet, nil, "sessions")
 	return l.Sessions, err
 }
 

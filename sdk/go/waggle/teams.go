@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
@@ -39,7 +40,7 @@ func (c *Client) CreateTeam(ctx context.Context, d TeamDefinition) (TeamView, er
 
 // CreateTeamNamed makes a team of a definition in the gateway's configuration.
 func (c *Client) CreateTeamNamed(ctx context.Context, name string) (TeamView, error) {
-	return call[TeamView](ctx, c, http.MethodPost, map[string]string{"named": name}, "teams")
+	return call[TeamView](ctx, c, http.MethodPost, api.NewTeam{Named: name}, "teams")
 }
 
 // ShowTeam returns a team, its members and its tasks.
@@ -50,7 +51,7 @@ func (c *Client) ShowTeam(ctx context.Context, id string) (TeamView, error) {
 // StopTeam asks for the end of what a team is doing, or a member of it if target, its path,
 // is not empty. The team stays usable.
 func (c *Client) StopTeam(ctx context.Context, id, target, reason string) error {
-	_, err := call[struct{}](ctx, c, http.MethodPost, map[string]string{"target": target, "reason": reason}, "teams", id, "stop")
+	_, err := call[struct{}](ctx, c, http.MethodPost, api.StopTeam{Target: target, Reason: reason}, "teams", id, "stop")
 	return err
 }
 

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// missing holds the faults of logs that do not exist.
+var missing = map[id.Kind]fault.Code{id.KindSession: fault.SessionNotFound, id.KindTask: fault.TaskNotFound}
+
+// ask returns the answer of a service.
+func ask[Out any](a *API, r *http.Request, service, verb id.Name, in any) (Out, error) {
+	var out Out
+	err := rpc.Call(r.Context(), a.cfg.Conn, service, verb, in, &out)
+	return out, err
+}
+
+// send gives a service a command, and returns the answer to the client.
+func (a *API) send(r *http.Request, p auth.Principal, c cmd.Command, data any) (wire.Accepted, error) {
+	if data != nil {
+		b, err := json.Marshal(data)
+		if err != nil {
+			return wire.Accepted{}, fmt.Errorf("encode a command: %w", err)
+		}
+		c.Data = b
+	}
+	c.ID, c.Tenant, c.Principal, c.Source, c.Time = uuid.NewString(), p.Tenant, p.Subject, "waggle/api", time.Now()
+	if err := a.cfg.Commands.Send(r.Context(), c); err != nil {
+		return wire.Accepted{}, err
+	}
+	return wire.Accepted{Accepted: true, CommandID: c.ID}, nil
+}
+
+// owned returns the log if the principal's tenant owns it. A log of another tenant does not exist.
+func owned(p auth.Principal, kind id.Kind, entity id.Entity) (subject.Log, error) {
+	log := subject.Log{Tenant: p.Tenant, Kind: kind, Entity: entity}
+	if !p.Owns(log) {
+		return subject.Log{}, fault.New(missing[kind])
+	}
+	return log, nil
+}
+
+// body reads the request's body, of at most limit bytes.
+func body(r *http.Request, limit int64) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	_, tooBig := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooBig:
+		return nil, fault.New(fault.MessageTooBig)
+	case err != nil:
+		return nil, fault.New(fault.BadJSON).Wrap(err)
+	}
+	return raw, nil
+}
+
+// decode reads the body strictly into a value. An empty body leaves it as it is, unless the body is required.
+func decode(r *http.Request, limit int64, into any, required bool) error {
+	raw, err := body(r, limit)
+	switch {
+	case err != nil:
+		return err
+	case len(raw) > 0:
+		return strictjson.Decode(raw, into)
+	case required:
+		return fault.New(fault.BadJSON)
+	}
+	return nil
+}
+
+// number returns a parameter of the query from 1 to limit, or the default if the query does not have it.
+func number(r *http.Request, name string, otherwise, limit int) (int, error) {
+	s := r.URL.Query().Get(name)
+	if s == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > limit {
+		return 0, fault.Newf(fault.InvalidField, "%s must be a number from 1 to %d.", name, limit).At(name)
+	}
+	return n, nil
+}

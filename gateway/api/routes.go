@@ -1,0 +1,268 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// Route is a request that the API answers. The table of routes registers the handlers and generates the OpenAPI document.
+type Route struct {
+	Method, Path string // Path is below Prefix
+	ID           string // operationId of the document
+	Tag          string
+	Summary      string
+	Public       bool // answers requests without credentials
+	Query        []Parameter
+	Header       []Parameter
+	Body         any  // zero value of the type of the request's body; nil: no body
+	Required     bool // the body
+	Answers      []Answer
+	Faults       []fault.Code // besides those that every route has
+
+	handler func(*API) http.HandlerFunc
+}
+
+// Parameter is a parameter of the query, or a header.
+type Parameter struct {
+	Name, About string
+	Type        string // JSON Schema type
+	Maximum     int    // of a number from 1; 0: no bound
+	Many        bool   // the parameter may be repeated
+}
+
+// Answer is a successful response.
+type Answer struct {
+	Status int
+	About  string
+	Type   any    // zero value of the body's type; nil: no JSON
+	Media  string // of a body that is not application/json
+}
+
+// authenticated makes a Handler of the API a handler of requests.
+func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) func(*API) http.HandlerFunc {
+	return func(a *API) http.HandlerFunc {
+		return a.server.Serve(func(r *http.Request, p auth.Principal) (any, error) { return h(a, r, p) })
+	}
+}
+
+func peers(verb id.Name, answer func([]cmd.Peer) any) func(*API) http.HandlerFunc {
+	list := listPeers(verb, answer)
+	return func(a *API) http.HandlerFunc { return a.server.Serve(list(a)) }
+}
+
+func stream(kind id.Kind) func(*API) http.HandlerFunc {
+	return func(a *API) http.HandlerFunc {
+		if a.cfg.Stream == nil {
+			return nil
+		}
+		return a.cfg.Stream(kind)
+	}
+}
+
+func json200(about string, body any) []Answer {
+	return []Answer{{Status: http.StatusOK, About: about, Type: body}}
+}
+
+func accepted() []Answer {
+	return json200("A service carries the request out soon after.", wire.Accepted{})
+}
+
+// Parameters that several routes have.
+var (
+	peerFilter = []Parameter{
+		{Name: "status", About: "Status, as the agent protocol or the swarm names it.", Type: "string"},
+		{Name: "capability", About: "A required capability.", Type: "string", Many: true},
+		{Name: "name", About: "Part of the name, in any case.", Type: "string"},
+		{Name: "type", About: "Type that the peer registered with.", Type: "string"},
+	}
+	streamQuery  = []Parameter{{Name: "after", About: "Position: the stream begins with the next event.", Type: "string"}}
+	streamHeader = []Parameter{{Name: "Last-Event-ID", About: "Position: comes before the parameter after.", Type: "string"}}
+	events200    = []Answer{{Status: http.StatusOK, About: "Server-sent events: canonical events (schema event).", Media: "text/event-stream"}}
+)
+
+// Routes returns the table of routes.
+func Routes() []Route {
+	var all []Route
+	for _, some := range [][]Route{sessionRoutes(), taskRoutes(), peerRoutes(), teamRoutes(), streamRoutes(), systemRoutes()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+func sessionRoutes() []Route {
+	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
+	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
+	return []Route{
+		{
+			Method: "GET", Path: "/sessions", ID: "listSessions", Tag: "sessions", Summary: "List sessions, the newest change first.",
+			Answers: json200("The sessions of the tenant.", wire.SessionList{}), handler: authenticated((*API).listSessions),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}", ID: "showSession", Tag: "sessions", Summary: "Show a session and its runs.",
+			Answers: json200("The session.", wire.SessionDetail{}), Faults: with(fault.MessageTooBig, fault.HeadExpired), handler: authenticated((*API).showSession),
+		},
+		{
+			Method: "DELETE", Path: "/sessions/{id}", ID: "deleteSession", Tag: "sessions", Summary: "Delete a session with its log for good.",
+			Answers: []Answer{
+				{Status: http.StatusNoContent, About: "The session is deleted."},
+				{Status: http.StatusAccepted, About: "The session will be deleted.", Type: wire.Accepted{}},
+			},
+			Faults: with(), handler: authenticated((*API).deleteSession),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}/events", ID: "listSessionEvents", Tag: "sessions", Summary: "Read a page of a session's log.",
+			Query: []Parameter{
+				{Name: "after", About: "Position: the page begins with the next event.", Type: "string"},
+				{Name: "limit", About: "Events of the page; 500 by default.", Type: "integer", Maximum: maxEvents},
+			},
+			Answers: json200("The events.", wire.EventPage{}), Faults: with(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired),
+			handler: authenticated((*API).sessionEvents),
+		},
+		{
+			Method: "GET", Path: "/sessions/{id}/state", ID: "exportSession", Tag: "sessions", Summary: "Export the signed state of a session.",
+			Query: []Parameter{
+				{Name: "history", About: "With the newest events.", Type: "boolean"},
+				{Name: "max_history", About: "Number of events; 100 by default.", Type: "integer", Maximum: maxHistory},
+			},
+			Answers: json200("The state.", event.StateExportedData{}), Faults: with(fault.InvalidField, fault.MessageTooBig, fault.HeadExpired),
+			handler: authenticated((*API).exportSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/{id}/cancel", ID: "cancelSession", Tag: "sessions", Summary: "Cancel the active run of a session.",
+			Answers: accepted(), Faults: with(), handler: authenticated((*API).cancelSession),
+		},
+		{
+			Method: "POST", Path: "/sessions/import", ID: "importSession", Tag: "sessions", Summary: "Restore a session from the signed state of an export.",
+			Body: signedState{}, Required: true, Answers: json200("The session.", cmd.ImportReply{}),
+			Faults:  []fault.Code{fault.BadJSON, fault.MessageTooBig, fault.StateTampered, fault.StateExpired, fault.SessionDeleted, fault.QuotaExceeded},
+			handler: authenticated((*API).importSession),
+		},
+	}
+}
+
+func taskRoutes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/tasks", ID: "listTasks", Tag: "tasks", Summary: "List tasks, the newest change first.",
+			Query: []Parameter{
+				{Name: "before", About: "The member next of the previous page.", Type: "string"},
+				{Name: "limit", About: "Tasks of the page; 50 by default.", Type: "integer", Maximum: maxTasks},
+			},
+			Answers: json200("A page of tasks. Stored results are references.", wire.TaskPage{}), Faults: []fault.Code{fault.InvalidField},
+			handler: authenticated((*API).listTasks),
+		},
+		{
+			Method: "GET", Path: "/tasks/{id}", ID: "showTask", Tag: "tasks", Summary: "Show a task with its newest 200 events.",
+			Answers: json200("The task.", wire.TaskDetail{}), Faults: []fault.Code{fault.TaskNotFound, fault.SessionDeleted, fault.PayloadLost},
+			handler: authenticated((*API).showTask),
+		},
+		{
+			Method: "POST", Path: "/tasks/{id}/cancel", ID: "cancelTask", Tag: "tasks", Summary: "Cancel a task.",
+			Body: wire.CancelTask{}, Answers: accepted(), Faults: []fault.Code{fault.TaskNotFound, fault.SessionDeleted, fault.TaskFinished, fault.BadJSON},
+			handler: authenticated((*API).cancelTask),
+		},
+	}
+}
+
+func peerRoutes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/agents", ID: "listAgents", Tag: "swarm", Summary: "List agents of the swarm.", Query: peerFilter,
+			Answers: json200("The agents.", wire.AgentList{}),
+			handler: peers(cmd.ListAgents, func(p []cmd.Peer) any { return wire.AgentList{Agents: p} }),
+		},
+		{
+			Method: "GET", Path: "/services", ID: "listServices", Tag: "swarm", Summary: "List ASP services.", Query: peerFilter,
+			Answers: json200("The services.", wire.ServiceList{}),
+			handler: peers(cmd.ListServices, func(p []cmd.Peer) any { return wire.ServiceList{Services: p} }),
+		},
+		{
+			Method: "GET", Path: "/clients", ID: "listClients", Tag: "swarm", Summary: "List clients of the swarm.", Query: peerFilter,
+			Answers: json200("The clients.", wire.ClientList{}),
+			handler: peers(cmd.ListClients, func(p []cmd.Peer) any { return wire.ClientList{Clients: p} }),
+		},
+		{
+			Method: "GET", Path: "/mcp", ID: "listServers", Tag: "swarm", Summary: "List MCP servers.", Query: peerFilter,
+			Answers: json200("The servers.", wire.ServerList{}), Faults: []fault.Code{fault.ToolsDown},
+			handler: peers(cmd.ListServers, func(p []cmd.Peer) any { return wire.ServerList{Servers: p} }),
+		},
+	}
+}
+
+func teamRoutes() []Route {
+	known := []fault.Code{fault.TeamNotFound}
+	act := []fault.Code{fault.TeamNotFound, fault.TeamClosed}
+	body := []fault.Code{fault.TeamNotFound, fault.TeamClosed, fault.MemberNotFound, fault.BadJSON, fault.InvalidField, fault.MessageTooBig}
+	route := func(method, path, op, summary string, answers []Answer, faults []fault.Code, h func(*API, *http.Request, auth.Principal) (any, error)) Route {
+		return Route{Method: method, Path: path, ID: op, Tag: "teams", Summary: summary, Answers: answers, Faults: faults, handler: authenticated(h)}
+	}
+	all := []Route{
+		route("GET", "/teams", "listTeams", "List teams, the newest first.", json200("The teams, without nested ones.", cmd.TeamList{}), nil, (*API).listTeams),
+		route("GET", "/teams/{id}", "showTeam", "Show a team.", json200("The team.", cmd.TeamView{}), known, (*API).showTeam),
+		route("DELETE", "/teams/{id}", "closeTeam", "Stop a team and close it for good.", accepted(), act, (*API).closeTeam),
+		route("POST", "/teams/{id}/pause", "pauseTeam", "Hold back messages to the members of a team.", accepted(), act, (*API).pauseTeam),
+		route("POST", "/teams/{id}/resume", "resumeTeam", "Release the held messages of a team.", accepted(), act, (*API).resumeTeam),
+	}
+	create := route("POST", "/teams", "createTeam", "Create a team.",
+		[]Answer{{Status: http.StatusCreated, About: "The team. Location is its path.", Type: cmd.TeamView{}}},
+		[]fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.TeamInvalid, fault.TeamNotFound, fault.QuotaExceeded}, (*API).createTeam)
+	create.Body, create.Required = wire.NewTeam{}, true
+	message := route("POST", "/teams/{id}/messages", "messageTeam", "Send a team a message.", accepted(), body, (*API).messageTeam)
+	message.Body, message.Required = wire.TeamMessage{}, true
+	stop := route("POST", "/teams/{id}/stop", "stopTeam", "Stop the runs of a team, or of one member.", accepted(), body, (*API).stopTeam)
+	stop.Body = wire.StopTeam{}
+	return append(all, create, message, stop)
+}
+
+func streamRoutes() []Route {
+	log := func(path, op, what string, kind id.Kind, missing fault.Code) Route {
+		return Route{
+			Method: "GET", Path: path, ID: op, Tag: "events", Summary: "Stream the log of " + what + ".", Query: streamQuery, Header: streamHeader,
+			Answers: events200, Faults: []fault.Code{missing, fault.SessionDeleted, fault.CursorInvalid, fault.HeadExpired, fault.TooManySockets, fault.Draining},
+			handler: stream(kind),
+		}
+	}
+	return []Route{
+		log("/sessions/{id}/stream", "streamSession", "a session", id.KindSession, fault.SessionNotFound),
+		log("/tasks/{id}/stream", "streamTask", "a task", id.KindTask, fault.TaskNotFound),
+		log("/teams/{id}/stream", "streamTeam", "a team", id.KindTeam, fault.TeamNotFound),
+		{
+			Method: "GET", Path: "/live", ID: "streamLive", Tag: "events", Summary: "Stream the announcements of the tenant.",
+			Query:   []Parameter{{Name: "types", About: "Types of events, separated by commas; all by default.", Type: "string", Many: true}},
+			Answers: events200, Faults: []fault.Code{fault.InvalidField, fault.TooManySockets, fault.Draining},
+			handler: func(a *API) http.HandlerFunc { return a.cfg.Live },
+		},
+	}
+}
+
+func systemRoutes() []Route {
+	return []Route{
+		{
+			Method: "GET", Path: "/status", ID: "showStatus", Tag: "system", Summary: "Show the roles, models and tool servers of the installation.",
+			Answers: json200("The status.", wire.Status{}), handler: (*API).status,
+		},
+		{
+			Method: "GET", Path: "/schemas", ID: "listSchemas", Tag: "system", Summary: "List the JSON Schemas of all protocols.", Public: true,
+			Answers: json200("The bundles.", wire.SchemaList{}), handler: (*API).listSchemas,
+		},
+		{
+			Method: "GET", Path: "/schemas/{dialect}", ID: "showSchema", Tag: "system", Summary: "Show the JSON Schemas of a protocol.", Public: true,
+			Header: ifNoneMatch,
+			Answers: []Answer{
+				{Status: http.StatusOK, About: "The bundle.", Media: "application/schema+json"}, {Status: http.StatusNotModified, About: "The ETag matches."},
+			},
+			Faults: []fault.Code{fault.NotFound}, handler: (*API).showSchema,
+		},
+	}
+}
+
+var ifNoneMatch = []Parameter{{Name: "If-None-Match", About: "ETags that the client has.", Type: "string"}}
+
+// signedState is the body of an import: any object, which only the session service can read.
+type signedState map[string]any

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/bundle"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+const schemasPath = Prefix + "/schemas"
+
+// listSchemas serves the list of the bundles of JSON Schemas. They are documentation and do not require credentials.
+func (a *API) listSchemas() http.HandlerFunc {
+	var list wire.SchemaList
+	for _, b := range bundle.All() {
+		list.Schemas = append(list.Schemas, wire.SchemaRef{Name: b.Name, ID: b.ID, URL: schemasPath + "/" + b.Name})
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(list); err != nil {
+			a.server.Logger.Debug().Err(err).Msg("fail to write list of schemas")
+		}
+	}
+}
+
+// showSchema serves the bundle that the path names.
+func (a *API) showSchema() http.HandlerFunc {
+	byName := map[string]http.HandlerFunc{}
+	for _, b := range bundle.All() {
+		byName[b.Name] = document("application/schema+json", b.JSON)
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		serve, ok := byName[r.PathValue("dialect")]
+		if !ok {
+			a.server.problem(w, fault.New(fault.NotFound))
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// document serves a text with an ETag that derives from its bytes, so gateways of one version agree.
+func document(media, text string) http.HandlerFunc {
+	sum := sha256.Sum256([]byte(text))
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", media)
+		h.Set("ETag", tag)
+		h.Set("Cache-Control", "no-cache") // Ask again: another version of the gateway may answer.
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(text))
+	}
+}
+
+// status serves the status of the installation.
+func (a *API) status() http.HandlerFunc {
+	if a.cfg.Status == nil {
+		return nil
+	}
+	return a.server.Serve(func(*http.Request, auth.Principal) (any, error) { return a.cfg.Status(), nil })
+}

@@ -1,0 +1,298 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// defaultEvents and maxEvents bound the events of one answer: a page of the largest events (256 KiB each) still fits
+	// into memory many times over.
+	defaultEvents = 500
+	maxEvents     = 1000
+	// questions bounds the sessions of a list whose question is read: more than a person looks at.
+	questions = 100
+	// readers keeps a list from using all readers of the log.
+	readers = 8
+	// questionEvents bounds the events that are searched for the question: a session opens and then gets its message.
+	questionEvents = 8
+	// questionRunes is enough to recognise a session by.
+	questionRunes = 120
+	// maxHistory bounds the events of an exported state.
+	maxHistory = 1000
+	// maxImport bounds the body of an import: as large as a client's frame may be, which brings the same states.
+	maxImport = 256 << 10
+)
+
+const (
+	// deletePatience bounds the wait for the end of a deletion: longer than the election after a lost leader, shorter
+	// than the patience of clients and proxies.
+	deletePatience = 10 * time.Second
+	// deletePause is the first pause between two looks, doubled up to deletePauseMax: a deletion takes some milliseconds.
+	deletePause    = 5 * time.Millisecond
+	deletePauseMax = 250 * time.Millisecond
+)
+
+// errPageFull ends a read at the limit of the page.
+var errPageFull = errors.New("page full")
+
+func (a *API) listSessions(r *http.Request, p auth.Principal) (any, error) {
+	heads, err := a.cfg.Log.Heads(r.Context(), p.Tenant, id.KindSession)
+	if err != nil {
+		return nil, err
+	}
+	out := wire.SessionList{Sessions: make([]wire.SessionSummary, 0, len(heads))}
+	for _, h := range heads {
+		l, err := subject.ParseName(h.Subject)
+		if err != nil {
+			return nil, err
+		}
+		one := wire.SessionSummary{
+			SessionID: l.Entity.String(), Status: wire.SessionOpen, LastSeq: h.Sequence, LastEvent: string(h.Type), UpdatedAt: h.Time,
+		}
+		if h.Type == event.SessionClosed {
+			one.Status = wire.SessionClosed
+		}
+		out.Sessions = append(out.Sessions, one)
+	}
+	g, ctx := errgroup.WithContext(r.Context())
+	g.SetLimit(readers)
+	for i := range min(len(heads), questions) { // heads come newest first
+		g.Go(func() (err error) {
+			out.Sessions[i].Question, err = a.question(ctx, heads[i].Subject)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// question returns the beginning of a session's first message, empty if the session has none or it has expired.
+func (a *API) question(ctx context.Context, name string) (text string, err error) {
+	log, err := subject.ParseName(name)
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	err = a.cfg.Log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		if e.Type == event.MessageReceived {
+			var d struct{ Content string }
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			text = d.Content
+		}
+		if n++; text != "" || n == questionEvents {
+			return errPageFull
+		}
+		return nil
+	})
+	var cut *eventlog.TruncatedError
+	if err != nil && !errors.Is(err, errPageFull) && !errors.Is(err, eventlog.ErrDeleted) && !errors.As(err, &cut) {
+		return "", err
+	}
+	words := []rune(strings.Join(strings.Fields(text), " "))
+	return string(words[:min(len(words), questionRunes)]), nil
+}
+
+func (a *API) showSession(r *http.Request, p auth.Principal) (any, error) {
+	log, err := sessionLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	var d wire.SessionDetail
+	for runs := []wire.RunDetail{}; ; {
+		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Skip: len(runs)}
+		part, err := ask[wire.SessionPart](a, r, cmd.Session, cmd.ShowSession, in)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, part.Runs...)
+		if !part.More || len(part.Runs) == 0 {
+			d = part.SessionDetail
+			d.Runs = runs
+			return d, nil
+		}
+	}
+}
+
+func (a *API) sessionEvents(r *http.Request, p auth.Principal) (any, error) {
+	log, err := sessionLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := number(r, "limit", defaultEvents, maxEvents)
+	if err != nil {
+		return nil, err
+	}
+	var after eventlog.Cursor
+	if s := r.URL.Query().Get("after"); s != "" {
+		if after, err = eventlog.ParseCursor(s); err != nil {
+			return nil, fault.New(fault.CursorInvalid).At("after").Wrap(err)
+		}
+	}
+	page, next := wire.EventPage{Events: []json.RawMessage{}}, after
+	err = a.cfg.Log.Read(r.Context(), log, after, func(e *eventlog.Entry) error {
+		if len(page.Events) == limit {
+			page.More = true
+			return errPageFull
+		}
+		page.Events, next = append(page.Events, e.Raw), e.Cursor()
+		return nil
+	})
+	if err = a.pageError(r, log, after, err); err != nil {
+		return nil, err
+	}
+	if len(page.Events) == 0 {
+		if err := a.exists(r, log); err != nil {
+			return nil, err
+		}
+	}
+	page.Next = next.String()
+	return page, nil
+}
+
+// pageError returns what a client may learn of the failed read of a page, nil if the page is complete.
+func (a *API) pageError(r *http.Request, log subject.Log, after eventlog.Cursor, err error) error {
+	var cut *eventlog.TruncatedError
+	switch {
+	case errors.As(err, &cut):
+		return fault.Newf(fault.HeadExpired, "History before seq %d has expired. Ask again with after=%d.", cut.First, cut.First-1)
+	case errors.Is(err, eventlog.ErrBeyondEnd) && after.Seq > 0:
+		if err := a.exists(r, log); err != nil {
+			return err
+		}
+		return fault.New(fault.CursorInvalid).At("after")
+	case errors.Is(err, errPageFull):
+		return nil
+	}
+	return err
+}
+
+// cancelSession stops the active run.
+func (a *API) cancelSession(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.existing(r, p)
+	if err != nil {
+		return nil, err
+	}
+	return a.send(r, p, cmd.Command{Service: cmd.Pipeline, Verb: cmd.Cancel, Key: log.Entity}, struct{}{})
+}
+
+func (a *API) exportSession(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.existing(r, p)
+	if err != nil {
+		return nil, err
+	}
+	in := cmd.ExportRequest{Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject}
+	if s := r.URL.Query().Get("history"); s != "" {
+		if in.History, err = strconv.ParseBool(s); err != nil {
+			return nil, fault.Newf(fault.InvalidField, "history must be true or false.").At("history")
+		}
+	}
+	if in.MaxHistory, err = number(r, "max_history", 0, maxHistory); err != nil {
+		return nil, err
+	}
+	return ask[event.StateExportedData](a, r, cmd.Session, cmd.Export, in)
+}
+
+// importSession imports the signed state in the body: the member signed of an exported one.
+func (a *API) importSession(r *http.Request, p auth.Principal) (any, error) {
+	signed, err := body(r, maxImport)
+	if errors.Is(err, fault.New(fault.MessageTooBig)) {
+		return nil, fault.Newf(fault.MessageTooBig, "A signed state has at most %d bytes.", maxImport)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(signed) {
+		return nil, fault.New(fault.BadJSON)
+	}
+	out, err := ask[cmd.ImportReply](a, r, cmd.Session, cmd.Import, cmd.ImportRequest{Tenant: p.Tenant, Principal: p.Subject, Signed: signed})
+	out.Exported = nil // of what the caller has sent
+	return out, err
+}
+
+// deleteSession removes a session. The answer is 204 once all of it is gone, and 202 if that takes longer than a client
+// should wait: then the command is stored and survives any crash. A repeat has the same answer as long as the tombstone
+// is kept.
+func (a *API) deleteSession(r *http.Request, p auth.Principal) (any, error) {
+	log, err := a.existing(r, p)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		log, err = sessionLog(r, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if erased, err := a.cfg.Log.Erased(r.Context(), log); err != nil || erased {
+		return NoContent{}, err
+	}
+	out, err := a.send(r, p, cmd.Command{Service: cmd.Session, Verb: cmd.Delete, Key: log.Entity}, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.awaitErased(r.Context(), log):
+		return NoContent{}, nil
+	}
+	return Accepted{Answer: out}, nil
+}
+
+// awaitErased reports whether the log is erased within deletePatience.
+func (a *API) awaitErased(ctx context.Context, log subject.Log) bool {
+	ctx, cancel := context.WithTimeout(ctx, deletePatience)
+	defer cancel()
+	for pause := deletePause; ; pause = min(2*pause, deletePauseMax) {
+		if erased, err := a.cfg.Log.Erased(ctx, log); err == nil && erased {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
+}
+
+// existing returns the log that the request names, which has events.
+func (a *API) existing(r *http.Request, p auth.Principal) (subject.Log, error) {
+	log, err := sessionLog(r, p)
+	if err == nil {
+		err = a.exists(r, log)
+	}
+	return log, err
+}
+
+// exists returns SESSION_NOT_FOUND for a log without events.
+func (a *API) exists(r *http.Request, log subject.Log) error {
+	last, err := a.cfg.Log.Last(r.Context(), log)
+	if err == nil && last.Seq == 0 {
+		return fault.New(fault.SessionNotFound)
+	}
+	return err
+}
+
+// sessionLog returns the log that the request names, within the principal's tenant.
+func sessionLog(r *http.Request, p auth.Principal) (subject.Log, error) {
+	entity, err := id.ParseEntity(r.PathValue("id"))
+	if err != nil {
+		return subject.Log{}, fault.New(fault.SessionNotFound).Wrap(err)
+	}
+	return owned(p, id.KindSession, entity)
+}

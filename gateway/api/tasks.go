@@ -1,0 +1,136 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+const (
+	// defaultTasks and maxTasks bound the tasks of one answer, each of which is folded from its log.
+	defaultTasks = 50
+	maxTasks     = 200
+	// maxTaskEvents bounds the events of one answer: of the largest (256 KiB each) they fit into memory, and few tasks
+	// have as many.
+	maxTaskEvents = 200
+	// maxCancel bounds the body of a cancellation, which is at most a reason.
+	maxCancel = 16 << 10
+)
+
+// listPeers returns the handler of a list that the task service knows under the verb.
+func listPeers(verb id.Name, answer func([]cmd.Peer) any) func(*API) Handler {
+	return func(a *API) Handler {
+		return func(r *http.Request, p auth.Principal) (any, error) {
+			q := r.URL.Query()
+			filter, err := json.Marshal(cmd.PeerFilter{
+				Status: q.Get("status"), Capabilities: q["capability"], Name: q.Get("name"), Type: q.Get("type"),
+			})
+			if err != nil {
+				return nil, err
+			}
+			out, err := ask[cmd.PeerList](a, r, cmd.Task, verb, cmd.PeerRequest{Tenant: p.Tenant, Principal: p.Subject, Data: filter})
+			if err != nil {
+				return nil, err
+			}
+			return answer(out.Peers), nil
+		}
+	}
+}
+
+// listTasks returns a page of tasks. An answer of the service holds as many as fit into a message of the bus.
+func (a *API) listTasks(r *http.Request, p auth.Principal) (any, error) {
+	limit, err := number(r, "limit", defaultTasks, maxTasks)
+	if err != nil {
+		return nil, err
+	}
+	page := wire.TaskPage{Tasks: []wire.TaskSummary{}}
+	in := cmd.TaskListRequest{Tenant: p.Tenant, Before: r.URL.Query().Get("before")}
+	for {
+		in.Limit = limit - len(page.Tasks)
+		part, err := ask[wire.TaskPage](a, r, cmd.Task, cmd.ListTasks, in)
+		if err != nil {
+			return nil, err
+		}
+		page.Tasks = append(page.Tasks, part.Tasks...)
+		if !part.More || len(page.Tasks) >= limit || part.Next == in.Before {
+			page.Next, page.More = part.Next, part.More
+			return page, nil
+		}
+		in.Before = part.Next
+	}
+}
+
+// showTask returns a task with its newest events. The task and its result are whole; events are as they are in the log,
+// and refer to stored payloads.
+func (a *API) showTask(r *http.Request, p auth.Principal) (any, error) {
+	log, err := taskLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	d := wire.TaskDetail{Events: []json.RawMessage{}}
+	if d.TaskRecord, err = a.task(r, log); err != nil {
+		return nil, err
+	}
+	err = a.cfg.Log.Read(r.Context(), log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
+		if e.Sequence > d.LastSeq {
+			return errPageFull // younger than the record
+		}
+		d.Events = append(d.Events, e.Raw)
+		d.Events = d.Events[max(0, len(d.Events)-maxTaskEvents):]
+		return nil
+	})
+	var cut *eventlog.TruncatedError
+	switch {
+	case errors.As(err, &cut):
+		return nil, fault.New(fault.TaskNotFound)
+	case err != nil && !errors.Is(err, errPageFull):
+		return nil, err
+	}
+	err = errors.Join(a.payloads.Show(r.Context(), log.Tenant, &d.TaskView), a.payloads.Show(r.Context(), log.Tenant, &d.Task))
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (a *API) task(r *http.Request, log subject.Log) (wire.TaskRecord, error) {
+	return ask[wire.TaskRecord](a, r, cmd.Task, cmd.ReadTask, cmd.ReadTaskRequest{Tenant: log.Tenant, Task: log.Entity})
+}
+
+// cancelTask stops a task, soon after the answer.
+func (a *API) cancelTask(r *http.Request, p auth.Principal) (any, error) {
+	log, err := taskLog(r, p)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.task(r, log)
+	switch {
+	case err != nil:
+		return nil, err
+	case !t.EndedAt.IsZero():
+		return nil, fault.New(fault.TaskFinished)
+	}
+	var in wire.CancelTask
+	raw, err := body(r, maxCancel)
+	if err != nil {
+		return nil, fault.New(fault.BadJSON).Wrap(err)
+	}
+	if len(raw) > 0 && json.Unmarshal(raw, &in) != nil {
+		return nil, fault.New(fault.BadJSON)
+	}
+	data := cmd.CancelTaskData{TaskID: t.TaskID, Reason: in.Reason}
+	return a.send(r, p, cmd.Command{Service: cmd.Task, Verb: cmd.CancelTask, Key: log.Entity}, data)
+}
+
+// taskLog returns the log that the request names, within the principal's tenant.
+func taskLog(r *http.Request, p auth.Principal) (subject.Log, error) {
+	return owned(p, id.KindTask, id.EntityFromExternal(r.PathValue("id")))
+}

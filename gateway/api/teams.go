@@ -1,0 +1,115 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+const (
+	// maxTeamBody bounds a definition: it has to fit into an event (256 KiB), once for the team and once more with the
+	// command around it.
+	maxTeamBody = 200 << 10
+	// maxContent bounds a message, which every team wraps around its member, and the member's log holds twice.
+	maxContent = 100 << 10
+)
+
+func (a *API) createTeam(r *http.Request, p auth.Principal) (any, error) {
+	var b wire.NewTeam
+	if err := decode(r, maxTeamBody, &b, true); err != nil {
+		return nil, err
+	}
+	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, Named: b.Named}
+	if b.Named == "" {
+		in.Definition = &b.TeamDefinition
+	} else if len(b.Members) > 0 {
+		return nil, fault.Newf(fault.TeamInvalid, "Give a definition, or the name of one, not both.").At("named")
+	}
+	v, err := ask[cmd.TeamView](a, r, cmd.Team, cmd.FoundTeam, in)
+	if err != nil {
+		return nil, err
+	}
+	return Created{Location: Prefix + "/teams/" + v.TeamID, Answer: v}, nil
+}
+
+func (a *API) listTeams(r *http.Request, p auth.Principal) (any, error) {
+	return ask[cmd.TeamList](a, r, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject})
+}
+
+func (a *API) showTeam(r *http.Request, p auth.Principal) (any, error) { return a.team(r, p) }
+
+// team returns the team that the request names.
+func (a *API) team(r *http.Request, p auth.Principal) (cmd.TeamView, error) {
+	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, TeamID: r.PathValue("id")}
+	return ask[cmd.TeamView](a, r, cmd.Team, cmd.ShowTeam, in)
+}
+
+func (a *API) closeTeam(r *http.Request, p auth.Principal) (any, error) {
+	return a.sendTeam(r, p, cmd.CloseTeam, "", cmd.CloseSession{Reason: "user_request"})
+}
+
+func (a *API) messageTeam(r *http.Request, p auth.Principal) (any, error) {
+	var b wire.TeamMessage
+	if err := decode(r, maxTeamBody, &b, true); err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.TrimSpace(b.Content) == "":
+		return nil, fault.Newf(fault.InvalidField, "A message needs content.").At("content")
+	case len(b.Content) > maxContent:
+		return nil, fault.New(fault.MessageTooBig).At("content")
+	}
+	out, err := a.sendTeam(r, p, cmd.SendMessage, b.Target, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})
+	out.MessageID = out.CommandID
+	return out, err
+}
+
+func (a *API) stopTeam(r *http.Request, p auth.Principal) (any, error) {
+	var b wire.StopTeam
+	if err := decode(r, maxTeamBody, &b, false); err != nil {
+		return nil, err
+	}
+	return a.sendTeam(r, p, cmd.Cancel, b.Target, cmd.CancelRun{All: true, Reason: b.Reason})
+}
+
+func (a *API) pauseTeam(r *http.Request, p auth.Principal) (any, error) {
+	return a.sendTeam(r, p, cmd.PauseTeam, "", struct{}{})
+}
+
+func (a *API) resumeTeam(r *http.Request, p auth.Principal) (any, error) {
+	return a.sendTeam(r, p, cmd.ResumeTeam, "", struct{}{})
+}
+
+// sendTeam gives a command to the team that the request names, if the team exists and is open.
+func (a *API) sendTeam(r *http.Request, p auth.Principal, verb id.Name, member string, data any) (wire.Accepted, error) {
+	v, err := a.team(r, p)
+	switch {
+	case err != nil:
+		return wire.Accepted{}, err
+	case v.Closed || v.Status == event.TeamShuttingDown && verb != cmd.CloseTeam:
+		return wire.Accepted{}, fault.New(fault.TeamClosed)
+	case member != "" && !has(v, member):
+		return wire.Accepted{}, fault.New(fault.MemberNotFound).At("target")
+	}
+	return a.send(r, p, cmd.Command{Service: cmd.Team, Verb: verb, Key: id.EntityFromExternal(v.TeamID), Member: member}, data)
+}
+
+// has reports whether the name, path or id means exactly one member.
+func has(v cmd.TeamView, member string) bool {
+	names := 0
+	for _, m := range v.Members {
+		if m.Route == member || m.ID == member && m.ID != "" {
+			return true
+		}
+		if m.Name == member {
+			names++
+		}
+	}
+	return names == 1
+}

@@ -1,0 +1,41 @@
+// Package api holds the bodies of the HTTP API below /api/v1. Its comments are the descriptions in the API's OpenAPI
+// document.
+package api
+
+import _ "embed" // For the schemas.
+
+//go:generate go run ../cmd/schemagen
+
+// Schema is the bundle of JSON Schemas (2020-12) of the bodies: #/$defs/NAME for each Go type. It is generated from the
+// structs of this package and of those that they refer to.
+//
+//go:embed schema.json
+var Schema string
+
+// Problem is the body of every failed request (RFC 9457).
+type Problem struct {
+	Type   string `json:"type"`            // about:blank
+	Title  string `json:"title"`           // code of the error catalogue
+	Status int    `json:"status"`          // of the response
+	Detail string `json:"detail"`          // for people
+	Field  string `json:"field,omitempty"` // the parameter or member of the body that is wrong
+}
+
+// Accepted answers a request that a service carries out soon after.
+type Accepted struct {
+	Accepted  bool   `json:"accepted"`
+	CommandID string `json:"command_id"`
+	MessageID string `json:"message_id,omitempty"` // of a message
+}
+
+// SchemaList lists the bundles of JSON Schemas.
+type SchemaList struct {
+	Schemas []SchemaRef `json:"schemas"`
+}
+
+// SchemaRef names a bundle of JSON Schemas.
+type SchemaRef struct {
+	Name string `json:"name"` // of the dialect
+	ID   string `json:"$id"`  // of the schema
+	URL  string `json:"url"`  // path on this server
+}

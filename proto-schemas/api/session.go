@@ -1,0 +1,81 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// Values of a session's status.
+const (
+	SessionOpen   = "open"
+	SessionClosed = "closed"
+)
+
+// SessionList lists sessions, the newest change first.
+type SessionList struct {
+	Sessions []SessionSummary `json:"sessions"`
+}
+
+// SessionSummary is one session in a list.
+type SessionSummary struct {
+	SessionID string    `json:"session_id"`
+	Status    string    `json:"status"`     // open, closed
+	LastSeq   uint64    `json:"last_seq"`   // of the newest event
+	LastEvent string    `json:"last_event"` // type of the newest event
+	UpdatedAt time.Time `json:"updated_at"`
+	Question  string    `json:"question,omitempty"` // beginning of the first message, of the newest sessions only
+}
+
+// SessionDetail is one session with its runs.
+type SessionDetail struct {
+	SessionID string      `json:"session_id"`
+	Status    string      `json:"status"` // open, closed
+	Dialect   string      `json:"dialect"`
+	Language  string      `json:"language,omitempty"`
+	CreatedAt time.Time   `json:"created_at"`
+	UpdatedAt time.Time   `json:"updated_at"`
+	LastSeq   uint64      `json:"last_seq"` // of the newest event
+	Stats     event.Stats `json:"stats"`
+	Runs      []RunDetail `json:"runs"` // oldest first
+}
+
+// RunDetail is one run of a session. Stage, outcome and tasks belong to planned runs.
+type RunDetail struct {
+	RunID       string       `json:"run_id"`
+	ExecutionID string       `json:"execution_id,omitempty"`
+	MessageID   string       `json:"message_id"`
+	Mode        string       `json:"mode,omitempty"` // absent (chat), plan, steps
+	Status      string       `json:"status"`
+	Attempt     int          `json:"attempt"`
+	Content     string       `json:"content"` // of the message
+	Answer      string       `json:"answer,omitempty"`
+	Stage       string       `json:"stage,omitempty"` // planning, confirmation, solving, aggregation, done
+	Outcome     string       `json:"outcome,omitempty"`
+	Tasks       []StepDetail `json:"tasks,omitempty"` // steps of the plan
+}
+
+// StepDetail is one step of a run.
+type StepDetail struct {
+	TaskID       string   `json:"task_id"` // id of the step
+	Title        string   `json:"title"`
+	Status       string   `json:"status"` // waiting, running, completed, failed, cancelled
+	Attempt      int      `json:"attempt"`
+	Dependencies []string `json:"dependencies,omitempty"` // ids of steps
+	Output       string   `json:"output,omitempty"`
+	Error        string   `json:"error,omitempty"`
+}
+
+// SessionPart is the session service's answer about a session: as many runs as fit into a message of the bus.
+type SessionPart struct {
+	SessionDetail
+	More bool `json:"more,omitempty"` // more runs follow
+}
+
+// EventPage is a page of a log.
+type EventPage struct {
+	Events []json.RawMessage `json:"events"` // canonical events (schema event), oldest first
+	Next   string            `json:"next"`   // cursor of the last event: the parameter after of the next page
+	More   bool              `json:"more"`   // more events follow
+}

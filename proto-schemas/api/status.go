@@ -1,0 +1,29 @@
+package api
+
+// Status is the current state of an installation, as its processes report it in the directory.
+type Status struct {
+	Version     string             `json:"version,omitempty"`
+	Services    []ServiceStatus    `json:"services"`
+	Models      []ModelStatus      `json:"models"`
+	ToolServers []ToolServerStatus `json:"tool_servers"`
+}
+
+// ServiceStatus is a role of processes.
+type ServiceStatus struct {
+	Name     string `json:"name"`
+	Replicas int    `json:"replicas"`
+}
+
+// ModelStatus is a model of the workers.
+type ModelStatus struct {
+	Name    string `json:"name"`
+	Workers int    `json:"workers"`
+	Trouble string `json:"trouble,omitempty"` // why a worker cannot use the provider of the model; absent if all can
+}
+
+// ToolServerStatus is a tool server of the configuration.
+type ToolServerStatus struct {
+	Name     string `json:"name"`
+	Replicas int    `json:"replicas"` // of the tool service that have it
+	Down     int    `json:"down"`     // of them without a connection to it
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// AgentList lists agents of the swarm.
+type AgentList struct {
+	Agents []command.Peer `json:"agents"`
+}
+
+// ServiceList lists providers of tools that are connected to the swarm.
+type ServiceList struct {
+	Services []command.Peer `json:"services"`
+}
+
+// ClientList lists clients of the swarm.
+type ClientList struct {
+	Clients []command.Peer `json:"clients"`
+}
+
+// ServerList lists MCP servers.
+type ServerList struct {
+	Servers []command.Peer `json:"servers"`
+}
+
+// TaskSummary is one task in a list.
+type TaskSummary struct {
+	command.TaskView
+	UpdatedAt time.Time `json:"updated_at"`
+	LastSeq   uint64    `json:"last_seq"` // of the newest event
+}
+
+// TaskPage is a page of the list of tasks, the newest change first.
+type TaskPage struct {
+	Tasks []TaskSummary `json:"tasks"`
+	Next  string        `json:"next"` // the parameter before of the next page; empty = no further tasks
+	More  bool          `json:"more"` // more tasks follow
+}
+
+// TaskRecord is one task as the task service reports it.
+type TaskRecord struct {
+	TaskSummary
+	Task event.TaskCreatedData `json:"task"` // input
+}
+
+// TaskDetail is one task with its newest events.
+type TaskDetail struct {
+	TaskRecord
+	Events []json.RawMessage `json:"events"` // canonical events (schema event), oldest first
+}
+
+// CancelTask is the optional body of a cancellation.
+type CancelTask struct {
+	Reason string `json:"reason,omitempty"`
+}

@@ -1,0 +1,46 @@
+package gen
+
+import (
+	"reflect"
+
+	"github.com/waggle-dev/waggle/proto-schemas/api"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// apiBodies are the bodies of the HTTP API.
+var apiBodies = []any{
+	api.Problem{},
+	api.Accepted{},
+	api.SchemaList{},
+	api.Status{},
+	api.SessionList{},
+	api.SessionDetail{},
+	api.EventPage{},
+	event.StateExportedData{},
+	cmd.ImportReply{},
+	api.TaskPage{},
+	api.TaskDetail{},
+	api.CancelTask{},
+	api.AgentList{},
+	api.ServiceList{},
+	api.ClientList{},
+	api.ServerList{},
+	cmd.TeamList{},
+	cmd.TeamView{},
+	api.NewTeam{},
+	api.TeamMessage{},
+	api.StopTeam{},
+}
+
+// apiBundle returns the bundle of the bodies of the HTTP API. It allows unknown members: a later version may add some.
+func apiBundle(c *comments) ([]byte, error) {
+	d := newDefinitions(c)
+	var root []string
+	for _, body := range apiBodies {
+		t := reflect.TypeOf(body)
+		d.ref(t)
+		root = append(root, t.Name())
+	}
+	return d.encode("api", "Bodies of the HTTP API", root)
+}
