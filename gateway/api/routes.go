@@ -259,6 +259,13 @@ func systemRoutes() []Route {
 			},
 			Faults: []fault.Code{fault.NotFound}, handler: (*API).showSchema,
 		},
+		{
+			Method: "GET", Path: "/openapi.json", ID: "showDocument", Tag: "system", Summary: "Show this document.", Public: true, Header: ifNoneMatch,
+			Answers: []Answer{
+				{Status: http.StatusOK, About: "The document.", Media: "application/json"}, {Status: http.StatusNotModified, About: "The ETag matches."},
+			},
+			handler: (*API).showDocument,
+		},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/apitest"
 	"github.com/waggle-dev/waggle/internal/auth"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -21,7 +22,9 @@ import (
 
 func (r *rig) serveAPI() *servicetest.Web {
 	r.T.Helper()
-	return r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
+	contract, err := apitest.Current()
+	require.NoError(r.T, err)
+	return r.Web(contract.Check, func(mux *http.ServeMux, a auth.Authenticator) {
 		api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: a, Logger: zerolog.Nop()}).Mount(mux)
 	})
 }

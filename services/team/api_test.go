@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/apitest"
 	"github.com/waggle-dev/waggle/internal/auth"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -22,7 +23,9 @@ type web struct{ *servicetest.Web }
 
 func (r *rig) serveAPI() web {
 	r.T.Helper()
-	return web{r.Web(func(mux *http.ServeMux, a auth.Authenticator) {
+	contract, err := apitest.Current()
+	require.NoError(r.T, err)
+	return web{r.Web(contract.Check, func(mux *http.ServeMux, a auth.Authenticator) {
 		api.New(api.Config{Conn: r.Conn, Log: r.Log, Commands: r.Send, Auth: a, Logger: zerolog.Nop()}).Mount(mux)
 	})}
 }

@@ -19,10 +19,14 @@ type Web struct {
 	*Rig
 	url    string
 	client *http.Client
+	check  Check
 }
 
-// Web serves what mount adds to the mux.
-func (r *Rig) Web(mount func(*http.ServeMux, auth.Authenticator)) *Web {
+// Check returns an error if a response breaks the contract of the API.
+type Check func(r *http.Request, status int, header http.Header, body []byte) error
+
+// Web serves what mount adds to the mux, and checks every response.
+func (r *Rig) Web(check Check, mount func(*http.ServeMux, auth.Authenticator)) *Web {
 	r.T.Helper()
 	tenant := id.DefaultTenant.String()
 	a, err := auth.New(r.Ctx, auth.Config{APIKeys: []auth.APIKey{
@@ -35,7 +39,7 @@ func (r *Rig) Web(mount func(*http.ServeMux, auth.Authenticator)) *Web {
 	mount(mux, a)
 	srv := httptest.NewServer(mux)
 	r.T.Cleanup(srv.Close)
-	return &Web{Rig: r, url: srv.URL, client: srv.Client()}
+	return &Web{Rig: r, url: srv.URL, client: srv.Client(), check: check}
 }
 
 // Answer is what is left of a response that was read.
@@ -57,6 +61,7 @@ func (w *Web) Ask(who, method, path, body string, out any) Answer {
 	defer func() { require.NoError(w.T, resp.Body.Close()) }()
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(w.T, err)
+	require.NoError(w.T, w.check(req, resp.StatusCode, resp.Header, raw))
 	if out != nil {
 		require.NoError(w.T, json.Unmarshal(raw, out), "%s", raw)
 	}

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+//go:generate go test -count=1 -run ^TestDocumentIsCurrent$ -update .
+
+// object is a JSON object of the document.
+type object = map[string]any
+
+const problemMedia = "application/problem+json"
+
+// Faults that every route has, and that every route with credentials has.
+var (
+	anyFault  = []fault.Code{fault.Internal, fault.HostRefused, fault.OriginRefused}
+	authFault = []fault.Code{fault.Unauthenticated, fault.Expired, fault.Forbidden, fault.BusUnavailable, fault.Overloaded}
+)
+
+// Document returns the OpenAPI 3.1 document of the routes. Its schemas are those of proto-schemas/api.
+func Document() ([]byte, error) {
+	schemas, err := components()
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]object{}
+	for _, r := range Routes() {
+		path := Prefix + r.Path
+		if paths[path] == nil {
+			paths[path] = object{}
+		}
+		op, err := r.operation(schemas)
+		if err != nil {
+			return nil, err
+		}
+		paths[path][strings.ToLower(r.Method)] = op
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err = e.Encode(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "Waggle HTTP API", "version": "1",
+			"description": "Sessions, tasks, teams and the swarm of a Waggle gateway. Bodies may gain members. An installation without " +
+				"authentication needs no credentials. Stored events have the schemas of " + schemasPath + "/event.",
+		},
+		"servers": []object{{"url": "/"}},
+		"paths":   paths,
+		"components": object{
+			"schemas": schemas,
+			"securitySchemes": object{
+				"token": object{"type": "http", "scheme": "bearer", "description": "An API key or a JWT."},
+				"key":   object{"type": "apiKey", "in": "header", "name": "X-API-Key"},
+			},
+		},
+		"security": []object{{"token": []string{}}, {"key": []string{}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// components returns the schemas of the bodies, whose references lead to components of the document.
+func components() (object, error) {
+	text := strings.ReplaceAll(wire.Schema, `"#/$defs/`, `"#/components/schemas/`)
+	var bundle struct {
+		Defs object `json:"$defs"`
+	}
+	if err := json.Unmarshal([]byte(text), &bundle); err != nil {
+		return nil, fmt.Errorf("read the schemas of the bodies: %w", err)
+	}
+	return bundle.Defs, nil
+}
+
+// operation returns the description of a route.
+func (r Route) operation(schemas object) (object, error) {
+	op := object{"operationId": r.ID, "summary": r.Summary, "tags": []string{r.Tag}}
+	if r.Public {
+		op["security"] = []object{}
+	}
+	if all := r.parameters(); len(all) > 0 {
+		op["parameters"] = all
+	}
+	if r.Body != nil {
+		s, err := schemaOf(r.Body, schemas)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.ID, err)
+		}
+		op["requestBody"] = object{"required": r.Required, "content": object{"application/json": object{"schema": s}}}
+	}
+	responses := r.problems()
+	for _, a := range r.Answers {
+		one := object{"description": a.About}
+		switch {
+		case a.Type != nil:
+			s, err := schemaOf(a.Type, schemas)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", r.ID, err)
+			}
+			one["content"] = object{"application/json": object{"schema": s}}
+		case a.Media == "text/event-stream":
+			one["content"] = object{a.Media: object{"schema": object{"type": "string"}}}
+		case a.Media != "":
+			one["content"] = object{a.Media: object{"schema": object{"type": "object"}}}
+		}
+		if a.Status == http.StatusCreated {
+			one["headers"] = object{"Location": object{"description": "Path of the resource.", "schema": object{"type": "string"}}}
+		}
+		responses[strconv.Itoa(a.Status)] = one
+	}
+	op["responses"] = responses
+	return op, nil
+}
+
+// problems returns the responses to failed requests, by status.
+func (r Route) problems() object {
+	codes := slices.Concat(anyFault, r.Faults)
+	if !r.Public {
+		codes = append(codes, authFault...)
+	}
+	of := map[string][]string{}
+	for _, c := range codes {
+		status := strconv.Itoa(fault.Lookup(c).Status)
+		of[status] = append(of[status], string(c))
+	}
+	out := object{}
+	for status, names := range of {
+		slices.Sort(names)
+		out[status] = object{
+			"description": strings.Join(slices.Compact(names), ", "),
+			"content":     object{problemMedia: object{"schema": reference("Problem")}},
+		}
+	}
+	return out
+}
+
+// parameters returns the parameters of a route: those of its path, its query and its headers.
+func (r Route) parameters() []object {
+	var all []object
+	for part := range strings.SplitSeq(r.Path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			all = append(all, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": object{"type": "string"}})
+		}
+	}
+	for in, some := range map[string][]Parameter{"query": r.Query, "header": r.Header} {
+		for _, p := range some {
+			all = append(all, object{"name": p.Name, "in": in, "description": p.About, "schema": p.schema()})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b object) int { return strings.Compare(fmt.Sprint(b["in"]), fmt.Sprint(a["in"])) })
+	return all
+}
+
+func (p Parameter) schema() object {
+	s := object{"type": p.Type}
+	if p.Maximum > 0 {
+		maps.Copy(s, object{"minimum": 1, "maximum": p.Maximum})
+	}
+	if p.Many {
+		return object{"type": "array", "items": s}
+	}
+	return s
+}
+
+// schemaOf refers to the schema of a body.
+func schemaOf(body any, schemas object) (object, error) {
+	t := reflect.TypeOf(body)
+	if t.Kind() == reflect.Map {
+		return object{"type": "object"}, nil
+	}
+	if schemas[t.Name()] == nil {
+		return nil, fmt.Errorf("proto-schemas/api has no schema of %s", t.Name())
+	}
+	return reference(t.Name()), nil
+}
+
+func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+// showDocument serves the document. It is documentation and does not require credentials.
+func (a *API) showDocument() http.HandlerFunc {
+	text, err := Document()
+	if err != nil { // a test holds that the table and the schemas agree
+		return func(w http.ResponseWriter, _ *http.Request) { a.server.problem(w, err) }
+	}
+	return document("application/json", string(text))
+}

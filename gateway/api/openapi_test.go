@@ -1,0 +1,76 @@
+package api_test
+
+import (
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/apitest"
+	"github.com/waggle-dev/waggle/internal/auth"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+var update = flag.Bool("update", false, "write docs/openapi.json")
+
+// TestDocumentIsCurrent: the committed document is that of the table.
+func TestDocumentIsCurrent(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "openapi.json")
+	want, err := api.Document()
+	require.NoError(t, err)
+	if *update {
+		require.NoError(t, os.WriteFile(path, want, 0o644))
+	}
+	have, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(have), "run make generate")
+}
+
+// TestEveryRouteIsInTheDocument: the mux answers exactly the routes of the document.
+func TestEveryRouteIsInTheDocument(t *testing.T) {
+	served := func(http.ResponseWriter, *http.Request) {}
+	mux := http.NewServeMux()
+	api.New(api.Config{
+		Auth: auth.Anonymous(), Logger: zerolog.Nop(), Status: func() wire.Status { return wire.Status{} },
+		Stream: func(id.Kind) http.HandlerFunc { return served }, Live: served,
+	}).Mount(mux)
+	c, err := apitest.Current()
+	require.NoError(t, err)
+	var routes []string
+	for _, r := range api.Routes() {
+		routes = append(routes, r.Method+" "+api.Prefix+r.Path)
+	}
+	require.ElementsMatch(t, routes, c.Routes())
+	for _, r := range api.Routes() {
+		_, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), r.Method, api.Prefix+r.Path, nil))
+		require.Equal(t, r.Method+" "+api.Prefix+r.Path, pattern)
+	}
+}
+
+// TestTheContractRefuses: responses beside the document do not pass.
+func TestTheContractRefuses(t *testing.T) {
+	c, err := apitest.Current()
+	require.NoError(t, err)
+	check := func(method, path string, status int, media, body string) error {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+		return c.Check(r, status, http.Header{"Content-Type": {media}}, []byte(body))
+	}
+	const sessions, list, problem = "/api/v1/sessions", `{"sessions":[]}`, `{"type":"about:blank","title":"FORBIDDEN","status":403,"detail":"x"}`
+	require.NoError(t, check("GET", sessions, 200, "application/json", list))
+	require.NoError(t, check("GET", sessions, 403, "application/problem+json", problem))
+	require.NoError(t, check("DELETE", sessions+"/s", 204, "", ""))
+	require.Error(t, check("GET", sessions, 200, "text/plain", list))
+	require.Error(t, check("GET", sessions, 200, "application/json", `{"sessions":null}`))
+	require.Error(t, check("GET", sessions, 200, "application/json", `{"sessions":[{}]}`))
+	require.Error(t, check("GET", sessions, 201, "application/json", list))
+	require.Error(t, check("GET", sessions, 403, "application/problem+json", `{}`))
+	require.Error(t, check("DELETE", sessions+"/s", 204, "", "x"))
+	require.Error(t, check("GET", "/api/v1/nothing", 200, "application/json", list))
+}
