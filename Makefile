@@ -3,7 +3,7 @@
 GO       ?= go
 MODULES  := $(shell $(GO) list -m -f '{{.Dir}}')
 # Modules that are no part of the workspace: nobody else shall need what they need.
-OUTSIDE  := $(CURDIR)/e2e/kube $(CURDIR)/deploy/observability
+OUTSIDE  := $(CURDIR)/e2e/kube $(CURDIR)/e2e/containers $(CURDIR)/deploy/observability
 UNIT     := $(filter-out %/e2e,$(MODULES))
 CACHE    := $(CURDIR)/.cache
 RESULTS  := $(CACHE)/test
@@ -126,11 +126,12 @@ logs: ## follow what the fleet says (SERVICE=gateway narrows)
 	$(COMPOSE) logs -f --tail=100 $(SERVICE)
 
 # Where docker has no Compose of its own, one is built beside Debian's: both are tested.
-compose-test: ## run the fleet in containers and kill each of them (installs Debian's engine if there is none)
+compose-test: ## run the fleet in containers; kill each of them, freeze and cut off NATS servers (installs Debian's engine if there is none)
 	@scripts/engine.sh
 	@BASE=scratch scripts/images.sh waggle nats caddy prometheus otel $(if $(filter docker-compose,$(COMPOSE)),compose)
 	cd e2e && $(if $(filter docker-compose,$(COMPOSE)),DOCKER_CONFIG=$(CACHE)/docker) WAGGLE_E2E_BINARY=$(CACHE)/image/waggle \
 		$(GO) test -tags compose -count=1 -timeout 40m -v $(if $(RUN),-run '$(RUN)') ./compose
+	cd e2e/containers && WAGGLE_E2E_BINARY=$(CACHE)/image/waggle GOWORK=off $(GO) test -count=1 -timeout 20m -v $(if $(RUN),-run '$(RUN)') .
 
 # Without vet, which would read the sources of all of Kubernetes' types a second time; make
 # lint does it.
