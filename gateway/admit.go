@@ -5,20 +5,19 @@ import (
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// accept returns the handler that opens sockets of a dialect.
-func (s *Server) accept(d dialect.Dialect) http.HandlerFunc {
+// accept returns the handler that opens the sockets of a route.
+func (s *Server) accept(route Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			s.problem(w, fault.New(fault.NotFound))
 			return
 		}
-		c := newConn(s, d)
+		c := newConn(s, route)
 		if s.upgrade(c, w, r) {
 			go c.serve() //nolint:contextcheck // the socket outlives its request: the handler returns, which frees its request and stack
 		}
@@ -66,15 +65,14 @@ func (c *conn) admit(r *http.Request) error {
 		return err
 	}
 	query := r.URL.Query()
-	codec, err := c.dialect.Bind(query)
+	target, err := binding.TargetOf(r, query)
 	if err != nil {
 		return err
 	}
-	if c.watch, err = watchedOf(r, query); err != nil {
+	c.query = query
+	if c.binding, err = c.route.bind(s, link{c}, r, target); err != nil {
 		return err
 	}
-	c.use(speaking(codec, r))
-	c.query = query
 	return c.credentials(r)
 }
 
@@ -100,34 +98,17 @@ func (c *conn) credentials(r *http.Request) error {
 // one more.
 func (c *conn) authenticate(ctx context.Context, token string) error {
 	p, err := c.pass.Authenticate(ctx, token, func(p auth.Principal) bool {
-		enter, _ := c.rights(p)
+		enter, _ := c.policy.Rights(p)
 		return enter
 	})
 	if err != nil {
 		return err
 	}
-	_, act := c.rights(p)
+	_, act := c.policy.Rights(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.principal, c.known, c.acts = p, true, act
 	return nil
-}
-
-// rights says whether the principal may open the socket, and do more on it than watch.
-// Nobody watches as an agent or a service: they are there to act.
-func (c *conn) rights(p auth.Principal) (enter, act bool) {
-	act = p.MayAct()
-	if s, ok := c.codec.(spoken); ok {
-		switch s.Kind() {
-		case command.PeerAgent:
-			act = act || p.Has(auth.RoleAgent)
-			return act, act
-		case command.PeerService:
-			act = act || p.Has(auth.RoleService)
-			return act, act
-		}
-	}
-	return p.MayWatch(), act
 }
 
 // reserve counts the connection of the gateway, unless it has no room or is about
@@ -155,7 +136,16 @@ func (s *Server) reserve(c connection, pass *admission.Pass) error {
 var _ connection = (*conn)(nil)
 
 // protocol implements connection.
-func (c *conn) protocol() string { return c.dialect.Name() }
+func (c *conn) protocol() string { return c.route.protocol }
+
+// flush implements connection.
+func (c *conn) flush(ctx context.Context) {
+	select {
+	case <-c.opened:
+		c.binding.Flush(ctx)
+	default:
+	}
+}
 
 // left implements connection.
 func (c *conn) left() <-chan struct{} { return c.gone }

@@ -10,7 +10,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // maxAuditText bounds what a record says of what a client has chosen: a path.
@@ -23,7 +22,7 @@ var quiet = []id.Name{command.Ack, command.AckClient, command.ReportTask, comman
 // who fills in who did it, and where.
 func (c *conn) by(r audit.Record) (id.Tenant, audit.Record) {
 	p := c.who()
-	r.Principal, r.Remote, r.Connection, r.Dialect = p.Subject, c.remote, c.ref, c.dialect.Name()
+	r.Principal, r.Remote, r.Connection, r.Dialect = p.Subject, c.remote, c.ref, c.protocol()
 	return p.Tenant, r
 }
 
@@ -82,26 +81,8 @@ func (c *conn) sent(cmd command.Command) {
 	c.record(audit.Decided, r)
 }
 
-// took records that a state was exported or imported, or that it was not.
-func (c *conn) took(action id.Name, log subject.Log, err error) {
-	r := audit.Record{Kind: string(log.Kind), Entity: log.Entity.String()}
-	if err != nil {
-		r.Outcome, r.Code = audit.Denied, string(fault.From(err, "").Code)
-	}
-	c.record(action, r)
-}
-
-// asked records a request to a service that changes something.
-func (c *conn) asked(service, verb id.Name, err error) {
-	r := audit.Record{Service: service.String(), Verb: verb.String()}
-	if err != nil {
-		r.Outcome, r.Code = audit.Denied, string(fault.From(err, "").Code)
-	}
-	c.record(audit.Command, r)
-}
-
-// within applies the quotas of messages a second. A peer of the swarm is read more
-// slowly; anybody else is told, and the message has no effect.
+// within applies the quotas of messages a second, as the policy says: the client is read more
+// slowly, or is told that the message has no effect.
 func (c *conn) within() bool {
 	p := c.who()
 	for {
@@ -109,7 +90,7 @@ func (c *conn) within() bool {
 		if err == nil {
 			return true
 		}
-		if _, slower := c.manner.(*peer); !slower {
+		if !c.policy.Slows {
 			c.tell(c.s.asFault(err))
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -34,7 +35,7 @@ type backlog struct {
 // received is a message, or what is kept of one that is too large.
 type received struct {
 	message  []byte
-	oversize *ws.Oversize // instead of message; of a peer
+	oversize *ws.Oversize // instead of message
 	release  func()       // once it is handled, or dropped
 }
 
@@ -123,8 +124,8 @@ func (b *backlog) quiet(late <-chan time.Time) {
 	b.await(func() bool { return !b.busy && b.beside == 0 }, late)
 }
 
-// aside counts long requests.
-func (b *backlog) aside(n int) {
+// count adds to the number of long requests.
+func (b *backlog) count(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.beside += n
@@ -175,7 +176,7 @@ func (c *conn) work() {
 // turn handles a message, within the limits.
 func (c *conn) turn(r received) {
 	defer r.release()
-	if c.sock.Finishing() || c.quietly(r.message) || !c.allowed() {
+	if c.sock.Finishing() || c.binding.Unmetered(c.ctx, r.message) || !c.allowed() {
 		return
 	}
 	if !c.awaited() {
@@ -184,13 +185,6 @@ func (c *conn) turn(r received) {
 	if c.within() {
 		c.handle(r)
 	}
-}
-
-// quietly handles a message that has no answer, whatever it says, and reports whether it
-// was one.
-func (c *conn) quietly(message []byte) bool {
-	m, ok := c.manner.(*many)
-	return ok && m.quietly(c.ctx, message)
 }
 
 // awaited waits until messages are taken up, and reports whether they are: what was said
@@ -210,19 +204,19 @@ func (c *conn) awaited() bool {
 }
 
 func (c *conn) handle(r received) {
-	ctx, span := telemetry.Start(c.ctx, "receive "+c.codec.Name(), trace.SpanKindServer)
-	if p, ok := c.manner.(*peer); ok && r.oversize != nil {
-		telemetry.End(span, p.oversized(ctx, r.oversize))
+	ctx, span := telemetry.Start(c.ctx, "receive "+c.binding.Name(), trace.SpanKindServer)
+	if r.oversize != nil {
+		telemetry.End(span, c.binding.Oversized(ctx, r.oversize))
 		return
 	}
-	telemetry.End(span, c.manner.handle(ctx, r.message))
+	telemetry.End(span, c.binding.Handle(ctx, r.message))
 }
 
 // recovered ends the socket whose codec has a bug, and nobody else's.
 func (c *conn) recovered() {
 	if r := recover(); r != nil {
 		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("recover from panic of connection")
-		c.sock.Finish(closeInternal, string(fault.Internal))
+		c.sock.Finish(binding.CloseInternal, string(fault.Internal))
 		c.backlog.drop()
 	}
 }

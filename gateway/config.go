@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -106,7 +106,7 @@ type Config struct {
 	SessionsPerSocket int           // default 64
 	AckInterval       time.Duration // how long an acknowledgement waits for a higher one, default 5 s
 
-	Peers PeerConfig // of the sockets of Deps.Peers
+	Peers swarm.Config // of the clients, agents and services of the swarm
 	// Legacy are more addresses to listen on. Default none.
 	Legacy []Listener
 }
@@ -118,10 +118,8 @@ type Listener struct {
 	Paths []string
 }
 
-// Deps is what a gateway works with. Conn, Log, Commands, Auth, and Dialects
-// or Peers, are required. A dialect whose codecs implement dialect.Sessions gets sockets that hold
-// several sessions; one whose codecs implement dialect.Teams sockets that show what their path names
-// with the wildcard {team_id} or {agent_id}, or their query; any other one session each.
+// Deps is what a gateway works with. Conn, Log, Commands, Auth and Routes
+// are required.
 type Deps struct {
 	Logger    zerolog.Logger
 	Registry  *prometheus.Registry // served under /metrics; nil = one of its own
@@ -130,10 +128,9 @@ type Deps struct {
 	Commands  *command.Sender
 	Directory *directory.Directory // nil: services are taken to be there, and the gateway is not listed
 	Auth      auth.Authenticator
-	Dialects  map[string]dialect.Dialect // by path
-	Peers     map[string]dialect.Peers   // by path: sockets of the participants of a swarm. They need Directory
-	Status    func() api.Status          // of the installation, for the HTTP API; nil: not served
-	Topology  bus.Topology               // what /readyz verifies; zero = bus.DefaultTopology
+	Routes    map[string]Route  // by path. Those of a swarm need Directory
+	Status    func() api.Status // of the installation, for the HTTP API; nil: not served
+	Topology  bus.Topology      // what /readyz verifies; zero = bus.DefaultTopology
 	Version   string
 	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
 
@@ -159,7 +156,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Heartbeat, DefaultHeartbeat)
 	set(&c.SessionsPerSocket, defaultSessions)
 	set(&c.AckInterval, defaultAcks)
-	c.Peers = c.Peers.withDefaults()
+	c.Peers = c.Peers.WithDefaults()
 	return c
 }
 
@@ -202,7 +199,7 @@ func (c Config) check() error {
 	if c.Addr == "" {
 		return errors.New("addr is empty: say where the gateway listens, for example 127.0.0.1:9000")
 	}
-	return errors.Join(c.Peers.check(), c.names().Check())
+	return errors.Join(c.Peers.Check(), c.names().Check())
 }
 
 // names returns the names of the configuration.
@@ -214,10 +211,43 @@ func (d Deps) check() error {
 	switch {
 	case d.Conn == nil, d.Log == nil, d.Commands == nil, d.Auth == nil:
 		return errors.New("gateway: Conn, Log, Commands and Auth are required")
-	case len(d.Dialects)+len(d.Peers) == 0:
+	case len(d.Routes) == 0:
 		return errors.New("gateway: at least one dialect is required")
-	case len(d.Peers) > 0 && d.Directory == nil:
+	case d.swarm() && d.Directory == nil:
 		return errors.New("gateway: the peers of a swarm need a directory")
 	}
 	return nil
+}
+
+// swarm reports whether a route is one of a swarm.
+func (d Deps) swarm() bool {
+	for _, route := range d.Routes {
+		if route.swarm {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLegacy returns an error that names an extra listener for which nothing is
+// served.
+func (c Config) checkLegacy(dep Deps) error {
+	var errs []error
+	for _, l := range c.Legacy {
+		for _, path := range l.Paths {
+			if _, ok := dep.Routes[path]; !ok {
+				errs = append(errs, fmt.Errorf("gateway.legacy: %s: nothing is served under %q", l.Addr, path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// requireLoopback returns an error if another machine can connect.
+func (c Config) requireLoopback() error {
+	errs := []error{auth.RequireLoopback(c.Addr)}
+	for _, l := range c.Legacy {
+		errs = append(errs, auth.RequireLoopback(l.Addr))
+	}
+	return errors.Join(errs...)
 }

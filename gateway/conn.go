@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
@@ -21,10 +21,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// maxCommand bounds what one message asks for, as encoded: it goes into an event of
-// at most 256 KiB, with everything else that the event says.
-const maxCommand = 160 << 10
-
 // floodFactor times the burst of refused messages in a row ends a socket that does
 // not listen to being told.
 const floodFactor = 10
@@ -33,15 +29,14 @@ const floodFactor = 10
 // credentials in the handshake.
 const authMessage = "auth"
 
-// conn is one socket: it reads messages on one goroutine, of somebody who is known, and
-// handles them within the limits on another. What it does with them is its manner.
+// conn is one WebSocket: it authenticates the client, reads messages on one goroutine and
+// handles them within the limits on another. Its binding does the work.
 type conn struct {
 	s            *Server
-	dialect      dialect.Dialect
-	codec        dialect.Codec
+	route        Route
+	policy       binding.Policy
 	query        url.Values
-	watch        *watched // nil: neither path nor query says what is shown
-	manner       manner
+	binding      binding.Binding
 	sock         *ws.Socket
 	subprotocols []string
 	messages     *rate.Limiter
@@ -68,54 +63,19 @@ type conn struct {
 	ready     bool      // messages are taken up
 }
 
-// manner is what a socket does with the messages that it reads: one log is
-// shown on it, or as many as its client asks for. begin, handle and close are called
-// one after the other; settle, low and tick by anybody, and do not block.
-type manner interface {
-	// begin greets the client, who is known by now.
-	begin() error
-	// settle lets messages be taken up (conn.takeUp) if all else is there: somebody
-	// to answer is.
-	settle()
-	// handle does what a message asks for. What cannot be done it says in the dialect;
-	// the error is for the trace.
-	handle(ctx context.Context, message []byte) error
-	// low: the socket's queue has room again.
-	low()
-	// tick is called about once a second.
-	tick(now time.Time)
-	// close ends what begin and handle have begun. The socket is over.
-	close()
-}
-
-func newConn(s *Server, d dialect.Dialect) *conn {
+func newConn(s *Server, route Route) *conn {
 	c := &conn{
-		s: s, dialect: d, born: s.dep.Clock(), ref: newID(), gone: make(chan struct{}), opened: make(chan struct{}),
+		s: s, route: route, policy: route.policy(s), born: s.dep.Clock(), ref: binding.NewID(), gone: make(chan struct{}), opened: make(chan struct{}),
 		slot: stream.NewSlot(), pass: s.gate.Pass(),
 		messages: rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 		control:  rate.NewLimiter(rate.Limit(s.cfg.MessageRate), s.cfg.MessageBurst),
 	}
+	if c.policy.Slows {
+		c.messages.SetLimit(rate.Inf)
+	}
 	c.ctx, c.cut = context.WithCancelCause(s.ctx)
 	c.backlog.begin()
 	return c
-}
-
-// use sets the codec, which decides the manner.
-func (c *conn) use(codec dialect.Codec) {
-	c.codec = codec
-	if peers, ok := codec.(spoken); ok {
-		c.manner = newPeer(c, peers.Peers)
-		return
-	}
-	if several, ok := codec.(dialect.Sessions); ok {
-		c.manner = newMany(c, several)
-		return
-	}
-	if teams, ok := codec.(dialect.Teams); ok {
-		c.manner = newLookout(c, teams)
-		return
-	}
-	c.manner = newOne(c)
 }
 
 // serve begins and has the socket read. What a beginning asks for needs a large stack:
@@ -129,7 +89,7 @@ func (c *conn) serve() {
 	c.depart()
 }
 
-// begun reports whether there is somebody to be listened to.
+// begun opens the connection and reports whether its client is to be listened to.
 func (c *conn) begun() bool {
 	defer c.recovered()
 	if err := c.open(); err != nil {
@@ -162,23 +122,19 @@ func (c *conn) listen() {
 		}
 		c.s.met.frames.Inc()
 		c.s.met.received.Add(float64(len(message)))
-		if !c.pulse(message) {
+		if !c.heartbeat(message) {
 			kept, release := c.sock.Keep(message)
 			c.take(received{message: kept, release: release})
 		}
 	}
 }
 
-// pulse answers a message that asks for nothing but a sign of life, once messages are
-// taken up: it waits for none of those before it.
-func (c *conn) pulse(message []byte) bool {
-	p, ok := c.manner.(*peer)
-	if !ok {
-		return false
-	}
+// heartbeat answers a message that asks for a sign of life only, once messages are taken up:
+// it waits for none of those before it.
+func (c *conn) heartbeat(message []byte) bool {
 	select {
 	case <-c.opened:
-		return p.pulse(message)
+		return c.binding.Heartbeat(message)
 	default:
 		return false
 	}
@@ -188,7 +144,7 @@ func (c *conn) pulse(message []byte) bool {
 func (c *conn) conclude() {
 	<-c.sock.Done()
 	c.backlog.done()
-	c.manner.close()
+	c.binding.Close()
 	c.s.met.closed(c.sock.CloseCode())
 	c.ended()
 }
@@ -209,7 +165,7 @@ func (c *conn) failed(err error) {
 	c.s.dep.Logger.Debug().Err(err).Msg("close socket")
 }
 
-// open makes out who is there and begins.
+// open authenticates the client and begins the binding.
 func (c *conn) open() error {
 	if c.denied != nil {
 		c.turnedAway(c.denied)
@@ -222,7 +178,8 @@ func (c *conn) open() error {
 		return err
 	}
 	c.accepted()
-	return c.manner.begin()
+	c.sock.Limit(c.policy.Limits)
+	return c.binding.Begin()
 }
 
 // identify takes the credentials of the first message, {"type":"auth",
@@ -268,7 +225,7 @@ func (c *conn) settle() {
 	waiting := !c.ready && !c.started.IsZero()
 	c.mu.Unlock()
 	if waiting && c.s.answerable() {
-		c.manner.settle()
+		c.binding.Settle()
 	}
 }
 
@@ -303,28 +260,21 @@ func (c *conn) flooded() bool {
 	if c.refused <= floodFactor*c.s.cfg.MessageBurst {
 		return false
 	}
-	c.sock.Finish(closePolicy, string(fault.RateLimited))
+	c.sock.Finish(binding.ClosePolicy, string(fault.RateLimited))
 	return true
 }
 
-// send sends what a message has been found to ask for, if whoever asks may act.
-func (c *conn) send(ctx context.Context, p auth.Principal, replyTo string, cmds ...command.Command) error {
-	if len(cmds) > 0 && !c.mayAct() {
-		return fault.New(fault.Forbidden)
-	}
-	return c.transmit(ctx, p, replyTo, cmds...)
-}
-
 // transmit sends commands.
-func (c *conn) transmit(ctx context.Context, p auth.Principal, replyTo string, cmds ...command.Command) error {
+func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Command) error {
+	p := c.who()
 	for _, cmd := range cmds {
 		if cmd.Tenant != p.Tenant {
 			return fault.New(fault.Forbidden)
 		}
-		if len(cmd.Data) > maxCommand {
-			return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", maxCommand>>10)
+		if len(cmd.Data) > binding.MaxCommand {
+			return fault.Newf(fault.InvalidField, "The message is too long. Send at most %d KB of text at once.", binding.MaxCommand>>10)
 		}
-		cmd.Source, cmd.ReplyTo = c.s.source, replyTo
+		cmd.Source, cmd.ReplyTo = c.s.shared.Source, replyTo
 		if err := c.s.dep.Commands.Send(ctx, cmd); err != nil {
 			return err
 		}
@@ -346,19 +296,10 @@ func (c *conn) mayAct() bool {
 	return c.acts
 }
 
-// faultFrame returns the frame that tells of a fault.
-func (c *conn) faultFrame(f *fault.Fault) []byte {
-	now := c.s.dep.Clock()
-	if l, ok := c.manner.(*lookout); ok {
-		return l.fail(f, now)
-	}
-	return c.codec.Fail(f, now)
-}
-
 // tell shows a fault in the dialect.
 func (c *conn) tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
-	if frame := c.faultFrame(f); len(frame) > 0 {
+	if frame := c.binding.Fail(f, c.s.dep.Clock()); len(frame) > 0 {
 		c.sock.Force(transport.Text(frame))
 	}
 }

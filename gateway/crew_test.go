@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -29,6 +30,8 @@ type crew struct{}
 
 func (crew) Name() string                           { return "crew" }
 func (crew) Bind(url.Values) (dialect.Codec, error) { return crew{}, nil }
+
+func (crew) BindTeams(url.Values) (dialect.Teams, error) { return crew{}, nil }
 
 // Frames carry positions: of all but the last of an event sequence*16 and their number.
 func (crew) Place(position uint64) (seq uint64, skip int) {
@@ -162,10 +165,16 @@ const (
 
 // crews adds the dialects of the tests to a gateway.
 func crews(_ *gateway.Config, dep *gateway.Deps) {
-	dep.Dialects = map[string]dialect.Dialect{
-		"/ws/agent-team/{team_id}": crew{}, "/ws/agent/{agent_id}": crew{}, pathRuns: crew{},
-		pathSolo: solo{}, pathSessions: talk{},
-	}
+	adds(dep, map[string]gateway.Route{
+		"/ws/agent-team/{team_id}": gateway.Team(crew{}), "/ws/agent/{agent_id}": gateway.Team(crew{}), pathRuns: gateway.Team(crew{}),
+		pathSolo: gateway.Single(solo{}), pathSessions: gateway.Multi(talk{}),
+	})
+}
+
+// adds adds routes to those of a gateway.
+func adds(dep *gateway.Deps, routes map[string]gateway.Route) {
+	dep.Routes = maps.Clone(dep.Routes)
+	maps.Copy(dep.Routes, routes)
 }
 
 // teamDesk answers what the team service is asked for.

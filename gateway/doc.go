@@ -7,19 +7,14 @@
 // follows. Every queue has a bound in bytes, and a slow client harms nobody but
 // itself.
 //
-// A socket reads, counts and authenticates in one way, whatever its dialect. There
-// are four manners of what follows: one session for each socket; where the codec
-// implements dialect.Sessions, as many as the client asks for; where it implements
-// dialect.Teams, the team, member or other run that the path or the query names; and
-// sockets of the peers of a swarm (dialect.Peers), who have a place in the directory and
-// are handed work.
-//
-// Sockets of all manners, but for those of agents and services, show any run of the
-// tenant with the parameter watch=<kind>/<id>, whatever dialect it was begun in, and what
-// their clients say to it is handed to whoever manages such runs. Whoever has the role of
-// a viewer only is shown everything, and nothing that it asks for is done.
+// A connection reads, counts and authenticates in one way, whatever its dialect. Its route
+// names the binding that handles its messages: Single, Multi, Team or Swarm. Connections of
+// all routes, except for those of agents and services, show any run of the tenant with the
+// parameter watch=<kind>/<id>, whatever dialect it was begun in; the messages of their clients
+// go to the service that manages such runs. A principal with the role of a viewer sees
+// everything, and its commands are refused.
 //
 // Package admission decides which requests become connections, package transport carries
-// messages on them, package stream shows logs on them, package binding says what a stream of
-// server-sent events is bound to, and package dialect says what frames mean.
+// messages on them, package stream shows logs on them, package binding defines what they are
+// bound to, and package dialect says what frames mean.
 package gateway

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -10,26 +11,30 @@ import (
 
 // Close codes of RFC 6455, section 7.4.1.
 const (
-	closePolicy   = 1008
-	closeInternal = 1011
 	closeTryLater = 1013
 	closePrivate  = 4000 // from here on the codes are ours
 )
 
-var _ ws.Handler = (*conn)(nil)
+var (
+	_ ws.Handler = (*conn)(nil)
+	_ ws.Prober  = (*conn)(nil)
+)
 
 // end closes the socket with the fault's code. A code of our own, and one that does
 // not say all, comes behind a frame that explains it.
 func (c *conn) end(f *fault.Fault) {
 	code := ws.CloseCode(f)
-	if code == closeTryLater || code == closeInternal || code >= closePrivate {
+	if code == closeTryLater || code == binding.CloseInternal || code >= closePrivate {
 		c.tell(f)
 	}
 	c.sock.End(f)
 }
 
 // Low implements ws.Handler: the queue has drained.
-func (c *conn) Low() { c.manner.low() }
+func (c *conn) Low() { c.binding.Room() }
+
+// Pong implements ws.Prober.
+func (c *conn) Pong(payload []byte) { c.binding.Pong(payload) }
 
 // Control implements ws.Handler: control frames have a rate of their own.
 func (c *conn) Control() bool {
@@ -60,7 +65,7 @@ func (c *conn) Tick(time.Time) {
 	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
 		c.end(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
 	default:
-		c.manner.tick(now)
+		c.binding.Tick(now)
 	}
 }
 

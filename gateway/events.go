@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/internal/auth"
@@ -31,15 +32,15 @@ func (s *Server) streamLog(kind id.Kind) http.HandlerFunc {
 
 // events is one stream of server-sent events. Its client asks for nothing on it.
 type events struct {
-	s       *Server
-	to      *sse.Response
-	pass    *admission.Pass
-	who     auth.Principal
-	binding watch.Binding
-	begun   time.Time
-	ref     string // in the audit log
-	remote  string
-	gone    chan struct{} // closed when nothing of it is left
+	s      *Server
+	to     *sse.Response
+	pass   *admission.Pass
+	who    auth.Principal
+	shown  watch.Binding
+	begun  time.Time
+	ref    string // in the audit log
+	remote string
+	gone   chan struct{} // closed when nothing of it is left
 }
 
 var (
@@ -52,7 +53,7 @@ var (
 func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		e := &events{
-			s: s, pass: s.gate.Pass(), begun: s.dep.Clock(), ref: newID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
+			s: s, pass: s.gate.Pass(), begun: s.dep.Clock(), ref: binding.NewID(), remote: s.dep.Audit.Remote(r.RemoteAddr), gone: make(chan struct{}),
 			to: sse.New(w, sse.Options{
 				QueueBytes: s.cfg.QueueBytes, Heartbeat: s.cfg.PingInterval, WriteStall: s.cfg.WriteStall, Stats: &s.sent,
 			}),
@@ -72,7 +73,7 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 			s.problem(w, f)
 			return
 		}
-		if e.binding == nil { // HEAD
+		if e.shown == nil { // HEAD
 			w.Header().Set("Content-Type", "text/event-stream")
 			return
 		}
@@ -102,7 +103,7 @@ func (e *events) serve(ctx context.Context) {
 	defer func() {
 		e.record(audit.Closed, audit.Record{Code: string(e.to.Code()), DurationMS: e.s.dep.Clock().Sub(e.begun).Milliseconds()})
 	}()
-	defer e.binding.Close()
+	defer e.shown.Close()
 	e.to.Serve(ctx, e)
 }
 
@@ -131,7 +132,7 @@ func (e *events) bindLog(r *http.Request, kind id.Kind) error {
 	if err != nil {
 		return err
 	}
-	e.binding = watch.NewLog(r.Context(), e.s.streams, log, after, e.to)
+	e.shown = watch.NewLog(r.Context(), e.s.shared.Streams, log, after, e.to)
 	return nil
 }
 
@@ -141,7 +142,7 @@ func (e *events) bindLog(r *http.Request, kind id.Kind) error {
 func resumeAt(r *http.Request, last eventlog.Cursor) (after eventlog.Cursor, err error) {
 	text, field := r.Header.Get(sse.HeaderResume), sse.HeaderResume
 	if text == "" {
-		if text, field = r.URL.Query().Get(queryAfter), queryAfter; !r.URL.Query().Has(queryAfter) {
+		if text, field = r.URL.Query().Get(binding.QueryAfter), binding.QueryAfter; !r.URL.Query().Has(binding.QueryAfter) {
 			return after, nil
 		}
 	}
@@ -159,7 +160,7 @@ func (e *events) bindLive(r *http.Request) (err error) {
 	}
 	live, err := e.s.announcements.Show(r.Context(), e.who.Tenant, types, e.to)
 	if err == nil {
-		e.binding = live
+		e.shown = live
 	}
 	return err
 }
@@ -178,7 +179,7 @@ func typesOf(r *http.Request) (types []event.Type, err error) {
 }
 
 // Room implements sse.Handler.
-func (e *events) Room() { e.binding.Room() }
+func (e *events) Room() { e.shown.Room() }
 
 // Tick implements sse.Handler: credentials end.
 func (e *events) Tick(time.Time) {
@@ -189,6 +190,9 @@ func (e *events) Tick(time.Time) {
 
 // protocol implements connection.
 func (*events) protocol() string { return protocolEvents }
+
+// flush implements connection: nothing is acknowledged.
+func (*events) flush(context.Context) {}
 
 // settle implements connection: events are shown whether services run or not.
 func (*events) settle() {}

@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
@@ -15,30 +13,6 @@ import (
 // retryAfter is what clients are told to wait, in seconds, when the same request
 // may succeed later.
 const retryAfter = "5"
-
-// routes returns everything the gateway serves. Probes and metrics are answered
-// under any name: whoever asks knows the machine and not its names.
-func (s *Server) routes() http.Handler {
-	paths := http.NewServeMux()
-	api.New(api.Config{
-		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Auth: s.dep.Auth, Logger: s.dep.Logger, Status: s.dep.Status,
-		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
-	}).Mount(paths)
-	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
-	mux := http.NewServeMux()
-	for path, d := range s.dep.Dialects {
-		mux.Handle(path, s.named(s.accept(d)))
-	}
-	for path, codec := range s.dep.Peers {
-		mux.Handle(path, s.named(s.accept(spoken{codec})))
-	}
-	mux.HandleFunc("GET /health", s.health)
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, map[string]string{"status": "alive"}) })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.dep.Registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", s.named(s.sameOrigin(s.audited(http.MaxBytesHandler(paths, s.cfg.ReadLimit)))))
-	return mux
-}
 
 // named refuses requests under names that are not served here, before anything else
 // looks at them.
@@ -171,7 +145,7 @@ func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // asFault returns what a client may be told of err. The log has the rest.
 func (s *Server) asFault(err error) *fault.Fault {
-	ref := newID()
+	ref := binding.NewID()
 	f := fault.From(err, ref)
 	if f.Code == fault.Internal && f.Ref == ref {
 		s.dep.Logger.Error().Err(err).Str("reference", ref).Msg("something failed for an internal reason")

@@ -8,15 +8,18 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect"
 )
 
-// maxLanguages bounds what is read of a header: nobody reads more languages.
+// maxLanguages bounds the header that is read: no user knows more languages.
 const maxLanguages = 1 << 10
 
-// speaking returns the codec for the language that a browser is set to, if there are
-// texts in it and the query names none.
-func speaking(codec dialect.Codec, r *http.Request) dialect.Codec {
-	texts, ok := codec.(dialect.Sessions)
+// queryLanguage is the parameter that names the language of texts for people, in every
+// dialect that has such texts.
+const queryLanguage = "language"
+
+// translated returns the codec for the language of a browser, unless the query names one or
+// the dialect has no texts in it.
+func translated(codec dialect.Sessions, r *http.Request) dialect.Sessions {
 	header := r.Header.Get("Accept-Language")
-	if !ok || header == "" || len(header) > maxLanguages || r.URL.Query().Get(queryLanguage) != "" {
+	if header == "" || len(header) > maxLanguages || r.URL.Query().Get(queryLanguage) != "" {
 		return codec
 	}
 	tags, weights, err := language.ParseAcceptLanguage(header)
@@ -28,13 +31,9 @@ func speaking(codec dialect.Codec, r *http.Request) dialect.Codec {
 		if weights[i] == 0 || confidence == language.No {
 			continue
 		}
-		if in, ok := texts.In(base.String()); ok {
+		if in, ok := codec.In(base.String()); ok {
 			return in
 		}
 	}
 	return codec
 }
-
-// queryLanguage is the parameter that names the language of texts for people, in every
-// dialect that has such texts.
-const queryLanguage = "language"

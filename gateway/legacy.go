@@ -54,10 +54,7 @@ func (s *Server) extraRoutes(paths []string) http.Handler {
 
 // socketsUnder returns the handler that opens the sockets of a path.
 func (s *Server) socketsUnder(path string) http.HandlerFunc {
-	if codec := s.dep.Peers[path]; codec != nil {
-		return s.accept(spoken{codec})
-	}
-	return s.accept(s.dep.Dialects[path])
+	return s.accept(s.dep.Routes[path])
 }
 
 // serveExtra serves the extra listeners until they are closed.

@@ -79,7 +79,7 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 		require.ErrorContains(t, err, field)
 	}
 	d := r.deps()
-	d.Dialects = nil
+	d.Routes = nil
 	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0"}, d)
 	require.ErrorContains(t, err, "dialect")
 	_, err = gateway.New(gateway.Config{Addr: "127.0.0.1:0"}, gateway.Deps{})

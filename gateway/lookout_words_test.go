@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/team"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -41,7 +40,7 @@ func TestFaultsOfATeamHaveItsCoordinator(t *testing.T) {
 // concerns none.
 func TestRefusalsOfATeamHaveItsCoordinator(t *testing.T) {
 	r, _ := manned(t, func(_ *gateway.Config, dep *gateway.Deps) {
-		dep.Dialects = map[string]dialect.Dialect{"/ws/agent-team/{team_id}": team.Teams(), pathSessions: talk{}}
+		dep.Routes = map[string]gateway.Route{"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), pathSessions: gateway.Multi(talk{})}
 	})
 	l := r.runLog(id.KindTeam, "default")
 	c := r.open(pathTeams+l.Entity.String(), "after=0")

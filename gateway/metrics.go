@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -35,7 +36,7 @@ type metrics struct {
 	codes     map[int]string // the close codes that have a label of their own
 }
 
-func newMetrics(s *Server) (*metrics, error) {
+func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: s.dep.Registry, codes: closeCodes(),
 		frames:    counter("frames_in_total", "Messages and control frames received."),
@@ -59,8 +60,8 @@ func newMetrics(s *Server) (*metrics, error) {
 	m.all = []prometheus.Collector{
 		m.frames, m.received, m.lags, m.acks, m.strays, m.lost, m.closes, m.refused, m.faults, m.dropped, m.oversized,
 		&sockets{s},
-		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.attached()) }),
-		gauge("peers", "Peers of a swarm that have a place here, also those that are away for a moment.", func() float64 { return float64(len(s.allPlaces())) }),
+		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.multi.Count()) }),
+		gauge("peers", "Peers of a swarm that have a place here, also those that are away for a moment.", func() float64 { return float64(s.swarm.Count()) }),
 		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
 		gauge("large_messages", "Messages beyond gateway.read_limit that are being read or handled.", func() float64 { return float64(stats().Large) }),
 		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) + float64(s.queuedEvents()) }),
@@ -72,8 +73,10 @@ func newMetrics(s *Server) (*metrics, error) {
 			ConstLabels: prometheus.Labels{"version": s.dep.Version},
 		}, func() float64 { return 1 }),
 	}
-	return m, telemetry.Register(m.registry, "the gateway", m.all...)
+	return m
 }
+
+func (m *metrics) register() error { return telemetry.Register(m.registry, "the gateway", m.all...) }
 
 // socketsDesc describes the gauge of open sockets.
 var socketsDesc = prometheus.NewDesc("waggle_gateway_connections", "Open sockets, by the protocol that is spoken on them.", []string{"dialect"}, nil)
@@ -88,11 +91,8 @@ func (*sockets) Describe(ch chan<- *prometheus.Desc) { ch <- socketsDesc }
 // that sums and alerts have something to stand on.
 func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 	n := map[string]int{protocolEvents: 0}
-	for _, d := range c.s.dep.Dialects {
-		n[d.Name()] = 0
-	}
-	for _, d := range c.s.dep.Peers {
-		n[d.Name()] = 0
+	for _, route := range c.s.dep.Routes {
+		n[route.protocol] = 0
 	}
 	for _, open := range c.s.open() {
 		n[open.protocol()]++
@@ -121,7 +121,7 @@ func (m *metrics) closed(code int) {
 // closeCodes are those that we send and those that clients ordinarily send.
 func closeCodes() map[int]string {
 	m := map[int]string{}
-	for _, code := range []int{1000, 1001, 1002, 1005, 1006, closePolicy, closeInternal, closeTryLater} {
+	for _, code := range []int{1000, 1001, 1002, 1005, 1006, binding.ClosePolicy, binding.CloseInternal, closeTryLater} {
 		m[code] = strconv.Itoa(code)
 	}
 	for _, e := range fault.Catalogue {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,13 +27,10 @@ import (
 const pathSessions = "/ws/session"
 
 // holding gives the gateway a dialect whose sockets hold several sessions.
-func holding(d dialect.Dialect) option {
+func holding(d dialect.MultiDialect) option {
 	return func(_ *gateway.Config, dep *gateway.Deps) {
-		dialects := map[string]dialect.Dialect{pathSessions: d}
-		for path, other := range dep.Dialects {
-			dialects[path] = other
-		}
-		dep.Dialects = dialects
+		dep.Routes = maps.Clone(dep.Routes)
+		dep.Routes[pathSessions] = gateway.Multi(d)
 	}
 }
 

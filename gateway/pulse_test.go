@@ -41,7 +41,7 @@ func TestPingsDoNotWaitForServices(t *testing.T) {
 	r.openDirectory()
 	r.srv = r.server(crews, func(c *gateway.Config, d *gateway.Deps) {
 		c.ReadyTimeout = patience
-		d.Dialects["/ws"] = r.deps().Dialects["/ws"]
+		d.Routes["/ws"] = r.deps().Routes["/ws"]
 	})
 	r.serve()
 	r.teamDesk()

@@ -20,7 +20,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -153,7 +152,7 @@ func (r *rig) server(opts ...option) *gateway.Server {
 func (r *rig) deps() gateway.Deps {
 	return gateway.Deps{
 		Logger: logger(), Registry: r.reg, Conn: r.conn, Log: r.log, Commands: command.NewSender(r.conn),
-		Directory: r.dir, Auth: auth.Anonymous(), Dialects: map[string]dialect.Dialect{"/ws": orbit.Dialect()}, Version: "test",
+		Directory: r.dir, Auth: auth.Anonymous(), Routes: map[string]gateway.Route{"/ws": gateway.Single(orbit.Dialect())}, Version: "test",
 	}
 }
 

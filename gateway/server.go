@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	stdlog "log"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/binding/multi"
+	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -52,16 +52,13 @@ type Server struct {
 	met  *metrics
 
 	gate     *admission.Gate
-	source   string
-	name     id.Name   // of the instance
-	born     time.Time // by the clock of the frames
+	name     id.Name // of the instance
 	verified verified
 	workers  workers
-	moved    chan struct{} // the directory has changed: see who has lost its place
 
-	payloads *payload.Store
-	loader   *stream.Loader
-	streams  *stream.Source
+	shared *binding.Gateway
+	multi  *multi.Sessions
+	swarm  *swarm.Swarm
 
 	announcements *watch.Announcements
 	sent          sse.Stats // by streams of events
@@ -75,11 +72,7 @@ type Server struct {
 	lease    *directory.Lease
 	unwatch  func()
 	conns    map[connection]struct{}
-	links    map[string]hearer // sockets that are said things to, by the id of the connection; peers apart
-	peers    map[string]*peer  // sockets of peers, by the id of the connection
-	places   map[*place]struct{}
 	extra    []extra
-	asides   *hearing
 	draining bool
 	stopped  bool
 	wg       sync.WaitGroup // readers and the HTTP server
@@ -95,14 +88,9 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	cfg = cfg.withDefaults()
 	dep = dep.withDefaults()
 	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{}, links: map[string]hearer{},
-		peers: map[string]*peer{}, places: map[*place]struct{}{}, moved: make(chan struct{}, 1),
-		born: dep.Clock(), source: "waggle/gateway/" + dep.Conn.Instance(),
-		payloads: payload.New(dep.Conn),
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
 	}
-	s.loader = stream.NewLoader(s.payloads, dep.Logger)
 	s.announcements = watch.NewAnnouncements(dep.Conn, dep.Logger)
-	s.streams = &stream.Source{Log: dep.Log, Loader: s.loader, Logger: dep.Logger, Clock: dep.Clock, Lagged: func() { s.met.lags.Inc() }}
 	var err error
 	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
 		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
@@ -111,9 +99,30 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	if s.gate, err = s.newGate(); err != nil {
 		return nil, err
 	}
+	s.met = newMetrics(s)
+	s.share()
 	s.http = s.httpServer(s.routes())
-	s.met, err = newMetrics(s)
-	return s, err
+	return s, s.met.register()
+}
+
+// share makes the parts that bindings share.
+func (s *Server) share() {
+	store := payload.New(s.dep.Conn)
+	s.shared = &binding.Gateway{
+		Name: s.name, Source: "waggle/gateway/" + s.dep.Conn.Instance(), Started: s.dep.Clock(), Clock: s.dep.Clock,
+		Logger: s.dep.Logger, Life: s.ctx, Bus: s.dep.Conn, Log: s.dep.Log, Directory: s.dep.Directory, Payloads: store,
+		Streams: &stream.Source{
+			Log: s.dep.Log, Loader: stream.NewLoader(store, s.dep.Logger), Logger: s.dep.Logger, Clock: s.dep.Clock, Lagged: s.met.lags.Inc,
+		},
+		Recipients: binding.NewRecipients(s.name, s.dep.Logger),
+		Metrics: binding.Metrics{
+			Acks: s.met.acks, DroppedAcks: s.met.strays, Lost: s.met.lost, Faults: s.met.faults, Dropped: s.met.dropped, Oversized: s.met.oversized,
+		},
+		QueueBytes: s.cfg.QueueBytes, MessageRate: s.cfg.MessageRate, MessageBurst: s.cfg.MessageBurst, ReadyTimeout: s.cfg.ReadyTimeout,
+		WorkersMissing: s.workers.missing.Load, Go: func(f func()) { s.wg.Go(f) }, Later: s.async,
+	}
+	s.multi = multi.New(s.shared, multi.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
+	s.swarm = swarm.New(s.shared, s.cfg.Peers)
 }
 
 // newGate returns the gate of the configuration. Without authentication only this machine
@@ -179,23 +188,21 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(err, l.Close())
 	}
 	shut := func() error { return errors.Join(l.Close(), closeExtra(extra)) }
-	asides, err := s.hear()
-	if err != nil {
+	if err := s.shared.Recipients.Subscribe(s.dep.Conn); err != nil {
 		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
 	}
 	lease, err := s.join(ctx)
 	if err != nil {
-		asides.end()
+		s.shared.Recipients.Close()
 		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
-		asides.end()
+		s.shared.Recipients.Close()
 		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
 		return errors.Join(errEnded, shut())
 	}
-	s.asides = asides
 	s.hub = ws.NewHub(ws.Options{
 		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
 		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
@@ -206,9 +213,9 @@ func (s *Server) Start(ctx context.Context) error {
 		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
 		s.wg.Go(s.pingWorkers)
 	}
-	s.wg.Go(s.sendAcks)
-	if len(s.dep.Peers) > 0 {
-		s.wg.Go(s.keepPlaces)
+	s.wg.Go(s.flushAll)
+	if s.dep.swarm() {
+		s.wg.Go(s.swarm.Run)
 	}
 	s.serveExtra(extra)
 	s.wg.Go(func() {
@@ -245,14 +252,14 @@ func (s *Server) leave(l *directory.Lease) {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	s.stopped, s.draining = true, true
-	unwatch, lease, listener, hub, asides, extra := s.unwatch, s.lease, s.listener, s.hub, s.asides, s.extra
-	s.unwatch, s.lease, s.asides = nil, nil, nil
+	unwatch, lease, listener, hub, extra := s.unwatch, s.lease, s.listener, s.hub, s.extra
+	s.unwatch, s.lease = nil, nil
 	s.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
 	}
 	s.cancel()
-	asides.end()
+	s.shared.Recipients.Close()
 	_ = s.http.Close()
 	_ = closeExtra(extra)
 	if listener != nil {
@@ -263,7 +270,7 @@ func (s *Server) Stop() {
 	}
 	s.leave(lease)
 	s.wg.Wait()
-	s.lapsePlaces()
+	s.swarm.Stop()
 	s.met.unregister()
 }
 
@@ -280,32 +287,15 @@ func (s *Server) connections() int {
 	return len(s.conns)
 }
 
-// attached counts the sessions on sockets that hold several.
-func (s *Server) attached() (n int) {
-	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.links))
-	s.mu.Unlock()
-	for _, to := range all {
-		m, ok := to.(*many)
-		if !ok {
-			continue
-		}
-		m.mu.Lock()
-		n += len(m.sessions)
-		m.mu.Unlock()
-	}
-	return n
-}
-
 func (s *Server) isDraining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.draining
 }
 
-// connection is what is counted and drained, whatever its transport. No method blocks.
+// connection is what is counted and drained, whatever its transport. Only flush blocks.
 type connection interface {
-	// protocol is the protocol that is spoken on it, in metrics.
+	// protocol names its protocol in metrics.
 	protocol() string
 	// settle: services may have come that its messages wait for.
 	settle()
@@ -313,6 +303,8 @@ type connection interface {
 	retire()
 	// left is closed when nothing of it is left.
 	left() <-chan struct{}
+	// flush sends its acknowledgements. It may block.
+	flush(ctx context.Context)
 	// queued returns the bytes that wait to be written, of those that no hub counts.
 	queued() int
 }
@@ -328,4 +320,28 @@ func (s *Server) open() []connection {
 	return out
 }
 
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
+// async runs f, for which Stop waits, unless the gateway has been stopped.
+func (s *Server) async(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.wg.Go(f)
+	}
+}
+
+// flushAll sends the acknowledgements of all connections every Config.AckInterval, until the
+// gateway stops.
+func (s *Server) flushAll() {
+	t := time.NewTicker(s.cfg.AckInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-t.C:
+		}
+		for _, c := range s.open() {
+			c.flush(s.ctx)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
+	presence "github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/dialect/asp"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/strictjson/hostile"
@@ -240,7 +241,7 @@ func TestExtraListeners(t *testing.T) {
 			srv.Stop()
 		}
 	}
-	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Peers: gateway.PeerConfig{Grace: -1}}, s.deps())
+	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Peers: presence.Config{Grace: -1}}, s.deps())
 	require.ErrorContains(t, err, "gateway.peers.grace")
 	dep := s.deps()
 	peers(nil)(nil, &dep)

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net"
 	"sync"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/asp"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -45,7 +45,8 @@ func peers(d *directory.Directory) option {
 	return func(_ *gateway.Config, dep *gateway.Deps) {
 		s := asp.Settings{ServerVersion: "test", Heartbeat: time.Second}
 		dep.Directory = d
-		dep.Peers = map[string]dialect.Peers{pathClient: asp.Client(s), pathAgent: asp.Agent(s), pathService: asp.Service(s)}
+		dep.Routes = maps.Clone(dep.Routes)
+		dep.Routes[pathClient], dep.Routes[pathAgent], dep.Routes[pathService] = gateway.Swarm(asp.Client(s)), gateway.Swarm(asp.Agent(s)), gateway.Swarm(asp.Service(s))
 	}
 }
 

@@ -18,6 +18,8 @@ type talk struct{}
 func (talk) Name() string                           { return "talk" }
 func (talk) Bind(url.Values) (dialect.Codec, error) { return talking("zh_CN"), nil }
 
+func (talk) BindSessions(url.Values) (dialect.Sessions, error) { return talking("zh_CN"), nil }
+
 // talking is its codec for a language.
 type talking string
 

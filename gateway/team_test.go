@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/team"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -50,9 +49,9 @@ func (r *rig) stream(l string, after uint64, last string) (frames []string, at [
 // whoever comes back with any of them gets what follows that frame and nothing else.
 func TestTheProtocolOfTeams(t *testing.T) {
 	r, d := manned(t, unlimited, func(_ *gateway.Config, dep *gateway.Deps) {
-		dep.Dialects = map[string]dialect.Dialect{
-			"/ws/agent-team/{team_id}": team.Teams(), "/ws/agent/{agent_id}": team.Agents(), pathRuns: team.Teams(),
-			pathSessions: talk{},
+		dep.Routes = map[string]gateway.Route{
+			"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), "/ws/agent/{agent_id}": gateway.Team(team.Agents()), pathRuns: gateway.Team(team.Teams()),
+			pathSessions: gateway.Multi(talk{}),
 		}
 	})
 	d.crowd = 0

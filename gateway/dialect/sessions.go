@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"net/url"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -63,6 +64,13 @@ type Sessions interface {
 
 	// Exported returns the frame that holds the exported state of a session.
 	Exported(at Link, session string, state event.StateExportedData) []byte
+}
+
+// MultiDialect is a dialect whose connections hold several sessions.
+type MultiDialect interface {
+	Dialect
+	// BindSessions is Bind for codecs of several sessions.
+	BindSessions(query url.Values) (Sessions, error)
 }
 
 // MaxBatch is how many events the frame of a batch holds at most.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -26,4 +27,11 @@ type Teams interface {
 	// with sequence seq, of whose successor the first skip frames are not to be sent
 	// again.
 	Place(position uint64) (seq uint64, skip int)
+}
+
+// TeamDialect is a dialect whose connections show a team or another run.
+type TeamDialect interface {
+	Dialect
+	// BindTeams is Bind for codecs of teams.
+	BindTeams(query url.Values) (Teams, error)
 }

@@ -2,11 +2,13 @@ package process
 
 import (
 	"context"
+	"maps"
 
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
@@ -32,16 +34,12 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		MessageRate: c.MessageRate, MessageBurst: c.MessageBurst, MaxConnections: c.MaxConnections,
 		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
 		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
-		Peers: gateway.PeerConfig(c.Peers), Legacy: legacy(c.Legacy),
+		Peers: swarm.Config(c.Peers), Legacy: legacy(c.Legacy),
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),
 		Quota: limits, Audit: p.audit,
-		Dialects: map[string]dialect.Dialect{
-			pathChat: orbit.Dialect(), pathSession: p.myagent(),
-			pathTeam: team.Teams(), pathMember: team.Agents(), pathAny: team.Teams(),
-		},
-		Peers: p.peers(),
+		Routes: p.routes(),
 		Status: func() api.Status {
 			s := status.Read(p.directory, Services())
 			s.Version = p.Version
@@ -55,8 +53,18 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	return g, nil
 }
 
+// routes returns the protocol and the binding of each path for WebSockets.
+func (p *process) routes() map[string]gateway.Route {
+	routes := p.swarmRoutes()
+	maps.Copy(routes, map[string]gateway.Route{
+		pathChat: gateway.Single(orbit.Dialect()), pathSession: gateway.Multi(p.myagent()),
+		pathTeam: gateway.Team(team.Teams()), pathMember: gateway.Team(team.Agents()), pathAny: gateway.Team(team.Teams()),
+	})
+	return routes
+}
+
 // myagent returns the session protocol, which tells clients the limits of this configuration.
-func (p *process) myagent() dialect.Dialect {
+func (p *process) myagent() dialect.MultiDialect {
 	heartbeat := p.Config.Gateway.Heartbeat
 	if heartbeat == 0 {
 		heartbeat = gateway.DefaultHeartbeat

@@ -8,7 +8,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/gateway"
-	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/binding/swarm"
 	"github.com/waggle-dev/waggle/gateway/dialect/asp"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -36,16 +36,16 @@ const (
 	pathSession = "/ws/session"
 )
 
-// peers returns the swarm protocol, which tells its participants the limits of this configuration.
-func (p *process) peers() map[string]dialect.Peers {
+// swarmRoutes returns the swarm protocol, which tells its participants the limits of this configuration.
+func (p *process) swarmRoutes() map[string]gateway.Route {
 	c := p.Config
 	s := asp.Settings{
-		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Peers.Ping, gateway.DefaultPeerPing),
+		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Peers.Ping, swarm.DefaultPing),
 		QueueTimeout: c.Task.QueueTimeout, TaskTimeout: c.Task.Timeout,
-		MaxConcurrentTasks: cmp.Or(c.Gateway.Peers.Calls, gateway.DefaultPeerCalls), Statuses: command.Vocabulary(c.Gateway.ASPStatuses),
+		MaxConcurrentTasks: cmp.Or(c.Gateway.Peers.Calls, swarm.DefaultCalls), Statuses: command.Vocabulary(c.Gateway.ASPStatuses),
 		RawMessages: c.Gateway.ASPMessages == config.ASPMessagesObject,
 	}
-	return map[string]dialect.Peers{pathClient: asp.Client(s), pathAgent: asp.Agent(s), pathService: asp.Service(s)}
+	return map[string]gateway.Route{pathClient: gateway.Swarm(asp.Client(s)), pathAgent: gateway.Swarm(asp.Agent(s)), pathService: gateway.Swarm(asp.Service(s))}
 }
 
 // legacy returns the additional listeners, each with its protocol.

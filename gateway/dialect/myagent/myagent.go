@@ -47,7 +47,7 @@ type Settings struct {
 }
 
 // Dialect returns the MyAgent dialect. Its codecs implement dialect.Sessions.
-func Dialect(s Settings) dialect.Dialect {
+func Dialect(s Settings) dialect.MultiDialect {
 	all := allFrames()
 	m := myagent{}
 	for _, texts := range []string{merged, none, every} {
@@ -70,9 +70,12 @@ type myagent map[string]*codec
 // Name implements dialect.Dialect.
 func (myagent) Name() string { return "myagent" }
 
-// Bind implements dialect.Dialect. The query's language is Chinese or English; its deltas
-// are none, merged, which is the default, or all.
-func (m myagent) Bind(query url.Values) (dialect.Codec, error) {
+// Bind implements dialect.Dialect.
+func (m myagent) Bind(query url.Values) (dialect.Codec, error) { return m.BindSessions(query) }
+
+// BindSessions implements dialect.MultiDialect. The query's language is Chinese or English;
+// its deltas are none, merged, which is the default, or all.
+func (m myagent) BindSessions(query url.Values) (dialect.Sessions, error) {
 	c := m[first(query.Get(paramDeltas), merged)]
 	if c == nil {
 		return nil, fault.Newf(fault.InvalidField, "deltas is %s, %s or %s.", none, merged, every).At(paramDeltas)

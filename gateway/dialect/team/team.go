@@ -24,13 +24,11 @@ const (
 	enveloped = "envelope"  // what the original has inside
 )
 
-// Teams returns the dialect of sockets that show a team, or another run. Its codecs
-// implement dialect.Teams.
-func Teams() dialect.Dialect { return variants{flat: teamFlat, more: teamMore, deep: teamDeep} }
+// Teams returns the dialect of sockets that show a team, or another run.
+func Teams() dialect.TeamDialect { return variants{flat: teamFlat, more: teamMore, deep: teamDeep} }
 
-// Agents returns the dialect of sockets that show one member of a team. Its codecs
-// implement dialect.Teams.
-func Agents() dialect.Dialect { return variants{flat: agentFlat, more: agentMore, deep: agentDeep} }
+// Agents returns the dialect of sockets that show one member of a team.
+func Agents() dialect.TeamDialect { return variants{flat: agentFlat, more: agentMore, deep: agentDeep} }
 
 // The codecs.
 var (
@@ -48,10 +46,13 @@ type variants struct{ flat, more, deep *codec }
 // Name implements dialect.Dialect.
 func (v variants) Name() string { return v.flat.name }
 
-// Bind implements dialect.Dialect. The query's format is flattened, which is the
+// Bind implements dialect.Dialect.
+func (v variants) Bind(query url.Values) (dialect.Codec, error) { return v.BindTeams(query) }
+
+// BindTeams implements dialect.TeamDialect. The query's format is flattened, which is the
 // default, or envelope; additions is false, which is the default, or true. The envelope
-// form, which the original sends nobody, always has them.
-func (v variants) Bind(query url.Values) (dialect.Codec, error) {
+// form, which the original sends to no client, always has them.
+func (v variants) BindTeams(query url.Values) (dialect.Teams, error) {
 	more := query.Get(paramAdditions)
 	if more != "" && more != "true" && more != "false" {
 		return nil, fault.Newf(fault.InvalidField, "additions is true or false.").At(paramAdditions)

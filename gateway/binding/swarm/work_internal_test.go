@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ func TestTasksAreCounted(t *testing.T) {
 	require.Equal(t, maxHeld-1, w.load())
 }
 
-// The task that was spoken of last is the one that an agent asks within, if it names
+// The task that was codec of last is the one that an agent asks within, if it names
 // none: also one that an earlier connection was handed, and none that is over.
 func TestTheTaskThatWasSpokenOfLast(t *testing.T) {
 	w := newWork(1)
@@ -117,7 +117,7 @@ func TestTheTaskThatWasSpokenOfLast(t *testing.T) {
 	for i := range 2 * maxHeld {
 		w.said(fmt.Sprintf("s%d", i))
 	}
-	require.Len(t, w.spoken, maxHeld)
+	require.Len(t, w.codec, maxHeld)
 	w.end()
 	require.Empty(t, w.latest())
 }

@@ -1,9 +1,10 @@
-package gateway
+package swarm
 
 import (
 	"encoding/json"
 	"sync"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -48,16 +49,16 @@ func (p *placements) add(at dialect.Placement) {
 	p.order = append(p.order, at.Request)
 }
 
-// incarnation returns the incarnation of an agent that takes a place: that of the place
+// incarnation returns the incarnation of an agent that takes a presence: that of the presence
 // which it has, or had until a moment ago, and a new one after that was given up. An agent
 // whose process is another one may number its requests from the beginning.
-func (s *Server) incarnation(peer command.Peer) string {
-	name, err := placeName(peer.Tenant, peer.ID)
+func (s *Swarm) incarnation(peer command.Peer) string {
+	name, err := presenceName(peer.Tenant, peer.ID)
 	if err != nil {
-		return newID()
+		return binding.NewID()
 	}
 	var youngest directory.Member
-	for _, m := range s.dep.Directory.Members(command.WhatAgent, name) {
+	for _, m := range s.g.Directory.Members(command.WhatAgent, name) {
 		if m.Joined > youngest.Joined {
 			youngest = m
 		}
@@ -66,5 +67,5 @@ func (s *Server) incarnation(peer command.Peer) string {
 	if youngest.Instance != (id.Name{}) && json.Unmarshal(youngest.Data, &former) == nil && former.Incarnation != "" {
 		return former.Incarnation
 	}
-	return newID()
+	return binding.NewID()
 }

@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
@@ -41,9 +42,9 @@ var _ stream.Binding = (*inbox)(nil)
 
 // inbox is the log of a client on its socket, and how far the client has it.
 type inbox struct {
-	p      *peer
+	p      *Participant
 	log    subject.Log
-	codec  spoken
+	codec  logCodec
 	stream *stream.Stream
 
 	mu     sync.Mutex
@@ -54,14 +55,14 @@ type inbox struct {
 }
 
 // welcomeClient opens the client's inbox, lists the client and shows the inbox.
-func (p *peer) welcomeClient() error {
+func (p *Participant) welcomeClient() error {
 	delay := time.NewTimer(welcomeDelay)
 	defer delay.Stop()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	p.wg.Go(func() { // whoever has gone needs no inbox
 		select {
-		case <-p.c.sock.Done():
+		case <-p.c.Done():
 			cancel()
 		case <-ctx.Done():
 		}
@@ -79,7 +80,7 @@ func (p *peer) welcomeClient() error {
 	reply, in, after, err := p.open(ctx, req)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.ClientNotFound {
 		p.refuse("", f)
-		p.c.sock.Finish(fault.Lookup(fault.SessionNotFound).Close, string(f.Code)) // it need not come back as it is
+		p.c.Finish(fault.Lookup(fault.SessionNotFound).Close, string(f.Code)) // it need not come back as it is
 	}
 	if err != nil {
 		return err
@@ -88,32 +89,32 @@ func (p *peer) welcomeClient() error {
 	case <-delay.C:
 	case <-ctx.Done():
 	}
-	p.c.sock.Force(transport.Text(p.codec.Welcome(p.at(), &reply)))
+	p.c.Force(transport.Text(p.codec.Welcome(p.g.Link(p.id), &reply)))
 	p.show(in, after)
 	p.showWatched()
 	return nil
 }
 
 // comesBack reads the query of the socket.
-func (p *peer) comesBack() (req command.OpenClientRequest, err error) {
-	q := p.c.query
+func (p *Participant) comesBack() (req command.OpenClientRequest, err error) {
+	q := p.c.Query()
 	req.ClientID, req.Token = q.Get(queryClient), q.Get(queryToken)
-	if !q.Has(queryAfter) {
+	if !q.Has(binding.QueryAfter) {
 		return req, nil
 	}
-	after, err := strconv.ParseUint(q.Get(queryAfter), 10, 64)
+	after, err := strconv.ParseUint(q.Get(binding.QueryAfter), 10, 64)
 	if err != nil || req.ClientID == "" {
-		return req, fault.Newf(fault.CursorInvalid, "after is the number of the last event that you have, and needs clientId and resumeToken.").At(queryAfter)
+		return req, fault.Newf(fault.CursorInvalid, "after is the number of the last event that you have, and needs clientId and resumeToken.").At(binding.QueryAfter)
 	}
 	req.After = &after
 	return req, nil
 }
 
 // awaitTasks waits until somebody is there to open inboxes.
-func (p *peer) awaitTasks(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, p.c.s.cfg.ReadyTimeout)
+func (p *Participant) awaitTasks(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.g.ReadyTimeout)
 	defer cancel()
-	err := p.c.s.dep.Directory.Wait(ctx, func(d *directory.Directory) bool {
+	err := p.g.Directory.Wait(ctx, func(d *directory.Directory) bool {
 		return len(d.Members(directory.WhatService, command.Task)) > 0
 	})
 	if err != nil {
@@ -122,11 +123,11 @@ func (p *peer) awaitTasks(ctx context.Context) error {
 	return nil
 }
 
-// open opens an inbox and takes the client's place in the directory.
-func (p *peer) open(ctx context.Context, req command.OpenClientRequest) (reply command.OpenClientReply, in *inbox, after eventlog.Cursor, err error) {
-	who := p.c.who()
+// open opens an inbox and takes the client's presence in the directory.
+func (p *Participant) open(ctx context.Context, req command.OpenClientRequest) (reply command.OpenClientReply, in *inbox, after eventlog.Cursor, err error) {
+	who := p.c.Principal()
 	req.Tenant, req.Principal = who.Tenant, who.Subject
-	if err := rpc.Call(ctx, p.c.s.dep.Conn, command.Task, command.OpenClient, req, &reply); err != nil {
+	if err := rpc.Call(ctx, p.g.Bus, command.Task, command.OpenClient, req, &reply); err != nil {
 		return reply, nil, after, err
 	}
 	entity, err := id.ParseEntity(reply.ClientID)
@@ -138,22 +139,22 @@ func (p *peer) open(ctx context.Context, req command.OpenClientRequest) (reply c
 	}
 	if self := p.who(); self.ID != reply.ClientID {
 		self.ID, self.Online, self.Status = reply.ClientID, true, command.StatusActive
-		if _, err := p.settleDown(ctx, self); err != nil {
+		if _, err := p.enter(ctx, self); err != nil {
 			return reply, nil, after, err
 		}
 	}
-	in = &inbox{p: p, codec: spoken{p.codec}, log: subject.Log{Tenant: who.Tenant, Kind: id.KindInbox, Entity: entity}}
+	in = &inbox{p: p, codec: logCodec{p.codec}, log: subject.Log{Tenant: who.Tenant, Kind: id.KindInbox, Entity: entity}}
 	in.has, in.stored = after.Seq, after.Seq
-	o := stream.Options{Log: in.log, Codec: in.codec, To: p.c.sock, Slot: p.c.slot, Binding: in, Shown: in.again}
+	o := stream.Options{Log: in.log, Codec: in.codec, To: p.c, Slot: p.c.Slot(), Binding: in, Shown: in.again}
 	if p.watched() != (subject.Log{}) {
-		o.Spare = p.c.s.cfg.QueueBytes / 2 // as of the run that is shown beside it
+		o.Spare = p.g.QueueBytes / 2 // as of the run that is shown beside it
 	}
-	in.stream = stream.New(p.c.ctx, p.c.s.streams, o) //nolint:contextcheck // it outlives the frame that asked for it
+	in.stream = stream.New(p.c.Context(), p.g.Streams, o) //nolint:contextcheck // it outlives the frame that asked for it
 	return reply, in, after, nil
 }
 
 // show shows an inbox on the socket, instead of the one before.
-func (p *peer) show(in *inbox, after eventlog.Cursor) {
+func (p *Participant) show(in *inbox, after eventlog.Cursor) {
 	p.mu.Lock()
 	p.inbox = in
 	p.mu.Unlock()
@@ -161,9 +162,9 @@ func (p *peer) show(in *inbox, after eventlog.Cursor) {
 }
 
 // reopen changes the socket to the inbox that the client comes back to.
-func (p *peer) reopen(ctx context.Context, o dialect.Order, req command.OpenClientRequest) error {
+func (p *Participant) reopen(ctx context.Context, o dialect.Order, req command.OpenClientRequest) error {
 	p.mu.Lock()
-	former, old := p.place, p.inbox
+	former, old := p.presence, p.inbox
 	p.mu.Unlock()
 	if old == nil {
 		return fault.New(fault.UnknownType)
@@ -177,7 +178,7 @@ func (p *peer) reopen(ctx context.Context, o dialect.Order, req command.OpenClie
 		return err
 	}
 	old.stream.Close()
-	p.flushAcks(ctx)
+	p.Flush(ctx)
 	if former != nil && former.who().ID != reply.ClientID {
 		former.leave() //nolint:contextcheck // ending takes a context of its own
 	}
@@ -199,7 +200,7 @@ func (in *inbox) probe() {
 		in.asked, in.probed = payload, seq
 	}
 	in.mu.Unlock()
-	if due && !in.p.c.sock.Ping([]byte(payload)) {
+	if due && !in.p.c.Ping([]byte(payload)) {
 		in.mu.Lock()
 		in.asked = ""
 		in.mu.Unlock()
@@ -215,9 +216,9 @@ func (in *inbox) ponged(payload []byte) {
 	}
 }
 
-// flushAcks tells the service how far the client has its inbox. What cannot be told
+// Flush tells the service how far the client has its inbox. What cannot be told
 // waits for the next time.
-func (p *peer) flushAcks(ctx context.Context) {
+func (p *Participant) Flush(ctx context.Context) {
 	p.mu.Lock()
 	in := p.inbox
 	p.mu.Unlock()
@@ -231,24 +232,24 @@ func (p *peer) flushAcks(ctx context.Context) {
 		return
 	}
 	if err := p.sendAck(ctx, in.log, has); err != nil {
-		p.c.s.dep.Logger.Debug().Err(err).Stringer("log", in.log).Msg("postpone acknowledgement")
+		p.g.Logger.Debug().Err(err).Stringer("log", in.log).Msg("postpone acknowledgement")
 		return
 	}
-	p.c.s.met.acks.Inc()
+	p.g.Metrics.Acks.Inc()
 	in.mu.Lock()
 	in.stored = max(in.stored, has)
 	in.mu.Unlock()
 }
 
-func (p *peer) sendAck(ctx context.Context, log subject.Log, seq uint64) error {
+func (p *Participant) sendAck(ctx context.Context, log subject.Log, seq uint64) error {
 	data, err := json.Marshal(command.AckEvents{ClientID: log.Entity.String(), Seq: seq})
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", command.AckClient, err)
 	}
-	who := p.c.who()
-	return p.c.transmit(ctx, who, "", command.Command{ // also of a client that only watches: its inbox is its own
-		ID: newID(), Service: command.Task, Verb: command.AckClient, Tenant: log.Tenant, Key: log.Entity,
-		Principal: who.Subject, Time: p.c.s.dep.Clock().UTC(), Data: data,
+	who := p.c.Principal()
+	return p.c.Acknowledge(ctx, command.Command{
+		ID: binding.NewID(), Service: command.Task, Verb: command.AckClient, Tenant: log.Tenant, Key: log.Entity,
+		Principal: who.Subject, Time: p.g.Clock().UTC(), Data: data,
 	})
 }
 
@@ -258,7 +259,7 @@ func (in *inbox) Seen() {}
 // again has said once more what follows an event a moment later. It does not block.
 func (in *inbox) again(e *eventlog.Entry, held stream.Held) {
 	var frames [][]byte
-	stream.Safely(in.p.c.s.dep.Logger, in.log, func() { frames = in.p.codec.Again(e.Event) })
+	stream.Safely(in.p.g.Logger, in.log, func() { frames = in.p.codec.Again(e.Event) })
 	if len(frames) == 0 {
 		return
 	}
@@ -272,21 +273,23 @@ func (in *inbox) again(e *eventlog.Entry, held stream.Held) {
 	}
 	time.AfterFunc(againDelay, func() {
 		for _, b := range frames {
-			in.p.c.sock.Force(transport.Text(b))
+			in.p.c.Force(transport.Text(b))
 		}
 	})
 }
 
 // Expired implements stream.Binding: events are gone that the client has not had.
 func (in *inbox) Expired(_ *stream.Stream, first uint64) {
-	in.p.c.sock.Force(transport.Text(in.codec.Truncated(first, in.p.c.s.dep.Clock())))
+	in.p.c.Force(transport.Text(in.codec.Truncated(first, in.p.g.Clock())))
 }
 
 // Failed implements stream.Binding.
-func (in *inbox) Failed(_ *stream.Stream, err error) { in.p.c.lost(err) }
+func (in *inbox) Failed(_ *stream.Stream, err error) { binding.Lose(in.p.c, err) }
 
 // Deleted implements stream.Binding. Inboxes are not deleted.
-func (in *inbox) Deleted(*stream.Stream) { in.p.c.lost(eventlog.ErrDeleted) }
+func (in *inbox) Deleted(*stream.Stream) { binding.Lose(in.p.c, eventlog.ErrDeleted) }
 
 // Notice implements stream.Binding.
-func (in *inbox) Notice(_ *stream.Stream, d event.NoticeData) { in.p.c.notice(in.codec, in.log, d) }
+func (in *inbox) Notice(_ *stream.Stream, d event.NoticeData) {
+	in.p.g.ShowNotice(in.p.c, in.codec, in.log, d)
+}

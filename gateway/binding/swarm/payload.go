@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"context"
@@ -29,7 +29,7 @@ var sizeable = map[id.Name]func() event.Large{
 }
 
 // shrink stores what is too large for a command as objects of the task that it is about.
-func (p *peer) shrink(ctx context.Context, cmd *command.Command) error {
+func (p *Participant) shrink(ctx context.Context, cmd *command.Command) error {
 	build := sizeable[cmd.Verb]
 	if build == nil || cmd.Service != command.Task || len(cmd.Data) <= small {
 		return nil
@@ -42,7 +42,7 @@ func (p *peer) shrink(ctx context.Context, cmd *command.Command) error {
 	if child, ok := data.(*command.SpawnChild); ok {
 		log.Entity = id.EntityFromExternal(child.ChildID)
 	}
-	changed, err := p.c.s.payloads.Shrink(ctx, log, data)
+	changed, err := p.g.Payloads.Shrink(ctx, log, data)
 	if err != nil || !changed {
 		return err
 	}
@@ -51,13 +51,13 @@ func (p *peer) shrink(ctx context.Context, cmd *command.Command) error {
 }
 
 // shrinkAsked is shrink for a task that is asked for.
-func (p *peer) shrinkAsked(ctx context.Context, ask dialect.Ask) (dialect.Ask, error) {
+func (p *Participant) shrinkAsked(ctx context.Context, ask dialect.Ask) (dialect.Ask, error) {
 	t, ok := ask.Data.(command.NewTask)
 	if !ok {
 		return ask, nil
 	}
-	log := subject.Log{Tenant: p.c.who().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(t.TaskID)}
-	_, err := p.c.s.payloads.Shrink(ctx, log, &t)
+	log := subject.Log{Tenant: p.c.Principal().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(t.TaskID)}
+	_, err := p.g.Payloads.Shrink(ctx, log, &t)
 	ask.Data = t
 	return ask, err
 }
@@ -67,7 +67,7 @@ var views = []id.Name{command.Submit, command.ShowTask}
 
 // whole returns the answer to a request with what it refers to. The socket holds it until
 // release is called.
-func (p *peer) whole(ctx context.Context, ask dialect.Ask, reply json.RawMessage) (out json.RawMessage, release func(), err error) {
+func (p *Participant) whole(ctx context.Context, ask dialect.Ask, reply json.RawMessage) (out json.RawMessage, release func(), err error) {
 	var v command.TaskView
 	if slices.Contains(views, ask.Verb) {
 		err = json.Unmarshal(reply, &v)
@@ -75,10 +75,10 @@ func (p *peer) whole(ctx context.Context, ask dialect.Ask, reply json.RawMessage
 	if err != nil || v.ResultRef == nil {
 		return reply, func() {}, err
 	}
-	if release, err = p.c.slot.Hold(ctx, p.c.sock.Done()); err != nil {
+	if release, err = p.c.Slot().Hold(ctx, p.c.Done()); err != nil {
 		return nil, nil, err
 	}
-	if err = p.c.s.loader.Do(ctx, func() error { return p.c.s.payloads.Show(ctx, p.c.who().Tenant, &v) }); err == nil {
+	if err = p.g.Streams.Loader.Do(ctx, func() error { return p.g.Payloads.Show(ctx, p.c.Principal().Tenant, &v) }); err == nil {
 		out, err = json.Marshal(v)
 	}
 	if err != nil {

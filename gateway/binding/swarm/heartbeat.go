@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ const maxPulse = 1 << 10
 // pulseWord is in every frame that may ask for a sign of life: only those are read twice.
 var pulseWord = []byte("ping")
 
-// pulse answers a frame that asks for nothing but a sign of life, beside the frames
+// Heartbeat answers a frame that asks for nothing but a sign of life, beside the frames
 // that are being handled. It reports whether it has; otherwise the frame waits for its
 // turn, also if there are more of its kind than pings of WebSocket might be.
-func (p *peer) pulse(message []byte) bool {
+func (p *Participant) Heartbeat(message []byte) bool {
 	if len(message) > maxPulse || !bytes.Contains(message, pulseWord) || strictjson.Check(message) != nil {
 		return false
 	}
@@ -29,12 +29,12 @@ func (p *peer) pulse(message []byte) bool {
 			return false
 		}
 	}
-	if !p.c.control.Allow() {
+	if !p.c.AllowHeartbeat() {
 		return false
 	}
 	for _, o := range orders {
 		for _, b := range o.Say {
-			p.c.sock.Force(transport.Text(b))
+			p.c.Force(transport.Text(b))
 		}
 	}
 	return true

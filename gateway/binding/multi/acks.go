@@ -1,4 +1,4 @@
-package gateway
+package multi
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/strictjson"
@@ -16,9 +17,9 @@ import (
 )
 
 const (
-	// maxAcks bounds what waits to be acknowledged on one socket: four devices for
-	// each of its sessions.
-	maxAcks = 4 * defaultSessions
+	// maxAcks bounds the acknowledgements that wait on one connection: four devices for
+	// each of 64 sessions.
+	maxAcks = 256
 	// lastAcks bounds how long a socket that ends stays for its acknowledgements: a
 	// bus that does not answer within it costs the client what it has seen already.
 	lastAcks = 3 * time.Second
@@ -39,10 +40,10 @@ type ackKey struct {
 	client string
 }
 
-// quietly handles a message that is an acknowledgement, and reports whether it was one.
+// Unmetered handles a message that is an acknowledgement, and reports whether it was one.
 // Clients send several a second for ever, so they use up neither the rate of messages nor
 // a quota. Those over a rate of their own are dropped without a word.
-func (m *many) quietly(ctx context.Context, message []byte) bool {
+func (m *Multi) Unmetered(ctx context.Context, message []byte) bool {
 	if len(message) > maxAck || !bytes.Contains(message, ackWord) || strictjson.Check(message) != nil {
 		return false
 	}
@@ -50,28 +51,28 @@ func (m *many) quietly(ctx context.Context, message []byte) bool {
 	if req.Action != dialect.Ack {
 		return false
 	}
-	if !m.c.awaited() {
+	if !m.c.Await() {
 		return true
 	}
 	if !m.ackRate.Allow() {
-		m.c.s.met.strays.Inc()
-		m.c.flooded()
+		m.g.Metrics.DroppedAcks.Inc()
+		m.c.Rated(false)
 		return true
 	}
-	m.c.refused = 0
+	m.c.Rated(true)
 	m.acknowledge(ctx, req, err)
 	return true
 }
 
 // acknowledge notes how far a client has read. An acknowledgement is never answered: one
 // that cannot be read or placed is dropped.
-func (m *many) acknowledge(ctx context.Context, req dialect.Request, err error) {
+func (m *Multi) acknowledge(ctx context.Context, req dialect.Request, err error) {
 	var a *attached
 	if err == nil {
 		a = m.placed(ctx, req)
 	}
 	if a == nil {
-		m.c.s.met.strays.Inc()
+		m.g.Metrics.DroppedAcks.Inc()
 		return
 	}
 	m.ack(a, req.Acked)
@@ -80,7 +81,7 @@ func (m *many) acknowledge(ctx context.Context, req dialect.Request, err error) 
 // placed returns the session that an acknowledgement is about: the one that it names,
 // else the only one of the socket. A session that the socket does not show is shown from
 // behind what the client has; nil if it cannot be.
-func (m *many) placed(ctx context.Context, req dialect.Request) *attached {
+func (m *Multi) placed(ctx context.Context, req dialect.Request) *attached {
 	if req.Session == "" {
 		if all := m.shown(); len(all) == 1 {
 			return all[0]
@@ -94,13 +95,13 @@ func (m *many) placed(ctx context.Context, req dialect.Request) *attached {
 	if a := m.find(log.Entity); a != nil {
 		return a
 	}
-	now := m.c.s.dep.Clock()
+	now := m.g.Clock()
 	if now.Before(m.strange[log]) {
 		return nil
 	}
 	a, err := m.goOn(ctx, log, req.Acked)
 	if err != nil {
-		m.c.s.dep.Logger.Debug().Err(err).Stringer("log", log).Msg("drop an acknowledgement")
+		m.g.Logger.Debug().Err(err).Stringer("log", log).Msg("drop an acknowledgement")
 		if len(m.strange) >= maxAcks {
 			clear(m.strange)
 		}
@@ -113,12 +114,12 @@ func (m *many) placed(ctx context.Context, req dialect.Request) *attached {
 // not heard of is ignored: it would lose them when it comes back. So is the position of
 // a client without a name: it could not be found again. Runs of other kinds keep
 // no positions, and a socket that may only watch moves none.
-func (m *many) ack(a *attached, at dialect.Position) {
+func (m *Multi) ack(a *attached, at dialect.Position) {
 	client := at.ClientID
 	if client == "" {
 		client = a.client
 	}
-	if a.log.Kind != id.KindSession || !m.c.mayAct() {
+	if a.log.Kind != id.KindSession || !m.c.MayAct() {
 		return
 	}
 	seq := ackedSeq(at)
@@ -144,7 +145,7 @@ func ackedSeq(at dialect.Position) uint64 {
 }
 
 // note keeps the highest of what a client has acknowledged.
-func (m *many) note(k ackKey, seq uint64) {
+func (m *Multi) note(k ackKey, seq uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, known := m.acks[k]
@@ -153,19 +154,19 @@ func (m *many) note(k ackKey, seq uint64) {
 	}
 }
 
-// flushAcks sends what has been acknowledged since the last time. What cannot be
+// Flush sends what has been acknowledged since the last time. What cannot be
 // sent waits for the next.
-func (m *many) flushAcks(ctx context.Context) {
+func (m *Multi) Flush(ctx context.Context) {
 	m.mu.Lock()
 	waiting := m.acks
 	m.acks = map[ackKey]uint64{}
 	m.mu.Unlock()
 	for k, seq := range waiting {
 		if err := m.sendAck(ctx, k, seq); err != nil {
-			m.c.s.dep.Logger.Debug().Err(err).Stringer("log", k.log).Msg("postpone acknowledgement")
+			m.g.Logger.Debug().Err(err).Stringer("log", k.log).Msg("postpone acknowledgement")
 			break
 		}
-		m.c.s.met.acks.Inc()
+		m.g.Metrics.Acks.Inc()
 		delete(waiting, k)
 	}
 	for k, seq := range waiting {
@@ -173,44 +174,14 @@ func (m *many) flushAcks(ctx context.Context) {
 	}
 }
 
-func (m *many) sendAck(ctx context.Context, k ackKey, seq uint64) error {
+func (m *Multi) sendAck(ctx context.Context, k ackKey, seq uint64) error {
 	data, err := json.Marshal(command.AckEvents{ClientID: k.client, Seq: seq})
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", command.Ack, err)
 	}
-	p := m.c.who()
-	return m.c.send(ctx, p, "", command.Command{
-		ID: newID(), Service: command.Session, Verb: command.Ack, Tenant: k.log.Tenant, Key: k.log.Entity,
-		Principal: p.Subject, Time: m.c.s.dep.Clock().UTC(), Data: data,
+	p := m.c.Principal()
+	return m.c.Command(ctx, "", command.Command{
+		ID: binding.NewID(), Service: command.Session, Verb: command.Ack, Tenant: k.log.Tenant, Key: k.log.Entity,
+		Principal: p.Subject, Time: m.g.Clock().UTC(), Data: data,
 	})
-}
-
-// sendAcks sends the acknowledgements of all sockets now and then, until the gateway
-// stops.
-func (s *Server) sendAcks() {
-	t := time.NewTicker(s.cfg.AckInterval)
-	defer t.Stop()
-	var all []interface{ flushAcks(ctx context.Context) }
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-t.C:
-		}
-		s.mu.Lock()
-		for _, to := range s.links {
-			if m, ok := to.(*many); ok {
-				all = append(all, m)
-			}
-		}
-		for _, p := range s.peers {
-			all = append(all, p)
-		}
-		s.mu.Unlock()
-		for _, m := range all {
-			m.flushAcks(s.ctx)
-		}
-		clear(all)
-		all = all[:0]
-	}
 }

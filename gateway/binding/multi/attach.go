@@ -1,10 +1,11 @@
-package gateway
+package multi
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
@@ -19,28 +20,28 @@ import (
 )
 
 // open makes a session and shows it from its first event on.
-func (m *many) open(ctx context.Context, req dialect.Request) error {
-	entity, err := id.ParseEntity(newID())
+func (m *Multi) open(ctx context.Context, req dialect.Request) error {
+	entity, err := id.ParseEntity(binding.NewID())
 	if err != nil {
 		return err
 	}
-	log := subject.Log{Tenant: m.c.who().Tenant, Kind: id.KindSession, Entity: entity}
+	log := subject.Log{Tenant: m.c.Principal().Tenant, Kind: id.KindSession, Entity: entity}
 	if err := m.roomFor(log); err != nil {
 		return err
 	}
-	cmd, err := m.c.opening(log, req.Open.Preferences)
+	cmd, err := m.g.Opening(m.c, log, req.Open.Preferences)
 	if err != nil {
 		return err
 	}
-	if err := m.c.send(ctx, m.c.who(), m.reply, cmd); err != nil {
+	if err := m.c.Command(ctx, m.reply, cmd); err != nil {
 		return err
 	}
-	m.show(&attached{log: log, codec: m.in(req.Open.Language), client: req.Open.ClientID}, eventlog.Cursor{}, nil)
+	m.show(&attached{log: log, codec: m.in(req.Open.Language), client: req.Open.ClientID}, eventlog.Cursor{}, nil) //nolint:contextcheck // the stream outlives the message that asked for it
 	return nil
 }
 
 // attach returns the session, which the socket shows from now on if it did not.
-func (m *many) attach(ctx context.Context, log subject.Log) (*attached, error) {
+func (m *Multi) attach(ctx context.Context, log subject.Log) (*attached, error) {
 	if a := m.find(log.Entity); a != nil {
 		return a, nil
 	}
@@ -49,14 +50,14 @@ func (m *many) attach(ctx context.Context, log subject.Log) (*attached, error) {
 		return nil, err
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), head: reply.Head}
-	m.show(a, after, nil)
+	m.show(a, after, nil) //nolint:contextcheck // the stream outlives the message that asked for it
 	return a, nil
 }
 
 // resume shows a session from where the client left it, instead of however it has
 // been shown before: what is said first, what was missed, then a word that this was all,
 // then what comes.
-func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request, at dialect.Position, first ...func(dialect.Sessions) []byte) error {
+func (m *Multi) resume(ctx context.Context, log subject.Log, req dialect.Request, at dialect.Position, first ...func(dialect.Sessions) []byte) error {
 	if !at.In(log.Entity.String()) {
 		return fault.New(fault.CursorInvalid)
 	}
@@ -69,7 +70,7 @@ func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request,
 		return err
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
-	m.show(a, after, func(o *stream.Opening) {
+	m.show(a, after, func(o *stream.Opening) { //nolint:contextcheck // the stream outlives the message that asked for it
 		for _, say := range first {
 			o.Say(func() []byte { return say(a.codec) })
 		}
@@ -80,23 +81,23 @@ func (m *many) resume(ctx context.Context, log subject.Log, req dialect.Request,
 }
 
 // replay says how the client is shown what it missed of a session.
-func (m *many) replay(a *attached, req dialect.Request, reply command.AttachReply) stream.Replay {
+func (m *Multi) replay(a *attached, req dialect.Request, reply command.AttachReply) stream.Replay {
 	session := a.log.Entity.String()
 	r := stream.Replay{
 		Head: reply.Head, Merge: req.Merge,
 		Replayed: func(count int, at eventlog.Cursor) []byte {
-			return a.codec.Replayed(m.at(), session, count, at.Seq, at.String(), reply.HashMatched)
+			return a.codec.Replayed(m.g.Link(m.id), session, count, at.Seq, at.String(), reply.HashMatched)
 		},
 	}
 	if req.Batch {
-		r.Batch = func(events []event.Event) []byte { return a.codec.Batch(m.at(), session, events) }
+		r.Batch = func(events []event.Event) []byte { return a.codec.Batch(m.g.Link(m.id), session, events) }
 	}
 	return r
 }
 
 // goOn shows a session from behind a position that a client has acknowledged. Nothing
 // says that what was missed has been shown: an acknowledgement has no answer.
-func (m *many) goOn(ctx context.Context, log subject.Log, at dialect.Position) (*attached, error) {
+func (m *Multi) goOn(ctx context.Context, log subject.Log, at dialect.Position) (*attached, error) {
 	where := command.AttachRequest{EventID: at.EventID}
 	if at.EventID == "" {
 		where.After = at.Seq
@@ -106,33 +107,33 @@ func (m *many) goOn(ctx context.Context, log subject.Log, at dialect.Position) (
 		return nil, err
 	}
 	a := &attached{log: log, codec: m.in(reply.Language), client: at.ClientID, head: reply.Head}
-	m.show(a, after, func(o *stream.Opening) { m.sayLost(o, a, reply) })
+	m.show(a, after, func(o *stream.Opening) { m.sayLost(o, a, reply) }) //nolint:contextcheck // the stream outlives the message that asked for it
 	return a, nil
 }
 
 // sayLost tells of a history that has expired, and what it led to.
-func (m *many) sayLost(o *stream.Opening, a *attached, reply command.AttachReply) {
+func (m *Multi) sayLost(o *stream.Opening, a *attached, reply command.AttachReply) {
 	session := a.log.Entity.String()
 	if reply.FirstSeq > 0 {
-		o.Say(func() []byte { return a.codec.Expired(m.at(), session, reply.FirstSeq) })
+		o.Say(func() []byte { return a.codec.Expired(m.g.Link(m.id), session, reply.FirstSeq) })
 	}
 	if reply.FirstSeq > 0 && reply.Exported != nil {
-		o.Say(func() []byte { return a.codec.Exported(m.at(), session, *reply.Exported) })
+		o.Say(func() []byte { return a.codec.Exported(m.g.Link(m.id), session, *reply.Exported) })
 	}
 }
 
 // restore makes a session of a signed state, which keeps its id, and shows it. A
 // position in the session's former life is none in the new one.
-func (m *many) restore(ctx context.Context, req dialect.Request) error {
-	if !m.c.mayAct() {
+func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
+	if !m.c.MayAct() {
 		return fault.New(fault.Forbidden)
 	}
-	p := m.c.who()
+	p := m.c.Principal()
 	var reply command.ImportReply
-	err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Import, command.ImportRequest{
+	err := rpc.Call(ctx, m.g.Bus, command.Session, command.Import, command.ImportRequest{
 		Tenant: p.Tenant, Principal: p.Subject, Signed: req.Signed,
 	}, &reply)
-	m.c.took(audit.Imported, subject.Log{Kind: id.KindSession, Entity: reply.Session}, err)
+	binding.RecordState(m.c, audit.Imported, subject.Log{Kind: id.KindSession, Entity: reply.Session}, err)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (m *many) restore(ctx context.Context, req dialect.Request) error {
 		return m.resume(ctx, log, req, at)
 	}
 	return m.resume(ctx, log, req, at, func(codec dialect.Sessions) []byte {
-		return codec.Restored(m.at(), log.Entity.String(), event.SessionRestoredData{
+		return codec.Restored(m.g.Link(m.id), log.Entity.String(), event.SessionRestoredData{
 			Principal: p.Subject, ExportedAt: reply.Exported.At, ExportedSeq: reply.Exported.Seq,
 			Stage: reply.Exported.Stage, MessageCount: reply.Exported.MessageCount,
 		})
@@ -153,25 +154,25 @@ func (m *many) restore(ctx context.Context, req dialect.Request) error {
 }
 
 // export shows the state of a session.
-func (m *many) export(ctx context.Context, log subject.Log, req dialect.Request) error {
+func (m *Multi) export(ctx context.Context, log subject.Log, req dialect.Request) error {
 	state, err := m.state(ctx, log, req)
-	m.c.took(audit.Exported, log, err)
+	binding.RecordState(m.c, audit.Exported, log, err)
 	if err != nil {
 		return err
 	}
-	m.put(transport.Text(m.codecFor(log.Entity).Exported(m.at(), log.Entity.String(), state)))
+	m.put(transport.Text(m.codecFor(log.Entity).Exported(m.g.Link(m.id), log.Entity.String(), state)))
 	return nil
 }
 
-func (m *many) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
-	p := m.c.who()
+func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
+	p := m.c.Principal()
 	switch {
 	case !p.Owns(log):
 		return state, fault.New(fault.SessionExpired)
 	case log.Kind != id.KindSession:
 		return state, fault.Newf(fault.UnknownType, "A run of the kind %s has no state to be exported. Only sessions have.", log.Kind)
 	}
-	err = rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Export, command.ExportRequest{
+	err = rpc.Call(ctx, m.g.Bus, command.Session, command.Export, command.ExportRequest{
 		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, History: req.History, MaxHistory: req.Max,
 	}, &state)
 	return state, err
@@ -180,8 +181,8 @@ func (m *many) state(ctx context.Context, log subject.Log, req dialect.Request) 
 // locate asks where the socket's client stands in a session. The call waits 10 s,
 // longer than the election after a lost leader; until then the client's next frames
 // wait, because they are handled in order.
-func (m *many) locate(ctx context.Context, log subject.Log, req command.AttachRequest) (reply command.AttachReply, after eventlog.Cursor, err error) {
-	p := m.c.who()
+func (m *Multi) locate(ctx context.Context, log subject.Log, req command.AttachRequest) (reply command.AttachReply, after eventlog.Cursor, err error) {
+	p := m.c.Principal()
 	if !p.Owns(log) {
 		return reply, after, fault.New(fault.SessionExpired)
 	}
@@ -192,7 +193,7 @@ func (m *many) locate(ctx context.Context, log subject.Log, req command.AttachRe
 		return m.locateRun(ctx, log, req)
 	}
 	req.Tenant, req.Session, req.Principal = log.Tenant, log.Entity, p.Subject
-	if err := rpc.Call(ctx, m.c.s.dep.Conn, command.Session, command.Attach, req, &reply); err != nil {
+	if err := rpc.Call(ctx, m.g.Bus, command.Session, command.Attach, req, &reply); err != nil {
 		return reply, after, err
 	}
 	if after, err = eventlog.ParseCursor(reply.After); err != nil {
@@ -205,13 +206,13 @@ func (m *many) locate(ctx context.Context, log subject.Log, req command.AttachRe
 }
 
 // roomFor returns a fault if the socket may not show one session more.
-func (m *many) roomFor(log subject.Log) error {
+func (m *Multi) roomFor(log subject.Log) error {
 	if m.find(log.Entity) != nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.sessions) >= m.c.s.cfg.SessionsPerSocket {
+	if len(m.sessions) >= m.of.cfg.Sessions {
 		return fault.Newf(fault.RateLimited, "This connection holds %d sessions, which is all it may. Open another connection for more.", len(m.sessions))
 	}
 	return nil
@@ -220,10 +221,10 @@ func (m *many) roomFor(log subject.Log) error {
 // show puts a session on the socket, in the place of what it showed of it before.
 // first is called before anything else is shown, and must not block; nil = nothing comes
 // first.
-func (m *many) show(a *attached, after eventlog.Cursor, first func(*stream.Opening)) {
-	a.stream = stream.New(m.c.ctx, m.c.s.streams, stream.Options{
-		Log: a.log, Codec: a.codec, To: m.c.sock, Slot: m.c.slot, Binding: m,
-		Spare: m.c.s.cfg.QueueBytes / m.c.s.cfg.SessionsPerSocket, // of all together as much as the queue
+func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Opening)) {
+	a.stream = stream.New(m.c.Context(), m.g.Streams, stream.Options{
+		Log: a.log, Codec: a.codec, To: m.c, Slot: m.c.Slot(), Binding: m,
+		Spare: m.g.QueueBytes / m.of.cfg.Sessions, // of all together as much as the queue
 		Hides: m.ownEcho, Pieces: true, Joins: a.codec.Gathers(),
 	})
 	if old := m.find(a.log.Entity); old != nil {

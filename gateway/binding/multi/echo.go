@@ -1,4 +1,4 @@
-package gateway
+package multi
 
 import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -15,8 +15,8 @@ const queryEcho = "echo"
 const maxOwn = 1024
 
 // readEcho reads whether the socket is shown its own messages.
-func (m *many) readEcho() error {
-	switch m.c.query.Get(queryEcho) {
+func (m *Multi) readEcho() error {
+	switch m.c.Query().Get(queryEcho) {
 	case "", "false", "0":
 		m.own = map[string]bool{}
 	case "true", "1":
@@ -27,7 +27,7 @@ func (m *many) readEcho() error {
 }
 
 // noteOwn remembers messages that the client shows itself.
-func (m *many) noteOwn(cmds []command.Command) {
+func (m *Multi) noteOwn(cmds []command.Command) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.own == nil {
@@ -44,7 +44,7 @@ func (m *many) noteOwn(cmds []command.Command) {
 }
 
 // ownEcho reports whether an event is the echo of a message that came from this socket.
-func (m *many) ownEcho(e event.Event) bool {
+func (m *Multi) ownEcho(e event.Event) bool {
 	if e.Type != event.MessageReceived {
 		return false
 	}

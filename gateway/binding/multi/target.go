@@ -1,8 +1,9 @@
-package gateway
+package multi
 
 import (
 	"context"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -12,28 +13,28 @@ import (
 
 // resolveRun makes out the run that the query names, if it names one, and the position
 // from which it is to be shown: the beginning, unless the query says another.
-func (m *many) resolveRun() (after eventlog.Cursor, err error) {
-	if m.c.watch == nil {
+func (m *Multi) resolveRun() (after eventlog.Cursor, err error) {
+	if m.target == nil {
 		return after, nil
 	}
-	log, last, err := m.c.find(m.c.watch)
+	log, last, err := m.g.Find(m.c, m.target)
 	if err != nil {
 		return after, err
 	}
-	if m.run = log; m.c.query.Has(queryAfter) {
-		return m.c.after(last)
+	if m.run = log; m.c.Query().Has(binding.QueryAfter) {
+		return binding.After(m.c, last)
 	}
 	return after, nil
 }
 
 // showRun shows the run that the query names, as if the client had attached it.
-func (m *many) showRun(after eventlog.Cursor) error {
+func (m *Multi) showRun(after eventlog.Cursor) error {
 	if m.run == (subject.Log{}) {
 		return nil
 	}
-	reply, at, err := m.locate(m.c.ctx, m.run, command.AttachRequest{After: &after.Seq})
+	reply, at, err := m.locate(m.c.Context(), m.run, command.AttachRequest{After: &after.Seq})
 	if err != nil {
-		return m.c.faultOf(err)
+		return m.c.FaultOf(err)
 	}
 	a := &attached{log: m.run, codec: m.in(reply.Language), head: reply.Head}
 	m.show(a, at, func(o *stream.Opening) { m.sayLost(o, a, reply) })
@@ -42,8 +43,8 @@ func (m *many) showRun(after eventlog.Cursor) error {
 
 // locateRun is locate for runs that no session service knows. They have neither a
 // language nor clients whose positions are kept.
-func (m *many) locateRun(ctx context.Context, log subject.Log, req command.AttachRequest) (reply command.AttachReply, after eventlog.Cursor, err error) {
-	last, err := m.c.s.dep.Log.Last(ctx, log)
+func (m *Multi) locateRun(ctx context.Context, log subject.Log, req command.AttachRequest) (reply command.AttachReply, after eventlog.Cursor, err error) {
+	last, err := m.g.Log.Last(ctx, log)
 	switch {
 	case err != nil:
 		return reply, after, err

@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -27,7 +28,7 @@ const (
 )
 
 // carryOut does what a frame asks for.
-func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
+func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
 	if err := p.permit(o); err != nil {
 		return err
 	}
@@ -55,12 +56,12 @@ func (p *peer) carryOut(ctx context.Context, o dialect.Order) error {
 }
 
 // permit returns why the peer may not ask for something.
-func (p *peer) permit(o dialect.Order) error {
-	needsPlace := o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long
+func (p *Participant) permit(o dialect.Order) error {
+	needsPresence := o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long
 	switch {
-	case needsPlace && !p.who().Online:
+	case needsPresence && !p.who().Online:
 		return fault.New(fault.NotRegistered)
-	case changes(o) && !p.c.mayAct():
+	case changes(o) && !p.c.MayAct():
 		return fault.New(fault.Forbidden)
 	}
 	return nil
@@ -84,12 +85,12 @@ func changes(o dialect.Order) bool {
 }
 
 // command sends a command in the peer's name. The peer's tenant is the server's word.
-func (p *peer) command(ctx context.Context, cmd command.Command) error {
-	who := p.c.who()
-	cmd.Tenant, cmd.Principal, cmd.Time = who.Tenant, who.Subject, p.c.s.dep.Clock().UTC()
+func (p *Participant) command(ctx context.Context, cmd command.Command) error {
+	who := p.c.Principal()
+	cmd.Tenant, cmd.Principal, cmd.Time = who.Tenant, who.Subject, p.g.Clock().UTC()
 	if log := p.watched(); cmd.Key == log.Entity {
 		aimed := []command.Command{cmd}
-		if err := p.c.aim(log, aimed); err != nil {
+		if err := binding.Address(p.target, log, aimed); err != nil {
 			return err
 		}
 		cmd = aimed[0]
@@ -99,10 +100,10 @@ func (p *peer) command(ctx context.Context, cmd command.Command) error {
 	if err != nil && (!full || cmd.Verb != command.FinishTask) {
 		return err
 	}
-	if cmd.Verb == command.FinishTask && (full || len(cmd.Data) > maxCommand) {
+	if cmd.Verb == command.FinishTask && (full || len(cmd.Data) > binding.MaxCommand) {
 		cmd.Data = tooLong(cmd.Data, err)
 	}
-	if err := p.c.send(ctx, who, p.reply, cmd); err != nil {
+	if err := p.c.Command(ctx, p.reply, cmd); err != nil {
 		return err
 	}
 	switch {
@@ -123,7 +124,7 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 		return data
 	}
 	if !r.Failed {
-		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes; the limit is %d. Ask for less at once.", len(r.Result), maxCommand)
+		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes; the limit is %d. Ask for less at once.", len(r.Result), binding.MaxCommand)
 		if why != nil {
 			f = fault.From(why, "")
 		}
@@ -138,7 +139,7 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 }
 
 // ask asks a service and answers with what it says.
-func (p *peer) ask(ctx context.Context, o dialect.Order) error {
+func (p *Participant) ask(ctx context.Context, o dialect.Order) error {
 	if req, ok := o.Ask.Data.(command.OpenClientRequest); ok && o.Ask.Verb == command.OpenClient {
 		return p.reopen(ctx, o, req)
 	}
@@ -156,81 +157,81 @@ func (p *peer) ask(ctx context.Context, o dialect.Order) error {
 		return err
 	}
 	defer release()
-	p.put(p.codec.Answer(p.at(), o, reply))
+	p.put(p.codec.Answer(p.g.Link(p.id), o, reply))
 	return nil
 }
 
 // inquire asks a service and returns what it says. The answer is at least as new as what
-// this gateway has of the directory, and as what the peer itself was confirmed to be.
-func (p *peer) inquire(ctx context.Context, o dialect.Order, patience time.Duration) (reply json.RawMessage, err error) {
+// this gateway has of the directory, and as what the peer itself was binding.Confirmed to be.
+func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience time.Duration) (reply json.RawMessage, err error) {
 	data, err := json.Marshal(o.Ask.Data)
 	if err != nil {
 		return nil, fmt.Errorf("encode the data of %s: %w", o.Ask.Verb, err)
 	}
 	p.mu.Lock()
-	place := p.place
+	presence := p.presence
 	p.mu.Unlock()
-	if place != nil {
-		if err := place.shown(ctx); err != nil {
+	if presence != nil {
+		if err := presence.shown(ctx); err != nil {
 			return nil, err
 		}
 	}
 	self := p.who()
-	ctx = directory.Seen(ctx, p.c.s.dep.Directory.Revision())
-	err = rpc.CallWithin(ctx, p.c.s.dep.Conn, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
+	ctx = directory.Seen(ctx, p.g.Directory.Revision())
+	err = rpc.CallWithin(ctx, p.g.Bus, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
 	}, &reply)
 	if changes(o) {
-		p.c.asked(o.Ask.Service, o.Ask.Verb, err)
+		binding.RecordRequest(p.c, o.Ask.Service, o.Ask.Verb, err)
 	}
 	return reply, err
 }
 
 // askLong asks without keeping later frames waiting. Such requests end with the socket.
-func (p *peer) askLong(o dialect.Order) error {
+func (p *Participant) askLong(o dialect.Order) error {
 	select {
 	case p.asks <- struct{}{}:
 	default:
 		return fault.Newf(fault.RateLimited, "This connection waits for %d tools, which is all it may. Wait for one to answer.", cap(p.asks))
 	}
-	p.c.backlog.aside(1)
+	p.c.Underway(1)
 	p.wg.Go(func() {
-		defer p.c.backlog.aside(-1)
+		defer p.c.Underway(-1)
 		reply, err := p.inquire(p.ctx, o, longPatience)
 		p.answering.Lock() // one answer at a time waits for room in the queue
 		defer p.answering.Unlock()
 		<-p.asks // before the answer: whoever has it may ask again
-		log := subject.Log{Tenant: p.c.who().Tenant}
-		stream.Safely(p.c.s.dep.Logger, log, func() { p.answerLong(o, reply, err) })
+		log := subject.Log{Tenant: p.c.Principal().Tenant}
+		stream.Safely(p.g.Logger, log, func() { p.answerLong(o, reply, err) })
 	})
 	return nil
 }
 
 // answerLong answers a long request, unless the socket has ended with it.
-func (p *peer) answerLong(o dialect.Order, reply json.RawMessage, err error) {
+func (p *Participant) answerLong(o dialect.Order, reply json.RawMessage, err error) {
 	_, draining := errors.AsType[*fault.Fault](context.Cause(p.ctx))
 	switch {
 	case err == nil:
-		p.put(p.codec.Answer(p.at(), o, reply))
+		p.put(p.codec.Answer(p.g.Link(p.id), o, reply))
 	case draining || p.ctx.Err() == nil:
 		p.refuse(o.RequestID, err)
 	}
 }
 
 // answer answers with what the gateway says itself.
-func (p *peer) answer(o dialect.Order, reply any) error {
+func (p *Participant) answer(o dialect.Order, reply any) error {
 	data, err := json.Marshal(reply)
 	if err != nil {
 		return fmt.Errorf("encode the answer to %s: %w", o.Type, err)
 	}
-	p.put(p.codec.Answer(p.at(), o, data))
+	p.put(p.codec.Answer(p.g.Link(p.id), o, data))
 	return nil
 }
 
 // forward hands on what a service says about a call that came on this connection.
-func (p *peer) forward(f dialect.Forward) error {
-	self, now := p.who(), p.c.s.dep.Clock()
+func (p *Participant) forward(f dialect.Forward) error {
+	self, now := p.who(), p.g.Clock()
 	inbox, err := p.work.inbox(f.CallID, f.Final, now)
 	if err != nil {
 		return err

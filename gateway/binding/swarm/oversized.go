@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"context"
@@ -11,21 +11,16 @@ import (
 // some size the peer does not send a result but floods.
 const maxDrain = 16 << 20
 
-// widen lets the socket of a peer that is known receive frames larger than others may be.
-func (p *peer) widen() {
-	p.c.sock.Limit(ws.Limits{Message: p.c.s.cfg.Peers.ReadLimit, Drain: maxDrain})
-}
-
-// oversized handles a frame that is larger than one may be, of which the ends are there.
-func (p *peer) oversized(ctx context.Context, o *ws.Oversize) error {
+// Oversized handles a frame that is larger than one may be, of which the ends are there.
+func (p *Participant) Oversized(ctx context.Context, o *ws.Oversize) error {
 	p.busy(true)
 	defer p.busy(false)
 	if err := p.rate.Wait(ctx); err != nil {
 		return err // the gateway stops
 	}
 	who := p.who()
-	p.c.s.met.oversized.WithLabelValues(who.Kind).Inc()
-	p.c.s.dep.Logger.Warn().Int64("size", o.Size).Int64("limit", o.Limit).Str("kind", who.Kind).Str("peer", who.ID).
+	p.g.Metrics.Oversized.WithLabelValues(who.Kind).Inc()
+	p.g.Logger.Warn().Int64("size", o.Size).Int64("limit", o.Limit).Str("kind", who.Kind).Str("peer", who.ID).
 		Str("connection", p.id.String()).Msg("skip oversized frame of peer")
 	orders, requestID, err := p.codec.Oversized(dialect.Torn{Head: o.Head, Tail: o.Tail, Size: o.Size, Limit: o.Limit}, p.inbound())
 	return p.obey(ctx, orders, requestID, err)

@@ -1,4 +1,4 @@
-package gateway
+package binding
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// TestAim: who gets what is addressed to a log of each kind, and as what.
-func TestAim(t *testing.T) {
+// TestAddress: a command for a log of each kind gets its service, key, verb and data.
+func TestAddress(t *testing.T) {
 	team := id.EntityFromExternal("team_0123456789abcdef")
 	agent, err := id.MemberAgent(team, "Coder")
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestAim(t *testing.T) {
 				in.Member = c.member
 			}
 			before := in
-			got, err := aim(subject.Log{Tenant: id.DefaultTenant, Kind: c.kind, Entity: c.key}, "task with spaces", in)
+			got, err := address(subject.Log{Tenant: id.DefaultTenant, Kind: c.kind, Entity: c.key}, "task with spaces", in)
 			if c.to == "" {
 				f, ok := errors.AsType[*fault.Fault](err)
 				require.True(t, ok, "%v", err)
@@ -100,11 +100,11 @@ func TestAim(t *testing.T) {
 	}
 }
 
-// TestAimWithDataThatIsNone: what no codec makes is an error and sends nothing.
-func TestAimWithDataThatIsNone(t *testing.T) {
+// TestAddressRefusesDataOfNoCodec: the error sends nothing.
+func TestAddressRefusesDataOfNoCodec(t *testing.T) {
 	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal("t")}
 	for _, verb := range []id.Name{command.SendMessage, command.Answer, command.Cancel, command.CancelPlan} {
-		_, err := aim(log, "t", command.Command{Service: command.Pipeline, Verb: verb, Key: log.Entity, Data: json.RawMessage(`7`)})
+		_, err := address(log, "t", command.Command{Service: command.Pipeline, Verb: verb, Key: log.Entity, Data: json.RawMessage(`7`)})
 		require.Error(t, err)
 	}
 }

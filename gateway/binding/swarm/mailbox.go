@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"context"
@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/nats-io/nats.go"
-
+	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -34,7 +33,7 @@ type mail struct {
 	over    bool
 }
 
-// letter is one aside.
+// letter is one direct message.
 type letter struct {
 	about subject.Log
 	event event.Event
@@ -84,31 +83,24 @@ func (m *mail) end() {
 	m.waiting, m.bytes, m.over = nil, 0, true
 }
 
-// hear takes what is said to the peer. What refers to stored data, and what comes behind
-// it, counts as taken from here on: if the peer goes away first, it is told again as after
-// any other loss of its connection.
-func (p *peer) hear(m *nats.Msg) {
-	about, e, ok := p.understand(m)
-	if !ok {
-		p.c.s.reply(m, refused)
-		return
-	}
+// Receive implements binding.Recipient. A message that refers to stored data, and those behind
+// it, are confirmed before the client has them: if the client goes away first, it is told
+// again as after any other loss of its connection.
+func (p *Participant) Receive(about subject.Log, e event.Event) []byte {
 	if !p.refers(e) && p.mail.idle() {
-		p.c.s.reply(m, p.aside(about, e))
-		return
+		return p.showDirect(about, e)
 	}
-	answer := refused
 	if e.Type != event.TaskAssigned || p.who().Online {
 		if p.mail.add(letter{about, e}, func() { p.wg.Go(p.deliver) }) {
-			answer = confirmed
+			return binding.Confirmed
 		}
 	}
-	p.c.s.reply(m, answer)
+	return binding.Refused
 }
 
 // refers reports whether the peer is to be told something that is stored. Of the end of its
 // task an agent is told no more than that.
-func (p *peer) refers(e event.Event) bool {
+func (p *Participant) refers(e event.Event) bool {
 	if e.Type == event.TaskFinished && p.codec.Kind() == command.PeerAgent {
 		return false
 	}
@@ -117,21 +109,21 @@ func (p *peer) refers(e event.Event) bool {
 }
 
 // deliver tells the peer what waits for it.
-func (p *peer) deliver() {
+func (p *Participant) deliver() {
 	for {
 		l, ok := p.mail.next()
 		if !ok {
 			return
 		}
 		if err := p.convey(l); err != nil {
-			p.c.s.dep.Logger.Debug().Err(err).Str("peer", p.who().ID).Str("event", l.event.ID).Msg("drop event for peer")
+			p.g.Logger.Debug().Err(err).Str("peer", p.who().ID).Str("event", l.event.ID).Msg("drop event for peer")
 		}
 	}
 }
 
 // convey tells the peer of one event, with its data, and waits until its queue has room.
-func (p *peer) convey(l letter) error {
-	release, err := p.c.slot.Hold(p.ctx, p.c.sock.Done())
+func (p *Participant) convey(l letter) error {
+	release, err := p.c.Slot().Hold(p.ctx, p.c.Done())
 	if err != nil {
 		return err
 	}
@@ -141,26 +133,26 @@ func (p *peer) convey(l letter) error {
 	}
 	whole := l.event
 	if p.refers(l.event) {
-		if whole, err = p.c.s.loader.Event(p.ctx, l.about, l.event); err != nil {
+		if whole, err = p.g.Streams.Loader.Event(p.ctx, l.about, l.event); err != nil {
 			return err
 		}
 	}
 	p.note(l.about, l.event)
-	stream.Safely(p.c.s.dep.Logger, l.about, func() { p.put(p.codec.Encode(whole)) })
+	stream.Safely(p.g.Logger, l.about, func() { p.put(p.codec.Encode(whole)) })
 	return nil
 }
 
 // conveyTask hands a task to the agent. One whose data is lost fails: no agent could do it.
-func (p *peer) conveyTask(l letter) error {
+func (p *Participant) conveyTask(l letter) error {
 	d, err := event.As[event.TaskAssignedData](l.event)
 	if err != nil {
 		return err
 	}
 	p.work.assign(l.about.Entity.String())
 	p.loaded()
-	err = p.c.s.loader.Insist(p.ctx, l.about, func() error { return p.c.s.payloads.Fill(p.ctx, l.about.Tenant, &d) })
+	err = p.g.Streams.Loader.Insist(p.ctx, l.about, func() error { return p.g.Payloads.Fill(p.ctx, l.about.Tenant, &d) })
 	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.PayloadLost {
-		p.c.s.dep.Logger.Error().Err(err).Stringer("log", l.about).Msg("lose stored data")
+		p.g.Logger.Error().Err(err).Stringer("log", l.about).Msg("lose stored data")
 		return p.failTask(p.ctx, l.about, d, f)
 	}
 	if err != nil {
@@ -170,12 +162,12 @@ func (p *peer) conveyTask(l letter) error {
 	if err != nil {
 		return err
 	}
-	stream.Safely(p.c.s.dep.Logger, l.about, func() { p.put(p.codec.Encode(e)) })
+	stream.Safely(p.g.Logger, l.about, func() { p.put(p.codec.Encode(e)) })
 	return nil
 }
 
 // failTask ends the agent's task for a fault of ours.
-func (p *peer) failTask(ctx context.Context, about subject.Log, d event.TaskAssignedData, f *fault.Fault) error {
+func (p *Participant) failTask(ctx context.Context, about subject.Log, d event.TaskAssignedData, f *fault.Fault) error {
 	data, err := json.Marshal(command.TaskResult{TaskID: d.TaskID, AgentID: d.AgentID, Failed: true, Code: string(f.Code), Error: f.Public()})
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", command.FinishTask, err)

@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"sync"
@@ -24,13 +24,13 @@ const (
 // work is what has been handed to a peer: the calls of a service, the tasks of an
 // agent. Its bounds are maxHeld and the gateway's configuration.
 type work struct {
-	mu     sync.Mutex
-	max    int
-	calls  map[string]call
-	tasks  map[string]uint64   // handed over here: when each was last spoken of
-	spoken map[string]uint64   // the same for tasks that an earlier connection was handed
-	over   map[string]struct{} // not the agent's any more
-	spoke  uint64              // counts what was said of tasks
+	mu    sync.Mutex
+	max   int
+	calls map[string]call
+	tasks map[string]uint64   // handed over here: when each was last codec of
+	codec map[string]uint64   // the same for tasks that an earlier connection was handed
+	over  map[string]struct{} // not the agent's any more
+	spoke uint64              // counts what was said of tasks
 }
 
 // call is one call that a service has, or had until a moment ago.
@@ -43,7 +43,7 @@ type call struct {
 
 func newWork(maxCalls int) *work {
 	return &work{
-		max: maxCalls, calls: map[string]call{}, tasks: map[string]uint64{}, spoken: map[string]uint64{}, over: map[string]struct{}{},
+		max: maxCalls, calls: map[string]call{}, tasks: map[string]uint64{}, codec: map[string]uint64{}, over: map[string]struct{}{},
 	}
 }
 
@@ -187,7 +187,7 @@ func (w *work) end() map[string]string {
 	}
 	clear(w.calls)
 	clear(w.tasks)
-	clear(w.spoken)
+	clear(w.codec)
 	return open
 }
 
@@ -196,7 +196,7 @@ func (w *work) assign(task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.over, task)
-	delete(w.spoken, task)
+	delete(w.codec, task)
 	if len(w.tasks) < maxHeld {
 		w.spoke++
 		w.tasks[task] = w.spoke
@@ -209,8 +209,8 @@ func (w *work) said(task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, over := w.over[task]
-	if !over && !w.touch(task) && len(w.spoken) < maxHeld {
-		w.spoken[task] = w.spoke
+	if !over && !w.touch(task) && len(w.codec) < maxHeld {
+		w.codec[task] = w.spoke
 	}
 }
 
@@ -223,7 +223,7 @@ func (w *work) heard(task string) {
 
 func (w *work) touch(task string) (known bool) {
 	w.spoke++
-	for _, tasks := range []map[string]uint64{w.tasks, w.spoken} {
+	for _, tasks := range []map[string]uint64{w.tasks, w.codec} {
 		if _, known = tasks[task]; known {
 			tasks[task] = w.spoke
 			return true
@@ -232,12 +232,12 @@ func (w *work) touch(task string) (known bool) {
 	return false
 }
 
-// latest returns the open task that was spoken of last, empty if the agent has none.
+// latest returns the open task that was codec of last, empty if the agent has none.
 func (w *work) latest() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	found, at := "", uint64(0)
-	for _, tasks := range []map[string]uint64{w.tasks, w.spoken} {
+	for _, tasks := range []map[string]uint64{w.tasks, w.codec} {
 		for task, spoke := range tasks {
 			if spoke > at {
 				found, at = task, spoke
@@ -254,7 +254,7 @@ func (w *work) release(task string) bool {
 	defer w.mu.Unlock()
 	_, had := w.tasks[task]
 	delete(w.tasks, task)
-	delete(w.spoken, task)
+	delete(w.codec, task)
 	if len(w.over) >= maxOver {
 		clear(w.over)
 	}

@@ -1,4 +1,4 @@
-package gateway
+package swarm
 
 import (
 	"context"
@@ -28,15 +28,15 @@ const (
 	// once and one a second from then on.
 	changeRate  = 1
 	changeBurst = 4
-	// movePause spaces the looks at who has lost its place: a thousand peers that come
+	// movePause spaces the looks at who has lost its presence: a thousand peers that come
 	// back at once are looked at ten times a second and not a thousand times.
 	movePause = 100 * time.Millisecond
 )
 
-// place is the entry of a peer in the directory. It outlives the peer's socket for a
+// presence is the entry of a peer in the directory. It outlives the peer's socket for a
 // while, in case that the peer comes back.
-type place struct {
-	s       *Server
+type presence struct {
+	s       *Swarm
 	what    id.Name
 	name    id.Name
 	self    id.Name // of the connection
@@ -47,45 +47,45 @@ type place struct {
 	peer  command.Peer
 	stale bool        // the directory has not been told of the last change
 	said  bool        // a change that the peer asked for may not be in this copy of the directory
-	away  *time.Timer // ends the place of a peer whose socket is gone
+	away  *time.Timer // ends the presence of a peer whose socket is gone
 	over  bool        // it is given up
 }
 
-// placeName returns under which name all connections of one peer are listed: ids
+// presenceName returns under which name all connections of one peer are listed: ids
 // are any text, and are the same in two tenants.
-func placeName(tenant id.Tenant, peer string) (id.Name, error) {
+func presenceName(tenant id.Tenant, peer string) (id.Name, error) {
 	sum := sha256.Sum256([]byte(tenant.String() + "\x00" + peer))
 	return id.ParseName("p" + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// take gives a peer a place in the directory. Which of two places of the same peer is
+// take gives a peer a presence in the directory. Which of two presences of the same peer is
 // the younger one is for the directory to say, and for no gateway's clock or view.
-func (s *Server) take(ctx context.Context, peer command.Peer, connection id.Name) (*place, error) {
-	name, err := placeName(peer.Tenant, peer.ID)
+func (s *Swarm) take(ctx context.Context, peer command.Peer, connection id.Name) (*presence, error) {
+	name, err := presenceName(peer.Tenant, peer.ID)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{
+	p := &presence{
 		s: s, what: command.PeerWhat(peer.Kind), name: name, self: connection, peer: peer,
 		changes: rate.NewLimiter(changeRate, changeBurst),
 	}
-	p.peer.Since = s.dep.Clock().UTC().Round(0)
+	p.peer.Since = s.g.Clock().UTC().Round(0)
 	data, err := encodePeer(p.peer)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	p.lease, err = s.dep.Directory.Join(ctx, directory.Member{
+	p.lease, err = s.g.Directory.Join(ctx, directory.Member{
 		What: p.what, Name: name, Instance: connection, Data: data, Started: p.peer.Since,
 	})
 	if err != nil {
 		return nil, fault.New(fault.BusUnavailable).Wrap(err)
 	}
 	s.mu.Lock()
-	s.places[p] = struct{}{}
+	s.presences[p] = struct{}{}
 	s.mu.Unlock()
-	s.placesChanged()
+	s.presencesChanged()
 	return p, nil
 }
 
@@ -101,14 +101,14 @@ func encodePeer(p command.Peer) (json.RawMessage, error) {
 }
 
 // who returns the peer as its gateway knows it.
-func (p *place) who() command.Peer {
+func (p *presence) who() command.Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.peer
 }
 
-// held reports whether the place is still the peer's.
-func (p *place) held() bool {
+// held reports whether the presence is still the peer's.
+func (p *presence) held() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.over
@@ -116,7 +116,7 @@ func (p *place) held() bool {
 
 // change changes what the directory says of the peer, now or, if that has changed
 // often of late, at a tick. It does not block.
-func (p *place) change(f func(*command.Peer)) error {
+func (p *presence) change(f func(*command.Peer)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -138,7 +138,7 @@ func (p *place) change(f func(*command.Peer)) error {
 // confirm makes sure that the peer's next request, on any replica of a service, sees the
 // change that it asked for: now, unless the directory is told of it later, and then
 // before that request (shown).
-func (p *place) confirm(ctx context.Context) error {
+func (p *presence) confirm(ctx context.Context) error {
 	p.mu.Lock()
 	p.said = true
 	later := p.stale
@@ -150,8 +150,8 @@ func (p *place) confirm(ctx context.Context) error {
 }
 
 // shown waits until this gateway's copy of the directory has what the peer was last
-// confirmed to be.
-func (p *place) shown(ctx context.Context) error {
+// binding.Confirmed to be.
+func (p *presence) shown(ctx context.Context) error {
 	p.mu.Lock()
 	stale, done := p.stale, p.over || !p.said
 	p.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *place) shown(ctx context.Context) error {
 }
 
 // flush tells the directory what the peer is.
-func (p *place) flush() error {
+func (p *presence) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -193,7 +193,7 @@ func (p *place) flush() error {
 }
 
 // tick tells the directory what it has not been told yet.
-func (p *place) tick() {
+func (p *presence) tick() {
 	p.mu.Lock()
 	stale := p.stale
 	p.mu.Unlock()
@@ -201,19 +201,19 @@ func (p *place) tick() {
 		return
 	}
 	if err := p.change(func(*command.Peer) {}); err != nil {
-		p.s.dep.Logger.Warn().Err(err).Msg("fail to publish state of peer")
+		p.s.g.Logger.Warn().Err(err).Msg("fail to publish state of peer")
 	}
 }
 
-// leave gives the place up and takes it off the directory.
-func (p *place) leave() {
+// leave gives the presence up and takes it off the directory.
+func (p *presence) leave() {
 	if p.giveUp() {
 		p.s.leave(p.lease)
 	}
 }
 
-// giveUp reports whether the place had not been given up before.
-func (p *place) giveUp() bool {
+// giveUp reports whether the presence had not been given up before.
+func (p *presence) giveUp() bool {
 	p.mu.Lock()
 	over := p.over
 	p.over = true
@@ -222,14 +222,14 @@ func (p *place) giveUp() bool {
 	}
 	p.mu.Unlock()
 	p.s.mu.Lock()
-	delete(p.s.places, p)
+	delete(p.s.presences, p)
 	p.s.mu.Unlock()
 	return !over
 }
 
-// linger keeps the place of a peer whose socket has ended until it is back, or for
+// startGrace keeps the presence of a peer whose socket has ended until it is back, or for
 // the time that it has for that.
-func (p *place) linger() {
+func (p *presence) startGrace() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -239,55 +239,46 @@ func (p *place) linger() {
 	if data, err := encodePeer(p.peer); err == nil {
 		err = p.lease.Set(data)
 		if err != nil {
-			p.s.dep.Logger.Warn().Err(err).Msg("fail to publish absence of peer")
+			p.s.g.Logger.Warn().Err(err).Msg("fail to publish absence of peer")
 		}
 	}
-	p.away = time.AfterFunc(p.s.cfg.Peers.Grace, func() { p.s.async(p.leave) })
+	p.away = time.AfterFunc(p.s.cfg.Grace, func() { p.s.g.Later(p.leave) })
 }
 
-// supplanted gives the place up that a younger one of the same peer has come for.
+// supplanted gives the presence up that a younger one of the same peer has come for.
 // Replicas of a service have the same id and do not supplant each other, unless one
 // is away.
-func (p *place) supplanted() {
+func (p *presence) supplanted() {
 	p.mu.Lock()
 	stays := p.away == nil && p.peer.Kind == command.PeerService
 	p.mu.Unlock()
 	if !stays && p.giveUp() {
-		p.s.async(func() { p.s.leave(p.lease) })
+		p.s.g.Later(func() { p.s.leave(p.lease) })
 	}
 }
 
-// async runs f, unless the gateway has been stopped.
-func (s *Server) async(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.stopped {
-		s.wg.Go(f)
-	}
-}
-
-// placesChanged has it looked who has lost its place. It does not block.
-func (s *Server) placesChanged() {
+// presencesChanged has it looked who has lost its presence. It does not block.
+func (s *Swarm) presencesChanged() {
 	select {
 	case s.moved <- struct{}{}:
 	default:
 	}
 }
 
-// keepPlaces gives up places for which a younger one is in the directory, until the
+// Run gives up presences for which a younger one is in the directory, until the
 // gateway stops.
-func (s *Server) keepPlaces() {
-	defer s.dep.Directory.Watch(s.placesChanged)()
+func (s *Swarm) Run() {
+	defer s.g.Directory.Watch(s.presencesChanged)()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
 		select {
-		case <-s.ctx.Done():
+		case <-s.g.Life.Done():
 			return
 		case <-pause.C:
 		}
 		select {
-		case <-s.ctx.Done():
+		case <-s.g.Life.Done():
 			return
 		case <-s.moved:
 			s.supplant()
@@ -296,46 +287,46 @@ func (s *Server) keepPlaces() {
 	}
 }
 
-// supplant gives up the places of which the directory has a younger one, of another
-// connection. All gateways come to the same end, in whatever order they hear of places.
-func (s *Server) supplant() {
+// supplant gives up the presences of which the directory has a younger one, of another
+// connection. All gateways come to the same end, in whatever order they hear of presences.
+func (s *Swarm) supplant() {
 	type key struct{ what, name id.Name }
 	youngest := map[key]directory.Member{}
 	for _, what := range []id.Name{command.WhatAgent, command.WhatService, command.WhatClient} {
-		for _, m := range s.dep.Directory.All(what) {
+		for _, m := range s.g.Directory.All(what) {
 			if k := (key{what, m.Name}); m.Joined > youngest[k].Joined {
 				youngest[k] = m
 			}
 		}
 	}
-	for _, p := range s.allPlaces() {
+	for _, p := range s.all() {
 		if m := youngest[key{p.what, p.name}]; m.Joined > p.lease.Joined() && m.Instance != p.self {
 			p.supplanted()
 		}
 	}
 }
 
-func (s *Server) allPlaces() []*place {
+func (s *Swarm) all() []*presence {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*place, 0, len(s.places))
-	for p := range s.places {
+	all := make([]*presence, 0, len(s.presences))
+	for p := range s.presences {
 		all = append(all, p)
 	}
 	return all
 }
 
-// lapsePlaces ends the gateway's part in the places of peers that are to come back to
+// Stop ends the gateway's part in the presences of peers that are to come back to
 // another one: the directory says that they are away, until their leases run out.
-func (s *Server) lapsePlaces() {
+func (s *Swarm) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
-	for _, p := range s.allPlaces() {
+	for _, p := range s.all() {
 		if !p.giveUp() {
 			continue
 		}
 		if err := p.lease.Shown(ctx); err != nil {
-			s.dep.Logger.Debug().Err(err).Msg("fail to withdraw peer from directory")
+			s.g.Logger.Debug().Err(err).Msg("fail to withdraw peer from directory")
 		}
 		p.lease.Lapse()
 	}

@@ -1,4 +1,4 @@
-package gateway
+package binding
 
 import (
 	"encoding/json"
@@ -11,16 +11,17 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Types of what a task's agent is told, as the Agent Swarm Protocol has them.
+// Types of messages to a task's agent in the Agent Swarm Protocol.
 const (
 	typeMessage = "client.message"
 	typeAnswer  = "input_response"
 )
 
-// aim hands a command that a codec has addressed to a log to whoever manages logs of
-// that kind. One to somebody else is returned as it is. taskID is the id of a task as
-// clients know it. What cannot be asked of the kind is a *fault.Fault.
-func aim(log subject.Log, taskID string, c command.Command) (command.Command, error) {
+// address returns a command, which a codec has addressed to a log, for the service that
+// manages logs of that kind. It returns a command to another log as it is. taskID is the id
+// of a task as clients know it. The error is a *fault.Fault where the kind does not take
+// the command.
+func address(log subject.Log, taskID string, c command.Command) (command.Command, error) {
 	if c.Key != log.Entity || c.Service != command.Pipeline && c.Service != command.Team {
 		return c, nil
 	}
@@ -33,24 +34,24 @@ func aim(log subject.Log, taskID string, c command.Command) (command.Command, er
 		if c.Service == command.Team {
 			return c, nil
 		}
-		return aimTeam(c)
+		return addressTeam(c)
 	case id.KindMember:
-		return aimMember(log.Entity, c)
+		return addressMember(log.Entity, c)
 	case id.KindTask:
 		if c.Service == command.Pipeline {
-			return aimTask(taskID, c)
+			return addressTask(taskID, c)
 		}
 	}
 	return c, impossible(log.Kind, c)
 }
 
-// impossible says that what a command asks for cannot be done to a run of the kind.
+// impossible returns the fault of a command that no run of the kind takes.
 func impossible(k id.Kind, c command.Command) error {
 	return fault.Newf(fault.UnknownType, "This cannot be asked of a run of the kind %s: %s. It takes messages, answers to its questions, and the order to stop.", k, c.Verb)
 }
 
-// aimTeam addresses a command to the team service, which has the same verbs.
-func aimTeam(c command.Command) (command.Command, error) {
+// addressTeam addresses a command to the team service, which has the same verbs.
+func addressTeam(c command.Command) (command.Command, error) {
 	switch c.Verb {
 	case command.SendMessage, command.Cancel, command.Answer:
 	case command.CancelPlan: // it has the data of Cancel
@@ -62,8 +63,8 @@ func aimTeam(c command.Command) (command.Command, error) {
 	return c, nil
 }
 
-// aimMember addresses a command for an agent to its team.
-func aimMember(agent id.Entity, c command.Command) (command.Command, error) {
+// addressMember addresses a command for an agent to its team.
+func addressMember(agent id.Entity, c command.Command) (command.Command, error) {
 	team, ok := id.TeamOf(agent)
 	switch {
 	case !ok:
@@ -71,7 +72,7 @@ func aimMember(agent id.Entity, c command.Command) (command.Command, error) {
 	case c.Service == command.Team:
 		return c, impossible(id.KindMember, c)
 	}
-	c, err := aimTeam(c)
+	c, err := addressTeam(c)
 	if err != nil {
 		return c, impossible(id.KindMember, c)
 	}
@@ -79,9 +80,9 @@ func aimMember(agent id.Entity, c command.Command) (command.Command, error) {
 	return c, nil
 }
 
-// aimTask makes of a command what the client of a swarm's task would send. The service
-// takes it in nobody's name: whoever sends it is not the client that has made the task.
-func aimTask(taskID string, c command.Command) (command.Command, error) {
+// addressTask turns a command into the one that the client of a swarm's task would send. The
+// command names no client: its sender is not the one that made the task.
+func addressTask(taskID string, c command.Command) (command.Command, error) {
 	data, err := taskData(taskID, c)
 	if err != nil {
 		return c, err
@@ -122,15 +123,15 @@ func taskData(taskID string, c command.Command) (any, error) {
 	return nil, impossible(id.KindTask, c)
 }
 
-// taskAnswer is an answer to the question of a task's agent, given in a protocol that
-// knows approval and a text.
+// taskAnswer is an answer to the question of a task's agent from a protocol with approvals
+// and texts.
 type taskAnswer struct {
 	Approved bool   `json:"approved"`
 	Text     string `json:"text,omitempty"`
 }
 
-// taskText returns a message as the agent of a task is told it: a text, or an object
-// if something goes with it.
+// taskText returns a message in the form for a task's agent: a text, or an object with the
+// attachments.
 func taskText(d command.UserMessage) (json.RawMessage, error) {
 	if len(d.ContextFiles) == 0 && len(d.ImageURLs) == 0 {
 		return json.Marshal(d.Content)

@@ -1,0 +1,132 @@
+package binding
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/payload"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// OpenID is the id of the command that makes a session: sent twice it makes one.
+const OpenID = "open"
+
+// Gateway is the part of a gateway that its bindings share. Its fields do not change once
+// the first connection is open.
+type Gateway struct {
+	Name    id.Name   // of the instance
+	Source  string    // of its commands and notices
+	Started time.Time // by Clock
+	Clock   func() time.Time
+	Logger  zerolog.Logger
+	Life    context.Context //nolint:containedctx // of the gateway
+
+	Bus        *bus.Conn
+	Log        *eventlog.Store
+	Directory  *directory.Directory // nil: services are taken to be there
+	Payloads   *payload.Store
+	Streams    *stream.Source
+	Recipients *Recipients
+	Metrics    Metrics
+
+	QueueBytes   int           // that may wait for one client
+	MessageRate  float64       // of one connection
+	MessageBurst int           // that may come at once
+	ReadyTimeout time.Duration // for which a connection waits for services
+
+	// WorkersMissing reports whether no worker runs.
+	WorkersMissing func() bool
+	// Go runs f, for which a stop of the gateway waits. An open connection has to be
+	// counted while it is called.
+	Go func(f func())
+	// Later is Go without a connection. It does nothing once the gateway has stopped.
+	Later func(f func())
+}
+
+// Metrics are the counters of bindings.
+type Metrics struct {
+	Acks        prometheus.Counter     // sent on
+	DroppedAcks prometheus.Counter     // not understood, or too fast
+	Lost        prometheus.Counter     // direct messages without room in the queue
+	Faults      *prometheus.CounterVec // told, by code
+	Dropped     *prometheus.CounterVec // frames without effect and answer, by code
+	Oversized   *prometheus.CounterVec // frames of the swarm, by role
+}
+
+// NewID returns a fresh id, legal as a subject token.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Link returns the facts that frames may tell about a connection.
+func (g *Gateway) Link(connection id.Name) dialect.Link {
+	now := g.Clock()
+	return dialect.Link{ConnectionID: connection.String(), Now: now, Uptime: now.Sub(g.Started)}
+}
+
+// Opening returns the command that makes a session for a connection.
+func (g *Gateway) Opening(c Connection, session subject.Log, p event.Preferences) (command.Command, error) {
+	data, err := json.Marshal(command.OpenSession{Dialect: c.Protocol(), Preferences: p})
+	if err != nil {
+		return command.Command{}, fmt.Errorf("encode %s: %w", command.Open, err)
+	}
+	return command.Command{
+		ID: OpenID, Service: command.Session, Verb: command.Open, Tenant: session.Tenant, Key: session.Entity,
+		Principal: c.Principal().Subject, Time: g.Clock().UTC(), Data: data,
+	}, nil
+}
+
+// ShowDirect shows a direct message in the codec. It drops frames for which the queue of a
+// client that does not read has no room: the client sees the end of the log when it reads
+// again. A refusal without a frame is shown as its fault.
+func (g *Gateway) ShowDirect(c Connection, codec stream.Codec, log subject.Log, e event.Event) {
+	stream.Safely(g.Logger, log, func() {
+		frames := codec.Encode(e)
+		if d, err := event.As[event.CommandRefusedData](e); len(frames) == 0 && e.Type == event.CommandRefused && err == nil {
+			f := fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field)
+			frames = [][]byte{codec.Fail(f, g.Clock())}
+		}
+		for _, p := range frames {
+			if !c.Force(transport.Text(p)) {
+				g.Metrics.Lost.Inc()
+			}
+		}
+	})
+}
+
+// ShowNotice shows a notice that is in no log.
+func (g *Gateway) ShowNotice(c Connection, codec stream.Codec, log subject.Log, d event.NoticeData) {
+	e, err := event.New(log, NewID(), g.Source, g.Clock(), d)
+	if err != nil {
+		g.Logger.Error().Err(err).Msg("encode a notice about workers")
+		return
+	}
+	g.ShowDirect(c, codec, log, e)
+}
+
+// Lose ends a connection whose log cannot be read any more.
+func Lose(c Connection, err error) {
+	switch {
+	case errors.Is(err, eventlog.ErrClosed):
+		c.End(fault.New(fault.Draining))
+	case errors.Is(err, eventlog.ErrBeyondEnd):
+		c.End(fault.New(fault.CursorInvalid))
+	default:
+		c.End(c.FaultOf(err))
+	}
+}

@@ -1,0 +1,313 @@
+// Package single binds a connection to one log: the session of its query, a new session, or
+// the run that its path or query names.
+package single
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+var (
+	_ binding.Binding   = (*Single)(nil)
+	_ binding.Recipient = (*Single)(nil)
+	_ stream.Binding    = (*Single)(nil)
+)
+
+// Single shows one log: the session of the query, a new session, or the target.
+type Single struct {
+	binding.Defaults
+	viewer
+	codec   dialect.Codec
+	created bool   // the session was made for this connection
+	opener  string // subject for the refusal of the session
+
+	exists bool   // the log exists; guarded by mu
+	at     uint64 // position from which the stream began; guarded by mu
+}
+
+// New returns the binding of a connection with the target, nil = a session.
+func New(g *binding.Gateway, c binding.Connection, codec dialect.Codec, target *binding.Target) *Single {
+	return &Single{viewer: viewer{g: g, c: c, target: target}, codec: codec}
+}
+
+// viewer is the part that shows the log and sends the messages of the client.
+type viewer struct {
+	g      *binding.Gateway
+	c      binding.Connection
+	target *binding.Target
+	log    subject.Log
+	id     id.Name // of the connection; zero before it is a recipient
+	reply  string  // subject for answers to commands; empty where the log tells them
+
+	mu     sync.Mutex
+	stream *stream.Stream // nil before Begin shows the log
+}
+
+// Name implements binding.Binding.
+func (s *Single) Name() string { return s.codec.Name() }
+
+// Begin implements binding.Binding.
+func (s *Single) Begin() error {
+	after, err := s.resolve()
+	if err != nil {
+		return err
+	}
+	if s.target != nil || s.created {
+		if err := s.link(s); err != nil {
+			return err
+		}
+		s.opener = s.g.Recipients.ReplyTo(s.id)
+	}
+	if s.target != nil { // another client may answer first, and this one has to learn of it
+		s.reply = s.opener
+	}
+	s.greet(dialect.Starting, after.Seq)
+	s.mu.Lock()
+	s.exists, s.at = !s.created, after.Seq
+	s.mu.Unlock()
+	s.c.Greeted()
+	if s.created {
+		if err := s.create(); err != nil {
+			return s.c.FaultOf(err)
+		}
+	}
+	s.c.Settle()
+	f := s.show(s, s.codec)
+	f.Watch(after)
+	s.shows(f)
+	return nil
+}
+
+// resolve finds the log and the position from which the client wants to see it. A session
+// of another principal is answered exactly as one that does not exist.
+func (s *Single) resolve() (eventlog.Cursor, error) {
+	if s.target != nil {
+		return s.resolveTarget()
+	}
+	p, query := s.c.Principal(), s.c.Query()
+	resumes := query.Has(binding.QueryAfter)
+	s.log = subject.Log{Tenant: p.Tenant, Kind: id.KindSession}
+	if !query.Has(binding.QuerySession) {
+		s.created = true
+		if resumes {
+			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Name the session that it is a position in.").At(binding.QueryAfter)
+		}
+		if !s.c.MayAct() {
+			return eventlog.Cursor{}, fault.Newf(fault.Forbidden, "You may watch sessions and not begin any. Name the one to watch.")
+		}
+		entity, err := id.ParseEntity(binding.NewID())
+		s.log.Entity = entity
+		return eventlog.Cursor{}, err
+	}
+	entity, err := id.ParseEntity(query.Get(binding.QuerySession))
+	if err != nil {
+		return eventlog.Cursor{}, fault.New(fault.SessionNotFound).Wrap(err)
+	}
+	if s.log.Entity = entity; !p.Owns(s.log) {
+		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
+	}
+	last, err := s.g.Log.Last(s.c.Context(), s.log)
+	switch {
+	case err != nil:
+		return eventlog.Cursor{}, s.c.FaultOf(err)
+	case last.Seq == 0:
+		return eventlog.Cursor{}, fault.New(fault.SessionNotFound)
+	case !resumes:
+		return last, nil
+	}
+	return binding.After(s.c, last)
+}
+
+// resolveTarget finds the target and the position from which the client wants to see it:
+// the beginning, unless the query names another.
+func (s *Single) resolveTarget() (after eventlog.Cursor, err error) {
+	log, last, err := s.g.Find(s.c, s.target)
+	if err != nil {
+		return after, err
+	}
+	if s.log = log; s.c.Query().Has(binding.QueryAfter) {
+		return binding.After(s.c, last)
+	}
+	return after, nil
+}
+
+// create asks for the new session.
+func (s *Single) create() error {
+	cmd, err := s.g.Opening(s.c, s.log, event.Preferences{})
+	if err != nil {
+		return err
+	}
+	return s.c.Command(s.c.Context(), s.opener, cmd)
+}
+
+func (s *Single) greet(stage dialect.Stage, seq uint64) {
+	name := s.log.Entity.String()
+	if s.target != nil {
+		name = s.target.Name
+	}
+	for _, p := range s.codec.Greet(dialect.Greeting{Stage: stage, SessionID: name, Now: s.g.Clock(), Seq: seq}) {
+		s.c.Force(transport.Text(p))
+	}
+}
+
+// Settle implements binding.Binding. The client is told that messages are taken up once the
+// session exists, so that it can come back with an id that it knows.
+func (s *Single) Settle() {
+	s.mu.Lock()
+	exists, at, f := s.exists, s.at, s.stream
+	s.mu.Unlock()
+	if !exists {
+		return
+	}
+	s.c.TakeUp(func() {
+		if f != nil {
+			at = f.Position()
+		}
+		s.greet(dialect.Ready, at)
+	})
+}
+
+// Handle implements binding.Binding.
+func (s *Single) Handle(ctx context.Context, message []byte) error {
+	return s.handle(ctx, s.codec, message)
+}
+
+// Fail implements binding.Binding.
+func (s *Single) Fail(f *fault.Fault, now time.Time) []byte { return s.codec.Fail(f, now) }
+
+// Receive implements binding.Recipient.
+func (s *Single) Receive(log subject.Log, e event.Event) []byte {
+	if d, err := event.As[event.CommandRefusedData](e); err == nil && s.created && d.CommandID == binding.OpenID {
+		s.c.End(fault.Newf(fault.Code(d.Code), "%s", d.Message).At(d.Field))
+		return nil
+	}
+	s.g.ShowDirect(s.c, s.codec, log, e)
+	return nil
+}
+
+// Seen implements stream.Binding: a session that is seen exists.
+func (s *Single) Seen() {
+	s.mu.Lock()
+	fresh := !s.exists
+	s.exists = true
+	s.mu.Unlock()
+	if fresh {
+		s.c.Settle()
+	}
+}
+
+// Expired implements stream.Binding.
+func (s *Single) Expired(_ *stream.Stream, first uint64) {
+	s.Seen()
+	s.c.Force(transport.Text(s.codec.Truncated(first, s.g.Clock())))
+}
+
+// Notice implements stream.Binding.
+func (s *Single) Notice(_ *stream.Stream, d event.NoticeData) {
+	s.g.ShowNotice(s.c, s.codec, s.log, d)
+}
+
+// link makes the connection a recipient.
+func (v *viewer) link(as binding.Recipient) (err error) {
+	if v.id, err = v.g.Recipients.Add(as); err != nil {
+		return v.c.FaultOf(err)
+	}
+	return nil
+}
+
+// show returns the stream of the log, which reports to b.
+func (v *viewer) show(b stream.Binding, codec stream.Codec) *stream.Stream {
+	return stream.New(v.c.Context(), v.g.Streams, stream.Options{
+		Log: v.log, Codec: codec, To: v.c, Slot: v.c.Slot(), Binding: b,
+	})
+}
+
+// shows keeps the stream.
+func (v *viewer) shows(s *stream.Stream) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stream = s
+}
+
+// shown returns the stream, nil before the log is shown.
+func (v *viewer) shown() *stream.Stream {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.stream
+}
+
+// handle sends the commands of a message, or tells the client why it does not.
+func (v *viewer) handle(ctx context.Context, codec dialect.Codec, message []byte) error {
+	err := v.forward(ctx, codec, message)
+	if err != nil {
+		v.c.Tell(v.c.FaultOf(err))
+	}
+	return err
+}
+
+// forward turns a message into commands and sends them.
+func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byte) error {
+	if err := strictjson.Check(message); err != nil {
+		return err
+	}
+	p := v.c.Principal()
+	if !p.Owns(v.log) {
+		return fault.New(fault.Forbidden)
+	}
+	cmds, err := codec.Decode(message, dialect.Inbound{
+		Session: v.log, Principal: p.Subject, NewID: binding.NewID, Now: v.g.Clock(),
+	})
+	if err == nil {
+		err = binding.Address(v.target, v.log, cmds)
+	}
+	if err != nil {
+		return err
+	}
+	return v.c.Command(ctx, v.reply, cmds...)
+}
+
+// Principal implements binding.Recipient.
+func (v *viewer) Principal() auth.Principal { return v.c.Principal() }
+
+// Room implements binding.Binding.
+func (v *viewer) Room() {
+	if s := v.shown(); s != nil {
+		s.Resume()
+	}
+}
+
+// Tick implements binding.Binding.
+func (v *viewer) Tick(time.Time) {
+	if s := v.shown(); s != nil {
+		s.TellWorkers(v.g.WorkersMissing())
+	}
+}
+
+// Close implements binding.Binding.
+func (v *viewer) Close() {
+	if s := v.shown(); s != nil {
+		s.Close()
+	}
+	if !v.id.IsZero() {
+		v.g.Recipients.Remove(v.id)
+	}
+}
+
+// Failed implements stream.Binding.
+func (v *viewer) Failed(_ *stream.Stream, err error) { binding.Lose(v.c, err) }
+
+// Deleted implements stream.Binding: the connection has no other log to show.
+func (v *viewer) Deleted(*stream.Stream) { v.c.End(fault.New(fault.SessionDeleted)) }

@@ -1,0 +1,225 @@
+package single
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+var (
+	_ binding.Binding   = (*Team)(nil)
+	_ binding.Recipient = (*Team)(nil)
+	_ stream.Binding    = (*Team)(nil)
+)
+
+// afterCurrent stands for the position where the active run began, or for now if none is
+// active.
+const afterCurrent = "current"
+
+// Team shows the target of a connection: a team, a member of one, or any other run. The log
+// exists before the connection does.
+type Team struct {
+	binding.Defaults
+	viewer
+	codec   dialect.Teams
+	speaker string // the member that speaks for the team; empty: none does; guarded by mu
+}
+
+// NewTeam returns the binding of a connection with the target.
+func NewTeam(g *binding.Gateway, c binding.Connection, codec dialect.Teams, target *binding.Target) *Team {
+	return &Team{viewer: viewer{g: g, c: c, target: target}, codec: codec}
+}
+
+// start is the state in which a client begins to watch.
+type start struct {
+	view  *command.TeamAttachReply // nil: the run belongs to no team
+	after eventlog.Cursor
+	skip  int // frames of the next event that the client has
+}
+
+// speaker returns the coordinator of the team that is shown.
+func (s start) speaker() string {
+	if s.view == nil || s.view.Agent != nil {
+		return ""
+	}
+	return s.view.Definition.Coordinator
+}
+
+// Name implements binding.Binding.
+func (t *Team) Name() string { return t.codec.Name() }
+
+// Begin implements binding.Binding.
+func (t *Team) Begin() error {
+	ctx, cancel := t.lifetime()
+	defer cancel()
+	if err := t.link(t); err != nil {
+		return err
+	}
+	t.reply = t.g.Recipients.ReplyTo(t.id)
+	from, err := t.resolve(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return err // the client has gone
+	case err != nil:
+		return t.c.FaultOf(err)
+	}
+	t.mu.Lock()
+	t.speaker = from.speaker()
+	t.mu.Unlock()
+	t.c.Greeted()
+	t.c.Settle()
+	s := t.show(t, t.codec)
+	s.WatchBehind(t.codec.Welcome(t.g.Link(t.id), t.target.Name, from.view), from.after, from.skip)
+	t.shows(s)
+	return nil
+}
+
+// lifetime returns a context that ends with the connection.
+func (t *Team) lifetime() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.c.Context())
+	go func() {
+		select {
+		case <-t.c.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// resolve finds the log and the position from which to show it: the position of the query,
+// if it has one. Otherwise a run that the query names is shown from its beginning, and one
+// that the path names from so far back that a client which knows no positions may have been
+// away for a moment.
+func (t *Team) resolve(ctx context.Context) (from start, err error) {
+	if t.target == nil {
+		return from, fault.Newf(fault.RunNotFound, "Say what to show: the id of a team at the end of the path, or watch=<kind>/<id>.")
+	}
+	t.log = t.target.Log(t.c.Principal().Tenant)
+	if t.target.ByQuery {
+		if _, _, err := t.g.Find(t.c, t.target); err != nil { //nolint:contextcheck // it looks with the life of the connection
+			return from, err
+		}
+	}
+	if t.target.Kind == id.KindTeam || t.target.Kind == id.KindMember {
+		if from.view, err = t.attach(ctx); err != nil {
+			return from, err
+		}
+	}
+	query := t.c.Query()
+	switch {
+	case query.Get(binding.QueryAfter) == afterCurrent && from.view != nil:
+		from.after.Seq = from.view.From
+	case query.Has(binding.QueryAfter):
+		return t.resume(ctx, from)
+	case !t.target.ByQuery:
+		from.after.Seq = from.view.Recent
+	}
+	return from, nil
+}
+
+// attach asks for the view with which a viewer begins. The call waits 10 s, longer than the
+// election after a lost leader.
+func (t *Team) attach(ctx context.Context) (*command.TeamAttachReply, error) {
+	p := t.c.Principal()
+	var reply command.TeamAttachReply
+	err := rpc.Call(ctx, t.g.Bus, command.Team, command.AttachTeam, command.TeamAttachRequest{
+		Tenant: p.Tenant, Principal: p.Subject, Kind: t.log.Kind, ID: t.log.Entity,
+	}, &reply)
+	if f, ok := errors.AsType[*fault.Fault](err); ok && t.target.ByQuery && (f.Code == fault.TeamNotFound || f.Code == fault.AgentNotFound) {
+		err = fault.New(fault.RunNotFound).Wrap(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &reply, nil
+}
+
+// resume reads the position of the last frame that the client has.
+func (t *Team) resume(ctx context.Context, from start) (start, error) {
+	last, err := t.g.Log.Last(ctx, t.log)
+	if err != nil {
+		return from, err
+	}
+	position, err := strconv.ParseUint(t.c.Query().Get(binding.QueryAfter), 10, 64)
+	if err != nil {
+		return from, fault.New(fault.CursorInvalid).At(binding.QueryAfter).Wrap(err)
+	}
+	if position > 0 {
+		from.after.Seq, from.skip = t.codec.Place(position)
+	}
+	needed := from.after.Seq
+	if from.skip > 0 {
+		needed++ // the event of which the client has a part
+	}
+	if needed > last.Seq {
+		return from, fault.New(fault.CursorInvalid).At(binding.QueryAfter)
+	}
+	return from, nil
+}
+
+// Settle implements binding.Binding.
+func (t *Team) Settle() { t.c.TakeUp(func() {}) }
+
+// Handle implements binding.Binding.
+func (t *Team) Handle(ctx context.Context, message []byte) error {
+	return t.handle(ctx, t.codec, message)
+}
+
+// Fail implements binding.Binding. The member that speaks for the team tells the fault, as
+// any client of the protocol expects.
+func (t *Team) Fail(f *fault.Fault, now time.Time) []byte {
+	if by := t.speaks(); by != "" {
+		return t.codec.FailBy(by, f, now)
+	}
+	return t.codec.Fail(f, now)
+}
+
+// speaks returns the member that speaks for the team.
+func (t *Team) speaks() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.speaker
+}
+
+// Receive implements binding.Recipient. The speaker of a team tells its refusals.
+func (t *Team) Receive(log subject.Log, e event.Event) []byte {
+	if d, err := event.As[event.CommandRefusedData](e); err == nil && log.Kind == id.KindTeam && d.AgentName == "" {
+		d.AgentName = t.speaks()
+		if raw, err := json.Marshal(d); err == nil {
+			e.Data = raw
+		}
+	}
+	t.g.ShowDirect(t.c, t.codec, log, e)
+	return nil
+}
+
+// Seen implements stream.Binding. The log exists already.
+func (t *Team) Seen() {}
+
+// Expired implements stream.Binding. A client that asked for no position misses no event: it
+// is shown the events that are kept.
+func (t *Team) Expired(_ *stream.Stream, first uint64) {
+	if t.c.Query().Has(binding.QueryAfter) || t.target.ByQuery {
+		t.c.Force(transport.Text(t.codec.Truncated(first, t.g.Clock())))
+	}
+}
+
+// Notice implements stream.Binding.
+func (t *Team) Notice(_ *stream.Stream, d event.NoticeData) {
+	t.g.ShowNotice(t.c, t.codec, t.log, d)
+}

@@ -1,0 +1,92 @@
+package swarm
+
+import (
+	"fmt"
+	"time"
+)
+
+// Defaults of Config.
+const (
+	// defaultGrace outlasts three attempts of the SDKs to come back (every 5 s).
+	defaultGrace = 15 * time.Second
+	// DefaultPing and defaultDead are what the protocol says: two pings may be
+	// lost.
+	DefaultPing = 15 * time.Second
+	defaultDead = 45 * time.Second
+	// defaultRate is ten tasks at once, each of which reports twenty times a second.
+	defaultRate  = 200
+	defaultBurst = 400
+	// DefaultCalls is far more than one process runs at once.
+	DefaultCalls = 256
+	// defaultReadLimit is the largest message of the bus, and holds the results and the
+	// data of tasks that the protocol's own server takes.
+	defaultReadLimit = 1 << 20
+	// maxReadLimit is below maxDrain, so that a frame beyond any limit can be skipped.
+	maxReadLimit = maxDrain / 2
+	// defaultLargeFrames of defaultReadLimit are 32 MiB, and some 200 MiB while all of
+	// them are taken apart.
+	defaultLargeFrames = 32
+	// defaultAsks is the tools that one agent waits for outside of its tasks.
+	defaultAsks = 32
+)
+
+// Config says what clients, agents and services of the swarm may do. Zero fields
+// mean the defaults.
+type Config struct {
+	Grace time.Duration // how long a peer that is away keeps its presence, default 15 s
+	Ping  time.Duration // how often a peer is pinged, default 15 s
+	Dead  time.Duration // how long a peer may be silent, default 45 s
+	Rate  float64       // frames per second of one peer: more wait, default 200
+	Burst int           // frames that may come at once, default 400
+	Calls int           // calls that one replica of a service has at a time, default 256
+	Asks  int           // tools that one peer waits for at a time outside of tasks, default 32
+
+	ReadLimit   int64 // largest frame in bytes, default 1 MiB: a larger one has no effect but that the task fails of which it is the result
+	LargeFrames int   // frames beyond Config.ReadLimit that this gateway reads or handles at a time: more wait, default 32
+}
+
+// WithDefaults returns the settings with defaults for zero fields.
+func (c Config) WithDefaults() Config {
+	set(&c.Grace, defaultGrace)
+	set(&c.Ping, DefaultPing)
+	set(&c.Dead, defaultDead)
+	set(&c.Rate, defaultRate)
+	set(&c.Burst, defaultBurst)
+	set(&c.Calls, DefaultCalls)
+	set(&c.Asks, defaultAsks)
+	set(&c.ReadLimit, defaultReadLimit)
+	set(&c.LargeFrames, defaultLargeFrames)
+	return c
+}
+
+// Check returns an error that names the option which cannot be used.
+func (c Config) Check() error {
+	for _, f := range []struct {
+		name string
+		bad  bool
+	}{
+		{"grace", c.Grace < 0},
+		{"ping", c.Ping < 0},
+		{"dead", c.Dead < 0},
+		{"rate", c.Rate < 0},
+		{"burst", c.Burst < 0},
+		{"calls", c.Calls < 0},
+		{"asks", c.Asks < 0},
+		{"read_limit", c.ReadLimit < 0},
+		{"large_frames", c.LargeFrames < 0},
+	} {
+		if f.bad {
+			return fmt.Errorf("gateway.peers.%s must not be negative", f.name)
+		}
+	}
+	if c.ReadLimit > maxReadLimit {
+		return fmt.Errorf("gateway.peers.read_limit is %d; it may be %d at most", c.ReadLimit, maxReadLimit)
+	}
+	return nil
+}
+
+func set[T int | int64 | float64 | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}

@@ -1,0 +1,445 @@
+package swarm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
+
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// lastAcks bounds the time for which a connection that has ended stays for its
+// acknowledgement: without it the client is shown events again.
+const lastAcks = 3 * time.Second
+
+var (
+	_ binding.Binding   = (*Participant)(nil)
+	_ binding.Recipient = (*Participant)(nil)
+)
+
+// Participant is the client of one connection: a client of the swarm, which is shown its
+// inbox, an agent or a service. Its frames are handled in order, except for requests that
+// take as long as a tool runs.
+type Participant struct {
+	of     *Swarm
+	g      *binding.Gateway
+	c      binding.Connection
+	target *binding.Target // that a client watches; nil = none
+	codec  dialect.Peers
+	id     id.Name // of the connection
+	reply  string  // subject of direct messages
+	rate   *rate.Limiter
+	work   *work
+	mail   mail
+
+	placements placements
+
+	asks      chan struct{} // a slot for each long request
+	answering sync.Mutex    // held by the one that is being answered
+
+	ctx    context.Context //nolint:containedctx // the life of the socket, for long requests
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // long requests
+
+	mu       sync.Mutex
+	room     chan struct{} // closed when the queue has room again
+	self     command.Peer  // as registered; Online is false before
+	presence *presence     // nil before
+	inbox    *inbox        // of a client
+	run      *watched      // the run that a client watches; nil = none
+	turn     bool          // which of the two gets room first
+	idle     time.Time     // since when no frame is being handled; zero = one is
+	pinged   time.Time     // when the last ping was sent
+}
+
+// Bind returns the binding of a connection. The target is the run that a client watches
+// beside its inbox, nil = none.
+func (s *Swarm) Bind(c binding.Connection, codec dialect.Peers, target *binding.Target) *Participant {
+	cfg := s.cfg
+	p := &Participant{
+		of: s, g: s.g, c: c, target: target, codec: codec, rate: rate.NewLimiter(rate.Limit(cfg.Rate), cfg.Burst),
+		asks: make(chan struct{}, cfg.Asks), work: newWork(cfg.Calls), room: make(chan struct{}),
+	}
+	p.ctx, p.cancel = context.WithCancel(c.Context())
+	return p
+}
+
+// Name implements binding.Binding.
+func (p *Participant) Name() string { return p.codec.Name() }
+
+// Fail implements binding.Binding.
+func (p *Participant) Fail(f *fault.Fault, now time.Time) []byte {
+	return logCodec{p.codec}.Fail(f, now)
+}
+
+// Principal implements binding.Recipient.
+func (p *Participant) Principal() auth.Principal { return p.c.Principal() }
+
+// Begin implements binding.Binding.
+func (p *Participant) Begin() (err error) {
+	if p.id, err = p.g.Recipients.Add(p); err != nil {
+		return p.c.FaultOf(err)
+	}
+	p.reply = p.g.Recipients.ReplyTo(p.id)
+	who := p.c.Principal()
+	p.mu.Lock()
+	p.self = command.Peer{
+		Kind: p.codec.Kind(), Tenant: who.Tenant, Principal: who.Subject,
+		Gateway: p.g.Name.String(), Connection: p.id.String(),
+	}
+	p.idle, p.pinged = p.g.Clock(), p.g.Clock()
+	p.mu.Unlock()
+	if p.codec.Kind() == command.PeerClient {
+		err = p.welcomeClient()
+	} else {
+		p.c.Force(transport.Text(p.codec.Welcome(p.g.Link(p.id), nil)))
+	}
+	if err != nil {
+		return p.c.FaultOf(err)
+	}
+	p.c.Greeted()
+	p.c.TakeUp(func() {})
+	return nil
+}
+
+// Unmetered implements binding.Binding: all frames have the rate of the participant.
+func (p *Participant) Unmetered(context.Context, []byte) bool { return false }
+
+// Settle implements binding.Binding. A peer's frames are taken up at once: who is not there to
+// answer them is said for each.
+func (p *Participant) Settle() {}
+
+// Handle implements binding.Binding.
+func (p *Participant) Handle(ctx context.Context, message []byte) error {
+	p.busy(true)
+	defer p.busy(false)
+	if err := p.rate.Wait(ctx); err != nil {
+		return err // the gateway stops
+	}
+	if err := strictjson.Check(message); err != nil {
+		p.refuse("", err)
+		return err
+	}
+	orders, requestID, err := p.codec.Orders(message, p.inbound())
+	return p.obey(ctx, orders, requestID, err)
+}
+
+// inbound returns what the codec may know of the socket.
+func (p *Participant) inbound() dialect.PeerInbound {
+	return dialect.PeerInbound{
+		Peer: p.who(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
+		Placed: p.placements.find, Watched: p.watched(), NewID: binding.NewID, Now: p.g.Clock(),
+	}
+}
+
+// obey carries out what a frame asks for, or tells that it has no effect.
+func (p *Participant) obey(ctx context.Context, orders []dialect.Order, requestID string, err error) error {
+	if d, quiet := errors.AsType[dialect.Dropped](err); quiet {
+		if f := p.drop(err); d.Ends {
+			p.c.Finish(binding.ClosePolicy, string(f.Code))
+		}
+		return err
+	}
+	if err != nil {
+		p.refuse(requestID, err)
+		return err
+	}
+	for _, o := range orders {
+		if o.Placed != nil {
+			p.placements.add(*o.Placed)
+		}
+		if err := p.carryOut(ctx, o); err != nil {
+			p.fail(o, err)
+			return err
+		}
+	}
+	return nil
+}
+
+// fail says that an order could not be carried out: to its sender, if that waits for an
+// answer. An end of a task or a call, or a presence, that our side has lost for now ends the
+// socket: the peer comes back, and what it had is decided then.
+func (p *Participant) fail(o dialect.Order, err error) {
+	if !o.Quiet {
+		p.refuse(o.RequestID, err)
+		return
+	}
+	f := p.drop(err)
+	end := o.Command != nil && o.Command.Verb == command.FinishTask || o.Forward != nil && o.Forward.Final
+	switch {
+	case f.Retryable() && (end || o.Register != nil):
+		p.c.End(f)
+	case o.Register != nil:
+		p.c.Finish(binding.ClosePolicy, string(f.Code))
+	}
+}
+
+// drop counts a frame that has no effect, of which its sender is not told.
+func (p *Participant) drop(err error) *fault.Fault {
+	f := p.c.FaultOf(err)
+	p.g.Metrics.Dropped.WithLabelValues(string(f.Code)).Inc()
+	p.g.Logger.Debug().Str("code", string(f.Code)).Str("peer", p.who().ID).Str("connection", p.id.String()).Msg("drop frame of peer")
+	return f
+}
+
+func (p *Participant) busy(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle = p.g.Clock(); on {
+		p.idle = time.Time{}
+	}
+}
+
+// who returns the peer as registered.
+func (p *Participant) who() command.Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.self
+}
+
+// refuse tells the peer that a frame of its has no effect.
+func (p *Participant) refuse(requestID string, err error) {
+	f := p.c.FaultOf(err)
+	p.g.Metrics.Faults.WithLabelValues(string(f.Code)).Inc()
+	p.c.Force(transport.Text(p.codec.Refuse(p.g.Link(p.id), requestID, f)))
+}
+
+// put sends frames that the peer has asked for, however large, and waits until the
+// queue has room for them.
+func (p *Participant) put(payloads [][]byte) {
+	frames := make([]*transport.Message, 0, len(payloads))
+	for _, b := range payloads {
+		frames = append(frames, transport.Text(b))
+	}
+	for {
+		p.mu.Lock()
+		room := p.room
+		p.mu.Unlock()
+		if frames = frames[p.c.Send(frames...):]; len(frames) == 0 {
+			return
+		}
+		select {
+		case <-room:
+		case <-p.c.Done():
+			return
+		}
+	}
+}
+
+// Room implements binding.Binding.
+func (p *Participant) Room() {
+	p.mu.Lock()
+	close(p.room)
+	p.room = make(chan struct{})
+	in, g := p.inbox, p.run
+	p.turn = !p.turn
+	turn := p.turn
+	p.mu.Unlock()
+	if g != nil && turn {
+		g.stream.Resume()
+	}
+	if in != nil {
+		in.stream.Resume()
+	}
+	if g != nil && !turn {
+		g.stream.Resume()
+	}
+}
+
+// Tick implements binding.Binding.
+func (p *Participant) Tick(now time.Time) {
+	cfg := p.of.cfg
+	p.mu.Lock()
+	idle, presence, in := p.idle, p.presence, p.inbox
+	ping := !p.pinged.IsZero() && now.Sub(p.pinged) >= cfg.Ping
+	if ping {
+		p.pinged = now
+	}
+	p.mu.Unlock()
+	if !idle.IsZero() && now.Sub(idle) > cfg.Dead && p.c.Silence() > cfg.Dead {
+		p.c.End(fault.New(fault.PeerSilent))
+		return
+	}
+	if ping {
+		p.c.Ping(nil)
+		if frame := p.codec.Ping(p.g.Link(p.id)); frame != nil {
+			p.c.Send(transport.Text(frame))
+		}
+	}
+	if in != nil {
+		in.probe()
+	}
+	if presence != nil {
+		if p.work.tidy(now) {
+			p.loaded()
+		}
+		presence.tick()
+	}
+}
+
+// Close implements binding.Binding.
+func (p *Participant) Close() {
+	p.mail.end()
+	p.cancel()
+	p.wg.Wait()
+	if p.id.IsZero() {
+		return
+	}
+	p.g.Recipients.Remove(p.id)
+	p.mu.Lock()
+	presence, in, g := p.presence, p.inbox, p.run
+	p.mu.Unlock()
+	if in != nil {
+		in.stream.Close()
+	}
+	if g != nil {
+		g.stream.Close()
+	}
+	p.loseCalls()
+	if presence != nil {
+		presence.startGrace()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastAcks)
+	defer cancel()
+	p.Flush(ctx)
+}
+
+// Pong implements binding.Binding.
+func (p *Participant) Pong(payload []byte) {
+	p.mu.Lock()
+	in := p.inbox
+	p.mu.Unlock()
+	if in != nil {
+		in.ponged(payload)
+	}
+}
+
+// register takes the peer's presence in the directory, or changes what it says there,
+// and returns the peer as it is listed.
+func (p *Participant) register(ctx context.Context, want command.Peer) (command.Peer, error) {
+	p.mu.Lock()
+	self, presence := p.self, p.presence
+	p.mu.Unlock()
+	if self.Kind == command.PeerClient {
+		want.ID = self.ID // the service has given it
+	}
+	switch {
+	case want.ID == "":
+		return self, fault.Newf(fault.InvalidField, "Say who registers.").At("id")
+	case self.Online && want.ID != self.ID:
+		return self, fault.Newf(fault.InvalidField, "This connection is registered with another id. Open another connection for another peer.").At("id")
+	}
+	want.Kind, want.Tenant, want.Principal, want.Gateway, want.Connection = self.Kind, self.Tenant, self.Principal, self.Gateway, self.Connection
+	want.Online, want.Since, want.Load, want.Incarnation = true, self.Since, p.work.load(), self.Incarnation
+	if want.Status == "" {
+		want.Status = command.StatusActive
+	}
+	want.Capabilities, want.Tools = slices.Clone(want.Capabilities), slices.Clone(want.Tools)
+	if presence == nil || !presence.held() {
+		return p.enter(ctx, want)
+	}
+	if err := presence.change(func(listed *command.Peer) {
+		want.Since = listed.Since
+		*listed = want
+	}); err != nil {
+		return self, err
+	}
+	p.become(presence)
+	return presence.who(), presence.confirm(ctx)
+}
+
+// enter takes a new presence.
+func (p *Participant) enter(ctx context.Context, want command.Peer) (command.Peer, error) {
+	if want.Kind == command.PeerAgent {
+		want.Incarnation = p.of.incarnation(want)
+	}
+	presence, err := p.of.take(ctx, want, p.id)
+	if err != nil {
+		return p.who(), err
+	}
+	p.become(presence)
+	return presence.who(), nil
+}
+
+func (p *Participant) become(at *presence) {
+	self := at.who()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.self, p.presence = self, at
+}
+
+// leave gives up the peer's presence: it does not come back, and its calls end at once. Its
+// socket stays.
+func (p *Participant) leave() {
+	p.mu.Lock()
+	presence := p.presence
+	p.presence, p.self.Online = nil, false
+	p.mu.Unlock()
+	p.loseCalls()
+	if presence != nil {
+		presence.leave()
+	}
+}
+
+// loaded tells the directory how much the peer has to do.
+func (p *Participant) loaded() {
+	p.mu.Lock()
+	presence := p.presence
+	p.mu.Unlock()
+	if presence == nil {
+		return
+	}
+	if err := presence.change(func(listed *command.Peer) { listed.Load = p.work.load() }); err != nil {
+		p.g.Logger.Warn().Err(err).Msg("fail to publish load of peer")
+	}
+}
+
+// loseCalls tells the callers of a service whose socket has ended that no results come.
+func (p *Participant) loseCalls() {
+	f := fault.New(fault.ServiceLost)
+	for callID, inbox := range p.work.end() {
+		p.tellCaller(inbox, command.CallNews{
+			CallID: callID, ServiceID: p.who().ID, Final: true, Code: string(f.Code), Error: f.Public(),
+		})
+	}
+}
+
+func (p *Participant) tellCaller(inbox string, news command.CallNews) {
+	err := p.publish(inbox, news)
+	if errors.Is(err, nats.ErrMaxPayload) && news.Final {
+		f := fault.Newf(fault.MessageTooBig, "The result is too large: it has %d bytes. Ask for less at once.", len(news.Result))
+		err = p.publish(inbox, command.CallNews{
+			CallID: news.CallID, ServiceID: news.ServiceID, Final: true, Code: string(f.Code), Error: f.Public(),
+		})
+	}
+	if err != nil {
+		p.g.Logger.Warn().Err(err).Str("call", news.CallID).Msg("fail to tell caller about call")
+	}
+}
+
+// publish sends news as they are: what a service says is not made longer by escapes
+// that only pages need.
+func (p *Participant) publish(inbox string, news command.CallNews) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(news); err != nil {
+		return fmt.Errorf("encode news of a call: %w", err)
+	}
+	return p.g.Bus.NATS().Publish(inbox, bytes.TrimSpace(b.Bytes()))
+}
