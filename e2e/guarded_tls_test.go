@@ -45,7 +45,7 @@ func TestServicesWaitForTheStreams(t *testing.T) {
 		Args: []string{"serve", "--role", "session"},
 	})
 	harness.Eventually(t, "it says what it waits for", func() bool {
-		return strings.Contains(first.Output(), "waiting for the streams")
+		return strings.Contains(first.Output(), "wait for streams")
 	})
 	g.run(permission.Bootstrap, "bootstrap")
 	askAndCheck(t, g.serve())

@@ -67,19 +67,3 @@ func TestDecisionsAreNumberedAndListed(t *testing.T) {
 func TestTheArchitectureIsOnePage(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(read(t, "ARCHITECTURE.md"), "\n"), onePage, "reasons belong into %s", decisionsDir)
 }
-
-// vague matches the subjects and phrases that the glossary's rules for sentences exclude.
-var vague = regexp.MustCompile(`(?i)\b(whoever|nobody|somebody|anybody|there (is|are)|(is|are) (no|none)|that is one|at it)\b`)
-
-func TestPagesFollowTheRulesForSentences(t *testing.T) {
-	require.Regexp(t, vague, read(t, glossary), "it names what it excludes")
-	for _, page := range append(decisions(t), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/OPERATIONS.md", "docs/SECURITY.md", "deploy/helm/waggle/README.md",
-		"docs/PROTOCOL-ORBIT.md") {
-		for n, line := range strings.Split(codeSpan.ReplaceAllStringFunc(read(t, page), blank), "\n") {
-			require.NotRegexp(t, vague, line, "%s:%d", page, n+1)
-		}
-	}
-}
-
-// blank keeps the line breaks of a text only, so that lines keep their numbers.
-func blank(text string) string { return "`" + strings.Repeat("\n", strings.Count(text, "\n")) }

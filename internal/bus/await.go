@@ -9,7 +9,7 @@ import (
 // because another process runs the bootstrap. It checks again until then, logs missing and different streams, and
 // gives up only when ctx ends.
 func Await(ctx context.Context, c *Conn, t Topology, streams ...string) error {
-	_, err := Persist(ctx, c, "waiting for the streams; \"waggle bootstrap\" makes and mends them", func(ctx context.Context) (any, error) {
+	_, err := Persist(ctx, c, "wait for streams; \"waggle bootstrap\" creates and repairs them", func(ctx context.Context) (any, error) {
 		drift, err := verify(ctx, c, t, streams)
 		if err == nil && len(drift) > 0 {
 			err = fmt.Errorf("the streams are %w: %s", errNotReady, summary(drift))

@@ -49,7 +49,7 @@ func Persist[T any](ctx context.Context, c *Conn, waiting string, try func(conte
 
 // Bucket opens a key-value bucket, with the retries of Persist.
 func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
-	kv, err := Persist(ctx, c, "waiting for the bucket "+name, func(ctx context.Context) (jetstream.KeyValue, error) {
+	kv, err := Persist(ctx, c, "wait for bucket "+name, func(ctx context.Context) (jetstream.KeyValue, error) {
 		return c.js.KeyValue(ctx, name)
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Conn) Bucket(ctx context.Context, name string) (jetstream.KeyValue, err
 
 // Flush returns when the server has processed all earlier subscriptions. It retries as Persist does.
 func (c *Conn) Flush(ctx context.Context) error {
-	_, err := Persist(ctx, c, "waiting for NATS to take subscriptions", func(ctx context.Context) (any, error) {
+	_, err := Persist(ctx, c, "wait for NATS to accept subscriptions", func(ctx context.Context) (any, error) {
 		err := c.nc.FlushWithContext(ctx)
 		if errors.Is(err, nats.ErrConnectionClosed) && !c.nc.IsClosed() {
 			return nil, nats.ErrDisconnected // the client reports ErrConnectionClosed for a flush that a loss interrupts

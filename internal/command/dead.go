@@ -27,24 +27,24 @@ type DeadLetter struct {
 	Time       time.Time       `json:"time"`
 }
 
-// undertaker gives commands up: it stores the record, then tells the owner, and only then lets the message leave the
+// deadRecorder gives commands up: it stores the dead letter, then tells the owner, and only then lets the message leave the
 // queue.
 //
 // It does not use the server's advisory about exhausted deliveries, which comes at most once and only to current
 // subscribers. Instead the consumers never exhaust deliveries, and the replica that gets a delivery beyond the limit
 // gives the command up.
-type undertaker struct {
+type deadRecorder struct {
 	sender *Sender
 	log    *zerolog.Logger
 	onDead OnDead
 }
 
-// bury records a command as dead and tells its owner. After an error the message must stay on the queue. c is zero if
+// record stores a command as dead and tells its owner. After an error the message must stay on the queue. c is zero if
 // the message does not hold a command.
-func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Command, reason string) error {
+func (u *deadRecorder) record(ctx context.Context, msg jetstream.Msg, c command.Command, reason string) error {
 	meta, err := msg.Metadata()
 	if err != nil {
-		return fmt.Errorf("bury a command: %w", err)
+		return fmt.Errorf("read delivery: %w", err)
 	}
 	addr, err := subject.ParseCommand(msg.Subject())
 	if err != nil { // without an address it has no subject for a record
@@ -63,7 +63,7 @@ func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Comm
 	record.Data = raw
 	dedupe := fmt.Sprintf("%s:%d.%d", addr.Subject(), meta.Sequence.Stream, meta.Timestamp.UnixNano())
 	if err := u.sender.publish(ctx, record, jetstream.WithMsgID(dedupe)); err != nil {
-		return fmt.Errorf("record a dead command: %w", err)
+		return fmt.Errorf("record dead letter: %w", err)
 	}
 	u.log.Error().Str("subject", msg.Subject()).Str("command", c.ID).Str("reason", reason).
 		Uint64("deliveries", meta.NumDelivered).Msg("give up command")
@@ -76,7 +76,7 @@ func (u *undertaker) bury(ctx context.Context, msg jetstream.Msg, c command.Comm
 	return nil
 }
 
-func (u *undertaker) tell(ctx context.Context, c command.Command, reason string) {
+func (u *deadRecorder) tell(ctx context.Context, c command.Command, reason string) {
 	if u.onDead == nil {
 		return
 	}

@@ -81,7 +81,7 @@ func (c OrderedConfig) withDefaults() OrderedConfig {
 // A failed command is retried in place, because other replicas must not handle the partition meanwhile anyway. An
 // unavailable bus does not count as an attempt for ten minutes, since the command does not cause it.
 type Ordered struct {
-	*desk
+	*processor
 	cfg       OrderedConfig
 	name      string
 	dir       *directory.Directory
@@ -93,14 +93,14 @@ type Ordered struct {
 // NewOrdered returns a consumer that is not started.
 func NewOrdered(c *bus.Conn, dir *directory.Directory, cfg OrderedConfig, h Handler) *Ordered {
 	cfg = cfg.withDefaults()
-	d := newDesk(c, cfg.Service, cfg.Logger, cfg.Registry, h, cfg.OnDead)
+	d := newProcessor(c, cfg.Service, cfg.Logger, cfg.Registry, h, cfg.OnDead)
 	d.ackWait, d.maxDeliver, d.backoff, d.inPlace = cfg.AckWait, cfg.MaxDeliver, cfg.Backoff, true
-	o := &Ordered{desk: d, cfg: cfg, dir: dir, name: cfg.Service.String() + " commands", hints: make(chan *nats.Msg, hintBuffer)}
+	o := &Ordered{processor: d, cfg: cfg, dir: dir, name: cfg.Service.String() + " commands", hints: make(chan *nats.Msg, hintBuffer)}
 	for _, p := range subject.AllPartitions() {
 		o.positions = append(o.positions, newPosition(d, p, o.hints, jetstream.ConsumerConfig{
 			Durable: cfg.Service.String() + "-" + p.String(), FilterSubject: subject.CommandFilter(cfg.Service, p),
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: cfg.AckWait,
-			MaxDeliver:     -1, // counted here: see undertaker
+			MaxDeliver:     -1, // the replica counts: see deadRecorder
 			MaxAckPending:  1,  // keeps the order
 			PriorityPolicy: jetstream.PriorityPolicyPrioritized, PriorityGroups: []string{group},
 			InactiveThreshold: forgetAfter,
@@ -126,7 +126,7 @@ func (o *Ordered) Start(ctx context.Context) error {
 func (o *Ordered) start(ctx context.Context) (err error) {
 	ctx, cancel := o.starting(ctx)
 	defer cancel()
-	o.stream, err = bus.Persist(ctx, o.conn, "waiting for the stream of commands", func(ctx context.Context) (jetstream.Stream, error) {
+	o.stream, err = bus.Persist(ctx, o.conn, "wait for stream of commands", func(ctx context.Context) (jetstream.Stream, error) {
 		return o.conn.JS().Stream(ctx, subject.StreamCommands)
 	})
 	if err != nil {
@@ -141,7 +141,7 @@ func (o *Ordered) start(ctx context.Context) (err error) {
 	if err := o.conn.Flush(ctx); err != nil {
 		return fmt.Errorf("subscribe to hints: %w", err)
 	}
-	_, err = bus.Persist(ctx, o.conn, "waiting for the stream of commands", func(ctx context.Context) (any, error) {
+	_, err = bus.Persist(ctx, o.conn, "wait for stream of commands", func(ctx context.Context) (any, error) {
 		return nil, o.look(ctx)
 	})
 	if err != nil {

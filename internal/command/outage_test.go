@@ -16,11 +16,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// waits passes on every log line about waiting.
+// waits receives every log line of Persist.
 type waits chan string
 
 func (w waits) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte("waiting for")) {
+	if bytes.Contains(line, []byte("wait for")) {
 		w <- string(line)
 	}
 	return len(line), nil

@@ -40,7 +40,7 @@ type pool struct {
 func (p *pool) start(ctx context.Context) error {
 	ctx, cancel := p.starting(ctx)
 	defer cancel()
-	cons, err := bus.Persist(ctx, p.conn, "waiting for the stream "+p.stream, func(ctx context.Context) (jetstream.Consumer, error) {
+	cons, err := bus.Persist(ctx, p.conn, "wait for stream "+p.stream, func(ctx context.Context) (jetstream.Consumer, error) {
 		return consumer(ctx, p.conn, p.stream, p.config)
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 // position is one replica's pull on one partition. While the partition has no commands it rests, without consumer and
 // pull: see rest.go.
 type position struct {
-	*desk
+	*processor
 	partition subject.Partition
 	config    jetstream.ConsumerConfig
 	restAfter time.Duration
@@ -49,9 +49,9 @@ type position struct {
 	moved    context.CancelFunc // ends the turn of the previous priority
 }
 
-func newPosition(d *desk, p subject.Partition, hints chan *nats.Msg, cfg jetstream.ConsumerConfig, restAfter time.Duration) *position {
+func newPosition(d *processor, p subject.Partition, hints chan *nats.Msg, cfg jetstream.ConsumerConfig, restAfter time.Duration) *position {
 	return &position{
-		desk: d, partition: p, config: cfg, restAfter: restAfter, hints: hints,
+		processor: d, partition: p, config: cfg, restAfter: restAfter, hints: hints,
 		rung: make(chan struct{}, 1), priority: standbyPriority, moved: func() {},
 	}
 }

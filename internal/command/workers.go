@@ -58,7 +58,7 @@ func (c WorkersConfig) withDefaults() WorkersConfig {
 
 // Workers takes commands from a queue that all replicas of a service share. It is a lifecycle component.
 type Workers struct {
-	*desk
+	*processor
 	name string
 	pool *pool
 }
@@ -66,10 +66,10 @@ type Workers struct {
 // NewWorkers returns a consumer that is not started.
 func NewWorkers(c *bus.Conn, cfg WorkersConfig, h Handler) *Workers {
 	cfg = cfg.withDefaults()
-	d := newDesk(c, cfg.Service, cfg.Logger, cfg.Registry, h, cfg.OnDead)
+	d := newProcessor(c, cfg.Service, cfg.Logger, cfg.Registry, h, cfg.OnDead)
 	d.ackWait, d.maxDeliver, d.backoff = cfg.AckWait, cfg.MaxDeliver, cfg.Backoff
 	return &Workers{
-		desk: d, name: cfg.Service.String() + " workers",
+		processor: d, name: cfg.Service.String() + " workers",
 		pool: &pool{
 			life: d.life, conn: c, stream: subject.StreamCommands,
 			slots: make(chan struct{}, cfg.Concurrency), log: &d.log,
@@ -77,7 +77,7 @@ func NewWorkers(c *bus.Conn, cfg WorkersConfig, h Handler) *Workers {
 			config: jetstream.ConsumerConfig{
 				Durable: cfg.Service.String(), FilterSubject: subject.CommandFilterAll(cfg.Service),
 				AckPolicy: jetstream.AckExplicitPolicy, AckWait: cfg.AckWait,
-				MaxDeliver:    -1, // counted here: see undertaker
+				MaxDeliver:    -1, // the replica counts: see deadRecorder
 				MaxAckPending: -1, // every process limits itself
 			},
 		},

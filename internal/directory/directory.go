@@ -85,7 +85,7 @@ func Open(ctx context.Context, c *bus.Conn) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
-	status, err := bus.Persist(ctx, c, "waiting for the directory", kv.Status)
+	status, err := bus.Persist(ctx, c, "wait for directory", kv.Status)
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}

@@ -38,7 +38,7 @@ func TestFanOutAllocatesNothingPerViewer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		tl.mu.Lock()
 		defer tl.mu.Unlock()
-		tl.checkAt = time.Now().Add(time.Hour) // what follows is not in the stream
+		tl.checkAt = time.Now().Add(time.Hour) // later events are not in the stream
 		return len(tl.live) == 501
 	}, time.Minute, time.Millisecond)
 	const runs = 200

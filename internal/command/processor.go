@@ -22,13 +22,13 @@ const busPatience = 10 * time.Minute
 
 var errBus = fault.New(fault.BusUnavailable)
 
-// desk handles commands until they are done, given up, or returned to the queue.
-type desk struct {
+// processor handles commands until they are done, given up, or returned to the queue.
+type processor struct {
 	*life
 	conn    *bus.Conn
 	log     zerolog.Logger
 	handler Handler
-	dead    undertaker
+	dead    deadRecorder
 	metrics *metrics
 	broken  error // the error of its construction, returned by Start
 
@@ -38,10 +38,10 @@ type desk struct {
 	inPlace    bool // retries without returning the command to the queue
 }
 
-func newDesk(c *bus.Conn, service id.Name, log zerolog.Logger, r prometheus.Registerer, h Handler, onDead OnDead) *desk {
-	d := &desk{life: newLife(), conn: c, log: log.With().Str("service", service.String()).Logger(), handler: h}
+func newProcessor(c *bus.Conn, service id.Name, log zerolog.Logger, r prometheus.Registerer, h Handler, onDead OnDead) *processor {
+	d := &processor{life: newLife(), conn: c, log: log.With().Str("service", service.String()).Logger(), handler: h}
 	d.metrics, d.broken = newMetrics(r, service)
-	d.dead = undertaker{sender: NewSender(c), log: &d.log, onDead: onDead}
+	d.dead = deadRecorder{sender: NewSender(c), log: &d.log, onDead: onDead}
 	return d
 }
 
@@ -54,7 +54,7 @@ type verdict struct {
 
 // handle handles one delivery and answers for it. It calls leave, if set, before it returns a message to the queue,
 // so that this replica does not get the message again.
-func (d *desk) handle(msg jetstream.Msg, leave func()) {
+func (d *processor) handle(msg jetstream.Msg, leave func()) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		d.log.Error().Err(err).Msg("drop message without JetStream metadata")
@@ -93,7 +93,7 @@ func (d *desk) handle(msg jetstream.Msg, leave func()) {
 }
 
 // attempts tries the command once, or, in place, until the verdict is final.
-func (d *desk) attempts(k *claim, c command.Command, first int, accepted time.Time) verdict {
+func (d *processor) attempts(k *claim, c command.Command, first int, accepted time.Time) verdict {
 	began := time.Now()
 	attempt := first
 	for try := 1; ; try++ {
@@ -119,7 +119,7 @@ func (d *desk) attempts(k *claim, c command.Command, first int, accepted time.Ti
 }
 
 // judge turns the error of an attempt into a verdict.
-func (d *desk) judge(k *claim, c command.Command, err error, attempt int, last bool) verdict {
+func (d *processor) judge(k *claim, c command.Command, err error, attempt int, last bool) verdict {
 	switch {
 	case err == nil:
 		return verdict{outcome: outcomeDone, answer: k.msg.Ack}
@@ -135,13 +135,13 @@ func (d *desk) judge(k *claim, c command.Command, err error, attempt int, last b
 	return verdict{outcome: outcomeRetry, answer: d.later(k, attempt), stay: true}
 }
 
-func (d *desk) later(k *claim, attempt int) func() error {
+func (d *processor) later(k *claim, attempt int) func() error {
 	return func() error { return k.msg.NakWithDelay(backoff(d.backoff, attempt)) }
 }
 
 // giveUp records the command as dead. If that fails, the bus delivers it again after the longest pause.
-func (d *desk) giveUp(k *claim, c command.Command, reason string) verdict {
-	if err := d.dead.bury(k.ctx, k.msg, c, reason); err != nil {
+func (d *processor) giveUp(k *claim, c command.Command, reason string) verdict {
+	if err := d.dead.record(k.ctx, k.msg, c, reason); err != nil {
 		if d.kill.Err() != nil {
 			return verdict{outcome: outcomeBack, answer: k.msg.Nak}
 		}
