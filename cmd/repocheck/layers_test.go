@@ -49,6 +49,7 @@ var layers = []layer{
 	{path: "gateway/dialect", forbidden: []string{"gateway"}, allowed: []string{"gateway/dialect"}, why: "a dialect knows no connection"},
 	{path: "gateway/api", forbidden: []string{"gateway"}, allowed: []string{"gateway/api"}, why: "the HTTP API knows no connection"},
 	{path: "gateway/admission", forbidden: []string{"gateway"}, allowed: []string{"gateway/admission"}, why: "admission comes before transport and dialect"},
+	{path: "gateway/dialect/narrate", only: []string{"proto-schemas", "gateway/dialect"}, why: "neutral text is a pure translation"},
 	{path: "gateway/dialect/canonical", only: []string{"proto-schemas", "gateway/dialect"}, why: "a dialect is a pure translation"},
 	{path: "gateway/binding", forbidden: []string{"gateway"}, allowed: []string{"gateway/binding", "gateway/stream", "gateway/transport", "gateway/dialect"}, why: "a binding knows no server"},
 	{path: "gateway/binding/single", forbidden: []string{"gateway/binding"}, allowed: []string{"gateway/binding!", "gateway/binding/single"}, why: "a binding knows no other binding"},

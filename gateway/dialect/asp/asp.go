@@ -223,7 +223,10 @@ func (c *codec) Encode(e event.Event) [][]byte {
 		table, e = c.watched, event.Unwrap(e)
 	}
 	write, ok := table[e.Type]
-	if !ok {
+	switch {
+	case !ok && watched:
+		write = neutral
+	case !ok:
 		return nil
 	}
 	frames, err := write(e)

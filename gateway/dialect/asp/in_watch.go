@@ -6,6 +6,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -54,7 +55,7 @@ func (f *frame) messageWatched(task, name, input, member string) []dialect.Order
 	}
 	approved, feedback, decided := decision(message)
 	if input == "" && kind != answerType && !decided {
-		return f.order(command.SendMessage, member, command.UserMessage{Content: dialect.Plain(message)}, wire.TaskMessageSent, sent)
+		return f.order(command.SendMessage, member, command.UserMessage{Content: narrate.Plain(message)}, wire.TaskMessageSent, sent)
 	}
 	if !decided {
 		f.Wrong("content.message", "approve or reject, true or false, or an object with approved", message)

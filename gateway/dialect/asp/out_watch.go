@@ -1,11 +1,10 @@
 package asp
 
 import (
-	"errors"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -28,9 +27,6 @@ const (
 // toolService is the service as which the tools of a run are shown.
 const toolService = "tools"
 
-// errUnreadable is an event of another log whose inside is none.
-var errUnreadable = errors.New("asp: the relayed event cannot be read")
-
 // isWatched reports whether an event is of a log that is watched, and not of the
 // client's own. Asides are of no log.
 func isWatched(e event.Event) bool {
@@ -38,7 +34,7 @@ func isWatched(e event.Event) bool {
 }
 
 // watchEvents is the table of what a client is shown of a log that it watches. A run is
-// a task, and so is each task of its plan. Events that are not in it have no frames.
+// a task, and so is each task of its plan. Other events have their neutral form.
 func watchEvents() map[event.Type]writer {
 	out := map[event.Type]writer{
 		event.MessageReceived:  with(runCreated),
@@ -56,11 +52,10 @@ func watchEvents() map[event.Type]writer {
 		event.ToolFailed:       with(toolFailed),
 		event.ToolUnknown:      with(toolUnknown),
 		event.Notice:           with(runNotice),
-		event.Error:            with(runError),
 
 		event.PlanCompleted:      with(planCompleted),
 		event.PlanInvalid:        with(planInvalid),
-		event.PlanCancelled:      with(planCancelled),
+		event.PlanCancelled:      noted(levelWarning, levelWarning),
 		event.InputRequested:     with(inputRequested),
 		event.InputAnswered:      with(inputAnswered),
 		event.InputExpired:       with(inputExpired),
@@ -70,16 +65,44 @@ func watchEvents() map[event.Type]writer {
 		event.StepCancelled:      with(stepCancelled),
 		event.RunProgressed:      with(runProgressed),
 		event.AggregateCompleted: with(aggregateCompleted),
-
-		event.TeamMemberEvent:  unreadable, // Of those that can be read event.Unwrap has taken the inner one.
-		event.TeamSubTeamEvent: unreadable,
 	}
 	addSwarm(out)
 	addTeams(out)
 	return out
 }
 
-func unreadable(event.Event) ([]wire.Frame, error) { return nil, errUnreadable }
+// noted returns the writer that shows the neutral text of an event as a notification.
+func noted(kind, level string) writer {
+	return func(e event.Event) ([]wire.Frame, error) {
+		n, err := narrate.Of(e)
+		if err != nil {
+			return nil, err
+		}
+		return tell(e, n.Run, kind, level, strings.TrimSuffix(n.Whole(), "."), nil), nil
+	}
+}
+
+// neutral writes the neutral form of events that people should know.
+func neutral(e event.Event) ([]wire.Frame, error) {
+	n, err := narrate.Of(e)
+	if err != nil || n.Detail {
+		return nil, err
+	}
+	switch n.Kind {
+	case narrate.Note, narrate.Message, narrate.Answer:
+		return noted(notifyInfo, levelInfo)(e)
+	case narrate.Failure:
+		return tellFailure(e, n.Run, n.Lead, n.Text, failing{Code: n.Code}), nil
+	case narrate.Question:
+		return frames(wire.TaskRequestMessage, "", wire.TaskQuestionContent{
+			TaskID: watchedPrefix + n.Ask.ID, ParentTaskID: taskOf(e, n.Run), AgentID: e.Via.AgentID, AgentName: e.Via.Route,
+			MessageType: "input_request", Message: quoted(n.Whole()), Options: n.Ask.Options,
+			Timeout: int64(n.Ask.TimeoutSeconds) * msPerSecond, InputID: n.Ask.ID,
+		}), nil
+	case narrate.Silent:
+	}
+	return nil, nil
+}
 
 // locate fills in what frames of a watched log have instead of a seq of the client's.
 func locate(e event.Event, f *wire.Frame, last bool) {
@@ -250,10 +273,6 @@ func requestFailed(e event.Event, d event.RequestFailedData) []wire.Frame {
 	return tell(e, d.RunID, levelWarning, levelWarning, d.Text(), retrying{first(d.Code, string(fault.Internal)), d.Try, d.MaxTries, d.RetryAfterMS})
 }
 
-func runError(e event.Event, d event.ErrorData) []wire.Frame {
-	return tellFailure(e, d.RunID, "", d.Message, failing{Code: d.Code})
-}
-
 // steps are the tasks of a plan, or of a team's board, as the data of a notification.
 type steps struct {
 	Tasks any `json:"tasks"`
@@ -265,10 +284,6 @@ func planCompleted(e event.Event, d event.PlanCompletedData) []wire.Frame {
 
 func planInvalid(e event.Event, d event.PlanInvalidData) []wire.Frame {
 	return tellFailure(e, d.RunID, "", d.Message, failing{Code: first(d.Code, string(fault.PlanInvalid)), InputID: d.InputID})
-}
-
-func planCancelled(e event.Event, d event.PlanCancelledData) []wire.Frame {
-	return tell(e, d.RunID, levelWarning, levelWarning, "The plan will not be carried out: "+d.Reason, nil)
 }
 
 // inputRequested is a question of its own task, which is a child of the run: so whatever
@@ -370,13 +385,13 @@ func aggregateCompleted(e event.Event, d event.AggregateCompletedData) []wire.Fr
 func watchedTask(e event.Event, d event.TaskCreatedData) []wire.Frame {
 	return frames(wire.TaskCreateResponse, "", wire.TaskCreatedContent{
 		TaskID: d.TaskID, AgentID: first(d.AgentID, d.WantedID), AgentName: first(d.AgentName, d.WantedName),
-		Status: statusCreated, CreatedAt: wire.Stamp(e.Time), Message: first(dialect.Plain(d.Data), d.TaskType),
+		Status: statusCreated, CreatedAt: wire.Stamp(e.Time), Message: first(narrate.Plain(d.Data), d.TaskType),
 	})
 }
 
 // watchedMessage shows what an agent of the swarm was told.
 func watchedMessage(e event.Event, d event.TaskMessagedData) []wire.Frame {
 	n := notification(e, d.TaskHead)
-	n.NotificationType, n.Level, n.Message = notifyInfo, levelInfo, quoted("The agent was told: "+dialect.Plain(d.Message))
+	n.NotificationType, n.Level, n.Message = notifyInfo, levelInfo, quoted("The agent was told: "+narrate.Plain(d.Message))
 	return frames(wire.TaskNotification, "", n)
 }

@@ -5,7 +5,6 @@ import (
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // headed makes frames of an event of a task of the swarm that is watched, as those of
@@ -49,19 +48,14 @@ func addSwarm(out map[event.Type]writer) {
 // addTeams adds the events of teams and of what only their members have.
 func addTeams(out map[event.Type]writer) {
 	maps.Copy(out, map[event.Type]writer{
-		event.TodosUpdated:       with(todosUpdated),
-		event.ArtifactPersisted:  with(artifactPersisted),
-		event.ArtifactUpdated:    with(artifactUpdated),
-		event.TeamStatus:         with(teamStatus),
-		event.TeamMessage:        with(teamMessage),
-		event.TeamMessageDropped: with(teamMessageDropped),
-		event.TeamStopped:        with(teamStopped),
-		event.TeamPauseBegun:     with(teamPaused),
-		event.TeamResumed:        with(teamResumed),
-		event.TeamClosing:        with(teamClosing),
-		event.TeamClosed:         with(teamClosed),
-		event.BoardCreated:       with(boardCreated),
-		event.BoardUpdated:       with(boardUpdated),
+		event.TodosUpdated:      with(todosUpdated),
+		event.ArtifactPersisted: with(artifactPersisted),
+		event.ArtifactUpdated:   with(artifactUpdated),
+		event.TeamStatus:        with(teamStatus),
+		event.TeamMessage:       noted(notifyInfo, levelInfo),
+		event.TeamStopped:       noted(notifyInfo, levelWarning),
+		event.BoardCreated:      with(boardCreated),
+		event.BoardUpdated:      with(boardUpdated),
 	})
 }
 
@@ -87,38 +81,6 @@ func teamStatus(e event.Event, d event.TeamStatusData) []wire.Frame {
 		return tellStatus(e, "", levelError, "A member of the team has failed: "+d.ErrorMessage, wire.StatusData{Status: d.NewStatus, Reason: d.ErrorMessage})
 	}
 	return tellStatus(e, "", levelInfo, "The team has another status", wire.StatusData{Status: d.NewStatus})
-}
-
-func teamMessage(e event.Event, d event.TeamMessageData) []wire.Frame {
-	return tell(e, "", notifyInfo, levelInfo, "A message for "+d.Member+": "+d.Content, nil)
-}
-
-func teamMessageDropped(e event.Event, d event.TeamMessageDroppedData) []wire.Frame {
-	code := fault.Lookup(fault.Code(d.Reason)).Code
-	if string(code) != d.Reason {
-		code = fault.RunCancelled
-	}
-	return tellFailure(e, "", "A message for "+d.Member+" was dropped: ", d.Reason, failing{Code: string(code)})
-}
-
-func teamStopped(e event.Event, d event.TeamStoppedData) []wire.Frame {
-	return tell(e, "", notifyInfo, levelWarning, "Stopped: "+first(d.Member, "all members"), nil)
-}
-
-func teamPaused(e event.Event, _ event.TeamPausedData) []wire.Frame {
-	return tell(e, "", notifyInfo, levelInfo, "The team is paused", nil)
-}
-
-func teamResumed(e event.Event, _ event.TeamResumedData) []wire.Frame {
-	return tell(e, "", notifyInfo, levelInfo, "The team goes on", nil)
-}
-
-func teamClosing(e event.Event, _ event.TeamClosingData) []wire.Frame {
-	return tell(e, "", notifyInfo, levelInfo, "The team shuts down", nil)
-}
-
-func teamClosed(e event.Event, _ event.TeamClosedData) []wire.Frame {
-	return tell(e, "", notifyInfo, levelInfo, "The team has ended", nil)
 }
 
 func boardCreated(e event.Event, d event.BoardCreatedData) []wire.Frame {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -92,8 +93,7 @@ func (c *codec) Encode(e event.Event) [][]byte {
 	e = event.Unwrap(e)
 	build, ok := c.frames[e.Type]
 	if !ok {
-		build = with(unknown)
-		e.Data = json.RawMessage("{}") // Whatever it says, nobody here could read it.
+		build = neutral
 	}
 	f, err := build(c, e)
 	if err == nil && f.Event == "" {
@@ -151,16 +151,36 @@ func cursor(e event.Event) string {
 // sessionOf returns the id in the name of a log: tenant.kind.id.
 func sessionOf(log string) string { return log[strings.LastIndexByte(log, '.')+1:] }
 
-// nothing is the data of an event whose type is not known here.
-type nothing struct{}
+// neutral shows an event in its neutral form. A type that this version does not know is a
+// notice without data: it keeps the seq of the frames dense.
+func neutral(c *codec, e event.Event) (wire.Frame, error) {
+	n, err := narrate.Of(e)
+	if err != nil {
+		return wire.Frame{}, err
+	}
+	at := run(n.Run, n.Execution)
+	switch n.Kind {
+	case narrate.Failure:
+		return c.agentError(n.Whole(), wire.ErrorMeta{Context: at, ErrorType: n.Code, Operation: string(e.Type)}), nil
+	case narrate.Question:
+		return c.asked(n), nil
+	case narrate.Answer:
+		return finalAnswer(n.Whole(), wire.FinalAnswerMeta{Context: at, Status: "success"}, nil), nil
+	case narrate.Silent, narrate.Note, narrate.Message:
+	}
+	return c.notice(first(n.Whole(), c.words.other), wire.NoticeMeta{Work: wire.Work{Context: at}, Action: string(e.Type)}), nil
+}
 
-// EventType implements event.Data.
-func (nothing) EventType() event.Type { return "" }
-
-// unknown keeps the seq of the frames dense where a newer writer says something that
-// this version has no word for.
-func unknown(c *codec, e event.Event, _ nothing) wire.Frame {
-	return c.notice(c.words.other, wire.NoticeMeta{Action: string(e.Type)})
+// asked is a question that takes yes or no.
+func (c *codec) asked(n narrate.Narration) wire.Frame {
+	return wire.Frame{
+		Event: wire.AgentUserConfirm, StepID: &n.Ask.ID, Content: n.Whole(), ShowContent: n.Whole(),
+		Metadata: wire.ConfirmMeta{
+			Context: run(n.Run, n.Execution), Scope: n.Ask.Scope, Tasks: tasks(nil), Summary: n.Whole(),
+			TimeoutSeconds: n.Ask.TimeoutSeconds, Required: true,
+			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
+		},
+	}
 }
 
 // notice returns a system.notice that changes nothing for its viewers.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -75,7 +76,10 @@ func inputRequested(c *codec, e event.Event, d event.InputRequestedData) wire.Fr
 		return toolRequested(c, e, d)
 	}
 	if d.Scope == event.ScopeBudget {
-		return budgetRequested(c, d)
+		return c.asked(narrate.Narration{
+			Text: d.Summary, Run: d.RunID, Execution: d.ExecutionID,
+			Ask: narrate.Ask{ID: d.InputID, Scope: d.Scope, TimeoutSeconds: d.TimeoutSeconds},
+		})
 	}
 	text, show := c.words.confirmOther, c.words.confirmOther
 	if d.Scope == event.ModePlan {

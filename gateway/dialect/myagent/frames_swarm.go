@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -50,14 +50,14 @@ func taskWork(h event.TaskHead) wire.Work { return wire.Work{Context: taskRun(h)
 
 func taskCreated(_ *codec, _ event.Event, d event.TaskCreatedData) wire.Frame {
 	return wire.Frame{
-		Event: wire.UserMessage, Content: first(dialect.Plain(d.Data), d.TaskType),
+		Event: wire.UserMessage, Content: first(narrate.Plain(d.Data), d.TaskType),
 		Metadata: wire.EchoMeta{Context: taskRun(d.TaskHead), MessageID: d.TaskID, By: d.Principal},
 	}
 }
 
 func taskMessaged(_ *codec, _ event.Event, d event.TaskMessagedData) wire.Frame {
 	return wire.Frame{
-		Event: wire.UserMessage, Content: dialect.Plain(d.Message),
+		Event: wire.UserMessage, Content: narrate.Plain(d.Message),
 		Metadata: wire.EchoMeta{Context: taskRun(d.TaskHead), MessageID: d.MessageID, ClientID: d.From},
 	}
 }
@@ -81,7 +81,7 @@ func taskNotified(c *codec, _ event.Event, d event.TaskNotifiedData) wire.Frame 
 	if kind := first(d.Level, d.NotificationType); kind == "warning" || kind == "error" {
 		m.Type, m.Severity = "warning", mildFault
 	}
-	return c.notice(first(dialect.Plain(d.Message), c.words.other), m)
+	return c.notice(first(narrate.Plain(d.Message), c.words.other), m)
 }
 
 func taskReleased(c *codec, _ event.Event, d event.TaskReleasedData) wire.Frame {
@@ -102,12 +102,12 @@ func taskDeleted(c *codec, _ event.Event, d event.TaskDeletedData) wire.Frame {
 
 // taskAsked is a question as that about a plan is: clients answer it in the same way.
 func taskAsked(c *codec, _ event.Event, d event.TaskAskedData) wire.Frame {
-	text := first(dialect.Plain(d.Message), c.words.agentAsks)
+	text := first(narrate.Plain(d.Message), c.words.agentAsks)
 	var choices []json.RawMessage
 	if json.Unmarshal(d.Options, &choices) == nil && len(choices) > 0 {
 		said := make([]string, 0, len(choices))
 		for _, o := range choices {
-			said = append(said, dialect.Plain(o))
+			said = append(said, narrate.Plain(o))
 		}
 		text += fmt.Sprintf(c.words.options, strings.Join(said, ", "))
 	}
@@ -132,7 +132,7 @@ func taskAskExpired(c *codec, _ event.Event, d event.TaskAskExpiredData) wire.Fr
 func taskFinished(c *codec, _ event.Event, d event.TaskFinishedData) wire.Frame {
 	switch d.Status {
 	case event.TaskEndCompleted:
-		return finalAnswer(dialect.Plain(d.Result), wire.FinalAnswerMeta{Context: taskRun(d.TaskHead), Status: "success"}, nil)
+		return finalAnswer(narrate.Plain(d.Result), wire.FinalAnswerMeta{Context: taskRun(d.TaskHead), Status: "success"}, nil)
 	case event.TaskEndCancelled:
 		return wire.Frame{
 			Event: wire.AgentInterrupted, Content: c.words.taskCancelledBy, ShowContent: c.words.interrupted,
@@ -179,7 +179,7 @@ func callNotified(c *codec, _ event.Event, d event.CallNotifiedData) wire.Frame 
 func callFinished(c *codec, _ event.Event, d event.CallFinishedData) wire.Frame {
 	m := wire.ToolResultMeta{Work: taskWork(d.TaskHead), ToolName: d.Tool, CallID: d.CallID, ExecutionMS: &d.DurationMS, Attempt: d.Attempt}
 	if d.Status == "success" {
-		output := dialect.Plain(d.Result)
+		output := narrate.Plain(d.Result)
 		m.Result = wire.ToolResult{Status: d.Status, Output: output, Bytes: len(d.Result)}
 		return c.toolResult(first(strict.Cut(output, longText), "The tool returned nothing"), m)
 	}

@@ -1,18 +1,15 @@
 package myagent
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
-
-// errUnreadable is an event of another log whose inside is none.
-var errUnreadable = errors.New("myagent: the relayed event cannot be read")
 
 // teamFrames returns the frames of what only teams and their members have. What the
 // protocol has no word for is a notice whose action is the canonical type.
@@ -38,12 +35,10 @@ func teamFrames() frames {
 		event.BoardCreated:       with(boardCreated),
 		event.BoardUpdated:       with(boardUpdated),
 
-		event.TeamMemberEvent:  unreadable, // Of those that can be read event.Unwrap has taken the inner one.
-		event.TeamSubTeamEvent: unreadable,
+		event.TeamMemberEvent:  neutral, // unreadable: event.Unwrap has replaced the others
+		event.TeamSubTeamEvent: neutral,
 	}
 }
-
-func unreadable(*codec, event.Event) (wire.Frame, error) { return wire.Frame{}, errUnreadable }
 
 // toolRequested is a question as that about a plan is: clients answer it in the same way.
 // toolRequested says which tool and with which arguments in the summary, too: it is all
@@ -60,18 +55,6 @@ func toolRequested(c *codec, _ event.Event, d event.InputRequestedData) wire.Fra
 		Metadata: wire.ConfirmMeta{
 			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Tasks: tasks(d.Steps), TaskCount: len(d.Steps), Summary: summary,
 			TimeoutSeconds: d.TimeoutSeconds, Required: true, ToolName: d.Tool, ToolArgs: args, CallID: d.CallID,
-			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
-		},
-	}
-}
-
-// budgetRequested is a question as well: it takes yes or no.
-func budgetRequested(c *codec, d event.InputRequestedData) wire.Frame {
-	return wire.Frame{
-		Event: wire.AgentUserConfirm, StepID: &d.InputID, Content: d.Summary, ShowContent: d.Summary,
-		Metadata: wire.ConfirmMeta{
-			Context: run(d.RunID, d.ExecutionID), Scope: d.Scope, Tasks: tasks(nil), Summary: d.Summary,
-			TimeoutSeconds: d.TimeoutSeconds, Required: true,
 			Options: []wire.Option{{Value: event.DecisionApprove, Label: c.words.allow}, {Value: event.DecisionReject, Label: c.words.deny}},
 		},
 	}
@@ -142,12 +125,8 @@ func teamMessage(c *codec, _ event.Event, d event.TeamMessageData) wire.Frame {
 }
 
 func teamMessageDropped(c *codec, _ event.Event, d event.TeamMessageDroppedData) wire.Frame {
-	code := fault.Lookup(fault.Code(d.Reason)).Code
-	if string(code) != d.Reason {
-		code = fault.RunCancelled
-	}
 	return c.agentError(fmt.Sprintf(c.words.dropped, d.Member, d.Reason), wire.ErrorMeta{
-		ErrorType: string(code), Operation: "message", MessageID: d.MessageID,
+		ErrorType: narrate.DropCode(d.Reason), Operation: "message", MessageID: d.MessageID,
 	})
 }
 

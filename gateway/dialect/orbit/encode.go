@@ -1,7 +1,6 @@
 package orbit
 
 import (
-	"errors"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -9,9 +8,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
-
-// errUnreadable is an event of another log whose inside is none.
-var errUnreadable = errors.New("orbit: the relayed event cannot be read")
 
 // Encode implements dialect.Codec. An event that should give a frame but cannot be
 // read gives an error frame: a viewer must not mistake a damaged log for silence.
@@ -21,7 +17,7 @@ func (c codec) Encode(e event.Event) [][]byte {
 	e = event.Unwrap(e)
 	encode, ok := c.frames[e.Type]
 	if !ok {
-		return nil
+		encode = neutral
 	}
 	frame, err := encode(e)
 	switch {

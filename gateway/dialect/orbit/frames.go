@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -16,17 +17,16 @@ type frames map[event.Type]func(event.Event) ([]byte, error)
 
 // answers are the frames of the original protocol.
 var answers = frames{
-	event.RunStarted:     with(userInput),
-	event.JobStarted:     with(agentThinking),
-	event.ToolCalled:     with(toolCalled),
-	event.ToolStarted:    with(toolExecuting),
-	event.ToolCompleted:  with(toolCompleted),
-	event.ToolFailed:     with(toolFailed),
-	event.ToolUnknown:    with(toolUnknown),
-	event.RunCompleted:   with(agentResponse),
-	event.RunFailed:      with(runFailed),
-	event.RunCancelled:   with(runCancelled),
-	event.MessageRefused: with(messageRefused),
+	event.RunStarted:    with(userInput),
+	event.JobStarted:    with(agentThinking),
+	event.ToolCalled:    with(toolCalled),
+	event.ToolStarted:   with(toolExecuting),
+	event.ToolCompleted: with(toolCompleted),
+	event.ToolFailed:    with(toolFailed),
+	event.ToolUnknown:   with(toolUnknown),
+	event.RunCompleted:  with(agentResponse),
+	event.RunFailed:     with(runFailed),
+	event.RunCancelled:  with(runCancelled),
 }
 
 // deltas are the frames that a client asks for with deltas=true.
@@ -109,11 +109,11 @@ func toolCompleted(e event.Event, d event.ToolCompletedData) ([]byte, error) {
 
 // toolFailed says in words what the protocol's fixed status cannot.
 func toolFailed(e event.Event, d event.ToolFailedData) ([]byte, error) {
-	return toolResult(e, d.ExecutionID, d.Tool, "Failed: "+orDefault(d.Message, d.Code))
+	return toolResult(e, d.ExecutionID, d.Tool, "Failed: "+narrate.First(d.Message, d.Code))
 }
 
 func toolUnknown(e event.Event, d event.ToolUnknownData) ([]byte, error) {
-	return toolResult(e, d.ExecutionID, d.Tool, "Outcome unknown: "+orDefault(d.Message, string(fault.ToolLost)))
+	return toolResult(e, d.ExecutionID, d.Tool, "Outcome unknown: "+narrate.First(d.Message, string(fault.ToolLost)))
 }
 
 func toolResult(e event.Event, exec, tool, text string) ([]byte, error) {
@@ -129,7 +129,7 @@ func agentResponse(e event.Event, d event.RunCompletedData) ([]byte, error) {
 }
 
 func runFailed(e event.Event, d event.RunFailedData) ([]byte, error) {
-	code, message := said(d.Code, d.Message)
+	code, message := narrate.Fault(d.Code, d.Message)
 	return errorFrame(e, d.ExecutionID, code, "Agent processing failed: "+message)
 }
 
@@ -139,18 +139,6 @@ func runCancelled(e event.Event, d event.RunCancelledData) ([]byte, error) {
 		message += " (reason: " + d.Reason + ")"
 	}
 	return errorFrame(e, d.ExecutionID, string(fault.RunCancelled), message)
-}
-
-// messageRefused belongs to no run: a run that is on goes on.
-func messageRefused(e event.Event, d event.MessageRefusedData) ([]byte, error) {
-	code, message := said(d.Code, d.Message)
-	return errorFrame(e, "", code, message)
-}
-
-// said fills in what an event leaves out: an error always has a code and a text.
-func said(code, message string) (string, string) {
-	code = orDefault(code, string(fault.Internal))
-	return code, orDefault(message, fault.Lookup(fault.Code(code)).Message)
 }
 
 func errorFrame(e event.Event, exec, code, message string) ([]byte, error) {
@@ -188,13 +176,6 @@ func preview(s string) string {
 			return s[:i] + "..."
 		}
 		n++
-	}
-	return s
-}
-
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
 	}
 	return s
 }

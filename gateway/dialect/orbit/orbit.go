@@ -37,11 +37,11 @@ func (orbit) Bind(query url.Values) (dialect.Codec, error) {
 
 // The codecs of the dialect.
 var (
-	plain     dialect.Codec = codec{name: "orbit", frames: join(answers, nearest)}
-	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(join(answers, nearest), deltas)}
+	plain     dialect.Codec = codec{name: "orbit", frames: join(answers, watched)}
+	streaming dialect.Codec = codec{name: "orbit+deltas", frames: join(join(answers, watched), deltas)}
 )
 
-// codec is one variant of the dialect: the frames that it has a word for.
+// codec is one variant of the dialect, with the frames of its own.
 type codec struct {
 	name   string
 	frames frames

@@ -7,6 +7,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -110,7 +111,7 @@ func (f *form) respond(p fields, in dialect.Inbound, approved bool) asked {
 	f.target(p, in)
 	a := asked{command.Pipeline, command.Answer, r, ""}
 	if in.Session.Kind == id.KindTeam {
-		a.member = first(f.path(p), token.TargetMemberName)
+		a.member = narrate.First(f.path(p), token.TargetMemberName)
 	}
 	return a
 }

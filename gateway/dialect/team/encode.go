@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -175,7 +176,7 @@ func (at *scene) where(c *codec, m message, n count) wire.Where {
 	switch {
 	case from != wire.SourceAgent, at.kind == id.KindTeam && c.more:
 	case at.kind == id.KindTeam: // the original has statuses and boards of teams, and nothing else
-		w.EventScope, w.AgentName = wire.MemberScoped, first(m.member, theTeam)
+		w.EventScope, w.AgentName = wire.MemberScoped, narrate.First(m.member, theTeam)
 		w.MemberRouteKey = strings.TrimPrefix(at.Via.Route+"/"+w.AgentName, "/")
 	default:
 		w.EventScope, w.AgentID = wire.MemberScoped, at.entity

@@ -6,6 +6,7 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
@@ -111,7 +112,7 @@ func textList(raw json.RawMessage) ([]string, bool) {
 func (f *form) target(p fields, in dialect.Inbound) string {
 	found := f.path(p)
 	for _, name := range names {
-		found = first(found, f.text(p, name))
+		found = narrate.First(found, f.text(p, name))
 	}
 	if in.Session.Kind != id.KindTeam {
 		return ""
@@ -123,7 +124,7 @@ func (f *form) target(p fields, in dialect.Inbound) string {
 func (f *form) path(p fields) string {
 	found := strings.Join(f.texts(p, "target_member_path"), "/")
 	for _, name := range routes {
-		found = first(found, f.text(p, name))
+		found = narrate.First(found, f.text(p, name))
 	}
 	return found
 }

@@ -1,13 +1,14 @@
 package team
 
 import (
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
 // builders maps the types of events to what makes their messages. A status that
 // follows from an event is added to them.
-var builders = merged(ofMessages, ofTools, ofPlans, ofSwarm, ofTeams)
+var builders = merged(ofMessages, ofTools, ofPlans, ofSwarm, ofTeams, silent)
 
 type build func(*scene) ([]message, error)
 
@@ -19,6 +20,51 @@ func merged(parts ...map[event.Type]build) map[event.Type]build {
 		}
 	}
 	return all
+}
+
+// nothing builds no message. A status may still follow from the event.
+func nothing(*scene) ([]message, error) { return nil, nil }
+
+// silent are the events that statuses and members' own events tell.
+var silent = map[event.Type]build{
+	event.RunCancelled:   nothing,
+	event.PlanCancelled:  nothing,
+	event.TeamStopped:    nothing,
+	event.TeamPauseBegun: nothing,
+	event.TeamResumed:    nothing,
+	event.TeamClosing:    nothing,
+	event.TeamClosed:     nothing,
+}
+
+// inherited builds the neutral form of events that people should know.
+func inherited(at *scene) ([]message, error) {
+	if n, err := narrate.Of(at.Event); err != nil || n.Detail {
+		return nil, err
+	}
+	return neutral(at)
+}
+
+// neutral builds the neutral form of an event: a notification of the system, an answer, or
+// an error. A question takes any answer, which is the next message.
+func neutral(at *scene) ([]message, error) {
+	n, err := narrate.Of(at.Event)
+	if err != nil {
+		return nil, err
+	}
+	switch n.Kind {
+	case narrate.Answer:
+		return complete(n.Whole(), ""), nil
+	case narrate.Failure:
+		return failure(n.Code, n.Text), nil
+	case narrate.Question:
+		return one(wire.InterAgentMessage, &wire.InterAgentPayload{
+			RecipientRoleName: theUser, Content: n.Whole(), MessageType: questionType, InputID: n.Ask.ID,
+		}), nil
+	case narrate.Note, narrate.Message:
+		return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(at.Type), Content: n.Whole()}), nil
+	case narrate.Silent:
+	}
+	return nil, nil
 }
 
 // with decodes the event's data for f.
@@ -34,16 +80,16 @@ func with[T event.Data](f func(*scene, T) []message) build {
 
 // messages returns what the event becomes.
 func (at *scene) messages() []message {
-	var list []message
-	b, known := builders[at.Type]
-	if known {
-		var err error
-		if list, err = b(at); err != nil {
-			return one(wire.Error, unreadable())
-		}
+	build, native := builders[at.Type]
+	if !native {
+		build = inherited
 	}
-	if at.Type == "" || at.Type == event.TeamMemberEvent || at.Type == event.TeamSubTeamEvent {
-		return one(wire.Error, unreadable()) // There is something inside that could not be read.
+	list, err := build(at)
+	if err != nil {
+		return one(wire.Error, unreadable())
+	}
+	if at.Type == "" {
+		return one(wire.Error, unreadable()) // A wrapped event without a type.
 	}
 	for _, m := range list {
 		if m.kind == wire.AgentStatus {

@@ -1,8 +1,8 @@
 package team
 
 import (
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
@@ -12,17 +12,13 @@ const directMessage = "direct_message"
 // ofMessages are the events of runs and of what is said in them.
 var ofMessages = map[event.Type]build{
 	event.MessageReceived:  with(messageReceived),
-	event.MessageRefused:   with(messageRefused),
 	event.MessageStarted:   with(messageStarted),
 	event.MessageDelta:     with(messageDelta),
 	event.MessageCompleted: with(messageCompleted),
 	event.MessageDiscarded: with(messageDiscarded),
 	event.RunCompleted:     with(runCompleted),
 	event.RunFailed:        with(runFailed),
-	event.JobFailed:        with(turnFailed),
-	event.Notice:           with(notice),
-	event.RequestFailed:    with(requestFailed),
-	event.Error:            with(failed),
+	event.Notice:           neutral, // also a detail
 	event.CommandRefused:   with(commandRefused),
 }
 
@@ -36,18 +32,14 @@ func messageReceived(at *scene, d event.MessageReceivedData) []message {
 		list = one(wire.TaskNotification, &wire.NotificationPayload{SenderID: d.Sender.ID, Content: d.Content})
 	default:
 		list = one(wire.InterAgentMessage, &wire.InterAgentPayload{
-			SenderAgentID: d.Sender.ID, SenderAgentName: first(d.Sender.Route, d.Sender.Name),
-			RecipientRoleName: at.member(message{}), Content: d.Content, MessageType: first(d.Sender.MessageType, directMessage),
+			SenderAgentID: d.Sender.ID, SenderAgentName: narrate.First(d.Sender.Route, d.Sender.Name),
+			RecipientRoleName: at.member(message{}), Content: d.Content, MessageType: narrate.First(d.Sender.MessageType, directMessage),
 		})
 	}
 	if len(d.Steps) > 0 {
 		list = append(list, at.tasksCreated(d.Steps)...)
 	}
 	return list
-}
-
-func messageRefused(_ *scene, d event.MessageRefusedData) []message {
-	return failure(d.Code, d.Message)
 }
 
 // messageStarted says that the model is asked. The segment of a text begins with the text;
@@ -126,18 +118,10 @@ func runFailed(at *scene, d event.RunFailedData) []message {
 	status := at.status("")
 	for _, m := range status {
 		if p, ok := m.data.(*wire.AgentStatusPayload); ok {
-			p.ErrorDetails, p.ErrorMessage = said(d.Code, d.Message)
+			p.ErrorDetails, p.ErrorMessage = narrate.Fault(d.Code, d.Message)
 		}
 	}
 	return append(list, status...)
-}
-
-// turnFailed says that a unit of work has failed for good; what is tried again is not lost.
-func turnFailed(_ *scene, d event.JobFailedData) []message {
-	if d.Retryable && d.Try < d.MaxTries {
-		return nil
-	}
-	return failure(d.Code, d.Message)
 }
 
 // complete is a whole text.
@@ -147,44 +131,17 @@ func complete(content, messageID string) []message {
 	})
 }
 
-func notice(_ *scene, d event.NoticeData) []message {
-	return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.Notice), Content: d.Message})
-}
-
-// requestFailed tells people who wait why, and for how long.
-func requestFailed(_ *scene, d event.RequestFailedData) []message {
-	return one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.RequestFailed), Content: d.Text()})
-}
-
-func failed(_ *scene, d event.ErrorData) []message { return failure(d.Code, d.Message) }
-
 // commandRefused is an aside: why what the client sent had no effect. The log that it is
 // about says the id of its agent; the name comes with it.
 func commandRefused(at *scene, d event.CommandRefusedData) []message {
 	at.aside = at.Sequence == 0
-	code, text := said(d.Code, d.Message)
+	code, text := narrate.Fault(d.Code, d.Message)
 	return []message{{kind: wire.Error, member: d.AgentName, data: &wire.ErrorPayload{
 		Code: code, Message: text, Field: d.Field, InputID: d.InputID, AnsweredBy: d.AnsweredBy, Decision: d.Decision,
 	}}}
 }
 
 func failure(code, text string) []message {
-	code, text = said(code, text)
+	code, text = narrate.Fault(code, text)
 	return one(wire.Error, &wire.ErrorPayload{Code: code, Message: text})
-}
-
-// said fills in what an event leaves out: an error always has a code and a text.
-func said(code, text string) (string, string) {
-	code = first(code, string(fault.Internal))
-	return code, first(text, fault.Lookup(fault.Code(code)).Message)
-}
-
-// first returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

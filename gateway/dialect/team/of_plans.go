@@ -1,6 +1,7 @@
 package team
 
 import (
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
@@ -29,7 +30,7 @@ func planTasks(tasks []event.Step) []wire.Task {
 	out := make([]wire.Task, 0, len(tasks))
 	for _, t := range tasks {
 		out = append(out, wire.Task{
-			ID: t.ID, TaskID: t.ID, TaskName: t.Title, AssigneeName: first(t.Capability, assistant), Description: first(t.Description, t.Title),
+			ID: t.ID, TaskID: t.ID, TaskName: t.Title, AssigneeName: narrate.First(t.Capability, assistant), Description: narrate.First(t.Description, t.Title),
 			Dependencies: list(t.Dependencies), FileDeliverables: []wire.Deliverable{}, Status: event.BoardNotStarted,
 		})
 	}

@@ -3,6 +3,7 @@ package team
 import (
 	"encoding/json"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
@@ -45,23 +46,23 @@ func by(h event.TaskHead, list []message) []message {
 }
 
 func swarmCreated(at *scene, d event.TaskCreatedData) []message {
-	name := first(d.TaskType, "task")
+	name := narrate.First(d.TaskType, "task")
 	return by(d.TaskHead, one(wire.TaskPlanEvent, &wire.TaskPlanPayload{EventType: wire.TasksCreated, TeamID: at.entity, Tasks: []wire.Task{{
-		ID: d.TaskID, TaskID: d.TaskID, TaskName: name, AssigneeName: first(d.AgentName, d.WantedName, d.WantedID, assistant),
+		ID: d.TaskID, TaskID: d.TaskID, TaskName: name, AssigneeName: narrate.First(d.AgentName, d.WantedName, d.WantedID, assistant),
 		Description: spoken(d.Data), Dependencies: []string{}, FileDeliverables: []wire.Deliverable{}, Status: event.BoardNotStarted,
 	}}}))
 }
 
 func swarmQueued(at *scene, d event.TaskQueuedData) []message {
-	return at.taskUpdated(d.TaskID, event.BoardQueued, first(d.AgentName, assistant))
+	return at.taskUpdated(d.TaskID, event.BoardQueued, narrate.First(d.AgentName, assistant))
 }
 
 func swarmAssigned(at *scene, d event.TaskAssignedData) []message {
-	return at.taskUpdated(d.TaskID, event.BoardInProgress, first(d.AgentName, assistant))
+	return at.taskUpdated(d.TaskID, event.BoardInProgress, narrate.First(d.AgentName, assistant))
 }
 
 func swarmReleased(at *scene, d event.TaskReleasedData) []message {
-	return at.taskUpdated(d.TaskID, event.BoardQueued, first(d.AgentName, assistant))
+	return at.taskUpdated(d.TaskID, event.BoardQueued, narrate.First(d.AgentName, assistant))
 }
 
 func swarmNotified(_ *scene, d event.TaskNotifiedData) []message {
@@ -70,8 +71,8 @@ func swarmNotified(_ *scene, d event.TaskNotifiedData) []message {
 
 func swarmMessaged(_ *scene, d event.TaskMessagedData) []message {
 	return by(d.TaskHead, one(wire.InterAgentMessage, &wire.InterAgentPayload{
-		SenderAgentID: d.From, RecipientRoleName: first(d.AgentName, assistant), Content: spoken(d.Message),
-		MessageType: first(d.MessageType, directMessage), InputID: d.InputID,
+		SenderAgentID: d.From, RecipientRoleName: narrate.First(d.AgentName, assistant), Content: spoken(d.Message),
+		MessageType: narrate.First(d.MessageType, directMessage), InputID: d.InputID,
 	}))
 }
 
@@ -83,7 +84,7 @@ func swarmAsked(_ *scene, d event.TaskAskedData) []message {
 	}
 	return by(d.TaskHead, one(wire.InterAgentMessage, &wire.InterAgentPayload{
 		SenderAgentID: d.AgentID, SenderAgentName: d.AgentName, RecipientRoleName: theUser, Content: content,
-		MessageType: first(d.MessageType, questionType), InputID: d.InputID,
+		MessageType: narrate.First(d.MessageType, questionType), InputID: d.InputID,
 	}))
 }
 
@@ -94,7 +95,7 @@ func swarmAskExpired(_ *scene, d event.TaskAskExpiredData) []message {
 }
 
 func swarmFinished(at *scene, d event.TaskFinishedData) []message {
-	who := first(d.AgentName, assistant)
+	who := narrate.First(d.AgentName, assistant)
 	if d.Status == event.TaskEndCompleted {
 		return by(d.TaskHead, joined(complete(spoken(d.Result), ""), at.taskUpdated(d.TaskID, event.BoardCompleted, who)))
 	}
@@ -120,7 +121,7 @@ func callStarted(_ *scene, d event.CallStartedData) []message {
 }
 
 func callNotified(_ *scene, d event.CallNotifiedData) []message {
-	entry := first(d.Message, spoken(d.Data), d.NotificationType)
+	entry := narrate.First(d.Message, spoken(d.Data), d.NotificationType)
 	return by(d.TaskHead, toolLog(d.CallID, d.Server, entry))
 }
 
@@ -132,7 +133,7 @@ func callFinished(at *scene, d event.CallFinishedData) []message {
 	}
 	code := d.Code
 	if d.Status == callUnknown {
-		code = first(code, lost)
+		code = narrate.First(code, lost)
 	}
 	return by(d.TaskHead, at.toolFailure(d.TaskID, d.CallID, d.Tool, code, d.Error))
 }

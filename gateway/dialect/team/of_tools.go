@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
@@ -71,7 +72,7 @@ func inputRequested(at *scene, d event.InputRequestedData) []message {
 		InvocationID: call, ToolName: tool, Arguments: arguments, TurnID: d.RunID, AgentID: at.entity,
 		ApprovalToken: wire.ApprovalToken{
 			TeamRunID: shows, RunVersion: wire.RunVersion, InvocationID: call, InvocationVersion: max(d.Attempt, 1),
-			TargetMemberName: first(at.Via.Route, at.member(message{})), Digest: d.Digest,
+			TargetMemberName: narrate.First(at.Via.Route, at.member(message{})), Digest: d.Digest,
 		},
 	}))
 }
@@ -104,7 +105,7 @@ func budgetArguments(d event.InputRequestedData) json.RawMessage {
 // inputAnswered is the one decision that counts. Of a changed plan the new one is shown.
 func inputAnswered(at *scene, d event.InputAnsweredData) []message {
 	p := &wire.DecisionPayload{
-		InvocationID: first(d.CallID, d.InputID), ToolName: d.Tool, TurnID: d.RunID, Reason: d.Feedback, By: d.By,
+		InvocationID: narrate.First(d.CallID, d.InputID), ToolName: d.Tool, TurnID: d.RunID, Reason: d.Feedback, By: d.By,
 	}
 	if d.CallID == "" {
 		p.ToolName = toolPlan
@@ -159,7 +160,7 @@ func toolCompleted(at *scene, d event.ToolCompletedData) []message {
 
 // toolFailed says it also as an ERROR where the tool itself has not said anything.
 func toolFailed(at *scene, d event.ToolFailedData) []message {
-	return at.toolFailure(d.RunID, d.CallID, d.Tool, first(d.Code, string(fault.ToolFailed)), d.Message)
+	return at.toolFailure(d.RunID, d.CallID, d.Tool, narrate.First(d.Code, string(fault.ToolFailed)), d.Message)
 }
 
 func toolUnknown(at *scene, d event.ToolUnknownData) []message {
@@ -167,7 +168,7 @@ func toolUnknown(at *scene, d event.ToolUnknownData) []message {
 }
 
 func (at *scene) toolFailure(run, call, tool, code, why string) []message {
-	code, why = said(code, why)
+	code, why = narrate.Fault(code, why)
 	list := toolLog(call, tool, "Failed: "+why)
 	if code != string(fault.ToolFailed) && code != string(fault.ToolDenied) {
 		list = append(list, failure(code, why)...)

@@ -1,0 +1,172 @@
+package narrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+func messageReceived(d event.MessageReceivedData) Narration {
+	return Narration{Kind: Message, Text: d.Content, Run: d.RunID}
+}
+
+func messageRefused(d event.MessageRefusedData) Narration { return failed("", d.Code, d.Message) }
+
+// messageCompleted is silent for a message that only calls tools.
+func messageCompleted(d event.MessageCompletedData) Narration {
+	if d.Content == "" {
+		return Narration{}
+	}
+	return Narration{Kind: Note, Text: d.Content, Detail: true}.of(d.RunID, d.ExecutionID)
+}
+
+func runStarted(d event.RunStartedData) Narration {
+	return Narration{Kind: Note, Text: "Work has begun", Detail: true}.of(d.RunID, d.ExecutionID)
+}
+
+func runCompleted(d event.RunCompletedData) Narration {
+	return Narration{Kind: Answer, Text: d.Content}.of(d.RunID, d.ExecutionID)
+}
+
+// runFailed contains the answer that the run has all the same.
+func runFailed(d event.RunFailedData) Narration {
+	n := failed("", d.Code, d.Message).of(d.RunID, d.ExecutionID)
+	if d.Answer != "" {
+		n.Text += "\n" + d.Answer
+	}
+	return n
+}
+
+func runCancelled(d event.RunCancelledData) Narration {
+	n := failed("", string(fault.RunCancelled), "").of(d.RunID, d.ExecutionID)
+	if d.Reason != "" {
+		n.Text += " (reason: " + d.Reason + ")"
+	}
+	return n
+}
+
+// jobFailed is silent while another attempt follows.
+func jobFailed(d event.JobFailedData) Narration {
+	if d.Retryable && d.Try < d.MaxTries {
+		return Narration{}
+	}
+	return failed("The work on it has failed: ", d.Code, d.Message).of(d.RunID, d.ExecutionID)
+}
+
+// requestFailed explains the wait: why the model is asked again, and when.
+func requestFailed(d event.RequestFailedData) Narration {
+	return Narration{Kind: Note, Text: d.Text()}.of(d.RunID, d.ExecutionID)
+}
+
+// notice is a detail unless it explains why no answer comes.
+func notice(d event.NoticeData) Narration {
+	return Narration{
+		Kind: Note, Text: First(d.Message, d.Action, d.Code), Run: d.RunID,
+		Detail: d.Code != event.NoWorker && d.Code != event.WorkerBack,
+	}
+}
+
+func reportedError(d event.ErrorData) Narration {
+	n := failed("", d.Code, d.Message)
+	n.Run = d.RunID
+	return n
+}
+
+func toolFailed(d event.ToolFailedData) Narration {
+	return failed("The tool "+d.Tool+" has failed: ", First(d.Code, string(fault.ToolFailed)), d.Message).of(d.RunID, d.ExecutionID)
+}
+
+func toolUnknown(d event.ToolUnknownData) Narration {
+	return failed("Outcome unknown: ", string(fault.ToolLost), d.Message).of(d.RunID, d.ExecutionID)
+}
+
+func planCompleted(d event.PlanCompletedData) Narration {
+	return Narration{Kind: Note, Text: planText("Plan", d.Steps, d.Summary)}.of(d.RunID, d.ExecutionID)
+}
+
+// planText lists the steps of a plan.
+func planText(head string, steps []event.Step, summary string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (tasks: %d)", head, len(steps))
+	if summary != "" {
+		b.WriteString(": " + summary)
+	}
+	for i, s := range steps {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, First(s.Title, s.ID))
+	}
+	return b.String()
+}
+
+func planInvalid(d event.PlanInvalidData) Narration {
+	return failed("", First(d.Code, string(fault.PlanInvalid)), d.Message).of(d.RunID, d.ExecutionID)
+}
+
+func planCancelled(d event.PlanCancelledData) Narration {
+	return Narration{Kind: Note, Text: "The plan will not be carried out: " + d.Reason}.of(d.RunID, d.ExecutionID)
+}
+
+func inputRequested(d event.InputRequestedData) Narration {
+	n := Narration{Kind: Question, Ask: Ask{ID: d.InputID, Scope: d.Scope, TimeoutSeconds: d.TimeoutSeconds}}.of(d.RunID, d.ExecutionID)
+	switch d.Scope {
+	case event.ScopeBudget:
+		n.Text = d.Summary
+	case event.ScopeTool:
+		n.Ask.Tool, n.Ask.Arguments = d.Tool, d.Arguments
+		n.Text = "May the tool " + d.Tool + " be called?"
+		if d.Description != "" {
+			n.Text += "\n" + d.Description
+		}
+	default:
+		n.Text = planText("The plan has to be confirmed", d.Steps, d.Summary)
+	}
+	return n
+}
+
+func inputAnswered(d event.InputAnsweredData) Narration {
+	text := "The question " + d.InputID + " was answered: " + d.Decision
+	if d.By != "" {
+		text += " by " + d.By
+	}
+	if d.Feedback != "" {
+		text += " (" + d.Feedback + ")"
+	}
+	return Narration{Kind: Note, Text: text}.of(d.RunID, d.ExecutionID)
+}
+
+// expired reports a question without an answer.
+func expired(question string) Narration {
+	return failed("", string(fault.InputExpired), "The question "+question+" was not answered in time.")
+}
+
+func stepStarted(d event.StepStartedData) Narration {
+	return Narration{Kind: Note, Text: "Working on: " + First(d.Step.Title, d.Step.ID)}.of(d.RunID, d.ExecutionID)
+}
+
+func stepCompleted(d event.StepCompletedData) Narration {
+	return Narration{Kind: Note, Text: "Done: " + First(d.Title, d.StepID) + "\n" + d.Output}.of(d.RunID, d.ExecutionID)
+}
+
+func stepFailed(d event.StepFailedData) Narration {
+	return failed("The task "+First(d.Title, d.StepID)+" has failed: ", d.Code, d.Message).of(d.RunID, d.ExecutionID)
+}
+
+func stepCancelled(d event.StepCancelledData) Narration {
+	return Narration{Kind: Note, Text: "Cancelled: " + First(d.Title, d.StepID) + " (" + d.Reason + ")"}.of(d.RunID, d.ExecutionID)
+}
+
+func aggregateCompleted(d event.AggregateCompletedData) Narration {
+	return Narration{Kind: Note, Text: "The result of all tasks:\n" + d.Result}.of(d.RunID, d.ExecutionID)
+}
+
+// options returns the options of a question, absent if any answer will do.
+func options(raw json.RawMessage) json.RawMessage {
+	raw = bytes.ToValidUTF8(raw, []byte("\ufffd"))
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}

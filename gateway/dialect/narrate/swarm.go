@@ -1,0 +1,98 @@
+package narrate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+func taskCreated(d event.TaskCreatedData) Narration {
+	return Narration{Kind: Message, Text: First(Plain(d.Data), d.TaskType)}
+}
+
+func taskReleased(d event.TaskReleasedData) string {
+	return "The agent " + First(d.AgentName, d.AgentID) + " is gone; the task goes to another."
+}
+
+func taskAsked(d event.TaskAskedData) Narration {
+	n := Narration{Kind: Question, Text: First(Plain(d.Message), "The agent asks.")}
+	n.Ask = Ask{ID: d.InputID, Scope: ScopeTask, Options: options(d.Options), TimeoutSeconds: Seconds(d.TimeoutMS)}
+	if n.Ask.Options != nil {
+		n.Text += "\nOptions: " + string(n.Ask.Options)
+	}
+	return n
+}
+
+// taskFinished is the answer of an agent of the swarm, or the reason why none comes.
+func taskFinished(d event.TaskFinishedData) Narration {
+	switch d.Status {
+	case event.TaskEndCompleted:
+		return Narration{Kind: Answer, Text: Plain(d.Result)}
+	case event.TaskEndCancelled:
+		return failed("", string(fault.RunCancelled), d.Error)
+	}
+	return failed("Agent processing failed: ", First(d.Code, string(fault.TaskFailed)), d.Error)
+}
+
+func childCreated(d event.ChildCreatedData) string {
+	return "The agent gave a task to " + First(d.ChildAgentName, d.ChildAgentID, d.TaskType)
+}
+
+// childFinished reports failures. The log of the child has its answer.
+func childFinished(d event.ChildFinishedData) Narration {
+	if d.Status != event.TaskEndFailed {
+		return Narration{}
+	}
+	return failed("The child task "+d.ChildID+" has failed: ", First(d.Code, string(fault.TaskFailed)), d.Error)
+}
+
+func callFinished(d event.CallFinishedData) Narration {
+	switch d.Status {
+	case "success":
+		return Narration{Kind: Note, Text: d.Tool + ": " + Plain(d.Result), Detail: true}
+	case "unknown":
+		return failed("Outcome unknown: ", string(fault.ToolLost), d.Error)
+	}
+	return failed("The tool "+d.Tool+" has failed: ", First(d.Code, string(fault.ToolFailed)), d.Error)
+}
+
+func todosUpdated(d event.TodosUpdatedData) string {
+	var b strings.Builder
+	b.WriteString("To do:")
+	for _, t := range d.Todos {
+		fmt.Fprintf(&b, "\n[%s] %s", t.Status, t.Description)
+	}
+	return b.String()
+}
+
+// teamStatus reports the failure of a member. Other statuses are details.
+func teamStatus(d event.TeamStatusData) Narration {
+	if d.NewStatus == event.TeamFailed {
+		return failed("", string(fault.Internal), First(d.ErrorMessage, "A member of the team has failed."))
+	}
+	return Narration{Kind: Note, Text: "The team's status: " + d.NewStatus, Detail: true}
+}
+
+func teamMessageDropped(d event.TeamMessageDroppedData) Narration {
+	return failed("A message for "+d.Member+" was dropped: ", DropCode(d.Reason), d.Reason)
+}
+
+// DropCode returns the code of a dropped message. The reason of an intended drop is not in
+// the catalogue.
+func DropCode(reason string) string {
+	if string(fault.Lookup(fault.Code(reason)).Code) == reason {
+		return reason
+	}
+	return string(fault.RunCancelled)
+}
+
+func boardCreated(d event.BoardCreatedData) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Tasks of the team (%d)", len(d.Tasks))
+	for _, t := range d.Tasks {
+		fmt.Fprintf(&b, "\n%s: %s (%s, %s)", t.TaskID, t.TaskName, t.AssigneeName, t.Status)
+	}
+	return b.String()
+}
