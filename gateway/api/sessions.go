@@ -118,17 +118,18 @@ func (a *API) showSession(r *http.Request, p auth.Principal) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d wire.SessionDetail
-	for runs := []wire.RunDetail{}; ; {
-		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Skip: len(runs)}
+	d := wire.SessionDetail{Runs: []wire.RunDetail{}}
+	for cut := false; ; {
+		in := cmd.SessionRequest{Tenant: log.Tenant, Session: log.Entity, Skip: len(d.Runs)}
+		if cut {
+			in.Skip, in.Steps = in.Skip-1, len(d.Runs[in.Skip-1].Tasks)
+		}
 		part, err := ask[wire.SessionPart](a, r, cmd.Session, cmd.ShowSession, in)
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, part.Runs...)
-		if !part.More || len(part.Runs) == 0 {
-			d = part.SessionDetail
-			d.Runs = runs
+		d.Take(part, cut)
+		if cut = part.Cut; !part.More || len(part.Runs) == 0 {
 			return d, nil
 		}
 	}

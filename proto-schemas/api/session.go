@@ -70,7 +70,20 @@ type StepDetail struct {
 // SessionPart is the session service's answer about a session: as many runs as fit into a message of the bus.
 type SessionPart struct {
 	SessionDetail
-	More bool `json:"more,omitempty"` // more runs follow
+	More bool `json:"more,omitempty"` // more follows
+	Cut  bool `json:"cut,omitempty"`  // more steps of the last run follow
+}
+
+// Take adds the answer to a request for what follows d, whose last run is cut if the answer before said so.
+func (d *SessionDetail) Take(part SessionPart, cut bool) {
+	runs, more := d.Runs, part.Runs
+	if cut && len(runs) > 0 && len(more) > 0 {
+		steps := append(runs[len(runs)-1].Tasks, more[0].Tasks...)
+		runs[len(runs)-1] = more[0]
+		runs[len(runs)-1].Tasks, more = steps, more[1:]
+	}
+	*d = part.SessionDetail
+	d.Runs = append(runs, more...)
 }
 
 // EventPage is a page of a log.

@@ -45,7 +45,8 @@ type ExportRequest struct {
 type SessionRequest struct {
 	Tenant  id.Tenant `json:"tenant"`
 	Session id.Entity `json:"session"`
-	Skip    int       `json:"skip,omitempty"` // how many of the oldest runs the caller has
+	Skip    int       `json:"skip,omitempty"`  // how many of the oldest runs the caller has whole
+	Steps   int       `json:"steps,omitempty"` // how many steps of the run after those it has
 }
 
 // ImportRequest restores a session from a signed state. The faults are

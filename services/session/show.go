@@ -19,8 +19,7 @@ var stepStates = map[plan.State]string{
 	plan.Waiting: "waiting", plan.Running: "running", plan.Done: "completed", plan.Failed: "failed", plan.Cancelled: "cancelled",
 }
 
-// show answers with a session and its runs behind those that the caller has, as many as fit into a message of the bus and
-// at least one.
+// show answers with a session and with as much of its runs, behind what the caller has, as fits into a message of the bus.
 func (d *responder) show(ctx context.Context, in cmd.SessionRequest) (api.SessionPart, error) {
 	f, err := foldLog(ctx, d.log, sessionLog(in.Tenant, in.Session))
 	if err != nil {
@@ -37,20 +36,56 @@ func (d *responder) show(ctx context.Context, in cmd.SessionRequest) (api.Sessio
 	if st.Closed {
 		out.Status = api.SessionClosed
 	}
-	room, runs := int(d.conn.NATS().MaxPayload())-showEnvelope, st.Runs()
-	for _, run := range runs[min(max(in.Skip, 0), len(runs)):] {
-		one := detail(run)
-		b, err := json.Marshal(one)
-		if err != nil {
-			return api.SessionPart{}, fmt.Errorf("encode a run: %w", err)
-		}
-		if room -= len(b) + 1; room < 0 && len(out.Runs) > 0 {
-			out.More = true
-			break
-		}
-		out.Runs = append(out.Runs, one)
+	runs := st.Runs()
+	skip := min(max(in.Skip, 0), len(runs))
+	out.Runs = make([]api.RunDetail, 0, len(runs)-skip)
+	for _, run := range runs[skip:] {
+		out.Runs = append(out.Runs, detail(run))
 	}
-	return out, nil
+	err = fit(&out, in.Steps, int(d.conn.NATS().MaxPayload())-showEnvelope)
+	return out, err
+}
+
+// fit cuts the answer to a number of bytes. It drops the steps of the first run that the caller has, and then all that
+// follows the first run or step that does not fit, but never everything.
+func fit(p *api.SessionPart, has, room int) error {
+	runs := p.Runs
+	for i := range runs {
+		run := &runs[i]
+		steps := run.Tasks
+		if i == 0 {
+			steps = steps[min(max(has, 0), len(steps)):]
+		}
+		run.Tasks = nil
+		size, err := sizeOf(run)
+		if err != nil {
+			return err
+		}
+		if room -= size + len(`"tasks":[],`); room < 0 && i > 0 {
+			p.Runs, p.More = runs[:i], true
+			return nil
+		}
+		for n := range steps {
+			if size, err = sizeOf(&steps[n]); err != nil {
+				return err
+			}
+			if room -= size; room < 0 && i+n > 0 {
+				run.Tasks, p.Runs, p.More, p.Cut = steps[:n], runs[:i+1], true, true
+				return nil
+			}
+		}
+		run.Tasks = steps
+	}
+	return nil
+}
+
+// sizeOf returns the bytes of a value in a list.
+func sizeOf(v any) (int, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return 0, fmt.Errorf("encode a part of a session: %w", err)
+	}
+	return len(b) + 1, nil
 }
 
 func detail(r *conversation.Run) api.RunDetail {
