@@ -165,7 +165,7 @@ func TestACommandThatKillsIsGivenUpUntouched(t *testing.T) {
 	cfg.OnDead = func(_ context.Context, _ cmd.Command, reason string) { dead <- reason }
 	r := newRecorder(nil)
 	workers(t, c, cfg, r.handle)
-	require.Contains(t, <-dead, "delivered 2 times")
+	require.Regexp(t, `delivered [2-9] times`, <-dead) // the server also counts a delivery that is lost on its way
 	empty(t, c, subject.StreamCommands)
 	require.Empty(t, r.calls)
 }
