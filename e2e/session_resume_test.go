@@ -115,7 +115,7 @@ func (c *chaos) talk(d *harness.Device) ([]string, error) {
 	for c.breaks.Load() < *reconnects {
 		id := d.Message("go", nil)
 		sent = append(sent, id)
-		if _, err := d.Await(ctx, endOf(id)); err != nil {
+		if _, err := d.Await(ctx, harness.EndOf(id)); err != nil {
 			return sent, fmt.Errorf("session %s: message %s (%d): %w; it has seen %v", d.Session(), id, len(sent), err, tailOf(d, 12))
 		}
 	}
@@ -125,19 +125,6 @@ func (c *chaos) talk(d *harness.Device) ([]string, error) {
 func tailOf(d *harness.Device, n int) []string {
 	names := harness.Names(d.Frames())
 	return names[max(0, len(names)-n):]
-}
-
-// endOf tells the terminal frame of the run that answers the message.
-func endOf(message string) func(client.Frame) bool {
-	run := ""
-	return func(f client.Frame) bool {
-		m := f.Meta()
-		if f.Event == myagent.UserMessage && m.MessageID == message {
-			run = m.RunID
-		}
-		over := f.Event == myagent.AgentFinalAnswer || f.Event == myagent.AgentInterrupted || f.Event == myagent.AgentError
-		return over && f.Seq > 0 && (m.MessageID == message || run != "" && m.RunID == run)
-	}
 }
 
 // breaker cuts the client's line at random moments, once it is attached again.

@@ -61,7 +61,7 @@ func (p *plans) work(ctx context.Context, stop <-chan struct{}) error {
 		id := p.first.Message(fmt.Sprintf("%s asks %d", p.who, n), nil)
 		p.asked = append(p.asked, id)
 		for p.ended[id] == 0 {
-			over := endOf(id)
+			over := harness.EndOf(id)
 			f, err := p.first.Await(ctx, func(f client.Frame) bool {
 				return over(f) || f.Event == myagent.AgentUserConfirm && !answered[f.StepID]
 			})
@@ -79,19 +79,6 @@ func (p *plans) work(ctx context.Context, stop <-chan struct{}) error {
 		p.l.ended(p.who+" in "+p.first.Session(), began)
 	}
 	return nil
-}
-
-// endOf tells the last frame of the run that answers the message.
-func endOf(message string) func(client.Frame) bool {
-	run := ""
-	return func(f client.Frame) bool {
-		m := f.Meta()
-		if f.Event == myagent.UserMessage && m.MessageID == message {
-			run = m.RunID
-		}
-		over := f.Event == myagent.AgentFinalAnswer || f.Event == myagent.AgentInterrupted || f.Event == myagent.AgentError
-		return over && f.Seq > 0 && (m.MessageID == message || run != "" && m.RunID == run)
-	}
 }
 
 func (p *plans) report() Report {

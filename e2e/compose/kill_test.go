@@ -51,7 +51,7 @@ func (d *talker) ask(ctx context.Context) error {
 		within, cancel := harness.Within(2 * harness.Patience)
 		id := d.Message(question, nil)
 		d.sent = append(d.sent, id)
-		_, err := d.Await(within, end(id))
+		_, err := d.Await(within, harness.EndOf(id))
 		cancel()
 		if err != nil {
 			return fmt.Errorf("message %d of session %s: %w", len(d.sent), d.Session(), err)
@@ -59,19 +59,6 @@ func (d *talker) ask(ctx context.Context) error {
 		d.answers.Add(1)
 	}
 	return nil
-}
-
-// end tells the terminal frame of the run that answers the message.
-func end(message string) func(client.Frame) bool {
-	run := ""
-	return func(f client.Frame) bool {
-		m := f.Meta()
-		if f.Event == myagent.UserMessage && m.MessageID == message {
-			run = m.RunID
-		}
-		over := f.Event == myagent.AgentFinalAnswer || f.Event == myagent.AgentInterrupted || f.Event == myagent.AgentError
-		return over && f.Seq > 0 && (m.MessageID == message || run != "" && m.RunID == run)
-	}
 }
 
 // TestAnyOneContainerMayBeKilled: while clients talk through the load balancer, each
@@ -151,7 +138,7 @@ func (f *fleet) judge(talkers []*talker) {
 		require.True(f.t, slices.Equal(d.Raw(), late.Raw()[:len(frames)]), "session %d: a latecomer sees something else", i)
 		for _, id := range d.sent {
 			asked, answered := 0, 0
-			is := end(id)
+			is := harness.EndOf(id)
 			for _, x := range frames {
 				if x.Event == myagent.UserMessage && x.Meta().MessageID == id {
 					asked++

@@ -44,6 +44,6 @@ func (d *talker) once(t *testing.T) {
 	ctx, cancel := harness.Within(2 * harness.Patience)
 	defer cancel()
 	id := d.Message(question, nil)
-	_, err := d.Await(ctx, end(id))
+	_, err := d.Await(ctx, harness.EndOf(id))
 	require.NoError(t, err)
 }

@@ -41,6 +41,6 @@ func TestAChatSaysThatNoWorkerIsAvailable(t *testing.T) {
 	f.run("docker", "start", worker[0])
 	_, err = d.Await(ctx, about(myagent.ActionWorkerBack))
 	require.NoError(t, err)
-	_, err = d.Await(ctx, end(id))
+	_, err = d.Await(ctx, harness.EndOf(id))
 	require.NoError(t, err, "the answer")
 }

@@ -39,7 +39,7 @@ func (d *talker) ask(ctx context.Context) error {
 		id := d.Message(question, nil)
 		d.sent = append(d.sent, id)
 		step, cancel := harness.Within(2 * harness.Patience)
-		_, err := d.Await(step, ends(id))
+		_, err := d.Await(step, harness.EndOf(id))
 		cancel()
 		if err != nil {
 			return fmt.Errorf("message %d of session %s: %w", len(d.sent), d.Session(), err)
@@ -47,19 +47,6 @@ func (d *talker) ask(ctx context.Context) error {
 		d.answers.Add(1)
 	}
 	return nil
-}
-
-// ends returns whether a frame ends the run that answers the message.
-func ends(message string) func(client.Frame) bool {
-	run := ""
-	return func(f client.Frame) bool {
-		m := f.Meta()
-		if f.Event == myagent.UserMessage && m.MessageID == message {
-			run = m.RunID
-		}
-		over := f.Event == myagent.AgentFinalAnswer || f.Event == myagent.AgentInterrupted || f.Event == myagent.AgentError
-		return over && f.Seq > 0 && (m.MessageID == message || run != "" && m.RunID == run)
-	}
 }
 
 // TestEachServerOfAClusterFreezesDisappearsAndDies: while clients talk, each NATS server in turn stops running without
@@ -122,7 +109,7 @@ func (f *fleet) judge(talkers []*talker) {
 		require.True(f.t, slices.Equal(d.Raw(), late.Raw()[:len(frames)]), "session %d: a latecomer sees something else", i)
 		for _, id := range d.sent {
 			asked, answered := 0, 0
-			is := ends(id)
+			is := harness.EndOf(id)
 			for _, x := range frames {
 				if x.Event == myagent.UserMessage && x.Meta().MessageID == id {
 					asked++

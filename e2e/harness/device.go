@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/sdk/go/link"
 	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
@@ -158,4 +159,17 @@ func (d *Device) UntilSeq(seq uint64) {
 // Within bounds a step of a test.
 func Within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
+}
+
+// EndOf returns whether a frame, of those that are shown to it in order, ends the run that answers the message.
+func EndOf(message string) func(client.Frame) bool {
+	run := ""
+	return func(f client.Frame) bool {
+		m := f.Meta()
+		if f.Event == myagent.UserMessage && m.MessageID == message {
+			run = m.RunID
+		}
+		over := f.Event == myagent.AgentFinalAnswer || f.Event == myagent.AgentInterrupted || f.Event == myagent.AgentError
+		return over && f.Seq > 0 && (m.MessageID == message || run != "" && m.RunID == run)
+	}
 }
