@@ -111,30 +111,25 @@ type crewAsked struct {
 	Text string `json:"text"`
 }
 
-func (crew) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, error) {
+func (crew) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	var a crewAsked
 	if err := json.Unmarshal(frame, &a); err != nil {
 		return nil, fault.New(fault.InvalidField).Wrap(err)
 	}
-	c := wirecmd.Command{
-		ID: in.NewID(), Service: wirecmd.Pipeline, Tenant: in.Session.Tenant, Key: in.Session.Entity,
-		Principal: in.Principal, Time: in.Now, Member: a.To,
-	}
-	var data any
+	i := dialect.Intent{ID: in.NewID(), Member: a.To}
 	switch a.Ask {
 	case "say":
-		c.Verb, data = wirecmd.SendMessage, wirecmd.UserMessage{Content: a.Text}
+		i.Data = dialect.SendMessage{Content: a.Text}
 	case "approve":
-		c.Verb, data = wirecmd.Answer, wirecmd.AnswerQuestion{CallID: a.Text, Approved: true}
+		i.Data = dialect.Answer{CallID: a.Text, Approved: true}
 	case "stop":
-		c.Verb, data = wirecmd.Cancel, wirecmd.CancelRun{Reason: a.Text}
+		i.Data = dialect.Cancel{Reason: a.Text}
 	case "pause":
-		c.Service, c.Verb = wirecmd.Team, wirecmd.PauseTeam
+		i.Data = dialect.PauseTeam{}
 	default:
 		return nil, fault.New(fault.UnknownType)
 	}
-	c.Data, _ = json.Marshal(data)
-	return []wirecmd.Command{c}, nil
+	return []dialect.Intent{i}, nil
 }
 
 // solo is a dialect of sockets that show one log each, and can say anything.
@@ -151,7 +146,7 @@ func (solo) Truncated(first uint64, now time.Time) []byte {
 	return crew{}.Truncated(first, now)
 }
 
-func (solo) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, error) {
+func (solo) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	return crew{}.Decode(frame, in)
 }
 

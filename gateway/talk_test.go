@@ -155,7 +155,7 @@ func (talking) Request(frame []byte) (dialect.Request, error) {
 	return dialect.Request{Action: dialect.Act, Session: a.Session}, fault.New(fault.UnknownType)
 }
 
-func (talking) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, error) {
+func (talking) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	var a asked
 	if err := json.Unmarshal(frame, &a); err != nil {
 		return nil, fault.New(fault.InvalidField).Wrap(err)
@@ -166,12 +166,5 @@ func (talking) Decode(frame []byte, in dialect.Inbound) ([]wirecmd.Command, erro
 	case "bad":
 		return nil, fault.New(fault.InvalidField).At("text")
 	}
-	data, err := json.Marshal(wirecmd.UserMessage{Content: a.Text})
-	if err != nil {
-		return nil, fault.New(fault.InvalidField).Wrap(err)
-	}
-	return []wirecmd.Command{{
-		ID: in.NewID(), Service: wirecmd.Pipeline, Verb: wirecmd.SendMessage, Tenant: in.Session.Tenant, Key: in.Session.Entity,
-		Principal: in.Principal, Time: in.Now, Data: data,
-	}}, nil
+	return []dialect.Intent{{ID: in.NewID(), Data: dialect.SendMessage{Content: a.Text}}}, nil
 }

@@ -3,10 +3,19 @@ package binding
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -14,7 +23,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// TestAddress: a command for a log of each kind gets its service, key, verb and data.
+// TestAddress: an intent in a log of each kind gets its service, key, verb and data.
 func TestAddress(t *testing.T) {
 	team := id.EntityFromExternal("team_0123456789abcdef")
 	agent, err := id.MemberAgent(team, "Coder")
@@ -24,62 +33,51 @@ func TestAddress(t *testing.T) {
 	deep, err := id.MemberAgent(nested, "Coder")
 	require.NoError(t, err)
 	session, task := id.EntityFromExternal("s"), id.EntityFromExternal("task with spaces")
-	message, cancel := command.UserMessage{Content: "hi"}, command.CancelRun{Reason: "enough", Pause: true}
-	answer := command.AnswerQuestion{InputID: "q1", Approved: true, Feedback: "go"}
+	message := dialect.SendMessage{Content: "hi"}
+	cancel, cancelPlan := dialect.Cancel{Reason: "enough", Pause: true}, dialect.CancelPlan{Reason: "enough", Pause: true}
+	answer := dialect.Answer{InputID: "q1", Approved: true, Feedback: "go"}
 	for name, c := range map[string]struct {
 		kind    id.Kind
 		key     id.Entity
-		service id.Name
-		verb    id.Name
-		data    any
-		to      string // service.verb of what comes of it; empty = it cannot be asked
+		data    dialect.IntentData
+		to      string // service.verb of the command; empty = the log does not take the intent
 		wantKey id.Entity
 		member  string
 		want    string // data; empty = as it was
 	}{
-		"a session keeps a message":            {id.KindSession, session, command.Pipeline, command.SendMessage, message, "pipeline.send_message", session, "", ""},
-		"and what only sessions know":          {id.KindSession, session, command.Pipeline, command.RestartStep, command.StepRef{StepID: "t"}, "pipeline.restart_step", session, "", ""},
-		"and is no team":                       {id.KindSession, session, command.Team, command.PauseTeam, nil, "", session, "", ""},
-		"a team takes a message":               {id.KindTeam, team, command.Pipeline, command.SendMessage, message, "team.send_message", team, "", ""},
-		"and an answer":                        {id.KindTeam, team, command.Pipeline, command.Answer, answer, "team.answer", team, "", ""},
-		"and is stopped":                       {id.KindTeam, team, command.Pipeline, command.Cancel, cancel, "team.cancel", team, "", ""},
-		"as one that has a plan":               {id.KindTeam, team, command.Pipeline, command.CancelPlan, cancel, "team.cancel", team, "", ""},
-		"and paused":                           {id.KindTeam, team, command.Team, command.PauseTeam, nil, "team.pause", team, "", ""},
-		"and resumed":                          {id.KindTeam, team, command.Team, command.ResumeTeam, nil, "team.resume", team, "", ""},
-		"but has no tasks of a plan":           {id.KindTeam, team, command.Pipeline, command.CancelStep, command.StepRef{}, "", team, "", ""},
-		"nor another plan":                     {id.KindTeam, team, command.Pipeline, command.Replan, command.ReplanRun{}, "", team, "", ""},
-		"a nested team is one":                 {id.KindTeam, nested, command.Pipeline, command.SendMessage, message, "team.send_message", nested, "", ""},
-		"an agent is its team's":               {id.KindMember, agent, command.Pipeline, command.SendMessage, message, "team.send_message", team, agent.String(), ""},
-		"also in a nested one":                 {id.KindMember, deep, command.Pipeline, command.Answer, answer, "team.answer", nested, deep.String(), ""},
-		"and is stopped alone":                 {id.KindMember, agent, command.Pipeline, command.Cancel, cancel, "team.cancel", team, agent.String(), ""},
-		"but not paused":                       {id.KindMember, agent, command.Team, command.PauseTeam, nil, "", team, "", ""},
-		"an agent has no plan":                 {id.KindMember, agent, command.Pipeline, command.Replan, command.ReplanRun{}, "", team, "", ""},
-		"an agent of no team":                  {id.KindMember, session, command.Pipeline, command.SendMessage, message, "", team, "", ""},
-		"a task's agent is told":               {id.KindTask, task, command.Pipeline, command.SendMessage, message, "task.message_task", task, "", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":"hi"}`},
-		"with what belongs to it":              {id.KindTask, task, command.Pipeline, command.SendMessage, command.UserMessage{Content: "hi", Attachments: event.Attachments{ImageURLs: []string{"u"}}}, "task.message_task", task, "", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":{"text":"hi","image_urls":["u"]}}`},
-		"and answered":                         {id.KindTask, task, command.Pipeline, command.Answer, answer, "task.message_task", task, "", `{"task_id":"task with spaces","client_id":"","request_id":"q1","message_type":"input_response","message":{"approved":true,"text":"go"}}`},
-		"and stopped":                          {id.KindTask, task, command.Pipeline, command.Cancel, cancel, "task.cancel", task, "", `{"task_id":"task with spaces","reason":"enough"}`},
-		"but not paused, being no team":        {id.KindTask, task, command.Team, command.PauseTeam, nil, "", task, "", ""},
-		"nor has it a plan":                    {id.KindTask, task, command.Pipeline, command.Replan, command.ReplanRun{}, "", task, "", ""},
-		"what is for another log is untouched": {id.KindTeam, team, command.Pipeline, command.SendMessage, message, "pipeline.send_message", session, "", ""},
-		"and what is for another service":      {id.KindTeam, team, command.Session, command.Close, nil, "session.close", team, "", ""},
+		"a session takes a message":           {id.KindSession, session, message, "pipeline.send_message", session, "Ada", ""},
+		"and intents that only sessions take": {id.KindSession, session, dialect.RestartStep{StepID: "t"}, "pipeline.restart_step", session, "Ada", ""},
+		"and another end of a plan":           {id.KindSession, session, cancelPlan, "pipeline.cancel_plan", session, "Ada", ""},
+		"and none of teams":                   {id.KindSession, session, dialect.PauseTeam{}, "", session, "", ""},
+		"a team takes a message":              {id.KindTeam, team, message, "team.send_message", team, "Ada", ""},
+		"and an answer":                       {id.KindTeam, team, answer, "team.answer", team, "Ada", ""},
+		"and is stopped":                      {id.KindTeam, team, cancel, "team.cancel", team, "Ada", ""},
+		"also as a run with a plan":           {id.KindTeam, team, cancelPlan, "team.cancel", team, "Ada", ""},
+		"and paused":                          {id.KindTeam, team, dialect.PauseTeam{}, "team.pause", team, "Ada", ""},
+		"and resumed":                         {id.KindTeam, team, dialect.ResumeTeam{}, "team.resume", team, "Ada", ""},
+		"but has no steps of a plan":          {id.KindTeam, team, dialect.CancelStep{}, "", team, "", ""},
+		"nor another plan":                    {id.KindTeam, team, dialect.Replan{}, "", team, "", ""},
+		"a nested team is one":                {id.KindTeam, nested, message, "team.send_message", nested, "Ada", ""},
+		"a member's team takes its messages":  {id.KindMember, agent, message, "team.send_message", team, agent.String(), ""},
+		"also in a nested one":                {id.KindMember, deep, answer, "team.answer", nested, deep.String(), ""},
+		"and stops it alone":                  {id.KindMember, agent, cancel, "team.cancel", team, agent.String(), ""},
+		"but does not pause it":               {id.KindMember, agent, dialect.PauseTeam{}, "", team, "", ""},
+		"a member has no plan":                {id.KindMember, agent, dialect.Replan{}, "", team, "", ""},
+		"a member of no team":                 {id.KindMember, session, message, "", team, "", ""},
+		"a task's agent gets a message":       {id.KindTask, task, message, "task.message_task", task, "Ada", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":"hi"}`},
+		"with its attachments":                {id.KindTask, task, dialect.SendMessage{Content: "hi", Attachments: event.Attachments{ImageURLs: []string{"u"}}}, "task.message_task", task, "Ada", `{"task_id":"task with spaces","client_id":"","message_type":"client.message","message":{"text":"hi","image_urls":["u"]}}`},
+		"and an answer to its question":       {id.KindTask, task, answer, "task.message_task", task, "Ada", `{"task_id":"task with spaces","client_id":"","request_id":"q1","message_type":"input_response","message":{"approved":true,"text":"go"}}`},
+		"and the order to stop":               {id.KindTask, task, cancel, "task.cancel", task, "Ada", `{"task_id":"task with spaces","reason":"enough"}`},
+		"also as one with a plan":             {id.KindTask, task, cancelPlan, "task.cancel", task, "Ada", `{"task_id":"task with spaces","reason":"enough"}`},
+		"but no pause":                        {id.KindTask, task, dialect.PauseTeam{}, "", task, "", ""},
+		"nor another plan of it":              {id.KindTask, task, dialect.Replan{}, "", task, "", ""},
+		"and intents of the swarm":            {id.KindTask, task, dialect.FinishTask{TaskID: "x", Result: json.RawMessage(`"<&>"`)}, "task.finish", task, "Ada", ""},
+		"which a session does not take":       {id.KindSession, session, dialect.FinishTask{}, "", session, "", ""},
+		"an inbox takes nothing":              {id.KindInbox, session, message, "", session, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := json.Marshal(c.data)
-			require.NoError(t, err)
-			key := c.key
-			if c.to == "pipeline.send_message" || c.to == "session.close" {
-				key = c.wantKey
-			}
-			in := command.Command{
-				ID: "c1", Service: c.service, Verb: c.verb, Tenant: id.DefaultTenant, Key: key, Principal: "alice",
-				Data: data, Member: "ignored", ReplyTo: "g.c",
-			}
-			if c.kind != id.KindMember {
-				in.Member = c.member
-			}
-			before := in
-			got, err := address(subject.Log{Tenant: id.DefaultTenant, Kind: c.kind, Entity: c.key}, "task with spaces", in)
+			log := subject.Log{Tenant: id.DefaultTenant, Kind: c.kind, Entity: c.key}
+			got, err := address(log, "task with spaces", dialect.Intent{ID: "c1", Request: "r1", Member: "Ada", Data: c.data})
 			if c.to == "" {
 				f, ok := errors.AsType[*fault.Fault](err)
 				require.True(t, ok, "%v", err)
@@ -88,23 +86,94 @@ func TestAddress(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, c.to, got.Service.String()+"."+got.Verb.String())
-			require.Equal(t, c.wantKey, got.Key)
-			require.Equal(t, c.member, got.Member)
 			if c.want == "" {
+				data, err := json.Marshal(c.data)
+				require.NoError(t, err)
 				c.want = string(data)
 			}
 			require.JSONEq(t, c.want, string(got.Data))
-			got.Service, got.Verb, got.Key, got.Member, got.Data = before.Service, before.Verb, before.Key, before.Member, before.Data
-			require.Equal(t, before, got, "who, when and under which id is as it was")
+			got.Service, got.Verb, got.Data = id.Name{}, id.Name{}, nil
+			require.Equal(t, command.Command{ID: "c1", Request: "r1", Tenant: id.DefaultTenant, Key: c.wantKey, Member: c.member}, got)
 		})
 	}
 }
 
-// TestAddressRefusesDataOfNoCodec: the error sends nothing.
-func TestAddressRefusesDataOfNoCodec(t *testing.T) {
-	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal("t")}
-	for _, verb := range []id.Name{command.SendMessage, command.Answer, command.Cancel, command.CancelPlan} {
-		_, err := address(log, "t", command.Command{Service: command.Pipeline, Verb: verb, Key: log.Entity, Data: json.RawMessage(`7`)})
-		require.Error(t, err)
+// TestAnImpossibleIntentIsNamed: the fault names the kind and the action.
+func TestAnImpossibleIntentIsNamed(t *testing.T) {
+	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal("t")}
+	_, err := address(log, "t", dialect.Intent{ID: "c1", Data: dialect.Replan{}})
+	require.EqualError(t, err, "UNKNOWN_MESSAGE_TYPE: This cannot be asked of a run of the kind team: replan. It takes messages, answers to its questions, and the order to stop.")
+}
+
+// principal is the part of a connection that Commands needs.
+type principal string
+
+// Principal returns the user with the name.
+func (p principal) Principal() auth.Principal { return auth.Principal{Subject: string(p)} }
+
+// TestCommandsAreComplete: commands have the principal and the time of the gateway, and the name of a task is that of
+// the target.
+func TestCommandsAreComplete(t *testing.T) {
+	at := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.FixedZone("CET", 3600))
+	g := &Gateway{Clock: func() time.Time { return at }}
+	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal("a task")}
+	intents := []dialect.Intent{{ID: "c1", Data: dialect.Cancel{}}, {ID: "c2", Data: dialect.SendMessage{Content: "hi"}}}
+	cmds, err := g.Commands(principal("alice"), &Target{Kind: id.KindTask, Name: "a task"}, log, intents...)
+	require.NoError(t, err)
+	require.Len(t, cmds, 2)
+	for i, c := range cmds {
+		require.Equal(t, intents[i].ID, c.ID)
+		require.Equal(t, "alice", c.Principal)
+		require.Equal(t, at.UTC(), c.Time)
+		require.Contains(t, string(c.Data), `"task_id":"a task"`)
 	}
+	cmds, err = g.Commands(principal("alice"), nil, log, append(intents, dialect.Intent{ID: "c3", Data: dialect.Replan{}})...)
+	require.ErrorIs(t, err, fault.New(fault.UnknownType))
+	require.Empty(t, cmds, "all of a frame's intents are possible, or none has an effect")
+}
+
+// TestTheTableHasEveryIntent: each type of intent has a row with a route that can encode it, and each inquiry has a
+// request.
+func TestTheTableHasEveryIntent(t *testing.T) {
+	require.Equal(t, names(t, "action"), slices.Sorted(maps.Keys(table)))
+	require.Equal(t, names(t, "inquiry"), slices.Sorted(maps.Keys(requests)))
+	for action, kinds := range table {
+		require.NotEmpty(t, kinds, action)
+		for kind, r := range kinds {
+			require.False(t, r.service.IsZero() || r.verb.IsZero(), "%s in a %s", action, kind)
+		}
+	}
+	for topic, r := range requests {
+		require.False(t, r.Service.IsZero() || r.Verb.IsZero(), topic)
+	}
+	for _, r := range rows {
+		for kind, to := range r.log {
+			_, err := to.encode("t", r.of)
+			require.NoError(t, err, "%T in a %s", r.of, kind)
+		}
+	}
+}
+
+// names returns the names of the intents or of the inquiries, which the methods of package dialect return.
+func names(t *testing.T, method string) (out []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../dialect/intents.go", nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil || f.Name.Name != method {
+			continue
+		}
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok {
+				name, err := strconv.Unquote(lit.Value)
+				require.NoError(t, err)
+				out = append(out, name)
+			}
+			return true
+		})
+	}
+	slices.Sort(out)
+	require.NotEmpty(t, out)
+	return out
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -92,19 +91,4 @@ func After(c Connection, last eventlog.Cursor) (eventlog.Cursor, error) {
 		return eventlog.Cursor{}, fault.New(fault.CursorInvalid).At(QueryAfter).Wrap(err)
 	}
 	return after, nil
-}
-
-// Address hands commands for the log that a connection shows to the service that manages
-// logs of its kind. The target is nil where the log is a session of the connection.
-func Address(t *Target, log subject.Log, cmds []command.Command) (err error) {
-	taskID := log.Entity.String()
-	if t.Called(taskID) {
-		taskID = t.Name
-	}
-	for i := range cmds {
-		if cmds[i], err = address(log, taskID, cmds[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

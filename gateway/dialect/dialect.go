@@ -1,5 +1,5 @@
 // Package dialect defines what the gateway needs to know of a wire protocol: how
-// its frames become canonical commands, and how canonical events become frames.
+// its frames become intents, and how canonical events become frames.
 //
 // A dialect is a pure translation. It has no clock, goroutine, network, logger or
 // state; ids and times come as arguments. The same event therefore gives the same
@@ -16,18 +16,15 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Inbound is what a codec may know about the socket on which a frame arrived.
+// Inbound is what a codec may know about the connection on which a frame arrived.
 type Inbound struct {
-	Session   subject.Log   // the log of the socket, of whatever kind; every command is addressed to it
-	Principal string        // who sent the frame; empty without authentication
-	NewID     func() string // a fresh command id, legal as a subject token
-	Now       time.Time     // when the frame arrived
+	Kind  id.Kind       // of the log that the frame is about
+	NewID func() string // returns a fresh id for an intent, legal as a subject token
 }
 
 // Stage is a step of the greeting of a new socket.
@@ -54,17 +51,13 @@ type Codec interface {
 	// keys frames that are kept with an event ("orbit", "orbit+deltas").
 	Name() string
 
-	// Decode turns a frame of the client into commands, in the order in which they
-	// are to be sent. Every command is addressed to in.Session and complete but for
-	// Source and TraceParent, which the sender knows. Its service is that of sessions'
-	// runs (command.Pipeline); the gateway hands it to whoever manages a log of another
-	// kind. A frame that asks for nothing
-	// gives no commands and no error.
+	// Decode turns a frame of the client into intents, in the order in which they are to
+	// be carried out. A frame that asks for nothing gives no intents and no error.
 	//
 	// The frame has passed strictjson.Check: it is one JSON value, UTF-8, without
 	// duplicate keys. The error is always a *fault.Fault and says what the client
-	// can do; no command is to be sent then. Decode does not keep frame.
-	Decode(frame []byte, in Inbound) ([]command.Command, error)
+	// can do; no intent is carried out then. Decode does not keep frame.
+	Decode(frame []byte, in Inbound) ([]Intent, error)
 
 	// Encode turns an event into frames, each one JSON text. None is a normal
 	// answer: not every event can be said in every dialect. The same event gives

@@ -7,7 +7,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -79,12 +78,14 @@ type Order struct {
 	Type      string             // of the frame, for Answer
 	Words     command.Vocabulary // of the frame, for Answer; empty = it does not say
 
-	Command  *command.Command // send it; the gateway sets tenant, principal, source and reply_to
-	Ask      *Ask             // ask the service and answer with what it says
-	Register *command.Peer    // take or change the peer's place in the directory, then Answer with the peer
-	Forward  *Forward         // hand on what a service says about a call
-	Say      [][]byte         // frames to be sent back at once
-	Leave    bool             // the peer says goodbye: it does not keep its tasks. Its socket stays
+	Intent   *Intent       // carry it out in the log of the Task, or of the watched run
+	Ask      Inquiry       // ask it and answer with what comes back
+	Register *command.Peer // take or change the peer's place in the directory, then Answer with the peer
+	Forward  *Forward      // hand on what a service says about a call
+	Say      [][]byte      // frames to be sent back at once
+	Leave    bool          // the peer says goodbye: it does not keep its tasks. Its socket stays
+
+	Task string // of Intent: the task that it is about, as the peer knows it; empty = the watched run
 
 	Placed *Placement // it names no task; the gateway remembers which one was meant, for a repeat
 
@@ -108,18 +109,6 @@ func (d Dropped) Error() string { return d.Err.Error() }
 
 // Unwrap returns the fault.
 func (d Dropped) Unwrap() error { return d.Err }
-
-// Ask is a request to a service. The gateway wraps Data into a command.PeerRequest.
-//
-// A client asks for another inbox, instead of the one that its socket shows, with the
-// verb command.OpenClient and a command.OpenClientRequest as Data, of which the gateway
-// takes ClientID, Token and After.
-type Ask struct {
-	Service id.Name
-	Verb    id.Name
-	Data    any
-	Long    bool // it may take as long as a tool runs: frames after it do not wait
-}
 
 // Forward is what a service says about a call that it was given.
 type Forward struct {

@@ -88,7 +88,7 @@ type Action string
 
 // The actions.
 const (
-	Act    Action = "act"    // send the commands that Decode makes of it
+	Act    Action = "act"    // carry out the intents that Decode makes of it
 	Open   Action = "open"   // make a session and show it
 	Resume Action = "resume" // show a session from where the client left it
 	Ack    Action = "ack"    // note how far the client has read

@@ -200,20 +200,18 @@ func (m *Multi) logOf(session string) (subject.Log, error) {
 
 // act sends what a frame asks for to a session, and shows the session from then on.
 func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error {
-	p := m.c.Principal()
-	if !p.Owns(log) {
+	if p := m.c.Principal(); !p.Owns(log) {
 		return fault.New(fault.SessionExpired)
 	}
-	cmds, err := m.codecFor(log.Entity).Decode(message, dialect.Inbound{
-		Session: log, Principal: p.Subject, NewID: binding.NewID, Now: m.g.Clock(),
-	})
-	if err != nil || len(cmds) == 0 {
+	intents, err := m.codecFor(log.Entity).Decode(message, dialect.Inbound{Kind: log.Kind, NewID: binding.NewID})
+	if err != nil || len(intents) == 0 {
 		return err
 	}
 	if !m.c.MayAct() {
 		return fault.New(fault.Forbidden)
 	}
-	if err := binding.Address(m.target, log, cmds); err != nil {
+	cmds, err := m.g.Commands(m.c, m.target, log, intents...)
+	if err != nil {
 		return err
 	}
 	if _, err := m.attach(ctx, log); err != nil {

@@ -263,16 +263,14 @@ func (v *viewer) forward(ctx context.Context, codec dialect.Codec, message []byt
 	if err := strictjson.Check(message); err != nil {
 		return err
 	}
-	p := v.c.Principal()
-	if !p.Owns(v.log) {
+	if p := v.c.Principal(); !p.Owns(v.log) {
 		return fault.New(fault.Forbidden)
 	}
-	cmds, err := codec.Decode(message, dialect.Inbound{
-		Session: v.log, Principal: p.Subject, NewID: binding.NewID, Now: v.g.Clock(),
-	})
-	if err == nil {
-		err = binding.Address(v.target, v.log, cmds)
+	intents, err := codec.Decode(message, dialect.Inbound{Kind: v.log.Kind, NewID: binding.NewID})
+	if err != nil {
+		return err
 	}
+	cmds, err := v.g.Commands(v.c, v.target, v.log, intents...)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,12 @@ package swarm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -168,11 +168,8 @@ func (p *Participant) conveyTask(l letter) error {
 
 // failTask ends the agent's task for a fault of ours.
 func (p *Participant) failTask(ctx context.Context, about subject.Log, d event.TaskAssignedData, f *fault.Fault) error {
-	data, err := json.Marshal(command.TaskResult{TaskID: d.TaskID, AgentID: d.AgentID, Failed: true, Code: string(f.Code), Error: f.Public()})
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", command.FinishTask, err)
-	}
-	return p.command(ctx, command.Command{
-		ID: fmt.Sprintf("failed.%d", d.Attempt), Service: command.Task, Verb: command.FinishTask, Key: about.Entity, Data: data,
+	return p.act(ctx, about, dialect.Intent{
+		ID:   fmt.Sprintf("failed.%d", d.Attempt),
+		Data: dialect.FinishTask{TaskID: d.TaskID, AgentID: d.AgentID, Failed: true, Code: string(f.Code), Error: f.Public()},
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
@@ -33,9 +32,9 @@ func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
 		return err
 	}
 	switch {
-	case o.Command != nil:
-		return p.command(ctx, *o.Command)
-	case o.Ask != nil && o.Ask.Long:
+	case o.Intent != nil:
+		return p.act(ctx, p.logOf(o.Task), *o.Intent)
+	case o.Ask != nil && binding.RequestOf(o.Ask).Long:
 		return p.askLong(o)
 	case o.Ask != nil:
 		return p.ask(ctx, o)
@@ -57,7 +56,7 @@ func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
 
 // permit returns why the peer may not ask for something.
 func (p *Participant) permit(o dialect.Order) error {
-	needsPresence := o.Command != nil || o.Forward != nil || o.Ask != nil && o.Ask.Long
+	needsPresence := o.Intent != nil || o.Forward != nil || o.Ask != nil && binding.RequestOf(o.Ask).Long
 	switch {
 	case needsPresence && !p.who().Online:
 		return fault.New(fault.NotRegistered)
@@ -67,40 +66,40 @@ func (p *Participant) permit(o dialect.Order) error {
 	return nil
 }
 
-// looks are the requests that change nothing but what the socket itself shows.
-var looks = []id.Name{
-	command.ListAgents, command.ListServices, command.ListClients, command.ListServers, command.ListTools,
-	command.ShowTask, command.OpenClient,
-}
-
 // changes reports whether an order is for those only who may act.
 func changes(o dialect.Order) bool {
 	switch {
 	case o.Ask != nil:
-		return !slices.Contains(looks, o.Ask.Verb)
-	case o.Command != nil, o.Register != nil, o.Forward != nil:
+		return !binding.RequestOf(o.Ask).Looks
+	case o.Intent != nil, o.Register != nil, o.Forward != nil:
 		return true
 	}
 	return false
 }
 
-// command sends a command in the peer's name. The peer's tenant is the server's word.
-func (p *Participant) command(ctx context.Context, cmd command.Command) error {
-	who := p.c.Principal()
-	cmd.Tenant, cmd.Principal, cmd.Time = who.Tenant, who.Subject, p.g.Clock().UTC()
-	if log := p.watched(); cmd.Key == log.Entity {
-		aimed := []command.Command{cmd}
-		if err := binding.Address(p.target, log, aimed); err != nil {
-			return err
-		}
-		cmd = aimed[0]
+// logOf returns the log of a task of the participant's own tenant; without a task, of the
+// watched run.
+func (p *Participant) logOf(task string) subject.Log {
+	if task == "" {
+		return p.watched()
 	}
-	err := p.shrink(ctx, &cmd)
-	full := errors.Is(err, fault.New(fault.MessageTooBig))
-	if err != nil && (!full || cmd.Verb != command.FinishTask) {
+	return subject.Log{Tenant: p.c.Principal().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
+}
+
+// act sends the command of an intent.
+func (p *Participant) act(ctx context.Context, log subject.Log, i dialect.Intent) error {
+	cmds, err := p.g.Commands(p.c, p.target, log, i)
+	if err != nil {
 		return err
 	}
-	if cmd.Verb == command.FinishTask && (full || len(cmd.Data) > binding.MaxCommand) {
+	cmd := cmds[0]
+	_, ends := i.Data.(dialect.FinishTask)
+	err = p.shrink(ctx, &cmd)
+	full := errors.Is(err, fault.New(fault.MessageTooBig))
+	if err != nil && (!full || !ends) {
+		return err
+	}
+	if ends && (full || len(cmd.Data) > binding.MaxCommand) {
 		cmd.Data = tooLong(cmd.Data, err)
 	}
 	if err := p.c.Command(ctx, p.reply, cmd); err != nil {
@@ -108,7 +107,7 @@ func (p *Participant) command(ctx context.Context, cmd command.Command) error {
 	}
 	switch {
 	case p.codec.Kind() != command.PeerAgent:
-	case cmd.Verb != command.FinishTask:
+	case !ends:
 		p.work.said(cmd.Key.String())
 	case p.work.release(cmd.Key.String()):
 		p.loaded()
@@ -140,19 +139,18 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 
 // ask asks a service and answers with what it says.
 func (p *Participant) ask(ctx context.Context, o dialect.Order) error {
-	if req, ok := o.Ask.Data.(command.OpenClientRequest); ok && o.Ask.Verb == command.OpenClient {
-		return p.reopen(ctx, o, req)
+	if req, ok := o.Ask.(dialect.OpenClient); ok {
+		return p.reopen(ctx, o, command.OpenClientRequest(req))
 	}
-	asked, err := p.shrinkAsked(ctx, *o.Ask)
-	if err != nil {
+	var err error
+	if o.Ask, err = p.shrinkAsked(ctx, o.Ask); err != nil {
 		return err
 	}
-	o.Ask = &asked
 	reply, err := p.inquire(ctx, o, askPatience)
 	if err != nil {
 		return err
 	}
-	reply, release, err := p.whole(ctx, asked, reply)
+	reply, release, err := p.whole(ctx, o.Ask, reply)
 	if err != nil {
 		return err
 	}
@@ -164,9 +162,10 @@ func (p *Participant) ask(ctx context.Context, o dialect.Order) error {
 // inquire asks a service and returns what it says. The answer is at least as new as what
 // this gateway has of the directory, and as what the peer itself was binding.Confirmed to be.
 func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience time.Duration) (reply json.RawMessage, err error) {
-	data, err := json.Marshal(o.Ask.Data)
+	to := binding.RequestOf(o.Ask)
+	data, err := json.Marshal(o.Ask)
 	if err != nil {
-		return nil, fmt.Errorf("encode the data of %s: %w", o.Ask.Verb, err)
+		return nil, fmt.Errorf("encode the data of %s: %w", to.Verb, err)
 	}
 	p.mu.Lock()
 	presence := p.presence
@@ -178,12 +177,12 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience tim
 	}
 	self := p.who()
 	ctx = directory.Seen(ctx, p.g.Directory.Revision())
-	err = rpc.CallWithin(ctx, p.g.Bus, patience, o.Ask.Service, o.Ask.Verb, command.PeerRequest{
+	err = rpc.CallWithin(ctx, p.g.Bus, patience, to.Service, to.Verb, command.PeerRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
 	}, &reply)
 	if changes(o) {
-		binding.RecordRequest(p.c, o.Ask.Service, o.Ask.Verb, err)
+		binding.RecordRequest(p.c, to.Service, to.Verb, err)
 	}
 	return reply, err
 }

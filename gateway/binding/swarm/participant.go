@@ -180,7 +180,10 @@ func (p *Participant) fail(o dialect.Order, err error) {
 		return
 	}
 	f := p.drop(err)
-	end := o.Command != nil && o.Command.Verb == command.FinishTask || o.Forward != nil && o.Forward.Final
+	end := o.Forward != nil && o.Forward.Final
+	if o.Intent != nil {
+		_, end = o.Intent.Data.(dialect.FinishTask)
+	}
 	switch {
 	case f.Retryable() && (end || o.Register != nil):
 		p.c.End(f)

@@ -3,7 +3,6 @@ package swarm
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/payload"
@@ -51,25 +50,22 @@ func (p *Participant) shrink(ctx context.Context, cmd *command.Command) error {
 }
 
 // shrinkAsked is shrink for a task that is asked for.
-func (p *Participant) shrinkAsked(ctx context.Context, ask dialect.Ask) (dialect.Ask, error) {
-	t, ok := ask.Data.(command.NewTask)
+func (p *Participant) shrinkAsked(ctx context.Context, ask dialect.Inquiry) (dialect.Inquiry, error) {
+	s, ok := ask.(dialect.Submit)
 	if !ok {
 		return ask, nil
 	}
-	log := subject.Log{Tenant: p.c.Principal().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(t.TaskID)}
-	_, err := p.g.Payloads.Shrink(ctx, log, &t)
-	ask.Data = t
-	return ask, err
+	t := command.NewTask(s)
+	_, err := p.g.Payloads.Shrink(ctx, p.logOf(t.TaskID), &t)
+	return dialect.Submit(t), err
 }
-
-// views are the requests that are answered with a task.
-var views = []id.Name{command.Submit, command.ShowTask}
 
 // whole returns the answer to a request with what it refers to. The socket holds it until
 // release is called.
-func (p *Participant) whole(ctx context.Context, ask dialect.Ask, reply json.RawMessage) (out json.RawMessage, release func(), err error) {
+func (p *Participant) whole(ctx context.Context, ask dialect.Inquiry, reply json.RawMessage) (out json.RawMessage, release func(), err error) {
 	var v command.TaskView
-	if slices.Contains(views, ask.Verb) {
+	switch ask.(type) {
+	case dialect.Submit, dialect.ShowTask: // they are answered with a task
 		err = json.Unmarshal(reply, &v)
 	}
 	if err != nil || v.ResultRef == nil {

@@ -10,21 +10,20 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // answers is the table of the replies to requests. Requests that are not in it are
 // answered by events: Submit, or not at all: OpenClient and NameClient,
 // which only come with a Register.
-var answers = map[id.Name]func(*codec, dialect.Order, json.RawMessage) (wire.Frame, error){
-	command.ListAgents:   decoded(agentList),
-	command.ListServices: decoded(serviceList),
-	command.ListClients:  decoded(clientList),
-	command.ListServers:  decoded(serverList),
-	command.ListTools:    decoded(toolList),
-	command.RunTool:      decoded(toolOutcome),
-	command.ShowTask:     decoded(taskView),
-	command.SendClient:   decoded(clientNote),
+var answers = map[string]func(*codec, dialect.Order, json.RawMessage) (wire.Frame, error){
+	dialect.Topic(dialect.ListAgents{}):   decoded(agentList),
+	dialect.Topic(dialect.ListServices{}): decoded(serviceList),
+	dialect.Topic(dialect.ListClients{}):  decoded(clientList),
+	dialect.Topic(dialect.ListServers{}):  decoded(serverList),
+	dialect.Topic(dialect.ListTools{}):    decoded(toolList),
+	dialect.Topic(dialect.RunTool{}):      decoded(toolOutcome),
+	dialect.Topic(dialect.ShowTask{}):     decoded(taskView),
+	dialect.Topic(dialect.SendClient{}):   decoded(clientNote),
 }
 
 // decoded decodes a reply for f.
@@ -40,12 +39,13 @@ func decoded[T any](f func(*codec, dialect.Order, T) wire.Frame) func(*codec, di
 
 // Answer implements dialect.Peers.
 func (c *codec) Answer(at dialect.Link, o dialect.Order, reply json.RawMessage) [][]byte {
+	if _, ok := o.Ask.(dialect.Submit); ok {
+		return c.asBefore(at, o, reply)
+	}
 	build := decoded(registered)
 	switch {
-	case o.Ask != nil && o.Ask.Verb == command.Submit:
-		return c.asBefore(at, o, reply)
 	case o.Ask != nil:
-		build = answers[o.Ask.Verb]
+		build = answers[dialect.Topic(o.Ask)]
 	case o.Register == nil:
 		build = nil
 	}

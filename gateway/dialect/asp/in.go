@@ -11,7 +11,6 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
 // Kinds of the tools that peers call.
@@ -23,25 +22,20 @@ const (
 // one is what most frames ask: one thing.
 func one(o dialect.Order) []dialect.Order { return []dialect.Order{o} }
 
-// ask asks the task service.
-func ask(verb id.Name, data any) []dialect.Order {
-	return one(dialect.Order{Ask: &dialect.Ask{Service: command.Task, Verb: verb, Data: data}})
-}
+// ask asks for something that has an answer.
+func ask(q dialect.Inquiry) []dialect.Order { return one(dialect.Order{Ask: q}) }
 
-// tell sends a command about a task.
-func (f *frame) tell(verb id.Name, task string, data any) []dialect.Order {
+// tell returns an intent about a task; empty = about the watched run, which is a task.
+func (f *frame) tell(task string, data dialect.IntentData) []dialect.Order {
 	if f.Fault != nil {
 		return nil
 	}
-	return one(dialect.Order{Command: &command.Command{
-		ID: f.commandID(), Request: f.request(), Service: command.Task, Verb: verb,
-		Key: id.EntityFromExternal(task), Time: f.in.Now.UTC(), Data: strict.Encoded(data),
-	}})
+	return one(dialect.Order{Intent: &dialect.Intent{ID: f.intentID(), Request: f.request(), Data: data}, Task: task})
 }
 
-// commandID returns the id of the command that the frame becomes. It carries the id of
-// the frame if something may answer that.
-func (f *frame) commandID() string {
+// intentID returns the id of the intent of the frame. It carries the id of the frame if
+// something may answer that.
+func (f *frame) intentID() string {
 	if f.quiet {
 		return f.in.NewID()
 	}
@@ -99,7 +93,7 @@ func (f *frame) tool(kind string, server, name []place, params ...string) comman
 // run asks for a tool outside of a task that is known.
 func (f *frame) run(r command.ToolRequest) []dialect.Order {
 	r.CallID = f.stable("call " + f.request())
-	return one(dialect.Order{Ask: &dialect.Ask{Service: command.Task, Verb: command.RunTool, Data: r, Long: true}})
+	return ask(dialect.RunTool(r))
 }
 
 // peer returns the sender with what the frame says of it. A peer that is registered

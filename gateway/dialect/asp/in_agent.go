@@ -91,7 +91,7 @@ func (f *frame) place(guess string) string {
 // the frame that it answers, which is the task's.
 func agentResult(f *frame) []dialect.Order {
 	task := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"}, place{f.top, "requestId"})
-	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID, Result: orNull(f.content.Get("result"))}
+	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Peer.ID, Result: orNull(f.content.Get("result"))}
 	if f.kind == wire.AgentResponse && f.content.Get("result") == nil {
 		r.Result = orNull(f.content.Get("data"))
 	}
@@ -103,11 +103,11 @@ func agentResult(f *frame) []dialect.Order {
 	if failed || isFailure {
 		fail(&r, why)
 	}
-	return f.tell(command.FinishTask, task, r)
+	return f.tell(task, r)
 }
 
 // fail makes a result a failure.
-func fail(r *command.TaskResult, why failure) {
+func fail(r *dialect.FinishTask, why failure) {
 	r.Failed = true
 	r.Code = first(why.code, string(fault.TaskFailed))
 	r.Error = first(why.text, fault.Lookup(fault.TaskFailed).Message)
@@ -120,26 +120,26 @@ func fail(r *command.TaskResult, why failure) {
 func taskError(f *frame) []dialect.Order {
 	task := f.task()
 	f.need(f.content, "error")
-	r := command.TaskResult{TaskID: task, AgentID: f.in.Peer.ID}
+	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Peer.ID}
 	fail(&r, failureIn(f.content.Members))
-	return f.tell(command.FinishTask, task, r)
+	return f.tell(task, r)
 }
 
 func taskStatus(f *frame) []dialect.Order {
 	task := f.task()
-	r := command.TaskReport{TaskID: task, AgentID: f.in.Peer.ID, Status: f.word(f.content, "status"), Progress: f.content.Get("progress")}
+	r := dialect.ReportTask{TaskID: task, AgentID: f.in.Peer.ID, Status: f.word(f.content, "status"), Progress: f.content.Get("progress")}
 	if r.Status == "" {
 		f.Wrong("content.status", "started, running, completed or failed", f.content.Get("status"))
 	}
 	if raw := f.content.Get("error"); truthy(raw) {
 		r.Error = errorText(raw)
 	}
-	return f.tell(command.ReportTask, task, r)
+	return f.tell(task, r)
 }
 
 func notifyTask(f *frame) []dialect.Order {
 	c, task := f.content, f.task()
-	n := command.TaskNotification{
+	n := dialect.NotifyTask{
 		TaskID: task, AgentID: f.in.Peer.ID, RequestID: f.id, Level: f.word(c, "level"), Message: f.need(c, "message"), Data: c.Get("data"),
 	}
 	n.NotificationType = first(f.word(c, "notificationType"), typeIn(n.Message), "info")
@@ -147,7 +147,7 @@ func notifyTask(f *frame) []dialect.Order {
 		n.Data = inner["data"]
 	}
 	n.Level = first(n.Level, levelOf(n.NotificationType))
-	return append(f.tell(command.NotifyTask, task, n), f.say(wire.TaskMessageReceived, wire.TaskMessageReceivedContent{TaskID: task, Status: statusReceived})...)
+	return append(f.tell(task, n), f.say(wire.TaskMessageReceived, wire.TaskMessageReceivedContent{TaskID: task, Status: statusReceived})...)
 }
 
 // levelOf returns the level of a notification that says none.
@@ -166,7 +166,7 @@ const unasked = "unasked_"
 // content.request, which may be anything.
 func askTask(f *frame) []dialect.Order {
 	c, task := f.content, f.task()
-	q := command.TaskQuestion{
+	q := dialect.AskTask{
 		TaskID: task, AgentID: f.in.Peer.ID, RequestID: first(f.id, unasked+f.in.NewID()), MessageType: f.word(c, "messageType"),
 		Message: c.Get("message"), Options: c.Get("options"), TimeoutMS: f.wait(c, "timeout"),
 	}
@@ -177,12 +177,12 @@ func askTask(f *frame) []dialect.Order {
 		unfold(&q, request)
 	}
 	q.MessageType = first(q.MessageType, "input_request")
-	return f.tell(command.AskTask, task, q)
+	return f.tell(task, q)
 }
 
 // unfold reads a request: an object with a message is a question in the described form,
 // if that holds all of it; anything else is the message itself.
-func unfold(q *command.TaskQuestion, request json.RawMessage) {
+func unfold(q *dialect.AskTask, request json.RawMessage) {
 	q.Message = request
 	m, ok := strict.Members(request)
 	inner := object{Members: m}
@@ -204,10 +204,10 @@ func unfold(q *command.TaskQuestion, request json.RawMessage) {
 	}
 }
 
-func listServices(f *frame) []dialect.Order { return ask(command.ListServices, f.filter("type")) }
+func listServices(f *frame) []dialect.Order { return ask(dialect.ListServices(f.filter("type"))) }
 
 func serviceTools(f *frame) []dialect.Order {
-	return ask(command.ListTools, command.ToolsOf{Kind: kindService, Server: f.needName(f.here("serviceId", "service")...)})
+	return ask(dialect.ListTools{Kind: kindService, Server: f.needName(f.here("serviceId", "service")...)})
 }
 
 func agentService(f *frame) []dialect.Order {
@@ -224,7 +224,7 @@ func (f *frame) call(r command.ToolRequest) []dialect.Order {
 	if r.TaskID == "" {
 		return f.run(r)
 	}
-	return f.tell(command.CallTool, r.TaskID, r)
+	return f.tell(r.TaskID, dialect.CallTool(r))
 }
 
 // agentRequest reads a request for a child task.
@@ -249,9 +249,9 @@ func agentRequest(f *frame) []dialect.Order {
 		s.TaskID, s.Inferred = f.place(f.in.LastTask), true
 	}
 	if s.TaskID == "" {
-		return ask(command.Submit, s.Apart())
+		return ask(dialect.Submit(s.Apart()))
 	}
-	return f.tell(command.SpawnTask, s.TaskID, s)
+	return f.tell(s.TaskID, dialect.SpawnTask(s))
 }
 
 // orNull returns raw, or null where there is none.

@@ -9,7 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
 // fromClient is the type of a message to an agent that says none. It is the SDK's.
@@ -34,17 +33,17 @@ func clientFrames() map[string]reader {
 	}
 }
 
-func clientAgents(f *frame) []dialect.Order { return ask(command.ListAgents, f.filter()) }
+func clientAgents(f *frame) []dialect.Order { return ask(dialect.ListAgents(f.filter())) }
 
-func listServers(f *frame) []dialect.Order { return ask(command.ListServers, f.filter("type")) }
+func listServers(f *frame) []dialect.Order { return ask(dialect.ListServers(f.filter("type"))) }
 
 func listClients(f *frame) []dialect.Order {
-	return ask(command.ListClients, f.filter("clientType", "type"))
+	return ask(dialect.ListClients(f.filter("clientType", "type")))
 }
 
 func createTask(f *frame) []dialect.Order {
 	c := f.content
-	t := command.NewTask{
+	t := dialect.Submit{
 		TaskID: f.stable("task"), RequestID: f.id, ClientID: f.in.Peer.ID, AgentID: f.name(c, "agentId"), AgentName: f.name(c, "agentName"),
 		Capabilities: f.list(c, "capabilities"), TaskType: f.word(c, "taskType"), Data: f.need(c, "taskData"),
 		QueueMS: f.wait(c, "queueTimeout"), TimeoutMS: f.wait(c, "timeout"),
@@ -52,7 +51,7 @@ func createTask(f *frame) []dialect.Order {
 	data, _ := strict.Members(t.Data)
 	t.TaskType = first(t.TaskType, typeOfData(data))
 	if t.AgentID != "" || t.AgentName != "" {
-		return ask(command.Submit, t)
+		return ask(t)
 	}
 	if raw := data["capabilities"]; len(t.Capabilities) == 0 && len(raw) > 0 {
 		t.Capabilities, _ = names(raw) // What is none is the agent's business.
@@ -60,7 +59,7 @@ func createTask(f *frame) []dialect.Order {
 	if len(t.Capabilities) == 0 {
 		f.Wrong("content.agentId", "an id, unless there is an agentName, or a list of capabilities that the agent must have", nil)
 	}
-	return ask(command.Submit, t)
+	return ask(t)
 }
 
 // typeOfData returns the type that the data of a task says of itself.
@@ -73,7 +72,7 @@ func typeOfData(data map[string]json.RawMessage) string {
 }
 
 func showTask(f *frame) []dialect.Order {
-	return ask(command.ShowTask, command.TaskRefData{TaskID: f.needName(f.here("taskId")...)})
+	return ask(dialect.ShowTask{TaskID: f.needName(f.here("taskId")...)})
 }
 
 func cancelTask(f *frame) []dialect.Order {
@@ -82,7 +81,7 @@ func cancelTask(f *frame) []dialect.Order {
 	if name, ok := f.ofWatched(task); ok {
 		return f.cancelWatched(task, name, member)
 	}
-	return f.tell(command.CancelTask, task, command.CancelTaskData{
+	return f.tell(task, dialect.CancelTask{
 		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id, Reason: f.text(f.content, "reason", 0, wire.MaxText),
 	})
 }
@@ -93,14 +92,14 @@ func messageTask(f *frame) []dialect.Order {
 	if name, ok := f.ofWatched(task); ok {
 		return f.messageWatched(task, name, input, member)
 	}
-	return f.tell(command.MessageTask, task, command.TaskMessage{
+	return f.tell(task, dialect.MessageTask{
 		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id,
 		MessageType: first(f.word(f.content, "messageType"), fromClient), Message: f.need(f.content, "message"),
 	})
 }
 
 func serverTools(f *frame) []dialect.Order {
-	return ask(command.ListTools, command.ToolsOf{Kind: kindMCP, Server: f.needName(f.here("serverId")...)})
+	return ask(dialect.ListTools{Kind: kindMCP, Server: f.needName(f.here("serverId")...)})
 }
 
 func clientTool(f *frame) []dialect.Order {
@@ -116,11 +115,11 @@ func registerClient(f *frame) []dialect.Order {
 	kind, version := first(f.word(c, "clientType"), f.word(c, "type")), f.word(c, "version")
 	p.Extra = typed(rest(c, "clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq"), "clientType")
 	var orders []dialect.Order
-	back := command.OpenClientRequest{ClientID: f.name(c, "clientId"), Token: f.name(c, "resumeToken"), After: f.seq(c, "lastSeq")}
+	back := dialect.OpenClient{ClientID: f.name(c, "clientId"), Token: f.name(c, "resumeToken"), After: f.seq(c, "lastSeq")}
 	if back.ClientID != "" && back.Token != "" {
-		orders = ask(command.OpenClient, back)
+		orders = ask(back)
 	}
-	orders = append(orders, ask(command.NameClient, event.InboxRegisteredData{
+	orders = append(orders, ask(dialect.NameClient{
 		ClientID: p.ID, Name: p.Name, ClientType: kind, Version: version, Capabilities: p.Capabilities, Extra: p.Extra,
 	})...)
 	return append(orders, dialect.Order{Register: &p})
@@ -147,5 +146,5 @@ const maxSeq = 1<<53 - 1
 func messageClient(f *frame) []dialect.Order {
 	target := f.Object(f.content, "target")
 	to := f.needName(place{f.content, "targetClientId"}, place{target, "id"})
-	return ask(command.SendClient, command.ClientNote{MessageID: f.stable("message"), TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.Get("data")})
+	return ask(dialect.SendClient{MessageID: f.stable("message"), TargetID: to, MessageType: f.word(f.content, "messageType"), Data: f.content.Get("data")})
 }

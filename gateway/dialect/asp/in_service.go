@@ -143,7 +143,7 @@ func serviceSays(f *frame) []dialect.Order {
 	}
 	// Replicas of a service have one id and may number their messages alike.
 	message := f.stable("message " + f.in.Peer.Connection + " " + f.request())
-	return ask(command.SendClient, command.ClientNote{MessageID: message, TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.Get("notification")})
+	return ask(dialect.SendClient{MessageID: message, TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.Get("notification")})
 }
 
 func serviceError(f *frame) []dialect.Order {

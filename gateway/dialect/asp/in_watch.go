@@ -8,7 +8,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -25,20 +24,17 @@ func (f *frame) ofWatched(task string) (string, bool) {
 	return strings.CutPrefix(task, watchedPrefix)
 }
 
-// order sends a command to the watched run, and says that it was sent: what becomes of
+// order asks something of the watched run, and says that it was sent: what becomes of
 // it is told to all who watch.
-func (f *frame) order(verb id.Name, member string, data any, kind string, content any) []dialect.Order {
+func (f *frame) order(member string, data dialect.IntentData, kind string, content any) []dialect.Order {
 	if f.Fault != nil {
 		return nil
 	}
-	c := &command.Command{
-		ID: first(f.request(), f.in.NewID()), Service: command.Pipeline, Verb: verb, Key: f.in.Watched.Entity,
-		Time: f.in.Now.UTC(), Data: strict.Encoded(data),
-	}
+	i := &dialect.Intent{ID: first(f.request(), f.in.NewID()), Data: data}
 	if f.in.Watched.Kind == id.KindTeam {
-		c.Member = member
+		i.Member = member
 	}
-	return append(one(dialect.Order{Command: c}), f.say(kind, content)...)
+	return append(one(dialect.Order{Intent: i}), f.say(kind, content)...)
 }
 
 // messageWatched answers a question of the watched run, or says something to it. Of a
@@ -47,21 +43,18 @@ func (f *frame) messageWatched(task, name, input, member string) []dialect.Order
 	kind, message := f.word(f.content, "messageType"), f.need(f.content, "message")
 	sent := wire.TaskMessageSentContent{TaskID: task, Status: statusSent, InputID: input}
 	if f.in.Watched.Kind == id.KindTask {
-		orders := f.tell(command.MessageTask, name, command.TaskMessage{TaskID: name, MessageType: first(kind, fromClient), Message: message})
-		for _, o := range orders {
-			o.Command.Key = f.in.Watched.Entity
-		}
+		orders := f.tell("", dialect.MessageTask{TaskID: name, MessageType: first(kind, fromClient), Message: message})
 		return append(orders, f.say(wire.TaskMessageSent, sent)...)
 	}
 	approved, feedback, decided := decision(message)
 	if input == "" && kind != answerType && !decided {
-		return f.order(command.SendMessage, member, command.UserMessage{Content: narrate.Plain(message)}, wire.TaskMessageSent, sent)
+		return f.order(member, dialect.SendMessage{Content: narrate.Plain(message)}, wire.TaskMessageSent, sent)
 	}
 	if !decided {
 		f.Wrong("content.message", "approve or reject, true or false, or an object with approved", message)
 	}
 	sent.InputID = first(input, name)
-	return f.order(command.Answer, member, command.AnswerQuestion{InputID: sent.InputID, Approved: approved, Feedback: feedback}, wire.TaskMessageSent, sent)
+	return f.order(member, dialect.Answer{InputID: sent.InputID, Approved: approved, Feedback: feedback}, wire.TaskMessageSent, sent)
 }
 
 // decision reads an answer: true, false, one of the words that the question offers, or
@@ -102,9 +95,9 @@ func decision(raw json.RawMessage) (approved bool, feedback string, ok bool) {
 func (f *frame) cancelWatched(task, name, member string) []dialect.Order {
 	reason := f.text(f.content, "reason", 0, wire.MaxText)
 	content := wire.TaskCancelContent{TaskID: task, Status: statusAccepted, Message: "The run is being stopped"}
-	stop := command.CancelRun{RunID: name, Reason: reason}
+	stop := dialect.Cancel{RunID: name, Reason: reason}
 	if f.in.Watched.Kind == id.KindTask || id.EntityFromExternal(name) == f.in.Watched.Entity {
 		stop.RunID, stop.All = "", true
 	}
-	return f.order(command.Cancel, member, stop, wire.TaskCancelResponse, content)
+	return f.order(member, stop, wire.TaskCancelResponse, content)
 }

@@ -59,7 +59,7 @@ func (f *frame) tooLarge(t dialect.Torn) []dialect.Order {
 		return nil
 	}
 	why := fault.Newf(fault.MessageTooBig, "The result is too large: the agent sent %d bytes; the limit is %d. Ask for less at once.", t.Size, t.Limit)
-	return f.tell(command.FinishTask, of, command.TaskResult{
+	return f.tell(of, dialect.FinishTask{
 		TaskID: of, AgentID: f.in.Peer.ID, Failed: true, Code: string(why.Code), Error: why.Public(),
 	})
 }

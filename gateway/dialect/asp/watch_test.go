@@ -50,12 +50,9 @@ func TestOneQuestionHasManyAnswers(t *testing.T) {
 		for _, head := range []string{`"taskId":"watched/q"`, `"taskId":"watched/run_1","inputId":"q"`, `"taskId":"watched/q","messageType":"input_response"`} {
 			orders, _, err := codecs[command.PeerClient].Orders([]byte(`{"id":"r","type":"task.message","content":{`+head+`,"message":`+message+`}}`), in)
 			require.NoError(t, err)
-			require.Len(t, orders, 2, "the command, and that it was sent")
-			require.Equal(t, command.Answer, orders[0].Command.Verb)
-			require.Equal(t, in.Watched.Entity, orders[0].Command.Key)
-			var d command.AnswerQuestion
-			require.NoError(t, orders[0].Command.Decode(&d))
-			require.Equal(t, command.AnswerQuestion{InputID: "q", Approved: want}, d, message)
+			require.Len(t, orders, 2, "the intent, and that it was sent")
+			require.Empty(t, orders[0].Task, "it is about the watched run")
+			require.Equal(t, dialect.Answer{InputID: "q", Approved: want}, orders[0].Intent.Data, message)
 		}
 	}
 }
@@ -67,7 +64,7 @@ func TestWithoutAWatchedRunNothingIsMarked(t *testing.T) {
 	orders, _, err := codecs[command.PeerClient].Orders([]byte(`{"type":"task.message","content":{"taskId":"watched/q","message":true}}`), in)
 	require.NoError(t, err)
 	require.Len(t, orders, 1)
-	require.Equal(t, command.Task, orders[0].Command.Service)
+	require.Equal(t, "watched/q", orders[0].Task)
 }
 
 // TestExamplesOfWatching: what the server sends is a line of a transcript, and what a
@@ -86,6 +83,7 @@ func TestExamplesOfWatching(t *testing.T) {
 		}
 		orders, _, err := codecs[command.PeerClient].Orders([]byte(line), in)
 		require.NoError(t, err, line)
-		require.Equal(t, in.Watched.Entity, orders[0].Command.Key, line)
+		require.NotNil(t, orders[0].Intent, line)
+		require.Empty(t, orders[0].Task, line)
 	}
 }

@@ -31,9 +31,9 @@ func (c *checker) examples(t *testing.T) {
 		switch {
 		case slices.Contains(c.Inbound, kind):
 			for _, codec := range c.bound {
-				r, cmds, err := c.ask(codec, raw)
+				r, intents, err := c.ask(codec, raw)
 				require.NoError(t, err, "%s", e.Name())
-				require.True(t, len(cmds) > 0 || r.Action != dialect.Act, "%s", e.Name())
+				require.True(t, len(intents) > 0 || r.Action != dialect.Act, "%s", e.Name())
 			}
 			require.NoError(t, c.schemas.check(kind, raw))
 		case c.Unsaid != nil:

@@ -14,12 +14,11 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/internal/strictjson"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
 // hostile feeds every codec documents that no friendly client sends. Each must give
-// a fault or commands for the socket's own session, and whether it does must agree
+// a fault or intents, and whether it does must agree
 // with the schema of its type.
 func (c *checker) hostile(t *testing.T) {
 	docs := thin(append(hostileDocuments(c.Kind, c.Inbound), c.mutations(t)...), enough)
@@ -66,13 +65,13 @@ const maxRefusal = 1024
 func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) {
 	t.Helper()
 	kept := string(doc)
-	r, cmds, err := c.ask(codec, doc)
+	r, intents, err := c.ask(codec, doc)
 	require.Equal(t, kept, string(doc), "Decode must not change the frame")
-	for _, cmd := range cmds {
-		c.requireAddressed(t, cmd)
+	for _, i := range intents {
+		sound(t, i)
 	}
 	if err != nil {
-		require.Empty(t, cmds, "%.200q: a fault means that nothing was asked", doc)
+		require.Empty(t, intents, "%.200q: a fault means that nothing was asked", doc)
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%.200q: an error of Decode is a fault, not %T", doc, err)
 		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a client's mistake is not ours", doc)
@@ -91,7 +90,7 @@ func (c *checker) decode(t testing.TB, codec dialect.Codec, doc []byte) {
 
 // ask does what a gateway does with a frame. Without sessions of its own a frame can
 // only be something to send on.
-func (c *checker) ask(codec dialect.Codec, doc []byte) (dialect.Request, []command.Command, error) {
+func (c *checker) ask(codec dialect.Codec, doc []byte) (dialect.Request, []dialect.Intent, error) {
 	r := dialect.Request{Action: dialect.Act}
 	if s, ok := codec.(dialect.Sessions); ok {
 		var err error
@@ -99,8 +98,8 @@ func (c *checker) ask(codec dialect.Codec, doc []byte) (dialect.Request, []comma
 			return r, nil, err
 		}
 	}
-	cmds, err := codec.Decode(doc, c.inbound())
-	return r, cmds, err
+	intents, err := codec.Decode(doc, c.inbound())
+	return r, intents, err
 }
 
 func refusal(codec dialect.Codec, r dialect.Request, f *fault.Fault) []byte {

@@ -22,22 +22,21 @@ import (
 
 // shownOrder is an order as transcripts show it.
 type shownOrder struct {
-	RequestID string           `json:"request_id,omitempty"`
-	Type      string           `json:"type"`
-	Command   *command.Command `json:"command,omitempty"`
-	Ask       *shownAsk        `json:"ask,omitempty"`
-	Register  *command.Peer    `json:"register,omitempty"`
-	Forward   *shownForward    `json:"forward,omitempty"`
-	Say       int              `json:"say,omitempty"` // how many frames; they are among the replies
-	Leave     bool             `json:"leave,omitempty"`
-	Quiet     bool             `json:"quiet,omitempty"`
+	RequestID string        `json:"request_id,omitempty"`
+	Type      string        `json:"type"`
+	Intent    *shownIntent  `json:"intent,omitempty"`
+	Task      string        `json:"task,omitempty"`
+	Ask       *shownAsk     `json:"ask,omitempty"`
+	Register  *command.Peer `json:"register,omitempty"`
+	Forward   *shownForward `json:"forward,omitempty"`
+	Say       int           `json:"say,omitempty"` // how many frames; they are among the replies
+	Leave     bool          `json:"leave,omitempty"`
+	Quiet     bool          `json:"quiet,omitempty"`
 }
 
 type shownAsk struct {
-	Service string `json:"service"`
-	Verb    string `json:"verb"`
-	Data    any    `json:"data"`
-	Long    bool   `json:"long,omitempty"`
+	Topic string          `json:"topic"`
+	Data  dialect.Inquiry `json:"data"`
 }
 
 type shownForward struct {
@@ -49,14 +48,13 @@ type shownForward struct {
 }
 
 func showOrder(t *testing.T, o dialect.Order) []byte {
-	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Register: o.Register, Say: len(o.Say), Leave: o.Leave, Quiet: o.Quiet}
-	if o.Command != nil {
-		c := *o.Command
-		c.Tenant = Session.Tenant // the gateway's to fill in
-		s.Command = &c
+	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Task: o.Task, Register: o.Register, Say: len(o.Say), Leave: o.Leave, Quiet: o.Quiet}
+	if o.Intent != nil {
+		i := showIntent(*o.Intent)
+		s.Intent = &i
 	}
-	if a := o.Ask; a != nil {
-		s.Ask = &shownAsk{Service: a.Service.String(), Verb: a.Verb.String(), Data: a.Data, Long: a.Long}
+	if o.Ask != nil {
+		s.Ask = &shownAsk{Topic: dialect.Topic(o.Ask), Data: o.Ask}
 	}
 	if f := o.Forward; f != nil {
 		s.Forward = &shownForward{CallID: f.CallID, Final: f.Final, Result: f.Result, Notification: f.Notification}

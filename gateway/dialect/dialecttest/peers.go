@@ -165,7 +165,7 @@ func (c *peers) orders(t testing.TB, doc []byte) []dialect.Order {
 func (c *peers) sane(t testing.TB, o dialect.Order) {
 	t.Helper()
 	kinds := 0
-	for _, set := range []bool{o.Command != nil, o.Ask != nil, o.Register != nil, o.Forward != nil, len(o.Say) > 0, o.Leave} {
+	for _, set := range []bool{o.Intent != nil, o.Ask != nil, o.Register != nil, o.Forward != nil, len(o.Say) > 0, o.Leave} {
 		if set {
 			kinds++
 		}
@@ -175,14 +175,11 @@ func (c *peers) sane(t testing.TB, o dialect.Order) {
 		c.frame(t, f)
 	}
 	switch {
-	case o.Command != nil:
-		require.Regexp(t, `^[A-Za-z0-9_-]{1,128}$`, o.Command.ID)
-		require.False(t, o.Command.Key.IsZero() || o.Command.Service.IsZero() || o.Command.Verb.IsZero())
-		require.True(t, json.Valid(o.Command.Data), "%s", o.Command.Data)
-		require.Empty(t, o.Command.Principal+o.Command.Source+o.Command.ReplyTo, "these are the gateway's to fill in")
+	case o.Intent != nil:
+		sound(t, *o.Intent)
 	case o.Ask != nil:
-		require.False(t, o.Ask.Service.IsZero() || o.Ask.Verb.IsZero())
-		_, err := json.Marshal(o.Ask.Data)
+		require.NotEmpty(t, dialect.Topic(o.Ask))
+		_, err := json.Marshal(o.Ask)
 		require.NoError(t, err)
 	case o.Register != nil:
 		require.Equal(t, c.Codec.Kind(), o.Register.Kind)
@@ -277,9 +274,8 @@ func (c *peers) torn(t *testing.T) {
 			require.ErrorIs(r, o.Forward.Failure, fault.New(fault.MessageTooBig))
 			return
 		}
-		require.Equal(r, command.FinishTask, o.Command.Verb)
-		var end command.TaskResult
-		require.NoError(r, o.Command.Decode(&end))
+		end, ok := o.Intent.Data.(dialect.FinishTask)
+		require.True(r, ok, "%T", o.Intent.Data)
 		require.Equal(r, []any{true, string(fault.MessageTooBig), ""}, []any{end.Failed, end.Code, string(end.Result)})
 	})
 }

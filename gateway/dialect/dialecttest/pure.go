@@ -27,10 +27,10 @@ var impure = []string{
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 // pure checks that the codec imports nothing but the contract and the harmless part
-// of the standard library, starts no goroutine and reads no clock.
+// of the standard library, starts no goroutine, reads no clock and names no service.
 func (c *checker) pure(t *testing.T) {
 	deps := goList(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", c.Package)
-	checked := []string{c.Package}
+	checked := []string{c.Package, root + "gateway/dialect"}
 	for _, dep := range strings.Fields(deps) {
 		part := strings.HasPrefix(dep, root+"gateway/dialect/internal/") || dep == root+"gateway/dialect/narrate" // as pure as the dialects that share it
 		ours := part || dep == c.Package || dep == root+"gateway/dialect" || strings.HasPrefix(dep, root+"proto-schemas/")
@@ -46,6 +46,7 @@ func (c *checker) pure(t *testing.T) {
 		for _, path := range sources {
 			if !strings.HasSuffix(path, "_test.go") {
 				pureFile(t, path)
+				namesNoService(t, path)
 			}
 		}
 	}
@@ -78,4 +79,36 @@ func goList(t *testing.T, args ...string) string {
 	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
+}
+
+// commandPackage is the contract of commands, of which dialects use the data.
+const commandPackage = root + "proto-schemas/command"
+
+// busNames are the names in package command with which a command is put on the bus: the services and the envelope. Verbs
+// are not among them, because events tell of commands by their verbs.
+var busNames = []string{"Command", "Session", "Pipeline", "Worker", "Member", "Team", "Task"}
+
+// namesNoService checks that a source mentions no service and builds no command: the table of package binding alone knows
+// which service does what.
+func namesNoService(t *testing.T, path string) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	local := ""
+	for _, i := range file.Imports {
+		if i.Path.Value == strconv.Quote(commandPackage) {
+			local = "command"
+			if i.Name != nil {
+				local = i.Name.Name
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if pkg, ok := s.X.(*ast.Ident); ok && pkg.Name == local && slices.Contains(busNames, s.Sel.Name) {
+				require.Fail(t, "a dialect returns intents and knows no service", "%s: %s.%s", set.Position(s.Pos()), local, s.Sel.Name)
+			}
+		}
+		return true
+	})
 }

@@ -6,13 +6,13 @@
 //	what the transcript shows, for people
 //	-- query --       the query of the socket's URL (optional)
 //	-- client --      frames of the client, one a line
-//	-- commands --    what they mean: a command, or a fault, for each
+//	-- intents --     what they mean: intents, or a fault, for each
 //	-- replies --     the frames that tell the client of the faults
 //	-- bus --         canonical events, one a line; !starting, !ready and !truncated N
 //	                  stand for what the gateway says between them
 //	-- frames --      what the client receives
 //
-// Where a socket holds several sessions, commands also shows what a frame asks of the
+// Where a socket holds several sessions, intents also shows what a frame asks of the
 // gateway, a bus line with sequence 0 is an aside, and bus may hold !connected,
 // !heartbeat N, !expired N, !replayed COUNT SEQ [true|false], !batch FROM TO (of the
 // events before it), !refuse ACTION CODE, !exported JSON and !merged FROM (the event
@@ -20,7 +20,7 @@
 //
 // Where a socket shows a team, bus may hold !welcome JSON, with the view of the team.
 //
-// The flag -update rewrites commands, replies and frames.
+// The flag -update rewrites intents, replies and frames.
 package dialecttest
 
 import (
@@ -126,7 +126,7 @@ var Now = time.Date(2026, time.March, 1, 12, 0, 0, 123_000_000, time.UTC)
 // inbound returns a socket whose fresh ids are cmd-1, cmd-2, ...
 func (c *checker) inbound() dialect.Inbound {
 	n := 0
-	return dialect.Inbound{Session: c.Log, Principal: "alice", Now: Now, NewID: func() string {
+	return dialect.Inbound{Kind: c.Log.Kind, NewID: func() string {
 		n++
 		return fmt.Sprintf("cmd-%d", n)
 	}}

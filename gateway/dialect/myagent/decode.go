@@ -9,7 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
@@ -24,61 +23,50 @@ const (
 	byUser = "user_request"
 )
 
-// verbs are the commands that frames turn into, all of the pipeline service, and what
-// reads the data of each.
-var verbs = map[string]struct {
-	verb id.Name
-	data func(*form, object) any
-}{
-	wire.UserMessage:     {command.SendMessage, (*form).message},
-	wire.UserSolveTasks:  {command.SendMessage, (*form).solve},
-	wire.UserResponse:    {command.Answer, (*form).respond},
-	wire.UserCancel:      {command.Cancel, (*form).cancel},
-	wire.UserCancelPlan:  {command.CancelPlan, (*form).cancelPlan},
-	wire.UserCancelTask:  {command.CancelStep, (*form).task},
-	wire.UserRestartTask: {command.RestartStep, (*form).restart},
-	wire.UserReplan:      {command.Replan, (*form).replan},
+// readers read what the frames ask for.
+var readers = map[string]func(*form, object) dialect.IntentData{
+	wire.UserMessage:     (*form).message,
+	wire.UserSolveTasks:  (*form).solve,
+	wire.UserResponse:    (*form).respond,
+	wire.UserCancel:      (*form).cancel,
+	wire.UserCancelPlan:  (*form).cancelPlan,
+	wire.UserCancelTask:  (*form).cancelTask,
+	wire.UserRestartTask: (*form).restart,
+	wire.UserReplan:      (*form).replan,
 }
 
 // Decode implements dialect.Codec. Frames that ask something of the gateway (see
-// Request) give no commands.
-func (*codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
+// Request) give no intents.
+func (*codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	var f form
 	kind, top := f.envelope(frame)
 	if f.Fault != nil {
 		return nil, f.Fault
 	}
-	v, ok := verbs[kind]
+	read, ok := readers[kind]
 	if !ok {
 		return nil, nil
 	}
 	f.needID(top, "session_id")
 	given := first(f.name(f.Object(top, "metadata"), "message_id"), f.name(top, "id"))
-	data := v.data(&f, top)
+	data := read(&f, top)
 	if f.Fault != nil {
 		return nil, f.Fault
 	}
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return nil, fault.From(err, "")
-	}
-	return []command.Command{{
-		ID: commandID(given, in), Service: command.Pipeline, Verb: v.verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
-		Principal: in.Principal, Time: in.Now.UTC(), Data: raw,
-	}}, nil
+	return []dialect.Intent{{ID: intentID(given, in), Data: data}}, nil
 }
 
-// commandID is the client's id, or a fresh one where it gives none. An id that is not a
+// intentID is the client's id, or a fresh one where it gives none. An id that is not a
 // legal token is replaced by its hash, so that a repeat is still a repeat.
-func commandID(given string, in dialect.Inbound) string {
+func intentID(given string, in dialect.Inbound) string {
 	if given == "" {
 		return in.NewID()
 	}
 	return id.EntityFromExternal(given).String()
 }
 
-func (f *form) message(top object) any {
-	m := command.UserMessage{RunSpec: f.spec(top)}
+func (f *form) message(top object) dialect.IntentData {
+	m := dialect.SendMessage{RunSpec: f.spec(top)}
 	m.Mode = event.ModePlan
 	switch raw := top.Get("content"); {
 	case raw != nil && raw[0] == '{':
@@ -129,8 +117,8 @@ func (f *form) budget(meta object) *event.Budget {
 	return &b
 }
 
-func (f *form) solve(top object) any {
-	m := command.UserMessage{RunSpec: f.spec(top)}
+func (f *form) solve(top object) dialect.IntentData {
+	m := dialect.SendMessage{RunSpec: f.spec(top)}
 	m.Mode = event.ModeSteps
 	content := f.Object(top, "content")
 	m.Steps = f.tasks(content)
@@ -218,7 +206,7 @@ func (f *form) dependencies(o object) []string {
 
 // respond reads the answer to a question. What should be tasks is passed on as it is:
 // whether it is a list of tasks is for the plan to say.
-func (f *form) respond(top object) any {
+func (f *form) respond(top object) dialect.IntentData {
 	content := f.Object(top, "content")
 	approved, confirmed := f.boolean(content, "approved"), f.boolean(content, "confirmed")
 	if approved == nil {
@@ -227,7 +215,7 @@ func (f *form) respond(top object) any {
 	if approved == nil {
 		f.Wrong("content.approved", aBoolean, nil)
 	}
-	return command.AnswerQuestion{
+	return dialect.Answer{
 		InputID: f.step(top), Approved: truth(approved),
 		Feedback: deref(f.text(content, "feedback", wire.MaxContent)),
 		Steps:    content.Get("tasks"), Modified: content.Get("modified_tasks"),
@@ -235,14 +223,14 @@ func (f *form) respond(top object) any {
 	}
 }
 
-func (f *form) cancel(top object) any {
+func (f *form) cancel(top object) dialect.IntentData {
 	f.id(f.Object(top, "metadata"), "client_id")
-	return command.CancelRun{Reason: f.reason(top), Pause: true}
+	return dialect.Cancel{Reason: f.reason(top), Pause: true}
 }
 
-func (f *form) cancelPlan(top object) any {
+func (f *form) cancelPlan(top object) dialect.IntentData {
 	f.id(f.Object(top, "metadata"), "client_id")
-	return command.CancelRun{Reason: f.reason(top)}
+	return dialect.CancelPlan{Reason: f.reason(top)}
 }
 
 // reason reads why something is asked for. Anything but a text is passed over.
@@ -251,20 +239,22 @@ func (f *form) reason(top object) string {
 	return firstSaid(strict.Cut(s, reasonLimit), byUser)
 }
 
-func (f *form) task(top object) any {
+func (f *form) cancelTask(top object) dialect.IntentData { return dialect.CancelStep(f.task(top)) }
+
+func (f *form) task(top object) command.StepRef {
 	f.id(f.Object(top, "metadata"), "client_id")
 	content := f.Object(top, "content")
 	return command.StepRef{StepID: f.taskID(content.Get("task_id"), content.At("task_id")), Reason: f.reason(top)}
 }
 
-func (f *form) restart(top object) any {
-	ref, _ := f.task(top).(command.StepRef)
+func (f *form) restart(top object) dialect.IntentData {
+	ref := f.task(top)
 	ref.MaxAttempts = int(number(f.integer(f.Object(top, "metadata"), "max_attempts", 1, wire.MaxTries)))
-	return ref
+	return dialect.RestartStep(ref)
 }
 
-func (f *form) replan(top object) any {
-	r := command.ReplanRun{RunSpec: f.spec(top)}
+func (f *form) replan(top object) dialect.IntentData {
+	r := dialect.Replan{RunSpec: f.spec(top)}
 	r.Mode = event.ModePlan
 	switch raw := top.Get("content"); {
 	case raw == nil:

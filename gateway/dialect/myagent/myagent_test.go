@@ -15,7 +15,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/dialecttest"
 	"github.com/waggle-dev/waggle/gateway/dialect/myagent"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -247,21 +246,19 @@ func TestDetailsAreForThoseWhoAsk(t *testing.T) {
 	require.Len(t, codec(t, "").Encode(e), 1, "a retry is said")
 }
 
-// decoded returns the data of the one command that a frame means.
-func decoded[T any](t *testing.T, frame string) T {
+// decoded returns the data of the one intent that a frame means.
+func decoded[D dialect.IntentData](t *testing.T, frame string) D {
 	t.Helper()
-	in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "new-1" }}
-	cmds, err := codec(t, "").Decode([]byte(frame), in)
+	intents, err := codec(t, "").Decode([]byte(frame), dialect.Inbound{Kind: id.KindSession, NewID: func() string { return "new-1" }})
 	require.NoError(t, err)
-	require.Len(t, cmds, 1)
-	require.Equal(t, command.Pipeline, cmds[0].Service)
-	var v T
-	require.NoError(t, cmds[0].Decode(&v))
-	return v
+	require.Len(t, intents, 1)
+	data, ok := intents[0].Data.(D)
+	require.True(t, ok, "%T", intents[0].Data)
+	return data
 }
 
 func TestTasksOfAllDialects(t *testing.T) {
-	got := decoded[command.UserMessage](t, accepted[3])
+	got := decoded[dialect.SendMessage](t, accepted[3])
 	require.Equal(t, []event.Step{
 		{ID: "1", Title: "a", Description: "o"},
 		{
@@ -272,13 +269,13 @@ func TestTasksOfAllDialects(t *testing.T) {
 	require.Equal(t, "q", got.Content)
 	require.Equal(t, event.ModeSteps, got.Mode)
 
-	got = decoded[command.UserMessage](t, accepted[2])
+	got = decoded[dialect.SendMessage](t, accepted[2])
 	require.Equal(t, "One", got.Content, "tasks without a question are known by their titles")
 	require.JSONEq(t, `{"notes":"n","insights":[1]}`, string(got.Steps[0].Extra))
 }
 
 func TestWhatComesWithAMessageStaysWithIt(t *testing.T) {
-	got := decoded[command.UserMessage](t, accepted[1])
+	got := decoded[dialect.SendMessage](t, accepted[1])
 	yes := true
 	require.Equal(t, event.RunSpec{
 		Mode: event.ModePlan, ConfirmPlan: &yes, OnBusy: event.OnBusyEnqueue, MaxConcurrent: 1, TimeoutSeconds: 60, ClientID: "c1",
@@ -287,12 +284,12 @@ func TestWhatComesWithAMessageStaysWithIt(t *testing.T) {
 }
 
 func TestBothKindsOfAnswer(t *testing.T) {
-	got := decoded[command.AnswerQuestion](t, accepted[4])
-	require.Equal(t, command.AnswerQuestion{
+	got := decoded[dialect.Answer](t, accepted[4])
+	require.Equal(t, dialect.Answer{
 		InputID: "confirm_plan_1a2b3c4d", Approved: true, Steps: json.RawMessage(`[{"id":1,"title":"a"}]`), ClientID: "c1",
 	}, got)
-	got = decoded[command.AnswerQuestion](t, `{"event":"user.response","session_id":"s1","step_id":"p","content":{"approved":false,"confirmed":true,"modified_tasks":"x"}}`)
-	require.Equal(t, command.AnswerQuestion{InputID: "p", Modified: json.RawMessage(`"x"`)}, got, "approved wins")
+	got = decoded[dialect.Answer](t, `{"event":"user.response","session_id":"s1","step_id":"p","content":{"approved":false,"confirmed":true,"modified_tasks":"x"}}`)
+	require.Equal(t, dialect.Answer{InputID: "p", Modified: json.RawMessage(`"x"`)}, got, "approved wins")
 }
 
 // TestAnExternalIDStaysTheSame: what cannot be a subject token is still the same command
@@ -300,10 +297,10 @@ func TestBothKindsOfAnswer(t *testing.T) {
 func TestAnExternalIDStaysTheSame(t *testing.T) {
 	ids := map[string]bool{}
 	for range 2 {
-		in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "new-1" }}
-		cmds, err := codec(t, "").Decode([]byte(accepted[1]), in)
+		in := dialect.Inbound{Kind: id.KindSession, NewID: func() string { return "new-1" }}
+		intents, err := codec(t, "").Decode([]byte(accepted[1]), in)
 		require.NoError(t, err)
-		ids[cmds[0].ID] = true
+		ids[intents[0].ID] = true
 	}
 	require.Len(t, ids, 1)
 	require.NotContains(t, ids, "new-1")
@@ -337,7 +334,7 @@ func TestAWrongValueIsGivenBack(t *testing.T) {
 		c := codec(t, "")
 		r, err := c.Request([]byte(frame))
 		if err == nil && r.Action == dialect.Act {
-			_, err = c.Decode([]byte(frame), dialect.Inbound{Session: dialecttest.Session, NewID: func() string { return "x" }})
+			_, err = c.Decode([]byte(frame), dialect.Inbound{Kind: dialecttest.Session.Kind, NewID: func() string { return "x" }})
 		}
 		f := fault.From(err, "")
 		require.NotNil(t, f, frame)
@@ -378,7 +375,7 @@ func TestWhatIsWrongIsAlwaysThere(t *testing.T) {
 		require.NoError(t, json.Unmarshal(f["metadata"], &m))
 		return m
 	}
-	_, err := c.Decode([]byte(`{"event":"user.message","session_id":"s1"}`), dialect.Inbound{Session: dialecttest.Session})
+	_, err := c.Decode([]byte(`{"event":"user.message","session_id":"s1"}`), dialect.Inbound{Kind: dialecttest.Session.Kind})
 	m := meta(c.Refuse(dialecttest.Link, "s1", dialect.Act, fault.From(err, "")))
 	require.Equal(t, "content", m.Field)
 	require.NotEmpty(t, m.Constraint)

@@ -46,7 +46,7 @@ func TestExamplesOfThePage(t *testing.T) {
 		r, err := c.Request([]byte(line))
 		require.NoError(t, err, line)
 		if r.Action == dialect.Act {
-			in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "x" }}
+			in := dialect.Inbound{Kind: dialecttest.Session.Kind, NewID: func() string { return "x" }}
 			_, err = c.Decode([]byte(line), in)
 			require.NoError(t, err, line)
 		}

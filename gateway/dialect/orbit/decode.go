@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/orbit"
@@ -26,7 +25,7 @@ const maxQuestionID = 128
 type members map[string]json.RawMessage
 
 // Decode implements dialect.Codec.
-func (codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
+func (codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	m, ok := object(frame)
 	if !ok {
 		return nil, invalid("", "A message is a JSON object.")
@@ -39,7 +38,7 @@ func (codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error)
 	case wire.UserMessage:
 		return userMessage(m, in)
 	case wire.Cancel:
-		return address(m, in, command.Cancel, command.CancelRun{})
+		return intent(m, in, dialect.Cancel{})
 	case wire.Answer:
 		return answer(m, in)
 	}
@@ -47,7 +46,7 @@ func (codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error)
 		clip(kind), strings.Join(wire.Inbound, ", ")).At("type")
 }
 
-func userMessage(m members, in dialect.Inbound) ([]command.Command, error) {
+func userMessage(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 	field, raw, err := content(m)
 	if err != nil {
 		return nil, err
@@ -59,11 +58,11 @@ func userMessage(m members, in dialect.Inbound) ([]command.Command, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, invalid(field, "The content of a user_message must not be empty.")
 	}
-	return address(m, in, command.SendMessage, command.UserMessage{Content: s})
+	return intent(m, in, dialect.SendMessage{Content: s})
 }
 
 // answer answers a question. What is not said is not allowed: approved has to be there.
-func answer(m members, in dialect.Inbound) ([]command.Command, error) {
+func answer(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 	question, ok := text(m["question_id"])
 	if n := utf8.RuneCountInString(question); !ok || n < 1 || n > maxQuestionID {
 		return nil, invalid("question_id", "An answer has the id of its question, a string of 1 to 128 characters.")
@@ -76,7 +75,7 @@ func answer(m members, in dialect.Inbound) ([]command.Command, error) {
 	if raw, there := m["feedback"]; there && !ok && string(raw) != "null" {
 		return nil, invalid("feedback", "The feedback of an answer is a string.")
 	}
-	return address(m, in, command.Answer, command.AnswerQuestion{InputID: question, Approved: approved, Feedback: feedback})
+	return intent(m, in, dialect.Answer{InputID: question, Approved: approved, Feedback: feedback})
 }
 
 // content finds the text of a user_message. Top-level content wins over data.content,
@@ -96,25 +95,18 @@ func content(m members) (field string, raw json.RawMessage, err error) {
 	return "data.content", inner["content"], nil
 }
 
-// address makes the one command for a frame.
-func address(m members, in dialect.Inbound, verb id.Name, data any) ([]command.Command, error) {
-	cmdID, err := commandID(m, in)
+// intent returns the one intent of a frame.
+func intent(m members, in dialect.Inbound, data dialect.IntentData) ([]dialect.Intent, error) {
+	intentID, err := idOf(m, in)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return nil, fault.From(err, "")
-	}
-	return []command.Command{{
-		ID: cmdID, Service: command.Pipeline, Verb: verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
-		Principal: in.Principal, Time: in.Now.UTC(), Data: raw,
-	}}, nil
+	return []dialect.Intent{{ID: intentID, Data: data}}, nil
 }
 
-// commandID is the client's id, or a fresh one where it gives none. An id that is
+// idOf is the client's id, or a fresh one where it gives none. An id that is
 // not a legal token is replaced by its hash, so that a repeat is still a repeat.
-func commandID(m members, in dialect.Inbound) (string, error) {
+func idOf(m members, in dialect.Inbound) (string, error) {
 	raw, ok := m["id"]
 	if !ok || string(raw) == "null" {
 		return in.NewID(), nil

@@ -57,7 +57,7 @@ func TestExamplesOfThePage(t *testing.T) {
 		shown[kind] = true
 		switch {
 		case slices.Contains(wire.Inbound, kind):
-			in := dialect.Inbound{Session: dialecttest.Session, Now: dialecttest.Now, NewID: func() string { return "x" }}
+			in := dialect.Inbound{Kind: dialecttest.Session.Kind, NewID: func() string { return "x" }}
 			_, err := codec.Decode([]byte(line), in)
 			require.NoError(t, err, line)
 		case slices.Contains(wire.Outbound, kind):

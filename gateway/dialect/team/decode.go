@@ -1,14 +1,12 @@
 package team
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
@@ -18,15 +16,8 @@ import (
 // any type, short enough for one line.
 const quoteLimit = 40
 
-// asked is what a frame asks for.
-type asked struct {
-	service, verb id.Name
-	data          any
-	member        string
-}
-
-// verbs are what the messages ask for.
-var verbs = map[string]func(*form, fields, dialect.Inbound) asked{
+// readers read the messages. The id of the intent is read afterwards.
+var readers = map[string]func(*form, fields, dialect.Inbound) dialect.Intent{
 	wire.SendMessage:    (*form).message,
 	wire.StopGeneration: (*form).stop,
 	wire.ApproveTool:    (*form).approve,
@@ -36,7 +27,7 @@ var verbs = map[string]func(*form, fields, dialect.Inbound) asked{
 }
 
 // Decode implements dialect.Codec.
-func (*codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error) {
+func (*codec) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	top, ok := strict.Members(frame)
 	if !ok {
 		return nil, invalid("", "A message is a JSON object.")
@@ -45,26 +36,18 @@ func (*codec) Decode(frame []byte, in dialect.Inbound) ([]command.Command, error
 	if !ok {
 		return nil, invalid("type", "A message has a type, which is a string.")
 	}
-	verb, ok := verbs[kind]
+	read, ok := readers[kind]
 	if !ok {
 		return nil, fault.Newf(fault.UnknownType, "The message type %q is not known here. Send one of: %s.",
 			clip(kind), strings.Join(wire.Inbound, ", ")).At("type")
 	}
 	f := &form{}
 	p := f.payload(top)
-	a := verb(f, p, in)
-	cmdID := f.messageID(p, in)
-	if f.fault != nil {
+	intent := read(f, p, in)
+	if intent.ID = f.messageID(p, in); f.fault != nil {
 		return nil, f.fault
 	}
-	raw, err := json.Marshal(a.data)
-	if err != nil {
-		return nil, fault.From(err, "")
-	}
-	return []command.Command{{
-		ID: cmdID, Service: a.service, Verb: a.verb, Tenant: in.Session.Tenant, Key: in.Session.Entity,
-		Principal: in.Principal, Time: in.Now.UTC(), Data: raw, Member: a.member,
-	}}, nil
+	return []dialect.Intent{intent}, nil
 }
 
 func clip(s string) string {
@@ -79,53 +62,57 @@ func invalid(field, text string) *fault.Fault {
 }
 
 // message asks a member to do something, or the coordinator.
-func (f *form) message(p fields, in dialect.Inbound) asked {
-	m := command.UserMessage{Content: f.needText(p, "content")}
+func (f *form) message(p fields, in dialect.Inbound) dialect.Intent {
+	m := dialect.SendMessage{Content: f.needText(p, "content")}
 	m.ContextFiles = f.texts(p, "context_file_paths", "contextFilePaths")
 	m.ImageURLs = f.texts(p, "image_urls", "imageUrls")
-	return asked{command.Pipeline, command.SendMessage, m, f.target(p, in)}
+	return dialect.Intent{Data: m, Member: f.target(p, in)}
 }
 
 // stop ends what is on, and what waits.
-func (f *form) stop(p fields, in dialect.Inbound) asked {
-	return asked{command.Pipeline, command.Cancel, command.CancelRun{All: true, Reason: f.text(p, "reason")}, f.target(p, in)}
+func (f *form) stop(p fields, in dialect.Inbound) dialect.Intent {
+	return dialect.Intent{Data: dialect.Cancel{All: true, Reason: f.text(p, "reason")}, Member: f.target(p, in)}
 }
 
-func (f *form) approve(p fields, in dialect.Inbound) asked { return f.respond(p, in, true) }
+func (f *form) approve(p fields, in dialect.Inbound) dialect.Intent { return f.respond(p, in, true) }
 
-func (f *form) deny(p fields, in dialect.Inbound) asked { return f.respond(p, in, false) }
+func (f *form) deny(p fields, in dialect.Inbound) dialect.Intent { return f.respond(p, in, false) }
 
 // respond answers a question. In teams it is named by its call, which is known nowhere
 // else: the name of the member is not needed to find it, and may be that of one in a
 // nested team, so that only a path is passed on.
-func (f *form) respond(p fields, in dialect.Inbound, approved bool) asked {
+func (f *form) respond(p fields, in dialect.Inbound, approved bool) dialect.Intent {
 	call := f.needText(p, "invocation_id")
-	r := command.AnswerQuestion{Approved: approved, Feedback: f.text(p, "reason")}
+	r := dialect.Answer{Approved: approved, Feedback: f.text(p, "reason")}
 	token := f.token(p, call)
 	r.Digest = token.Digest
-	if in.Session.Kind == id.KindTeam || in.Session.Kind == id.KindMember {
+	if in.Kind == id.KindTeam || in.Kind == id.KindMember {
 		r.CallID = call
 	} else {
 		r.InputID = call
 	}
 	f.target(p, in)
-	a := asked{command.Pipeline, command.Answer, r, ""}
-	if in.Session.Kind == id.KindTeam {
-		a.member = narrate.First(f.path(p), token.TargetMemberName)
+	intent := dialect.Intent{Data: r}
+	if in.Kind == id.KindTeam {
+		intent.Member = narrate.First(f.path(p), token.TargetMemberName)
 	}
-	return a
+	return intent
 }
 
-func (f *form) pause(_ fields, in dialect.Inbound) asked { return f.whole(command.PauseTeam, in) }
+func (f *form) pause(_ fields, in dialect.Inbound) dialect.Intent {
+	return f.whole(dialect.PauseTeam{}, in)
+}
 
-func (f *form) resume(_ fields, in dialect.Inbound) asked { return f.whole(command.ResumeTeam, in) }
+func (f *form) resume(_ fields, in dialect.Inbound) dialect.Intent {
+	return f.whole(dialect.ResumeTeam{}, in)
+}
 
 // whole asks something of a team as a whole.
-func (f *form) whole(verb id.Name, in dialect.Inbound) asked {
-	if in.Session.Kind != id.KindTeam {
+func (f *form) whole(data dialect.IntentData, in dialect.Inbound) dialect.Intent {
+	if in.Kind != id.KindTeam {
 		f.wrong("type", "one for a team, which this socket does not show")
 	}
-	return asked{command.Team, verb, struct{}{}, ""}
+	return dialect.Intent{Data: data}
 }
 
 // wrong notes what is wrong with a member. The first thing counts.

@@ -139,11 +139,13 @@ func TestWhomARespondIsFor(t *testing.T) {
 		id.KindTeam: {"call_id", "a/b"}, id.KindMember: {"call_id", ""}, id.KindSession: {"input_id", ""}, id.KindTask: {"input_id", ""},
 	} {
 		in := inbound()
-		in.Session.Kind = kind
-		cmds, err := bound(t, team.Teams(), "").Decode([]byte(`{"type":"DENY_TOOL","payload":{"invocation_id":"c","agent_name":"b","target_member_path":["a","b"]}}`), in)
+		in.Kind = kind
+		intents, err := bound(t, team.Teams(), "").Decode([]byte(`{"type":"DENY_TOOL","payload":{"invocation_id":"c","agent_name":"b","target_member_path":["a","b"]}}`), in)
 		require.NoError(t, err)
-		require.Len(t, cmds, 1)
-		require.Contains(t, string(cmds[0].Data), `"`+want[0]+`":"c"`)
-		require.Equal(t, want[1], cmds[0].Member, "%s", kind)
+		require.Len(t, intents, 1)
+		answer, err := json.Marshal(intents[0].Data)
+		require.NoError(t, err)
+		require.Contains(t, string(answer), `"`+want[0]+`":"c"`)
+		require.Equal(t, want[1], intents[0].Member, "%s", kind)
 	}
 }

@@ -114,7 +114,7 @@ func (f *form) target(p fields, in dialect.Inbound) string {
 	for _, name := range names {
 		found = narrate.First(found, f.text(p, name))
 	}
-	if in.Session.Kind != id.KindTeam {
+	if in.Kind != id.KindTeam {
 		return ""
 	}
 	return found

@@ -161,5 +161,5 @@ func TestADamagedEventIsNotSilence(t *testing.T) {
 }
 
 func inbound() dialect.Inbound {
-	return dialect.Inbound{Session: teamLog, Principal: "alice", Now: dialecttest.Now, NewID: func() string { return "new-1" }}
+	return dialect.Inbound{Kind: teamLog.Kind, NewID: func() string { return "new-1" }}
 }
