@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 )
 
 // TestTheAgentOfAChildIsNamed: the frame that tells a client of a child task names the agent
@@ -14,12 +14,12 @@ func TestTheAgentOfAChildIsNamed(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
 	h := hive{t: t, addr: addr}
 	lead, one, two := h.agent("lead", "Lead", nil), h.agent("twin-1", "Twin", nil), h.agent("twin-2", "Twin", nil)
-	client := h.client()
-	client.Say("client.agent.task.create.request", object{"agentId": "lead", "agentName": "Lead", "taskData": object{}})
+	asker := h.client()
+	asker.Say("client.agent.task.create.request", object{"agentId": "lead", "agentName": "Lead", "taskData": object{}})
 	parent := lead.Until("task.execute").ID
-	spawn := func() harness.SwarmFrame {
+	spawn := func() client.SwarmFrame {
 		lead.Say("agent.request", object{"targetAgent": "Twin", "taskData": object{}, "parentTaskId": parent})
-		created := client.Until("task.childtask.created")
+		created := asker.Until("task.childtask.created")
 		require.Equal(t, parent, created.Text("parentTaskId"))
 		return created
 	}
@@ -30,7 +30,7 @@ func TestTheAgentOfAChildIsNamed(t *testing.T) {
 	given := two.Until("task.execute")
 	require.Equal(t, created.Text("childTaskId"), given.ID)
 	two.Say("agent.task.result", object{"taskId": given.ID, "result": "done"})
-	client.Until("task.childtask.status")
+	asker.Until("task.childtask.status")
 
 	two.Ask("agent.status", object{"status": "inactive"})
 	created = spawn()
@@ -38,7 +38,7 @@ func TestTheAgentOfAChildIsNamed(t *testing.T) {
 	child := created.Text("childTaskId")
 	one.Ask("agent.status", object{"status": "active"})
 	require.Equal(t, child, one.Until("task.execute").ID)
-	running := client.Find("the child has an agent", func(f harness.SwarmFrame) bool {
+	running := asker.Find("the child has an agent", func(f client.SwarmFrame) bool {
 		var data struct{ Status string }
 		return f.Type == "task.notification" && f.Text("childTaskId") == child && decodeMember(f, "data", &data) == nil && data.Status == "running"
 	})

@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 )
 
-func decodeMember(f harness.SwarmFrame, name string, into any) error {
+func decodeMember(f client.SwarmFrame, name string, into any) error {
 	return json.Unmarshal(f.Member(name), into)
 }
 
@@ -44,9 +46,9 @@ func TestATaskWithEverything(t *testing.T) {
 	play.askClient()
 	play.askAgent()
 	play.end()
-	transcribed(t, filepath.Join("testdata", "asp", "everything.txtar"), harness.SwarmTranscript(
-		harness.Part{Name: "client", Bee: client}, harness.Part{Name: "agent", Bee: writer},
-		harness.Part{Name: "child agent", Bee: analyst}, harness.Part{Name: "service", Bee: service},
+	transcribed(t, filepath.Join("testdata", "asp", "everything.txtar"), verify.SwarmTranscript(
+		verify.Part{Name: "client", Conn: client}, verify.Part{Name: "agent", Conn: writer},
+		verify.Part{Name: "child agent", Conn: analyst}, verify.Part{Name: "service", Conn: service},
 	))
 }
 
@@ -55,7 +57,7 @@ func (h hive) serves(server string) {
 	h.t.Helper()
 	c := h.client()
 	defer c.Drop()
-	harness.Eventually(h.t, "the MCP server has started", func() bool {
+	process.Eventually(h.t, "the MCP server has started", func() bool {
 		list := c.Get("client.mcp.server.list.response", "client.mcp.server.list.request", object{"filters": object{"status": "active"}})
 		return strings.Contains(string(list.Content), `"id":"`+server+`"`)
 	})
@@ -64,7 +66,7 @@ func (h hive) serves(server string) {
 // wholeTask is a task and those who take part in it.
 type wholeTask struct {
 	t                                *testing.T
-	client, writer, analyst, service *harness.Bee
+	client, writer, analyst, service *client.Swarm
 	task, request                    string
 }
 
@@ -140,7 +142,7 @@ func (p *wholeTask) end() {
 	end := p.client.Until("client.agent.task.result")
 	require.Equal(p.t, p.request, end.RequestID)
 	require.Equal(p.t, "completed", end.Text("status"))
-	harness.Eventually(p.t, "the result comes once more", func() bool { return len(p.client.Again()) == 1 })
+	process.Eventually(p.t, "the result comes once more", func() bool { return len(p.client.Again()) == 1 })
 	seqs := map[uint64]int{}
 	var last uint64
 	for _, f := range p.client.Frames() {

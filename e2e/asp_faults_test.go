@@ -12,7 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestAnAgentOfASwarmDies(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_GATEWAY_PEERS_GRACE=1s"})
 	h := hive{t: t, addr: addr}
-	agents := map[string]*harness.Bee{"twin-1": h.agent("twin-1", "Twin", nil)}
+	agents := map[string]*client.Swarm{"twin-1": h.agent("twin-1", "Twin", nil)}
 	c := h.client()
 	c.Say("client.agent.task.create.request", object{"agentName": "Twin", "taskData": object{}})
 	given := agents["twin-1"].Until("task.execute")
@@ -57,7 +58,7 @@ func TestAnAgentOfASwarmComesBack(t *testing.T) {
 	given := first.Until("task.execute")
 	second := h.agent("twin-2", "Twin", nil)
 	first.Drop()
-	harness.Eventually(t, "its absence is seen", func() bool {
+	process.Eventually(t, "its absence is seen", func() bool {
 		l := c.Get("client.agent.list.response", "client.agent.list.request", object{"filters": object{"status": "offline"}})
 		return len(l.Member("agents")) > 2
 	})
@@ -85,22 +86,22 @@ func TestKillsWhileTasksRun(t *testing.T) {
 	seed := seedOf(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	f := newFleet(t, scripted.Smart())
-	desks := []*harness.Process{f.serve("task,tools"), f.serve("task,tools")}
-	gates, addrs := make([]*harness.Process, 2), make([]string, 2)
+	desks := []*process.Process{f.serve("task,tools"), f.serve("task,tools")}
+	gates, addrs := make([]*process.Process, 2), make([]string, 2)
 	for i := range gates {
 		gates[i], addrs[i] = f.gateway()
 	}
-	pace := func(harness.SwarmFrame) any {
+	pace := func(client.SwarmFrame) any {
 		<-time.After(40 * time.Millisecond)
 		return "done"
 	}
-	workers := make([]*harness.Worker, agents)
+	workers := make([]*client.SwarmAgent, agents)
 	for i := range workers {
-		workers[i] = harness.Employ(t, fmt.Sprintf("worker-%d", i), "Worker", []string{addrs[i%2], addrs[(i+1)%2]}, pace)
+		workers[i] = client.RunAgent(t, fmt.Sprintf("worker-%d", i), "Worker", []string{addrs[i%2], addrs[(i+1)%2]}, pace)
 	}
 	ends := make(chan string, 4*tasks)
 	made := make(chan struct{}, tasks)
-	guest := harness.Invite(t, addrs, func(f harness.SwarmFrame) {
+	guest := client.RunClient(t, addrs, func(f client.SwarmFrame) {
 		switch f.Type {
 		case "client.agent.task.create.response":
 			made <- struct{}{}
@@ -149,7 +150,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(harness.Patience):
+	case <-time.After(process.Patience):
 		require.Fail(t, "nothing came", "%s", what)
 		panic("unreachable")
 	}
@@ -157,7 +158,7 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 
 // judge requires of what the guest saw that it is what its log has, once and in order,
 // and of each task that it has one end, its last event.
-func judge(t *testing.T, guest *harness.Guest, workers []*harness.Worker, addrs []string, tasks int) {
+func judge(t *testing.T, guest *client.SwarmClient, workers []*client.SwarmAgent, addrs []string, tasks int) {
 	t.Helper()
 	raw, frames, losses, wrong := guest.Events()
 	require.NoError(t, wrong)
@@ -172,7 +173,7 @@ func judge(t *testing.T, guest *harness.Guest, workers []*harness.Worker, addrs 
 	}
 	require.Equal(t, map[string]int{"completed": tasks}, status)
 	require.Len(t, ends, tasks)
-	require.Eventually(t, func() bool { return harness.Up(addrs[0]) }, harness.Patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return process.Up(addrs[0]) }, process.Patience, 50*time.Millisecond)
 	again := guest.Replay(addrs[0], len(raw))
 	for i := range raw {
 		require.Equal(t, again[i], raw[i], "event %d of those in the log", i)
@@ -196,14 +197,14 @@ func TestAThousandQuickTasks(t *testing.T) {
 	f.configure("\ngateway:\n  peers:\n    rate: 10000\n    burst: 10000\n") // the server is measured, not its limits
 	f.serve("task,tools")
 	_, addr := f.gateway()
-	workers := make([]*harness.Worker, agents)
+	workers := make([]*client.SwarmAgent, agents)
 	for i := range workers {
-		workers[i] = harness.Employ(t, fmt.Sprintf("worker-%d", i), "Worker", []string{addr}, func(harness.SwarmFrame) any { return "done" })
+		workers[i] = client.RunAgent(t, fmt.Sprintf("worker-%d", i), "Worker", []string{addr}, func(client.SwarmFrame) any { return "done" })
 	}
 	var mu sync.Mutex
 	sent := map[string]time.Time{}
 	took := make(chan time.Duration, tasks)
-	guest := harness.Invite(t, []string{addr}, func(f harness.SwarmFrame) {
+	guest := client.RunClient(t, []string{addr}, func(f client.SwarmFrame) {
 		if f.Type != "client.agent.task.result" {
 			return
 		}

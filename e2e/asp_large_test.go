@@ -9,7 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -20,7 +23,7 @@ func longText(letter string, n int) string {
 }
 
 // textOf is a member of a frame, or a member of that, that is a text.
-func textOf(t *testing.T, f harness.SwarmFrame, name string) (text string) {
+func textOf(t *testing.T, f client.SwarmFrame, name string) (text string) {
 	t.Helper()
 	outer, inner, nested := strings.Cut(name, ".")
 	raw := f.Member(outer)
@@ -45,13 +48,13 @@ func TestLargeData(t *testing.T) {
 	play.end(300 << 10)
 	shown := c.Get("client.agent.task.status.response", "client.agent.task.status.request", object{"taskId": play.task})
 	require.Equal(t, longText("r", 300<<10), textOf(t, shown, "result"))
-	transcribed(t, filepath.Join("testdata", "asp", "large.txtar"), harness.SwarmTranscript(
-		harness.Part{Name: "client", Bee: c}, harness.Part{Name: "agent", Bee: play.agent},
+	transcribed(t, filepath.Join("testdata", "asp", "large.txtar"), verify.SwarmTranscript(
+		verify.Part{Name: "client", Conn: c}, verify.Part{Name: "agent", Conn: play.agent},
 	))
 
-	hello := c.Find("the welcome", func(f harness.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" })
-	back := harness.Fly(t, harness.BeeOptions{
-		Role: harness.RoleClient, Addr: addr, Query: "after=1&clientId=" + hello.Text("clientId") + "&resumeToken=" + hello.Text("resumeToken"),
+	hello := c.Find("the welcome", func(f client.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" })
+	back := client.DialSwarm(t, client.SwarmOptions{
+		Role: proof.RoleClient, Addr: addr, Query: "after=1&clientId=" + hello.Text("clientId") + "&resumeToken=" + hello.Text("resumeToken"),
 	})
 	require.Equal(t, longText("r", 300<<10), textOf(t, back.Until("client.agent.task.result"), "result"))
 
@@ -67,7 +70,7 @@ func TestLargeData(t *testing.T) {
 	_, body, _ := strings.Cut(over(t, http.MethodGet, "http://"+addr+"/api/v1/tasks/"+play.task, ""), " ")
 	require.NoError(t, json.Unmarshal([]byte(body), &task))
 	require.Equal(t, []bool{true, true, true}, []bool{longText("r", 300<<10) == task.Result, longText("d", 300<<10) == task.Task.Data.Text, task.Ref == nil})
-	cli := harness.Start(t, harness.Options{Name: "tasks", Dir: dir, Args: []string{"tasks", "show", play.task, "--json", "--url", "ws://" + addr + "/ws"}})
+	cli := process.Start(t, process.Options{Name: "tasks", Dir: dir, Args: []string{"tasks", "show", play.task, "--json", "--url", "ws://" + addr + "/ws"}})
 	require.NoError(t, cli.Wait())
 	require.Contains(t, cli.Output(), strings.Repeat("r", 250<<10))
 }
@@ -96,7 +99,7 @@ func TestAnAgentIsKilledWithALargeTask(t *testing.T) {
 // largeTask is a task with much data, and those who take part in it.
 type largeTask struct {
 	t                      *testing.T
-	client, agent, service *harness.Bee
+	client, agent, service *client.Swarm
 	ask                    object // for an agent, unless it is named
 	task, request          string
 }
@@ -137,7 +140,7 @@ func (p *largeTask) end(n int) {
 	end := p.client.Until("client.agent.task.result")
 	require.Equal(p.t, []string{p.request, p.task, "completed"}, []string{end.RequestID, end.Text("taskId"), end.Text("status")})
 	require.Equal(p.t, longText("r", n), textOf(p.t, end, "result"))
-	harness.Eventually(p.t, "the result comes once more", func() bool {
+	process.Eventually(p.t, "the result comes once more", func() bool {
 		again := p.client.Again()
 		return len(again) > 0 && strings.Contains(again[len(again)-1], p.task)
 	})

@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 )
 
 // TestEveryMessageOfASwarmHasItsTest: the list of messages and tests has no empty
@@ -26,14 +28,14 @@ func TestEveryMessageOfASwarmHasItsTest(t *testing.T) {
 			tests[m[1]] = true
 		}
 	}
-	proof := harness.SwarmProof()
-	for _, m := range harness.SwarmMessages() {
-		require.True(t, tests[proof[m.String()]], "%s has no test, or %q is none", m, proof[m.String()])
+	shownBy := proof.SwarmProof()
+	for _, m := range proof.SwarmMessages() {
+		require.True(t, tests[shownBy[m.String()]], "%s has no test, or %q is none", m, shownBy[m.String()])
 	}
-	require.Len(t, proof, len(harness.SwarmMessages()), "no message is twice in the list")
+	require.Len(t, shownBy, len(proof.SwarmMessages()), "no message is twice in the list")
 	page, err := os.ReadFile("../docs/generated/asp-messages.md")
 	require.NoError(t, err)
-	require.Equal(t, harness.SwarmPage(), string(page), "run make generate")
+	require.Equal(t, proof.SwarmPage(), string(page), "run make generate")
 }
 
 // TestClientsOfASwarm: what clients ask the swarm for, and each other.
@@ -62,9 +64,9 @@ func TestClientsOfASwarm(t *testing.T) {
 }
 
 // clientsTalk has two clients find each other and one write to the other.
-func clientsTalk(t *testing.T, c, d *harness.Bee, mine string) {
+func clientsTalk(t *testing.T, c, d *client.Swarm, mine string) {
 	t.Helper()
-	harness.Eventually(t, "the client is listed", func() bool {
+	process.Eventually(t, "the client is listed", func() bool {
 		list := d.Get("client.list.response", "client.list", object{"filters": object{"clientType": "web"}})
 		return strings.Contains(string(list.Content), "Web Dashboard") && strings.Contains(string(list.Content), mine)
 	})
@@ -76,13 +78,13 @@ func clientsTalk(t *testing.T, c, d *harness.Bee, mine string) {
 
 // clientsCancel has a client look at a task, by both names, stop it, and hear of
 // another's failure.
-func clientsCancel(t *testing.T, h hive, c *harness.Bee) {
+func clientsCancel(t *testing.T, h hive, c *client.Swarm) {
 	t.Helper()
 	a := h.agent("agent-1", "Sleeper", nil)
 	c.Say("client.agent.task.create.request", object{"agentId": "agent-1", "taskData": object{}})
 	task := a.Until("task.execute").Text("taskId")
 	a.Say("task.status", object{"taskId": task, "status": "running", "progress": object{"percentage": 75}})
-	c.Find("progress", func(f harness.SwarmFrame) bool {
+	c.Find("progress", func(f client.SwarmFrame) bool {
 		return f.Type == "task.notification" && len(f.Member("data")) > 0 && regexp.MustCompile(`"percentage":75`).Match(f.Member("data"))
 	})
 	for _, kind := range []string{"client.agent.task.status.request", "client.agent.task.status"} {
@@ -100,9 +102,9 @@ func clientsCancel(t *testing.T, h hive, c *harness.Bee) {
 	id := c.Say("client.agent.task.create.request", object{"agentId": "agent-1", "taskData": object{}})
 	bad := a.Until("task.execute").Text("taskId")
 	a.Say("task.error", object{"taskId": bad, "error": "Invalid input format", "code": "INVALID_INPUT"})
-	failed := c.Find("the failure", func(f harness.SwarmFrame) bool { return f.Type == "task.error" })
+	failed := c.Find("the failure", func(f client.SwarmFrame) bool { return f.Type == "task.error" })
 	require.Equal(t, bad, failed.Text("taskId"))
-	end := c.Find("its end", func(f harness.SwarmFrame) bool {
+	end := c.Find("its end", func(f client.SwarmFrame) bool {
 		return f.Type == "client.agent.task.result" && f.RequestID == id
 	})
 	require.Equal(t, []string{"failed", "INVALID_INPUT"}, []string{end.Text("status"), end.Text("code")})
@@ -129,11 +131,11 @@ func TestAgentsOfASwarm(t *testing.T) {
 	a.Get("agent.unregistered", "agent.unregister", object{})
 	gone := a.Ask("service.task.execute", object{"serviceId": "math", "toolId": "add", "params": object{"a": 1, "b": 2}})
 	require.Equal(t, "NOT_REGISTERED", gone.Text("code"))
-	harness.Eventually(t, "a ping was answered", b.Pinged)
+	process.Eventually(t, "a ping was answered", b.Pinged)
 }
 
 // agentsLook has an agent ask for all lists, and call tools outside of any task.
-func agentsLook(t *testing.T, a *harness.Bee) {
+func agentsLook(t *testing.T, a *client.Swarm) {
 	t.Helper()
 	for kind, answer := range map[string]string{
 		"agent.agent.list.request": "agent.agent.list.response", "agent.list.request": "agent.list.response",
@@ -160,7 +162,7 @@ func agentsLook(t *testing.T, a *harness.Bee) {
 
 // agentsHelpEachOther has the first agent give the task of a client on, and the second
 // answer in the described form; and each other form of an agent's words about a task.
-func agentsHelpEachOther(t *testing.T, a, b, c *harness.Bee) {
+func agentsHelpEachOther(t *testing.T, a, b, c *client.Swarm) {
 	t.Helper()
 	c.Say("client.agent.task.create.request", object{"agentName": "Asker", "taskData": object{"n": 1}})
 	task := a.Until("task.execute").Text("taskId")
@@ -176,7 +178,7 @@ func agentsHelpEachOther(t *testing.T, a, b, c *harness.Bee) {
 }
 
 // agentsAskApart has an agent without a task give one to another.
-func agentsAskApart(t *testing.T, a, b *harness.Bee) {
+func agentsAskApart(t *testing.T, a, b *client.Swarm) {
 	t.Helper()
 	id := a.Say("agent.request", object{"targetAgent": "Helper", "taskData": object{"type": "generic", "x": 1}})
 	child := b.Until("task.execute")
@@ -189,7 +191,7 @@ func agentsAskApart(t *testing.T, a, b *harness.Bee) {
 }
 
 // agentIsCancelled has a client stop the task of an agent, which fails another.
-func agentIsCancelled(t *testing.T, b, c *harness.Bee) {
+func agentIsCancelled(t *testing.T, b, c *client.Swarm) {
 	t.Helper()
 	c.Say("client.agent.task.create.request", object{"agentName": "Helper", "taskData": object{}})
 	task := b.Until("task.execute").Text("taskId")
@@ -204,7 +206,7 @@ func agentIsCancelled(t *testing.T, b, c *harness.Bee) {
 }
 
 // addsUp is a service that adds.
-func addsUp(s *harness.Bee, f harness.SwarmFrame) {
+func addsUp(s *client.Swarm, f client.SwarmFrame) {
 	if f.Type != "service.task.execute" {
 		return
 	}
@@ -229,7 +231,7 @@ func TestServicesOfASwarm(t *testing.T) {
 		"taskId": run.ID, "notification": object{"type": "progress", "message": "adding", "data": object{"step": 1}},
 	})
 	s.Say("service.error", object{"taskId": run.ID, "error": "API rate limit exceeded", "code": "RATE_LIMIT_EXCEEDED", "stack": "secret"})
-	failed := a.Find("the failure", func(f harness.SwarmFrame) bool { return f.RequestID == call })
+	failed := a.Find("the failure", func(f client.SwarmFrame) bool { return f.RequestID == call })
 	require.Equal(t, "TOOL_FAILED", failed.Text("code"), "%s", failed.Content)
 	require.NotContains(t, string(failed.Content), "secret")
 
@@ -243,7 +245,7 @@ func TestServicesOfASwarm(t *testing.T) {
 	s.Get("service.unregistered", "service.unregister", object{})
 	s.Unanswered("service.task.result", object{"taskId": run.ID, "result": object{"sum": 3}})
 	require.NoError(t, s.Raw(`{"id":"odd","type":"service.nonsense"}`))
-	odd := s.Find("what no SDK sends is answered", func(f harness.SwarmFrame) bool { return f.Type == "error" })
+	odd := s.Find("what no SDK sends is answered", func(f client.SwarmFrame) bool { return f.Type == "error" })
 	require.Equal(t, []string{"odd", "UNKNOWN_MESSAGE_TYPE"}, []string{odd.RequestID, odd.Text("code")})
-	harness.Eventually(t, "a ping was answered", s.Pinged)
+	process.Eventually(t, "a ping was answered", s.Pinged)
 }

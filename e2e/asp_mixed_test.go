@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
@@ -48,9 +49,9 @@ func TestOneSwarmForEverybody(t *testing.T) {
 	}.Script())
 	f.serve("session,pipeline,task,tools,worker")
 	_, addr := f.gateway()
-	harness.Eventually(t, "the services are there", func() bool { return harness.Get(t, "http://"+addr+"/api/v1/agents").Status == 200 })
+	process.Eventually(t, "the services are there", func() bool { return process.Get(t, "http://"+addr+"/api/v1/agents").Status == 200 })
 	welder := hive{t: t, addr: addr}.agent("welder-1", "Welder", nil, "welding")
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	solved := func(question, title, says string) {
 		t.Helper()
@@ -102,10 +103,10 @@ func TestOneSwarmForEverybody(t *testing.T) {
 				return "snow in " + in.City, c.Notify(ctx, swarm.Notification{Type: swarm.Progress, Message: "looking out"})
 			},
 		})
-		harness.Eventually(t, "the service is known", func() bool {
-			return strings.Contains(harness.Get(t, "http://"+addr+"/api/v1/services").Body, `"weather"`)
+		process.Eventually(t, "the service is known", func() bool {
+			return strings.Contains(process.Get(t, "http://"+addr+"/api/v1/services").Body, `"weather"`)
 		})
-		c := harness.Dial(t, "ws://"+addr+"/ws")
+		c := client.DialOrbit(t, "ws://"+addr+"/ws")
 		c.Until("agent_ready")
 		c.Ask("how is the weather in Oslo?")
 		answer := c.Until("agent_response", "error")

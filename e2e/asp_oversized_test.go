@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 )
 
 // TestATaskBeyondTheBound: what is larger than a frame may be fails the task, the call or
@@ -20,7 +22,7 @@ func TestATaskBeyondTheBound(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
 	h := hive{t: t, addr: addr}
 	large := strings.Repeat("0123456789", 130_000)
-	service := h.service("archive", "Archive", func(b *harness.Bee, f harness.SwarmFrame) {
+	service := h.service("archive", "Archive", func(b *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "service.task.execute" {
 			_ = b.Quote(`{"type":"service.task.result","content":{"serviceId":"archive","taskId":"` + f.ID + `","result":{"text":"` + large + `"}}}`)
 		}
@@ -55,8 +57,8 @@ func TestATaskBeyondTheBound(t *testing.T) {
 	log := over(t, http.MethodGet, "http://"+addr+"/api/v1/tasks/"+task, "")
 	require.Equal(t, 1, strings.Count(log, `"type":"task.assigned"`), "the task is not handed out again")
 	require.Empty(t, append(agent.Errors(), service.Errors()...))
-	harness.Eventually(t, "the result comes once more", func() bool { return len(client.Again()) == 1 })
-	transcribed(t, filepath.Join("testdata", "asp", "beyond.txtar"), harness.SwarmTranscript(
-		harness.Part{Name: "client", Bee: client}, harness.Part{Name: "agent", Bee: agent}, harness.Part{Name: "service", Bee: service},
+	process.Eventually(t, "the result comes once more", func() bool { return len(client.Again()) == 1 })
+	transcribed(t, filepath.Join("testdata", "asp", "beyond.txtar"), verify.SwarmTranscript(
+		verify.Part{Name: "client", Conn: client}, verify.Part{Name: "agent", Conn: agent}, verify.Part{Name: "service", Conn: service},
 	))
 }

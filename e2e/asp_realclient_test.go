@@ -12,7 +12,10 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 )
 
 // counted is a connection that counts its reads.
@@ -30,9 +33,9 @@ func (c counted) Read(b []byte) (int, error) {
 // sendTask does what sendTask() of the client SDK does in its default mode: its call settles
 // on a result with the requestId, and then on another one of the same task. It looks for
 // the second only when all frames of the read that brought the first have been handled.
-func sendTask(t *testing.T, addr string, content object) (first, second harness.SwarmFrame, between []string) {
+func sendTask(t *testing.T, addr string, content object) (first, second client.SwarmFrame, between []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
 	defer cancel()
 	var reads atomic.Int64
 	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/asp/client", &websocket.DialOptions{HTTPClient: &http.Client{ //nolint:bodyclose // closed by the library
@@ -51,7 +54,7 @@ func sendTask(t *testing.T, addr string, content object) (first, second harness.
 	for {
 		_, raw, err := conn.Read(ctx)
 		require.NoError(t, err, "the call does not settle; got %v", between)
-		var f harness.SwarmFrame
+		var f client.SwarmFrame
 		require.NoError(t, json.Unmarshal(raw, &f))
 		between = append(between, f.Type)
 		switch {
@@ -69,7 +72,7 @@ func sendTask(t *testing.T, addr string, content object) (first, second harness.
 func TestTheSDKsCallForATaskSettles(t *testing.T) {
 	_, addr := up(t, nil)
 	h := hive{t: t, addr: addr}
-	h.agent("base-1", "Base", func(a *harness.Bee, f harness.SwarmFrame) {
+	h.agent("base-1", "Base", func(a *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
 			a.Say("task.status", object{"agentId": "base-1", "taskId": f.Text("taskId"), "status": "started"})
 			a.Say("agent.task.result", object{"agentId": "base-1", "taskId": f.Text("taskId"), "result": object{"ok": true}})
@@ -89,7 +92,7 @@ func TestTheSDKsCallForATaskSettles(t *testing.T) {
 func TestTheSDKsCallForALargeResultSettles(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
 	h := hive{t: t, addr: addr}
-	h.agent("base-1", "Base", func(a *harness.Bee, f harness.SwarmFrame) {
+	h.agent("base-1", "Base", func(a *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
 			a.Say("agent.task.result", object{"agentId": "base-1", "taskId": f.Text("taskId"), "result": longText("r", 900<<10)})
 		}
@@ -106,8 +109,8 @@ func TestAnAgentThatDiedIsBack(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
 	h := hive{t: t, addr: addr}
 	c := h.client()
-	sdk := func() *harness.Bee { // registers as the SDK does: at once, without an id
-		a := harness.Fly(t, harness.BeeOptions{Role: harness.RoleAgent, Addr: addr})
+	sdk := func() *client.Swarm { // registers as the SDK does: at once, without an id
+		a := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleAgent, Addr: addr})
 		require.NoError(t, a.Send(object{"type": "agent.register", "content": object{
 			"id": "base-1", "agentId": "base-1", "name": "Base", "capabilities": []string{"x"}, "manifest": object{"id": "base-1"},
 		}}))
@@ -115,7 +118,7 @@ func TestAnAgentThatDiedIsBack(t *testing.T) {
 		return a
 	}
 	first := sdk()
-	harness.Eventually(t, "the agent is known", func() bool {
+	process.Eventually(t, "the agent is known", func() bool {
 		return c.Ask("client.agent.task.status.request", object{"taskId": "none"}).Type == "error" &&
 			string(c.Get("client.agent.list.response", "client.agent.list.request", object{}).Member("agents")) != "[]"
 	})
@@ -136,10 +139,10 @@ func TestAnAgentThatDiedIsBack(t *testing.T) {
 	h.refused(task, "TASK_FINISHED", 1)
 	require.JSONEq(t, `"done"`, string(c.Until("client.agent.task.result").Member("result")))
 	require.Equal(t, 1, times(c.Types(), "client.agent.task.result"))
-	harness.Eventually(t, "the result comes once more", func() bool { return len(c.Again()) == 1 })
+	process.Eventually(t, "the result comes once more", func() bool { return len(c.Again()) == 1 })
 	require.Empty(t, append(first.Errors(), back.Errors()...))
-	transcribed(t, filepath.Join("testdata", "asp", "agent_back.txtar"), harness.SwarmTranscript(
-		harness.Part{Name: "agent", Bee: first}, harness.Part{Name: "agent, back", Bee: back},
+	transcribed(t, filepath.Join("testdata", "asp", "agent_back.txtar"), verify.SwarmTranscript(
+		verify.Part{Name: "agent", Conn: first}, verify.Part{Name: "agent, back", Conn: back},
 	))
 }
 
@@ -149,7 +152,7 @@ func TestAnAgentWithSeveralTasksAsksAnother(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
 	h := hive{t: t, addr: addr}
 	a := h.agent("base-1", "Base", nil)
-	h.agent("helper-1", "Helper", func(b *harness.Bee, f harness.SwarmFrame) {
+	h.agent("helper-1", "Helper", func(b *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
 			b.Say("agent.task.result", object{"agentId": "helper-1", "taskId": f.ID, "result": object{"help": true}})
 		}
@@ -195,14 +198,14 @@ func TestAsTheSDKDoesIt(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
 	h := hive{t: t, addr: addr}
 	c, watcher := h.client(), h.client()
-	list := func(c *harness.Bee, status string) string {
+	list := func(c *client.Swarm, status string) string {
 		return string(c.Get("client.agent.list.response", "client.agent.list.request", object{"filters": object{"status": status}}).Member("agents"))
 	}
 	shows := func(status string) { // to others than the agent, a moment later
-		harness.Eventually(t, "the agent is "+status, func() bool { return list(watcher, status) != "[]" })
+		process.Eventually(t, "the agent is "+status, func() bool { return list(watcher, status) != "[]" })
 		require.Contains(t, list(c, status), `"status":"`+status+`"`)
 	}
-	a := harness.Fly(t, harness.BeeOptions{Role: harness.RoleAgent, Addr: addr})
+	a := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleAgent, Addr: addr})
 	a.Until("orchestrator.welcome")
 	a.Get("agent.registered", "agent.register", object{"id": "base-1", "name": "Base", "capabilities": []string{"x"}})
 	shows("online")
@@ -213,7 +216,7 @@ func TestAsTheSDKDoesIt(t *testing.T) {
 	shows("online")
 	require.Contains(t, list(c, "active"), `"status":"active","state":"online"`, "asked in the words of the description")
 
-	h.agent("helper-1", "Helper", func(b *harness.Bee, f harness.SwarmFrame) {
+	h.agent("helper-1", "Helper", func(b *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
 			b.Say("agent.task.result", object{"agentId": "helper-1", "taskId": f.ID, "result": object{"help": true}})
 		}
@@ -226,8 +229,8 @@ func TestAsTheSDKDoesIt(t *testing.T) {
 	require.Equal(t, "completed", a.Until("childagent.response").Text("status"))
 	a.Say("agent.task.result", object{"agentId": "base-1", "taskId": task, "result": object{"ok": true}})
 	c.Until("client.agent.task.result")
-	harness.Eventually(t, "the result comes once more", func() bool { return len(c.Again()) == 1 })
-	transcribed(t, filepath.Join("testdata", "asp", "sdk.txtar"), harness.SwarmTranscript(
-		harness.Part{Name: "client", Bee: c}, harness.Part{Name: "agent", Bee: a},
+	process.Eventually(t, "the result comes once more", func() bool { return len(c.Again()) == 1 })
+	transcribed(t, filepath.Join("testdata", "asp", "sdk.txtar"), verify.SwarmTranscript(
+		verify.Part{Name: "client", Conn: c}, verify.Part{Name: "agent", Conn: a},
 	))
 }

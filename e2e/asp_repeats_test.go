@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -22,19 +24,19 @@ type request struct {
 }
 
 // says sends the request so many times, one right after the other.
-func (r request) says(b *harness.Bee, times int) {
+func (r request) says(b *client.Swarm, times int) {
 	for range times {
 		_ = b.Send(object{"id": r.id, "type": r.kind, "content": r.content}) // a lost connection is seen by who waits
 	}
 }
 
 // answers reports whether a frame answers the request.
-func (r request) answers(f harness.SwarmFrame) bool {
+func (r request) answers(f client.SwarmFrame) bool {
 	return f.Type == r.answer && (f.RequestID == r.id || f.Text("inReplyTo") == r.id)
 }
 
 // tally returns how many frames pass.
-func tally(b *harness.Bee, is func(harness.SwarmFrame) bool) (n int) {
+func tally(b *client.Swarm, is func(client.SwarmFrame) bool) (n int) {
 	for _, f := range b.Frames() {
 		if is(f) {
 			n++
@@ -43,19 +45,19 @@ func tally(b *harness.Bee, is func(harness.SwarmFrame) bool) (n int) {
 	return n
 }
 
-func ofType(kind string) func(harness.SwarmFrame) bool {
-	return func(f harness.SwarmFrame) bool { return f.Type == kind }
+func ofType(kind string) func(client.SwarmFrame) bool {
+	return func(f client.SwarmFrame) bool { return f.Type == kind }
 }
 
 // repeats are the participants of a swarm of which each asks for everything twice: at once,
 // and again at another gateway after its own was killed.
 type repeats struct {
 	*testing.T
-	client, worker, helper *harness.Bee
+	client, worker, helper *client.Swarm
 	task                   string
 	bought                 atomic.Int64
 	requests               map[string]request
-	first                  map[string]harness.SwarmFrame // answers
+	first                  map[string]client.SwarmFrame // answers
 }
 
 // TestRequestsOfASwarmThatComeAgain: each has one effect and the same answer, also at
@@ -65,7 +67,7 @@ func TestRequestsOfASwarmThatComeAgain(t *testing.T) {
 	f.serve("session,pipeline,task,tools")
 	doomed, one := f.gateway()
 	_, two := f.gateway()
-	r := &repeats{T: t, requests: map[string]request{}, first: map[string]harness.SwarmFrame{}}
+	r := &repeats{T: t, requests: map[string]request{}, first: map[string]client.SwarmFrame{}}
 	here, there := hive{t: t, addr: one}, hive{t: t, addr: two}
 	there.service("shop", "Shop", r.sell, object{"id": "buy"})
 	r.helper = there.agent("helper", "Helper", nil)
@@ -81,8 +83,8 @@ func TestRequestsOfASwarmThatComeAgain(t *testing.T) {
 	<-r.worker.Ended()
 
 	r.worker = there.agent("worker", "Worker", nil)
-	r.client = harness.Fly(t, harness.BeeOptions{
-		Role: harness.RoleClient, Addr: two, Query: "clientId=" + hello.Text("clientId") + "&resumeToken=" + hello.Text("resumeToken"),
+	r.client = client.DialSwarm(t, client.SwarmOptions{
+		Role: proof.RoleClient, Addr: two, Query: "clientId=" + hello.Text("clientId") + "&resumeToken=" + hello.Text("resumeToken"),
 	})
 	r.client.Find("the welcome", ofType("orchestrator.client.welcome"))
 	r.outside(1)
@@ -95,7 +97,7 @@ func TestRequestsOfASwarmThatComeAgain(t *testing.T) {
 }
 
 // sell is the service: each call is a purchase.
-func (r *repeats) sell(s *harness.Bee, f harness.SwarmFrame) {
+func (r *repeats) sell(s *client.Swarm, f client.SwarmFrame) {
 	if f.Type == "service.task.execute" {
 		_, err := s.Tell("service.task.result", object{"taskId": f.ID, "result": object{"number": r.bought.Add(1)}})
 		assert.NoError(r, err)
@@ -103,7 +105,7 @@ func (r *repeats) sell(s *harness.Bee, f harness.SwarmFrame) {
 }
 
 // asks sends a request several times and keeps its first answer.
-func (r *repeats) asks(b *harness.Bee, name string, times int, q request) {
+func (r *repeats) asks(b *client.Swarm, name string, times int, q request) {
 	r.Helper()
 	r.requests[name] = q
 	q.says(b, times)
@@ -130,7 +132,7 @@ func (r *repeats) outside(times int) {
 	r.Helper()
 	q := request{"O", "service.task.execute", object{"serviceId": "shop", "toolId": "buy"}, "service.task.execute.response"}
 	r.asks(r.worker, "outside", times, q)
-	harness.Eventually(r.T, "each is answered", func() bool { return tally(r.worker, q.answers) == times })
+	process.Eventually(r.T, "each is answered", func() bool { return tally(r.worker, q.answers) == times })
 	for _, f := range r.worker.Frames() {
 		if q.answers(f) {
 			require.Equal(r, string(r.first["outside"].Content), string(f.Content))
@@ -155,7 +157,7 @@ func (r *repeats) within() {
 	r.worker.Find("the child's end", ofType("childagent.response"))
 	note := request{"N", "task.notification", object{"taskId": r.task, "message": "half"}, "task.message.received"}
 	r.asks(r.worker, "note", 2, note)
-	r.client.Find("the note", func(f harness.SwarmFrame) bool { return f.Text("message") == "half" })
+	r.client.Find("the note", func(f client.SwarmFrame) bool { return f.Text("message") == "half" })
 }
 
 // talk asks the client a question, which it answers.
@@ -167,9 +169,9 @@ func (r *repeats) talk() {
 	r.asks(r.client, "message", 2, request{"M", "task.message", object{"taskId": r.task, "message": "that one"}, "task.message.sent"})
 	r.worker.Find("the answer", q.answers)
 	q.says(r.worker, 1)
-	harness.Eventually(r.T, "the answer comes again", func() bool { return tally(r.worker, q.answers) == 2 })
+	process.Eventually(r.T, "the answer comes again", func() bool { return tally(r.worker, q.answers) == 2 })
 	require.Equal(r, 1, tally(r.client, ofType("task.requestmessage")))
-	require.Equal(r, 1, tally(r.client, func(f harness.SwarmFrame) bool { return f.Text("message") == "half" }))
+	require.Equal(r, 1, tally(r.client, func(f client.SwarmFrame) bool { return f.Text("message") == "half" }))
 }
 
 // ends gives the task its end, twice, and cancels another one twice.
@@ -188,7 +190,7 @@ func (r *repeats) ends() {
 	r.asks(r.client, "other", 1, other)
 	stop := request{"X", "client.agent.task.cancel.request", object{"taskId": r.first["other"].Text("taskId")}, "client.agent.task.cancel.response"}
 	r.asks(r.client, "cancel", 2, stop)
-	harness.Eventually(r.T, "both are confirmed", func() bool { return tally(r.client, stop.answers) == 2 })
+	process.Eventually(r.T, "both are confirmed", func() bool { return tally(r.client, stop.answers) == 2 })
 	require.Empty(r, append(r.client.Errors(), r.worker.Errors()...))
 }
 
@@ -207,7 +209,7 @@ func TestEveryRequestOfASwarmSaysWhatARepeatGets(t *testing.T) {
 			named = append(named, n[1])
 		}
 	}
-	for _, m := range harness.SwarmMessages() {
+	for _, m := range proof.SwarmMessages() {
 		if !m.To {
 			require.Contains(t, rows[m.Role], "`"+m.Type+"`", "%s", m)
 		}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 )
 
 // swiftPings is the environment of a gateway that pings its peers every second.
@@ -20,20 +22,20 @@ type hive struct {
 }
 
 // client connects a client.
-func (h hive) client() *harness.Bee {
+func (h hive) client() *client.Swarm {
 	h.t.Helper()
-	c := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleClient, Addr: h.addr, Key: h.key})
+	c := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleClient, Addr: h.addr, Key: h.key})
 	c.Until("orchestrator.client.welcome")
 	return c
 }
 
 // agent connects an agent and waits until the swarm knows it.
-func (h hive) agent(agentID, name string, do func(*harness.Bee, harness.SwarmFrame), capabilities ...string) *harness.Bee {
+func (h hive) agent(agentID, name string, do func(*client.Swarm, client.SwarmFrame), capabilities ...string) *client.Swarm {
 	h.t.Helper()
-	a := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleAgent, Addr: h.addr, Key: h.key, Do: do})
+	a := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleAgent, Addr: h.addr, Key: h.key, Do: do})
 	a.Until("orchestrator.welcome")
 	a.Get("agent.registered", "agent.register", object{"id": agentID, "name": name, "capabilities": capabilities})
-	harness.Eventually(h.t, "the agent is known", func() bool {
+	process.Eventually(h.t, "the agent is known", func() bool {
 		l := a.Get("agent.agent.list.response", "agent.agent.list.request", object{})
 		return strings.Contains(string(l.Content), `"id":"`+agentID+`"`)
 	})
@@ -42,14 +44,14 @@ func (h hive) agent(agentID, name string, do func(*harness.Bee, harness.SwarmFra
 
 // service connects a replica of a service and waits until the swarm knows it. Each
 // replica has an id of its own.
-func (h hive) service(serviceID, name string, do func(*harness.Bee, harness.SwarmFrame), tools ...object) *harness.Bee {
+func (h hive) service(serviceID, name string, do func(*client.Swarm, client.SwarmFrame), tools ...object) *client.Swarm {
 	h.t.Helper()
-	s := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleService, Addr: h.addr, Key: h.key, Do: do})
+	s := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleService, Addr: h.addr, Key: h.key, Do: do})
 	s.Until("orchestrator.welcome")
 	s.Get("service.registered", "service.register", object{"id": serviceID, "name": name, "tools": tools})
-	a := harness.Fly(h.t, harness.BeeOptions{Role: harness.RoleAgent, Addr: h.addr, Key: h.key})
+	a := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleAgent, Addr: h.addr, Key: h.key})
 	defer a.Drop()
-	harness.Eventually(h.t, "the service is known", func() bool {
+	process.Eventually(h.t, "the service is known", func() bool {
 		l := a.Get("agent.service.list.response", "agent.service.list.request", object{})
 		return strings.Contains(string(l.Content), `"id":"`+serviceID+`"`)
 	})
@@ -59,7 +61,7 @@ func (h hive) service(serviceID, name string, do func(*harness.Bee, harness.Swar
 // refused waits until the log of a task has so many refusals with the code.
 func (h hive) refused(task, code string, n int) {
 	h.t.Helper()
-	harness.Eventually(h.t, "the refusal is recorded", func() bool {
+	process.Eventually(h.t, "the refusal is recorded", func() bool {
 		body := over(h.t, http.MethodGet, "http://"+h.addr+"/api/v1/tasks/"+task, h.key)
 		return len(regexp.MustCompile(`"type":"task\.refused"[^}]*"code":"`+code+`"`).FindAllString(body, -1)) == n
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
@@ -100,11 +100,11 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
-	harness.Eventually(t, "the agents are known", func() bool {
+	process.Eventually(t, "the agents are known", func() bool {
 		agents, err := client.Agents(ctx, swarm.Filter{Capabilities: []string{"sdk"}, Status: swarm.StatusActive})
 		return err == nil && len(agents) == 2
 	})
-	harness.Eventually(t, "the service is known", func() bool {
+	process.Eventually(t, "the service is known", func() bool {
 		tools, err := lead.ServiceTools(ctx, "sums")
 		return err == nil && len(tools) == 1
 	})
@@ -136,9 +136,9 @@ func TestTheSDKWorksASwarm(t *testing.T) {
 // TestTheSDKOutlivesItsServer: the whole server is killed while a task runs. Client and
 // agent come back to it, and the task ends once.
 func TestTheSDKOutlivesItsServer(t *testing.T) {
-	dir, addr, nats := t.TempDir(), harness.FreeAddr(t), harness.FreeAddr(t)
-	begin := func() *harness.Process {
-		p := harness.Start(t, harness.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", nats, "--data", filepath.Join(dir, "data")}})
+	dir, addr, nats := t.TempDir(), process.FreeAddr(t), process.FreeAddr(t)
+	begin := func() *process.Process {
+		p := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", nats, "--data", filepath.Join(dir, "data")}})
 		p.Ready(addr)
 		return p
 	}
@@ -185,7 +185,7 @@ func TestTasksAtTheTerminal(t *testing.T) {
 	})
 	identity := filepath.Join(t.TempDir(), "who.json")
 	waggle := func(args ...string) (string, error) {
-		c := exec.CommandContext(sdkContext(t), harness.Binary(t), args...)
+		c := exec.CommandContext(sdkContext(t), process.Binary(t), args...)
 		c.Env = append(c.Environ(), "WAGGLE_URL=ws://"+addr+"/ws", "WAGGLE_IDENTITY="+identity)
 		out, err := c.CombinedOutput()
 		return string(out), err

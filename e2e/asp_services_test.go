@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
@@ -42,7 +43,7 @@ func hold(t *testing.T, url string, services int) *swarm.Task {
 	client, err := swarm.Dial(ctx, swarm.ClientOptions{Options: swarm.Options{URL: url}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, client.Close()) })
-	harness.Eventually(t, "the services are known", func() bool {
+	process.Eventually(t, "the services are known", func() bool {
 		list, err := a.Services(ctx, swarm.Filter{})
 		return err == nil && len(list) == services
 	})
@@ -107,7 +108,7 @@ func TestReplicasOfAServiceShareItsCalls(t *testing.T) {
 
 	// What a service says of itself is known everywhere a moment later.
 	require.NoError(t, replicas[0].SetStatus(ctx, swarm.StatusBusy, "a while"))
-	harness.Eventually(t, "the busy one is left alone", func() bool {
+	process.Eventually(t, "the busy one is left alone", func() bool {
 		before := counts[0].Load()
 		for range 4 {
 			require.NoError(t, one())
@@ -116,7 +117,7 @@ func TestReplicasOfAServiceShareItsCalls(t *testing.T) {
 	})
 	require.Equal(t, [2]int64{0, calls}, share(), "one is busy")
 	require.NoError(t, replicas[1].SetStatus(ctx, swarm.StatusMaintenance, "tonight"))
-	harness.Eventually(t, "nobody takes calls", func() bool { return one() != nil })
+	process.Eventually(t, "nobody takes calls", func() bool { return one() != nil })
 	for i := range counts {
 		counts[i].Store(0)
 	}
@@ -125,7 +126,7 @@ func TestReplicasOfAServiceShareItsCalls(t *testing.T) {
 	}
 	require.Zero(t, counts[0].Load()+counts[1].Load())
 	require.NoError(t, replicas[0].SetStatus(ctx, swarm.StatusActive, ""))
-	harness.Eventually(t, "calls are taken again", func() bool { return one() == nil })
+	process.Eventually(t, "calls are taken again", func() bool { return one() == nil })
 	require.Equal(t, [2]int64{calls, 0}, share(), "one is in maintenance")
 }
 
@@ -160,12 +161,12 @@ func TestWhatDoesNotFitASchemaIsRefused(t *testing.T) {
 	a, c := h.agent("caller", "Caller", nil), h.client()
 	task := c.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentName": "Caller", "taskData": 1}).Text("taskId")
 	a.Until("task.execute")
-	harness.Eventually(t, "the service is known", func() bool {
+	process.Eventually(t, "the service is known", func() bool {
 		return a.Ask("service.tools.list", object{"serviceId": "strict"}).Type == "service.tools.list.response"
 	})
 	idle := h.agent("idle", "Idle", nil) // has no task that its calls could be part of
 	for _, within := range []bool{true, false} {
-		call := func(list string) harness.SwarmFrame {
+		call := func(list string) client.SwarmFrame {
 			caller := a
 			content := object{"serviceId": "strict", "toolId": "sum", "params": json.RawMessage(`{"list":` + list + `}`)}
 			if within {
@@ -175,7 +176,7 @@ func TestWhatDoesNotFitASchemaIsRefused(t *testing.T) {
 			}
 			return caller.Ask("service.task.execute", content)
 		}
-		refused := func(f harness.SwarmFrame, code fault.Code, path string) {
+		refused := func(f client.SwarmFrame, code fault.Code, path string) {
 			require.Equal(t, string(code), f.Text("code"), "%s", f.Content)
 			require.Contains(t, f.Text("error"), path)
 		}
@@ -270,7 +271,7 @@ func lostOrGone(t *testing.T, err error) string {
 
 // flood says as much about a call as the server takes, and returns how often it could
 // until the connection ended.
-func flood(s *harness.Bee, call string) int {
+func flood(s *client.Swarm, call string) int {
 	frame := `{"id":"n","type":"service.task.notification","content":{"taskId":"` + call + `","notification":{"type":"info","message":"` + strings.Repeat("x", 1000) + `"}}}`
 	n := 0
 	for s.Raw(frame) == nil {

@@ -12,12 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-const redKey, blueKey = harness.Canary + "-key-of-red", harness.Canary + "-key-of-blue"
+const redKey, blueKey = process.Canary + "-key-of-red", process.Canary + "-key-of-blue"
 
 // names are what one tenant may try to name of another, or what nobody has.
 type names struct{ task, agent, agentName, capability, service, serviceName, client, token, call string }
@@ -43,7 +45,7 @@ func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	agent := red.agent("red-agent", "Red Agent", nil, "red-work")
 	service := red.service("red-service", "Red Service", nil, object{"id": "tool"})
 	owner := red.client()
-	hello := owner.Find("welcome", func(f harness.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" })
+	hello := owner.Find("welcome", func(f client.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" })
 	task := owner.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentId": "red-agent", "taskData": 1}).Text("taskId")
 	agent.Until("task.execute")
 	agent.Say("service.task.execute", object{"serviceId": "red-service", "toolId": "tool", "params": object{}, "taskId": task})
@@ -52,14 +54,14 @@ func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	nobodys := names{like(task), "ted-agent", "Ted Agent", "ted-work", "ted-service", "Ted Service", like(theirs.client), like(theirs.token), like(call)}
 
 	// Blue tries all of it.
-	client, worker, helper := blue.client(), blue.agent("blue-agent", "Blue Agent", nil), blue.service("blue-service", "Blue Service", nil, object{"id": "tool"})
-	own := client.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentId": "blue-agent", "taskData": 1}).Text("taskId")
+	asker, worker, helper := blue.client(), blue.agent("blue-agent", "Blue Agent", nil), blue.service("blue-service", "Blue Service", nil, object{"id": "tool"})
+	own := asker.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentId": "blue-agent", "taskData": 1}).Text("taskId")
 	worker.Until("task.execute")
 	probes := 0
 	for _, role := range []struct {
-		bee    *harness.Bee
+		bee    *client.Swarm
 		probes []probe
-	}{{client, clientProbes()}, {worker, agentProbes(own)}, {helper, serviceProbes()}} {
+	}{{asker, clientProbes()}, {worker, agentProbes(own)}, {helper, serviceProbes()}} {
 		for _, p := range role.probes {
 			probes++
 			want, got := verdict(role.bee, p.kind, p.content(nobodys)), verdict(role.bee, p.kind, p.content(theirs))
@@ -69,8 +71,8 @@ func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	}
 	var first [2]string // frame of who comes back with another's client id and token
 	for i, n := range []names{nobodys, theirs} {
-		c := harness.Fly(t, harness.BeeOptions{Role: harness.RoleClient, Addr: addr, Key: blueKey, Query: "clientId=" + n.client + "&resumeToken=" + n.token})
-		first[i] = plainly(c.Find("first frame", func(harness.SwarmFrame) bool { return true }), n)
+		c := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleClient, Addr: addr, Key: blueKey, Query: "clientId=" + n.client + "&resumeToken=" + n.token})
+		first[i] = plainly(c.Find("first frame", func(client.SwarmFrame) bool { return true }), n)
 		require.Contains(t, first[i], "CLIENT_NOT_FOUND")
 	}
 	require.Equal(t, first[0], first[1])
@@ -99,16 +101,16 @@ var unawaited = []string{
 
 // verdict is the answer to a request: of a child task, which is accepted before it is looked
 // at, its end.
-func verdict(b *harness.Bee, kind string, content object) harness.SwarmFrame {
+func verdict(b *client.Swarm, kind string, content object) client.SwarmFrame {
 	if slices.Contains(unawaited, kind) {
 		b.Unanswered(kind, content)
-		return harness.SwarmFrame{Type: "nothing"}
+		return client.SwarmFrame{Type: "nothing"}
 	}
 	id := b.Say(kind, content)
-	f := b.Find("answer to "+kind, func(f harness.SwarmFrame) bool { return f.RequestID == id || f.Text("inReplyTo") == id })
+	f := b.Find("answer to "+kind, func(f client.SwarmFrame) bool { return f.RequestID == id || f.Text("inReplyTo") == id })
 	switch f.Type {
 	case "childagent.request.accepted":
-		return b.Find("end of the child", func(end harness.SwarmFrame) bool {
+		return b.Find("end of the child", func(end client.SwarmFrame) bool {
 			return end.Type == "childagent.response" && end.Text("childTaskId") == f.Text("childTaskId")
 		})
 	}
@@ -208,7 +210,7 @@ func like(id string) string {
 var moving = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}-[0-9a-f-]{27}|call_[0-9a-f]+|"executionTime":\d+|"frame-\d+"`)
 
 // plainly is an answer without what differs from one time to the next.
-func plainly(f harness.SwarmFrame, n names) string { return f.Type + " " + plain(string(f.Content), n) }
+func plainly(f client.SwarmFrame, n names) string { return f.Type + " " + plain(string(f.Content), n) }
 
 func plain(text string, n names) string {
 	for _, name := range []string{n.token, n.task, n.call, n.client, n.agentName, n.agent, n.serviceName, n.service, n.capability} {
@@ -222,14 +224,14 @@ func plain(text string, n names) string {
 func available(t *testing.T, addr, key string, lists ...string) {
 	t.Helper()
 	for _, list := range lists {
-		harness.Eventually(t, "the service of "+list, func() bool { return over(t, http.MethodGet, "http://"+addr+"/api/v1/"+list, key) != "" })
+		process.Eventually(t, "the service of "+list, func() bool { return over(t, http.MethodGet, "http://"+addr+"/api/v1/"+list, key) != "" })
 	}
 }
 
 // over is an answer of the API; empty if there is nobody to give one.
 func over(t *testing.T, method, url, key string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	require.NoError(t, err)

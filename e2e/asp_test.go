@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
@@ -20,9 +21,9 @@ const (
 )
 
 // enlist connects an agent.
-func enlist(t *testing.T, addr, key, agentID, name string, capabilities ...string) *harness.Peer {
+func enlist(t *testing.T, addr, key, agentID, name string, capabilities ...string) *client.Peer {
 	t.Helper()
-	a := harness.DialPeer(t, addr, agents, key)
+	a := client.DialPeer(t, addr, agents, key)
 	a.Until("orchestrator.welcome")
 	a.Say("agent.register", map[string]any{"id": agentID, "name": name, "capabilities": capabilities})
 	a.Until("agent.registered")
@@ -30,9 +31,9 @@ func enlist(t *testing.T, addr, key, agentID, name string, capabilities ...strin
 }
 
 // visit connects a client.
-func visit(t *testing.T, addr, key string) *harness.Peer {
+func visit(t *testing.T, addr, key string) *client.Peer {
 	t.Helper()
-	c := harness.DialPeer(t, addr, clients, key)
+	c := client.DialPeer(t, addr, clients, key)
 	c.Until("orchestrator.client.welcome")
 	return c
 }
@@ -75,7 +76,7 @@ func TestAClientWithoutAnAgentOfItsOwn(t *testing.T) {
 }
 
 // give creates a task and returns its id, as the client learns it.
-func give(t *testing.T, c *harness.Peer, content map[string]any) string {
+func give(t *testing.T, c *client.Peer, content map[string]any) string {
 	t.Helper()
 	request := c.Say("client.agent.task.create.request", content)
 	for {
@@ -111,7 +112,7 @@ func TestAnAgentIsKilledInTheMiddleOfATask(t *testing.T) {
 		Attempt int
 		Status  string
 	}
-	require.NoError(t, json.Unmarshal([]byte(harness.Get(t, "http://"+addr+"/api/v1/tasks/"+task).Body), &shown))
+	require.NoError(t, json.Unmarshal([]byte(process.Get(t, "http://"+addr+"/api/v1/tasks/"+task).Body), &shown))
 	require.Equal(t, 2, shown.Attempt)
 	require.Equal(t, "completed", shown.Status)
 }
@@ -124,7 +125,7 @@ func TestTheGatewayOfASwarmIsKilled(t *testing.T) {
 	doomed, first := f.gateway()
 	_, second := f.gateway()
 	a := enlist(t, first, "", "agent-1", "One")
-	c := harness.DialPeer(t, first, clients, "")
+	c := client.DialPeer(t, first, clients, "")
 	hello := c.Until("orchestrator.client.welcome")
 	task := give(t, c, map[string]any{"agentName": "One", "taskData": "slow"})
 	require.Equal(t, task, a.Until("task.execute").Text("taskId"))
@@ -132,7 +133,7 @@ func TestTheGatewayOfASwarmIsKilled(t *testing.T) {
 	doomed.Kill()
 
 	a = enlist(t, second, "", "agent-1", "One")
-	back := harness.DialPeer(t, second, clients, "")
+	back := client.DialPeer(t, second, clients, "")
 	back.Until("orchestrator.client.welcome")
 	back.Say("client.register", map[string]any{
 		"clientId": hello.Text("clientId"), "resumeToken": hello.Text("resumeToken"), "lastSeq": last,
@@ -156,12 +157,12 @@ func TestTheProcessOfTheAssistantIsKilled(t *testing.T) {
 	f.serve("session,pipeline,task,tools")
 	doomed := f.serve("worker")
 	_, addr := f.gateway()
-	harness.Eventually(t, "the assistant is there", func() bool {
-		return strings.Contains(harness.Get(t, "http://"+addr+"/api/v1/agents").Body, `"assistant"`)
+	process.Eventually(t, "the assistant is there", func() bool {
+		return strings.Contains(process.Get(t, "http://"+addr+"/api/v1/agents").Body, `"assistant"`)
 	})
 	c := visit(t, addr, "")
 	give(t, c, map[string]any{"capabilities": []string{"general"}, "taskData": "speak"})
-	harness.Eventually(t, "the model has begun", func() bool { return len(f.llm.Exchanges()) > 0 })
+	process.Eventually(t, "the model has begun", func() bool { return len(f.llm.Exchanges()) > 0 })
 	f.serve("worker")
 	doomed.Kill()
 	require.JSONEq(t, `{"text":"a whole answer"}`, string(c.Until("client.agent.task.result").Member("result")))
@@ -196,7 +197,7 @@ func TestSwarmsOfTenantsAreApart(t *testing.T) {
 	require.Equal(t, "TASK_NOT_FOUND", refusal.Text("code"))
 	agent.Say("agent.task.result", map[string]any{"taskId": task, "result": "own"})
 	require.JSONEq(t, `"own"`, string(mine.Until("client.agent.task.result").Member("result")))
-	for _, c := range []*harness.Peer{mine, other} {
+	for _, c := range []*client.Peer{mine, other} {
 		give(t, c, map[string]any{"agentName": "assistant", "taskData": "hi"})
 		require.JSONEq(t, `{"text":"hello"}`, string(c.Until("client.agent.task.result").Member("result")))
 	}
@@ -206,15 +207,15 @@ func TestSwarmsOfTenantsAreApart(t *testing.T) {
 // whatever the path.
 func TestProgramsWhoseAddressesAreFixed(t *testing.T) {
 	f := newFleet(t, scripted.Smart())
-	forClients, forAgents := harness.FreeAddr(t), harness.FreeAddr(t)
+	forClients, forAgents := process.FreeAddr(t), process.FreeAddr(t)
 	f.configure(fmt.Sprintf("gateway:\n  legacy: {client: %q, agent: %q}\n", forClients, forAgents))
 	f.serve("session,pipeline,task,tools")
 	f.gateway()
-	a := harness.DialPeer(t, forAgents, "/", "")
+	a := client.DialPeer(t, forAgents, "/", "")
 	a.Until("orchestrator.welcome")
 	a.Say("agent.register", map[string]any{"name": "Old"})
 	a.Until("agent.registered")
-	c := harness.DialPeer(t, forClients, "/any/path", "")
+	c := client.DialPeer(t, forClients, "/any/path", "")
 	c.Until("orchestrator.client.welcome")
 	task := give(t, c, map[string]any{"agentName": "Old", "taskData": 1})
 	a.Until("task.execute")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 )
 
 // TestEveryEventHasItsTest: the list of events and tests has no empty place, names
@@ -25,11 +25,11 @@ func TestEveryEventHasItsTest(t *testing.T) {
 			tests[m[1]] = true
 		}
 	}
-	for _, e := range harness.Events() {
-		require.True(t, tests[harness.Proof[e]], "%s has no test, or %q is none", e, harness.Proof[e])
+	for _, e := range proof.Events() {
+		require.True(t, tests[proof.Proof[e]], "%s has no test, or %q is none", e, proof.Proof[e])
 	}
-	require.Len(t, harness.Proof, len(harness.Events()))
+	require.Len(t, proof.Proof, len(proof.Events()))
 	page, err := os.ReadFile("../docs/generated/myagent-events.md")
 	require.NoError(t, err)
-	require.Equal(t, harness.EventPage(), string(page), "run make generate")
+	require.Equal(t, proof.EventPage(), string(page), "run make generate")
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -20,9 +21,9 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	doomed, first := f.gateway()
 	_, second := f.gateway()
 
-	viewer := harness.Dial(t, "ws://"+first+"/ws?deltas=true")
+	viewer := client.DialOrbit(t, "ws://"+first+"/ws?deltas=true")
 	viewer.Until("agent_ready")
-	calm := harness.Dial(t, "ws://"+second+"/ws?deltas=true&after=0&session="+waitForSession(t, second, viewer.Session))
+	calm := client.DialOrbit(t, "ws://"+second+"/ws?deltas=true&after=0&session="+waitForSession(t, second, viewer.Session))
 	viewer.Ask("speak slowly")
 	for range 10 {
 		viewer.Until("agent_delta")
@@ -33,7 +34,7 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 			break
 		}
 	}
-	again := harness.Dial(t, fmt.Sprintf("ws://%s/ws?deltas=true&session=%s&after=%d", second, viewer.Session, viewer.LastSeq))
+	again := client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?deltas=true&session=%s&after=%d", second, viewer.Session, viewer.LastSeq))
 	again.LastSeq = viewer.LastSeq
 	again.Until("agent_response")
 	calm.Until("agent_response")
@@ -43,7 +44,7 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 }
 
 // transcript is what the log has shown: every frame that carries a seq.
-func transcript(frames []harness.Frame) []string {
+func transcript(frames []client.OrbitFrame) []string {
 	var out []string
 	for _, f := range frames {
 		if f.Seq > 0 {
@@ -56,8 +57,8 @@ func transcript(frames []harness.Frame) []string {
 // waitForSession waits until the session is in the log and returns its id.
 func waitForSession(t *testing.T, addr, session string) string {
 	t.Helper()
-	harness.Eventually(t, "the session exists", func() bool {
-		return harness.Get(t, "http://"+addr+"/api/v1/sessions/"+session).Status == 200
+	process.Eventually(t, "the session exists", func() bool {
+		return process.Get(t, "http://"+addr+"/api/v1/sessions/"+session).Status == 200
 	})
 	return session
 }
@@ -74,7 +75,7 @@ func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	f.serve("session,pipeline,tools")
 	doomed := f.serve("worker")
 	_, addr := f.gateway()
-	viewer := harness.Dial(t, "ws://"+addr+"/ws?deltas=true")
+	viewer := client.DialOrbit(t, "ws://"+addr+"/ws?deltas=true")
 	viewer.Until("agent_ready")
 	viewer.Ask("speak")
 	viewer.Until("agent_delta")
@@ -110,7 +111,7 @@ func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 	f.serve("session,pipeline,tools")
 	doomed := f.serve("worker")
 	_, addr := f.gateway()
-	viewer := harness.Dial(t, "ws://"+addr+"/ws")
+	viewer := client.DialOrbit(t, "ws://"+addr+"/ws")
 	viewer.Until("agent_ready")
 	viewer.Ask("pay 5")
 	viewer.Until("tool_executing")
@@ -133,7 +134,7 @@ func TestAGatewayDrains(t *testing.T) {
 	f.serve("session,pipeline,worker,tools")
 	leaving, first := f.gateway()
 	_, second := f.gateway()
-	viewer := harness.Dial(t, "ws://"+first+"/ws?deltas=true")
+	viewer := client.DialOrbit(t, "ws://"+first+"/ws?deltas=true")
 	viewer.Until("agent_ready")
 	viewer.Ask("speak")
 	viewer.Until("agent_delta")
@@ -143,9 +144,9 @@ func TestAGatewayDrains(t *testing.T) {
 	for err == nil {
 		_, err = viewer.Next()
 	}
-	require.Equal(t, 1012, harness.CloseCode(err), "service restart: come back; %v", err)
+	require.Equal(t, 1012, client.CloseCode(err), "service restart: come back; %v", err)
 	require.NoError(t, <-done, "a drained gateway ends with 0")
-	again := harness.Dial(t, fmt.Sprintf("ws://%s/ws?deltas=true&session=%s&after=%d", second, viewer.Session, viewer.LastSeq))
+	again := client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?deltas=true&session=%s&after=%d", second, viewer.Session, viewer.LastSeq))
 	again.LastSeq = viewer.LastSeq
 	text := ""
 	answer := again.Until("agent_response")

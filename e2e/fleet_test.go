@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 	"github.com/waggle-dev/waggle/services/model/scripted"
@@ -115,19 +115,19 @@ func (f *fleet) configure(yaml string) {
 }
 
 // serve starts a process with some roles.
-func (f *fleet) serve(roles string, args ...string) *harness.Process {
+func (f *fleet) serve(roles string, args ...string) *process.Process {
 	f.t.Helper()
-	return harness.Start(f.t, harness.Options{
+	return process.Start(f.t, process.Options{
 		Name: roles,
-		Env:  []string{"OPENAI_BASE_URL=" + f.llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary},
+		Env:  []string{"OPENAI_BASE_URL=" + f.llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary},
 		Args: append([]string{"serve", "--role", roles, "--nats", f.nats, "--config", f.config, "--workspace", f.workspace}, args...),
 	})
 }
 
 // gateway starts a gateway and returns it with its address, once it is ready.
-func (f *fleet) gateway() (*harness.Process, string) {
+func (f *fleet) gateway() (*process.Process, string) {
 	f.t.Helper()
-	addr := harness.FreeAddr(f.t)
+	addr := process.FreeAddr(f.t)
 	p := f.serve("gateway", "--addr", addr)
 	p.Ready(addr)
 	return p, addr

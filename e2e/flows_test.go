@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/flows"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
 // sameKey signs the states of all installations of TestFlows.
-const sameKey = harness.Canary + "-0123456789-0123456789-0123456789"
+const sameKey = process.Canary + "-0123456789-0123456789-0123456789"
 
 // TestFlows plays every flow of the session protocol on real sockets of real
 // processes, with the demo model and with the scripted one behind the OpenAI
@@ -27,7 +27,7 @@ func TestFlows(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = llm.Close() })
 	env := []string{
-		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary,
+		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary,
 		"WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_WORKER_MODEL_TRIES=1", "WAGGLE_SESSION_STATE_KEYS=" + sameKey,
 	}
 	hasty := append([]string{"WAGGLE_PIPELINE_CONFIRM_TIMEOUT=1s"}, env...)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -41,7 +41,7 @@ func startGuarded(t *testing.T, file string, env ...string) *guarded {
 	for _, role := range keys.Roles() {
 		seed, err := os.ReadFile(keys.SeedFile(g.keys, role))
 		require.NoError(t, err)
-		harness.Secret("the key of "+string(role), strings.TrimSpace(string(seed)))
+		process.Secret("the key of "+string(role), strings.TrimSpace(string(seed)))
 	}
 	publicKeys(t, g.keys)
 	t.Setenv("WAGGLE_NATS_NAME", "e2e")
@@ -57,7 +57,7 @@ func startGuarded(t *testing.T, file string, env ...string) *guarded {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	require.True(t, s.ReadyForConnections(harness.Patience))
+	require.True(t, s.ReadyForConnections(process.Patience))
 	g.url = s.ClientURL()
 	return g
 }
@@ -87,7 +87,7 @@ func (g *guarded) as(role permission.Role) []string {
 // run runs a command as the role to its end and returns its output.
 func (g *guarded) run(role permission.Role, args ...string) string {
 	g.t.Helper()
-	p := harness.Start(g.t, harness.Options{Name: args[0], Dir: g.dir, Env: g.as(role), Args: args})
+	p := process.Start(g.t, process.Options{Name: args[0], Dir: g.dir, Env: g.as(role), Args: args})
 	require.NoError(g.t, p.Wait(), p.Output())
 	return p.Output()
 }
@@ -96,13 +96,13 @@ func (g *guarded) run(role permission.Role, args ...string) string {
 // once it is ready.
 func (g *guarded) serve() (addr string) {
 	g.t.Helper()
-	addr = harness.FreeAddr(g.t)
+	addr = process.FreeAddr(g.t)
 	for _, role := range config.Roles {
 		args := []string{"serve", "--role", role}
 		if role == config.RoleGateway {
 			args = append(args, "--addr", addr)
 		}
-		p := harness.Start(g.t, harness.Options{Name: role, Dir: g.dir, Env: g.as(permission.Role(role)), Args: args})
+		p := process.Start(g.t, process.Options{Name: role, Dir: g.dir, Env: g.as(permission.Role(role)), Args: args})
 		if role == config.RoleGateway {
 			p.Ready(addr)
 		}

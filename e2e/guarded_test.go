@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/flows"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -67,7 +68,7 @@ func guardedFlows(t *testing.T, addr string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = llm.Close() })
 	_, other := up(t, []string{
-		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary,
+		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary,
 		"WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS=" + sameKey,
 	}, "--model", "openai:x")
 	stage.Places[flows.Demo] = flows.Place{Addr: addr, Other: other}
@@ -145,7 +146,7 @@ func guardedOperator(t *testing.T, g *guarded, addr string) {
 
 // guardedDelete has a session deleted: the role session may remove what is left of it.
 func guardedDelete(t *testing.T, g *guarded, addr string) {
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	m.Message("what is in my workspace?", nil)
 	m.Until(myagent.AgentFinalAnswer)

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 // TestABusOverTLS: the server of server-tls.conf takes those who have a certificate
 // beside their key, and nobody else.
 func TestABusOverTLS(t *testing.T) {
-	a := harness.NewAuthority(t)
+	a := process.NewAuthority(t)
 	cert, key := a.Issue("server")
 	t.Setenv("WAGGLE_NATS_TLS_CERT", cert)
 	t.Setenv("WAGGLE_NATS_TLS_KEY", key)
@@ -30,7 +30,7 @@ func TestABusOverTLS(t *testing.T) {
 	require.Empty(t, g.log.all())
 
 	g.env = known[:1]
-	stranger := harness.Start(t, harness.Options{
+	stranger := process.Start(t, process.Options{
 		Name: "stranger", Dir: g.dir, Env: g.as(permission.Bootstrap), Args: []string{"bootstrap", "--timeout", "2s"},
 	})
 	require.Error(t, stranger.Wait())
@@ -40,11 +40,11 @@ func TestABusOverTLS(t *testing.T) {
 // does, and are ready then.
 func TestServicesWaitForTheStreams(t *testing.T) {
 	g := startGuarded(t, "server.conf")
-	first := harness.Start(t, harness.Options{
-		Name: "session", Dir: g.dir, Env: append(g.as(permission.Session), "WAGGLE_ADDR="+harness.FreeAddr(t)),
+	first := process.Start(t, process.Options{
+		Name: "session", Dir: g.dir, Env: append(g.as(permission.Session), "WAGGLE_ADDR="+process.FreeAddr(t)),
 		Args: []string{"serve", "--role", "session"},
 	})
-	harness.Eventually(t, "it says what it waits for", func() bool {
+	process.Eventually(t, "it says what it waits for", func() bool {
 		return strings.Contains(first.Output(), "wait for streams")
 	})
 	g.run(permission.Bootstrap, "bootstrap")
@@ -62,7 +62,7 @@ func TestEveryServerConfigurationLoads(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, keys.EnsureRoutes(secrets, []string{"nats-1", "nats-2", "nats-3"}))
 	publicKeys(t, secrets)
-	a := harness.NewAuthority(t)
+	a := process.NewAuthority(t)
 	cert, key := a.Issue("server")
 	for name, value := range map[string]string{"NAME": "nats-1", "TLS_CERT": cert, "TLS_KEY": key, "TLS_CA": a.CA()} {
 		t.Setenv("WAGGLE_NATS_"+name, value)

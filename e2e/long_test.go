@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -16,7 +16,7 @@ func TestLongTextsAreCutOrRefusedNeverLost(t *testing.T) {
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("<", 1000), 100)...))))
 	f.serve("session,pipeline,worker,tools")
 	_, addr := f.gateway()
-	c := harness.Dial(t, "ws://"+addr+"/ws")
+	c := client.DialOrbit(t, "ws://"+addr+"/ws")
 	c.Until("agent_ready")
 	for _, long := range []string{strings.Repeat("x", 200_000), strings.Repeat("<", 30_000)} {
 		c.Ask(long)

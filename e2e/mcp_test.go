@@ -10,15 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waggle-dev/waggle/services/tools/mcp"
-	"github.com/waggle-dev/waggle/services/tools/service"
-
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/mcp"
+	"github.com/waggle-dev/waggle/services/tools/service"
 )
 
 // TestToolServersOfOthers runs two published MCP servers, unmodified, as operators
@@ -36,7 +35,7 @@ func TestToolServersOfOthers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		all, err := svc.Servers(context.Background(), id.DefaultTenant, tools.KindMCP)
 		return err == nil && all[0].Status == "active" && all[1].Status == "active"
-	}, harness.Patience, 20*time.Millisecond)
+	}, process.Patience, 20*time.Millisecond)
 	c := caller{t: t, svc: svc}
 	t.Run("files", func(t *testing.T) { c.t = t; filesOfOthers(c, dir) })
 	t.Run("everything", func(t *testing.T) { c.t = t; everything(c) })
@@ -104,7 +103,7 @@ func (c caller) make(tool string, arguments map[string]any) tools.Call {
 	raw, err := json.Marshal(arguments)
 	require.NoError(c.t, err)
 	return tools.Call{
-		ID: rand.Text(), Scope: "e2e", Tenant: id.DefaultTenant, Tool: tool, Arguments: raw, Timeout: harness.Patience,
+		ID: rand.Text(), Scope: "e2e", Tenant: id.DefaultTenant, Tool: tool, Arguments: raw, Timeout: process.Patience,
 	}
 }
 

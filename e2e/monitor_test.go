@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/e2e/monitor"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
@@ -19,12 +20,12 @@ func TestAMonitorRebuildsTheSession(t *testing.T) {
 	f := newFleet(t, scripted.Smart())
 	f.serve("session,pipeline,worker,tools")
 	_, addr := f.gateway()
-	chat := harness.Dial(t, "ws://"+addr+"/ws")
+	chat := client.DialOrbit(t, "ws://"+addr+"/ws")
 	chat.Until("agent_ready")
 	chat.Ask("list the files")
 	chat.Until("agent_response")
 
-	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
 	nc := f.listen()
 	m, err := monitor.Follow(nc, "default.session."+chat.Session)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // TestAChatUsesAnAgentOfOnesOwn: the README's agent, started as the README says, does a step
@@ -25,10 +25,10 @@ func TestAChatUsesAnAgentOfOnesOwn(t *testing.T) {
 	require.NoError(t, err, string(out))
 
 	dir, addr := up(t, nil)
-	harness.Start(t, harness.Options{Name: "agent", Program: program, Dir: dir, Env: []string{"WAGGLE_URL=ws://" + addr}})
+	process.Start(t, process.Options{Name: "agent", Program: program, Dir: dir, Env: []string{"WAGGLE_URL=ws://" + addr}})
 	waggle := func(args ...string) string {
 		args = append(args, "--url", "ws://"+addr+"/ws")
-		p := harness.Start(t, harness.Options{Name: "waggle", Dir: dir, Args: args})
+		p := process.Start(t, process.Options{Name: "waggle", Dir: dir, Args: args})
 		require.NoError(t, p.Wait(), p.Output())
 		return p.Output()
 	}

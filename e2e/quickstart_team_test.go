@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // TestATeamInTwoCommands runs the commands of the README, with the example that it names.
@@ -25,7 +25,7 @@ func TestATeamInTwoCommands(t *testing.T) {
 	require.NoError(t, err)
 	waggle := func(args ...string) string {
 		t.Helper()
-		p := harness.Start(t, harness.Options{Name: args[1], Dir: dir, Args: append(args, "--url", "ws://"+addr+"/ws")})
+		p := process.Start(t, process.Options{Name: args[1], Dir: dir, Args: append(args, "--url", "ws://"+addr+"/ws")})
 		require.NoError(t, p.Wait(), p.Output())
 		return p.Output()
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -16,10 +17,10 @@ const question = "which files are in the workspace, and what does notes.md say?"
 // up starts everything in one process, as a newcomer does.
 func up(t *testing.T, env []string, args ...string) (dir, addr string) {
 	t.Helper()
-	dir, addr = t.TempDir(), harness.FreeAddr(t)
-	p := harness.Start(t, harness.Options{
+	dir, addr = t.TempDir(), process.FreeAddr(t)
+	p := process.Start(t, process.Options{
 		Name: "up", Dir: dir, Env: env,
-		Args: append([]string{"up", "--addr", addr, "--nats-addr", harness.FreeAddr(t), "--data", filepath.Join(dir, "data")}, args...),
+		Args: append([]string{"up", "--addr", addr, "--nats-addr", process.FreeAddr(t), "--data", filepath.Join(dir, "data")}, args...),
 	})
 	p.Ready(addr)
 	return dir, addr
@@ -28,7 +29,7 @@ func up(t *testing.T, env []string, args ...string) (dir, addr string) {
 func TestTheFirstQuestion(t *testing.T) {
 	dir, addr := up(t, nil)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "todo.txt"), []byte("sing"), 0o600))
-	chat := harness.Start(t, harness.Options{Name: "chat", Dir: dir, Args: []string{"chat", "--url", "ws://" + addr + "/ws", question}})
+	chat := process.Start(t, process.Options{Name: "chat", Dir: dir, Args: []string{"chat", "--url", "ws://" + addr + "/ws", question}})
 	require.NoError(t, chat.Wait())
 	for _, want := range []string{"notes.md", "todo.txt", "Welcome to your workspace"} {
 		require.Contains(t, chat.Output(), want)
@@ -48,15 +49,15 @@ func TestAnotherModel(t *testing.T) {
 	llm, err := scripted.Start("127.0.0.1:0", scripted.Smart())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = llm.Close() })
-	_, addr := up(t, []string{"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary}, "--model", "openai:x")
+	_, addr := up(t, []string{"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary}, "--model", "openai:x")
 	askAndCheck(t, addr)
 	require.Len(t, llm.Exchanges(), 2, "one step with both calls, one with the answer")
-	require.Equal(t, "Bearer "+harness.Canary, llm.Exchanges()[0].Header.Get("Authorization"))
+	require.Equal(t, "Bearer "+process.Canary, llm.Exchanges()[0].Header.Get("Authorization"))
 }
 
 func askAndCheck(t *testing.T, addr string) {
 	t.Helper()
-	c := harness.Dial(t, "ws://"+addr+"/ws")
+	c := client.DialOrbit(t, "ws://"+addr+"/ws")
 	c.Until("agent_ready")
 	c.Ask(question)
 	answer := c.Until("agent_response", "error")
@@ -86,21 +87,21 @@ func askAndCheck(t *testing.T, addr string) {
 // TestTheLogOutlivesEverything: the whole installation is killed and started again
 // on its files; the session goes on with its history.
 func TestTheLogOutlivesEverything(t *testing.T) {
-	dir, addr, bus := t.TempDir(), harness.FreeAddr(t), harness.FreeAddr(t)
-	start := func() *harness.Process {
-		p := harness.Start(t, harness.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", bus}})
+	dir, addr, bus := t.TempDir(), process.FreeAddr(t), process.FreeAddr(t)
+	start := func() *process.Process {
+		p := process.Start(t, process.Options{Name: "up", Dir: dir, Args: []string{"up", "--addr", addr, "--nats-addr", bus}})
 		p.Ready(addr)
 		return p
 	}
 	p := start()
-	c := harness.Dial(t, "ws://"+addr+"/ws")
+	c := client.DialOrbit(t, "ws://"+addr+"/ws")
 	c.Until("agent_ready")
 	c.Ask("what does notes.md say?")
 	c.Until("agent_response")
 	p.Kill()
 
 	start()
-	again := harness.Dial(t, "ws://"+addr+"/ws?after=0&session="+c.Session)
+	again := client.DialOrbit(t, "ws://"+addr+"/ws?after=0&session="+c.Session)
 	again.Until("agent_response")
 	require.Equal(t, transcript(c.Frames), transcript(again.Frames))
 	again.Ask("and how many words does it have?")

@@ -11,7 +11,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	auditlog "github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/eventlog"
@@ -75,7 +76,7 @@ quota:
 	doomed := f.serve("worker")
 	_, addr := f.gateway()
 	c := f.connect()
-	viewer := harness.Dial(t, "ws://"+addr+"/ws?deltas=true")
+	viewer := client.DialOrbit(t, "ws://"+addr+"/ws?deltas=true")
 	viewer.Until("agent_ready")
 	viewer.Ask("look around")
 	viewer.Until("agent_delta")
@@ -100,7 +101,7 @@ quota:
 	require.Equal(t, "QUOTA_EXCEEDED", failed.Code)
 	require.Contains(t, failed.Message, "125 of 120 tokens of today")
 	var refused []audit.Record
-	harness.Eventually(t, "the refusal is in the audit log", func() bool {
+	process.Eventually(t, "the refusal is in the audit log", func() bool {
 		refused = nil
 		err := auditlog.Read(t.Context(), c, auditlog.Query{Action: audit.QuotaRefused.String()}, func(r audit.Record) error {
 			refused = append(refused, r)
@@ -141,12 +142,12 @@ func TestPlacesSurviveTheirService(t *testing.T) {
 	doomed := f.serve("task,team")
 	_, c.addr = f.gateway()
 	h := hive{t: t, addr: c.addr}
-	teams := func() int { return harness.Get(t, "http://"+c.addr+"/api/v1/teams").Status }
-	harness.Eventually(t, "the team service runs", func() bool { return teams() == http.StatusOK })
+	teams := func() int { return process.Get(t, "http://"+c.addr+"/api/v1/teams").Status }
+	process.Eventually(t, "the team service runs", func() bool { return teams() == http.StatusOK })
 	agent := h.agent("slow", "Slow", nil, "waiting")
-	client := h.client()
-	submit := func() harness.SwarmFrame {
-		return client.Ask("client.agent.task.create.request", object{"agentName": "Slow", "taskData": object{"wait": true}})
+	asker := h.client()
+	submit := func() client.SwarmFrame {
+		return asker.Ask("client.agent.task.create.request", object{"agentName": "Slow", "taskData": object{"wait": true}})
 	}
 	definition := object{"name": "pair", "coordinator": "Ann", "members": []object{{"name": "Ann", "role": "does it", "instructions": "Do it."}}}
 	one := c.found(definition)
@@ -163,16 +164,16 @@ func TestPlacesSurviveTheirService(t *testing.T) {
 	full()
 	f.serve("task,team")
 	doomed.Kill()
-	harness.Eventually(t, "the other replica answers", func() bool { return teams() == http.StatusOK })
+	process.Eventually(t, "the other replica answers", func() bool { return teams() == http.StatusOK })
 	full()
 	c.ask(http.MethodDelete, "/api/v1/teams/"+one.TeamID, nil, http.StatusOK, nil)
 	agent.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": object{"ok": true}})
-	client.Until("client.agent.task.result")
+	asker.Until("client.agent.task.result")
 	raw, err := json.Marshal(definition)
 	require.NoError(t, err)
-	harness.Eventually(t, "a team that is shut down makes room", func() bool {
+	process.Eventually(t, "a team that is shut down makes room", func() bool {
 		return strings.Contains(post(t, "http://"+c.addr+"/api/v1/teams", "", string(raw)), "pair")
 	})
-	harness.Eventually(t, "a task that has ended makes room", func() bool { return submit().Type == "client.agent.task.create.response" })
+	process.Eventually(t, "a task that has ended makes room", func() bool { return submit().Type == "client.agent.task.create.response" })
 	full()
 }

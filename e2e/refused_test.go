@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/keys"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
@@ -84,7 +84,7 @@ func awaitRefusal(refused <-chan error, subject string) error {
 			return err
 		}
 		return nil
-	case <-time.After(harness.Patience):
+	case <-time.After(process.Patience):
 		return errors.New("the server did not refuse it")
 	}
 }

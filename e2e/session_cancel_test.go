@@ -10,10 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -32,7 +33,7 @@ func TestACancelStopsEverything(t *testing.T) {
 	f := newFleet(t, endless())
 	f.serve(everyone)
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -54,11 +55,11 @@ func TestACancelStopsEverything(t *testing.T) {
 		select {
 		case <-x.Gone():
 			took = append(took, time.Since(sent))
-		case <-time.After(harness.Patience):
+		case <-time.After(process.Patience):
 			require.Fail(t, "the model's request stays open", "%s, run %d", stage, i)
 		}
 		m.Until(myagent.AgentInterrupted)
-		end := client.As[myagent.SessionEndMeta](m.Until(myagent.AgentSessionEnd).Metadata)
+		end := sdk.As[myagent.SessionEndMeta](m.Until(myagent.AgentSessionEnd).Metadata)
 		require.Equal(t, "user_request", end.Reason)
 		require.True(t, end.Open)
 		require.NotNil(t, end.Stats)
@@ -126,7 +127,7 @@ func asked(x *scripted.Exchange) string {
 func waitingIn(t *testing.T, llm *scripted.Server, stage string, run int) *scripted.Exchange {
 	t.Helper()
 	name := map[string]string{"plan": event.StagePlanning, "solve": event.StageSolving, "aggregate": event.StageAggregation}[stage]
-	ctx, cancel := harness.Within(harness.Patience)
+	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	x, err := llm.Find(ctx, func(x *scripted.Exchange) bool {
 		toolDone := stage != "solve" || x.Prompt.Messages[len(x.Prompt.Messages)-1].Role == "tool"

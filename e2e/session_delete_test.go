@@ -16,12 +16,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 func logOf(session string) subject.Log {
@@ -33,7 +34,7 @@ func storedOf(t *testing.T, nc *nats.Conn, session string) (types []string) {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	ctx, cancel := harness.Within(harness.Patience)
+	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	log := logOf(session)
 	s, err := js.Stream(ctx, log.Stream())
@@ -52,7 +53,7 @@ func storedOf(t *testing.T, nc *nats.Conn, session string) (types []string) {
 // remove asks a gateway to delete a session and returns the status of the answer.
 func remove(t *testing.T, addr, session string) int {
 	t.Helper()
-	ctx, cancel := harness.Within(harness.Patience)
+	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://"+addr+"/api/v1/sessions/"+session, nil)
 	require.NoError(t, err)
@@ -64,18 +65,18 @@ func remove(t *testing.T, addr, session string) int {
 }
 
 // ends reads until the socket is closed and returns the last frame and the close code.
-func ends(c *harness.Client) (last harness.Frame, code int) {
+func ends(c *client.Orbit) (last client.OrbitFrame, code int) {
 	for {
 		f, err := c.Next()
 		if err != nil {
-			return last, harness.CloseCode(err)
+			return last, client.CloseCode(err)
 		}
 		last = f
 	}
 }
 
 // peek reads until a frame fits, whatever was skipped before it.
-func peek(t *testing.T, m *harness.Talker, what string, is func(client.Frame) bool) client.Frame {
+func peek(t *testing.T, m *client.RawMyAgent, what string, is func(sdk.Frame) bool) sdk.Frame {
 	t.Helper()
 	for {
 		f, err := m.Peek()
@@ -86,11 +87,11 @@ func peek(t *testing.T, m *harness.Talker, what string, is func(client.Frame) bo
 	}
 }
 
-func wasDeleted(f client.Frame) bool {
-	return f.Event == myagent.AgentSessionEnd && client.As[myagent.SessionEndMeta](f.Metadata).Reason == "deleted"
+func wasDeleted(f sdk.Frame) bool {
+	return f.Event == myagent.AgentSessionEnd && sdk.As[myagent.SessionEndMeta](f.Metadata).Reason == "deleted"
 }
 
-func saysDeleted(f client.Frame) bool {
+func saysDeleted(f sdk.Frame) bool {
 	return f.Event == myagent.ErrorRecoveryFailed && bytes.Contains(f.Raw, []byte(`"SESSION_DELETED"`))
 }
 
@@ -104,11 +105,11 @@ func TestADeletedSessionEndsForEverybody(t *testing.T) {
 	_, second := f.gateway()
 	bus := f.listen()
 	for run, stage := range []string{"plan", "solve", "aggregate"} {
-		owner := harness.Talk(t, first)
+		owner := client.DialMyAgent(t, first)
 		owner.Create("en_US", nil)
 		session := owner.Session
-		page := harness.Dial(t, fmt.Sprintf("ws://%s/ws?session=%s&after=0", second, session))
-		phone := harness.Talk(t, second)
+		page := client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?session=%s&after=0", second, session))
+		phone := client.DialMyAgent(t, second)
 		phone.Attach(session, 0)
 		owner.Message(fmt.Sprintf("hang in %s, run %d", stage, run), nil)
 		request := waitingIn(t, f.llm, stage, run)
@@ -124,14 +125,14 @@ func TestADeletedSessionEndsForEverybody(t *testing.T) {
 		require.Equal(t, 4410, code)
 
 		for _, after := range []uint64{0, page.LastSeq, 1 << 40} {
-			last, code = ends(harness.Dial(t, fmt.Sprintf("ws://%s/ws?session=%s&after=%d", first, session, after)))
+			last, code = ends(client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?session=%s&after=%d", first, session, after)))
 			require.Contains(t, last.Raw, `"SESSION_DELETED"`, "after %d", after)
 			require.Equal(t, 4410, code)
 		}
-		last, code = ends(harness.Dial(t, fmt.Sprintf("ws://%s/ws?watch=session/%s", first, session)))
+		last, code = ends(client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?watch=session/%s", first, session)))
 		require.Contains(t, last.Raw, `"SESSION_DELETED"`)
 		require.Equal(t, 4410, code)
-		last, code = ends(harness.Dial(t, fmt.Sprintf("ws://%s/ws?session=nobody", first)))
+		last, code = ends(client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?session=nobody", first)))
 		require.Contains(t, last.Raw, `"SESSION_NOT_FOUND"`)
 		require.Equal(t, 4404, code)
 
@@ -141,10 +142,10 @@ func TestADeletedSessionEndsForEverybody(t *testing.T) {
 		peek(t, phone, "the refusal", saysDeleted)
 		owner.Session = ""
 		owner.Send(myagent.UserCreateSession, map[string]any{"content": map[string]any{"client_id": "browser_1"}, "metadata": map[string]any{"source": "web"}})
-		fresh := peek(t, owner, "another session on the same socket", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
+		fresh := peek(t, owner, "another session on the same socket", func(f sdk.Frame) bool { return f.Event == myagent.AgentSessionCreated })
 		require.NotEqual(t, session, fresh.SessionID)
 		require.Equal(t, http.StatusNoContent, remove(t, first, session), "once more")
-		require.NotContains(t, harness.Get(t, "http://"+first+"/api/v1/sessions").Body, session)
+		require.NotContains(t, process.Get(t, "http://"+first+"/api/v1/sessions").Body, session)
 		require.Equal(t, []string{string(event.SessionDeleted)}, storedOf(t, bus, session), "nothing has come to life again")
 	}
 }
@@ -258,7 +259,7 @@ func TestADeletionOutlivesItsService(t *testing.T) {
 			f.nats = direct
 			_, addr := f.gateway()
 			bus := f.listen()
-			m := harness.Talk(t, addr)
+			m := client.DialMyAgent(t, addr)
 			m.Create("en_US", nil)
 			m.Message("hang in plan, run 0", nil)
 			request := waitingIn(t, f.llm, "plan", 0)
@@ -266,22 +267,22 @@ func TestADeletionOutlivesItsService(t *testing.T) {
 			answered := make(chan int, 1)
 			go func() { answered <- remove(t, addr, m.Session) }()
 			<-p.passed
-			harness.Eventually(t, "what it has done by then", func() bool { return cut.left(storedOf(t, bus, m.Session)) })
+			process.Eventually(t, "what it has done by then", func() bool { return cut.left(storedOf(t, bus, m.Session)) })
 			doomed.Kill()
 			<-request.Gone()
 			left := storedOf(t, bus, m.Session)
 			require.Equal(t, string(event.SessionDeleted), left[len(left)-1])
 			peek(t, m, "the end", wasDeleted)
-			last, code := ends(harness.Dial(t, fmt.Sprintf("ws://%s/ws?session=%s&after=1", addr, m.Session)))
+			last, code := ends(client.DialOrbit(t, fmt.Sprintf("ws://%s/ws?session=%s&after=1", addr, m.Session)))
 			require.Contains(t, last.Raw, `"SESSION_DELETED"`, "whether or not the rest is still stored")
 			require.Equal(t, 4410, code)
 
 			f.serve("session")
 			js, err := jetstream.New(bus)
 			require.NoError(t, err)
-			ctx, cancel := harness.Within(harness.Patience)
+			ctx, cancel := process.Within(process.Patience)
 			defer cancel()
-			harness.Eventually(t, "the next one finishes", func() bool {
+			process.Eventually(t, "the next one finishes", func() bool {
 				s, err := js.Stream(ctx, subject.StreamCommands)
 				return err == nil && s.CachedInfo().State.Msgs == 0 && len(storedOf(t, bus, m.Session)) == 1
 			})

@@ -9,10 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -23,14 +24,14 @@ const everyone = "session,pipeline,worker,tools"
 // with the demo model: planned, solved with real tools, put together and answered.
 func TestASessionPlansSolvesAndAnswers(t *testing.T) {
 	_, addr := up(t, nil)
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("zh_CN", nil)
 	m.Message(question, map[string]any{"tags": []string{"urgent"}})
 	answer := m.Until(myagent.AgentFinalAnswer, myagent.AgentError)
 	require.Equal(t, myagent.AgentFinalAnswer, answer.Event, "%s", answer.Raw)
 	require.Contains(t, answer.Text(), "notes.md")
 	require.Contains(t, answer.Text(), "Welcome to your workspace")
-	meta := client.As[myagent.FinalAnswerMeta](answer.Metadata)
+	meta := sdk.As[myagent.FinalAnswerMeta](answer.Metadata)
 	require.Equal(t, "success", meta.Status)
 	require.Nil(t, meta.CostUSD, "the demo model has no price, and none is invented")
 	require.Equal(t, answer.Text(), streamed(m.Frames, "aggregation"), "the answer was streamed")
@@ -47,7 +48,7 @@ func TestASessionPlansSolvesAndAnswers(t *testing.T) {
 }
 
 // inOrder requires that the frames hold the events in this order, others between them.
-func inOrder(t *testing.T, frames []client.Frame, events ...string) {
+func inOrder(t *testing.T, frames []sdk.Frame, events ...string) {
 	t.Helper()
 	i := 0
 	for _, f := range frames {
@@ -55,15 +56,15 @@ func inOrder(t *testing.T, frames []client.Frame, events ...string) {
 			i++
 		}
 	}
-	require.Equal(t, len(events), i, "%s is not where it should be in %s", events[min(i, len(events)-1)], harness.Names(frames))
+	require.Equal(t, len(events), i, "%s is not where it should be in %s", events[min(i, len(events)-1)], client.Names(frames))
 }
 
 // streamed returns what the partial answers of a stage add up to: the text of their
 // last message.
-func streamed(frames []client.Frame, stage string) string {
+func streamed(frames []sdk.Frame, stage string) string {
 	texts, last := map[string]string{}, ""
 	for _, f := range frames {
-		if d := client.As[myagent.PartialAnswerMeta](f.Metadata); f.Event == myagent.AgentPartialAnswer && d.Stage == stage {
+		if d := sdk.As[myagent.PartialAnswerMeta](f.Metadata); f.Event == myagent.AgentPartialAnswer && d.Stage == stage {
 			texts[d.MessageID] += f.Text()
 			last = d.MessageID
 		}
@@ -77,7 +78,7 @@ func TestAPlanInTheTerminal(t *testing.T) {
 	dir, addr := up(t, nil)
 	url := "ws://" + addr + "/ws"
 	talk := func(input string, args ...string) (string, error) {
-		p := harness.Start(t, harness.Options{
+		p := process.Start(t, process.Options{
 			Name: "chat", Dir: dir, Stdin: input, Args: append([]string{"chat", "--url", url, "--plan"}, args...),
 		})
 		err := p.Wait()
@@ -97,7 +98,7 @@ func TestAPlanInTheTerminal(t *testing.T) {
 	require.Contains(t, out, "Welcome to your workspace")
 
 	waggle := func(args ...string) string {
-		p := harness.Start(t, harness.Options{Name: "sessions", Dir: dir, Env: []string{"WAGGLE_URL=" + url}, Args: append([]string{"sessions"}, args...)})
+		p := process.Start(t, process.Options{Name: "sessions", Dir: dir, Env: []string{"WAGGLE_URL=" + url}, Args: append([]string{"sessions"}, args...)})
 		require.NoError(t, p.Wait(), p.Output())
 		return p.Output()
 	}
@@ -140,9 +141,9 @@ models: {prices: [{model: "openai:scripted", input: 1000, output: 2000}]}
 `)
 	f.serve(everyone)
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", map[string]any{"confirm_plan": true})
-	ask := func(text string) client.Frame {
+	ask := func(text string) sdk.Frame {
 		m.Message(text, nil)
 		return m.Until(myagent.AgentUserConfirm)
 	}
@@ -151,12 +152,12 @@ models: {prices: [{model: "openai:scripted", input: 1000, output: 2000}]}
 	}
 	final := func() (string, myagent.FinalAnswerMeta) {
 		f := m.Until(myagent.AgentFinalAnswer, myagent.AgentInterrupted)
-		return f.Text(), client.As[myagent.FinalAnswerMeta](f.Metadata)
+		return f.Text(), sdk.As[myagent.FinalAnswerMeta](f.Metadata)
 	}
 
 	t.Run("approved", func(t *testing.T) {
 		q := ask("first")
-		require.Len(t, client.As[myagent.ConfirmMeta](q.Metadata).Tasks, 2)
+		require.Len(t, sdk.As[myagent.ConfirmMeta](q.Metadata).Tasks, 2)
 		respond(q.StepID, map[string]any{"approved": true})
 		text, meta := final()
 		require.Contains(t, text, "did Task a")
@@ -168,7 +169,7 @@ models: {prices: [{model: "openai:scripted", input: 1000, output: 2000}]}
 		q := ask("second")
 		respond(q.StepID, map[string]any{"confirmed": true, "tasks": []any{map[string]any{"id": "x", "title": "X", "dependencies": []string{"nobody"}}}})
 		broken := m.Until(myagent.PlanCoercionError, myagent.SolverStart)
-		require.Equal(t, q.StepID, client.As[myagent.CoercionMeta](broken.Metadata).ConfirmStepID, "the question stays open")
+		require.Equal(t, q.StepID, sdk.As[myagent.CoercionMeta](broken.Metadata).ConfirmStepID, "the question stays open")
 		respond(q.StepID, map[string]any{"approved": true, "modified_tasks": []any{map[string]any{"id": "b", "title": "Better"}}})
 		text, _ := final()
 		require.Contains(t, text, "did Task a")
@@ -185,7 +186,7 @@ models: {prices: [{model: "openai:scripted", input: 1000, output: 2000}]}
 		q := ask("fourth")
 		respond(q.StepID, map[string]any{"approved": false, "feedback": "too expensive"})
 		cancelled := m.Until(myagent.PlanCancelled)
-		require.Equal(t, "too expensive", client.As[myagent.PlanCancelledMeta](cancelled.Metadata).Feedback)
+		require.Equal(t, "too expensive", sdk.As[myagent.PlanCancelledMeta](cancelled.Metadata).Feedback)
 		_, meta := final()
 		require.Equal(t, "rejected", meta.Status)
 		respond(q.StepID, map[string]any{"approved": true})
@@ -226,7 +227,7 @@ func TestPlansAreCancelledAndMadeAgain(t *testing.T) {
 	}.Script())
 	f.serve(everyone)
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 
 	m.Message("hang", nil)
@@ -239,7 +240,7 @@ func TestPlansAreCancelledAndMadeAgain(t *testing.T) {
 	m.Until(myagent.AgentThinking)
 	m.Send(myagent.UserCancelPlan, nil)
 	m.Until(myagent.PlanCancelled)
-	require.Equal(t, "cancelled", client.As[myagent.FinalAnswerMeta](m.Until(myagent.AgentFinalAnswer).Metadata).Status)
+	require.Equal(t, "cancelled", sdk.As[myagent.FinalAnswerMeta](m.Until(myagent.AgentFinalAnswer).Metadata).Status)
 
 	m.Message("a circle", nil)
 	m.Until(myagent.PlanCoercionError)
@@ -247,14 +248,14 @@ func TestPlansAreCancelledAndMadeAgain(t *testing.T) {
 
 	from := len(m.Frames)
 	m.Message("nonsense", nil)
-	require.Equal(t, "PLAN_FAILED", client.As[myagent.ErrorMeta](m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Metadata).ErrorType)
+	require.Equal(t, "PLAN_FAILED", sdk.As[myagent.ErrorMeta](m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Metadata).ErrorType)
 	require.Equal(t, 3, count(m.Frames[from:], myagent.PlanCoercionError), "two replans, then it is given up")
 
 	m.Send(myagent.UserReplan, map[string]any{"content": map[string]any{"question": "the last one"}})
 	require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "did the last one", "without a run it starts one")
 }
 
-func count(frames []client.Frame, name string) int {
+func count(frames []sdk.Frame, name string) int {
 	n := 0
 	for _, f := range frames {
 		if f.Event == name {
@@ -272,35 +273,35 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	sessions := f.serve("session")
 	f.serve("pipeline,worker,tools")
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	for text, code := range map[string]string{`{"event":"user.dance","session_id":"s"}`: "UNKNOWN_MESSAGE_TYPE", `[1`: "BAD_JSON", `{}`: "INVALID_FIELD"} {
 		m.Raw(text)
-		require.Equal(t, code, client.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation).Metadata).ErrorType)
+		require.Equal(t, code, sdk.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation).Metadata).ErrorType)
 	}
 	m.Create("en_US", nil)
 
 	m.Raw(`{"event":"user.solve_tasks","session_id":"` + m.Session + `","content":{"tasks":[]}}`)
-	wrong := client.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation).Metadata)
+	wrong := sdk.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation).Metadata)
 	require.Equal(t, "content.tasks", wrong.Field)
 	require.NotEmpty(t, wrong.Constraint)
 	require.Equal(t, "0", string(wrong.Provided))
 	m.Raw(`{"event":"user.message","session_id":"` + m.Session + `","content":"` + strings.Repeat("x", 10_001) + `"}`)
-	require.Equal(t, "content", client.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation).Metadata).Field)
+	require.Equal(t, "content", sdk.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation).Metadata).Field)
 
 	mine := m.Session
 	m.Session = "nobodys_session"
 	m.Send(myagent.UserReconnectWithState, map[string]any{"content": map[string]any{"last_seq": 3}})
-	failed := client.As[myagent.RecoveryFailedMeta](m.Until(myagent.ErrorRecoveryFailed).Metadata)
+	failed := sdk.As[myagent.RecoveryFailedMeta](m.Until(myagent.ErrorRecoveryFailed).Metadata)
 	require.Equal(t, "SESSION_EXPIRED", failed.ErrorCode)
 	require.Equal(t, "create_new_session", failed.Strategy)
 	m.Session = mine
 	m.Send(myagent.UserReconnectWithState, map[string]any{"content": map[string]any{"last_seq": 99}})
-	require.Equal(t, "CURSOR_INVALID", client.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation, myagent.ErrorRecoveryFailed).Metadata).ErrorType)
+	require.Equal(t, "CURSOR_INVALID", sdk.As[myagent.ValidationMeta](m.Until(myagent.ErrorValidation, myagent.ErrorRecoveryFailed).Metadata).ErrorType)
 
 	m.Message("first", nil)
 	m.Until(myagent.PlanStart)
 	m.Message("second", nil)
-	require.Equal(t, "SESSION_BUSY", client.As[myagent.ErrorMeta](m.Until(myagent.AgentError).Metadata).ErrorType)
+	require.Equal(t, "SESSION_BUSY", sdk.As[myagent.ErrorMeta](m.Until(myagent.AgentError).Metadata).ErrorType)
 	close(release)
 	m.Until(myagent.AgentFinalAnswer)
 
@@ -310,10 +311,10 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	m.Until(myagent.ErrorRateLimited)
 
 	sessions.Kill()
-	o := harness.Talk(t, addr)
+	o := client.DialMyAgent(t, addr)
 	o.Session = m.Session
 	o.Send(myagent.UserRequestState, nil)
-	require.Equal(t, "BUS_UNAVAILABLE", client.As[myagent.SystemErrorMeta](o.Until(myagent.SystemError).Metadata).ErrorType)
+	require.Equal(t, "BUS_UNAVAILABLE", sdk.As[myagent.SystemErrorMeta](o.Until(myagent.SystemError).Metadata).ErrorType)
 }
 
 // TestAClientComesBack: in every manner of the protocol, after acknowledgements, with
@@ -326,7 +327,7 @@ func TestAClientComesBack(t *testing.T) {
 	f.configure("gateway: {heartbeat: 500ms}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	session := m.Session
 	m.Message("go", nil)
@@ -334,26 +335,26 @@ func TestAClientComesBack(t *testing.T) {
 	newest := m.Seq()
 	beat := m.Until(myagent.SystemHeartbeat)
 	require.Equal(t, session, beat.SessionID)
-	require.Equal(t, newest, *client.As[myagent.HeartbeatMeta](beat.Metadata).Seq)
+	require.Equal(t, newest, *sdk.As[myagent.HeartbeatMeta](beat.Metadata).Seq)
 	want := logged(m.Frames)
 
-	again := harness.Talk(t, addr)
+	again := client.DialMyAgent(t, addr)
 	end := again.Attach(session, 0)
 	require.Equal(t, want, logged(again.Frames), "one by one")
-	require.Equal(t, len(want), *client.As[myagent.NoticeMeta](end.Metadata).Replayed)
+	require.Equal(t, len(want), *sdk.As[myagent.NoticeMeta](end.Metadata).Replayed)
 
 	middle := newest / 2
-	again = harness.Talk(t, addr)
+	again = client.DialMyAgent(t, addr)
 	again.Attach(session, middle)
 	require.Equal(t, want[middle:], logged(again.Frames), "from the middle")
 
-	batched := harness.Talk(t, addr)
+	batched := client.DialMyAgent(t, addr)
 	batched.Session = session
 	batched.Send(myagent.UserReconnectWithState, map[string]any{"content": map[string]any{"last_seq": 0, "batch": true}})
 	batched.Replayed()
 	require.Equal(t, want, listed(t, batched.Frames), "in lists")
 
-	merged := harness.Talk(t, addr)
+	merged := client.DialMyAgent(t, addr)
 	merged.Session = session
 	merged.Send(myagent.UserReconnect, map[string]any{"content": map[string]any{"last_seq": 0, "merge": true}})
 	merged.Replayed()
@@ -361,8 +362,8 @@ func TestAClientComesBack(t *testing.T) {
 	require.Equal(t, streamed(m.Frames, "aggregation"), streamed(merged.Frames, "aggregation"))
 
 	m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": newest - 5, "client_id": "browser_1"}})
-	harness.Eventually(t, "the acknowledgement is stored", func() bool {
-		acked := harness.Talk(t, addr)
+	process.Eventually(t, "the acknowledgement is stored", func() bool {
+		acked := client.DialMyAgent(t, addr)
 		defer acked.Close()
 		acked.Session = session
 		acked.Raw(`{"event":"user.reconnect","session_id":"` + session + `","metadata":{"client_id":"browser_1"}}`)
@@ -377,7 +378,7 @@ func TestAClientComesBack(t *testing.T) {
 }
 
 // logged returns the frames of the log as they came.
-func logged(frames []client.Frame) []string {
+func logged(frames []sdk.Frame) []string {
 	var out []string
 	for _, f := range frames {
 		if f.Seq > 0 {
@@ -388,11 +389,11 @@ func logged(frames []client.Frame) []string {
 }
 
 // listed returns the frames within the lists of notices.
-func listed(t *testing.T, frames []client.Frame) []string {
+func listed(t *testing.T, frames []sdk.Frame) []string {
 	t.Helper()
 	var out []string
 	for _, f := range frames {
-		list := client.As[myagent.NoticeContent](f.Content).EventList
+		list := sdk.As[myagent.NoticeContent](f.Content).EventList
 		require.LessOrEqual(t, len(list), 200)
 		for _, raw := range list {
 			out = append(out, string(raw))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
@@ -18,7 +18,7 @@ func history(t *testing.T, addr, session string) []event.Event {
 	var out []event.Event
 	next, more := "0", true
 	for more {
-		a := harness.Get(t, fmt.Sprintf("http://%s/api/v1/sessions/%s/events?limit=1000&after=%s", addr, session, next))
+		a := process.Get(t, fmt.Sprintf("http://%s/api/v1/sessions/%s/events?limit=1000&after=%s", addr, session, next))
 		require.Equal(t, 200, a.Status, a.Body)
 		var page struct {
 			Events []event.Event

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -32,20 +32,20 @@ func TestAHundredDecideAtOnce(t *testing.T) {
 	_, first := f.gateway()
 	_, second := f.gateway()
 	yes := true
-	owner := harness.Follow(t, client.Options{URL: "ws://" + first + "/ws/session", ConfirmPlan: &yes})
+	owner := client.OpenMyAgent(t, sdk.Options{URL: "ws://" + first + "/ws/session", ConfirmPlan: &yes})
 	owner.Message("go", nil)
-	question := owner.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
+	question := owner.Until("the question", func(f sdk.Frame) bool { return f.Event == myagent.AgentUserConfirm })
 
-	all := make([]*harness.Device, deciders)
+	all := make([]*client.MyAgent, deciders)
 	for i := range all {
 		addr := []string{first, second}[i%2]
-		all[i] = harness.Follow(t, client.Options{
+		all[i] = client.OpenMyAgent(t, sdk.Options{
 			URL: "ws://" + addr + "/ws/session", Session: owner.Session(), ClientID: fmt.Sprintf("device_%d", i),
 		})
 	}
 	for _, d := range all {
 		d.UntilSeq(question.Seq)
-		d.Until("the end of the replay", func(f client.Frame) bool { return f.Meta().Action == myagent.ActionReplay })
+		d.Until("the end of the replay", func(f sdk.Frame) bool { return f.Meta().Action == myagent.ActionReplay })
 	}
 	var start, decided sync.WaitGroup
 	start.Add(1)
@@ -62,11 +62,11 @@ func TestAHundredDecideAtOnce(t *testing.T) {
 	start.Done()
 	decided.Wait()
 
-	counted := owner.Until("the decision", func(f client.Frame) bool { return f.Meta().Action == myagent.ActionUserConfirm }).Meta()
+	counted := owner.Until("the decision", func(f sdk.Frame) bool { return f.Meta().Action == myagent.ActionUserConfirm }).Meta()
 	told := 0
 	for i, d := range all {
 		winner := counted.ClientID == fmt.Sprintf("device_%d", i)
-		f := d.Until("what became of its decision", func(f client.Frame) bool {
+		f := d.Until("what became of its decision", func(f sdk.Frame) bool {
 			return winner && f.Meta().Action == myagent.ActionUserConfirm ||
 				!winner && f.Seq == 0 && f.Event == myagent.AgentError && f.Meta().Context.StepID == question.StepID
 		})
@@ -76,7 +76,7 @@ func TestAHundredDecideAtOnce(t *testing.T) {
 			require.Equal(t, counted.By, f.Meta().Context.AnsweredBy, "%s", f.Raw)
 		}
 	}
-	owner.Until("the answer", func(f client.Frame) bool { return f.Event == myagent.AgentFinalAnswer })
+	owner.Until("the answer", func(f sdk.Frame) bool { return f.Event == myagent.AgentFinalAnswer })
 	require.Len(t, inLog[event.InputAnsweredData](t, first, owner.Session()), 1)
 	require.Equal(t, deciders-1, told)
 	t.Logf("%d decisions at once over two gateways: %s by %s counted, %d were told so", deciders, counted.Decision, counted.ClientID, told)
@@ -103,32 +103,32 @@ func TestTwoBrowsersAndAPhone(t *testing.T) {
 	_, second := f.gateway()
 	url := func(addr string) string { return "ws://" + addr + "/ws/session" }
 	yes := true
-	browser := harness.Follow(t, client.Options{URL: url(first), ClientID: "browser_1", ConfirmPlan: &yes})
-	browser.Until("the session", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
-	join := func(addr, name string) *harness.Device {
-		return harness.Follow(t, client.Options{URL: url(addr), Session: browser.Session(), ClientID: name})
+	browser := client.OpenMyAgent(t, sdk.Options{URL: url(first), ClientID: "browser_1", ConfirmPlan: &yes})
+	browser.Until("the session", func(f sdk.Frame) bool { return f.Event == myagent.AgentSessionCreated })
+	join := func(addr, name string) *client.MyAgent {
+		return client.OpenMyAgent(t, sdk.Options{URL: url(addr), Session: browser.Session(), ClientID: name})
 	}
 	other, phone := join(second, "browser_2"), join(second, "phone")
 	browser.Message("go", nil)
-	question := phone.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
+	question := phone.Until("the question", func(f sdk.Frame) bool { return f.Event == myagent.AgentUserConfirm })
 	phone.Respond(question.StepID, map[string]any{"approved": true})
 	broken := 0
 	for over := false; broken < 5 && !over; { // a slow machine has fewer, longer parts of texts
 		seq := phone.Seq()
 		phone.Break()
 		broken++
-		f := phone.Until("more of the run", func(f client.Frame) bool { return f.Seq >= seq+10 || f.Event == myagent.AgentFinalAnswer })
+		f := phone.Until("more of the run", func(f sdk.Frame) bool { return f.Seq >= seq+10 || f.Event == myagent.AgentFinalAnswer })
 		over = f.Event == myagent.AgentFinalAnswer
 	}
-	end := other.Until("the answer", func(f client.Frame) bool { return f.Event == myagent.AgentFinalAnswer })
+	end := other.Until("the answer", func(f sdk.Frame) bool { return f.Event == myagent.AgentFinalAnswer })
 	late := join(first, "latecomer")
-	for _, d := range []*harness.Device{browser, other, phone, late} {
+	for _, d := range []*client.MyAgent{browser, other, phone, late} {
 		d.UntilSeq(end.Seq)
 		_, gaps := d.Losses()
 		require.Empty(t, gaps)
 	}
 	want := browser.Raw()[:end.Seq]
-	for name, d := range map[string]*harness.Device{"browser 2": other, "phone": phone, "latecomer": late} {
+	for name, d := range map[string]*client.MyAgent{"browser 2": other, "phone": phone, "latecomer": late} {
 		require.Equal(t, want, d.Raw()[:end.Seq], name)
 	}
 	t.Logf("%d events, identical on three devices and for a latecomer; the phone's line broke %d times", end.Seq, broken)

@@ -14,10 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -66,7 +67,7 @@ func TestEveryReconnectIsExact(t *testing.T) {
 		Aggregate: scripted.Always(scripted.Stream(scripted.Every(20*time.Millisecond, words(30)...))),
 	}.Script())
 	c.configure("pipeline: {retry_backoff: 50ms}\n")
-	c.addrs = []string{harness.FreeAddr(t), harness.FreeAddr(t)}
+	c.addrs = []string{process.FreeAddr(t), process.FreeAddr(t)}
 	began := time.Now()
 	devices, sent := c.run(t)
 	c.judge(t, devices, sent, time.Since(began))
@@ -74,23 +75,23 @@ func TestEveryReconnectIsExact(t *testing.T) {
 
 // run lets the clients talk until their lines have been broken often enough, and
 // returns them and the ids of what they sent, when all has been answered.
-func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
+func (c *chaos) run(t *testing.T) ([]*client.MyAgent, [][]string) {
 	t.Helper()
 	c.serve("session,tools")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	victims := c.victims()
 	for _, addr := range c.addrs {
-		harness.Eventually(t, "the gateway is there", func() bool { return harness.Up(addr) })
+		process.Eventually(t, "the gateway is there", func() bool { return process.Up(addr) })
 	}
-	devices, sent := make([]*harness.Device, chaosClients), make([][]string, chaosClients)
+	devices, sent := make([]*client.MyAgent, chaosClients), make([][]string, chaosClients)
 	var talking errgroup.Group
 	for i := range devices {
-		devices[i] = harness.Follow(t, client.Options{
+		devices[i] = client.OpenMyAgent(t, sdk.Options{
 			URL: "ws://" + c.addrs[i%2] + "/ws/session", Next: c.url, ClientID: fmt.Sprintf("client_%d", i),
 		})
 	}
 	for i := range devices {
-		devices[i].Until("the session", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
+		devices[i].Until("the session", func(f sdk.Frame) bool { return f.Event == myagent.AgentSessionCreated })
 		talking.Go(func() (err error) {
 			sent[i], err = c.talk(devices[i])
 			return err
@@ -105,8 +106,8 @@ func (c *chaos) run(t *testing.T) ([]*harness.Device, [][]string) {
 }
 
 // talk asks one question after the other, with a line that breaks every now and then.
-func (c *chaos) talk(d *harness.Device) ([]string, error) {
-	ctx, cancel := harness.Within(time.Duration(max(4, *reconnects/250)) * harness.Patience)
+func (c *chaos) talk(d *client.MyAgent) ([]string, error) {
+	ctx, cancel := process.Within(time.Duration(max(4, *reconnects/250)) * process.Patience)
 	defer cancel()
 	broken := make(chan struct{})
 	go func() { defer close(broken); c.breaker(ctx, d) }()
@@ -115,20 +116,20 @@ func (c *chaos) talk(d *harness.Device) ([]string, error) {
 	for c.breaks.Load() < *reconnects {
 		id := d.Message("go", nil)
 		sent = append(sent, id)
-		if _, err := d.Await(ctx, harness.EndOf(id)); err != nil {
+		if _, err := d.Await(ctx, client.EndOf(id)); err != nil {
 			return sent, fmt.Errorf("session %s: message %s (%d): %w; it has seen %v", d.Session(), id, len(sent), err, tailOf(d, 12))
 		}
 	}
 	return sent, nil
 }
 
-func tailOf(d *harness.Device, n int) []string {
-	names := harness.Names(d.Frames())
+func tailOf(d *client.MyAgent, n int) []string {
+	names := client.Names(d.Frames())
 	return names[max(0, len(names)-n):]
 }
 
 // breaker cuts the client's line at random moments, once it is attached again.
-func (c *chaos) breaker(ctx context.Context, d *harness.Device) {
+func (c *chaos) breaker(ctx context.Context, d *client.MyAgent) {
 	for c.breaks.Load() < *reconnects {
 		wait := time.NewTimer(time.Duration(100+c.pick(900)) * time.Millisecond)
 		select {
@@ -147,7 +148,7 @@ func (c *chaos) breaker(ctx context.Context, d *harness.Device) {
 // always somebody to take over.
 func (c *chaos) victims() []func() func() {
 	kinds := []func() func(){}
-	add := func(kind string, start func() *harness.Process) {
+	add := func(kind string, start func() *process.Process) {
 		p := start()
 		kinds = append(kinds, func() func() {
 			c.kills[kind]++
@@ -156,9 +157,9 @@ func (c *chaos) victims() []func() func() {
 		})
 	}
 	for i := range 2 {
-		add("gateway", func() *harness.Process { return c.serve("gateway", "--addr", c.addrs[i]) })
-		add("pipeline", func() *harness.Process { return c.serve("pipeline") })
-		add("worker", func() *harness.Process { return c.serve("worker") })
+		add("gateway", func() *process.Process { return c.serve("gateway", "--addr", c.addrs[i]) })
+		add("pipeline", func() *process.Process { return c.serve("pipeline") })
+		add("worker", func() *process.Process { return c.serve("worker") })
 	}
 	return kinds
 }
@@ -178,10 +179,10 @@ func (c *chaos) killer(stop <-chan struct{}, victims []func() func()) {
 }
 
 // judge compares what each client has seen with the log and with a latecomer.
-func (c *chaos) judge(t *testing.T, devices []*harness.Device, sent [][]string, took time.Duration) {
+func (c *chaos) judge(t *testing.T, devices []*client.MyAgent, sent [][]string, took time.Duration) {
 	t.Helper()
 	addr := c.addrs[0]
-	harness.Eventually(t, "the gateway is there", func() bool { return harness.Up(addr) })
+	process.Eventually(t, "the gateway is there", func() bool { return process.Up(addr) })
 	events, messages, losses := 0, 0, 0
 	outcomes := map[event.Type]int{}
 	for i, d := range devices {
@@ -192,7 +193,7 @@ func (c *chaos) judge(t *testing.T, devices []*harness.Device, sent [][]string, 
 		for j, f := range frames {
 			require.EqualValues(t, j+1, f.Seq)
 		}
-		late := harness.Follow(t, client.Options{URL: "ws://" + addr + "/ws/session", Session: d.Session()})
+		late := client.OpenMyAgent(t, sdk.Options{URL: "ws://" + addr + "/ws/session", Session: d.Session()})
 		late.UntilSeq(uint64(len(log)))
 		require.True(t, slices.Equal(d.Raw(), late.Raw()), "session %d: what was seen over broken lines is what a latecomer sees", i)
 		lost, gaps := d.Losses()

@@ -7,9 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -21,24 +22,24 @@ func TestAStateMovesToAnotherCluster(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = llm.Close() })
 	env := []string{
-		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + harness.Canary,
-		"WAGGLE_SESSION_STATE_KEYS=" + strings.Repeat(harness.Canary, 4),
+		"OPENAI_BASE_URL=" + llm.OpenAIBaseURL(), "OPENAI_API_KEY=" + process.Canary,
+		"WAGGLE_SESSION_STATE_KEYS=" + strings.Repeat(process.Canary, 4),
 	}
 	_, here := up(t, env, "--model", "openai:x")
 	_, there := up(t, env, "--model", "openai:x")
 	_, stranger := up(t, env[:2], "--model", "openai:x")
 
-	m := harness.Talk(t, here)
+	m := client.DialMyAgent(t, here)
 	m.Create("en_US", map[string]any{"confirm_plan": true})
 	m.Message("go", nil)
 	question := m.Until(myagent.AgentUserConfirm)
 	m.Send(myagent.UserRequestState, map[string]any{"metadata": map[string]any{"include_history": true, "max_history_events": 5}})
-	exported := client.As[myagent.StateExportedMeta](m.Until(myagent.AgentStateExported).Metadata)
+	exported := sdk.As[myagent.StateExportedMeta](m.Until(myagent.AgentStateExported).Metadata)
 	require.Len(t, exported.History, 5)
 	require.NotEmpty(t, exported.SignedState)
 
-	restore := func(addr string, signed []byte) (*harness.Talker, client.Frame) {
-		o := harness.Talk(t, addr)
+	restore := func(addr string, signed []byte) (*client.RawMyAgent, sdk.Frame) {
+		o := client.DialMyAgent(t, addr)
 		o.Send(myagent.UserReconnectWithState, map[string]any{"signed_state": json.RawMessage(signed)})
 		return o, o.Until(myagent.AgentStateRestored, myagent.ErrorRecoveryFailed, myagent.ErrorValidation)
 	}
@@ -47,13 +48,13 @@ func TestAStateMovesToAnotherCluster(t *testing.T) {
 	for addr, signed := range map[string]string{there: forged, stranger: string(exported.SignedState)} {
 		_, f := restore(addr, []byte(signed))
 		require.Equal(t, myagent.ErrorRecoveryFailed, f.Event)
-		require.Equal(t, "STATE_TAMPERED", client.As[myagent.RecoveryFailedMeta](f.Metadata).ErrorType)
+		require.Equal(t, "STATE_TAMPERED", sdk.As[myagent.RecoveryFailedMeta](f.Metadata).ErrorType)
 	}
 
 	o, restored := restore(there, exported.SignedState)
 	require.Equal(t, myagent.AgentStateRestored, restored.Event, "%s", restored.Raw)
 	require.Equal(t, m.Session, restored.SessionID, "the session keeps its id")
-	meta := client.As[myagent.StateRestoredMeta](restored.Metadata)
+	meta := sdk.As[myagent.StateRestoredMeta](restored.Metadata)
 	require.Equal(t, "confirmation", meta.Stage)
 	o.Session = restored.SessionID
 	o.Send(myagent.UserResponse, map[string]any{"step_id": question.StepID, "content": map[string]any{"approved": true}})

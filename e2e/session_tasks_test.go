@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -38,7 +38,7 @@ func TestADiamondOfTenTasks(t *testing.T) {
 	f.serve(everyone)
 	f.serve("worker") // work is spread over workers
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	m.Send(myagent.UserSolveTasks, map[string]any{
 		"content":  map[string]any{"tasks": diamond()},
@@ -105,27 +105,27 @@ func TestTasksFailAreCancelledAndRestarted(t *testing.T) {
 	f.configure("pipeline: {retry_backoff: 50ms}\nworker: {model_tries: 1}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	list := tasks("good", "bad", "after", "slow")
 	list[2].Dependencies = []string{"bad"}
 	m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": list}})
 
 	// One is cancelled by hand while it is being solved.
-	m.Find("text of slow", func(f client.Frame) bool {
+	m.Find("text of slow", func(f sdk.Frame) bool {
 		return f.Event == myagent.AgentPartialAnswer && f.Meta().TaskID == "slow"
 	})
 	m.Send(myagent.UserCancelTask, map[string]any{"content": map[string]any{"task_id": "slow"}})
 	answer := m.Until(myagent.AgentFinalAnswer)
 	close(hold)
-	require.Equal(t, "partial_success", client.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
+	require.Equal(t, "partial_success", sdk.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
 	inOrder(t, m.Frames, myagent.ErrorExecution, myagent.ErrorRetryAttempt, myagent.SolverRestarted, myagent.SolverStepFailed, myagent.PipelineCompleted)
 	require.Equal(t, 3, count(m.Frames, myagent.ErrorExecution), "three attempts")
 	require.Equal(t, 1, count(m.Frames, myagent.SolverStepFailed))
 	reasons := map[string]string{}
 	for _, f := range m.Frames {
 		if f.Event == myagent.SolverCancelled {
-			reasons[client.As[myagent.TaskRef](f.Content).TaskID] = client.As[myagent.SolverCancelledMeta](f.Metadata).Reason
+			reasons[sdk.As[myagent.TaskRef](f.Content).TaskID] = sdk.As[myagent.SolverCancelledMeta](f.Metadata).Reason
 		}
 	}
 	require.Equal(t, map[string]string{"after": "dependency_failed", "slow": "user_request"}, reasons)
@@ -152,15 +152,15 @@ func TestTasksFailAreCancelledAndRestarted(t *testing.T) {
 	from = len(m.Frames)
 	m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": tasks("bad")}})
 	answer = m.Until(myagent.AgentFinalAnswer)
-	require.Equal(t, "failed", client.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
+	require.Equal(t, "failed", sdk.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
 	inOrder(t, m.Frames[from:], myagent.SolverStepFailed, myagent.PipelineCompleted, myagent.AgentError, myagent.AgentFinalAnswer)
 }
 
 // noticed requires that the sender was told that what it asked for was done.
-func noticed(t *testing.T, m *harness.Talker, action, task string) {
+func noticed(t *testing.T, m *client.RawMyAgent, action, task string) {
 	t.Helper()
 	for _, f := range m.Frames {
-		if meta := client.As[myagent.NoticeMeta](f.Metadata); f.Event == myagent.SystemNotice && meta.Action == action {
+		if meta := sdk.As[myagent.NoticeMeta](f.Metadata); f.Event == myagent.SystemNotice && meta.Action == action {
 			require.Equal(t, task, meta.TaskID)
 			require.True(t, *meta.OK)
 			return
@@ -181,7 +181,7 @@ func TestASolverIsKilled(t *testing.T) {
 	f.serve("session,pipeline,tools")
 	doomed := f.serve("worker")
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": tasks("a")}})
 	m.Until(myagent.AgentPartialAnswer)
@@ -205,7 +205,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nworker: {job_timeout: 6s}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
-	m := harness.Talk(t, addr)
+	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	for task, told := range map[string]string{"endless": myagent.ErrorTimeout, "mute": myagent.AgentTimeout} {
 		from := len(m.Frames)
@@ -215,7 +215,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 		}
 		m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": tasks(task)}, "metadata": metadata})
 		answer := m.Until(myagent.AgentFinalAnswer)
-		require.Equal(t, "failed", client.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
-		require.Equal(t, 2, count(m.Frames[from:], told), "both attempts at %s: %s", task, harness.Names(m.Frames[from:]))
+		require.Equal(t, "failed", sdk.As[myagent.FinalAnswerMeta](answer.Metadata).Status)
+		require.Equal(t, 2, count(m.Frames[from:], told), "both attempts at %s: %s", task, client.Names(m.Frames[from:]))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -26,13 +26,13 @@ func TestAViewerThatStopsReading(t *testing.T) {
 	f := newFleet(t, scripted.Always(scripted.Stream(scripted.Every(5*time.Millisecond, pieces...))))
 	f.serve("session,pipeline,worker,tools")
 	gw, addr := f.gateway()
-	asker := harness.Dial(t, "ws://"+addr+"/ws")
+	asker := client.DialOrbit(t, "ws://"+addr+"/ws")
 	asker.Until("agent_ready")
 	waitForSession(t, addr, asker.Session)
 	url := "ws://" + addr + "/ws?deltas=true&after=0&session=" + asker.Session
-	all := make([]*harness.Client, viewers)
+	all := make([]*client.Orbit, viewers)
 	for i := range all {
-		all[i] = harness.Dial(t, url)
+		all[i] = client.DialOrbit(t, url)
 		all[i].Until("agent_ready")
 	}
 	lazy := all[0]
@@ -71,7 +71,7 @@ func repeat(s string, n int) []string {
 	return out
 }
 
-func spoken(c *harness.Client) string {
+func spoken(c *client.Orbit) string {
 	var b strings.Builder
 	for _, f := range c.Frames {
 		if f.Type == "agent_delta" {

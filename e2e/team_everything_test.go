@@ -7,7 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/models"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
@@ -39,30 +42,30 @@ const (
 )
 
 // updates answers with a change of a task on the board.
-func updates(task, status string, files ...object) harness.Reply {
+func updates(task, status string, files ...object) models.Reply {
 	a := object{"task_id": task, "new_status": status}
 	if files != nil {
 		a["deliverables"] = files
 	}
-	return harness.Calls("update_task_status", a)
+	return models.Calls("update_task_status", a)
 }
 
-func writesFile(path, content string) harness.Reply {
-	return harness.Calls("workspace_write_file", object{"path": path, "content": content})
+func writesFile(path, content string) models.Reply {
+	return models.Calls("workspace_write_file", object{"path": path, "content": content})
 }
 
-func readsFile(path string) harness.Reply {
-	return harness.Calls("workspace_read_file", object{"path": path})
+func readsFile(path string) models.Reply {
+	return models.Calls("workspace_read_file", object{"path": path})
 }
 
 // paperCast is what the members of the paper say.
-func paperCast(never <-chan struct{}) harness.Cast {
-	return harness.Cast{
+func paperCast(never <-chan struct{}) models.Team {
+	return models.Team{
 		"Editor: make the paper": {
-			harness.Calls("update_todos", object{"todos": []object{
+			models.Calls("update_todos", object{"todos": []object{
 				{"description": "fill the board", "status": "in_progress"}, {"description": "wait", "status": "pending"},
 			}}),
-			harness.Calls("create_tasks", object{"tasks": []object{
+			models.Calls("create_tasks", object{"tasks": []object{
 				{"task_name": "facts", "assignee_name": "Writer", "description": "Collect the facts."},
 				{"id": "draft", "assignee_name": "desk", "description": "Make a draft.", "dependencies": []string{"facts"}},
 				{"task_name": "check", "assignee_name": "Editor", "description": "Check the facts.", "dependencies": []string{"facts"}},
@@ -71,32 +74,32 @@ func paperCast(never <-chan struct{}) harness.Cast {
 					"file_deliverables": []object{{"file_path": "paper.txt", "summary": "the paper"}},
 				},
 			}}),
-			harness.Calls("create_tasks", object{"tasks": []object{
+			models.Calls("create_tasks", object{"tasks": []object{
 				{"task_name": "a", "description": "a", "dependencies": []string{"b"}}, {"task_name": "b", "description": "b", "dependencies": []string{"a"}},
 			}}),
-			harness.Says("The board is full."),
+			models.Says("The board is full."),
 		},
 		"Writer: task facts": {
 			updates("facts", "in_progress"),
 			writesFile("facts.txt", "one"), writesFile("facts.txt", "one and two"),
-			readsFile("nothing.txt"), harness.Calls("workspace_dance", object{}),
+			readsFile("nothing.txt"), models.Calls("workspace_dance", object{}),
 			updates("task_0001", "completed", object{"file_path": "facts.txt", "summary": "the facts"}),
-			harness.Says("The facts are there."),
+			models.Says("The facts are there."),
 		},
 		"Chief: task draft": {
-			harness.Writes("archive", "who was it?"), harness.Says("I have asked."),
+			models.Writes("archive", "who was it?"), models.Says("I have asked."),
 		},
-		"Archivist: Chief says who was it?":    {harness.Writes("Clerk", "look it up"), harness.Says("Clerk looks it up.")},
-		"Clerk: Archivist says look it up":     {readsFile("notes.md"), harness.Writes("Archivist", "nobody lets me"), harness.Says("I may not.")},
-		"Archivist: Clerk says nobody lets me": {harness.Writes("Chief", "nobody knows"), harness.Says("I have told Chief.")},
-		"Chief: archive says nobody knows":     {updates("draft", "in_progress"), writesFile("draft.txt", "somebody <did> it"), harness.Writes("Editor", "it was somebody"), updates("task_0002", "completed"), harness.Says("The draft is there.")},
-		"Editor: desk says it was somebody":    {harness.Says("So it was.")},
-		"Editor: task check":                   {harness.Calls("list_tasks", object{}), updates("check", "completed"), harness.Says("The facts are right.")},
-		"Writer: task print":                   {updates("print", "completed"), harness.Says("It is printed.")},
-		"Writer: write for ever":               {harness.Holds(never)},
-		"Clerk: are you there?":                {harness.Says("Yes.")},
+		"Archivist: Chief says who was it?":    {models.Writes("Clerk", "look it up"), models.Says("Clerk looks it up.")},
+		"Clerk: Archivist says look it up":     {readsFile("notes.md"), models.Writes("Archivist", "nobody lets me"), models.Says("I may not.")},
+		"Archivist: Clerk says nobody lets me": {models.Writes("Chief", "nobody knows"), models.Says("I have told Chief.")},
+		"Chief: archive says nobody knows":     {updates("draft", "in_progress"), writesFile("draft.txt", "somebody <did> it"), models.Writes("Editor", "it was somebody"), updates("task_0002", "completed"), models.Says("The draft is there.")},
+		"Editor: desk says it was somebody":    {models.Says("So it was.")},
+		"Editor: task check":                   {models.Calls("list_tasks", object{}), updates("check", "completed"), models.Says("The facts are right.")},
+		"Writer: task print":                   {updates("print", "completed"), models.Says("It is printed.")},
+		"Writer: write for ever":               {models.Holds(never)},
+		"Clerk: are you there?":                {models.Says("Yes.")},
 		"Writer: can you dance?":               {}, // the model refuses
-		"Writer: and now?":                     {harness.Says("Now I can.")},
+		"Writer: and now?":                     {models.Says("Now I can.")},
 	}
 }
 
@@ -116,9 +119,9 @@ func TestATeamWithEverything(t *testing.T) {
 	p.close()
 	p.sockets(p.logs())
 	p.seeds()
-	transcribed(t, filepath.Join("testdata", "team", "everything.txtar"), harness.TeamTranscript(p.sent, p.flat, p.deep))
-	p.original.UntilAfter(p.flat.Seq()-1, "the last frame", func(harness.TeamFrame) bool { return true })
-	transcribed(t, filepath.Join("testdata", "team", "original.txtar"), harness.TeamTranscript(nil, p.original, nil))
+	transcribed(t, filepath.Join("testdata", "team", "everything.txtar"), verify.TeamTranscript(p.sent, p.flat, p.deep))
+	p.original.UntilAfter(p.flat.Seq()-1, "the last frame", func(client.TeamFrame) bool { return true })
+	transcribed(t, filepath.Join("testdata", "team", "original.txtar"), verify.TeamTranscript(nil, p.original, nil))
 }
 
 // press is a run of the paper and those who watch it.
@@ -126,8 +129,8 @@ type press struct {
 	t          *testing.T
 	c          *club
 	team       command.TeamView
-	flat, deep *harness.Crew
-	original   *harness.Crew // asks for nothing that the original does not know
+	flat, deep *client.Team
+	original   *client.Team // asks for nothing that the original does not know
 	sent       []string
 	at         uint64 // position of the last frame that was waited for
 }
@@ -136,13 +139,13 @@ func newPress(c *club) *press {
 	p := &press{t: c.t, c: c, team: c.found(paper)}
 	path := "agent-team/" + p.team.TeamID
 	p.flat, p.deep = c.watch(path, false), c.watch(path, true)
-	p.original = harness.Watch(c.t, harness.CrewOptions{Addr: c.addr, Path: path, Original: true, Once: true})
+	p.original = client.WatchTeam(c.t, client.TeamOptions{Addr: c.addr, Path: path, Original: true, Once: true})
 	p.until("IDLE", is("TEAM_STATUS", "", "new_status", "IDLE"))
 	return p
 }
 
 // until waits for a frame behind the last one that was waited for.
-func (p *press) until(what string, ok func(harness.TeamFrame) bool) harness.TeamFrame {
+func (p *press) until(what string, ok func(client.TeamFrame) bool) client.TeamFrame {
 	p.t.Helper()
 	f := p.flat.UntilAfter(p.at, what, ok)
 	p.at = f.Sequence
@@ -157,7 +160,7 @@ func (p *press) say(kind string, payload any) {
 }
 
 // decide answers the question about a call as clients do, with the question's token.
-func (p *press) decide(kind string, question harness.TeamFrame, more object) {
+func (p *press) decide(kind string, question client.TeamFrame, more object) {
 	p.t.Helper()
 	payload := object{"invocation_id": question.Text("invocation_id"), "approval_token": question.Member("approval_token")}
 	for k, v := range more {
@@ -199,10 +202,10 @@ func (p *press) pause() {
 // wrong sends what is refused and waits for the answer.
 func (p *press) wrong(code string, send func()) {
 	p.t.Helper()
-	before := len(p.flat.Asides())
+	before := len(p.flat.Unnumbered())
 	send()
-	harness.Eventually(p.t, "it is refused", func() bool { return len(p.flat.Asides()) > before })
-	require.Equal(p.t, code, p.flat.Asides()[before].Text("code"), "%s", p.flat.Asides()[before].Raw)
+	process.Eventually(p.t, "it is refused", func() bool { return len(p.flat.Unnumbered()) > before })
+	require.Equal(p.t, code, p.flat.Unnumbered()[before].Text("code"), "%s", p.flat.Unnumbered()[before].Raw)
 }
 
 func (p *press) raw(text string) func() {
@@ -268,7 +271,7 @@ func (p *press) logs() memberLogs {
 }
 
 // shownStatuses returns the statuses that a viewer was shown.
-func shownStatuses(c *harness.Crew, kind, route string) (all []string) {
+func shownStatuses(c *client.Team, kind, route string) (all []string) {
 	for _, f := range c.Frames() {
 		if f.Type == kind && f.Route() == route {
 			all = append(all, f.Text("new_status"))

@@ -12,7 +12,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -28,11 +30,11 @@ import (
 type troop struct {
 	*club
 	dir   *directory.Directory
-	desks map[id.Name]*harness.Process // the team services, by instance
-	gates [2]*harness.Process
+	desks map[id.Name]*process.Process // the team services, by instance
+	gates [2]*process.Process
 	addrs [2]string
 
-	worker *harness.Process
+	worker *process.Process
 }
 
 // troopOptions are what an installation has beside the usual.
@@ -45,7 +47,7 @@ type troopOptions struct {
 // newTroop starts an installation.
 func newTroop(t *testing.T, script scripted.Script, o troopOptions) *troop {
 	t.Helper()
-	f := &troop{club: &club{fleet: newFleet(t, script)}, desks: map[id.Name]*harness.Process{}}
+	f := &troop{club: &club{fleet: newFleet(t, script)}, desks: map[id.Name]*process.Process{}}
 	// Tests write faster than people: a message over the default rate would be refused.
 	f.configure(o.Servers + "worker: {concurrency: 64}\ngateway:\n  message_rate: 1000\n  message_burst: 1000\n")
 	if o.Queue > 0 {
@@ -82,7 +84,7 @@ func (f *troop) hire() (settled func()) {
 	p := f.serve("team")
 	return func() {
 		f.t.Helper()
-		harness.Eventually(f.t, "the team service is listed", func() bool {
+		process.Eventually(f.t, "the team service is listed", func() bool {
 			for _, instance := range f.listed() {
 				if !slices.Contains(before, instance) {
 					f.desks[instance] = p
@@ -147,13 +149,13 @@ func (f *troop) message(team, route, content string) {
 
 // idle waits until a viewer of the team is told, later than since, that it is idle after so
 // many runs have ended, and returns the team's log. No run ends twice.
-func (f *troop) idle(log subject.Log, tape *harness.Tape, since time.Time, runs int) []harness.Stored {
+func (f *troop) idle(log subject.Log, tape *client.TeamRecorder, since time.Time, runs int) []verify.Stored {
 	f.t.Helper()
 	for seen := uint64(0); ; {
-		seen = tape.Until("the team is idle", func(s harness.Shot) bool {
+		seen = tape.Until("the team is idle", func(s client.Recorded) bool {
 			return s.At.After(since) && s.Event() > seen && is("TEAM_STATUS", "", "new_status", event.TeamIdle)(s.Frame())
 		}).Event()
-		events := harness.ReadLog(f.t, f.nc, log)
+		events := verify.ReadLog(f.t, f.nc, log)
 		ends, before := 0, 0
 		for _, e := range events {
 			if bytes.Contains(e.Raw, []byte(`"run.`)) && event.Unwrap(e.Event).Type.Terminal() {
@@ -172,10 +174,10 @@ func (f *troop) idle(log subject.Log, tape *harness.Tape, since time.Time, runs 
 // faithful requires of a team's log that it holds every event of the logs of its members
 // once, in the member's order and byte for byte, and so for every nested team. It returns
 // how many events of agents there are, and adds every log to the ones that were seen.
-func (f *troop) faithful(log subject.Log, logs map[subject.Log][]harness.Stored) (agents int) {
+func (f *troop) faithful(log subject.Log, logs map[subject.Log][]verify.Stored) (agents int) {
 	f.t.Helper()
 	got := map[subject.Log][]json.RawMessage{}
-	for _, e := range harness.ReadLog(f.t, f.nc, log) {
+	for _, e := range verify.ReadLog(f.t, f.nc, log) {
 		of, seq, raw := held(f.t, log, e.Event)
 		if raw == nil {
 			continue
@@ -184,7 +186,7 @@ func (f *troop) faithful(log subject.Log, logs map[subject.Log][]harness.Stored)
 		got[of] = append(got[of], raw)
 	}
 	for of, raws := range got {
-		own := harness.ReadLog(f.t, f.nc, of)
+		own := verify.ReadLog(f.t, f.nc, of)
 		logs[of] = own
 		require.Equal(f.t, len(own), len(raws), "%s in %s", of, log)
 		for i := range own {
@@ -223,7 +225,7 @@ func held(t *testing.T, in subject.Log, e event.Event) (of subject.Log, seq uint
 
 // alike requires that the viewers have seen, up to the last status in the team's log, what
 // one sees that comes now. It returns how many frames that are.
-func (f *troop) alike(log []harness.Stored, path string, tapes map[string]*harness.Tape) (frames int) {
+func (f *troop) alike(log []verify.Stored, path string, tapes map[string]*client.TeamRecorder) (frames int) {
 	f.t.Helper()
 	end := uint64(0)
 	for _, e := range log {
@@ -231,7 +233,7 @@ func (f *troop) alike(log []harness.Stored, path string, tapes map[string]*harne
 			end = e.Sequence
 		}
 	}
-	want := f.seen("a late viewer", harness.Record(f.t, path, f.addrs[0]), end)
+	want := f.seen("a late viewer", client.RecordTeam(f.t, path, f.addrs[0]), end)
 	for name, tape := range tapes {
 		got := f.seen(name, tape, end)
 		for i := range min(len(want), len(got)) {
@@ -245,12 +247,12 @@ func (f *troop) alike(log []harness.Stored, path string, tapes map[string]*harne
 }
 
 // seen returns what a viewer has been sent of the events up to end.
-func (f *troop) seen(name string, tape *harness.Tape, end uint64) []harness.Shot {
+func (f *troop) seen(name string, tape *client.TeamRecorder, end uint64) []client.Recorded {
 	f.t.Helper()
 	tape.UntilEvent(end)
-	shots, _, faults := tape.Shots()
+	shots, _, faults := tape.Frames()
 	require.Empty(f.t, faults, name)
-	if i := slices.IndexFunc(shots, func(s harness.Shot) bool { return s.Event() > end }); i >= 0 {
+	if i := slices.IndexFunc(shots, func(s client.Recorded) bool { return s.Event() > end }); i >= 0 {
 		shots = shots[:i]
 	}
 	return shots

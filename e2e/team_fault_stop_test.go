@@ -10,7 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/models"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -28,7 +31,7 @@ func dreamers() scripted.Script {
 	return func(x *scripted.Exchange) scripted.Reply {
 		last := x.Prompt.Messages[len(x.Prompt.Messages)-1]
 		if last.Role != "tool" && strings.HasPrefix(last.Content, "stamp") {
-			return harness.Calls("desk_stamp", object{"paper": paperIn(last.Content)})
+			return models.Calls("desk_stamp", object{"paper": paperIn(last.Content)})
 		}
 		return stuck
 	}
@@ -83,8 +86,8 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 	}
 	f.atRest(crew, view.TeamID, members)
 	tools := 0
-	logs := map[subject.Log][]harness.Stored{}
-	f.faithful(harness.LogOf(id.KindTeam, view.TeamID), logs)
+	logs := map[subject.Log][]verify.Stored{}
+	f.faithful(verify.LogOf(id.KindTeam, view.TeamID), logs)
 	for log, events := range logs {
 		if log.Kind == id.KindMember {
 			tools += noToolAfterTheEnd(t, eventsOf(events))
@@ -102,14 +105,14 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 
 // stopped has members work on something and stops them once their models write, after a
 // while; it returns how long it took until the requests to their models were closed.
-func (f *troop) stopped(crew *harness.Crew, round int, busy []string, target object, after time.Duration) (took []time.Duration) {
+func (f *troop) stopped(crew *client.Team, round int, busy []string, target object, after time.Duration) (took []time.Duration) {
 	f.t.Helper()
 	var writing []*scripted.Exchange
 	for i, route := range busy {
 		task := fmt.Sprintf("round-%d-%d.", round, i)
 		verb := []string{"stamp", "dream of"}[(round+i)%2]
 		crew.Say("SEND_MESSAGE", object{"content": verb + " " + task, "member_route_key": route})
-		ctx, cancel := harness.Within(harness.Patience)
+		ctx, cancel := process.Within(process.Patience)
 		x, err := f.llm.Find(ctx, func(x *scripted.Exchange) bool {
 			asked, last := false, x.Prompt.Messages[len(x.Prompt.Messages)-1]
 			for _, m := range x.Prompt.Messages {
@@ -132,7 +135,7 @@ func (f *troop) stopped(crew *harness.Crew, round int, busy []string, target obj
 		select {
 		case <-x.Gone():
 			took = append(took, x.Ended().Sub(sent))
-		case <-time.After(harness.Patience):
+		case <-time.After(process.Patience):
 			require.FailNow(f.t, "the model's request stays open", "round %d", round)
 		}
 	}
@@ -141,7 +144,7 @@ func (f *troop) stopped(crew *harness.Crew, round int, busy []string, target obj
 
 // atRest requires that the viewer was last told of each member, and of the team, that it is
 // idle, and that the team service says so, too.
-func (f *troop) atRest(crew *harness.Crew, team string, members []string) {
+func (f *troop) atRest(crew *client.Team, team string, members []string) {
 	f.t.Helper()
 	last := map[string]string{}
 	for _, frame := range crew.Frames() {

@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -30,9 +31,9 @@ type siege struct {
 	*troop
 	id    string
 	log   subject.Log
-	tapes map[string]*harness.Tape
-	main  *harness.Tape
-	crew  *harness.Crew
+	tapes map[string]*client.TeamRecorder
+	main  *client.TeamRecorder
+	crew  *client.Team
 	runs  int
 	desk  *office
 }
@@ -42,12 +43,12 @@ func newSiege(t *testing.T) *siege {
 	desk, server := openOffice(t)
 	s := &siege{troop: newTroop(t, scribes(), troopOptions{Desks: 2, Servers: server}), desk: desk}
 	s.id = s.found(agency).TeamID
-	s.log = harness.LogOf(id.KindTeam, s.id)
+	s.log = verify.LogOf(id.KindTeam, s.id)
 	path := "agent-team/" + s.id
-	s.main = harness.Record(t, path, s.addrs[0], s.addrs[1])
-	s.tapes = map[string]*harness.Tape{"who comes back to another gateway": s.main, "who comes back to its own": harness.Record(t, path, s.addrs[0])}
+	s.main = client.RecordTeam(t, path, s.addrs[0], s.addrs[1])
+	s.tapes = map[string]*client.TeamRecorder{"who comes back to another gateway": s.main, "who comes back to its own": client.RecordTeam(t, path, s.addrs[0])}
 	var first uint64
-	s.crew = harness.Watch(t, harness.CrewOptions{Addr: s.addrs[1], Others: s.addrs[:1], Path: path, After: &first})
+	s.crew = client.WatchTeam(t, client.TeamOptions{Addr: s.addrs[1], Others: s.addrs[:1], Path: path, After: &first})
 	return s
 }
 
@@ -56,7 +57,7 @@ func (s *siege) during(what, route string, befalls func()) {
 	s.t.Helper()
 	began := time.Now()
 	s.message(s.id, route, "write")
-	s.main.Until("half a text", func(f harness.Shot) bool {
+	s.main.Until("half a text", func(f client.Recorded) bool {
 		return f.At.After(began) && strings.Contains(f.Raw, "word020") && is("SEGMENT_CONTENT", route)(f.Frame())
 	})
 	befalls()
@@ -75,7 +76,7 @@ func TestFaultsWhileATeamWorks(t *testing.T) {
 	s.during("the worker is killed", "cellar/Clerk", s.killWorker)
 
 	papers := map[string]string{"Lead": "one", "cellar/Clerk": "two"}
-	questions := map[string]harness.TeamFrame{}
+	questions := map[string]client.TeamFrame{}
 	for route, paper := range papers {
 		s.message(s.id, route, "stamp "+paper)
 		questions[route] = s.crew.Until("the question", is("TOOL_APPROVAL_REQUESTED", route))
@@ -100,9 +101,9 @@ func TestFaultsWhileATeamWorks(t *testing.T) {
 }
 
 // judge compares what is in the logs and what viewers were sent.
-func (s *siege) judge(events []harness.Stored) {
+func (s *siege) judge(events []verify.Stored) {
 	s.t.Helper()
-	logs := map[subject.Log][]harness.Stored{}
+	logs := map[subject.Log][]verify.Stored{}
 	compared := s.faithful(s.log, logs)
 	texts, started, breaks := 0, 0, 0
 	for log, own := range logs {
@@ -121,7 +122,7 @@ func (s *siege) judge(events []harness.Stored) {
 	require.Equal(s.t, 2, started)
 	frames := s.alike(events, "agent-team/"+s.id, s.tapes)
 	for _, tape := range s.tapes {
-		_, n, _ := tape.Shots()
+		_, n, _ := tape.Frames()
 		breaks += n
 	}
 	_, wrong := s.crew.Losses()

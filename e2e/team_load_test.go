@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -85,13 +87,13 @@ func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	f := newTroop(t, typist(later, stop), troopOptions{Desks: 3})
 	team, routes := fifty()
 	view := f.found(team)
-	log, path := harness.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
-	steady := harness.Record(t, path, f.addrs[0])
-	restless := harness.Record(t, path, f.addrs[1], f.addrs[0])
+	log, path := verify.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
+	steady := client.RecordTeam(t, path, f.addrs[0])
+	restless := client.RecordTeam(t, path, f.addrs[1], f.addrs[0])
 	for i, route := range routes {
 		f.message(view.TeamID, route, fmt.Sprint("go ", i))
 	}
-	ctx, cancel := harness.Within(harness.Patience)
+	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	_, err := f.llm.Exchange(ctx, typists)
 	require.NoError(t, err, "all agents stream")
@@ -104,12 +106,12 @@ func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	close(stop)
 
 	events := f.idle(log, steady, disturbed, typists)
-	logs := map[subject.Log][]harness.Stored{}
+	logs := map[subject.Log][]verify.Stored{}
 	compared := f.faithful(log, logs)
 	require.Len(t, logs, typists+4, "all agents and nested teams")
-	frames := f.alike(events, path, map[string]*harness.Tape{"the steady viewer": steady, "the restless viewer": restless})
+	frames := f.alike(events, path, map[string]*client.TeamRecorder{"the steady viewer": steady, "the restless viewer": restless})
 	figures(t, events, steady, began, calmed)
-	_, breaks, _ := restless.Shots()
+	_, breaks, _ := restless.Frames()
 	t.Logf("%d agents in 5 teams: %d events of agents, %d in the team's log, all there once, in order, byte for byte at every level; "+
 		"%d frames alike for 3 viewers, one of which came back %d times", typists, compared, len(events), frames, breaks)
 	t.Logf("the relay was killed %d times in %s; it went on after %s", mishaps, disturbed.Sub(calmed).Round(time.Second), quantiles(takeovers(t, events, spent)))
@@ -120,7 +122,7 @@ type mishap struct{ killed, gone time.Time }
 
 // mishaps kills the team service that relays, time and again, once the one before it has
 // been replaced.
-func (f *troop) mishaps(log subject.Log, steady, restless *harness.Tape) (out []mishap) {
+func (f *troop) mishaps(log subject.Log, steady, restless *client.TeamRecorder) (out []mishap) {
 	f.t.Helper()
 	for range mishaps {
 		m := mishap{killed: time.Now()}
@@ -129,7 +131,7 @@ func (f *troop) mishaps(log subject.Log, steady, restless *harness.Tape) (out []
 		out = append(out, m)
 		restless.Break()
 		settled := f.hire()
-		steady.Until("what happened after the relay was killed", func(s harness.Shot) bool {
+		steady.Until("what happened after the relay was killed", func(s client.Recorded) bool {
 			return s.At.After(m.gone) && made(f.t, s).After(m.gone)
 		})
 		restless.Break()
@@ -139,7 +141,7 @@ func (f *troop) mishaps(log subject.Log, steady, restless *harness.Tape) (out []
 }
 
 // made is when the event that a frame shows was made.
-func made(t *testing.T, s harness.Shot) time.Time {
+func made(t *testing.T, s client.Recorded) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, s.Frame().ReceivedAt())
 	require.NoError(t, err, "%s", s.Raw)
@@ -147,7 +149,7 @@ func made(t *testing.T, s harness.Shot) time.Time {
 }
 
 // takeovers returns how long after each kill the first event was relayed again.
-func takeovers(t *testing.T, events []harness.Stored, spent []mishap) (out []time.Duration) {
+func takeovers(t *testing.T, events []verify.Stored, spent []mishap) (out []time.Duration) {
 	t.Helper()
 	for _, m := range spent {
 		for _, e := range events {
@@ -163,10 +165,10 @@ func takeovers(t *testing.T, events []harness.Stored, spent []mishap) (out []tim
 
 // figures tells how many events a second there were while nobody was killed, and how long
 // after an agent's event was made its frame was at a viewer.
-func figures(t *testing.T, events []harness.Stored, tape *harness.Tape, began, ended time.Time) {
+func figures(t *testing.T, events []verify.Stored, tape *client.TeamRecorder, began, ended time.Time) {
 	t.Helper()
 	var late []time.Duration
-	shots, _, _ := tape.Shots()
+	shots, _, _ := tape.Frames()
 	seen := uint64(0)
 	for _, s := range shots {
 		if s.Event() == seen || s.At.Before(began) || s.At.After(ended) {
@@ -189,19 +191,19 @@ func TestASlowViewerOfATeam(t *testing.T) {
 	// Each round is ten texts of 120 KB, which a viewer gets twice.
 	f := newTroop(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("text ", 4000), 6)...))), troopOptions{Desks: 1, Queue: 65536})
 	view := f.found(ten("a"))
-	log, path := harness.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
-	lazy, brisk := harness.Record(t, path, f.addrs[0]), harness.Record(t, path, f.addrs[0])
-	other := harness.Record(t, path, f.addrs[1])
-	lazy.Until("the team is idle", func(s harness.Shot) bool { return is("TEAM_STATUS", "", "new_status", event.TeamIdle)(s.Frame()) })
+	log, path := verify.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
+	lazy, brisk := client.RecordTeam(t, path, f.addrs[0]), client.RecordTeam(t, path, f.addrs[0])
+	other := client.RecordTeam(t, path, f.addrs[1])
+	lazy.Until("the team is idle", func(s client.Recorded) bool { return is("TEAM_STATUS", "", "new_status", event.TeamIdle)(s.Frame()) })
 	resume := lazy.Halt()
 	began := time.Now()
-	var events []harness.Stored
+	var events []verify.Stored
 	for runs, full := 10, false; !full; runs += 10 {
 		for i := range 10 {
 			f.message(view.TeamID, fmt.Sprint("a", i), "speak at length")
 		}
 		events = f.idle(log, brisk, began, runs)
-		metrics := harness.Get(t, "http://"+f.addrs[0]+"/metrics").Body
+		metrics := process.Get(t, "http://"+f.addrs[0]+"/metrics").Body
 		require.Contains(t, metrics, "\nwaggle_log_viewer_lags_total ")
 		full = !strings.Contains(metrics, "\nwaggle_log_viewer_lags_total 0\n")
 	}
@@ -209,11 +211,11 @@ func TestASlowViewerOfATeam(t *testing.T) {
 	brisk.UntilEvent(end)
 	other.UntilEvent(end)
 	took := time.Since(began)
-	behind, _, _ := lazy.Shots()
+	behind, _, _ := lazy.Frames()
 	resume()
-	frames := f.alike(events, path, map[string]*harness.Tape{"lazy": lazy, "brisk": brisk, "at the other gateway": other})
+	frames := f.alike(events, path, map[string]*client.TeamRecorder{"lazy": lazy, "brisk": brisk, "at the other gateway": other})
 	require.Less(t, len(behind), frames)
-	_, breaks, _ := lazy.Shots()
+	_, breaks, _ := lazy.Frames()
 	t.Logf("%d frames alike for 4 viewers; one of them read nothing for %s and had %d by then; its line broke %d times",
 		frames, took.Round(100*time.Millisecond), len(behind), breaks)
 }

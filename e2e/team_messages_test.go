@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
@@ -29,26 +29,26 @@ func TestEveryMessageOfATeamHasItsTest(t *testing.T) {
 			tests[m[1]] = true
 		}
 	}
-	proof := harness.TeamProof()
+	shownBy := proof.TeamProof()
 	in, err := bundle.Messages(team.Schema, "in")
 	require.NoError(t, err)
 	out, err := bundle.Messages(team.Schema, "out")
 	require.NoError(t, err)
 	messages := slices.Concat(in, out)
-	require.Len(t, messages, len(proof)+1, "each has a schema, and %s has one", team.AssistantChunk)
+	require.Len(t, messages, len(shownBy)+1, "each has a schema, and %s has one", team.AssistantChunk)
 	for _, name := range messages {
-		if _, unmade := harness.TeamUnmade[name]; !unmade {
-			require.True(t, tests[proof[name]], "%s has no test, or %q is none", name, proof[name])
+		if _, unmade := proof.TeamUnmade[name]; !unmade {
+			require.True(t, tests[shownBy[name]], "%s has no test, or %q is none", name, shownBy[name])
 		}
 	}
 	const page = "../docs/generated/team-messages.md"
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	want := harness.TeamPage(string(text))
+	want := proof.TeamPage(string(text))
 	if update := flag.Lookup("update"); update != nil && update.Value.String() == "true" {
 		require.NoError(t, os.WriteFile(page, []byte(want), 0o600))
 		return
 	}
 	require.Equal(t, want, string(text), "run make generate")
-	require.Equal(t, want, harness.TeamPage(want), "what is there already is kept")
+	require.Equal(t, want, proof.TeamPage(want), "what is there already is kept")
 }

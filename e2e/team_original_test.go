@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/original"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	teamdialect "github.com/waggle-dev/waggle/gateway/dialect/team"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -212,12 +212,12 @@ func TestTheOriginalsClientMissesNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l := anyTale(t, r)
 		all := len(l.events)
-		take := func(o *harness.Original, frames [][]byte) {
+		take := func(o *original.View, frames [][]byte) {
 			for _, f := range frames {
-				require.NoError(r, o.Take(f))
+				require.NoError(r, o.Receive(f))
 			}
 		}
-		newClient := func() *harness.Original { return harness.NewOriginal("Lead", "Writer", "desk") }
+		newClient := func() *original.View { return original.NewView("Lead", "Writer", "desk") }
 		steady, late, cut := newClient(), newClient(), newClient()
 		frames, _ := l.shown(codec, 1)
 		take(steady, frames)

@@ -13,13 +13,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/models"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -66,7 +69,7 @@ func clerks() scripted.Script {
 		if last.Role == "tool" {
 			return say("so it is: " + last.Content)
 		}
-		return harness.Calls("desk_stamp", object{"paper": paperIn(last.Content)})
+		return models.Calls("desk_stamp", object{"paper": paperIn(last.Content)})
 	}
 }
 
@@ -91,8 +94,8 @@ var agency = object{
 // people are those who may decide: a viewer of the team, or a device with the session
 // protocol.
 type people struct {
-	crews   map[string]*harness.Crew
-	devices map[string]*harness.Onlooker
+	crews   map[string]*client.Team
+	devices map[string]*client.RunViewer
 }
 
 // TestFiftyApproversDecideAtOnce: over two gateways and in two protocols, about a call of a
@@ -113,7 +116,7 @@ func TestFiftyApproversDecideAtOnce(t *testing.T) {
 	}
 	view := f.found(agency)
 	all := admit(t, view.TeamID, guarded, approvers)
-	log := harness.LogOf(id.KindTeam, view.TeamID)
+	log := verify.LogOf(id.KindTeam, view.TeamID)
 	member, err := id.MemberAgent(log.Entity, "Lead")
 	require.NoError(t, err)
 	cellar, err := id.MemberTeam(log.Entity, "cellar")
@@ -139,19 +142,19 @@ func TestFiftyApproversDecideAtOnce(t *testing.T) {
 	}
 }
 
-func keyOf(i int) string { return fmt.Sprintf("%s-person-%d-of-the-agency", harness.Canary, i) }
+func keyOf(i int) string { return fmt.Sprintf("%s-person-%d-of-the-agency", process.Canary, i) }
 
 // admit connects the approvers, every other one in each protocol and at each gateway.
 func admit(t *testing.T, team string, addrs [2]string, n int) *people {
 	t.Helper()
-	p := &people{crews: map[string]*harness.Crew{}, devices: map[string]*harness.Onlooker{}}
+	p := &people{crews: map[string]*client.Team{}, devices: map[string]*client.RunViewer{}}
 	var first uint64
 	for i := range n {
 		name, addr := fmt.Sprintf("person_%d", i), addrs[i/2%2]
 		if i%2 == 0 {
-			p.crews[name] = harness.Watch(t, harness.CrewOptions{Addr: addr, Path: "agent-team/" + team, Key: keyOf(i), After: &first, Once: true})
+			p.crews[name] = client.WatchTeam(t, client.TeamOptions{Addr: addr, Path: "agent-team/" + team, Key: keyOf(i), After: &first, Once: true})
 		} else {
-			p.devices[name] = harness.LookOn(t, addr, "team", team, keyOf(i))
+			p.devices[name] = client.ViewRun(t, addr, "team", team, keyOf(i))
 		}
 	}
 	return p
@@ -171,7 +174,7 @@ func (p *people) decide(t *testing.T, route string, n int, not string) (call str
 	start.Add(1)
 	for name, c := range p.crews {
 		seen := 0
-		question := c.Until("the question", func(f harness.TeamFrame) bool {
+		question := c.Until("the question", func(f client.TeamFrame) bool {
 			if is("TOOL_APPROVAL_REQUESTED", route)(f) {
 				seen++
 			}
@@ -186,7 +189,7 @@ func (p *people) decide(t *testing.T, route string, n int, not string) (call str
 	}
 	for name, d := range p.devices {
 		step := "approve_" + call
-		d.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm && f.StepID == step })
+		d.Until("the question", func(f sdk.Frame) bool { return f.Event == myagent.AgentUserConfirm && f.StepID == step })
 		approve := say(name)
 		decided.Go(func() {
 			start.Wait()
@@ -203,8 +206,8 @@ func (p *people) decide(t *testing.T, route string, n int, not string) (call str
 func (f *troop) decided(agent subject.Log, call string, n int) (answer event.InputAnsweredData) {
 	f.t.Helper()
 	var events []event.Event
-	harness.Eventually(f.t, "the run ends", func() bool {
-		events = eventsOf(harness.ReadLog(f.t, f.nc, agent))
+	process.Eventually(f.t, "the run ends", func() bool {
+		events = eventsOf(verify.ReadLog(f.t, f.nc, agent))
 		return len(all[event.RunCompletedData](f.t, events)) > n
 	})
 	answers := 0
@@ -239,7 +242,7 @@ func (f *troop) decided(agent subject.Log, call string, n int) (answer event.Inp
 	return answer
 }
 
-func eventsOf(stored []harness.Stored) []event.Event {
+func eventsOf(stored []verify.Stored) []event.Event {
 	out := make([]event.Event, len(stored))
 	for i, e := range stored {
 		out[i] = e.Event
@@ -255,7 +258,7 @@ func (p *people) told(t *testing.T, call string, answer event.InputAnsweredData)
 		if name == answer.By {
 			continue
 		}
-		f := c.Told("whose decision counted", func(f harness.TeamFrame) bool {
+		f := c.Told("whose decision counted", func(f client.TeamFrame) bool {
 			return f.Type == "ERROR" && strings.Contains(f.Raw, call)
 		})
 		require.Equal(t, "INPUT_ANSWERED", f.Text("code"), "%s", f.Raw)
@@ -267,7 +270,7 @@ func (p *people) told(t *testing.T, call string, answer event.InputAnsweredData)
 		if name == answer.By {
 			continue
 		}
-		f := d.Until("whose decision counted", func(f client.Frame) bool {
+		f := d.Until("whose decision counted", func(f sdk.Frame) bool {
 			return f.Seq == 0 && f.Event == myagent.AgentError && f.Meta().Context.StepID == "approve_"+call
 		})
 		require.Equal(t, answer.By, f.Meta().Context.AnsweredBy, "%s", f.Raw)

@@ -10,7 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
@@ -28,7 +29,7 @@ func newClub(t *testing.T, script scripted.Script) *club {
 	c.serve("session,pipeline,task,team,worker,tools")
 	_, c.addr = c.gateway()
 	c.nc = c.listen()
-	harness.Eventually(t, "the team service runs", func() bool { return harness.Get(t, "http://"+c.addr+"/api/v1/teams").Status == http.StatusOK })
+	process.Eventually(t, "the team service runs", func() bool { return process.Get(t, "http://"+c.addr+"/api/v1/teams").Status == http.StatusOK })
 	return c
 }
 
@@ -55,7 +56,7 @@ func (c *club) found(definition any) command.TeamView {
 	c.t.Helper()
 	var v command.TeamView
 	c.ask(http.MethodPost, "/api/v1/teams", definition, http.StatusCreated, &v)
-	harness.Eventually(c.t, "the team is idle", func() bool {
+	process.Eventually(c.t, "the team is idle", func() bool {
 		c.ask(http.MethodGet, "/api/v1/teams/"+v.TeamID, nil, http.StatusOK, &v)
 		return v.Status == "IDLE"
 	})
@@ -63,16 +64,16 @@ func (c *club) found(definition any) command.TeamView {
 }
 
 // watch shows a run to the end of the test, from its beginning.
-func (c *club) watch(path string, envelope bool) *harness.Crew {
+func (c *club) watch(path string, envelope bool) *client.Team {
 	c.t.Helper()
 	var first uint64
-	return harness.Watch(c.t, harness.CrewOptions{Addr: c.addr, Path: path, After: &first, Envelope: envelope, Once: true})
+	return client.WatchTeam(c.t, client.TeamOptions{Addr: c.addr, Path: path, After: &first, Envelope: envelope, Once: true})
 }
 
 // is accepts frames of the type that are about the route and whose members have the
 // values, given as pairs.
-func is(kind, route string, pairs ...string) func(harness.TeamFrame) bool {
-	return func(f harness.TeamFrame) bool {
+func is(kind, route string, pairs ...string) func(client.TeamFrame) bool {
+	return func(f client.TeamFrame) bool {
 		if f.Type != kind || f.Route() != route {
 			return false
 		}

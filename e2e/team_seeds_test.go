@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
@@ -70,12 +70,12 @@ func likeSeed(t testing.TB, example, frame, leave string, besides ...string) {
 // event of each source, of a nested team at each depth, and what clients finally get.
 func (p *press) seeds() {
 	const nested = "data.sub_team_event"
-	first := func(c *harness.Crew, what string, ok func(harness.TeamFrame) bool) string {
+	first := func(c *client.Team, what string, ok func(client.TeamFrame) bool) string {
 		p.t.Helper()
 		return c.Until(what, ok).Raw
 	}
-	source := func(source, route, holds string) func(harness.TeamFrame) bool {
-		return func(f harness.TeamFrame) bool {
+	source := func(source, route, holds string) func(client.TeamFrame) bool {
+		return func(f client.TeamFrame) bool {
 			return f.Source == source && f.Route() == route && strings.Contains(f.Raw, holds)
 		}
 	}
@@ -111,7 +111,7 @@ func (p *press) finalForm() {
 	const stream = "payload.team_stream_event_envelope"
 	own := []string{"payload.event_scope", "payload.member_route_key"}
 	for route, besides := range map[string][]string{"Editor": append(own, stream), clerk: append(own, "payload.sub_team_node_name", stream)} {
-		f := p.flat.Until("a text", func(f harness.TeamFrame) bool {
+		f := p.flat.Until("a text", func(f client.TeamFrame) bool {
 			return f.Type == team.SegmentContent && f.Route() == route && f.Text("segment_type") == "text"
 		})
 		likeSeed(p.t, "SEGMENT_CONTENT", f.Raw, stream, besides...)

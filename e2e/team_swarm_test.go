@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/models"
 )
 
 // TestAgentsOfTheSwarmInATeam: members of a team, and of a team in it, that are agents of
@@ -13,11 +14,11 @@ import (
 // told, their answers and failures are the members', people stop them, and their logs and
 // statuses are as exact as those of any member.
 func TestAgentsOfTheSwarmInATeam(t *testing.T) {
-	c := newClub(t, harness.Cast{
-		"Boss: paint":                     {harness.Writes("Artist", "paint a house"), harness.Says("I have asked Artist.")},
-		"Boss: Artist says a green house": {harness.Calls("create_tasks", object{"tasks": []object{{"task_name": "frame", "assignee_name": "Artist", "description": "Frame it."}}}), harness.Says("It is green.")},
-		"Boss: sums":                      {harness.Writes("numbers", "two and two"), harness.Says("I have asked numbers.")},
-		"Boss: numbers says four":         {harness.Calls("create_tasks", object{"tasks": []object{{"task_name": "sum", "assignee_name": "numbers", "description": "Sum up."}}}), harness.Says("It is four.")},
+	c := newClub(t, models.Team{
+		"Boss: paint":                     {models.Writes("Artist", "paint a house"), models.Says("I have asked Artist.")},
+		"Boss: Artist says a green house": {models.Calls("create_tasks", object{"tasks": []object{{"task_name": "frame", "assignee_name": "Artist", "description": "Frame it."}}}), models.Says("It is green.")},
+		"Boss: sums":                      {models.Writes("numbers", "two and two"), models.Says("I have asked numbers.")},
+		"Boss: numbers says four":         {models.Calls("create_tasks", object{"tasks": []object{{"task_name": "sum", "assignee_name": "numbers", "description": "Sum up."}}}), models.Says("It is four.")},
 	}.Script())
 	h := hive{t: t, addr: c.addr}
 	painter := h.agent("painter-1", "Painter", nil, "painting")
@@ -33,7 +34,7 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 		},
 	})
 	crew := c.watch("agent-team/"+v.TeamID, false)
-	idle := func(after harness.TeamFrame) {
+	idle := func(after client.TeamFrame) {
 		t.Helper()
 		crew.UntilAfter(after.Sequence, "the team is idle", is("TEAM_STATUS", "", "new_status", "IDLE"))
 	}
@@ -84,7 +85,7 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 	crew.Say("SEND_MESSAGE", object{"content": "paint the sea", "target_member_name": "Artist"})
 	task = painter.Until("task.execute")
 	painter.Say("task.error", object{"taskId": task.Text("taskId"), "error": "there is no blue"})
-	failure := crew.Until("the failure", func(f harness.TeamFrame) bool { return f.Type == "ERROR" && f.Route() == "Artist" })
+	failure := crew.Until("the failure", func(f client.TeamFrame) bool { return f.Type == "ERROR" && f.Route() == "Artist" })
 	require.Contains(t, failure.Text("message"), "there is no blue")
 	crew.UntilAfter(failure.Sequence, "the team has failed", is("TEAM_STATUS", "", "new_status", "ERROR"))
 

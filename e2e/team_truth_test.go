@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -17,7 +17,7 @@ import (
 // memberLogs are the logs of everybody below a team, by route; that of the team itself
 // has the empty one.
 type memberLogs struct {
-	events map[string][]harness.Stored
+	events map[string][]verify.Stored
 	ids    map[string]string
 	teams  []string // routes of teams, each before those in it
 	agents []string
@@ -26,7 +26,7 @@ type memberLogs struct {
 // logs reads the log of a team, and of all below it, from NATS.
 func (c *club) logs(team string) memberLogs {
 	c.t.Helper()
-	l := memberLogs{events: map[string][]harness.Stored{}, ids: map[string]string{}}
+	l := memberLogs{events: map[string][]verify.Stored{}, ids: map[string]string{}}
 	c.readTeam(&l, "", team)
 	return l
 }
@@ -34,7 +34,7 @@ func (c *club) logs(team string) memberLogs {
 func (c *club) readTeam(l *memberLogs, route, team string) {
 	c.t.Helper()
 	l.teams, l.ids[route] = append(l.teams, route), team
-	l.events[route] = harness.ReadLog(c.t, c.nc, harness.LogOf(id.KindTeam, team))
+	l.events[route] = verify.ReadLog(c.t, c.nc, verify.LogOf(id.KindTeam, team))
 	for _, e := range l.events[route] {
 		if e.Type != event.TeamMemberStarted {
 			continue
@@ -46,7 +46,7 @@ func (c *club) readTeam(l *memberLogs, route, team string) {
 			continue
 		}
 		l.agents, l.ids[at] = append(l.agents, at), d.ID
-		l.events[at] = harness.ReadLog(c.t, c.nc, harness.LogOf(id.KindMember, d.ID))
+		l.events[at] = verify.ReadLog(c.t, c.nc, verify.LogOf(id.KindMember, d.ID))
 	}
 }
 
@@ -65,7 +65,7 @@ type relayed struct {
 }
 
 // inside returns what the log of a team holds of each of its members, by name.
-func inside(t testing.TB, log []harness.Stored) map[string][]relayed {
+func inside(t testing.TB, log []verify.Stored) map[string][]relayed {
 	t.Helper()
 	out := map[string][]relayed{}
 	for _, e := range log {

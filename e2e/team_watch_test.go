@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/flows"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/models"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
@@ -30,14 +33,14 @@ var kitchen = object{
 
 // kitchenCast is what its members say, and everybody else what flows are played with.
 func kitchenCast() scripted.Script {
-	cast := harness.Cast{
+	cast := models.Team{
 		"Lead: dinner": {
-			writesFile("menu.txt", "soup"), harness.Calls("create_tasks", object{"tasks": []object{{"task_name": "soup", "assignee_name": "cooks", "description": "Cook soup."}}}),
-			harness.Says("There will be soup."),
+			writesFile("menu.txt", "soup"), models.Calls("create_tasks", object{"tasks": []object{{"task_name": "soup", "assignee_name": "cooks", "description": "Cook soup."}}}),
+			models.Says("There will be soup."),
 		},
-		"Cook: task soup":                {readsFile("notes.md"), harness.Writes("Lead", "soup is ready"), updates("soup", "completed"), harness.Says("Done.")},
-		"Lead: cooks says soup is ready": {harness.Says("Enjoy.")},
-		"Lead: dessert":                  {writesFile("menu.txt", "cake"), harness.Says("There will be cake.")},
+		"Cook: task soup":                {readsFile("notes.md"), models.Writes("Lead", "soup is ready"), updates("soup", "completed"), models.Says("Done.")},
+		"Lead: cooks says soup is ready": {models.Says("Enjoy.")},
+		"Lead: dessert":                  {writesFile("menu.txt", "cake"), models.Says("There will be cake.")},
 		"Lead: burn it":                  {},
 	}.Script()
 	_, rest := flows.NewStage()
@@ -55,27 +58,27 @@ type audience struct {
 	c    *club
 	run  string
 	log  subject.Log
-	spys []*harness.Spy
+	spys []*client.Viewer
 }
 
 func (c *club) audience(t *testing.T, kind id.Kind, name string) *audience {
 	t.Helper()
-	a := &audience{t: t, c: c, run: string(kind) + "/" + name, log: harness.LogOf(kind, name)}
+	a := &audience{t: t, c: c, run: string(kind) + "/" + name, log: verify.LogOf(kind, name)}
 	a.spys = a.arrive()
 	return a
 }
 
 // arrive opens a socket of each dialect.
-func (a *audience) arrive() (all []*harness.Spy) {
+func (a *audience) arrive() (all []*client.Viewer) {
 	a.t.Helper()
-	for _, m := range harness.Manners() {
-		all = append(all, m.Spy(a.t, a.c.addr, a.run))
+	for _, m := range client.Dialects() {
+		all = append(all, m.Watch(a.t, a.c.addr, a.run))
 	}
 	return all
 }
 
 // in returns the viewer of a dialect.
-func (a *audience) in(name string) *harness.Spy {
+func (a *audience) in(name string) *client.Viewer {
 	a.t.Helper()
 	for _, s := range a.spys {
 		if s.Name == name {
@@ -103,7 +106,7 @@ func (a *audience) answer(n int, dialect string) {
 			continue
 		}
 		seen := map[string]bool{}
-		q := s.Until(fmt.Sprintf("question %d", n), func(f harness.Sight) bool {
+		q := s.Until(fmt.Sprintf("question %d", n), func(f client.Shown) bool {
 			if f.Seq > 0 && how.MatchString(f.Raw) {
 				seen[how.FindStringSubmatch(f.Raw)[1]] = true
 			}
@@ -129,10 +132,10 @@ func (a *audience) yes(dialect, question string) object {
 }
 
 // until waits until the log holds n events of a type, at any depth, and returns it.
-func (a *audience) until(kind event.Type, n int, holds string) (log []harness.Stored) {
+func (a *audience) until(kind event.Type, n int, holds string) (log []verify.Stored) {
 	a.t.Helper()
-	harness.Eventually(a.t, fmt.Sprintf("%d %s %s", n, kind, holds), func() bool {
-		log = harness.ReadLog(a.t, a.c.nc, a.log)
+	process.Eventually(a.t, fmt.Sprintf("%d %s %s", n, kind, holds), func() bool {
+		log = verify.ReadLog(a.t, a.c.nc, a.log)
 		found := 0
 		for _, e := range log {
 			if inner := event.Unwrap(e.Event); inner.Type == kind && strings.Contains(string(inner.Data), holds) {
@@ -149,51 +152,51 @@ func (a *audience) told(texts ...string) {
 	a.t.Helper()
 	for _, s := range a.spys {
 		for _, text := range texts {
-			s.Until(text, func(f harness.Sight) bool { return f.Seq > 0 && strings.Contains(f.Raw, text) })
+			s.Until(text, func(f client.Shown) bool { return f.Seq > 0 && strings.Contains(f.Raw, text) })
 		}
 	}
 }
 
 // end requires of every viewer, and of one in each dialect who comes only now, that it has
 // all that the documentation says, and of two of one dialect that they have the same.
-func (a *audience) end(log []harness.Stored) {
+func (a *audience) end(log []verify.Stored) {
 	a.t.Helper()
 	late := a.arrive()
 	for i, s := range a.spys {
 		counts := [2]int{}
-		for k, viewer := range []*harness.Spy{s, late[i]} {
+		for k, viewer := range []*client.Viewer{s, late[i]} {
 			counts[k] = a.complete(viewer, log)
 		}
 		sameMany(a.t, s, late[i])
 		require.Equal(a.t, s.Texts(), late[i].Texts(), "%s: who comes late sees the same, byte for byte", s.Name)
-		a.t.Logf("%s in %s: %d frames of %d of %d events", a.run, s.Name, len(s.Sights()), counts[0], len(log))
+		a.t.Logf("%s in %s: %d frames of %d of %d events", a.run, s.Name, len(s.Shown()), counts[0], len(log))
 	}
 }
 
-func (a *audience) complete(s *harness.Spy, log []harness.Stored) int {
+func (a *audience) complete(s *client.Viewer, log []verify.Stored) int {
 	a.t.Helper()
 	like := s
 	if s.Page == "" { // envelopes: as many as the flattened form
 		like = a.in("team")
 	}
-	table, last := like.Table(a.t), uint64(0)
+	table, last := verify.Table(a.t, like.Page), uint64(0)
 	for _, e := range log {
 		if r := table[event.Unwrap(e.Event).Type]; !r.None {
 			last = e.Sequence
 		}
 	}
-	s.Until(fmt.Sprintf("event %d", last), func(f harness.Sight) bool { return f.Seq >= last })
+	s.Until(fmt.Sprintf("event %d", last), func(f client.Shown) bool { return f.Seq >= last })
 	if s.Page == "" {
 		sameMany(a.t, s, like)
 		return len(log)
 	}
-	return s.Complete(log)
+	return verify.Complete(a.t, s, log)
 }
 
 // sameMany waits until both viewers have the same number of frames.
-func sameMany(t *testing.T, a, b *harness.Spy) {
+func sameMany(t *testing.T, a, b *client.Viewer) {
 	t.Helper()
-	harness.Eventually(t, fmt.Sprintf("%s and %s have as many frames", a, b), func() bool { return len(a.Texts()) == len(b.Texts()) })
+	process.Eventually(t, fmt.Sprintf("%s and %s have as many frames", a, b), func() bool { return len(a.Texts()) == len(b.Texts()) })
 }
 
 // TestOneRunInEveryDialect: a run of each kind is watched at once in every dialect. All
@@ -224,7 +227,7 @@ func (c *club) watchTeam(t *testing.T) {
 }
 
 func (c *club) watchSession(t *testing.T) {
-	m := harness.Talk(t, c.addr)
+	m := client.DialMyAgent(t, c.addr)
 	m.Create("en_US", object{"confirm_plan": true})
 	a := c.audience(t, id.KindSession, m.Session)
 	m.Message("say one; then say two; finally say three", nil)
@@ -240,17 +243,17 @@ func (c *club) watchSession(t *testing.T) {
 func (c *club) watchTask(t *testing.T) {
 	h := hive{t: t, addr: c.addr}
 	worker := h.agent("painter", "Painter", nil, "painting")
-	client := h.client()
+	asker := h.client()
 	for n := 1; n <= 2; n++ {
-		client.Say("client.agent.task.create.request", object{"agentId": "painter", "agentName": "Painter", "taskData": object{"text": "paint"}})
+		asker.Say("client.agent.task.create.request", object{"agentId": "painter", "agentName": "Painter", "taskData": object{"text": "paint"}})
 		task := worker.Until("task.execute").Text("taskId")
 		a := c.audience(t, id.KindTask, task)
 		worker.Say("task.status", object{"taskId": task, "status": "started"})
 		worker.Say("task.requestmessage", object{"taskId": task, "messageType": "input_request", "message": "Which colour?", "options": []string{"green", "red"}, "timeout": 60000})
 		for _, s := range a.spys {
-			s.Until("the question", func(f harness.Sight) bool { return f.Seq > 0 && strings.Contains(f.Raw, "Which colour?") })
+			s.Until("the question", func(f client.Shown) bool { return f.Seq > 0 && strings.Contains(f.Raw, "Which colour?") })
 		}
-		question := a.in("ORBIT").Until("the question", func(f harness.Sight) bool { return asks["ORBIT"].MatchString(f.Raw) })
+		question := a.in("ORBIT").Until("the question", func(f client.Shown) bool { return asks["ORBIT"].MatchString(f.Raw) })
 		a.in("ORBIT").Say(a.yes("ORBIT", asks["ORBIT"].FindStringSubmatch(question.Raw)[1]))
 		require.Contains(t, string(worker.Until("task.messageresponse").Content), "green")
 		if n == 1 {
@@ -265,7 +268,7 @@ func (c *club) watchTask(t *testing.T) {
 }
 
 func (c *club) watchChat(t *testing.T) {
-	chat := harness.Dial(t, "ws://"+c.addr+"/ws")
+	chat := client.DialOrbit(t, "ws://"+c.addr+"/ws")
 	chat.Until("agent_ready")
 	a := c.audience(t, id.KindSession, chat.Session)
 	chat.Ask("what does notes.md say?")

@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // peeled takes the layers of nested teams off an envelope, as many as depth says, and
@@ -37,7 +38,7 @@ func peeled(raw string, depth int, agent bool) (inner string, ok bool) {
 }
 
 // below returns the frames of an envelope viewer about a route and below, peeled.
-func below(c *harness.Crew, route string, agent bool) (out []string) {
+func below(c *client.Team, route string, agent bool) (out []string) {
 	depth := strings.Count(route, "/")
 	if !agent {
 		depth++
@@ -58,9 +59,9 @@ func below(c *harness.Crew, route string, agent bool) (out []string) {
 func (p *press) sockets(l memberLogs) {
 	late := p.c.watch("agent-team/"+p.team.TeamID, false)
 	lateDeep := p.c.watch("agent-team/"+p.team.TeamID, true)
-	for _, two := range [][2]*harness.Crew{{p.flat, late}, {p.deep, lateDeep}} {
+	for _, two := range [][2]*client.Team{{p.flat, late}, {p.deep, lateDeep}} {
 		n := len(p.flat.Frames())
-		harness.Eventually(p.t, "everything is shown", func() bool { return len(two[0].Frames()) >= n && len(two[1].Frames()) >= n })
+		process.Eventually(p.t, "everything is shown", func() bool { return len(two[0].Frames()) >= n && len(two[1].Frames()) >= n })
 		require.Equal(p.t, texts(two[0]), texts(two[1]), "who comes late is sent the same bytes")
 	}
 	for _, route := range l.agents {
@@ -73,11 +74,11 @@ func (p *press) sockets(l memberLogs) {
 
 // sameAsOwn requires that what a team's viewer was sent of a member is what the member's
 // own socket is sent, byte for byte. That also tells statuses that have not changed.
-func sameAsOwn(t *testing.T, team, own *harness.Crew, route string, agent bool) {
+func sameAsOwn(t *testing.T, team, own *client.Team, route string, agent bool) {
 	t.Helper()
 	want := below(team, route, agent)
 	require.NotEmpty(t, want, route)
-	own.Until("the end of "+route, func(f harness.TeamFrame) bool { return f.Raw == want[len(want)-1] })
+	own.Until("the end of "+route, func(f client.TeamFrame) bool { return f.Raw == want[len(want)-1] })
 	i, more := 0, 0
 	for _, raw := range texts(own) {
 		if i < len(want) && raw == want[i] {
@@ -91,7 +92,7 @@ func sameAsOwn(t *testing.T, team, own *harness.Crew, route string, agent bool) 
 	t.Logf("%s: %d frames byte for byte, %d statuses more on its own socket", route, i, more)
 }
 
-func texts(c *harness.Crew) (out []string) {
+func texts(c *client.Team) (out []string) {
 	for _, f := range c.Frames() {
 		out = append(out, f.Raw)
 	}

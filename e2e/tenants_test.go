@@ -18,10 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -107,10 +108,10 @@ func possess(t *testing.T, addr, key string) (n things) {
 	t.Helper()
 	available(t, addr, key, "sessions", "agents", "teams")
 	confirm := true
-	d := harness.Follow(t, client.Options{URL: "ws://" + addr + "/ws/session", Token: key, ConfirmPlan: &confirm})
-	d.Until("the session", func(f client.Frame) bool { return f.Event == myagent.AgentSessionCreated })
+	d := client.OpenMyAgent(t, sdk.Options{URL: "ws://" + addr + "/ws/session", Token: key, ConfirmPlan: &confirm})
+	d.Until("the session", func(f sdk.Frame) bool { return f.Event == myagent.AgentSessionCreated })
 	d.Message("what only crimson may know", nil)
-	q := d.Until("the question", func(f client.Frame) bool { return f.Event == myagent.AgentUserConfirm })
+	q := d.Until("the question", func(f sdk.Frame) bool { return f.Event == myagent.AgentUserConfirm })
 	n.session, n.step, n.run = d.Session(), q.StepID, q.Meta().RunID
 	require.NotEmpty(t, n.step)
 
@@ -122,21 +123,21 @@ func possess(t *testing.T, addr, key string) (n things) {
 	require.NoError(t, json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &v), text)
 	require.NotEmpty(t, v.TeamID, text)
 	n.team = v.TeamID
-	crew := harness.Watch(t, harness.CrewOptions{Addr: addr, Path: "agent-team/" + n.team, Key: key})
+	crew := client.WatchTeam(t, client.TeamOptions{Addr: addr, Path: "agent-team/" + n.team, Key: key})
 	crew.Say("SEND_MESSAGE", object{"content": "crimson words", "target_member_path": []string{"inner", "Deep"}})
-	done := crew.Until("an answer", func(f harness.TeamFrame) bool { return f.Type == "ASSISTANT_COMPLETE" })
+	done := crew.Until("an answer", func(f client.TeamFrame) bool { return f.Type == "ASSISTANT_COMPLETE" })
 	n.member = done.Text("agent_id")
 	n.nested = n.member[:strings.LastIndex(n.member, "-")]
-	crew.Until("rest", func(f harness.TeamFrame) bool {
+	crew.Until("rest", func(f client.TeamFrame) bool {
 		return f.Type == "TEAM_STATUS" && f.Text("new_status") == "IDLE" && f.Sequence > done.Sequence
 	})
 
 	h := hive{t, addr, key}
 	agent, owner := h.agent("red-agent", "Red Agent", nil), h.client()
-	n.client = owner.Find("welcome", func(f harness.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" }).Text("clientId")
+	n.client = owner.Find("welcome", func(f client.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" }).Text("clientId")
 	n.task = owner.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentId": "red-agent", "taskData": 1}).Text("taskId")
 	agent.Until("task.execute")
-	harness.Eventually(t, "the log says that the agent has the task", func() bool {
+	process.Eventually(t, "the log says that the agent has the task", func() bool {
 		return strings.Contains(over(t, http.MethodGet, "http://"+addr+"/api/v1/tasks/"+n.task, key), `"status":"delivered"`)
 	})
 	return n
@@ -219,7 +220,7 @@ func post(t *testing.T, url, key, body string) string {
 // ask makes a request and returns the status and the body of the answer.
 func ask(t *testing.T, method, url, key, body string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -246,7 +247,7 @@ func tell(t *testing.T, addr, key string, v verb, n things) string {
 // knock opens a socket, says something if there is anything to say, and returns all that
 // it is told until the socket closes or falls silent.
 func knock(addr, key, path, frame string, n things) string {
-	ctx, cancel := harness.Within(harness.Patience)
+	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	conn, resp, err := websocket.Dial(ctx, "ws://"+addr+n.fill(path), &websocket.DialOptions{ //nolint:bodyclose // closed by the library
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + key}},

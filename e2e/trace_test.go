@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // span is what the console exporter writes of a span.
@@ -20,13 +21,13 @@ type span struct {
 // TestOneTraceFromTheSocketToTheTool: one message is one trace, through WebSocket,
 // NATS, worker, model and tools.
 func TestOneTraceFromTheSocketToTheTool(t *testing.T) {
-	addr := harness.FreeAddr(t)
-	p := harness.Start(t, harness.Options{
+	addr := process.FreeAddr(t)
+	p := process.Start(t, process.Options{
 		Name: "up", Env: []string{"OTEL_TRACES_EXPORTER=console"},
-		Args: []string{"up", "--addr", addr, "--nats-addr", harness.FreeAddr(t)},
+		Args: []string{"up", "--addr", addr, "--nats-addr", process.FreeAddr(t)},
 	})
 	p.Ready(addr)
-	c := harness.Dial(t, "ws://"+addr+"/ws")
+	c := client.DialOrbit(t, "ws://"+addr+"/ws")
 	c.Until("agent_ready")
 	c.Ask(question)
 	c.Until("agent_response")

@@ -16,7 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/chaos"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/chaos/fault"
+	"github.com/waggle-dev/waggle/e2e/chaos/report"
+	"github.com/waggle-dev/waggle/e2e/chaos/site"
+	"github.com/waggle-dev/waggle/e2e/chaos/verify"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 var (
@@ -25,12 +29,12 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if code, done := chaos.Isolate(); done {
+	if code, done := site.Isolate(); done {
 		os.Exit(code)
 	}
 	flag.Parse()
-	code := harness.Audit(m.Run())
-	if err := chaos.CleanUp(); err != nil {
+	code := process.Audit(m.Run())
+	if err := site.CleanUp(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -47,20 +51,20 @@ func TestChaosSmoke(t *testing.T) {
 		seed = given
 	}
 	t.Logf("seed %d", seed)
-	faults := chaos.Smoke()
+	faults := fault.Smoke()
 	if *matrix || *only != "" {
-		faults = chaos.Matrix()
+		faults = fault.Matrix()
 	}
 	like, err := regexp.Compile(*only)
 	require.NoError(t, err)
-	faults = slices.DeleteFunc(faults, func(f chaos.Fault) bool { return !like.MatchString(f.Name) })
+	faults = slices.DeleteFunc(faults, func(f fault.Fault) bool { return !like.MatchString(f.Name) })
 	require.NotEmpty(t, faults)
-	clocks := slices.ContainsFunc(faults, func(f chaos.Fault) bool { return f.Clock })
-	site, record := chaos.Found(t, chaos.Options{Clocks: clocks}), chaos.NewRecord()
-	var rows []chaos.Row
+	clocks := slices.ContainsFunc(faults, func(f fault.Fault) bool { return f.Clock })
+	fleet, record := site.New(t, site.Options{Clocks: clocks}), verify.NewRecord()
+	var rows []report.Row
 	for _, f := range faults {
 		t.Run(strings.ReplaceAll(f.Name, " ", "_"), func(t *testing.T) {
-			row := site.Round(t, f, rand.New(rand.NewPCG(seed, nameOf(f))), record)
+			row := chaos.Round(t, fleet, f, rand.New(rand.NewPCG(seed, nameOf(f))), record)
 			rows = append(rows, row)
 			if row.Verdict != nil && !row.Verdict.OK() {
 				t.Errorf("%s (seed %d):\n%s", f.Name, seed, strings.Join(row.Verdict.Notes(), "\n"))
@@ -68,13 +72,13 @@ func TestChaosSmoke(t *testing.T) {
 		})
 	}
 	var b strings.Builder
-	chaos.Table(&b, seed, rows)
+	report.Table(&b, seed, rows)
 	t.Logf("\n%s", b.String())
 }
 
 // nameOf makes a number of a fault's name, so that it chooses the same whatever faults
 // come before it.
-func nameOf(f chaos.Fault) uint64 {
+func nameOf(f fault.Fault) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(f.Name)) // never fails
 	return h.Sum64()

@@ -9,8 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/chaos"
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/chaos/load"
+	"github.com/waggle-dev/waggle/e2e/chaos/site"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 var (
@@ -34,14 +35,14 @@ const (
 // TestTenThousandSockets: what idle sockets cost a gateway, and how fast they are made.
 func TestTenThousandSockets(t *testing.T) {
 	n := *sockets
-	require.NoError(t, chaos.RaiseFiles(n))
-	site := chaos.Found(t, chaos.Options{})
-	gateway := site.Gateways[0]
+	require.NoError(t, load.RaiseFiles(n))
+	fleet := site.New(t, site.Options{})
+	gateway := fleet.Gateways[0]
 	before, err := gateway.Memory()
 	require.NoError(t, err)
-	routines, err := gateway.Goroutines(t.Context())
+	routines, err := gateway.Metric(t.Context(), "go_goroutines")
 	require.NoError(t, err)
-	conns, took, err := chaos.Crowd(t.Context(), gateway.Addr, "/ws/session", chaos.Key("red"), n)
+	conns, took, err := load.Sockets(t.Context(), gateway.Addr, "/ws/session", site.KeyOf("red"), n)
 	defer func() {
 		for _, c := range conns {
 			if c != nil {
@@ -55,32 +56,32 @@ func TestTenThousandSockets(t *testing.T) {
 	<-rested.C
 	after, err := gateway.Memory()
 	require.NoError(t, err)
-	more, err := gateway.Goroutines(t.Context())
+	more, err := gateway.Metric(t.Context(), "go_goroutines")
 	require.NoError(t, err)
-	t.Logf("%d idle sockets: %.0f a second; RSS %d MiB, before %d MiB: %.1f KiB each; %d goroutines, before %d: %.2f each",
-		n, float64(n)/took.Seconds(), after>>20, before>>20, float64(after-before)/1024/float64(n), more, routines, float64(more-routines)/float64(n))
+	t.Logf("%d idle sockets: %.0f a second; RSS %d MiB, before %d MiB: %.1f KiB each; %.0f goroutines, before %.0f: %.2f each",
+		n, float64(n)/took.Seconds(), after>>20, before>>20, float64(after-before)/1024/float64(n), more, routines, (more-routines)/float64(n))
 	require.Less(t, after-before, n*socketBytes+slack)
-	require.Less(t, float64(more-routines), socketGoroutines*float64(n)+100)
+	require.Less(t, (more - routines), socketGoroutines*float64(n)+100)
 }
 
 // TestAHerdComesBack: a gateway is killed, and all its viewers come back at once. They
 // see what was said meanwhile, once.
 func TestAHerdComesBack(t *testing.T) {
 	n := *herd
-	require.NoError(t, chaos.RaiseFiles(n))
-	site := chaos.Found(t, chaos.Options{})
+	require.NoError(t, load.RaiseFiles(n))
+	fleet := site.New(t, site.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	sessions, again := site.Chats(ctx, t, "herd", 5)
-	viewers := chaos.Gather(ctx, site.Gateways[0].Addr, sessions, n)
-	harness.Eventually(t, fmt.Sprintf("%d viewers are there", n), func() bool { return viewers.There() == n })
-	viewers.Allow(site.Gateways[0].Addr, site.Gateways[1].Addr)
+	sessions, again := load.Chats(ctx, t, fleet, "herd", 5)
+	viewers := load.WatchSessions(ctx, fleet.Gateways[0].Addr, sessions, n)
+	process.Eventually(t, fmt.Sprintf("%d viewers are there", n), func() bool { return viewers.There() == n })
+	viewers.Allow(fleet.Gateways[0].Addr, fleet.Gateways[1].Addr)
 	before := viewers.Times()
 	began := time.Now()
-	proof, err := site.Gateways[0].Kill()
+	proof, err := fleet.Gateways[0].Kill()
 	require.NoError(t, err)
 	t.Log(proof)
-	site.Gateways[0].Start()
+	fleet.Gateways[0].Start()
 	for end := began.Add(back); !viewers.Returned(before); {
 		require.True(t, time.Now().Before(end), "%d of %d viewers have come back", viewers.There(), n)
 		pause := time.NewTimer(10 * time.Millisecond)
@@ -89,7 +90,7 @@ func TestAHerdComesBack(t *testing.T) {
 	took := time.Since(began)
 	ends, err := again()
 	require.NoError(t, err)
-	harness.Eventually(t, "they have seen everything", func() bool {
+	process.Eventually(t, "they have seen everything", func() bool {
 		behind, _ := viewers.Behind(ends)
 		return behind == 0
 	})

@@ -9,6 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waggle-dev/waggle/e2e/chaos/fault"
+	"github.com/waggle-dev/waggle/e2e/chaos/load"
+	"github.com/waggle-dev/waggle/e2e/chaos/report"
+	"github.com/waggle-dev/waggle/e2e/chaos/site"
+	"github.com/waggle-dev/waggle/e2e/chaos/verify"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 const (
@@ -23,24 +30,20 @@ const (
 	memory = 512 << 20
 )
 
-func dialHTTP(ctx context.Context, addr string) (string, error) {
-	return request(ctx, http.MethodGet, "http://"+addr+"/livez", "", "")
-}
-
 // Round puts the installation under load, breaks it, and judges.
-func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) Row {
+func Round(t testing.TB, s *site.Site, f fault.Fault, random *rand.Rand, record *verify.Record) report.Row {
 	t.Helper()
-	row := Row{Fault: f.Name}
+	row := report.Row{Fault: f.Name}
 	if own, why := s.Net.Isolated(); f.Alone && !own {
 		row.Why = why
 		return row
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), striking)
 	defer cancel()
-	dead, payments := s.deadLetters(ctx, t), s.Bank.Payments()
-	load := s.Begin(t, f.Name)
+	dead, payments := deadLetters(ctx, t, s), s.Bank.Payments()
+	load := load.Begin(t, s, f.Name)
 	began := time.Now()
-	n := s.NewNemesis(random, load)
+	n := fault.New(s, random, load)
 	err := errors.Join(wrap("before the fault", load.Await(ctx, warmUp)))
 	if err == nil {
 		err = wrap("the fault", f.Strike(ctx, n))
@@ -49,7 +52,7 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 		err = errors.Join(wrap("after the fault", load.Await(ctx, coolDown)))
 	}
 	if err == nil { // or nothing could be judged of effects
-		err = wrap("a payment", until(ctx, func() bool { return s.Bank.Payments() > payments }))
+		err = wrap("a payment", process.Until(ctx, func() bool { return s.Bank.Payments() > payments }))
 	}
 	err = errors.Join(err, wrap("recovery", s.Healthy(ctx)))
 	reports, errs := load.Finish()
@@ -63,7 +66,7 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 		t.Errorf("%s: %v", f.Name, err)
 	}
 	row.Evidence, row.Units, row.Seconds = append(n.Evidence(), load.Slowest()), load.Units(), time.Since(began).Seconds()
-	row.Verdict = s.judge(t, reports, record, f, dead)
+	row.Verdict = judge(t, s, reports, record, f, dead)
 	for _, r := range reports {
 		row.Returns = max(row.Returns, r.Returns)
 		if len(r.Refused) > 0 {
@@ -77,8 +80,8 @@ func (s *Site) Round(t testing.TB, f Fault, random *rand.Rand, record *Record) R
 }
 
 // graceful sums up what clients had of a fault that they were not to notice.
-func graceful(f Fault, v *Verdict, reports []Report) *Graceful {
-	g := &Graceful{Clients: len(reports), Restarts: max(0, f.Returns), Missed: v[PromiseResume].breaches()}
+func graceful(f fault.Fault, v *verify.Verdict, reports []verify.Report) *report.Graceful {
+	g := &report.Graceful{Clients: len(reports), Restarts: max(0, f.Returns), Missed: v[verify.PromiseResume].Breaches()}
 	for _, r := range reports {
 		g.Asked += len(r.Asked)
 		g.Events += len(r.Seen)
@@ -87,7 +90,7 @@ func graceful(f Fault, v *Verdict, reports []Report) *Graceful {
 			g.Failed += n
 		}
 	}
-	g.Failed += v[PromiseWork].breaches()
+	g.Failed += v[verify.PromiseWork].Breaches()
 	return g
 }
 
@@ -99,47 +102,47 @@ func wrap(what string, err error) error {
 }
 
 // judge reads what is stored and compares.
-func (s *Site) judge(t testing.TB, reports []Report, record *Record, f Fault, dead uint64) *Verdict {
+func judge(t testing.TB, s *site.Site, reports []verify.Report, record *verify.Record, f fault.Fault, dead uint64) *verify.Verdict {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), judging)
 	defer cancel()
-	v := &Verdict{}
+	v := &verify.Verdict{}
 	if err := s.Quiet(ctx); err != nil {
-		v[PromiseBounded].broken("%v", err)
+		v[verify.PromiseBounded].AddBroken("%v", err)
 	}
-	if err := record.Read(ctx, s.js); err != nil {
+	if err := record.Read(ctx, s.Js); err != nil {
 		t.Errorf("the logs cannot be read: %v", err)
 	}
 	fresh := record.Fresh()
-	JudgeLogs(v, fresh, s.Bank.Paid)
+	verify.Logs(v, fresh, s.Bank.Paid)
 	if f.Clock {
-		JudgeDeadlines(v, fresh)
+		verify.Deadlines(v, fresh)
 	}
 	for i, r := range reports {
-		JudgeAsked(v, r, record.Logs)
+		verify.Requests(v, r, record.Logs)
 		again, err := r.Again(ctx, s.Gateways[i%len(s.Gateways)].Addr)
 		if err != nil {
-			v[PromiseResume].lost("%s: %v", r.Who, err)
+			v[verify.PromiseResume].AddLost("%s: %v", r.Who, err)
 		}
-		JudgeSeen(v, r, again)
-		s.probe(ctx, v, r)
+		verify.Frames(v, r, again)
+		probe(ctx, s, v, r)
 		allowed := max(0, f.Returns)
 		if f.Returns != 0 && r.Returns > allowed {
-			v[PromiseResume].broken("%s came back %d times, of %d: %s", r.Who, r.Returns, allowed, strings.Join(r.Why, "; "))
+			v[verify.PromiseResume].AddBroken("%s came back %d times, of %d: %s", r.Who, r.Returns, allowed, strings.Join(r.Why, "; "))
 		}
 		if f.Returns != 0 && len(r.Refused) > 0 {
-			v[PromiseWork].broken("%s was refused %v", r.Who, r.Refused)
+			v[verify.PromiseWork].AddBroken("%s was refused %v", r.Who, r.Refused)
 		}
 	}
-	s.bounds(ctx, t, v, dead)
+	bounds(ctx, t, s, v, dead)
 	return v
 }
 
 // probe asks as another tenant for what a client has.
-func (s *Site) probe(ctx context.Context, v *Verdict, r Report) {
+func probe(ctx context.Context, s *site.Site, v *verify.Verdict, r verify.Report) {
 	paths := map[string]string{"session": "/api/v1/sessions/", "task": "/api/v1/tasks/", "team": "/api/v1/teams/"}
-	c := &v[PromiseIsolation]
-	for _, tenant := range tenants {
+	c := &v[verify.PromiseIsolation]
+	for _, tenant := range site.Tenants {
 		for i, name := range r.Logs {
 			parts := strings.SplitN(name, ".", 3)
 			path, ok := paths[parts[1]]
@@ -147,35 +150,35 @@ func (s *Site) probe(ctx context.Context, v *Verdict, r Report) {
 				continue
 			}
 			c.Checked++
-			text, err := request(ctx, http.MethodGet, "http://"+s.Gateways[0].Addr+path+parts[2], Key(tenant), "")
+			text, err := site.Request(ctx, http.MethodGet, "http://"+s.Gateways[0].Addr+path+parts[2], site.KeyOf(tenant), "")
 			if err == nil || !strings.Contains(err.Error(), "404") {
-				c.broken("%s asks for %s of %s: %v %s", tenant, name, r.Tenant, err, text)
+				c.AddBroken("%s asks for %s of %s: %v %s", tenant, name, r.Tenant, err, text)
 			}
 		}
 	}
 }
 
 // bounds looks at what may not grow.
-func (s *Site) bounds(ctx context.Context, t testing.TB, v *Verdict, dead uint64) {
+func bounds(ctx context.Context, t testing.TB, s *site.Site, v *verify.Verdict, dead uint64) {
 	t.Helper()
-	c := &v[PromiseBounded]
+	c := &v[verify.PromiseBounded]
 	for _, m := range s.All() {
 		c.Checked++
 		used, err := m.Memory()
 		if err != nil || used > memory {
-			c.broken("%s uses %d bytes: %v", m.Name, used, err)
+			c.AddBroken("%s uses %d bytes: %v", m.Name, used, err)
 		}
 	}
 	c.Checked++
-	if now := s.deadLetters(ctx, t); now > dead {
-		c.lost("%d commands were given up", now-dead)
+	if now := deadLetters(ctx, t, s); now > dead {
+		c.AddLost("%d commands were given up", now-dead)
 	}
 }
 
 // deadLetters returns how many commands have been given up so far.
-func (s *Site) deadLetters(ctx context.Context, t testing.TB) uint64 {
+func deadLetters(ctx context.Context, t testing.TB, s *site.Site) uint64 {
 	t.Helper()
-	stream, err := s.js.Stream(ctx, "DEAD")
+	stream, err := s.Js.Stream(ctx, "DEAD")
 	if err != nil {
 		t.Errorf("dead letters: %v", err)
 		return 0

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // TestABackupOfTheFleetIsRestored: the two commands of the page, while the fleet works and
@@ -22,10 +22,10 @@ func TestABackupOfTheFleetIsRestored(t *testing.T) {
 		t.Run(tool[len(tool)-1], func(t *testing.T) {
 			f := start(t, tool)
 			d := f.talk(0)
-			d.once(t)
+			d.Once()
 			seen, raw := d.Seq(), d.Raw()
 			f.backup("save", "copies/one")
-			d.once(t) // is in no backup
+			d.Once() // is in no backup
 
 			info, err := os.Stat(filepath.Join(f.dir, "copies", "one"))
 			require.NoError(t, err)
@@ -38,10 +38,10 @@ func TestABackupOfTheFleetIsRestored(t *testing.T) {
 			f.compose("down", "-v")
 			f.backup("restore", "copies/one")
 			f.up()
-			late := harness.Follow(t, client.Options{URL: f.url("/ws/session"), Token: f.token, Session: d.Session()})
+			late := verify.Converse(t, sdk.Options{URL: f.url("/ws/session"), Token: f.token, Session: d.Session()})
 			late.UntilSeq(seen)
 			require.True(t, slices.Equal(raw, late.Raw()), "the session is what it was at the backup")
-			(&talker{Device: late}).once(t)
+			late.Once()
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // patience bounds one step of Compose: a service that ends waits up to 45 s for its work.
@@ -52,7 +52,7 @@ func tools(t *testing.T) [][]string {
 // prepare makes what a fleet needs besides its files. env is what its .env would hold.
 func prepare(t *testing.T, tool []string, env ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: t.TempDir(), addr: harness.FreeAddr(t), tool: tool}
+	f := &fleet{t: t, dir: t.TempDir(), addr: process.FreeAddr(t), tool: tool}
 	port := port(t, f.addr)
 	f.env = append(os.Environ(), "WAGGLE_PORT="+port, "COMPOSE_PROJECT_NAME=waggle-test-"+port, "COMPOSE="+strings.Join(tool, " "))
 	f.env = append(f.env, env...)
@@ -77,7 +77,7 @@ func start(t *testing.T, tool []string, env ...string) *fleet {
 	file, err := os.ReadFile(filepath.Join(f.root, "docker-compose.yml"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "docker-compose.yml"), file, 0o600))
-	f.run(filepath.Join(f.root, "scripts", "secrets.sh"), harness.Binary(t))
+	f.run(filepath.Join(f.root, "scripts", "secrets.sh"), process.Binary(t))
 	token, err := os.ReadFile(filepath.Join(f.dir, "secrets", "api.key"))
 	require.NoError(t, err)
 	f.token = string(token)
@@ -91,7 +91,7 @@ func start(t *testing.T, tool []string, env ...string) *fleet {
 func (f *fleet) up() {
 	f.t.Helper()
 	f.compose("up", "-d")
-	harness.Eventually(f.t, "the load balancer answers", func() bool { return harness.Up(f.addr) })
+	process.Eventually(f.t, "the load balancer answers", func() bool { return process.Up(f.addr) })
 }
 
 func (f *fleet) end() {
@@ -134,7 +134,7 @@ func (f *fleet) inspect(id, format string) string {
 // healthy waits until the container is well again.
 func (f *fleet) healthy(id string) {
 	f.t.Helper()
-	harness.Eventually(f.t, "the container is healthy", func() bool {
+	process.Eventually(f.t, "the container is healthy", func() bool {
 		state := f.inspect(id, "{{if .State.Health}}{{.State.Health.Status}}{{else}}{{.State.Status}}{{end}}")
 		return state == "healthy" || state == "running"
 	})

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // prometheus asks the API of the fleet's Prometheus.
@@ -27,7 +27,7 @@ type prometheus struct {
 // get decodes the data of an answer.
 func (p prometheus) get(path string, data any) {
 	p.t.Helper()
-	answer := harness.Get(p.t, "http://"+p.addr+"/api/v1/"+path)
+	answer := process.Get(p.t, "http://"+p.addr+"/api/v1/"+path)
 	var page struct {
 		Status string
 		Error  string
@@ -43,10 +43,10 @@ func (p prometheus) get(path string, data any) {
 // the dashboard; the collector gets the traces of a chat. Grafana itself is not started:
 // it cannot be built from Go modules alone.
 func TestTheFleetIsObserved(t *testing.T) {
-	p := prometheus{t: t, addr: harness.FreeAddr(t)}
+	p := prometheus{t: t, addr: process.FreeAddr(t)}
 	f := start(t, tools(t)[0], "WAGGLE_PROMETHEUS_PORT="+port(t, p.addr), "OTEL_EXPORTER_OTLP_ENDPOINT=http://otel:4318")
 	f.compose("up", "-d", "prometheus", "otel")
-	f.talk(0).once(t)
+	f.talk(0).Once()
 
 	config := f.compose("exec", "-T", "prometheus", "/bin/promtool", "check", "config", "/etc/prometheus/prometheus.yml")
 	require.Contains(t, config, "SUCCESS")
@@ -66,7 +66,7 @@ func (f *fleet) targets(t *testing.T, p prometheus) int {
 		want[s] = len(f.containers(s))
 		sum += want[s]
 	}
-	harness.Eventually(t, "every container is a target that is up", func() bool {
+	process.Eventually(t, "every container is a target that is up", func() bool {
 		var page struct {
 			ActiveTargets []struct {
 				Health string
@@ -164,7 +164,7 @@ var spans = regexp.MustCompile(`"spans": (\d+)`)
 func (f *fleet) spans(t *testing.T) int {
 	t.Helper()
 	sum := 0
-	harness.Eventually(t, "the collector has traces", func() bool {
+	process.Eventually(t, "the collector has traces", func() bool {
 		sum = 0
 		for _, found := range spans.FindAllStringSubmatch(f.compose("logs", "--no-color", "otel"), -1) {
 			n, err := strconv.Atoi(found[1])

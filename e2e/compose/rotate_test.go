@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // withdrawn is how long a key may still be good after it has been taken out.
@@ -29,7 +29,7 @@ func TestALeakedKeyIsRefused(t *testing.T) {
 	f := start(t, tools(t)[0])
 	leaked, stays := "leaked-0123456789abcdef0123456789abcdef", "stays-0123456789abcdef0123456789abcdef"
 	f.clients(stays, leaked)
-	harness.Eventually(t, "all gateways take the new keys", func() bool { return f.all(leaked, true) && f.all(stays, true) })
+	process.Eventually(t, "all gateways take the new keys", func() bool { return f.all(leaked, true) && f.all(stays, true) })
 	bad, good := f.socket(leaked), f.socket(stays)
 
 	began := time.Now()
@@ -87,7 +87,7 @@ func (f *fleet) takes(key string) bool {
 
 func (f *fleet) socket(key string) *websocket.Conn {
 	f.t.Helper()
-	ctx, cancel := harness.Within(harness.Patience)
+	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
 	c, resp, err := websocket.Dial(ctx, f.url("/ws"), &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + key}}})
 	require.NoError(f.t, err)

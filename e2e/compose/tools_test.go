@@ -9,8 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // TestEveryComposeRunsTheFleet: each Compose of this machine starts the file, adds
@@ -20,9 +21,9 @@ func TestEveryComposeRunsTheFleet(t *testing.T) {
 		t.Run(strings.Join(tool, " "), func(t *testing.T) {
 			f := start(t, tool)
 			d := f.talk(0)
-			d.once(t)
-			f.more([]*talker{d})
-			d.once(t)
+			d.Once()
+			f.more([]*verify.Conversation{d})
+			d.Once()
 			f.compose("run", "--rm", "-T", "operator", "doctor", "--system-nkey", "/run/secrets/system.nk")
 			f.quiet(t)
 			seen, raw := d.Seq(), d.Raw()
@@ -30,20 +31,10 @@ func TestEveryComposeRunsTheFleet(t *testing.T) {
 			require.Empty(t, f.compose("ps", "-q"))
 
 			f.up()
-			late := harness.Follow(t, client.Options{URL: f.url("/ws/session"), Token: f.token, Session: d.Session()})
+			late := client.OpenMyAgent(t, sdk.Options{URL: f.url("/ws/session"), Token: f.token, Session: d.Session()})
 			late.UntilSeq(seen)
 			require.True(t, slices.Equal(raw, late.Raw()[:len(raw)]), "the session is not what it was")
-			d.once(t)
+			d.Once()
 		})
 	}
-}
-
-// once asks one question and waits for its answer.
-func (d *talker) once(t *testing.T) {
-	t.Helper()
-	ctx, cancel := harness.Within(2 * harness.Patience)
-	defer cancel()
-	id := d.Message(question, nil)
-	_, err := d.Await(ctx, harness.EndOf(id))
-	require.NoError(t, err)
 }

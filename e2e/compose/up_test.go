@@ -11,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 )
 
 // TestOneCommandStartsTheFleetWithoutARegistry: a fresh clone, `make up LOCAL=1`, and what
@@ -27,18 +28,18 @@ func TestOneCommandStartsTheFleetWithoutARegistry(t *testing.T) {
 	t.Cleanup(f.end)
 
 	f.run("make", "up", "LOCAL=1")
-	require.True(t, harness.Up(f.addr), "make up ends when the fleet is ready")
+	require.True(t, process.Up(f.addr), "make up ends when the fleet is ready")
 	token, err := os.ReadFile(filepath.Join(f.dir, "secrets", "api.key"))
 	require.NoError(t, err)
 	f.token = string(token)
 	d := f.talk(0)
-	d.once(t)
-	f.more([]*talker{d})
+	d.Once()
+	f.more([]*verify.Conversation{d})
 	f.run("make", "observe", "LOCAL=1")
 	require.NotEmpty(t, f.containers("prometheus"))
 	require.NotEmpty(t, f.containers("otel"))
 	require.Empty(t, f.containers("grafana"), "its image cannot be built here")
-	d.once(t)
+	d.Once()
 
 	before, err := os.ReadFile(filepath.Join(f.dir, ".env"))
 	require.NoError(t, err)

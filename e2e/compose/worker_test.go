@@ -8,9 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/verify"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // TestAChatSaysThatNoWorkerIsAvailable: the only worker's container is killed. Who asks
@@ -19,17 +21,17 @@ import (
 func TestAChatSaysThatNoWorkerIsAvailable(t *testing.T) {
 	f := start(t, tools(t)[0])
 	d := f.talk(0)
-	d.once(t)
+	d.Once()
 	worker := f.containers("worker")
 	require.Len(t, worker, 1)
 	f.run("docker", "kill", worker[0])
 
-	ctx, cancel := harness.Within(2 * harness.Patience)
+	ctx, cancel := process.Within(2 * process.Patience)
 	defer cancel()
 	asked := time.Now()
-	id := d.Message(question, nil)
-	about := func(action string) func(client.Frame) bool {
-		return func(x client.Frame) bool {
+	id := d.Message(verify.Question, nil)
+	about := func(action string) func(sdk.Frame) bool {
+		return func(x sdk.Frame) bool {
 			return x.Event == myagent.SystemNotice && x.Seq == 0 && x.Meta().Action == action
 		}
 	}
@@ -41,6 +43,6 @@ func TestAChatSaysThatNoWorkerIsAvailable(t *testing.T) {
 	f.run("docker", "start", worker[0])
 	_, err = d.Await(ctx, about(myagent.ActionWorkerBack))
 	require.NoError(t, err)
-	_, err = d.Await(ctx, harness.EndOf(id))
+	_, err = d.Await(ctx, client.EndOf(id))
 	require.NoError(t, err, "the answer")
 }

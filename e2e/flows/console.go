@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // acknowledges sends what a console sends every 200 ms, whatever has happened: the
@@ -43,14 +43,14 @@ func consoles() []Flow {
 			m.Ask("what is 2+3?; what is 7*6?", map[string]any{"max_concurrent": 1})
 			question := m.Await(myagent.AgentUserConfirm)[0]
 			m.acknowledges()
-			m.Respond(question.StepID, map[string]any{"confirmed": true, "tasks": client.As[myagent.ConfirmMeta](question.Metadata).Tasks})
+			m.Respond(question.StepID, map[string]any{"confirmed": true, "tasks": sdk.As[myagent.ConfirmMeta](question.Metadata).Tasks})
 			m.Await(answer)
 			m.acknowledges()
 			m.quiet()
 		}},
 		{Name: "console_again", Exact: true, About: "A console loses its connection and says nothing but its acknowledgements on the next one: what it has missed follows, then what happens. With two sessions on the socket each acknowledgement finds its own, and one that does not say whose it is is dropped.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
-			last := client.As[client.Frame](json.RawMessage(m.logged()[3]))
+			last := sdk.As[sdk.Frame](json.RawMessage(m.logged()[3]))
 			m.Cut()
 			again := s.Console("console")
 			again.seen = last.EventID
@@ -67,4 +67,4 @@ func consoles() []Flow {
 }
 
 // use speaks to the session of the frame from now on.
-func (m *Socket) use(f client.Frame) { m.talk.Session, m.s.session = f.SessionID, f.SessionID }
+func (m *Socket) use(f sdk.Frame) { m.talk.Session, m.s.session = f.SessionID, f.SessionID }

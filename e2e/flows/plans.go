@@ -2,7 +2,7 @@ package flows
 
 import (
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // All returns every flow.
@@ -129,7 +129,7 @@ func confirmations() []Flow {
 			m := s.Open(confirmed)
 			m.Ask("what is 2+3?", nil)
 			q := m.Await(myagent.AgentUserConfirm)[0]
-			m.Respond(q.StepID, map[string]any{"confirmed": true, "tasks": client.As[myagent.ConfirmMeta](q.Metadata).Tasks})
+			m.Respond(q.StepID, map[string]any{"confirmed": true, "tasks": sdk.As[myagent.ConfirmMeta](q.Metadata).Tasks})
 			m.Await(answer)
 		}},
 		{Name: "confirm_modified_tasks", About: "One task is changed: modified_tasks overrides fields of the task with that id.", Demo: true, Play: respond(map[string]any{

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // told makes a session with one run of one task, whose events are the same every time.
@@ -27,7 +27,7 @@ func (m *Socket) logged() []string {
 		case l.frame.Seq > 0:
 			out = append(out, string(l.raw))
 		default:
-			for _, raw := range client.As[myagent.NoticeContent](l.frame.Content).EventList {
+			for _, raw := range sdk.As[myagent.NoticeContent](l.frame.Content).EventList {
 				out = append(out, string(raw))
 			}
 		}
@@ -74,7 +74,7 @@ func positions() []Flow {
 		{Name: "resume_event_id", Exact: true, About: "A client that knows the event_id of the last frame that it got.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			all := m.logged()
-			last := client.As[client.Frame](json.RawMessage(all[len(all)-3]))
+			last := sdk.As[sdk.Frame](json.RawMessage(all[len(all)-3]))
 			again := s.Dial("again")
 			again.Use()
 			again.last[s.session] = last.Seq
@@ -120,7 +120,7 @@ func onlookers() []Flow {
 		}},
 		{Name: "ack", Exact: true, About: "Acknowledgements in all their shapes are not answered, not even one of what was never sent: what comes next is the answer to what was asked after them.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
-			id := client.As[client.Frame](json.RawMessage(m.logged()[3])).EventID
+			id := sdk.As[sdk.Frame](json.RawMessage(m.logged()[3])).EventID
 			m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{
 				"last_seq": 3, "received_count": 3, "gap_detected": false, "ack_time_ms": 100, "client_id": "client_1",
 			}})
@@ -140,8 +140,8 @@ func onlookers() []Flow {
 
 func states() []Flow {
 	export := map[string]any{"metadata": map[string]any{"include_history": true, "max_history_events": 4}}
-	signed := func(f client.Frame) json.RawMessage {
-		return client.As[myagent.StateExportedMeta](f.Metadata).SignedState
+	signed := func(f sdk.Frame) json.RawMessage {
+		return sdk.As[myagent.StateExportedMeta](f.Metadata).SignedState
 	}
 	return []Flow{
 		{Name: "state_export", Exact: true, About: "The state, with the newest events.", Demo: true, Play: func(s *Scene) {
@@ -152,7 +152,7 @@ func states() []Flow {
 		{Name: "state_hash", Exact: true, About: "A client that knows what the state looked like, and one that does not.", Demo: true, Play: func(s *Scene) {
 			m := told(s)
 			m.Send(myagent.UserRequestState, nil)
-			hash := client.As[myagent.StateExportedMeta](m.Await(myagent.AgentStateExported)[0].Metadata).StateHash
+			hash := sdk.As[myagent.StateExportedMeta](m.Await(myagent.AgentStateExported)[0].Metadata).StateHash
 			seq := m.Seq()
 			again := s.Dial("again")
 			again.Resume(seq, map[string]any{"client_state_hash": hash})

@@ -9,9 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
 // Scene is one run of a flow: everything that its sockets say is noted.
@@ -30,14 +31,14 @@ type line struct {
 	socket string
 	sent   bool
 	raw    []byte
-	frame  client.Frame // of what was received
+	frame  sdk.Frame // of what was received
 }
 
 // Socket is one connection of a scene.
 type Socket struct {
 	s    *Scene
 	name string
-	talk *harness.Talker
+	talk *client.RawMyAgent
 	last map[string]uint64 // newest seq by session
 	some bool              // it does not get everything
 	seen string            // event_id of the newest frame
@@ -51,13 +52,13 @@ func (s *Scene) DialElsewhere(name string) *Socket { return s.dial(name, s.place
 
 func (s *Scene) dial(name, addr string) *Socket {
 	s.t.Helper()
-	return s.greeted(&Socket{s: s, name: name, talk: harness.Talk(s.t, addr), last: map[string]uint64{}})
+	return s.greeted(&Socket{s: s, name: name, talk: client.DialMyAgent(s.t, addr), last: map[string]uint64{}})
 }
 
 // Console connects as the original's console does, which asks for nothing.
 func (s *Scene) Console(name string) *Socket {
 	s.t.Helper()
-	return s.greeted(&Socket{s: s, name: name, talk: harness.TalkAs(s.t, s.place.Addr, "language=en_US"), last: map[string]uint64{}, some: true})
+	return s.greeted(&Socket{s: s, name: name, talk: client.DialMyAgentWith(s.t, s.place.Addr, "language=en_US"), last: map[string]uint64{}, some: true})
 }
 
 func (s *Scene) greeted(m *Socket) *Socket {
@@ -201,14 +202,14 @@ func (m *Socket) Cut() { m.talk.Cut() }
 // Await reads until there was a frame for each of the conditions, in any order, and
 // returns those frames in the order of the conditions. A condition is the name of an
 // event, followed by " ACTION" for a notice and by "@TASK" for a frame about a task.
-func (m *Socket) Await(conditions ...string) []client.Frame {
+func (m *Socket) Await(conditions ...string) []sdk.Frame {
 	m.s.t.Helper()
-	got := make([]client.Frame, len(conditions))
+	got := make([]sdk.Frame, len(conditions))
 	began := time.Now()
 	for left := len(conditions); left > 0; {
 		f, err := m.talk.Peek()
 		require.NoError(m.s.t, err, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names())
-		require.Less(m.s.t, time.Since(began), harness.Patience, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
+		require.Less(m.s.t, time.Since(began), process.Patience, "%s waits for %v; it has\n%s", m.name, conditions, m.s.names()) // heartbeats keep coming
 		m.note(f)
 		for i, c := range conditions {
 			if got[i].Event == "" && fits(f, c) {
@@ -221,21 +222,21 @@ func (m *Socket) Await(conditions ...string) []client.Frame {
 	return got
 }
 
-func fits(f client.Frame, condition string) bool {
+func fits(f sdk.Frame, condition string) bool {
 	condition, task, _ := strings.Cut(condition, "@")
 	name, action, _ := strings.Cut(condition, " ")
 	return f.Event == name && (action == "" || action == f.Meta().Action) && (task == "" || task == taskOf(f))
 }
 
-func taskOf(f client.Frame) string {
+func taskOf(f sdk.Frame) string {
 	if id := f.Meta().TaskID; id != "" {
 		return id
 	}
-	return client.As[myagent.TaskRef](f.Content).TaskID
+	return sdk.As[myagent.TaskRef](f.Content).TaskID
 }
 
 // note keeps a frame and requires that no event is left out or comes twice.
-func (m *Socket) note(f client.Frame) {
+func (m *Socket) note(f sdk.Frame) {
 	m.s.t.Helper()
 	if f.Event == myagent.SystemHeartbeat {
 		return // when they come is a matter of the clock
@@ -244,8 +245,8 @@ func (m *Socket) note(f client.Frame) {
 	if f.Event == myagent.AgentPartialAnswer {
 		require.Equal(m.s.t, shown(f.Text()), f.Show, "%s", f.Raw)
 	}
-	for _, raw := range client.As[myagent.NoticeContent](f.Content).EventList {
-		e := client.As[client.Frame](raw)
+	for _, raw := range sdk.As[myagent.NoticeContent](f.Content).EventList {
+		e := sdk.As[sdk.Frame](raw)
 		m.dense(e)
 	}
 	m.dense(f)
@@ -253,7 +254,7 @@ func (m *Socket) note(f client.Frame) {
 
 // cut returns the text of a frame, without how many deltas a piece is made of where that
 // is a matter of the clock.
-func (m *Socket) cut(f client.Frame) []byte {
+func (m *Socket) cut(f sdk.Frame) []byte {
 	m.s.t.Helper()
 	if !m.some || f.Event != myagent.AgentPartialAnswer {
 		return f.Raw
@@ -268,7 +269,7 @@ func (m *Socket) cut(f client.Frame) []byte {
 	return raw
 }
 
-func (m *Socket) dense(f client.Frame) {
+func (m *Socket) dense(f sdk.Frame) {
 	m.s.t.Helper()
 	if f.Seq == 0 {
 		require.Empty(m.s.t, f.EventID, "%s", f.Raw)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
-	client "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
+	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -197,7 +197,7 @@ func (s *Scene) checkOrder() {
 		case myagent.SolverRestarted:
 			delete(done, taskOf(f))
 		case myagent.SolverStart:
-			for _, dep := range client.As[myagent.SolverStartContent](f.Content).Task.Dependencies {
+			for _, dep := range sdk.As[myagent.SolverStartContent](f.Content).Task.Dependencies {
 				require.True(s.t, done[dep], "%s begins before %s is done: %s", taskOf(f), dep, s.names())
 			}
 		case myagent.AgentFinalAnswer, myagent.AgentInterrupted:

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 // configVar holds the configuration of a process of this program that is a NATS server.
@@ -83,7 +83,7 @@ func (c config) options() *server.Options {
 type Cluster struct {
 	t       testing.TB
 	configs [servers]config
-	process [servers]*harness.Process
+	process [servers]*process.Process
 }
 
 // Start starts the servers with their data in the folders. They end with the test.
@@ -92,10 +92,10 @@ func Start(t testing.TB, sync time.Duration, folders [servers]string) *Cluster {
 	c := &Cluster{t: t}
 	var routes []string
 	for range servers {
-		routes = append(routes, harness.FreeAddr(t))
+		routes = append(routes, process.FreeAddr(t))
 	}
 	for i, dir := range folders {
-		c.configs[i] = config{fmt.Sprint("nats-", i), harness.FreeAddr(t), routes[i], routes, filepath.Join(dir, fmt.Sprint("nats-", i)), sync}
+		c.configs[i] = config{fmt.Sprint("nats-", i), process.FreeAddr(t), routes[i], routes, filepath.Join(dir, fmt.Sprint("nats-", i)), sync}
 	}
 	for i := range servers {
 		c.Restart(i)
@@ -122,5 +122,5 @@ func (c *Cluster) Restart(i int) {
 	require.NoError(c.t, err)
 	self, err := os.Executable()
 	require.NoError(c.t, err)
-	c.process[i] = harness.Start(c.t, harness.Options{Name: c.configs[i].Name, Program: self, Env: []string{configVar + "=" + string(text)}})
+	c.process[i] = process.Start(c.t, process.Options{Name: c.configs[i].Name, Program: self, Env: []string{configVar + "=" + string(text)}})
 }

@@ -1,0 +1,227 @@
+// Package harness starts Waggle as its users do, as separate processes of the
+// built binary, and talks to it over real sockets. Only tests import it.
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Patience bounds every wait of the end-to-end tests. It is long because two
+// cores may have to run a cluster, the services and the race detector at once.
+const Patience = 90 * time.Second
+
+var build struct {
+	once sync.Once
+	path string
+	err  error
+	out  []byte
+}
+
+// Binary builds the waggle binary once per test process and returns its path.
+// WAGGLE_E2E_BINARY names one that is built already.
+func Binary(t testing.TB) string {
+	t.Helper()
+	build.once.Do(func() {
+		if build.path = os.Getenv("WAGGLE_E2E_BINARY"); build.path != "" {
+			return
+		}
+		dir, err := os.MkdirTemp("", "waggle-e2e-")
+		if err != nil {
+			build.err = err
+			return
+		}
+		build.path = filepath.Join(dir, "waggle")
+		cmd := exec.CommandContext(context.Background(), "go", //nolint:gosec // the arguments are ours
+			"build", "-o", build.path, "github.com/waggle-dev/waggle/cmd/waggle")
+		build.out, build.err = cmd.CombinedOutput()
+	})
+	require.NoError(t, build.err, "build the binary: %s", build.out)
+	return build.path
+}
+
+// Process is one running waggle process.
+type Process struct {
+	t    testing.TB
+	name string
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+// Options say how a process is started.
+type Options struct {
+	Name  string   // for messages
+	Dir   string   // working directory; default a fresh one
+	Env   []string // added to a minimal environment
+	Stdin string   // what is piped in
+	Args  []string
+
+	Program string   // another program than waggle
+	Wrap    []string // a command that runs the program: ip netns exec NAME
+}
+
+// Start starts the binary. The process is killed when the test ends; its output
+// is shown if the test has failed.
+func Start(t testing.TB, o Options) *Process {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	p := &Process{t: t, name: o.Name, done: make(chan struct{})}
+	if o.Program == "" {
+		o.Program = Binary(t)
+	}
+	line := append(append(append([]string(nil), o.Wrap...), o.Program), o.Args...)
+	p.cmd = exec.CommandContext(context.Background(), line[0], line[1:]...) //nolint:gosec // tests start what they have built
+	p.cmd.Dir = o.Dir
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.Dir, "TMPDIR=" + os.TempDir()}, o.Env...)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = strings.NewReader(o.Stdin), p, p
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(p.cleanup)
+	return p
+}
+
+// Write collects the process's output.
+func (p *Process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+// Output returns what the process has printed so far.
+func (p *Process) Output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// PID returns the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Kill ends the process with SIGKILL and waits until it is gone.
+func (p *Process) Kill() {
+	p.t.Helper()
+	p.signal(syscall.SIGKILL)
+	p.wait()
+}
+
+// Terminate sends SIGTERM and returns the process's exit error.
+func (p *Process) Terminate() error {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+	p.wait()
+	return p.err
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(s syscall.Signal) { p.signal(s) }
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.done }
+
+// Wait waits until the process has ended by itself and returns its exit error.
+func (p *Process) Wait() error {
+	p.t.Helper()
+	p.wait()
+	return p.err
+}
+
+func (p *Process) signal(s syscall.Signal) {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		require.NoError(p.t, err)
+	}
+}
+
+func (p *Process) wait() {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(Patience):
+		require.Fail(p.t, "process does not end", "%s\n%s", p.name, p.Output())
+	}
+}
+
+func (p *Process) cleanup() {
+	select {
+	case <-p.done:
+	default:
+		p.signal(syscall.SIGKILL)
+		<-p.done
+	}
+	if whose := findSecrets(p.name, p.Output()); whose != nil {
+		p.t.Errorf("%s has printed %v:\n%s", p.name, whose, p.Output())
+	}
+	if p.t.Failed() {
+		p.t.Logf("--- output of %s:\n%s", p.name, p.Output())
+	}
+}
+
+// FreeAddr returns a loopback address that nobody listened on a moment ago.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	return l.Addr().String()
+}
+
+// Ready waits until the gateway at addr says that it is ready, or its process ends.
+func (p *Process) Ready(addr string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !ready(ctx, addr) {
+		select {
+		case <-p.done:
+			require.Fail(p.t, "process ended before it was ready", "%s: %v\n%s", p.name, p.err, p.Output())
+		case <-ctx.Done():
+			require.Fail(p.t, "process does not become ready", "%s\n%s", p.name, p.Output())
+		case <-tick.C:
+		}
+	}
+}
+
+// Up reports whether the process at addr says that it is ready.
+func Up(addr string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	return ready(ctx, addr)
+}
+
+func ready(ctx context.Context, addr string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return resp.StatusCode == http.StatusOK
+}
