@@ -10,39 +10,16 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/e2e/harness/proof"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// Where the participants of a swarm connect.
-const (
-	clients = "/ws/asp/client"
-	agents  = "/ws/asp/agent"
-)
-
-// enlist connects an agent.
-func enlist(t *testing.T, addr, key, agentID, name string, capabilities ...string) *client.Peer {
-	t.Helper()
-	a := client.DialPeer(t, addr, agents, key)
-	a.Until("orchestrator.welcome")
-	a.Say("agent.register", map[string]any{"id": agentID, "name": name, "capabilities": capabilities})
-	a.Until("agent.registered")
-	return a
-}
-
-// visit connects a client.
-func visit(t *testing.T, addr, key string) *client.Peer {
-	t.Helper()
-	c := client.DialPeer(t, addr, clients, key)
-	c.Until("orchestrator.client.welcome")
-	return c
-}
-
 // TestATaskOfASwarm: a client gives a task to an agent and gets its result.
 func TestATaskOfASwarm(t *testing.T) {
 	_, addr := up(t, nil)
-	a := enlist(t, addr, "", "agent-1", "Adder", "math")
-	c := visit(t, addr, "")
+	a := hive{t: t, addr: addr}.agent("agent-1", "Adder", nil, "math")
+	c := hive{t: t, addr: addr}.client()
 	c.Say("client.agent.task.create.request", map[string]any{"agentName": "Adder", "taskType": "add", "taskData": map[string]any{"a": 1, "b": 2}})
 	task := a.Until("task.execute")
 	require.JSONEq(t, `{"a":1,"b":2}`, string(task.Member("data")))
@@ -57,7 +34,7 @@ func TestATaskOfASwarm(t *testing.T) {
 // its tools, and the client hears of them.
 func TestAClientWithoutAnAgentOfItsOwn(t *testing.T) {
 	_, addr := up(t, nil)
-	c := visit(t, addr, "")
+	c := hive{t: t, addr: addr}.client()
 	c.Say("client.agent.task.create.request", map[string]any{"agentName": "assistant", "taskData": map[string]any{"question": question}})
 	end := c.Until("client.agent.task.result")
 	var result struct {
@@ -67,7 +44,7 @@ func TestAClientWithoutAnAgentOfItsOwn(t *testing.T) {
 	require.Contains(t, result.Text, "notes.md")
 	require.Contains(t, result.Text, "Welcome to your workspace")
 	tools := 0
-	for _, f := range c.Frames {
+	for _, f := range c.Frames() {
 		if f.Type == "task.notification" && f.Text("notificationType") == "progress" {
 			tools++
 		}
@@ -76,16 +53,11 @@ func TestAClientWithoutAnAgentOfItsOwn(t *testing.T) {
 }
 
 // give creates a task and returns its id, as the client learns it.
-func give(t *testing.T, c *client.Peer, content map[string]any) string {
+func give(t *testing.T, c *client.Swarm, content map[string]any) string {
 	t.Helper()
-	request := c.Say("client.agent.task.create.request", content)
-	for {
-		f := c.Until("client.agent.task.create.response")
-		if f.RequestID == request {
-			require.NotEmpty(t, f.Text("taskId"))
-			return f.Text("taskId")
-		}
-	}
+	f := c.Get("client.agent.task.create.response", "client.agent.task.create.request", content)
+	require.NotEmpty(t, f.Text("taskId"))
+	return f.Text("taskId")
 }
 
 // TestAnAgentIsKilledInTheMiddleOfATask: another one gets the task, the client gets one
@@ -95,15 +67,15 @@ func TestAnAgentIsKilledInTheMiddleOfATask(t *testing.T) {
 	f.configure("gateway:\n  peers:\n    grace: 1s\n")
 	f.serve("session,pipeline,task,tools")
 	_, addr := f.gateway()
-	first := enlist(t, addr, "", "first", "One", "math")
-	c := visit(t, addr, "")
+	first := hive{t: t, addr: addr}.agent("first", "One", nil, "math")
+	c := hive{t: t, addr: addr}.client()
 	task := give(t, c, map[string]any{"capabilities": []string{"math"}, "taskData": map[string]any{"a": 1}})
 	require.Equal(t, task, first.Until("task.execute").Text("taskId"))
-	second := enlist(t, addr, "", "second", "Two", "math")
+	second := hive{t: t, addr: addr}.agent("second", "Two", nil, "math")
 	first.Drop()
 	require.Equal(t, task, second.Until("task.execute").Text("taskId"))
 
-	first = enlist(t, addr, "", "first", "One", "math")
+	first = hive{t: t, addr: addr}.agent("first", "One", nil, "math")
 	first.Say("agent.task.result", map[string]any{"taskId": task, "result": "of the first"})
 	hive{t: t, addr: addr}.refused(task, "TASK_NOT_OWNED", 1)
 	second.Say("agent.task.result", map[string]any{"taskId": task, "result": "of the second"})
@@ -124,16 +96,17 @@ func TestTheGatewayOfASwarmIsKilled(t *testing.T) {
 	f.serve("session,pipeline,task,tools")
 	doomed, first := f.gateway()
 	_, second := f.gateway()
-	a := enlist(t, first, "", "agent-1", "One")
-	c := client.DialPeer(t, first, clients, "")
+	a := hive{t: t, addr: first}.agent("agent-1", "One", nil)
+	c := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleClient, Addr: first})
 	hello := c.Until("orchestrator.client.welcome")
 	task := give(t, c, map[string]any{"agentName": "One", "taskData": "slow"})
 	require.Equal(t, task, a.Until("task.execute").Text("taskId"))
-	last := c.Frames[len(c.Frames)-1].Seq
 	doomed.Kill()
+	<-c.Ended()
+	last := c.Frames()[len(c.Frames())-1].Seq
 
-	a = enlist(t, second, "", "agent-1", "One")
-	back := client.DialPeer(t, second, clients, "")
+	a = hive{t: t, addr: second}.agent("agent-1", "One", nil)
+	back := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleClient, Addr: second})
 	back.Until("orchestrator.client.welcome")
 	back.Say("client.register", map[string]any{
 		"clientId": hello.Text("clientId"), "resumeToken": hello.Text("resumeToken"), "lastSeq": last,
@@ -160,7 +133,7 @@ func TestTheProcessOfTheAssistantIsKilled(t *testing.T) {
 	process.Eventually(t, "the assistant is there", func() bool {
 		return strings.Contains(process.Get(t, "http://"+addr+"/api/v1/agents").Body, `"assistant"`)
 	})
-	c := visit(t, addr, "")
+	c := hive{t: t, addr: addr}.client()
 	give(t, c, map[string]any{"capabilities": []string{"general"}, "taskData": "speak"})
 	process.Eventually(t, "the model has begun", func() bool { return len(f.llm.Exchanges()) > 0 })
 	f.serve("worker")
@@ -177,27 +150,21 @@ func TestSwarmsOfTenantsAreApart(t *testing.T) {
 		auth.HashKey(red), auth.HashKey(blue)))
 	f.serve("session,pipeline,task,tools,worker")
 	_, addr := f.gateway()
-	agent := enlist(t, addr, red, "same", "Same")
-	other := visit(t, addr, blue)
-	request := other.Say("client.agent.task.create.request", map[string]any{"agentName": "Same", "taskData": 1})
-	refusal, err := other.Next()
-	require.NoError(t, err)
-	require.Equal(t, "error", refusal.Type)
-	require.Equal(t, request, refusal.RequestID)
+	agent := hive{t: t, addr: addr, key: red}.agent("same", "Same", nil)
+	other := hive{t: t, addr: addr, key: blue}.client()
+	refusal := other.Get("error", "client.agent.task.create.request", map[string]any{"agentName": "Same", "taskData": 1})
 	require.Equal(t, "AGENT_NOT_FOUND", refusal.Text("code"))
 
-	mine := visit(t, addr, red)
+	mine := hive{t: t, addr: addr, key: red}.client()
 	task := give(t, mine, map[string]any{"agentName": "Same", "taskData": 1})
 	require.Equal(t, task, agent.Until("task.execute").Text("taskId"))
-	twin := enlist(t, addr, blue, "same", "Same")
+	twin := hive{t: t, addr: addr, key: blue}.agent("same", "Same", nil)
 	twin.Say("agent.task.result", map[string]any{"taskId": task, "result": "stolen"})
-	other.Say("client.agent.task.status.request", map[string]any{"taskId": task})
-	refusal, err = other.Next()
-	require.NoError(t, err)
+	refusal = other.Get("error", "client.agent.task.status.request", map[string]any{"taskId": task})
 	require.Equal(t, "TASK_NOT_FOUND", refusal.Text("code"))
 	agent.Say("agent.task.result", map[string]any{"taskId": task, "result": "own"})
 	require.JSONEq(t, `"own"`, string(mine.Until("client.agent.task.result").Member("result")))
-	for _, c := range []*client.Peer{mine, other} {
+	for _, c := range []*client.Swarm{mine, other} {
 		give(t, c, map[string]any{"agentName": "assistant", "taskData": "hi"})
 		require.JSONEq(t, `{"text":"hello"}`, string(c.Until("client.agent.task.result").Member("result")))
 	}
@@ -211,11 +178,11 @@ func TestProgramsWhoseAddressesAreFixed(t *testing.T) {
 	f.configure(fmt.Sprintf("gateway:\n  legacy: {client: %q, agent: %q}\n", forClients, forAgents))
 	f.serve("session,pipeline,task,tools")
 	f.gateway()
-	a := client.DialPeer(t, forAgents, "/", "")
+	a := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleAgent, Addr: forAgents, Path: "/"})
 	a.Until("orchestrator.welcome")
 	a.Say("agent.register", map[string]any{"name": "Old"})
 	a.Until("agent.registered")
-	c := client.DialPeer(t, forClients, "/any/path", "")
+	c := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleClient, Addr: forClients, Path: "/any/path"})
 	c.Until("orchestrator.client.welcome")
 	task := give(t, c, map[string]any{"agentName": "Old", "taskData": 1})
 	a.Until("task.execute")

@@ -38,7 +38,7 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	t.Run("chat", func(t *testing.T) { askAndCheck(t, addr) })
 	t.Run("swarm", func(t *testing.T) { guardedSwarm(t, g.dir, addr) })
 	t.Run("assistant", func(t *testing.T) {
-		c := visit(t, addr, "")
+		c := hive{t: t, addr: addr}.client()
 		give(t, c, object{"agentName": "assistant", "taskData": object{"question": question}})
 		require.Contains(t, string(c.Until("client.agent.task.result").Member("result")), "Welcome to your workspace")
 		large := give(t, c, object{"agentName": "assistant", "taskData": object{"question": question, "more": longText("x", 300<<10)}})

@@ -22,7 +22,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
@@ -95,7 +94,8 @@ var agency = object{
 // protocol.
 type people struct {
 	crews   map[string]*client.Team
-	devices map[string]*client.RunViewer
+	devices map[string]*client.Viewer
+	team    string
 }
 
 // TestFiftyApproversDecideAtOnce: over two gateways and in two protocols, about a call of a
@@ -147,14 +147,14 @@ func keyOf(i int) string { return fmt.Sprintf("%s-person-%d-of-the-agency", proc
 // admit connects the approvers, every other one in each protocol and at each gateway.
 func admit(t *testing.T, team string, addrs [2]string, n int) *people {
 	t.Helper()
-	p := &people{crews: map[string]*client.Team{}, devices: map[string]*client.RunViewer{}}
+	p := &people{team: team, crews: map[string]*client.Team{}, devices: map[string]*client.Viewer{}}
 	var first uint64
 	for i := range n {
 		name, addr := fmt.Sprintf("person_%d", i), addrs[i/2%2]
 		if i%2 == 0 {
 			p.crews[name] = client.WatchTeam(t, client.TeamOptions{Addr: addr, Path: "agent-team/" + team, Key: keyOf(i), After: &first, Once: true})
 		} else {
-			p.devices[name] = client.ViewRun(t, addr, "team", team, keyOf(i))
+			p.devices[name] = client.MyAgentDialect().Watch(t, addr, "team/"+team, keyOf(i))
 		}
 	}
 	return p
@@ -189,11 +189,11 @@ func (p *people) decide(t *testing.T, route string, n int, not string) (call str
 	}
 	for name, d := range p.devices {
 		step := "approve_" + call
-		d.Until("the question", func(f sdk.Frame) bool { return f.Event == myagent.AgentUserConfirm && f.StepID == step })
+		d.Until("the question", func(s client.Shown) bool { return s.Kind == myagent.AgentUserConfirm && s.MyAgent().StepID == step })
 		approve := say(name)
 		decided.Go(func() {
 			start.Wait()
-			d.Say(myagent.UserResponse, object{"step_id": step, "content": object{"approved": approve}})
+			d.Say(object{"event": myagent.UserResponse, "session_id": p.team, "step_id": step, "content": object{"approved": approve}})
 		})
 	}
 	start.Done()
@@ -270,9 +270,9 @@ func (p *people) told(t *testing.T, call string, answer event.InputAnsweredData)
 		if name == answer.By {
 			continue
 		}
-		f := d.Until("whose decision counted", func(f sdk.Frame) bool {
-			return f.Seq == 0 && f.Event == myagent.AgentError && f.Meta().Context.StepID == "approve_"+call
-		})
+		f := d.Until("whose decision counted", func(s client.Shown) bool {
+			return s.Seq == 0 && s.Kind == myagent.AgentError && s.MyAgent().Meta().Context.StepID == "approve_"+call
+		}).MyAgent()
 		require.Equal(t, answer.By, f.Meta().Context.AnsweredBy, "%s", f.Raw)
 		require.Equal(t, answer.Decision, f.Meta().Context.Decision, "%s", f.Raw)
 		n++

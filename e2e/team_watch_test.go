@@ -72,7 +72,7 @@ func (c *club) audience(t *testing.T, kind id.Kind, name string) *audience {
 func (a *audience) arrive() (all []*client.Viewer) {
 	a.t.Helper()
 	for _, m := range client.Dialects() {
-		all = append(all, m.Watch(a.t, a.c.addr, a.run))
+		all = append(all, m.Watch(a.t, a.c.addr, a.run, ""))
 	}
 	return all
 }

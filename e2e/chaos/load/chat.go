@@ -11,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/chaos/site"
 	"github.com/waggle-dev/waggle/e2e/chaos/verify"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
@@ -20,7 +21,7 @@ type chat struct {
 	l      *Load
 	Tenant string
 	who    string
-	line   *line
+	conn   *client.Reconnecting
 
 	mu      sync.Mutex
 	session string
@@ -57,8 +58,8 @@ func newChat(ctx context.Context, l *Load, tenant string, i int) *chat {
 		l: l, Tenant: tenant, who: l.who(tenant, "chat", i), asking: map[string]string{}, runs: map[string]string{},
 		ended: map[string]int{}, news: make(chan struct{}, 1), over: make(chan struct{}),
 	}
-	c.line = &line{addrs: l.addrs(), key: site.KeyOf(tenant), path: c.path, take: c.take}
-	go c.line.run(ctx, i)
+	c.conn = client.NewReconnecting(client.ReconnectOptions{Addrs: l.addrs(), First: i, Key: site.KeyOf(tenant), Path: c.path, Take: c.take})
+	go func() { _ = c.conn.Run(ctx) }() // a client that gives up gets no answer, which ask reports
 	return c
 }
 
@@ -100,7 +101,7 @@ func (c *chat) take(raw string) {
 	}
 	c.mu.Unlock()
 	for _, frame := range again {
-		c.line.send(frame)
+		c.conn.Send(frame)
 	}
 	select {
 	case c.news <- struct{}{}:
@@ -156,7 +157,7 @@ func (c *chat) ask(ctx context.Context) error {
 		return err
 	}
 	if there {
-		c.line.send(string(frame))
+		c.conn.Send(string(frame))
 	}
 	return c.until(ctx, text)
 }
@@ -184,7 +185,7 @@ func (c *chat) report() verify.Report {
 	session, last := c.session, c.last
 	return verify.Report{
 		Who: c.who, Tenant: c.Tenant, Kind: "ORBIT", Logs: []string{c.Tenant + ".session." + session},
-		Seen: append([]verify.Seen(nil), c.seen...), Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(), Why: c.line.why(),
+		Seen: append([]verify.Seen(nil), c.seen...), Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.conn.Returns(), Why: c.conn.Ends(),
 		Loose: looseChat,
 		Again: func(ctx context.Context, addr string) ([]verify.Seen, error) {
 			return replay(ctx, addr, fmt.Sprintf("/ws?deltas=true&session=%s&after=0", session), site.KeyOf(c.Tenant), last, func(raw string) uint64 {

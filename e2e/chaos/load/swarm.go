@@ -11,12 +11,13 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/chaos/site"
 	"github.com/waggle-dev/waggle/e2e/chaos/verify"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 const (
 	agentsPerTenant = 2
-	toil            = 120 * time.Millisecond // what an agent does a task in
+	taskTime        = 120 * time.Millisecond // of an agent
 	// answer is how long a client waits for the answer to a request after it has come
 	// back before it takes the request to be lost with its connection. What was accepted
 	// is in the log and has come again by then.
@@ -45,65 +46,6 @@ func swarmJSON(frameID, kind string, content any) string {
 	return string(raw)
 }
 
-// startAgents connects agents of the swarm that do every task, one at a time. Nobody tells an
-// agent that its result has arrived, so it says them all again when it comes back.
-func (l *Load) startAgents(ctx context.Context, tenant string) {
-	for i := range agentsPerTenant {
-		who := l.who(tenant, "agent", i)
-		var mu sync.Mutex
-		results := map[string]string{}
-		tasks := make(chan string, 1024)
-		a := &line{addrs: l.addrs(), key: site.KeyOf(tenant), path: func() string { return "/ws/asp/agent" }}
-		a.open = func(send func(string) bool) {
-			send(swarmJSON("register", "agent.register", map[string]any{"id": who, "name": l.worker(tenant), "capabilities": []string{"work"}}))
-			mu.Lock()
-			defer mu.Unlock()
-			for _, frame := range results {
-				send(frame)
-			}
-		}
-		a.take = func(raw string) {
-			var f swarmFrame
-			_ = json.Unmarshal([]byte(raw), &f) // others are not for us
-			switch f.Type {
-			case "ping":
-				a.send(`{"type":"pong"}`)
-			case "task.execute":
-				mu.Lock()
-				frame, did := results[f.ID]
-				mu.Unlock()
-				if did {
-					a.send(frame)
-					return
-				}
-				tasks <- f.ID
-			}
-		}
-		go a.run(ctx, i)
-		go func() {
-			for {
-				select {
-				case task := <-tasks:
-					pause := time.NewTimer(toil)
-					select {
-					case <-pause.C:
-					case <-ctx.Done():
-						pause.Stop()
-						return
-					}
-					frame := swarmJSON("result-"+task, "agent.task.result", map[string]any{"taskId": task, "result": who + " did it"})
-					mu.Lock()
-					results[task] = frame
-					mu.Unlock()
-					a.send(frame)
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-	}
-}
-
 // worker is the name that the agents of a tenant share.
 func (l *Load) worker(tenant string) string { return l.who(tenant, "worker", 0) }
 
@@ -112,7 +54,7 @@ type swarmClient struct {
 	l      *Load
 	tenant string
 	who    string
-	line   *line
+	conn   *client.Reconnecting
 
 	mu      sync.Mutex
 	id      string
@@ -136,8 +78,8 @@ func newSwarmClient(ctx context.Context, l *Load, tenant string, i int) *swarmCl
 		l: l, tenant: tenant, who: l.who(tenant, "swarm", i), tasks: map[string]string{}, refused: map[string]string{},
 		ended: map[string]int{}, news: make(chan struct{}, 1),
 	}
-	c.line = &line{addrs: l.addrs(), key: site.KeyOf(tenant), path: c.path, take: c.take}
-	go c.line.run(ctx, i)
+	c.conn = client.NewReconnecting(client.ReconnectOptions{Addrs: l.addrs(), First: i, Key: site.KeyOf(tenant), Path: c.path, Take: c.take})
+	go func() { _ = c.conn.Run(ctx) }() // a client that gives up gets no answer, which settle reports
 	return c
 }
 
@@ -154,7 +96,7 @@ func (c *swarmClient) take(raw string) {
 	var f swarmFrame
 	_ = json.Unmarshal([]byte(raw), &f) // what is no frame is seen to be missing
 	if f.Type == "ping" {
-		c.line.send(`{"type":"pong"}`)
+		c.conn.Send(`{"type":"pong"}`)
 		return
 	}
 	c.mu.Lock()
@@ -207,7 +149,7 @@ func (c *swarmClient) work(ctx context.Context, stop <-chan struct{}) error {
 		frame := swarmJSON(request, "client.agent.task.create.request", map[string]any{
 			"agentName": c.l.worker(c.tenant), "taskData": map[string]string{"for": request}, "queueTimeout": 60_000,
 		})
-		for !c.ready() || !c.line.send(frame) {
+		for !c.ready() || !c.conn.Send(frame) {
 			if err := c.wait(ctx); err != nil {
 				return err
 			}
@@ -279,7 +221,7 @@ func (c *swarmClient) report() verify.Report {
 	}
 	return verify.Report{
 		Who: c.who, Tenant: c.tenant, Kind: "ASP", Logs: logs, Seen: append([]verify.Seen(nil), c.seen...), Gaps: c.gaps,
-		Asked: c.asked, Ended: c.ended, Unknown: c.lost, Returns: c.line.returns(), Why: c.line.why(), Refused: refusals,
+		Asked: c.asked, Ended: c.ended, Unknown: c.lost, Returns: c.conn.Returns(), Why: c.conn.Ends(), Refused: refusals,
 		Loose: func(string) (string, string, bool) { return "", "", false },
 		Again: func(ctx context.Context, addr string) ([]verify.Seen, error) {
 			return replay(ctx, addr, "/ws/asp/client?"+q.Encode(), site.KeyOf(c.tenant), last, func(raw string) uint64 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waggle-dev/waggle/e2e/chaos/site"
 	"github.com/waggle-dev/waggle/e2e/chaos/verify"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
@@ -22,7 +23,7 @@ type team struct {
 	l      *Load
 	tenant string
 	who    string
-	line   *line
+	conn   *client.Reconnecting
 
 	mu    sync.Mutex
 	id    string
@@ -44,7 +45,6 @@ func newTeam(l *Load, tenant string, i int) *team {
 		l: l, tenant: tenant, who: l.who(tenant, "team", i), texts: map[string]int{}, ended: map[string]int{},
 		open: map[string]string{}, all: map[string]bool{}, news: make(chan struct{}, 1),
 	}
-	c.line = &line{addrs: l.addrs(), key: site.KeyOf(tenant), path: c.path, take: c.take, open: c.again}
 	return c
 }
 
@@ -141,7 +141,10 @@ func (c *team) work(ctx context.Context, stop <-chan struct{}) error {
 	}
 	lineCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.l.t.Cleanup(cancel)
-	go c.line.run(lineCtx, 0)
+	c.conn = client.NewReconnecting(client.ReconnectOptions{
+		Addrs: c.l.addrs(), Key: site.KeyOf(c.tenant), Path: c.path, Take: c.take, Begin: c.again,
+	})
+	go func() { _ = c.conn.Run(lineCtx) }() // a client that gives up gets no answer, which until reports
 	for n := 0; !stopped(stop); n++ {
 		began, text := time.Now(), fmt.Sprintf("%s asks %d.", c.who, n)
 		messageID := uuid.NewString()
@@ -155,7 +158,7 @@ func (c *team) work(ctx context.Context, stop <-chan struct{}) error {
 		c.asked = append(c.asked, messageID)
 		c.open[text], c.all[text] = string(frame), true
 		c.mu.Unlock()
-		c.line.send(string(frame))
+		c.conn.Send(string(frame))
 		if err := c.until(ctx, text); err != nil {
 			return err
 		}
@@ -192,7 +195,7 @@ func (c *team) report() verify.Report {
 	id, last := c.id, c.last
 	return verify.Report{
 		Who: c.who, Tenant: c.tenant, Kind: "team", Logs: []string{c.tenant + ".team." + id}, Seen: append([]verify.Seen(nil), c.seen...),
-		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.line.returns(), Why: c.line.why(), Loose: looseTeam,
+		Gaps: c.gaps, Asked: c.asked, Ended: c.ended, Returns: c.conn.Returns(), Why: c.conn.Ends(), Loose: looseTeam,
 		Again: func(ctx context.Context, addr string) ([]verify.Seen, error) {
 			return replay(ctx, addr, "/ws/agent-team/"+id+"?after=0", site.KeyOf(c.tenant), last, func(raw string) uint64 {
 				var f teamFrame

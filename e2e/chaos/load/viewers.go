@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/e2e/chaos/site"
+	"github.com/waggle-dev/waggle/e2e/harness/client"
 )
 
 const (
@@ -100,7 +101,7 @@ type Viewers struct {
 
 // viewer watches a session.
 type viewer struct {
-	line *line
+	conn *client.Reconnecting
 	path string
 
 	mu   sync.Mutex
@@ -115,21 +116,31 @@ func WatchSessions(ctx context.Context, addr string, sessions []string, n int) *
 	h := &Viewers{viewers: make([]*viewer, n)}
 	for i := range h.viewers {
 		v := &viewer{path: "/ws?session=" + sessions[i%len(sessions)]}
-		v.line = &line{addrs: []string{addr}, key: site.KeyOf(site.Tenants[0])}
-		v.line.path = func() string {
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if v.in { // the last connection has ended
-				v.in = false
-				h.there.Add(-1)
-			}
-			return fmt.Sprintf("%s&after=%d", v.path, v.last)
-		}
-		v.line.take = func(raw string) { h.take(v, raw) }
+		v.conn = client.NewReconnecting(client.ReconnectOptions{
+			Addrs: []string{addr}, Key: site.KeyOf(site.Tenants[0]), Path: v.resume, Take: func(raw string) { h.take(v, raw) },
+			Down: func(error) { h.lost(v) },
+		})
 		h.viewers[i] = v
-		go v.line.run(ctx, 0)
+		go func() { _ = v.conn.Run(ctx) }() // There counts viewers that give up as missing
 	}
 	return h
+}
+
+// resume returns the path of the next connection.
+func (v *viewer) resume() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return fmt.Sprintf("%s&after=%d", v.path, v.last)
+}
+
+// lost notes the end of a viewer's connection.
+func (h *Viewers) lost(v *viewer) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.in {
+		v.in = false
+		h.there.Add(-1)
+	}
 }
 
 func (h *Viewers) take(v *viewer, raw string) {
@@ -152,14 +163,14 @@ func (h *Viewers) There() int { return int(h.there.Load()) }
 // Allow lets viewers come back to other gateways.
 func (h *Viewers) Allow(addrs ...string) {
 	for _, v := range h.viewers {
-		v.line.allow(addrs)
+		v.conn.Allow(addrs)
 	}
 }
 
 // Returned reports whether every viewer has come back since it had come back so often.
 func (h *Viewers) Returned(times []int) bool {
 	for i, v := range h.viewers {
-		if v.line.returns() <= times[i] {
+		if v.conn.Returns() <= times[i] {
 			return false
 		}
 	}
@@ -169,7 +180,7 @@ func (h *Viewers) Returned(times []int) bool {
 // Times returns how often each viewer has come back.
 func (h *Viewers) Times() (out []int) {
 	for _, v := range h.viewers {
-		out = append(out, v.line.returns())
+		out = append(out, v.conn.Returns())
 	}
 	return out
 }

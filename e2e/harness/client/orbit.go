@@ -55,12 +55,10 @@ func TryOrbit(t testing.TB, url string) (*Orbit, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	conn, resp, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // closed by the library
-	_ = resp
+	conn, err := dial(ctx, url, "")
 	if err != nil {
 		return nil, err
 	}
-	conn.SetReadLimit(4 << 20)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	return &Orbit{t: t, conn: conn}, nil
 }

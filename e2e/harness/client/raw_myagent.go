@@ -39,9 +39,8 @@ func DialMyAgentWith(t testing.TB, addr, query string) *RawMyAgent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws://"+addr+"/ws/session?"+query, nil) //nolint:bodyclose // closed by the library
+	conn, err := dial(ctx, "ws://"+addr+"/ws/session?"+query, "")
 	require.NoError(t, err)
-	conn.SetReadLimit(8 << 20)
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	m := &RawMyAgent{t: t, conn: conn, seqs: map[string]uint64{}}
 	m.Until(myagent.SystemConnected)

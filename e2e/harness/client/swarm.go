@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -18,10 +17,35 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
 )
 
+// SwarmFrame is one frame of the Agent Swarm Protocol.
+type SwarmFrame struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	RequestID string          `json:"requestId"`
+	TaskID    string          `json:"taskId"`
+	Seq       uint64          `json:"seq"`
+	Content   json.RawMessage `json:"content"`
+}
+
+// Text returns a member of the content that is a string.
+func (f SwarmFrame) Text(name string) string {
+	var s string
+	_ = json.Unmarshal(f.Member(name), &s) // anything else is no text
+	return s
+}
+
+// Member returns a member of the content.
+func (f SwarmFrame) Member(name string) json.RawMessage {
+	var m map[string]json.RawMessage
+	_ = json.Unmarshal(f.Content, &m) // what is no object has no members
+	return m[name]
+}
+
 // SwarmOptions say who connects where.
 type SwarmOptions struct {
 	Role  string
 	Addr  string
+	Path  string                   // empty = that of the role
 	Key   string                   // an API key; empty = none
 	Query string                   // of the URL, without the question mark
 	Do    func(*Swarm, SwarmFrame) // called for each frame, in order, on one goroutine; nil = frames are kept only
@@ -63,15 +87,14 @@ func TrySwarm(t testing.TB, o SwarmOptions) (*Swarm, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	var dial websocket.DialOptions
-	if o.Key != "" {
-		dial.HTTPHeader = http.Header{"Authorization": {"Bearer " + o.Key}}
+	path := o.Path
+	if path == "" {
+		path = "/ws/asp/" + o.Role
 	}
-	conn, _, err := websocket.Dial(ctx, "ws://"+o.Addr+"/ws/asp/"+o.Role+"?"+o.Query, &dial) //nolint:bodyclose // closed by the library
+	conn, err := dial(ctx, "ws://"+o.Addr+path+"?"+o.Query, o.Key)
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	conn.SetReadLimit(4 << 20)
 	b := &Swarm{t: t, o: o, conn: conn, ended: make(chan struct{}), news: make(chan struct{}), asked: map[string]bool{}, ends: map[string]bool{}}
 	go b.read()
 	t.Cleanup(b.Drop)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -48,11 +47,11 @@ func (f TeamFrame) Member(name string) json.RawMessage {
 type Team struct {
 	t     testing.TB
 	opt   TeamOptions
+	conn  *Reconnecting
 	ended chan struct{}
 	stop  context.CancelFunc
 
 	mu         sync.Mutex
-	conn       *websocket.Conn
 	frames     []TeamFrame // those with a position, in the order in which they came
 	unnumbered []TeamFrame // the others
 	broken     int         // connections lost
@@ -79,9 +78,18 @@ func WatchTeam(t testing.TB, opt TeamOptions) *Team {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Team{t: t, opt: opt, ended: make(chan struct{}), stop: cancel, news: make(chan struct{}), counts: proof.TeamCounts{}}
+	c.conn = NewReconnecting(ReconnectOptions{
+		Addrs: append([]string{opt.Addr}, opt.Others...), Key: opt.Key, Path: c.path, Begin: c.begin, Take: c.take, Down: c.down,
+	})
 	go func() {
 		defer close(c.ended)
-		c.run(ctx)
+		err := c.conn.Run(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.last == nil {
+			c.last = err
+		}
+		c.tell()
 	}()
 	t.Cleanup(c.Close)
 	return c
@@ -93,52 +101,30 @@ func (c *Team) Close() {
 	<-c.ended
 }
 
-func (c *Team) run(ctx context.Context) {
-	addrs := append([]string{c.opt.Addr}, c.opt.Others...)
-	for turn := 0; ctx.Err() == nil; turn++ {
-		err := c.read(ctx, addrs[turn%len(addrs)])
-		c.mu.Lock()
-		c.conn, c.last = nil, err
-		c.broken++
-		c.tell()
-		c.mu.Unlock()
-		if c.opt.Once || websocket.CloseStatus(err) == 4004 {
-			return
-		}
-	}
+// begin wakes senders that wait for a connection.
+func (c *Team) begin(func(string) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tell()
 }
 
-// read shows one connection to its end.
-func (c *Team) read(ctx context.Context, addr string) error {
-	var o websocket.DialOptions
-	if c.opt.Key != "" {
-		o.HTTPHeader = http.Header{"Authorization": {"Bearer " + c.opt.Key}}
-	}
-	conn, resp, err := websocket.Dial(ctx, "ws://"+addr+"/ws/"+c.path(), &o) //nolint:bodyclose // closed by the library
-	_ = resp
-	if err != nil {
-		return err
-	}
-	conn.SetReadLimit(4 << 20)
-	defer func() { _ = conn.CloseNow() }()
+// down notes the end of a connection.
+func (c *Team) down(err error) {
 	c.mu.Lock()
-	c.conn = conn
+	defer c.mu.Unlock()
+	c.last = err
+	c.broken++
 	c.tell()
-	c.mu.Unlock()
-	for {
-		_, raw, err := conn.Read(ctx)
-		if err != nil {
-			return err
-		}
-		c.take(raw)
+	if c.opt.Once || websocket.CloseStatus(err) == 4004 {
+		c.stop()
 	}
 }
 
 func (c *Team) path() string {
-	u, err := url.Parse(c.opt.Path)
+	u, err := url.Parse("/ws/" + c.opt.Path)
 	require.NoError(c.t, err)
 	if c.opt.Original {
-		return c.opt.Path
+		return u.String()
 	}
 	q := u.Query()
 	q.Set("additions", "true")
@@ -156,8 +142,8 @@ func (c *Team) path() string {
 	return u.String()
 }
 
-func (c *Team) take(raw []byte) {
-	f := TeamFrame{Raw: string(raw)}
+func (c *Team) take(text string) {
+	raw, f := []byte(text), TeamFrame{Raw: text}
 	var at struct {
 		Sequence uint64 `json:"sequence"`
 		Payload  struct {
@@ -213,16 +199,15 @@ func (c *Team) Raw(text string) {
 	defer cancel()
 	for {
 		c.mu.Lock()
-		conn, news := c.conn, c.news
+		news := c.news
 		c.mu.Unlock()
-		if conn != nil {
-			require.NoError(c.t, conn.Write(ctx, websocket.MessageText, []byte(text)))
+		if c.conn.Send(text) {
 			return
 		}
 		select {
 		case <-news:
 		case <-ctx.Done():
-			require.FailNow(c.t, "there is no connection", "%v", c.Error())
+			require.FailNow(c.t, "no connection", "%v", c.Error())
 		}
 	}
 }
@@ -268,16 +253,6 @@ func (c *Team) until(what string, from int, list func() []TeamFrame, ok func(Tea
 	}
 }
 
-// Break cuts the connection, as a bad line does.
-func (c *Team) Break() {
-	c.mu.Lock()
-	conn := c.conn
-	c.mu.Unlock()
-	if conn != nil {
-		_ = conn.CloseNow()
-	}
-}
-
 // Frames returns the frames with a position so far.
 func (c *Team) Frames() []TeamFrame {
 	c.mu.Lock()
@@ -315,9 +290,6 @@ func (c *Team) Error() error {
 	defer c.mu.Unlock()
 	return c.last
 }
-
-// Ended is closed when the watcher has given up.
-func (c *Team) Ended() <-chan struct{} { return c.ended }
 
 // story is what came, a line a frame, from the last hundred.
 func (c *Team) story() string {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
@@ -31,14 +30,12 @@ func (s Recorded) Event() uint64 { return s.Pos >> 4 }
 type TeamRecorder struct {
 	t     testing.TB
 	path  string
-	addrs []string
+	conn  *Reconnecting
 	stop  context.CancelFunc
 	ended chan struct{}
 
 	mu     sync.Mutex
-	conn   *websocket.Conn
 	frames []Recorded
-	lines  int      // connections so far
 	faults []string // positions that did not grow
 	resume chan struct{}
 	news   chan struct{}
@@ -48,17 +45,11 @@ type TeamRecorder struct {
 func RecordTeam(t testing.TB, path string, addrs ...string) *TeamRecorder {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &TeamRecorder{t: t, path: path, addrs: addrs, stop: cancel, ended: make(chan struct{}), news: make(chan struct{})}
+	p := &TeamRecorder{t: t, path: path, stop: cancel, ended: make(chan struct{}), news: make(chan struct{})}
+	p.conn = NewReconnecting(ReconnectOptions{Addrs: addrs, Path: p.url, Take: func(raw string) { p.read(ctx, raw) }})
 	go func() {
 		defer close(p.ended)
-		for ctx.Err() == nil {
-			if p.read(ctx) != nil && ctx.Err() == nil {
-				select { // nobody may listen there
-				case <-ctx.Done():
-				case <-time.After(10 * time.Millisecond):
-				}
-			}
-		}
+		_ = p.conn.Run(ctx) // the test waits for frames that do not come
 	}()
 	t.Cleanup(p.Close)
 	return p
@@ -70,37 +61,25 @@ func (p *TeamRecorder) Close() {
 	<-p.ended
 }
 
-// read shows one connection to its end.
-func (p *TeamRecorder) read(ctx context.Context) error {
+// url returns the path of the next connection.
+func (p *TeamRecorder) url() string {
 	p.mu.Lock()
-	url := fmt.Sprintf("ws://%s/ws/%s?after=%d", p.addrs[p.lines%len(p.addrs)], p.path, p.last())
-	p.lines++
-	p.mu.Unlock()
-	conn, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // closed by the library
-	if err != nil {
-		return err
-	}
-	conn.SetReadLimit(4 << 20)
-	defer func() { _ = conn.CloseNow() }()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("/ws/%s?after=%d", p.path, p.last())
+}
+
+// read records a frame, once Halt's resume has been called.
+func (p *TeamRecorder) read(ctx context.Context, raw string) {
 	p.mu.Lock()
-	p.conn = conn
+	resume := p.resume
 	p.mu.Unlock()
-	for {
-		p.mu.Lock()
-		resume := p.resume
-		p.mu.Unlock()
-		if resume != nil {
-			select {
-			case <-resume:
-			case <-ctx.Done():
-			}
+	if resume != nil {
+		select {
+		case <-resume:
+		case <-ctx.Done():
 		}
-		_, raw, err := conn.Read(ctx)
-		if err != nil {
-			return err
-		}
-		p.take(raw)
 	}
+	p.take([]byte(raw))
 }
 
 // last returns the position of the newest frame. mu is held.
@@ -138,15 +117,8 @@ func (p *TeamRecorder) take(raw []byte) {
 	p.news = make(chan struct{})
 }
 
-// Break cuts the line, as a bad one does.
-func (p *TeamRecorder) Break() {
-	p.mu.Lock()
-	conn := p.conn
-	p.mu.Unlock()
-	if conn != nil {
-		_ = conn.CloseNow()
-	}
-}
+// Break ends the connection without a close frame.
+func (p *TeamRecorder) Break() { p.conn.Cut() }
 
 // Halt stops reading, without a word to the server, until the returned function is
 // called.
@@ -195,7 +167,7 @@ func (p *TeamRecorder) Until(what string, ok func(Recorded) bool) Recorded {
 func (p *TeamRecorder) Frames() (shots []Recorded, breaks int, faults []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]Recorded(nil), p.frames...), max(0, p.lines-1), append([]string(nil), p.faults...)
+	return append([]Recorded(nil), p.frames...), p.conn.Returns(), append([]string(nil), p.faults...)
 }
 
 // Frame returns the frame, decoded.

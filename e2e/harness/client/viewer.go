@@ -50,6 +50,9 @@ func Dialects() []Dialect {
 	}
 }
 
+// MyAgentDialect returns the dialect of the session protocol.
+func MyAgentDialect() Dialect { return Dialects()[1] }
+
 func checkTeam(t testing.TB, n proof.TeamCounts, raw []byte) { n.Received(t, raw) }
 
 // at reads a number of a frame.
@@ -76,6 +79,15 @@ type Shown struct {
 	Seq  uint64 // of its event in the watched log; 0: it is about none
 }
 
+// MyAgent decodes a frame of the session protocol.
+func (s Shown) MyAgent() sdk.Frame {
+	f, err := sdk.Parse([]byte(s.Raw))
+	if err != nil {
+		return sdk.Frame{} // the viewer has reported the frame
+	}
+	return f
+}
+
 // Viewer watches a run in a dialect. It is safe for concurrent use.
 type Viewer struct {
 	Dialect
@@ -90,13 +102,12 @@ type Viewer struct {
 }
 
 // Watch watches a run, named <kind>/<id>, to the end of the test.
-func (m Dialect) Watch(t testing.TB, addr, run string) *Viewer {
+func (m Dialect) Watch(t testing.TB, addr, run, key string) *Viewer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws://"+addr+m.Path+run, nil) //nolint:bodyclose // closed by the library
+	conn, err := dial(ctx, "ws://"+addr+m.Path+run, key)
 	require.NoError(t, err)
-	conn.SetReadLimit(4 << 20)
 	s := &Viewer{Dialect: m, t: t, conn: conn, ended: make(chan struct{}), news: make(chan struct{})}
 	go s.read()
 	t.Cleanup(func() {
