@@ -12,7 +12,7 @@ import (
 // that gets it. If several may and none can now, a notification names it as soon as one has it.
 func TestTheAgentOfAChildIsNamed(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	lead, one, two := h.agent("lead", "Lead", nil), h.agent("twin-1", "Twin", nil), h.agent("twin-2", "Twin", nil)
 	asker := h.client()
 	asker.Say("client.agent.task.create.request", object{"agentId": "lead", "agentName": "Lead", "taskData": object{}})

@@ -20,8 +20,8 @@ func decodeMember(f client.SwarmFrame, name string, into any) error {
 
 // TestATaskWithEverything: a client gives a task to an agent, which calls a service,
 // which notifies; runs a tool of the workspace and one
-// of an MCP server by somebody else; asks the client; gives a part to another agent; and
-// has the result. What each party sent and got is in testdata/asp.
+// of an MCP server of another author; asks the client; gives a part to another agent; and
+// has the result. testdata/asp holds the frames of each party.
 func TestATaskWithEverything(t *testing.T) {
 	program, err := json.Marshal([]string{filepath.Join(npm(t), "mcp-server-everything")})
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestATaskWithEverything(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, []byte("tools: {servers: [{name: everything, command: "+string(program)+"}]}\n"), 0o600))
 	dir, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false", "WAGGLE_CONFIG=" + config})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "text.txt"), []byte("hello world"), 0o600))
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	service := h.service("llm-service-001", "LLM Service", nil, object{
 		"id": "generate_text", "name": "Text Generation",
 		"inputSchema":  object{"type": "object", "required": []string{"prompt"}, "properties": object{"prompt": object{"type": "string"}}},
@@ -53,7 +53,7 @@ func TestATaskWithEverything(t *testing.T) {
 }
 
 // serves waits until an MCP server has started.
-func (h hive) serves(server string) {
+func (h swarmRig) serves(server string) {
 	h.t.Helper()
 	c := h.client()
 	defer c.Drop()

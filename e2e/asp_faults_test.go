@@ -21,7 +21,7 @@ import (
 // refused.
 func TestAnAgentOfASwarmDies(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_GATEWAY_PEERS_GRACE=1s"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	agents := map[string]*client.Swarm{"twin-1": h.agent("twin-1", "Twin", nil)}
 	c := h.client()
 	c.Say("client.agent.task.create.request", object{"agentName": "Twin", "taskData": object{}})
@@ -51,7 +51,7 @@ func TestAnAgentOfASwarmDies(t *testing.T) {
 // there.
 func TestAnAgentOfASwarmComesBack(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_GATEWAY_PEERS_GRACE=60s"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	first := h.agent("twin-1", "Twin", nil)
 	c := h.client()
 	c.Say("client.agent.task.create.request", object{"agentId": "twin-1", "agentName": "Twin", "taskData": object{}})
@@ -86,7 +86,7 @@ func TestKillsWhileTasksRun(t *testing.T) {
 	seed := seedOf(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	f := newFleet(t, scripted.Smart())
-	desks := []*process.Process{f.serve("task,tools"), f.serve("task,tools")}
+	services := []*process.Process{f.serve("task,tools"), f.serve("task,tools")}
 	gates, addrs := make([]*process.Process, 2), make([]string, 2)
 	for i := range gates {
 		gates[i], addrs[i] = f.gateway()
@@ -120,8 +120,8 @@ func TestKillsWhileTasksRun(t *testing.T) {
 	for i := range tasks {
 		switch victim := slices.Index(moments, i); victim {
 		case 0, 1:
-			desks[victim].Kill()
-			desks[victim] = f.serve("task,tools")
+			services[victim].Kill()
+			services[victim] = f.serve("task,tools")
 		case 2, 3:
 			gates[victim-2].Kill()
 			gates[victim-2] = f.serve("gateway", "--addr", addrs[victim-2])

@@ -37,11 +37,11 @@ func textOf(t *testing.T, f client.SwarmFrame, name string) (text string) {
 }
 
 // TestLargeData: data and result of a task that fit into no event reach agent and client
-// whole, also one that comes back, whoever asks for the task, and the command line. What
-// each party sent and got is in testdata/asp.
+// whole, also one that comes back, any reader of the task, and the command line. testdata/asp
+// holds the frames of each party.
 func TestLargeData(t *testing.T) {
 	dir, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	c := h.client()
 	play := largeTask{t: t, client: c, agent: h.agent("agent-001", "Reader", nil)}
 	play.begin("agent-001", 300<<10)
@@ -82,7 +82,7 @@ func TestAnAgentIsKilledWithALargeTask(t *testing.T) {
 	f.configure("gateway:\n  peers:\n    grace: 1s\n")
 	f.serve("session,pipeline,task,tools")
 	_, addr := f.gateway()
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	c := h.client() // it is welcomed when the task service is there
 	first := h.agent("first", "One", nil, "math")
 	play := largeTask{t: t, client: c, agent: first, ask: object{"capabilities": []string{"math"}}}

@@ -14,9 +14,9 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
 )
 
-// TestEveryMessageOfASwarmHasItsTest: the list of messages and tests has no empty
-// place, names tests that there are, and is what the documentation shows. That the
-// tests show their messages, they check themselves.
+// TestEveryMessageOfASwarmHasItsTest: the list of messages and tests is complete, names
+// tests that exist, and equals the page of the documentation. Each test checks that it
+// shows its messages.
 func TestEveryMessageOfASwarmHasItsTest(t *testing.T) {
 	tests := map[string]bool{}
 	files, err := filepath.Glob("asp_*_test.go")
@@ -41,7 +41,7 @@ func TestEveryMessageOfASwarmHasItsTest(t *testing.T) {
 // TestClientsOfASwarm: what clients ask the swarm for, and each other.
 func TestClientsOfASwarm(t *testing.T) {
 	dir, addr := up(t, nil)
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "a.txt"), []byte("hi"), 0o600))
 	c, d := h.client(), h.client()
 	mine := c.Get("client.register.response", "client.register", object{"clientName": "Web Dashboard", "clientType": "web"})
@@ -78,7 +78,7 @@ func clientsTalk(t *testing.T, c, d *client.Swarm, mine string) {
 
 // clientsCancel has a client look at a task, by both names, stop it, and hear of
 // another's failure.
-func clientsCancel(t *testing.T, h hive, c *client.Swarm) {
+func clientsCancel(t *testing.T, h swarmRig, c *client.Swarm) {
 	t.Helper()
 	a := h.agent("agent-1", "Sleeper", nil)
 	c.Say("client.agent.task.create.request", object{"agentId": "agent-1", "taskData": object{}})
@@ -113,7 +113,7 @@ func clientsCancel(t *testing.T, h hive, c *client.Swarm) {
 // TestAgentsOfASwarm: what agents ask the swarm for, by all names of it.
 func TestAgentsOfASwarm(t *testing.T) {
 	_, addr := up(t, swiftPings)
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	a, b, c := h.agent("agent-1", "Asker", nil), h.agent("agent-2", "Helper", nil), h.client()
 	h.service("math", "Math", addsUp, adder)
 	agentsLook(t, a)
@@ -219,7 +219,7 @@ func addsUp(s *client.Swarm, f client.SwarmFrame) {
 // TestServicesOfASwarm: what services say.
 func TestServicesOfASwarm(t *testing.T) {
 	_, addr := up(t, swiftPings)
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	s := h.service("math", "Math", nil, adder)
 	a, c := h.agent("agent-1", "Asker", nil), h.client()
 	mine := c.Get("client.register.response", "client.register", object{"clientName": "Listener"}).Text("clientId")

@@ -50,7 +50,7 @@ func TestOneSwarmForEverybody(t *testing.T) {
 	f.serve("session,pipeline,task,tools,worker")
 	_, addr := f.gateway()
 	process.Eventually(t, "the services are there", func() bool { return process.Get(t, "http://"+addr+"/api/v1/agents").Status == 200 })
-	welder := hive{t: t, addr: addr}.agent("welder-1", "Welder", nil, "welding")
+	welder := swarmRig{t: t, addr: addr}.agent("welder-1", "Welder", nil, "welding")
 	m := client.DialMyAgent(t, addr)
 	m.Create("en_US", nil)
 	solved := func(question, title, says string) {
@@ -84,7 +84,7 @@ func TestOneSwarmForEverybody(t *testing.T) {
 		m.Until(myagent.AgentInterrupted)
 		require.Equal(t, task, welder.Until("task.cancel").Text("taskId"))
 		welder.Say("agent.task.result", object{"taskId": task, "result": "a ship"})
-		hive{t: t, addr: addr}.refused(task, "TASK_FINISHED", 1)
+		swarmRig{t: t, addr: addr}.refused(task, "TASK_FINISHED", 1)
 		m.Message("make a raft", nil)
 		solved("make a raft", "make a raft", "a raft")
 		require.Contains(t, m.Until(myagent.AgentFinalAnswer, myagent.AgentError).Text(), "painted a raft")

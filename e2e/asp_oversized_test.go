@@ -13,14 +13,14 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/verify"
 )
 
-// TestATaskBeyondTheBound: what is larger than a frame may be fails the task, the call or
-// the request that it is of, with a reason. All sockets stay, no task is handed out again,
+// TestATaskBeyondTheBound: data beyond the bound of a frame fails its task, call or
+// request with a reason. All sockets stay, no task is handed out again,
 // and agents and services are told nothing that their SDKs do not expect. The frames of the
-// agent and the service are written as those of the SDKs. What each party sent and got is in
-// testdata/asp.
+// agent and the service are written as those of the SDKs. testdata/asp holds the
+// frames of each party.
 func TestATaskBeyondTheBound(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	large := strings.Repeat("0123456789", 130_000)
 	service := h.service("archive", "Archive", func(b *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "service.task.execute" {

@@ -71,7 +71,7 @@ func sendTask(t *testing.T, addr string, content object) (first, second client.S
 // its task by a result and a status.
 func TestTheSDKsCallForATaskSettles(t *testing.T) {
 	_, addr := up(t, nil)
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	h.agent("base-1", "Base", func(a *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
 			a.Say("task.status", object{"agentId": "base-1", "taskId": f.Text("taskId"), "status": "started"})
@@ -91,7 +91,7 @@ func TestTheSDKsCallForATaskSettles(t *testing.T) {
 // however large both are.
 func TestTheSDKsCallForALargeResultSettles(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	h.agent("base-1", "Base", func(a *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
 			a.Say("agent.task.result", object{"agentId": "base-1", "taskId": f.Text("taskId"), "result": longText("r", 900<<10)})
@@ -104,10 +104,10 @@ func TestTheSDKsCallForALargeResultSettles(t *testing.T) {
 
 // TestAnAgentThatDiedIsBack within its grace, under its id and knowing nothing: it is
 // handed its task again. One that had only lost its line, and worked on in silence, ends
-// the task once. What each of them sends and gets is in testdata/asp.
+// the task once. testdata/asp holds the frames of each party.
 func TestAnAgentThatDiedIsBack(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	c := h.client()
 	sdk := func() *client.Swarm { // registers as the SDK does: at once, without an id
 		a := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleAgent, Addr: addr})
@@ -146,11 +146,11 @@ func TestAnAgentThatDiedIsBack(t *testing.T) {
 	))
 }
 
-// TestAnAgentWithSeveralTasksAsksAnother, as the SDK does it: without a parent. That is the
-// task that it spoke of last. What it says too late is not answered.
+// TestAnAgentWithSeveralTasksAsksAnother, as the SDK does it: without a parent. The parent is
+// the task of its last frame. A late frame gets no answer.
 func TestAnAgentWithSeveralTasksAsksAnother(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	a := h.agent("base-1", "Base", nil)
 	h.agent("helper-1", "Helper", func(b *client.Swarm, f client.SwarmFrame) {
 		if f.Type == "task.execute" {
@@ -192,11 +192,11 @@ func TestAnAgentWithSeveralTasksAsksAnother(t *testing.T) {
 }
 
 // TestAsTheSDKDoesIt: statuses in the SDK's words, a child agent asked for without a parent,
-// and a call for a task in the SDK's default mode, which takes the result twice. What each
-// of them sends and gets is in testdata/asp.
+// and a call for a task in the SDK's default mode, which takes the result twice.
+// testdata/asp holds the frames of each party.
 func TestAsTheSDKDoesIt(t *testing.T) {
 	_, addr := up(t, []string{"WAGGLE_ASSISTANT_ENABLED=false"})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	c, watcher := h.client(), h.client()
 	list := func(c *client.Swarm, status string) string {
 		return string(c.Get("client.agent.list.response", "client.agent.list.request", object{"filters": object{"status": status}}).Member("agents"))

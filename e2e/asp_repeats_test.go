@@ -68,7 +68,7 @@ func TestRequestsOfASwarmThatComeAgain(t *testing.T) {
 	doomed, one := f.gateway()
 	_, two := f.gateway()
 	r := &repeats{T: t, requests: map[string]request{}, first: map[string]client.SwarmFrame{}}
-	here, there := hive{t: t, addr: one}, hive{t: t, addr: two}
+	here, there := swarmRig{t: t, addr: one}, swarmRig{t: t, addr: two}
 	there.service("shop", "Shop", r.sell, object{"id": "buy"})
 	r.helper = there.agent("helper", "Helper", nil)
 	r.worker = here.agent("worker", "Worker", nil)
@@ -195,7 +195,7 @@ func (r *repeats) ends() {
 }
 
 // TestEveryRequestOfASwarmSaysWhatARepeatGets: the table of the documentation names each
-// message of each role, and tests that there are.
+// message of each role, and tests that exist.
 func TestEveryRequestOfASwarmSaysWhatARepeatGets(t *testing.T) {
 	page, err := os.ReadFile("../docs/PROTOCOL-ASP.md")
 	require.NoError(t, err)

@@ -14,15 +14,15 @@ import (
 // swiftPings is the environment of a gateway that pings its peers every second.
 var swiftPings = []string{"WAGGLE_GATEWAY_PEERS_PING=1s"}
 
-// hive is where the participants of one test meet.
-type hive struct {
+// swarmRig is where the participants of one test meet.
+type swarmRig struct {
 	t    *testing.T
 	addr string
 	key  string
 }
 
 // client connects a client.
-func (h hive) client() *client.Swarm {
+func (h swarmRig) client() *client.Swarm {
 	h.t.Helper()
 	c := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleClient, Addr: h.addr, Key: h.key})
 	c.Until("orchestrator.client.welcome")
@@ -30,7 +30,7 @@ func (h hive) client() *client.Swarm {
 }
 
 // agent connects an agent and waits until the swarm knows it.
-func (h hive) agent(agentID, name string, do func(*client.Swarm, client.SwarmFrame), capabilities ...string) *client.Swarm {
+func (h swarmRig) agent(agentID, name string, do func(*client.Swarm, client.SwarmFrame), capabilities ...string) *client.Swarm {
 	h.t.Helper()
 	a := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleAgent, Addr: h.addr, Key: h.key, Do: do})
 	a.Until("orchestrator.welcome")
@@ -44,7 +44,7 @@ func (h hive) agent(agentID, name string, do func(*client.Swarm, client.SwarmFra
 
 // service connects a replica of a service and waits until the swarm knows it. Each
 // replica has an id of its own.
-func (h hive) service(serviceID, name string, do func(*client.Swarm, client.SwarmFrame), tools ...object) *client.Swarm {
+func (h swarmRig) service(serviceID, name string, do func(*client.Swarm, client.SwarmFrame), tools ...object) *client.Swarm {
 	h.t.Helper()
 	s := client.DialSwarm(h.t, client.SwarmOptions{Role: proof.RoleService, Addr: h.addr, Key: h.key, Do: do})
 	s.Until("orchestrator.welcome")
@@ -59,7 +59,7 @@ func (h hive) service(serviceID, name string, do func(*client.Swarm, client.Swar
 }
 
 // refused waits until the log of a task has so many refusals with the code.
-func (h hive) refused(task, code string, n int) {
+func (h swarmRig) refused(task, code string, n int) {
 	h.t.Helper()
 	process.Eventually(h.t, "the refusal is recorded", func() bool {
 		body := over(h.t, http.MethodGet, "http://"+h.addr+"/api/v1/tasks/"+task, h.key)

@@ -106,7 +106,7 @@ func TestReplicasOfAServiceShareItsCalls(t *testing.T) {
 	require.EqualValues(t, calls, both[0]+both[1])
 	require.Greater(t, min(both[0], both[1]), int64(calls/3), "half each, nearly")
 
-	// What a service says of itself is known everywhere a moment later.
+	// The directory shows the status of a service a moment later.
 	require.NoError(t, replicas[0].SetStatus(ctx, swarm.StatusBusy, "a while"))
 	process.Eventually(t, "the busy one is left alone", func() bool {
 		before := counts[0].Load()
@@ -157,7 +157,7 @@ func TestWhatDoesNotFitASchemaIsRefused(t *testing.T) {
 			return map[string]any{"sum": map[string]any{"value": value}}, nil
 		},
 	})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	a, c := h.agent("caller", "Caller", nil), h.client()
 	task := c.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentName": "Caller", "taskData": 1}).Text("taskId")
 	a.Until("task.execute")
@@ -208,7 +208,7 @@ func TestAServiceHurtsOnlyItsOwnCall(t *testing.T) {
 	}})
 	t.Cleanup(func() { close(over) })
 	sdkService(t, url, "panics", swarm.Tool{ID: "run", Run: func(context.Context, *swarm.ToolRun) (any, error) { panic("at the service") }})
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	floods, dies := h.service("floods", "Floods", nil, object{"id": "run"}), h.service("dies", "Dies", nil, object{"id": "run"})
 	task := hold(t, url, 5)
 	call := func(service string, timeout time.Duration) error {

@@ -21,7 +21,7 @@ import (
 
 const redKey, blueKey = process.Canary + "-key-of-red", process.Canary + "-key-of-blue"
 
-// names are what one tenant may try to name of another, or what nobody has.
+// names are ids of another tenant, or ids that do not exist.
 type names struct{ task, agent, agentName, capability, service, serviceName, client, token, call string }
 
 // probe is one request with the names in it.
@@ -31,7 +31,7 @@ type probe struct {
 }
 
 // TestWhatAnotherTenantHasDoesNotExist: every request of every role that names something
-// has the same answer when another tenant has it as when nobody has it.
+// has the same answer for an id of another tenant as for an id that does not exist.
 func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	f := newFleet(t, scripted.Smart())
 	f.configure(fmt.Sprintf("auth:\n  api_keys:\n    - {id: red, sha256: %s, tenant: red, roles: [user, agent]}\n    - {id: blue, sha256: %s, tenant: blue, roles: [user, agent]}\n",
@@ -39,7 +39,7 @@ func TestWhatAnotherTenantHasDoesNotExist(t *testing.T) {
 	f.serve("session,pipeline,task,tools")
 	_, addr := f.gateway()
 	available(t, addr, redKey, "agents", "services")
-	red, blue := hive{t, addr, redKey}, hive{t, addr, blueKey}
+	red, blue := swarmRig{t, addr, redKey}, swarmRig{t, addr, blueKey}
 
 	// Red has one of everything, and a task and a call that are open.
 	agent := red.agent("red-agent", "Red Agent", nil, "red-work")
@@ -198,7 +198,7 @@ func serviceProbes() []probe {
 	}
 }
 
-// like returns an id of the same form that nobody has.
+// like returns an id of the same form that does not exist.
 func like(id string) string {
 	last := byte('0')
 	if id[len(id)-1] == last {
@@ -228,7 +228,7 @@ func available(t *testing.T, addr, key string, lists ...string) {
 	}
 }
 
-// over is an answer of the API; empty if there is nobody to give one.
+// over returns an answer of the API, empty without a gateway.
 func over(t *testing.T, method, url, key string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), process.Patience)

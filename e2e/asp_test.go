@@ -18,8 +18,8 @@ import (
 // TestATaskOfASwarm: a client gives a task to an agent and gets its result.
 func TestATaskOfASwarm(t *testing.T) {
 	_, addr := up(t, nil)
-	a := hive{t: t, addr: addr}.agent("agent-1", "Adder", nil, "math")
-	c := hive{t: t, addr: addr}.client()
+	a := swarmRig{t: t, addr: addr}.agent("agent-1", "Adder", nil, "math")
+	c := swarmRig{t: t, addr: addr}.client()
 	c.Say("client.agent.task.create.request", map[string]any{"agentName": "Adder", "taskType": "add", "taskData": map[string]any{"a": 1, "b": 2}})
 	task := a.Until("task.execute")
 	require.JSONEq(t, `{"a":1,"b":2}`, string(task.Member("data")))
@@ -34,7 +34,7 @@ func TestATaskOfASwarm(t *testing.T) {
 // its tools, and the client hears of them.
 func TestAClientWithoutAnAgentOfItsOwn(t *testing.T) {
 	_, addr := up(t, nil)
-	c := hive{t: t, addr: addr}.client()
+	c := swarmRig{t: t, addr: addr}.client()
 	c.Say("client.agent.task.create.request", map[string]any{"agentName": "assistant", "taskData": map[string]any{"question": question}})
 	end := c.Until("client.agent.task.result")
 	var result struct {
@@ -67,17 +67,17 @@ func TestAnAgentIsKilledInTheMiddleOfATask(t *testing.T) {
 	f.configure("gateway:\n  peers:\n    grace: 1s\n")
 	f.serve("session,pipeline,task,tools")
 	_, addr := f.gateway()
-	first := hive{t: t, addr: addr}.agent("first", "One", nil, "math")
-	c := hive{t: t, addr: addr}.client()
+	first := swarmRig{t: t, addr: addr}.agent("first", "One", nil, "math")
+	c := swarmRig{t: t, addr: addr}.client()
 	task := give(t, c, map[string]any{"capabilities": []string{"math"}, "taskData": map[string]any{"a": 1}})
 	require.Equal(t, task, first.Until("task.execute").Text("taskId"))
-	second := hive{t: t, addr: addr}.agent("second", "Two", nil, "math")
+	second := swarmRig{t: t, addr: addr}.agent("second", "Two", nil, "math")
 	first.Drop()
 	require.Equal(t, task, second.Until("task.execute").Text("taskId"))
 
-	first = hive{t: t, addr: addr}.agent("first", "One", nil, "math")
+	first = swarmRig{t: t, addr: addr}.agent("first", "One", nil, "math")
 	first.Say("agent.task.result", map[string]any{"taskId": task, "result": "of the first"})
-	hive{t: t, addr: addr}.refused(task, "TASK_NOT_OWNED", 1)
+	swarmRig{t: t, addr: addr}.refused(task, "TASK_NOT_OWNED", 1)
 	second.Say("agent.task.result", map[string]any{"taskId": task, "result": "of the second"})
 	require.JSONEq(t, `"of the second"`, string(c.Until("client.agent.task.result").Member("result")))
 	var shown struct {
@@ -96,7 +96,7 @@ func TestTheGatewayOfASwarmIsKilled(t *testing.T) {
 	f.serve("session,pipeline,task,tools")
 	doomed, first := f.gateway()
 	_, second := f.gateway()
-	a := hive{t: t, addr: first}.agent("agent-1", "One", nil)
+	a := swarmRig{t: t, addr: first}.agent("agent-1", "One", nil)
 	c := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleClient, Addr: first})
 	hello := c.Until("orchestrator.client.welcome")
 	task := give(t, c, map[string]any{"agentName": "One", "taskData": "slow"})
@@ -105,7 +105,7 @@ func TestTheGatewayOfASwarmIsKilled(t *testing.T) {
 	<-c.Ended()
 	last := c.Frames()[len(c.Frames())-1].Seq
 
-	a = hive{t: t, addr: second}.agent("agent-1", "One", nil)
+	a = swarmRig{t: t, addr: second}.agent("agent-1", "One", nil)
 	back := client.DialSwarm(t, client.SwarmOptions{Role: proof.RoleClient, Addr: second})
 	back.Until("orchestrator.client.welcome")
 	back.Say("client.register", map[string]any{
@@ -133,7 +133,7 @@ func TestTheProcessOfTheAssistantIsKilled(t *testing.T) {
 	process.Eventually(t, "the assistant is there", func() bool {
 		return strings.Contains(process.Get(t, "http://"+addr+"/api/v1/agents").Body, `"assistant"`)
 	})
-	c := hive{t: t, addr: addr}.client()
+	c := swarmRig{t: t, addr: addr}.client()
 	give(t, c, map[string]any{"capabilities": []string{"general"}, "taskData": "speak"})
 	process.Eventually(t, "the model has begun", func() bool { return len(f.llm.Exchanges()) > 0 })
 	f.serve("worker")
@@ -150,15 +150,15 @@ func TestSwarmsOfTenantsAreApart(t *testing.T) {
 		auth.HashKey(red), auth.HashKey(blue)))
 	f.serve("session,pipeline,task,tools,worker")
 	_, addr := f.gateway()
-	agent := hive{t: t, addr: addr, key: red}.agent("same", "Same", nil)
-	other := hive{t: t, addr: addr, key: blue}.client()
+	agent := swarmRig{t: t, addr: addr, key: red}.agent("same", "Same", nil)
+	other := swarmRig{t: t, addr: addr, key: blue}.client()
 	refusal := other.Get("error", "client.agent.task.create.request", map[string]any{"agentName": "Same", "taskData": 1})
 	require.Equal(t, "AGENT_NOT_FOUND", refusal.Text("code"))
 
-	mine := hive{t: t, addr: addr, key: red}.client()
+	mine := swarmRig{t: t, addr: addr, key: red}.client()
 	task := give(t, mine, map[string]any{"agentName": "Same", "taskData": 1})
 	require.Equal(t, task, agent.Until("task.execute").Text("taskId"))
-	twin := hive{t: t, addr: addr, key: blue}.agent("same", "Same", nil)
+	twin := swarmRig{t: t, addr: addr, key: blue}.agent("same", "Same", nil)
 	twin.Say("agent.task.result", map[string]any{"taskId": task, "result": "stolen"})
 	refusal = other.Get("error", "client.agent.task.status.request", map[string]any{"taskId": task})
 	require.Equal(t, "TASK_NOT_FOUND", refusal.Text("code"))

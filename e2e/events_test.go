@@ -11,9 +11,9 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/proof"
 )
 
-// TestEveryEventHasItsTest: the list of events and tests has no empty place, names
-// tests that there are, and is what the documentation shows. That the tests show
-// their events, they check themselves.
+// TestEveryEventHasItsTest: the list of events and tests is complete, names
+// tests that exist, and equals the page of the documentation. Each test checks that it
+// shows its events.
 func TestEveryEventHasItsTest(t *testing.T) {
 	tests := map[string]bool{}
 	files, err := filepath.Glob("*_test.go")

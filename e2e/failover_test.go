@@ -29,7 +29,7 @@ func TestAGatewayIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 		viewer.Until("agent_delta")
 	}
 	doomed.Kill()
-	for { // what the dead gateway had sent is still to be read
+	for { // frames that the dead gateway had sent come first
 		if _, err := viewer.Next(); err != nil {
 			break
 		}

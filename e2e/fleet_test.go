@@ -83,7 +83,7 @@ func (f *fleet) restartBus() {
 }
 
 // bank serves a tool that pays once for every call and never answers before its
-// caller has gone: whoever calls it is killed in the middle.
+// caller has gone: the test kills the caller in the middle.
 func (f *fleet) bank() string {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1"}, nil)
 	type in struct {

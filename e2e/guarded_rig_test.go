@@ -110,7 +110,7 @@ func (g *guarded) serve() (addr string) {
 	return addr
 }
 
-// dial connects as the role's user. What the server refuses comes over the channel.
+// dial connects as the role's user. The channel gets the refusals of the server.
 func (g *guarded) dial(role permission.Role) (*nats.Conn, <-chan error) {
 	g.t.Helper()
 	key, err := nats.NkeyOptionFromSeed(keys.SeedFile(g.keys, role))

@@ -38,7 +38,7 @@ func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	t.Run("chat", func(t *testing.T) { askAndCheck(t, addr) })
 	t.Run("swarm", func(t *testing.T) { guardedSwarm(t, g.dir, addr) })
 	t.Run("assistant", func(t *testing.T) {
-		c := hive{t: t, addr: addr}.client()
+		c := swarmRig{t: t, addr: addr}.client()
 		give(t, c, object{"agentName": "assistant", "taskData": object{"question": question}})
 		require.Contains(t, string(c.Until("client.agent.task.result").Member("result")), "Welcome to your workspace")
 		large := give(t, c, object{"agentName": "assistant", "taskData": object{"question": question, "more": longText("x", 300<<10)}})
@@ -93,7 +93,7 @@ func guardedFlows(t *testing.T, addr string) {
 // guardedSwarm has everybody in a swarm talk to everybody.
 func guardedSwarm(t *testing.T, dir, addr string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "a.txt"), []byte("hi there"), 0o600))
-	h := hive{t: t, addr: addr}
+	h := swarmRig{t: t, addr: addr}
 	service := h.service("llm-service-001", "LLM Service", nil, object{
 		"id": "generate_text", "name": "Text Generation",
 		"inputSchema":  object{"type": "object", "required": []string{"prompt"}, "properties": object{"prompt": object{"type": "string"}}},

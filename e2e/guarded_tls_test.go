@@ -14,8 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// TestABusOverTLS: the server of server-tls.conf takes those who have a certificate
-// beside their key, and nobody else.
+// TestABusOverTLS: the server of server-tls.conf accepts only clients with a
+// certificate beside their key.
 func TestABusOverTLS(t *testing.T) {
 	a := process.NewAuthority(t)
 	cert, key := a.Issue("server")
@@ -36,8 +36,8 @@ func TestABusOverTLS(t *testing.T) {
 	require.Error(t, stranger.Wait())
 }
 
-// TestServicesWaitForTheStreams: processes that may not make streams wait for whoever
-// does, and are ready then.
+// TestServicesWaitForTheStreams: processes that may not create streams wait for the
+// bootstrap, and are ready then.
 func TestServicesWaitForTheStreams(t *testing.T) {
 	g := startGuarded(t, "server.conf")
 	first := process.Start(t, process.Options{

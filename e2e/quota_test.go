@@ -51,9 +51,9 @@ func (f *fleet) counted(c *bus.Conn, resource id.Name) (sum int64) {
 	return sum
 }
 
-// TestABudgetSurvivesItsWorker: a worker is killed in the middle of a run. What the run
-// has used up by then, and what the tenant has today, is neither forgotten nor counted
-// twice by the worker that goes on: the run stops where it would have stopped.
+// TestABudgetSurvivesItsWorker: a worker is killed in the middle of a run. The worker
+// that goes on neither loses nor repeats the usage of the run and of the tenant's day: the
+// run stops where it would have stopped.
 func TestABudgetSurvivesItsWorker(t *testing.T) {
 	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {
 		switch x.N {
@@ -137,11 +137,11 @@ func TestPlacesSurviveTheirService(t *testing.T) {
 	t.Parallel() // it waits for the lease of who was killed
 	f := newFleet(t, nil)
 	f.configure("\nquota: {tenant: {tasks: 2, teams: 2}}\n")
-	c := &club{fleet: f}
+	c := &teamFleet{fleet: f}
 	f.serve("session,pipeline,worker,tools")
 	doomed := f.serve("task,team")
 	_, c.addr = f.gateway()
-	h := hive{t: t, addr: c.addr}
+	h := swarmRig{t: t, addr: c.addr}
 	teams := func() int { return process.Get(t, "http://"+c.addr+"/api/v1/teams").Status }
 	process.Eventually(t, "the team service runs", func() bool { return teams() == http.StatusOK })
 	agent := h.agent("slow", "Slow", nil, "waiting")

@@ -15,15 +15,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-// always are subjects that nobody may use, whatever the role.
+// always are subjects that no role may use.
 var always = []string{
 	"$SYS.REQ.SERVER.PING", "$JS.API.STREAM.DELETE.CMD", "$JS.API.STREAM.PURGE.CMD", "$JS.API.STREAM.MSG.DELETE.EVT_00",
 	"$JS.API.STREAM.LEADER.STEPDOWN.CMD", "$JS.API.CONSUMER.CREATE.CMD", "$JS.API.CONSUMER.DELETE.CMD.session-00",
 	"$JS.API.STREAM.CREATE.OTHER", "_INBOX.x", "timer.fire.session.default.s1.expire", "evt.00.default.nothing.s1", "other",
 }
 
-// TestNoRoleMayDoMore: for each role, subjects that only other roles use, and those that
-// nobody does. The server refuses each, and says so.
+// TestNoRoleMayDoMore: for each role, subjects that only other roles use, or no role
+// at all. The server refuses each, and says so.
 func TestNoRoleMayDoMore(t *testing.T) {
 	g := startGuarded(t, "server.conf")
 	total := 0

@@ -209,7 +209,7 @@ models: {prices: [{model: "openai:scripted", input: 1000, output: 2000}]}
 }
 
 // TestPlansAreCancelledAndMadeAgain: a plan is dropped, made anew with another
-// question, and made again when the model's is none.
+// question, and made again when the model's plan is invalid.
 func TestPlansAreCancelledAndMadeAgain(t *testing.T) {
 	f := newFleet(t, scripted.Stages{
 		Plan: func(x *scripted.Exchange) scripted.Reply {
@@ -317,7 +317,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	require.Equal(t, "BUS_UNAVAILABLE", sdk.As[myagent.SystemErrorMeta](o.Until(myagent.SystemError).Metadata).ErrorType)
 }
 
-// TestAClientComesBack: in every manner of the protocol, after acknowledgements, with
+// TestAClientComesBack: in every way of the protocol, after acknowledgements, with
 // nothing lost and nothing shown twice.
 func TestAClientComesBack(t *testing.T) {
 	f := newFleet(t, scripted.Stages{

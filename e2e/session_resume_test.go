@@ -144,8 +144,8 @@ func (c *chaos) breaker(ctx context.Context, d *client.MyAgent) {
 	}
 }
 
-// victims starts what will be killed: of each kind there are two, so that there is
-// always somebody to take over.
+// victims starts two processes of each kind, which will be killed one at a time: the other
+// one takes over.
 func (c *chaos) victims() []func() func() {
 	kinds := []func() func(){}
 	add := func(kind string, start func() *process.Process) {

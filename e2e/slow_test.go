@@ -16,8 +16,8 @@ import (
 )
 
 // TestAViewerThatStopsReading: one of a hundred viewers of a long answer reads
-// nothing for 20 seconds. The gateway's memory stays bounded, nobody else notices,
-// and in the end it has seen what everybody has.
+// nothing for 20 seconds. The gateway's memory stays bounded, no other viewer notices,
+// and in the end it has seen the same frames as the others.
 func TestAViewerThatStopsReading(t *testing.T) {
 	const viewers, pause, questions = 100, 20 * time.Second, 40
 	// 40 answers of 120 KB each: what is missed fits neither into the sockets' buffers

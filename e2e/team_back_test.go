@@ -25,7 +25,7 @@ func TestTheOriginalsClientComesBackAtARunsEnd(t *testing.T) {
 	for i := range ends {
 		cast[fmt.Sprintf("Lead: round %d", i)] = []models.Reply{models.Calls("workspace_list_files", object{}), models.Says(fmt.Sprintf("The answer of round %d.", i))}
 	}
-	c := newClub(t, cast.Script())
+	c := newTeamFleet(t, cast.Script())
 	team := c.found(object{"name": "duo", "coordinator": "Lead", "members": []object{
 		{"name": "Lead", "tools": []string{"workspace/list_files"}, "auto_execute_tools": true}, {"name": "Writer"},
 	}}).TeamID

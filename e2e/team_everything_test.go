@@ -106,11 +106,11 @@ func paperCast(never <-chan struct{}) models.Team {
 // TestATeamWithEverything: a team of three, with a team of two in it, and one of two in
 // that, is asked for a paper. Its coordinator fills the board; the others work it off,
 // write to each other on every level, and ask people about their tools; it is stopped,
-// paused and closed, and told things that are wrong. What its viewers were sent is in
-// testdata/team; all of it is what the logs of the members hold, and so are the statuses.
+// paused and closed, and told things that are wrong. testdata/team holds the frames of
+// its viewers; they and the statuses follow from the logs of the members.
 func TestATeamWithEverything(t *testing.T) {
-	c := newClub(t, paperCast(nil).Script())
-	p := newPress(c)
+	c := newTeamFleet(t, paperCast(nil).Script())
+	p := newTeamScenario(c)
 	p.work()
 	p.stop()
 	p.pause()
@@ -124,10 +124,10 @@ func TestATeamWithEverything(t *testing.T) {
 	transcribed(t, filepath.Join("testdata", "team", "original.txtar"), verify.TeamTranscript(nil, p.original, nil))
 }
 
-// press is a run of the paper and those who watch it.
-type press struct {
+// teamScenario is a run of the paper and those who watch it.
+type teamScenario struct {
 	t          *testing.T
-	c          *club
+	c          *teamFleet
 	team       command.TeamView
 	flat, deep *client.Team
 	original   *client.Team // asks for nothing that the original does not know
@@ -135,8 +135,8 @@ type press struct {
 	at         uint64 // position of the last frame that was waited for
 }
 
-func newPress(c *club) *press {
-	p := &press{t: c.t, c: c, team: c.found(paper)}
+func newTeamScenario(c *teamFleet) *teamScenario {
+	p := &teamScenario{t: c.t, c: c, team: c.found(paper)}
 	path := "agent-team/" + p.team.TeamID
 	p.flat, p.deep = c.watch(path, false), c.watch(path, true)
 	p.original = client.WatchTeam(c.t, client.TeamOptions{Addr: c.addr, Path: path, Original: true, Once: true})
@@ -145,22 +145,24 @@ func newPress(c *club) *press {
 }
 
 // until waits for a frame behind the last one that was waited for.
-func (p *press) until(what string, ok func(client.TeamFrame) bool) client.TeamFrame {
+func (p *teamScenario) until(what string, ok func(client.TeamFrame) bool) client.TeamFrame {
 	p.t.Helper()
 	f := p.flat.UntilAfter(p.at, what, ok)
 	p.at = f.Sequence
 	return f
 }
 
-func (p *press) idle() { p.until("the team is idle", is("TEAM_STATUS", "", "new_status", "IDLE")) }
+func (p *teamScenario) idle() {
+	p.until("the team is idle", is("TEAM_STATUS", "", "new_status", "IDLE"))
+}
 
-func (p *press) say(kind string, payload any) {
+func (p *teamScenario) say(kind string, payload any) {
 	p.t.Helper()
 	p.sent = append(p.sent, p.flat.Say(kind, payload))
 }
 
 // decide answers the question about a call as clients do, with the question's token.
-func (p *press) decide(kind string, question client.TeamFrame, more object) {
+func (p *teamScenario) decide(kind string, question client.TeamFrame, more object) {
 	p.t.Helper()
 	payload := object{"invocation_id": question.Text("invocation_id"), "approval_token": question.Member("approval_token")}
 	for k, v := range more {
@@ -169,10 +171,10 @@ func (p *press) decide(kind string, question client.TeamFrame, more object) {
 	p.say(kind, payload)
 }
 
-func (p *press) work() {
+func (p *teamScenario) work() {
 	p.say("SEND_MESSAGE", object{"content": "make the paper", "context_file_paths": []string{"notes.md"}, "image_urls": []string{"https://example.com/a.png"}})
 	checked := p.until("check is done", is("TASK_PLAN_EVENT", "", "event_type", "TASK_STATUS_UPDATED", "task_id", "task_0003", "new_status", "completed"))
-	// What these are told next would come at any moment of what they still do.
+	// A next message would reach these members at any moment of their work.
 	p.until("Editor is idle", is("AGENT_STATUS", "Editor", "new_status", "idle"))
 	p.flat.Until("Writer is idle", is("AGENT_STATUS", "Writer", "new_status", "idle", "trigger", "run.completed"))
 	question := p.flat.Until("Clerk's question", is("TOOL_APPROVAL_REQUESTED", clerk))
@@ -183,14 +185,14 @@ func (p *press) work() {
 	p.idle()
 }
 
-func (p *press) stop() {
+func (p *teamScenario) stop() {
 	p.say("SEND_MESSAGE", object{"content": "write for ever", "target_member_name": "Writer"})
 	p.until("half a text", is("SEGMENT_CONTENT", "Writer", "delta", "half "))
 	p.say("STOP_GENERATION", nil)
 	p.idle()
 }
 
-func (p *press) pause() {
+func (p *teamScenario) pause() {
 	p.say("PAUSE", nil)
 	p.until("the innermost team is paused", is("TEAM_STATUS", "desk/archive", "new_status", "PAUSED"))
 	p.say("SEND_MESSAGE", object{"content": "are you there?", "target_member_route_key": clerk})
@@ -200,7 +202,7 @@ func (p *press) pause() {
 }
 
 // wrong sends what is refused and waits for the answer.
-func (p *press) wrong(code string, send func()) {
+func (p *teamScenario) wrong(code string, send func()) {
 	p.t.Helper()
 	before := len(p.flat.Unnumbered())
 	send()
@@ -208,14 +210,14 @@ func (p *press) wrong(code string, send func()) {
 	require.Equal(p.t, code, p.flat.Unnumbered()[before].Text("code"), "%s", p.flat.Unnumbered()[before].Raw)
 }
 
-func (p *press) raw(text string) func() {
+func (p *teamScenario) raw(text string) func() {
 	return func() {
 		p.flat.Raw(text)
 		p.sent = append(p.sent, text)
 	}
 }
 
-func (p *press) mistakes() {
+func (p *teamScenario) mistakes() {
 	question := p.flat.Until("Clerk's question", is("TOOL_APPROVAL_REQUESTED", clerk))
 	p.wrong("MEMBER_NOT_FOUND", func() { p.say("SEND_MESSAGE", object{"content": "hi", "target_member_name": "Nobody"}) })
 	p.wrong("MEMBER_NOT_FOUND", func() {
@@ -231,14 +233,14 @@ func (p *press) mistakes() {
 	p.wrong("INVALID_FIELD", p.raw(`{"type":"DENY_TOOL","payload":{"invocation_id":""}}`))
 }
 
-func (p *press) failure() {
+func (p *teamScenario) failure() {
 	p.say("SEND_MESSAGE", object{"content": "can you dance?", "target_member_name": "Writer"})
 	p.until("the team has failed", is("TEAM_STATUS", "", "new_status", "ERROR"))
 	p.say("SEND_MESSAGE", object{"content": "and now?", "target_member_name": "Writer"})
 	p.idle()
 }
 
-func (p *press) close() {
+func (p *teamScenario) close() {
 	p.c.ask(http.MethodDelete, "/api/v1/teams/"+p.team.TeamID, nil, http.StatusOK, nil)
 	p.until("the team shuts down", is("TEAM_STATUS", "", "new_status", "SHUTTING_DOWN"))
 	for _, route := range []string{"Editor", "Writer", chief, archivist, clerk} {
@@ -247,7 +249,7 @@ func (p *press) close() {
 }
 
 // logs compares the logs with each other and with what the viewers were sent.
-func (p *press) logs() memberLogs {
+func (p *teamScenario) logs() memberLogs {
 	l := p.c.logs(p.team.TeamID)
 	require.ElementsMatch(p.t, []string{"", "desk", "desk/archive"}, l.teams)
 	require.ElementsMatch(p.t, []string{"Editor", "Writer", chief, archivist, clerk}, l.agents)

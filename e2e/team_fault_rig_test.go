@@ -25,29 +25,29 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// troop is an installation of processes of which each can be killed: the team services
+// splitFleet is an installation of processes of which each can be killed: the team services
 // apart from everything else, and two gateways.
-type troop struct {
-	*club
+type splitFleet struct {
+	*teamFleet
 	dir   *directory.Directory
-	desks map[id.Name]*process.Process // the team services, by instance
+	teams map[id.Name]*process.Process // the team services, by instance
 	gates [2]*process.Process
 	addrs [2]string
 
 	worker *process.Process
 }
 
-// troopOptions are what an installation has beside the usual.
-type troopOptions struct {
-	Desks   int    // team services
+// splitOptions are what an installation has beside the usual.
+type splitOptions struct {
+	Teams   int    // team services
 	Servers string // tool servers, as lines of the configuration
 	Queue   int    // bytes that a gateway holds for a socket; 0 is the default
 }
 
-// newTroop starts an installation.
-func newTroop(t *testing.T, script scripted.Script, o troopOptions) *troop {
+// newSplitFleet starts an installation.
+func newSplitFleet(t *testing.T, script scripted.Script, o splitOptions) *splitFleet {
 	t.Helper()
-	f := &troop{club: &club{fleet: newFleet(t, script)}, desks: map[id.Name]*process.Process{}}
+	f := &splitFleet{teamFleet: &teamFleet{fleet: newFleet(t, script)}, teams: map[id.Name]*process.Process{}}
 	// Tests write faster than people: a message over the default rate would be refused.
 	f.configure(o.Servers + "worker: {concurrency: 64}\ngateway:\n  message_rate: 1000\n  message_burst: 1000\n")
 	if o.Queue > 0 {
@@ -65,20 +65,20 @@ func newTroop(t *testing.T, script scripted.Script, o troopOptions) *troop {
 	f.dir, err = directory.Open(t.Context(), conn)
 	require.NoError(t, err)
 	t.Cleanup(f.dir.Close)
-	for range o.Desks {
-		f.desk()
+	for range o.Teams {
+		f.startTeams()
 	}
 	return f
 }
 
-// desk starts a team service and returns when it is listed.
-func (f *troop) desk() {
+// startTeams starts a team service and returns when it is listed.
+func (f *splitFleet) startTeams() {
 	f.t.Helper()
-	f.hire()()
+	f.launchTeams()()
 }
 
-// hire starts a team service; the returned function waits until it is listed.
-func (f *troop) hire() (settled func()) {
+// launchTeams starts a team service; the returned function waits until it is listed.
+func (f *splitFleet) launchTeams() (settled func()) {
 	f.t.Helper()
 	before := f.listed()
 	p := f.serve("team")
@@ -87,7 +87,7 @@ func (f *troop) hire() (settled func()) {
 		process.Eventually(f.t, "the team service is listed", func() bool {
 			for _, instance := range f.listed() {
 				if !slices.Contains(before, instance) {
-					f.desks[instance] = p
+					f.teams[instance] = p
 					return true
 				}
 			}
@@ -96,7 +96,7 @@ func (f *troop) hire() (settled func()) {
 	}
 }
 
-func (f *troop) listed() []id.Name {
+func (f *splitFleet) listed() []id.Name {
 	var out []id.Name
 	for _, m := range f.dir.Members(directory.WhatService, cmd.Team) {
 		out = append(out, m.Instance)
@@ -105,13 +105,13 @@ func (f *troop) listed() []id.Name {
 }
 
 // owner returns the team service that relays a team, of those that live.
-func (f *troop) owner(log subject.Log) id.Name {
+func (f *splitFleet) owner(log subject.Log) id.Name {
 	f.t.Helper()
 	var living []directory.Member
-	for instance := range f.desks {
+	for instance := range f.teams {
 		living = append(living, directory.Member{Instance: instance})
 	}
-	for instance := range f.desks {
+	for instance := range f.teams {
 		if command.Owns(instance, living, subject.Command{Service: cmd.Team, Tenant: log.Tenant, Key: log.Entity}) {
 			return instance
 		}
@@ -121,35 +121,35 @@ func (f *troop) owner(log subject.Log) id.Name {
 }
 
 // kill ends a team service with SIGKILL.
-func (f *troop) kill(instance id.Name) {
+func (f *splitFleet) kill(instance id.Name) {
 	f.t.Helper()
-	f.desks[instance].Kill()
-	delete(f.desks, instance)
+	f.teams[instance].Kill()
+	delete(f.teams, instance)
 }
 
 // killGateway replaces a gateway at its address.
-func (f *troop) killGateway(i int) {
+func (f *splitFleet) killGateway(i int) {
 	f.t.Helper()
 	f.gates[i].Kill()
 	f.gates[i] = f.serve("gateway", "--addr", f.addrs[i])
 	f.gates[i].Ready(f.addrs[i])
 }
 
-func (f *troop) killWorker() {
+func (f *splitFleet) killWorker() {
 	f.t.Helper()
 	f.worker.Kill()
 	f.worker = f.serve("worker")
 }
 
 // message asks a member for something.
-func (f *troop) message(team, route, content string) {
+func (f *splitFleet) message(team, route, content string) {
 	f.t.Helper()
 	f.ask(http.MethodPost, "/api/v1/teams/"+team+"/messages", object{"content": content, "target": route}, http.StatusOK, nil)
 }
 
 // idle waits until a viewer of the team is told, later than since, that it is idle after so
 // many runs have ended, and returns the team's log. No run ends twice.
-func (f *troop) idle(log subject.Log, tape *client.TeamRecorder, since time.Time, runs int) []verify.Stored {
+func (f *splitFleet) idle(log subject.Log, tape *client.TeamRecorder, since time.Time, runs int) []verify.Stored {
 	f.t.Helper()
 	for seen := uint64(0); ; {
 		seen = tape.Until("the team is idle", func(s client.Recorded) bool {
@@ -173,8 +173,8 @@ func (f *troop) idle(log subject.Log, tape *client.TeamRecorder, since time.Time
 
 // faithful requires of a team's log that it holds every event of the logs of its members
 // once, in the member's order and byte for byte, and so for every nested team. It returns
-// how many events of agents there are, and adds every log to the ones that were seen.
-func (f *troop) faithful(log subject.Log, logs map[subject.Log][]verify.Stored) (agents int) {
+// the number of the agents' events, and adds every log to the map.
+func (f *splitFleet) faithful(log subject.Log, logs map[subject.Log][]verify.Stored) (agents int) {
 	f.t.Helper()
 	got := map[subject.Log][]json.RawMessage{}
 	for _, e := range verify.ReadLog(f.t, f.nc, log) {
@@ -225,7 +225,7 @@ func held(t *testing.T, in subject.Log, e event.Event) (of subject.Log, seq uint
 
 // alike requires that the viewers have seen, up to the last status in the team's log, what
 // one sees that comes now. It returns how many frames that are.
-func (f *troop) alike(log []verify.Stored, path string, tapes map[string]*client.TeamRecorder) (frames int) {
+func (f *splitFleet) alike(log []verify.Stored, path string, tapes map[string]*client.TeamRecorder) (frames int) {
 	f.t.Helper()
 	end := uint64(0)
 	for _, e := range log {
@@ -247,7 +247,7 @@ func (f *troop) alike(log []verify.Stored, path string, tapes map[string]*client
 }
 
 // seen returns what a viewer has been sent of the events up to end.
-func (f *troop) seen(name string, tape *client.TeamRecorder, end uint64) []client.Recorded {
+func (f *splitFleet) seen(name string, tape *client.TeamRecorder, end uint64) []client.Recorded {
 	f.t.Helper()
 	tape.UntilEvent(end)
 	shots, _, faults := tape.Frames()

@@ -25,8 +25,8 @@ import (
 // 250 ms for 99 of 100, which the test tells and does not require.
 const stopLimit = 5 * time.Second
 
-// dreamers stamp a paper if they are told so and then write without an end.
-func dreamers() scripted.Script {
+// slowMembers stamp a paper if they are told so and then write without an end.
+func slowMembers() scripted.Script {
 	stuck := scripted.Stream(scripted.Text("so far "), scripted.Hang())
 	return func(x *scripted.Exchange) scripted.Reply {
 		last := x.Prompt.Messages[len(x.Prompt.Messages)-1]
@@ -59,8 +59,8 @@ var ministry = object{
 func TestStopClosesTheModelRequest(t *testing.T) {
 	const stops = 50
 	random := rand.New(rand.NewPCG(seedOf(t), 0))
-	_, server := openOffice(t)
-	f := newTroop(t, dreamers(), troopOptions{Desks: 1, Servers: server})
+	_, server := serveStampTool(t)
+	f := newSplitFleet(t, slowMembers(), splitOptions{Teams: 1, Servers: server})
 	view := f.found(ministry)
 	crew := f.watch("agent-team/"+view.TeamID, false)
 	crew.Until("the team is idle", is("TEAM_STATUS", "", "new_status", event.TeamIdle))
@@ -105,7 +105,7 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 
 // stopped has members work on something and stops them once their models write, after a
 // while; it returns how long it took until the requests to their models were closed.
-func (f *troop) stopped(crew *client.Team, round int, busy []string, target object, after time.Duration) (took []time.Duration) {
+func (f *splitFleet) stopped(crew *client.Team, round int, busy []string, target object, after time.Duration) (took []time.Duration) {
 	f.t.Helper()
 	var writing []*scripted.Exchange
 	for i, route := range busy {
@@ -144,7 +144,7 @@ func (f *troop) stopped(crew *client.Team, round int, busy []string, target obje
 
 // atRest requires that the viewer was last told of each member, and of the team, that it is
 // idle, and that the team service says so, too.
-func (f *troop) atRest(crew *client.Team, team string, members []string) {
+func (f *splitFleet) atRest(crew *client.Team, team string, members []string) {
 	f.t.Helper()
 	last := map[string]string{}
 	for _, frame := range crew.Frames() {

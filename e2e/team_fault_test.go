@@ -15,9 +15,9 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// scribes stamp a paper if they are told so, and else write for two seconds.
-func scribes() scripted.Script {
-	stamp := clerks()
+// writingMembers stamp a paper if they are told so, and else write for two seconds.
+func writingMembers() scripted.Script {
+	stamp := stampingMembers()
 	return func(x *scripted.Exchange) scripted.Reply {
 		if last := x.Prompt.Messages[len(x.Prompt.Messages)-1]; last.Role == "tool" || strings.HasPrefix(last.Content, "stamp") {
 			return stamp(x)
@@ -26,22 +26,22 @@ func scribes() scripted.Script {
 	}
 }
 
-// siege is a team on which faults fall, with those who watch it.
-type siege struct {
-	*troop
+// faultRun is a team on which faults fall, with those who watch it.
+type faultRun struct {
+	*splitFleet
 	id    string
 	log   subject.Log
 	tapes map[string]*client.TeamRecorder
 	main  *client.TeamRecorder
 	crew  *client.Team
 	runs  int
-	desk  *office
+	stamp *stampTool
 }
 
-func newSiege(t *testing.T) *siege {
+func newFaultRun(t *testing.T) *faultRun {
 	t.Helper()
-	desk, server := openOffice(t)
-	s := &siege{troop: newTroop(t, scribes(), troopOptions{Desks: 2, Servers: server}), desk: desk}
+	stamp, server := serveStampTool(t)
+	s := &faultRun{splitFleet: newSplitFleet(t, writingMembers(), splitOptions{Teams: 2, Servers: server}), stamp: stamp}
 	s.id = s.found(agency).TeamID
 	s.log = verify.LogOf(id.KindTeam, s.id)
 	path := "agent-team/" + s.id
@@ -53,7 +53,7 @@ func newSiege(t *testing.T) *siege {
 }
 
 // during has a member write, and what befalls happen in the middle of it.
-func (s *siege) during(what, route string, befalls func()) {
+func (s *faultRun) during(what, route string, befalls func()) {
 	s.t.Helper()
 	began := time.Now()
 	s.message(s.id, route, "write")
@@ -70,7 +70,7 @@ func (s *siege) during(what, route string, befalls func()) {
 // members write and while people are asked. Every run ends once, what was allowed runs
 // once, and viewers are shown everything once and in order.
 func TestFaultsWhileATeamWorks(t *testing.T) {
-	s := newSiege(t)
+	s := newFaultRun(t)
 	s.during("a gateway is killed", "cellar/Clerk", func() { s.killGateway(0) })
 	s.during("the NATS server is restarted", "Lead", s.restartBus)
 	s.during("the worker is killed", "cellar/Clerk", s.killWorker)
@@ -85,7 +85,7 @@ func TestFaultsWhileATeamWorks(t *testing.T) {
 	s.killGateway(1)
 	s.killWorker()
 	s.kill(s.owner(s.log))
-	s.troop.desk()
+	s.splitFleet.startTeams()
 	s.restartBus()
 	for route := range papers {
 		s.crew.Say("APPROVE_TOOL", object{"invocation_id": questions[route].Text("invocation_id"), "approval_token": questions[route].Member("approval_token")})
@@ -95,13 +95,13 @@ func TestFaultsWhileATeamWorks(t *testing.T) {
 	events := s.idle(s.log, s.main, asked, s.runs)
 	t.Logf("everything is killed while two calls wait: both ran and ended once, after %s", time.Since(asked).Round(100*time.Millisecond))
 	for _, paper := range papers {
-		require.Equal(t, 1, s.desk.on(paper), paper)
+		require.Equal(t, 1, s.stamp.on(paper), paper)
 	}
 	s.judge(events)
 }
 
 // judge compares what is in the logs and what viewers were sent.
-func (s *siege) judge(events []verify.Stored) {
+func (s *faultRun) judge(events []verify.Stored) {
 	s.t.Helper()
 	logs := map[subject.Log][]verify.Stored{}
 	compared := s.faithful(s.log, logs)

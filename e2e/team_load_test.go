@@ -21,7 +21,7 @@ import (
 const (
 	// typists stream at once, in five teams of ten; one is nested in a nested one.
 	typists = 50
-	// typing is the pause between two words of each while nobody is killed: 125 words a
+	// typing is the pause between two words of each while all processes live: 125 words a
 	// second in all, of which those of nested teams are stored three and four times. Two
 	// cores that do everything else as well can do that.
 	typing = 400 * time.Millisecond
@@ -29,7 +29,7 @@ const (
 	typingOn = time.Second
 	// mishaps is how often the team service that relays is killed.
 	mishaps = 20
-	// calm is how long nobody is killed, for the figures of latency.
+	// calm is the time without a kill, for the figures of latency.
 	calm = 4 * time.Second
 )
 
@@ -84,7 +84,7 @@ func fifty() (team object, routes []string) {
 // viewers have seen exactly what is there.
 func TestTheMultiplexerIsKilledTwentyTimes(t *testing.T) {
 	later, stop := make(chan struct{}), make(chan struct{})
-	f := newTroop(t, typist(later, stop), troopOptions{Desks: 3})
+	f := newSplitFleet(t, typist(later, stop), splitOptions{Teams: 3})
 	team, routes := fifty()
 	view := f.found(team)
 	log, path := verify.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
@@ -122,7 +122,7 @@ type mishap struct{ killed, gone time.Time }
 
 // mishaps kills the team service that relays, time and again, once the one before it has
 // been replaced.
-func (f *troop) mishaps(log subject.Log, steady, restless *client.TeamRecorder) (out []mishap) {
+func (f *splitFleet) mishaps(log subject.Log, steady, restless *client.TeamRecorder) (out []mishap) {
 	f.t.Helper()
 	for range mishaps {
 		m := mishap{killed: time.Now()}
@@ -130,7 +130,7 @@ func (f *troop) mishaps(log subject.Log, steady, restless *client.TeamRecorder) 
 		m.gone = time.Now()
 		out = append(out, m)
 		restless.Break()
-		settled := f.hire()
+		settled := f.launchTeams()
 		steady.Until("what happened after the relay was killed", func(s client.Recorded) bool {
 			return s.At.After(m.gone) && made(f.t, s).After(m.gone)
 		})
@@ -163,8 +163,8 @@ func takeovers(t *testing.T, events []verify.Stored, spent []mishap) (out []time
 	return out
 }
 
-// figures tells how many events a second there were while nobody was killed, and how long
-// after an agent's event was made its frame was at a viewer.
+// figures logs the events a second of the time without a kill, and the latency from an
+// agent's event to its frame at a viewer.
 func figures(t *testing.T, events []verify.Stored, tape *client.TeamRecorder, began, ended time.Time) {
 	t.Helper()
 	var late []time.Duration
@@ -189,7 +189,7 @@ func figures(t *testing.T, events []verify.Stored, tape *client.TeamRecorder, be
 // meanwhile, and so is it once it reads on.
 func TestASlowViewerOfATeam(t *testing.T) {
 	// Each round is ten texts of 120 KB, which a viewer gets twice.
-	f := newTroop(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("text ", 4000), 6)...))), troopOptions{Desks: 1, Queue: 65536})
+	f := newSplitFleet(t, scripted.Always(scripted.Stream(scripted.Text(repeat(strings.Repeat("text ", 4000), 6)...))), splitOptions{Teams: 1, Queue: 65536})
 	view := f.found(ten("a"))
 	log, path := verify.LogOf(id.KindTeam, view.TeamID), "agent-team/"+view.TeamID
 	lazy, brisk := client.RecordTeam(t, path, f.addrs[0]), client.RecordTeam(t, path, f.addrs[0])

@@ -15,9 +15,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
-// TestEveryMessageOfATeamHasItsTest: the list of messages and tests has no empty place,
-// names tests that there are, and is what the documentation shows. That the tests show
-// their messages, they check themselves. What nothing makes is named.
+// TestEveryMessageOfATeamHasItsTest: the list of messages and tests is complete,
+// names tests that exist, and equals the page of the documentation. Each test checks that it
+// shows its messages. The page names the messages that no part makes.
 func TestEveryMessageOfATeamHasItsTest(t *testing.T) {
 	tests := map[string]bool{}
 	files, err := filepath.Glob("team_*_test.go")

@@ -20,23 +20,23 @@ import (
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
-// tale is the log of a team that is made up, with what its viewers were told at each event.
-type tale struct {
+// teamHistory is the log of a team that is made up, with what its viewers were told at each event.
+type teamHistory struct {
 	t      *testing.T
 	log    subject.Log
 	state  *teamwork.State
 	events []event.Event
 	views  []command.TeamAttachReply // after as many events
-	parent *tale
+	parent *teamHistory
 	node   string                  // in the parent
 	own    map[string]*eventOfLogs // logs of its agents
 }
 
 type eventOfLogs struct{ seq uint64 }
 
-func newTale(t *testing.T, name string, d event.TeamDefinition) *tale {
+func newTeamHistory(t *testing.T, name string, d event.TeamDefinition) *teamHistory {
 	t.Helper()
-	l := &tale{
+	l := &teamHistory{
 		t: t, log: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal(name)},
 		state: &teamwork.State{}, views: make([]command.TeamAttachReply, 1), own: map[string]*eventOfLogs{},
 	}
@@ -44,7 +44,7 @@ func newTale(t *testing.T, name string, d event.TeamDefinition) *tale {
 	return l
 }
 
-func (l *tale) append(d event.Data) {
+func (l *teamHistory) append(d event.Data) {
 	l.t.Helper()
 	e, err := event.New(l.log, fmt.Sprint(l.log.Entity, ".", len(l.events)), "test", time.Unix(0, 0).UTC(), d)
 	require.NoError(l.t, err)
@@ -59,7 +59,7 @@ func (l *tale) append(d event.Data) {
 }
 
 // relay appends an event of a member's log with all that follows from it.
-func (l *tale) relay(name string, e event.Event) {
+func (l *teamHistory) relay(name string, e event.Event) {
 	l.t.Helper()
 	raw, err := json.Marshal(e)
 	require.NoError(l.t, err)
@@ -76,7 +76,7 @@ func (l *tale) relay(name string, e event.Event) {
 }
 
 // says appends an event of an agent of the team.
-func (l *tale) says(name string, d event.Data) {
+func (l *teamHistory) says(name string, d event.Data) {
 	l.t.Helper()
 	place, err := l.state.Locate(name)
 	require.NoError(l.t, err)
@@ -147,21 +147,21 @@ func calls(r *rapid.T, run, call string) []event.Data {
 	return nil
 }
 
-// anyTale is a team of three, one of them in a nested team, who work side by side.
-func anyTale(t *testing.T, r *rapid.T) *tale {
+// anyTeamHistory is a team of three, one of them in a nested team, who work side by side.
+func anyTeamHistory(t *testing.T, r *rapid.T) *teamHistory {
 	t.Helper()
 	nested := event.TeamDefinition{Name: "desk", Coordinator: "Coder", Members: []event.MemberDefinition{{Name: "Coder"}}}
-	root := newTale(t, "team-1", event.TeamDefinition{
+	root := newTeamHistory(t, "team-1", event.TeamDefinition{
 		Name: "paper", Coordinator: "Lead", Members: []event.MemberDefinition{{Name: "Lead"}, {Name: "Writer"}, {Name: "desk", Team: &nested}},
 	})
 	place, err := root.state.Locate("desk")
 	require.NoError(t, err)
-	desk := &tale{
+	inner := &teamHistory{
 		t: t, log: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: place.ID}, state: &teamwork.State{},
 		parent: root, node: "desk", own: map[string]*eventOfLogs{},
 	}
-	desk.append(event.TeamCreatedData{TeamID: place.ID.String(), Definition: nested})
-	agents := map[string]*tale{"Lead": root, "Writer": root, "Coder": desk}
+	inner.append(event.TeamCreatedData{TeamID: place.ID.String(), Definition: nested})
+	agents := map[string]*teamHistory{"Lead": root, "Writer": root, "Coder": inner}
 	names := []string{"Lead", "Writer", "Coder"}
 	left := map[string][]event.Data{}
 	for _, name := range names {
@@ -183,7 +183,7 @@ func anyTale(t *testing.T, r *rapid.T) *tale {
 
 // shown returns the messages of a socket that is opened when the log has head events, with
 // those of what comes then; at says how many events the log had at each.
-func (l *tale) shown(codec dialect.Teams, head int) (frames [][]byte, at []int) {
+func (l *teamHistory) shown(codec dialect.Teams, head int) (frames [][]byte, at []int) {
 	l.t.Helper()
 	view := l.views[head]
 	add := func(list [][]byte, n int) {
@@ -210,7 +210,7 @@ func TestTheOriginalsClientMissesNothing(t *testing.T) {
 	codec, ok := bound.(dialect.Teams)
 	require.True(t, ok)
 	rapid.Check(t, func(r *rapid.T) {
-		l := anyTale(t, r)
+		l := anyTeamHistory(t, r)
 		all := len(l.events)
 		take := func(o *original.View, frames [][]byte) {
 			for _, f := range frames {

@@ -25,17 +25,17 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// office has a tool that counts how often it put its stamp on each paper.
-type office struct {
+// stampTool has a tool that counts how often it put its stamp on each paper.
+type stampTool struct {
 	mu     sync.Mutex
 	stamps map[string]int
 }
 
-// openOffice serves the tool desk/stamp and returns what the configuration says of it: it
-// is for the end of the list of servers.
-func openOffice(t *testing.T) (*office, string) {
+// serveStampTool serves the tool stamp and returns its lines for the end of the list of
+// servers in the configuration.
+func serveStampTool(t *testing.T) (*stampTool, string) {
 	t.Helper()
-	o := &office{stamps: map[string]int{}}
+	o := &stampTool{stamps: map[string]int{}}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
 	type in struct {
 		Paper string `json:"paper"`
@@ -55,14 +55,14 @@ func openOffice(t *testing.T) (*office, string) {
 	return o, "    - name: desk\n      url: " + web.URL + "\n"
 }
 
-func (o *office) on(paper string) int {
+func (o *stampTool) on(paper string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.stamps[paper]
 }
 
-// clerks stamp what they are told to, and say what became of it.
-func clerks() scripted.Script {
+// stampingMembers stamp what they are told to, and say what became of it.
+func stampingMembers() scripted.Script {
 	return func(x *scripted.Exchange) scripted.Reply {
 		last := x.Prompt.Messages[len(x.Prompt.Messages)-1]
 		if last.Role == "tool" {
@@ -90,12 +90,12 @@ var agency = object{
 	},
 }
 
-// people are those who may decide: a viewer of the team, or a device with the session
+// approvers are those who may decide: a viewer of the team, or a device with the session
 // protocol.
-type people struct {
-	crews   map[string]*client.Team
-	devices map[string]*client.Viewer
-	team    string
+type approvers struct {
+	teamViewers    map[string]*client.Team
+	sessionViewers map[string]*client.Viewer
+	team           string
 }
 
 // TestFiftyApproversDecideAtOnce: over two gateways and in two protocols, about a call of a
@@ -103,19 +103,19 @@ type people struct {
 // told whose; the tool runs once if it was allowed, and never if it was not.
 func TestFiftyApproversDecideAtOnce(t *testing.T) {
 	const approvers = 50
-	desk, server := openOffice(t)
+	stamp, server := serveStampTool(t)
 	keys := "auth:\n  api_keys:\n"
 	for i := range approvers {
 		keys += fmt.Sprintf("    - {id: person_%d, sha256: %s, tenant: default}\n", i, auth.HashKey(keyOf(i)))
 	}
-	f := newTroop(t, clerks(), troopOptions{Desks: 1, Servers: server})
-	f.configure(keys) // the gateways that were started before know nobody
+	f := newSplitFleet(t, stampingMembers(), splitOptions{Teams: 1, Servers: server})
+	f.configure(keys) // the running gateways know no user yet
 	guarded := [2]string{}
 	for i := range guarded {
 		_, guarded[i] = f.gateway()
 	}
 	view := f.found(agency)
-	all := admit(t, view.TeamID, guarded, approvers)
+	all := connectApprovers(t, view.TeamID, guarded, approvers)
 	log := verify.LogOf(id.KindTeam, view.TeamID)
 	member, err := id.MemberAgent(log.Entity, "Lead")
 	require.NoError(t, err)
@@ -135,8 +135,8 @@ func TestFiftyApproversDecideAtOnce(t *testing.T) {
 			require.Equal(t, wanted[answer.By], answer.Decision, "what counts is what %s said", answer.By)
 			told := all.told(t, call, answer)
 			require.Equal(t, approvers-1, told)
-			require.Equal(t, stamped[answer.Decision], desk.on(paper), "%s: %s", paper, answer.Decision)
-			t.Logf("%s: %s by %s counted, %d were told so; stamped %d times", paper, answer.Decision, answer.By, told, desk.on(paper))
+			require.Equal(t, stamped[answer.Decision], stamp.on(paper), "%s: %s", paper, answer.Decision)
+			t.Logf("%s: %s by %s counted, %d were told so; stamped %d times", paper, answer.Decision, answer.By, told, stamp.on(paper))
 			before = answer.Decision
 		}
 	}
@@ -144,17 +144,17 @@ func TestFiftyApproversDecideAtOnce(t *testing.T) {
 
 func keyOf(i int) string { return fmt.Sprintf("%s-person-%d-of-the-agency", process.Canary, i) }
 
-// admit connects the approvers, every other one in each protocol and at each gateway.
-func admit(t *testing.T, team string, addrs [2]string, n int) *people {
+// connectApprovers connects the approvers, every other one in each protocol and at each gateway.
+func connectApprovers(t *testing.T, team string, addrs [2]string, n int) *approvers {
 	t.Helper()
-	p := &people{team: team, crews: map[string]*client.Team{}, devices: map[string]*client.Viewer{}}
+	p := &approvers{team: team, teamViewers: map[string]*client.Team{}, sessionViewers: map[string]*client.Viewer{}}
 	var first uint64
 	for i := range n {
 		name, addr := fmt.Sprintf("person_%d", i), addrs[i/2%2]
 		if i%2 == 0 {
-			p.crews[name] = client.WatchTeam(t, client.TeamOptions{Addr: addr, Path: "agent-team/" + team, Key: keyOf(i), After: &first, Once: true})
+			p.teamViewers[name] = client.WatchTeam(t, client.TeamOptions{Addr: addr, Path: "agent-team/" + team, Key: keyOf(i), After: &first, Once: true})
 		} else {
-			p.devices[name] = client.MyAgentDialect().Watch(t, addr, "team/"+team, keyOf(i))
+			p.sessionViewers[name] = client.MyAgentDialect().Watch(t, addr, "team/"+team, keyOf(i))
 		}
 	}
 	return p
@@ -162,7 +162,7 @@ func admit(t *testing.T, team string, addrs [2]string, n int) *people {
 
 // decide has everybody decide at once about the member's n-th call, anything but not, and
 // returns its id and what each has said.
-func (p *people) decide(t *testing.T, route string, n int, not string) (call string, said map[string]string) {
+func (p *approvers) decide(t *testing.T, route string, n int, not string) (call string, said map[string]string) {
 	t.Helper()
 	said = map[string]string{}
 	say := func(name string) (approve bool) {
@@ -172,7 +172,7 @@ func (p *people) decide(t *testing.T, route string, n int, not string) (call str
 	}
 	var start, decided sync.WaitGroup
 	start.Add(1)
-	for name, c := range p.crews {
+	for name, c := range p.teamViewers {
 		seen := 0
 		question := c.Until("the question", func(f client.TeamFrame) bool {
 			if is("TOOL_APPROVAL_REQUESTED", route)(f) {
@@ -187,7 +187,7 @@ func (p *people) decide(t *testing.T, route string, n int, not string) (call str
 			c.Say(verb, object{"invocation_id": call, "approval_token": question.Member("approval_token")})
 		})
 	}
-	for name, d := range p.devices {
+	for name, d := range p.sessionViewers {
 		step := "approve_" + call
 		d.Until("the question", func(s client.Shown) bool { return s.Kind == myagent.AgentUserConfirm && s.MyAgent().StepID == step })
 		approve := say(name)
@@ -203,7 +203,7 @@ func (p *people) decide(t *testing.T, route string, n int, not string) (call str
 
 // decided waits until the member has ended its run n and returns the answer that counted,
 // which has to be the only one, with what it entails.
-func (f *troop) decided(agent subject.Log, call string, n int) (answer event.InputAnsweredData) {
+func (f *splitFleet) decided(agent subject.Log, call string, n int) (answer event.InputAnsweredData) {
 	f.t.Helper()
 	var events []event.Event
 	process.Eventually(f.t, "the run ends", func() bool {
@@ -252,9 +252,9 @@ func eventsOf(stored []verify.Stored) []event.Event {
 
 // told waits until everybody but the one whose decision counted has been told whose it
 // was, and returns how many that are.
-func (p *people) told(t *testing.T, call string, answer event.InputAnsweredData) (n int) {
+func (p *approvers) told(t *testing.T, call string, answer event.InputAnsweredData) (n int) {
 	t.Helper()
-	for name, c := range p.crews {
+	for name, c := range p.teamViewers {
 		if name == answer.By {
 			continue
 		}
@@ -266,7 +266,7 @@ func (p *people) told(t *testing.T, call string, answer event.InputAnsweredData)
 		require.Equal(t, answer.Decision, f.Text("decision"), "%s", f.Raw)
 		n++
 	}
-	for name, d := range p.devices {
+	for name, d := range p.sessionViewers {
 		if name == answer.By {
 			continue
 		}

@@ -16,16 +16,16 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// club is an installation in which teams work: a gateway and a process with all services.
-type club struct {
+// teamFleet is an installation in which teams work: a gateway and a process with all services.
+type teamFleet struct {
 	*fleet
 	addr string
 	nc   *nats.Conn
 }
 
-func newClub(t *testing.T, script scripted.Script) *club {
+func newTeamFleet(t *testing.T, script scripted.Script) *teamFleet {
 	t.Helper()
-	c := &club{fleet: newFleet(t, script)}
+	c := &teamFleet{fleet: newFleet(t, script)}
 	c.serve("session,pipeline,task,team,worker,tools")
 	_, c.addr = c.gateway()
 	c.nc = c.listen()
@@ -34,7 +34,7 @@ func newClub(t *testing.T, script scripted.Script) *club {
 }
 
 // ask sends an HTTP request and returns the answer, which has to have the status.
-func (c *club) ask(method, path string, body any, status int, into any) {
+func (c *teamFleet) ask(method, path string, body any, status int, into any) {
 	c.t.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(c.t, err)
@@ -52,7 +52,7 @@ func (c *club) ask(method, path string, body any, status int, into any) {
 }
 
 // found makes a team and returns it once it is idle.
-func (c *club) found(definition any) command.TeamView {
+func (c *teamFleet) found(definition any) command.TeamView {
 	c.t.Helper()
 	var v command.TeamView
 	c.ask(http.MethodPost, "/api/v1/teams", definition, http.StatusCreated, &v)
@@ -64,7 +64,7 @@ func (c *club) found(definition any) command.TeamView {
 }
 
 // watch shows a run to the end of the test, from its beginning.
-func (c *club) watch(path string, envelope bool) *client.Team {
+func (c *teamFleet) watch(path string, envelope bool) *client.Team {
 	c.t.Helper()
 	var first uint64
 	return client.WatchTeam(c.t, client.TeamOptions{Addr: c.addr, Path: path, After: &first, Envelope: envelope, Once: true})

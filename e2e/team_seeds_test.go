@@ -14,8 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
-// shape returns the paths of all members of a JSON value with the kinds of their values.
-// What is below a path of leave is not looked at.
+// shape returns the paths of all members of a JSON value with the kinds of their values,
+// but for those below the path leave.
 func shape(t testing.TB, raw []byte, leave string) map[string]string {
 	t.Helper()
 	var v any
@@ -68,7 +68,7 @@ func likeSeed(t testing.TB, example, frame, leave string, besides ...string) {
 
 // seeds compares frames of the run with the examples of the protocol's description: an
 // event of each source, of a nested team at each depth, and what clients finally get.
-func (p *press) seeds() {
+func (p *teamScenario) seeds() {
 	const nested = "data.sub_team_event"
 	first := func(c *client.Team, what string, ok func(client.TeamFrame) bool) string {
 		p.t.Helper()
@@ -107,7 +107,7 @@ func (p *press) seeds() {
 }
 
 // finalForm compares what clients get with the last example.
-func (p *press) finalForm() {
+func (p *teamScenario) finalForm() {
 	const stream = "payload.team_stream_event_envelope"
 	own := []string{"payload.event_scope", "payload.member_route_key"}
 	for route, besides := range map[string][]string{"Editor": append(own, stream), clerk: append(own, "payload.sub_team_node_name", stream)} {
@@ -120,7 +120,7 @@ func (p *press) finalForm() {
 }
 
 // times requires that every event of the stream has an id of its own and a time.
-func (p *press) times() {
+func (p *teamScenario) times() {
 	ids := map[string]bool{}
 	for _, f := range p.deep.Frames() {
 		var e struct {

@@ -14,13 +14,13 @@ import (
 // told, their answers and failures are the members', people stop them, and their logs and
 // statuses are as exact as those of any member.
 func TestAgentsOfTheSwarmInATeam(t *testing.T) {
-	c := newClub(t, models.Team{
+	c := newTeamFleet(t, models.Team{
 		"Boss: paint":                     {models.Writes("Artist", "paint a house"), models.Says("I have asked Artist.")},
 		"Boss: Artist says a green house": {models.Calls("create_tasks", object{"tasks": []object{{"task_name": "frame", "assignee_name": "Artist", "description": "Frame it."}}}), models.Says("It is green.")},
 		"Boss: sums":                      {models.Writes("numbers", "two and two"), models.Says("I have asked numbers.")},
 		"Boss: numbers says four":         {models.Calls("create_tasks", object{"tasks": []object{{"task_name": "sum", "assignee_name": "numbers", "description": "Sum up."}}}), models.Says("It is four.")},
 	}.Script())
-	h := hive{t: t, addr: c.addr}
+	h := swarmRig{t: t, addr: c.addr}
 	painter := h.agent("painter-1", "Painter", nil, "painting")
 	counter := h.agent("counter-1", "Abacus", nil, "counting", "adding")
 	v := c.found(object{

@@ -24,14 +24,14 @@ type memberLogs struct {
 }
 
 // logs reads the log of a team, and of all below it, from NATS.
-func (c *club) logs(team string) memberLogs {
+func (c *teamFleet) logs(team string) memberLogs {
 	c.t.Helper()
 	l := memberLogs{events: map[string][]verify.Stored{}, ids: map[string]string{}}
 	c.readTeam(&l, "", team)
 	return l
 }
 
-func (c *club) readTeam(l *memberLogs, route, team string) {
+func (c *teamFleet) readTeam(l *memberLogs, route, team string) {
 	c.t.Helper()
 	l.teams, l.ids[route] = append(l.teams, route), team
 	l.events[route] = verify.ReadLog(c.t, c.nc, verify.LogOf(id.KindTeam, team))
@@ -98,8 +98,8 @@ func (l memberLogs) exact(t testing.TB) int {
 	return l.unpacked(t)
 }
 
-// unpacked requires that whoever takes the events of the outermost log apart, layer by
-// layer, gets every agent's log, and returns how many events those have.
+// unpacked requires that the events of the outermost log, unwrapped layer by layer, give
+// every agent's log, and returns how many events those have.
 func (l memberLogs) unpacked(t testing.TB) (n int) {
 	t.Helper()
 	got := map[string][]string{}
@@ -163,7 +163,7 @@ func (l memberLogs) agentsTruth(t testing.TB) map[string][]string {
 	return all
 }
 
-// begunAndEnded keeps the runs that are on.
+// begunAndEnded keeps the active runs.
 func begunAndEnded(t testing.TB, e event.Event, runs map[string]bool) {
 	t.Helper()
 	switch e.Type {
@@ -182,7 +182,7 @@ func begunAndEnded(t testing.TB, e event.Event, runs map[string]bool) {
 type foldedTeam struct {
 	status string                 // empty: it starts
 	open   map[string]bool        // messages that were accepted, until their member has them
-	runs   map[string]bool        // what agents were given, until they are done with it
+	runs   map[string]bool        // active runs of agents
 	teams  map[string]*foldedTeam // nested ones
 	paused bool
 	ended  bool
@@ -192,7 +192,7 @@ func newFoldedTeam() *foldedTeam {
 	return &foldedTeam{open: map[string]bool{}, runs: map[string]bool{}, teams: map[string]*foldedTeam{}}
 }
 
-// working says whether somebody does something, or is to, at any depth.
+// working reports whether a member works, or is about to, at any depth.
 func (f *foldedTeam) working() bool {
 	for _, nested := range f.teams {
 		if nested.working() {
@@ -202,7 +202,7 @@ func (f *foldedTeam) working() bool {
 	return len(f.runs) > 0 || len(f.open) > 0 && !f.paused
 }
 
-// truthful says whether the team says that it is running if somebody works, and only then,
+// truthful reports whether the team says that it is running if a member works, and only then,
 // or while a nested team still says so.
 func (f *foldedTeam) truthful() bool {
 	running, may := f.status == event.TeamRunning, f.working()
@@ -266,7 +266,7 @@ func (l memberLogs) teamsTruth(t testing.TB) (compared int) {
 		for _, e := range l.events[team] {
 			f.apply(t, e.Event)
 			if compared++; wrong != "" && !f.truthful() {
-				require.Equal(t, event.BoardUpdated, e.Type, "%q: %s", team, wrong) // what has come of a run comes before the status
+				require.Equal(t, event.BoardUpdated, e.Type, "%q: %s", team, wrong) // the outcome of a run comes before the status
 			}
 			if wrong = ""; !f.truthful() {
 				wrong = fmt.Sprintf("after event %d (%s) it says %s, and on are %v, open %v", e.Sequence, event.Unwrap(e.Event).Type, f.status, f.runs, f.open)

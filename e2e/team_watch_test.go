@@ -52,24 +52,24 @@ func kitchenCast() scripted.Script {
 	}
 }
 
-// audience is those who watch one run, in every dialect, and its log.
-type audience struct {
-	t    *testing.T
-	c    *club
-	run  string
-	log  subject.Log
-	spys []*client.Viewer
+// runViewers is those who watch one run, in every dialect, and its log.
+type runViewers struct {
+	t       *testing.T
+	c       *teamFleet
+	run     string
+	log     subject.Log
+	viewers []*client.Viewer
 }
 
-func (c *club) audience(t *testing.T, kind id.Kind, name string) *audience {
+func (c *teamFleet) viewersOf(t *testing.T, kind id.Kind, name string) *runViewers {
 	t.Helper()
-	a := &audience{t: t, c: c, run: string(kind) + "/" + name, log: verify.LogOf(kind, name)}
-	a.spys = a.arrive()
+	a := &runViewers{t: t, c: c, run: string(kind) + "/" + name, log: verify.LogOf(kind, name)}
+	a.viewers = a.connect()
 	return a
 }
 
-// arrive opens a socket of each dialect.
-func (a *audience) arrive() (all []*client.Viewer) {
+// connect opens a socket of each dialect.
+func (a *runViewers) connect() (all []*client.Viewer) {
 	a.t.Helper()
 	for _, m := range client.Dialects() {
 		all = append(all, m.Watch(a.t, a.c.addr, a.run, ""))
@@ -78,9 +78,9 @@ func (a *audience) arrive() (all []*client.Viewer) {
 }
 
 // in returns the viewer of a dialect.
-func (a *audience) in(name string) *client.Viewer {
+func (a *runViewers) in(name string) *client.Viewer {
 	a.t.Helper()
-	for _, s := range a.spys {
+	for _, s := range a.viewers {
 		if s.Name == name {
 			return s
 		}
@@ -98,9 +98,9 @@ var asks = map[string]*regexp.Regexp{
 }
 
 // answer waits until every viewer is asked for the n-th time, and says yes in one dialect.
-func (a *audience) answer(n int, dialect string) {
+func (a *runViewers) answer(n int, dialect string) {
 	a.t.Helper()
-	for _, s := range a.spys {
+	for _, s := range a.viewers {
 		how := asks[s.Name]
 		if how == nil {
 			continue
@@ -118,7 +118,7 @@ func (a *audience) answer(n int, dialect string) {
 	}
 }
 
-func (a *audience) yes(dialect, question string) object {
+func (a *runViewers) yes(dialect, question string) object {
 	_, name, _ := strings.Cut(a.run, "/")
 	switch dialect {
 	case "ORBIT":
@@ -132,7 +132,7 @@ func (a *audience) yes(dialect, question string) object {
 }
 
 // until waits until the log holds n events of a type, at any depth, and returns it.
-func (a *audience) until(kind event.Type, n int, holds string) (log []verify.Stored) {
+func (a *runViewers) until(kind event.Type, n int, holds string) (log []verify.Stored) {
 	a.t.Helper()
 	process.Eventually(a.t, fmt.Sprintf("%d %s %s", n, kind, holds), func() bool {
 		log = verify.ReadLog(a.t, a.c.nc, a.log)
@@ -148,9 +148,9 @@ func (a *audience) until(kind event.Type, n int, holds string) (log []verify.Sto
 }
 
 // told waits until every viewer has seen a text.
-func (a *audience) told(texts ...string) {
+func (a *runViewers) told(texts ...string) {
 	a.t.Helper()
-	for _, s := range a.spys {
+	for _, s := range a.viewers {
 		for _, text := range texts {
 			s.Until(text, func(f client.Shown) bool { return f.Seq > 0 && strings.Contains(f.Raw, text) })
 		}
@@ -159,10 +159,10 @@ func (a *audience) told(texts ...string) {
 
 // end requires of every viewer, and of one in each dialect who comes only now, that it has
 // all that the documentation says, and of two of one dialect that they have the same.
-func (a *audience) end(log []verify.Stored) {
+func (a *runViewers) end(log []verify.Stored) {
 	a.t.Helper()
-	late := a.arrive()
-	for i, s := range a.spys {
+	late := a.connect()
+	for i, s := range a.viewers {
 		counts := [2]int{}
 		for k, viewer := range []*client.Viewer{s, late[i]} {
 			counts[k] = a.complete(viewer, log)
@@ -173,7 +173,7 @@ func (a *audience) end(log []verify.Stored) {
 	}
 }
 
-func (a *audience) complete(s *client.Viewer, log []verify.Stored) int {
+func (a *runViewers) complete(s *client.Viewer, log []verify.Stored) int {
 	a.t.Helper()
 	like := s
 	if s.Page == "" { // envelopes: as many as the flattened form
@@ -203,15 +203,15 @@ func sameMany(t *testing.T, a, b *client.Viewer) {
 // viewers see what the documentation says, early and late ones the same, and what is asked
 // in one is answered in another.
 func TestOneRunInEveryDialect(t *testing.T) {
-	c := newClub(t, kitchenCast())
+	c := newTeamFleet(t, kitchenCast())
 	t.Run("a team", func(t *testing.T) { t.Parallel(); c.watchTeam(t) })
 	t.Run("a session with a plan", func(t *testing.T) { t.Parallel(); c.watchSession(t) })
 	t.Run("a task of the swarm", func(t *testing.T) { t.Parallel(); c.watchTask(t) })
 	t.Run("a chat", func(t *testing.T) { t.Parallel(); c.watchChat(t) })
 }
 
-func (c *club) watchTeam(t *testing.T) {
-	a := c.audience(t, id.KindTeam, c.found(kitchen).TeamID)
+func (c *teamFleet) watchTeam(t *testing.T) {
+	a := c.viewersOf(t, id.KindTeam, c.found(kitchen).TeamID)
 	a.in("team").Say(object{"type": "SEND_MESSAGE", "payload": object{"content": "dinner"}})
 	a.answer(1, "MyAgent")
 	a.answer(2, "ORBIT")
@@ -226,10 +226,10 @@ func (c *club) watchTeam(t *testing.T) {
 	a.end(log)
 }
 
-func (c *club) watchSession(t *testing.T) {
+func (c *teamFleet) watchSession(t *testing.T) {
 	m := client.DialMyAgent(t, c.addr)
 	m.Create("en_US", object{"confirm_plan": true})
-	a := c.audience(t, id.KindSession, m.Session)
+	a := c.viewersOf(t, id.KindSession, m.Session)
 	m.Message("say one; then say two; finally say three", nil)
 	a.answer(1, "team")
 	a.until(event.PipelineCompleted, 1, "")
@@ -240,17 +240,17 @@ func (c *club) watchSession(t *testing.T) {
 	a.end(log)
 }
 
-func (c *club) watchTask(t *testing.T) {
-	h := hive{t: t, addr: c.addr}
+func (c *teamFleet) watchTask(t *testing.T) {
+	h := swarmRig{t: t, addr: c.addr}
 	worker := h.agent("painter", "Painter", nil, "painting")
 	asker := h.client()
 	for n := 1; n <= 2; n++ {
 		asker.Say("client.agent.task.create.request", object{"agentId": "painter", "agentName": "Painter", "taskData": object{"text": "paint"}})
 		task := worker.Until("task.execute").Text("taskId")
-		a := c.audience(t, id.KindTask, task)
+		a := c.viewersOf(t, id.KindTask, task)
 		worker.Say("task.status", object{"taskId": task, "status": "started"})
 		worker.Say("task.requestmessage", object{"taskId": task, "messageType": "input_request", "message": "Which colour?", "options": []string{"green", "red"}, "timeout": 60000})
-		for _, s := range a.spys {
+		for _, s := range a.viewers {
 			s.Until("the question", func(f client.Shown) bool { return f.Seq > 0 && strings.Contains(f.Raw, "Which colour?") })
 		}
 		question := a.in("ORBIT").Until("the question", func(f client.Shown) bool { return asks["ORBIT"].MatchString(f.Raw) })
@@ -267,10 +267,10 @@ func (c *club) watchTask(t *testing.T) {
 	}
 }
 
-func (c *club) watchChat(t *testing.T) {
+func (c *teamFleet) watchChat(t *testing.T) {
 	chat := client.DialOrbit(t, "ws://"+c.addr+"/ws")
 	chat.Until("agent_ready")
-	a := c.audience(t, id.KindSession, chat.Session)
+	a := c.viewersOf(t, id.KindSession, chat.Session)
 	chat.Ask("what does notes.md say?")
 	chat.Until("agent_response")
 	a.in("team").Say(object{"type": "SEND_MESSAGE", "payload": object{"content": "list the files"}})

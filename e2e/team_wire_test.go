@@ -56,7 +56,7 @@ func below(c *client.Team, route string, agent bool) (out []string) {
 
 // sockets compares what the viewers of the team were sent with what the sockets of its
 // agents and nested teams are sent, and with what those are who come late.
-func (p *press) sockets(l memberLogs) {
+func (p *teamScenario) sockets(l memberLogs) {
 	late := p.c.watch("agent-team/"+p.team.TeamID, false)
 	lateDeep := p.c.watch("agent-team/"+p.team.TeamID, true)
 	for _, two := range [][2]*client.Team{{p.flat, late}, {p.deep, lateDeep}} {

@@ -26,7 +26,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// things are the ids of what one tenant has, or of what nobody has.
+// things are ids of one tenant, or ids that do not exist.
 type things struct{ session, team, nested, member, task, client, step, run string }
 
 // all returns the ids, for replacing.
@@ -35,8 +35,8 @@ func (n things) all() []string {
 }
 
 // TestTenantsMeetNowhere: every verb of the HTTP API, of the session protocol, and every
-// socket that names something answers the same for what another tenant has as for what
-// nobody has. Nothing of it reaches the other tenant.
+// socket that names an id answers the same for an id of another tenant as for an id that does
+// not exist. Nothing of it reaches the other tenant.
 func TestTenantsMeetNowhere(t *testing.T) {
 	f := newFleet(t, scripted.Stages{
 		Plan: scripted.Always(scripted.Plan(tasks("a", "b")...)),
@@ -132,7 +132,7 @@ func possess(t *testing.T, addr, key string) (n things) {
 		return f.Type == "TEAM_STATUS" && f.Text("new_status") == "IDLE" && f.Sequence > done.Sequence
 	})
 
-	h := hive{t, addr, key}
+	h := swarmRig{t, addr, key}
 	agent, owner := h.agent("red-agent", "Red Agent", nil), h.client()
 	n.client = owner.Find("welcome", func(f client.SwarmFrame) bool { return f.Type == "orchestrator.client.welcome" }).Text("clientId")
 	n.task = owner.Get("client.agent.task.create.response", "client.agent.task.create.request", object{"agentId": "red-agent", "taskData": 1}).Text("taskId")
@@ -244,8 +244,8 @@ func tell(t *testing.T, addr, key string, v verb, n things) string {
 	return n.same(ask(t, v.method, "http://"+addr+"/api/v1/"+n.fill(v.path), key, v.body))
 }
 
-// knock opens a socket, says something if there is anything to say, and returns all that
-// it is told until the socket closes or falls silent.
+// knock opens a socket, sends the frame unless it is empty, and returns all frames until the
+// socket closes or falls silent.
 func knock(addr, key, path, frame string, n things) string {
 	ctx, cancel := process.Within(process.Patience)
 	defer cancel()
@@ -280,7 +280,7 @@ func knock(addr, key, path, frame string, n things) string {
 // says of foreign things it says at once.
 const silent = 2 * time.Second
 
-// frameOf is an event of the session protocol that names what there is in a session.
+// frameOf returns an event of the session protocol that names the parts of a session.
 func frameOf(event string, n things) (string, error) {
 	raw, err := json.Marshal(object{"event": event, "session_id": n.session, "step_id": n.step, "content": contentOf(event), "metadata": object{
 		"message_id": "m-1", "task_id": "a", "last_seq": 1, "client_id": "blue", "run_id": n.run,
@@ -288,7 +288,7 @@ func frameOf(event string, n things) (string, error) {
 	return string(raw), err
 }
 
-// both does something with what nobody has and with what another tenant has, at once.
+// both calls do with ids that do not exist and with ids of another tenant, at once.
 func both(nobodys, theirs things, do func(things) string) (want, got string) {
 	var done sync.WaitGroup
 	done.Go(func() { want = do(nobodys) })

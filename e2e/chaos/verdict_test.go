@@ -204,7 +204,7 @@ func TestADeadlineThatPassesEarly(t *testing.T) {
 }
 
 // TestACutThatDropsNothingIsNone: counters are the evidence of a broken network, and a
-// network that nobody used was not broken.
+// network without packets was not broken.
 func TestACutThatDropsNothingIsNone(t *testing.T) {
 	net := site.NewNetwork(t)
 	if own, why := net.Isolated(); !own {

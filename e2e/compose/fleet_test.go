@@ -33,7 +33,7 @@ type fleet struct {
 	token string
 }
 
-// tools returns every Compose that there is: the plugin of docker first, as the Makefile
+// tools returns every Compose of the machine: the plugin of docker first, as the Makefile
 // prefers it, and the program that Debian has.
 func tools(t *testing.T) [][]string {
 	t.Helper()
@@ -98,7 +98,7 @@ func (f *fleet) end() {
 	if f.t.Failed() {
 		f.t.Logf("%s\n%s", f.compose("ps"), f.compose("logs", "--no-color", "--tail=40"))
 	}
-	// What belongs to a profile is ended only by those who name it.
+	// Compose ends the services of a profile only if the command names the profile.
 	f.compose("--profile", "observability", "--profile", "grafana", "down", "-v", "--remove-orphans", "--timeout", "5")
 }
 

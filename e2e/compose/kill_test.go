@@ -34,9 +34,9 @@ func (f *fleet) talk(n int) *verify.Conversation {
 }
 
 // TestAnyOneContainerMayBeKilled: while clients talk through the load balancer, each
-// container in turn is killed, stays away for a while and comes back. What the clients
-// have seen at the end is the whole of their sessions: nothing lost, doubled or out of
-// order, and every question answered once.
+// container in turn is killed, stays away for a while and comes back. In the end the
+// clients have seen their whole sessions, nothing lost, doubled or out of order, and every
+// question answered once.
 func TestAnyOneContainerMayBeKilled(t *testing.T) {
 	f := start(t, tools(t)[0])
 	f.hardened(t)
@@ -54,7 +54,7 @@ func TestAnyOneContainerMayBeKilled(t *testing.T) {
 		began, before := time.Now(), verify.Answers(clients)
 		f.run("docker", "kill", id)
 		if s == "gateway" || strings.HasPrefix(s, "nats-") {
-			further("the talk goes on without " + s) // there are others
+			further("the talk goes on without " + s) // its replicas go on
 		}
 		f.run("docker", "start", id)
 		f.healthy(id)
@@ -68,7 +68,7 @@ func TestAnyOneContainerMayBeKilled(t *testing.T) {
 	f.quiet(t)
 }
 
-// quiet checks that the NATS servers had nothing to refuse, and that nobody has logged
+// quiet checks that the NATS servers had nothing to refuse, and that no log holds
 // a secret.
 func (f *fleet) quiet(t *testing.T) {
 	t.Helper()

@@ -160,7 +160,7 @@ func (f *fleet) queries(t *testing.T, p prometheus) int {
 
 var spans = regexp.MustCompile(`"spans": (\d+)`)
 
-// spans waits for the traces of the chat and returns how many spans there were.
+// spans waits for the traces of the chat and returns the number of their spans.
 func (f *fleet) spans(t *testing.T) int {
 	t.Helper()
 	sum := 0

@@ -37,7 +37,7 @@ func TestALeakedKeyIsRefused(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), withdrawn)
 	defer cancel()
 	_, _, err := bad.Read(ctx)
-	for err == nil { // what it was said before
+	for err == nil { // earlier frames
 		_, _, err = bad.Read(ctx)
 	}
 	require.EqualValues(t, 4401, websocket.CloseStatus(err), "the socket of the leaked key: %v", err)

@@ -15,7 +15,7 @@ import (
 )
 
 // TestEveryComposeRunsTheFleet: each Compose of this machine starts the file, adds
-// gateways to it, lets the doctor look at it, ends it, and finds its data again at the next start.
+// gateways to it, runs the doctor, ends it, and finds its data again at the next start.
 func TestEveryComposeRunsTheFleet(t *testing.T) {
 	for _, tool := range tools(t) {
 		t.Run(strings.Join(tool, " "), func(t *testing.T) {

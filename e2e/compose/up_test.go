@@ -15,8 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/e2e/harness/verify"
 )
 
-// TestOneCommandStartsTheFleetWithoutARegistry: a fresh clone, `make up LOCAL=1`, and what
-// the README says after it. No command is told which images there are, and none of them
+// TestOneCommandStartsTheFleetWithoutARegistry: a fresh clone, `make up LOCAL=1`, and the
+// next steps of the README. No command names an image, and none
 // may be pulled.
 func TestOneCommandStartsTheFleetWithoutARegistry(t *testing.T) {
 	f := prepare(t, tools(t)[0])
@@ -24,7 +24,7 @@ func TestOneCommandStartsTheFleetWithoutARegistry(t *testing.T) {
 	f.run("git", "clone", "--quiet", "--no-hardlinks", f.root, f.dir)
 	f.run("sh", "-c", `cd "$0" && git diff --binary HEAD | git -C "$1" apply --allow-empty && git ls-files -o --exclude-standard -z | xargs -0 -r cp --parents -t "$1"`, f.root, f.dir)
 	require.NoError(t, os.MkdirAll(filepath.Join(f.dir, ".cache"), 0o750))
-	require.NoError(t, os.Symlink(filepath.Join(f.root, ".cache", "bin"), filepath.Join(f.dir, ".cache", "bin"))) // what takes minutes to build
+	require.NoError(t, os.Symlink(filepath.Join(f.root, ".cache", "bin"), filepath.Join(f.dir, ".cache", "bin"))) // tools that take minutes to build
 	t.Cleanup(f.end)
 
 	f.run("make", "up", "LOCAL=1")

@@ -15,9 +15,9 @@ import (
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 )
 
-// TestAChatSaysThatNoWorkerIsAvailable: the only worker's container is killed. Who asks
-// then is told within seconds, not after the lease of the dead has run out, and gets the
-// answer when the container is back.
+// TestAChatSaysThatNoWorkerIsAvailable: the only worker's container is killed. A client
+// that asks then is told within seconds, before the lease of the dead worker expires, and
+// gets the answer when the container is back.
 func TestAChatSaysThatNoWorkerIsAvailable(t *testing.T) {
 	f := start(t, tools(t)[0])
 	d := f.talk(0)

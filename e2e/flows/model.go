@@ -16,8 +16,8 @@ import (
 // task; one that begins with "then" depends on the one before it, one that begins with
 // "finally" on all. Some parts are stage directions instead:
 //
-//	plan badly         every plan is no plan
-//	plan badly once    the first one is none
+//	plan badly         every plan is invalid
+//	plan badly once    the first plan is invalid
 //	plan a circle once the tasks of the first one depend on each other
 //	hold plan KEY      half a plan is there until the gate is opened
 //	hold answer KEY    the same of the answer that is made of the results

@@ -23,7 +23,7 @@ var ids = map[string]string{
 	"worker": "worker",
 }
 
-// masks are the members whose values are no two times the same.
+// masks are the members whose values differ between runs.
 var masks = map[string]string{
 	"event_id": "<event id>", "last_event_id": "<event id>", "server_time": "<time>", "valid_until": "<time>",
 	"elapsed_seconds": "<s>", "duration_seconds": "<s>", "server_uptime_seconds": "<s>", "duration": "<s>",
@@ -31,8 +31,8 @@ var masks = map[string]string{
 	"state_size_bytes": "<n>",
 }
 
-// seqs are the members that count events. How many there are depends on how the
-// pieces of a text are cut.
+// seqs are the members that count events. Their values depend on how the
+// text is cut into deltas.
 var seqs = []string{"seq", "last_seq", "exported_seq", "merged_from", "first_seq", "replayed", "count", "first_available_seq"}
 
 // normal makes what was said in a scene the same every time.

@@ -257,7 +257,7 @@ func replans() []Flow {
 }
 
 // awaitPiece waits for a piece of a model's text: what waits at a gate has been said
-// up to it. Of a plan no pieces are shown, only that there is a text.
+// up to it. A plan shows no deltas, only the start of its text.
 func (m *Socket) awaitPiece(event string) {
 	m.s.t.Helper()
 	for {

@@ -199,7 +199,7 @@ func (m *Socket) Seq() uint64 { return m.last[m.talk.Session] }
 // Cut breaks the connection.
 func (m *Socket) Cut() { m.talk.Cut() }
 
-// Await reads until there was a frame for each of the conditions, in any order, and
+// Await reads until each of the conditions has its frame, in any order, and
 // returns those frames in the order of the conditions. A condition is the name of an
 // event, followed by " ACTION" for a notice and by "@TASK" for a frame about a task.
 func (m *Socket) Await(conditions ...string) []sdk.Frame {

@@ -70,7 +70,7 @@ type block struct {
 	socket string
 	sent   bool
 	frames []frame
-	raws   []string // of sent texts that are no objects; else ""
+	raws   []string // sent texts other than JSON objects; else ""
 }
 
 const preface = `%s

@@ -37,8 +37,8 @@ type config struct {
 	Sync   time.Duration
 }
 
-// Serve is the NATS server that this process is to be, until it is killed. It reports false
-// if it is none.
+// Serve runs the NATS server that this process is to be, until it is killed. It reports false
+// in other processes.
 func Serve() bool {
 	text := os.Getenv(configVar)
 	if text == "" {

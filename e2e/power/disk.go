@@ -13,13 +13,13 @@ import (
 const (
 	// diskSize is of the image, which takes only the room of what is in it.
 	diskSize = 1 << 30
-	// options keep the file system from writing on its own, within the minutes of a test, what
-	// nobody has asked to be written through.
+	// options keep the file system from writing on its own, within the minutes of a test, data
+	// that no program has synced.
 	options = "loop,noatime,commit=600"
 )
 
-// Disk is a file system of its own in an image file. What is in the image at one moment is
-// what a disk holds when the power fails then.
+// Disk is a file system of its own in an image file. The image at one moment is the content
+// of a disk whose power fails then.
 type Disk struct {
 	t     testing.TB
 	image string
@@ -43,13 +43,13 @@ func NewDisk(t testing.TB) *Disk {
 	return d
 }
 
-// Fail cuts the power: the disk forgets whatever had not been written through. Whoever wrote
-// to it must be dead.
+// Fail cuts the power: the disk loses all data that had not been written through. Its
+// writers must be dead.
 func (d *Disk) Fail() {
 	d.t.Helper()
 	held := d.image + ".held"
 	d.run("cp", "--sparse=always", d.image, held)
-	d.unmount() // writes what is left, to an image that nobody sees again
+	d.unmount() // writes the rest to an image that is not used again
 	require.NoError(d.t, os.Rename(held, d.image))
 	d.mount() // replays the journal
 }

@@ -123,7 +123,7 @@ func (l *Load) note(ctx context.Context, n int, err error) {
 	}
 }
 
-// Until waits until there are n more appends, and for as long as that, if that is longer.
+// Until waits for n more appends, and at least as long as the duration.
 func (l *Load) Until(n int, long time.Duration) {
 	l.t.Helper()
 	late, began := time.After(patience), time.Now()

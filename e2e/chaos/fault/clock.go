@@ -42,7 +42,7 @@ func listen(s *site.Site) (*stamps, *nats.Subscription, error) {
 			Time   time.Time `json:"time"`
 		}
 		if json.Unmarshal(m.Data, &e) != nil {
-			return // whoever reads the logs says so
+			return // the check of the logs reports it
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()

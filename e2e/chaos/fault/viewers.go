@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// stalledViewers are viewers of one chat that read nothing, fifty times as many as there
-	// are clients.
+	// stalledViewers are viewers of one chat that read nothing, fifty for each client.
 	stalledViewers = 500
 	// stalledFor is longer than a gateway bears with a socket that accepts nothing: 30 s.
 	stalledFor = 40 * time.Second

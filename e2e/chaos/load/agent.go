@@ -25,7 +25,7 @@ type agent struct {
 // startAgents connects the agents of a tenant.
 func (l *Load) startAgents(ctx context.Context, tenant string) {
 	for i := range agentsPerTenant {
-		a := &agent{who: l.who(tenant, "agent", i), name: l.worker(tenant), tasks: make(chan string, 1024), results: map[string]string{}}
+		a := &agent{who: l.nameOf(tenant, "agent", i), name: l.worker(tenant), tasks: make(chan string, 1024), results: map[string]string{}}
 		a.conn = client.NewReconnecting(client.ReconnectOptions{
 			Addrs: l.addrs(), First: i, Key: site.KeyOf(tenant), Path: func() string { return "/ws/asp/agent" }, Begin: a.begin, Take: a.take,
 		})

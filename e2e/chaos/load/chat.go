@@ -47,15 +47,15 @@ type orbitFrame struct {
 	} `json:"data"`
 }
 
-// orbitOf reads a frame; what is none has no type.
+// orbitOf decodes a frame. Other texts get no type.
 func orbitOf(raw string) (f orbitFrame) {
-	_ = json.Unmarshal([]byte(raw), &f) // what is no frame is seen to be missing
+	_ = json.Unmarshal([]byte(raw), &f) // the check of the frames reports a missing one
 	return f
 }
 
 func newChat(ctx context.Context, l *Load, tenant string, i int) *chat {
 	c := &chat{
-		l: l, Tenant: tenant, who: l.who(tenant, "chat", i), asking: map[string]string{}, runs: map[string]string{},
+		l: l, Tenant: tenant, who: l.nameOf(tenant, "chat", i), asking: map[string]string{}, runs: map[string]string{},
 		ended: map[string]int{}, news: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	c.conn = client.NewReconnecting(client.ReconnectOptions{Addrs: l.addrs(), First: i, Key: site.KeyOf(tenant), Path: c.path, Take: c.take})
@@ -63,7 +63,7 @@ func newChat(ctx context.Context, l *Load, tenant string, i int) *chat {
 	return c
 }
 
-// Name returns the session, empty while there is none.
+// Name returns the session, empty before it exists.
 func (c *chat) Name() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -159,8 +159,8 @@ func (l *Load) addrs() []string {
 // strange is what ids cannot hold.
 var strange = regexp.MustCompile("[^A-Za-z0-9]+")
 
-// who names a client.
-func (l *Load) who(tenant, kind string, i int) string {
+// nameOf returns the name of a client.
+func (l *Load) nameOf(tenant, kind string, i int) string {
 	return fmt.Sprintf("%s-load-%s-%s-%d", tenant, strings.Trim(strange.ReplaceAllString(l.name, "-"), "-"), kind, i)
 }
 

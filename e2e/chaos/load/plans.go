@@ -26,7 +26,7 @@ type plans struct {
 }
 
 func newPlans(ctx context.Context, l *Load, tenant string, i int) *plans {
-	p := &plans{l: l, tenant: tenant, who: l.who(tenant, "plans", i), ended: map[string]int{}}
+	p := &plans{l: l, tenant: tenant, who: l.nameOf(tenant, "plans", i), ended: map[string]int{}}
 	confirm := true
 	opt := sdk.Options{
 		URL: p.url(i), Token: site.KeyOf(tenant), ClientID: p.who + "-a", ConfirmPlan: &confirm,

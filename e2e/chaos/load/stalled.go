@@ -24,7 +24,7 @@ const stalledBuffer = 2304
 type dialect struct {
 	name   string
 	Path   string // up to the session
-	whole  bool   // whoever comes back is shown the whole log, not what it has not seen
+	whole  bool   // a viewer that comes back is shown the whole log, not only the later events
 	frames uint64 // positions of one event
 	seq    func(raw string) uint64
 	loose  func(raw string) (of, text string, loose bool)
@@ -52,7 +52,7 @@ func watchedSeq(raw string) uint64 {
 	return f.Watched.Seq
 }
 
-// stalled is a viewer of somebody's chat that connects, reads nothing until the load is
+// stalled is a viewer of a chat of another client that connects, reads nothing until the load is
 // over, and then has to see everything.
 type stalled struct {
 	l       *Load
@@ -70,7 +70,7 @@ type stalled struct {
 }
 
 func newStalled(l *Load, of *chat, m dialect, i int) *stalled {
-	d := &stalled{l: l, who: l.who(of.Tenant, "deaf-"+m.name, i), dialect: m, of: of}
+	d := &stalled{l: l, who: l.nameOf(of.Tenant, "deaf-"+m.name, i), dialect: m, of: of}
 	for k := range l.s.Gateways {
 		d.addrs = append(d.addrs, l.s.Gateways[(i+k)%len(l.s.Gateways)].Addr)
 	}

@@ -19,7 +19,7 @@ const (
 	agentsPerTenant = 2
 	taskTime        = 120 * time.Millisecond // of an agent
 	// answer is how long a client waits for the answer to a request after it has come
-	// back before it takes the request to be lost with its connection. What was accepted
+	// back before it takes the request to be lost with its connection. An accepted request
 	// is in the log and has come again by then.
 	answer = 8 * time.Second
 )
@@ -47,7 +47,7 @@ func swarmJSON(frameID, kind string, content any) string {
 }
 
 // worker is the name that the agents of a tenant share.
-func (l *Load) worker(tenant string) string { return l.who(tenant, "worker", 0) }
+func (l *Load) worker(tenant string) string { return l.nameOf(tenant, "worker", 0) }
 
 // swarmClient gives tasks to the agents, three at a time.
 type swarmClient struct {
@@ -75,7 +75,7 @@ const atATime = 3
 
 func newSwarmClient(ctx context.Context, l *Load, tenant string, i int) *swarmClient {
 	c := &swarmClient{
-		l: l, tenant: tenant, who: l.who(tenant, "swarm", i), tasks: map[string]string{}, refused: map[string]string{},
+		l: l, tenant: tenant, who: l.nameOf(tenant, "swarm", i), tasks: map[string]string{}, refused: map[string]string{},
 		ended: map[string]int{}, news: make(chan struct{}, 1),
 	}
 	c.conn = client.NewReconnecting(client.ReconnectOptions{Addrs: l.addrs(), First: i, Key: site.KeyOf(tenant), Path: c.path, Take: c.take})
@@ -94,7 +94,7 @@ func (c *swarmClient) path() string {
 
 func (c *swarmClient) take(raw string) {
 	var f swarmFrame
-	_ = json.Unmarshal([]byte(raw), &f) // what is no frame is seen to be missing
+	_ = json.Unmarshal([]byte(raw), &f) // the check of the frames reports a missing one
 	if f.Type == "ping" {
 		c.conn.Send(`{"type":"pong"}`)
 		return

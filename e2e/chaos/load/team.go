@@ -28,7 +28,7 @@ type team struct {
 	mu    sync.Mutex
 	id    string
 	last  uint64
-	texts map[string]int // what members have answered, by text
+	texts map[string]int // answers of members, by text
 	ended map[string]int
 	asked []string
 	open  map[string]string // frames that the server may not have seen
@@ -42,7 +42,7 @@ var targets = []string{"Lead", "Helper", "inner/Deep"}
 
 func newTeam(l *Load, tenant string, i int) *team {
 	c := &team{
-		l: l, tenant: tenant, who: l.who(tenant, "team", i), texts: map[string]int{}, ended: map[string]int{},
+		l: l, tenant: tenant, who: l.nameOf(tenant, "team", i), texts: map[string]int{}, ended: map[string]int{},
 		open: map[string]string{}, all: map[string]bool{}, news: make(chan struct{}, 1),
 	}
 	return c
@@ -111,7 +111,7 @@ type teamFrame struct {
 
 func (c *team) take(raw string) {
 	var f teamFrame
-	_ = json.Unmarshal([]byte(raw), &f) // what is no frame is seen to be missing
+	_ = json.Unmarshal([]byte(raw), &f) // the check of the frames reports a missing one
 	at := f.Payload.Envelope.Sequence
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ type Row struct {
 	Units    int             // of work that the clients did meanwhile
 	Returns  int             // of the client that came back most often
 	Seconds  float64
-	Graceful *Graceful // of a fault that nobody may notice
+	Graceful *Graceful // of a fault that no client may notice
 }
 
 // Graceful is what clients had of a restart that they were not to notice.

@@ -21,8 +21,8 @@ import (
 
 // A static binary asks the kernel for the time, and namespaces shift no wall clock. So
 // binaries with clocks that can be set are built with a package time that adds a shift
-// to what Now says: to the wall clock, not to the monotonic one, as when somebody sets
-// the clock of a machine. Nothing else of them differs.
+// to what Now says: to the wall clock, not to the monotonic one, as an administrator
+// who sets the clock of a machine does. Nothing else of them differs.
 
 const (
 	// clockVar names the file that holds a process's shift in seconds: eight bytes that

@@ -81,7 +81,7 @@ func (m *Member) Metric(ctx context.Context, name string) (sum float64, err erro
 	return sum, nil
 }
 
-// Request makes a request and returns the body of an answer that is no failure.
+// Request makes a request and returns the body of a successful answer.
 func Request(ctx context.Context, method, url, key, body string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -102,8 +102,8 @@ func (m *Member) Output() string {
 	return b.String()
 }
 
-// stateOf returns the state of a process as the kernel calls it, or an error if there is
-// none.
+// stateOf returns the state of a process as the kernel calls it, or an error for a
+// process that does not exist.
 func stateOf(pid int) (string, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 )
 
 // Isolate runs the test binary again in network and mount namespaces of its own, where
-// partitions and full disks harm nobody else and end with it. It returns the exit code
+// partitions and full disks harm no other process and end with it. It returns the exit code
 // of that run, or false if this is that run, or if the machine does not allow it: then
 // Network says why, and faults that need it are reported as not possible.
 func Isolate() (code int, done bool) {
@@ -170,7 +170,7 @@ func (p *Place) Wrap() []string {
 	return []string{"ip", "netns", "exec", p.Name}
 }
 
-// Addr returns an address of the place that nobody listens on.
+// Addr returns an address of the place without a listener.
 func (p *Place) Addr() string {
 	if p.n.why != "" {
 		return process.FreeAddr(p.n.t)
@@ -220,8 +220,8 @@ func (p *Place) Heal() (packets int, err error) {
 	return packets, err
 }
 
-// Reached reports whether packets from the test reach the place and come back: nobody
-// listens there on port 9, and its kernel says so.
+// Reached reports whether packets from the test reach the place and come back: its
+// kernel refuses connections to port 9.
 func (p *Place) Reached(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

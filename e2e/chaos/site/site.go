@@ -27,7 +27,7 @@ import (
 
 const (
 	servers  = 3 // as many as a stream has copies
-	Replicas = 2 // of every role: there is always somebody to take over
+	Replicas = 2 // of every role: another one takes over
 	// diskSize is room for a run on a NATS server's own small disk.
 	diskSize = "size=512m"
 )
@@ -51,7 +51,7 @@ type Site struct {
 	Gateways []*Member
 	Services map[string][]*Member
 
-	Proxies *Proxies // what slows connections down
+	Proxies *Proxies // slow connections down
 	Bank    *Bank
 	llm     *scripted.Server
 	Conn    *nats.Conn // as the observer, who may do everything

@@ -211,7 +211,7 @@ func alone(c *Cell, name string, events []Stored) {
 	}
 }
 
-// foreign returns the tenant whose words a text holds, "" if it is no other.
+// foreign returns the tenant whose words a text holds, "" if it holds only those of its own.
 func foreign(tenant, text string) string {
 	for _, other := range site.Tenants {
 		if other != tenant && strings.Contains(text, other+"-load-") {

@@ -45,7 +45,7 @@ func (r *Record) Fresh() map[string][]Stored {
 }
 
 const (
-	// fetchWait bounds one look at a stream; what is stored comes at once.
+	// fetchWait bounds one look at a stream; stored messages come at once.
 	fetchWait = 5 * time.Second
 	// looks at a stream that has to show something: a consumer of a cluster may not be
 	// there yet when it is asked.

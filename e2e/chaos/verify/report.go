@@ -24,7 +24,7 @@ type Report struct {
 	Why     []string // connections ended
 
 	// Again returns the frames up to the newest one that the client has seen, as
-	// somebody gets them who comes for the first time.
+	// a new viewer gets them.
 	Again func(ctx context.Context, addr string) ([]Seen, error)
 	// Loose are frames that may be cut differently: pieces of texts. It returns of which
 	// text, and the piece.

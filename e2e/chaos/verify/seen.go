@@ -7,8 +7,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Frames judges what a client saw against what somebody sees who comes for the first
-// time: the same, once and in order. Pieces of texts may be cut differently, but have to
+// Frames compares the frames of a client with those of a new viewer: they are the same,
+// once and in order. Pieces of texts may be cut differently, but have to
 // add up to the same.
 func Frames(v *Verdict, r Report, again []Seen) {
 	c := &v[PromiseResume]
@@ -89,7 +89,7 @@ func Deadlines(v *Verdict, logs map[string][]Stored) {
 	}
 }
 
-// What happens when a deadline passes.
+// Events and codes of a deadline that has passed.
 var (
 	passed = map[event.Type]bool{
 		event.InputExpiredData{}.EventType(): true, (event.TaskAskExpiredData{}).EventType(): true,

@@ -22,12 +22,12 @@ var PromiseNames = [Promises]string{"log", "resume", "work", "effects", "decisio
 
 // Cell is how one promise stood one fault.
 type Cell struct {
-	Checked   int // facts that were looked at
-	Lost      int // what is not there
-	Doubled   int // what is there more than once
-	Reordered int // what is there in another order
-	Broken    int // other breaches: what another tenant has seen, bounds
-	Unknown   int // what nobody can know and was said to be unknown: no breach
+	Checked   int // facts
+	Lost      int // missing facts
+	Doubled   int // repeated facts
+	Reordered int // facts in another order
+	Broken    int // other breaches: data of another tenant, bounds
+	Unknown   int // outcomes that were reported as unknown, which breaks no promise
 	Notes     []string
 }
 

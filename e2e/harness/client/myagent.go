@@ -115,8 +115,8 @@ func (d *MyAgent) Losses() (int, []error) {
 	return d.losses, d.gaps
 }
 
-// Await waits until a frame, of the log or not, is of the kind, and returns it. It
-// may be called on any goroutine; the error says why there is none.
+// Await waits until a frame, of the log or not, is of the kind, and returns it. Any
+// goroutine may call it; the error says why no such frame came.
 func (d *MyAgent) Await(ctx context.Context, is func(sdk.Frame) bool) (sdk.Frame, error) {
 	frames, asides := 0, 0
 	for {

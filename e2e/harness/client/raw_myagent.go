@@ -23,7 +23,7 @@ type RawMyAgent struct {
 	t       testing.TB
 	conn    *websocket.Conn
 	Frames  []sdk.Frame
-	Session string            // what Send addresses
+	Session string            // that Send addresses
 	seqs    map[string]uint64 // newest seq by session
 }
 
@@ -33,8 +33,8 @@ func DialMyAgent(t testing.TB, addr string) *RawMyAgent {
 	return DialMyAgentWith(t, addr, "deltas=all&echo=true")
 }
 
-// DialMyAgentWith is Talk with another query. What a socket gets that asks for less than
-// everything is for whoever reads it to judge: see Peek.
+// DialMyAgentWith is DialMyAgent with another query. Peek reads the frames of a socket that
+// asks for fewer events, without the check of positions.
 func DialMyAgentWith(t testing.TB, addr, query string) *RawMyAgent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)

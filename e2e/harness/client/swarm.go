@@ -30,14 +30,14 @@ type SwarmFrame struct {
 // Text returns a member of the content that is a string.
 func (f SwarmFrame) Text(name string) string {
 	var s string
-	_ = json.Unmarshal(f.Member(name), &s) // anything else is no text
+	_ = json.Unmarshal(f.Member(name), &s) // other values have no text
 	return s
 }
 
 // Member returns a member of the content.
 func (f SwarmFrame) Member(name string) json.RawMessage {
 	var m map[string]json.RawMessage
-	_ = json.Unmarshal(f.Content, &m) // what is no object has no members
+	_ = json.Unmarshal(f.Content, &m) // other values have no members
 	return m[name]
 }
 
@@ -125,7 +125,7 @@ func (b *Swarm) take(raw []byte) {
 	proof.SwarmReceived(b.t, b.o.Role, f.Type, raw)
 	process.Secret("a resume token", f.Text("resumeToken"))
 	if f.Type == "ping" {
-		_ = b.Send(map[string]any{"type": "pong"}) // who has gone by now needs none
+		_ = b.Send(map[string]any{"type": "pong"}) // a closed connection needs no pong
 		b.mu.Lock()
 		b.pinged = true
 		b.mu.Unlock()

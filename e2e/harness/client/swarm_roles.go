@@ -19,9 +19,8 @@ import (
 const comeback = 50 * time.Millisecond
 
 // SwarmAgent is an agent that comes back whenever its connection ends, at each of its
-// addresses in turn, as the same agent. It does one task at a time. What it had said on
-// a connection that ended, it says again: nobody tells an agent that its result has
-// arrived.
+// addresses in turn, as the same agent. It does one task at a time. It repeats the results
+// of a connection that ended: no frame tells an agent that its result has arrived.
 type SwarmAgent struct {
 	t     testing.TB
 	id    string

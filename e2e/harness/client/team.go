@@ -30,14 +30,14 @@ type TeamFrame struct {
 // Text returns a member of the payload that is a string.
 func (f TeamFrame) Text(name string) string {
 	var s string
-	_ = json.Unmarshal(f.Member(name), &s) // anything else is no text
+	_ = json.Unmarshal(f.Member(name), &s) // other values have no text
 	return s
 }
 
 // Member returns a member of the payload.
 func (f TeamFrame) Member(name string) json.RawMessage {
 	var m map[string]json.RawMessage
-	_ = json.Unmarshal(f.Payload, &m) // what is no object has no members
+	_ = json.Unmarshal(f.Payload, &m) // other values have no members
 	return m[name]
 }
 
@@ -171,7 +171,7 @@ func (c *Team) take(text string) {
 	c.tell()
 }
 
-// tell wakes whoever waits. The caller has locked.
+// tell wakes the waiters. The caller holds the lock.
 func (c *Team) tell() {
 	close(c.news)
 	c.news = make(chan struct{})

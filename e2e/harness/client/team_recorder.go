@@ -173,7 +173,7 @@ func (p *TeamRecorder) Frames() (shots []Recorded, breaks int, faults []string) 
 // Frame returns the frame, decoded.
 func (s Recorded) Frame() TeamFrame {
 	f := TeamFrame{Raw: s.Raw, Sequence: s.Pos}
-	_ = json.Unmarshal([]byte(s.Raw), &f) // what is no frame has no members
+	_ = json.Unmarshal([]byte(s.Raw), &f) // other texts have no members
 	return f
 }
 
@@ -182,6 +182,6 @@ func (f TeamFrame) ReceivedAt() string {
 	var e struct {
 		At string `json:"received_at"`
 	}
-	_ = json.Unmarshal(f.Member("team_stream_event_envelope"), &e) // what is in no log has none
+	_ = json.Unmarshal(f.Member("team_stream_event_envelope"), &e) // frames outside the log have no time
 	return e.At
 }

@@ -61,7 +61,7 @@ func at(path ...string) func(map[string]any) uint64 {
 		for _, name := range path[:len(path)-1] {
 			m, _ = m[name].(map[string]any)
 		}
-		n, _ := m[path[len(path)-1]].(float64) // what has no position has 0
+		n, _ := m[path[len(path)-1]].(float64) // 0: no position
 		return uint64(n)
 	}
 }

@@ -14,13 +14,13 @@ import (
 // Reply is what a model answers.
 type Reply = scripted.Reply
 
-// Team is the models of the members of a team. Who is told what answers with what: a
-// cue is the member's name and what it was told, "Writer: write" by a user, "Writer:
+// Team is the models of the members of a team, as replies by cue: a cue is the
+// member's name and the text that it was told, "Writer: write" by a user, "Writer:
 // Editor says write" by a colleague, "Writer: task draft" by the board; the n-th reply
 // of a cue is given once n-1 of them have been given since.
 type Team map[string][]Reply
 
-// Who is asked, and who has told it what, as members are told it.
+// Texts of prompts and messages that name the member, and the sender of its message.
 var (
 	asWhom   = regexp.MustCompile(`You are (\S+), a member of the team`)
 	byOther  = regexp.MustCompile(`(?s)^Message from (\S+?)(?: \(role: [^\n]*\))?:\n\n(.*)$`)
@@ -62,7 +62,7 @@ func told(said string) string {
 	if m := byNotice.FindStringSubmatch(said); m != nil {
 		return "task " + m[1]
 	}
-	said, _, _ = strings.Cut(said, "\n\n") // what goes with it
+	said, _, _ = strings.Cut(said, "\n\n") // without its attachments
 	return said
 }
 

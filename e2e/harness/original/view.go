@@ -19,7 +19,7 @@ type View struct {
 	members map[string]*member
 	status  string
 	board   map[string]string
-	Dropped []string // what it had no place for
+	Dropped []string // messages without a place
 }
 
 type member struct {
@@ -176,7 +176,7 @@ func (at *member) segment(id string) *segment {
 	return at.segments[i]
 }
 
-// take takes what is about a segment. What has an outcome keeps it.
+// take applies a message about a segment. A segment keeps its first outcome.
 func (s *segment) take(m message) bool {
 	final := s.outcome != ""
 	switch m.Type {

@@ -70,7 +70,7 @@ type Options struct {
 	Name  string   // for messages
 	Dir   string   // working directory; default a fresh one
 	Env   []string // added to a minimal environment
-	Stdin string   // what is piped in
+	Stdin string   // text for the standard input
 	Args  []string
 
 	Program string   // another program than waggle
@@ -178,7 +178,7 @@ func (p *Process) cleanup() {
 	}
 }
 
-// FreeAddr returns a loopback address that nobody listened on a moment ago.
+// FreeAddr returns a loopback address that was free a moment ago.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	var lc net.ListenConfig

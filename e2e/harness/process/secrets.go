@@ -10,7 +10,7 @@ import (
 // Canary is part of every secret that tests hand out. No process ever prints it.
 const Canary = "canary-7f3a"
 
-// minSecret keeps words that anybody may say from being secrets.
+// minSecret keeps ordinary words from being secrets.
 const minSecret = 8
 
 // leaks knows every secret of a test binary's run, and has looked for it in what every

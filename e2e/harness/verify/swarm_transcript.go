@@ -17,10 +17,9 @@ type Part struct {
 	Conn *client.Swarm
 }
 
-// SwarmTranscript returns what each party sent and what it got as a txtar archive.
-// What differs between runs has names in the order in which it is first seen: ids; or
-// a letter: times, durations and tokens. What a client got of a child task is a file
-// of its own, because the logs of two tasks have no order between them.
+// SwarmTranscript returns the frames that each party sent and got as a txtar archive.
+// Ids get names in the order in which they are first seen; times, durations and tokens
+// get a letter. Frames of a child task are a file of their own, because the logs of two tasks have no order between them.
 func SwarmTranscript(parts ...Part) string {
 	n := &normalizer{names: map[string]string{}}
 	var b strings.Builder
@@ -116,7 +115,7 @@ func (n *normalizer) value(name string, v any) any {
 		if len(v) > longText {
 			return fmt.Sprintf("(%d bytes, sha256 %.8x)", len(v), sha256.Sum256([]byte(v)))
 		}
-		v = framed.ReplaceAllString(v, "frame") // how many there were depends on how often was asked for something
+		v = framed.ReplaceAllString(v, "frame") // their number depends on the number of polls
 		return unique.ReplaceAllStringFunc(v, func(id string) string {
 			if n.names[id] == "" {
 				n.names[id] = fmt.Sprintf("id-%d", len(n.names)+1)

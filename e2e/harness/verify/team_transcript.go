@@ -14,10 +14,10 @@ import (
 // theTeam heads what a transcript says of the watched team itself.
 const theTeam = "the team"
 
-// TeamTranscript returns what a client sent and what two watchers of the same team were
-// sent, one in the flattened form and, unless it is nil, one in envelopes, as a txtar archive. Members work
-// side by side, so what is said of each is a part of its own, in its order. What differs
-// between runs is replaced: ids by names in the order in which they are first seen, times
+// TeamTranscript returns the frames that a client sent and that two viewers of the same team
+// got, one in the flattened form and, unless it is nil, one in envelopes, as a txtar archive. Members work
+// side by side, so the frames about each are a part of their own, in their order. Values that
+// differ between runs are replaced: ids by names in the order in which they are first seen, times
 // and durations by letters; pieces of one segment that follow each other are one.
 func TeamTranscript(sent []string, flat, deep *client.Team) string {
 	n := &teamNormalizer{names: map[string]string{}}
@@ -117,8 +117,8 @@ func line(v any) string {
 	return string(b)
 }
 
-// pieceOf returns the innermost object of a frame that is a piece of a segment, nil if it
-// is none: a payload, or the data of a segment event.
+// pieceOf returns the innermost object of a frame that is a piece of a segment, nil for
+// other frames: a payload, or the data of a segment event.
 func pieceOf(m map[string]any) map[string]any {
 	for m != nil {
 		if m["type"] == team.SegmentContent {
@@ -173,7 +173,7 @@ func (n *teamNormalizer) all(frames []string) []string {
 	for _, raw := range frames {
 		m := object(raw)
 		if m == nil {
-			out = append(out, raw) // what a client sends that is no object
+			out = append(out, raw) // a client may send other values than objects
 			continue
 		}
 		text := line(n.value("", m))
