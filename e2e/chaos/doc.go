@@ -1,10 +1,8 @@
-// Package chaos runs a whole installation, breaks parts of it while clients of all four
-// dialects are at work, and says which promises held.
+// Package chaos breaks parts of an installation while clients of all four dialects are at work, and reports which
+// promises held.
 //
-// A Site is the installation: three NATS servers, two gateways and two processes of
-// every service, each under its own user of the bus and, where the machine allows it, in
-// a network namespace of its own. Load is what the clients do. A Nemesis breaks things,
-// by a seed, and keeps the evidence that it did. A Verdict is read from the logs, which
-// are looked at message by message past the code under test, and from what each client
-// saw. The command is "make chaos"; a smaller run is part of the end-to-end tests.
+// Package site runs the installation, load the clients. Package fault breaks one part after the other, by a seed, and
+// keeps the evidence. Package verify reads the logs past the code under test, and compares them with the frames of each
+// client; report writes the verdicts as a table. Round does all this for one fault. The command is "make chaos"; a
+// smaller run is part of the end-to-end tests.
 package chaos

@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	servers  = 3 // as many as a stream has copies
-	Replicas = 2 // of every role: another one takes over
+	servers = 3 // as many as a stream has copies
+	// Replicas of every role run, so that another one takes over.
+	Replicas = 2
 	// diskSize is room for a run on a NATS server's own small disk.
 	diskSize = "size=512m"
 )
@@ -120,6 +121,7 @@ tools:
 	}
 }
 
+// Urls returns the addresses of the NATS servers, separated by commas.
 func (s *Site) Urls() string {
 	urls := make([]string, len(s.Servers))
 	for i, m := range s.Servers {

@@ -53,7 +53,7 @@ func (v *Client) stay(ctx context.Context) {
 
 // read shows one connection to its end.
 func (v *Client) read(ctx context.Context) {
-	conn, _, err := websocket.Dial(ctx, v.url, nil) //nolint:bodyclose // closed by the library
+	conn, _, err := websocket.Dial(ctx, v.url, nil)
 	if err != nil {
 		return
 	}

@@ -1,5 +1,5 @@
-// Package harness starts Waggle as its users do, as separate processes of the
-// built binary, and talks to it over real sockets. Only tests import it.
+// Package process starts Waggle as its users do, as separate processes of the built binary, kills them, and finds
+// secrets in their output. It also bounds the waits of tests.
 package process
 
 import (

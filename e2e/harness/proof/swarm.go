@@ -145,11 +145,13 @@ var swarmFits = sync.OnceValues(func() (map[string]func(string, []byte) error, e
 	return out, nil
 })
 
+// SwarmReceived notes a frame that a participant got, and checks it.
 func SwarmReceived(t testing.TB, role, kind string, raw []byte) {
 	swarmRecord.saw(t, SwarmMessage{role, true, kind}.String())
 	swarmCheck(t, role+".out", kind, raw)
 }
 
+// SwarmSent notes a frame that a participant sent, and checks it.
 func SwarmSent(t testing.TB, role, kind string, raw []byte) {
 	swarmRecord.saw(t, SwarmMessage{role, false, kind}.String())
 	swarmCheck(t, role+".in", kind, raw)

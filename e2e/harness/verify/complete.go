@@ -25,7 +25,7 @@ var quoted = regexp.MustCompile("`([^`]+)`")
 // Table reads from a page of the documentation the frames that a dialect makes of each type of event.
 func Table(t testing.TB, page string) map[event.Type]Row {
 	t.Helper()
-	raw, err := os.ReadFile("../docs/" + page)
+	raw, err := os.ReadFile("../docs/" + page) //nolint:gosec // a page of the repository
 	require.NoError(t, err)
 	_, text, _ := strings.Cut(string(raw), "\n## Watching any run\n")
 	text, _, _ = strings.Cut(text, "\n## ")

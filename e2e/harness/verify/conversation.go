@@ -40,7 +40,7 @@ func Converse(t testing.TB, opt sdk.Options) *Conversation {
 // Ask asks questions until the context ends; the last question is answered, too. Any goroutine may call it.
 func (c *Conversation) Ask(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := c.ask(); err != nil {
+		if err := c.ask(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
@@ -50,11 +50,11 @@ func (c *Conversation) Ask(ctx context.Context) error {
 // Once asks one question and waits for its answer.
 func (c *Conversation) Once() {
 	c.t.Helper()
-	require.NoError(c.t, c.ask())
+	require.NoError(c.t, c.ask(context.Background()))
 }
 
-func (c *Conversation) ask() error {
-	ctx, cancel := process.Within(2 * process.Patience)
+func (c *Conversation) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*process.Patience)
 	defer cancel()
 	id := c.Message(Question, nil)
 	c.sent = append(c.sent, id)

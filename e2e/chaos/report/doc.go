@@ -1,0 +1,2 @@
+// Package report writes the verdicts on faults as a table.
+package report
