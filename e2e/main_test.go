@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -9,4 +10,11 @@ import (
 
 // TestMain says at the end in how many lines of how many processes secrets were looked
 // for, and fails if one was found.
-func TestMain(m *testing.M) { os.Exit(process.Audit(m.Run())) }
+func TestMain(m *testing.M) {
+	code := process.Audit(m.Run())
+	if err := os.RemoveAll(installed); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -128,19 +130,34 @@ func (c caller) fault(err error, code fault.Code, field string) {
 	require.Equal(c.t, field, f.Field, err)
 }
 
-// npm installs the servers of testdata/mcp, exactly the locked versions and without
-// running anything of theirs, and returns the folder of their programs.
-func npm(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "mcp"))))
-	ctx, cancel := context.WithTimeout(t.Context(), npmPatience)
+// installed is the folder of the servers of testdata/mcp, once a test has asked for them. TestMain removes it.
+var installed string
+
+// install installs the servers of testdata/mcp once for all tests, exactly the locked versions and without running any
+// of their scripts.
+var install = sync.OnceValue(func() error {
+	var err error
+	if installed, err = os.MkdirTemp("", "waggle-mcp-"); err != nil {
+		return err
+	}
+	if err := os.CopyFS(installed, os.DirFS(filepath.Join("testdata", "mcp"))); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), npmPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "these tests need Node.js and npm (Debian: apt-get install npm): %s", out)
-	return filepath.Join(dir, "node_modules", ".bin")
+	cmd.Dir = installed
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+})
+
+// npm returns the folder of the programs of testdata/mcp.
+func npm(t *testing.T) string {
+	t.Helper()
+	require.NoError(t, install(), "these tests need Node.js and npm (Debian: apt-get install npm)")
+	return filepath.Join(installed, "node_modules", ".bin")
 }
 
 // npmPatience is for a registry on a bad day; a minute is usual for the first time.

@@ -202,7 +202,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 		"endless": scripted.Always(scripted.Stream(scripted.Every(50*time.Millisecond, words(1000)...))),
 		"mute":    scripted.Always(scripted.Stream(scripted.Hang())),
 	}}.Script())
-	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nworker: {job_timeout: 6s}\n")
+	f.configure("pipeline: {retry_backoff: 50ms, task_attempts: 2}\nworker: {job_timeout: 4s}\n")
 	f.serve(everyone)
 	_, addr := f.gateway()
 	m := client.DialMyAgent(t, addr)
@@ -211,7 +211,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 		from := len(m.Frames)
 		metadata := map[string]any{}
 		if task == "endless" {
-			metadata["timeout_seconds"] = 4 // the task's own limit, before the worker's and after the first words
+			metadata["timeout_seconds"] = 2 // the task's own limit, before the worker's and after the first words
 		}
 		m.Send(myagent.UserSolveTasks, map[string]any{"content": map[string]any{"tasks": tasks(task)}, "metadata": metadata})
 		answer := m.Until(myagent.AgentFinalAnswer)
