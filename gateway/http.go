@@ -132,7 +132,7 @@ func (h *handshake) Write(p []byte) (int, error) {
 		return h.ResponseWriter.Write(p)
 	}
 	text := strings.TrimPrefix(strings.TrimSpace(string(p)), "WebSocket protocol violation: ")
-	f := fault.Newf(fault.InvalidField, "This is no WebSocket handshake: %s. Connect with a WebSocket client.", text)
+	f := fault.Newf(fault.InvalidField, "This is not a WebSocket handshake: %s. Connect with a WebSocket client.", text)
 	if h.status >= http.StatusInternalServerError {
 		f = fault.New(fault.Draining)
 	}
@@ -148,7 +148,7 @@ func (s *Server) asFault(err error) *fault.Fault {
 	ref := binding.NewID()
 	f := fault.From(err, ref)
 	if f.Code == fault.Internal && f.Ref == ref {
-		s.dep.Logger.Error().Err(err).Str("reference", ref).Msg("something failed for an internal reason")
+		s.dep.Logger.Error().Err(err).Str("reference", ref).Msg("fail request for internal reason")
 	}
 	return f
 }

@@ -28,9 +28,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// A backup is taken while sessions, tasks and a team are worked on, and put back into a
-// server that has nothing. What it holds of each log is there without hole or double, and
-// a client that comes back gets exactly the rest of it.
+// A backup is taken while sessions, tasks and a team work, and restored into an empty server. Each
+// log in it is without hole or double, and a client that resumes gets exactly the rest.
 func TestABackupUnderLoadIsPutBack(t *testing.T) {
 	i := start(t)
 	bring(t, i.dir)
@@ -162,8 +161,8 @@ func each(t *testing.T, conn *bus.Conn, f func(subj string, stream uint64, seq u
 	}
 }
 
-// dense fails the test unless every log is 1, 2, 3, ...; it returns how many there are of
-// each kind.
+// dense fails the test unless every log is 1, 2, 3, ...; it returns the number of logs of each
+// kind.
 func dense(t *testing.T, conn *bus.Conn) map[string]int {
 	t.Helper()
 	ends, kinds := map[string]uint64{}, map[string]int{}

@@ -22,7 +22,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// lateModel is a provider that keeps whoever asks waiting until it is opened.
+// lateModel is a model provider that holds all requests until it is opened.
 type lateModel struct {
 	*httptest.Server
 	asked chan struct{}
@@ -68,9 +68,9 @@ func ended(t *testing.T, conn *bus.Conn, kind event.Type) bool {
 	return false
 }
 
-// Something is asked for after the commands were copied and before the logs are, and a
-// worker takes it up: the backup holds the run and the worker's claim, and no command.
-// After a restore the work comes to its end though nobody says anything.
+// A request arrives after the backup has copied the commands and before it copies the logs, and a
+// worker claims the job: the backup holds the run and the claim, but no command. After a restore
+// the work reaches its end without a further message.
 func TestWorkThatABackupCutInTwoGoesOn(t *testing.T) {
 	team := filepath.Join(t.TempDir(), "team.yaml")
 	require.NoError(t, os.WriteFile(team, []byte("name: One\ncoordinator: Lead\nmembers:\n  - {name: Lead, model: \"openai:late\"}\n"), 0o600))

@@ -17,7 +17,7 @@ var documents = []string{
 	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/GLOSSARY.md",
 }
 
-// Commands of the documents name flags that there are.
+// Commands in the documents use existing flags.
 func TestFlagsExist(t *testing.T) {
 	help := map[string]string{}
 	for _, p := range documents {

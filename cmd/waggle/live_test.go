@@ -254,7 +254,7 @@ auth:
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 }
 
-// free returns an address that nobody listened on a moment ago.
+// free returns an address that was unused a moment ago.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

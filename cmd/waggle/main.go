@@ -75,7 +75,7 @@ func run(args []string, std streams) int {
 	kongcompletion.Register(parser)
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		return report(std.err, usageError{fmt.Errorf("%w (waggle --help shows what there is)", err)})
+		return report(std.err, usageError{fmt.Errorf("%w (waggle --help lists the commands)", err)})
 	}
 	return report(std.err, ctx.Run())
 }

@@ -57,7 +57,7 @@ func closes(t *testing.T, c *websocket.Conn) (string, websocket.StatusCode) {
 	}
 }
 
-// lives reads what there is and pings meanwhile: only whoever reads gets the answer.
+// lives pings, and reads meanwhile, because only a reader gets the pong.
 func lives(t *testing.T, c *websocket.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -23,7 +23,7 @@ type sessionsCmd struct {
 	Show   sessionsShowCmd   `cmd:"" help:"Show a session and its runs."`
 	Export sessionsExportCmd `cmd:"" help:"Write the state of a session, signed, so that it can be imported elsewhere."`
 	Import sessionsImportCmd `cmd:"" help:"Go on with an exported session here. Needs the key that it was signed with."`
-	Cancel sessionsCancelCmd `cmd:"" help:"Stop what is on in a session. It stays usable."`
+	Cancel sessionsCancelCmd `cmd:"" help:"Stop the active run of a session, which stays usable."`
 	Delete sessionsDeleteCmd `cmd:"" help:"Stop sessions and remove their logs for good."`
 }
 

@@ -21,7 +21,7 @@ type sessionsDeleteCmd struct {
 	Yes bool     `short:"y" help:"Do not ask."`
 }
 
-// errNotConfirmed ends the command when nobody can be asked.
+// errNotConfirmed ends the command if no terminal can ask for a confirmation.
 var errNotConfirmed = errors.New("deleting cannot be undone, and no terminal is there to ask: confirm with --yes")
 
 // Run implements the command. A session that cannot be deleted does not keep the others.

@@ -54,7 +54,7 @@ func TestSessionsAreDeleted(t *testing.T) {
 	out, err = i.run(t, "waggle sessions delete --yes nobody "+doomed)
 	require.Error(t, err)
 	require.Contains(t, out, doomed+" deleted\n")
-	require.Contains(t, out, "nobody: There is no such session")
+	require.Contains(t, out, "nobody: This session does not exist")
 	require.Equal(t, all[:1], list())
 	out, err = i.run(t, "waggle sessions delete -y "+doomed)
 	require.NoError(t, err, "once more: "+out)

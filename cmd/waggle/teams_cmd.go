@@ -164,7 +164,7 @@ func (c *teamsRunCmd) team(in io.Reader) (v command.TeamView, isNew bool, err er
 			return known.Teams[i], false, nil
 		}
 		if !slices.Contains(known.Named, name) {
-			return v, false, usageError{fmt.Errorf("there is no team %q: give the id of a team, or the name of one in the gateway's "+
+			return v, false, usageError{fmt.Errorf("unknown team %q: give the id of a team, or the name of one in the gateway's "+
 				"configuration (waggle teams list shows both), or -f FILE", name)}
 		}
 	}
@@ -202,7 +202,7 @@ func (g gatewayFlags) show(std streams, opt teams.Options, asJSON bool) error {
 type teamsWatchCmd struct {
 	gatewayFlags
 	ID   string `arg:"" help:"The team."`
-	All  bool   `help:"From its beginning, and not only what is on."`
+	All  bool   `help:"From its beginning, not only the work in progress."`
 	JSON bool   `name:"json" help:"Print the gateway's frames instead, one a line."`
 }
 

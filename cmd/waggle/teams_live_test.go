@@ -147,7 +147,7 @@ teams:
 	require.Eventually(t, func() bool { return !strings.Contains(ok("waggle teams list"), team) }, patience, 50*time.Millisecond)
 
 	for line, want := range map[string]string{
-		"waggle teams run nobody hello":              "there is no team \"nobody\"",
+		"waggle teams run nobody hello":              "unknown team \"nobody\"",
 		"waggle teams run pair":                      "say what the team is to do",
 		"waggle teams create":                        "one of both",
 		"waggle teams show team_0000000000000000":    "TEAM_NOT_FOUND",
@@ -211,14 +211,14 @@ func (i *installation) gateway(t *testing.T, addr string) *exec.Cmd {
 	return c
 }
 
-// TestAQuestionOutlivesTheInstallation: everything is killed while a member waits for
-// somebody's decision; it waits on in the next start.
+// TestAQuestionOutlivesTheInstallation: all processes are killed while a member waits for a
+// decision; after the restart the question is open still.
 func TestAQuestionOutlivesTheInstallation(t *testing.T) {
 	i := start(t)
 	bring(t, i.dir)
 	out, err := i.run(t, "waggle teams run -f "+example+" 'ask library to ask Reader how many words notes.md has' </dev/null")
 	require.Error(t, err)
-	require.Contains(t, out, "nobody decides on the tools")
+	require.Contains(t, out, "tools need a decision")
 	team := regexp.MustCompile(`team_[0-9a-f]{16}`).FindString(out)
 	require.Error(t, i.end(t, syscall.SIGKILL))
 

@@ -1,9 +1,8 @@
 // Package audit writes the audit log: principals and their actions, without contents and secrets.
 //
-// Writes are asynchronous and never delay their caller. The queue has a bound. At the bound the writer drops records
-// and counts them in the metric waggle_audit_lost_total; as soon as it has room again it adds a record with the
-// number of missing ones to the log.
-// is room again.
+// Writes are asynchronous and never delay their caller. The queue has a bound. At the bound the
+// writer drops records and counts them in the metric waggle_audit_lost_total; as soon as it has
+// room again it adds a record with the number of missing ones to the log.
 package audit
 
 import (

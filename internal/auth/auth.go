@@ -1,8 +1,8 @@
-// Package auth turns tokens into principals: their name, their tenant and their rights.
+// Package auth turns tokens into principals with name, tenant and rights.
 //
-// Tokens are static API keys, of which the configuration holds only the hash, or JWTs of an OpenID Connect issuer.
-// Without either, requests are not authenticated, which is legal on a loopback address only. Logs and errors never
-// contain a token or a part of one.
+// Tokens are static API keys, of which the configuration holds only the hash, or JWTs of an OpenID
+// Connect issuer. Without either, requests are not authenticated, which is allowed on a loopback
+// address only. Logs and errors never contain a token or a part of one.
 package auth
 
 import (

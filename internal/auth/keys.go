@@ -57,7 +57,7 @@ func (k APIKey) principal() (Principal, error) {
 	}
 	for _, r := range p.Roles {
 		if !slices.Contains(roles, r) {
-			return Principal{}, fmt.Errorf("roles: %q is none of %q", r, roles)
+			return Principal{}, fmt.Errorf("roles: %q is not one of %q", r, roles)
 		}
 	}
 	if len(p.Roles) == 0 {

@@ -108,6 +108,6 @@ func RequireLoopback(addr string) error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%q can be reached from other machines and there is no authentication: "+
+	return fmt.Errorf("%q can be reached from other machines without authentication: "+
 		"configure auth.api_keys or auth.jwt, or listen on 127.0.0.1", addr)
 }

@@ -1,5 +1,5 @@
-// Package bus connects to NATS, defines Waggle's streams and buckets, and runs a NATS server inside the process for
-// installations without a separate one.
+// Package bus connects to NATS, defines Waggle's streams and buckets, and runs a NATS server inside
+// the process for installations without a separate one. It gives their messages no meaning.
 package bus
 
 import (

@@ -113,7 +113,7 @@ func (t Topology) streams() []jetstream.StreamConfig {
 		},
 		jetstream.StreamConfig{
 			Name: subject.StreamAudit, Subjects: subject.StreamSubjects(subject.StreamAudit),
-			Description: "who did what",
+			Description: "audit records",
 			// No user may remove a record, the operator included.
 			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
 			Replicas: t.Replicas, MaxAge: t.AuditMaxAge, MaxMsgSize: auditMaxMsg, Duplicates: dedupeWindow,
@@ -169,7 +169,7 @@ func (t Topology) registry() jetstream.KeyValueConfig {
 // logs from their beginning.
 func (t Topology) folds() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketFolds, Description: "what long logs say, up to some event",
+		Bucket: subject.BucketFolds, Description: "snapshots of long logs",
 		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
 		TTL: t.EventMaxAge, MaxBytes: foldsMaxBytes,
 	}
@@ -184,7 +184,7 @@ const quotaHistory = 64
 // quota keeps the holdings of resources that have a limit.
 func (t Topology) quota() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketQuota, Description: "who has how much of what has a limit",
+		Bucket: subject.BucketQuota, Description: "holdings of quotas",
 		History: quotaHistory, Storage: jetstream.FileStorage, Replicas: t.Replicas,
 		LimitMarkerTTL: quotaMarkers, MaxBytes: quotaMaxBytes,
 	}
@@ -192,7 +192,7 @@ func (t Topology) quota() jetstream.KeyValueConfig {
 
 func (t Topology) directory() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
-		Bucket: subject.BucketDirectory, Description: "who is connected, and what it can do",
+		Bucket: subject.BucketDirectory, Description: "live instances and connections, with their abilities",
 		History: 1, Storage: jetstream.FileStorage, Replicas: t.Replicas,
 		TTL: t.LeaseTTL, LimitMarkerTTL: time.Minute, MaxBytes: 64 << 20,
 	}

@@ -45,7 +45,7 @@ func newMetrics(r prometheus.Registerer, service id.Name) (*metrics, error) {
 	}, []string{"service", "outcome"}))
 	age, err2 := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "waggle_command_age_seconds", Buckets: ageBuckets,
-		Help: "Time from the acceptance of a command to the beginning of an attempt at it.",
+		Help: "Time from the acceptance of a command to the start of an attempt.",
 	}, labels))
 	took, err3 := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "waggle_command_duration_seconds", Help: "Time that one attempt took.", Buckets: tookBuckets,

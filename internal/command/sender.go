@@ -1,5 +1,6 @@
-// Package command moves commands over the bus: senders that know whether a command was accepted, consumers that
-// handle the commands of one entity in order or share work among all replicas, timers, and dead letters.
+// Package command moves commands over the bus: senders that know whether a command was accepted,
+// consumers that handle the commands of one entity in order or share work among all replicas,
+// timers, and dead letters. It does not know what a command means.
 package command
 
 import (

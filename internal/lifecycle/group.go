@@ -60,7 +60,7 @@ func (g *Group) Run(ctx context.Context) error {
 	r.watchers.Go(func() { r.watchSignals(signals, hurry) })
 
 	if r.startAll(asked, hurried) {
-		g.log.Info().Int("components", len(r.up)).Msg("running")
+		g.log.Info().Int("components", len(r.up)).Msg("run components")
 		<-asked.Done()
 	}
 	if died, ok := errors.AsType[*failure](context.Cause(asked)); ok {
@@ -94,7 +94,7 @@ func (r *run) watchSignals(signals <-chan os.Signal, hurry context.CancelCauseFu
 	for n := 0; ; n++ {
 		select {
 		case s := <-signals:
-			r.log.Info().Stringer("signal", s).Msg("received")
+			r.log.Info().Stringer("signal", s).Msg("receive signal")
 			r.ask(nil)
 			if n > 0 {
 				hurry(ErrStoppedNow)
@@ -121,7 +121,7 @@ func (r *run) startAll(asked, hurried context.Context) bool {
 		}
 		r.up = append(r.up, c)
 		r.watchers.Go(func() { r.watch(c) })
-		r.log.Info().Str("component", c.Name()).Dur("took_ms", time.Since(began)).Msg("started")
+		r.log.Info().Str("component", c.Name()).Dur("took_ms", time.Since(began)).Msg("start component")
 	}
 	return true
 }
@@ -166,7 +166,7 @@ func (r *run) endAll(hurried context.Context) {
 		began := time.Now()
 		drained := r.drain(ctx, c)
 		r.stop(c)
-		r.log.Info().Str("component", c.Name()).Bool("drained", drained).Dur("took_ms", time.Since(began)).Msg("stopped")
+		r.log.Info().Str("component", c.Name()).Bool("drained", drained).Dur("took_ms", time.Since(began)).Msg("stop component")
 	}
 }
 
@@ -209,5 +209,5 @@ func (r *run) fail(err error) {
 	if r.first == nil {
 		r.first = err
 	}
-	r.log.Error().Err(err).Msg("shutting down with an error")
+	r.log.Error().Err(err).Msg("shut down after error")
 }

@@ -1,7 +1,8 @@
 // Package payload stores data that does not fit into an event as objects, and restores it.
 //
-// An object belongs to one log of one tenant. Its name has the log and the digest of the data, so that repeated
-// stores of the same data use the same object. Objects expire with the events that name them.
+// An object belongs to one log of one tenant. Its name consists of the log and the digest of the
+// data, so that repeated stores of the same data use the same object. Objects expire with the
+// events that name them.
 package payload
 
 import (

@@ -87,7 +87,7 @@ func (r Refusal) fault(now time.Time) *fault.Fault {
 	}
 	at := "quota." + r.Scope + "." + r.Resource.String()
 	if of := r.ofToday(); of != "" {
-		return fault.Newf(fault.QuotaExceeded, "%s used %s. There is more from %s.", who, of, midnight(now).Format(time.RFC3339)).At(at)
+		return fault.Newf(fault.QuotaExceeded, "%s used %s. More is available from %s.", who, of, midnight(now).Format(time.RFC3339)).At(at)
 	}
 	w := words[r.Resource]
 	return fault.Newf(fault.QuotaExceeded, "%s used up the quota of %d %s. %s", who, r.Limit, w.have, w.frees).At(at)

@@ -180,7 +180,7 @@ func (s *Server) hangUp() {
 		return
 	}
 	if err := s.micro.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-		s.log.Debug().Err(err).Msg("leaving the bus")
+		s.log.Debug().Err(err).Msg("fail to leave bus")
 	}
 }
 

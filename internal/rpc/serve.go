@@ -30,7 +30,7 @@ func Handle[In, Out any](s *Server, verb id.Name, f func(context.Context, In) (O
 	e.call = func(ctx context.Context, body []byte) ([]byte, error) {
 		var in In
 		if err := json.Unmarshal(body, &in); err != nil {
-			return nil, fault.Newf(fault.BadJSON, "The request is not one that %s understands.", e.label).Wrap(err)
+			return nil, fault.Newf(fault.BadJSON, "The request is invalid for %s.", e.label).Wrap(err)
 		}
 		out, err := f(ctx, in)
 		if err != nil {
@@ -70,7 +70,7 @@ func (e *endpoint) Handle(r micro.Request) {
 	}
 	if e.waiting.Add(1) > int64(cap(e.slots)*(1+waitingPerSlot)) {
 		e.waiting.Add(-1)
-		e.answer(e.s.kill, r.Reply(), nil, fault.Newf(fault.Overloaded, "The %s service has more to do than it can. Try again later.", e.s.cfg.Service))
+		e.answer(e.s.kill, r.Reply(), nil, fault.Newf(fault.Overloaded, "The %s service is overloaded. Try again later.", e.s.cfg.Service))
 		e.s.handled.Done()
 		return
 	}

@@ -29,7 +29,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		missing:  gauges("waggle_stream_replicas_missing", "Copies of a stream that are away, or behind its leader.", "stream"),
 		lag:      gauges("waggle_stream_replica_lag_operations", "Operations by which the copy that is furthest behind misses its leader.", "stream"),
 		dead:     single("waggle_dead_letters", "Commands that were given up and are kept in the stream DEAD."),
-		newest:   single("waggle_dead_newest_timestamp_seconds", "When the newest dead letter was written, in seconds since 1970; 0 = there was none."),
+		newest:   single("waggle_dead_newest_timestamp_seconds", "When the newest dead letter was written, in seconds since 1970; 0 = none."),
 		looked:   single("waggle_survey_timestamp_seconds", "When the streams and queues were last measured, in seconds since 1970; 0 = another replica measures."),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waggle_survey_errors_total", Help: "Measurements of streams and queues that failed.",

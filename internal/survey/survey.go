@@ -1,6 +1,7 @@
-// Package survey measures values that a single process cannot count: the depth of the queues of commands, the state
-// of the streams and their replicas, the number of dead letters, and the live replicas. It asks JetStream, so one
-// process measures for all: the first replica of a service in the directory. The others show nothing.
+// Package survey measures values that a single process cannot count: the depth of the queues of
+// commands, the state of the streams and their replicas, the number of dead letters, and the live
+// replicas. It asks JetStream, so one process measures for all: the first replica of a service in
+// the directory.
 //
 // Events within a process do not belong here: every package counts its own.
 package survey

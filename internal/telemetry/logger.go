@@ -25,7 +25,7 @@ const (
 func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)
 	if err != nil || level == "" {
-		return zerolog.Logger{}, fmt.Errorf("log level %q is none of trace, debug, info, warn, error", level)
+		return zerolog.Logger{}, fmt.Errorf("log level %q is not one of trace, debug, info, warn, error", level)
 	}
 	switch format {
 	case FormatJSON:

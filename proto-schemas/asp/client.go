@@ -2,8 +2,8 @@ package asp
 
 import "encoding/json"
 
-// ClientWelcomeContent is the content of orchestrator.client.welcome. Who comes back
-// with clientId and resumeToken is the same client.
+// ClientWelcomeContent is the content of orchestrator.client.welcome. A client that reconnects with
+// clientId and resumeToken is the same client.
 type ClientWelcomeContent struct {
 	ClientID            string       `json:"clientId"`
 	Version             string       `json:"version"`
@@ -96,7 +96,7 @@ type TaskNotificationContent struct {
 	AgentName        string          `json:"agentName,omitempty"`
 	NotificationType string          `json:"notificationType"`
 	Message          json.RawMessage `json:"message"`                // a text, unless the server is set to pass on what the agent gave
-	Notification     json.RawMessage `json:"notification,omitempty"` // what the agent gave, if that is no text. Addition
+	Notification     json.RawMessage `json:"notification,omitempty"` // the agent's value, if that is not a text. Addition
 	Data             json.RawMessage `json:"data,omitempty"`
 	Level            string          `json:"level"`
 	ParentTaskID     string          `json:"parentTaskId,omitempty"`        // of a child task
@@ -153,7 +153,7 @@ type TaskMessageSentContent struct {
 type ChildTaskCreatedContent struct {
 	ParentTaskID   string `json:"parentTaskId"`
 	ChildTaskID    string `json:"childTaskId"`
-	AgentID        string `json:"agentId,omitempty"`      // who asked for it
+	AgentID        string `json:"agentId,omitempty"`      // the agent that asked for it
 	ChildAgentID   string `json:"childAgentId,omitempty"` // absent where it is not chosen yet
 	ChildAgentName string `json:"childAgentName,omitempty"`
 	TaskType       string `json:"taskType,omitempty"`

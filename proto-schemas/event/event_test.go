@@ -148,7 +148,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 			}
 		}
 	}
-	listAsides(t, listed)
+	listDirectMessages(t, listed)
 	for _, value := range constants(t, "types.go", "Type") {
 		if !listed[event.Type(value)] {
 			t.Errorf("%s is not in the catalogue", value)
@@ -160,9 +160,9 @@ func TestCatalogueIsComplete(t *testing.T) {
 	}
 }
 
-func listAsides(t *testing.T, listed map[event.Type]bool) {
+func listDirectMessages(t *testing.T, listed map[event.Type]bool) {
 	t.Helper()
-	for _, info := range event.Asides {
+	for _, info := range event.DirectMessages {
 		if listed[info.Type] || info.Data.EventType() != info.Type || info.Meaning == "" {
 			t.Errorf("aside %s is wrong: %+v", info.Type, info)
 		}

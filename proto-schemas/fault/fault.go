@@ -119,10 +119,10 @@ func From(err error, ref string) *Fault {
 	return f
 }
 
-// What returns the first sentence of the message: the problem without the remedy.
-func (e Entry) What() string {
-	what, _, _ := strings.Cut(e.Message, ". ")
-	return strings.TrimSuffix(what, ".") + "."
+// Problem returns the first sentence of the message: the problem without the remedy.
+func (e Entry) Problem() string {
+	problem, _, _ := strings.Cut(e.Message, ". ")
+	return strings.TrimSuffix(problem, ".") + "."
 }
 
 // Lookup returns the catalogue's entry for the code; an unknown code is Internal.

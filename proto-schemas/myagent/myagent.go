@@ -103,7 +103,7 @@ const (
 	MaxTries   = 10     // max_attempts of a restarted task: three times the usual number
 	MaxHistory = 1_000  // max_history_events: what the original keeps of a session
 	MaxSeq     = 1<<53 - 1
-	MaxBudget  = 1_000_000_000 // a number of metadata.budget: more is no bound
+	MaxBudget  = 1_000_000_000 // largest number in metadata.budget
 )
 
 // Frame is a message to the client. Content is one of the types of this package, a

@@ -10,7 +10,7 @@ type EchoMeta struct {
 	By             string          `json:"by,omitempty"`
 	ClientID       string          `json:"client_id,omitempty"`
 	Queued         int             `json:"queued"`           // runs ahead of this one
-	Sender         string          `json:"sender,omitempty"` // who asked, if not a user: the route of a member of a team, or the system
+	Sender         string          `json:"sender,omitempty"` // the sender, if not a user: the route of a member of a team, or the system
 	ConfirmPlan    *bool           `json:"confirm_plan,omitempty"`
 	OnBusy         string          `json:"on_busy,omitempty"`
 	MaxConcurrent  int             `json:"max_concurrent,omitempty"`

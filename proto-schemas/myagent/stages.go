@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Context names the part of a session's work that a frame is about. Members without a meaning there are absent. All
-// are additions.
+// Context names the part of a session's work that a frame concerns. Members without a meaning for
+// the frame are absent. All are additions.
 type Context struct {
 	ConnectionID string `json:"connection_id,omitempty"` // only on frames that were made for this one socket
 	RunID        string `json:"run_id,omitempty"`        // the run that answers a message
@@ -72,7 +72,7 @@ type Spent struct {
 // PlanStartContent is the content of plan.start.
 type PlanStartContent struct {
 	Question string          `json:"question"`
-	Context  json.RawMessage `json:"context,omitempty"` // what the planner was given besides
+	Context  json.RawMessage `json:"context,omitempty"` // further input of the planner
 }
 
 // PlanStartMeta is the metadata of plan.start.
@@ -108,7 +108,7 @@ type PlanCancelledMeta struct {
 	Context
 	PlanID      string `json:"plan_id,omitempty"`
 	Reason      string `json:"reason"`
-	By          string `json:"by,omitempty"`       // who asked for it. Addition
+	By          string `json:"by,omitempty"`       // the user that asked for it. Addition
 	Feedback    string `json:"feedback,omitempty"` // why, in the user's words. Addition
 	PartialPlan *Tasks `json:"partial_plan,omitempty"`
 	AfterMS     int64  `json:"cancellation_time_ms"` // how long the plan had existed
@@ -126,7 +126,7 @@ type CoercionMeta struct {
 	ErrorMessage  string `json:"error_message"`
 	Recovery      string `json:"recovery_action,omitempty"`
 	ConfirmStepID string `json:"confirm_step_id,omitempty"` // Addition
-	By            string `json:"by,omitempty"`              // who sent it. Addition
+	By            string `json:"by,omitempty"`              // the sender. Addition
 }
 
 // SolverStartContent is the content of solver.start.

@@ -50,7 +50,7 @@ var Catalogue = []Form{
 	},
 	{
 		"audit.<tenant>.<action>", "stream " + StreamAudit,
-		"Who did what, without contents.", Audit(id.DefaultTenant, id.MustName("command")),
+		"Principal and action, without contents.", Audit(id.DefaultTenant, id.MustName("command")),
 	},
 	{
 		"$O." + BucketPayloads + ".M.<name>", "stream " + StreamPayloads + ", object store " + BucketPayloads,

@@ -24,8 +24,8 @@ func TimersOf(service id.Name) string { return "timer.set." + service.String() +
 // RPCOf returns the filter of all endpoints of a service.
 func RPCOf(service id.Name) string { return "rpc." + service.String() + ".*" }
 
-// Asides is the filter of all connections of all gateways.
-const Asides = "direct.*.*"
+// DirectMessages is the filter of the direct messages to all connections of all gateways.
+const DirectMessages = "direct.*.*"
 
 // DirectoryKeys returns the KV filter of all instances of what of one name.
 func DirectoryKeys(what, name id.Name) string { return what.String() + "." + name.String() + ".*" }

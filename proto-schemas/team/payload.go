@@ -136,7 +136,7 @@ type DecisionPayload struct {
 	TurnID       string `json:"turn_id"`
 	Reason       string `json:"reason,omitempty"`
 	Error        string `json:"error,omitempty"` // of a denial
-	By           string `json:"by,omitempty"`    // who answered
+	By           string `json:"by,omitempty"`    // the principal that answered
 	Where
 }
 
@@ -218,7 +218,7 @@ type InterAgentPayload struct {
 // outcome. Not in the original protocol.
 type AcceptedPayload struct {
 	MessageID        string `json:"message_id"`         // of the SEND_MESSAGE
-	TargetMemberName string `json:"target_member_name"` // who gets it: a name, or a path
+	TargetMemberName string `json:"target_member_name"` // the recipient: a name, or a path
 	Where
 }
 

@@ -1,4 +1,5 @@
-// Package acks remembers how far clients have read the logs that they are shown.
+// Package acks stores how far clients have read logs. It keeps the highest acknowledged position of
+// each client and log, and never moves it back.
 package acks
 
 import (
@@ -82,7 +83,7 @@ func (a *Acks) Put(ctx context.Context, log subject.Log, client id.Entity, seq u
 	}
 }
 
-// isConflict reports whether somebody else has written the key meanwhile.
+// isConflict reports whether another process has written the key meanwhile.
 func isConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyExists) ||

@@ -20,7 +20,7 @@ const (
 	reasonSilent   = "silent"
 )
 
-// advance returns the next event that the state calls for by itself, if there is one.
+// advance returns the next event that follows from the state without a command, or nil.
 func (s *State) advance(env Env) []decision.Fact {
 	if s.Created.IsZero() || s.Done() {
 		return nil
@@ -54,9 +54,9 @@ func (s *State) released(reason string) decision.Fact {
 	return decision.Fact{ID: fmt.Sprintf("released.%d", s.head.Attempt), Data: event.TaskReleasedData{TaskHead: s.head, Reason: reason}}
 }
 
-// forgotten reports whether the agent that has the task has come back, on another
-// connection than the one by which it was handed the task, and said that it does not have
-// it any more. What it was handed on the new one it cannot have named.
+// forgotten reports whether the holder reconnected and listed its tasks without this one. It counts
+// only on a connection other than the one that delivered the task: an agent lists its tasks before
+// it gets new ones.
 func (s *State) forgotten(agents []Candidate) bool {
 	for _, a := range agents {
 		if a.ID == s.holder {
@@ -96,7 +96,7 @@ func there(agents []Candidate, agentID string) bool {
 	return false
 }
 
-// place finds an agent for a task that nobody has, or lets it wait, or gives it up.
+// place assigns an unassigned task to an agent, queues the task, or fails it.
 func (s *State) place(env Env) []decision.Fact {
 	if s.head.Attempt >= env.Rules.Tries {
 		return s.fail(fault.AgentLost, "")
@@ -135,7 +135,7 @@ func (s *State) choose(env Env) (Candidate, bool) {
 	return Choose(s.task, s.eligible(env))
 }
 
-// reason says why the task has to wait, and whether there is anybody to wait for.
+// reason returns why the task has to wait, and whether the registry knows an agent for it.
 func (s *State) reason(env Env) (reason string, known bool) {
 	reason = reasonOffline
 	for _, a := range env.Agents {
@@ -152,9 +152,8 @@ func (s *State) reason(env Env) (reason string, known bool) {
 	return reason, known
 }
 
-// eligible returns the agents without the one that has just lost the task: whoever
-// says that it is there may not have noticed yet. If it connected since, it is
-// somebody new.
+// eligible returns the agents without the one that has just lost the task: its entry in the
+// directory may be out of date. An agent that connected since counts as a new one.
 func (s *State) eligible(env Env) []Candidate {
 	if s.lost == "" || !env.Now.Before(s.lostAt.Add(env.Rules.Pause)) {
 		return env.Agents
@@ -171,10 +170,9 @@ func (s *State) eligible(env Env) []Candidate {
 // patience is until when the task waits for an agent.
 func (s *State) patience() time.Time { return s.waiting.Add(millis(s.task.QueueMS)) }
 
-// Due returns the earliest moment at which the state calls for something by itself:
-// the task's time or that of a question runs out, it has waited long enough, an agent
-// may be tried again, or it is time to look whether the one that has it is still
-// there. It is zero if there is none. Asking the state earlier does no harm.
+// Due returns the earliest time at which advance may return an event: a deadline of the task or of
+// a question, the end of the wait for an agent, of a pause or of a lease. It is zero if the state
+// waits for commands only. Calling advance earlier has no effect.
 func (s *State) Due(env Env) time.Time {
 	if s.Created.IsZero() || s.Done() {
 		return time.Time{}

@@ -40,9 +40,9 @@ func (h handled) by(c command.Command) bool {
 	return strings.HasPrefix(h.name, c.ID+".") || h.id == derived("call_", c)
 }
 
-// repeated answers a request that another command has carried out with what the log says
-// about it. What is still on has no answer yet: the one to come answers both. Nothing else
-// is done on the occasion: in another attempt it would be another request.
+// repeated answers a request that an earlier command carried out, from the log. Work in progress
+// gets no answer yet: its end answers both requests. repeated adds no other event, because a later
+// attempt of the request would carry another id.
 func (s *State) repeated(c command.Command) (d decision.Decision, known bool) {
 	h, known := s.requests[s.requestOf(c)]
 	if !known || h.by(c) {
@@ -65,7 +65,7 @@ func (s *State) repeated(c command.Command) (d decision.Decision, known bool) {
 		if call := s.calls[h.id]; call != nil {
 			d.Again = told(call.ended)
 		}
-	default: // What it led to has no answer.
+	default: // The event that followed has no answer.
 	}
 	return d, true
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// What is refused, in task.refused.
+// Values of task.refused's field for the refused command.
 const (
 	whatResult = "result"
 	whatError  = "error"
@@ -33,7 +33,7 @@ const reportFailed = "failed"
 func (s *State) fence(agentID string) *fault.Fault {
 	switch {
 	case s.Created.IsZero():
-		return fault.Newf(fault.TaskNotFound, "There is no such task.")
+		return fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id.")
 	case s.Done() && agentID == s.head.AgentID:
 		return fault.New(fault.TaskFinished)
 	case s.holder == "" || agentID != s.holder:
@@ -59,8 +59,8 @@ func (s *State) turnAway(c command.Command, agentID, what string, why *fault.Fau
 	return effect{Decision: decision.Decision{Facts: []decision.Fact{{ID: eventID, Data: data}}, Direct: direct}, own: true}, nil
 }
 
-// trails reports whether the agent ended the task by a status. Agents say both, a
-// status and a result, and the second of the two is no mistake.
+// trails reports whether the agent ended the task by a status. Agents send a status and a result,
+// so the result after the status is accepted.
 func (s *State) trails(agentID string) bool {
 	return s.Done() && agentID == s.head.AgentID && strings.HasSuffix(s.endID, byReport)
 }
@@ -171,7 +171,7 @@ func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (effect,
 	why := s.fence(d.AgentID)
 	switch {
 	case why == nil && s.overdue(env):
-		return s.goOn(env) // then there is none, and this one is decided about
+		return s.goOn(env) // the overdue question expires first; then the state decides on this one
 	case why == nil && s.asking():
 		why = fault.Newf(fault.QueueFull, "Another question of this task is open. Wait for its answer, then ask again.")
 	}

@@ -276,8 +276,7 @@ func TestARepeatedResultIsRefused(t *testing.T) {
 	w.refused("TASK_NOT_OWNED")
 }
 
-// TestAStatusFailedEndsTheTask, and the result that agents send after it is no
-// mistake of theirs; a second one is.
+// TestAStatusFailedEndsTheTask: the result after the status is accepted, a second result is not.
 func TestAStatusFailedEndsTheTask(t *testing.T) {
 	w := running(t)
 	require.Equal(t, []event.Type{event.TaskFinished}, w.do(command.ReportTask, "s", command.TaskReport{AgentID: "a1", Status: "failed", Error: "broken"}))
@@ -351,7 +350,7 @@ func TestCancelAtAnyPoint(t *testing.T) {
 	w.refused("TASK_FINISHED")
 }
 
-// TestCommandsAboutNoTask: a task that does not exist is not found, whoever asks.
+// TestCommandsAboutNoTask: a command about an unknown task is refused with TASK_NOT_FOUND.
 func TestCommandsAboutNoTask(t *testing.T) {
 	w := newWorld(t)
 	w.do(command.MessageTask, "m", command.TaskMessage{ClientID: "c1", Message: raw})

@@ -52,14 +52,14 @@ func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (effect,
 	})
 }
 
-// apart reports whether the child that an agent asks for is none of this task: the agent
-// has not named it, and does not have it.
+// apart reports whether the requested child belongs to another task: the agent did not name this
+// task and does not hold it.
 func (s *State) apart(d command.SpawnChild) bool {
 	return d.Inferred && s.childMade(d) == "" && s.fence(d.AgentID) != nil
 }
 
-// Apart returns the command that creates a task without a parent for a spawn that was
-// meant for another task than this. It is false if there is none.
+// Apart returns the command that creates a task without a parent for a spawn that belongs to
+// another task. It is false for a spawn of this task.
 func (s *State) Apart(d command.SpawnChild) (command.NewTask, bool) {
 	if !s.apart(d) {
 		return command.NewTask{}, false
@@ -134,8 +134,8 @@ func (s *State) callNotified(c command.Command, d event.CallNotifiedData, env En
 	return fact(eventID, d)
 }
 
-// callEnded records the outcome of a call, once, also after the end of the task: what
-// was done is not undone by that. What it says of the call itself is the intent's.
+// callEnded records the outcome of a call once, also after the end of the task, because the call's
+// effect remains. The fields that describe the call come from its intent.
 func (s *State) callEnded(_ command.Command, d event.CallFinishedData, env Env) (effect, error) {
 	l := s.calls[d.CallID]
 	if l == nil || l.intent == nil {

@@ -86,8 +86,8 @@ func expected(want event.TaskCreatedData, agents []Candidate) (agentID, name str
 	return agentID, name
 }
 
-// wanted reports whether the task may be given to the agent. A task that asks for
-// nobody in particular is for nobody.
+// wanted reports whether the task may be assigned to the agent. A task without id, name and
+// capabilities matches no agent.
 func wanted(want event.TaskCreatedData, a Candidate) bool {
 	switch {
 	case want.WantedID != "" && a.ID == want.WantedID:

@@ -19,8 +19,8 @@ import (
 // told soon.
 const MaxOpen = 32
 
-// MaxNotes is how many notifications of one call are recorded: one a second for a
-// quarter of an hour. A service that floods loses the rest, and nobody else does.
+// MaxNotes is the number of notifications that are recorded of one call: one per second for a
+// quarter of an hour. Further ones of the same call are dropped.
 const MaxNotes = 1000
 
 // typeAnswer is the type of messages that answer a question and are nothing else.
@@ -42,8 +42,7 @@ type Rules struct {
 // DefaultRules are what the protocol promises. The pause is as long as it takes the
 // directory to see that an agent is gone.
 var DefaultRules = Rules{
-	// An agent may come back under its id and know nothing of its task: an hour later,
-	// long after anybody waits, it has failed.
+	// Bounds a task whose agent came back under its id without the task's state.
 	TaskTimeout:  time.Hour,
 	QueueTimeout: 30 * time.Second, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
 	// An agent that works on reports progress every few seconds, if at all, and a client
@@ -56,7 +55,7 @@ var DefaultRules = Rules{
 type Env struct {
 	Now    time.Time
 	Agents []Candidate // all that are known in the tenant
-	Tool   Tool        // what is known of the tool that command.CallTool asks for
+	Tool   Tool        // the registry's entry of the tool that command.CallTool names
 	Rules  Rules
 }
 
@@ -113,7 +112,7 @@ func (s *State) Decide(c command.Command, env Env) (decision.Decision, error) {
 		return decision.Decision{}, fault.Newf(fault.UnknownType, "tasks have no command %q", c.Verb)
 	}
 	if s.Deleted {
-		return decision.Decision{Direct: refusal(c, fault.Newf(fault.TaskNotFound, "There is no such task."))}, nil
+		return decision.Decision{Direct: refusal(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))}, nil
 	}
 	if again, ok := s.repeated(c); ok {
 		return again, nil
@@ -156,7 +155,7 @@ func (s *State) create(c command.Command, d command.NewTask, env Env) (effect, e
 	case s.once[eventID]:
 		return s.goOn(env)
 	case !s.Created.IsZero():
-		return s.refuse(c, fault.Newf(fault.InvalidField, "There is a task with this id already.").At("task_id"))
+		return s.refuse(c, fault.Newf(fault.InvalidField, "A task with this id exists already. Use another id.").At("task_id"))
 	}
 	if d.TaskID == "" {
 		d.TaskID = c.Key.String()
@@ -181,7 +180,7 @@ func (s *State) create(c command.Command, d command.NewTask, env Env) (effect, e
 	return fact(eventID, created)
 }
 
-// foreign reports whether the task is none of the client's. Services name no client.
+// foreign reports whether the task belongs to another client. Services send no client id.
 func (s *State) foreign(clientID string) bool {
 	return s.Created.IsZero() || (clientID != "" && clientID != s.head.ClientID)
 }
@@ -195,7 +194,7 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effe
 	case s.once[eventID]:
 		return s.goOn(env)
 	case s.foreign(d.ClientID):
-		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."))
+		return s.refuse(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))
 	case s.Done():
 		return s.refuse(c, fault.New(fault.TaskFinished))
 	case !s.asking() && q != nil && d.MessageType == typeAnswer:
@@ -210,7 +209,7 @@ func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effe
 	return fact(eventID, told)
 }
 
-// tooLate tells whoever answers a question that is not open any more.
+// tooLate refuses an answer to a question that is closed.
 func (s *State) tooLate(c command.Command, q *question) (effect, error) {
 	f := fault.New(fault.InputAnswered)
 	if q.answered == nil {
@@ -224,14 +223,14 @@ func (s *State) tooLate(c command.Command, q *question) (effect, error) {
 	return effect{Decision: decision.Decision{Direct: data}}, nil
 }
 
-// cancel ends the task, whoever has it.
+// cancel ends the task, held or not.
 func (s *State) cancel(c command.Command, d command.CancelTaskData, _ Env) (effect, error) {
 	eventID := c.ID + ".cancelled"
 	switch {
 	case s.once[eventID]:
 		return effect{Decision: decision.Decision{Direct: s.cancelled(c)}}, nil
 	case s.foreign(d.ClientID):
-		return s.refuse(c, fault.Newf(fault.TaskNotFound, "There is no such task."))
+		return s.refuse(c, fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id."))
 	case s.Done():
 		return s.refuse(c, fault.New(fault.TaskFinished))
 	}

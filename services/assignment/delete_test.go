@@ -12,8 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/services/assignment"
 )
 
-// TestADeletionEndsAnyTask: wherever a history is cut off by a tombstone, no command has
-// an effect after it, nothing is owed to anybody, and no event is folded any more.
+// TestADeletionEndsAnyTask: after a tombstone at any place of any history, no command has an
+// effect, no agent gets a message, and no event is folded.
 func TestADeletionEndsAnyTask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &chaos{world: newWorld(t)}

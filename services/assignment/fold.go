@@ -117,7 +117,7 @@ func (s *State) foldReleased(e event.Event, d event.TaskReleasedData) {
 	s.lost, s.lostAt, s.waiting, s.again = s.holder, e.Time, e.Time, d.Reason == reasonSilent
 	s.holder, s.assigned, s.confirmed, s.queued = "", nil, false, false
 	if s.question != nil {
-		s.question.over = true // who asked is gone
+		s.question.over = true // the agent that asked has lost the task
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *chaos) check(t *rapid.T) {
 	c.checkState(t)
 }
 
-// followHolder checks who has the task, and that nobody else has a say in it.
+// followHolder checks which agent holds the task, and that events of other agents have no effect.
 func (c *chaos) followHolder(t *rapid.T, e event.Event) {
 	var h event.TaskHead
 	require.NoError(t, e.Decode(&h))

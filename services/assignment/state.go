@@ -1,10 +1,9 @@
-// Package assignment is the pure reducer of a swarm task's log: what a task is, as a
-// fold of its events, who may have it, and which events a command calls for.
+// Package assignment is the pure reducer of a swarm task's log: it folds the log into the task's
+// state, chooses the agent, and returns the events that a command calls for.
 //
-// It has no clock, no randomness and no I/O; times, the agents that are there and ids
-// come as arguments. Whatever happens, a task has exactly one end: a service that
-// dies between two events leaves a log that the same command, when it comes again,
-// carries on from.
+// It has no clock, no randomness and no I/O: times, ids and the known agents are arguments. A task
+// has exactly one end. A service that dies between two events leaves a log from which a redelivery
+// of the command continues.
 package assignment
 
 import (
@@ -27,15 +26,14 @@ const (
 	StatusCancelled    = event.TaskEndCancelled
 )
 
-// Delivered is the word with which the service itself reports that the frame of the
-// newest assignment is queued on the agent's socket. Reported by anybody else, or
-// about an attempt that is over, it means nothing.
+// Delivered is the status with which the task service reports that the newest assignment's frame is
+// queued on the agent's socket. From other senders, or about an older attempt, it has no effect.
 const Delivered = "delivered"
 
 // State is the fold of a task's log. The zero value is a log without events.
 type State struct {
 	Seq     uint64
-	Created time.Time // zero = there is no such task
+	Created time.Time // zero = the task does not exist
 	Deleted bool      // nothing else is known of it any more, and nothing follows
 	Ended   time.Time
 
@@ -45,7 +43,7 @@ type State struct {
 	endID    string // id of the event that ended it: tells how
 	progress json.RawMessage
 
-	holder    string // agent that has it; empty = nobody
+	holder    string // agent that holds the task; empty = none
 	assigned  *event.TaskAssignedData
 	heard     time.Time // when the holder was last heard of
 	confirmed bool      // the holder has it for sure
@@ -56,7 +54,7 @@ type State struct {
 	lostAt    time.Time
 	again     bool // from an agent that is back: it gets the task first
 
-	mail     []event.TaskMessagedData // what the client told whoever solves the task
+	mail     []event.TaskMessagedData // messages of the client to the agent of the task
 	question *question                // the newest
 	calls    map[string]*call
 	callIDs  []string // as started
@@ -107,11 +105,11 @@ func (s *State) End() *event.TaskFinishedData { return s.end }
 // Holder returns the agent that has the task, empty if none has.
 func (s *State) Holder() string { return s.holder }
 
-// Waiting reports whether the task is open and nobody has it: it may go on when an
-// agent comes, gets free or is changed.
+// Waiting reports whether the task is open and unassigned. It may continue when an agent connects,
+// gets free or changes.
 func (s *State) Waiting() bool { return !s.Created.IsZero() && !s.Done() && s.holder == "" }
 
-// Status returns the word for the task on the wire, empty if there is no such task.
+// Status returns the status of the task on the wire, empty if the task does not exist.
 func (s *State) Status() string {
 	switch {
 	case s.Created.IsZero():
@@ -146,8 +144,8 @@ func (s *State) Deadline() time.Time {
 	return s.Created.Add(millis(s.task.TimeoutMS))
 }
 
-// Undelivered returns the assignment that nobody has confirmed and whose agent has
-// not been heard of: it is to be dispatched. It is nil if there is none.
+// Undelivered returns the assignment to deliver: not confirmed, and its agent has shown no sign of
+// life since. It is nil if all is delivered.
 func (s *State) Undelivered() *event.TaskAssignedData {
 	if s.Done() || s.holder == "" || s.confirmed {
 		return nil
@@ -164,7 +162,7 @@ func (s *State) Mail() []event.TaskMessagedData {
 	return s.mail
 }
 
-// Question returns the id of the open question to the client, empty if there is none.
+// Question returns the id of the open question to the client, or "".
 func (s *State) Question() string {
 	if !s.asking() {
 		return ""
@@ -191,8 +189,8 @@ func (s *State) Pending() []event.CallStartedData {
 // have not ended, as created.
 func (s *State) Children() []string { return s.childrenThat(func(event.TaskHead) bool { return true }) }
 
-// Orphans returns those of Children that nobody waits for, because this task has
-// ended or was taken from the agent that asked for them: they are to be cancelled.
+// Orphans returns the children to cancel: this task has ended, or the agent that asked for them has
+// lost it.
 func (s *State) Orphans() []string {
 	return s.childrenThat(func(h event.TaskHead) bool { return !s.current(h) })
 }

@@ -340,8 +340,8 @@ func (w *world) doing(commandID, status string) []event.Type {
 	return w.do(command.ReportTask, commandID, command.TaskReport{TaskID: "t1", AgentID: "a1", Status: status})
 }
 
-// TestAnAgentThatIsBackAndSilentGetsItsTaskAgain: the same one, though another is free and
-// it takes no others. What it says of the task after all counts, once.
+// TestAnAgentThatIsBackAndSilentGetsItsTaskAgain: the task goes back to the same agent, although
+// another one is free and this one accepts no others. A late report of the agent counts once.
 func TestAnAgentThatIsBackAndSilentGetsItsTaskAgain(t *testing.T) {
 	w := returned(t)
 	require.Empty(t, w.do(command.CheckTask, "at once", nil))

@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// maxRaw bounds what is quoted of a plan that is none, in bytes.
+// maxRaw bounds the quotation of an invalid plan, in bytes.
 const maxRaw = 2000
 
 // Outcomes of a pipeline run, and the states in which it is summed up.
@@ -39,8 +39,8 @@ const (
 	restartForDependency = "dependency_restarted"
 )
 
-// advance returns what follows from the state alone at the given time: the next
-// step of the run that is on, or the start of the next one.
+// advance returns the events that follow from the state at the given time without a command: the
+// next step of the active run, or the start of the next run.
 func (s *State) advance(now time.Time, rules Rules) []decision.Fact {
 	r := s.Active()
 	switch {
@@ -140,7 +140,8 @@ func short(runID string) string {
 	return hash[:min(len(hash), 12)]
 }
 
-// judge makes a plan of the planner's text, or says why it is none.
+// judge parses the planner's text into plan.completed, or returns the event that says why the plan
+// is invalid.
 func (d director) judge(w *Work, m Message) decision.Fact {
 	made, err := plan.Coerce([]byte(m.Content))
 	if err != nil {

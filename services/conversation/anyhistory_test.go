@@ -155,7 +155,7 @@ func (c *chaos) repeat(t *rapid.T) {
 	n := len(c.log)
 	c.try(k, 1<<30)
 	for _, e := range c.log[n:] {
-		switch e.Type { // what was due by itself may be done on the occasion
+		switch e.Type { // a repeat may append events that were due anyway
 		case event.MessageReceived, event.RunCancelled, event.InputAnswered, event.SessionPaused, event.MessageRefused:
 			t.Fatalf("a repeated %s had its effect twice: %s", k.Verb, e.Type)
 		default:

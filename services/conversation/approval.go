@@ -14,8 +14,8 @@ var teamTools = map[string]bool{
 	command.ToolUpdateTodos: true,
 }
 
-// TeamTool reports whether a member of a team has the tool from its team. Nobody is
-// asked before one of those runs.
+// TeamTool reports whether the tool is one that a team offers its members. These run without
+// approval.
 func TeamTool(name string) bool { return teamTools[name] }
 
 // InputOf returns the id of the question whether the call may run.
@@ -25,11 +25,11 @@ func InputOf(callID string) string { return "approve_" + callID }
 type Approval struct {
 	InputID  string
 	Digest   string // of the call that was asked about
-	Decision string // approve, reject; empty: nobody has answered
+	Decision string // approve, reject; empty: no answer
 	Over     bool   // the question is not open any more
 }
 
-// Approval returns the question about the call; ok is false if there was none.
+// Approval returns the question about the call; ok is false if people were not asked.
 func (s *State) Approval(callID string) (a Approval, ok bool) {
 	in := s.asked[callID]
 	if in == nil {
@@ -47,9 +47,9 @@ func (s *State) asks(tool string) bool {
 	return s.Agent != nil && !s.Agent.AutoExecuteTools && !teamTools[tool]
 }
 
-// sort tells apart what of the calls without an outcome may run, what people have to
-// be asked about, and what they have not answered yet. A call that was begun is in
-// the hands of whoever goes on with it.
+// sort splits the calls without an outcome into those that may run, those that need a question, and
+// those whose question is open. A call that has begun may run: the worker that resumes it decides
+// about it.
 func (s *State) sort(calls []event.ToolCall) (st Step) {
 	for _, tc := range calls {
 		a, asked := s.Approval(tc.ID)
@@ -69,8 +69,8 @@ func (s *State) sort(calls []event.ToolCall) (st Step) {
 	return st
 }
 
-// Spent returns how many claims of the job count against the limit: those since it
-// was put down last. Nobody who waits for people uses up attempts.
+// Spent returns how many claims of the job count against the limit: those since it was suspended
+// last. Waiting for people costs no attempts.
 func (w *Work) Spent() int { return w.Attempt - w.rested }
 
 // Resumption is the id of the work item that has the job taken up again after its

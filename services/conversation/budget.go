@@ -32,10 +32,9 @@ func (r Rules) budget(spec event.RunSpec) *event.Budget {
 	return &b
 }
 
-// clocks measure for how long workers are busy with a run, by the times of the events in
-// its log. Those are of many clocks, which may differ by minutes; so each is read against
-// itself: where one turns up while the run is on, its time is taken for the latest that
-// was known.
+// clocks measure for how long workers are busy with a run, by the times of the events in its log.
+// The writers' clocks may differ by minutes, so each is compared with itself only: the first event
+// of a clock during the run gets the latest time that is known.
 type clocks struct {
 	on     bool                     // some worker was busy at the last event
 	latest time.Time                // by the clock of the first
@@ -240,7 +239,7 @@ func (s *State) halt(r *Run, st Step, use event.BudgetUse) Step {
 	return out
 }
 
-// question is the newest question about the run's budget, nil if there was none.
+// question returns the newest question about the run's budget, or nil.
 func (r *Run) question() *Input {
 	if len(r.budgets) == 0 {
 		return nil
@@ -288,8 +287,8 @@ func (s *State) respondBudget(c command.Command, d command.AnswerQuestion, in *I
 	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
 }
 
-// overBudget ends a run that gets no more than it had: nobody wants to give it more, or
-// a job of it was stopped. A question that nobody has answered in time expires first.
+// overBudget ends a run whose budget is not extended: people declined or did not answer, or one of
+// its jobs was stopped. An unanswered question expires first.
 func (s *State) overBudget(r *Run, now time.Time) []decision.Fact {
 	in := r.question()
 	switch {
@@ -356,7 +355,7 @@ func (r *Run) outOfQuota() *fault.Fault {
 		return fault.Newf(fault.QuotaExceeded, "%s", f.Message)
 	}
 	if in := r.question(); in != nil && in.quota != nil && (in.rejected() || in.Expired) {
-		return fault.Newf(fault.QuotaExceeded, "The %s of the %s for %s are used up (%g of %g), and nobody has let the run go on.",
+		return fault.Newf(fault.QuotaExceeded, "The %s of the %s for %s are used up (%g of %g), and the run was not allowed to continue.",
 			quotaNames[in.resource], in.quota.Scope, in.quota.Day, in.quota.Used, in.quota.Limit)
 	}
 	return nil

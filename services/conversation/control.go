@@ -15,8 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// stop cancels a run with everything that is open in it, by the command c. What it has
-// half said ends before it does.
+// stop cancels a run with everything that is open in it, by the command c. It discards unfinished
+// messages first.
 func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []decision.Fact {
 	var list []decision.Fact
 	if p := r.Pipeline; p != nil {
@@ -53,7 +53,7 @@ func (d director) stop(c command.Command) []decision.Fact {
 	return list
 }
 
-// endTask cancels a task, as somebody wishes, and takes back what it has half said.
+// endTask cancels a task at a user's request and discards its unfinished messages.
 func (d director) endTask(t *Task, eventID, by string) []decision.Fact {
 	var list []decision.Fact
 	if t.State == plan.Running {
@@ -62,7 +62,7 @@ func (d director) endTask(t *Task, eventID, by string) []decision.Fact {
 	return append(list, d.taskCancelled(t, eventID, userRequest, by))
 }
 
-// current is the director of the pipeline run that is on, if one is.
+// current returns the director of the active pipeline run; ok is false without one.
 func (s *State) current(now time.Time, rules Rules) (director, bool) {
 	r := s.Active()
 	if r == nil || r.Pipeline == nil {
@@ -130,7 +130,7 @@ func (s *State) restartTask(c command.Command, now time.Time, rules Rules) (deci
 	}
 	old := s.lastPipeline(ref.StepID)
 	if old == nil || s.Closed {
-		return s.notDone(c, ref.StepID, "There is no such task.", now, rules)
+		return s.notDone(c, ref.StepID, "This task does not exist. Check its id.", now, rules)
 	}
 	begun := event.RunStartedData{
 		RunID: RunID(c.ID), ExecutionID: s.executionID(now), MessageID: c.ID, Content: old.Content, Mode: event.ModeSteps, Repairs: old.ID,
@@ -254,7 +254,7 @@ func (s *State) replan(c command.Command, now time.Time, rules Rules) (decision.
 		d.Question = s.lastQuestion()
 	}
 	if d.Question == "" {
-		return s.notDone(c, "", "There is no question to plan for. Send one.", now, rules)
+		return s.notDone(c, "", "A plan needs a question. Send one.", now, rules)
 	}
 	return s.planAgain(c, d, now, rules)
 }
@@ -378,8 +378,8 @@ func (d director) edited(a command.AnswerQuestion) ([]event.Step, error) {
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// same reports whether the lists say the same: clients send the tasks back also
-// when nobody has touched them.
+// same reports whether both lists are equal. Clients send the list back also when they have not
+// changed it.
 func same(a, b []event.Step) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)

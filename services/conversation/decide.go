@@ -12,13 +12,12 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// MaxWaiting is how many messages may wait behind the run that is on: enough for
-// a person who types ahead, small enough that a runaway client is told soon.
+// MaxWaiting is how many messages may wait behind the active run: enough for a person who types
+// ahead, and few enough to stop a faulty client early.
 const MaxWaiting = 16
 
-// MaxWaitingMember is the same for a member of a team. Nobody types ahead there: its
-// colleagues write to it, and every task on the board that it is given is announced to
-// it. A board holds a hundred.
+// MaxWaitingMember is MaxWaiting for a member of a team. Its messages come from colleagues and from
+// the board, which announces each task to its assignee and holds up to a hundred.
 const MaxWaitingMember = 256
 
 // execLayout is the time part of an execution id, down to microseconds.
@@ -33,11 +32,11 @@ type Rules struct {
 	MaxConcurrent  int           // tasks of a run at once
 	TaskTimeout    time.Duration // of one attempt at a task, from its first claim
 	Tries          int           // at a plan, a task or an aggregate
-	Replans        int           // further tries after a plan that is none
+	Replans        int           // further attempts after an invalid plan
 	Backoff        time.Duration // before the second try; doubled before each further one
 	Patience       time.Duration // how long the requests of a run to the model may fail one after the other; 0 = for ever
 
-	Budget  event.Budget            // what a run may use up, if it does not ask for less
+	Budget  event.Budget            // limits of a run, unless it sets lower ones
 	Budgets map[string]event.Budget // the same of tenants that have their own
 }
 
@@ -83,8 +82,7 @@ func (s *State) Decide(c command.Command, now time.Time, rules Rules) (decision.
 	return decide(s, c, now, rules.withBudget(c))
 }
 
-// gone tells the sender of a command that its session was deleted. Deleting it once more
-// is no mistake.
+// gone refuses a command about a deleted session. A second deletion succeeds.
 func (s *State) gone(c command.Command) decision.Decision {
 	if c.Verb == command.Delete {
 		return decision.Decision{}
@@ -182,8 +180,8 @@ func (s *State) room() int {
 	return MaxWaiting
 }
 
-// onBusy is what becomes of a message while a run is on. Chats always wait: people
-// type ahead.
+// onBusy returns the handling of a message during an active run. Chats always enqueue, because
+// people type ahead.
 func (s *State) onBusy(spec event.RunSpec, rules Rules) string {
 	switch {
 	case spec.OnBusy != "":
@@ -196,7 +194,7 @@ func (s *State) onBusy(spec event.RunSpec, rules Rules) string {
 	return rules.OnBusy
 }
 
-// next starts the oldest waiting run if none is on.
+// next starts the oldest waiting run unless a run is active.
 func (s *State) next(now time.Time, rules Rules) []decision.Fact {
 	if s.Active() != nil {
 		return nil
@@ -327,8 +325,7 @@ func (s *State) delete(c command.Command, now time.Time, _ Rules) (decision.Deci
 // deletion is why the runs of a deleted session end.
 const deletion = "session_deleted"
 
-// workDead fails a job whose work item the bus gave up delivering, or which nobody
-// can do.
+// workDead fails a job whose work item became a dead letter, or which no worker can do.
 func (s *State) workDead(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.AbandonedJob
 	if err := c.Decode(&d); err != nil {
@@ -349,7 +346,7 @@ func (s *State) workDead(c command.Command, now time.Time, rules Rules) (decisio
 	}})...), nil
 }
 
-// expire closes a session in which nothing has happened for the TTL and no run is on.
+// expire closes a session without an active run in which nothing has happened for the TTL.
 func (s *State) expire(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	if s.Created.IsZero() || s.Closed || s.Active() != nil || now.Before(s.Updated.Add(rules.TTL)) {
 		return decision.Decision{}, nil

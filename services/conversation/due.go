@@ -7,9 +7,9 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// Due returns the earliest moment at which the state calls for something by itself:
-// an open question expires, a task's time runs out, or a pause before another try
-// ends. It is zero if there is none. Asking the state earlier does no harm.
+// Due returns the earliest time at which advance may return an event: the expiry of an open
+// question, a deadline of a task, or the end of a pause between attempts. It is zero if the state
+// waits for commands only. Calling advance earlier has no effect.
 func (s *State) Due(now time.Time, rules Rules) time.Time {
 	var due time.Time
 	at := func(t time.Time) {
@@ -70,9 +70,9 @@ func (s *State) Unclaimed() []*Work {
 	return out
 }
 
-// Claimed returns the jobs that workers have taken up and that are neither put
-// down nor at their end, in the order in which they were begun. If their commands are
-// lost, as in a backup that holds the claim and not the command, nobody goes on with them.
+// Claimed returns the jobs that a worker has claimed and that are neither suspended nor ended, in
+// the order in which they began. A backup may hold the claim without the command; these jobs then
+// need a new command.
 func (s *State) Claimed() []*Work {
 	r := s.Active()
 	if r == nil {

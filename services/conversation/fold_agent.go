@@ -31,7 +31,7 @@ func (s *State) turnPaused(e event.Event, d event.JobSuspendedData) error {
 	})
 }
 
-// toolAsked folds the question whether a tool call may run. There is one of a call.
+// toolAsked folds the question whether a tool call may run. A call has at most one.
 func (s *State) toolAsked(e event.Event, d event.InputRequestedData) error {
 	return s.onRun(d.RunID, func(r *Run) {
 		if s.inputs[d.InputID] != nil || s.asked[d.CallID] != nil {

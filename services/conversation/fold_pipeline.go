@@ -11,7 +11,7 @@ import (
 func (s *State) onPipeline(runID string, f func(*Run, *Pipeline) error) error {
 	r := s.runs[runID]
 	if r == nil || r.Pipeline == nil {
-		return fmt.Errorf("run %q is no pipeline run", runID)
+		return fmt.Errorf("run %q is not a pipeline run", runID)
 	}
 	return f(r, r.Pipeline)
 }

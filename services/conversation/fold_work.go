@@ -175,8 +175,8 @@ type totals struct {
 	begun           int // messages of the model, also those that were not finished
 }
 
-// usage counts every call of a model that was begun. What a call consumed that was not
-// finished no provider says: the tokens are those that are known.
+// usage counts every model call that has begun. Providers report the tokens of finished calls only,
+// so the tokens are a lower bound.
 func (t *totals) usage() event.Usage {
 	u := t.tally.usage()
 	u.LLMCalls = max(t.begun, t.calls)

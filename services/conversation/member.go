@@ -79,8 +79,8 @@ func (s *State) respondTool(c command.Command, d command.AnswerQuestion, in *Inp
 	return decision.Of(decision.Fact{ID: c.ID + ".answered", Data: data}), nil
 }
 
-// stopAll cancels the run that is on and those that wait: the newest first, so that a
-// repeat sees how far it had come. What was accepted later is none of its business.
+// stopAll cancels the active run and the waiting ones, the newest first, so that a repeat of the
+// command finds where it stopped. It leaves runs that were accepted later.
 func (s *State) stopAll(c command.Command, reason string, now time.Time) []decision.Fact {
 	before := len(s.order)
 	for i, r := range s.order {

@@ -27,7 +27,7 @@ type Patience struct {
 // Outage is what a job's requests have come to that failed one after the other.
 type Outage struct {
 	Since time.Time // when the first of them was made; zero: the last one was answered
-	Tries int       // how many there were
+	Tries int       // number of failed requests
 	Next  time.Time // when the next one is due
 }
 
@@ -49,8 +49,8 @@ func (s *State) Retry(workID string, now time.Time, after time.Duration, p Patie
 	return pause, r == nil || !r.exhausted(due, w.asked, p.Run)
 }
 
-// exhausted reports whether a request that is due then comes later than a run may go on
-// without an answer. A limit of 0 is none.
+// exhausted reports whether a request at the time due would exceed the limit for a run without an
+// answer of the model. 0 = unlimited.
 func (r *Run) exhausted(due, asked time.Time, limit time.Duration) bool {
 	since := earliest(r.failing, asked)
 	return limit > 0 && !since.IsZero() && due.Sub(since) > limit

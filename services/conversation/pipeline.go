@@ -26,8 +26,8 @@ type Pipeline struct {
 	Question  string
 	Context   json.RawMessage
 	Plans     int      // begun
-	Invalid   []string // why the planner's texts were no plans, since the last wish for a new one
-	Feedback  []string // what people said about earlier plans
+	Invalid   []string // why the planner's texts were invalid plans, since the last request for a new one
+	Feedback  []string // comments of people on earlier plans
 	PlanID    string
 	Planned   bool // the newest plan holds, and Tasks is what it says
 	Summary   string

@@ -395,8 +395,8 @@ func TestATaskOfTheSwarmIsRecalled(t *testing.T) {
 	require.Len(t, w.state.Abandoned(), 1)
 }
 
-// TestTheStatsOfASessionAreNumbers: a call of a model that was begun counts, also if it was
-// stopped, and what nobody has consumed is zero and not left out.
+// TestTheStatsOfASessionAreNumbers: a model call counts from its beginning, also if it was stopped;
+// zero usage is shown as zero, not left out.
 func TestTheStatsOfASessionAreNumbers(t *testing.T) {
 	w := newWorld(t)
 	w.ask(event.RunSpec{})

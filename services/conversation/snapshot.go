@@ -9,9 +9,8 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// Snapshot is what of a session can be taken to another place: what was said, and
-// the run that is on, or the last one, as far as it has come. Work that is being
-// done is not part of it: it begins anew at the other place.
+// Snapshot is the state of a session that an export carries: the history, and the active or last
+// run with its progress. It leaves out work in progress, which starts again after the import.
 type Snapshot struct {
 	Created     time.Time         `json:"created"`
 	Dialect     string            `json:"dialect"`
@@ -91,7 +90,7 @@ func (s *State) Snapshot(limit int) Snapshot {
 		size -= bytesOf(snap.History[:1])
 		snap.History = snap.History[1:]
 	}
-	// A history that begins with the result of a call which was left out is no history.
+	// A history must not begin with the result of a call that was left out.
 	for len(snap.History) > 0 && snap.History[0].Role != event.RoleUser {
 		snap.History = snap.History[1:]
 		dropped++
@@ -186,9 +185,8 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	return nil
 }
 
-// restoreRun takes a run over. What was being done is done again: a chat run starts
-// anew, a plan or aggregate that was being made is made again, and an open question
-// is asked again.
+// restoreRun restores a run. Work in progress starts again: a chat run from its beginning, an
+// unfinished plan or aggregate from scratch, and an open question is asked again.
 func (s *State) restoreRun(snap RunSnapshot) {
 	r := &Run{
 		ID: snap.ID, MessageID: snap.MessageID, Content: snap.Content, Principal: snap.Principal, Spec: snap.Spec,

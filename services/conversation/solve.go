@@ -107,9 +107,8 @@ var stateNames = map[plan.State]string{
 	plan.Waiting: "waiting", plan.Running: "running", plan.Done: "completed", plan.Failed: "failed", plan.Cancelled: "cancelled",
 }
 
-// progressed says how far the run is after an outcome that has not been counted yet.
-// It is a step of its own: an event of somebody else may come between the outcome and
-// the count.
+// progressed reports the progress of the run after an outcome that is not counted yet. It is a
+// separate fact, because another writer may append an event between the outcome and the count.
 func (d director) progressed() []decision.Fact {
 	for _, t := range d.p.Tasks {
 		if !t.Final() || t.Counted {
@@ -222,7 +221,7 @@ func (d director) noneSolved() decision.Fact {
 	return d.runFailed(entry, entry.Message, d.report())
 }
 
-// report tells people what became of each task when there is nothing else to tell.
+// report lists the outcome of each task, for a run without any other answer.
 func (d director) report() string {
 	var b strings.Builder
 	b.WriteString("None of the tasks could be solved.")

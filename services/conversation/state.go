@@ -1,10 +1,9 @@
-// Package conversation is the pure reducer of the log of a session, or of an agent that
-// is a member of a team: what it is, as a fold of its events, and which events a command
-// calls for.
+// Package conversation is the pure reducer of the log of a session, or of a member of a team: it
+// folds the log into a state, and returns the events that a command calls for.
 //
-// It has no clock, no randomness and no I/O; ids and times come as arguments.
-// The session service decides with it, and agent workers learn from it what is
-// left to do, so both see one truth after any crash.
+// It has no clock, no randomness and no I/O: ids and times are arguments. The session and pipeline
+// services decide with it, and workers learn from it the rest of a job, so that all have the same
+// view after a crash.
 package conversation
 
 import (
@@ -66,11 +65,11 @@ type State struct {
 	inputs   map[string]*Input
 	asked    map[string]*Input // the questions about tool calls, by call id
 	once     map[string]bool   // ids of events that a command may cause only once
-	history  []Line            // what was said before the state was exported and restored
+	history  []Line            // the conversation before the export that this session was restored from
 	lastExec string
 	totals   totals
-	timed    *Run   // the run that is on, if its budget bounds its time
-	clock    string // by which Updated was taken, while there is one
+	timed    *Run   // the active run, if its budget bounds its time
+	clock    string // the clock that Updated was read from; empty = none
 }
 
 // Run is one answer to one message.
@@ -90,7 +89,7 @@ type Run struct {
 	Outcome     string    // of a completed pipeline run
 	Pipeline    *Pipeline // nil in a chat run
 
-	Budget event.Budget // what it may use up; zero: as much as it does
+	Budget event.Budget // limits of the run; zero: unlimited
 
 	works     []*Work   // its jobs, as begun
 	questions []*Input  // about its tool calls and its budget, as asked
@@ -139,7 +138,7 @@ type Work struct {
 	asked   time.Time // when the newest request to the model was made
 	said    int       // bytes of the newest message so far
 	begun   bool      // and viewers have been shown that it begins
-	partial []byte    // what the open messages have said
+	partial []byte    // text of the open messages
 	tally   tally
 }
 
@@ -175,7 +174,7 @@ func (s *State) Work(id string) *Work { return s.works[id] }
 // Call returns the call with the id, or nil.
 func (s *State) Call(id string) *Call { return s.calls[id] }
 
-// Active returns the run that is on, or nil.
+// Active returns the active run, or nil.
 func (s *State) Active() *Run {
 	for _, r := range s.order {
 		if r.Status == Running {

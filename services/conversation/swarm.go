@@ -17,13 +17,13 @@ import (
 // into an event of at most 256 KiB, and JSON may make six times as much of it.
 const maxOutput = 40 << 10
 
-// job returns the job that the reference names, if it still needs somebody.
+// job returns the job that the reference names, if it is still open.
 func (s *State) job(ref command.JobRef) (*Work, bool) {
 	w, r := s.Work(ref.Job()), s.Run(ref.RunID)
 	return w, w != nil && r != nil && r.Status == Running && !w.Ended && w.Failure == nil
 }
 
-// Wants reports whether the job that the reference names still needs somebody.
+// Wants reports whether the job that the reference names is still open.
 func (s *State) Wants(ref command.JobRef) bool {
 	_, ok := s.job(ref)
 	return ok
@@ -125,8 +125,8 @@ func (s *State) concluded(r *Run, now time.Time) []decision.Fact {
 	}}}
 }
 
-// Abandoned returns the jobs whose agent of the swarm still works on them, or may come
-// to, although nobody wants the result any more.
+// Abandoned returns the jobs whose agent of the swarm works on them, or may start to, although the
+// run does not need the result any more.
 func (s *State) Abandoned() []*Work {
 	var out []*Work
 	for _, r := range s.order {

@@ -99,11 +99,11 @@ type Brief struct {
 	Stage    string // empty in a chat run
 	Question string
 	Context  json.RawMessage
-	Feedback []string    // planning: why earlier plans of the run were no good, oldest first
+	Feedback []string    // planning: why earlier plans of the run were invalid, oldest first
 	Task     *event.Step // solving
 	Inputs   []Result    // solving: results of its dependencies
 	Results  []Result    // aggregation: of all tasks, in the order of the plan
-	Own      []Line      // what the job has said and got from tools so far
+	Own      []Line      // texts and tool results of the job so far
 }
 
 // Brief returns what a worker has to know for the job. Of earlier runs it holds what

@@ -36,15 +36,15 @@ type ServiceConfig[S, E any] struct {
 	// candidates, quotas. It runs before each append, with the log read to its end, and its
 	// error ends the command. nil: the zero E.
 	Env func(ctx context.Context, l *Log[S], c cmd.Command) (E, error)
-	// Decide returns what the command still calls for. It is pure: it is asked again, with
-	// the same E, when another event comes first, and with a new one after its facts were
-	// appended, until there are none.
+	// Decide returns the facts and answers that the command still calls for. It is pure. The ledger
+	// calls it again with the same E if another event took the seq, and with a new E after an
+	// append, until it returns no facts.
 	Decide func(*S, cmd.Command, E) (decision.Decision, error)
 	// Decided hears of each decision before it is appended, also of one that is not appended
 	// in the end. nil: not called.
 	Decided func(l *Log[S], d decision.Decision)
-	// Handle takes a command that does not concern the log of its key, and reports whether it
-	// did. nil: there are none.
+	// Handle handles a command that does not concern the log of its key, and reports whether it
+	// did. nil: the service has no such commands.
 	Handle func(ctx context.Context, c cmd.Command) (bool, error)
 	// FollowUp sends the commands that follow from the log. It is called again when the
 	// command is delivered again, and derives the same commands from the state.

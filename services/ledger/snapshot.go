@@ -58,7 +58,7 @@ func (x *Snapshots[S]) Open(ctx context.Context, conn *bus.Conn) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		x.Logger.Warn().Err(err).Str("bucket", subject.BucketFolds).Msg("go on without snapshots; taking over a long log takes long")
+		x.Logger.Warn().Err(err).Str("bucket", subject.BucketFolds).Msg("go on without snapshots")
 	default:
 		x.kv = kv
 	}
@@ -106,7 +106,7 @@ func (x *Snapshots[S]) store(ctx context.Context, log subject.Log, at eventlog.C
 		_, err = x.kv.Put(ctx, subject.FoldKey(log), raw)
 	}
 	if err != nil || len(raw) > maxSnapshot {
-		x.Logger.Info().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("store no snapshot")
+		x.Logger.Info().Err(err).Stringer("log", log).Int("bytes", len(raw)).Msg("fail to store snapshot")
 	}
 }
 

@@ -1,10 +1,9 @@
-// Package model is the seam between an agent worker and a language model.
+// Package model is the seam between a worker and a language model. It knows no service and no log.
 //
-// A Model answers one request: it streams text, may ask for tools, and reports
-// what it consumed. The packages below it implement it: openai (any server that
-// speaks chat completions), anthropic (the messages API) and demo (built in,
-// offline, no language model). The suite in modeltest holds all of them to the
-// same guarantees, against the servers in scripted where they speak HTTP.
+// A Model answers one request: it streams text, may ask for tools, and reports its usage. The
+// packages below implement it: openai (any server with chat completions), anthropic (the messages
+// API) and demo (built in, offline, without a language model). The suite in modeltest checks the
+// same guarantees for all of them, with the servers of scripted for those behind HTTP.
 package model
 
 import (

@@ -32,7 +32,7 @@ func (e Env) GoString() string { return e.String() }
 
 // Provider creates the models of one prefix.
 type Provider struct {
-	Prefix string // what precedes the colon of a specification, e.g. "openai"
+	Prefix string // part of a specification before the colon, e.g. "openai"
 	Named  bool   // a model's name follows the colon; without it the prefix is the whole specification
 	// Open creates the model. It opens no connection, so it does not need the provider to run.
 	Open func(name string, env Env) (Model, error)

@@ -79,7 +79,7 @@ func (s *Set) Generate(ctx context.Context, req Request, onText func(string) err
 
 // Unserved returns the fault of a request for a model that no process here can ask.
 func Unserved(spec string) error {
-	return fault.Newf(fault.ModelNotFound, "No worker that is running can ask the model %q. Configure its provider, or choose another model.", spec)
+	return fault.Newf(fault.ModelNotFound, "No running worker can ask the model %q. Configure its provider, or choose another model.", spec)
 }
 
 // Close implements Model.

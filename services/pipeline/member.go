@@ -52,7 +52,7 @@ type memberTask struct {
 	Role         string              `json:"role,omitempty"`
 	Instructions string              `json:"instructions,omitempty"`
 	Colleagues   []event.Colleague   `json:"colleagues,omitempty"`
-	History      []conversation.Line `json:"history,omitempty"` // what was said to it before and what it answered, oldest first
+	History      []conversation.Line `json:"history,omitempty"` // messages to the member and its answers, oldest first
 }
 
 // instruct gives a message to the agent of the swarm that the member is, as a task whose

@@ -172,7 +172,7 @@ func TestAnAnswerOutlivesTheService(t *testing.T) {
 	r.paused(l, r.claim(l, items), "call_1", "call_2")
 	a.Stop()
 
-	mute := r.Deps("mute") // what it wants to hand on reaches nobody
+	mute := r.Deps("mute") // loses the commands that it sends
 	lost := bustest.Dial(t, r.Conn.NATS().ConnectedUrl())
 	lost.NATS().Close()
 	mute.Commands = command.NewSender(lost)

@@ -1,8 +1,7 @@
-// Package pipeline is the process manager of runs: it accepts messages into a
-// session's log, lets one run at a time have its turn, and leads pipeline runs
-// through their stages: plan, confirm, solve, aggregate. It decides with the pure
-// reducer of package conversation and never does long work itself: jobs go
-// to the agent workers.
+// Package pipeline is the service of runs. It accepts messages into the log of a session or member,
+// lets one run at a time proceed, and leads planned runs through their stages: plan, confirm,
+// solve, aggregate. The pure reducer of package conversation decides. The package asks no model and
+// runs no tool: it sends jobs to the workers.
 package pipeline
 
 import (
@@ -33,7 +32,7 @@ const (
 	// DefaultTries and DefaultBackoff are the protocol's: 2 s, 4 s, three attempts.
 	DefaultTries   = 3
 	DefaultBackoff = 2 * time.Second
-	// replans is how often the planner may try again after a text that is no plan.
+	// replans is how often the planner may try again after an invalid plan.
 	replans = 2
 )
 
@@ -51,7 +50,7 @@ type Config struct {
 	Patience       time.Duration // how long the requests of a run to the model may fail one after the other
 	AckWait        time.Duration // how long one command may be silent
 
-	Budget  event.Budget            // what a run may use up, if it does not ask for less; zero: as much as it does
+	Budget  event.Budget            // limits of a run, unless it sets lower ones; zero: unlimited
 	Budgets map[string]event.Budget // the same of tenants that have their own, by name
 	Now     func() time.Time
 }

@@ -122,7 +122,7 @@ func TestRacingAnswers(t *testing.T) {
 	require.Equal(t, 1, answers)
 }
 
-// TestDeadlinesComeByThemselves: nobody sends anything, and the question still expires.
+// TestDeadlinesComeByThemselves: the question expires without any further command.
 func TestDeadlinesComeByThemselves(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -233,8 +233,8 @@ func TestServiceIsAComponent(t *testing.T) {
 	})
 }
 
-// TestALateTakeIsRecalled: an agent of the swarm takes a task whose session was
-// cancelled before anybody knew of the agent. It is told, because nobody else will.
+// TestALateTakeIsRecalled: an agent of the swarm accepts a task of a session that was cancelled
+// before the session knew the agent. Only the pipeline can recall the task.
 func TestALateTakeIsRecalled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

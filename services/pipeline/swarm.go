@@ -23,7 +23,7 @@ type swarmTask struct {
 	Title       string          `json:"title"`
 	Description string          `json:"description,omitempty"`
 	Context     json.RawMessage `json:"context,omitempty"`
-	Question    string          `json:"question,omitempty"` // what the whole plan is for
+	Question    string          `json:"question,omitempty"` // purpose of the whole plan
 	Inputs      []swarmInput    `json:"inputs,omitempty"`   // results of the tasks that it depends on
 }
 
@@ -67,14 +67,14 @@ func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State
 	})
 }
 
-// recall tells the swarm that nobody wants the result of a job any more.
+// recall cancels the swarm task of a job whose result the run does not need any more.
 func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask string) error {
 	task, err := id.ParseEntity(swarmTask)
 	if err != nil {
 		return fmt.Errorf("recall %s: %w", workID, err)
 	}
 	return s.sendTo(ctx, c.Tenant, task, cmd.Task, cmd.CancelTask, workID+".recall", cmd.CancelTaskData{
-		TaskID: swarmTask, Reason: "nobody wants the result any more",
+		TaskID: swarmTask, Reason: "the result is not needed any more",
 	})
 }
 

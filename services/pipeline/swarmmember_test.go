@@ -136,7 +136,7 @@ func statuses(st *conversation.State) []conversation.Status {
 	return out
 }
 
-// TestAnAgentOfTheSwarmIsNotThere: nobody has the capabilities, and the sender is told.
+// TestAnAgentOfTheSwarmIsNotThere: no agent has the capabilities, and the sender gets the error.
 func TestAnAgentOfTheSwarmIsNotThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

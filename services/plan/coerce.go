@@ -30,10 +30,10 @@ var (
 	namesReasoning = []string{"reasoning", "rationale", "explanation", "analysis", "thoughts", "thought"}
 )
 
-// Coerce makes a plan of what a model wrote: an object with tasks, summary and
-// reasoning, a bare list, or either inside other objects, a code fence or prose. Ids
-// that are missing are made up, and those that are no ids are turned into some. The
-// result passes Check. The error is a PLAN_INVALID fault that a model can act on.
+// Coerce parses a model's text into a plan: an object with tasks, summary and reasoning, a bare
+// list, or either inside other objects, a code fence or prose. It generates missing ids and
+// replaces invalid ones. The result passes Check. The error is a PLAN_INVALID fault that tells a
+// model what to correct.
 func Coerce(raw []byte) (Plan, error) {
 	if len(raw) > maxRaw {
 		return Plan{}, invalid("tasks", "the plan has %d bytes: %d are allowed.", len(raw), maxRaw)
@@ -48,7 +48,7 @@ func Coerce(raw []byte) (Plan, error) {
 	if rank >= 0 {
 		return best.plan()
 	}
-	return Plan{}, invalid("tasks", `There is no plan in this. Answer with one JSON object and nothing else: `+
+	return Plan{}, invalid("tasks", `This text holds no plan. Answer with one JSON object and nothing else: `+
 		`{"tasks": [{"id": "task_1", "title": "...", "description": "...", "dependencies": []}], "summary": "..."}.`)
 }
 
@@ -69,7 +69,7 @@ func CoerceTasks(raw json.RawMessage) ([]event.Step, error) {
 	case '{':
 		list = []json.RawMessage{raw}
 	default:
-		return nil, invalid("tasks", "The tasks are no list. Send a list of objects with id and title, or one such object.")
+		return nil, invalid("tasks", "The tasks are not a list. Send a list of objects with id and title, or one such object.")
 	}
 	return makeTasks(list, false)
 }
@@ -77,7 +77,7 @@ func CoerceTasks(raw json.RawMessage) ([]event.Step, error) {
 // found is a plan that was found in a text.
 type found struct {
 	list []json.RawMessage
-	rest object // what is said beside the list
+	rest object // the members beside the list
 }
 
 // rank says how sure it is that this is the plan: any text may hold an empty list, or

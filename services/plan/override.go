@@ -9,10 +9,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// Override returns the tasks with some of their members changed. The patch is a list
-// of objects, each with the id of a task and the members to override; null clears
-// one. The result passes Check; a patch that is no such list, or names a task that is
-// not there, is a PLAN_INVALID fault.
+// Override returns the tasks with some of their members changed. The patch is a list of objects,
+// each with the id of a task and the members to override; null clears a member. The result passes
+// Check. An invalid patch, or one that names an unknown task, is a PLAN_INVALID fault.
 func Override(tasks []event.Step, patch json.RawMessage) ([]event.Step, error) {
 	if len(patch) > maxRaw {
 		return nil, invalid("modified_tasks", "the changes have %d bytes: %d are allowed.", len(patch), maxRaw)
@@ -20,7 +19,7 @@ func Override(tasks []event.Step, patch json.RawMessage) ([]event.Step, error) {
 	patch = bytes.ToValidUTF8(patch, []byte("\uFFFD"))
 	var list []json.RawMessage
 	if first(patch) != '[' || json.Unmarshal(patch, &list) != nil {
-		return nil, invalid("modified_tasks", "The changes are no list. Send a list of objects, each with the id of a task and what to change of it.")
+		return nil, invalid("modified_tasks", "The changes are not a list. Send a list of objects, each with the id of a task and what to change of it.")
 	}
 	drafts := make([]draft, 0, len(tasks))
 	for _, t := range tasks {
@@ -51,7 +50,7 @@ func Override(tasks []event.Step, patch json.RawMessage) ([]event.Step, error) {
 func patchOne(drafts []draft, at map[string]int, raw json.RawMessage) string {
 	o, ok := asObject(raw)
 	if !ok {
-		return "is no object"
+		return "is not an object"
 	}
 	key, ok := o.find(namesID)
 	if !ok {

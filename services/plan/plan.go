@@ -1,9 +1,7 @@
-// Package plan is what there is to know about lists of tasks: it makes one of what a
-// model or a client wrote, checks it, changes it, and says which of its tasks may
-// start.
+// Package plan parses, checks and edits plans, and returns the tasks that may start.
 //
-// It is pure: no clock, no randomness and no I/O. Nothing that is passed in is
-// changed, and results share no memory with it that anybody writes to.
+// It is pure: no clock, no randomness and no I/O. It does not change its arguments, and its results
+// share no mutable memory with them.
 package plan
 
 import (
@@ -22,7 +20,7 @@ import (
 const (
 	// MaxTasks is the most tasks that a list may have: it is what the protocol allows.
 	MaxTasks = 100
-	// MaxTitle is the longest title, in characters: one line that a person reads at a glance.
+	// MaxTitle is the longest title, in characters: one line on a screen.
 	MaxTitle = 200
 	// MaxBytes bounds the JSON of a whole list. An event holds 256 KiB, and it says
 	// more than its tasks: a question of 10,000 characters, a summary, reasons.
@@ -35,8 +33,8 @@ const (
 	// maxProblems is how many problems one text names: enough for a model to correct
 	// them all at once, few enough to be read.
 	maxProblems = 5
-	// maxShown is how many characters of somebody else's text go into an error, and
-	// maxCycle how many tasks of a cycle.
+	// maxShown bounds the quotation of a foreign text in an error, in characters; maxCycle bounds
+	// the tasks of a cycle that an error names.
 	maxShown = 64
 	maxCycle = 12
 )
@@ -50,18 +48,18 @@ type Plan struct {
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
-// Check reports whether the tasks can be solved: there are 1 to MaxTasks of them,
-// their ids are well-formed and unique, each has a title, and their dependencies name
-// other tasks of the list without a cycle. The error is a PLAN_INVALID fault whose
-// text says what to correct, and whose field is the first that is wrong.
+// Check reports whether the tasks can be solved: the list has 1 to MaxTasks tasks, with
+// well-formed, unique ids and titles, and dependencies that name other tasks of the list without a
+// cycle. The error is a PLAN_INVALID fault with the corrections to make; its field is the first
+// invalid one.
 func Check(tasks []event.Step) error {
 	p := &problems{}
 	switch {
 	case len(tasks) == 0:
-		p.add("tasks", "there is no task: give at least one")
+		p.add("tasks", "the list is empty: give at least one task")
 		return p.fault()
 	case len(tasks) > MaxTasks:
-		p.add("tasks", "there are %d tasks: %d are allowed", len(tasks), MaxTasks)
+		p.add("tasks", "the list has %d tasks: %d are allowed", len(tasks), MaxTasks)
 		return p.fault()
 	}
 	at := positions(tasks)
@@ -146,7 +144,7 @@ func (p *problems) task(tasks []event.Step, at map[string]int, i int) {
 		case d == t.ID:
 			p.add(field("dependencies"), "task %s depends on itself", show(t.ID))
 		case !known:
-			p.add(field("dependencies"), "task %s depends on %s, which is no task of the list", show(t.ID), show(d))
+			p.add(field("dependencies"), "task %s depends on %s, which is not in the list", show(t.ID), show(d))
 		}
 	}
 }
@@ -155,13 +153,13 @@ func (p *problems) size(tasks []event.Step) {
 	raw, err := json.Marshal(tasks)
 	switch {
 	case err != nil:
-		p.add("tasks", "a context is no JSON")
+		p.add("tasks", "a context is not valid JSON")
 	case len(raw) > MaxBytes:
 		p.add("tasks", "the list has %d bytes of JSON: %d are allowed; say less, or split it", len(raw), MaxBytes)
 	}
 }
 
-// show quotes somebody's text, cut to a length that fits into an error.
+// show quotes a text, cut to a length that fits into an error.
 func show(s string) string {
 	if r := []rune(s); len(r) > maxShown {
 		s = string(r[:maxShown]) + "..."

@@ -108,11 +108,11 @@ func TestLongTextsAreCutWhereTheyMayBe(t *testing.T) {
 func TestWhatIsNoPlan(t *testing.T) {
 	many := "[" + strings.Repeat(`{"title":"A"},`, 100) + `{"title":"A"}]`
 	for name, c := range map[string]struct{ raw, text, field string }{
-		"nothing":     {"", "There is no plan", "tasks"},
-		"prose":       {"I would first look around, then decide.", "There is no plan", "tasks"},
-		"broken":      {`{"tasks":[{"title":"A"`, "There is no plan", "tasks"},
-		"numbers":     {`[1,2]`, "There is no plan", "tasks"},
-		"empty":       {`{"tasks":[]}`, "there is no task", "tasks"},
+		"nothing":     {"", "This text holds no plan", "tasks"},
+		"prose":       {"I would first look around, then decide.", "This text holds no plan", "tasks"},
+		"broken":      {`{"tasks":[{"title":"A"`, "This text holds no plan", "tasks"},
+		"numbers":     {`[1,2]`, "This text holds no plan", "tasks"},
+		"empty":       {`{"tasks":[]}`, "the list is empty", "tasks"},
 		"too many":    {many, "101 tasks: 100 are allowed", "tasks"},
 		"no title":    {`[{"id":"a"}]`, `task "a" has no title`, "tasks[0].title"},
 		"blank title": {`["  "]`, `task "task_1" has no title`, "tasks[0].title"},
@@ -154,11 +154,11 @@ func TestCoerceTasks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "task_1() only", brief(tasks))
 	for raw, text := range map[string]string{
-		"":                              "no list",
-		"null":                          "no list",
-		`"A"`:                           "no list",
+		"":                              "not a list",
+		"null":                          "not a list",
+		`"A"`:                           "not a list",
 		`[`:                             "not valid JSON",
-		`[]`:                            "there is no task",
+		`[]`:                            "the list is empty",
 		`[3]`:                           "neither an object nor a text",
 		`[{"id":"a b","title":"A"}]`:    `has the id "a b"`,
 		"{\"tasks\":[]}":                "has no title",
@@ -186,7 +186,7 @@ func TestOverride(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, base, same)
 	for patch, text := range map[string]string{
-		``: "no list", `{}`: "no list", `[1]`: "is no object", `[{"title":"x"}]`: "names no task",
+		``: "not a list", `{}`: "no list", `[1]`: "is not an object", `[{"title":"x"}]`: "names no task",
 		`[{"id":"z"}]`: `names the task "z"`, `[{"id":"a","deps":["b"]}]`: "in a circle", `[{"id":"a","title":""}]`: "has no title",
 		`[{"id":"a","deps":["q"]}]`: `depends on "q"`, `[{"id":"a","deps":{}}]`: "cannot be understood",
 	} {

@@ -34,11 +34,11 @@ var ranks = map[string]int{"urgent": 0, "critical": 0, "high": 1, "medium": 2, "
 // draft is a task that is being made: its dependencies are names as they were written.
 type draft struct {
 	task    event.Step
-	written string // the id as it was written; empty = there was none
+	written string // the id as it was written; empty = absent
 	number  bool   // it was written as a number
 }
 
-// makeTasks makes tasks of list elements. repair turns ids that are none into some.
+// makeTasks makes tasks of list elements. repair replaces invalid ids with generated ones.
 func makeTasks(list []json.RawMessage, repair bool) ([]event.Step, error) {
 	if len(list) > MaxTasks {
 		return nil, Check(make([]event.Step, len(list)))
@@ -137,7 +137,7 @@ func (d *draft) setID(v json.RawMessage) bool {
 	return ok
 }
 
-// reference reads an id: a text or a whole number; null is none.
+// reference reads an id: a text or a whole number. null is an absent id.
 func reference(v json.RawMessage) (s string, number, ok bool) {
 	if isNull(v) {
 		return "", false, true
@@ -324,9 +324,8 @@ func fitID(s string) string {
 	return s[:min(len(s), 128)]
 }
 
-// resolve replaces what the dependencies were written as by the ids that they mean:
-// an id, an id as it was written, a title, or the number of a task. What means no
-// task stays, for Check to name.
+// resolve replaces each dependency with the id that it means: an id, an id as it was written, a
+// title, or the number of a task. It leaves an unknown one for Check to report.
 func resolve(drafts []draft) {
 	byID, byWritten, byTitle := map[string]bool{}, map[string]string{}, map[string]string{}
 	for _, d := range slices.Backward(drafts) { // of equal ones the first counts

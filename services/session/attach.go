@@ -20,7 +20,7 @@ type wish struct {
 	after *uint64
 	event *eventlog.Cursor // wins over all others
 	live  bool
-	acked uint64 // what counts without any other; 0 = the beginning
+	acked uint64 // the acknowledged position, without any other; 0 = the beginning
 }
 
 // ends are the oldest and the newest event that are left of a log which has events.

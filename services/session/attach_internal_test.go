@@ -60,8 +60,8 @@ func TestWhereAClientBegins(t *testing.T) {
 	}
 }
 
-// TestNobodyMissesAnEventUnawares: whatever is asked, the answer lies within the log,
-// nothing that is there and was asked for is left out, and what is not there is said.
+// TestNobodyMissesAnEventUnawares: for every request the answer lies within the log, leaves out no
+// stored event that was asked for, and reports expired ones.
 func TestNobodyMissesAnEventUnawares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := rapid.Uint64Range(1, 40).Draw(t, "last")

@@ -155,7 +155,7 @@ func TestAClientGoesOnWhereItsLastAckWas(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, eventlog.Cursor{}, end)
 
-	// What is said explicitly counts more.
+	// An explicit position wins over the acknowledged one.
 	zero := uint64(0)
 	got, err := r.attach(cmd.AttachRequest{ClientID: "phone", After: &zero})
 	require.NoError(t, err)

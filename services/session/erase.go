@@ -18,10 +18,9 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// delete handles cmd.Delete: it stops what is on, ends the log with its tombstone, and
-// then removes everything that the session has left behind. Each step may be repeated,
-// so a delivery after a crash goes on where the last one stopped. A session that does
-// not exist is left alone.
+// delete handles cmd.Delete: it stops the active run, ends the log with its tombstone, and then
+// removes all other data of the session. Every step may be repeated, so a redelivery continues
+// after a crash. It ignores an unknown session.
 func (d *responder) delete(ctx context.Context, c cmd.Command) error {
 	log := sessionLog(c.Tenant, c.Key)
 	known, err := d.end(ctx, log, c)
@@ -39,9 +38,9 @@ func (d *responder) delete(ctx context.Context, c cmd.Command) error {
 	return nil
 }
 
-// end stops what is on in the session, recalls what it has given to the swarm, and ends
-// its log with the tombstone. It reports whether the session is known. The recall comes first:
-// the tombstone does not say what had been given away.
+// end stops the active run of the session, recalls its tasks from the swarm, and appends the
+// tombstone. It reports whether the session is known. The recall comes first, because the tombstone
+// does not list the tasks.
 func (d *responder) end(ctx context.Context, log subject.Log, c cmd.Command) (known bool, err error) {
 	l := d.openLog(log, (*folded).foldAny)
 	if err := l.Sync(ctx); err != nil {

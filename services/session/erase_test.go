@@ -64,8 +64,8 @@ func (r *rig) busy(l subject.Log) {
 	}, patience, 5*time.Millisecond)
 }
 
-// What is stored of a deleted session is its tombstone, and nothing else. To everybody
-// it is deleted, to other tenants it has never been.
+// A deleted session keeps its tombstone only. Its tenant gets SESSION_DELETED, other tenants
+// SESSION_NOT_FOUND.
 func TestADeletedSessionLeavesItsTombstone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -127,8 +127,8 @@ func TestADeletedSessionLeavesItsTombstone(t *testing.T) {
 	require.Equal(t, record.Done, got[0].Outcome)
 }
 
-// Commands that come after the deletion are settled: their senders are told, no dead
-// letter is written, nothing is appended, and what was folded before is no way around it.
+// Commands after the deletion are settled: their senders get the fault, no dead letter is written
+// and no event appended, also by a replica that folded the log before.
 func TestCommandsForADeletedSessionAreSettled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -187,8 +187,7 @@ func (r *rig) gone(l subject.Log) {
 	}, patience, 5*time.Millisecond)
 }
 
-// A session whose head has expired, and one whose log nobody can fold, is deleted all
-// the same: that is when people want it most.
+// A session with an expired head, or with a log that cannot be folded, can be deleted, too.
 func TestALogThatCannotBeFoldedIsDeleted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -213,8 +212,8 @@ func TestALogThatCannotBeFoldedIsDeleted(t *testing.T) {
 	require.Nil(t, first, "what does not exist gets no tombstone")
 }
 
-// A delivery that comes again finishes what the last one has not: the tombstone was
-// appended and nothing removed, or all was removed and nobody was told.
+// A redelivery completes the deletion: after the tombstone without a removal, and after the removal
+// without an answer.
 func TestADeletionGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -81,8 +81,8 @@ func (r *rig) untilTask(l subject.Log, taskID string) event.StepStartedData {
 	return got
 }
 
-// TestASessionMovesToAnotherCluster: the state of a run that is on is exported, and
-// goes on where it is imported; what was done is not done again.
+// TestASessionMovesToAnotherCluster: the export holds the state of an active run, the import
+// resumes it, and completed work is not repeated.
 func TestASessionMovesToAnotherCluster(t *testing.T) {
 	t.Parallel()
 	here, there := newRig(t), newRig(t)
@@ -146,7 +146,7 @@ func TestASessionMovesToAnotherCluster(t *testing.T) {
 	require.Equal(t, []string{"t1"}, readable(t, moved).Completed)
 	require.Equal(t, "make slides", readable(t, moved).Plan.Question)
 
-	// What is signed with a key that is not known here does not come back.
+	// A state signed with an unknown key is refused.
 	_, err = here.restore(moved.Signed)
 	isFault(t, err, fault.StateTampered)
 	there.command(log, cmd.Pipeline, cmd.Cancel, "stop", cmd.CancelRun{})
@@ -310,8 +310,8 @@ func TestARestoredSessionExpires(t *testing.T) {
 	require.Len(t, events, 2)
 }
 
-// TestAResumeIsSentAgain: whoever imports a state and dies before the run is told to
-// go on is followed by somebody who imports it again.
+// TestAResumeIsSentAgain: a service that imports a state dies before it resumes the run; a second
+// import resumes it.
 func TestAResumeIsSentAgain(t *testing.T) {
 	t.Parallel()
 	here, there := newRig(t), newRig(t)
@@ -387,8 +387,8 @@ func TestAStateOutlivesTheBeginningOfItsLog(t *testing.T) {
 	require.EqualValues(t, 13, exported.Seq)
 }
 
-// TestAStateThatIsTooLargeCanBeRead: a run that cannot be signed in one piece keeps
-// nobody from coming back, and what is read of it is bounded.
+// TestAStateThatIsTooLargeCanBeRead: clients can resume a session whose run is too large for an
+// export, and reads of it are bounded.
 func TestAStateThatIsTooLargeCanBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

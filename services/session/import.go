@@ -21,7 +21,7 @@ type restore struct {
 	log     subject.Log
 	eventID string // derived from the signed state: a repeat is the same event
 	data    event.SessionRestoredData
-	goesOn  bool // there is a run to be gone on with
+	goesOn  bool // the import holds a run to resume
 }
 
 // importState answers cmd.Import. A repeat changes nothing and has the same answer.
@@ -107,7 +107,7 @@ func (d *responder) restore(ctx context.Context, r restore) (*folded, error) {
 	return l.State(), err
 }
 
-// resume makes the session live here: its time runs, and so does what was on.
+// resume starts the session here: it sets the expiry and resumes the active run.
 func (d *responder) resume(ctx context.Context, r restore) error {
 	due := d.now().Add(d.ttl)
 	if err := d.commands.SetTimer(ctx, expiry(r.log), due); err != nil {

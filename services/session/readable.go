@@ -21,7 +21,7 @@ const (
 	maxTaskText = 500
 )
 
-// readable is the state of a session for people and programs that look at it.
+// readable is the state of a session for clients that display it.
 type readable struct {
 	Stage     string      `json:"stage"` // planning, confirmation, solving, aggregation, idle
 	Plan      planContext `json:"plan_context"`

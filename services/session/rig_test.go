@@ -101,7 +101,7 @@ func (r *rig) open(l subject.Log, p event.Preferences) {
 	r.Until(l, event.SessionCreated, 1)
 }
 
-// append appends events as somebody else does. It returns the newest position.
+// append appends events as another writer. It returns the newest position.
 func (r *rig) append(l subject.Log, data ...event.Data) eventlog.Cursor {
 	r.T.Helper()
 	w := r.Log.Writer(l, nil)

@@ -1,7 +1,6 @@
-// Package session is the process manager of a session's life: it opens, closes and
-// expires sessions, notes how far clients have read, says where a returning client
-// goes on, and takes the state of a session to another place. Runs are the business
-// of package pipeline.
+// Package session is the service of a session's life. It opens, closes, expires and deletes
+// sessions, stores acknowledgements, finds the position from which a client resumes, and exports
+// and imports sessions. It does not change runs: package pipeline does.
 package session
 
 import (
@@ -110,7 +109,7 @@ func (s *Service) Start(ctx context.Context) error {
 	return nil
 }
 
-// Drain answers what was asked and finishes the commands that are on.
+// Drain answers open requests and finishes commands in progress.
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.Service.Drain(ctx))
 	s.closeQuota()
@@ -125,7 +124,7 @@ func (s *Service) Stop() {
 	s.closeQuota()
 }
 
-// handle takes what is no matter of the state of a session.
+// handle handles the commands that do not change the state of a session.
 func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 	switch c.Verb {
 	case cmd.Ack:
@@ -155,7 +154,7 @@ func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State
 func (s *Service) armExpiry(ctx context.Context, l *ledger.Log[conversation.State]) error {
 	due := l.State().Updated.Add(s.cfg.TTL)
 	if now := s.cfg.Now(); due.Before(now) {
-		due = now.Add(time.Minute) // a run is on: look again soon
+		due = now.Add(time.Minute) // a run is active: check again soon
 	}
 	return s.SetTimer(ctx, l, due)
 }

@@ -29,7 +29,7 @@ func (r *rig) repeats(taskID string, verb id.Name, commandID, request, connectio
 func heardOn[T event.Data](r *rig, connection string) (T, string) {
 	r.T.Helper()
 	a := &agent{rig: r, peer: cmd.Peer{ID: connection}, heard: make(chan event.Event, 1)}
-	e := <-r.ears(connection)
+	e := <-r.directTo(connection)
 	a.heard <- e
 	return hears[T](a), e.ID
 }

@@ -54,8 +54,8 @@ func TestAnAgentAsksOutsideOfAnyTask(t *testing.T) {
 	require.Empty(t, boss.heard)
 }
 
-// TestAnInferredParentThatIsNone: the agent has not named the task and does not have it
-// (any more). What it asks for has no parent then.
+// TestAnInferredParentThatIsNone: an agent that has not named the task and does not hold it (any
+// more) gets a child without a parent.
 func TestAnInferredParentThatIsNone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -122,8 +122,8 @@ func TestARequestThatComesAgain(t *testing.T) {
 	require.Len(t, r.Until(logOf(id.KindInbox, me.ClientID), event.InboxMessaged, 2), 1+3+2, "created, the task's events, two messages")
 }
 
-// TestTheAgentOfATaskIsSaidAtOnce: whoever asks by name, id or capabilities learns who it
-// will be, also if it has to be waited for.
+// TestTheAgentOfATaskIsSaidAtOnce: a request by name, id or capabilities returns the agent, also if
+// the task has to wait for it.
 func TestTheAgentOfATaskIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -32,8 +32,8 @@ const (
 	callUnknown = "unknown"
 )
 
-// callDeliveries is how often a call is handed to a worker: the first time, and often
-// enough afterwards that somebody lives to say what became of it.
+// callDeliveries is how often a call is delivered to a worker: once, and several times more so that
+// some worker survives to report the outcome.
 const callDeliveries = 5
 
 // workers returns the consumer of tool calls.
@@ -81,7 +81,7 @@ func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) er
 		TaskID: in.TaskID, AgentID: in.AgentID, ClientID: in.ClientID,
 	}, s.notes(ctx, c, in))
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // whoever has it next decides
+		return context.Cause(ctx) // the next delivery decides
 	}
 	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
 	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
@@ -207,8 +207,8 @@ type shelved struct {
 	until  time.Time
 }
 
-// tool returns what is known of the tool that a command asks for. If nothing is, the
-// call is not repeatable, and whoever runs it finds out what is wrong.
+// tool returns the registry's entry of the tool that a command names. An unknown tool is not
+// repeatable; the worker that runs the call reports the error.
 func (s *Service) tool(ctx context.Context, c cmd.Command) assignment.Tool {
 	var d cmd.ToolRequest
 	if c.Verb != cmd.CallTool || c.Decode(&d) != nil || s.payloads.Fill(ctx, c.Tenant, &d) != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// TestAWorkerDiesDuringACall: a tool that bears repetition is run again; of any other
-// nobody knows what it did, and it is not run again.
+// TestAWorkerDiesDuringACall: an idempotent tool runs again. The effect of any other tool is
+// unknown, so it does not run again.
 func TestAWorkerDiesDuringACall(t *testing.T) {
 	t.Parallel()
 	for tool, want := range map[string]struct {

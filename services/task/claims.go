@@ -25,7 +25,7 @@ func (s *Service) claimCall(ctx context.Context, c cmd.Command, in taskCall) (ow
 	}
 	o := l.State()
 	again = o.by != ""
-	claim := event.CallStartedData{ // what was asked for is in the task's log, and goes with that
+	claim := event.CallStartedData{ // the task's log holds the arguments, and deletion removes them with it
 		TaskHead: event.TaskHead{TaskID: in.TaskID, Attempt: in.Attempt}, CallID: in.CallID, Idempotent: in.Idempotent,
 	}
 	err = s.appendCall(ctx, l, c.ID+callBegun, claim, func(o *outside) bool { return o.mayClaim(c.ID, in.Restored) })

@@ -24,8 +24,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// openClient opens the inbox of a client, or says where one that comes back goes on.
-// An inbox of somebody else is as unknown as one that was never made.
+// openClient opens the inbox of a new client, or returns where a returning client resumes. It
+// reports another principal's inbox as unknown.
 func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.OpenClientReply, error) {
 	if in.Tenant.IsZero() {
 		return cmd.OpenClientReply{}, fault.New(fault.InvalidField).At("tenant")

@@ -50,7 +50,7 @@ func copied(to subject.Log, e event.Event) (event.Event, error) {
 		err = errNull
 	}
 	if err != nil {
-		return event.Event{}, fmt.Errorf("copy %s seq %d: its data is no object: %w", e.Subject, e.Sequence, err)
+		return event.Event{}, fmt.Errorf("copy %s seq %d: its data is not an object: %w", e.Subject, e.Sequence, err)
 	}
 	if withoutTask[e.Type] {
 		members["data"] = json.RawMessage("null")

@@ -37,9 +37,8 @@ func TestTheServiceStopsAtEveryStep(t *testing.T) {
 	t.Logf("stopped after each of %d events", steps)
 }
 
-// story has a task done, with a tool and a child, by agents that the test plays, and
-// stops the service as soon as the event with the number is seen. It returns how many
-// events there were.
+// story runs a task with a tool call and a child, by agents that the test plays, and stops the
+// service at the event with the given number. It returns the number of events.
 func story(r *rig, name string, stopAt int) int {
 	r.box.play = func(_ context.Context, c tools.Call, _ func(tools.Notification)) (tools.Result, error) {
 		return tools.Result{Data: c.Arguments}, nil
@@ -92,8 +91,8 @@ func story(r *rig, name string, stopAt int) int {
 	return seen.sum()
 }
 
-// awaits waits until the agent is told something of the type. What it is told again,
-// after a crash, it passes over, as agents do.
+// awaits waits until the agent gets a message of the type. It skips repeats after a crash, as
+// agents do.
 func (a *agent) awaits(typ event.Type) {
 	a.T.Helper()
 	for {

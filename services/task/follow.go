@@ -126,8 +126,7 @@ func (l *life) withoutMail() {
 	})
 }
 
-// say tells the task's agent of something that is no event of the log, and returns the
-// connection by which it did.
+// say sends the task's agent a direct message, and returns the connection that took it.
 func (s *Service) say(ctx context.Context, h *ledger.Log[life], eventID string, data event.Data) (string, error) {
 	e, err := event.New(h.Ref, eventID, source, s.cfg.Now(), data)
 	if err != nil {
@@ -136,8 +135,8 @@ func (s *Service) say(ctx context.Context, h *ledger.Log[life], eventID string, 
 	return s.notifier.say(ctx, h.Ref.Tenant, h.State().Head().AgentID, e)
 }
 
-// converse tells agents what has happened since they were told last. What the agent
-// that has the task has to know, and cannot be told now, is told when it is back.
+// converse tells agents about new events. It keeps those that the holder of the task has to know
+// until the holder is connected.
 func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
 	l := h.State()
 	if len(l.outbox) == 0 {
@@ -248,7 +247,7 @@ func (s *Service) create(ctx context.Context, h *ledger.Log[life], c cmd.Command
 	})
 }
 
-// createID is the id of the command that creates a task: there is one.
+// createID is the id of the command that creates a task. A task has one.
 const createID = "create"
 
 // call hands the calls of the task's agent to the workers. A process that has taken the task
@@ -283,7 +282,7 @@ func (s *Service) report(ctx context.Context, h *ledger.Log[life], _ cmd.Command
 	ref := cmd.JobRef{Kind: id.Kind(t.Kind), RunID: t.RunID, JobID: t.JobID}
 	key, err := id.ParseEntity(t.Session)
 	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("name no log of the job of a task")
+		s.deps.Logger.Error().Err(err).Str("task", t.TaskID).Msg("skip report to invalid log of job")
 		return nil
 	}
 	out := cmd.Command{Service: ref.Manager(), Key: key}

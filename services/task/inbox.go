@@ -22,7 +22,7 @@ const cachedInboxes = 1024
 type inbox struct {
 	at      eventlog.Cursor        // of the last event
 	created event.InboxCreatedData // zero if the head of the log has expired
-	named   json.RawMessage        // what the client said of itself last
+	named   json.RawMessage        // the client's newest description of itself
 	copied  map[string]uint64      // by the name of a task's log
 	once    map[string]bool        // ids of what came from elsewhere than tasks
 }

@@ -35,8 +35,8 @@ func (r *rig) put(taskID string, data json.RawMessage) *event.ObjectRef {
 	return ref
 }
 
-// TestLargeDataIsReferredTo: from the request to the agent, from the result to the client,
-// the parent and whoever asks, the data stays where it was stored.
+// TestLargeDataIsReferredTo: large data stays in its object on the whole way, from the request to
+// the agent and from the result to the client, the parent and requests about the task.
 func TestLargeDataIsReferredTo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -20,8 +20,8 @@ type news struct {
 	event event.Event
 }
 
-// lasting are the events that the agent which has the task has to be told of, however
-// long it takes. What else it hears it hears if it is there.
+// lasting are the events that the holder of the task has to get, also if it is away for long. It
+// gets other events only while it is connected.
 var lasting = map[event.Type]bool{
 	event.TaskMessaged: true, event.TaskAskExpired: true, event.ChildCreated: true, event.ChildFinished: true, event.CallFinished: true,
 }

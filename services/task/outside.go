@@ -162,7 +162,7 @@ func (s *Service) beginOutside(ctx context.Context, in cmd.PeerRequest, d cmd.To
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}")
 	}
-	call.Attempt = 1 // outside of tasks there is no other
+	call.Attempt = 1 // a call outside of tasks has one attempt
 	switch in.Kind {
 	case cmd.PeerClient:
 		call.ClientID = in.ID

@@ -16,8 +16,8 @@ import (
 	"github.com/waggle-dev/waggle/services/task"
 )
 
-// gives has somebody give a task to the agents that wait, which the replica that takes it
-// may not know of yet.
+// gives submits a task for the agents that wait, in the name of a principal. The replica that
+// handles it may not know the agents yet.
 func (r *rig) gives(of id.Tenant, who string) (string, error) {
 	for {
 		var v cmd.TaskView
@@ -37,7 +37,7 @@ func TestOpenTasksAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	cfg := task.Config{Quota: quota.Config{
-		Policy: quota.Policy{Tenant: quota.Limits{Tasks: 3}, Principal: quota.Limits{Tasks: 2}}, Sweep: 2 * time.Second, // what has just been written is spared for as long
+		Policy: quota.Policy{Tenant: quota.Limits{Tasks: 3}, Principal: quota.Limits{Tasks: 2}}, Sweep: 2 * time.Second, // the sweep spares younger holdings
 	}}
 	doomed := r.start("one", cfg)
 	r.start("two", cfg)

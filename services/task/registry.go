@@ -121,8 +121,8 @@ func better(a, than reading) bool {
 	return a.joined > than.joined
 }
 
-// readPeer decodes a member. One that says nothing usable is no peer, and no reason
-// to overlook the others.
+// readPeer decodes a member of the directory. It skips an unreadable one, so that the others stay
+// usable.
 func readPeer(what id.Name, m directory.Member) reading {
 	r := reading{raw: m.Data}
 	if json.Unmarshal(m.Data, &r.peer) != nil {

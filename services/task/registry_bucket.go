@@ -61,7 +61,7 @@ func (r *registryBucket) open(ctx context.Context, conn *bus.Conn, log zerolog.L
 	}
 }
 
-// close ends the watch, if there is one.
+// close ends the watch. Without a watch it does nothing.
 func (r *registryBucket) close() {
 	if r.end == nil {
 		return
@@ -154,8 +154,8 @@ func registryKey(p cmd.Peer) string {
 	return subject.RegistryKey(p.Tenant, cmd.PeerWhat(p.Kind), id.EntityFromExternal(p.ID))
 }
 
-// note remembers a peer, as it will be when it has gone. What is known already is
-// written again only if asked to, which makes it last.
+// note stores a peer in the form that it has when it is away. It writes a known peer again only if
+// again is set, which renews the entry.
 func (r *registryBucket) note(ctx context.Context, p cmd.Peer, again bool) error {
 	p = remembered(p)
 	raw, err := json.Marshal(p)

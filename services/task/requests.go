@@ -161,7 +161,7 @@ func (s *Service) showTask(ctx context.Context, in cmd.PeerRequest) (cmd.TaskVie
 	if err != nil {
 		return cmd.TaskView{}, err
 	}
-	unknown := fault.Newf(fault.TaskNotFound, "There is no such task.")
+	unknown := fault.Newf(fault.TaskNotFound, "This task does not exist. Check its id.")
 	if d.TaskID == "" {
 		return cmd.TaskView{}, unknown
 	}
@@ -179,15 +179,15 @@ func (s *Service) showTask(ctx context.Context, in cmd.PeerRequest) (cmd.TaskVie
 // adds.
 const maxTask = 250 << 10
 
-// submit takes a task, if there is, or was, an agent that may do it. When it returns
-// the task will come to an end, whatever dies.
+// submit creates a task if the registry knows an agent for it, live or not. After it returns, the
+// task reaches its end also if processes die.
 func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
 	d, err := data[cmd.NewTask](in)
 	if err != nil {
 		return cmd.TaskView{}, err
 	}
 	if d.AgentID == "" && d.AgentName == "" && len(d.Capabilities) == 0 {
-		return cmd.TaskView{}, fault.Newf(fault.InvalidField, "Say which agent is to do it: its id, its name, or what it has to be capable of.").At("agentName")
+		return cmd.TaskView{}, fault.Newf(fault.InvalidField, "Name the agent: its id, its name, or its capabilities.").At("agentName")
 	}
 	if len(in.Data) > maxTask {
 		return cmd.TaskView{}, fault.New(fault.MessageTooBig)

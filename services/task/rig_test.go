@@ -58,8 +58,8 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// ears returns what is said to a connection.
-func (r *rig) ears(connection string) chan event.Event {
+// directTo returns the direct messages to a connection.
+func (r *rig) directTo(connection string) chan event.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.heard[connection] == nil {
@@ -84,7 +84,7 @@ func (r *rig) confirm(m *nats.Msg) {
 		}
 		return
 	}
-	r.ears(connection.String()) <- e
+	r.directTo(connection.String()) <- e
 	if m.Reply != "" {
 		_ = m.Respond([]byte("+"))
 	}
@@ -133,7 +133,7 @@ func (r *rig) join(p cmd.Peer) *agent {
 		What: cmd.PeerWhat(p.Kind), Name: id.MustName(p.Connection), Instance: gateway, Data: servicetest.JSON(r.T, p),
 	})
 	require.NoError(r.T, err)
-	return &agent{rig: r, peer: p, lease: lease, heard: r.ears(p.Connection)}
+	return &agent{rig: r, peer: p, lease: lease, heard: r.directTo(p.Connection)}
 }
 
 // set changes what the directory has of the agent.

@@ -1,11 +1,10 @@
-// Package task is the process manager of the tasks of the swarm: it takes tasks,
-// finds agents for them, hands them over, follows what agents and clients say until
-// every task has its one end, and runs the tools that agents call on the way. It
-// decides with the pure reducer of package assignment.
+// Package task is the service of the swarm's tasks. It creates tasks, assigns them to agents,
+// delivers them, follows agents and clients until each task has its one end, and runs the tools
+// that agents call. The pure reducer of package assignment decides.
 //
-// Around that it keeps the inboxes of clients, to which it copies what concerns them
-// once and in order, remembers which agents and services there are, and answers the
-// requests of gateways about all of them.
+// It keeps the inboxes of clients, to which it copies the events that concern them once and in
+// order, keeps the registry of agents and providers, and answers requests about all of these. It
+// does not talk to connections: gateways and the built-in assistant deliver its direct messages.
 package task
 
 import (
@@ -138,7 +137,7 @@ func (s *Service) Start(ctx context.Context) error {
 	return nil
 }
 
-// Drain answers what was asked and finishes the commands and calls that are on.
+// Drain answers open requests and finishes commands and calls in progress.
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.calls.Drain(ctx), s.Service.Drain(ctx))
 	s.watch.stop()
@@ -187,15 +186,15 @@ func (s *Service) expect(h *ledger.Log[life], d decision.Decision) {
 	}
 }
 
-// catchUp waits until this copy of the directory has the agent for which another replica
-// took a new task. A task that must not wait longer is decided with what there is.
+// catchUp waits until this copy of the directory holds the agent for which another replica created
+// a task. After a timeout the task is decided with the present copy.
 func (s *Service) catchUp(ctx context.Context, c cmd.Command) {
 	var t cmd.NewTask
 	if c.Verb != cmd.CreateTask || c.Decode(&t) != nil || t.Seen <= s.deps.Directory.Revision() {
 		return
 	}
 	if err := s.deps.Directory.Reach(ctx, t.Seen); err != nil {
-		s.deps.Logger.Warn().Err(err).Str("task", t.TaskID).Msg("decide a task without the newest directory")
+		s.deps.Logger.Warn().Err(err).Str("task", t.TaskID).Msg("decide task without newest directory")
 	}
 }
 

@@ -150,7 +150,7 @@ func TestAnAgentThatComesBackKeepsItsTask(t *testing.T) {
 	r.command(taskID, cmd.MessageTask, "m2", cmd.TaskMessage{TaskID: taskID, ClientID: me.ClientID, Message: json.RawMessage(`"two"`)}, "")
 	r.Until(logOf(id.KindTask, taskID), event.TaskMessaged, 2)
 	a.set(func(p *cmd.Peer) { p.Online, p.Connection = true, "c-new" })
-	a.heard = r.ears("c-new")
+	a.heard = r.directTo("c-new")
 	require.JSONEq(t, `"one"`, string(hears[event.TaskMessagedData](a).Message))
 	require.JSONEq(t, `"two"`, string(hears[event.TaskMessagedData](a).Message))
 	a.done(taskID, "done")
@@ -173,8 +173,8 @@ func TestATaskThatIsNotDeliveredGoesToAnother(t *testing.T) {
 	require.Equal(t, "task.created task.assigned task.released task.assigned task.finished", types(events))
 }
 
-// TestATaskWaitsForItsAgent: one that is known but away is waited for, one that nobody
-// has ever seen is not.
+// TestATaskWaitsForItsAgent: a task waits for an agent that is known but away, and is refused for
+// an unknown one.
 func TestATaskWaitsForItsAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -25,16 +25,15 @@ const (
 // reasonLost is why a task is released whose agent has left the directory.
 const reasonLost = "agent_lost"
 
-// watch follows the directory: it remembers newcomers, takes tasks from agents that
-// are gone and looks at tasks again that somebody may take now. What it misses, the
-// timers of tasks find.
+// watch follows the directory. It stores new peers, releases tasks of lost agents, and looks again
+// at tasks that an agent may take now. The tasks' timers cover changes that it misses.
 type watch struct {
 	s    *Service
 	life context.Context //nolint:containedctx // from New to stop
 	end  context.CancelFunc
 	wake chan struct{}
 	done chan struct{}
-	seen map[peerKey]string // what was last known of a peer, as far as it matters
+	seen map[peerKey]string // last known state of each peer, without fields that do not matter
 }
 
 func newWatch(s *Service) *watch {

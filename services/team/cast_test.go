@@ -41,7 +41,7 @@ type actor struct {
 	ids   map[string]bool
 	n     int
 	runs  []string          // that have not ended
-	asked map[string]string // who answered, by question
+	asked map[string]string // principal that answered, by question
 }
 
 func newCast(r *rig) *cast {

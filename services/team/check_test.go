@@ -65,7 +65,7 @@ func inside(r *rig, e *eventlog.Entry) (log subject.Log, seq uint64, raw []byte)
 	return log, 0, nil
 }
 
-// settled waits until n runs have ended in or below a team and it says that nothing is on.
+// settled waits until n runs have ended in or below a team and the team reports that it is idle.
 func (r *rig) settled(l subject.Log, n int) []*eventlog.Entry {
 	r.T.Helper()
 	w, seen, shown := newWorld(), 0, event.TeamStarting

@@ -67,9 +67,9 @@ func TestStoppingReachesWhoIsMeant(t *testing.T) {
 	r.settled(l, 4)
 	r.exact(l)
 
-	ears := r.ears("c1")
+	direct := r.directTo("c1")
 	r.command(l, cmd.Cancel, "s4", "nobody", cmd.CancelRun{}, "c1")
-	require.Equal(t, string(fault.MemberNotFound), hears[event.CommandRefusedData](t, ears).Code)
+	require.Equal(t, string(fault.MemberNotFound), hears[event.CommandRefusedData](t, direct).Code)
 }
 
 func TestATeamThatIsShutDownEndsAllItsMembers(t *testing.T) {
@@ -85,9 +85,9 @@ func TestATeamThatIsShutDownEndsAllItsMembers(t *testing.T) {
 	require.Equal(t, event.TeamClosed, entries[len(entries)-1].Type, servicetest.Told(entries))
 	r.exact(l)
 
-	ears := r.ears("c1")
+	direct := r.directTo("c1")
 	r.command(l, cmd.SendMessage, "m2", "", cmd.UserMessage{Content: "too late"}, "c1")
-	require.Equal(t, string(fault.TeamClosed), hears[event.CommandRefusedData](t, ears).Code)
+	require.Equal(t, string(fault.TeamClosed), hears[event.CommandRefusedData](t, direct).Code)
 	var list cmd.TeamList
 	require.NoError(t, rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.ListTeams, cmd.TeamRequest{Tenant: tenant}, &list))
 	require.Empty(t, list.Teams)
@@ -112,7 +112,7 @@ func TestACallOfATeamsToolHappensOnce(t *testing.T) {
 	l := r.found(deep())
 	r.message(l, "m1", "backend", "start")
 	r.settled(l, 1)
-	ears := r.ears("worker")
+	direct := r.directTo("worker")
 	inner, coder := nestedOf(t, l, "backend"), agentOf(t, l, "backend", "Coder")
 	type letter struct {
 		To      string `json:"recipient_name"`
@@ -130,7 +130,7 @@ func TestACallOfATeamsToolHappensOnce(t *testing.T) {
 			{"call_4", cmd.ToolCreateTasks, map[string]any{"tasks": []map[string]any{{"task_name": "a", "assignee_name": "Tester", "description": "d"}}}},
 		} {
 			r.act(inner, fmt.Sprint("act", call.id, again), call.id, "Coder", coder, call.tool, call.args)
-			d := hears[event.TeamActedData](t, ears)
+			d := hears[event.TeamActedData](t, direct)
 			require.Equal(t, call.id, d.CallID)
 			if answers[call.id] == nil {
 				answers[call.id] = map[string]bool{}
@@ -180,7 +180,7 @@ func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
 	r.untilInner(l, event.InputRequested, 1)
 	var all []<-chan event.Event
 	for i := range racers {
-		all = append(all, r.ears(fmt.Sprint("c", i)))
+		all = append(all, r.directTo(fmt.Sprint("c", i)))
 	}
 	var racing sync.WaitGroup
 	errs := make(chan error, racers)
@@ -200,11 +200,11 @@ func TestOneAnswerCountsAndTheOthersLearnWhose(t *testing.T) {
 	entries := r.untilInner(l, event.InputAnswered, 1)
 	d, err := event.As[event.InputAnsweredData](event.Unwrap(entries[len(entries)-1].Event))
 	require.NoError(t, err)
-	for i, ears := range all {
+	for i, direct := range all {
 		if fmt.Sprint("p", i) == d.By {
 			continue
 		}
-		got := hears[event.CommandRefusedData](t, ears)
+		got := hears[event.CommandRefusedData](t, direct)
 		require.Equal(t, string(fault.InputAnswered), got.Code)
 		require.Equal(t, d.By, got.AnsweredBy)
 	}

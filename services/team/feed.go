@@ -52,7 +52,7 @@ type feed struct {
 	waiting []teamwork.Incoming
 	bytes   []int // of each
 	shut    bool  // an event was refused, or the viewer failed: a new one is needed
-	expired bool  // what was before the next event has expired
+	expired bool  // older events than the next one have expired
 	caught  bool  // the end of the log was reached
 	err     error // why the viewer failed
 }
@@ -84,7 +84,7 @@ func (f *feed) open() {
 	f.view = f.store.Watch(f.log, at, f)
 }
 
-// close ends the following. What is waiting stays.
+// close closes the viewer. Waiting events stay.
 func (f *feed) close() {
 	if f.view != nil {
 		f.view.Close()
@@ -92,8 +92,8 @@ func (f *feed) close() {
 	}
 }
 
-// reopen follows on if the viewer has ended and there is room again. It returns why the
-// last viewer failed.
+// reopen opens a new viewer if the last one has ended and the queue has room again. It returns why
+// the last one failed.
 func (f *feed) reopen() error {
 	f.mu.Lock()
 	shut, idle, err := f.shut, len(f.waiting) == 0, f.err

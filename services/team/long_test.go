@@ -84,8 +84,8 @@ func (r *rig) forget(l subject.Log, seq uint64) {
 	require.NoError(r.T, s.Purge(r.Ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeSequence(r.Stored(l)[seq].Stream)))
 }
 
-// TestATakeoverReadsOnFromASnapshot: whoever takes a team with a long log over reads
-// what came after the newest snapshot and knows the same as who reads everything.
+// TestATakeoverReadsOnFromASnapshot: a replica that takes over a team with a long log reads the
+// events after the newest snapshot, and has the same state as one that reads the whole log.
 func TestATakeoverReadsOnFromASnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -137,9 +137,8 @@ func (r *rig) head(l subject.Log) uint64 {
 	return at.Seq
 }
 
-// BenchmarkTakeover measures how long a replica takes to know a team that another one has
-// had, whose log holds 100,000 events: the first one, for which there is no snapshot, and
-// the next one.
+// BenchmarkTakeover measures how long a replica takes to load a team from another one, with a log
+// of 100,000 events: the first time without a snapshot, the second time with one.
 func BenchmarkTakeover(b *testing.B) {
 	r := rigOn(b, bustest.Single(b))
 	l := r.longLog("long", 100_000)

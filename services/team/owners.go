@@ -143,7 +143,7 @@ func (r *running) over() bool {
 	}
 }
 
-// tell has the team's relay look at it after an append, wherever it runs.
+// tell wakes the team's relay after an append, on this replica or another one.
 func (w *owners) tell(ctx context.Context, log subject.Log) error {
 	w.mu.Lock()
 	r := w.relays[log]

@@ -20,16 +20,15 @@ const (
 	// relay was killed stands still for so long at most, and a start of the relay; the
 	// directory alone would take its lease of 30 s.
 	pulseEvery = 500 * time.Millisecond
-	// pulseWait bounds one answer. No answer says nothing: only that nobody listens does,
-	// which the server says at once.
+	// pulseWait bounds one answer. A missing answer proves nothing; only the server's report that
+	// the subject has no subscriber does, and it comes at once.
 	pulseWait = 2 * time.Second
 )
 
-// pulse knows which replicas that the directory lists are dead: those to whose subject
-// nobody listens any more. The server ends the subscriptions of a process that was killed
-// as soon as its connection is gone. Like the directory it is a hint: whoever is taken for
-// dead and is not relays beside the one that takes over for a while, which does no harm.
-// It is safe for concurrent use.
+// pulse knows which listed replicas are dead: those whose subject has no subscriber. The server
+// ends the subscriptions of a killed process when its connection ends. The result is a hint, as the
+// directory is: a replica that is alive though listed as dead relays beside its successor for a
+// while, which does no harm. It is safe for concurrent use.
 type pulse struct {
 	s    *Service
 	life context.Context //nolint:containedctx // of the questions, ended by stop
@@ -55,7 +54,7 @@ func alive(instance id.Name) string { return subject.RPC(cmd.Team, instance) }
 func (p *pulse) start(ctx context.Context) error {
 	nc := p.s.deps.Conn.NATS()
 	sub, err := nc.Subscribe(alive(p.s.deps.Instance), func(m *nats.Msg) {
-		_ = m.Respond(nil) // who asked asks again
+		_ = m.Respond(nil) // the asking replica asks again
 	})
 	if err != nil {
 		return fmt.Errorf("say that the replica lives: %w", err)

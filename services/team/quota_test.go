@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/team"
 )
 
-// founds has somebody found a team; one of the replicas takes it.
+// founds creates a team in the name of a principal, by one of the replicas.
 func (r *rig) founds(of id.Tenant, who string) (string, error) {
 	d := crew("solo", agent("Ann"))
 	var v cmd.TeamView
@@ -20,14 +20,13 @@ func (r *rig) founds(of id.Tenant, who string) (string, error) {
 	return v.TeamID, err
 }
 
-// Two replicas keep one quota of open teams, of each principal and of the tenant as a
-// whole. What is shut down makes room also when nobody has seen that it was, because who
-// would have died.
+// Two replicas keep one quota of open teams, of each principal and of the tenant. A closed team
+// makes room also if the replica that would have noticed is dead.
 func TestOpenTeamsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	cfg := team.Config{Quota: quota.Config{
-		Policy: quota.Policy{Tenant: quota.Limits{Teams: 3}, Principal: quota.Limits{Teams: 2}}, Sweep: 2 * time.Second, // what has just been written is spared for as long
+		Policy: quota.Policy{Tenant: quota.Limits{Teams: 3}, Principal: quota.Limits{Teams: 2}}, Sweep: 2 * time.Second, // the sweep spares younger holdings
 	}}
 	doomed := r.start("one", cfg)
 	r.start("two", cfg)

@@ -25,8 +25,8 @@ const (
 	registryPut = 5 * time.Second
 )
 
-// Kinds of entries: every team that is nobody's member and not closed is listed, every
-// team whose members may be doing something is active.
+// Kinds of entries: a team without a parent is listed until it is closed; a team whose members may
+// be working is active.
 var (
 	kindListed = id.MustName("team")
 	kindActive = id.MustName("team-active")
@@ -44,9 +44,8 @@ type place struct {
 	revision uint64
 }
 
-// registry is a watched copy of what is noted of teams in the bucket of that name. What
-// this process writes is in the copy at once, what others write a moment later. It is
-// safe for concurrent use.
+// registry is a watched copy of the notes about teams in the bucket registry. It holds this
+// process's writes at once, and others' a moment later. It is safe for concurrent use.
 type registry struct {
 	log     zerolog.Logger
 	changed func() // called after every change of what is active; must not block
@@ -101,8 +100,7 @@ func (r *registry) begin(ready func()) bool {
 	return !r.closed
 }
 
-// close ends the watch, if there is one. It may be called more than once, and while open
-// is running.
+// close ends the watch. It may be called repeatedly, and while open runs.
 func (r *registry) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -310,7 +308,7 @@ func (r *registry) rest(ctx context.Context, log subject.Log, revision uint64) (
 	api, refused := errors.AsType[*jetstream.APIError](err)
 	switch {
 	case refused && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
-		return false, nil // somebody has noted it anew
+		return false, nil // another process has noted the team again
 	case err != nil:
 		return false, fmt.Errorf("take the team %s off the active ones: %w", log, err)
 	}

@@ -220,7 +220,7 @@ func (r *relay) rest(ctx context.Context) (bool, error) {
 	return r.s.registry.rest(ctx, r.l.Ref, revision)
 }
 
-// quiet reports whether nothing is on, as far as this process knows.
+// quiet reports whether the team is idle, as far as this process knows.
 func (r *relay) quiet() bool {
 	settled := false
 	r.l.Peek(func(st *teamwork.State) { settled = st.Settled() })

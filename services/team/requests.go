@@ -81,8 +81,8 @@ func (s *Service) attachAgent(ctx context.Context, in cmd.TeamAttachRequest) (cm
 	return out, err
 }
 
-// span returns where an agent's log ends, and where what is on in it began: with the
-// message that the run answers. If nothing is on, that is the end.
+// span returns the end of an agent's log, and the seq before the message of its active run. Without
+// an active run both are equal.
 func (s *Service) span(ctx context.Context, log subject.Log) (head, from uint64, err error) {
 	var received uint64 // before the first message that is not answered yet
 	open := map[string]bool{}
@@ -102,7 +102,7 @@ func (s *Service) span(ctx context.Context, log subject.Log) (head, from uint64,
 		return nil
 	})
 	var cut *eventlog.TruncatedError
-	if errors.As(err, &cut) { // the run began before what is left, if one is on
+	if errors.As(err, &cut) { // an active run began before the head of the log
 		end, err := s.deps.Log.Last(ctx, log)
 		return end.Seq, end.Seq, err
 	}
@@ -159,7 +159,7 @@ func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 	}
 	d, ok := s.named[in.Named]
 	if !ok {
-		return d, fault.Newf(fault.TeamNotFound, "There is no definition of a team with this name. Ask for the list of teams, or give a definition.").At("named")
+		return d, fault.Newf(fault.TeamNotFound, "This installation has no team of this name. Ask for the list of teams, or give a definition.").At("named")
 	}
 	return d, s.served(d, "")
 }
@@ -176,7 +176,7 @@ func (s *Service) served(d event.TeamDefinition, path string) error {
 			continue
 		}
 		if serves, there := card.Serves(s.deps.Directory, m.Model); there && !serves {
-			return fault.Newf(fault.TeamInvalid, "No worker that is running can ask this model. Name one of a provider that is configured: %s.",
+			return fault.Newf(fault.TeamInvalid, "No running worker can ask this model. Name one of a provider that is configured: %s.",
 				strings.Join(card.Providers(s.deps.Directory), ", ")).At(at + "model")
 		}
 	}

@@ -117,8 +117,8 @@ func (r *rig) message(team subject.Log, commandID, member, content string) {
 	r.command(team, cmd.SendMessage, commandID, member, cmd.UserMessage{Content: content}, "")
 }
 
-// ears returns the direct messages to a connection.
-func (r *rig) ears(connection string) <-chan event.Event {
+// directTo returns the direct messages to a connection.
+func (r *rig) directTo(connection string) <-chan event.Event {
 	r.T.Helper()
 	out := make(chan event.Event, 256)
 	sub, err := r.Conn.NATS().Subscribe(subject.Direct(gateway, id.MustName(connection)), func(m *nats.Msg) {
@@ -134,10 +134,10 @@ func (r *rig) ears(connection string) <-chan event.Event {
 }
 
 // hears waits for the next direct message, which has to be of the type.
-func hears[T event.Data](t testing.TB, ears <-chan event.Event) T {
+func hears[T event.Data](t testing.TB, direct <-chan event.Event) T {
 	t.Helper()
 	select {
-	case e := <-ears:
+	case e := <-direct:
 		var want T
 		require.Equal(t, want.EventType(), e.Type, "%s", e.Data)
 		d, err := event.As[T](e)

@@ -26,9 +26,8 @@ func (r *rig) worker(name string, c card.Card) {
 	r.T.Cleanup(func() { require.NoError(r.T, seat.Quit()) })
 }
 
-// TestNobodyHasTheModel: a definition that names a model which no worker can ask is
-// refused with the place, at any depth, and by the name of a configured one too; what one
-// worker can ask is enough.
+// TestNobodyHasTheModel: a definition with a model that no worker can ask is refused with the path
+// of the member, at any depth, also for a configured definition. One worker is enough.
 func TestNobodyHasTheModel(t *testing.T) {
 	r := newRig(t)
 	r.cast.plays(leave)

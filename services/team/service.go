@@ -1,11 +1,11 @@
-// Package team runs teams of agents: it takes the commands to teams, starts their
-// members, hands messages on to them, and relays what happens in their logs into the
-// team's log, once, in order and byte for byte, to any depth of nested teams. It
-// decides with the pure reducer of package teamwork.
+// Package team is the service of teams. It handles the commands to teams, starts their members,
+// delivers messages to them, and relays the events of their logs into the team's log: once, in
+// order and byte for byte, to any depth of nested teams. The pure reducer of package teamwork
+// decides. Members' runs belong to package pipeline.
 //
-// All commands that follow from a team's log are derived from it, by the handler of a
-// command of the team and by the relay of its members. Any replica may do either at any time:
-// appends are conditional, ids follow from the log, and doing it twice does no harm.
+// All commands to members are derived from the team's log, by the handler of a team's command and
+// by the relay. Any replica may run either at any time: appends are conditional and ids follow from
+// the log, so that a repetition does no harm.
 package team
 
 import (
@@ -85,7 +85,7 @@ func New(cfg Config, deps ledger.Deps) (*Service, error) {
 			return nil, fmt.Errorf("team service: the team %q: %w", d.Name, err)
 		}
 		if _, double := s.named[d.Name]; double {
-			return nil, fmt.Errorf("team service: there are two teams of the name %q", d.Name)
+			return nil, fmt.Errorf("team service: two teams have the name %q", d.Name)
 		}
 		s.named[d.Name] = d
 	}
@@ -154,7 +154,7 @@ func (s *Service) Start(ctx context.Context) error {
 	return nil
 }
 
-// Drain hands the teams over, answers what was asked and finishes the commands that are on.
+// Drain hands the teams over, answers open requests and finishes commands in progress.
 func (s *Service) Drain(ctx context.Context) error {
 	err := errors.Join(s.rpc.Drain(ctx), s.Service.Drain(ctx))
 	s.owners.stop()

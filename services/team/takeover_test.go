@@ -119,9 +119,8 @@ func stream(ctx context.Context, a *actor, run string, words <-chan struct{}) er
 	}
 }
 
-// TestTheRelayIsExactOverTakeovers stops the replica that relays twenty times while
-// agents stream. What they have to say is bounded, so that a slow machine, which takes
-// longer to take over, has no more to relay.
+// TestTheRelayIsExactOverTakeovers stops the relaying replica twenty times while agents stream.
+// Their texts have a bound, so that a slow machine does not have more to relay.
 func TestTheRelayIsExactOverTakeovers(t *testing.T) {
 	t.Parallel()
 	const agents, takeovers, words = 6, 20, 100
@@ -226,7 +225,7 @@ func TestATeamThatRestsIsRelayedAgainWhenItIsNeeded(t *testing.T) {
 	r.exact(l)
 }
 
-// rests waits until the team is none of those that are active.
+// rests waits until the team is not listed as active.
 func (r *rig) rests(l subject.Log) {
 	r.T.Helper()
 	kv, err := r.Conn.JS().KeyValue(r.Ctx, subject.BucketRegistry)
@@ -252,8 +251,8 @@ func (r *rig) rests(l subject.Log) {
 	}
 }
 
-// TestAKilledReplicaIsReplacedAtOnce: the directory lists it until its lease has run out,
-// but nobody answers for it.
+// TestAKilledReplicaIsReplacedAtOnce: the directory lists it until its lease expires, but its
+// subject has no subscriber.
 func TestAKilledReplicaIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -164,7 +164,7 @@ func (s *State) newTasks(list []newTask, by string) ([]event.BoardTask, error) {
 			return nil, err
 		}
 		if ids[t.Name] != "" || s.task(t.Name) != nil {
-			return nil, badInput("tasks[%d].task_name: there is a task %q already. Use another name.", i, t.Name)
+			return nil, badInput("tasks[%d].task_name: the board has a task %q already. Use another name.", i, t.Name)
 		}
 		ids[t.Name] = fmt.Sprintf("task_%04d", len(s.board)+i+1)
 		if t.ID != "" {
@@ -183,7 +183,7 @@ func (s *State) newTasks(list []newTask, by string) ([]event.BoardTask, error) {
 				dep = known.TaskID
 			}
 			if dep == "" || dep == b.TaskID {
-				return nil, badInput("tasks[%d].dependencies: there is no other task %q. Use the name or id of one.", i, name)
+				return nil, badInput("tasks[%d].dependencies: the board has no other task %q. Use the name or id of one.", i, name)
 			}
 			if !slices.Contains(b.Dependencies, dep) {
 				b.Dependencies = append(b.Dependencies, dep)
@@ -212,8 +212,8 @@ func (s *State) checkTask(i int, t newTask, by string) error {
 	return nil
 }
 
-// circular reports whether tasks depend on each other in a circle. What was on the
-// board before cannot depend on them.
+// circular reports whether tasks depend on each other in a circle. Tasks that were on the board
+// before cannot depend on these.
 func circular(list []event.BoardTask) bool {
 	open := map[string][]string{}
 	for _, t := range list {

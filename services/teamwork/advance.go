@@ -57,7 +57,7 @@ func (s *State) derive() (status, problem string) {
 	return event.TeamIdle, ""
 }
 
-// starts returns the members that get a log: the coordinator, and whoever has mail.
+// starts returns the members that get a log: the coordinator, and members with messages.
 func (s *State) starts() []decision.Fact {
 	var out []decision.Fact
 	for _, m := range s.order {
@@ -80,8 +80,8 @@ func (s *State) wanted(name string) bool {
 	return false
 }
 
-// end ends the team once every member has ended. What none of them has shown until
-// then has reached nobody.
+// end ends the team after its last member has ended. It drops messages that no member has received
+// by then.
 func (s *State) end() []decision.Fact {
 	if len(s.Unclosed()) > 0 {
 		return nil

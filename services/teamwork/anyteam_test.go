@@ -45,8 +45,8 @@ func (a *anyTeam) handle(r *rapid.T, c command.Command) {
 	require.Fail(r, "a command has no end")
 }
 
-// restart folds the log anew: whoever takes over knows nothing else, or has the snapshot
-// of somebody and what came after it. Both know the same, to the last byte.
+// restart folds the log anew, once whole and once from a snapshot at any seq. Both states are
+// equal, byte for byte.
 func (a *anyTeam) restart(r *rapid.T) {
 	before := a.state.View()
 	whole := &teamwork.State{}
@@ -119,7 +119,7 @@ func (a *anyTeam) actions() map[string]func(*rapid.T) {
 
 // again: a command that was handled changes nothing when it comes again.
 func (a *anyTeam) again(r *rapid.T, c command.Command) {
-	switch c.Verb { // what had no effect at first may have one now
+	switch c.Verb { // a command without an effect may have one now
 	case command.PauseTeam, command.ResumeTeam, command.SendMessage, command.ActTeam, command.Cancel:
 		d, err := a.state.Decide(c, a.clock)
 		require.NoError(r, err)
@@ -231,7 +231,7 @@ func (a *anyTeam) check(r *rapid.T) {
 		require.Equal(r, string(a.members[d.MemberName][d.Seq-1].Raw), string(d.Event))
 	}
 	if len(a.state.Advance()) > 0 {
-		return // a service has died in the middle; whoever goes on sets it right
+		return // a service died between two facts; its successor appends the rest
 	}
 	working := len(a.state.Pending()) > 0
 	for _, s := range a.state.Follow() {

@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// task returns the task on the board with the id or the name, nil if there is none.
+// task returns the task on the board with the id or the name, or nil.
 func (s *State) task(name string) *boardTask {
 	for _, t := range s.board {
 		if t.TaskID == name {

@@ -28,8 +28,8 @@ const (
 	maxList = 64
 )
 
-// Check returns why the definition is none of a team that can work: a *fault.Fault
-// TEAM_INVALID with the path of the member that is wrong.
+// Check returns why a team cannot work by the definition: a *fault.Fault TEAM_INVALID with the path
+// of the invalid member.
 func Check(d event.TeamDefinition) error {
 	c := &checker{}
 	return c.team(d, "", nil)
@@ -70,7 +70,7 @@ func (c *checker) team(d event.TeamDefinition, path string, above []string) erro
 	i, known := seen[d.Coordinator]
 	switch {
 	case !known:
-		return invalid(path+".coordinator", "The coordinator %q is no member. Use the name of one of the team's agents.", d.Coordinator)
+		return invalid(path+".coordinator", "The coordinator %q is not a member. Use the name of one of the team's agents.", d.Coordinator)
 	case d.Members[i].Team != nil:
 		return invalid(path+".coordinator", "The coordinator %q is a team. Use the name of an agent.", d.Coordinator)
 	}

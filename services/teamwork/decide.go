@@ -40,7 +40,7 @@ func (s *State) Decide(c command.Command, now time.Time) (decision.Decision, err
 	}
 	d, err := decide(s, c, now)
 	if due := s.Advance(); len(due) > 0 && len(d.Facts) > 0 {
-		d.Facts = due // what is due already comes first: a service may have died before it said so
+		d.Facts = due // due facts come first: a service may have died before it appended them
 	}
 	return d, err
 }
@@ -112,8 +112,8 @@ func (s *State) write(messageID, to, content string, from *event.Sender) (event.
 	return event.TeamMessageData{MessageID: messageID, Member: p.Name, Route: p.Rest, Content: content, Sender: from}, nil
 }
 
-// stop records that members are to stop. What was accepted for them while the team is
-// paused is dropped; the rest they may have, and stop by themselves.
+// stop records that members are to stop. It drops messages that were accepted during a pause. The
+// members get the others, and stop by themselves.
 func (s *State) stop(c command.Command, now time.Time) (decision.Decision, error) {
 	if s.once[c.ID] {
 		return s.goOn(c, now)
@@ -150,7 +150,7 @@ func (s *State) respond(c command.Command, now time.Time) (decision.Decision, er
 	}
 	agent, _, known := s.Question(orElse(d.InputID, d.CallID))
 	if !known {
-		return s.refuse(c, fault.Newf(fault.InputNotFound, "No member of this team asks this. Use the invocation_id of the question."))
+		return s.refuse(c, fault.Newf(fault.InputNotFound, "This team has no such question. Use the invocation_id of the question."))
 	}
 	if c.Member != "" {
 		p, err := s.Locate(c.Member)
@@ -158,7 +158,7 @@ func (s *State) respond(c command.Command, now time.Time) (decision.Decision, er
 			return s.refuse(c, err)
 		}
 		if p.ID != agent {
-			return s.refuse(c, fault.Newf(fault.InputNotFound, "This member does not ask this. Use agent_name and invocation_id of the same question."))
+			return s.refuse(c, fault.Newf(fault.InputNotFound, "The question belongs to another member. Use agent_name and invocation_id of the same question."))
 		}
 	}
 	return s.goOn(c, now)

@@ -15,13 +15,13 @@ var ErrGap = errors.New("events of the member's log are missing")
 type Incoming struct {
 	event.Event
 	Raw     []byte // as it is stored there
-	Expired bool   // what was before it has expired
+	Expired bool   // older events have expired
 }
 
-// Relay returns what the team's log is still to hold of the member's events, which
-// follow each other, with what they entail. Whoever relays appends the facts, applies
-// them and asks again until there are none. An error wraps ErrGap if the events do not
-// go on where the log ends.
+// Relay returns the facts for the team's log that follow from the member's next events: their
+// copies, and the events that they entail. The caller appends and applies the facts, and calls
+// Relay again until it returns none. An error wraps ErrGap if the events do not continue where the
+// log ends.
 func (s *State) Relay(name string, news []Incoming) ([]decision.Fact, error) {
 	m, err := s.own(name)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *State) Relay(name string, news []Incoming) ([]decision.Fact, error) {
 		f, moves := m.wrap(e, &status)
 		out = append(out, f)
 		if moves {
-			break // what follows from it comes before the next
+			break // its consequences come before the next event
 		}
 	}
 	return out, nil

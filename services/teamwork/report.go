@@ -11,8 +11,8 @@ import (
 // to one of the team's own, or to one in a nested team that gets what the team gets.
 type delegation struct {
 	letter event.TeamMessageData
-	agent  Place  // who does it
-	run    string // what it does for it; empty: nothing yet
+	agent  Place  // agent that does it
+	run    string // run of the agent; empty: none yet
 }
 
 // report is what has come of a delegation. An agent of the swarm has none of the team's
@@ -25,8 +25,8 @@ type report struct {
 	failed bool
 }
 
-// expects notes that somebody waits for what comes of a message, if an agent of the
-// swarm gets it.
+// expects notes that the sender waits for the result of a message, if an agent of the swarm gets
+// it.
 func (s *State) expects(l event.TeamMessageData) {
 	p, err := s.roster.find(joinRoute(l.Member, l.Route))
 	if err != nil || l.TaskID == "" && (l.Sender == nil || l.Sender.Kind != event.SenderAgent) {
@@ -64,7 +64,7 @@ func (s *State) deeds(inner event.Event) error {
 	return nil
 }
 
-// hasDone notes what is to be reported of a run that has ended. Who stopped it knows.
+// hasDone notes the result of a finished run, to report it. A stopped run is not reported.
 func (s *State) hasDone(inner event.Event) error {
 	var d struct {
 		RunID   string `json:"run_id"`

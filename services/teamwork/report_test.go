@@ -11,9 +11,9 @@ import (
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
-// TestWhatAgentsOfTheSwarmDoIsReported: they have none of the team's tools, so the team
-// tells whoever asked what came of it, and keeps the board for them. Users see it
-// themselves, and who stopped them knows.
+// TestWhatAgentsOfTheSwarmDoIsReported: agents of the swarm lack the team's tools, so the team
+// reports their results to the asking member and updates the board for them. It reports neither to
+// users, who see the run, nor to the one that stopped it.
 func TestWhatAgentsOfTheSwarmDoIsReported(t *testing.T) {
 	w := started(t, event.TeamDefinition{Name: "yard", Coordinator: "Lead", Members: []event.MemberDefinition{
 		{Name: "Lead"}, {Name: "Welder", Agent: "Weld-o-mat"},

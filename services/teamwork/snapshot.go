@@ -12,17 +12,15 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// SnapshotVersion is the version of the fold. It changes whenever the same log is folded
-// into something else than before (a test fails until it does): a snapshot of another
-// version is none.
+// SnapshotVersion is the version of the fold. It changes whenever the fold of a log changes (a test
+// checks it); snapshots of other versions are ignored.
 const SnapshotVersion = 3
 
 // ErrSnapshot is wrapped by the errors of Restore: the log has to be folded from its
 // beginning.
 var ErrSnapshot = errors.New("no snapshot of this fold")
 
-// snapshot is a State as JSON. What follows from the team's id and definition is not in
-// it.
+// snapshot is a State as JSON, without the parts that follow from the team's id and definition.
 type snapshot struct {
 	Version     int                            `json:"version"`
 	Seq         uint64                         `json:"seq"`

@@ -1,9 +1,9 @@
-// Package teamwork is the pure reducer of a team's log: who is in the team, what its
-// members are doing, what waits for them and what is on their board, as a fold of its
-// events; and which events a command, or an event of a member's own log, calls for.
+// Package teamwork is the pure reducer of a team's log: it folds the members, their work, their
+// waiting messages and their board, and returns the events that a command, or an event of a
+// member's own log, calls for.
 //
-// It has no clock, no randomness and no I/O. What a team's log says of its members it
-// says by the members' own events, so that its status follows from them.
+// It has no clock, no randomness and no I/O. The team's status follows from the members' own
+// events, which the log copies.
 package teamwork
 
 import (
@@ -46,7 +46,7 @@ type State struct {
 	acts        map[string]event.TeamActedData // outcomes by call
 	questions   map[string]question            // by call
 	inputs      map[string]string              // call by question
-	busyFrom    uint64                         // seq before what is on began, +1; 0 = nothing is on
+	busyFrom    uint64                         // 1 + seq before the work in progress began; 0 = the team is idle
 	window      window
 }
 
@@ -114,7 +114,7 @@ func (s *State) Paused() bool { return s.paused }
 // Seq returns the sequence of the last event that was folded.
 func (s *State) Seq() uint64 { return s.seq }
 
-// Parent returns where the team belongs, nil if it is nobody's.
+// Parent returns the team that this one is a member of, or nil.
 func (s *State) Parent() *event.TeamParent { return s.head.Parent }
 
 // From returns the sequence behind which what is on began; without anything that is on
@@ -212,8 +212,7 @@ func (s *State) Question(name string) (agent id.Entity, inputID string, ok bool)
 	return q.agent, q.input, ok
 }
 
-// Settled reports whether nothing is on, nothing waits and nothing has to be done: no
-// event is to be expected from any member.
+// Settled reports whether the team is idle: no member works, no message waits, and no event is due.
 func (s *State) Settled() bool {
 	if !s.Created() || s.closed {
 		return true

@@ -30,8 +30,8 @@ var histories = map[string]func(*testing.T) []event.Event{
 	"nested": nestedHistory,
 }
 
-// A snapshot is used by whoever has the same SnapshotVersion: the same log must become the
-// same state, at each of its events, as long as the version is the same.
+// Processes with the same SnapshotVersion share snapshots, so the same log must become the same
+// state, at each of its events, for as long as the version stays.
 func TestAFoldOfAnotherKindHasAnotherVersion(t *testing.T) {
 	file := filepath.Join("testdata", fmt.Sprintf("fold-v%d.txt", teamwork.SnapshotVersion))
 	want := sums(t, file)

@@ -26,7 +26,7 @@ type window struct {
 	Seq   uint64            `json:"seq,omitempty"`
 	Bytes uint64            `json:"bytes,omitempty"` // of the data of all events so far
 	Rests []rest            `json:"rests,omitempty"` // oldest first; the first may be before the window
-	Open  map[string]string `json:"open,omitempty"`  // what is being said, called or asked, with the path of its agent
+	Open  map[string]string `json:"open,omitempty"`  // open messages, calls and questions, with the path of their agent
 }
 
 // rest is a place in the log where nothing is open.
@@ -71,7 +71,7 @@ func (w *window) note(e event.Event) {
 	case event.MessageStarted, event.MessageCompleted, event.MessageDiscarded, event.InputRequested, event.InputExpired,
 		event.ToolCalled, event.ToolCompleted, event.ToolFailed, event.ToolUnknown:
 		if e.Decode(&d) != nil {
-			return // there is nothing to be shown of it either
+			return // viewers cannot show it either
 		}
 	}
 	if d.CallID == "" {

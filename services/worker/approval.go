@@ -42,9 +42,9 @@ func (j *job) forbidden(c event.ToolCall) *fault.Fault {
 	asked, _ := j.state.Approval(c.ID)
 	switch {
 	case asked.Decision != event.DecisionApprove:
-		return fault.Newf(fault.ToolDenied, "Nobody has allowed this call.")
+		return fault.Newf(fault.ToolDenied, "This call was not allowed.")
 	case asked.Digest != digest(c):
-		return fault.Newf(fault.ToolDenied, "What was allowed is another call than this one.")
+		return fault.Newf(fault.ToolDenied, "The approval is for another call than this one.")
 	}
 	return nil
 }

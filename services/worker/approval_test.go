@@ -66,8 +66,8 @@ func TestACallThatIsDeniedNeverRuns(t *testing.T) {
 	require.Contains(t, string(x.Body), "denied: too expensive", "the model is told")
 }
 
-// TestOneMessageManyCalls: what needs nobody's consent runs at once, what is not on offer
-// is not asked about, and each other call is decided by itself.
+// TestOneMessageManyCalls: calls that need no approval run at once, calls of tools that are not
+// offered are not asked about, and each other call has its own decision.
 func TestOneMessageManyCalls(t *testing.T) {
 	r := newMember(t, scripted.Sequence(
 		scripted.Stream(scripted.Calls(9, pay("a", 1), pay("b", 2),
@@ -150,7 +150,8 @@ func TestAnswersRaceWithThePause(t *testing.T) {
 	t.Logf("%d runs: %d were put down before the answer came", runs, servicetest.Count(events, event.JobSuspended))
 }
 
-// TestAWorkerDiesWhilePeopleThink: nobody needs it. Another goes on when they answer.
+// TestAWorkerDiesWhilePeopleThink: a suspended job needs no worker. Another one resumes it after
+// the answer.
 func TestAWorkerDiesWhilePeopleThink(t *testing.T) {
 	r := newMember(t, scripted.Sequence(
 		scripted.Stream(scripted.Calls(9, pay("a", 1))), scripted.Stream(scripted.Text("done"))), nil)
@@ -168,8 +169,8 @@ func TestAWorkerDiesWhilePeopleThink(t *testing.T) {
 	require.Equal(t, "w2", claims[len(claims)-1].Worker)
 }
 
-// TestAnAllowedCallIsNotRepeated: the worker dies while a call runs that was allowed
-// once. Another does not run it again, and asks nobody to allow it again.
+// TestAnAllowedCallIsNotRepeated: a worker dies while an approved call runs. The next worker
+// neither repeats the call nor asks again.
 func TestAnAllowedCallIsNotRepeated(t *testing.T) {
 	r := newMember(t, scripted.Sequence(
 		scripted.Stream(scripted.Calls(9, pay("a", 1))), scripted.Stream(scripted.Text("please check"))), nil)
@@ -254,7 +255,7 @@ func TestWhatWasAllowedIsAnotherCall(t *testing.T) {
 	require.Zero(t, servicetest.Count(events, event.ToolStarted))
 }
 
-// write appends events as somebody else would.
+// write appends events as another writer.
 func (r *rig) write(data ...event.Data) {
 	r.T.Helper()
 	w := r.Log.Writer(r.ref, nil)

@@ -289,8 +289,8 @@ func TestTheMoneyOfTheDayIsUsedUp(t *testing.T) {
 	require.Equal(t, audit.CostUSD, (<-r.refused).Resource)
 }
 
-// Who may not go on because of the day asks, as often as it takes; the worker that asked
-// dies meanwhile, and no call is counted or made twice.
+// A job whose daily quota is used up asks each time. The asking worker dies meanwhile, and no call
+// is counted or made twice.
 func TestQuotasOfTheDayMayAsk(t *testing.T) {
 	r := newRig(t, looks())
 	r.limited(quota.Limits{ToolCalls: 1, Tokens: 40, OnExceeded: quota.Ask})
@@ -319,7 +319,7 @@ func TestQuotasOfTheDayMayAsk(t *testing.T) {
 	r.decide("no", r.nextQuestion(q.InputID).InputID, false)
 	d := last[event.RunFailedData](t, r.until(run, event.RunFailed))
 	require.Equal(t, string(fault.QuotaExceeded), d.Code)
-	require.Contains(t, d.Message, "nobody has let the run go on")
+	require.Contains(t, d.Message, "the run was not allowed to continue")
 	require.Empty(t, r.refused)
 }
 

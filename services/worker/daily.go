@@ -48,7 +48,7 @@ func (j *job) clockOut() {
 // enough returns *quota.Over if a quota of the day does not allow the step.
 func (j *job) enough(ctx context.Context, st conversation.Step) error {
 	if r := j.state.Run(j.runID); r != nil && r.Asking() {
-		return nil // what is left is to be brought to its end
+		return nil // lets the open work reach its end
 	}
 	if j.day.ctx.Err() != nil { // the day may have changed since, or people have answered
 		j.clockOut() //nolint:contextcheck // what was used is settled also when the job has ended

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// passPause is between taking a job that another worker has to do and passing it
-	// on. Chance gives it to the right one: with one of two that is 200 ms, with one of
-	// ten a second; and a job that has to wait is no load to speak of.
+	// passPause is the pause before a worker passes on a job that only other workers can do. The
+	// bus picks workers at random: with one of two able that takes 200 ms on average, with one of
+	// ten a second, and a waiting job causes little load.
 	passPause = 100 * time.Millisecond
 	// defaultPasses is how often a job is passed on while no worker is known that can do it:
 	// for a minute, twice the time after which a dead worker is known to be gone, so that
@@ -23,9 +23,9 @@ const (
 	passed = ".pass-"
 )
 
-// passOn gives the job to another worker, if this one cannot ask the model that the
-// member's definition names. It reports whether it did; if it did not although this one
-// cannot, there is nobody else.
+// passOn passes the job to another worker if this one cannot ask the model of the member's
+// definition. It reports whether it did. If it did not, either this worker can do the job or no
+// worker can.
 func (j *job) passOn(ctx context.Context) (bool, error) {
 	m, spec := j.s.deps.Model, j.otherModel()
 	if model.Serves(m.Name(), model.Providers(m), spec) {

@@ -64,7 +64,7 @@ func (s *Service) announce(trouble string) {
 	}
 }
 
-// startChecks begins to watch the provider, if there is a way to.
+// startChecks begins to watch the model provider, if Check is set.
 func (s *Service) startChecks() {
 	if s.cfg.Check == nil {
 		return

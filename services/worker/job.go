@@ -168,8 +168,8 @@ func (j *job) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	return err == nil, err
 }
 
-// failed are the events that end the job. What a chat run has half said ends first; with
-// what other jobs leave the pipeline does.
+// failed returns the events that end the job. It discards the unfinished message of a chat run
+// first; the pipeline does that for other jobs.
 func (j *job) failed(err error) []event.Data {
 	end := j.failure(err)
 	if w := j.current(); w != nil && j.begun.Part.JobID == "" {

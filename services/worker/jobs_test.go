@@ -167,7 +167,7 @@ func TestAPlannerIsToldWhatWasWrong(t *testing.T) {
 	require.True(t, failed[0].Retryable)
 	x, err := r.llm.Exchange(r.Ctx, 2)
 	require.NoError(t, err)
-	require.Contains(t, strings.Join(x.Data.Feedback, "\n"), "There is no plan in this")
+	require.Contains(t, strings.Join(x.Data.Feedback, "\n"), "This text holds no plan")
 }
 
 // TestATaskIsTakenOver: the worker that solves a task goes away; another starts the

@@ -86,7 +86,7 @@ func (j *job) artifact(o outcome) []event.Data {
 	return []event.Data{event.ArtifactUpdatedData{Artifact: a}}
 }
 
-// artifactID is the same for a path of the workspace, whoever writes there.
+// artifactID derives an id from a path of the workspace, the same for all writers.
 func artifactID(file string) string {
 	sum := sha256.Sum256([]byte(file))
 	return "artifact_" + hex.EncodeToString(sum[:8])

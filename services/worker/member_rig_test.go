@@ -27,7 +27,7 @@ type team struct {
 
 	mu     sync.Mutex
 	deaf   int                 // so many acts are done, and their answers lost
-	acts   []cmd.TeamAct       // what was done, each call once
+	acts   []cmd.TeamAct       // acts that were done, one per call
 	asked  map[string][]string // ids of the commands that asked for it, by call
 	refuse map[string]event.TeamActedData
 	heard  chan cmd.TeamAct // each act as it arrives

@@ -133,8 +133,8 @@ func TestAnotherWorkerAsksTheTeamAgain(t *testing.T) {
 	}
 }
 
-// TestWhatAMemberGetsWrong: what does not fit the schema never reaches the team; what the
-// team refuses is told to the model.
+// TestWhatAMemberGetsWrong: calls that break the schema never reach the team; the model gets the
+// team's refusals.
 func TestWhatAMemberGetsWrong(t *testing.T) {
 	bad := []scripted.Call{
 		tool("a", cmd.ToolSendMessage, `{"recipient_name":"Nobody","content":"x"}`),

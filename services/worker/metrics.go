@@ -27,14 +27,14 @@ type metrics struct {
 	first *prometheus.HistogramVec
 }
 
-// newMetrics registers the worker's metrics; a nil registry means nobody looks.
+// newMetrics registers the worker's metrics, unless the registry is nil.
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		used: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waggle_worker_tokens_total", Help: "Tokens as counted by the model's provider.",
 		}, []string{"model", "direction"}),
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waggle_worker_cost_dollars_total", Help: "What the tokens cost, by models.prices; models without a price count for nothing.",
+			Name: "waggle_worker_cost_dollars_total", Help: "Cost of the tokens, by models.prices; models without a price cost nothing.",
 		}, []string{"model"}),
 		asked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "waggle_worker_model_request_seconds", Help: "Time that a request to the model took, to the end of its answer, by outcome (ok or a fault code).",

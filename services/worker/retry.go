@@ -44,7 +44,7 @@ func (j *job) retry(ctx context.Context, msg string, err error) error {
 		},
 		event.RequestFailedData{
 			RunID: j.runID, ExecutionID: j.begun.ExecutionID, Attempt: j.attempt, MessageID: msg, Try: try, MaxTries: p.Tries,
-			RetryAfterMS: pause.Milliseconds(), Code: string(f.Fault.Code), Message: fault.Lookup(f.Fault.Code).What(), Provider: &f.Said, Part: j.begun.Part,
+			RetryAfterMS: pause.Milliseconds(), Code: string(f.Fault.Code), Message: fault.Lookup(f.Fault.Code).Problem(), Provider: &f.Said, Part: j.begun.Part,
 		})
 }
 
@@ -62,7 +62,7 @@ func (j *job) provider(err error) *event.ProviderError {
 	if !ok {
 		return nil
 	}
-	j.logged(j.s.deps.Logger.Error(), f).Msg("fail job: the model gave no answer")
+	j.logged(j.s.deps.Logger.Error(), f).Msg("fail job without answer of model")
 	return &f.Said
 }
 

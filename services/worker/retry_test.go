@@ -43,7 +43,7 @@ func TestABrokenAnswerIsAskedForAgain(t *testing.T) {
 				require.Positive(t, d.RetryAfterMS)
 				require.True(t, discarded[d.MessageID])
 				require.NotEmpty(t, d.Provider.Message, "an operator finds the provider's words")
-				require.Equal(t, fault.Lookup(fault.Code(d.Code)).What(), d.Message)
+				require.Equal(t, fault.Lookup(fault.Code(d.Code)).Problem(), d.Message)
 			}
 			require.Equal(t, []string{"MODEL_CUT_OFF", "MODEL_FAILED", "MODEL_BUSY"}, codes)
 			require.Equal(t, 4, servicetest.Count(events, event.MessageStarted))
@@ -93,8 +93,8 @@ func TestALongWishIsAFailure(t *testing.T) {
 	require.GreaterOrEqual(t, x[1].Arrived.Sub(x[0].Ended()), 300*time.Millisecond-time.Millisecond)
 }
 
-// TestCancelEndsAPause: nobody waits for a request that is not wanted any more, and a
-// worker that takes over in a pause keeps to it.
+// TestCancelEndsAPause: a cancelled run does not wait for its next request, and a worker that takes
+// over during a pause keeps to it.
 func TestCancelEndsAPause(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.TooMany("20")))
 	first, conn := r.worker("w1", hasty)

@@ -54,7 +54,7 @@ type rig struct {
 	release chan struct{}      // closed or fed to let it answer
 	team    *team              // of a member's rig
 	daily   *quota.Daily       // of the workers that are started from now on
-	refused chan quota.Refusal // what was refused by it
+	refused chan quota.Refusal // its refusals
 	n       int
 }
 

@@ -70,7 +70,7 @@ func (j *job) discards(why string, messages ...string) []event.Data {
 func (j *job) finish(ctx context.Context, answer conversation.Message) error {
 	r := &j.begun
 	if r.Part.JobID != "" {
-		return errEnded // what becomes of it is the pipeline's business
+		return errEnded // the pipeline decides about the result
 	}
 	err := j.append(ctx, event.RunCompletedData{
 		RunID: j.runID, ExecutionID: r.ExecutionID, Attempt: j.attempt, MessageID: answer.ID,
@@ -132,8 +132,8 @@ func (j *job) generate(ctx context.Context) error {
 	return j.append(ctx, used, said) // the pipeline may end the job as soon as its last word is there
 }
 
-// interrupted closes a message whose request was cut off. What it used is not known: the
-// provider tells at the end. The next step asks people, or ends the job.
+// interrupted closes a message whose request was cut off. Its usage is unknown, because the
+// provider reports it last. The next step asks people, or ends the job.
 func (j *job) interrupted(ctx context.Context, msg string, why error) error {
 	if err := j.discard(ctx, "the time is used up", msg); err != nil {
 		return err

@@ -147,8 +147,8 @@ func (j *job) prepare(ctx context.Context, c event.ToolCall, offered tools.Tool)
 	return true, j.append(ctx, data...)
 }
 
-// count takes a call that is about to begin off the day, once however often it is begun
-// again. It reports false if there are none left: those that run are let finish first.
+// count takes a call off the daily quota, once for all its attempts. It reports false if the quota
+// is used up; running calls finish first.
 func (j *job) count(ctx context.Context, known *conversation.Call) (bool, error) {
 	if known != nil || j.denied != nil {
 		return known != nil, nil //nolint:nilerr // the calls that run are let finish first
@@ -215,8 +215,8 @@ func (j *job) callTool(ctx context.Context, c event.ToolCall, offered tools.Tool
 	return o
 }
 
-// settle appends the outcome of a call. An interrupted call gets none: whoever
-// goes on with the run decides about it.
+// settle appends the outcome of a call. An interrupted call gets none: the worker that resumes the
+// run decides about it.
 func (j *job) settle(ctx context.Context, o outcome) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,17 +1,14 @@
-// Package worker does jobs: it claims a job (one model turn of a chat, or of a planned run
-// a planning, one try at a step or an aggregation), lets the model speak and call tools,
-// and appends every step to the log.
+// Package worker does jobs: it claims a job (one model turn of a chat, or a planning, one try at a
+// step or an aggregation of a planned run), asks the model, calls tools, and appends every step to
+// the log.
 //
-// A worker ends a chat run itself. The pipeline service decides what follows from another
-// job; the worker tells it when the model has said its last word.
+// A worker ends a chat run itself. For other jobs it reports the model's last message, and the
+// pipeline service decides. Members of teams have logs of their own and the tools of their team.
+// People may have to approve a tool call: a worker suspends a job that waits for answers only.
 //
-// Members of teams have logs of their own and the tools of their team, and people may have
-// to approve a tool call before it runs: a job in which nothing else is left to do is
-// suspended until they have answered.
-//
-// A worker keeps nothing that matters: the rest of a job follows from the log
-// (conversation.State.Next), so when one dies another goes on where it stopped.
-// The attempt number of the claim is the fence between the two.
+// A worker keeps no state that matters: the rest of a job follows from the log
+// (conversation.State.Next), so that another worker can take over. The attempt number of the claim
+// is the fence between the two.
 package worker
 
 import (
@@ -59,9 +56,9 @@ type Config struct {
 	RunRetryTime time.Duration                   // the same over all jobs of a run; default 1 min
 	MaxTokens    int                             // per message of the model; 0 = the provider's default
 	System       string                          // system prompt, of all stages; default defaultSystem, where tools are offered
-	Capabilities []string                        // what tasks may ask of this worker; default card.General
+	Capabilities []string                        // offered capabilities of tasks; default card.General
 	Check        func(ctx context.Context) error // asks the provider of the model for a sign of life; nil: it is not asked
-	Prices       Prices                          // what models cost; what is not in it has no known cost
+	Prices       Prices                          // prices of models; a model without one has no known cost
 	TeamPatience time.Duration                   // before a team is asked again for what a member wants; default 5 s
 	Now          func() time.Time
 	After        func(d time.Duration, f func()) (stop func() bool) // calls f by the clock of Now; default time.AfterFunc
@@ -121,7 +118,7 @@ type Deps struct {
 	Directory *directory.Directory
 	Tools     tools.Caller
 	Model     model.Model
-	Quota     *quota.Daily // what is used by the day; nil: unlimited
+	Quota     *quota.Daily // limits by the day; nil: unlimited
 	Instance  id.Name
 	Logger    zerolog.Logger
 	Registry  prometheus.Registerer
@@ -222,7 +219,7 @@ func (s *Service) ignorePings() error {
 	return s.pings.Unsubscribe()
 }
 
-// Drain takes no new run and finishes those that are on, within ctx.
+// Drain claims no further job and finishes those in progress, within ctx.
 func (s *Service) Drain(ctx context.Context) error {
 	s.stopChecks()
 	return errors.Join(s.seat.Leave(ctx), s.workers.Drain(ctx), s.ignorePings(), s.teams.Stop())

@@ -29,7 +29,7 @@ func main() {
 	flag.StringVar(&c.testsum, "testsum", "", "program that runs go test -json and shows what matters")
 	flag.StringVar(&c.results, "results", ".cache/test", "folder of the results of make test")
 	flag.StringVar(&c.cache, "cache", ".cache/check", "folder for the results of this program")
-	flag.DurationVar(&c.budget, "budget", 60*time.Second, "what tests of importers may take, on two cores")
+	flag.DurationVar(&c.budget, "budget", 60*time.Second, "time for the tests of importers, on two cores")
 	plan := flag.Bool("plan", false, "show what would run, and run nothing")
 	flag.Parse()
 	c.args = flag.Args()

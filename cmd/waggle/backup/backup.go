@@ -136,7 +136,7 @@ func savePhase(ctx context.Context, c *bus.Conn, dir string, names []string) ([]
 func Load(dir string) (*Manifest, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the folder is the operator's word
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no %s: it is no backup, or one that broke off", dir, manifestName)
+		return nil, fmt.Errorf("%s holds no %s: it is not a backup, or an incomplete one", dir, manifestName)
 	}
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func Restore(ctx context.Context, c *bus.Conn, dir string, o RestoreOptions) (*M
 		return nil, fmt.Errorf("mend the restored streams: %w", err)
 	}
 	if err := wake(ctx, c, m); err != nil {
-		return nil, fmt.Errorf("everything is restored, but work that was on will wait until somebody says something: %w", err)
+		return nil, fmt.Errorf("everything is restored, but open work waits for its next message: %w", err)
 	}
 	return m, nil
 }

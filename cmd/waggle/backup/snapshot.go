@@ -69,7 +69,7 @@ func answer(data []byte, resp any) error {
 		Error *apiError `json:"error"`
 	}
 	if err := json.Unmarshal(data, &failed); err != nil {
-		return fmt.Errorf("the answer is no JSON: %w", err)
+		return fmt.Errorf("the answer is not JSON: %w", err)
 	}
 	if failed.Error != nil {
 		return failed.Error

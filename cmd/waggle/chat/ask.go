@@ -29,9 +29,8 @@ func (o Options) sdk() sdk.Options {
 // ErrNoAnswer is wrapped by the error of a question that ended without an answer.
 var ErrNoAnswer = errors.New("no answer")
 
-// Ask sends the text, shows what happens on the screen until it is answered, and
-// returns nil for an answer or an error that says why there is none. With raw it
-// writes the frames themselves to out instead.
+// Ask sends the text, shows the events on the screen until the answer, and returns nil, or an error
+// that says why the answer is missing. With raw it writes the frames to out instead.
 func Ask(ctx context.Context, opt Options, text string, screen *terminal.Screen, stream bool, raw io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,8 +19,8 @@ import (
 type Lines interface {
 	// Read returns the next line, or io.EOF after the last one.
 	Read() (string, error)
-	// Person reports whether somebody is typing. If not, a message without an
-	// answer ends the conversation.
+	// Person reports whether a person types the lines. Otherwise a message without an answer ends
+	// the conversation.
 	Person() bool
 	// Close gives the terminal back, even while Read waits.
 	Close() error
@@ -35,10 +35,10 @@ the answer, else leaves; Ctrl-D leaves.
   /help     show this
   /quit     leave`
 
-// Obey does what a line says if it is a command to the conversation itself, and reports
-// whether it was one. help is what can be entered. An error ends the conversation: io.EOF
-// for good, ErrNew for another session. A path in front of a question is no command, and
-// neither is an unknown one that no person has typed.
+// Obey carries out a line that is a command to the conversation itself, and reports whether the
+// line was one. help lists the commands. An error ends the conversation: io.EOF for good, ErrNew
+// for another session. A path in front of a question counts as a message, and so does an unknown
+// command that no person typed.
 func Obey(screen io.Writer, line string, person bool, help, session string) (bool, error) {
 	text := strings.TrimSpace(line)
 	switch text {

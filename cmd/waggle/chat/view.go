@@ -95,7 +95,7 @@ func (v *View) delta(f sdk.Frame) {
 	_, _ = io.WriteString(v.screen, v.stripper.Strip(d.Text))
 }
 
-// endText closes the text that has been written so far; what follows is another message.
+// endText closes the current text; further text belongs to another message.
 func (v *View) endText() {
 	v.screen.FreshLine()
 	v.message = ""

@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// Who waits for an answer is told that no worker is available, beside the answer.
+// A client that waits for an answer is told that no worker is available, beside the answer.
 func TestAskTellsThatNoWorkerIsAvailable(t *testing.T) {
 	url := serve(t, func(p *peer) {
 		p.greet("s1", 0)

@@ -173,7 +173,7 @@ type Pipeline struct {
 	TaskTimeout    time.Duration `yaml:"task_timeout" doc:"Time limit of one attempt at a task."`
 	TaskAttempts   int           `yaml:"task_attempts" doc:"Attempts at a task before it has failed."`
 	RetryBackoff   time.Duration `yaml:"retry_backoff" doc:"Pause before the second attempt; it doubles before each further one, give or take 10 %."`
-	OnBusy         string        `yaml:"on_busy" doc:"What becomes of a message that comes while a run is on: \"reject\", \"enqueue\" or \"interrupt\". Of ORBIT sockets it is always \"enqueue\"."`
+	OnBusy         string        `yaml:"on_busy" doc:"How to handle a message during an active run: \"reject\", \"enqueue\" or \"interrupt\". ORBIT always enqueues."`
 }
 
 // Task sets the limits and times of tasks. The creator of a task may ask for other times.

@@ -209,7 +209,7 @@ func TestParseRoles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{RoleWorker, RoleGateway}, got)
 	_, err = ParseRoles([]string{"gatway"})
-	require.ErrorContains(t, err, `no role "gatway"`)
+	require.ErrorContains(t, err, `unknown role "gatway"`)
 	_, err = ParseRoles(nil)
 	require.Error(t, err)
 }

@@ -31,7 +31,7 @@ type Limits struct {
 	ToolCalls  int64         `yaml:"tool_calls,omitempty" doc:"Tool calls of runs a day (UTC); 0 = no limit."`
 	Time       time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with runs a day (UTC); units that run side by side count each, waiting for people does not. 0 = no limit; in an override -1s takes the limit away."`
 	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that comes to a limit of a day: \"stop\" = it fails with QUOTA_EXCEEDED; \"ask\" = people are asked whether it goes on, up to as much once more. Empty = stop."`
-	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until somebody answers."`
+	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until it is answered."`
 }
 
 // TenantQuota replaces the default limits for one tenant. In each number 0 means the default and -1 no limit.
@@ -56,7 +56,7 @@ type Budget struct {
 	ToolCalls  int           `yaml:"tool_calls,omitempty" doc:"Tool calls of a run; 0 = no limit."`
 	Time       time.Duration `yaml:"time,omitempty" doc:"How long workers may be busy with a run; waiting for people does not count. 0 = no limit."`
 	OnExceeded string        `yaml:"on_exceeded,omitempty" doc:"What becomes of a run that has used up its budget: \"stop\" = it fails with BUDGET_EXCEEDED; \"ask\" = people are asked whether it gets as much once more. Empty = stop."`
-	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until somebody answers."`
+	AskTimeout time.Duration `yaml:"ask_timeout,omitempty" doc:"How long that question stays open before the run fails; 0 = until it is answered."`
 }
 
 // Audit sets the contents and the limits of the audit log.
@@ -179,7 +179,7 @@ func (p *problems) budget(at string, b Budget) {
 
 func (p *problems) audit(a *Audit) {
 	if !slices.Contains([]string{audit.RemoteHash, audit.RemotePlain, audit.RemoteNone}, a.Remote) {
-		p.add("audit.remote", "%q is none of hash, plain, none", a.Remote)
+		p.add("audit.remote", "%q is not one of hash, plain, none", a.Remote)
 	}
 	if a.MaxAge < 0 {
 		p.add("audit.max_age", "must not be negative")

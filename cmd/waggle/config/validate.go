@@ -45,7 +45,7 @@ func (f For) Has(role string) bool { return slices.Contains(f.Roles, role) }
 func ParseRoles(list []string) ([]string, error) {
 	for _, r := range list {
 		if !slices.Contains(Roles, r) {
-			return nil, fmt.Errorf("--role: there is no role %q; choose from %s", r, strings.Join(Roles, ", "))
+			return nil, fmt.Errorf("--role: unknown role %q; choose from %s", r, strings.Join(Roles, ", "))
 		}
 	}
 	var out []string
@@ -96,7 +96,7 @@ func (l *Loaded) Validate(use For) error {
 	}
 	if use.Has(RoleGateway) {
 		if language := c.Gateway.Language; language != "" && language != "zh_CN" && language != "en_US" {
-			p.add("gateway.language", "%q is none of zh_CN, en_US", language)
+			p.add("gateway.language", "%q is not one of zh_CN, en_US", language)
 		}
 		p.auth(&c.Auth, c.Addr)
 		p.asp(&c.Gateway)
@@ -241,7 +241,7 @@ func (a Auth) Empty() bool { return len(a.APIKeys) == 0 && a.JWT.Issuer == "" }
 
 func (p *problems) auth(a *Auth, addr string) {
 	if host, _, err := net.SplitHostPort(addr); err == nil && a.Empty() && !loopback(host) {
-		p.add("addr", "%s can be reached from other machines, and nobody would have to authenticate; "+
+		p.add("addr", "%s can be reached from other machines without authentication; "+
 			"configure auth.api_keys or auth.jwt, or listen on 127.0.0.1", addr)
 	}
 	seen := map[string]bool{}
@@ -269,7 +269,7 @@ func (p *problems) roles(at string, roles []string) {
 	known := []string{"user", "operator", "viewer", "agent", "service"}
 	for _, r := range roles {
 		if !slices.Contains(known, r) {
-			p.add(at, "there is no role %q; choose from %s", r, strings.Join(known, ", "))
+			p.add(at, "unknown role %q; choose from %s", r, strings.Join(known, ", "))
 		}
 	}
 }

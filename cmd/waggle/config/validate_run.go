@@ -22,7 +22,7 @@ const (
 func (p *problems) pipeline(c *Pipeline) {
 	choices := []string{event.OnBusyReject, event.OnBusyEnqueue, event.OnBusyInterrupt}
 	if !slices.Contains(choices, c.OnBusy) {
-		p.add("pipeline.on_busy", "%q is none of reject, enqueue, interrupt", c.OnBusy)
+		p.add("pipeline.on_busy", "%q is not one of reject, enqueue, interrupt", c.OnBusy)
 	}
 	if c.MaxConcurrent < 1 || c.MaxConcurrent > maxTasks {
 		p.add("pipeline.max_concurrent", "%d is not from 1 to %d", c.MaxConcurrent, maxTasks)
@@ -34,7 +34,7 @@ func (p *problems) pipeline(c *Pipeline) {
 	p.seconds("pipeline.confirm_timeout", c.ConfirmTimeout)
 	p.seconds("pipeline.task_timeout", c.TaskTimeout)
 	if c.RetryBackoff <= 0 {
-		p.add("pipeline.retry_backoff", "%s is no pause", c.RetryBackoff)
+		p.add("pipeline.retry_backoff", "%s is not a valid pause", c.RetryBackoff)
 	}
 }
 

@@ -28,7 +28,7 @@ func (p *problems) task(c *Task) {
 		{"task.keep", c.Keep},
 	} {
 		if v.d <= 0 {
-			p.add(v.path, "%s is no time", v.d)
+			p.add(v.path, "%s is not a valid time", v.d)
 		}
 	}
 	if c.Tries < 1 || c.Tries > maxTries {
@@ -97,7 +97,7 @@ func (p *problems) legacy(c *Config) {
 		p.hostPort(l.path, l.addr)
 		host, port, err := net.SplitHostPort(l.addr)
 		if err == nil && c.Auth.Empty() && !loopback(host) {
-			p.add(l.path, "%s can be reached from other machines, and nobody would have to authenticate", l.addr)
+			p.add(l.path, "%s can be reached from other machines without authentication", l.addr)
 		}
 		if port != "0" && (seen[l.addr] || l.addr == c.Addr) {
 			p.add(l.path, "%s is taken by another setting", l.addr)

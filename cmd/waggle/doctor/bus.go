@@ -60,7 +60,7 @@ func mute(shown string, err error) []Finding {
 	const what = "NATS"
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return one(Fail, what, shown+" answers, but not JetStream: "+err.Error(), "switch JetStream on (nats-server -js) and let the account use it; "+
-			"if it was on, a full disk has switched it off: make room and restart the server")
+			"if it was enabled before, a full disk has disabled it: make room and restart the server")
 	}
 	return one(Fail, what, shown+" answers, but JetStream does not: "+err.Error(),
 		"in a cluster more than half of the servers have to be there: bring the missing ones back (--system-nkey names them); after a failure an election takes up to 9 s")
@@ -119,9 +119,9 @@ func replicas(s api.Status) []Finding {
 	if len(missing) == 0 {
 		return one(OK, what, strings.Join(present, ", "), "")
 	}
-	is := "nobody runs " + strings.Join(missing, ", ")
+	is := "not running: " + strings.Join(missing, ", ")
 	if len(present) > 0 {
-		is += "; there are " + strings.Join(present, ", ")
+		is += "; running: " + strings.Join(present, ", ")
 	}
 	return one(Warn, what, is, "start them: waggle serve --role "+strings.Join(missing, ","))
 }

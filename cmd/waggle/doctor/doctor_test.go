@@ -126,7 +126,7 @@ func TestGateway(t *testing.T) {
 	}
 	require.Contains(t, gateway(t.Context(), p)[0].Is, "not ready: draining")
 	p.Probe = func(context.Context, string, string) error { return errors.New("refused") }
-	require.Contains(t, gateway(t.Context(), p)[0].Is, "nobody at")
+	require.Contains(t, gateway(t.Context(), p)[0].Is, "no gateway answers at")
 }
 
 func TestTheBusIsSeenThroughRealNATS(t *testing.T) {

@@ -109,7 +109,7 @@ func gateway(ctx context.Context, p Patient) []Finding {
 	const what = "gateway"
 	addr := p.Config.Addr
 	if err := p.Probe(ctx, addr, "/livez"); err != nil {
-		return one(Fail, what, fmt.Sprintf("nobody at %s: %v", addr, err), "start it with \"waggle up\" or \"waggle serve --role gateway\"; or correct --addr")
+		return one(Fail, what, fmt.Sprintf("no gateway answers at %s: %v", addr, err), "start it with \"waggle up\" or \"waggle serve --role gateway\"; or correct --addr")
 	}
 	if err := p.Probe(ctx, addr, "/readyz"); err != nil {
 		return one(Fail, what, fmt.Sprintf("%s is not ready: %v", addr, err), "see the findings above, and its log")

@@ -17,8 +17,8 @@ const Head = `<!-- Generated from a running process by "go test ./waggle/metricd
 
 # Metrics
 
-What ` + "`GET /metrics`" + ` of a process shows, all roles together; a role shows what its parts
-measure. A histogram NAME has the series NAME_bucket (with the label le), NAME_sum and
+This page lists the metrics of ` + "`GET /metrics`" + ` with all roles in one process; a role alone shows those of its parts.
+A histogram NAME has the series NAME_bucket (with the label le), NAME_sum and
 NAME_count. Labels have small, fixed sets of values: no tenant, no session and no text of a
 client is a label. The metrics of the survey (waggle_queue_*, waggle_service_*,
 waggle_stream_*, waggle_dead_*) are shown by one process with the role session.

@@ -49,7 +49,7 @@ func estimate(t myagent.Task) string {
 func (d *draft) at(word string) (int, error) {
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 1 || n > len(d.tasks) {
-		return 0, fmt.Errorf("there is no task %q; they have the numbers 1 to %d", word, len(d.tasks))
+		return 0, fmt.Errorf("task %q does not exist; the tasks have the numbers 1 to %d", word, len(d.tasks))
 	}
 	return n - 1, nil
 }
@@ -93,7 +93,7 @@ func (d *draft) retitle(word, title string) error {
 	return nil
 }
 
-// verdict is what a person decided. The zero value is no decision yet.
+// verdict is a person's decision. The zero value is undecided.
 type verdict struct {
 	decided  bool
 	approved bool
@@ -109,7 +109,7 @@ title 2 NEW ONE  give a task another title`
 func (d *draft) decide(line string) (verdict, error) {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
 	if len(words) == 0 {
-		return verdict{}, errors.New("y or n? (? lists what else there is)")
+		return verdict{}, errors.New("y or n? (? lists further answers)")
 	}
 	_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch strings.ToLower(words[0]) {

@@ -28,9 +28,9 @@ type Options struct {
 	Model      string // that answers, for the person to read; may be empty
 }
 
-// Talk asks the question, or one after the other, and returns when the answer, or
-// the end of the lines, is there. Decisions on plans are read from the lines, too.
-// An interrupt stops the run that is on; another one leaves.
+// Talk asks the question, or one after the other, and returns at the answer or the end of the
+// lines. It reads decisions on plans from the lines, too. An interrupt stops the active run; a
+// second one leaves.
 func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.Screen) error {
 	defer screen.Close()
 	reader := newReader(lines)
@@ -130,7 +130,7 @@ func (t *talk) loop() error {
 	}
 }
 
-// wanted returns where the next line comes from, or nil if there is nothing to say.
+// wanted returns the source of the next line, or nil while no line is needed.
 func (t *talk) wanted() <-chan line {
 	if t.message == "" || t.step != "" {
 		return t.reader.next()
@@ -141,7 +141,7 @@ func (t *talk) wanted() <-chan line {
 func (t *talk) read(l line) error {
 	switch {
 	case t.step != "" && errors.Is(l.err, io.EOF):
-		return fmt.Errorf("%w: nobody decides on the plan; it waits in session %s", chat.ErrNoAnswer, terminal.Line(t.client.Session(), 200))
+		return fmt.Errorf("%w: the plan needs a decision and waits in session %s", chat.ErrNoAnswer, terminal.Line(t.client.Session(), 200))
 	case l.err != nil:
 		return l.err
 	case t.step != "":
@@ -278,7 +278,7 @@ func (t *talk) follow(f sdk.Frame, m sdk.Meta) error {
 	return nil
 }
 
-// unless makes an error of an answer that is none.
+// unless returns an error for a failed run.
 func unless(status string) error {
 	if status == "failed" {
 		return fmt.Errorf("%w: the run failed", chat.ErrNoAnswer)
@@ -286,7 +286,7 @@ func unless(status string) error {
 	return nil
 }
 
-// answered closes the question when somebody has decided, here or elsewhere.
+// answered closes the question after a decision, here or elsewhere.
 func (t *talk) answered(m sdk.Meta) {
 	if m.Action != myagent.ActionUserConfirm {
 		return
@@ -298,8 +298,8 @@ func (t *talk) answered(m sdk.Meta) {
 	t.step = ""
 }
 
-// end closes the question. The conversation goes on unless it was the only one, or
-// nobody is there to read why there is no answer.
+// end closes the question. The conversation continues unless the question was the only one, or no
+// person is there to read the error.
 func (t *talk) end(err error) error {
 	t.message, t.run, t.step = "", "", ""
 	t.screen.Status("")

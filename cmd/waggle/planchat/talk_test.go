@@ -141,7 +141,7 @@ func TestAPlanIsChanged(t *testing.T) {
 	out, notes, err := talkTo(t, url, "do it", "drop 2\ntitle 1 Look twice\ndrop 7\ny\nn too long\n", false, nil)
 	require.NoError(t, err)
 	require.Equal(t, "Rejected.\n", out)
-	require.Contains(t, notes, `there is no task "7"; they have the numbers 1 to 2`)
+	require.Contains(t, notes, `task "7" does not exist; the tasks have the numbers 1 to 2`)
 	require.Contains(t, notes, "the plan cannot be used: nonsense")
 }
 

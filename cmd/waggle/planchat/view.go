@@ -168,7 +168,7 @@ func (v *view) piece(f sdk.Frame) {
 	_, _ = io.WriteString(v.screen, v.stripper.Strip(f.Text()))
 }
 
-// endText closes the text that has been written so far; what follows is another message.
+// endText closes the current text; further text belongs to another message.
 func (v *view) endText() {
 	v.screen.FreshLine()
 	v.message = ""

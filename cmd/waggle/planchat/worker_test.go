@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent/myagenttest"
 )
 
-// Notices about workers name no run, and are shown to whoever waits for one.
+// Notices about workers name no run; each client that waits for a worker shows them.
 func TestATalkTellsThatNoWorkerIsAvailable(t *testing.T) {
 	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		p.Create()

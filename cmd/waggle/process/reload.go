@@ -47,7 +47,7 @@ type reloader struct {
 // reloader creates the reloader and registers its metrics. The files count as unchanged since the process started.
 func (p *process) reloader() (*reloader, error) {
 	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "waggle_config_reloads_total", Help: "How often the configuration was read again; what is not ok changed nothing.",
+		Name: "waggle_config_reloads_total", Help: "Reloads of the configuration. A refused one changes nothing.",
 	}, []string{"outcome"})
 	r := &reloader{
 		p: p, every: lookEvery, done: outcomes.WithLabelValues("ok"), fails: outcomes.WithLabelValues("refused"),

@@ -25,7 +25,7 @@ type line struct {
 	quiet bool // it need not be said where the tree is shown
 }
 
-// question is a tool call that somebody has to decide on.
+// question is a tool call that waits for a decision.
 type question struct {
 	route string
 	team.Payload
@@ -52,7 +52,7 @@ func newStory(t *tree) *story {
 	return &story{tree: t, segments: map[string]*segment{}, calls: map[string]string{}, said: map[string]string{}, tasks: map[string]bool{}}
 }
 
-// take adds a frame and returns what there is to say of it.
+// take adds a frame and returns the lines to print for it.
 func (s *story) take(f team.Frame) []line {
 	route := f.Path()
 	before := s.at(route).status

@@ -43,9 +43,9 @@ func (o Options) client() team.Options {
 	return team.Options{URL: base + "/ws/agent-team/" + url.PathEscape(o.Team.TeamID), Token: o.Token, All: o.All}
 }
 
-// Talk sends the text and shows what happens until the team is idle again, or watches
-// until it is closed. Decisions on tools are read from the lines. An interrupt stops
-// what the team does; another one leaves. The error says why there is no result.
+// Talk sends the text and shows the events until the team is idle again, or watches until the team
+// is closed. It reads decisions on tools from the lines. An interrupt stops the team's work; a
+// second one leaves. The error says why the result is missing.
 func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.Screen) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -113,8 +113,8 @@ func (t *talk) Lost(err error) {
 	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 }
 
-// ask sends the text. What comes of it begins where the team says that it has it: what a
-// team is doing before is of somebody else.
+// ask sends the text. Its result begins after the team accepts it; earlier work of the team belongs
+// to other messages.
 func (t *talk) ask() error {
 	t.message = uuid.NewString()
 	payload := map[string]any{"content": t.opt.Text, "message_id": t.message}
@@ -191,7 +191,7 @@ func (t *talk) answer(r read) error {
 	case errors.Is(r.err, io.EOF) && t.lines.Person(): // Ctrl-C, while a line was edited
 		return t.interrupt()
 	case errors.Is(r.err, io.EOF):
-		return fmt.Errorf("%w: nobody decides on the tools; the team waits: waggle teams watch %s", chat.ErrNoAnswer, t.id())
+		return fmt.Errorf("%w: tools need a decision, and the team waits: waggle teams watch %s", chat.ErrNoAnswer, t.id())
 	case r.err != nil:
 		return r.err
 	}
@@ -245,14 +245,14 @@ func (t *talk) take(f team.Frame) error {
 	return t.follow(f)
 }
 
-// follow notes how far the team is. It returns io.EOF once there is nothing to wait for.
+// follow notes the team's progress. It returns io.EOF at its end.
 func (t *talk) follow(f team.Frame) error {
 	t.begun = t.begun || t.accepts(f)
 	greeting := f.Payload.Envelope.Sequence == 0
 	switch {
 	case team.Refusal(f) && t.opt.Text != "" && !t.begun:
 		return fmt.Errorf("%w: %s", chat.ErrNoAnswer, terminal.Line(f.Err().Error(), 2000))
-	case f.Type != wire.TeamStatus || f.Path() != "", greeting && (t.opt.All || t.begun): // what comes is what counts
+	case f.Type != wire.TeamStatus || f.Path() != "", greeting && (t.opt.All || t.begun): // later frames decide
 		return nil
 	case f.Payload.NewStatus == event.TeamShuttingDown && t.opt.Text == "":
 		return io.EOF

@@ -115,8 +115,8 @@ func talkTo(t testing.TB, opt Options, input string) (out, notes string, err err
 	return said.String(), remarks.String(), err
 }
 
-// TestEveryFrameIsShownOnce: connections break in the middle of a text, and what comes
-// twice or was said while nobody listened is shown exactly once.
+// TestEveryFrameIsShownOnce: connections break in the middle of a text; repeated frames, and those
+// sent meanwhile, are shown exactly once.
 func TestEveryFrameIsShownOnce(t *testing.T) {
 	all := frames(t, "testdata/run.jsonl")
 	whole, _, err := talkTo(t, Options{Text: "go", All: true, Yes: true, URL: serve(t, func(p *peer) {
@@ -217,9 +217,8 @@ func TestRefusalsAreErrors(t *testing.T) {
 	require.ErrorContains(t, err, "No such team.")
 }
 
-// TestTheEndIsThatOfTheOwnWork: a team that works already comes to an end of that, of which
-// a message that comes later is no part; and one that takes the message while it works ends
-// both at once. What a greeting says is of no time.
+// TestTheEndIsThatOfTheOwnWork: a message to a busy team does not end with the team's earlier work;
+// a message that joins the work ends with it. The greeting's status has no time and does not count.
 func TestTheEndIsThatOfTheOwnWork(t *testing.T) {
 	says := func(position uint64, text string) string {
 		return at(position, "ASSISTANT_COMPLETE", fmt.Sprintf(`"content":%q,"member_route_key":"Lead"`, text))
@@ -294,7 +293,7 @@ func TestWatchingEndsWithTheTeam(t *testing.T) {
 	require.Equal(t, 5, strings.Count(raw.String(), "\n"))
 }
 
-// typed are the lines of somebody who sits there, io.EOF for Ctrl-C.
+// typed are the lines of a person, io.EOF for Ctrl-C.
 type typed chan string
 
 func (l typed) Read() (string, error) {
@@ -326,8 +325,8 @@ func TestCtrlCInALineStopsToo(t *testing.T) {
 	require.ErrorContains(t, err, "stopped")
 }
 
-// TestALateAnswerIsForNothingElse: what somebody types for one question is not taken for
-// the next one, if the first has been decided elsewhere meanwhile.
+// TestALateAnswerIsForNothingElse: a line typed for one question does not answer the next one, if
+// the first was decided elsewhere meanwhile.
 func TestALateAnswerIsForNothingElse(t *testing.T) {
 	keys := make(typed)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -25,7 +25,7 @@ type node struct {
 	id     string
 	team   bool
 	status string
-	doing  string // what an agent is about: the text it writes, the tool it runs
+	doing  string // current work of an agent: the text that it writes, the tool that it runs
 	nodes  []*node
 	board  []event.BoardTask
 }
@@ -52,7 +52,7 @@ func (n *node) plant(d event.TeamDefinition) {
 	}
 }
 
-// child returns the member with the name, which is new if there was none.
+// child returns the member with the name, and creates it if needed.
 func (n *node) child(name string) *node {
 	for _, c := range n.nodes {
 		if c.name == name {
@@ -101,7 +101,7 @@ func (n *node) find(id, prefix string) (string, bool) {
 func (t *tree) note(f team.Frame) {
 	n := t.at(f.Path())
 	if n == &t.root && f.Type == wire.AgentStatus {
-		return // of nobody
+		return // a status without an agent
 	}
 	if f.Payload.AgentID != "" && !n.team {
 		n.id = f.Payload.AgentID
@@ -150,7 +150,7 @@ func (n *node) task(id string) event.BoardTask {
 	return event.BoardTask{TaskID: id}
 }
 
-// styles of statuses; what is at work needs none.
+// styles of statuses. Working agents have none.
 var styles = map[string]terminal.Style{
 	event.AgentIdle: terminal.Dim, event.AgentError: terminal.Red, event.AgentAwaitingApproval: terminal.Yellow,
 	event.TeamIdle: terminal.Dim, event.TeamFailed: terminal.Red, event.TeamPaused: terminal.Yellow, event.TeamShuttingDown: terminal.Dim,

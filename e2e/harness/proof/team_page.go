@@ -18,7 +18,7 @@ form:
 
 `
 	teamPageUnmade = `
-What the original protocol also has and nothing here makes; a test that sees one fails:
+Waggle never sends these messages of the original protocol; a test that sees one fails:
 
 `
 )

@@ -57,7 +57,7 @@ func createTask(f *frame) []dialect.Order {
 		t.Capabilities, _ = names(raw) // What is none is the agent's business.
 	}
 	if len(t.Capabilities) == 0 {
-		f.Wrong("content.agentId", "an id, unless there is an agentName, or a list of capabilities that the agent must have", nil)
+		f.Wrong("content.agentId", "an id, unless agentName or capabilities name the agent", nil)
 	}
 	return ask(t)
 }

@@ -66,7 +66,7 @@ var outMeans = map[string]map[string]string{
 		wire.AgentServiceListReply: "answers agent.service.list.request",
 		wire.ServiceToolsReply:     "answers service.tools.list",
 		wire.ServiceExecuteReply:   "answers service.task.execute",
-		wire.ServiceNotified:       "a service says how a call is",
+		wire.ServiceNotified:       "a service reported the progress of a call",
 		wire.ChildAccepted:         "a child task was accepted; without requestId",
 		wire.ChildResponse:         "a child task has ended; without requestId",
 		wire.AgentServerListReply:  "answers agent.mcp.servers.list",

@@ -100,7 +100,7 @@ func (c *checker) types() []event.Info {
 	if !c.dense() {
 		return event.Catalogue
 	}
-	return append(append([]event.Info(nil), event.Catalogue...), event.Asides...)
+	return append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...)
 }
 
 // dense reports whether every event gives a frame.

@@ -87,7 +87,7 @@ func (c *checker) batched(t *testing.T, s dialect.Sessions, events []event.Event
 
 // exported checks states of every kind, and one that is no JSON at all.
 func (c *checker) exported(t *testing.T, s dialect.Sessions) {
-	info := event.Asides[0]
+	info := event.DirectMessages[0]
 	require.Equal(t, event.StateExported, info.Type)
 	for i, raw := range raws {
 		var d event.StateExportedData

@@ -15,7 +15,7 @@ import (
 func Made(t testing.TB, encode func(event.Event) [][]byte, of func(frame []byte) string) map[string][]event.Type {
 	t.Helper()
 	out := map[string][]event.Type{}
-	for _, info := range append(slices.Clone(event.Catalogue), event.Asides...) {
+	for _, info := range append(slices.Clone(event.Catalogue), event.DirectMessages...) {
 		for _, data := range variants(t, info) {
 			e := logged(id.KindTeam, "x1", event.Event{ID: "e1", Type: info.Type, Sequence: 7, Data: data})
 			for _, f := range encode(e) {

@@ -297,7 +297,7 @@ func (c *peers) faults(t *testing.T) {
 
 // types are all canonical types.
 func (c *peers) types() []event.Info {
-	return append(append([]event.Info(nil), event.Catalogue...), event.Asides...)
+	return append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...)
 }
 
 // events encodes every canonical type with every text and every kind of JSON.

@@ -34,12 +34,12 @@ var elsewhere = []event.Type{
 // TestEveryTypeHasAFrame: nothing of a session is shown as an unknown event.
 func TestEveryTypeHasAFrame(t *testing.T) {
 	all := allFrames()
-	for _, info := range append(append([]event.Info(nil), event.Catalogue...), event.Asides...) {
+	for _, info := range append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...) {
 		if !slices.Contains(elsewhere, info.Type) {
 			require.Contains(t, all, info.Type)
 		}
 	}
-	require.Len(t, all, len(event.Catalogue)+len(event.Asides)-len(elsewhere))
+	require.Len(t, all, len(event.Catalogue)+len(event.DirectMessages)-len(elsewhere))
 }
 
 func TestWhole(t *testing.T) {

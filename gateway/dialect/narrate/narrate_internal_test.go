@@ -16,7 +16,7 @@ func TestEveryTypeHasAnEntry(t *testing.T) {
 	for kind := range table {
 		left[kind] = true
 	}
-	for _, list := range [][]event.Info{event.Catalogue, event.Asides} {
+	for _, list := range [][]event.Info{event.Catalogue, event.DirectMessages} {
 		for _, info := range list {
 			row, ok := table[info.Type]
 			require.True(t, ok, "%s: add an entry to the table, or silent with a reason", info.Type)

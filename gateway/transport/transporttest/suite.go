@@ -113,7 +113,7 @@ func bound(t *testing.T, l *Link) {
 		require.Less(t, forced, 1000, "Force is not bounded")
 	}
 	require.GreaterOrEqual(t, forced, 4, "a last word has room")
-	require.Zero(t, l.Send(message(0, 8<<10)), "Force has taken the room of nobody else")
+	require.Zero(t, l.Send(message(0, 8<<10)), "Force has taken no other connection's room")
 	if l.Room == nil {
 		l.End(fault.New(fault.MessageTooBig))
 		_, code := l.read(t)
@@ -128,7 +128,7 @@ func bound(t *testing.T, l *Link) {
 	select {
 	case <-l.Room:
 	case <-time.After(patience):
-		require.FailNow(t, "there is no room again")
+		require.FailNow(t, "the room is not free again")
 	}
 	require.Equal(t, 1, l.Send(message(sent+forced, 100)))
 	l.End(fault.New(fault.Draining))

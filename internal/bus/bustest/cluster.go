@@ -127,5 +127,5 @@ func (h *ClusterHandle) StepDown(c *bus.Conn, stream string) {
 	require.Eventually(h.t, func() bool {
 		m, err := c.NATS().Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil, 2*time.Second)
 		return err == nil && !strings.Contains(string(m.Data), `"error"`)
-	}, Patience, 50*time.Millisecond, "nobody leads %s", stream)
+	}, Patience, 50*time.Millisecond, "%s has no leader", stream)
 }

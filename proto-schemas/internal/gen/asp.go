@@ -76,7 +76,7 @@ var aspContents = map[string]map[string]any{
 
 // aspUnsent are members of the description's examples that no frame has, and why.
 var aspUnsent = map[string]string{
-	"client service.started content.estimatedDuration": "nobody knows how long a call takes before it has ended",
+	"client service.started content.estimatedDuration": "the duration of a call is unknown before its end",
 	"service error content.stack":                      "where an error happened in the server is for its log",
 }
 

@@ -206,7 +206,7 @@ var aspShared = map[string]node{
 	"Words":   aspWords,
 	"Filters": objectOf(node{"status": aWord, "capabilities": wordList(0), "name": node{"type": []string{"string", "null"}, "maxLength": asp.MaxID}}),
 	"Sent": {
-		"description": "What a message of a peer may have.", "type": "object",
+		"description": "Members of a peer's message.", "type": "object",
 		"properties": node{
 			"id":        with(anID, node{"description": "Of this message: what the answer has as requestId."}),
 			"timestamp": node{"description": "Not needed, not read."},

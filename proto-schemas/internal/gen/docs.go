@@ -71,7 +71,7 @@ func subjects() []byte {
 	}
 	p.row("bucket "+code(subject.BucketDirectory), "keys `<what>.<name>.<instance>`")
 	p.row("bucket "+code(subject.BucketAcks), "keys `<tenant>.<kind>.<id>.<client>`: the seq that a client has read up to")
-	p.row("bucket "+code(subject.BucketFolds), "keys `<tenant>.<kind>.<id>`: a snapshot of what a long log says, for whoever takes it over")
+	p.row("bucket "+code(subject.BucketFolds), "keys `<tenant>.<kind>.<id>`: a snapshot of a long log, for the replica that takes it over")
 	p.WriteString("\n## Headers of an event\n\n")
 	p.header("Header", "Value")
 	p.row(code(event.HeaderMsgID), "`<tenant>.<kind>.<id>:<event id>`: a repeat is dropped")
@@ -86,7 +86,7 @@ func faults() []byte {
 	p.WriteString("These are the only errors that reach a client. *HTTP* is the status of an API answer, *close* the\n" +
 		"WebSocket close code where the error ends the socket. A close code from 4000 to 4399 means: come back.\n" +
 		"One from 4400 on means: not as you are.\n\n")
-	p.header("Code", "HTTP", "Close", "Try again", "Who can act", "Message")
+	p.header("Code", "HTTP", "Close", "Try again", "Blame", "Message")
 	for _, e := range fault.Catalogue {
 		closing, again := "", "no"
 		if e.Close != 0 {
@@ -114,8 +114,8 @@ func events(c *comments) []byte {
 	for _, info := range event.Catalogue {
 		described(p, c, info)
 	}
-	p.WriteString("\n# Asides\n\nAnswers to one connection. They have the form of an event, but no `sequence`, and are in no log.\n")
-	for _, info := range event.Asides {
+	p.WriteString("\n# Direct messages\n\nAnswers to one connection. They have the form of an event, but no `sequence`, and are in no log.\n")
+	for _, info := range event.DirectMessages {
 		described(p, c, info)
 	}
 	return p.Bytes()

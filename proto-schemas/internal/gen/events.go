@@ -114,7 +114,7 @@ func eventBundle(c *comments) ([]byte, error) {
 		}
 	}
 	envelope := d.object(reflect.TypeFor[event.Event](), false)
-	envelope["description"] = "What every event of a log has in common."
+	envelope["description"] = "The common members of all events of a log."
 	d.messages.set(common, envelope)
 	for _, info := range event.Catalogue {
 		name := string(info.Type)

@@ -121,7 +121,7 @@ func myagentBundle(c *comments) ([]byte, error) {
 				"description": "Position of the event in its session: 1, 2, 3, ... Absent on frames that were made for one connection. Addition.",
 				"type":        "integer", "minimum": 1,
 			},
-			"event_id":   node{"type": "string", "description": "Opaque; what to come back with. On the frames that have a seq. Addition."},
+			"event_id":   node{"type": "string", "description": "Opaque; a client resumes with it. On the frames that have a seq. Addition."},
 			"session_id": node{"type": "string", "description": "Absent where the frame is about the connection."},
 			"metadata":   node{"type": "object"},
 		},

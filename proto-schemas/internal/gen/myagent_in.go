@@ -74,7 +74,7 @@ var myagentInbox = map[string]node{
 		"step_id": node{"description": "That of the question.", "type": "string", "minLength": 1, "maxLength": myagent.MaxID},
 		"content": to("Response"), "metadata": to("CommandMeta"),
 	}),
-	myagent.UserCancel: command(myagent.UserCancel, "stop what is on.", nil, node{
+	myagent.UserCancel: command(myagent.UserCancel, "stop the active run.", nil, node{
 		"content": node{"description": "A text for people. Passed over."}, "metadata": to("ReasonMeta"),
 	}),
 	myagent.UserCancelPlan: command(myagent.UserCancelPlan, "give up the plan that is being made or waits for its confirmation.", nil, node{
@@ -140,7 +140,7 @@ func reconnect(kind, about string) node {
 		"content": node{
 			"type": []string{"object", "null"}, "allOf": []node{to("Position")},
 			"properties": node{
-				"session_id": maybeID("The session, where there is none at the top."), "signed_state": signed,
+				"session_id": maybeID("The session, where the top level names none."), "signed_state": signed,
 				"client_state_hash": orNull("string", "Hash of the state as the client knows it: the answer says whether it is right.", node{"maxLength": myagent.MaxID}),
 				"batch":             maybeFlag("Missed events in few frames. Addition."),
 				"merge":             maybeFlag("Consecutive pieces of a text as one. Addition."),
@@ -158,7 +158,7 @@ const (
 	keptWithSession = "Members that are not named here are kept with the session."
 	namesCommand    = "Names the command: one that is sent again with the same name is carried out once. Without it every frame is new. Addition."
 	confirmPlan     = "Ask before the plan is carried out. Absent: the session's or the server's setting. Addition."
-	onBusy          = "What to do while a run is on. Absent: the session's or the server's setting. Addition."
+	onBusy          = "How to handle a message during an active run. Absent: the session's or the server's setting. Addition."
 )
 
 var busy = node{"enum": []any{"reject", "enqueue", "interrupt", nil}}
@@ -198,7 +198,7 @@ var myagentParts = map[string]node{
 				"description": "The tasks, or a single one.", "if": node{"type": "array"},
 				"then": node{"minItems": 1, "maxItems": myagent.MaxTasks, "items": to("TaskGiven")}, "else": to("TaskGiven"),
 			},
-			"question":     maybeText("What they are for. Absent: plan_summary, or the titles of the tasks."),
+			"question":     maybeText("The purpose of the tasks. Absent: plan_summary, or the titles of the tasks."),
 			"plan_summary": maybeText("Stands for an absent question."),
 		},
 	},
@@ -206,9 +206,9 @@ var myagentParts = map[string]node{
 		"description": "Members that are not named here stay with the task.", "type": "object", "required": []string{"id"},
 		"properties": node{
 			"id":          with(to("TaskID"), node{"description": "Unique in the list. An integer is taken as its digits."}),
-			"title":       maybeText("What it is, in a few words. Absent: name, or the beginning of what there is."),
+			"title":       maybeText("The task in a few words. Absent: name, or the beginning of description."),
 			"name":        maybeText("Stands for an absent title."),
-			"description": maybeText("What is to be done."),
+			"description": maybeText("The work to do."),
 			"objective":   maybeText("Stands for an absent description."),
 			"priority":    maybeNumber(0, 1_000_000, "Lower starts earlier among the tasks that could start."),
 			"dependencies": orNull("array", "The tasks that have to be done first.", node{
@@ -229,15 +229,15 @@ var myagentParts = map[string]node{
 			"confirmed": maybeFlag("Stands for an absent approved."),
 			"feedback":  maybeText("Why."),
 			"modified_tasks": node{"description": "Tasks whose members replace those of the tasks with the same id. " +
-				"What is no list of tasks is answered with plan.coercion_error."},
-			"tasks": node{"description": "The whole list, replaced. Wins over modified_tasks. What is no list of tasks is answered with plan.coercion_error."},
+				"An invalid list is answered with plan.coercion_error."},
+			"tasks": node{"description": "The whole list, replaced. Wins over modified_tasks. An invalid list is answered with plan.coercion_error."},
 		},
 		"anyOf": []node{has("approved", node{"type": "boolean"}), has("confirmed", node{"type": "boolean"})},
 	},
 	"ClientInfo": {
 		"description": keptWithSession, "type": []string{"object", "null"}, "properties": node{
 			"client_id": maybeID("The device."),
-			"user_id":   orNull("string", "Who uses it, as the client says.", node{"maxLength": myagent.MaxID}),
+			"user_id":   orNull("string", "The user, as named by the client.", node{"maxLength": myagent.MaxID}),
 			"preferences": orNull("object", keptWithSession, node{"properties": node{
 				"language": orNull("string", "zh_CN (default) or en_US: of show_content and of questions.", node{"maxLength": myagent.MaxID}),
 			}}),
@@ -256,7 +256,7 @@ var myagentParts = map[string]node{
 		},
 	},
 	"Arrived": {
-		"description": "What has arrived at a device.", "properties": node{
+		"description": "The position up to which a device has received events.", "properties": node{
 			"last_seq":      aSeq("The newest seq that has arrived."),
 			"last_event_id": maybeCursor("The newest event_id that has arrived."),
 			"client_id":     maybeID("The device."),

@@ -132,7 +132,7 @@ func (d *definitions) orbitParts() {
 		"required": []string{"type", "timestamp", "execution_id", "data"},
 	}
 	d.types[ofAny] = node{
-		"description": "A frame of a run. It has no execution_id where something is watched that is no part of a run: a task of the swarm, a team.",
+		"description": "A frame of a run. execution_id is absent where the watched log has no run: a task of the swarm, a team.",
 		"type":        "object",
 		"properties": node{
 			"type": node{"type": "string"}, "timestamp": to("Timestamp"), "data": node{"type": "object"}, "execution_id": to("ExecutionID"),
@@ -166,7 +166,7 @@ func orbitInbound() map[string]node {
 	}
 	text := node{"properties": node{"content": to("Text")}}
 	return map[string]node{
-		orbit.UserMessage: with(message(orbit.UserMessage, "a question. The text is content, or data.content where there is no content.", nil, node{
+		orbit.UserMessage: with(message(orbit.UserMessage, "a question. The text is content, or data.content without it.", nil, node{
 			"id": chosen(", unique in the session: a message that is sent again with the same id is answered once. Without it every message is new. Addition."),
 		}), node{
 			"if": node{"required": []string{"content"}}, "then": text,
@@ -174,7 +174,7 @@ func orbitInbound() map[string]node {
 				"properties": node{"data": with(text, node{"type": "object", "required": []string{"content"}})}, "required": []string{"data"},
 			},
 		}),
-		orbit.Cancel: message(orbit.Cancel, "stop the run that is on. Without one it does nothing. Addition.", nil, node{
+		orbit.Cancel: message(orbit.Cancel, "stop the active run. Without one it does nothing. Addition.", nil, node{
 			"id": chosen(": a cancel that is sent again with the same id counts once."),
 		}),
 		orbit.Answer: message(orbit.Answer, "the answer to a question. The first one counts. Addition.", []string{"question_id", "approved"}, node{

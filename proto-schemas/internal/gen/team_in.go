@@ -46,7 +46,7 @@ func teamSent(kind string) node {
 		required = append(required, "content")
 		paths, images := optionalTexts("Paths of files in the workspace."), optionalTexts("Images that belong to it.")
 		payload["properties"] = node{
-			"content":            neededText("What to do. Not empty, not only white space."),
+			"content":            neededText("The work to do. Not empty, not only white space."),
 			"context_file_paths": paths, "contextFilePaths": paths, "image_urls": images, "imageUrls": images,
 		}
 	case team.StopGeneration:

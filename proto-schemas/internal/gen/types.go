@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// object returns the schema of a struct. What it embeds it refers to.
+// object returns the schema of a struct, with references to the structs that it embeds.
 func (d *definitions) object(t reflect.Type, closed bool) node {
 	o := &structure{outer: t, members: newMembers()}
 	d.fields(o, t)
@@ -42,7 +42,7 @@ type structure struct {
 	outer    reflect.Type
 	members  *members
 	required []string
-	parts    []node // what it embeds
+	parts    []node // schemas of embedded structs
 }
 
 // fields adds the fields of a struct: the outer one, or one that it embeds.

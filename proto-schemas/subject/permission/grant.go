@@ -68,10 +68,10 @@ func (g *grant) lists(what ...id.Name) {
 }
 
 // tells lets the role send direct messages.
-func (g *grant) tells() { g.publish(subject.Asides) }
+func (g *grant) tells() { g.publish(subject.DirectMessages) }
 
 // hears lets the role receive direct messages. The subject does not name the role of the connection.
-func (g *grant) hears() { g.subscribe(subject.Asides) }
+func (g *grant) hears() { g.subscribe(subject.DirectMessages) }
 
 func sorted(list []string) []string {
 	slices.Sort(list)

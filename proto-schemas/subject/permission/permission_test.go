@@ -15,7 +15,7 @@ func of(t *testing.T, r permission.Role) permission.List {
 	t.Helper()
 	l, ok := permission.Of(r)
 	if !ok {
-		t.Fatalf("there is no role %s", r)
+		t.Fatalf("unknown role %s", r)
 	}
 	return l
 }
@@ -30,7 +30,7 @@ func command(service, verb id.Name) string {
 	return subject.Command{Service: service, Tenant: id.DefaultTenant, Key: key, Verb: verb}.Subject()
 }
 
-// What matters most, role by role.
+// The most important permissions, role by role.
 func TestWhoMayDoWhat(t *testing.T) {
 	tools := id.MustName("tools")
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{permission.Pipeline, command(cmd.Pipeline, cmd.SendMessage), false},
 		{permission.Worker, session.Event(), true},
 		{permission.Worker, subject.RPC(tools, id.MustName("call")), true},
-		{permission.Worker, command(cmd.Worker, cmd.DoJob), true}, // what another worker has the model for
+		{permission.Worker, command(cmd.Worker, cmd.DoJob), true}, // passes on a job whose model another worker has
 		{permission.Task, session.Event(), false},
 		{permission.Team, team.Event(), true},
 		{permission.Tools, session.Event(), false},
@@ -105,9 +105,8 @@ func TestNobodyHoldsTheKeysToEverything(t *testing.T) {
 	}
 }
 
-// Events are removed by one role, which may do that in the streams that hold something
-// of a session and in no other. Who stores objects may remove the parts of one that was not
-// stored whole.
+// One role removes events, only in the streams that hold data of sessions. Roles that store objects
+// may remove the parts of an incomplete one.
 func TestOneRoleErases(t *testing.T) {
 	erasable := []string{subject.StreamTimers, subject.StreamDead, "KV_" + subject.BucketAcks}
 	for _, p := range subject.AllPartitions() {

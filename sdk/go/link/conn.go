@@ -15,7 +15,7 @@ type Conn struct {
 	socket Socket
 	out    chan outFrame
 	done   chan struct{} // closed when the connection has ended
-	wake   chan struct{} // there is something to send again
+	wake   chan struct{} // a pending frame needs to be sent again
 	hands  sync.Mutex    // held while a pending frame is handed over: keeps their order
 	ready  atomic.Bool
 	busy   atomic.Bool // a frame is being taken, and none is read meanwhile
@@ -52,7 +52,7 @@ func (c *Conn) Send(ctx context.Context, frame []byte) error {
 	return c.queue(ctx, outFrame{bytes: frame})
 }
 
-// TrySend queues a frame if there is room at once, and reports whether there was.
+// TrySend queues a frame if the queue has room, and reports whether it did.
 func (c *Conn) TrySend(frame []byte) bool {
 	select {
 	case c.out <- outFrame{bytes: frame}:
@@ -117,8 +117,8 @@ func (c *Conn) writeOne(ctx context.Context, f outFrame) error {
 	return c.socket.Write(ctx, websocket.MessageText, f.bytes)
 }
 
-// keepAlive ends the connection when the other side is silent, until ctx ends. While a
-// frame is being taken nothing is read, and no pong either: that is no silence.
+// keepAlive ends the connection when the other side is silent, until ctx ends. While a handler
+// runs, the connection reads nothing, pongs included; that time does not count as silence.
 func (c *Conn) keepAlive(ctx context.Context, ping, pong time.Duration) {
 	t := time.NewTicker(ping)
 	defer t.Stop()

@@ -35,7 +35,7 @@ func (e *DialError) Error() string {
 // Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// RefusedError is an answer of the HTTP server that is no WebSocket.
+// RefusedError is an HTTP answer instead of a WebSocket.
 type RefusedError struct {
 	Status     int
 	RetryAfter time.Duration // the pause that the server asks for; 0 = none
@@ -84,7 +84,7 @@ func (e *AwayError) Unwrap() error { return e.Err }
 // the connection of an exact protocol.
 type GapError struct {
 	After    uint64 // the position of the last frame
-	From, To uint64 // what the next frame stands for
+	From, To uint64 // positions that the next frame covers
 }
 
 // Error names the positions.

@@ -39,7 +39,7 @@ type Link[F any] struct {
 	leaving atomic.Bool // this side ends the link
 
 	mu      sync.Mutex
-	conn    *Conn         // ready; nil = there is none
+	conn    *Conn         // ready; nil = none
 	dialed  *Conn         // the last connection, ready or not
 	changed chan struct{} // closed when conn or err changes
 	err     error         // why the link has ended

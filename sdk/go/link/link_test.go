@@ -215,7 +215,7 @@ func TestADeadPeerIsLeft(t *testing.T) {
 	})
 }
 
-// A handler that takes its time reads no pong meanwhile, which is no reason to leave.
+// A slow handler reads no pong meanwhile, and the link stays.
 func TestABusyHandlerIsNoDeadPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, func(p *pipe) { p.deaf.Store(true); p.say(frame{Seq: 1}); p.say(frame{Seq: 2}); <-p.gone })
@@ -284,7 +284,7 @@ func TestTheListOfSendsIsBounded(t *testing.T) {
 	})
 }
 
-// What was told before the link is closed is written before the goodbye.
+// Frames that were told before Close are written before the goodbye.
 func TestALinkLeavesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heard := make(chan frame, 10)

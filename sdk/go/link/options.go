@@ -66,7 +66,7 @@ type Options struct {
 	Token func(ctx context.Context) (string, error)
 	// HTTPClient makes the connections, if set: proxies, TLS.
 	HTTPClient *http.Client
-	// Dial, if set, makes the connections in HTTPClient's place. An answer that is no
+	// Dial, if set, makes the connections in HTTPClient's place. An HTTP answer instead of a
 	// WebSocket is a *RefusedError.
 	Dial func(ctx context.Context, address string, header http.Header) (Socket, error)
 
@@ -75,7 +75,7 @@ type Options struct {
 	MinBackoff, MaxBackoff time.Duration
 	// GiveUp ends a link whose server stays away for longer; 0 = never.
 	GiveUp time.Duration
-	// Hasty ends the link if the very first attempt fails: nobody listens there.
+	// Hasty ends the link if the first attempt fails, for example because no server listens there.
 	Hasty bool
 	// Ping is the pause between pings, and Pong how long the other side has for a pong.
 	Ping, Pong time.Duration

@@ -35,8 +35,8 @@ func (l *Link[F]) Send(o Outgoing[F]) error {
 	return nil
 }
 
-// Tell sends a frame once, behind what was sent before it, on the connection that is ready,
-// and reports whether there is one. The frame may be lost with the connection.
+// Tell queues a frame once, behind earlier ones, on the ready connection. It reports false without
+// one. The frame may be lost with the connection.
 func (l *Link[F]) Tell(frame []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +98,7 @@ func (l *Link[F]) send(ctx context.Context, c *Conn) {
 	}
 }
 
-// hand hands the oldest pending frame that c does not have to c, and reports whether
-// there was one.
+// hand sends the oldest pending frame that c does not have, and reports whether it did.
 func (l *Link[F]) hand(ctx context.Context, c *Conn) bool {
 	c.hands.Lock()
 	defer c.hands.Unlock()
@@ -107,8 +106,7 @@ func (l *Link[F]) hand(ctx context.Context, c *Conn) bool {
 	return o != nil && c.Send(ctx, o.Frame()) == nil
 }
 
-// nextFor returns the oldest frame that c has not been handed, nil if there is none or c
-// is not ready.
+// nextFor returns the oldest frame that c does not have; nil if it has all of them or is not ready.
 func (l *Link[F]) nextFor(c *Conn) *Outgoing[F] {
 	l.mu.Lock()
 	defer l.mu.Unlock()

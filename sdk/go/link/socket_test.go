@@ -45,7 +45,7 @@ type pipe struct {
 
 	once sync.Once
 	gone chan struct{}
-	err  error // what a reader is told; set before gone is closed
+	err  error // result of further reads; set before gone is closed
 }
 
 func newPipe() *pipe {
@@ -70,7 +70,7 @@ func (p *pipe) say(f frame) bool {
 	}
 }
 
-// hear returns the next frame of the client, false if there is none and the client is gone.
+// hear returns the next frame of the client, false when the client is gone.
 func (p *pipe) hear() (frame, bool) {
 	select {
 	case b := <-p.up:

@@ -29,11 +29,10 @@ const (
 	farewell = 5 * time.Second
 )
 
-// TaskHandler does a task. What it returns is the result, which is encoded to JSON; an
-// error makes the task fail, with the code and details of an *Error if it is one. ctx
-// ends with the task, with ErrCancelled as its cause if the server says so, and with
-// the agent: the handler then has to return. The result of a task that the server has
-// cancelled does not count.
+// TaskHandler does a task. Its result is encoded to JSON; an error fails the task, with the code
+// and details of an *Error. ctx ends with the task and with the agent, and the handler has to
+// return then. If the server cancelled the task, the cause is ErrCancelled and the result does not
+// count.
 type TaskHandler func(ctx context.Context, t *Task) (any, error)
 
 // AgentOptions say who an agent is.
@@ -43,7 +42,7 @@ type AgentOptions struct {
 	Name         string // needed: several agents of one name share its tasks
 	Capabilities []string
 	Description  string
-	Manifest     map[string]any // what else others may want to know; may be nil
+	Manifest     map[string]any // further facts for others; may be nil
 	Status       string         // StatusActive if empty
 	Concurrency  int            // tasks at once, DefaultConcurrency if 0; more of them wait here
 	// OnError is told of errors of the server that answer no call, one at a time; it must
@@ -64,7 +63,7 @@ type Agent struct {
 	status   string
 	tasks    map[string]*Task
 	children map[string]chan Message // by the id of the child task
-	early    map[string]Message      // ends of children that nobody has waited for yet
+	early    map[string]Message      // ends of children before a Wait
 }
 
 var _ role = (*Agent)(nil)
@@ -127,7 +126,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-// goodbye tells the server that a peer leaves, if there is a connection, and ends it.
+// goodbye tells the server that a peer leaves, on the ready connection if any, and ends the link.
 func goodbye(ctx context.Context, l *caller, say, answered string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
@@ -160,7 +159,7 @@ func (a *Agent) greet(ctx context.Context, s *link.Conn) error {
 	if a.opt.Manifest != nil {
 		content["manifest"] = a.opt.Manifest
 	}
-	if len(tasks) <= asp.MaxList { // what an agent does not say it is taken to have still
+	if len(tasks) <= asp.MaxList { // without this list the agent counts as holding all its tasks
 		content["tasks"] = append([]string{}, tasks...)
 	}
 	_, err := a.link.register(ctx, s, request{kind: asp.AgentRegister, content: content, want: []string{asp.AgentRegistered}})
@@ -217,7 +216,7 @@ func (a *Agent) begin(m Message) error {
 	case a.stopping:
 		return nil // goodbye is being said
 	case len(a.tasks) >= maxHeld:
-		a.wg.Go(func() { // the server hands it to nobody else until it hears of it
+		a.wg.Go(func() { // the server assigns it to no other agent before this report
 			a.report(a.link.ctx, t, nil, fmt.Errorf("the agent has %d tasks, which is all that it takes", maxHeld))
 		})
 		return nil
@@ -246,7 +245,7 @@ func (a *Agent) do(ctx context.Context, t *Task) {
 	defer func() { <-a.slots }()
 	result, err := a.guarded(ctx, t)
 	if ctx.Err() != nil && (err != nil || errors.Is(context.Cause(ctx), ErrCancelled)) {
-		return // nobody waits for it, or it is another agent's
+		return // the result does not count: the task ended, or another agent holds it
 	}
 	a.report(context.WithoutCancel(ctx), t, result, err)
 }

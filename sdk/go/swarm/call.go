@@ -40,7 +40,7 @@ type caller struct {
 type waiter struct {
 	want  []string                      // types that answer it, beside error
 	on    func(Message)                 // called with the answer, before anything that comes later is taken
-	shrug func(e *Error, sent int) bool // errors that are no answer, if set
+	shrug func(e *Error, sent int) bool // errors that do not count as the answer; may be nil
 	sent  atomic.Int32                  // how often the frame was sent
 	reply chan Message
 }
@@ -98,7 +98,7 @@ func (l *caller) bye() {
 	l.stop()
 }
 
-// take gives a frame to whoever waits for it.
+// take hands a frame to the request that it answers.
 func (l *caller) take(m Message) {
 	to := answers(m)
 	l.mu.Lock()
@@ -146,7 +146,7 @@ func answers(m Message) string {
 	return d.InReplyTo
 }
 
-// What becomes of a call whose connection ends before the answer has come.
+// Behaviours of a call whose connection ends before the answer arrives.
 type onLoss int
 
 const (
@@ -161,7 +161,7 @@ type request struct {
 	content  any
 	want     []string
 	loss     onLoss
-	patience time.Duration                 // of await, once there is a connection again; 0 = until the context ends
+	patience time.Duration                 // of await, from the next connection on; 0 = until the context ends
 	on       func(Message)                 // see waiter
 	shrug    func(e *Error, sent int) bool // see waiter
 }
@@ -194,8 +194,8 @@ func newWaiter(r request) *waiter {
 	return &waiter{want: r.want, on: r.on, shrug: r.shrug, reply: make(chan Message, 1)}
 }
 
-// try sends the frame on the connection that there is, unless it has been sent and must
-// not be sent again, and waits for the answer for as long as that connection lasts.
+// try sends the frame on the ready connection, unless it was sent and must not be repeated, and
+// waits for the answer until that connection ends.
 func (l *caller) try(ctx context.Context, frame []byte, w *waiter, r request) (Message, error) {
 	s, err := l.up(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
 )
 
-// maxEarly bounds the ends of child tasks that have come before anybody waits for them,
-// which is the moment between two frames.
+// maxEarly bounds the ends of child tasks that arrive before a Wait for them, in the moment between
+// two frames.
 const maxEarly = 256
 
 // Child says what another agent is to do for a task.

@@ -46,7 +46,7 @@ type ClientOptions struct {
 type Resume struct {
 	ClientID string `json:"clientId"`
 	Token    string `json:"resumeToken"` // a secret
-	After    uint64 `json:"after"`       // what it has been told already
+	After    uint64 `json:"after"`       // position of the last event that the client got
 }
 
 // Client gives tasks to agents. Its methods are safe for concurrent use.
@@ -250,8 +250,8 @@ func (c *Client) again(m Message) bool {
 	return false
 }
 
-// offer queues something for OnEvent and notes the position. What comes twice, after a
-// connection that broke, is shown once.
+// offer queues an item for OnEvent and notes the position. It drops repeats, which follow a broken
+// connection.
 func (c *Client) offer(i item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -83,7 +83,7 @@ func (c *Client) finish(m Message) {
 	}
 }
 
-// watch returns the handle of a task, a new one if there is none.
+// watch returns the handle of a task, and creates it if needed.
 func (c *Client) watch(task string) *Handle {
 	c.mu.Lock()
 	defer c.mu.Unlock()

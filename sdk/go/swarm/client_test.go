@@ -36,7 +36,7 @@ func example(t testing.TB, name string) string {
 	return string(b)
 }
 
-// Who ends the connection is not told that it was lost.
+// A client that closes its connection gets no OnDisconnect with a loss.
 func TestCloseLosesNoConnection(t *testing.T) {
 	opt := serve(t, func(p *peer) {
 		p.send(example(t, "orchestrator.client.welcome"))

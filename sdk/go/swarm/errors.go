@@ -30,8 +30,8 @@ type Error struct {
 	Code    string          // of the error catalogue, such as AGENT_NOT_FOUND
 	Message string          // for people: what happened, then what to do
 	Details json.RawMessage // may be nil
-	Field   string          // the offending member of what was sent, if there is one
-	TaskID  string          // the task that it is about, if there is one
+	Field   string          // the offending member of the frame; may be empty
+	TaskID  string          // the task concerned; may be empty
 	Status  string          // of the end of a task: failed or cancelled; else empty
 }
 

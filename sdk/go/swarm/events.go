@@ -35,7 +35,7 @@ const (
 type Event struct {
 	Name    string
 	Content any
-	Message Message // of the server; zero where there is none
+	Message Message // of the server; zero for events of the client itself
 	Err     error   // of disconnected and error
 }
 

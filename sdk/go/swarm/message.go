@@ -24,7 +24,7 @@ type Message struct {
 func parse(raw []byte) (Message, error) {
 	var m Message
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("swarm: the server sent what is no frame: %w", err)
+		return m, fmt.Errorf("swarm: the server sent an invalid frame: %w", err)
 	}
 	if m.Type == "" {
 		return m, errors.New("swarm: the server sent a frame without a type")

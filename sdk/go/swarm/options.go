@@ -28,7 +28,7 @@ const (
 // Options are what all roles have in common. The zero value connects to DefaultURL
 // without credentials.
 type Options struct {
-	// URL is ws:// or wss:// and a host; the path of the role is added unless there is one.
+	// URL is ws:// or wss:// and a host. The path of the role is added if it has none.
 	URL string
 	// Token is an API key or a JWT. TokenSource, if set, is asked for one before each
 	// connection, for tokens that expire; it may be called from any goroutine.
@@ -84,5 +84,5 @@ func (o Options) link() link.Options {
 	}
 }
 
-// newID returns an id that nobody else has.
+// newID returns a unique id.
 func newID() string { return strings.ToLower(rand.Text()) }

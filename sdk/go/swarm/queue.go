@@ -30,7 +30,7 @@ func newQueue(size int) *queue {
 	return &queue{items: make(chan item, size)}
 }
 
-// offer queues an item and reports whether there was room. It does not block.
+// offer queues an item and reports whether the queue had room. It does not block.
 func (q *queue) offer(i item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

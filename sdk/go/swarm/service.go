@@ -28,9 +28,9 @@ type Tool struct {
 	// Idempotent says that running it twice does no harm: the server may have a call run
 	// again when this service is lost.
 	Idempotent bool
-	// Run runs the tool. What it returns is the result, which is encoded to JSON. ctx ends
-	// with the call's deadline, with the connection on which the call came, which the
-	// server takes for the end of the service, and with the service.
+	// Run runs the tool. Its result is encoded to JSON. ctx ends with the call's deadline, with the
+	// service, and with the call's connection, because the server takes its loss for the end of the
+	// service.
 	Run func(ctx context.Context, c *ToolRun) (any, error)
 }
 
@@ -99,7 +99,7 @@ func NewService(opt ServiceOptions) (*Service, error) {
 	return s, nil
 }
 
-// lost cancels the calls of a connection that has ended: nobody takes their results.
+// lost cancels the calls of a lost connection: the server does not take their results any more.
 func (s *Service) lost(then func(error)) func(error) {
 	return func(err error) {
 		s.cancelAll(ErrInterrupted)
@@ -260,7 +260,7 @@ func (s *Service) do(ctx context.Context, c *ToolRun, crowded bool) {
 	defer func() { <-s.slots }()
 	result, err := s.guarded(ctx, c)
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) || errors.Is(cause, ErrClosed) && err != nil {
-		return // nobody waits for it
+		return // the server does not take the result any more
 	}
 	s.report(context.WithoutCancel(ctx), c, result, err)
 }

@@ -127,7 +127,7 @@ func (a *Agent) said(m Message) error {
 	}
 	t := a.task(d.TaskID)
 	if t == nil || d.InputID != "" || m.RequestID != "" {
-		return nil // the task is over, or whoever has asked has stopped waiting or has been told
+		return nil // the task is over, or the asking handler has its answer or has stopped waiting
 	}
 	said := TaskMessage{Type: d.MessageType, Message: d.Message, ClientID: d.ClientID}
 	for {
@@ -146,7 +146,7 @@ func (a *Agent) said(m Message) error {
 // Call says how a tool is to be run.
 type Call struct {
 	Timeout  time.Duration             // DefaultCallTimeout if 0
-	OnNotify func(ServiceNotification) // what the service says meanwhile about the task's calls; must not block; may be nil
+	OnNotify func(ServiceNotification) // gets notifications of the service about the task's calls; must not block; may be nil
 }
 
 // CallService runs a tool of a service within the task, and returns its result. A tool
@@ -283,8 +283,8 @@ func (a *Agent) deliver(ctx context.Context, kind string, content any) error {
 	}
 }
 
-// refusedAt returns why the server has refused a frame, if it has. That it has the end of
-// a task already is no error of one that was sent again.
+// refusedAt returns why the server refused a frame, or nil. A repeated frame is not refused because
+// the server has the end of the task already.
 func refusedAt(w *waiter, sent int) error {
 	select {
 	case m := <-w.reply:

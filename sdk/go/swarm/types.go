@@ -64,9 +64,9 @@ const (
 	TaskStatusCancelled    = "cancelled"
 )
 
-// Statuses of agents and services. Agents that are inactive or in maintenance get no
-// tasks; of the others the active ones are chosen first. Services get calls only while
-// they are active. What lists say is in these words, whatever those of the server are.
+// Statuses of agents and services. Inactive agents and those in maintenance get no tasks; of the
+// others, active ones come first. Services get calls only while they are active. Lists use these
+// words, whatever the server's are.
 const (
 	StatusActive       = "active"
 	StatusInactive     = "inactive"

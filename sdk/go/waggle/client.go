@@ -49,9 +49,9 @@ type Client struct {
 	http *url.URL
 }
 
-// Open returns a client of the gateway whose address is a ws://, wss://, http:// or
-// https:// URL; the path of a dialect at its end does no harm. It connects to nothing yet.
-// What the client opens ends with ctx.
+// Open returns a client of the gateway at a ws://, wss://, http:// or https:// URL, and ignores a
+// dialect's path at its end. It makes no connection yet. ctx bounds everything that the client
+// opens.
 func Open(ctx context.Context, address string, opt Options) (*Client, error) {
 	c := &Client{ctx: ctx, opt: opt}
 	var err error
@@ -76,7 +76,7 @@ func parse(address string) (ws, web *url.URL, err error) {
 // socket returns the address of a WebSocket below the gateway's.
 func (c *Client) socket(path string) string { return c.ws.String() + path }
 
-// next returns the addresses of further connections, nil if there is one gateway.
+// next returns a function for the addresses of further connections; nil with one gateway.
 func (c *Client) next(path string) func() string {
 	if c.opt.Next == nil {
 		return nil
@@ -175,7 +175,7 @@ type SessionOptions struct {
 
 	// ConfirmPlan asks before a plan is carried out; nil = the server's choice.
 	ConfirmPlan *bool
-	// OnBusy is what becomes of a message while a run is on: reject, enqueue or interrupt.
+	// OnBusy says how to handle a message during an active run: reject, enqueue or interrupt.
 	OnBusy string
 }
 

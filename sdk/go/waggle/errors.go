@@ -17,7 +17,7 @@ var ErrClosed = errors.New("waggle: closed")
 type Error struct {
 	Code    string // of the error catalogue, such as SESSION_NOT_FOUND; empty if the server gave none
 	Message string // for people: what happened, then what to do
-	Field   string // the offending member of what was sent, if there is one
+	Field   string // the offending member of the frame; may be empty
 	Status  int    // of an answer of the HTTP API; else 0
 }
 

@@ -20,7 +20,7 @@ type Event struct {
 	Raw  json.RawMessage // the frame as it came
 }
 
-// What events say. Answer, Failure with End, and Cancelled end a run.
+// Types of events. Answer, Failure with End, and Cancelled end a run.
 type (
 	// Accepted says that a message counts, and begins its run.
 	Accepted struct {

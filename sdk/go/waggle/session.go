@@ -123,14 +123,14 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// Close ends the connection. What is on in the session goes on.
+// Close ends the connection. Runs of the session continue.
 func (s *Session) Close() {
 	s.stop()
 	<-s.ended
 }
 
-// Send sends a message. It counts once, however often the connection breaks, and is sent
-// when there is one. The events say what comes of it.
+// Send sends a message. It counts once, however often the connection breaks; without a connection
+// it waits for one. The events tell its result.
 func (s *Session) Send(text string) error {
 	_, err := s.send(text)
 	return err
@@ -211,8 +211,7 @@ type Reply struct {
 	Tasks []Task
 }
 
-// Answer answers a question. The first answer counts, whoever gives it: Answered says
-// whose did.
+// Answer answers a question. The first answer counts; Answered tells which client gave it.
 func (s *Session) Answer(q Question, r Reply) error {
 	if s.plan == nil {
 		return s.chat.Answer(q.ID, r.Approve, r.Feedback)
@@ -236,7 +235,7 @@ func (s *Session) Solve(tasks ...Task) error {
 	return err
 }
 
-// Cancel stops the run that is on. Without a connection it fails with link.ErrLost.
+// Cancel stops the active run. Without a connection it fails with link.ErrLost.
 func (s *Session) Cancel(reason string) error {
 	if s.plan == nil {
 		return told(s.chat.Cancel())

@@ -32,7 +32,7 @@ func (c *Client) ShowSession(ctx context.Context, session string) (SessionDetail
 	return call[SessionDetail](ctx, c, http.MethodGet, nil, "sessions", session)
 }
 
-// CancelSession asks for the end of what is on in a session, which stays usable.
+// CancelSession stops the active run of a session, which stays usable.
 func (c *Client) CancelSession(ctx context.Context, session string) error {
 	_, err := c.Call(ctx, http.MethodPost, nil, "sessions", session, "cancel")
 	return err
@@ -72,7 +72,7 @@ func Signed(file []byte) (json.RawMessage, error) {
 		Signature   string          `json:"signature"`
 	}
 	if err := json.Unmarshal(file, &d); err != nil {
-		return nil, fmt.Errorf("the file is no exported state: %w", err)
+		return nil, fmt.Errorf("the file is not an exported state: %w", err)
 	}
 	switch {
 	case d.Signature != "":
@@ -82,5 +82,5 @@ func Signed(file []byte) (json.RawMessage, error) {
 	case d.SignedState != nil:
 		return d.SignedState, nil
 	}
-	return nil, errors.New("the file is no exported state: it has no signed state")
+	return nil, errors.New("the file is not an exported state: it has no signed state")
 }

@@ -75,7 +75,7 @@ func (c *Client) CloseTeam(ctx context.Context, id string) error {
 
 // TeamOptions say where in a team's log to begin.
 type TeamOptions struct {
-	All   bool   // behind After; otherwise with what is on, or now
+	All   bool   // behind After; otherwise with the work in progress, or now
 	After uint64 // a position; 0 = the first frame
 }
 
@@ -156,8 +156,8 @@ func (t *Team) Send(text, target string) (id string, err error) {
 	})
 }
 
-// Decide answers a TOOL_APPROVAL_REQUESTED. The first answer counts, whoever gives it. The
-// reason, which may be empty, is told to the model.
+// Decide answers a TOOL_APPROVAL_REQUESTED. The first answer counts. The model gets the reason,
+// which may be empty.
 func (t *Team) Decide(question TeamFrame, approve bool, reason string) error {
 	return t.client.Decide(question.Path(), question.Payload, approve, reason)
 }

@@ -13,16 +13,15 @@ import (
 // tenant, two of a principal.
 type Bounded struct {
 	*Rig
-	Things string                                         // what a refusal calls them
-	Frees  string                                         // what it says that makes room
+	Things string                                         // noun for the entities in a refusal
+	Frees  string                                         // the advice of a refusal how to make room
 	Begin  func(of id.Tenant, who string) (string, error) // by whichever replica takes it
 	End    func(thing string)                             // of ann
 	Doomed Component                                      // one of the replicas
 }
 
-// Check begins as many as may be open; the next is refused, by both replicas. Those of
-// another tenant do not count. What has ended makes room, also after one of the replicas
-// is gone.
+// Check begins as many entities as may be open; both replicas refuse the next one. Entities of
+// another tenant do not count. An end makes room, also after one of the replicas is gone.
 func (b Bounded) Check() {
 	b.T.Helper()
 	tenant := id.DefaultTenant
@@ -49,7 +48,7 @@ func (b Bounded) Check() {
 		require.Eventually(b.T, func() bool {
 			_, err := b.Begin(tenant, who)
 			return err == nil
-		}, b.patience, 10*time.Millisecond, "there is no room for %s", who)
+		}, b.patience, 10*time.Millisecond, "no room for %s", who)
 	}
 	b.refused(tenant, "eve", "Your tenant has used up")
 }

@@ -1,6 +1,5 @@
-// Package servicetest is what the tests of services stand on: a NATS server with an event
-// log and a directory, ways to start services on it, to send them commands, and to wait
-// for what they append.
+// Package servicetest is the base of the services' tests: a NATS server with an event log and a
+// directory, and functions that start services on it, send commands to them, and wait for events.
 package servicetest
 
 import (

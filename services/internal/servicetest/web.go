@@ -49,8 +49,8 @@ type Answer struct {
 	Body   string
 }
 
-// Ask sends a request of somebody, who may be unknown, and returns the answer, which is
-// decoded into out unless that is nil.
+// Ask sends a request with the key of the named user, known or not, and returns the answer. It
+// decodes the answer into out unless out is nil.
 func (w *Web) Ask(who, method, path, body string, out any) Answer {
 	w.T.Helper()
 	req, err := http.NewRequestWithContext(w.Ctx, method, w.url+path, strings.NewReader(body))

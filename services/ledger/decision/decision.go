@@ -1,5 +1,5 @@
-// Package decision is the contract between reducers, which decide, and the ledger,
-// which appends. It is pure.
+// Package decision is the contract between reducers, which decide, and the ledger, which appends.
+// It holds facts and decisions, and is pure.
 package decision
 
 import "github.com/waggle-dev/waggle/proto-schemas/event"

@@ -51,7 +51,7 @@ func New(name string, env model.Env) (*Model, error) {
 		base = baseURL
 	}
 	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("ANTHROPIC_BASE_URL is no http or https address")
+		return nil, errors.New("ANTHROPIC_BASE_URL is not an http or https address")
 	}
 	c := upstream.New(env.AnthropicKey, env)
 	return &Model{name: name, client: c, service: sdk.NewMessageService(

@@ -95,7 +95,7 @@ func content(m model.Message) (sdk.MessageParamRole, []sdk.ContentBlockParamUnio
 
 func tool(t model.ToolSpec) (sdk.ToolUnionParam, error) {
 	if !json.Valid(t.InputSchema) {
-		return sdk.ToolUnionParam{}, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s is no JSON", t.Name))
+		return sdk.ToolUnionParam{}, fault.New(fault.Internal).Wrap(fmt.Errorf("input schema of tool %s is not valid JSON", t.Name))
 	}
 	p := sdk.ToolParam{
 		Name:        t.Name,

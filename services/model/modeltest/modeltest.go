@@ -244,7 +244,7 @@ func deadline(t *testing.T, _ Suite, m model.Model) {
 }
 
 func readerFails(t *testing.T, _ Suite, m model.Model) {
-	fence := errors.New("somebody else has the run")
+	fence := errors.New("another attempt has the run")
 	pieces := 0
 	_, err := m.Generate(t.Context(), Ask("hello"), func(string) error { pieces++; return fence })
 	require.Same(t, fence, err) //nolint:testifylint // unchanged is the promise.

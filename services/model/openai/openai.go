@@ -63,7 +63,7 @@ func New(name string, env model.Env) (*Model, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("OPENAI_BASE_URL is no http or https address")
+		return nil, errors.New("OPENAI_BASE_URL is not an http or https address")
 	}
 	c := upstream.New(env.OpenAIKey, env)
 	opts := []option.RequestOption{

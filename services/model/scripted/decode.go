@@ -80,7 +80,7 @@ func (x *Exchange) decodeOpenAI() error {
 		out := model.Message{Role: m.Role, Content: text, ToolCallID: m.ToolCallID}
 		for _, c := range m.ToolCalls {
 			if !json.Valid([]byte(c.Function.Arguments)) { // as vLLM and llama.cpp require
-				return fmt.Errorf("arguments of call %s are no JSON", c.ID)
+				return fmt.Errorf("arguments of call %s are not valid JSON", c.ID)
 			}
 			out.ToolCalls = append(out.ToolCalls, event.ToolCall{
 				ID: c.ID, Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments),

@@ -1,12 +1,11 @@
-// Package seal signs the exported states of sessions, and tells whether one that
-// comes back is as it was. The form is that of MyAgent's clients:
+// Package seal signs the exported states of sessions, and checks on import that a state is
+// unchanged and not too old. The form is that of MyAgent's clients:
 //
 //	{"state": {...}, "timestamp": <unix s>, "version": "1.0", "checksum": "...", "signature": "..."}
 //
-// checksum is the SHA-256 of the state's canonical JSON, and signature the
-// HMAC-SHA256 of that JSON, the timestamp and the version joined by colons; both in
-// hex. A client may write the document anew: white space, escapes and the order of
-// members do not count.
+// checksum is the SHA-256 of the state's canonical JSON; signature is the HMAC-SHA256 of that JSON,
+// the timestamp and the version joined by colons; both are in hex. A client may encode the document
+// anew: white space, escapes and the order of members do not count.
 package seal
 
 import (
@@ -62,7 +61,7 @@ func (k Keys) Check() error {
 // Seal signs a state, which must be JSON. It returns an error without a key.
 func (k Keys) Seal(state []byte, now time.Time) (json.RawMessage, error) {
 	if len(k) == 0 {
-		return nil, errors.New("sign a state: there is no key")
+		return nil, errors.New("sign a state: the key is missing")
 	}
 	form, err := strictjson.Canonical(state)
 	if err != nil {

@@ -88,7 +88,7 @@ func TestAKeyCanBeReplaced(t *testing.T) {
 	_, _, err = seal.Keys{}.Open(signed, now)
 	refused(t, err, fault.StateTampered, "signature")
 	_, err = seal.Keys{}.Seal(state, now)
-	require.ErrorContains(t, err, "no key")
+	require.ErrorContains(t, err, "the key is missing")
 	_, err = keys.Seal([]byte("{"), now)
 	require.Error(t, err)
 	require.NoError(t, keys.Check())

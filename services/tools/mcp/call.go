@@ -74,7 +74,7 @@ func (s *Server) try(ctx context.Context, call tools.Call) (tools.Result, error)
 // attempt runs a call over the current connection. again reports whether a repeat carries no risk.
 func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, again bool, _ error) {
 	if s.find(call.Tool) == nil && s.connected() {
-		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s.", bound.Shorten(call.Tool, offer.MaxName))
+		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist.", bound.Shorten(call.Tool, offer.MaxName))
 	}
 	sess, tool, err := s.acquire(ctx, call.Tool)
 	if err != nil && !errors.Is(err, calls.ErrTimeout) {
@@ -85,7 +85,7 @@ func (s *Server) attempt(ctx context.Context, call tools.Call) (_ tools.Result, 
 	}
 	defer sess.release()
 	if tool == nil {
-		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "There is no tool %s any more.", call.Tool)
+		return tools.Result{}, false, fault.Newf(fault.ToolNotFound, "The tool %s does not exist any more.", call.Tool)
 	}
 	args, err := tool.Arguments.Arguments(call.Arguments)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package remote calls the tool service over the bus, and answers such calls.
+// Package remote carries tool calls over the bus: a client for workers, and a server for the tool
+// service. It runs no tool itself.
 package remote
 
 import (

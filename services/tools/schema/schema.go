@@ -89,9 +89,9 @@ func (s *Schema) Arguments(raw json.RawMessage) (map[string]any, error) {
 func (s *Schema) CheckResult(raw json.RawMessage) error {
 	v, err := decode(raw)
 	if err != nil {
-		return fault.Newf(fault.BadOutput, "What the tool answered is not usable JSON: %s.", reason(err)).Wrap(err)
+		return fault.Newf(fault.BadOutput, "The tool's answer is not usable JSON: %s.", reason(err)).Wrap(err)
 	}
-	if f := s.fits(v, fault.BadOutput, "What the tool answered does not fit its schema"); f != nil {
+	if f := s.fits(v, fault.BadOutput, "The tool's answer does not fit its schema"); f != nil {
 		return f
 	}
 	return nil

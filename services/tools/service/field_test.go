@@ -74,11 +74,11 @@ type peer struct {
 	calls chan event.CallRequestedData
 }
 
-// manner is a service's reaction to a call.
-type manner func(*peer, event.CallRequestedData)
+// reaction is a provider's reaction to a call.
+type reaction func(*peer, event.CallRequestedData)
 
 // connect registers a service and waits until the tool service sees it.
-func (f *field) connect(t testing.TB, p command.Peer, do manner) *peer {
+func (f *field) connect(t testing.TB, p command.Peer, do reaction) *peer {
 	t.Helper()
 	f.mu.Lock()
 	f.n++
@@ -110,7 +110,7 @@ func (f *field) connect(t testing.TB, p command.Peer, do manner) *peer {
 }
 
 // take plays the gateway: it confirms a call and passes it on.
-func (p *peer) take(m *nats.Msg, do manner) {
+func (p *peer) take(m *nats.Msg, do reaction) {
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.CallRequested || e.Sequence != 0 {
 		p.t.Errorf("no call: %v %s", err, m.Data)
@@ -187,7 +187,7 @@ func (p *peer) given() event.CallRequestedData {
 	}
 }
 
-func answers(result string) manner {
+func answers(result string) reaction {
 	return func(p *peer, c event.CallRequestedData) {
 		p.say(c, command.CallNews{Final: true, Result: json.RawMessage(result)})
 	}

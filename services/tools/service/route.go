@@ -56,7 +56,7 @@ func (s *Service) route(call tools.Call) (route, error) {
 	default:
 		return nil, tools.BadKind()
 	}
-	return nil, fault.Newf(fault.ToolNotFound, "There is no tool %s.", bound.Shorten(call.Tool, offer.MaxName))
+	return nil, fault.Newf(fault.ToolNotFound, "The tool %s does not exist.", bound.Shorten(call.Tool, offer.MaxName))
 }
 
 // execute brings a fresh run to its outcome.

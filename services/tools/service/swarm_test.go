@@ -296,7 +296,7 @@ func serviceLost(t *testing.T, f *field) {
 }
 
 func serviceElsewhere(t *testing.T, f *field) {
-	for how, do := range map[string]manner{
+	for how, do := range map[string]reaction{
 		"leaves": func(p *peer, _ event.CallRequestedData) { p.leave() },
 		"gateway-tells": func(p *peer, c event.CallRequestedData) {
 			p.say(c, command.CallNews{Final: true, Code: string(fault.ServiceLost)})

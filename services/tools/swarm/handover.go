@@ -168,7 +168,7 @@ func (h *handover) wait(ctx context.Context) ending {
 	var gone <-chan time.Time
 	for {
 		if n, err := h.sub.Dropped(); err == nil && n > 0 {
-			return failed(fateOver, fault.Newf(fault.ToolFailed, "The service says far more than it was asked for. Whether the tool had its effect is not known."))
+			return failed(fateOver, fault.Newf(fault.ToolFailed, "The service sends far more than it was asked for. Whether the tool had its effect is not known."))
 		}
 		v, news := h.w.look()
 		switch {

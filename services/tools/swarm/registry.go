@@ -216,7 +216,7 @@ func (w *Registry) take(key serviceKey, own string, not map[string]bool) (*repli
 		return nil, fault.New(fault.ServiceNotFound)
 	}
 	if svc.tools[own] == nil {
-		return nil, fault.Newf(fault.ToolNotFound, "There is no tool %s.", bound.Shorten(own, offer.MaxName))
+		return nil, fault.Newf(fault.ToolNotFound, "The tool %s does not exist.", bound.Shorten(own, offer.MaxName))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -51,7 +51,7 @@ func (w *Registry) Named(tenant id.Tenant, server, tool string) (Route, error) {
 	}
 	k := svc.tool(tool)
 	if k == nil {
-		return Route{}, fault.Newf(fault.ToolNotFound, "There is no tool %s.", bound.Shorten(tool, offer.MaxName))
+		return Route{}, fault.Newf(fault.ToolNotFound, "The tool %s does not exist.", bound.Shorten(tool, offer.MaxName))
 	}
 	return Route{w, svc.key, k}, nil
 }

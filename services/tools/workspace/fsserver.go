@@ -1,14 +1,11 @@
-// Package workspace is an MCP server for the files of one folder: list, read,
-// write and search.
+// Package workspace is an MCP server for the files of one folder: list, read, write and search.
 //
-// No argument leads out of the folder. Every access goes through [os.Root], which
-// resolves each step of a path relative to an open directory, so that "..",
-// absolute paths, symbolic links and files that are swapped in between cannot
-// leave it. Devices, sockets and named pipes are refused. Files are replaced by
-// rename and never changed in place: a file that is also linked from elsewhere
-// keeps its old content there.
+// No argument leads out of the folder. Every access uses [os.Root], which resolves each step of a
+// path relative to an open directory, so that "..", absolute paths, symbolic links and files that
+// are swapped meanwhile cannot leave it. Devices, sockets and named pipes are refused. A write
+// replaces a file by rename and never changes it in place: another hard link keeps the old content.
 //
-// Every answer is bounded: so many bytes, entries, matches and bytes scanned.
+// Every answer has a bound in bytes, entries, matches and scanned bytes.
 package workspace
 
 import (

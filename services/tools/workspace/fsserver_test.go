@@ -90,7 +90,7 @@ func TestListIsBounded(t *testing.T) {
 	}
 	text := c.ok(t, "list_files", nil)
 	require.Equal(t, 1001, strings.Count(text, "\n"))
-	require.Contains(t, text, "[There is more.")
+	require.Contains(t, text, "[The list is cut.")
 }
 
 func TestRead(t *testing.T) {

@@ -38,7 +38,7 @@ func (s *server) list(ctx context.Context, root *os.Root, in listArgs) (string, 
 	}
 	switch {
 	case more || w.partial:
-		b.WriteString("[There is more. List one of the folders, or search by name.]\n")
+		b.WriteString("[The list is cut. List one of the folders, or search by name.]\n")
 	case n == 0:
 		return "[The folder is empty.]", nil
 	}

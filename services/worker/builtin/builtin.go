@@ -1,12 +1,12 @@
-// Package builtin is the agent of the swarm that does tasks with the model of the
-// installation, so that clients without an agent of their own get answers.
+// Package builtin is the built-in assistant: an agent of the swarm that does tasks with the model
+// of the installation, so that clients get answers without an agent of their own.
 //
-// It is an agent like any other, but for its socket, which it does not need: it takes a
-// place in the directory, is told of its tasks by direct messages, and says what it has to say by
-// commands. It has its place in all tenants.
+// It works like an agent without a socket: it has a lease in the directory, gets its tasks as
+// direct messages, and reports by commands. It serves all tenants.
 //
-// A task is a chat in a session of its own, whose ids follow from the task's. So whoever
-// gets the task after a crash goes on with the same run, or finds its answer there.
+// Each task runs as a chat in a session of its own, whose ids derive from the task's. After a crash
+// the next holder of the task therefore continues the same run, or finds its answer. The package
+// asks no model itself: workers do the run.
 package builtin
 
 import (
@@ -48,7 +48,7 @@ const (
 // Config holds the settings of the agent. Zero values mean the defaults.
 type Config struct {
 	Name         string   // how clients call it; default "assistant"
-	Capabilities []string // what clients may ask of it; default card.General
+	Capabilities []string // offered capabilities; default card.General
 	Description  string
 	Concurrency  int              // tasks accepted at once; default 64
 	Now          func() time.Time // nil = time.Now
@@ -213,7 +213,7 @@ func (a *Agent) tell() {
 	a.status = status
 }
 
-// What is answered to whoever hands something over, as gateways do.
+// Answers to a delivery, as gateways give them.
 var (
 	confirmed = []byte("+")
 	refused   = []byte("-")

@@ -60,7 +60,7 @@ func TestAnotherInstanceGoesOn(t *testing.T) {
 	require.Len(t, r.llm.Exchanges(), 1)
 }
 
-// TestAnotherInstanceFindsTheAnswer: the run ends while nobody has the task.
+// TestAnotherInstanceFindsTheAnswer: the run ends while no instance holds the task.
 func TestAnotherInstanceFindsTheAnswer(t *testing.T) {
 	hold := make(chan struct{})
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Gate(hold), scripted.Text("at last"))))
@@ -137,7 +137,7 @@ func TestTheFullAndTheLeavingTakeNothing(t *testing.T) {
 	require.Equal(t, event.TaskEndCompleted, r.end(second).Status)
 }
 
-// TestATaskWhoseSessionIsDeletedFails: nobody waits for an answer that cannot come.
+// TestATaskWhoseSessionIsDeletedFails instead of waiting for an answer that cannot come.
 func TestATaskWhoseSessionIsDeletedFails(t *testing.T) {
 	r := newRig(t, scripted.Always(scripted.Stream(scripted.Text("half"), scripted.Hang())))
 	first := r.assistant(builtin.Config{})

@@ -45,8 +45,8 @@ type job struct {
 	refused  map[string]event.MessageRefusedData
 	notes    []note
 	mail     []event.TaskMessagedData // as told, the first of them told to the model already
-	over     bool                     // the task has its end: nobody wants the run any more
-	broken   error                    // what the session's log holds makes no sense
+	over     bool                     // the task has ended: the run is not needed any more
+	broken   error                    // why the session's log makes no sense
 	lost     error                    // the session's log cannot be read
 }
 
@@ -57,8 +57,8 @@ type note struct {
 	data any
 }
 
-// SessionOf returns the session in which a task is done. It follows from the task's
-// log, so that nobody has to remember it.
+// SessionOf returns the session in which a task is done. Its id derives from the task's log, so
+// that it needs no storage.
 func SessionOf(task subject.Log) subject.Log {
 	return subject.Log{Tenant: task.Tenant, Kind: id.KindSession, Entity: id.EntityFromExternal("task-" + task.Entity.String())}
 }
@@ -75,8 +75,8 @@ func (a *Agent) newJob(log subject.Log, d event.TaskAssignedData) (*job, error) 
 	return j, nil
 }
 
-// run does the task. When it returns the task's result is with the task service, or
-// the task is nobody's, or somebody else's.
+// run does the task. It returns when the task service has the result, or when this agent does not
+// hold the task any more.
 func (j *job) run() {
 	if !j.tell("begun", cmd.ReportTask, cmd.TaskReport{TaskID: j.task.TaskID, AgentID: j.a.id, Attempt: j.task.Attempt, Status: "started"}) {
 		return
@@ -197,8 +197,8 @@ func (j *job) read() {
 // message is what the model is to be told.
 type message struct{ id, content string }
 
-// look says what there is to do: whether the task is over, how it has ended, or what
-// is to be said next.
+// look returns the next thing to do: whether the task is over, its result, and the messages to send
+// next.
 func (j *job) look(said int) (over bool, end *cmd.TaskResult, waiting []message) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -269,8 +269,8 @@ func (j *job) post(m event.TaskMessagedData) {
 	j.poke()
 }
 
-// dismiss ends the job. If the task is over, its run is stopped; otherwise whoever has
-// the task next goes on with it.
+// dismiss ends the job. It stops the run of an ended task; otherwise the next holder of the task
+// continues the run.
 func (j *job) dismiss(over bool) {
 	if !over {
 		j.end()
@@ -405,7 +405,7 @@ func (j *job) Truncated(uint64) {
 // CaughtUp implements eventlog.Sink.
 func (j *job) CaughtUp(uint64) {}
 
-// Failed implements eventlog.Sink. The task goes to somebody who can read the session.
+// Failed implements eventlog.Sink. It releases the task to an instance that can read the session.
 func (j *job) Failed(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -19,8 +19,7 @@ var typeMembers = []string{"taskType", "type"}
 // fits into an event (256 KiB) even if JSON makes twice as much of it.
 const maxPrompt = 96 << 10
 
-// prompt makes a message for the model of what a task is about: its text, and its data
-// if there is more than that.
+// prompt makes a message for the model of a task's text and the rest of its data.
 func prompt(t event.TaskAssignedData) string {
 	return clip(say(t.TaskType, t.Data))
 }

@@ -1,4 +1,5 @@
-// Package card is what an agent's worker says of itself in the directory.
+// Package card encodes a worker's entry in the directory: its models, their providers and its
+// capabilities.
 package card
 
 import (
@@ -31,8 +32,7 @@ func (c Card) Data() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Read returns the card of a member. One that cannot be read says nothing, and is no
-// reason to overlook the others.
+// Read returns the card of a member. ok is false for an unreadable one, which callers skip.
 func Read(m directory.Member) (Card, bool) {
 	var c Card
 	if m.Name != command.Worker || json.Unmarshal(m.Data, &c) != nil {
@@ -41,8 +41,7 @@ func Read(m directory.Member) (Card, bool) {
 	return c, true
 }
 
-// Serves reports whether an agent that is there can ask the model that is named, and
-// whether there is any agent at all.
+// Serves reports whether a live worker can ask the named model, and whether any worker is live.
 func Serves(d *directory.Directory, spec string) (serves, there bool) {
 	for _, m := range d.Members(directory.WhatService, command.Worker) {
 		if c, ok := Read(m); ok {

@@ -47,7 +47,7 @@ func (s spec) offer() (offer, error) {
 	}
 	return offer{schema: compiled, Tool: tools.Tool{
 		Name: s.name, Own: s.name, Kind: Kind, Server: Kind, Title: s.title, Description: s.description,
-		InputSchema: raw, Idempotent: true, // the team does a call once, whoever asks for its result
+		InputSchema: raw, Idempotent: true, // the team does a call once and repeats the result
 	}}, nil
 }
 
@@ -73,8 +73,8 @@ func list(limit int, about string, of node) node {
 	return node{"type": "array", "maxItems": limit, "items": of, "description": about}
 }
 
-// catalogue returns the tools that the team offers to a member. Who has no colleagues is
-// not offered to write to one.
+// catalogue returns the tools that the team offers to a member. A member without colleagues gets no
+// tool to write to them.
 func catalogue(m Member) []spec {
 	all := []spec{createTasks(m), updateTask(), listTasks(), updateTodos()}
 	if len(m.Colleagues) > 0 {
@@ -99,14 +99,14 @@ func sendMessage(m Member) spec {
 		schema: record([]string{"recipient_name", "content"}, node{
 			"recipient_name": choice("the colleague", colleagues(m)...),
 			"content":        text(maxMessage, "all that the colleague has to know; your conversation is not seen by others"),
-			"message_type":   text(maxName, "what kind of message it is, for example task_assignment; left out: direct_message"),
+			"message_type":   text(maxName, "kind of the message, for example task_assignment; left out: direct_message"),
 		}),
 	}
 }
 
 func files(about string) node {
 	return list(maxFiles, about, record([]string{"file_path"}, node{
-		"file_path": text(maxDescription, "path in the workspace"), "summary": text(maxDescription, "what is in it"),
+		"file_path": text(maxDescription, "path in the workspace"), "summary": text(maxDescription, "its contents"),
 	}))
 }
 
@@ -165,7 +165,7 @@ func updateTodos() spec {
 	}
 }
 
-// object returns the arguments of a call: models leave them out where there are none.
+// object returns the arguments of a call. Models omit empty ones.
 func object(arguments json.RawMessage) json.RawMessage {
 	if b := bytes.TrimSpace(arguments); len(b) == 0 || string(b) == "null" {
 		return json.RawMessage("{}")

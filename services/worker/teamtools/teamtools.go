@@ -1,9 +1,9 @@
-// Package teamtools is the tools that a team offers to its members: messages to
-// colleagues, the task board, and the member's own list of things to do.
+// Package teamtools offers the team's tools to its members: messages to colleagues, the task board,
+// and the member's to-do list.
 //
-// What a member asks of its team is done by the team service. A [Client] sends it there
-// and waits for the answer; [Client.Toolbox] puts the tools of the team beside those of
-// the tool servers that the member may use, so that a turn treats all tools alike.
+// The team service carries the calls out. A [Client] sends them there and waits for the results;
+// [Client.Toolbox] joins the team's tools with those of the tool providers that the member may use,
+// so that a job treats all tools alike. The package keeps no state of a team.
 package teamtools
 
 import (
@@ -147,9 +147,8 @@ func (c *Client) expect(q question) (answers chan event.TeamActedData, forget fu
 	}
 }
 
-// act has the team do something. It asks until there is an answer or ctx ends: the team
-// does a call once, however often it is asked, so what is asked for again is only its
-// answer, and a team service that is away is waited for.
+// act lets the team do a call, and asks again until it gets the result or ctx ends. The team does a
+// call once, so that repeats only return its result. act waits for a team service that is away.
 func (c *Client) act(ctx context.Context, m Member, call tools.Call) (tools.Result, error) {
 	answers, forget := c.expect(question{m.Tenant, call.ID})
 	defer forget()
@@ -173,8 +172,7 @@ func (c *Client) act(ctx context.Context, m Member, call tools.Call) (tools.Resu
 	}
 }
 
-// ask sends one command. Its id is new each time: the bus drops a repeat, and then
-// nobody would answer.
+// ask sends one command. Its id is new each time, because the bus drops a repeat without an answer.
 func (c *Client) ask(ctx context.Context, m Member, call tools.Call) error {
 	raw, err := json.Marshal(cmd.TeamAct{
 		Member: m.Name, AgentID: m.AgentID, RunID: m.RunID, CallID: call.ID, Tool: call.Tool, Arguments: object(call.Arguments),

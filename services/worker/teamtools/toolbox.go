@@ -26,7 +26,7 @@ type Member struct {
 	Team       id.Entity
 	Name       string // in the team
 	AgentID    string
-	RunID      string            // what it works on
+	RunID      string            // its active run
 	Colleagues []event.Colleague // whom it may write to
 	Tools      []string          // of tool servers that it may use: <server>/<tool>, <server>/*
 }
@@ -98,8 +98,8 @@ func (b *Toolbox) allows(t tools.Tool) bool {
 	})
 }
 
-// Call implements tools.Caller. The tools of the team are waited for until ctx ends,
-// whatever the call's timeout: to ask again later is no use to the model.
+// Call implements tools.Caller. It waits for the team's tools until ctx ends and ignores the call's
+// timeout, because the model cannot do better than wait.
 func (b *Toolbox) Call(ctx context.Context, call tools.Call) (tools.Result, error) {
 	if o, ok := b.own[call.Tool]; ok {
 		return b.callOwn(ctx, o, call)

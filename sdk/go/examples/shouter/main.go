@@ -25,7 +25,7 @@ type step struct {
 // shout is the agent's work on one task.
 func shout(ctx context.Context, t *swarm.Task) (any, error) {
 	var s step
-	if err := t.Decode(&s.Description); err != nil { // it is no text
+	if err := t.Decode(&s.Description); err != nil { // not a text
 		if err := t.Decode(&s); err != nil {
 			return nil, err // the client sees INVALID_INPUT
 		}

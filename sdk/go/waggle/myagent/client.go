@@ -51,9 +51,9 @@ func (o Options) link(down func(error)) link.Options {
 	}.Link(down)
 }
 
-// Client is one session. After a loss it connects again and resumes behind the last event
-// that it saw. What is sent with Message, SolveTasks or Respond arrives once, however often
-// the connection breaks. Its methods may be called from any goroutine.
+// Client is one session. After a loss it connects again and resumes behind its last event. Frames
+// of Message, SolveTasks and Respond arrive once, however often the connection breaks. Its methods
+// may be called from any goroutine.
 type Client struct {
 	opt     Options
 	link    *link.Link[Frame]
@@ -100,8 +100,8 @@ func (c *Client) Session() string {
 // Seq returns the seq of the newest event that was shown.
 func (c *Client) Seq() uint64 { return c.link.At() }
 
-// Run connects and reads until ctx ends or the session cannot be continued. It does not
-// try again if the very first connection fails: then nobody listens there. It is for one call.
+// Run connects and reads until ctx ends or the session cannot be continued. It does not retry the
+// first connection, because an unused address fails there. It may be called once.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	c.handler = h
 	var acks sync.WaitGroup
@@ -170,7 +170,7 @@ func (c *Client) take(conn *link.Conn, f Frame) error {
 	if f.Seq > 0 {
 		c.eventID = f.EventID
 	} else if first := f.Meta().First; first > c.link.At() && f.Event == wire.SystemNotice {
-		c.link.Skip(first - 1) // what came before has expired, and we have been told
+		c.link.Skip(first - 1) // earlier events have expired, as the notice says
 		c.eventID = ""
 	}
 	attaches := !conn.IsReady() && c.attaches(f)

@@ -76,7 +76,7 @@ func TestASessionOutlivesItsConnections(t *testing.T) {
 			require.Equal(p.T, myagenttest.Session, hello.SessionID)
 			require.JSONEq(p.T, `{"last_seq":1,"last_event_id":"1.1"}`, string(hello.Content))
 			p.Replayed()
-			in := p.Read() // nobody has shown that it arrived, so it comes again
+			in := p.Read() // no frame has shown that it arrived, so it comes again
 			ids <- in.Metadata.MessageID
 			echo(p, 2, in)
 			p.Leave(4000)
@@ -157,7 +157,7 @@ func TestItGivesUpWhereComingBackIsPointless(t *testing.T) {
 	require.ErrorContains(t, err, "HTTP 404")
 }
 
-// What the server could not take is sent again, on another connection.
+// A frame that the server could not accept is sent again, on another connection.
 func TestTroubleOfTheServerIsSatOut(t *testing.T) {
 	url := myagenttest.Serve(t,
 		func(p *myagenttest.Peer) {

@@ -36,12 +36,11 @@ func Parse(raw []byte) (Frame, error) {
 // Text returns the content if it is a text, else "".
 func (f Frame) Text() string {
 	var s string
-	_ = json.Unmarshal(f.Content, &s) // an object is no text
+	_ = json.Unmarshal(f.Content, &s) // an object is not a text
 	return s
 }
 
-// Meta are members of the metadata that several events share. What an event does
-// not have is empty.
+// Meta are members of the metadata that several events share. Absent members are empty.
 type Meta struct {
 	Action    string `json:"action"`
 	MessageID string `json:"message_id"`
@@ -69,8 +68,8 @@ type Meta struct {
 // Meta returns what is known of the metadata.
 func (f Frame) Meta() Meta { return As[Meta](f.Metadata) }
 
-// As reads a part of a frame. What cannot be read is empty: the frame is then
-// shown without it.
+// As reads a part of a frame. An unreadable part is empty, so that the rest of the frame can be
+// shown.
 func As[T any](raw json.RawMessage) T {
 	var v T
 	_ = json.Unmarshal(raw, &v)
@@ -89,7 +88,7 @@ func (f Frame) From() uint64 {
 type Error struct {
 	Code    string // of the protocol, such as ERR_VAL_001
 	Type    string // of the error catalogue, such as INVALID_FIELD
-	Field   string // the offending member, if there is one
+	Field   string // the offending member; may be empty
 	Message string // for people
 }
 

@@ -21,8 +21,8 @@ func encode(frame map[string]any) []byte {
 	return b
 }
 
-// Tell sends a frame of the session once and reports whether there was a connection to
-// send it on. The frame may be lost with the connection. Its values have to be encodable.
+// Tell sends a frame of the session once; without a connection it returns false. The frame may be
+// lost with the connection. Its values have to be encodable.
 func (c *Client) Tell(frame map[string]any) bool {
 	return c.link.Current() != nil && c.link.Tell(encode(c.addressed(frame)))
 }
@@ -78,14 +78,13 @@ func (c *Client) send(frame map[string]any, settled func(Frame) bool) error {
 	})
 }
 
-// Cancel asks the server to stop what is on, and reports whether there was a connection to
-// ask on.
+// Cancel asks the server to stop the active run; without a connection it returns false.
 func (c *Client) Cancel(reason string) bool {
 	return c.Tell(map[string]any{
 		"event": wire.UserCancel, "content": reason, "metadata": map[string]any{"reason": "user_quit"},
 	})
 }
 
-// Break cuts the connection without a word, as a bad line does, and reports whether there
-// was one on which the session was attached.
+// Break cuts the connection without a goodbye, as a bad line does. It returns false unless the
+// session was attached on one.
 func (c *Client) Break() bool { return c.link.Cut() }

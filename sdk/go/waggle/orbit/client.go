@@ -32,7 +32,7 @@ func (f Frame) Execution() string {
 	return string(*f.ExecutionID)
 }
 
-// As reads the data of a frame. What cannot be read is empty.
+// As reads the data of a frame. Unreadable data is empty.
 func As[T any](f Frame) T {
 	var d T
 	_ = json.Unmarshal(f.Data, &d)
@@ -111,8 +111,8 @@ func (c *Client) Session() string {
 // Seq returns the position of the newest frame that was shown.
 func (c *Client) Seq() uint64 { return c.link.At() }
 
-// Run connects and reads until ctx ends or the session cannot be continued. It does not
-// try again if the very first connection fails: then nobody listens there. It is for one call.
+// Run connects and reads until ctx ends or the session cannot be continued. It does not retry the
+// first connection, because an unused address fails there. It may be called once.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	c.handler = h
 	err := c.link.Run(ctx)
@@ -184,8 +184,7 @@ func (c *Client) Send(text string) error {
 	})
 }
 
-// Cancel asks the server to stop the run that is on, and reports whether there was a
-// connection to ask on.
+// Cancel asks the server to stop the active run; without a connection it returns false.
 func (c *Client) Cancel() bool {
 	b, err := json.Marshal(wire.CancelIn{Type: wire.Cancel})
 	return err == nil && c.link.Tell(b)

@@ -32,7 +32,7 @@ type Options struct {
 	// Next, if set, returns the URL of each further connection in URL's place.
 	Next func() string
 
-	All   bool   // begin behind After; otherwise with what is on, or now
+	All   bool   // begin behind After; otherwise with the work in progress, or now
 	After uint64 // a position of the team's log; 0 = the first frame
 }
 
@@ -82,9 +82,8 @@ func New(opt Options) *Client {
 	return c
 }
 
-// Run connects and reads until ctx ends or the team cannot be watched any more. It does
-// not try again if the very first connection fails: then nobody listens there. It is for
-// one call.
+// Run connects and reads until ctx ends or the team cannot be watched any more. It does not retry
+// the first connection, because an unused address fails there. It may be called once.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	c.handler = h
 	err := c.link.Run(ctx)
@@ -144,8 +143,8 @@ func (c *Client) Send(f Out, settled func(Frame) bool) error {
 // for what cannot be.
 func Refusal(f Frame) bool { return f.Type == wire.Error && f.Payload.Envelope.Sequence == 0 }
 
-// Decide answers the question of the member at the path, whose TOOL_APPROVAL_REQUESTED has
-// the payload. The first answer counts, whoever gives it.
+// Decide answers the question of the member at the path; q is the payload of its
+// TOOL_APPROVAL_REQUESTED. The first answer counts.
 func (c *Client) Decide(path string, q Payload, approve bool, reason string) error {
 	f := Out{Type: wire.DenyTool, Payload: map[string]any{"invocation_id": q.InvocationID, "agent_name": path}}
 	if approve {
@@ -162,8 +161,7 @@ func (c *Client) Decide(path string, q Payload, approve bool, reason string) err
 	})
 }
 
-// Stop asks the server to stop all members, and reports whether there was a connection to
-// ask on.
+// Stop asks the server to stop all members; without a connection it returns false.
 func (c *Client) Stop() bool {
 	b, err := json.Marshal(Out{Type: wire.StopGeneration})
 	return err == nil && c.link.Tell(b)

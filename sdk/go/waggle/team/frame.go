@@ -69,7 +69,7 @@ type Envelope struct {
 	Sequence uint64 `json:"sequence"` // 0 = in no log
 }
 
-// Parse reads a frame. What it does not know of a frame it leaves out.
+// Parse reads a frame. It ignores unknown members.
 func Parse(raw []byte) (Frame, error) {
 	var f Frame
 	if err := json.Unmarshal(raw, &f); err != nil {

@@ -1,4 +1,4 @@
-// Package bound holds the limits of tools' texts and results, and cuts to them.
+// Package bound holds the limits of tools' texts and results, and cuts texts to them.
 package bound
 
 import (
@@ -61,5 +61,5 @@ func JSON(v any) ([]byte, error) {
 
 // TooLong returns INVALID_OUTPUT for an answer of size bytes that may not be cut to limit.
 func TooLong(size, limit int) *fault.Fault {
-	return fault.Newf(fault.BadOutput, "What the tool answered has %d bytes, and more than %d cannot be passed on. Ask for less at once.", size, limit)
+	return fault.Newf(fault.BadOutput, "The tool's answer has %d bytes; at most %d can be passed on. Ask for less at once.", size, limit)
 }

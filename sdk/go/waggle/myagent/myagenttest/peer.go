@@ -58,7 +58,7 @@ type In struct {
 	} `json:"metadata"`
 }
 
-// Read returns the client's next frame that is no acknowledgement.
+// Read returns the client's next frame other than an acknowledgement.
 func (p *Peer) Read() In {
 	for {
 		_, b, err := p.conn.Read(p.ctx)
