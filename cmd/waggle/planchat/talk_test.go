@@ -167,7 +167,7 @@ func TestWithoutADecisionThePlanWaits(t *testing.T) {
 	url := myagenttest.Serve(t, func(p *myagenttest.Peer) { begin(p, true); p.Until() })
 	_, _, err := talkTo(t, url, "do it", "", false, nil)
 	require.ErrorIs(t, err, chat.ErrNoAnswer)
-	require.ErrorContains(t, err, "it waits in session s1")
+	require.ErrorContains(t, err, "the plan needs a decision and waits in session s1")
 }
 
 func TestAConversationGoesOnAfterALostConnection(t *testing.T) {
