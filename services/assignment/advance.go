@@ -86,7 +86,7 @@ func (s *State) silent(env Env) bool {
 	return ok && s.head.Attempt < env.Rules.Tries && !env.Now.Before(since.Add(env.Rules.Silence))
 }
 
-// there reports whether the agent has a connection or may come back to its place.
+// there reports whether the agent has a connection or may reconnect.
 func there(agents []Candidate, agentID string) bool {
 	for _, a := range agents {
 		if a.ID == agentID {
@@ -124,8 +124,8 @@ func (s *State) place(env Env) []decision.Fact {
 	return s.fail(fault.AgentOffline, "")
 }
 
-// choose returns the agent that is given the task: the one that came back without a word
-// about it, if it still is there. It may work on it all the same, and its result counts.
+// choose returns the agent for the task: first the one that came back without naming it, if that is
+// still connected. That agent may be working on the task, and its result counts.
 func (s *State) choose(env Env) (Candidate, bool) {
 	for _, a := range env.Agents {
 		if s.again && a.ID == s.lost && a.Online {

@@ -110,8 +110,8 @@ func (s *State) note(e event.Event) error {
 	return nil
 }
 
-// childOf returns the id of the child that an agent asks for now: the one that the command
-// proposes, unless a child of an earlier attempt has it.
+// childOf returns the id of the child that an agent asks for: the command's proposal, unless a
+// child of an earlier attempt has it.
 func (s *State) childOf(d command.SpawnChild) string {
 	if c := s.children[d.ChildID]; c != nil && c.attempt < s.head.Attempt {
 		return childAt(d.ChildID, s.head.Attempt)

@@ -19,8 +19,7 @@ const (
 	whatStatus = "status"
 )
 
-// Ends of the ids of events that end a task because its agent says so. They tell a
-// fold how the end came about.
+// Suffixes of the ids of events by which an agent ends a task. A fold tells the ends apart by them.
 const (
 	byResult = ".result"
 	byReport = ".reported-failed"
@@ -105,7 +104,7 @@ func orNotOwned(why *fault.Fault) *fault.Fault {
 	return why
 }
 
-// result ends the task, if it comes from the agent that has it.
+// result ends the task, if it comes from the holder.
 func (s *State) result(c command.Command, d command.TaskResult, env Env) (effect, error) {
 	what := whatResult
 	if d.Failed {
@@ -204,8 +203,7 @@ func spokenOn(c command.Command) string {
 // overdue reports whether a question is open whose time is over.
 func (s *State) overdue(env Env) bool { return s.asking() && !env.Now.Before(s.question.due) }
 
-// release takes the task from an agent that is gone. It says which attempt it means:
-// another one is not touched.
+// release takes the task from a lost agent, if the command's attempt is the current one.
 func (s *State) release(_ command.Command, d command.AgentGone, env Env) (effect, error) {
 	if s.holder == "" || d.AgentID != s.holder || d.Attempt != s.head.Attempt {
 		return s.goOn(env)

@@ -26,11 +26,10 @@ type Candidate struct {
 	Holds        []string  // these
 }
 
-// Choose returns the agent that is given the task: the one asked for by id if it can
-// take it, else one of the name asked for, else, if no name was, one with all the
-// capabilities asked for. Of several the one with the best status is taken, of these the
-// least loaded one, of these the one that is there longest. It is false if none can take
-// the task.
+// Choose returns the agent for the task: the one with the wanted id if it can take the task, else
+// one with the wanted name, else, without a name, one with all wanted capabilities. Of several it
+// takes the one with the best status, then the least loaded, then the longest connected. ok is
+// false if none can take the task.
 func Choose(want event.TaskCreatedData, agents []Candidate) (Candidate, bool) {
 	var best Candidate
 	found := false
@@ -64,8 +63,8 @@ func better(want event.TaskCreatedData, a, than Candidate) bool {
 	return cmp.Or(cmp.Compare(rank(a), rank(than)), cmp.Compare(a.Load, than.Load), a.Since.Compare(than.Since), cmp.Compare(a.ID, than.ID)) < 0
 }
 
-// expected returns the agent that will most likely have the task: the one that would be
-// given it now, else the only one that may be.
+// expected returns the agent that will most likely get the task: the one that Choose returns now,
+// else the only possible one.
 func expected(want event.TaskCreatedData, agents []Candidate) (agentID, name string) {
 	if a, ok := Choose(want, agents); ok {
 		return a.ID, a.Name

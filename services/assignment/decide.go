@@ -14,9 +14,8 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// MaxOpen is how many calls, and how many children, one task may have open at once:
-// more than an agent can use the results of, few enough that one that runs wild is
-// told soon.
+// MaxOpen bounds the open calls, and the open children, of a task: more than an agent can use the
+// results of, and few enough to stop a faulty agent early.
 const MaxOpen = 32
 
 // MaxNotes is the number of notifications that are recorded of one call: one per second for a
@@ -26,8 +25,8 @@ const MaxNotes = 1000
 // typeAnswer is the type of messages that answer a question and are nothing else.
 const typeAnswer = "input_response"
 
-// Rules are the settings that decisions depend on. Their zero value is of no use;
-// begin with DefaultRules.
+// Rules are the settings that decisions depend on. Begin with DefaultRules; the zero value is not
+// useful.
 type Rules struct {
 	QueueTimeout time.Duration // how long a task waits for an agent, unless it says otherwise
 	TaskTimeout  time.Duration // how long a task may take in all, unless it says otherwise; 0 = as long as it does
@@ -39,8 +38,8 @@ type Rules struct {
 	MaxDepth     int           // how deep children may be nested
 }
 
-// DefaultRules are what the protocol promises. The pause is as long as it takes the
-// directory to see that an agent is gone.
+// DefaultRules are the protocol's promises. The pause is as long as the directory takes to notice a
+// lost agent.
 var DefaultRules = Rules{
 	// Bounds a task whose agent came back under its id without the task's state.
 	TaskTimeout:  time.Hour,
@@ -133,8 +132,8 @@ func (s *State) goOn(env Env) (effect, error) {
 	return effect{Decision: decision.Of(s.advance(env)...)}, nil
 }
 
-// refuse tells the sender why the command has no effect. Nothing else is done on the
-// occasion: after it the same command might have one.
+// refuse tells the sender why the command has no effect. It adds no due events, because after them
+// the same command might have an effect.
 func (s *State) refuse(c command.Command, f *fault.Fault) (effect, error) {
 	return effect{Decision: decision.Decision{Direct: refusal(c, f)}}, nil
 }

@@ -76,7 +76,7 @@ func (s *State) foldAssigned(e event.Event, d event.TaskAssignedData) {
 	s.holder, s.assigned, s.heard, s.confirmed, s.queued, s.via = d.AgentID, &d, e.Time, false, false, ""
 }
 
-// sign notes that the holder was heard of.
+// sign notes a sign of life of the holder.
 func (s *State) sign(e event.Event, h event.TaskHead, connection string) {
 	if !s.current(h) {
 		return

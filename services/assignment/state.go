@@ -83,7 +83,7 @@ type call struct {
 	ended  uint64 // sequence of the outcome
 }
 
-// child is a task that the task's agent gave to another. Made is kept until its end.
+// child is a task that the task's agent gave to another agent. Made is kept until its end.
 type child struct {
 	made         *event.ChildCreatedData
 	attempt      int    // whose agent asked for it
@@ -93,10 +93,10 @@ type child struct {
 // Head returns what every event about the task repeats.
 func (s *State) Head() event.TaskHead { return s.head }
 
-// Task returns what was asked for. Its bytes must not be changed.
+// Task returns the task as it was created. Callers must not change its bytes.
 func (s *State) Task() event.TaskCreatedData { return s.task }
 
-// Done reports whether the task has its end.
+// Done reports whether the task has ended.
 func (s *State) Done() bool { return s.end != nil }
 
 // End returns how the task ended, nil while it is open.
@@ -153,8 +153,8 @@ func (s *State) Undelivered() *event.TaskAssignedData {
 	return s.assigned
 }
 
-// Mail returns what the client said before the agent that has the task was given it:
-// it is to be told after the assignment. It is nil once the agent was heard of.
+// Mail returns the client's messages from before the assignment, to be delivered after it. It is
+// nil once the agent has shown a sign of life.
 func (s *State) Mail() []event.TaskMessagedData {
 	if s.Undelivered() == nil {
 		return nil

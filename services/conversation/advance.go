@@ -211,7 +211,7 @@ func (in *Input) rejected() bool {
 	return in.Answered != nil && in.Answered.Decision == event.DecisionReject
 }
 
-// retry schedules another try of a failed job, unless trying again is of no use.
+// retry schedules another attempt at a failed job, unless that cannot help.
 func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 	f := w.Failure
 	if !f.Retryable || attempt >= tries {
@@ -227,9 +227,9 @@ func (d director) retry(w *Work, attempt, tries int) (decision.Fact, bool) {
 	}}, true
 }
 
-// backoff is the pause before the try after the given one: doubled each time, and
-// up to a tenth longer or shorter, so that what failed together does not come back
-// together. The job's id stands in for chance.
+// backoff returns the pause before the next attempt: doubled each time, and up to a tenth longer or
+// shorter, so that jobs that failed together do not come back together. The job's id replaces
+// randomness.
 func backoff(base time.Duration, attempt int, job string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(job))

@@ -21,7 +21,7 @@ func TeamTool(name string) bool { return teamTools[name] }
 // InputOf returns the id of the question whether the call may run.
 func InputOf(callID string) string { return "approve_" + callID }
 
-// Approval is what people were asked about a tool call, and what they said.
+// Approval is the question about a tool call with its answer.
 type Approval struct {
 	InputID  string
 	Digest   string // of the call that was asked about
@@ -77,8 +77,7 @@ func (w *Work) Spent() int { return w.Attempt - w.rested }
 // newest pause.
 func (w *Work) Resumption() string { return w.pause + ".resumed" }
 
-// Ready returns the jobs that were put down and could go on, because people have
-// answered since.
+// Ready returns the suspended jobs whose questions have been answered.
 func (s *State) Ready() []*Work {
 	r := s.Active()
 	if r == nil {

@@ -111,7 +111,7 @@ func (r *Run) granted() int {
 	return n
 }
 
-// Granted is how often people have let the run go on over a limit of a day.
+// Granted returns how often people have allowed the run to continue over a daily limit.
 func (r *Run) Granted(resource, scope, day string) int {
 	n := 0
 	for _, in := range r.budgets {
@@ -129,7 +129,7 @@ func (in *Input) approved() bool {
 	return in.Answered != nil && in.Answered.Decision == event.DecisionApprove
 }
 
-// used is what the run has used up. tokens and cost are what is known of them.
+// used returns the run's usage, with the known tokens and cost.
 func (r *Run) used() event.BudgetUse {
 	var t tally
 	for _, w := range r.works {
@@ -142,8 +142,7 @@ func (r *Run) used() event.BudgetUse {
 	}
 }
 
-// exceeded returns what the run has used up of what it needs to go on: with the model,
-// or with a call of a tool.
+// exceeded returns the usage that keeps the run from the model, or from a call of a tool.
 func (r *Run) exceeded(tool bool) (use event.BudgetUse, over bool) {
 	use = r.used()
 	limit := use.Limit
@@ -160,7 +159,7 @@ func (r *Run) exceeded(tool bool) (use event.BudgetUse, over bool) {
 	return use, use.Resource != ""
 }
 
-// afford returns the step if the run can afford it, else what is to be done instead.
+// afford returns the step if the budget allows it, else the step to take instead.
 func (s *State) afford(w *Work, st Step) Step {
 	r := s.runs[w.RunID]
 	if r == nil || st.Kind != StepGenerate && st.Kind != StepCalls {
@@ -202,8 +201,8 @@ func (s *State) affordCalls(r *Run, st Step) Step {
 	return st
 }
 
-// hold is what is left to do of a step while people are asked about a day's quota: what
-// was begun is brought to its end.
+// hold returns the rest of a step while people are asked about a daily quota: it finishes calls
+// that have begun.
 func (s *State) hold(r *Run, st Step) Step {
 	if begun, _ := s.begun(st.Calls); len(begun) > 0 {
 		return Step{Kind: StepCalls, Rounds: st.Rounds, Calls: begun, Inputs: st.Inputs}
@@ -223,7 +222,7 @@ func (s *State) begun(calls []event.ToolCall) (begun, fresh []event.ToolCall) {
 	return begun, fresh
 }
 
-// halt is what is to be done for a run that has used up its budget.
+// halt returns the step for a run that has used up its budget.
 func (s *State) halt(r *Run, st Step, use event.BudgetUse) Step {
 	out := Step{Kind: StepStop, Rounds: st.Rounds, Use: use}
 	if r.Budget.OnExceeded != event.BudgetAsk {

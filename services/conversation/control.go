@@ -31,8 +31,8 @@ func (s *State) stop(c command.Command, r *Run, reason string, now time.Time) []
 	}})
 }
 
-// stop cancels what is open in the run. Why the run is stopped is for the run to say;
-// to its plan and tasks all of that is a wish of the user.
+// stop cancels everything open in the run. The run's end tells the reason; its plan and tasks show
+// a user's request.
 func (d director) stop(c command.Command) []decision.Fact {
 	var list []decision.Fact
 	p := d.p
@@ -82,7 +82,7 @@ func done(action id.Name, taskID string, ok bool, message string) event.NoticeDa
 	}
 }
 
-// notDone says that the command had no effect, and goes on with what is due.
+// notDone reports that the command had no effect, and returns the due events.
 func (s *State) notDone(c command.Command, taskID, why string, now time.Time, rules Rules) (decision.Decision, error) {
 	return decision.Decision{Facts: s.advance(now, rules), Direct: done(c.Verb, taskID, false, why)}, nil
 }
@@ -304,8 +304,7 @@ func (d director) betweenPlans() bool {
 		(p.Job == nil || p.Job.Ended) && len(p.Invalid) == 0
 }
 
-// respond takes the answer to a question. The first one counts; everybody else is
-// told whose that was.
+// respond accepts the answer to a question. The first one counts; later senders are told which.
 func (s *State) respond(c command.Command, now time.Time, rules Rules) (decision.Decision, error) {
 	var d command.AnswerQuestion
 	if err := c.Decode(&d); err != nil {

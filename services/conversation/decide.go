@@ -256,7 +256,7 @@ func (s *State) cancel(c command.Command, now time.Time, rules Rules) (decision.
 	return s.sumUp(c, d, now, rules)
 }
 
-// sumUp tells what a session amounts to that is paused. Then everything goes on.
+// sumUp appends the totals of a paused session. Then the session continues.
 func (s *State) sumUp(c command.Command, d command.CancelRun, now time.Time, rules Rules) (decision.Decision, error) {
 	if paused := c.ID + ".paused"; d.Pause && s.Agent == nil && !s.Created.IsZero() && !s.Closed && !s.once[paused] {
 		return decision.Of(decision.Fact{ID: paused, Data: event.SessionPausedData{Reason: "user_request", Stats: s.Stats(now)}}), nil

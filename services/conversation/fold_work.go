@@ -7,8 +7,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// maxPartial bounds what is kept of a text that is being written, in bytes: enough
-// to show what a cancelled task had to say.
+// maxPartial bounds the kept part of an unfinished text, in bytes: enough to show the work of a
+// cancelled task.
 const maxPartial = 2000
 
 func (s *State) turnStarted(e event.Event, d event.JobStartedData) error {
@@ -156,7 +156,7 @@ func (t *tally) add(o tally) {
 	t.input, t.output, t.cost = t.input+o.input, t.output+o.output, t.cost+o.cost
 }
 
-// usage leaves out what is not known of every message.
+// usage omits values that are unknown for every message.
 func (t *tally) usage() event.Usage {
 	u := event.Usage{LLMCalls: t.calls, ToolCalls: t.tools}
 	if t.calls > 0 && t.recorded >= t.calls {

@@ -31,9 +31,9 @@ type Outage struct {
 	Next  time.Time // when the next one is due
 }
 
-// Retry returns the pause before a job's failed request is made again; ok is false if it
-// is not, because the patience is at its end or would be before the pause is. The
-// provider's wish, after, is never cut short.
+// Retry returns the pause before a job's failed request is repeated. ok is false if it is not
+// repeated, because the patience is over or would be over before. The provider's wish, after, is
+// never shortened.
 func (s *State) Retry(workID string, now time.Time, after time.Duration, p Patience) (pause time.Duration, ok bool) {
 	w := s.Work(workID)
 	if w == nil || w.Outage.Tries+1 >= p.Tries {

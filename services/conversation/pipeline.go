@@ -20,7 +20,7 @@ const (
 	Done        Phase = "done"
 )
 
-// Pipeline is what is special about a run that plans, solves and aggregates.
+// Pipeline is the part of a run that plans, solves and aggregates.
 type Pipeline struct {
 	Phase     Phase
 	Question  string

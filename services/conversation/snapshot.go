@@ -61,8 +61,8 @@ type TaskSnapshot struct {
 	Error    string     `json:"error,omitempty"`
 }
 
-// Snapshot returns the state in a form that can be taken elsewhere. Of what was said
-// it keeps the newest within limit bytes.
+// Snapshot returns the state in a portable form. It keeps the newest conversation within limit
+// bytes.
 func (s *State) Snapshot(limit int) Snapshot {
 	snap := Snapshot{
 		Created: s.Created, Dialect: s.Dialect, Principal: s.Principal, Preferences: s.Preferences,
@@ -164,7 +164,7 @@ func (s *State) restored(e event.Event, d event.SessionRestoredData) error {
 	if s.Created.IsZero() {
 		s.Created = e.Time
 	}
-	// A session that comes back from elsewhere has what was said here in its history.
+	// The history of a session that returns from elsewhere contains the conversation here.
 	s.order, s.totals, s.Closed = nil, totals{}, false
 	s.history = snap.History
 	s.totals.messages, s.totals.tasks = snap.Messages, snap.Tasks

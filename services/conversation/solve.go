@@ -11,8 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/services/plan"
 )
 
-// solve settles what has come to an end, says how far the run is, starts what can
-// start, and goes over to the aggregate when nothing is left.
+// solve settles ended tasks, reports progress, starts tasks that can start, and begins the
+// aggregation after the last one.
 func (d director) solve() []decision.Fact {
 	if list := d.progressed(); len(list) > 0 {
 		return list
@@ -34,8 +34,7 @@ func (d director) solve() []decision.Fact {
 	return d.solved()
 }
 
-// settle returns what has become of a task that is being solved, or waits for
-// another try.
+// settle returns the outcome of a running task, or schedules another attempt.
 func (d director) settle(t *Task) []decision.Fact {
 	if t.Retry != nil {
 		if d.now.Before(t.Retry.Due) {
@@ -186,7 +185,7 @@ func (d director) startTask(t *Task) decision.Fact {
 	}}
 }
 
-// solved goes on once every task has an outcome.
+// solved continues the run once every task has an outcome.
 func (d director) solved() []decision.Fact {
 	done := d.p.count(plan.Done)
 	switch {

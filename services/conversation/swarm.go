@@ -80,9 +80,9 @@ func (s *State) workDone(c command.Command, now time.Time, rules Rules) (decisio
 // all its runs are done there.
 func (s *State) Swarm() bool { return s.Agent != nil && s.Agent.Swarm() }
 
-// answered takes what an agent of the swarm has to say to a message: as a message of
-// its own, which viewers are shown like one of a model, or as the run's failure. Of
-// what was appended before the service died, nothing is said twice.
+// answered records the answer of an agent of the swarm: as a message, which viewers see like a
+// model's, or as the run's failure. Events that were appended before the service died are not
+// repeated.
 func (s *State) answered(c command.Command, d command.FinishedJob, w *Work, now time.Time) []decision.Fact {
 	if d.Failed {
 		entry := fault.Lookup(fault.Code(orElse(d.Code, string(fault.TaskFailed))))

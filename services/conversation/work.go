@@ -34,8 +34,8 @@ type Step struct {
 	Use event.BudgetUse // StepAsk, StepStop: what is used up
 }
 
-// Next returns what is left to do for the job. It depends on nothing but
-// the log, so a worker that takes over goes on exactly where the dead one stopped.
+// Next returns the rest of the job. It depends on the log only, so that a worker that takes over
+// continues exactly where the dead one stopped.
 func (s *State) Next(workID string) Step {
 	w := s.Work(workID)
 	if w == nil || w.Ended || w.Failure != nil {
@@ -84,7 +84,7 @@ type Line struct {
 	IsError    bool             `json:"is_error,omitempty"`
 }
 
-// Result is what has become of a task.
+// Result is the outcome of a task.
 type Result struct {
 	Task   event.Step
 	Status string // completed, failed, cancelled
@@ -106,10 +106,10 @@ type Brief struct {
 	Own      []Line      // texts and tool results of the job so far
 }
 
-// Brief returns what a worker has to know for the job. Of earlier runs it holds what
-// was said and done; messages whose tool calls never got an outcome are left out,
-// because no model accepts them. Whole earlier runs are dropped, oldest first, until
-// the text fits into limit bytes; the job itself is always whole.
+// Brief returns the input of a worker for the job. It holds the conversation and the calls of
+// earlier runs, without messages whose tool calls have no outcome, because no model accepts those.
+// Whole earlier runs are dropped, oldest first, until the text fits into limit bytes; the job
+// itself is always complete.
 func (s *State) Brief(workID string, limit int) Brief {
 	w := s.Work(workID)
 	r := s.Run(w.RunID)
@@ -146,7 +146,7 @@ func (t *Task) result() Result {
 	return Result{Task: t.Step, Status: stateNames[t.State], Output: t.Output, Error: t.Error}
 }
 
-// before returns what was said in the runs before r.
+// before returns the conversation before r.
 func (s *State) before(r *Run, limit int) (lines []Line, dropped int) {
 	var blocks [][]Line
 	for i := s.index(r.ID) - 1; i >= 0; i-- {
@@ -177,8 +177,7 @@ func (s *State) index(runID string) int {
 	return -1
 }
 
-// lines is a run as later runs see it: of a pipeline run question and answer, of a
-// chat run also what was done on the way.
+// lines returns a run as later runs see it: question and answer, and of a chat run also its calls.
 func (s *State) lines(r *Run) []Line {
 	out := []Line{{Role: event.RoleUser, Content: s.question(r)}}
 	if r.Pipeline != nil {

@@ -25,7 +25,7 @@ func (o *Outbox) clear() {
 	o.done, o.sent = nil, nil
 }
 
-// trim discards the keys if they are too many: what is left to do is done again.
+// trim discards the keys if they are too many; their commands are then sent again.
 func (o *Outbox) trim() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

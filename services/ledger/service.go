@@ -32,16 +32,16 @@ type ServiceConfig[S, E any] struct {
 
 	// Fold folds the next event into the state.
 	Fold func(*S, event.Event) error
-	// Env gathers everything live that the decision about a command depends on: the time,
-	// candidates, quotas. It runs before each append, with the log read to its end, and its
-	// error ends the command. nil: the zero E.
+	// Env gathers the live values that the decision about a command depends on: the time,
+	// candidates, quotas. It runs before each append, with the log read to its end, and its error
+	// ends the command. nil: the zero E.
 	Env func(ctx context.Context, l *Log[S], c cmd.Command) (E, error)
 	// Decide returns the facts and answers that the command still calls for. It is pure. The ledger
 	// calls it again with the same E if another event took the seq, and with a new E after an
 	// append, until it returns no facts.
 	Decide func(*S, cmd.Command, E) (decision.Decision, error)
-	// Decided hears of each decision before it is appended, also of one that is not appended
-	// in the end. nil: not called.
+	// Decided is called with each decision before its append, also if the append does not happen in
+	// the end. nil: not called.
 	Decided func(l *Log[S], d decision.Decision)
 	// Handle handles a command that does not concern the log of its key, and reports whether it
 	// did. nil: the service has no such commands.

@@ -130,8 +130,8 @@ func unpack(raw []byte, s *snapshot) error {
 	return nil
 }
 
-// resume reads the log to its end from its newest snapshot, if one is to be looked for.
-// It reports whether it did. mu is held.
+// resume reads the log to its end from its newest snapshot, if snapshots are in use. It reports
+// whether it did. mu is held.
 func (l *Log[S]) resume(ctx context.Context) (bool, error) {
 	if l.cfg.Snapshots == nil || l.begun {
 		return false, nil

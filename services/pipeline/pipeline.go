@@ -148,9 +148,8 @@ func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, er
 	return d, err
 }
 
-// followUp hands jobs that no worker has claimed, or that can go on because
-// people have answered, to the workers, and sets the timer to the next moment at which
-// the log calls for something by itself.
+// followUp sends unclaimed jobs, and suspended jobs whose questions are answered, to the workers,
+// and sets the timer to the next time at which the log is due.
 func (s *Service) followUp(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	for _, w := range l.State().Unclaimed() {
 		err := l.Outbox.Once(w.ID, func() error { return s.dispatch(ctx, l, c, w) })

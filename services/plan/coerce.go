@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxRaw bounds what is looked at: far above any list that Check lets through.
+	// maxRaw bounds the text to parse: far above any list that Check accepts.
 	maxRaw = 1 << 20
 	// maxOpenings bounds the places in a text where JSON is tried to begin: each may
 	// cost a look at all the rest.
@@ -159,8 +159,8 @@ func (o object) wrappers() []string {
 	return out
 }
 
-// taskList reports whether v is a list whose elements may be tasks. An empty list is
-// one too: Check says what is wrong with it.
+// taskList reports whether v is a list whose elements may be tasks. An empty list counts, because
+// Check reports it.
 func taskList(v json.RawMessage) ([]json.RawMessage, bool) {
 	var list []json.RawMessage
 	if first(v) != '[' || json.Unmarshal(v, &list) != nil {

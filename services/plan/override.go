@@ -46,7 +46,7 @@ func Override(tasks []event.Step, patch json.RawMessage) ([]event.Step, error) {
 	return out, nil
 }
 
-// patchOne changes the task that an element names, and returns what is wrong with it.
+// patchOne changes the task that an element names, and returns the problem, or "".
 func patchOne(drafts []draft, at map[string]int, raw json.RawMessage) string {
 	o, ok := asObject(raw)
 	if !ok {

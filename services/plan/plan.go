@@ -39,7 +39,7 @@ const (
 	maxCycle = 12
 )
 
-// Plan is a list of tasks and what was said about it.
+// Plan is a list of tasks with its summary and reasons.
 type Plan struct {
 	Tasks     []event.Step
 	Summary   string
@@ -88,7 +88,7 @@ func positions(tasks []event.Step) map[string]int {
 	return at
 }
 
-// problems collects what is wrong with a list.
+// problems collects the problems of a list.
 type problems struct {
 	field string
 	list  []string

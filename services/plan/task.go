@@ -67,7 +67,7 @@ func makeTasks(list []json.RawMessage, repair bool) ([]event.Step, error) {
 	return tasks, nil
 }
 
-// read takes in one element of a list, and returns what is wrong with it.
+// read reads an element of a list, and returns the problem, or "".
 func (d *draft) read(raw json.RawMessage) string {
 	var title string
 	if json.Unmarshal(raw, &title) == nil && first(raw) == '"' {
@@ -289,8 +289,7 @@ func line(s string) string {
 	return strings.TrimSpace(string([]rune(s)[:MaxTitle-len("...")])) + "..."
 }
 
-// name gives every draft its id: the one that was written, made fit if repair says
-// so, or task_<position>.
+// name gives every draft its id: the written one, repaired if repair is set, or task_<position>.
 func name(drafts []draft, repair bool) {
 	taken := map[string]bool{}
 	for i := range drafts {

@@ -115,8 +115,8 @@ func (d *responder) recall(ctx context.Context, log subject.Log, c cmd.Command, 
 	return nil
 }
 
-// eraseTask handles cmd.EraseTask: it removes what is stored of a task of the swarm
-// whose log the task service has ended.
+// eraseTask handles cmd.EraseTask: it removes the data of a swarm task whose log the task service
+// has ended.
 func (d *responder) eraseTask(ctx context.Context, c cmd.Command) error {
 	log := subject.Log{Tenant: c.Tenant, Kind: id.KindTask, Entity: c.Key}
 	if err := d.erase(ctx, log, c); err != nil {
@@ -128,8 +128,8 @@ func (d *responder) eraseTask(ctx context.Context, c cmd.Command) error {
 // services are those that have timers or dead letters of a log of the kind.
 var services = map[id.Kind][]id.Name{id.KindSession: {cmd.Session, cmd.Pipeline, cmd.Worker}, id.KindTask: {cmd.Task}}
 
-// erase removes what is stored of a deleted log, the events last: once the tombstone
-// stands alone, all is done.
+// erase removes the data of a deleted log, the events last: a tombstone alone marks the deletion as
+// complete.
 func (d *responder) erase(ctx context.Context, log subject.Log, c cmd.Command) error {
 	if err := d.eraseObjects(ctx, log); err != nil {
 		return err

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// MaxSigned bounds a signed state in bytes: it comes back in a client's frame, of
-	// which 256 KiB are allowed, with room for how a client may write it.
+	// MaxSigned bounds a signed state in bytes: a client sends it back in a frame of up to 256 KiB,
+	// possibly encoded less compactly.
 	MaxSigned = 160 << 10
 	// leastConversation is where leaving out more of the conversation stops to help.
 	leastConversation = 1 << 10
-	// maxState bounds a readable state in bytes, as long as less of the conversation
-	// helps: what is left then is a plan, which was one event (256 KiB) itself.
+	// maxState bounds a readable state in bytes, as far as leaving out conversation helps: the rest
+	// is a plan, which was one event (256 KiB).
 	maxState = 256 << 10
 	// defaultHistory and maxHistory bound the events of an export, and maxHistoryBytes
 	// their size: state, signed state and history fit a message of the bus (1 MiB).
@@ -60,8 +60,7 @@ func (d *responder) exportState(ctx context.Context, in cmd.ExportRequest) (even
 	return out, err
 }
 
-// export returns the state of a session as its log has it now. Without a key it is
-// not signed.
+// export returns the present state of a session. Without a key it is unsigned.
 func (d *responder) export(ctx context.Context, log subject.Log) (event.StateExportedData, error) {
 	f, out, err := d.describe(ctx, log)
 	if err == nil {
@@ -70,7 +69,7 @@ func (d *responder) export(ctx context.Context, log subject.Log) (event.StateExp
 	return out, err
 }
 
-// describe returns the state of a session for reading, and what it was made of.
+// describe returns the state of a session for reading, with the fold that it comes from.
 func (d *responder) describe(ctx context.Context, log subject.Log) (*folded, event.StateExportedData, error) {
 	now := d.now().UTC()
 	out := event.StateExportedData{ExportedAt: now, ValidUntil: now.Add(seal.Valid)}

@@ -48,9 +48,9 @@ func (d *responder) openLog(log subject.Log, fold func(*folded, event.Event) err
 	return ledger.Open(ledger.Config[folded]{Store: d.log, Source: source, Now: d.now, Fold: fold}, log)
 }
 
-// know counts what the log knows: each event is one more, and a restored state is as
-// much as was known where it was exported. By that count the states of a session are
-// compared that has moved to another place and comes back.
+// know counts the events that the log knows: one per event, and for a restored state as many as
+// were known at its export. An import compares states of a session that has moved and comes back by
+// this count.
 func (f *folded) know(e event.Event) {
 	f.upTo++
 	if f.upTo < e.Sequence {
@@ -74,8 +74,8 @@ func foldLog(ctx context.Context, store *eventlog.Store, log subject.Log) (*fold
 	return &f, err
 }
 
-// readAll visits what is left of a log after the position, oldest first. An error of
-// visit ends it and is returned.
+// readAll visits the events of a log after the position, oldest first. An error of visit ends it
+// and is returned.
 func readAll(ctx context.Context, store *eventlog.Store, log subject.Log, after eventlog.Cursor, visit func(*eventlog.Entry) error) error {
 	for {
 		err := store.Read(ctx, log, after, visit)

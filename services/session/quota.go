@@ -58,7 +58,7 @@ func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, er
 	return st.Decide(c, e.now, e.rules)
 }
 
-// over reports whether a session has ended: its log says so, or is not there any more.
+// over reports whether a session has ended or its log is gone.
 func (d *responder) over(ctx context.Context, t id.Tenant, session id.Entity) (bool, error) {
 	log := sessionLog(t, session)
 	last, err := d.log.Last(ctx, log)

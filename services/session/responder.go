@@ -46,8 +46,8 @@ func (d *responder) offer(s *rpc.Server) {
 	rpc.Handle(s, cmd.ShowSession, d.show)
 }
 
-// acknowledge handles cmd.Ack: it notes how far a client has read. A repeat does no
-// harm; a position beyond the end of the log counts as its end.
+// acknowledge handles cmd.Ack: it stores how far a client has read. A repeat does no harm; a
+// position beyond the end of the log counts as its end.
 func (d *responder) acknowledge(ctx context.Context, c cmd.Command) error {
 	var in cmd.AckEvents
 	if err := c.Decode(&in); err != nil {

@@ -38,8 +38,8 @@ type Config struct {
 	AckWait time.Duration // how long one command may be silent; default of command.OrderedConfig
 	Now     func() time.Time
 
-	// StateKeys sign the states that are exported, and verify those that come back: the
-	// first signs. Without a key states are exported unsigned and none is imported.
+	// StateKeys sign exported states and verify imported ones; the first one signs. Without a key
+	// states are exported unsigned, and imports are refused.
 	StateKeys [][]byte
 	Registry  prometheus.Registerer // of the metrics about requests; nil: none
 
@@ -116,8 +116,8 @@ func (s *Service) Drain(ctx context.Context) error {
 	return err
 }
 
-// Stop ends at once: who asked is told to ask again, and commands that are on are
-// delivered again elsewhere.
+// Stop ends at once. Callers are told to ask again, and the bus delivers commands in progress to
+// another replica.
 func (s *Service) Stop() {
 	s.rpc.Stop()
 	s.Service.Stop()

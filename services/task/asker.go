@@ -82,5 +82,5 @@ func (s *Service) mentionAsker(h *ledger.Log[life], eventID string, data event.D
 	s.notifier.mention(h.Ref.Tenant, h.State().Task().AskerID, e)
 }
 
-// askerMark is where it is noted that the asking agent was told. No agent has this id.
+// askerMark is the key of the note that the asking agent was told. No agent has this id.
 func askerMark(agent string) id.Entity { return id.EntityFromExternal("asker " + agent) }

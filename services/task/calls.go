@@ -88,8 +88,7 @@ func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) er
 	return s.ended(ctx, c, out)
 }
 
-// lostCall is the outcome of a call whose tool may have begun, and of which nothing more will
-// be heard.
+// lostCall is the outcome of a call whose tool may have begun, and whose result is lost.
 func lostCall(callID string) event.CallFinishedData {
 	lost := fault.New(fault.ServiceLost)
 	return event.CallFinishedData{CallID: callID, Status: callUnknown, Code: string(lost.Code), Error: lost.Public()}
@@ -186,7 +185,7 @@ const (
 	toolsFresh = 10 * time.Second
 	// toolsWait is how long a task's other commands wait for the list of tools.
 	toolsWait = 2 * time.Second
-	// maxServers bounds what is remembered.
+	// maxServers bounds the remembered servers.
 	maxServers = 1024
 )
 
@@ -217,7 +216,7 @@ func (s *Service) tool(ctx context.Context, c cmd.Command) assignment.Tool {
 	return s.toolOf(ctx, c.Tenant, d)
 }
 
-// toolOf returns what is known of the tool that is asked for.
+// toolOf returns the registry's entry of the requested tool.
 func (s *Service) toolOf(ctx context.Context, t id.Tenant, d cmd.ToolRequest) assignment.Tool {
 	got := s.look(ctx, shelfKey{t, d.Kind, d.Server})
 	out := assignment.Tool{ServerName: got.server.Name}

@@ -15,9 +15,9 @@ type taskCall struct {
 	Restored time.Time `json:"restored,omitzero"` // when the task's log was: a command that claimed the call before may be lost
 }
 
-// claimCall has the command claim the call, and reports whether the call is the command's,
-// and whether its tool may have begun before. All other commands for the call have nothing
-// to do: the one that owns it is in the queue until the task has the outcome.
+// claimCall claims the call for the command. own reports whether the command has the call, and
+// again whether its tool may have begun before. Other commands for the call have nothing to do: the
+// owning one stays in the queue until the task has the outcome.
 func (s *Service) claimCall(ctx context.Context, c cmd.Command, in taskCall) (own, again bool, err error) {
 	l := s.openCall(callLog(c.Tenant, in.CallID), in.TaskID)
 	if err := l.Sync(ctx); err != nil {

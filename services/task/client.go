@@ -60,8 +60,8 @@ func (b *inbox) belongsTo(in cmd.OpenClientRequest) bool {
 	return b.created.ClientID == in.ClientID && b.created.Principal == in.Principal && right
 }
 
-// resumeAt returns where a client that comes back goes on: after what it says that it
-// has, else after what was noted for it last.
+// resumeAt returns the position from which a client resumes: the one that it names, or else its
+// acknowledged one.
 func (s *Service) resumeAt(ctx context.Context, log subject.Log, after *uint64, last eventlog.Cursor) (eventlog.Cursor, error) {
 	var at uint64
 	if after == nil {
@@ -107,7 +107,7 @@ func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.
 	return cmd.OpenClientReply{ClientID: client, Token: token, After: l.Cursor().String()}, err
 }
 
-// nameClient records what a client says of itself, if that is not what it said last.
+// nameClient records a client's description of itself, if it has changed.
 func (s *Service) nameClient(ctx context.Context, in cmd.PeerRequest) (event.InboxRegisteredData, error) {
 	d, err := data[event.InboxRegisteredData](in)
 	if err != nil {
@@ -159,8 +159,8 @@ func (s *Service) sendClient(ctx context.Context, in cmd.PeerRequest) (cmd.Clien
 	})
 }
 
-// tell handles cmd.TellClient: it puts a message into a client's log, once. One that
-// has expired on the way, or whose client is gone, is dropped.
+// tell handles cmd.TellClient: it appends a message to a client's log, once. It drops an expired
+// message, and one for a client that is gone.
 func (s *Service) tell(ctx context.Context, c cmd.Command) error {
 	var m event.InboxMessagedData
 	if err := c.Decode(&m); err != nil {

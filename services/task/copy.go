@@ -14,8 +14,8 @@ import (
 // (256 KiB) with its envelope and its origin.
 const copyLimit = 250 << 10
 
-// visible reports whether a task's client is told of an event. The others are between
-// the service and agents.
+// visible reports whether a task's client gets the event. Other events concern the service and
+// agents only.
 func visible(e event.Event) bool {
 	if e.Type == event.TaskReported {
 		r, err := event.As[event.TaskReportedData](e)

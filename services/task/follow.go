@@ -29,9 +29,9 @@ const (
 	notDelivered = "not_delivered"
 )
 
-// followUp does what the state of a task entails. All of it is derived from the log,
-// so that it is done when a command comes again after a crash, and doing it twice
-// does no harm. The client is told last: until then nothing counts as done.
+// followUp does the work that the state of a task entails. It derives all of it from the log, so
+// that a redelivery after a crash completes it and a repetition does no harm. The client is told
+// last: its copy marks the work as done.
 func (s *Service) followUp(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
 	l := h.State()
 	if l.Created.IsZero() {
@@ -79,8 +79,8 @@ func (s *Service) due(h *ledger.Log[life]) time.Time {
 	return due
 }
 
-// dispatch hands the task to its agent. Whose gateway does not confirm that gets it
-// no more, unless the agent is expected to come back.
+// dispatch delivers the task to its agent. If the gateway does not confirm, the task is released,
+// unless the agent may still reconnect.
 func (s *Service) dispatch(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
 	l := h.State()
 	a := l.Undelivered()
@@ -167,7 +167,8 @@ func (s *Service) converse(ctx context.Context, h *ledger.Log[life], _ cmd.Comma
 	return s.remember(ctx, h, said)
 }
 
-// remember notes how far the agent was told, for the process that has the task next.
+// remember notes the last event that the agent was told, for the next process that handles the
+// task.
 func (s *Service) remember(ctx context.Context, h *ledger.Log[life], said uint64) error {
 	if agent := h.State().Holder(); said > 0 && agent != "" {
 		return s.acks.Put(ctx, h.Ref, id.EntityFromExternal(agent), said)
@@ -175,8 +176,8 @@ func (s *Service) remember(ctx context.Context, h *ledger.Log[life], said uint64
 	return nil
 }
 
-// recall looks up how far the agent was told, if this process does not know. Then it
-// has also heard of the notifications, or not: they are not repeated.
+// recall reads the last event that the agent was told, if this process does not know it. It treats
+// notifications before that event as told; they are not repeated.
 func (s *Service) recall(ctx context.Context, h *ledger.Log[life]) error {
 	l := h.State()
 	if l.asked {
@@ -327,8 +328,8 @@ const maxText = 40 << 10
 // textMembers are where agents put a text that people are to read, the first first.
 var textMembers = []string{"text", "output", "result"}
 
-// text is a result for people: a string is what it says, an object what its text is,
-// if it has one, and anything else its JSON.
+// text is a result for people: a string itself, an object's text if it has one, and anything else
+// as JSON.
 func text(result json.RawMessage) string {
 	if len(result) == 0 || string(result) == "null" {
 		return ""

@@ -86,9 +86,8 @@ func (x *inboxes) add(ctx context.Context, log subject.Log, eventID string, data
 	return known, err
 }
 
-// relay copies events of a task's log, which follow each other, into a client's log:
-// those that it does not have yet, in their order. A client without a log is told
-// nothing.
+// relay copies consecutive events of a task's log into a client's log, in order, without those that
+// it has already. A client without a log gets none.
 func (x *inboxes) relay(ctx context.Context, to, from subject.Log, events []event.Event) error {
 	name := from.Name()
 	return x.Get(to).Append(ctx, func(b *inbox) ([]event.Event, error) {

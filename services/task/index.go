@@ -24,9 +24,8 @@ type place struct {
 	seen    time.Time // when it was handled last
 }
 
-// index knows where the open tasks are that this process has lately handled. It is a
-// help for speed: what it does not know, timers bring to light. It is safe for
-// concurrent use.
+// index knows the agents of open tasks that this process handled lately. It only saves time: the
+// tasks' timers find the others. It is safe for concurrent use.
 type index struct {
 	mu     sync.Mutex
 	places map[subject.Log]place
@@ -89,7 +88,7 @@ func (x *index) all() map[subject.Log]place {
 	return maps.Clone(x.places)
 }
 
-// forget drops what was handled last before then.
+// forget drops tasks that were handled last before the given time.
 func (x *index) forget(before time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"github.com/waggle-dev/waggle/services/assignment"
 )
 
-// life is the state of a task with what is still to be told about it.
+// life is the state of a task with the events that agent and client have not been told yet.
 type life struct {
 	assignment.State
 	inbox  []event.Event // for the client: not known to be in its log
@@ -14,7 +14,7 @@ type life struct {
 	asked  bool          // told was looked up
 }
 
-// news is what an agent is told, in order.
+// news are messages to an agent, in order.
 type news struct {
 	to    string
 	event event.Event
@@ -26,7 +26,7 @@ var lasting = map[event.Type]bool{
 	event.TaskMessaged: true, event.TaskAskExpired: true, event.ChildCreated: true, event.ChildFinished: true, event.CallFinished: true,
 }
 
-// apply folds an event and keeps it until client and agent are told.
+// apply folds an event and keeps it until client and agent have been told.
 func (l *life) apply(e event.Event) error {
 	holder := l.Holder()
 	if err := l.Apply(e); err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// confirmWait is how long a gateway may take to say that a frame is in a socket's
-// queue, which takes it well under a millisecond. One that is gone is told by NATS at
-// once; one that is stuck must not hold up the other tasks of the partition for long.
+// confirmWait is how long a gateway may take to confirm that a frame is in a socket's queue, which
+// normally takes well under a millisecond. NATS reports a lost gateway at once; a stuck one must
+// not delay the other tasks of the partition for long.
 const confirmWait = 3 * time.Second
 
 // confirmed is what a gateway answers.

@@ -100,9 +100,8 @@ func logOfCall(c cmd.Command) subject.Log {
 	return subject.Log{Tenant: c.Tenant, Kind: id.KindCall, Entity: c.Key}
 }
 
-// runTool runs a tool outside of any task, once however often it is asked for under the
-// same id, and answers with the outcome: that the tool failed is one, and no error. The
-// tool is run to its end also if no peer waits any more.
+// runTool runs a tool outside of tasks, once per id, and answers with the outcome. A failure of the
+// tool is an outcome, not an error. The tool runs to its end also if the peer is gone.
 func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutcome, error) {
 	d, err := data[cmd.ToolRequest](in)
 	if err != nil {

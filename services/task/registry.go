@@ -83,8 +83,8 @@ func (c *registry) online() map[peerKey]cmd.Peer {
 	return c.peers
 }
 
-// refresh reads the directory. Only what has changed is decoded. While a peer comes
-// back it can have several entries: the one that is online counts, of two the younger.
+// refresh reads the directory and decodes changed entries only. A reconnecting peer can have
+// several entries: the online one counts, or else the youngest.
 func (c *registry) refresh() {
 	read, best := map[string]reading{}, map[peerKey]reading{}
 	for _, what := range []id.Name{cmd.WhatAgent, cmd.WhatService, cmd.WhatClient} {

@@ -128,7 +128,7 @@ func (r *registryBucket) take(e jetstream.KeyValueEntry) {
 	}
 }
 
-// all returns what is remembered of a kind and tenant, in no order.
+// all returns the stored entries of a kind and tenant, unordered.
 func (r *registryBucket) all(t id.Tenant, kind string) []cmd.Peer {
 	prefix := t.String() + "." + cmd.PeerWhat(kind).String() + "."
 	r.mu.Lock()
@@ -142,7 +142,7 @@ func (r *registryBucket) all(t id.Tenant, kind string) []cmd.Peer {
 	return out
 }
 
-// one returns what is remembered of a peer.
+// one returns the stored entry of a peer.
 func (r *registryBucket) one(p cmd.Peer) (cmd.Peer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

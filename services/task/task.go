@@ -146,8 +146,8 @@ func (s *Service) Drain(ctx context.Context) error {
 	return err
 }
 
-// Stop ends at once: who asked is told to ask again, and commands and calls that are
-// on are delivered again elsewhere.
+// Stop ends at once. Callers are told to ask again, and the bus delivers commands and calls in
+// progress to another replica.
 func (s *Service) Stop() {
 	s.rpc.Stop()
 	var pulls sync.WaitGroup // both wait for what their last pull may still bring
@@ -198,7 +198,7 @@ func (s *Service) catchUp(ctx context.Context, c cmd.Command) {
 	}
 }
 
-// env gathers the agents of the tenant, and what is known of a tool that is asked for.
+// env returns the agents of the tenant, and the entry of a requested tool.
 func (s *Service) env(ctx context.Context, h *ledger.Log[life], c cmd.Command) (assignment.Env, error) {
 	s.catchUp(ctx, c)
 	tool := s.tool(ctx, c)

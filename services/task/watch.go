@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// sweepEvery is how often the index forgets tasks that another replica has taken
-	// over, and forgotten how many leases after the last sign of one: a task that is
-	// handled here is heard of once a lease.
+	// sweepEvery is how often the index drops tasks that another replica has taken over; forgotten
+	// is the number of leases without a sign after which it does. A task that is handled here shows
+	// a sign once a lease.
 	sweepEvery = time.Minute
 	forgotten  = 4
 )
@@ -78,7 +78,7 @@ func (w *watch) run() {
 	}
 }
 
-// look compares the directory with what was seen before.
+// look compares the directory with its last known state.
 func (w *watch) look() {
 	peers := w.s.registry.online()
 	came, says := map[id.Tenant]bool{}, map[peerKey]bool{}
@@ -118,7 +118,7 @@ func (w *watch) look() {
 	}
 }
 
-// markOf is what has to change of a peer for tasks, or the registry, to care.
+// markOf returns the part of a peer whose change concerns tasks or the registry.
 func markOf(p cmd.Peer) string {
 	caps := slices.Clone(p.Capabilities)
 	slices.Sort(caps)
@@ -149,7 +149,7 @@ func (w *watch) poke(log subject.Log) {
 	w.send(log, cmd.Command{ID: fmt.Sprintf("poke-%d", w.s.cfg.Now().UnixNano()), Verb: cmd.CheckTask})
 }
 
-// release takes the task from an agent that is gone.
+// release takes the task from a lost agent.
 func (w *watch) release(log subject.Log, p place) {
 	w.send(log, w.s.gone(p, reasonLost))
 }
@@ -170,7 +170,7 @@ func (s *Service) gone(p place, reason string) cmd.Command {
 	}
 }
 
-// rules returns the rules with the defaults for what was left open.
+// rules returns the rules, with defaults for absent ones.
 func rules(r assignment.Rules) assignment.Rules {
 	def := assignment.DefaultRules
 	r.QueueTimeout = cmp.Or(r.QueueTimeout, def.QueueTimeout)

@@ -19,8 +19,8 @@ import (
 // errResting says that the team has to be noted as active before anything is appended.
 var errResting = errors.New("the team is not active")
 
-// handle is a step of the process manager: append what the command calls for, then send
-// what it entails, with ids that a repeat derives again.
+// handle appends the facts that the command calls for, then sends the commands that they entail,
+// with ids that a repeat derives again.
 func (s *Service) handle(ctx context.Context, c cmd.Command) error {
 	l := s.logs.Get(subject.Log{Tenant: c.Tenant, Kind: id.KindTeam, Entity: c.Key})
 	if err := s.carryOut(ctx, l, c); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
-// Entries of the registry: what it has to be told of a team.
+// Entries of the registry to write for a team.
 const (
 	listed   = "listed"
 	unlisted = "unlisted"

@@ -28,7 +28,7 @@ type owners struct {
 	relays map[subject.Log]*running
 }
 
-// running is a relay with its end.
+// running is a relay with the channel of its end.
 type running struct {
 	*relay
 	revision uint64 // of the registry's entry when it was last woken

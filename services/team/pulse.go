@@ -104,8 +104,8 @@ func (p *pulse) run(sub *nats.Subscription) {
 	}
 }
 
-// feel asks all other replicas at once, and has the teams divided anew if one has died,
-// or was taken for dead and is not.
+// feel asks all other replicas at once, and divides the teams anew if one has died, or was listed
+// as dead and is alive.
 func (p *pulse) feel(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pulseWait)
 	defer cancel()

@@ -164,8 +164,8 @@ func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 	return d, s.served(d, "")
 }
 
-// served refuses members whose model none of the workers that are running can ask. Where
-// no worker is running, the models of later ones are not known.
+// served refuses members whose model no running worker can ask. It accepts all models while no
+// worker runs, because later workers may have them.
 func (s *Service) served(d event.TeamDefinition, path string) error {
 	for i, m := range d.Members {
 		at := fmt.Sprintf("%smembers[%d].", path, i)

@@ -164,8 +164,8 @@ func (s *Service) Drain(ctx context.Context) error {
 	return err
 }
 
-// Stop ends at once: commands that are on are delivered again elsewhere, and what is
-// relayed half is relayed on elsewhere.
+// Stop ends at once. The bus delivers commands in progress to another replica, which also completes
+// the relay.
 func (s *Service) Stop() {
 	s.rpc.Stop()
 	s.Service.Stop()

@@ -59,9 +59,8 @@ func (s *State) act(c command.Command, now time.Time) (decision.Decision, error)
 	return do(s, c, a, now)
 }
 
-// Forward returns where a member's call has to go that this team cannot carry out but
-// the one that it belongs to can: a message for one of that team's members, or news of a
-// task that this team's own board does not have.
+// Forward returns the parent team for a member's call that only the parent can carry out: a message
+// for one of its members, or an update of a task that this team's own board does not have.
 func (s *State) Forward(a command.TeamAct) (to event.TeamParent, ok bool) {
 	if s.head.Parent == nil {
 		return to, false

@@ -34,7 +34,7 @@ func (s *State) boardCreated(_ event.Event, d event.BoardCreatedData) error {
 	return nil
 }
 
-// created is what the model is told of the tasks that it made.
+// created is the result for the model with the created tasks.
 func created(d event.BoardCreatedData) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Created %d tasks:", len(d.Added))
@@ -127,7 +127,7 @@ func (s *State) announce(t *boardTask) []decision.Fact {
 	}
 }
 
-// notification is what an assignee is told.
+// notification is the message to an assignee.
 func notification(t *boardTask) string {
 	return fmt.Sprintf("The task %s (%s) is yours and can be started.\n\n%s\n\nSet its status with update_task_status: in_progress when you begin, "+
 		"completed or failed when you end.", t.TaskID, t.TaskName, t.Description)

@@ -10,9 +10,8 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// MaxPending is how many messages may wait for the members of a team: enough for a
-// board full of tasks, small enough that members who write to each other in circles
-// are told soon.
+// MaxPending bounds the waiting messages of a team: enough for a board full of tasks, and few
+// enough to stop members early that write to each other in circles.
 const MaxPending = 256
 
 var verbs = map[id.Name]func(*State, command.Command, time.Time) (decision.Decision, error){
@@ -49,12 +48,12 @@ func (s *State) goOn(command.Command, time.Time) (decision.Decision, error) {
 	return decision.Decision{Facts: s.Advance()}, nil
 }
 
-// refuse says why the command has no effect, and goes on with what is due.
+// refuse reports why the command has no effect, and returns the due events.
 func (s *State) refuse(c command.Command, why error) (decision.Decision, error) {
 	return decision.Decision{Facts: s.Advance(), Direct: refusal(c, why)}, nil
 }
 
-// refusal is what the sender is told.
+// refusal is the answer to the sender.
 func refusal(c command.Command, why error) event.Data {
 	f := fault.From(why, c.ID)
 	if c.Verb == command.ActTeam {

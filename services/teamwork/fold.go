@@ -311,7 +311,7 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 	return nil
 }
 
-// below keeps the statuses of what is nested, for the view.
+// below keeps the statuses of nested teams and their members, for the view.
 func (s *State) below(inner event.Event) {
 	status := inner.Via.Status
 	if inner.Via.AgentID == "" && inner.Type == event.TeamStatus {

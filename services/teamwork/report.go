@@ -15,8 +15,8 @@ type delegation struct {
 	run    string // run of the agent; empty: none yet
 }
 
-// report is what has come of a delegation. An agent of the swarm has none of the team's
-// tools: the team writes to the colleague who asked, and keeps the board.
+// report is the result of a delegation. Agents of the swarm lack the team's tools, so the team
+// writes to the asking colleague and updates the board.
 type report struct {
 	id     string
 	member string // of this team: who did it, or the nested team that had it done
@@ -37,7 +37,7 @@ func (s *State) expects(l event.TeamMessageData) {
 	}
 }
 
-// deeds keeps what has become of delegations, by an event of an agent or a nested team.
+// deeds keeps the results of delegations, from events of agents and nested teams.
 func (s *State) deeds(inner event.Event) error {
 	switch inner.Type {
 	case event.MessageReceived, event.MessageRefused, event.TeamMessageDropped:
@@ -91,7 +91,7 @@ func (s *State) hasDone(inner event.Event) error {
 	return nil
 }
 
-// reader returns whom a report is for: a task on the board, or else a member of this team.
+// reader returns the target of a report: a task on the board, or else a member of this team.
 func (s *State) reader(r report) (t *boardTask, to Place, ok bool) {
 	if t = s.task(r.letter.TaskID); t != nil {
 		return t, to, true

@@ -69,8 +69,8 @@ func (r *roster) agent(p Place) Place {
 	return p
 }
 
-// find returns the member that is meant by a path of names, an id, or the last name of
-// a path if only one has it.
+// find returns the member with the path of names, the id, or the last name of a path if that is
+// unique.
 func (r *roster) find(member string) (Place, error) {
 	if i, ok := r.routes[member]; ok {
 		return r.places[i], nil

@@ -177,7 +177,7 @@ func (s *State) restore(snap snapshot) error {
 	return s.restoreMail(snap)
 }
 
-// restoreMail restores what is between members.
+// restoreMail restores the messages between members.
 func (s *State) restoreMail(snap snapshot) error {
 	for _, l := range snap.Pending {
 		s.pending = append(s.pending, letter{l.Letter, l.Seq})

@@ -117,8 +117,7 @@ func (s *State) Seq() uint64 { return s.seq }
 // Parent returns the team that this one is a member of, or nil.
 func (s *State) Parent() *event.TeamParent { return s.head.Parent }
 
-// From returns the sequence behind which what is on began; without anything that is on
-// it is that of the newest event.
+// From returns the seq before the work in progress, or of the newest event if the team is idle.
 func (s *State) From() uint64 {
 	if s.busyFrom > 0 {
 		return s.busyFrom - 1
@@ -183,9 +182,9 @@ func (s *State) Pending() []event.TeamMessageData {
 	return out
 }
 
-// Deliverable returns the pending messages whose members have a log. The event that starts a member follows the
-// message in the team's log, and a reader may see the log between the two: a command sent then would overtake the one
-// that creates the member's log.
+// Deliverable returns the pending messages whose members have a log. The event that starts a member
+// follows the message in the team's log, and a reader may see the log between the two: a command
+// sent then would overtake the one that creates the member's log.
 func (s *State) Deliverable() []event.TeamMessageData {
 	return slices.DeleteFunc(s.Pending(), func(d event.TeamMessageData) bool {
 		m := s.members[d.Member]

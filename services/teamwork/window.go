@@ -7,8 +7,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// How much a viewer without a position is shown again: what a team of five says in some
-// minutes, which is longer than clients go on trying to come back.
+// Bounds of the history for a viewer without a position: some minutes of a team of five, which is
+// longer than clients try to reconnect.
 const (
 	recentEvents = 10_000
 	recentBytes  = 8 << 20
@@ -18,10 +18,9 @@ const (
 // some 150 of them, of 30 bytes.
 const restEvery = 64
 
-// window is how far back the log is shown to viewers without a position. It begins at a
-// rest: behind it no text, tool call or question is cut in two. The original's clients
-// drop what they have by its position, and pass over the rest of what they have not seen
-// begin.
+// window is the part of the log that viewers without a position see. It begins at a rest, so that
+// it cuts no text, tool call or question in two. The original's clients drop known events by
+// position, and skip those whose beginning they have not seen.
 type window struct {
 	Seq   uint64            `json:"seq,omitempty"`
 	Bytes uint64            `json:"bytes,omitempty"` // of the data of all events so far
@@ -60,7 +59,7 @@ func (w *window) beyond(r rest) bool {
 	return w.Seq-r.Seq > recentEvents || w.Bytes-r.Bytes > recentBytes
 }
 
-// note keeps what is open, by an event of a member.
+// note keeps the open texts, calls and questions, by an event of a member.
 func (w *window) note(e event.Event) {
 	var d struct {
 		MessageID string `json:"message_id"`

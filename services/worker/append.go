@@ -8,8 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/services/conversation"
 )
 
-// current returns the job as the log has it now: nil if the session has been
-// restored to a state without it.
+// current returns the job in the log's present state; nil if a restored session does not have it.
 func (j *job) current() *conversation.Work { return j.state.Work(j.id) }
 
 // over reports whether a job needs no worker any more.

@@ -21,8 +21,8 @@ func (j *job) principal() string {
 	return j.state.Principal
 }
 
-// timeLimit is how long the attempt may take, and why it ends then: what an attempt may,
-// or what is left of the run's budget if that is less and people are not asked for more.
+// timeLimit returns how long the attempt may take, and the error at that time: the limit of an
+// attempt, or the rest of the run's budget if that is less and people are not asked for more.
 func (j *job) timeLimit() (time.Duration, error) {
 	limit, why := j.s.cfg.TurnTimeout, error(fault.New(fault.ModelTimeout).Wrap(errSlow))
 	r := j.state.Run(j.runID)
@@ -60,8 +60,7 @@ func (j *job) talk(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// cutOff returns why a request to a model was closed before its end though its attempt
-// goes on, nil if it was not.
+// cutOff returns why a request to a model was closed early while its attempt continues, or nil.
 func cutOff(parent, ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if _, over := errors.AsType[*quota.Over](cause); parent.Err() == nil && (over || errors.Is(cause, errTimeUp)) {
@@ -89,7 +88,7 @@ func (j *job) askBudget(ctx context.Context) error {
 	})
 }
 
-// overQuestion is the question whether a run may go on over a limit.
+// overQuestion is the question whether a run may continue over a limit.
 type overQuestion struct {
 	use     event.BudgetUse
 	text    string
@@ -115,9 +114,9 @@ func (j *job) askOver(ctx context.Context, prefix string, ask func() (q overQues
 	})
 }
 
-// tellOfDeadline has the service of the log look at the question that the job waits
-// for, if that does not stay open for ever. It is told before the job is put down, so
-// that a worker that dies in between leaves it to the next one.
+// tellOfDeadline makes the service of the log set a timer for the job's question, if the question
+// expires. It comes before the suspension, so that a worker that dies in between leaves it to the
+// next one.
 func (j *job) tellOfDeadline(ctx context.Context) error {
 	r := j.state.Run(j.runID)
 	if r == nil {

@@ -62,8 +62,8 @@ func (j *job) enough(ctx context.Context, st conversation.Step) error {
 	return nil
 }
 
-// allowance turns the error of a step that has come to a limit of the day into what is to
-// be done: people are asked, and the error is nil, or the job ends with it.
+// allowance handles the error of a step that has reached a daily limit: it asks people and returns
+// nil, or returns the error that ends the job.
 func (j *job) allowance(ctx context.Context, err error) error {
 	o, ok := errors.AsType[*quota.Over](err)
 	if !ok {
@@ -76,7 +76,7 @@ func (j *job) allowance(ctx context.Context, err error) error {
 	return err
 }
 
-// askQuota asks people whether the run may go on over the limit.
+// askQuota asks people whether the run may continue over the limit.
 func (j *job) askQuota(ctx context.Context, o *quota.Over) error {
 	granted := j.state.Run(j.runID).Granted(o.Resource.String(), o.Scope, o.Day)
 	return j.askOver(ctx, "quota_", func() (q overQuestion, due bool) {

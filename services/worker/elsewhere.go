@@ -19,7 +19,7 @@ const (
 	// for a minute, twice the time after which a dead worker is known to be gone, so that
 	// the last one of its kind may be restarted.
 	defaultPasses = 600
-	// passed is what is between the id of a work item and how often it was passed on.
+	// passed separates the id of a work item from the number of times it was passed on.
 	passed = ".pass-"
 )
 

@@ -76,8 +76,8 @@ func (j *job) fold(s *conversation.State, e event.Event) error {
 	return s.Apply(e)
 }
 
-// run does what is left of the job. ended says that it needs no worker any more; an
-// error asks for another delivery.
+// run does the rest of the job. ended says that the job needs no worker any more; an error asks for
+// another delivery.
 func (j *job) run(ctx context.Context) (ended bool, err error) {
 	ctx = telemetry.Extract(ctx, j.trace)
 	ctx, span := telemetry.Start(ctx, "invoke_agent", trace.SpanKindInternal)
@@ -143,8 +143,8 @@ func (j *job) attend(ctx context.Context) error {
 	}
 }
 
-// conclude settles how the attempt ended: the job's last word written, put down, claim
-// lost, job ended by another process, failed, or interrupted and to be resumed.
+// conclude settles the end of the attempt: last message written, suspended, claim lost, job ended
+// by another process, failed, or interrupted and to be resumed.
 func (j *job) conclude(ctx context.Context, err error) (ended bool, _ error) {
 	switch {
 	case errors.Is(err, errEnded):
@@ -225,7 +225,7 @@ func (j *job) take(ctx context.Context) error {
 	})
 }
 
-// refused records that this attempt came back too late, once.
+// refused records, once, that this attempt was late.
 func (j *job) refused(ctx context.Context) error {
 	eventID := j.claim + ".refused"
 	err := j.log.Append(ctx, func(*conversation.State) ([]event.Event, error) {

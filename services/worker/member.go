@@ -51,9 +51,9 @@ func (j *job) otherModel() string {
 // model is the specification of the model that is asked.
 func (j *job) model() string { return model.Asked(j.s.deps.Model, j.otherModel()) }
 
-// products is what has come of a member's call besides its result: a list of things to
-// do, a file. It goes into the log before the result, so that a worker that dies between
-// the two leaves a call without a result, and nothing that was made goes unmentioned.
+// products are the events of a member's call besides its result: a to-do list, a file. They precede
+// the result, so that a worker that dies between the two leaves a call without a result, and no
+// product is missing.
 func (j *job) products(o outcome) []event.Data {
 	if j.state.Agent == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
-// hasTools reports whether the model may call tools in a stage. A plan and an answer
-// made of results are made of what is there.
+// hasTools reports whether the model may call tools in a stage. Plans and aggregates use given data
+// only.
 func hasTools(stage string) bool { return stage == event.ModeChat || stage == event.StageSolving }
 
 // request is what the model is asked: the conversation so far, in a stage of a
@@ -58,7 +58,7 @@ func (j *job) request(ctx context.Context) (model.Request, error) {
 	return req, nil
 }
 
-// system is what the model is told first.
+// system returns the system prompt.
 func (j *job) system(b conversation.Brief) string {
 	s := j.s.cfg.System
 	if s == "" && hasTools(b.Stage) {

@@ -23,8 +23,8 @@ import (
 // parallelCalls bounds the tool calls of one message that run at once.
 const parallelCalls = 8
 
-// unknownOutcome is what people and the model are told about a call that was
-// started, lost, and must not be repeated.
+// unknownOutcome is the result, for people and the model, of a call that was started, lost, and
+// must not be repeated.
 const unknownOutcome = "Outcome unknown: the tool was started, but its result was lost or did not come in time. " +
 	"It may or may not have had its effect and was not run again. Check before you repeat it."
 

@@ -9,7 +9,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// Bounded are two replicas of a service that keep one quota of what is open: three of a
+// Bounded is a test of two replicas of a service with one quota of open entities: three of a
 // tenant, two of a principal.
 type Bounded struct {
 	*Rig

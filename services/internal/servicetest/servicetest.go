@@ -45,7 +45,7 @@ func New(t testing.TB, conn *bus.Conn, patience time.Duration) *Rig {
 	return Within(t, conn, patience, 2*patience)
 }
 
-// Within is New for a test that lasts as long as it is told at most.
+// Within is New for a test with a time limit of its own.
 func Within(t testing.TB, conn *bus.Conn, patience, whole time.Duration) *Rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), whole)
@@ -59,7 +59,7 @@ func Within(t testing.TB, conn *bus.Conn, patience, whole time.Duration) *Rig {
 	return r
 }
 
-// Store returns another store of the event log, as another process has it.
+// Store returns another store of the event log, as in another process.
 func (r *Rig) Store() *eventlog.Store {
 	r.T.Helper()
 	return r.StoreOn(r.Conn)
@@ -128,8 +128,8 @@ func (r *Rig) Taken(service id.Name) <-chan cmd.Command {
 	return out
 }
 
-// Wait reads a log from its beginning until enough says so of what has come so far, which
-// may be nothing.
+// Wait reads a log from its beginning until enough returns true for the events so far, which may be
+// none.
 func (r *Rig) Wait(l subject.Log, what string, enough func([]*eventlog.Entry) bool) []*eventlog.Entry {
 	r.T.Helper()
 	ctx, cancel := context.WithTimeout(r.Ctx, r.patience)
@@ -190,7 +190,7 @@ func Events(entries []*eventlog.Entry) []event.Event {
 // shown is how much of a log the message of a failure lists.
 const shown = 60
 
-// Told lists the end of a log, with what it has taken over from others.
+// Told lists the last events of a log, with those relayed from other logs.
 func Told(entries []*eventlog.Entry) string {
 	var b strings.Builder
 	for _, e := range entries[max(0, len(entries)-shown):] {

@@ -42,7 +42,7 @@ func (r *Rig) Web(check Check, mount func(*http.ServeMux, auth.Authenticator)) *
 	return &Web{Rig: r, url: srv.URL, client: srv.Client(), check: check}
 }
 
-// Answer is what is left of a response that was read.
+// Answer is a response that was read.
 type Answer struct {
 	Status int
 	Header http.Header

@@ -135,8 +135,8 @@ func (a *Agent) says(status string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Drain takes no new tasks, brings those that are on to an end within ctx, and leaves:
-// then what is left of them goes to others.
+// Drain accepts no new tasks, finishes those in progress within ctx, and leaves the directory: then
+// other instances get the rest.
 func (a *Agent) Drain(ctx context.Context) error {
 	a.mu.Lock()
 	a.leaving = true
@@ -233,7 +233,7 @@ func (a *Agent) direct(m *nats.Msg) {
 	}
 }
 
-// hear reports whether the agent has what it is told.
+// hear handles a direct message and reports whether the agent has it.
 func (a *Agent) hear(raw []byte) bool {
 	var e event.Event
 	if err := json.Unmarshal(raw, &e); err != nil {

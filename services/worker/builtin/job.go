@@ -50,7 +50,7 @@ type job struct {
 	lost     error                    // the session's log cannot be read
 }
 
-// note is what the client is told on the way. A repeat has the same id.
+// note is a notification of the client. A repeat has the same id.
 type note struct {
 	id   string
 	text string
@@ -142,7 +142,7 @@ func (j *job) load(data event.Large) error {
 	return j.insist("load stored data", func() error { return j.a.payloads.Fill(j.life, j.log.Tenant, data) })
 }
 
-// stored returns a result with what is too large for a command in an object.
+// stored returns a result whose large data is stored as an object.
 func (j *job) stored(end *cmd.TaskResult) *cmd.TaskResult {
 	err := j.insist("store result", func() error {
 		_, err := j.a.payloads.Shrink(j.life, j.log, end)
@@ -154,7 +154,7 @@ func (j *job) stored(end *cmd.TaskResult) *cmd.TaskResult {
 	return end
 }
 
-// insist does something, however often it has to be tried, and fails if that is of no use.
+// insist repeats do until it succeeds, and fails on a permanent error.
 func (j *job) insist(what string, do func() error) error {
 	for j.life.Err() == nil {
 		err := do()
@@ -175,8 +175,8 @@ func (j *job) insist(what string, do func() error) error {
 	return nil
 }
 
-// read loads the messages of the client that are stored as objects. The model is told of
-// one that is lost that it is.
+// read loads messages of the client that are stored as objects. For a lost one the model gets a
+// note instead.
 func (j *job) read() {
 	j.mu.Lock()
 	stored := slices.Clone(j.mail)
@@ -295,7 +295,7 @@ func (j *job) close(reason string) {
 	j.say(cmd.Session, cmd.Close, "task.close", cmd.CloseSession{Reason: reason})
 }
 
-// notify tells the client what is new and reports whether the job goes on.
+// notify sends new notes to the client and reports whether the job continues.
 func (j *job) notify() bool {
 	j.mu.Lock()
 	notes := j.notes
@@ -312,18 +312,18 @@ func (j *job) notify() bool {
 	return true
 }
 
-// tell sends a command to the task and reports whether the job goes on.
+// tell sends a command to the task and reports whether the job continues.
 func (j *job) tell(name string, verb id.Name, data any) bool {
 	return j.send(cmd.Command{ID: fmt.Sprintf("%s.%d.%s", j.a.self, j.task.Attempt, name), Service: cmd.Task, Verb: verb, Key: j.log.Entity}, data)
 }
 
-// say sends a command to the session and reports whether the job goes on.
+// say sends a command to the session and reports whether the job continues.
 func (j *job) say(service, verb id.Name, commandID string, data any) bool {
 	return j.send(cmd.Command{ID: commandID, Service: service, Verb: verb, Key: j.session.Entity}, data)
 }
 
-// send sends a command, however often it has to be tried, and reports whether the job
-// goes on. One that can never be sent is passed over.
+// send sends a command, with repeats, and reports whether the job continues. It skips a command
+// that can never be sent.
 func (j *job) send(c cmd.Command, data any) bool {
 	c.Tenant, c.Source, c.Data = j.log.Tenant, source, encode(data)
 	for {

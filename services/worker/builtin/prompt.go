@@ -9,14 +9,14 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// promptMembers are where clients put what they want to be told, the first first.
+// promptMembers are the members of a task's data that may hold its text, by precedence.
 var promptMembers = []string{"prompt", "message", "question", "query", "text", "input", "description", "content", "task", "goal"}
 
 // typeMembers say what a task is and nothing for a model.
 var typeMembers = []string{"taskType", "type"}
 
-// maxPrompt bounds what a model is told of a task, so that the message that holds it
-// fits into an event (256 KiB) even if JSON makes twice as much of it.
+// maxPrompt bounds the text of a task for the model, so that the message fits into an event (256
+// KiB) even if JSON doubles it.
 const maxPrompt = 96 << 10
 
 // prompt makes a message for the model of a task's text and the rest of its data.

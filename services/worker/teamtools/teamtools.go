@@ -61,8 +61,8 @@ type Client struct {
 	waiting map[question]map[chan event.TeamActedData]bool
 }
 
-// question is what answers are told apart by. The team that answers may be another one
-// than was asked: messages to colleagues of a nested team are handed up.
+// question identifies an answer. Another team than the asked one may answer, because a nested team
+// forwards messages to colleagues outside.
 type question struct {
 	tenant id.Tenant
 	call   string
@@ -90,7 +90,7 @@ func (c *Client) Start() error {
 	return nil
 }
 
-// Stop hears no more. Calls that are on wait until their contexts end.
+// Stop ends the subscription. Open calls wait until their contexts end.
 func (c *Client) Stop() error {
 	if c.sub == nil || !c.sub.IsValid() {
 		return nil
@@ -101,7 +101,7 @@ func (c *Client) Stop() error {
 	return nil
 }
 
-// hear hands an answer to all who wait for it.
+// hear delivers an answer to all waiting calls.
 func (c *Client) hear(m *nats.Msg) {
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.TeamActed {

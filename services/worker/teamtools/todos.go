@@ -41,7 +41,7 @@ func Todos(arguments json.RawMessage) ([]event.Todo, error) {
 	return in.Todos, nil
 }
 
-// told is what the member is told of its list.
+// told is the result of the tool for the member.
 func told(list []event.Todo) string {
 	if len(list) == 0 {
 		return "Your list is empty now."
