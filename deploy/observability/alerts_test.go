@@ -20,10 +20,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The package rules of Prometheus would bring its storage and everything that it can
-// discover targets with, several minutes of a cold build. What is used of it here is
-// little: an alert fires when its expression has had a result for as long as "for" says.
-// Expressions and templates are worked out by Prometheus' own code.
+// Prometheus' package rules imports its storage and all discovery, several minutes of a cold build.
+// This test needs little of it: an alert fires when its expression has had a result for as long as
+// "for" says. Prometheus' own code evaluates the expressions and templates.
 
 // suite is what is read of a file of "promtool test rules".
 type suite struct {

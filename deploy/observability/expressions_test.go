@@ -182,7 +182,7 @@ func under(all map[string]metric, n *parser.AggregateExpr) []string {
 	return out
 }
 
-// counters refuses the rate of what is no counter.
+// counters refuses the rate of a metric that is not a counter.
 func counters(t *testing.T, all map[string]metric, where string, c *parser.Call) {
 	t.Helper()
 	if c.Func.Name != "rate" && c.Func.Name != "increase" {

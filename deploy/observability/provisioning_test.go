@@ -80,7 +80,8 @@ type providers struct {
 	} `yaml:"providers"`
 }
 
-// Grafana is told of a Prometheus that there is, and finds the dashboards where they are.
+// Grafana's provisioning names the Prometheus of the fleet, and finds the dashboards in their
+// folder.
 func TestGrafanaIsProvisioned(t *testing.T) {
 	fleet := services(t)
 	var sources datasources
