@@ -46,8 +46,8 @@ func (c *Conn) Ready() {
 // IsReady reports whether Ready has been called.
 func (c *Conn) IsReady() bool { return c.ready.Load() }
 
-// Send queues a frame for the connection. It waits for room, until the connection ends
-// (ErrLost) or ctx does. That it is queued does not mean that the server has it.
+// Send queues a frame for the connection. It waits for room, until the connection ends (ErrLost) or
+// ctx ends. A queued frame may still get lost.
 func (c *Conn) Send(ctx context.Context, frame []byte) error {
 	return c.queue(ctx, outFrame{bytes: frame})
 }
@@ -78,7 +78,7 @@ func (c *Conn) queue(ctx context.Context, f outFrame) error {
 	}
 }
 
-// leave writes what is queued and says goodbye, within a few seconds.
+// leave writes the queued frames and says goodbye, within a few seconds.
 func (c *Conn) leave(ctx context.Context) error {
 	reached := make(chan struct{})
 	if c.queue(ctx, outFrame{reached: reached}) == nil {
@@ -91,8 +91,7 @@ func (c *Conn) leave(ctx context.Context) error {
 	return c.socket.Close(websocket.StatusNormalClosure, "")
 }
 
-// write writes what is queued until ctx ends. A frame that cannot be written ends the
-// connection.
+// write writes queued frames until ctx ends. A frame that cannot be written ends the connection.
 func (c *Conn) write(ctx context.Context) {
 	for {
 		select {

@@ -66,7 +66,7 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("link: the server closed the connection: %s (%d)", e.Reason, e.Code)
 }
 
-// AwayError says that the server did not come back in time. It wraps the last failure.
+// AwayError says that the server stayed away for too long. It wraps the last failure.
 type AwayError struct {
 	For time.Duration
 	Err error
@@ -100,8 +100,8 @@ func (e *finalError) Unwrap() error { return e.error }
 // Final marks err as one that coming back would not change: the link ends with err.
 func Final(err error) error { return &finalError{err} }
 
-// Close codes from firstFinal to lastFinal mean "do not come back as you are"; the first
-// is about credentials.
+// Close codes from firstFinal to lastFinal tell a client not to reconnect unchanged; the first
+// concerns credentials.
 const (
 	firstFinal   = 4400
 	unauthorized = 4401

@@ -16,11 +16,11 @@ type Protocol[F any] struct {
 	// Position returns the first and the last position in the log that a frame stands
 	// for, 0 and 0 if it is in no log. A frame whose position has been reached is dropped.
 	Position func(f F) (from, to uint64)
-	// Exact says that the server leaves no position out and repeats none: a frame that does
-	// not go on right behind the one before is a *GapError, which ends the connection.
+	// Exact says that the server neither leaves out nor repeats a position: a frame that does not
+	// follow the one before is a *GapError, which ends the connection.
 	Exact bool
-	// Resume returns what the URL of the next connection says, to go on behind Link.At. Its error
-	// ends the attempt.
+	// Resume returns the URL parameters by which the next connection resumes behind Link.At. Its
+	// error ends the attempt.
 	Resume func() (url.Values, error)
 	// Begin introduces the client on a new connection. It runs beside Take and ends with
 	// ctx. Its error ends the connection.
@@ -105,7 +105,7 @@ func (l *Link[F]) Run(ctx context.Context) error {
 	}
 }
 
-// rest waits and reports whether the link goes on.
+// rest waits and reports whether the link continues.
 func rest(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -207,8 +207,8 @@ func (l *Link[F]) At() uint64 {
 	return l.at
 }
 
-// Skip makes position at the one behind which the log goes on: what came before has
-// expired, or has been seen elsewhere. It does not go back.
+// Skip moves the position forward to the given one: the events before have expired, or were seen
+// elsewhere. It never moves back.
 func (l *Link[F]) Skip(at uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,8 +286,8 @@ func (l *Link[F]) Current() *Conn {
 	return l.conn
 }
 
-// Cut ends the connection of the moment without a word, as a bad line does, and reports
-// whether one was ready. The link makes another one.
+// Cut ends the present connection without a goodbye, as a bad line does, and reports whether one
+// was ready. The link makes another one.
 func (l *Link[F]) Cut() bool {
 	l.mu.Lock()
 	c, ready := l.dialed, l.conn != nil
@@ -295,8 +295,8 @@ func (l *Link[F]) Cut() bool {
 	return c != nil && c.socket.CloseNow() == nil && ready
 }
 
-// Close writes what is queued, says goodbye to the server and ends the link. It returns within seconds and
-// before Run does.
+// Close writes the queued frames, says goodbye to the server and ends the link. It returns within
+// seconds and before Run does.
 func (l *Link[F]) Close() {
 	l.leaving.Store(true)
 	l.mu.Lock()

@@ -61,8 +61,8 @@ type Options struct {
 	Next func() string
 	// Header is sent with the handshake; may be nil.
 	Header http.Header
-	// Token, if set, is asked before each connection for the bearer token, empty for none.
-	// A link whose token has expired comes back with another one.
+	// Token, if set, returns the bearer token for each connection, empty for none. A link with an
+	// expired token reconnects with a new one.
 	Token func(ctx context.Context) (string, error)
 	// HTTPClient makes the connections, if set: proxies, TLS.
 	HTTPClient *http.Client
@@ -82,8 +82,8 @@ type Options struct {
 	// Pending bounds the sends that the server has not settled.
 	Pending int
 
-	// OnUp is told of each connection that is ready, and OnDown of its end, by turns,
-	// from one goroutine at a time: they must not block. An end that this side wanted has no error.
+	// OnUp is called for each ready connection, and OnDown at its end, alternately, from one
+	// goroutine at a time. They must not block. The error is nil if this side ended the connection.
 	OnUp   func()
 	OnDown func(err error)
 }

@@ -71,8 +71,7 @@ func (l *Link[F]) settle(f F) {
 	}
 }
 
-// dropTold takes what was to be sent once away with its connection. The caller holds the
-// lock.
+// dropTold removes the frames of Tell with their connection. The caller holds the lock.
 func (l *Link[F]) dropTold() {
 	l.pending = slices.DeleteFunc(l.pending, func(o *Outgoing[F]) bool { return o.Settled == nil })
 }

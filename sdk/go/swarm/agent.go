@@ -24,8 +24,8 @@ const (
 	// maxHeld bounds the tasks or calls that one agent or service holds, running or not.
 	// The server hands less than that to one connection.
 	maxHeld = 1024
-	// farewell bounds how long an agent or a service that ends waits for the server to
-	// take note: what it does not tell, the server finds out.
+	// farewell bounds how long a closing agent or service waits for the server's answer. The server
+	// notices the end without it, but later.
 	farewell = 5 * time.Second
 )
 
@@ -45,8 +45,8 @@ type AgentOptions struct {
 	Manifest     map[string]any // further facts for others; may be nil
 	Status       string         // StatusActive if empty
 	Concurrency  int            // tasks at once, DefaultConcurrency if 0; more of them wait here
-	// OnError is told of errors of the server that answer no call, one at a time; it must
-	// not block. May be nil.
+	// OnError is called with errors of the server that answer no call, one at a time. It must not
+	// block. May be nil.
 	OnError func(error)
 }
 
@@ -102,10 +102,9 @@ func NewAgent(opt AgentOptions, handle TaskHandler) (*Agent, error) {
 // ID returns the agent's id.
 func (a *Agent) ID() string { return a.opt.ID }
 
-// Run connects and does tasks until ctx ends, which returns nil, or the server says that
-// coming back is pointless. When ctx ends the tasks' contexts do; Run waits for their
-// handlers and tells the server goodbye, which gives what was not done to other agents.
-// Run is for one call.
+// Run connects and does tasks until ctx ends, which returns nil, or until the server forbids a
+// reconnect. The end of ctx ends the tasks' contexts; Run waits for their handlers and tells the
+// server goodbye, which assigns unfinished tasks to other agents. It may be called once.
 func (a *Agent) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- a.link.run() }()
@@ -188,8 +187,8 @@ func (a *Agent) take(m Message) {
 	}
 }
 
-// begin starts a task, unless the agent has it already: one that is back is told again
-// what it may not have heard.
+// begin starts a task, unless the agent has it already: the server repeats assignments after a
+// reconnect.
 func (a *Agent) begin(m Message) error {
 	d, err := as[asp.TaskExecuteContent](m)
 	if err != nil {

@@ -72,8 +72,7 @@ func (l *caller) begin(ctx context.Context, c *link.Conn) error {
 	return nil
 }
 
-// hear takes a frame. A ping is answered, unless so much waits to be written that this
-// shows life as well.
+// hear handles a frame. It answers a ping, unless enough frames wait to be written to show life.
 func (l *caller) hear(c *link.Conn, m Message) error {
 	if m.Type != asp.Ping {
 		l.take(m)
@@ -284,8 +283,8 @@ func (l *caller) register(ctx context.Context, s *link.Conn, r request) (Message
 	return m, err
 }
 
-// tell sends a frame that has no answer on the connection of the moment, or the next.
-// That the connection has it does not mean that the server has.
+// tell queues a frame without an answer on the ready connection, or the next one. A queued frame
+// may still get lost.
 func (l *caller) tell(ctx context.Context, kind string, content any) error {
 	frame, err := encode(newID(), kind, content)
 	if err != nil {

@@ -22,8 +22,8 @@ type Child struct {
 	Timeout     time.Duration // of the child task; 0 = the server's setting
 }
 
-// Child gives a child task to another agent and waits for its end. A child task that
-// fails or is cancelled is an *Error.
+// Child gives a child task to another agent and waits for its end. The error of a failed or
+// cancelled child is an *Error.
 func (t *Task) Child(ctx context.Context, c Child) (json.RawMessage, error) {
 	content := map[string]any{"parentTaskId": t.ID, "taskData": c.Data}
 	for name, value := range map[string]string{"targetAgentId": c.AgentID, "targetAgent": c.AgentName, "taskType": c.Type, "description": c.Description} {

@@ -19,12 +19,11 @@ const clientPath = "/ws/asp/client"
 // in the moment (15 ms) before it says one once more.
 const maxResults = 256
 
-// replayPatience is how long an answer may take that is in what a client is told, once
-// it is back: what it has missed comes at once.
+// replayPatience bounds the wait, after a reconnect, for an answer that the missed events contain:
+// these arrive at once.
 const replayPatience = 10 * time.Second
 
-// ClientOptions say who a client is and what it wants to hear. All but Options is
-// optional.
+// ClientOptions describe a client and its callbacks. All but Options is optional.
 type ClientOptions struct {
 	Options
 	Name         string   // shown to other clients
@@ -34,15 +33,14 @@ type ClientOptions struct {
 
 	// Resume makes it the client that it was in another process: see Client.Resume.
 	Resume *Resume
-	// OnEvent is told what happens: one call at a time, in order, on a goroutine of its
-	// own. It may call the client. While it is busy, up to Buffer messages wait; of more
-	// than that the client asks for again what the server can repeat, which is all that
-	// concerns tasks. The rest is lost.
+	// OnEvent is called with each event, one at a time, in order, on a goroutine of its own. It may
+	// call the client. While it runs, up to Buffer messages wait. The client requests later ones
+	// again if the server can repeat them, which holds for all about tasks. Others are lost.
 	OnEvent func(Event)
 	Buffer  int // DefaultBuffer if 0
 }
 
-// Resume is what a client needs to come back as itself.
+// Resume holds the data by which a client resumes as itself.
 type Resume struct {
 	ClientID string `json:"clientId"`
 	Token    string `json:"resumeToken"` // a secret
@@ -105,8 +103,8 @@ func (c *Client) observed(o Options) Options {
 	return o
 }
 
-// Close ends the connection and everything that waits on it, and returns when OnEvent
-// has: OnEvent itself must not call it. The client's tasks go on; see Resume.
+// Close ends the connection and all waiting calls, and returns after OnEvent has returned: OnEvent
+// must not call it. The client's tasks continue; see Resume.
 func (c *Client) Close() error {
 	c.link.bye()
 	if c.queue != nil {
@@ -130,9 +128,8 @@ func (c *Client) ID() string {
 	return c.resume.ClientID
 }
 
-// Resume returns what another process needs to come back as this client and to be told
-// what happens after what OnEvent has returned from. The zero value means that the
-// server does not offer that.
+// Resume returns the data by which another process resumes as this client, behind the last event
+// from which OnEvent has returned. It is the zero value if the server does not offer that.
 func (c *Client) Resume() Resume {
 	c.mu.Lock()
 	r := c.resume
@@ -186,8 +183,8 @@ func (c *Client) greet(ctx context.Context, s *link.Conn) error {
 	return err
 }
 
-// welcome notes who the client is, before anything that comes later is taken. One that is not who it was hears nothing more of its
-// tasks.
+// welcome notes the client's id before the client handles later frames. A client with a new id gets
+// no more events of its former tasks.
 func (c *Client) welcome(w Welcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

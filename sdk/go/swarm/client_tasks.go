@@ -21,13 +21,12 @@ type Handle struct {
 // ID returns the id of the task.
 func (h *Handle) ID() string { return h.id }
 
-// Done is closed when the task has ended, or its end will not become known.
+// Done is closed when the task has ended, or its end cannot become known.
 func (h *Handle) Done() <-chan struct{} { return h.done }
 
-// Wait waits for the end of the task. A task that has failed or was cancelled is an
-// *Error, and so is its result then. The task goes on if ctx ends. A client that loses
-// its connection waits on when it is back; ErrInterrupted says that the server did not
-// know it any more.
+// Wait waits for the end of the task. The error of a failed or cancelled task is an *Error, also as
+// the result's. The task continues if ctx ends. After a lost connection Wait continues on the next
+// one; ErrInterrupted says that the server did not know the client any more.
 func (h *Handle) Wait(ctx context.Context) (TaskResult, error) {
 	select {
 	case <-h.done:
@@ -37,7 +36,7 @@ func (h *Handle) Wait(ctx context.Context) (TaskResult, error) {
 	}
 }
 
-// Cancel stops the task. The agent hears of it.
+// Cancel stops the task. The server tells its agent.
 func (h *Handle) Cancel(ctx context.Context, reason string) error {
 	return h.c.Cancel(ctx, h.id, reason)
 }
@@ -120,8 +119,8 @@ func (c *Client) CreateTask(ctx context.Context, t NewTask) (*Handle, error) {
 	return h, nil
 }
 
-// SendTask gives a task and waits for its end: CreateTask and Wait. If ctx ends after
-// the server has accepted it, the task goes on.
+// SendTask gives a task and waits for its end: CreateTask and Wait. The task continues if ctx ends
+// after the server has accepted it.
 func (c *Client) SendTask(ctx context.Context, t NewTask) (TaskResult, error) {
 	h, err := c.CreateTask(ctx, t)
 	if err != nil {
@@ -204,8 +203,8 @@ func (c *Client) MCPTools(ctx context.Context, server string) ([]ToolEntry, erro
 	return l.Tools, err
 }
 
-// RunMCPTool runs a tool of an MCP server. A tool that fails is an *Error, beside what
-// is known of it.
+// RunMCPTool runs a tool of an MCP server. The error of a failed tool is an *Error, beside the
+// outcome.
 func (c *Client) RunMCPTool(ctx context.Context, server, tool string, params any) (MCPExecution, error) {
 	r, err := ask[MCPExecution](ctx, c.link, request{
 		kind: asp.ToolExecute, content: toolCall{ServerID: server, ToolName: tool, Parameters: orEmpty(params)},
@@ -234,8 +233,8 @@ func (c *Client) Clients(ctx context.Context, f Filter) ([]ClientEntry, error) {
 	return l.Clients, err
 }
 
-// MessageClient sends a message to another client, and returns once the server has it.
-// The server keeps it while the other client is away.
+// MessageClient sends a message to another client, and returns when the server has accepted it. The
+// server keeps it while the other client is away.
 func (c *Client) MessageClient(ctx context.Context, client, kind string, data any) error {
 	content := map[string]any{"targetClientId": client, "data": data}
 	if kind != "" {

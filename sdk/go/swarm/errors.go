@@ -14,10 +14,10 @@ import (
 )
 
 var (
-	// ErrClosed is returned by what was closed.
+	// ErrClosed is the error of calls after Close.
 	ErrClosed = errors.New("swarm: closed")
-	// ErrInterrupted says that the connection broke before the answer came: what was
-	// asked for may have been carried out, or not.
+	// ErrInterrupted says that the connection broke before the answer came: the request may have
+	// been carried out, or not.
 	ErrInterrupted = errors.New("swarm: the connection broke before the answer came; it may have been carried out")
 	// ErrCancelled is the cause (context.Cause) of the context of a task or a call that
 	// the server has cancelled or given to another.

@@ -39,9 +39,9 @@ type Options struct {
 	// MinBackoff and MaxBackoff bound the pause before a connection is made again.
 	// It doubles with each failure and has up to half of itself taken off by chance.
 	MinBackoff, MaxBackoff time.Duration
-	// OnConnect is told of each connection that the server has greeted and OnDisconnect
-	// of its end, by turns, on the goroutine that makes connections: they must not block. An end
-	// that this side wanted has no error.
+	// OnConnect is called for each connection that the server has greeted, and OnDisconnect at its
+	// end, alternately, on the goroutine that makes connections. They must not block. The error is
+	// nil if this side ended the connection.
 	OnConnect    func()
 	OnDisconnect func(err error)
 

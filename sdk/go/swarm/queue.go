@@ -56,7 +56,7 @@ func (q *queue) begin() {
 	q.behind, q.told = false, false
 }
 
-// close ends deliver once it has shown what it holds.
+// close ends deliver after the queued items.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,8 +66,8 @@ func (q *queue) close() {
 	}
 }
 
-// deliver shows the items one after the other until the queue is closed. When it has
-// caught up after it had to refuse some, it says so by again.
+// deliver shows the items, one after the other, until the queue is closed. It calls again when the
+// queue is empty after it refused items.
 func (q *queue) deliver(show func(item), again func()) {
 	for i := range q.items {
 		show(i)
@@ -91,8 +91,8 @@ func (q *queue) seen(i item) bool {
 	return false
 }
 
-// shown returns the position of what the handler has returned from, given that of what
-// was queued.
+// shown returns the position of the last item from which the handler has returned; queued is that
+// of the last queued one.
 func (q *queue) shown(queued uint64) uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -44,8 +44,8 @@ type ServiceOptions struct {
 	Tools        []Tool
 	Status       string // StatusActive if empty
 	Concurrency  int    // calls at once, DefaultConcurrency if 0; more of them wait here
-	// OnError is told of errors of the server that answer no call, one at a time; it must
-	// not block. May be nil.
+	// OnError is called with errors of the server that answer no call, one at a time. It must not
+	// block. May be nil.
 	OnError func(error)
 }
 
@@ -313,7 +313,7 @@ func (s *Service) SetStatus(ctx context.Context, status, message string) error {
 	return err
 }
 
-// NotifyClient tells a client something that is about no call. It is told as an
+// NotifyClient sends a client a notification outside of calls. The client gets it as an
 // EventClientMessage.
 func (s *Service) NotifyClient(ctx context.Context, client string, n Notification) error {
 	_, err := s.link.call(ctx, request{
@@ -343,8 +343,8 @@ func (c *ToolRun) Decode(v any) error {
 	return nil
 }
 
-// Notify tells the agent, and the client of its task, how the call is, and returns once
-// the server has it.
+// Notify sends the progress of the call to the agent and to the client of its task, and returns
+// when the server has accepted it.
 func (c *ToolRun) Notify(ctx context.Context, n Notification) error {
 	_, err := c.service.link.call(ctx, request{
 		kind: asp.ServiceTaskNotification, want: []string{asp.NotificationReceived}, loss: once,

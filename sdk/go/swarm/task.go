@@ -67,8 +67,8 @@ type Notification struct {
 	Data    any // may be nil
 }
 
-// Notify tells the client something, and returns once the server has it. It is sent
-// again if the connection breaks: then the client may be told twice.
+// Notify sends the client a notification, and returns when the server has accepted it. After a
+// broken connection it is sent again, so that the client may get it twice.
 func (t *Task) Notify(ctx context.Context, n Notification) error {
 	content := map[string]any{"taskId": t.ID, "agentId": t.agent.opt.ID, "notificationType": orInfo(n.Type), "message": n.Message}
 	if n.Data != nil {
@@ -98,8 +98,8 @@ type Question struct {
 	Timeout time.Duration // DefaultAskTimeout if 0
 }
 
-// Ask asks the client and waits for the answer. Without one in time it is an *Error with
-// the code INPUT_EXPIRED, and the task goes on.
+// Ask asks the client a question and waits for the answer. Without an answer in time the error is
+// an *Error with the code INPUT_EXPIRED, and the task continues.
 func (t *Task) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	if q.Timeout <= 0 {
 		q.Timeout = DefaultAskTimeout
@@ -167,7 +167,7 @@ func (t *Task) CallService(ctx context.Context, service, tool string, params any
 	return r.Result, err
 }
 
-// listener hears what a service says.
+// listener gets notifications of a service.
 type listener struct {
 	service string
 	hear    func(ServiceNotification)

@@ -100,8 +100,8 @@ type filters struct {
 	Filters Filter `json:"filters"`
 }
 
-// NewTask says what is to be done, and by whom: the agent with AgentID, else one with
-// AgentName, else any that has all Capabilities.
+// NewTask describes a task and its agent: the one with AgentID, else one with AgentName, else any
+// with all Capabilities.
 type NewTask struct {
 	AgentID      string
 	AgentName    string

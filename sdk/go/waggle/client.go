@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// maxAnswer bounds what is read of an answer: a state of the largest kind with room.
+	// maxAnswer bounds an answer of the API: the largest state, with room.
 	maxAnswer = 64 << 20
 	// patience is for a whole request: a list of many sessions takes seconds.
 	patience = 30 * time.Second
 )
 
-// Options say as whom a program connects. The zero value connects without credentials.
+// Options hold the credentials and transport of a program. The zero value connects without
+// credentials.
 type Options struct {
 	// Token is an API key or a JWT. TokenSource, if set, is asked for one before each
 	// request and connection, for tokens that expire; it may be called from any goroutine.

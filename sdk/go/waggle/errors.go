@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
-// ErrClosed is returned by what was closed.
+// ErrClosed is the error of calls after Close.
 var ErrClosed = errors.New("waggle: closed")
 
 // Error is an error of the server.

@@ -15,7 +15,7 @@ type Event struct {
 	Seq  uint64 // position in the session; 0 = news for this client alone
 	Run  string // the run that it belongs to, if any
 	Task string // the task of a plan that it belongs to, if any
-	// Data is one of the types below, or nil for what has none: Raw says what it is.
+	// Data is one of the types below, or nil for other events, which Raw holds.
 	Data any
 	Raw  json.RawMessage // the frame as it came
 }
@@ -104,7 +104,7 @@ type (
 	Cancelled struct{ Text string }
 	// Notice is news for people, such as that no worker is there (NO_WORKER).
 	Notice struct{ Code, Text string }
-	// Lost says that the connection is gone and will be made again.
+	// Lost says that the connection is lost and will be made again.
 	Lost struct{ Err error }
 )
 

@@ -90,7 +90,7 @@ func (s *Session) ID() string {
 	return s.chat.Session()
 }
 
-// Seq returns the position behind which SessionOptions.After goes on.
+// Seq returns the position for SessionOptions.After.
 func (s *Session) Seq() uint64 {
 	if s.plan != nil {
 		return s.plan.Seq()
@@ -176,8 +176,8 @@ type asked struct {
 	run      string // once the message is accepted
 }
 
-// endsWith notes the run of the message and reports whether the event is its end: of the
-// run, or of a message that was not accepted.
+// endsWith notes the run of the message and reports whether the event ends it: the run has ended,
+// or the message was refused.
 func (a *asked) endsWith(e Event) bool {
 	switch d := e.Data.(type) {
 	case Accepted:
@@ -261,7 +261,7 @@ func (s *Session) Replan(question string) error {
 	return s.control(wire.UserReplan, map[string]any{"question": question})
 }
 
-// control sends what is about a plan.
+// control sends a command about a plan.
 func (s *Session) control(event string, content any) error {
 	if s.plan == nil {
 		return ErrNoPlan
@@ -269,7 +269,7 @@ func (s *Session) control(event string, content any) error {
 	return told(s.plan.Tell(map[string]any{"event": event, "content": content}))
 }
 
-// told returns the error of what was to be sent at once.
+// told returns link.ErrLost if a frame was not sent.
 func told(ok bool) error {
 	if !ok {
 		return link.ErrLost

@@ -55,13 +55,13 @@ func (c *Client) StopTeam(ctx context.Context, id, target, reason string) error 
 	return err
 }
 
-// PauseTeam lets the members finish what they do, and holds further messages back.
+// PauseTeam lets the members finish their work, and holds further messages back.
 func (c *Client) PauseTeam(ctx context.Context, id string) error {
 	_, err := c.Call(ctx, http.MethodPost, nil, "teams", id, "pause")
 	return err
 }
 
-// ResumeTeam lets a paused team go on.
+// ResumeTeam resumes a paused team.
 func (c *Client) ResumeTeam(ctx context.Context, id string) error {
 	_, err := c.Call(ctx, http.MethodPost, nil, "teams", id, "resume")
 	return err
@@ -136,7 +136,7 @@ func (t *Team) Next(ctx context.Context) (TeamFrame, error) {
 	}
 }
 
-// Close ends the connection. The team goes on.
+// Close ends the connection. The team continues.
 func (t *Team) Close() {
 	t.stop()
 	<-t.ended

@@ -38,7 +38,7 @@ type Options struct {
 	Next func() string
 }
 
-// Handler is told what happens. It is called from one goroutine.
+// Handler gets the frames and the state of the connection. It is called from one goroutine.
 type Handler interface {
 	Frame(f Frame)
 	Lost(err error) // the connection is gone and will be made again
@@ -71,8 +71,7 @@ func New(opt Options) *Client {
 		opt.ClientID = "waggle-" + newID()[:8]
 	}
 	c := &Client{opt: opt, session: opt.Session}
-	// Every event is asked for: what is shown of a text while it is written, and the echo
-	// that settles a message.
+	// The client needs every event: the pieces of a text, and the echo that settles a message.
 	query := url.Values{"deltas": {"all"}, "echo": {"true"}}
 	if opt.Language != "" {
 		query.Set("language", opt.Language)
@@ -116,7 +115,7 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 	return err
 }
 
-// down notes that a connection is gone.
+// down notes a lost connection.
 func (c *Client) down(err error) {
 	c.mu.Lock()
 	c.lost = time.Now()
@@ -195,8 +194,8 @@ func (c *Client) attaches(f Frame) bool {
 	return f.SessionID == c.session && f.Event == wire.SystemNotice && f.Seq == 0 && f.Meta().Action == wire.ActionReplay
 }
 
-// trouble makes an error of a frame that refuses hello, or that may have refused
-// what is pending: then it is sent again on another connection.
+// trouble returns an error for a frame that refuses hello, or that may refuse the pending frames:
+// these are then sent again on another connection.
 func (c *Client) trouble(f Frame, attached bool) error {
 	switch {
 	case f.Seq > 0 || attached && c.link.Pending() == 0:

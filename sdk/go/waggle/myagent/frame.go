@@ -65,7 +65,7 @@ type Meta struct {
 	} `json:"context"`
 }
 
-// Meta returns what is known of the metadata.
+// Meta returns the known part of the metadata.
 func (f Frame) Meta() Meta { return As[Meta](f.Metadata) }
 
 // As reads a part of a frame. An unreadable part is empty, so that the rest of the frame can be

@@ -33,9 +33,8 @@ func (c *Client) addressed(frame map[string]any) map[string]any {
 	return frame
 }
 
-// Message sends a text, until the server has shown that it has it or has refused it, and
-// returns the message's id. metadata may be nil. The error is that of Send of package
-// link, or says what cannot be encoded.
+// Message sends a text until the server has accepted or refused it, and returns the message's id.
+// metadata may be nil. The error is that of Send of package link, or of the encoding.
 func (c *Client) Message(text string, metadata map[string]any) (string, error) {
 	return c.ask(wire.UserMessage, text, metadata)
 }

@@ -43,7 +43,7 @@ func As[T any](f Frame) T {
 type Options struct {
 	URL     string // ws://HOST:PORT/ws
 	Session string // session to continue; empty = a new one
-	// After is the position of the session to go on behind; 0 = from now on.
+	// After is the position in the session behind which the client begins; 0 = from now on.
 	After uint64
 	Token string // API key or JWT; may be empty
 	// TokenSource, if set, is asked for the token before each connection.
@@ -53,7 +53,7 @@ type Options struct {
 	Next func() string
 }
 
-// Handler is told what happens. It is called from one goroutine.
+// Handler gets the frames and the state of the connection. It is called from one goroutine.
 type Handler interface {
 	Frame(f Frame)
 	Lost(err error) // the connection is gone and will be made again
@@ -122,7 +122,7 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 	return err
 }
 
-// query says where the next connection goes on.
+// query returns the URL parameters by which the next connection resumes.
 func (c *Client) query() (url.Values, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +169,8 @@ type message struct {
 	Text string `json:"content"`
 }
 
-// Send sends the text until the server has shown that it has it, or has refused it. The
-// error is that of Send of package link.
+// Send sends the text until the server has accepted or refused it. The error is that of Send of
+// package link.
 func (c *Client) Send(text string) error {
 	b, err := json.Marshal(message{ID: strings.ToLower(rand.Text()), Type: wire.UserMessage, Text: text})
 	if err != nil {

@@ -36,14 +36,14 @@ type Options struct {
 	After uint64 // a position of the team's log; 0 = the first frame
 }
 
-// Handler is told what happens. It is called from one goroutine.
+// Handler gets the frames and the state of the connection. It is called from one goroutine.
 type Handler interface {
 	Frame(f Frame)
 	Lost(err error) // the connection is gone and will be made again
 }
 
-// Client is a team's socket. After a loss it connects again and goes on behind the last
-// frame that it saw. Its methods may be called from any goroutine.
+// Client is a team's socket. After a loss it connects again and resumes behind its last frame. Its
+// methods may be called from any goroutine.
 type Client struct {
 	link    *link.Link[Frame]
 	handler Handler // of Run
@@ -93,7 +93,7 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 	return err
 }
 
-// query says where the next connection goes on.
+// query returns the URL parameters by which the next connection resumes.
 func (c *Client) query() (url.Values, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
