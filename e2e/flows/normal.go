@@ -200,7 +200,7 @@ func racing(f frame) bool {
 // concurrent tasks, what happens to each between two events of the whole run comes
 // task by task, and the progress after that.
 func sorted(frames []frame, flow Flow) []frame {
-	var out, asides []frame
+	var out, answers []frame
 	tasks, progress := map[string][]frame{}, []frame(nil)
 	flush := func() {
 		for _, id := range slices.Sorted(maps.Keys(tasks)) {
@@ -213,7 +213,7 @@ func sorted(frames []frame, flow Flow) []frame {
 		id := first(text(object(f, "metadata"), "task_id"), text(object(f, "content"), "task_id"))
 		switch {
 		case racing(f), flow.Live && text(object(f, "metadata"), "action") == myagent.ActionReplay:
-			asides = append(asides, f)
+			answers = append(answers, f)
 		case !flow.Concurrent || id == "":
 			flush()
 			out = append(out, f)
@@ -226,7 +226,7 @@ func sorted(frames []frame, flow Flow) []frame {
 		}
 	}
 	flush()
-	return merge(calls(append(out, asides...)))
+	return merge(calls(append(out, answers...)))
 }
 
 // calls puts what comes of tools that are called together into the order of their

@@ -118,12 +118,12 @@ func (d *MyAgent) Losses() (int, []error) {
 // Await waits until a frame, of the log or not, is of the kind, and returns it. Any
 // goroutine may call it; the error says why no such frame came.
 func (d *MyAgent) Await(ctx context.Context, is func(sdk.Frame) bool) (sdk.Frame, error) {
-	frames, asides := 0, 0
+	frames, unnumbered := 0, 0
 	for {
 		d.mu.Lock()
 		news, failure := d.news, d.failure
-		fresh := append(append([]sdk.Frame(nil), d.frames[frames:]...), d.unnumbered[asides:]...)
-		frames, asides = len(d.frames), len(d.unnumbered)
+		fresh := append(append([]sdk.Frame(nil), d.frames[frames:]...), d.unnumbered[unnumbered:]...)
+		frames, unnumbered = len(d.frames), len(d.unnumbered)
 		d.mu.Unlock()
 		for _, f := range fresh {
 			if is(f) {
