@@ -21,7 +21,9 @@ var cleanPackages = []string{
 	"e2e/harness/process",
 	"e2e/harness/proof",
 	"e2e/harness/verify",
+	"e2e/kube/chart",
 	"e2e/kube/crd",
+	"e2e/kube/plane",
 	"e2e/monitor",
 	"e2e/power",
 }

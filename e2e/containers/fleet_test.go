@@ -17,7 +17,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
 
-	"github.com/waggle-dev/waggle/e2e/harness"
+	"github.com/waggle-dev/waggle/e2e/harness/process"
 )
 
 const (
@@ -65,7 +65,7 @@ func start(t *testing.T) *fleet {
 	var err error
 	f.root, err = filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
-	out, err := exec.CommandContext(t.Context(), filepath.Join(f.root, "scripts", "secrets.sh"), harness.Binary(t), f.secrets).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(f.root, "scripts", "secrets.sh"), process.Binary(t), f.secrets).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	token, err := os.ReadFile(filepath.Join(f.secrets, "api.key"))
 	require.NoError(t, err)

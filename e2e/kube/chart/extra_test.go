@@ -76,7 +76,7 @@ func TestWhatOperatorsAdd(t *testing.T) {
 	require.Equal(t, []string{"a.example.com", "b.example.com", "c.example.com"}, hosts.TLS[0].Hosts)
 }
 
-// What is added to a role is in its pods, what is added to the release in all; the rest
+// Additions to a role are in its pods, additions to the release in all pods; the rest
 // stays as the restricted profile asks for.
 func TestWhatOperatorsAddToPods(t *testing.T) {
 	for _, d := range all[appsv1.Deployment](t, withExtras(t), "Deployment") {
@@ -157,7 +157,7 @@ func rows(prefix string, m *yamlv3.Node) string {
 			b.WriteString(rows(path+".", v))
 			continue
 		}
-		raw, _ := yamlv3.Marshal(plain(v)) // what was parsed can be written
+		raw, _ := yamlv3.Marshal(plain(v)) // a parsed value can be written
 		comment := strings.NewReplacer("# ", "", "#", "", "\n", " ", "|", "\\|").Replace(strings.TrimSpace(key.HeadComment + "\n" + v.LineComment))
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", path, strings.TrimSpace(string(raw)), strings.TrimSpace(comment))
 	}

@@ -34,7 +34,7 @@ func TestAFreshCloneIsEnough(t *testing.T) {
 	require.Empty(t, c.Metadata.Dependencies)
 }
 
-// What the chart renders changes only on purpose: go test ./chart -update.
+// The output of the chart changes only on purpose: go test ./chart -update.
 func TestGolden(t *testing.T) {
 	for _, set := range sets {
 		t.Run(set, func(t *testing.T) {

@@ -77,8 +77,8 @@ func checkIngress(t testing.TB, p networking.NetworkPolicy, role string) {
 	require.Equal(t, role == "gateway", len(p.Spec.Ingress[0].From) == 0, role)
 }
 
-// The pod of "helm test" reaches gateways and is reached by nobody: a namespace may deny what
-// no policy allows.
+// The pod of "helm test" reaches gateways, and no pod reaches it: a namespace may deny
+// traffic that no policy allows.
 func TestTheTestReachesGatewaysOnly(t *testing.T) {
 	docs := render(t, "default")
 	pod := all[corev1.Pod](t, docs, "Pod")[0]
@@ -93,7 +93,7 @@ func TestTheTestReachesGatewaysOnly(t *testing.T) {
 	}
 }
 
-// NATS answers the pods of this release and nobody else; those who measure see its figures.
+// NATS answers only the pods of this release; Prometheus reads its figures.
 func TestWhoReachesNATS(t *testing.T) {
 	docs := render(t, "default")
 	for _, p := range all[networking.NetworkPolicy](t, docs, "NetworkPolicy") {

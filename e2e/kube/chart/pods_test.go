@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/kube/chart"
 )
 
-// What the restricted profile of Pod Security asks for, and more.
+// Pods keep the restricted profile of Pod Security, and more.
 func TestPodsAreRestricted(t *testing.T) {
 	eachSet(t, func(t *testing.T, docs []chart.Document) {
 		for _, w := range workloads(t, docs) {
@@ -76,7 +76,7 @@ func TestProbes(t *testing.T) {
 // case that is planned for.
 const stopMargin = 10 * time.Second
 
-// Nobody is killed while it does what it was told to finish.
+// No pod is killed before it has finished its work.
 func TestGraceIsLongerThanTheDrain(t *testing.T) {
 	eachSet(t, func(t *testing.T, docs []chart.Document) {
 		for _, w := range services(t, docs) {

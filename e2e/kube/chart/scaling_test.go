@@ -22,7 +22,7 @@ import (
 
 func partitions() int { return subject.Partitions }
 
-// Either somebody scales a Deployment, and then it has no number of its own, or nobody.
+// A Deployment has a number of replicas unless an autoscaler sets it.
 func TestEveryDeploymentIsScaledOnce(t *testing.T) {
 	eachSet(t, func(t *testing.T, docs []chart.Document) {
 		scaled := map[string]string{}
@@ -59,8 +59,7 @@ func TestGatewaysScaleByConnections(t *testing.T) {
 	})
 }
 
-// What KEDA asks NATS for are the consumers that the role takes its commands from: all
-// of them, and those of nobody else.
+// KEDA asks NATS for the consumers of the role's commands: all of them, and no others.
 func TestServicesScaleByTheLagOfTheirConsumers(t *testing.T) {
 	asked := map[string][]string{}
 	for _, d := range render(t, "keda") {

@@ -62,8 +62,8 @@ roles:
 	}
 }
 
-// Where no cluster can be asked, or nobody shall ask it, the annotation is not there: it
-// would change with the tool that renders.
+// Without access to a cluster the annotation is absent: it would change with the tool that
+// renders.
 func TestNoClusterNoChecksum(t *testing.T) {
 	found := chart.Secrets{"waggle-gateway": {"a": "YQ=="}}
 	require.NotEmpty(t, checksums(t, "{}", found)["gateway"])

@@ -41,7 +41,7 @@ func NewClient(c *rest.Config) (*Client, error) {
 	return &Client{dynamic: d, found: found, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found))}, nil
 }
 
-// Learn forgets which kinds there are: some were added.
+// Learn discards the known kinds, because new ones were added.
 func (c *Client) Learn() { c.mapper.Reset() }
 
 func (c *Client) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/e2e/kube/plane"
 )
 
-// helm runs Helm's command, as somebody who installs the chart does.
+// helm runs Helm's command, as an administrator does who installs the chart.
 func (c *cluster) helm(t testing.TB, namespace string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(c.ctx, c.bin[plane.Helm], append(args, "--namespace", namespace, "--kubeconfig", c.config)...)
@@ -104,7 +104,7 @@ func (c *cluster) prepare(t testing.TB, namespace string) []string {
 	return before
 }
 
-// gone waits until there is nothing but what was there before, and the data.
+// gone waits until only the earlier objects and the data are left.
 func (c *cluster) gone(t testing.TB, namespace string, before []string) {
 	t.Helper()
 	var rest []string
@@ -165,7 +165,7 @@ func TestTheLifeOfARelease(t *testing.T) {
 	})
 	c.run(t, namespace, "uninstall", chart.Release, chart.Servers)
 	c.gone(t, namespace, before)
-	// What docs/OPERATIONS.md deletes the data by.
+	// The selector with which docs/OPERATIONS.md deletes the data.
 	data, err := plane.List[corev1.PersistentVolumeClaim](c.ctx, c.client, claims, namespace, "app.kubernetes.io/instance="+chart.Servers)
 	require.NoError(t, err)
 	require.Len(t, data, 3, "data stays")

@@ -29,8 +29,8 @@ const (
 	startTimeout = 3 * time.Minute
 	// stopTimeout is how long a program may take to end before it is killed.
 	stopTimeout = 10 * time.Second
-	// requestTimeout ends a request that hangs on an overloaded machine, so that whoever
-	// waits for something asks again.
+	// requestTimeout ends a request that hangs on an overloaded machine, so that its caller
+	// asks again.
 	requestTimeout = 20 * time.Second
 )
 
@@ -54,7 +54,7 @@ type process struct {
 }
 
 // Start starts the programs and returns once the API is ready. Stop has to be called,
-// even after an error if there is a Plane.
+// even after an error that comes with a Plane.
 func Start(ctx context.Context, dir, modules string, bin map[string]string) (*Plane, error) {
 	p := &Plane{dir: dir, bin: bin, failed: make(chan error, len(programs))}
 	ports, err := freePorts(6)
@@ -120,7 +120,7 @@ func (p *Plane) controllers(ctx context.Context, modules string, ports []string)
 	manager := append([]string{
 		"--secure-port=" + ports[0], "--cert-dir=" + filepath.Join(p.dir, "manager"), "--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + p.key, "--root-ca-file=" + p.ca(),
-		"--horizontal-pod-autoscaler-sync-period=5s", // 15 s, which nobody here wants to wait for
+		"--horizontal-pod-autoscaler-sync-period=5s", // 15 s would slow the tests down
 		// A machine that is so busy that the nodes' signs of life are late has no dead nodes.
 		"--node-monitor-grace-period=1h",
 	}, common...)
@@ -221,7 +221,7 @@ func (p *Plane) Stop() {
 	}
 }
 
-// freePorts returns ports that nobody listens on at the moment.
+// freePorts returns ports that are free at the moment.
 func freePorts(n int) ([]string, error) {
 	var out []string
 	for range n {

@@ -125,7 +125,7 @@ func revisions(all []appsv1.Deployment) map[string]string {
 func revision(d appsv1.Deployment) string { return d.Annotations["deployment.kubernetes.io/revision"] }
 
 // scales: the controller found what to scale and raised it to the least that is asked
-// for, although nobody serves metrics here.
+// for, although no server has metrics here.
 func (c *cluster) scales(t *testing.T) {
 	all, err := plane.Until(c.ctx, c.client, hpas, chart.Namespace, patience, func(all []autoscaling.HorizontalPodAutoscaler) bool {
 		for _, h := range all {
@@ -186,7 +186,7 @@ func (c *cluster) budgets(t *testing.T) {
 	c.rollout(t, chart.Namespace)
 }
 
-// updates: new settings replace all pods of a role, and there are never fewer than before.
+// updates: new settings replace all pods of a role, and their number never falls.
 func (c *cluster) updates(t *testing.T) {
 	before := revisions(c.rollout(t, chart.Namespace))
 	c.apply(t, chart.Namespace, c.renderValues(t, map[string]any{"roles": map[string]any{"gateway": map[string]any{"podAnnotations": map[string]any{"change": "1"}}}}))

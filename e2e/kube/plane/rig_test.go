@@ -52,7 +52,7 @@ var (
 type cluster struct {
 	ctx    context.Context
 	client *plane.Client
-	bin    map[string]string // what runs and what runs beside it
+	bin    map[string]string // programs of the plane and beside it
 	config string            // the file that tells Helm where the API is
 }
 
