@@ -3,6 +3,9 @@
 //
 // All replicas of a service share its requests. A fault reaches the caller; any other error of a handler becomes
 // INTERNAL with a reference under which the server has logged it.
+//
+// Requests that outlast one message are operations (HandleOperations, Operate): a caller begins one, gets signs of life,
+// progress and the outcome, attaches again by a key when it hears nothing, and cancels by that key.
 package rpc
 
 import (
@@ -55,16 +58,26 @@ type Server struct {
 	metrics   *metrics
 	broken    error // the error of its construction, returned by Start
 	endpoints []*endpoint
+	others    []broadcast // for all replicas, not one of them
 
 	kill context.Context //nolint:containedctx // ends at Stop: cancels handlers
 	stop context.CancelCauseFunc
 	quit context.Context //nolint:containedctx // ends at Drain or Stop: cancels a start
 	end  context.CancelFunc
 
-	mu      sync.Mutex
-	state   state
-	micro   micro.Service
-	handled sync.WaitGroup
+	mu        sync.Mutex
+	state     state
+	micro     micro.Service
+	handled   sync.WaitGroup
+	subs      []*nats.Subscription // of others, until the end of Stop
+	closed    bool                 // no more followers may start
+	followers sync.WaitGroup       // report on operations
+}
+
+// broadcast is a subject that all replicas listen on.
+type broadcast struct {
+	subject string
+	handle  nats.MsgHandler
 }
 
 type state int
@@ -114,6 +127,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	if err := s.offer(ctx); err != nil {
 		s.hangUp()
+		s.unsubscribe()
 		return fmt.Errorf("offer the %s service on the bus: %w", s.cfg.Service, err)
 	}
 	s.state = running
@@ -122,6 +136,13 @@ func (s *Server) Start(ctx context.Context) error {
 
 // offer subscribes, and waits until the bus knows the subscriptions.
 func (s *Server) offer(ctx context.Context) error {
+	for _, b := range s.others {
+		sub, err := s.conn.NATS().Subscribe(b.subject, b.handle)
+		if err != nil {
+			return err
+		}
+		s.subs = append(s.subs, sub)
+	}
 	name := s.cfg.Service.String()
 	m, err := micro.AddService(s.conn.NATS(), micro.Config{
 		Name: name, Version: version, Description: s.cfg.Description, QueueGroup: name,
@@ -141,9 +162,9 @@ func (s *Server) offer(ctx context.Context) error {
 	return s.conn.Flush(ctx)
 }
 
-// Drain accepts no more requests and waits for those that have arrived.
+// Drain accepts no more requests and waits for those that have arrived. Operations go on, with their followers.
 func (s *Server) Drain(ctx context.Context) error {
-	s.leave()
+	s.Leave()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -157,14 +178,39 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// Stop ends the handlers' contexts and returns when they have returned. Their callers are told to try again.
+// Stop ends the handlers' contexts and returns when they have returned and the followers of operations have the outcomes.
+// The handlers' callers are told to try again.
 func (s *Server) Stop() {
 	s.stop(errStopped)
-	s.leave()
+	s.Leave()
 	s.handled.Wait()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.followers.Wait()
+	s.unsubscribe()
 }
 
-func (s *Server) leave() {
+// unsubscribe ends the subscriptions that outlast a drain.
+func (s *Server) unsubscribe() {
+	for _, sub := range s.subs {
+		_ = sub.Unsubscribe() // fails if the connection is closed, which ends the subscription, too
+	}
+}
+
+// follow reports on an operation in a goroutine, unless the server has stopped.
+func (s *Server) follow(report func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.followers.Go(report)
+	return true
+}
+
+// Leave accepts no more requests, without waiting for those that have arrived.
+func (s *Server) Leave() {
 	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,23 +26,38 @@ import (
 // caller has stopped waiting (after 30 s if it set no deadline) or the server stops; a drain does not end it. A
 // request may arrive twice, so f must tolerate repetition.
 func Handle[In, Out any](s *Server, verb id.Name, f func(context.Context, In) (Out, error)) {
-	e := &endpoint{s: s, verb: verb, label: s.cfg.Service.String() + "." + verb.String(), slots: make(chan struct{}, s.cfg.Concurrency)}
-	e.call = func(ctx context.Context, body []byte) ([]byte, error) {
+	e := s.endpoint(verb)
+	e.call = func(ctx context.Context, r micro.Request) (reply, error) {
 		var in In
-		if err := json.Unmarshal(body, &in); err != nil {
-			return nil, fault.Newf(fault.BadJSON, "The request is invalid for %s.", e.label).Wrap(err)
+		if err := e.decode(r.Data(), &in); err != nil {
+			return reply{}, err
 		}
 		out, err := f(ctx, in)
 		if err != nil {
-			return nil, err
+			return reply{}, err
 		}
 		b, err := json.Marshal(out)
 		if err != nil {
-			return nil, fmt.Errorf("encode the answer: %w", err)
+			return reply{}, fmt.Errorf("encode the answer: %w", err)
 		}
-		return b, nil
+		return reply{body: b}, nil
 	}
+}
+
+// endpoint adds an endpoint without a handler.
+func (s *Server) endpoint(verb id.Name) *endpoint {
+	e := &endpoint{s: s, verb: verb, label: s.label(verb), slots: make(chan struct{}, s.cfg.Concurrency)}
 	s.endpoints = append(s.endpoints, e)
+	return e
+}
+
+// label names a verb in logs and traces.
+func (s *Server) label(verb id.Name) string { return s.cfg.Service.String() + "." + verb.String() }
+
+// reply is the outcome of a handler: the body of its answer, or, of an operation that has begun, what follows it.
+type reply struct {
+	body   []byte
+	follow func()
 }
 
 // endpoint answers one verb.
@@ -50,7 +65,7 @@ type endpoint struct {
 	s     *Server
 	verb  id.Name
 	label string
-	call  func(context.Context, []byte) ([]byte, error)
+	call  func(context.Context, micro.Request) (reply, error)
 	slots chan struct{}
 
 	waiting  atomic.Int64 // requests that wait for a slot or are in progress
@@ -65,7 +80,7 @@ func (e *endpoint) Handle(r micro.Request) {
 		m := nats.NewMsg(r.Reply())
 		m.Header.Set(headerAgain, "1")
 		setFault(m, fault.Newf(fault.BusUnavailable, "The %s service is stopping. Try again in a few seconds.", e.s.cfg.Service))
-		e.publish(m)
+		e.s.publish(m)
 		return
 	}
 	if e.waiting.Add(1) > int64(cap(e.slots)*(1+waitingPerSlot)) {
@@ -98,7 +113,12 @@ func (e *endpoint) serve(r micro.Request, arrived time.Time) {
 	took := time.Since(began)
 	e.nanos.Add(int64(took))
 	e.s.metrics.took.WithLabelValues(e.s.cfg.Service.String(), e.verb.String()).Observe(took.Seconds())
-	e.answer(ctx, r.Reply(), out, err)
+	if err == nil && out.follow != nil {
+		e.count(outcomeDone)
+		out.follow()
+		return
+	}
+	e.answer(ctx, r.Reply(), out.body, err)
 }
 
 // patience returns the time for which the caller waits.
@@ -112,7 +132,7 @@ func patience(r micro.Request) time.Duration {
 
 // run calls the handler with the caller's trace and turns a panic into an error. It first waits until this process'
 // copy of the directory is as new as the caller's.
-func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err error) {
+func (e *endpoint) run(ctx context.Context, r micro.Request) (out reply, err error) {
 	ctx = telemetry.Extract(ctx, r.Headers().Get(headerTrace))
 	ctx, span := telemetry.Start(ctx, "answer "+e.label, trace.SpanKindServer, telemetry.SystemNATS,
 		telemetry.KeyDestination.String(e.label), telemetry.KeyMessageSize.Int(len(r.Data())))
@@ -126,10 +146,18 @@ func (e *endpoint) run(ctx context.Context, r micro.Request) (out []byte, err er
 	ctx, seen := directory.Extract(ctx, r.Headers())
 	if d := e.s.cfg.Directory; d != nil && seen > 0 {
 		if err := d.Reach(ctx, seen); err != nil {
-			return nil, fault.New(fault.BusUnavailable).Wrap(err)
+			return reply{}, fault.New(fault.BusUnavailable).Wrap(err)
 		}
 	}
-	return e.call(ctx, r.Data())
+	return e.call(ctx, r)
+}
+
+// decode reads the body of a request.
+func (e *endpoint) decode(body []byte, in any) error {
+	if err := json.Unmarshal(body, in); err != nil {
+		return fault.Newf(fault.BadJSON, "The request is invalid for %s.", e.label).Wrap(err)
+	}
+	return nil
 }
 
 // answer sends the outcome. It replaces an answer that is too large for a message with a fault.
@@ -147,9 +175,13 @@ func (e *endpoint) answer(ctx context.Context, to string, out []byte, err error)
 		setFault(m, f)
 		e.errors.Add(1)
 	}
+	e.count(outcome)
+	e.s.publish(m)
+}
+
+func (e *endpoint) count(outcome string) {
 	e.requests.Add(1)
 	e.s.metrics.handled.WithLabelValues(e.s.cfg.Service.String(), e.verb.String(), outcome).Inc()
-	e.publish(m)
 }
 
 // public returns the fault for the caller. The error of a handler whose context had ended counts as the consequence
@@ -164,20 +196,25 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 		e.s.log.Warn().Err(err).Str("verb", e.label).Msg("answer too late for caller")
 		return late(e.s.cfg.Service)
 	}
+	return e.s.internal(e.label, err)
+}
+
+// internal returns the fault for an error, and logs one that is no fault under its reference.
+func (s *Server) internal(label string, err error) *fault.Fault {
 	f := fault.From(err, uuid.NewString())
 	if f.Code == fault.Internal {
-		e.s.log.Error().Err(err).Str("verb", e.label).Str("reference", f.Ref).Msg("fail request for internal reason")
+		s.log.Error().Err(err).Str("verb", label).Str("reference", f.Ref).Msg("fail request for internal reason")
 	}
 	return f
 }
 
 // publish sends an answer. A caller that misses it asks again.
-func (e *endpoint) publish(m *nats.Msg) {
+func (s *Server) publish(m *nats.Msg) {
 	if m.Subject == "" {
 		return // the request has no reply subject
 	}
-	if err := e.s.conn.NATS().PublishMsg(m); err != nil {
-		e.s.log.Debug().Err(err).Str("verb", e.label).Msg("fail to send answer")
+	if err := s.conn.NATS().PublishMsg(m); err != nil {
+		s.log.Debug().Err(err).Str("subject", m.Subject).Msg("fail to send answer")
 	}
 }
 

@@ -18,6 +18,17 @@ const (
 	headerTimeout = "Waggle-Timeout"
 )
 
+// Headers and states of operations. A request to begin is answered with any number of messages with the state "running",
+// or "note" for progress, and one with the state "done", which has the outcome.
+const (
+	headerState  = "Waggle-State"
+	stateRunning = "running"
+	stateNote    = "note"
+	stateDone    = "done"
+	// headerNotes marks requests to begin whose caller wants the progress.
+	headerNotes = "Waggle-Progress"
+)
+
 // headerAgain marks a reply of a leaving replica that did not handle the request: the caller asks another one.
 const headerAgain = "Waggle-Ask-Again"
 

@@ -2,44 +2,29 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/internal/directory"
-	"github.com/waggle-dev/waggle/internal/telemetry"
+	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
-	"github.com/waggle-dev/waggle/services/tools/calls"
 )
 
-const (
-	// silence is the longest gap between messages about a call before the service counts as dead: four heartbeats. Time
-	// without a connection to the bus does not count.
-	silence = 8 * time.Second
-	// look is the interval at which the client checks the clock. After two missed heartbeats it asks for the call by its key
-	// every time: the answer may have been lost.
-	look = time.Second
-	// cancelWait is the longest wait for a cancelled call's outcome: an unresponsive server is killed after 2 s and gets 1 s
-	// to end.
-	cancelWait = 10 * time.Second
-	// listTimeout bounds one page of the list.
-	listTimeout = 5 * time.Second
-)
+// listTimeout bounds one page of a list.
+const listTimeout = 5 * time.Second
 
 type client struct {
-	conn                      *bus.Conn
-	silence, look, cancelWait time.Duration
+	calls rpc.Caller
 }
 
 // NewClient returns a Toolbox that asks any instance of the tool service on the bus. It is safe for concurrent use and needs
 // no closing.
 func NewClient(c *bus.Conn) tools.Toolbox {
-	return &client{conn: c, silence: silence, look: look, cancelWait: cancelWait}
+	return &client{rpc.Caller{Conn: c, Service: tools.ServiceName, Verbs: verbsOfCalls}}
 }
 
 // List returns the tools on offer. See tools.Caller.
@@ -66,8 +51,8 @@ func (c *client) ToolsOf(ctx context.Context, tenant id.Tenant, kind, server str
 func (c *client) tools(ctx context.Context, req listRequest) (*tools.Server, []tools.Tool, error) {
 	all := []tools.Tool{}
 	for {
-		got, err := c.ask(ctx, listSubject, req)
-		if err != nil {
+		var got toolPage
+		if err := c.ask(ctx, verbList, req, &got); err != nil {
 			return nil, nil, err
 		}
 		all = append(all, got.Tools...)
@@ -83,8 +68,8 @@ func (c *client) Servers(ctx context.Context, tenant id.Tenant, kind string) ([]
 	all := []tools.Server{}
 	req := listRequest{Tenant: tenant, Kind: kind}
 	for {
-		got, err := c.ask(ctx, seekSubject, req)
-		if err != nil {
+		var got serverPage
+		if err := c.ask(ctx, verbServers, req, &got); err != nil {
 			return nil, err
 		}
 		all = append(all, got.Servers...)
@@ -95,60 +80,9 @@ func (c *client) Servers(ctx context.Context, tenant id.Tenant, kind string) ([]
 	}
 }
 
-func (c *client) ask(ctx context.Context, subj string, in listRequest) (*reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	body, err := json.Marshal(in)
-	if err != nil {
-		return nil, fault.New(fault.Internal).Wrap(err)
-	}
-	question := nats.NewMsg(subj)
-	question.Data = body
-	directory.Inject(ctx, question.Header)
-	m, err := c.conn.NATS().RequestMsgWithContext(ctx, question)
-	if err != nil {
-		return nil, fault.New(fault.ToolsDown).Wrap(err)
-	}
-	out, err := decodeReply(m)
-	if err != nil {
-		return nil, err
-	}
-	if out.Fault != nil {
-		return nil, out.Fault.fault()
-	}
-	return out, nil
+func (c *client) ask(ctx context.Context, verb id.Name, in listRequest, out any) error {
+	return publicError(rpc.CallWithin(ctx, c.calls.Conn, listTimeout, tools.ServiceName, verb, in, out))
 }
-
-func decodeReply(m *nats.Msg) (*reply, error) {
-	var out reply
-	if err := json.Unmarshal(m.Data, &out); err != nil {
-		return nil, fault.New(fault.Internal).Wrap(err)
-	}
-	return &out, nil
-}
-
-// pending is an unfinished call.
-type pending struct {
-	c     *client
-	call  tools.Call
-	inbox string
-	msgs  chan *nats.Msg
-	ref   []byte // the encoded callRef
-	told  func(tools.Notification)
-
-	heard     time.Time // the last sign of the service, or the last time that it could not send one
-	cancelled time.Time // the end of ctx; zero before
-}
-
-// Subjects distinguish the answers to the two kinds of request.
-const (
-	toCall   = ".call"
-	toAttach = ".attach"
-)
-
-// inboxSize is far more than the messages about one call that can wait here, since the reader has little else to do. Further
-// messages are dropped; the client asks again for a dropped outcome.
-const inboxSize = 4 * calls.Waiting
 
 // Call runs a tool. See tools.Caller.
 func (c *client) Call(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -160,126 +94,32 @@ func (c *client) CallWith(ctx context.Context, call tools.Call, told func(tools.
 	if err := ctx.Err(); err != nil {
 		return tools.Result{}, fault.New(fault.ToolCancelled).Wrap(err)
 	}
-	body, err := json.Marshal(call)
-	if err != nil {
-		return tools.Result{}, fault.New(fault.ToolBadInput).Wrap(err)
-	}
-	ref, err := json.Marshal(callRef{call.ID, call.Scope, call.Tenant})
-	if err != nil {
-		return tools.Result{}, fault.New(fault.ToolBadInput).Wrap(err)
-	}
-	nc := c.conn.NATS()
-	p := &pending{
-		c: c, call: call, inbox: nc.NewInbox(), msgs: make(chan *nats.Msg, inboxSize),
-		ref: ref, told: told, heard: time.Now(),
-	}
-	sub, err := nc.ChanSubscribe(p.inbox+".*", p.msgs)
-	if err != nil {
-		return tools.Result{}, fault.New(fault.ToolsDown).Wrap(err)
-	}
-	defer sub.Unsubscribe() //nolint:errcheck // Fails only with a closed connection, which has no subscriptions.
-	m := nats.NewMsg(callSubject)
-	m.Reply, m.Data = p.inbox+toCall, body
-	if told != nil {
-		m.Header.Set(headerNotify, "1")
-	}
-	directory.Inject(ctx, m.Header)
-	if parent := telemetry.Inject(ctx); parent != "" {
-		m.Header.Set(headerTrace, parent)
-	}
-	switch err := nc.PublishMsg(m); {
-	case errors.Is(err, nats.ErrMaxPayload):
-		return tools.Result{}, fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be.").Wrap(err)
-	case err != nil:
-		return tools.Result{}, fault.New(fault.ToolsDown).Wrap(err)
-	}
-	return p.wait(ctx)
-}
-
-// wait follows the call to its end.
-func (p *pending) wait(ctx context.Context) (tools.Result, error) {
-	tick := time.NewTicker(p.c.look)
-	defer tick.Stop()
-	done := ctx.Done()
-	for {
-		select {
-		case m := <-p.msgs:
-			if noResponders(m) {
-				if m.Subject == p.inbox+toCall {
-					return tools.Result{}, fault.New(fault.ToolsDown)
-				}
-				continue // No instance answers the repeated request: the silence continues.
-			}
-			p.heard = time.Now()
-			switch m.Header.Get(headerState) {
-			case stateDone:
-				return p.outcome(m)
-			case stateTold:
-				p.note(m)
-			}
-		case <-p.c.conn.Closed(): // closed for good: no message will arrive
-			return tools.Result{}, fault.New(fault.ToolLost).Wrap(nats.ErrConnectionClosed)
-		case <-done:
-			done = nil
-			p.cancelled = time.Now()
-			p.tell(cancelSubject, "")
-		case <-tick.C:
-			if err := p.tick(); err != nil {
-				return tools.Result{}, err
-			}
-		}
-	}
-}
-
-// tick checks the clock. It returns an error when the client must give up the call.
-func (p *pending) tick() error {
-	if !p.cancelled.IsZero() {
-		if time.Since(p.cancelled) > p.c.cancelWait {
-			return fault.Newf(fault.ToolLost, "The tool was told to stop, but nothing was heard of it. Whether it had its effect is not known.")
-		}
-		p.tell(cancelSubject, "")
-		p.tell(attachSubject, p.inbox+toAttach)
-		return nil
-	}
-	if !p.c.conn.Up() {
-		p.heard = time.Now()
-		return nil
-	}
-	quiet := time.Since(p.heard)
-	switch {
-	case quiet > p.c.silence:
-		return fault.New(fault.ToolLost)
-	case quiet > p.c.silence/2:
-		p.tell(attachSubject, p.inbox+toAttach)
-	}
-	return nil
-}
-
-// tell sends the call's key to all instances. The client repeats lost messages.
-func (p *pending) tell(subj, replyTo string) {
-	m := nats.NewMsg(subj)
-	m.Reply, m.Data = replyTo, p.ref
-	_ = p.c.conn.NATS().PublishMsg(m) // The next look repeats it.
-}
-
-// note passes a notification on.
-func (p *pending) note(m *nats.Msg) {
-	var n tools.Notification
-	if p.told != nil && json.Unmarshal(m.Data, &n) == nil {
-		p.told(n)
-		p.heard = time.Now() // The silence was on this side.
-	}
-}
-
-func (p *pending) outcome(m *nats.Msg) (tools.Result, error) {
-	out, err := decodeReply(m)
+	res, err := rpc.Operate[tools.Notification, *tools.Result](ctx, c.calls, refOf(call), call, told)
 	switch {
 	case err != nil:
-		return tools.Result{}, err
-	case out.Fault != nil:
-		return tools.Result{}, out.Fault.fault()
-	case out.Result == nil:
+		return tools.Result{}, publicError(err)
+	case res == nil:
 		return tools.Result{}, fault.Newf(fault.ToolLost, "The tool service sent an empty answer. Whether the tool had its effect is not known.")
 	}
-	return *out.Result, nil
+	return *res, nil
+}
+
+// publicError returns the fault of tools for an error of a request.
+func publicError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, rpc.ErrLost):
+		return fault.New(fault.ToolLost).Wrap(err)
+	case errors.Is(err, rpc.ErrNotStopped):
+		return fault.Newf(fault.ToolLost, "The tool was told to stop, but did not confirm it. Whether it had its effect is not known.").Wrap(err)
+	case errors.Is(err, fault.New(fault.BusUnavailable)):
+		return fault.New(fault.ToolsDown).Wrap(err)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fault.Newf(fault.ToolBadInput, "The arguments are larger than a message may be.").Wrap(err)
+	}
+	if _, ok := errors.AsType[*fault.Fault](err); ok {
+		return err
+	}
+	return fault.New(fault.ToolsDown).Wrap(err)
 }

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,20 +13,25 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-func TestRepliesFitIntoAMessage(t *testing.T) {
+func TestResultsFitIntoAMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]string{"x", "ä", "\x01", "\u2028", "\"", "𝄞"}).Draw(t, "unit")
 		text := strings.Repeat(unit, rapid.IntRange(0, 20_000).Draw(t, "n"))
-		limit := rapid.IntRange(envelope+2000, 64<<10).Draw(t, "limit")
-		m, err := message("to", reply{Result: &tools.Result{Text: text, Bytes: len(text)}}, limit)
+		limit := rapid.IntRange(2000, 64<<10).Draw(t, "limit")
+		b, err := fit(tools.Result{Text: text, Bytes: len(text)}, limit)
 		require.NoError(t, err)
-		require.LessOrEqual(t, m.Size(), limit)
-		out, err := decodeReply(m)
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(text, out.Result.Text))
-		require.Equal(t, len(out.Result.Text) < len(text), out.Result.Truncated)
-		require.Equal(t, len(text), out.Result.Bytes)
+		require.LessOrEqual(t, len(b), limit)
+		var out tools.Result
+		require.NoError(t, json.Unmarshal(b, &out))
+		require.True(t, strings.HasPrefix(text, out.Text))
+		require.Equal(t, len(out.Text) < len(text), out.Truncated)
+		require.Equal(t, len(text), out.Bytes)
 	})
+}
+
+func TestDataIsNeverCut(t *testing.T) {
+	_, err := fit(tools.Result{Data: []byte(`"` + strings.Repeat("x", 4000) + `"`)}, 2000)
+	require.ErrorIs(t, err, fault.New(fault.BadOutput))
 }
 
 func TestPages(t *testing.T) {
@@ -48,15 +52,4 @@ func TestPages(t *testing.T) {
 	}
 	require.Equal(t, all, got)
 	require.Greater(t, pages, 10)
-}
-
-func TestFaultsSurviveTheWay(t *testing.T) {
-	f := fault.Newf(fault.ToolBadInput, "no").At("/a").Wrap(errors.New("secret cause"))
-	b, err := json.Marshal(faultReply(f))
-	require.NoError(t, err)
-	require.NotContains(t, string(b), "secret")
-	var r reply
-	require.NoError(t, json.Unmarshal(b, &r))
-	require.ErrorIs(t, r.Fault.fault(), fault.New(fault.ToolBadInput))
-	require.Equal(t, "/a", r.Fault.fault().Field)
 }

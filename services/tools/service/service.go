@@ -15,6 +15,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
@@ -58,7 +59,7 @@ type Service struct {
 	mu      sync.Mutex
 	state   state
 	states  map[string]string // of the servers, by their names
-	remote  *remote.Server    // answers the bus; nil without one
+	rpc     *rpc.Server       // answers the bus; nil without one
 	lease   *directory.Lease  // nil without a directory
 	stopped sync.Once
 }
@@ -160,14 +161,14 @@ func (s *Service) start(ctx context.Context) error {
 		s.swarm.Follow()
 	}
 	if s.deps.Conn != nil {
-		d, err := remote.Serve(ctx, s, remote.Config{
+		server := remote.NewServer(s, remote.Config{
 			Conn: s.deps.Conn, Directory: s.deps.Directory, Logger: s.log, MaxCalls: s.cfg.MaxCalls,
 		})
-		if err != nil {
+		if err := server.Start(ctx); err != nil {
 			return err
 		}
 		s.mu.Lock()
-		s.remote = d
+		s.rpc = server
 		s.mu.Unlock()
 	}
 	return s.join(ctx)
@@ -226,7 +227,7 @@ func (s *Service) Drain(ctx context.Context) error {
 // leave makes callers choose another instance.
 func (s *Service) leave(ctx context.Context) {
 	s.mu.Lock()
-	lease, server := s.lease, s.remote
+	lease, server := s.lease, s.rpc
 	s.lease = nil
 	s.mu.Unlock()
 	if lease != nil {
@@ -237,7 +238,7 @@ func (s *Service) leave(ctx context.Context) {
 		}
 	}
 	if server != nil {
-		server.Refuse()
+		server.Leave()
 	}
 }
 
@@ -263,10 +264,10 @@ func (s *Service) Stop() {
 			s.swarm.Close()
 		}
 		s.mu.Lock()
-		server := s.remote
+		server := s.rpc
 		s.mu.Unlock()
 		if server != nil {
-			server.Close()
+			server.Stop()
 		}
 	})
 }
