@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -81,7 +82,7 @@ func (a *attempt) run(ctx context.Context) (seen, error) {
 // encode sets the stored form. It stays valid until the Writer's position moves, which ends the attempt.
 func (a *attempt) encode() (err error) {
 	a.ev.Sequence = a.w.at.Seq + 1
-	if a.raw, err = encodeStored(a.ev); err != nil {
+	if a.raw, err = entry.Encode(a.ev); err != nil {
 		return err
 	}
 	if len(a.raw) > maxEvent && a.w.log.Kind != id.KindTeam {
@@ -130,7 +131,7 @@ func (a *attempt) publish(ctx context.Context) (ack, error) {
 		event.HeaderSeq:             {strconv.FormatUint(a.ev.Sequence, 10)},
 		event.HeaderType:            {string(a.ev.Type)},
 	}}
-	answer, err := a.w.s.replies.one(ctx, m, ackTimeout)
+	answer, err := a.w.s.replies.One(ctx, m, ackTimeout)
 	if err != nil {
 		return ack{}, err
 	}

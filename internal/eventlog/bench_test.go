@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -60,7 +61,7 @@ func rawAppendN(b *testing.B, js jetstream.JetStream, log subject.Log, n int) {
 	for i := range n {
 		ev := benchEvent(log, i)
 		ev.Sequence = uint64(i + 1)
-		raw, err := encodeStored(ev)
+		raw, err := entry.Encode(ev)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -218,7 +219,7 @@ func (c *caughtCounter) CaughtUp(uint64) { c.ready.Done() }
 func benchEntry(b *testing.B, log subject.Log, i int) *Entry {
 	ev := benchEvent(log, i)
 	ev.Sequence = uint64(i + 1)
-	raw, err := encodeStored(ev)
+	raw, err := entry.Encode(ev)
 	require.NoError(b, err)
 	ev.Stream, ev.From = ev.Sequence, ev.Sequence
 	return &Entry{Event: ev, Raw: raw}
@@ -278,7 +279,7 @@ func (t *tail) warm(b *testing.B, s *Store, events int) {
 	var all []*Entry
 	require.NoError(b, s.Read(b.Context(), t.log, Cursor{}, func(e *Entry) error { all = append(all, e); return nil }))
 	t.recall(all)
-	require.Equal(b, events, t.ring.n)
+	require.Equal(b, events, t.ring.Len())
 }
 
 func rawReplay(b *testing.B, conn *bus.Conn, log subject.Log, events int) {
@@ -298,7 +299,7 @@ func BenchmarkDecode(b *testing.B) {
 	e := benchEntry(b, testLog("decode"), 1)
 	b.ReportAllocs()
 	for range b.N {
-		if _, err := decodeStored(e.Subject, e.Sequence, e.Stream, e.Raw); err != nil {
+		if _, err := entry.Decode(e.Subject, e.Sequence, e.Stream, e.Raw); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -311,7 +312,7 @@ func BenchmarkMergeDeltas(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for range b.N {
-		mergeDeltas(log)
+		entry.Merge(log)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pageCount, "ns/event")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -55,23 +56,23 @@ func (t *tail) enqueue(v *Viewer) {
 // held.
 func (t *tail) submit(g *group) {
 	if from, _ := t.next(g.at); from == fromNowhere || from == fromRing {
-		t.s.memory.submit(g.fromMemory)
+		t.s.memory.Submit(g.fromMemory)
 		return
 	}
-	t.s.pool(t.log).submit(g.fromStream)
+	t.s.pool(t.log).Submit(g.fromStream)
 }
 
 // next returns the source of the entries after the position, and the entries themselves from the ring. mu is held.
 func (t *tail) next(at Cursor) (source, []*Entry) {
 	switch {
-	case at.Seq > t.splice.last.Seq:
+	case at.Seq > t.splice.Last.Seq:
 		return beyondEnd, nil
-	case at.Seq == t.splice.last.Seq:
+	case at.Seq == t.splice.Last.Seq:
 		return fromNowhere, nil
 	case t.tombstone != nil:
 		return fromRing, []*Entry{t.tombstone}
 	}
-	if entries, ok := t.ring.after(at.Seq, pageCount); ok && len(entries) > 0 {
+	if entries, ok := t.ring.After(at.Seq, pageCount); ok && len(entries) > 0 {
 		return fromRing, entries
 	}
 	return fromStream, nil
@@ -157,8 +158,8 @@ func (t *tail) recall(entries []*Entry) {
 	if t.tombstone != nil {
 		return
 	}
-	before := t.ring.bytes
-	t.ring.extend(entries, t.splice.last.Seq+1)
+	before := t.ring.Bytes()
+	t.ring.Extend(entries, t.splice.Last.Seq+1)
 	t.account(before)
 }
 
@@ -199,7 +200,7 @@ func (g *group) hand(entries []*Entry) {
 		batch := entries
 		if v.wantsMerged() {
 			if merged == nil {
-				merged = mergeDeltas(entries)
+				merged = entry.Merge(entries)
 			}
 			batch = merged
 		}
@@ -240,11 +241,11 @@ func (t *tail) join(v *Viewer) bool {
 	t.mu.Lock()
 	v.mu.Lock()
 	over := v.state != stateCatching
-	end := v.at.Seq == t.splice.last.Seq && !t.gone
+	end := v.at.Seq == t.splice.Last.Seq && !t.gone
 	first := !v.caught
 	if !over && end {
 		v.state, v.merging, v.caught = stateLive, false, true
-		v.at = t.splice.last // with the right stream sequence
+		v.at = t.splice.Last // with the right stream sequence
 		v.index = len(t.live)
 		t.live = append(t.live, v)
 	}

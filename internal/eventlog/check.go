@@ -46,7 +46,7 @@ func (s *Store) sweep(now time.Time) {
 			s.forget(t)
 			unwatched = append(unwatched, t.sub)
 		case up && t.ready && !now.Before(t.checkAt):
-			byStream[t.log.Stream()] = append(byStream[t.log.Stream()], due{t, t.splice.last})
+			byStream[t.log.Stream()] = append(byStream[t.log.Stream()], due{t, t.splice.Last})
 			t.reschedule(now)
 		}
 		t.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Store) sweep(now time.Time) {
 		for len(all) > 0 {
 			chunk := all[:min(len(all), checkChunk)]
 			all = all[len(chunk):]
-			s.pool(chunk[0].t.log).submit(func() { s.compare(stream, chunk) })
+			s.pool(chunk[0].t.log).Submit(func() { s.compare(stream, chunk) })
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (s *Store) compare(stream string, tails []due) {
 	}
 	for _, d := range byKey { // not in the stream
 		if d.last.Seq > 0 {
-			s.pool(d.t.log).submit(d.t.rewound)
+			s.pool(d.t.log).Submit(d.t.rewound)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (t *tail) compared(before Cursor, m *nats.Msg) {
 	last := t.last()
 	switch {
 	case e.Sequence < before.Seq:
-		t.s.pool(t.log).submit(t.rewound)
+		t.s.pool(t.log).Submit(t.rewound)
 	case e.Sequence == last.Seq+1:
 		t.s.met.heals.WithLabelValues(healCheck).Inc()
 		t.emit(healCheck, e)
@@ -145,7 +145,7 @@ func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, vi
 		}
 		var failed error
 		more = false
-		err = s.replies.many(ctx, &nats.Msg{Subject: directGet(stream), Data: body}, checkChunk+2, quiet, func(m *nats.Msg) bool {
+		err = s.replies.Many(ctx, &nats.Msg{Subject: directGet(stream), Data: body}, checkChunk+2, quiet, func(m *nats.Msg) bool {
 			status := m.Header.Get("Status")
 			if len(m.Data) > 0 || status == "" {
 				visit(m)
@@ -170,7 +170,7 @@ func (s *Store) lastOf(ctx context.Context, stream string, subjects []string, vi
 // connection handles a loss or return of the connection.
 func (s *Store) connection(up bool) {
 	if !up {
-		s.replies.disconnected()
+		s.replies.Disconnected()
 		return
 	}
 	s.announceAgain()

@@ -44,8 +44,7 @@ func TestFanOutAllocatesNothingPerViewer(t *testing.T) {
 	const runs = 200
 	entries := make([]*Entry, runs+1) // AllocsPerRun warms up with one run more
 	for i := range entries {
-		entries[i] = stored(t, uint64(i+1), delta("m", "text"))
-		entries[i].Subject = log.Name()
+		entries[i] = stored(t, log, uint64(i+1), delta("m", "text"))
 	}
 	next := 0
 	allocs := testing.AllocsPerRun(runs, func() {

@@ -67,7 +67,7 @@ func (s *Store) purge(ctx context.Context, log subject.Log, before uint64) (uint
 	if err != nil {
 		return 0, fmt.Errorf("encode purge of %s: %w", log, err)
 	}
-	m, err := s.replies.one(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + log.Stream(), Data: body}, eraseTimeout)
+	m, err := s.replies.One(ctx, &nats.Msg{Subject: "$JS.API.STREAM.PURGE." + log.Stream(), Data: body}, eraseTimeout)
 	if err != nil {
 		return 0, err
 	}
@@ -97,7 +97,7 @@ func (s *Store) Erased(ctx context.Context, log subject.Log) (bool, error) {
 // bury empties the ring of a deleted log: from now on viewers get only the tombstone. mu is held.
 func (t *tail) bury(tombstone *Entry) {
 	t.tombstone = tombstone
-	t.ring.clear()
+	t.ring.Clear()
 	t.s.said.forget(t.log)
 }
 

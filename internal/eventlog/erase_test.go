@@ -235,7 +235,7 @@ func TestDeletedEventsAreNotAnnouncedAgain(t *testing.T) {
 		require.Contains(t, (<-heard).Subject, here.Name())
 	}
 	asked := make(chan struct{})
-	s.pool(gone).submit(func() { close(asked) })
+	s.pool(gone).Submit(func() { close(asked) })
 	<-asked
 	require.NoError(t, conn.NATS().Flush())
 	require.Empty(t, heard)

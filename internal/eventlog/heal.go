@@ -52,7 +52,7 @@ func (t *tail) open() (*Entry, error) {
 func (t *tail) heal() {
 	for {
 		t.mu.Lock()
-		at, behind := t.splice.last, t.splice.behind()
+		at, behind := t.splice.Last, t.splice.Behind()
 		if !behind || t.gone {
 			t.healing = false
 			t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *tail) heal() {
 		case len(entries) == 0:
 			t.s.log.Warn().Stringer("log", t.log).Stringer("at", at).Msg("ignore announcement of event that log lacks")
 			t.mu.Lock()
-			t.splice.forget()
+			t.splice.Forget()
 			t.mu.Unlock()
 			t.stopHealing()
 			t.rewound()
@@ -97,7 +97,7 @@ func (t *tail) skip(at Cursor) {
 	t.emitting.Lock()
 	defer t.emitting.Unlock()
 	t.mu.Lock()
-	t.remember(t.splice.skipTo(at))
+	t.remember(t.splice.SkipTo(at))
 	live := append([]*Viewer(nil), t.live...)
 	for _, v := range live {
 		t.unlive(v)
@@ -131,7 +131,7 @@ func (t *tail) rewound() {
 		}
 		if end.Seq >= reached.Seq {
 			t.mu.Lock()
-			t.splice.expect(end)
+			t.splice.Expect(end)
 			t.healIfBehind(healCheck)
 			t.mu.Unlock()
 			return

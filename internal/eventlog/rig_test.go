@@ -22,6 +22,8 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry/entrytest"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -220,6 +222,30 @@ func newEvent(log subject.Log, eventID string, data event.Data) event.Event {
 	return ev
 }
 
+func delta(message, text string) event.MessageDeltaData { return entrytest.Delta(message, text) }
+
+// texts folds a log the way a viewer does.
+func texts(t require.TestingT, log []*Entry) map[string]string {
+	return entrytest.Texts(t, func(yield func(event.Event, []byte) bool) {
+		for _, e := range log {
+			if !yield(e.Event, e.Raw) {
+				return
+			}
+		}
+	})
+}
+
+// stored returns the entry that a log would hold.
+func stored(t require.TestingT, log subject.Log, seq uint64, data event.Data) *Entry {
+	ev := newEvent(log, fmt.Sprint("e", seq), data)
+	ev.Sequence = seq
+	raw, err := entry.Encode(ev)
+	require.NoError(t, err)
+	e, err := entry.Decode(ev.Subject, seq, seq*3, raw)
+	require.NoError(t, err)
+	return e
+}
+
 func notice(log subject.Log, eventID string) event.Event {
 	return newEvent(log, eventID, event.NoticeData{Level: "info", Code: "test", Message: eventID})
 }
@@ -269,7 +295,7 @@ func fill(t testing.TB, s *Store, log subject.Log, from, n int) {
 // inject stores an event without the knowledge of any writer and does not announce it.
 func inject(t testing.TB, conn *bus.Conn, log subject.Log, ev event.Event, seq, expect uint64) uint64 {
 	ev.Sequence = seq
-	raw, err := encodeStored(ev)
+	raw, err := entry.Encode(ev)
 	require.NoError(t, err)
 	m := &nats.Msg{Subject: log.Event(), Data: raw, Header: nats.Header{
 		event.HeaderMsgID: {ev.DedupeID()}, event.HeaderSeq: {fmt.Sprint(seq)}, event.HeaderType: {string(ev.Type)},

@@ -141,3 +141,9 @@ func stands(t testing.TB, v *Viewer, seq uint64) {
 	t.Helper()
 	require.Eventually(t, func() bool { return v.Position().Seq == seq }, time.Minute, time.Millisecond)
 }
+
+func requireDense(t require.TestingT, out []*Entry, after uint64) {
+	for i, e := range out {
+		require.Equal(t, after+uint64(i)+1, e.Sequence)
+	}
+}

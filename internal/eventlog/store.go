@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/request"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -81,7 +82,7 @@ type Store struct {
 	conn    *bus.Conn
 	nc      *nats.Conn
 	met     *metrics
-	replies *requester
+	replies *request.Requester
 
 	ctx    context.Context //nolint:containedctx // the life of the Store's own work, ended by Close
 	cancel context.CancelCauseFunc
@@ -91,8 +92,8 @@ type Store struct {
 	wake      chan struct{} // wakes the checker
 	advisory  *nats.Subscription
 	unwatch   []func()
-	memory    *pool // feeds viewers from rings
-	streams   [subject.Partitions]*pool
+	memory    *request.Pool // feeds viewers from rings
+	streams   [subject.Partitions]*request.Pool
 	ringBytes atomic.Int64
 	said      announced
 
@@ -107,7 +108,7 @@ func New(conn *bus.Conn, opt Options) (*Store, error) {
 	s := &Store{
 		opt: opt, log: opt.Logger, conn: conn, nc: conn.NATS(),
 		inbound: make(chan *nats.Msg, opt.Inbound), wake: make(chan struct{}, 1),
-		memory: &pool{limit: memoryReaders},
+		memory: &request.Pool{Limit: memoryReaders},
 		tails:  make(map[string]*tail),
 	}
 	var err error
@@ -115,13 +116,13 @@ func New(conn *bus.Conn, opt Options) (*Store, error) {
 		return nil, err
 	}
 	for i := range s.streams {
-		s.streams[i] = &pool{limit: readersPerStream}
+		s.streams[i] = &request.Pool{Limit: readersPerStream}
 	}
-	if s.replies, err = newRequester(s.nc); err != nil {
+	if s.replies, err = request.New(s.nc); err != nil {
 		return nil, err
 	}
 	if s.advisory, err = s.nc.ChanSubscribe(leaderAdvisories, s.inbound); err != nil {
-		s.replies.close()
+		s.replies.Close()
 		return nil, fmt.Errorf("subscribe to leader advisories: %w", err)
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -150,16 +151,16 @@ func (s *Store) Close() {
 	}
 	s.cancel(ErrClosed)
 	s.work.Wait()
-	s.memory.close()
+	s.memory.Close()
 	for _, p := range s.streams {
-		p.close()
+		p.Close()
 	}
 	for _, t := range tails {
 		t.fail(ErrClosed)
 		s.drop(t)
 	}
 	_ = s.advisory.Unsubscribe()
-	s.replies.close()
+	s.replies.Close()
 }
 
 // lag returns the number of events of watched logs that were announced and not delivered yet: over all logs, and of
@@ -176,4 +177,4 @@ func (s *Store) lag() (sum, most uint64) {
 }
 
 // pool returns the reader pool of the log's stream.
-func (s *Store) pool(log subject.Log) *pool { return s.streams[log.Partition()] }
+func (s *Store) pool(log subject.Log) *request.Pool { return s.streams[log.Partition()] }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -29,10 +30,10 @@ type tail struct {
 
 	mu        sync.Mutex
 	sub       *nats.Subscription
-	ready     bool // splice.last is the log's end in the stream
+	ready     bool // splice.Last is the log's end in the stream
 	gone      bool // dropped from the Store
-	splice    splice
-	ring      *ring
+	splice    entry.Splice
+	ring      *entry.Ring
 	tombstone *Entry // set if the log was deleted: viewers get only this entry
 	viewers   map[*Viewer]struct{}
 	live      []*Viewer
@@ -46,7 +47,7 @@ type tail struct {
 func newTail(s *Store, log subject.Log) *tail {
 	return &tail{
 		s: s, log: log, key: tailKey(log),
-		ring:    newRing(s.opt.Ring, s.opt.RingBytes),
+		ring:    entry.NewRing(s.opt.Ring, s.opt.RingBytes),
 		viewers: make(map[*Viewer]struct{}),
 		groups:  make(map[uint64]*group),
 	}
@@ -60,7 +61,7 @@ func (t *tail) emit(reason string, entries ...*Entry) {
 	t.mu.Lock()
 	t.fresh = t.fresh[:0]
 	for _, e := range entries {
-		t.fresh = t.splice.offer(t.fresh, e)
+		t.fresh = t.splice.Offer(t.fresh, e)
 	}
 	t.remember(t.fresh)
 	t.healIfBehind(reason)
@@ -80,24 +81,24 @@ func (t *tail) emit(reason string, entries ...*Entry) {
 
 // remember puts entries into the ring. mu is held.
 func (t *tail) remember(entries []*Entry) {
-	before := t.ring.bytes
+	before := t.ring.Bytes()
 	for _, e := range entries {
 		if e.Type.Tombstone() {
 			t.bury(e)
 		}
-		t.ring.push(e)
+		t.ring.Push(e)
 	}
 	t.account(before)
 }
 
 // account reports a change of the ring's size and shrinks the ring if all rings together are too big. mu is held.
 func (t *tail) account(before int) {
-	total := t.s.ringBytes.Add(int64(t.ring.bytes - before))
-	if before = t.ring.bytes; total > int64(t.s.opt.TotalBytes) {
-		for t.ring.n > minRing {
-			t.ring.evict()
+	total := t.s.ringBytes.Add(int64(t.ring.Bytes() - before))
+	if before = t.ring.Bytes(); total > int64(t.s.opt.TotalBytes) {
+		for t.ring.Len() > minRing {
+			t.ring.Evict()
 		}
-		total = t.s.ringBytes.Add(int64(t.ring.bytes - before))
+		total = t.s.ringBytes.Add(int64(t.ring.Bytes() - before))
 	}
 	t.s.met.ringBytes.Set(float64(total))
 }
@@ -109,10 +110,10 @@ func (t *tail) begin(last *Entry) {
 		before := last.Cursor()
 		before.Seq--
 		before.Stream--
-		t.remember(t.splice.skipTo(before))
-		t.remember(t.splice.offer(nil, last))
+		t.remember(t.splice.SkipTo(before))
+		t.remember(t.splice.Offer(nil, last))
 	} else {
-		t.remember(t.splice.release(nil))
+		t.remember(t.splice.Release(nil))
 	}
 	t.ready = true
 	t.healIfBehind(healGap)
@@ -128,29 +129,29 @@ func (t *tail) begin(last *Entry) {
 
 // healIfBehind starts a healing read if known entries are missing. mu is held.
 func (t *tail) healIfBehind(reason string) {
-	if !t.ready || t.healing || t.gone || !t.splice.behind() {
+	if !t.ready || t.healing || t.gone || !t.splice.Behind() {
 		return
 	}
 	t.healing = true
 	t.s.met.heals.WithLabelValues(reason).Inc()
-	t.s.pool(t.log).submit(t.heal)
+	t.s.pool(t.log).Submit(t.heal)
 }
 
 // last returns the position of the newest released entry.
 func (t *tail) last() Cursor {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.splice.last
+	return t.splice.Last
 }
 
 // behind returns the number of known events after the newest released one.
 func (t *tail) behind() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.splice.behind() {
+	if !t.splice.Behind() {
 		return 0
 	}
-	return t.splice.want.Seq - t.splice.last.Seq
+	return t.splice.Want.Seq - t.splice.Last.Seq
 }
 
 // demote takes a viewer out of the live list and, unless it is full, queues it for its next batch. The viewer's turn

@@ -86,7 +86,7 @@ func (s *Store) Watch(log subject.Log, after Cursor, sink Sink) *Viewer {
 	s.mu.Unlock()
 	switch {
 	case !known:
-		s.pool(log).submit(t.start)
+		s.pool(log).Submit(t.start)
 	case ready:
 		t.enqueue(v)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -189,7 +190,7 @@ func TestForgedAnnouncementsAreForgotten(t *testing.T) {
 	r.wait(t, "caught up", func() bool { return len(r.caught) == 1 })
 	ghost := notice(log, "ghost")
 	ghost.Sequence = 9
-	raw, err := encodeStored(ghost)
+	raw, err := entry.Encode(ghost)
 	require.NoError(t, err)
 	s.publishLive(log, &Entry{Event: at(ghost, 99), Raw: raw})
 	s.publishLive(log, &Entry{Event: at(ghost, 99), Raw: []byte("nonsense")})

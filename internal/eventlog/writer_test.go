@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"github.com/waggle-dev/waggle/internal/eventlog/internal/entry"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -162,7 +163,7 @@ func TestAppendNeverTakesAnotherEventForItsOwn(t *testing.T) {
 		other = testLog(fmt.Sprintf("thief%d", i))
 	}
 	mine := notice(log, "x")
-	raw, err := encodeStored(mine)
+	raw, err := entry.Encode(mine)
 	require.NoError(t, err)
 	_, err = conn.NATS().RequestMsg(&nats.Msg{Subject: other.Event(), Data: raw, Header: nats.Header{nats.MsgIdHdr: {mine.DedupeID()}}}, 10*time.Second)
 	require.NoError(t, err)

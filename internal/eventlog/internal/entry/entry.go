@@ -1,4 +1,4 @@
-package eventlog
+package entry
 
 import (
 	"errors"
@@ -52,8 +52,8 @@ func (e *Entry) Memo(key any, build func() any) any {
 // encoding/json.
 var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
-// encodeStored returns the JSON form under which an event is stored.
-func encodeStored(ev event.Event) ([]byte, error) {
+// Encode returns the JSON form under which an event is stored.
+func Encode(ev event.Event) ([]byte, error) {
 	raw, err := json.Marshal(ev, lenient)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s event %s: %w", ev.Type, ev.ID, err)
@@ -61,9 +61,9 @@ func encodeStored(ev event.Event) ([]byte, error) {
 	return raw, nil
 }
 
-// decodeStored returns the entry stored as raw at the stream's sequence. log is the name that the event must carry;
+// Decode returns the entry stored as raw at the stream's sequence. log is the name that the event must carry;
 // seq is the sequence that the headers claim.
-func decodeStored(log string, seq, stream uint64, raw []byte) (*Entry, error) {
+func Decode(log string, seq, stream uint64, raw []byte) (*Entry, error) {
 	e := &Entry{Raw: raw}
 	if err := json.Unmarshal(raw, &e.Event, lenient); err != nil {
 		return nil, fmt.Errorf("%w: %s at stream sequence %d: %w", ErrUnreadable, log, stream, err)

@@ -1,4 +1,4 @@
-package eventlog
+package entry
 
 import (
 	"github.com/go-json-experiment/json"
@@ -10,15 +10,11 @@ import (
 // longer text would only make a frame that is harder to queue.
 const maxMergedText = 32 << 10
 
-// Merge merges consecutive deltas of one message, as for a viewer that was full. The entries must follow each other
-// in a log. The slice is not modified.
-func Merge(entries []*Entry) []*Entry { return mergeDeltas(entries) }
-
-// mergeDeltas returns the entries with each run of consecutive deltas of one message merged into one entry. From is
-// the first sequence of the run; Sequence, Stream, ID and Time are those of the last entry; the text is the
-// concatenation. Single entries are returned unchanged. Deltas with members that event.MessageDeltaData does not know
-// are never merged.
-func mergeDeltas(in []*Entry) []*Entry {
+// Merge merges each run of consecutive deltas of one message into one entry. The entries must follow each other in a
+// log; the slice is not modified. From is the first sequence of the run; Sequence, Stream, ID and Time are those of the
+// last entry; the text is the concatenation. Single entries are returned unchanged. Deltas with members that
+// event.MessageDeltaData does not know are never merged.
+func Merge(in []*Entry) []*Entry {
 	out := make([]*Entry, 0, len(in))
 	for len(in) > 0 {
 		n, text, first := deltaRun(in)
@@ -83,7 +79,7 @@ func mergedEntry(run []*Entry, d event.MessageDeltaData, text []byte) *Entry {
 	m := &Entry{Event: last.Event}
 	m.From = run[0].From
 	m.Data = data
-	if m.Raw, err = encodeStored(m.Event); err != nil {
+	if m.Raw, err = Encode(m.Event); err != nil {
 		return nil
 	}
 	return m

@@ -1,4 +1,5 @@
-package eventlog
+// Package request sends requests to JetStream and collects their answers, and runs reads a bounded number at a time.
+package request
 
 import (
 	"context"
@@ -11,14 +12,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// requester sends requests and collects their answers, one or many. All requests share one inbox subscription. A
+// Requester sends requests and collects their answers, one or many. All requests share one inbox subscription. A
 // request ends at once when the connection is lost: its answer is lost with it.
 //
 // jetstreamext.GetBatch does not suit batches: it ends silently, as if complete, when its context expires in the
 // middle of one, drops the end marker with the number of remaining messages, makes a subscription and a goroutine for
 // each request, and its inbox lies within the client's own reply prefix, so that the server sends every message
 // twice.
-type requester struct {
+type Requester struct {
 	nc     *nats.Conn
 	prefix string
 	sub    *nats.Subscription
@@ -29,8 +30,8 @@ type requester struct {
 	lost    chan struct{} // closed when the connection is lost
 }
 
-func newRequester(nc *nats.Conn) (*requester, error) {
-	r := &requester{
+func New(nc *nats.Conn) (*Requester, error) {
+	r := &Requester{
 		nc: nc, prefix: nc.NewInbox() + ".",
 		waiting: make(map[string]chan *nats.Msg), lost: make(chan struct{}),
 	}
@@ -41,11 +42,11 @@ func newRequester(nc *nats.Conn) (*requester, error) {
 	return r, nil
 }
 
-func (r *requester) close() { _ = r.sub.Unsubscribe() }
+func (r *Requester) Close() { _ = r.sub.Unsubscribe() }
 
 // dispatch passes an answer to its request. It drops answers of abandoned requests and answers beyond a request's
 // room; the request notices the loss.
-func (r *requester) dispatch(m *nats.Msg) {
+func (r *Requester) dispatch(m *nats.Msg) {
 	r.mu.Lock()
 	ch := r.waiting[strings.TrimPrefix(m.Subject, r.prefix)]
 	r.mu.Unlock()
@@ -58,28 +59,28 @@ func (r *requester) dispatch(m *nats.Msg) {
 	}
 }
 
-// disconnected ends all waiting requests.
-func (r *requester) disconnected() {
+// Disconnected ends all waiting requests.
+func (r *Requester) Disconnected() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.lost)
 	r.lost = make(chan struct{})
 }
 
-// one sends a request and returns its answer. It fails with nats.ErrTimeout, nats.ErrNoResponders or
+// One sends a request and returns its answer. It fails with nats.ErrTimeout, nats.ErrNoResponders or
 // nats.ErrDisconnected.
-func (r *requester) one(ctx context.Context, m *nats.Msg, timeout time.Duration) (answer *nats.Msg, err error) {
-	err = r.many(ctx, m, 1, timeout, func(m *nats.Msg) bool {
+func (r *Requester) One(ctx context.Context, m *nats.Msg, timeout time.Duration) (answer *nats.Msg, err error) {
+	err = r.Many(ctx, m, 1, timeout, func(m *nats.Msg) bool {
 		answer = m
 		return false
 	})
 	return answer, err
 }
 
-// many sends a request with room for that many answers and calls visit for each until visit returns false. It fails
+// Many sends a request with room for that many answers and calls visit for each until visit returns false. It fails
 // with nats.ErrTimeout when no answer has arrived for the time quiet, with nats.ErrNoResponders when the subject has
 // no subscriber, and with nats.ErrDisconnected when the connection is lost.
-func (r *requester) many(ctx context.Context, m *nats.Msg, room int, quiet time.Duration, visit func(*nats.Msg) bool) error {
+func (r *Requester) Many(ctx context.Context, m *nats.Msg, room int, quiet time.Duration, visit func(*nats.Msg) bool) error {
 	token, ch, lost := r.register(room)
 	defer r.forget(token)
 	m.Reply = r.prefix + token
@@ -108,7 +109,7 @@ func (r *requester) many(ctx context.Context, m *nats.Msg, room int, quiet time.
 	}
 }
 
-func (r *requester) register(room int) (token string, ch chan *nats.Msg, lost chan struct{}) {
+func (r *Requester) register(room int) (token string, ch chan *nats.Msg, lost chan struct{}) {
 	ch = make(chan *nats.Msg, room)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +119,7 @@ func (r *requester) register(room int) (token string, ch chan *nats.Msg, lost ch
 	return token, ch, r.lost
 }
 
-func (r *requester) forget(token string) {
+func (r *Requester) forget(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.waiting, token)

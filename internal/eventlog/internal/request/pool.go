@@ -1,11 +1,11 @@
-package eventlog
+package request
 
 import "sync"
 
-// pool runs jobs in the order of submission, a bounded number at a time. Its goroutines exist only while jobs wait or
+// Pool runs jobs in the order of submission, a bounded number at a time. Its goroutines exist only while jobs wait or
 // run.
-type pool struct {
-	limit int
+type Pool struct {
+	Limit int
 
 	mu      sync.Mutex
 	queue   []func()
@@ -14,21 +14,21 @@ type pool struct {
 	idle    sync.WaitGroup
 }
 
-// submit queues the job, or drops it if the pool is closed. It never blocks.
-func (p *pool) submit(job func()) {
+// Submit queues the job, or drops it if the pool is closed. It never blocks.
+func (p *Pool) Submit(job func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return
 	}
 	p.queue = append(p.queue, job)
-	if p.running < p.limit {
+	if p.running < p.Limit {
 		p.running++
 		p.idle.Go(p.work)
 	}
 }
 
-func (p *pool) work() {
+func (p *Pool) work() {
 	for {
 		job := p.take()
 		if job == nil {
@@ -38,7 +38,7 @@ func (p *pool) work() {
 	}
 }
 
-func (p *pool) take() func() {
+func (p *Pool) take() func() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 || p.closed {
@@ -51,8 +51,8 @@ func (p *pool) take() func() {
 	return job
 }
 
-// close drops queued jobs and waits for running ones.
-func (p *pool) close() {
+// Close drops queued jobs and waits for running ones.
+func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed, p.queue = true, nil
 	p.mu.Unlock()
