@@ -199,7 +199,7 @@ func (e *endpoint) public(ctx context.Context, err error) *fault.Fault {
 	return e.s.internal(e.label, err)
 }
 
-// internal returns the fault for an error, and logs one that is no fault under its reference.
+// internal returns the fault for an error. It logs an error of another kind under the reference of the fault.
 func (s *Server) internal(label string, err error) *fault.Fault {
 	f := fault.From(err, uuid.NewString())
 	if f.Code == fault.Internal {
