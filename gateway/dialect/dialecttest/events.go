@@ -139,12 +139,17 @@ func (c *checker) oneAtMost(t require.TestingT, codec dialect.Codec, e event.Eve
 		return
 	}
 	require.Len(t, got, 1, "an event without a frame is a gap for clients")
-	require.Equal(t, Session.Entity.String(), member(got[0], "session_id"))
+	var at struct {
+		SessionID string `json:"session_id"`
+		EventID   string `json:"event_id"`
+	}
+	require.NoError(t, json.Unmarshal(got[0], &at))
+	require.Equal(t, Session.Entity.String(), at.SessionID)
 	if e.Sequence == 0 {
-		require.Empty(t, member(got[0], "event_id"), "an aside is no place to come back to")
+		require.Empty(t, at.EventID, "a direct message has no position")
 		return
 	}
-	require.Equal(t, Session.Entity.String()+"-"+cursor(e), member(got[0], "event_id"), "%s", got[0])
+	require.Equal(t, Session.Entity.String()+"-"+cursor(e), at.EventID, "%s", got[0])
 }
 
 // unsaid are the types that may have no frame: parts of texts that are shown later, and

@@ -26,8 +26,10 @@ package dialecttest
 import (
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,6 +84,9 @@ type checker struct {
 	Suite
 	schemas schemas
 	bound   []dialect.Codec
+
+	seed  maphash.Seed
+	valid sync.Map // hashes of frames that have passed
 }
 
 func load(t testing.TB, s Suite) *checker {
@@ -94,7 +99,7 @@ func load(t testing.TB, s Suite) *checker {
 	if s.Log.Entity.IsZero() {
 		s.Log = Session
 	}
-	c := &checker{Suite: s, schemas: all}
+	c := &checker{Suite: s, schemas: all, seed: maphash.MakeSeed()}
 	for _, q := range s.Variants {
 		codec, err := s.Dialect.Bind(q)
 		require.NoError(t, err)
