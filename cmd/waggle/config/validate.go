@@ -241,7 +241,7 @@ func (a Auth) Empty() bool { return len(a.APIKeys) == 0 && a.JWT.Issuer == "" }
 
 func (p *problems) auth(a *Auth, addr string) {
 	if host, _, err := net.SplitHostPort(addr); err == nil && a.Empty() && !loopback(host) {
-		p.add("addr", "%s can be reached from other machines, and nobody would have to authenticate; "+
+		p.add("addr", "%s can be reached from other machines without authentication; "+
 			"configure auth.api_keys or auth.jwt, or listen on 127.0.0.1", addr)
 	}
 	seen := map[string]bool{}

@@ -53,7 +53,7 @@ func TestValuesAreRefused(t *testing.T) {
 		"{roles: {team: {extraVolumes: [{emptyDir: {}}]}}}":   "extraVolumes",
 		"{nameOverride: A_b}":                                 "nameOverride",
 		"{nats: {external: {url: 'nats://x:4222'}}}":          "choose one",
-		"{roles: {gateway: {configSecret: {name: ''}}}}":      "nobody would have to authenticate",
+		"{roles: {gateway: {configSecret: {name: ''}}}}":      "without authentication",
 		"{nats: {release: '', external: {url: 'nats://x:1'}}, roles: {worker: {autoscaling: {keda: true}}}}": "nats.external.monitoring",
 	} {
 		_, err := chart.Render(folder, chart.Release, parse(t, text), nil)
