@@ -36,6 +36,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
+//go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
+
 // Settings are what frames say of the server. All gateways of an installation have the
 // same.
 type Settings struct {

@@ -68,6 +68,7 @@ func ExercisePeers(t *testing.T, s PeerSuite) {
 	t.Run("events", c.events)
 	t.Run("damage", c.damage)
 	t.Run("any event", c.anyEvent)
+	t.Run("cuts", c.cuts)
 	t.Run("pure", (&checker{Suite: Suite{Package: s.Package}}).pure)
 }
 
@@ -366,6 +367,40 @@ func (c *peers) anyEvent(t *testing.T) {
 		))
 		e.Time = Now.Add(time.Duration(rapid.Int64Range(0, 1<<50).Draw(r, "time")))
 		c.encode(r, e)
+	})
+}
+
+// cuts checks whole histories: a client whose connection breaks behind any frame, and that
+// resumes behind the last seq that it has, gets the frames that it misses, after those that
+// it already has of the same event.
+func (c *peers) cuts(t *testing.T) {
+	if c.Asides {
+		return // the peer has no log
+	}
+	types := c.types()
+	rapid.Check(t, func(r *rapid.T) {
+		var all [][]byte
+		var perEvent [][][]byte
+		for i := range rapid.IntRange(1, 8).Draw(r, "events") {
+			info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
+			e := c.event(info.Type, uint64(i+1), fill(t, info, rapid.String().Draw(r, "text"), `{"k":1}`, rapid.IntRange(0, 9).Draw(r, "n")))
+			perEvent = append(perEvent, c.Codec.Encode(e))
+			all = append(all, perEvent[i]...)
+		}
+		has := uint64(0)
+		for n, f := range all {
+			has = max(has, seqOf(f))
+			var rest [][]byte
+			for _, frames := range perEvent[has:] {
+				rest = append(rest, frames...)
+			}
+			missed := len(all) - n - 1
+			require.GreaterOrEqual(r, len(rest), missed, "%s", f)
+			require.Equal(r, joined(all[len(all)-len(rest):]), joined(rest), "the frames after %d", has)
+			for _, again := range rest[:len(rest)-missed] {
+				require.Zero(r, seqOf(again), "a frame with a seq is not sent again")
+			}
+		}
 	})
 }
 

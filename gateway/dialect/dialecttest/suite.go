@@ -72,7 +72,7 @@ func Exercise(t *testing.T, s Suite) {
 	t.Run("damage", c.damage)
 	t.Run("any event", c.anyEvent)
 	t.Run("links", c.links)
-	t.Run("places", c.places)
+	t.Run("cuts", c.cuts)
 	t.Run("pure", c.pure)
 }
 

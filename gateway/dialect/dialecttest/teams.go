@@ -56,9 +56,21 @@ func placed(t require.TestingT, codec dialect.Teams, e event.Event, got [][]byte
 	}
 }
 
-// resumable checks that a client which was cut off behind any frame, and asks for what
-// comes after its position, gets exactly the frames that it misses.
-func resumable(t require.TestingT, codec dialect.Teams, events []event.Event, perEvent [][][]byte) {
+// place returns the position of a frame, and where its client resumes: behind the event with
+// the sequence seq, and skip frames of the next one.
+func place(codec dialect.Codec, frame []byte) (position, seq uint64, skip int) {
+	if teams, ok := codec.(dialect.Teams); ok {
+		position = Position(frame)
+		seq, skip = teams.Place(position)
+		return position, seq, skip
+	}
+	seq = seqOf(frame)
+	return seq, seq, 0
+}
+
+// resumable checks that a client whose connection breaks behind any frame, and that resumes
+// there, gets exactly the frames that it misses.
+func resumable(t require.TestingT, codec dialect.Codec, events []event.Event, perEvent [][][]byte) {
 	var all [][]byte
 	for i, frames := range perEvent {
 		require.Equal(t, events[0].Sequence+uint64(i), events[i].Sequence, "events of a log are dense")
@@ -66,9 +78,9 @@ func resumable(t require.TestingT, codec dialect.Teams, events []event.Event, pe
 	}
 	last := uint64(0)
 	for n, f := range all {
-		require.Greater(t, Position(f), last, "%s", f)
-		last = Position(f)
-		seq, skip := codec.Place(last)
+		position, seq, skip := place(codec, f)
+		require.Greater(t, position, last, "two frames of one event need positions of their own: %s", f)
+		last = position
 		var rest [][]byte
 		for i, e := range events {
 			if e.Sequence > seq {
@@ -99,18 +111,17 @@ func (tr *transcript) welcome(t *testing.T, arg string) [][]byte {
 	return teams.Welcome(Link, shows, view)
 }
 
-// places checks whole histories: whatever events follow each other, from members of
-// teams in teams, positions grow and a client may come back behind any frame.
-func (c *checker) places(t *testing.T) {
+// cuts checks whole histories, also with events of members of teams in teams: positions
+// grow, the frames before any cut and those after a resume are the whole, and a codec that
+// has encoded other events before gives the same bytes.
+func (c *checker) cuts(t *testing.T) {
 	types := c.types()
-	for _, codec := range c.bound {
-		teams, ok := codec.(dialect.Teams)
-		if !ok {
-			continue
-		}
-		for _, p := range []uint64{0, 1, maxFrames - 1, maxFrames} {
-			seq, skip := teams.Place(p)
-			require.Zero(t, seq+uint64(skip), "%d is before the first event", p)
+	for n, codec := range c.bound {
+		if teams, ok := codec.(dialect.Teams); ok {
+			for _, p := range []uint64{0, 1, maxFrames - 1, maxFrames} {
+				seq, skip := teams.Place(p)
+				require.Zero(t, seq+uint64(skip), "%d is before the first event", p)
+			}
 		}
 		rapid.Check(t, func(r *rapid.T) {
 			start := rapid.Uint64Range(1, 1<<40).Draw(r, "start")
@@ -129,7 +140,12 @@ func (c *checker) places(t *testing.T) {
 				}
 				events, perEvent = append(events, e), append(perEvent, got)
 			}
-			resumable(r, teams, events, perEvent)
+			resumable(r, codec, events, perEvent)
+			other, err := c.Dialect.Bind(c.Variants[n])
+			require.NoError(r, err)
+			for i := len(events) - 1; i >= 0; i-- {
+				require.Equal(r, joined(perEvent[i]), joined(other.Encode(events[i])), "the same event gives the same bytes")
+			}
 		})
 	}
 }
@@ -201,4 +217,5 @@ func ExerciseWatchingTeams(t *testing.T, w Watch) {
 	c := watching(t, w)
 	t.Run("table", c.table)
 	t.Run("told", c.told)
+	t.Run("told of every type", c.toldOfEveryType)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -39,6 +40,7 @@ func ExerciseWatching(t *testing.T, w Watch) {
 	c := watching(t, w)
 	t.Run("table", c.table)
 	t.Run("told", c.told)
+	t.Run("told of every type", c.toldOfEveryType)
 	t.Run("unwrapped", c.unwrapped)
 	t.Run("unreadable", c.unreadable)
 }
@@ -101,10 +103,12 @@ func logged(kind id.Kind, entity string, e event.Event) event.Event {
 	return e
 }
 
-// table checks the rows of the page against what every variant makes of every type. In
-// what log it is makes no difference: the kinds take turns.
+// table checks the rows of the page against the frames that every variant makes of every
+// type. The log makes no difference: the kinds take turns. A type without a row is in the
+// generated rest, which -update writes.
 func (c *watcher) table(t *testing.T) {
 	rows := watchRows(t, c.Page)
+	var rest []restRow
 	for _, info := range event.Catalogue {
 		if slices.Contains(holdsOthers, info.Type) {
 			require.Contains(t, rows[info.Type], "what it holds", "%s", info.Type)
@@ -119,8 +123,13 @@ func (c *watcher) table(t *testing.T) {
 			c.note(t, logged(kind, "x1", event.Event{ID: "e1", Type: info.Type, Sequence: 7, Data: data}), said)
 		}
 		have := slices.Sorted(maps.Keys(said))
-		require.Equal(t, strings.Join(have, ", "), strings.Join(rowNames(rows[info.Type]), ", "), "the row of %s", info.Type)
+		if cell, ok := rows[info.Type]; ok {
+			require.Equal(t, strings.Join(have, ", "), strings.Join(rowNames(cell), ", "), "the row of %s", info.Type)
+			continue
+		}
+		rest = withRest(rest, info.Type, have)
 	}
+	checkRest(t, c.Page, rest)
 }
 
 // nothing is how the table says that there is no frame.
@@ -143,13 +152,14 @@ func (c *watcher) note(t require.TestingT, e event.Event, said map[string]bool) 
 	}
 }
 
-// watchRows returns the cells of the table by canonical type.
+// watchRows returns the cells of the table by canonical type, without those of the rest.
 func watchRows(t *testing.T, page string) map[event.Type]string {
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
 	_, text, found := strings.Cut(string(raw), "\n## Watching any run\n")
 	require.True(t, found, "%s has no part about watching", page)
 	text, _, _ = strings.Cut(text, "\n## ")
+	text, _, _ = strings.Cut(text, restBegins)
 	rows := map[event.Type]string{}
 	for _, m := range regexp.MustCompile("(?m)^\\| (`[a-z_.`, ]+`) \\| ([^|]*) \\|").FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[1], ", ") {
@@ -217,6 +227,30 @@ func (c *watcher) told(t *testing.T) {
 				for _, encode := range c.Encode {
 					c.says(t, encode(outer), route)
 				}
+			}
+		}
+	}
+}
+
+// important are the kinds of narrations that no dialect drops.
+var important = []narrate.Kind{narrate.Question, narrate.Answer, narrate.Failure}
+
+// toldOfEveryType checks that an event of any type is said if it is a question, a failure or a
+// final answer in its neutral form, whatever its data.
+func (c *watcher) toldOfEveryType(t *testing.T) {
+	for _, info := range event.Catalogue {
+		if slices.Contains(holdsOthers, info.Type) || strings.HasPrefix(string(info.Type), "inbox.") {
+			continue
+		}
+		for i, data := range variants(t, info) {
+			e := logged(kinds[i%len(kinds)], "x1", event.Event{ID: "e1", Type: info.Type, Sequence: 7, Data: data})
+			n, err := narrate.Of(e)
+			require.NoError(t, err)
+			if !slices.Contains(important, n.Kind) {
+				continue
+			}
+			for _, encode := range c.Encode {
+				require.NotEmpty(t, encode(e), "%s is dropped: %s", info.Type, data)
 			}
 		}
 	}

@@ -1,12 +1,10 @@
 package myagent
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
@@ -23,23 +21,6 @@ func TestEveryFaultHasAVerdict(t *testing.T) {
 		codes[v.code] = e.Code
 	}
 	require.Len(t, verdicts, len(fault.Catalogue))
-}
-
-// elsewhere are the types of the inboxes of clients, and of what is said to services and
-// workers. Nobody can watch them here.
-var elsewhere = []event.Type{
-	event.InboxCreated, event.InboxRegistered, event.InboxMessaged, event.CallRequested, event.TeamActed,
-}
-
-// TestEveryTypeHasAFrame: nothing of a session is shown as an unknown event.
-func TestEveryTypeHasAFrame(t *testing.T) {
-	all := allFrames()
-	for _, info := range append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...) {
-		if !slices.Contains(elsewhere, info.Type) {
-			require.Contains(t, all, info.Type)
-		}
-	}
-	require.Len(t, all, len(event.Catalogue)+len(event.DirectMessages)-len(elsewhere))
 }
 
 func TestWhole(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
+//go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
+
 // paramLanguage is the query parameter that chooses the language of texts for people
 // until a session says its own.
 const paramLanguage = "language"

@@ -12,6 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
+//go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
+
 // paramDeltas is the query parameter that asks for texts while they are written.
 const paramDeltas = "deltas"
 
