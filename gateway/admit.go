@@ -45,7 +45,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 		s.met.refused.WithLabelValues(refusedHandshake).Inc()
 		return false
 	}
-	c.sock = sock
+	c.Socket = sock
 	sock.Bind(c)
 	return true
 }
@@ -70,7 +70,7 @@ func (c *conn) admit(r *http.Request) error {
 		return err
 	}
 	c.query = query
-	if c.binding, err = c.route.bind(s, link{c}, r, target); err != nil {
+	if c.binding, err = c.route.bind(s, c, r, target); err != nil {
 		return err
 	}
 	return c.credentials(r)
@@ -135,8 +135,8 @@ func (s *Server) reserve(c connection, pass *admission.Pass) error {
 
 var _ connection = (*conn)(nil)
 
-// protocol implements connection.
-func (c *conn) protocol() string { return c.route.protocol }
+// Protocol implements connection and binding.Client: it returns the name of the dialect.
+func (c *conn) Protocol() string { return c.route.protocol }
 
 // flush implements connection.
 func (c *conn) flush(ctx context.Context) {

@@ -19,14 +19,15 @@ const maxAuditText = 256
 // far a task has come: they are not in the audit log.
 var quiet = []id.Name{command.Ack, command.AckClient, command.ReportTask, command.NotifyTask}
 
-// who fills in who did it, and where.
+// by fills in the principal and the connection of a record.
 func (c *conn) by(r audit.Record) (id.Tenant, audit.Record) {
-	p := c.who()
-	r.Principal, r.Remote, r.Connection, r.Dialect = p.Subject, c.remote, c.ref, c.protocol()
+	p := c.Principal()
+	r.Principal, r.Remote, r.Connection, r.Dialect = p.Subject, c.remote, c.ref, c.Protocol()
 	return p.Tenant, r
 }
 
-func (c *conn) record(action id.Name, r audit.Record) {
+// Record implements binding.Reporter.
+func (c *conn) Record(action id.Name, r audit.Record) {
 	tenant, r := c.by(r)
 	c.s.dep.Audit.Record(action, tenant, r)
 }
@@ -34,10 +35,10 @@ func (c *conn) record(action id.Name, r audit.Record) {
 // accepted records that the socket is open and who is on it.
 func (c *conn) accepted() {
 	r := audit.Record{}
-	for _, role := range c.who().Roles {
+	for _, role := range c.Principal().Roles {
 		r.Roles = append(r.Roles, string(role))
 	}
-	c.record(audit.Connected, r)
+	c.Record(audit.Connected, r)
 }
 
 // turnedAway records why a socket was not opened, or was ended before anybody was on it.
@@ -46,13 +47,13 @@ func (c *conn) turnedAway(f *fault.Fault) {
 	if f.Code == fault.Unauthenticated || f.Code == fault.Expired {
 		action = audit.AuthFailed
 	}
-	c.record(action, audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
+	c.Record(action, audit.Record{Outcome: audit.Denied, Code: string(f.Code)})
 }
 
 // ended records the end of a socket that was accepted.
 func (c *conn) ended() {
 	if c.identified() {
-		c.record(audit.Closed, audit.Record{CloseCode: c.sock.CloseCode(), DurationMS: c.s.dep.Clock().Sub(c.born).Milliseconds()})
+		c.Record(audit.Closed, audit.Record{CloseCode: c.CloseCode(), DurationMS: c.s.dep.Clock().Sub(c.born).Milliseconds()})
 	}
 }
 
@@ -65,7 +66,7 @@ func (c *conn) sent(cmd command.Command) {
 		Service: cmd.Service.String(), Verb: cmd.Verb.String(), Entity: cmd.Key.String(), Command: cmd.ID,
 	}
 	if cmd.Verb != command.Answer {
-		c.record(audit.Command, r)
+		c.Record(audit.Command, r)
 		return
 	}
 	var d command.AnswerQuestion
@@ -78,25 +79,25 @@ func (c *conn) sent(cmd command.Command) {
 			r.Outcome = audit.Approve
 		}
 	}
-	c.record(audit.Decided, r)
+	c.Record(audit.Decided, r)
 }
 
 // within applies the quotas of messages a second, as the policy says: the client is read more
 // slowly, or is told that the message has no effect.
 func (c *conn) within() bool {
-	p := c.who()
+	p := c.Principal()
 	for {
 		wait, err := c.s.dep.Quota.Allow(p.Tenant, p.Subject)
 		if err == nil {
 			return true
 		}
 		if !c.policy.Slows {
-			c.tell(c.s.asFault(err))
+			c.Tell(c.s.asFault(err))
 			return false
 		}
 		select {
 		case <-time.After(wait):
-		case <-c.sock.Done():
+		case <-c.Done():
 			return false
 		}
 	}

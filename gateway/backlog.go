@@ -176,10 +176,10 @@ func (c *conn) work() {
 // turn handles a message, within the limits.
 func (c *conn) turn(r received) {
 	defer r.release()
-	if c.sock.Finishing() || c.binding.Unmetered(c.ctx, r.message) || !c.allowed() {
+	if c.Finishing() || c.binding.Unmetered(c.ctx, r.message) || !c.allowed() {
 		return
 	}
-	if !c.awaited() {
+	if !c.Await() {
 		return
 	}
 	if c.within() {
@@ -187,9 +187,9 @@ func (c *conn) turn(r received) {
 	}
 }
 
-// awaited waits until messages are taken up, and reports whether they are: what was said
+// Await implements binding.Intake: it waits until messages are taken up, and reports whether they are: what was said
 // before a goodbye counts.
-func (c *conn) awaited() bool {
+func (c *conn) Await() bool {
 	select {
 	case <-c.opened:
 		return true
@@ -198,7 +198,7 @@ func (c *conn) awaited() bool {
 	select {
 	case <-c.opened:
 		return true
-	case <-c.sock.Done():
+	case <-c.Done():
 		return false
 	}
 }
@@ -216,14 +216,14 @@ func (c *conn) handle(r received) {
 func (c *conn) recovered() {
 	if r := recover(); r != nil {
 		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("recover from panic of connection")
-		c.sock.Finish(binding.CloseInternal, string(fault.Internal))
+		c.Finish(binding.CloseInternal, string(fault.Internal))
 		c.backlog.drop()
 	}
 }
 
-// faultOf is asFault for what was being done for this socket: what was ended because
+// FaultOf implements binding.Reporter: it is asFault for what was being done for this socket: what was ended because
 // the gateway ends is said to have been.
-func (c *conn) faultOf(err error) *fault.Fault {
+func (c *conn) FaultOf(err error) *fault.Fault {
 	why, ended := errors.AsType[*fault.Fault](context.Cause(c.ctx))
 	f, known := errors.AsType[*fault.Fault](err)
 	if ended && (!known || f.Code == fault.BusUnavailable) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -139,31 +140,25 @@ type Deps struct {
 }
 
 func (c Config) withDefaults() Config {
-	set(&c.ReadLimit, defaultReadLimit)
-	set(&c.HandshakeTimeout, defaultHandshake)
-	set(&c.FirstMessage, defaultFirstMessage)
-	set(&c.MessageTimeout, defaultMessage)
-	set(&c.ReadyTimeout, defaultReady)
-	set(&c.PingInterval, defaultPing)
-	set(&c.PongTimeout, defaultPong)
-	set(&c.WriteStall, defaultStall)
-	set(&c.QueueBytes, defaultQueue)
-	set(&c.MessageRate, defaultRate)
-	set(&c.MessageBurst, defaultBurst)
-	set(&c.MaxConnections, defaultConnections)
-	set(&c.PerPrincipal, defaultPerPrincipal)
-	set(&c.DrainSpread, defaultSpread)
-	set(&c.Heartbeat, DefaultHeartbeat)
-	set(&c.SessionsPerSocket, defaultSessions)
-	set(&c.AckInterval, defaultAcks)
+	c.ReadLimit = cmp.Or(c.ReadLimit, defaultReadLimit)
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, defaultHandshake)
+	c.FirstMessage = cmp.Or(c.FirstMessage, defaultFirstMessage)
+	c.MessageTimeout = cmp.Or(c.MessageTimeout, defaultMessage)
+	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, defaultReady)
+	c.PingInterval = cmp.Or(c.PingInterval, defaultPing)
+	c.PongTimeout = cmp.Or(c.PongTimeout, defaultPong)
+	c.WriteStall = cmp.Or(c.WriteStall, defaultStall)
+	c.QueueBytes = cmp.Or(c.QueueBytes, defaultQueue)
+	c.MessageRate = cmp.Or(c.MessageRate, defaultRate)
+	c.MessageBurst = cmp.Or(c.MessageBurst, defaultBurst)
+	c.MaxConnections = cmp.Or(c.MaxConnections, defaultConnections)
+	c.PerPrincipal = cmp.Or(c.PerPrincipal, defaultPerPrincipal)
+	c.DrainSpread = cmp.Or(c.DrainSpread, defaultSpread)
+	c.Heartbeat = cmp.Or(c.Heartbeat, DefaultHeartbeat)
+	c.SessionsPerSocket = cmp.Or(c.SessionsPerSocket, defaultSessions)
+	c.AckInterval = cmp.Or(c.AckInterval, defaultAcks)
 	c.Peers = c.Peers.WithDefaults()
 	return c
-}
-
-func set[T int | int64 | float64 | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }
 
 // check returns an error that names the option which cannot be used.

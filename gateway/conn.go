@@ -29,15 +29,18 @@ const floodFactor = 10
 // credentials in the handshake.
 const authMessage = "auth"
 
+var _ binding.Connection = (*conn)(nil)
+
 // conn is one WebSocket: it authenticates the client, reads messages on one goroutine and
 // handles them within the limits on another. Its binding does the work.
 type conn struct {
+	*ws.Socket // nil before the handshake
+
 	s            *Server
 	route        Route
 	policy       binding.Policy
 	query        url.Values
 	binding      binding.Binding
-	sock         *ws.Socket
 	subprotocols []string
 	messages     *rate.Limiter
 	control      *rate.Limiter // of pings and pongs
@@ -108,7 +111,7 @@ func (c *conn) listen() {
 	defer c.conclude()
 	defer c.recovered()
 	for {
-		message, err := c.sock.Read()
+		message, err := c.Read()
 		if o, ok := errors.AsType[*ws.Oversize](err); ok {
 			c.s.met.frames.Inc()
 			c.s.met.received.Add(float64(o.Size))
@@ -123,7 +126,7 @@ func (c *conn) listen() {
 		c.s.met.frames.Inc()
 		c.s.met.received.Add(float64(len(message)))
 		if !c.heartbeat(message) {
-			kept, release := c.sock.Keep(message)
+			kept, release := c.Keep(message)
 			c.take(received{message: kept, release: release})
 		}
 	}
@@ -142,10 +145,10 @@ func (c *conn) heartbeat(message []byte) bool {
 
 // conclude waits for the end of the socket, which has begun, and accounts for it.
 func (c *conn) conclude() {
-	<-c.sock.Done()
+	<-c.Done()
 	c.backlog.done()
 	c.binding.Close()
-	c.s.met.closed(c.sock.CloseCode())
+	c.s.met.closed(c.CloseCode())
 	c.ended()
 }
 
@@ -159,7 +162,7 @@ func (c *conn) Broken() {
 // failed ends the socket for a fault; any other error means that it has ended.
 func (c *conn) failed(err error) {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		c.end(f)
+		c.End(f)
 		return
 	}
 	c.s.dep.Logger.Debug().Err(err).Msg("close socket")
@@ -178,7 +181,7 @@ func (c *conn) open() error {
 		return err
 	}
 	c.accepted()
-	c.sock.Limit(c.policy.Limits)
+	c.Limit(c.policy.Limits)
 	return c.binding.Begin()
 }
 
@@ -188,7 +191,7 @@ func (c *conn) identify() error {
 	if c.identified() {
 		return nil
 	}
-	message, err := c.sock.Read()
+	message, err := c.Read()
 	if err != nil {
 		return err
 	}
@@ -200,7 +203,7 @@ func (c *conn) identify() error {
 		return fault.New(fault.Unauthenticated)
 	}
 	if err := c.authenticate(c.ctx, m.Token); err != nil {
-		return c.faultOf(err)
+		return c.FaultOf(err)
 	}
 	return nil
 }
@@ -211,16 +214,16 @@ func (c *conn) identified() bool {
 	return c.known
 }
 
-// greeted notes that the client waits from now on for its messages to be taken up.
-func (c *conn) greeted() {
+// Greeted implements binding.Intake: it notes that the client waits from now on for its messages to be taken up.
+func (c *conn) Greeted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.started = c.s.dep.Clock()
 }
 
-// settle looks whether messages can be taken up. It is called whenever that may
+// Settle implements binding.Intake: it looks whether messages can be taken up. It is called whenever that may
 // have become true, and does not block.
-func (c *conn) settle() {
+func (c *conn) Settle() {
 	c.mu.Lock()
 	waiting := !c.ready && !c.started.IsZero()
 	c.mu.Unlock()
@@ -229,8 +232,8 @@ func (c *conn) settle() {
 	}
 }
 
-// takeUp lets messages be taken up, after welcome has been called, once.
-func (c *conn) takeUp(welcome func()) {
+// TakeUp implements binding.Intake: it lets messages be taken up, after welcome has been called, once.
+func (c *conn) TakeUp(welcome func()) {
 	c.mu.Lock()
 	before := c.ready
 	c.ready = true
@@ -249,7 +252,7 @@ func (c *conn) allowed() bool {
 		return true
 	}
 	if !c.flooded() {
-		c.tell(fault.New(fault.RateLimited))
+		c.Tell(fault.New(fault.RateLimited))
 	}
 	return false
 }
@@ -260,13 +263,13 @@ func (c *conn) flooded() bool {
 	if c.refused <= floodFactor*c.s.cfg.MessageBurst {
 		return false
 	}
-	c.sock.Finish(binding.ClosePolicy, string(fault.RateLimited))
+	c.Finish(binding.ClosePolicy, string(fault.RateLimited))
 	return true
 }
 
 // transmit sends commands.
 func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Command) error {
-	p := c.who()
+	p := c.Principal()
 	for _, cmd := range cmds {
 		if cmd.Tenant != p.Tenant {
 			return fault.New(fault.Forbidden)
@@ -283,23 +286,61 @@ func (c *conn) transmit(ctx context.Context, replyTo string, cmds ...command.Com
 	return nil
 }
 
-func (c *conn) who() auth.Principal {
+// Principal implements binding.Client.
+func (c *conn) Principal() auth.Principal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.principal
 }
 
-// mayAct reports whether the socket is for more than watching.
-func (c *conn) mayAct() bool {
+// MayAct implements binding.Client: it reports whether the socket is for more than watching.
+func (c *conn) MayAct() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.acts
 }
 
-// tell shows a fault in the dialect.
-func (c *conn) tell(f *fault.Fault) {
+// Tell implements binding.Reporter: it shows a fault in the dialect.
+func (c *conn) Tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	if frame := c.binding.Fail(f, c.s.dep.Clock()); len(frame) > 0 {
-		c.sock.Force(transport.Text(frame))
+		c.Force(transport.Text(frame))
 	}
+}
+
+// Slot implements binding.Socket.
+func (c *conn) Slot() *stream.Slot { return c.slot }
+
+// Context implements binding.Client.
+func (c *conn) Context() context.Context { return c.ctx }
+
+// Query implements binding.Client.
+func (c *conn) Query() url.Values { return c.query }
+
+// Rated implements binding.Intake.
+func (c *conn) Rated(kept bool) {
+	if kept {
+		c.refused = 0
+		return
+	}
+	c.flooded()
+}
+
+// AllowHeartbeat implements binding.Intake.
+func (c *conn) AllowHeartbeat() bool { return c.control.Allow() }
+
+// Underway implements binding.Intake.
+func (c *conn) Underway(n int) { c.backlog.count(n) }
+
+// Command implements binding.Services.
+func (c *conn) Command(ctx context.Context, replyTo string, cmds ...command.Command) error {
+	if len(cmds) > 0 && !c.MayAct() {
+		return fault.New(fault.Forbidden)
+	}
+	return c.transmit(ctx, replyTo, cmds...)
+}
+
+// Acknowledge implements binding.Services.
+func (c *conn) Acknowledge(ctx context.Context, cmd command.Command) error {
+	return c.transmit(ctx, "", cmd)
 }

@@ -66,7 +66,7 @@ func (s *Server) sendAway(ctx context.Context) error {
 // takes long is ended, and its client told to ask again. It does not block.
 func (c *conn) retire() {
 	if c.backlog.still() {
-		c.end(fault.New(fault.Draining))
+		c.End(fault.New(fault.Draining))
 		return
 	}
 	c.s.async(func() {
@@ -77,6 +77,6 @@ func (c *conn) retire() {
 		saying := time.NewTimer(drainSaying)
 		defer saying.Stop()
 		c.backlog.quiet(saying.C)
-		c.end(fault.New(fault.Draining))
+		c.End(fault.New(fault.Draining))
 	})
 }

@@ -20,14 +20,14 @@ var (
 	_ ws.Prober  = (*conn)(nil)
 )
 
-// end closes the socket with the fault's code. A code of our own, and one that does
+// End implements transport.Transport: it closes the socket with the fault's code. A code of our own, and one that does
 // not say all, comes behind a frame that explains it.
-func (c *conn) end(f *fault.Fault) {
+func (c *conn) End(f *fault.Fault) {
 	code := ws.CloseCode(f)
 	if code == closeTryLater || code == binding.CloseInternal || code >= closePrivate {
-		c.tell(f)
+		c.Tell(f)
 	}
-	c.sock.End(f)
+	c.Socket.End(f)
 }
 
 // Low implements ws.Handler: the queue has drained.
@@ -58,12 +58,12 @@ func (c *conn) Tick(time.Time) {
 	switch {
 	case !known:
 		if c.denied == nil && now.Sub(c.born) > c.s.cfg.FirstMessage {
-			c.end(fault.New(fault.HandshakeSlow))
+			c.End(fault.New(fault.HandshakeSlow))
 		}
 	case lapsed != nil:
-		c.end(lapsed)
+		c.End(lapsed)
 	case !ready && !started.IsZero() && now.Sub(started) > c.s.cfg.ReadyTimeout:
-		c.end(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
+		c.End(fault.Newf(fault.Overloaded, "The services that answer are not running. Try again later."))
 	default:
 		c.binding.Tick(now)
 	}

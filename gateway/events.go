@@ -188,14 +188,14 @@ func (e *events) Tick(time.Time) {
 	}
 }
 
-// protocol implements connection.
-func (*events) protocol() string { return protocolEvents }
+// Protocol implements connection.
+func (*events) Protocol() string { return protocolEvents }
 
 // flush implements connection: nothing is acknowledged.
 func (*events) flush(context.Context) {}
 
-// settle implements connection: events are shown whether services run or not.
-func (*events) settle() {}
+// Settle implements connection: events are shown whether services run or not.
+func (*events) Settle() {}
 
 // retire implements connection.
 func (e *events) retire() { e.to.End(fault.New(fault.Draining)) }

@@ -95,7 +95,7 @@ func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 		n[route.protocol] = 0
 	}
 	for _, open := range c.s.open() {
-		n[open.protocol()]++
+		n[open.Protocol()]++
 	}
 	for name, count := range n {
 		ch <- prometheus.MustNewConstMetric(socketsDesc, prometheus.GaugeValue, float64(count), name)

@@ -43,7 +43,7 @@ func (s *Server) membersChanged() {
 		return
 	}
 	for _, c := range s.open() {
-		c.settle()
+		c.Settle()
 	}
 }
 

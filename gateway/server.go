@@ -296,9 +296,9 @@ func (s *Server) isDraining() bool {
 // connection is what is counted and drained, whatever its transport. Only flush blocks.
 type connection interface {
 	// protocol names its protocol in metrics.
-	protocol() string
-	// settle: services may have come that its messages wait for.
-	settle()
+	Protocol() string
+	// Settle: services may have come that its messages wait for.
+	Settle()
 	// retire sends its client to another gateway, after what is being done for it.
 	retire()
 	// left is closed when nothing of it is left.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -15,7 +14,7 @@ import (
 
 // Commands turns intents in a log into the commands of the connection's principal. The target is the run that the
 // connection names, nil = none. The error is a *fault.Fault where the log does not take an intent.
-func (g *Gateway) Commands(c interface{ Principal() auth.Principal }, t *Target, log subject.Log, intents ...dialect.Intent) ([]command.Command, error) {
+func (g *Gateway) Commands(c Identified, t *Target, log subject.Log, intents ...dialect.Intent) ([]command.Command, error) {
 	principal, now := c.Principal().Subject, g.Clock().UTC()
 	taskID := log.Entity.String()
 	if t.Called(taskID) {

@@ -8,14 +8,14 @@ import (
 )
 
 // RecordRequest records a request to a service that changes something.
-func RecordRequest(c Connection, service, verb id.Name, err error) {
+func RecordRequest(c Reporter, service, verb id.Name, err error) {
 	r := outcome(err)
 	r.Service, r.Verb = service.String(), verb.String()
 	c.Record(audit.Command, r)
 }
 
 // RecordState records that a state was exported or imported, or was refused.
-func RecordState(c Connection, action id.Name, log subject.Log, err error) {
+func RecordState(c Reporter, action id.Name, log subject.Log, err error) {
 	r := outcome(err)
 	r.Kind, r.Entity = string(log.Kind), log.Entity.String()
 	c.Record(action, r)

@@ -30,6 +30,21 @@ type Connection interface {
 	// Transport: End tells the client of the fault first where the close code does not say
 	// all of it.
 	transport.Transport
+	Socket
+	Client
+	Intake
+	Services
+	Reporter
+}
+
+// Identified has an authenticated user.
+type Identified interface {
+	// Principal returns the authenticated user.
+	Principal() auth.Principal
+}
+
+// Socket is the part of a connection that knows its WebSocket.
+type Socket interface {
 	// Finish ends the connection with a close code and a reason, behind all that is queued.
 	Finish(code int, reason string)
 	// Ping sends a ping and returns false if the client has not answered the one before.
@@ -38,19 +53,24 @@ type Connection interface {
 	Silence() time.Duration
 	// Slot is the room of the connection for stored data.
 	Slot() *stream.Slot
+}
 
+// Client is the part of a connection that knows its client.
+type Client interface {
+	Identified
 	// Context is the life of the work that is done for the connection. Its cause is a
 	// *fault.Fault where the gateway ended it.
 	Context() context.Context
-	// Principal returns the authenticated user.
-	Principal() auth.Principal
 	// MayAct reports whether the principal may do more than watch.
 	MayAct() bool
 	// Query returns the parameters of the request.
 	Query() url.Values
 	// Protocol returns the name of the dialect.
 	Protocol() string
+}
 
+// Intake is the part of a connection that decides when its messages are handled.
+type Intake interface {
 	// Greeted starts the wait for services that can answer: the client has been greeted.
 	Greeted()
 	// Settle calls Binding.Settle if such services run.
@@ -65,12 +85,19 @@ type Connection interface {
 	AllowHeartbeat() bool
 	// Underway counts requests that no later message waits for: a drain does.
 	Underway(n int)
+}
 
+// Services is the part of a connection that reaches services.
+type Services interface {
 	// Command sends commands for the principal, if it may act.
 	Command(ctx context.Context, replyTo string, cmds ...command.Command) error
 	// Acknowledge sends a command that concerns nothing but the client's own position: also
 	// a viewer may.
 	Acknowledge(ctx context.Context, cmd command.Command) error
+}
+
+// Reporter is the part of a connection that tells of faults and actions.
+type Reporter interface {
 	// FaultOf returns the part of an error that the client may see.
 	FaultOf(err error) *fault.Fault
 	// Tell shows a fault in the dialect.

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -29,8 +28,7 @@ var (
 
 // Recipient is a connection that gets direct messages.
 type Recipient interface {
-	// Principal returns the user of the connection.
-	Principal() auth.Principal
+	Identified
 	// Receive takes a direct message about a log of the principal, and returns the answer to
 	// its sender, nil = none. It does not block.
 	Receive(about subject.Log, e event.Event) (answer []byte)

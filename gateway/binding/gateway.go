@@ -80,7 +80,7 @@ func (g *Gateway) Link(connection id.Name) dialect.Link {
 }
 
 // Opening returns the command that makes a session for a connection.
-func (g *Gateway) Opening(c Connection, session subject.Log, p event.Preferences) (command.Command, error) {
+func (g *Gateway) Opening(c Client, session subject.Log, p event.Preferences) (command.Command, error) {
 	data, err := json.Marshal(command.OpenSession{Dialect: c.Protocol(), Preferences: p})
 	if err != nil {
 		return command.Command{}, fmt.Errorf("encode %s: %w", command.Open, err)
@@ -94,7 +94,7 @@ func (g *Gateway) Opening(c Connection, session subject.Log, p event.Preferences
 // ShowDirect shows a direct message in the codec. It drops frames for which the queue of a
 // client that does not read has no room: the client sees the end of the log when it reads
 // again. A refusal without a frame is shown as its fault.
-func (g *Gateway) ShowDirect(c Connection, codec stream.Codec, log subject.Log, e event.Event) {
+func (g *Gateway) ShowDirect(c transport.Transport, codec stream.Codec, log subject.Log, e event.Event) {
 	stream.Safely(g.Logger, log, func() {
 		frames := codec.Encode(e)
 		if d, err := event.As[event.CommandRefusedData](e); len(frames) == 0 && e.Type == event.CommandRefused && err == nil {
@@ -110,7 +110,7 @@ func (g *Gateway) ShowDirect(c Connection, codec stream.Codec, log subject.Log, 
 }
 
 // ShowNotice shows a notice that is in no log.
-func (g *Gateway) ShowNotice(c Connection, codec stream.Codec, log subject.Log, d event.NoticeData) {
+func (g *Gateway) ShowNotice(c transport.Transport, codec stream.Codec, log subject.Log, d event.NoticeData) {
 	e, err := event.New(log, NewID(), g.Source, g.Clock(), d)
 	if err != nil {
 		g.Logger.Error().Err(err).Msg("encode a notice about workers")

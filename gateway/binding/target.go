@@ -69,7 +69,10 @@ func (t *Target) Called(name string) bool {
 
 // Find returns the log of a target and its end. The log of another principal is answered
 // exactly as one that does not exist.
-func (g *Gateway) Find(c Connection, t *Target) (log subject.Log, last eventlog.Cursor, err error) {
+func (g *Gateway) Find(c interface {
+	Client
+	Reporter
+}, t *Target) (log subject.Log, last eventlog.Cursor, err error) {
 	p := c.Principal()
 	if log = t.Log(p.Tenant); t.Kind == "" || !p.Owns(log) {
 		return log, last, fault.New(fault.RunNotFound)
@@ -85,7 +88,7 @@ func (g *Gateway) Find(c Connection, t *Target) (log subject.Log, last eventlog.
 }
 
 // After reads the position of the query in a log that ends at last.
-func After(c Connection, last eventlog.Cursor) (eventlog.Cursor, error) {
+func After(c Client, last eventlog.Cursor) (eventlog.Cursor, error) {
 	after, err := eventlog.ParseCursor(c.Query().Get(QueryAfter))
 	if err != nil || after.Seq > last.Seq {
 		return eventlog.Cursor{}, fault.New(fault.CursorInvalid).At(QueryAfter).Wrap(err)

@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -47,15 +48,15 @@ type Config struct {
 
 // WithDefaults returns the settings with defaults for zero fields.
 func (c Config) WithDefaults() Config {
-	set(&c.Grace, defaultGrace)
-	set(&c.Ping, DefaultPing)
-	set(&c.Dead, defaultDead)
-	set(&c.Rate, defaultRate)
-	set(&c.Burst, defaultBurst)
-	set(&c.Calls, DefaultCalls)
-	set(&c.Asks, defaultAsks)
-	set(&c.ReadLimit, defaultReadLimit)
-	set(&c.LargeFrames, defaultLargeFrames)
+	c.Grace = cmp.Or(c.Grace, defaultGrace)
+	c.Ping = cmp.Or(c.Ping, DefaultPing)
+	c.Dead = cmp.Or(c.Dead, defaultDead)
+	c.Rate = cmp.Or(c.Rate, defaultRate)
+	c.Burst = cmp.Or(c.Burst, defaultBurst)
+	c.Calls = cmp.Or(c.Calls, DefaultCalls)
+	c.Asks = cmp.Or(c.Asks, defaultAsks)
+	c.ReadLimit = cmp.Or(c.ReadLimit, defaultReadLimit)
+	c.LargeFrames = cmp.Or(c.LargeFrames, defaultLargeFrames)
 	return c
 }
 
@@ -83,10 +84,4 @@ func (c Config) Check() error {
 		return fmt.Errorf("gateway.peers.read_limit is %d; it may be %d at most", c.ReadLimit, maxReadLimit)
 	}
 	return nil
-}
-
-func set[T int | int64 | float64 | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }

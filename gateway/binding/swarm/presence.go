@@ -326,7 +326,7 @@ func (s *Swarm) Stop() {
 			continue
 		}
 		if err := p.lease.Shown(ctx); err != nil {
-			s.g.Logger.Debug().Err(err).Msg("fail to withdraw peer from directory")
+			s.g.Logger.Debug().Err(err).Msg("fail to withdraw participant from directory")
 		}
 		p.lease.Lapse()
 	}
