@@ -1,8 +1,6 @@
 package team
 
 import (
-	"encoding/json"
-
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
@@ -49,7 +47,7 @@ func swarmCreated(at *scene, d event.TaskCreatedData) []message {
 	name := narrate.First(d.TaskType, "task")
 	return by(d.TaskHead, one(wire.TaskPlanEvent, &wire.TaskPlanPayload{EventType: wire.TasksCreated, TeamID: at.entity, Tasks: []wire.Task{{
 		ID: d.TaskID, TaskID: d.TaskID, TaskName: name, AssigneeName: narrate.First(d.AgentName, d.WantedName, d.WantedID, assistant),
-		Description: spoken(d.Data), Dependencies: []string{}, FileDeliverables: []wire.Deliverable{}, Status: event.BoardNotStarted,
+		Description: narrate.Plain(d.Data), Dependencies: []string{}, FileDeliverables: []wire.Deliverable{}, Status: event.BoardNotStarted,
 	}}}))
 }
 
@@ -66,19 +64,19 @@ func swarmReleased(at *scene, d event.TaskReleasedData) []message {
 }
 
 func swarmNotified(_ *scene, d event.TaskNotifiedData) []message {
-	return by(d.TaskHead, one(wire.TaskNotification, &wire.NotificationPayload{SenderID: d.AgentID, Content: spoken(d.Message)}))
+	return by(d.TaskHead, one(wire.TaskNotification, &wire.NotificationPayload{SenderID: d.AgentID, Content: narrate.Plain(d.Message)}))
 }
 
 func swarmMessaged(_ *scene, d event.TaskMessagedData) []message {
 	return by(d.TaskHead, one(wire.InterAgentMessage, &wire.InterAgentPayload{
-		SenderAgentID: d.From, RecipientRoleName: narrate.First(d.AgentName, assistant), Content: spoken(d.Message),
+		SenderAgentID: d.From, RecipientRoleName: narrate.First(d.AgentName, assistant), Content: narrate.Plain(d.Message),
 		MessageType: narrate.First(d.MessageType, directMessage), InputID: d.InputID,
 	}))
 }
 
 // swarmAsked is a question that takes any answer, which is the next message.
 func swarmAsked(_ *scene, d event.TaskAskedData) []message {
-	content := spoken(d.Message)
+	content := narrate.Plain(d.Message)
 	if len(d.Options) > 0 && string(d.Options) != "null" {
 		content += "\n" + string(d.Options)
 	}
@@ -97,7 +95,7 @@ func swarmAskExpired(_ *scene, d event.TaskAskExpiredData) []message {
 func swarmFinished(at *scene, d event.TaskFinishedData) []message {
 	who := narrate.First(d.AgentName, assistant)
 	if d.Status == event.TaskEndCompleted {
-		return by(d.TaskHead, joined(complete(spoken(d.Result), ""), at.taskUpdated(d.TaskID, event.BoardCompleted, who)))
+		return by(d.TaskHead, joined(complete(narrate.Plain(d.Result), ""), at.taskUpdated(d.TaskID, event.BoardCompleted, who)))
 	}
 	return by(d.TaskHead, joined(failure(d.Code, d.Error), at.taskUpdated(d.TaskID, event.BoardFailed, who)))
 }
@@ -121,13 +119,13 @@ func callStarted(_ *scene, d event.CallStartedData) []message {
 }
 
 func callNotified(_ *scene, d event.CallNotifiedData) []message {
-	entry := narrate.First(d.Message, spoken(d.Data), d.NotificationType)
+	entry := narrate.First(d.Message, narrate.Plain(d.Data), d.NotificationType)
 	return by(d.TaskHead, toolLog(d.CallID, d.Server, entry))
 }
 
 func callFinished(at *scene, d event.CallFinishedData) []message {
 	if d.Status == callSucceeded {
-		return by(d.TaskHead, joined(toolLog(d.CallID, d.Tool, spoken(d.Result)), one(wire.ToolExecutionSucceeded, &wire.SucceededPayload{
+		return by(d.TaskHead, joined(toolLog(d.CallID, d.Tool, narrate.Plain(d.Result)), one(wire.ToolExecutionSucceeded, &wire.SucceededPayload{
 			InvocationID: d.CallID, ToolName: d.Tool, TurnID: d.TaskID, Result: orNull(d.Result), DurationMS: d.DurationMS,
 		})))
 	}
@@ -136,18 +134,4 @@ func callFinished(at *scene, d event.CallFinishedData) []message {
 		code = narrate.First(code, lost)
 	}
 	return by(d.TaskHead, at.toolFailure(d.TaskID, d.CallID, d.Tool, code, d.Error))
-}
-
-// spoken returns JSON as text: a string is its text, an object with a text its text.
-func spoken(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	for _, name := range []string{"text", "message", "content", "result"} {
-		if s, ok := textAt(raw, name); ok {
-			return s
-		}
-	}
-	return valid(raw)
 }

@@ -51,8 +51,3 @@ func textAt(raw json.RawMessage, name string) (string, bool) {
 	}
 	return strict.Text(m[name])
 }
-
-// valid returns raw as text.
-func valid(raw json.RawMessage) string {
-	return string(bytes.ToValidUTF8(bytes.TrimSpace(raw), []byte("\ufffd")))
-}

@@ -1,0 +1,69 @@
+package single
+
+import (
+	"context"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// client is the part of a connection that the tests need.
+type client struct {
+	binding.Connection
+	query string
+	acts  bool
+}
+
+func (c client) Query() url.Values {
+	q, _ := url.ParseQuery(c.query)
+	return q
+}
+
+func (client) Principal() auth.Principal {
+	return auth.Principal{Subject: "alice", Tenant: id.DefaultTenant}
+}
+
+func (c client) MayAct() bool { return c.acts }
+
+// TestANewSession: a connection without a session gets a new one, if it may act and names no position.
+func TestANewSession(t *testing.T) {
+	s := New(&binding.Gateway{}, client{acts: true}, nil, nil)
+	after, err := s.resolve()
+	require.NoError(t, err)
+	require.Zero(t, after.Seq)
+	require.True(t, s.created)
+	require.Equal(t, []any{id.KindSession, id.DefaultTenant}, []any{s.log.Kind, s.log.Tenant})
+	require.False(t, s.log.Entity.IsZero())
+
+	for code, c := range map[fault.Code]client{
+		fault.CursorInvalid: {query: "after=3", acts: true}, fault.Forbidden: {}, fault.SessionNotFound: {query: "session=no+id", acts: true},
+	} {
+		_, err := New(&binding.Gateway{}, c, nil, nil).resolve()
+		require.ErrorIs(t, err, fault.New(code))
+	}
+}
+
+// TestATeamNeedsATarget: a connection of teams names the run that it shows.
+func TestATeamNeedsATarget(t *testing.T) {
+	_, err := NewTeam(&binding.Gateway{}, client{}, nil, nil).resolve(context.Background())
+	require.ErrorIs(t, err, fault.New(fault.RunNotFound))
+}
+
+// TestTheSpeaker: the coordinator speaks for a team that is shown, and no member for another run.
+func TestTheSpeaker(t *testing.T) {
+	view := func(agent *command.MemberView) *command.TeamAttachReply {
+		v := &command.TeamAttachReply{Agent: agent}
+		v.Definition.Coordinator = "Lead"
+		return v
+	}
+	require.Equal(t, "Lead", start{view: view(nil)}.speaker())
+	require.Empty(t, start{view: view(&command.MemberView{Name: "Coder"})}.speaker())
+	require.Empty(t, start{}.speaker())
+}
