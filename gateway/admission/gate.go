@@ -136,7 +136,7 @@ func (p *Pass) Leave() {
 // count: addresses end up in logs and histories.
 type Credentials struct {
 	Token       string
-	Given       bool   // there is a token, perhaps an empty one
+	Given       bool   // the request has a token, perhaps an empty one
 	Subprotocol string // to be agreed on, because it carried the token
 	Page        bool   // of a browser's page, which is not shown why a handshake fails
 }

@@ -19,7 +19,7 @@ const DefaultKeys = 10_000
 type Limits struct {
 	Connections int     // open at once
 	Rate        float64 // handshakes per second
-	Burst       int     // handshakes at once; at least 1 where there is a Rate
+	Burst       int     // handshakes at once; at least 1 with a Rate
 	Keys        int     // keys whose rate is remembered; 0 = DefaultKeys
 }
 

@@ -1,7 +1,7 @@
 // Package api serves the HTTP API below /api/v1: one table of routes, whose handlers ask the services over internal/rpc,
 // send them commands, and read logs.
 //
-// Answers are JSON, and failures are problem documents (RFC 9457). What belongs to another tenant does not exist.
+// Answers are JSON, and failures are problem documents (RFC 9457). Entities of other tenants do not exist.
 package api
 
 import (

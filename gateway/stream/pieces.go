@@ -120,8 +120,8 @@ func (p *pieces) flush() []*eventlog.Entry {
 	return merged
 }
 
-// gather shows entries with deltas put together and returns how many it has taken. What
-// the queue has no room for is kept, within the stream's spare room. The caller has locked.
+// gather shows entries with deltas put together and returns how many it has taken. It
+// keeps entries beyond the room of the queue, within the stream's spare room. The caller has locked.
 func (s *Stream) gather(batch []*eventlog.Entry) int {
 	all, _ := batches.Get().(*[]*transport.Message)
 	defer func() {

@@ -67,7 +67,7 @@ func (r *replay) close(s *Stream) {
 	s.say(func() []byte { return r.Replayed(int(at.Seq-r.after), at) }) //nolint:gosec // a log is shorter than 2^63
 }
 
-// batches queues entries as few frames, as far as there is room, and reports whether
+// batches queues entries as few frames, as far as the queue has room, and reports whether
 // these are all.
 func (r *replay) batches(s *Stream, entries []*eventlog.Entry) bool {
 	for len(entries) > 0 && len(s.rest) == 0 {

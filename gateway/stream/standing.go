@@ -17,7 +17,7 @@ const (
 
 // standing is what a stream knows of the run that it shows, as far as it has shown it.
 type standing struct {
-	waits    bool // for a worker: a run is on, and no answer of people is awaited
+	waits    bool // for a worker: a run is active and awaits no answer of people
 	told     bool // that no worker is available
 	known    bool // an event has said whether it waits
 	recalled bool // the events before those that were shown have been asked

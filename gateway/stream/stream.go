@@ -83,19 +83,19 @@ type Stream struct {
 	key   any             // under which an entry remembers the codec's messages
 	build func() any      // builds the messages of entry; made once
 	entry *eventlog.Entry // of build; callbacks come one at a time
-	begun partly          // what the client has of the first event
+	begun partly          // the frames of the first event that the client has
 
 	mu     sync.Mutex // guards what follows: a sink may be called before Watch has returned
 	v      *eventlog.Viewer
 	at     eventlog.Cursor      // after the last entry shown
-	rest   []*transport.Message // what the queue had no room for
+	rest   []*transport.Message // messages beyond the room of the queue
 	pieces *pieces              // puts texts together; nil = entries are shown one by one
 	replay *replay              // until what was missed has been shown
 	held   bool                 // nothing is taken for now
 	from   uint64               // the sequence after which it began
 	stand  standing             // whether the run that is shown waits for a worker
 	over   bool                 // closed
-	got    *fetch               // what is loaded to be shown next; nil = nothing is
+	got    *fetch               // the load of the next message; nil = none
 
 	ctx     context.Context //nolint:containedctx // the life of what is loaded
 	cancel  context.CancelFunc
@@ -319,7 +319,7 @@ func (s *Stream) took(batch []*eventlog.Entry, sent int) int {
 
 // keep takes entries that the queue had no room for, within the stream's own spare
 // room, and returns how many. So every stream of a connection has something to send when
-// there is room again, however long it takes to read on in its log.
+// the queue has room again, however long it takes to read on in its log.
 func (s *Stream) keep(batch []*eventlog.Entry) (n int) {
 	for kept := 0; n < len(batch) && kept < s.Spare; n++ {
 		for _, p := range s.frames(batch[n]) {

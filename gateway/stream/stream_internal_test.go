@@ -37,7 +37,7 @@ func (*owner) Failed(*Stream, error)                {}
 func (*owner) Deleted(*Stream)                      {}
 func (*owner) Notice(_ *Stream, _ event.NoticeData) {}
 
-// fed returns a stream over a real socket. What arrives at the other end is written
+// fed returns a stream over a real socket. It writes the bytes of the other end
 // to w.
 func fed(t *testing.T, codec Codec, queue int, w io.Writer) (*Stream, *ws.Socket) {
 	t.Helper()
@@ -79,7 +79,7 @@ func entries(t *testing.T, n int) []*eventlog.Entry {
 	return out
 }
 
-// Handing an entry that somebody has encoded to one viewer more, up to the bytes in
+// Handing an encoded entry to one more viewer, up to the bytes in
 // the socket, allocates nothing.
 func TestGateNoAllocationPerFrame(t *testing.T) {
 	codec, err := orbit.Dialect().Bind(nil)

@@ -14,7 +14,7 @@ import (
 // methods may be called concurrently at any time, and none waits for the client.
 type Transport interface {
 	// Send queues messages and returns how many it accepted. Fewer than all means that the
-	// queue is full, and that the owner of the transport is told when there is room again,
+	// queue is full, and that the owner of the transport is told when it has room again,
 	// or that the transport is ending. An empty queue accepts a message of any size.
 	Send(ms ...*Message) (accepted int)
 	// Force queues a message that has to get through, such as an error: it may exceed the

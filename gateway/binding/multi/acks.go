@@ -110,10 +110,10 @@ func (m *Multi) placed(ctx context.Context, req dialect.Request) *attached {
 	return a
 }
 
-// ack notes a position. What a client says of events that this socket has
-// not heard of is ignored: it would lose them when it comes back. So is the position of
-// a client without a name: it could not be found again. Runs of other kinds keep
-// no positions, and a socket that may only watch moves none.
+// ack notes a position. It ignores one behind the events that this connection has sent,
+// because the client would lose events when it resumes, and the position of a client without
+// a name, which no resume finds. Runs of other kinds keep no positions, and a connection
+// that may only watch moves none.
 func (m *Multi) ack(a *attached, at dialect.Position) {
 	client := at.ClientID
 	if client == "" {
@@ -129,7 +129,7 @@ func (m *Multi) ack(a *attached, at dialect.Position) {
 	m.note(ackKey{a.log, client}, seq)
 }
 
-// ackedSeq returns the position that a client names, 0 if it is none.
+// ackedSeq returns the position that a client names, 0 for an invalid one.
 func ackedSeq(at dialect.Position) uint64 {
 	if at.EventID == "" {
 		if at.Seq == nil {
@@ -154,8 +154,8 @@ func (m *Multi) note(k ackKey, seq uint64) {
 	}
 }
 
-// Flush sends what has been acknowledged since the last time. What cannot be
-// sent waits for the next.
+// Flush sends the acknowledgements since the last call. Those that it cannot send wait for
+// the next.
 func (m *Multi) Flush(ctx context.Context) {
 	m.mu.Lock()
 	waiting := m.acks

@@ -122,8 +122,8 @@ func (m *Multi) sayLost(o *stream.Opening, a *attached, reply command.AttachRepl
 	}
 }
 
-// restore makes a session of a signed state, which keeps its id, and shows it. A
-// position in the session's former life is none in the new one.
+// restore makes a session of a signed state, which keeps its id, and shows it. Positions in
+// the session's former log are invalid in the new one.
 func (m *Multi) restore(ctx context.Context, req dialect.Request) error {
 	if !m.c.MayAct() {
 		return fault.New(fault.Forbidden)

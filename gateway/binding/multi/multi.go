@@ -297,7 +297,7 @@ func (m *Multi) shown() []*attached {
 	return slices.Concat(m.sessions[m.first:], m.sessions[:m.first])
 }
 
-// Room implements binding.Binding. No session is always the last to get the room there is.
+// Room implements binding.Binding. The sessions take turns to get room first.
 func (m *Multi) Room() {
 	select {
 	case m.room <- struct{}{}:

@@ -40,7 +40,7 @@ func session(name string) subject.Log {
 	return subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal(name)}
 }
 
-// TestAckedSeq: an event id wins over a seq, and one that is no cursor is no position.
+// TestAckedSeq: an event id wins over a seq, and an invalid event id gives no position.
 func TestAckedSeq(t *testing.T) {
 	seven := uint64(7)
 	for want, positions := range map[uint64][]dialect.Position{

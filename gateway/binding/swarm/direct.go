@@ -53,7 +53,7 @@ func (p *Participant) countRefusal(e event.Event) {
 
 // handTask hands a task to an agent that is there for tasks.
 func (p *Participant) handTask(about subject.Log, e event.Event) []byte {
-	if !p.who().Online {
+	if !p.registered().Online {
 		return binding.Refused
 	}
 	frames, answer := p.queue(about, e)
@@ -73,7 +73,7 @@ func (p *Participant) handCall(about subject.Log, e event.Event) []byte {
 		p.g.Logger.Warn().Err(err).Stringer("log", about).Msg("drop call without reply subject")
 		return binding.Refused
 	}
-	if !p.who().Online {
+	if !p.registered().Online {
 		return binding.Refused
 	}
 	switch p.work.add(c.CallID, c.Inbox, c.Deadline, p.g.Clock()) {
@@ -94,9 +94,9 @@ func (p *Participant) handCall(about subject.Log, e event.Event) []byte {
 	return answer
 }
 
-// queue queues what an event becomes and returns how many frames that is. The answer is
-// nil if the queue, with the room that there is for such frames behind a full one, could
-// not hold all of them: then it is not known what the peer will make of it.
+// queue queues the frames of an event and returns their number. The answer is nil if the
+// queue, with the room for such frames behind a full one, cannot hold all of them: the
+// outcome at the participant is unknown then.
 func (p *Participant) queue(about subject.Log, e event.Event) (queued int, answer []byte) {
 	stream.Safely(p.g.Logger, about, func() {
 		for _, b := range p.codec.Encode(e) {

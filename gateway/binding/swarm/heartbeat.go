@@ -7,17 +7,17 @@ import (
 	"github.com/waggle-dev/waggle/internal/strictjson"
 )
 
-// maxPulse is far more than a ping has to say. Others wait their turn.
-const maxPulse = 1 << 10
+// maxHeartbeat is far more than a ping has to say. Others wait their turn.
+const maxHeartbeat = 1 << 10
 
-// pulseWord is in every frame that may ask for a sign of life: only those are read twice.
-var pulseWord = []byte("ping")
+// heartbeatWord is in every frame that may ask for a sign of life: only those are read twice.
+var heartbeatWord = []byte("ping")
 
 // Heartbeat answers a frame that asks for nothing but a sign of life, beside the frames
 // that are being handled. It reports whether it has; otherwise the frame waits for its
-// turn, also if there are more of its kind than pings of WebSocket might be.
+// turn, also if such frames come faster than pings of WebSocket may.
 func (p *Participant) Heartbeat(message []byte) bool {
-	if len(message) > maxPulse || !bytes.Contains(message, pulseWord) || strictjson.Check(message) != nil {
+	if len(message) > maxHeartbeat || !bytes.Contains(message, heartbeatWord) || strictjson.Check(message) != nil {
 		return false
 	}
 	orders, _, err := p.codec.Orders(message, p.inbound())

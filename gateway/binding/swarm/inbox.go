@@ -60,7 +60,7 @@ func (p *Participant) welcomeClient() error {
 	defer delay.Stop()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	p.wg.Go(func() { // whoever has gone needs no inbox
+	p.wg.Go(func() { // a client that has gone needs no inbox
 		select {
 		case <-p.c.Done():
 			cancel()
@@ -110,7 +110,7 @@ func (p *Participant) comesBack() (req command.OpenClientRequest, err error) {
 	return req, nil
 }
 
-// awaitTasks waits until somebody is there to open inboxes.
+// awaitTasks waits until a task service can open inboxes.
 func (p *Participant) awaitTasks(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.g.ReadyTimeout)
 	defer cancel()
@@ -137,7 +137,7 @@ func (p *Participant) open(ctx context.Context, req command.OpenClientRequest) (
 	if err != nil {
 		return reply, nil, after, fmt.Errorf("the task service's answer for a client: %w", err)
 	}
-	if self := p.who(); self.ID != reply.ClientID {
+	if self := p.registered(); self.ID != reply.ClientID {
 		self.ID, self.Online, self.Status = reply.ClientID, true, command.StatusActive
 		if _, err := p.enter(ctx, self); err != nil {
 			return reply, nil, after, err
@@ -179,7 +179,7 @@ func (p *Participant) reopen(ctx context.Context, o dialect.Order, req command.O
 	}
 	old.stream.Close()
 	p.Flush(ctx)
-	if former != nil && former.who().ID != reply.ClientID {
+	if former != nil && former.registered().ID != reply.ClientID {
 		former.leave() //nolint:contextcheck // ending takes a context of its own
 	}
 	if err := p.answer(o, reply); err != nil {
@@ -216,8 +216,8 @@ func (in *inbox) ponged(payload []byte) {
 	}
 }
 
-// Flush tells the service how far the client has its inbox. What cannot be told
-// waits for the next time.
+// Flush sends the client's position in its inbox to the service. A position that it cannot
+// send waits for the next call.
 func (p *Participant) Flush(ctx context.Context) {
 	p.mu.Lock()
 	in := p.inbox

@@ -15,16 +15,16 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// maxMail and maxMailBytes bound what waits for one peer behind data that is being loaded:
-// hundreds of references, or the data of a queue that is full. What has no room is told
-// later, or goes to another agent.
+// maxMail and maxMailBytes bound the direct messages that wait for one participant behind
+// data that is being loaded: hundreds of references, or the data of a full queue. A message
+// without room comes later, or its task goes to another agent.
 const (
 	maxMail      = 256
 	maxMailBytes = 1 << 20
 )
 
-// mail is what a peer is to be told after the data before it has been loaded, in order.
-// It is handled by a goroutine that lives as long as there is some.
+// mail holds the direct messages for a participant that wait until the data before them is
+// loaded, in order. A goroutine handles them and ends with the last one.
 type mail struct {
 	mu      sync.Mutex
 	waiting []letter
@@ -46,7 +46,7 @@ func (m *mail) idle() bool {
 	return !m.busy
 }
 
-// add queues a letter, unless there is no room, and begins to handle what waits.
+// add queues a letter if it has room, and begins to handle the queue.
 func (m *mail) add(l letter, begin func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *mail) add(l letter, begin func()) bool {
 	return true
 }
 
-// next returns the letter to be handled, or false if there is none.
+// next returns the next letter, or false if none waits.
 func (m *mail) next() (letter, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *Participant) Receive(about subject.Log, e event.Event) []byte {
 	if !p.refers(e) && p.mail.idle() {
 		return p.showDirect(about, e)
 	}
-	if e.Type != event.TaskAssigned || p.who().Online {
+	if e.Type != event.TaskAssigned || p.registered().Online {
 		if p.mail.add(letter{about, e}, func() { p.wg.Go(p.deliver) }) {
 			return binding.Confirmed
 		}
@@ -116,7 +116,7 @@ func (p *Participant) deliver() {
 			return
 		}
 		if err := p.convey(l); err != nil {
-			p.g.Logger.Debug().Err(err).Str("peer", p.who().ID).Str("event", l.event.ID).Msg("drop event for peer")
+			p.g.Logger.Debug().Err(err).Str("peer", p.registered().ID).Str("event", l.event.ID).Msg("drop event for peer")
 		}
 	}
 }

@@ -21,8 +21,8 @@ import (
 const (
 	// askPatience is what rpc.Call gives a service that only looks something up.
 	askPatience = 10 * time.Second
-	// longPatience is longer than any tool is let run. What runs is ended by its own
-	// limits; this one is for services that have forgotten about it.
+	// longPatience is longer than any tool may run. A tool has limits of its own; this one
+	// is for services that have lost the call.
 	longPatience = 15 * time.Minute
 )
 
@@ -58,7 +58,7 @@ func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
 func (p *Participant) permit(o dialect.Order) error {
 	needsPresence := o.Intent != nil || o.Forward != nil || o.Ask != nil && binding.RequestOf(o.Ask).Long
 	switch {
-	case needsPresence && !p.who().Online:
+	case needsPresence && !p.registered().Online:
 		return fault.New(fault.NotRegistered)
 	case changes(o) && !p.c.MayAct():
 		return fault.New(fault.Forbidden)
@@ -160,7 +160,7 @@ func (p *Participant) ask(ctx context.Context, o dialect.Order) error {
 }
 
 // inquire asks a service and returns what it says. The answer is at least as new as what
-// this gateway has of the directory, and as what the peer itself was binding.Confirmed to be.
+// this gateway has of the directory, and as the confirmed presence of the participant.
 func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience time.Duration) (reply json.RawMessage, err error) {
 	to := binding.RequestOf(o.Ask)
 	data, err := json.Marshal(o.Ask)
@@ -175,7 +175,7 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience tim
 			return nil, err
 		}
 	}
-	self := p.who()
+	self := p.registered()
 	ctx = directory.Seen(ctx, p.g.Directory.Revision())
 	err = rpc.CallWithin(ctx, p.g.Bus, patience, to.Service, to.Verb, command.PeerRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
@@ -200,7 +200,7 @@ func (p *Participant) askLong(o dialect.Order) error {
 		reply, err := p.inquire(p.ctx, o, longPatience)
 		p.answering.Lock() // one answer at a time waits for room in the queue
 		defer p.answering.Unlock()
-		<-p.asks // before the answer: whoever has it may ask again
+		<-p.asks // before the answer: a participant that has it may ask again
 		log := subject.Log{Tenant: p.c.Principal().Tenant}
 		stream.Safely(p.g.Logger, log, func() { p.answerLong(o, reply, err) })
 	})
@@ -230,7 +230,7 @@ func (p *Participant) answer(o dialect.Order, reply any) error {
 
 // forward hands on what a service says about a call that came on this connection.
 func (p *Participant) forward(f dialect.Forward) error {
-	self, now := p.who(), p.g.Clock()
+	self, now := p.registered(), p.g.Clock()
 	inbox, err := p.work.inbox(f.CallID, f.Final, now)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func (p *Participant) Oversized(ctx context.Context, o *ws.Oversize) error {
 	if err := p.rate.Wait(ctx); err != nil {
 		return err // the gateway stops
 	}
-	who := p.who()
+	who := p.registered()
 	p.g.Metrics.Oversized.WithLabelValues(who.Kind).Inc()
 	p.g.Logger.Warn().Int64("size", o.Size).Int64("limit", o.Limit).Str("kind", who.Kind).Str("peer", who.ID).
 		Str("connection", p.id.String()).Msg("skip oversized frame of peer")

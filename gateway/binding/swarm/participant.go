@@ -142,7 +142,7 @@ func (p *Participant) Handle(ctx context.Context, message []byte) error {
 // inbound returns what the codec may know of the socket.
 func (p *Participant) inbound() dialect.PeerInbound {
 	return dialect.PeerInbound{
-		Peer: p.who(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
+		Peer: p.registered(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
 		Placed: p.placements.find, Watched: p.watched(), NewID: binding.NewID, Now: p.g.Clock(),
 	}
 }
@@ -196,7 +196,7 @@ func (p *Participant) fail(o dialect.Order, err error) {
 func (p *Participant) drop(err error) *fault.Fault {
 	f := p.c.FaultOf(err)
 	p.g.Metrics.Dropped.WithLabelValues(string(f.Code)).Inc()
-	p.g.Logger.Debug().Str("code", string(f.Code)).Str("peer", p.who().ID).Str("connection", p.id.String()).Msg("drop frame of peer")
+	p.g.Logger.Debug().Str("code", string(f.Code)).Str("peer", p.registered().ID).Str("connection", p.id.String()).Msg("drop frame of peer")
 	return f
 }
 
@@ -208,8 +208,8 @@ func (p *Participant) busy(on bool) {
 	}
 }
 
-// who returns the peer as registered.
-func (p *Participant) who() command.Peer {
+// registered returns the participant as it registered itself.
+func (p *Participant) registered() command.Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.self
@@ -363,7 +363,7 @@ func (p *Participant) register(ctx context.Context, want command.Peer) (command.
 		return self, err
 	}
 	p.become(presence)
-	return presence.who(), presence.confirm(ctx)
+	return presence.registered(), presence.confirm(ctx)
 }
 
 // enter takes a new presence.
@@ -373,14 +373,14 @@ func (p *Participant) enter(ctx context.Context, want command.Peer) (command.Pee
 	}
 	presence, err := p.of.take(ctx, want, p.id)
 	if err != nil {
-		return p.who(), err
+		return p.registered(), err
 	}
 	p.become(presence)
-	return presence.who(), nil
+	return presence.registered(), nil
 }
 
 func (p *Participant) become(at *presence) {
-	self := at.who()
+	self := at.registered()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.self, p.presence = self, at
@@ -417,7 +417,7 @@ func (p *Participant) loseCalls() {
 	f := fault.New(fault.ServiceLost)
 	for callID, inbox := range p.work.end() {
 		p.tellCaller(inbox, command.CallNews{
-			CallID: callID, ServiceID: p.who().ID, Final: true, Code: string(f.Code), Error: f.Public(),
+			CallID: callID, ServiceID: p.registered().ID, Final: true, Code: string(f.Code), Error: f.Public(),
 		})
 	}
 }

@@ -100,8 +100,8 @@ func encodePeer(p command.Peer) (json.RawMessage, error) {
 	return data, nil
 }
 
-// who returns the peer as its gateway knows it.
-func (p *presence) who() command.Peer {
+// registered returns the participant as its gateway knows it.
+func (p *presence) registered() command.Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.peer

@@ -52,7 +52,7 @@ func (p *Participant) showWatched() {
 	}
 }
 
-// watched returns the log of the run that the socket shows, zero if there is none.
+// watched returns the log of the run that the socket shows, zero without one.
 func (p *Participant) watched() subject.Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()

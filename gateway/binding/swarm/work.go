@@ -73,8 +73,8 @@ const (
 	known                // the service has it already: its caller has asked again
 )
 
-// add remembers a call, unless there is no room for it: calls that are over make room.
-// Whoever asked for it last is told about it.
+// add remembers a call if it has room: calls that are over make room. The last caller that
+// asked for it gets the news about it.
 func (w *work) add(callID, inbox string, deadline, now time.Time) verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,8 +103,8 @@ func (w *work) drop(callID string) {
 	delete(w.calls, callID)
 }
 
-// inbox returns where what a service says about a call goes. What is final can be
-// said once.
+// inbox returns the subject for the news of a service about a call. A service ends a call
+// once.
 func (w *work) inbox(callID string, final bool, now time.Time) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -37,7 +37,7 @@ func TestCallsAreBoundedAndForgotten(t *testing.T) {
 
 	_, err = w.inbox("a", true, now)
 	require.NoError(t, err)
-	for i := range 9 { // what is over takes room, too, which what is new may have
+	for i := range 9 { // ended calls take room, too, which new ones may have
 		now = now.Add(time.Millisecond)
 		require.Equal(t, fresh, w.add(fmt.Sprint(i), "in", time.Time{}, now))
 		_, err = w.inbox(fmt.Sprint(i), true, now)

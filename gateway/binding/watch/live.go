@@ -63,8 +63,8 @@ type Live struct {
 
 var _ Binding = (*Live)(nil)
 
-// Show shows the announcements of the types, or all of them if there are none. What is
-// announced after it returns is shown.
+// Show shows the announcements of the types, without types all of them, from its return
+// on.
 func (a *Announcements) Show(ctx context.Context, t id.Tenant, types []event.Type, to transport.Transport) (*Live, error) {
 	l := &Live{a: a, tenant: t, to: to}
 	for _, one := range types {
@@ -153,7 +153,7 @@ func (a *Announcements) announce(of *tenant, m *nats.Msg) {
 	}
 }
 
-// show sends an announcement, or counts it as lost until there is room to say so.
+// show sends an announcement, or counts it as lost until the gap has room.
 func (l *Live) show(m *transport.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -54,7 +54,7 @@ func TestFailuresHaveACode(t *testing.T) {
 	}
 }
 
-// TestAnUnknownTypeIsSilent: a newer writer's event is no error.
+// TestAnUnknownTypeIsSilent: a newer writer's event gives no error.
 func TestAnUnknownTypeIsSilent(t *testing.T) {
 	n, err := Of(event.Event{Type: "something.new", Data: []byte(`{`)})
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func userMessage(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 	return intent(m, in, dialect.SendMessage{Content: s})
 }
 
-// answer answers a question. What is not said is not allowed: approved has to be there.
+// answer answers a question. Silence does not allow: approved has to be there.
 func answer(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 	question, ok := text(m["question_id"])
 	if n := utf8.RuneCountInString(question); !ok || n < 1 || n > maxQuestionID {

@@ -67,7 +67,7 @@ func userInput(e event.Event, d event.RunStartedData) ([]byte, error) {
 	return frame(wire.UserInput, d.ExecutionID, e, wire.MessageData{Message: d.Content})
 }
 
-// agentThinking is said once per run: a takeover is no news to a user.
+// agentThinking is said once per run: a takeover tells a user nothing new.
 func agentThinking(e event.Event, d event.JobStartedData) ([]byte, error) {
 	if d.Resumed {
 		return nil, nil
@@ -89,7 +89,7 @@ func toolCalled(e event.Event, d event.ToolCalledData) ([]byte, error) {
 	})
 }
 
-// toolExecuting is said once per call: a retry by another worker is no news to a user.
+// toolExecuting is said once per call: a retry by another worker tells a user nothing new.
 func toolExecuting(e event.Event, d event.ToolStartedData) ([]byte, error) {
 	if d.Retry {
 		return nil, nil

@@ -89,7 +89,7 @@ func order(t *testing.T, l *Link) {
 }
 
 // bound: a client that reads nothing holds up no sender, the queue accepts no more than its
-// bound, Force a little more, and with the client reading there is room again.
+// bound, Force a little more, and a client that reads again makes room.
 func bound(t *testing.T, l *Link) {
 	sent, full := 0, 0
 	for i := 0; full < 3 && i < 10_000; i++ { // the network below takes some, and then does not

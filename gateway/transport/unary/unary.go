@@ -1,5 +1,5 @@
 // Package unary carries messages as the one body of an HTTP response: JSON, or one JSON
-// text on each line if there are several messages. Nothing is written before the end, so
+// text on each line for several messages. Nothing is written before the end, so
 // that an end with a fault is a problem document with the fault's status.
 package unary
 
@@ -26,7 +26,7 @@ type Options struct {
 
 // Response is one response. All methods but Serve may be called concurrently at any time.
 //
-// What is queued waits for the end, so that no room comes again: the owner of a response
+// Queued messages wait for the end, so that no room comes again: the owner of a response
 // that refuses a message ends it.
 type Response struct {
 	o     Options

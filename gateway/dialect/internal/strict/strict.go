@@ -56,11 +56,11 @@ func (o Object) Rest(known ...string) map[string]json.RawMessage {
 	return more
 }
 
-// Reader reads the members of a frame. The first one that is not as it has to be is its
-// fault; what is read after that does not count.
+// Reader reads the members of a frame. Its fault tells of the first wrong one; members that
+// are read after that do not count.
 type Reader struct{ Fault *fault.Fault }
 
-// Err returns the fault, if there is one.
+// Err returns the fault, nil without one.
 func (r *Reader) Err() error {
 	if r.Fault == nil {
 		return nil

@@ -11,7 +11,7 @@ const (
 	// maxText bounds the values that are read, as written: ids, names and words are
 	// shorter.
 	maxText = 1 << 10
-	// maxDepth bounds how deep values may be nested; what is deeper ends the reading.
+	// maxDepth bounds how deep values may be nested; a deeper value ends the reading.
 	maxDepth = 64
 )
 
@@ -21,7 +21,7 @@ type Members = map[string]json.RawMessage
 // Read returns the texts at the top of an object, and those of its member inner, as far as
 // the object's first and last bytes show them: an object of which the last bytes show the
 // end alone is inner, if inner is open where the first bytes end. A name that comes twice
-// has no value. What lies between may be anything: Read does not check the object.
+// has no value. The bytes between may be anything: Read does not check the object.
 func Read(head, tail []byte, inner string) (top, within Members) {
 	first, _ := ahead(json.NewDecoder(bytes.NewReader(head)), maxDepth)
 	back := backwards{tail}
@@ -81,8 +81,8 @@ type node struct {
 	members []member        // of an object, or of a list
 }
 
-// member is a member of an object or, without a name, of a list. The name of a member whose
-// end alone is there is not known.
+// member is a member of an object or, without a name, of a list. A member of which the
+// end alone is known has no name.
 type member struct {
 	node
 	name  string
@@ -156,7 +156,7 @@ func (b *backwards) value(depth int) (v node, whole bool) {
 		return v, whole
 	}
 	n := len(bytes.TrimRight(b.rest, "+-.0123456789Eaeflnrstu"))
-	whole = 0 < n && n < len(b.rest) // what stands before it tells that it is
+	whole = 0 < n && n < len(b.rest) // the bytes before it tell that it is
 	b.rest = b.rest[:n]
 	return v, whole
 }
