@@ -34,6 +34,7 @@ var cleanPackages = []string{
 	"gateway/binding/single",
 	"gateway/binding/swarm",
 	"gateway/binding/watch",
+	"gateway/dialect",
 	"gateway/dialect/canonical",
 	"gateway/dialect/internal/strict",
 	"gateway/dialect/internal/torn",
@@ -45,4 +46,5 @@ var cleanPackages = []string{
 	"gateway/transport/sse",
 	"gateway/transport/transporttest",
 	"gateway/transport/unary",
+	"gateway/transport/ws",
 }

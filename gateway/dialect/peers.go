@@ -12,7 +12,7 @@ import (
 
 // Peers is implemented by codecs of sockets on which one participant of a swarm
 // speaks: a client, an agent or a service. The socket of a client shows the client's
-// log; the others are told asides only. Frames become orders, which the gateway
+// log; the others get direct messages only. Frames become orders, which the gateway
 // carries out in their order.
 type Peers interface {
 	// Name is short, constant and unique among all codecs.
@@ -35,13 +35,13 @@ type Peers interface {
 	// says that it is too large. The rules are those of Orders.
 	Oversized(frame Torn, in PeerInbound) (orders []Order, requestID string, err error)
 
-	// Encode turns an event of the client's log, or an aside, into frames. Events of
+	// Encode turns an event of the client's log, or a direct message, into frames. Events of
 	// a log give the same bytes for every socket.
 	Encode(e event.Event) [][]byte
 
-	// Again returns what is said once more, a moment after the frames of an event of the
+	// Repeat returns what is said once more, a moment after the frames of an event of the
 	// client's log: it is not part of the event, has no position, and may get lost.
-	Again(e event.Event) [][]byte
+	Repeat(e event.Event) [][]byte
 
 	// Answer turns the reply to an order into frames.
 	Answer(at Link, o Order, reply json.RawMessage) [][]byte
@@ -74,7 +74,7 @@ type Torn struct {
 
 // Order is one thing that a frame asks of the gateway. Exactly one of its kinds is set.
 type Order struct {
-	RequestID string             // of the frame; what the answer refers to
+	RequestID string             // of the frame, to which the answer refers
 	Type      string             // of the frame, for Answer
 	Words     command.Vocabulary // of the frame, for Answer; empty = it does not say
 
@@ -82,15 +82,15 @@ type Order struct {
 	Ask      Inquiry       // ask it and answer with what comes back
 	Register *command.Peer // take or change the peer's place in the directory, then Answer with the peer
 	Forward  *Forward      // hand on what a service says about a call
-	Say      [][]byte      // frames to be sent back at once
+	Frames   [][]byte      // frames to be sent back at once
 	Leave    bool          // the peer says goodbye: it does not keep its tasks. Its socket stays
 
 	Task string // of Intent: the task that it is about, as the peer knows it; empty = the watched run
 
 	Placed *Placement // it names no task; the gateway remembers which one was meant, for a repeat
 
-	Quiet bool // the peer waits for no answer: that the order fails it is not told
-	Pulse bool // of Say: a sign of life, which does not wait for what was asked before
+	Unanswered bool // the peer waits for no answer: that the order fails it is not told
+	Heartbeat  bool // of Frames: a sign of life, which does not wait for what was asked before
 }
 
 // Placement is the task to which a request was given that names none; empty = to none.

@@ -15,7 +15,7 @@ import (
 // socket opens; frames ask for one.
 //
 // An event gives at most one frame, so that the seq of any frame is a safe place to
-// resume. All events but parts of texts give one. Events with sequence 0 are asides:
+// resume. All events but parts of texts give one. Events with sequence 0 are direct messages:
 // their frames carry no seq and no event_id.
 type Sessions interface {
 	Codec
@@ -28,7 +28,7 @@ type Sessions interface {
 	Request(frame []byte) (Request, error)
 
 	// In returns the variant of the codec for texts in the language (zh_CN, en, en-GB),
-	// or the codec itself and false if there are none. The variants are a fixed set.
+	// or the codec itself and false without texts. The variants are a fixed set.
 	In(language string) (Sessions, bool)
 
 	// Gathers returns which parts of texts the variant wants to be put together, as far

@@ -17,7 +17,7 @@ type Teams interface {
 	Codec
 
 	// Welcome returns the first frames of a socket: that it is connected, and how the
-	// team and its members are. There is no view of a run that is no team's.
+	// team and its members are. The view is nil for a run outside of teams.
 	Welcome(at Link, id string, view *command.TeamAttachReply) [][]byte
 
 	// FailBy is Codec.Fail on a socket that shows a team for which the member speaks.

@@ -25,7 +25,7 @@ func (p *Participant) Heartbeat(message []byte) bool {
 		return false
 	}
 	for _, o := range orders {
-		if !o.Pulse {
+		if !o.Heartbeat {
 			return false
 		}
 	}
@@ -33,7 +33,7 @@ func (p *Participant) Heartbeat(message []byte) bool {
 		return false
 	}
 	for _, o := range orders {
-		for _, b := range o.Say {
+		for _, b := range o.Frames {
 			p.c.Force(transport.Text(b))
 		}
 	}

@@ -259,7 +259,7 @@ func (in *inbox) Seen() {}
 // again has said once more what follows an event a moment later. It does not block.
 func (in *inbox) again(e *eventlog.Entry, held stream.Held) {
 	var frames [][]byte
-	stream.Safely(in.p.g.Logger, in.log, func() { frames = in.p.codec.Again(e.Event) })
+	stream.Safely(in.p.g.Logger, in.log, func() { frames = in.p.codec.Repeat(e.Event) })
 	if len(frames) == 0 {
 		return
 	}

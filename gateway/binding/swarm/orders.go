@@ -49,7 +49,7 @@ func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
 	case o.Leave:
 		p.leave() //nolint:contextcheck // ending takes a context of its own
 	default:
-		p.put(o.Say)
+		p.put(o.Frames)
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func (p *Participant) obey(ctx context.Context, orders []dialect.Order, requestI
 // answer. An end of a task or a call, or a presence, that our side has lost for now ends the
 // socket: the peer comes back, and what it had is decided then.
 func (p *Participant) fail(o dialect.Order, err error) {
-	if !o.Quiet {
+	if !o.Unanswered {
 		p.refuse(o.RequestID, err)
 		return
 	}

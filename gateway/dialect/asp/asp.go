@@ -159,7 +159,7 @@ func (c *codec) Orders(raw []byte, in dialect.PeerInbound) ([]dialect.Order, str
 		return nil, f.id, f.refusal(f.Fault)
 	}
 	for i := range orders {
-		orders[i].RequestID, orders[i].Type, orders[i].Words, orders[i].Quiet, orders[i].Placed = f.id, f.kind, f.words, f.quiet, f.placed
+		orders[i].RequestID, orders[i].Type, orders[i].Words, orders[i].Unanswered, orders[i].Placed = f.id, f.kind, f.words, f.quiet, f.placed
 	}
 	return orders, f.id, nil
 }
@@ -247,10 +247,10 @@ func (c *codec) Encode(e event.Event) [][]byte {
 	return out
 }
 
-// Again implements dialect.Peers. The SDK's call for a task settles in two steps: the first
+// Repeat implements dialect.Peers. The SDK's call for a task settles in two steps: the first
 // on the result with the requestId of the call, the second on a later one without. Who
 // does not need that one knows it by its id, which is that of the first.
-func (c *codec) Again(e event.Event) [][]byte {
+func (c *codec) Repeat(e event.Event) [][]byte {
 	if c.kind != command.PeerClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
 		return nil
 	}

@@ -44,7 +44,7 @@ func (f *frame) intentID() string {
 
 // say answers at once.
 func (f *frame) say(kind string, content any) []dialect.Order {
-	return one(dialect.Order{Say: [][]byte{linked(dialect.Link{Now: f.in.Now}, f.reply(kind, content))}})
+	return one(dialect.Order{Frames: [][]byte{linked(dialect.Link{Now: f.in.Now}, f.reply(kind, content))}})
 }
 
 // reply is a frame that answers this one.
@@ -59,7 +59,7 @@ func (f *frame) reply(kind string, content any) wire.Frame {
 // ping answers a ping.
 func ping(f *frame) []dialect.Order {
 	orders := f.say(wire.Pong, wire.PulseContent{Timestamp: wire.Stamp(f.in.Now)})
-	orders[0].Pulse = true
+	orders[0].Heartbeat = true
 	return orders
 }
 

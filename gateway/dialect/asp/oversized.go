@@ -35,7 +35,7 @@ func (c *codec) Oversized(t dialect.Torn, in dialect.PeerInbound) ([]dialect.Ord
 		return nil, f.id, f.refusal(why)
 	}
 	for i := range orders {
-		orders[i].RequestID, orders[i].Type, orders[i].Quiet = f.id, f.kind, f.quiet
+		orders[i].RequestID, orders[i].Type, orders[i].Unanswered = f.id, f.kind, f.quiet
 	}
 	return orders, f.id, nil
 }

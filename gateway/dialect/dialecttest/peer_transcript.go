@@ -48,7 +48,7 @@ type shownForward struct {
 }
 
 func showOrder(t *testing.T, o dialect.Order) []byte {
-	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Task: o.Task, Register: o.Register, Say: len(o.Say), Leave: o.Leave, Quiet: o.Quiet}
+	s := shownOrder{RequestID: o.RequestID, Type: o.Type, Task: o.Task, Register: o.Register, Say: len(o.Frames), Leave: o.Leave, Quiet: o.Unanswered}
 	if o.Intent != nil {
 		i := showIntent(*o.Intent)
 		s.Intent = &i
@@ -155,7 +155,7 @@ func (tr *peerTranscript) hear(t *testing.T, f []byte) {
 		tr.sane(t, o)
 		tr.asked = append(tr.asked, o)
 		tr.orders = append(tr.orders, showOrder(t, o))
-		tr.replies = append(tr.replies, o.Say...)
+		tr.replies = append(tr.replies, o.Frames...)
 	}
 }
 
@@ -173,7 +173,7 @@ func (tr *peerTranscript) play(t *testing.T, line []byte) {
 	}
 	got := tr.Codec.Encode(e)
 	tr.frames = append(tr.frames, got...)
-	tr.frames = append(tr.frames, tr.Codec.Again(e)...)
+	tr.frames = append(tr.frames, tr.Codec.Repeat(e)...)
 	tr.events, tr.perEvent = append(tr.events, e), append(tr.perEvent, got)
 }
 

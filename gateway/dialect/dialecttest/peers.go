@@ -166,13 +166,13 @@ func (c *peers) orders(t testing.TB, doc []byte) []dialect.Order {
 func (c *peers) sane(t testing.TB, o dialect.Order) {
 	t.Helper()
 	kinds := 0
-	for _, set := range []bool{o.Intent != nil, o.Ask != nil, o.Register != nil, o.Forward != nil, len(o.Say) > 0, o.Leave} {
+	for _, set := range []bool{o.Intent != nil, o.Ask != nil, o.Register != nil, o.Forward != nil, len(o.Frames) > 0, o.Leave} {
 		if set {
 			kinds++
 		}
 	}
 	require.Equal(t, 1, kinds, "%+v", o)
-	for _, f := range o.Say {
+	for _, f := range o.Frames {
 		c.frame(t, f)
 	}
 	switch {
@@ -337,7 +337,7 @@ func (c *peers) encode(t require.TestingT, e event.Event) {
 	}
 	require.Equal(t, got, c.Codec.Encode(e), "the same event gives the same bytes")
 	lastHasSeq(t, e, got)
-	for _, f := range c.Codec.Again(e) {
+	for _, f := range c.Codec.Repeat(e) {
 		c.frame(t, f)
 		require.Zero(t, seqOf(f)+watchedSeq(f))
 		require.Equal(t, member(got[len(got)-1], "id"), member(f, "id"), "what is said once more is known by its id")

@@ -55,7 +55,7 @@ func (s *Socket) finish(frame []byte, code int, ours bool) {
 	s.unlockAndKick()
 }
 
-// Abort cuts the connection now. What was queued is lost.
+// Abort cuts the connection now. Queued messages are lost.
 func (s *Socket) Abort() { s.cut(hard) }
 
 // peerGone is called once coder is done with the connection: it has read the peer's
@@ -117,7 +117,7 @@ func (s *Socket) shut(by how) {
 }
 
 // release tells coder that the connection is over, without which its memory is
-// never freed. Nobody may be reading.
+// never freed. No reader may be active.
 func (s *Socket) release() {
 	if s.ws != nil {
 		_ = s.ws.CloseNow()
@@ -133,7 +133,7 @@ func (s *Socket) hearOut(broken bool) {
 	}
 }
 
-// await hears the peer out after our close frame, where nobody reads any more. It
+// await hears the peer out after our close frame, without a reader. It
 // has the reading side and ends the connection.
 func (s *Socket) await(broken bool) {
 	if broken || !s.goodbye() {

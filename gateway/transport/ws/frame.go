@@ -4,8 +4,7 @@
 // coder/websocket. Writing is not: the frame of a message is built once, shared by every socket
 // that it goes to and written by a few shard goroutines. A shard takes all that
 // waits for a socket, copies it together and makes one attempt that never blocks;
-// what the peer does not accept at once is carried on by a goroutine that lives as
-// long as the peer is behind. So an idle socket has one goroutine, its reader, and
+// a goroutine that lives as long as the peer is behind carries on the rest. So an idle socket has one goroutine, its reader, and
 // a stuck peer costs the others nothing.
 //
 // Nothing here has a timer of its own: one sweep over all sockets, about once a
@@ -109,8 +108,8 @@ func sendable(code int) bool {
 	}
 }
 
-// closeOf takes a close frame of coder's apart. The code is 1005 where there is
-// none; ok is false when the reason, which a peer chose, is not valid UTF-8.
+// closeOf takes a close frame of coder's apart. The code is 1005 without
+// one; ok is false when the reason, which a peer chose, is not valid UTF-8.
 func closeOf(p []byte) (code int, ok bool) {
 	if len(p) < 4 {
 		return int(websocket.StatusNoStatusRcvd), true

@@ -102,8 +102,8 @@ func (s *Socket) fill(r io.Reader, b []byte, limit int) (_ []byte, err error) {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
-		// No more than it takes to know that there is too much: coder waits until it has
-		// filled what it is given.
+		// One byte beyond the limit tells that the message is too large: coder waits until it
+		// has filled the buffer.
 		var n int
 		n, err = r.Read(b[len(b):min(cap(b), limit+1, len(b)+step)])
 		b = b[:len(b)+n]

@@ -23,7 +23,7 @@ func (s *Socket) Ping(payload []byte) bool {
 	return ok
 }
 
-// ponged hands a pong on to whoever asked for it.
+// ponged hands a pong to the handler that asked for it.
 func (s *Socket) ponged(payload []byte) {
 	if !s.control() {
 		return
@@ -37,8 +37,7 @@ func (s *Socket) ponged(payload []byte) {
 }
 
 // Silence returns for how long the peer has given no sign of life: it has sent
-// nothing, and taken nothing of what waits for it. While nobody reads, nobody can tell,
-// and it is 0.
+// nothing, and taken nothing of what waits for it. Without a reader it is 0.
 func (s *Socket) Silence() time.Duration {
 	s.mu.Lock()
 	reading := s.reading && !s.paused

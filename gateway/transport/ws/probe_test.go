@@ -17,7 +17,7 @@ type listener struct {
 func (l listener) Pong(p []byte) { l.heard <- string(p) }
 
 // A ping of ours keeps its place among the frames, and its pong comes back to us; a
-// pong that nobody asked for does, too.
+// pong without a ping does, too.
 func TestPingsBetweenFrames(t *testing.T) {
 	r := newRig(t, Options{}, false)
 	p, e := r.pair()

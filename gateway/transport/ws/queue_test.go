@@ -22,7 +22,7 @@ func (bin) push([]byte, func()) error             { return nil }
 
 // tap takes nothing until it is opened, and then lets through what is pushed.
 type tap struct {
-	wanted chan struct{} // somebody pushes
+	wanted chan struct{} // a goroutine pushes
 	open   chan struct{}
 	got    []byte
 	net.Conn
@@ -120,7 +120,7 @@ func TestFinishDropsWhatWillNotLeaveInTime(t *testing.T) {
 	h.work()
 	<-o.wanted
 	s.Send(numbered(1, 100))
-	s.reading = true // nobody has to hear the answer
+	s.reading = true // the answer needs no reader
 	s.Finish(1012, "restart")
 	h.hub.start = h.hub.start.Add(-2 * time.Minute) // patience is over
 	s.sweep(time.Now())

@@ -35,7 +35,7 @@ func (s *Socket) Read() ([]byte, error) {
 		if err != nil {
 			s.giveBack()
 		}
-		s.lent, s.buf = s.buf, nil // whoever reads on, for the peer's close frame, has no right to it
+		s.lent, s.buf = s.buf, nil // a reader of the peer's close frame has no right to it
 		s.keeps, s.holds = s.holds, false
 		if s.leave() {
 			return b, err
@@ -131,7 +131,7 @@ func farewell(code websocket.StatusCode, err error) error {
 }
 
 // quit gives the reading side back for good. A broken peer's frames make no sense
-// any more: where our close frame is out already, somebody has to hear it out.
+// any more: where our close frame is out already, await reads the rest.
 func (s *Socket) quit(broken bool) {
 	s.giveBack()
 	s.mu.Lock()

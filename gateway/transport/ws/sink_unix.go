@@ -74,7 +74,7 @@ func (o raw) push(p []byte, moved func()) error {
 				return true
 			}
 			if n == 0 {
-				return false // called again when there is room
+				return false // the caller tries again when the socket has room
 			}
 			p = p[n:]
 			moved()

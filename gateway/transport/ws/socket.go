@@ -23,7 +23,7 @@ type Handler interface {
 	// Tick is called about once a second by the sweeper; more often when the hub
 	// has timeouts of less than four seconds.
 	Tick(now time.Time)
-	// Control: a ping or pong has arrived. False means that there were too many:
+	// Control: a ping or pong has arrived. False means that too many have come:
 	// the socket is closed with 1008. Called by the reader.
 	Control() bool
 	// Broken: the peer has broken the protocol, and the socket is closed with 1002 once
@@ -62,7 +62,7 @@ type Socket struct {
 	early  []byte    // read by the HTTP server before it was ours
 	buf    *[]byte   // the last message
 	holds  bool      // the hub's room for it
-	rest   io.Reader // what is left of a message that was refused
+	rest   io.Reader // the rest of a message that was refused
 	inside bool      // within a message, so that control frames are between its parts
 	ioErr  error     // the connection failed or ended
 	late   int       // messages and control frames that came after our close frame was due
@@ -76,7 +76,7 @@ type Socket struct {
 	dirty   bool   // in the shard's list or being drained
 	behind  bool   // a goroutine of its own writes
 	refused bool   // a Send was, and Low has not been called since
-	reading bool   // somebody uses coder's reading side
+	reading bool   // a goroutine uses coder's reading side
 	paused  bool   // and waits for the hub's room for a large message
 	broken  bool   // the peer broke the protocol: its frames make no sense any more
 	ended   bool   // the handler knows
@@ -86,7 +86,7 @@ type Socket struct {
 
 	code      int    // of the close
 	ours      bool   // we began the close handshake
-	closing   []byte // the close frame, once there is one
+	closing   []byte // the close frame, nil before it is made
 	closeOut  bool   // handed to the network, perhaps not all of it
 	closeSent bool
 	closeBy   int64 // when patience ends
@@ -213,7 +213,7 @@ func (s *Socket) unlockAndKick() {
 	}
 }
 
-// pending reports whether there is something to write; the caller has locked.
+// pending reports whether bytes wait to be written; the caller has locked.
 func (s *Socket) pending() bool {
 	if s.closeOut {
 		return false

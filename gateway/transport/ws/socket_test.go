@@ -407,7 +407,7 @@ func race(t *testing.T, rounds int, secure bool) {
 }
 
 // TestCloseOfTheHubEndsAll: also sockets that are closing, behind or idle, and those
-// that nobody reads.
+// without a reader.
 func TestCloseOfTheHubEndsAll(t *testing.T) {
 	r := newRig(t, Options{}, false)
 	var ends []*side

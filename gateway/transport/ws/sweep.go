@@ -94,7 +94,7 @@ func (s *Socket) hurry(now int64) bool {
 }
 
 // silent sends the ping that is due, and reports whether the last one has gone
-// without any sign of life for too long. It does not judge while nobody reads, nor
+// without any sign of life for too long. It does not judge without a reader, nor
 // while the peer is behind: that is a matter of progress.
 func (s *Socket) silent(now int64) bool {
 	o := &s.hub.opts

@@ -17,7 +17,7 @@ type follow struct {
 }
 
 // advance notes that the chunk before has been written and takes the next; an
-// empty one means that there is nothing more and that the caller no longer has
+// empty one means that no bytes are left and that the caller no longer has
 // the sink. buf is where small frames are joined.
 func (s *Socket) advance(before chunk, buf []byte) chunk {
 	s.mu.Lock()
