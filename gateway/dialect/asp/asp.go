@@ -1,22 +1,22 @@
-// Package asp translates between the Agent Swarm Protocol and the canonical commands
-// and events of swarm tasks, for each of its three roles.
+// Package asp translates frames of the Agent Swarm Protocol into intents and inquiries, and
+// events of tasks into frames, for each of its three roles.
 //
-// What a gateway has to know:
+// A gateway has to know:
 //
-//   - The id of every command carries the id of its frame (see commandID), because
-//     asides answer with nothing but the command's id. A frame without an id is
+//   - The id of every intent carries the id of its frame (see commandID), because
+//     direct messages answer with nothing but the id of the command. A frame without an id is
 //     answered without requestId.
-//   - The Request of a command is the same for a frame that comes again. What a frame asks
-//     the task service for is known by ids that are made in the same way (see stable).
+//   - The Request of an intent is the same for a frame that comes again. Inquiries have ids
+//     that are made in the same way (see stable).
 //   - client.agent.task.create.response, task.message.sent and the end of a task are
 //     events of the client's log: the answers to Submit and the like have no frames.
-//   - A notice aside with the action cancel answers a client's cancel request.
+//   - A direct notice with the action cancel answers a client's cancel request.
 //   - The question of an agent is known by the id of its frame: InputID is what an answer
 //     refers to.
 //   - client.register with clientId and resumeToken asks for OpenClient first: the
 //     gateway then shows that client's log. Orders after one that failed do not count.
-//   - What an agent asks for without naming a task belongs to the OnlyTask that it has. A
-//     tool call without a task is RunTool as an Ask.
+//   - A request of an agent that names no task belongs to the OnlyTask that the agent has. A
+//     tool call without a task is the inquiry RunTool.
 //   - Of the frames of one event only the last has its seq: a client that is cut off
 //     between them gets all of them again, with the same ids.
 package asp
@@ -248,8 +248,8 @@ func (c *codec) Encode(e event.Event) [][]byte {
 }
 
 // Repeat implements dialect.Peers. The SDK's call for a task settles in two steps: the first
-// on the result with the requestId of the call, the second on a later one without. Who
-// does not need that one knows it by its id, which is that of the first.
+// on the result with the requestId of the call, the second on a later one without. A
+// client that does not need that one knows it by its id, which is that of the first.
 func (c *codec) Repeat(e event.Event) [][]byte {
 	if c.kind != command.PeerClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
 		return nil

@@ -31,7 +31,7 @@ func suite(t testing.TB, role string, accepted []string) dialecttest.PeerSuite {
 	s := dialecttest.PeerSuite{
 		Codec: codecs[role], Package: "github.com/waggle-dev/waggle/gateway/dialect/asp", Transcripts: "testdata/" + role,
 		Schema: wire.Schema, Inbound: types[role].In, Aliases: types[role].Aliases, Outbound: types[role].Out,
-		Accepted: accepted, Unsaid: unsaid, Asides: role != command.PeerClient,
+		Accepted: accepted, Unsaid: unsaid, NoLog: role != command.PeerClient,
 	}
 	if role != command.PeerAgent { // The description has no examples for agents.
 		var err error

@@ -254,7 +254,7 @@ func agentRequest(f *frame) []dialect.Order {
 	return f.tell(s.TaskID, dialect.SpawnTask(s))
 }
 
-// orNull returns raw, or null where there is none.
+// orNull returns raw, or null without a value.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("null")

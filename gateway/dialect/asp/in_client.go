@@ -54,7 +54,7 @@ func createTask(f *frame) []dialect.Order {
 		return ask(t)
 	}
 	if raw := data["capabilities"]; len(t.Capabilities) == 0 && len(raw) > 0 {
-		t.Capabilities, _ = names(raw) // What is none is the agent's business.
+		t.Capabilities, _ = names(raw) // the agent judges any other value
 	}
 	if len(t.Capabilities) == 0 {
 		f.Wrong("content.agentId", "an id, unless agentName or capabilities name the agent", nil)

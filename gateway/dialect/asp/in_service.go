@@ -150,7 +150,7 @@ func serviceError(f *frame) []dialect.Order {
 	f.need(f.content, "error")
 	call := first(f.name(f.content, "taskId"), f.name(f.top, "taskId"))
 	if call == "" {
-		return nil // About no call: there is nobody to tell.
+		return nil // the error concerns no call, and so no caller
 	}
 	return f.forward(dialect.Forward{CallID: call, Final: true, Failure: failureIn(f.content.Members).fault()})
 }

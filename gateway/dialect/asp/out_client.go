@@ -137,7 +137,7 @@ func taskNotified(e event.Event, d event.TaskNotifiedData) []wire.Frame {
 	return frames(wire.TaskNotification, "", n)
 }
 
-// messageText is a message that is no text as one: what an object says, else its JSON.
+// messageText returns a message as a text: that of an object, else its JSON.
 func messageText(raw json.RawMessage) string {
 	m, _ := strict.Members(raw)
 	for _, name := range []string{"message", "text"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// agentEvents is the table of the asides to agents.
+// agentEvents is the table of the direct messages to agents.
 func agentEvents() map[event.Type]writer {
 	return map[event.Type]writer{
 		event.TaskAssigned:   with(execute),
@@ -29,7 +29,7 @@ func agentEvents() map[event.Type]writer {
 	}
 }
 
-// serviceEvents is the table of the asides to services.
+// serviceEvents is the table of the direct messages to services.
 func serviceEvents() map[event.Type]writer {
 	return map[event.Type]writer{
 		event.CallRequested:  with(executeTool),

@@ -28,7 +28,7 @@ const (
 const toolService = "tools"
 
 // isWatched reports whether an event is of a log that is watched, and not of the
-// client's own. Asides are of no log.
+// client's own. Direct messages are of no log.
 func isWatched(e event.Event) bool {
 	return e.Sequence > 0 && !strings.Contains(e.Subject, "."+string(id.KindInbox)+".")
 }

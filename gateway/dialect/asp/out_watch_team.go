@@ -8,7 +8,7 @@ import (
 )
 
 // headed makes frames of an event of a task of the swarm that is watched, as those of
-// the client's own tasks are: but the task is marked, nobody's request is answered, and
+// the client's own tasks are: but the task is marked, no request is answered, and
 // a child is shown as any other task.
 func headed[T event.Data](f func(event.Event, T) []wire.Frame, head func(*T) *event.TaskHead) writer {
 	return with(func(e event.Event, d T) []wire.Frame {

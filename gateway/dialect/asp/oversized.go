@@ -41,7 +41,7 @@ func (c *codec) Oversized(t dialect.Torn, in dialect.PeerInbound) ([]dialect.Ord
 }
 
 // tooLarge makes the end of a task or of a call, which is too large, its failure. Where its
-// frame does not show which one it is of, it is that of the only one; without one there are
+// frame does not show which one it is of, it is that of the only one; without one it returns
 // no orders.
 func (f *frame) tooLarge(t dialect.Torn) []dialect.Order {
 	of := first(shown(f.content, "taskId"), shown(f.top, "taskId"), shown(f.top, "requestId"))

@@ -18,8 +18,8 @@ import (
 
 var kinds = []string{command.PeerClient, command.PeerAgent, command.PeerService}
 
-// TestTheTableIsComplete: every message of the three lists has one meaning, and there
-// is none besides.
+// TestTheTableIsComplete: every message of the three lists has one meaning, and the
+// table no other message.
 func TestTheTableIsComplete(t *testing.T) {
 	for _, kind := range kinds {
 		var in, out, aliases []string
@@ -66,8 +66,8 @@ const page = "../../../docs/PROTOCOL-ASP.md"
 var headings = map[string]string{command.PeerClient: "## Clients", command.PeerAgent: "## Agents", command.PeerService: "## Services"}
 
 // TestThePage: the page lists every message with its other names and its meaning, and
-// has an example of each. What a peer sends is understood, and what the server sends is
-// a line of a transcript.
+// has an example of each. The codec accepts the frames of a peer, and those of the server are
+// lines of a transcript.
 func TestThePage(t *testing.T) {
 	for _, kind := range kinds {
 		sends, sent := dialecttest.Part(t, page, headings[kind]+": what they send"), dialecttest.Part(t, page, headings[kind]+": what they are sent")

@@ -95,7 +95,7 @@ func (c *checker) events(t *testing.T) {
 	}
 }
 
-// types are the canonical types, with the asides if the dialect has a place for them.
+// types are the canonical types, with the direct messages if the dialect has a place for them.
 func (c *checker) types() []event.Info {
 	if !c.dense() {
 		return event.Catalogue
@@ -163,7 +163,7 @@ var unsaid = map[event.Type]bool{
 func (c *checker) anyEvent(t *testing.T) {
 	types, lowest := c.types(), uint64(1)
 	if c.dense() {
-		lowest = 0 // An aside.
+		lowest = 0 // a direct message
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
@@ -187,7 +187,7 @@ func jsonString(s string) string {
 	return string(b)
 }
 
-// damage gives every codec events that no writer of this program makes. What is there
+// damage gives every codec events that no writer of this program makes. Its frames
 // must be JSON text; frames may be missing, but not where every event gives one.
 func (c *checker) damage(t *testing.T) {
 	for _, info := range c.types() {

@@ -43,8 +43,8 @@ func (c *checker) hostile(t *testing.T) {
 // the race detector. A fuzzer goes further.
 const enough = 4000
 
-// thin returns about most of docs, the same ones every time, among which there is
-// something of every kind: the step has no factor in common with the number of values.
+// thin returns about most of docs, the same ones every time, with
+// documents of every kind: the step has no factor in common with the number of values.
 func thin(docs []string, most int) []string {
 	step := len(docs)/most + 1
 	for len(values)%step == 0 && step > 1 {

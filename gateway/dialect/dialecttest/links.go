@@ -85,7 +85,7 @@ func (c *checker) batched(t *testing.T, s dialect.Sessions, events []event.Event
 	}
 }
 
-// exported checks states of every kind, and one that is no JSON at all.
+// exported checks states of every kind, and one without JSON.
 func (c *checker) exported(t *testing.T, s dialect.Sessions) {
 	info := event.DirectMessages[0]
 	require.Equal(t, event.StateExported, info.Type)

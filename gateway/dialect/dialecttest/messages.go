@@ -33,7 +33,7 @@ type MessageRow struct {
 	Type   string
 	In     bool   // from the client
 	Schema string // path of the bundle from the root of the repository
-	Where  string // what makes it, or what it asks for
+	Where  string // the events that make it, or the command that it asks for
 }
 
 // String is the row without its end: a column with tests may follow.

@@ -40,8 +40,8 @@ func Shown(text string) []string {
 	return out
 }
 
-// Said returns every frame that the golden transcripts of a folder show to whoever is at
-// the socket.
+// Said returns every frame that the golden transcripts of a folder show to the
+// client.
 func Said(t testing.TB, folder string) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}

@@ -168,7 +168,7 @@ func (tr *peerTranscript) play(t *testing.T, line []byte) {
 	var e event.Event
 	require.NoError(t, json.Unmarshal(line, &e), "%s", line)
 	if e.Sequence > 0 {
-		require.False(t, tr.Asides, "who has no log is told asides: %s", line)
+		require.False(t, tr.NoLog, "a participant without a log gets direct messages: %s", line)
 		Event(t, line)
 	}
 	got := tr.Codec.Encode(e)

@@ -22,8 +22,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// PeerSuite says what is special about one role of a protocol of peers. What is
-// demanded of its codec is written at dialect.Peers.
+// PeerSuite says what is special about one role of a protocol of participants. The
+// demands on its codec are written at dialect.Peers.
 //
 // Golden transcripts are txtar files:
 //
@@ -34,10 +34,10 @@ import (
 //	-- watched --   the log that it watches: tenant.kind.id (optional: none)
 //	-- client --    frames of the peer, one a line
 //	-- orders --    what they ask for: an order, or a fault, for each
-//	-- replies --   the frames that tell of faults, and those that are said at once
-//	-- bus --       events and asides, one a line; !welcome [JSON of the opened inbox],
+//	-- replies --   the frames that tell of faults, and those that answer at once
+//	-- bus --       events and direct messages, one a line; !welcome [JSON of the opened inbox],
 //	                !ping, !refuse CODE and !answer N JSON (the reply to order N, from 1)
-//	                stand for what the gateway says between them
+//	                stand for the frames of the gateway between them
 //	-- frames --    what the peer receives
 //
 // The flag -update rewrites orders, replies and frames.
@@ -52,7 +52,7 @@ type PeerSuite struct {
 	Outbound    []string          // message types to the peer
 	Accepted    []string          // messages in all shapes that are accepted, besides the examples
 	Unsaid      []string          // members of examples that are never sent: <type> <path>
-	Asides      bool              // the peer has no log: all that it is told is an aside
+	NoLog       bool              // the peer has no log, and gets direct messages only
 }
 
 // ExercisePeers runs the whole suite against the codec.
@@ -318,9 +318,9 @@ func (c *peers) events(t *testing.T) {
 // inbox is the log of the client of the suite.
 var inbox = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindInbox, Entity: id.EntityFromExternal("client-1")}
 
-// event returns an event of the client's log, or an aside where there is none.
+// event returns an event of the client's log, or a direct message without such a log.
 func (c *peers) event(kind event.Type, seq uint64, data []byte) event.Event {
-	if c.Asides {
+	if c.NoLog {
 		seq = 0
 	}
 	return event.Event{
@@ -374,7 +374,7 @@ func (c *peers) anyEvent(t *testing.T) {
 // resumes behind the last seq that it has, gets the frames that it misses, after those that
 // it already has of the same event.
 func (c *peers) cuts(t *testing.T) {
-	if c.Asides {
+	if c.NoLog {
 		return // the peer has no log
 	}
 	types := c.types()
@@ -404,7 +404,7 @@ func (c *peers) cuts(t *testing.T) {
 	})
 }
 
-// damage gives the codec events that no writer of this program makes. What is there
+// damage gives the codec events that no writer of this program makes. Its frames
 // must be JSON text.
 func (c *peers) damage(t *testing.T) {
 	for _, info := range c.types() {

@@ -124,7 +124,7 @@ func Fits(t testing.TB, schema, name string, doc []byte) {
 	frames(t, schema, doc)
 }
 
-// Is requires that a document that is no message fits the named definition of a bundle.
+// Is requires that a document of any kind fits the named definition of a bundle.
 func Is(t testing.TB, schema, name string, doc []byte) {
 	t.Helper()
 	s, err := definition(schema, "#/$defs/"+name)

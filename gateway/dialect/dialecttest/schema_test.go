@@ -9,7 +9,7 @@ import (
 )
 
 // TestBundles: every definition compiles without anything from outside, and the root
-// refuses what is no message.
+// refuses other documents than messages.
 func TestBundles(t *testing.T) {
 	for _, b := range bundle.All() {
 		root, err := definition(b.JSON, "#")

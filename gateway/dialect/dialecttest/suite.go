@@ -1,5 +1,5 @@
 // Package dialecttest is the conformance suite of dialects. Every dialect runs it
-// with three lines of wiring; what it demands is written in package dialect.
+// with three lines of wiring; package dialect states its demands.
 //
 // Golden transcripts are txtar files:
 //
@@ -9,11 +9,11 @@
 //	-- intents --     what they mean: intents, or a fault, for each
 //	-- replies --     the frames that tell the client of the faults
 //	-- bus --         canonical events, one a line; !starting, !ready and !truncated N
-//	                  stand for what the gateway says between them
+//	                  stand for the frames of the gateway between them
 //	-- frames --      what the client receives
 //
-// Where a socket holds several sessions, intents also shows what a frame asks of the
-// gateway, a bus line with sequence 0 is an aside, and bus may hold !connected,
+// Where a socket holds several sessions, intents also shows the requests of a frame to the
+// gateway, a bus line with sequence 0 is a direct message, and bus may hold !connected,
 // !heartbeat N, !expired N, !replayed COUNT SEQ [true|false], !batch FROM TO (of the
 // events before it), !refuse ACTION CODE, !exported JSON and !merged FROM (the event
 // before it, as one that stands for those from FROM on).

@@ -118,7 +118,7 @@ func (tr *transcript) playBus(t *testing.T) {
 		got := tr.codec.Encode(e)
 		tr.frames = append(tr.frames, got...)
 		if e.Sequence == 0 {
-			continue // An aside is in no log.
+			continue // a direct message is in no log
 		}
 		Event(t, line)
 		tr.events = append(tr.events, e)

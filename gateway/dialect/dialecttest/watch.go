@@ -132,7 +132,7 @@ func (c *watcher) table(t *testing.T) {
 	checkRest(t, c.Page, rest)
 }
 
-// nothing is how the table says that there is no frame.
+// nothing stands in the table for no frame.
 const nothing = "nothing"
 
 // note checks what the variants make of an event, and notes what it is.
@@ -190,7 +190,7 @@ const mark = "Mark 7f3"
 // mustTell are the events that no dialect drops: questions, failures, answers.
 var mustTell = []struct {
 	kind event.Type
-	data string // what differs from data that are full of the mark
+	data string // the members that differ from data full of the mark
 }{
 	{event.InputRequested, `{"scope":"plan"}`},
 	{event.InputRequested, `{"scope":"tool"}`},

@@ -204,8 +204,8 @@ func (f *form) dependencies(o object) []string {
 	return ids
 }
 
-// respond reads the answer to a question. What should be tasks is passed on as it is:
-// whether it is a list of tasks is for the plan to say.
+// respond reads the answer to a question. It passes tasks on as they are:
+// the plan judges them.
 func (f *form) respond(top object) dialect.IntentData {
 	content := f.Object(top, "content")
 	approved, confirmed := f.boolean(content, "approved"), f.boolean(content, "confirmed")

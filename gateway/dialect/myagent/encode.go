@@ -84,7 +84,7 @@ func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, 
 	}
 }
 
-// Encode implements dialect.Codec. It gives one frame for any event that is no part of a
+// Encode implements dialect.Codec. It gives one frame for any event but a part of a
 // text: for one that cannot be read a system.error, for one of an unknown type a
 // system.notice.
 // Events of members of a team have the frames that they have in their own logs, with the
@@ -119,7 +119,7 @@ func (c *codec) damaged(e event.Event) []byte {
 	return b
 }
 
-// sealed fills in what all frames of a log have and encodes the frame. An aside is in
+// sealed fills in what all frames of a log have and encodes the frame. A direct message is in
 // no log and has neither seq nor event_id.
 func (*codec) sealed(e event.Event, f wire.Frame) ([]byte, error) {
 	f.SessionID = sessionOf(e.Subject)
@@ -257,7 +257,7 @@ func asObject(raw json.RawMessage) json.RawMessage {
 	return fmt.Appendf(nil, `{"value":%s}`, raw)
 }
 
-// optionalObject is asObject for members that are absent where there is nothing.
+// optionalObject is asObject for members that are absent when they are empty.
 func optionalObject(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

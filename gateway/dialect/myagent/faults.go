@@ -10,7 +10,7 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-// What a client can do about an error, in the protocol's words.
+// Recoveries: the reaction of a client to an error, in the protocol's words.
 const (
 	retry       = "retry"
 	escalate    = "escalate"
@@ -155,7 +155,7 @@ type trouble struct {
 	details   *wire.ErrorContext
 }
 
-// tell returns the frame about a fault that is no news of a log.
+// tell returns the frame about a fault outside of the log.
 func (c *codec) tell(t trouble) wire.Frame {
 	v, kind, retryable := judged(string(t.Code))
 	text := t.Public()
@@ -217,14 +217,14 @@ func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f 
 	return c.linked(at, session, c.tell(trouble{Fault: f, where: link(at), operation: operations[asked]}))
 }
 
-// operations are the actions in the words of the protocol. What is only done, and not
-// asked for, has none.
+// operations are the actions in the words of the protocol. Actions without a request have
+// none.
 var operations = map[dialect.Action]string{
 	dialect.Open: "create_session", dialect.Resume: "reconnect_with_state", dialect.Import: "reconnect_with_state",
 	dialect.Ack: "ack", dialect.Export: "request_state",
 }
 
-// commandRefused is the aside that tells of a command without effect. Whose answer
+// commandRefused is the direct message about a command without effect. The answer that
 // counted is part of the text, because not every client shows metadata.
 func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
 	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(d.Field)

@@ -199,7 +199,7 @@ func (c *codec) Gathers() func(event.MessageDeltaData) bool {
 	return func(d event.MessageDeltaData) bool { return c.shows(d.Stage) }
 }
 
-// messageDelta is a piece of an answer, but what a planner writes is no answer to anybody.
+// messageDelta is a piece of an answer, but the text of a planner answers no person.
 func messageDelta(c *codec, e event.Event, d event.MessageDeltaData) wire.Frame {
 	if !c.shows(d.Stage) {
 		return wire.Frame{}

@@ -67,8 +67,8 @@ func restoredMeta(session string, d event.SessionRestoredData) wire.StateRestore
 	}
 }
 
-// Restored implements dialect.Sessions. What an import elsewhere would have lost is not
-// lost here: nothing is warned of.
+// Restored implements dialect.Sessions. An import into the same installation loses
+// nothing, and so has no warnings.
 func (c *codec) Restored(at dialect.Link, session string, d event.SessionRestoredData) []byte {
 	d.Warnings = nil
 	m := restoredMeta(session, d)
@@ -178,7 +178,7 @@ func (c *codec) history(events []json.RawMessage) []json.RawMessage {
 	for _, raw := range events {
 		var e event.Event
 		if json.Unmarshal(raw, &e) != nil {
-			continue // No event: there is no seq that would be missing.
+			continue // no event, whose seq would be missing
 		}
 		for _, f := range c.Encode(e) {
 			out = append(out, f)

@@ -36,7 +36,7 @@ func planCompleted(c *codec, _ event.Event, d event.PlanCompletedData) wire.Fram
 	}
 }
 
-// counted says how many tasks there are and, if anything is known of it, what they are about.
+// counted returns the number of tasks and, if known, their subject.
 func (c *codec) counted(format string, n int, summary string) string {
 	s := fmt.Sprintf(format, n)
 	if summary != "" {

@@ -128,7 +128,7 @@ func taskAskExpired(c *codec, _ event.Event, d event.TaskAskExpiredData) wire.Fr
 	}}
 }
 
-// taskFinished is the answer of an agent of the swarm, or why there is none.
+// taskFinished is the answer of an agent of the swarm, or the reason for its absence.
 func taskFinished(c *codec, _ event.Event, d event.TaskFinishedData) wire.Frame {
 	switch d.Status {
 	case event.TaskEndCompleted:

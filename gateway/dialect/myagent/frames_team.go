@@ -11,8 +11,8 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-// teamFrames returns the frames of what only teams and their members have. What the
-// protocol has no word for is a notice whose action is the canonical type.
+// teamFrames returns the frames of events that only teams and their members have. An event
+// without a word in the protocol is a notice whose action is the canonical type.
 func teamFrames() frames {
 	return frames{
 		event.MemberCreated:     with(agentCreated),

@@ -93,7 +93,7 @@ func (c *codec) Batch(at dialect.Link, session string, events []event.Event) []b
 	return c.linked(at, session, f)
 }
 
-// Exported implements dialect.Sessions. A state that is no JSON gives a system.error.
+// Exported implements dialect.Sessions. An invalid state gives a system.error.
 func (c *codec) Exported(at dialect.Link, session string, state event.StateExportedData) []byte {
 	f := stateExported(c, event.Event{}, state)
 	if m, ok := f.Metadata.(wire.StateExportedMeta); ok {

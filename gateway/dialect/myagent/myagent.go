@@ -76,7 +76,7 @@ func (myagent) Name() string { return "myagent" }
 func (m myagent) Bind(query url.Values) (dialect.Codec, error) { return m.BindSessions(query) }
 
 // BindSessions implements dialect.MultiDialect. The query's language is Chinese or English;
-// its deltas are none, merged, which is the default, or all.
+// the values of deltas: none, merged (the default), all.
 func (m myagent) BindSessions(query url.Values) (dialect.Sessions, error) {
 	c := m[first(query.Get(paramDeltas), merged)]
 	if c == nil {

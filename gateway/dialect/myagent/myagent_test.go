@@ -205,8 +205,8 @@ func TestAnEventIDNamesItsSession(t *testing.T) {
 	})
 }
 
-// TestWhatIsShownOfATextThatIsWritten: nobody but those who ask sees what a planner or a
-// task's solver writes, and nothing else is left out.
+// TestWhatIsShownOfATextThatIsWritten: only clients that ask for it see the text of a
+// planner or a solver, and all see the rest.
 func TestWhatIsShownOfATextThatIsWritten(t *testing.T) {
 	for _, stage := range []string{"", event.StagePlanning, event.StageSolving, event.StageAggregation} {
 		part := event.Part{Stage: stage}
@@ -359,7 +359,7 @@ func TestEncodingADeltaIsCheap(t *testing.T) {
 }
 
 // TestWhatIsWrongIsAlwaysThere: error.validation has the rule and the value also of a
-// member that is missing, and of a question that is none.
+// member that is missing, and of an invalid question.
 func TestWhatIsWrongIsAlwaysThere(t *testing.T) {
 	c := codec(t, "")
 	meta := func(frame []byte) (m struct {

@@ -60,7 +60,7 @@ func (f *form) envelope(frame []byte) (string, object) {
 	return kind, top
 }
 
-// open reads a user.create_session. What has no meaning here is kept as it is.
+// open reads a user.create_session. Members without a meaning here stay as they are.
 func (f *form) open(top object) command.OpenSession {
 	content, meta := f.Object(top, "content"), f.Object(top, "metadata")
 	likes := f.Object(content, "preferences")
@@ -203,7 +203,7 @@ func set(outer map[string]json.RawMessage, name string, inner map[string]json.Ra
 	return outer
 }
 
-// encoded returns an object as JSON, nil if there is none. Its members are values of a
+// encoded returns an object as JSON, nil without members. They are values of a
 // frame, which has been read as JSON before.
 func encoded(m map[string]json.RawMessage) json.RawMessage {
 	if m == nil {

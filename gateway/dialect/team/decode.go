@@ -69,7 +69,7 @@ func (f *form) message(p fields, in dialect.Inbound) dialect.Intent {
 	return dialect.Intent{Data: m, Member: f.target(p, in)}
 }
 
-// stop ends what is on, and what waits.
+// stop ends the active run and the waiting ones.
 func (f *form) stop(p fields, in dialect.Inbound) dialect.Intent {
 	return dialect.Intent{Data: dialect.Cancel{All: true, Reason: f.text(p, "reason")}, Member: f.target(p, in)}
 }

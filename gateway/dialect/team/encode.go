@@ -18,7 +18,7 @@ type payload interface{ Put(at wire.Where) }
 type message struct {
 	kind   string
 	data   payload
-	member string // of source AGENT in a run that is no team's: who does it
+	member string // the agent that does it, in a run outside of teams
 	hidden bool   // only for the count: a status that has not changed for the team, or an addition
 }
 
@@ -56,7 +56,7 @@ func (at *scene) adds(m message) bool {
 // that the log of the agent itself would show.
 type count struct{ i, n, all, of int }
 
-// render returns the message as a frame. A raw member that is no JSON makes it an ERROR.
+// render returns the message as a frame. An invalid raw member makes it an ERROR.
 func (c *codec) render(at *scene, m message, n count) []byte {
 	b, err := c.encoded(at, m, n)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *codec) render(at *scene, m message, n count) []byte {
 
 func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
 	switch {
-	case !c.deep || at.aside:
+	case !c.deep || at.direct:
 		m.data.Put(at.where(c, m, n))
 		return wire.Encode(wire.Frame{Type: m.kind, Payload: m.data})
 	case c.single:
@@ -79,7 +79,7 @@ func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
 	return wire.Encode(at.envelope(0, m, n))
 }
 
-// unreadable says that there was something.
+// unreadable tells that an event cannot be shown.
 func unreadable() *wire.ErrorPayload {
 	f := fault.Newf(fault.Internal, "An event cannot be shown. Tell the operator its position.")
 	return &wire.ErrorPayload{Code: string(f.Code), Message: f.Public()}
@@ -87,14 +87,14 @@ func unreadable() *wire.ErrorPayload {
 
 // scene is an event with where it happened.
 type scene struct {
-	event.Event               // what happened, unwrapped
+	event.Event               // the event, unwrapped
 	outer       event.Event   // as the log of the socket has it
 	own         event.Event   // as the log where it happened has it
 	nests       []event.Event // the events of nested teams' logs around it, outermost first
 	nodes       []string      // the names of those teams, each in the one before
 	kind        id.Kind       // of the log where it happened
 	entity      string        // and its id
-	aside       bool          // it is in no log, but for one connection
+	direct      bool          // a direct message, which is in no log
 }
 
 // read unwraps an event.
@@ -151,7 +151,7 @@ func (at *scene) member(m message) string {
 	return assistant
 }
 
-// The names of who is no member of a team.
+// Names of speakers outside of teams.
 const (
 	assistant = "assistant" // does what is done in a session
 	theTeam   = "team"      // speaks for a team as a whole

@@ -108,7 +108,7 @@ func textList(raw json.RawMessage) ([]string, bool) {
 }
 
 // target returns the member that is meant, as the client names it: a path, a name or
-// the id of an agent. A socket that shows no team has nobody else to talk to.
+// the id of an agent. A connection that shows no team has one recipient alone.
 func (f *form) target(p fields, in dialect.Inbound) string {
 	found := f.path(p)
 	for _, name := range names {
@@ -152,8 +152,8 @@ func (f *form) token(p fields, call string) wire.ApprovalToken {
 	return t
 }
 
-// messageID is the client's id of the message, or a fresh one where it gives none. One
-// that is no legal token is replaced by its hash, so that a repeat is still a repeat.
+// messageID is the client's id of the message, or a fresh one where it gives none. An
+// illegal token is replaced by its hash, so that a repeat is still a repeat.
 func (f *form) messageID(p fields, in dialect.Inbound) string {
 	if given := f.text(p, "message_id"); given != "" {
 		return id.EntityFromExternal(given).String()

@@ -83,7 +83,7 @@ func lastSegment(d event.MessageCompletedData) []message {
 	return joined(segmentStart(d.MessageID), segmentContent(d.MessageID, d.Content), segmentEnd(d.MessageID))
 }
 
-// messageCompleted ends the segment of a text. A piece of a plan is no answer.
+// messageCompleted ends the segment of a text. A piece of a plan answers nothing.
 func messageCompleted(at *scene, d event.MessageCompletedData) []message {
 	list := joined(lastSegment(d), at.status(""))
 	if d.JobID != "" {
@@ -131,10 +131,10 @@ func complete(content, messageID string) []message {
 	})
 }
 
-// commandRefused is an aside: why what the client sent had no effect. The log that it is
-// about says the id of its agent; the name comes with it.
+// commandRefused is a direct message: the reason why a frame has no effect. The log that it
+// is about says the id of its agent; the name comes with it.
 func commandRefused(at *scene, d event.CommandRefusedData) []message {
-	at.aside = at.Sequence == 0
+	at.direct = at.Sequence == 0
 	code, text := narrate.Fault(d.Code, d.Message)
 	return []message{{kind: wire.Error, member: d.AgentName, data: &wire.ErrorPayload{
 		Code: code, Message: text, Field: d.Field, InputID: d.InputID, AnsweredBy: d.AnsweredBy, Decision: d.Decision,

@@ -27,8 +27,8 @@ func teamStatus(_ *scene, d event.TeamStatusData) []message {
 	return one(wire.TeamStatus, &wire.TeamStatusPayload{NewStatus: d.NewStatus, OldStatus: d.OldStatus, ErrorMessage: d.ErrorMessage})
 }
 
-// teamMessage tells whoever sent it that it is in the team's log. What members write to
-// each other is seen at its receiver.
+// teamMessage tells the sender that the message is in the team's log. Messages between
+// members are shown at the receiver.
 func teamMessage(_ *scene, d event.TeamMessageData) []message {
 	if d.Sender != nil {
 		return nil
@@ -40,8 +40,8 @@ func teamMessage(_ *scene, d event.TeamMessageData) []message {
 	return one(wire.MessageAccepted, &wire.AcceptedPayload{MessageID: d.MessageID, TargetMemberName: target})
 }
 
-// teamMessageDropped is a failure, unless somebody wanted it: then the reason is no
-// code of one.
+// teamMessageDropped is a failure, unless the drop was intended: then the reason is not in
+// the catalogue.
 func teamMessageDropped(_ *scene, d event.TeamMessageDroppedData) []message {
 	text := "A message for " + d.Member + " was dropped: "
 	list := one(wire.TaskNotification, &wire.NotificationPayload{SenderID: "system." + string(event.TeamMessageDropped), Content: text + d.Reason})

@@ -22,7 +22,7 @@ const (
 	messagesPage = "../../../docs/generated/team-messages.md"
 )
 
-// TestTheTableIsComplete: every message has one meaning, and there is none besides.
+// TestTheTableIsComplete: every message has one meaning, and the table no other message.
 func TestTheTableIsComplete(t *testing.T) {
 	var in, out []string
 	for _, r := range team.Table() {
@@ -38,7 +38,7 @@ func TestTheTableIsComplete(t *testing.T) {
 }
 
 // TestThePage: the page lists every message with its meaning, and has an example of each.
-// What a client sends is understood, and what the server sends is a line of a transcript.
+// The codec accepts the frames of a client, and those of the server are lines of a transcript.
 func TestThePage(t *testing.T) {
 	var in, out []string
 	for _, r := range team.Table() {
@@ -91,7 +91,7 @@ func TestWatchingAnyRun(t *testing.T) {
 	})
 }
 
-// TestQuestionsFailuresAndAnswers: in the envelope form there is nothing less than in the
+// TestQuestionsFailuresAndAnswers: the envelope form has as many frames as the
 // flattened one.
 func TestQuestionsFailuresAndAnswers(t *testing.T) {
 	flat, deep := bound(t, team.Teams(), withAdditions), bound(t, team.Teams(), "envelope")
@@ -109,8 +109,8 @@ func TestQuestionsFailuresAndAnswers(t *testing.T) {
 	}
 }
 
-// TestMessagesPage: the page that lists all messages has a row for each, with what makes
-// it. What stands behind those rows is made elsewhere. -update writes the page.
+// TestMessagesPage: the page that lists all messages has a row for each, with its
+// origin. The column of tests comes from package e2e. -update writes the page.
 func TestMessagesPage(t *testing.T) {
 	rows := messageRows(t)
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {

@@ -12,8 +12,8 @@ const (
 	lastFrame = 1<<frameBits - 1
 )
 
-// position returns the position of frame i of n of the event with sequence seq. What is
-// in no log has none.
+// position returns the position of frame i of n of the event with sequence seq. A direct
+// message has none.
 func position(seq uint64, i, n int) uint64 {
 	if seq == 0 {
 		return 0

@@ -26,7 +26,7 @@ func object(raw json.RawMessage) json.RawMessage {
 	return fmt.Appendf(nil, `{"value":%s}`, raw)
 }
 
-// orNull returns raw, or null where there is none.
+// orNull returns raw, or null without a value.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("null")

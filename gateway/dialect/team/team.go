@@ -21,7 +21,7 @@ const (
 // The forms of messages.
 const (
 	flattened = "flattened" // the default: what the original sends
-	enveloped = "envelope"  // what the original has inside
+	enveloped = "envelope"  // the inner frames of the original
 )
 
 // Teams returns the dialect of sockets that show a team, or another run.

@@ -16,7 +16,7 @@ import (
 // Greet implements dialect.Codec. A socket of this dialect is greeted by Welcome.
 func (*codec) Greet(dialect.Greeting) [][]byte { return nil }
 
-// Fail implements dialect.Codec. What belongs to the connection has the flattened form.
+// Fail implements dialect.Codec. Faults of the connection have the flattened form.
 func (c *codec) Fail(f *fault.Fault, _ time.Time) []byte {
 	return c.told(&wire.ErrorPayload{Code: string(f.Code), Message: f.Public(), Field: f.Field})
 }
