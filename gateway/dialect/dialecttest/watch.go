@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"os"
 	"regexp"
@@ -52,7 +53,7 @@ func watching(t *testing.T, w Watch) *watcher {
 	}
 	all, err := compile(w.Schema, w.Groups...)
 	require.NoError(t, err)
-	return &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all}}
+	return &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all, seed: maphash.MakeSeed()}}
 }
 
 type watcher struct {
