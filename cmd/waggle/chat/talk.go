@@ -92,10 +92,10 @@ func converse(ctx context.Context, opt Options, lines Lines, screen *terminal.Sc
 	}
 	go func() {
 		defer close(t.ended)
-		t.err = socket.Explain(t.client.Run(ctx, t))
+		t.err = t.client.Run(ctx, t)
 	}()
 	defer func() { cancel(); <-t.ended; t.farewell() }()
-	return t.loop(lines)
+	return socket.Explain(t.loop(lines)) // a request to the client may report the failed connection before its end does
 }
 
 type talk struct {

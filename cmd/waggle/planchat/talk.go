@@ -58,9 +58,9 @@ func converse(ctx context.Context, opt Options, reader *reader, screen *terminal
 	}
 	go func() {
 		defer close(t.ended)
-		t.err = socket.Explain(t.client.Run(ctx, t))
+		t.err = t.client.Run(ctx, t)
 	}()
-	err := t.loop()
+	err := t.hold()
 	cancel()
 	<-t.ended
 	if t.person && opt.Text == "" && t.client.Seq() > 1 {
@@ -103,6 +103,10 @@ func (t *talk) Lost(err error) {
 	t.screen.Remark(terminal.Yellow, "connection lost ("+terminal.Line(err.Error(), lineWidth)+"); reconnecting")
 	t.screen.Status("reconnecting")
 }
+
+// hold holds the conversation and returns io.EOF at its end. It explains a failed connection, which either a request to the
+// client or the client's own end reports first.
+func (t *talk) hold() error { return socket.Explain(t.loop()) }
 
 // loop returns io.EOF at the end of the conversation.
 func (t *talk) loop() error {

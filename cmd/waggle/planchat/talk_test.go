@@ -210,3 +210,11 @@ func TestAnInterruptStopsTheRun(t *testing.T) {
 	require.ErrorIs(t, err, chat.ErrNoAnswer)
 	require.Contains(t, notes, "stopped")
 }
+
+// The client may have given up before the first message is sent.
+func TestAMessageAfterTheEndOfTheConnectionSaysWhy(t *testing.T) {
+	client := sdk.New(sdk.Options{URL: "ws://127.0.0.1:1/ws/session"})
+	talk := &talk{opt: Options{Text: "hello"}, client: client, screen: terminal.NewScreen(&bytes.Buffer{}, &bytes.Buffer{}), over: t.Context().Done()}
+	require.Error(t, client.Run(t.Context(), talk))
+	require.ErrorContains(t, talk.hold(), "no server answers at ws://127.0.0.1:1/ws/session")
+}

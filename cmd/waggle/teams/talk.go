@@ -62,9 +62,9 @@ func Talk(ctx context.Context, opt Options, lines chat.Lines, screen *terminal.S
 	}
 	go func() {
 		defer close(t.ended)
-		t.err = socket.Explain(t.client.Run(ctx, t))
+		t.err = t.client.Run(ctx, t)
 	}()
-	err := t.loop()
+	err := socket.Explain(t.loop()) // a request to the client may report the failed connection before its end does
 	cancel()
 	<-t.ended
 	t.show()
