@@ -83,6 +83,7 @@ func TestPagesFollowTheRulesForSentences(t *testing.T) {
 func blank(text string) string { return "`" + strings.Repeat("\n", strings.Count(text, "\n")) }
 
 func TestCommentsFollowTheRulesForSentences(t *testing.T) {
+	plainNames := map[string]bool{} // names that have passed
 	eachGoFile(t, func(name string, f *ast.File, at func(ast.Node) int) {
 		if !ruled(path.Dir(name)) {
 			return
@@ -93,8 +94,13 @@ func TestCommentsFollowTheRulesForSentences(t *testing.T) {
 			}
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if i, ok := n.(*ast.Ident); ok && figurative.MatchString(wordsOf(i.Name)) {
+			i, ok := n.(*ast.Ident)
+			switch {
+			case !ok || plainNames[i.Name]:
+			case figurative.MatchString(wordsOf(i.Name)):
 				t.Errorf("%s:%d: %s", name, at(i), i.Name)
+			default:
+				plainNames[i.Name] = true
 			}
 			return true
 		})

@@ -2,6 +2,7 @@ package repocheck
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -163,10 +165,16 @@ func list(t *testing.T) []pkg {
 // modules returns the folder of every module of the workspace.
 func modules(t *testing.T) []string {
 	t.Helper()
-	b, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	dirs, err := moduleFolders()
 	require.NoError(t, err)
-	return strings.Fields(string(b))
+	return dirs
 }
+
+// moduleFolders returns the folders of the workspace's modules.
+var moduleFolders = sync.OnceValues(func() ([]string, error) {
+	b, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	return strings.Fields(string(b)), err
+})
 
 // top returns the repository's root.
 func top(t *testing.T) string {

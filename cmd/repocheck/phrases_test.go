@@ -1,6 +1,7 @@
 package repocheck
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,10 +56,32 @@ func TestLogMessagesAreVerbAndObject(t *testing.T) {
 // eachGoFile calls f with the parsed Go files of all modules, by their paths in the repository.
 func eachGoFile(t *testing.T, f func(name string, file *ast.File, line func(ast.Node) int)) {
 	t.Helper()
-	top, err := filepath.Abs("../..")
+	files, err := goFiles()
 	require.NoError(t, err)
-	for _, dir := range modules(t) {
-		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	for _, g := range files {
+		f(g.name, g.file, func(n ast.Node) int { return g.set.Position(n.Pos()).Line })
+	}
+}
+
+// goFile is a parsed file of the repository, with its path below the top.
+type goFile struct {
+	name string
+	file *ast.File
+	set  *token.FileSet
+}
+
+// goFiles returns the files of all modules. It parses them once for all tests.
+var goFiles = sync.OnceValues(func() (all []goFile, err error) {
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		return nil, err
+	}
+	dirs, err := moduleFolders()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		err = errors.Join(err, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 				return err
 			}
@@ -67,9 +91,9 @@ func eachGoFile(t *testing.T, f func(name string, file *ast.File, line func(ast.
 				return err
 			}
 			name, err := filepath.Rel(top, path)
-			f(name, file, func(n ast.Node) int { return set.Position(n.Pos()).Line })
+			all = append(all, goFile{name, file, set})
 			return err
-		})
-		require.NoError(t, err)
+		}))
 	}
-}
+	return all, err
+})

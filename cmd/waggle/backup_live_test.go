@@ -293,6 +293,6 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "manifest.json")))
 	_, err = backup.Load(dir)
-	require.ErrorContains(t, err, "broke off")
+	require.ErrorContains(t, err, "it is not a backup, or an incomplete one")
 	require.Len(t, m.Streams, len(backup.Names()))
 }

@@ -118,7 +118,7 @@ func TestWhatIsNoPlan(t *testing.T) {
 		"blank title": {`["  "]`, `task "task_1" has no title`, "tasks[0].title"},
 		"same id":     {`[{"id":"a","title":"A"},{"id":"a","title":"B"}]`, `tasks 1 and 2 have the same id "a"`, "tasks[1].id"},
 		"itself":      {`[{"id":"a","title":"A","deps":["a"]}]`, `task "a" depends on itself`, "tasks[0].dependencies"},
-		"unknown":     {`[{"id":"a","title":"A","deps":["z"]}]`, `depends on "z", which is no task`, "tasks[0].dependencies"},
+		"unknown":     {`[{"id":"a","title":"A","deps":["z"]}]`, `depends on "z", which is not in the list`, "tasks[0].dependencies"},
 		"cycle": {
 			`[{"id":"x","title":"X","deps":["a"]},{"id":"a","title":"A","deps":["c"]},{"id":"b","title":"B","deps":["a"]},{"id":"c","title":"C","deps":["b"]}]`,
 			`"a" needs "c" needs "b" needs "a"`, "tasks",
@@ -186,7 +186,7 @@ func TestOverride(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, base, same)
 	for patch, text := range map[string]string{
-		``: "not a list", `{}`: "no list", `[1]`: "is not an object", `[{"title":"x"}]`: "names no task",
+		``: "not a list", `{}`: "not a list", `[1]`: "is not an object", `[{"title":"x"}]`: "names no task",
 		`[{"id":"z"}]`: `names the task "z"`, `[{"id":"a","deps":["b"]}]`: "in a circle", `[{"id":"a","title":""}]`: "has no title",
 		`[{"id":"a","deps":["q"]}]`: `depends on "q"`, `[{"id":"a","deps":{}}]`: "cannot be understood",
 	} {
