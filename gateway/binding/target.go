@@ -72,7 +72,8 @@ func (t *Target) Called(name string) bool {
 func (g *Gateway) Find(c interface {
 	Client
 	Reporter
-}, t *Target) (log subject.Log, last eventlog.Cursor, err error) {
+}, t *Target,
+) (log subject.Log, last eventlog.Cursor, err error) {
 	p := c.Principal()
 	if log = t.Log(p.Tenant); t.Kind == "" || !p.Owns(log) {
 		return log, last, fault.New(fault.RunNotFound)

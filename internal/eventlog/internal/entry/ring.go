@@ -15,6 +15,7 @@ type Ring struct {
 // itself.
 func weight(e *Entry) int { return 2*len(e.Raw) + 256 }
 
+// NewRing returns an empty ring for at most limit entries and limitBytes bytes.
 func NewRing(limit, limitBytes int) *Ring { return &Ring{max: limit, limit: limitBytes} }
 
 func (r *Ring) at(i int) *Entry { return r.buf[(r.head+i)%len(r.buf)] }
@@ -90,6 +91,7 @@ func (r *Ring) trim(limit int) {
 	}
 }
 
+// Evict drops the oldest entry. The ring must not be empty.
 func (r *Ring) Evict() {
 	r.bytes -= weight(r.at(0))
 	r.buf[r.head] = nil
@@ -97,6 +99,7 @@ func (r *Ring) Evict() {
 	r.n--
 }
 
+// Clear drops all entries.
 func (r *Ring) Clear() {
 	r.buf, r.head, r.n, r.bytes = nil, 0, 0, 0
 }

@@ -30,6 +30,7 @@ type Requester struct {
 	lost    chan struct{} // closed when the connection is lost
 }
 
+// New returns a requester on the connection. Close ends its subscription.
 func New(nc *nats.Conn) (*Requester, error) {
 	r := &Requester{
 		nc: nc, prefix: nc.NewInbox() + ".",
@@ -42,6 +43,7 @@ func New(nc *nats.Conn) (*Requester, error) {
 	return r, nil
 }
 
+// Close ends the subscription for answers.
 func (r *Requester) Close() { _ = r.sub.Unsubscribe() }
 
 // dispatch passes an answer to its request. It drops answers of abandoned requests and answers beyond a request's
