@@ -221,3 +221,8 @@ func (c *Conn) Close() {
 	}
 	<-c.closed
 }
+
+// NoResponders reports whether an answer is that of a NATS server to a request that no subscriber gets.
+func NoResponders(answer *nats.Msg) bool {
+	return len(answer.Data) == 0 && answer.Header.Get("Status") == "503"
+}

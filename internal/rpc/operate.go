@@ -1,11 +1,11 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -84,14 +84,9 @@ func Operate[Note, Out any](ctx context.Context, c Caller, key, in any, told fun
 }
 
 func (c Caller) withDefaults() Caller {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&c.Silence, defaultSilence)
-	set(&c.Look, defaultLook)
-	set(&c.CancelWait, defaultCancelWait)
+	c.Silence = cmp.Or(c.Silence, defaultSilence)
+	c.Look = cmp.Or(c.Look, defaultLook)
+	c.CancelWait = cmp.Or(c.CancelWait, defaultCancelWait)
 	return c
 }
 
@@ -149,7 +144,7 @@ func (p *pending) begin(ctx context.Context) error {
 // none for a moment.
 func (p *pending) again(ctx context.Context, m *nats.Msg) error {
 	switch {
-	case !noResponders(m):
+	case !bus.NoResponders(m):
 		if p.asked >= maxAsks {
 			return faultOf(m)
 		}
@@ -192,7 +187,7 @@ func (p *pending) follow(ctx context.Context) (*nats.Msg, error) {
 
 // hear handles a message about the operation. It reports whether the message is the last one.
 func (p *pending) hear(ctx context.Context, m *nats.Msg) (final bool, err error) {
-	unheard := noResponders(m)
+	unheard := bus.NoResponders(m)
 	switch {
 	case unheard && m.Subject != p.inbox+toBegin:
 		return false, nil // no replica has the operation: the silence continues
@@ -242,9 +237,4 @@ func (p *pending) tell(verb id.Name, replyTo string) {
 	m := nats.NewMsg(subject.RPC(p.c.Service, verb))
 	m.Reply, m.Data = replyTo, p.key
 	_ = p.c.Conn.NATS().PublishMsg(m)
-}
-
-// noResponders reports whether the bus says that a subject has no subscribers.
-func noResponders(m *nats.Msg) bool {
-	return len(m.Data) == 0 && m.Header.Get("Status") == strconv.Itoa(503)
 }

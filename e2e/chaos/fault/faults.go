@@ -232,10 +232,7 @@ func chains() []Fault {
 			if err != nil {
 				return err
 			}
-			other := n.one(n.s.Servers)
-			for other == m {
-				other = n.one(n.s.Servers)
-			}
+			other := n.otherServer(m)
 			return n.pauseFor(ctx, time.Second, other, func() error { return n.killFor(ctx, away, m) })
 		}},
 		{Name: "partition gateway, kill agent", Alone: true, Strike: func(ctx context.Context, n *Injector) error {
@@ -248,10 +245,7 @@ func chains() []Fault {
 			if err != nil {
 				return err
 			}
-			other := n.one(n.s.Servers)
-			for other == m {
-				other = n.one(n.s.Servers)
-			}
+			other := n.otherServer(m)
 			return n.cutFor(ctx, time.Second, other, site.BothWays, n.bus(other), func() error { return n.killFor(ctx, away, m) })
 		}},
 	}

@@ -46,6 +46,15 @@ func (n *Injector) one(members []*site.Member) *site.Member {
 // service chooses a process of a role.
 func (n *Injector) service(role string) *site.Member { return n.one(n.s.Services[role]) }
 
+// otherServer chooses a NATS server that is not m.
+func (n *Injector) otherServer(m *site.Member) *site.Member {
+	for {
+		if other := n.one(n.s.Servers); other != m {
+			return other
+		}
+	}
+}
+
 // hold lets time pass.
 func (n *Injector) hold(ctx context.Context, d time.Duration) error { return process.Rest(ctx, d) }
 

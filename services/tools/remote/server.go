@@ -44,11 +44,11 @@ func NewServer(host Host, cfg Config) *rpc.Server {
 	s := rpc.NewServer(cfg.Conn, rpc.Config{
 		Service: tools.ServiceName, Description: "Runs tools of MCP servers and services", Logger: cfg.Logger, Directory: cfg.Directory,
 	})
-	limit := int(cfg.Conn.NATS().MaxPayload()) - envelope
-	rpc.Handle(s, verbList, func(ctx context.Context, in listRequest) (toolPage, error) { return listTools(ctx, host, in, limit) })
+	limit := func() int { return int(cfg.Conn.NATS().MaxPayload()) - envelope } // of the NATS server of the moment
+	rpc.Handle(s, verbList, func(ctx context.Context, in listRequest) (toolPage, error) { return listTools(ctx, host, in, limit()) })
 	rpc.Handle(s, verbServers, func(ctx context.Context, in listRequest) (out serverPage, err error) {
 		all, err := host.Servers(ctx, in.Tenant, in.Kind)
-		out.Servers, out.More = page(all, tools.Server.Order, in.After, limit)
+		out.Servers, out.More = page(all, tools.Server.Order, in.After, limit())
 		return out, err
 	})
 	rpc.HandleOperations(s, rpc.Operations[tools.Call, callRef, tools.Notification, tools.Result]{

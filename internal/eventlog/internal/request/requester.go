@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/waggle-dev/waggle/internal/bus"
 )
 
 // Requester sends requests and collects their answers, one or many. All requests share one inbox subscription. A
@@ -94,7 +96,7 @@ func (r *Requester) Many(ctx context.Context, m *nats.Msg, room int, quiet time.
 	for {
 		select {
 		case a := <-ch:
-			if len(a.Data) == 0 && a.Header.Get("Status") == "503" {
+			if bus.NoResponders(a) {
 				return fmt.Errorf("request %s: %w", m.Subject, nats.ErrNoResponders)
 			}
 			if !visit(a) {
