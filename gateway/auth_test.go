@@ -40,6 +40,7 @@ func browser(token string) []string {
 }
 
 func TestWaysToShowCredentials(t *testing.T) {
+	t.Parallel()
 	r := start(t, authenticated(key("alice", "red")))
 	for name, header := range map[string][]string{
 		"bearer": bearer("alice"), "api key": {"X-API-Key", "alice"}, "subprotocol": browser("alice"),
@@ -181,6 +182,7 @@ func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
 func TestExpiryClosesTheSocket(t *testing.T) {
+	t.Parallel()
 	k := key("alice", "red")
 	k.Expires = time.Now().Add(time.Hour)
 	var cl clock
@@ -204,6 +206,7 @@ type reloadable interface {
 }
 
 func TestWithdrawnKeyClosesTheSocket(t *testing.T) {
+	t.Parallel()
 	var a auth.Authenticator
 	r := start(t, authenticated(key("alice", "red"), key("bob", "red")), func(_ *gateway.Config, d *gateway.Deps) { a = d.Auth })
 	alice, bob := r.dial("", bearer("alice")...), r.dial("", browser("bob")...)
@@ -243,6 +246,7 @@ func TestConnectionsPerPrincipal(t *testing.T) {
 }
 
 func TestConnectionsPerAddressAndInAll(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.PerIP = 3 })
 	for range 3 {
 		r.dial("").ready()

@@ -99,6 +99,7 @@ func TestAnAckGoesOnWithItsSession(t *testing.T) {
 // What is written comes in pieces: nothing is lost, doubled or stuck, and every piece is
 // a place to come back to.
 func TestPiecesOfAnAnswer(t *testing.T) {
+	t.Parallel()
 	r, _ := withMyAgent(t)
 	l := r.session("default")
 	session := l.Entity.String()

@@ -23,6 +23,7 @@ import (
 // comes back to either of two gateways while events are appended, has each event once and in
 // order.
 func TestStreamsOfEventsResumeExactly(t *testing.T) {
+	t.Parallel()
 	const n = 600
 	gateways := []*rig{start(t), start(t)}
 	l := gateways[0].session("default")
@@ -55,6 +56,7 @@ func TestStreamsOfEventsResumeExactly(t *testing.T) {
 
 // TestAStreamReplaysTenThousandEvents, as they are stored, and goes on with live ones.
 func TestAStreamReplaysTenThousandEvents(t *testing.T) {
+	t.Parallel()
 	const n = 10_000
 	r := start(t)
 	l := r.session("default")
@@ -175,6 +177,7 @@ func TestStreamsSayWhatIsGone(t *testing.T) {
 // TestAStreamThatIsNotRead leaves live mode, holds up no other viewer, and has each event
 // once when it reads again. One that is not read for too long ends.
 func TestAStreamThatIsNotRead(t *testing.T) {
+	t.Parallel()
 	const n = 300
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 256 << 10 })
 	l := r.session("default")
@@ -223,6 +226,7 @@ func TestDrainSendsStreamsElsewhere(t *testing.T) {
 
 // TestStreamsAreCounted with the sockets of a gateway and of a principal.
 func TestStreamsAreCounted(t *testing.T) {
+	t.Parallel()
 	r := start(t, authenticated(key("alice", "acme"), key("bob", "acme")), func(c *gateway.Config, _ *gateway.Deps) {
 		c.MaxConnections, c.PerPrincipal, c.PingInterval = 2, 1, 10*time.Millisecond
 	})
@@ -247,6 +251,7 @@ func TestStreamsAreCounted(t *testing.T) {
 
 // TestRevokedCredentialsEndStreams within seconds.
 func TestRevokedCredentialsEndStreams(t *testing.T) {
+	t.Parallel()
 	k := key("alice", "acme")
 	k.Expires = time.Now().Add(2 * time.Second)
 	r := start(t, authenticated(k))
@@ -286,6 +291,7 @@ func TestLiveEvents(t *testing.T) {
 
 // TestLiveEventsThatAreNotRead: the client learns how many it has lost, and goes on.
 func TestLiveEventsThatAreNotRead(t *testing.T) {
+	t.Parallel()
 	const n = 300
 	r := start(t, authenticated(key("alice", "acme")), func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 256 << 10 })
 	l := r.session("acme")

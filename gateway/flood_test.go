@@ -230,6 +230,7 @@ func TestSlowMessages(t *testing.T) {
 // A message that takes long for our reasons and not for its sender's is no slow
 // message: frames wait in the socket until somebody is there to answer.
 func TestWaitingIsNotSlow(t *testing.T) {
+	t.Parallel()
 	r := prepare(t, sharedBus(t))
 	r.mute = true // sessions take a while to be made
 	r.srv = r.server(quick)

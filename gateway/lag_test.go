@@ -89,6 +89,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 // While a viewer is behind, deltas of one message are merged for it: it gets the
 // same text in fewer frames.
 func TestDeltasAreMergedForThoseBehind(t *testing.T) {
+	t.Parallel()
 	const deltas = 1000
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
 	l := r.session("default")

@@ -26,6 +26,7 @@ import (
 )
 
 func TestLifecycle(t *testing.T) {
+	t.Parallel()
 	r := prepare(t, sharedBus(t))
 	r.openDirectory()
 	fresh := func() lifecycle.Component {
@@ -89,6 +90,7 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 // On a drain every client is told to come back, spread over time; what was queued
 // still arrives, new ones are refused, and probes see why.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	const clients, spread = 20, 500 * time.Millisecond
 	r := prepare(t, bustest.Single(t))
 	r.openDirectory()

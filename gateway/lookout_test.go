@@ -98,6 +98,7 @@ func TestWhoAnswersTooLateIsTold(t *testing.T) {
 // A client comes back behind any frame, also in the middle of an event, and gets exactly
 // the rest.
 func TestATeamIsResumedBehindAnyFrame(t *testing.T) {
+	t.Parallel()
 	r, _ := manned(t, unlimited)
 	l := r.runLog(id.KindTeam, "default")
 	for i := range 4 {
@@ -163,6 +164,7 @@ func TestASocketOfAMember(t *testing.T) {
 
 // What is not there is said, in the words of the path, and the same whoever else has it.
 func TestTeamsThatAreNotThere(t *testing.T) {
+	t.Parallel()
 	r, d := manned(t, unlimited, authenticated(key("alice", "red"), key("bob", "blue")))
 	team, agent := r.runLog(id.KindTeam, "red"), r.runLog(id.KindMember, "red")
 	for _, name := range []string{"team_0123456789abcdef", team.Entity.String(), "a%2Fb", "%2A", "%00", strings.Repeat("x", 500)} {
@@ -190,6 +192,7 @@ func TestTeamsThatAreNotThere(t *testing.T) {
 // A socket that is open is told of a drain, and so is one that waits for the team
 // service.
 func TestDrainOfSocketsOfTeams(t *testing.T) {
+	t.Parallel()
 	r, d := manned(t, func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = 1 })
 	l := r.runLog(id.KindTeam, "default")
 	c := r.open(pathTeams+l.Entity.String(), "")

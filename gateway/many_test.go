@@ -220,6 +220,7 @@ func TestStateLargerThanTheQueue(t *testing.T) {
 // Without a session service a frame is refused, with a word to try again, and the
 // socket stays open.
 func TestSessionServiceThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	r, o := several(t)
 	l := r.session("default", "one")
 	c, _ := r.talker()

@@ -122,6 +122,7 @@ func TestMyAgent(t *testing.T) {
 
 // What cannot be done, and what is gone, in the protocol's own words.
 func TestMyAgentRefusals(t *testing.T) {
+	t.Parallel()
 	clock := &handClock{now: time.Now()}
 	r, o := withMyAgent(t, func(c *gateway.Config, d *gateway.Deps) {
 		c.PingInterval, d.Clock = 40*time.Millisecond, clock.Now

@@ -72,6 +72,7 @@ func frameOf(raw string) []byte { return frame(fin|opText, []byte(raw)) }
 
 // What is no end of a task has no effect: whoever waits for an answer is told.
 func TestOversizedFrames(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, narrow)
 	agent := s.agent(unique(), "A")
 	for _, kind := range []string{"task.message", "task.status", "task.notification"} {
@@ -134,6 +135,7 @@ func TestOversizedResultsOfServices(t *testing.T) {
 
 // Whoever floods is cut off, also before it is known.
 func TestFloodsOfOneFrame(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, narrow)
 	c := s.agent(unique(), "A")
 	c.write(frameOf(`{"type":"agent.task.result","content":{"result":"` + strings.Repeat("x", 16<<20) + `"}}`))

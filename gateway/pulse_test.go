@@ -109,6 +109,7 @@ func TestPingsOfPeersDoNotWait(t *testing.T) {
 // A drain does not wait for who does not answer: the client is told in its dialect that
 // it has to ask again, elsewhere.
 func TestADrainEndsWhatIsAsked(t *testing.T) {
+	t.Parallel()
 	r, o := several(t)
 	l := r.session("default", "one")
 	c, _ := r.talker()
@@ -128,6 +129,7 @@ func TestADrainEndsWhatIsAsked(t *testing.T) {
 }
 
 func TestADrainEndsWhatPeersAsk(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	s.desk.tools = make(chan struct{})
 	t.Cleanup(sync.OnceFunc(func() { close(s.desk.tools) }))

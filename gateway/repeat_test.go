@@ -65,6 +65,7 @@ func TestARequestThatComesAgain(t *testing.T) {
 // An agent goes on with what it was while its place is kept, on whichever gateway; after
 // that it is another one, which may number its requests from the beginning.
 func TestAnAgentIsAnotherOneAfterItsPlaceWasGivenUp(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Grace = time.Hour })
 	b := s.another(func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Grace = time.Millisecond })
 	agentID := unique()

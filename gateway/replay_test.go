@@ -98,6 +98,7 @@ func TestResumeTwiceOnOneSocket(t *testing.T) {
 // Resumes while events come: after each of them everything from its position on is
 // shown, once, and its notice comes right behind the event that it names.
 func TestResumesWhileEventsCome(t *testing.T) {
+	t.Parallel()
 	const resumes, before = 25, 50
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -160,6 +161,7 @@ func TestResumesWhileEventsCome(t *testing.T) {
 
 // With batches the same events come in few frames, of at most 200 each.
 func TestReplayInBatches(t *testing.T) {
+	t.Parallel()
 	const missed = 501
 	r, _ := several(t)
 	l := r.session("default")
@@ -185,6 +187,7 @@ func TestReplayInBatches(t *testing.T) {
 
 // Batches are bounded in bytes, too.
 func TestReplayInBatchesOfLargeEvents(t *testing.T) {
+	t.Parallel()
 	r, _ := several(t)
 	l := r.session("default")
 	for range 10 {
@@ -299,6 +302,7 @@ func TestReplayOfExpiredHistory(t *testing.T) {
 
 // Two sockets on one session see the same bytes, a late one as well.
 func TestViewersOfASessionSeeTheSameBytes(t *testing.T) {
+	t.Parallel()
 	const events = 300
 	r, _ := several(t)
 	l := r.session("default")
@@ -330,6 +334,7 @@ func TestViewersOfASessionSeeTheSameBytes(t *testing.T) {
 // Three sessions share a queue that is full all the time: each gets everything, in
 // order, and none waits for the end of another.
 func TestSessionsShareAQueue(t *testing.T) {
+	t.Parallel()
 	const events = 200
 	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 32 << 10 })
 	logs := []subject.Log{r.session("default"), r.session("default"), r.session("default")}
@@ -367,6 +372,7 @@ func TestSessionsShareAQueue(t *testing.T) {
 
 // A thousand missed events, on a socket of its own each time.
 func TestReplayOfAThousand(t *testing.T) {
+	t.Parallel()
 	const missed, runs = 1000, 10
 	r, _ := several(t)
 	l := r.session("default")
@@ -406,6 +412,7 @@ func TestReplayOfAThousand(t *testing.T) {
 // Acknowledgements are sent on now and then, the highest of each client, and when
 // the socket ends. What cannot have been read is not noted.
 func TestAcknowledgements(t *testing.T) {
+	t.Parallel()
 	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 300*time.Millisecond, 1000 })
 	l := r.session("default", "two", "three", "four", "five")
 	c, _ := r.talker()

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -43,9 +44,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envSockets) != "" {
 		os.Exit(beSockets())
 	}
+	// The tests mostly wait, for sockets and servers: more of them than processors run.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
-	if shared.stop != nil {
-		shared.stop()
+	for _, stop := range servers.stop {
+		stop()
 	}
 	if err := goleak.Find(bustest.Leftovers()...); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -54,30 +59,59 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shared is the NATS server of the tests that do not restart or reconfigure one.
-var shared struct {
-	once sync.Once
-	url  string
-	stop func()
+// servers are the NATS servers of the tests that do not restart or reconfigure one. A test
+// has one for itself as long as it runs; parallel tests have several servers.
+var servers struct {
+	mu    sync.Mutex
+	free  []*natsServer
+	taken map[testing.TB]*natsServer
+	stop  []func()
 }
 
-// sharedBus returns a connection of the test's own to the shared server.
+type natsServer struct{ url string }
+
+// sharedBus returns a connection of the test's own to the server that the test has until it
+// ends. A subtest has a server of its own.
 func sharedBus(t testing.TB) *bus.Conn {
 	t.Helper()
-	shared.once.Do(func() {
-		dir, err := os.MkdirTemp("", "gateway-test")
-		require.NoError(t, err)
-		srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "shared", Port: -1, StoreDir: dir, Sync: bustest.SyncEvery})
-		require.NoError(t, err)
-		shared.url = srv.ClientURL()
-		shared.stop = func() {
-			srv.Shutdown()
-			srv.WaitForShutdown()
-			_ = os.RemoveAll(dir)
-		}
-		bustest.Bootstrap(t, bustest.Dial(t, shared.url), bus.DefaultTopology())
+	servers.mu.Lock()
+	defer servers.mu.Unlock()
+	if s := servers.taken[t]; s != nil {
+		return bustest.Dial(t, s.url)
+	}
+	s := &natsServer{}
+	if n := len(servers.free); n > 0 {
+		s, servers.free = servers.free[n-1], servers.free[:n-1]
+	} else {
+		s.url = startServer(t)
+	}
+	if servers.taken == nil {
+		servers.taken = map[testing.TB]*natsServer{}
+	}
+	servers.taken[t] = s
+	t.Cleanup(func() {
+		servers.mu.Lock()
+		defer servers.mu.Unlock()
+		delete(servers.taken, t)
+		servers.free = append(servers.free, s)
 	})
-	return bustest.Dial(t, shared.url)
+	return bustest.Dial(t, s.url)
+}
+
+// startServer starts a server that runs until all tests have ended. The caller has locked.
+func startServer(t testing.TB) (url string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gateway-test")
+	require.NoError(t, err)
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "shared", Port: -1, StoreDir: dir, Sync: bustest.SyncEvery})
+	require.NoError(t, err)
+	servers.stop = append(servers.stop, func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		_ = os.RemoveAll(dir)
+	})
+	bustest.Bootstrap(t, bustest.Dial(t, srv.ClientURL()), bus.DefaultTopology())
+	return srv.ClientURL()
 }
 
 // rig is a gateway with a real bus behind it and, in the place of the services, the

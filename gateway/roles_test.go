@@ -45,6 +45,7 @@ func TestRolesOpenSockets(t *testing.T) {
 // A viewer sees everything of its tenant, and nothing that it asks for is done: on
 // sockets of every manner.
 func TestViewersChangeNothing(t *testing.T) {
+	t.Parallel()
 	s := pavilion(t, everybody())
 	header := bearer("viewer")
 	for _, kind := range kinds {

@@ -61,6 +61,7 @@ func TestAClientIsWelcomed(t *testing.T) {
 // service and however often it changes: the changes are told to the directory at a
 // bounded rate.
 func TestWhatWasConfirmedIsSeen(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	for range 8 {
 		c, hello := s.join(pathClient, "")
@@ -84,6 +85,7 @@ func TestWhatWasConfirmedIsSeen(t *testing.T) {
 // A client that moves between gateways gets every event of its inbox once and in order,
 // wherever it is cut off, while more are written all the time.
 func TestAClientResumesElsewhere(t *testing.T) {
+	t.Parallel()
 	const total, rounds = 300, 12
 	s := swarming(t)
 	at := []*swarm{s, s.another()}
@@ -125,6 +127,7 @@ func TestAClientResumesElsewhere(t *testing.T) {
 
 // What a client has is noted once its pong says so, and not before.
 func TestWhatAClientHasIsNoted(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
 		c.AckInterval, c.PingInterval = 20*time.Millisecond, time.Second
 	})
@@ -174,6 +177,7 @@ func TestWhatAClientHasIsNoted(t *testing.T) {
 
 // A client comes back by client.register, too: its socket shows that inbox from then on.
 func TestAClientComesBackByRegistering(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	former, hello := s.join(pathClient, "")
 	clientID, token := hello.Content.ClientID, hello.Content.ResumeToken
@@ -213,6 +217,7 @@ func TestAClientComesBackByRegistering(t *testing.T) {
 
 // Positions that are none, and a client without anybody to open its inbox.
 func TestClientsThatCannotBeWelcomed(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = 300 * time.Millisecond })
 	s.path = pathClient
 	for _, query := range []string{"after=1", "clientId=x&resumeToken=y&after=-1", "clientId=x&after=z"} {

@@ -73,6 +73,7 @@ func unquote(t testing.TB, raw json.RawMessage) (text string) {
 // What an agent says that does not fit into an event is stored, once however often the
 // agent says it, and the socket goes on. So are a child task and a call.
 func TestLargeResultsAreStored(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	c := s.agent(unique(), "A")
 	for _, size := range sizes {
@@ -110,6 +111,7 @@ func TestLargeResultsAreStored(t *testing.T) {
 // A task that is asked for twice is stored once, and how it is is answered whole. What its
 // client says to its agent is stored as well.
 func TestLargeTasksAreAskedFor(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	c, _ := s.join(pathClient, "")
 	for _, size := range sizes {
@@ -150,6 +152,7 @@ func TestLargeTasksAreAskedFor(t *testing.T) {
 // A task whose data is stored is handed to its agent whole, and what the agent is told
 // afterwards comes after it.
 func TestLargeTasksAreHandedOver(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	agentID := unique()
 	c := s.agent(agentID, "Worker")
@@ -183,6 +186,7 @@ func (s *swarm) ends(inbox subject.Log, task, result string, ref *event.ObjectRe
 // A client is shown results that are stored whole and in their place among the others,
 // live and when it comes back.
 func TestLargeResultsAreShown(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	c, hello := s.join(pathClient, "")
 	l := clientLog("default", hello.Content.ClientID)
@@ -259,6 +263,7 @@ func TestLostDataIsSaidToBe(t *testing.T) {
 // A client that does not read keeps at most one result in memory besides its queue, and
 // another one is shown its own meanwhile. When it reads it gets all.
 func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
+	t.Parallel()
 	const results = 12
 	s := swarming(t)
 	slow, hello := s.join(pathClient, "")
@@ -291,6 +296,7 @@ func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
 // A run with large data is shown whole on sockets of every manner, and so is what comes
 // after it.
 func TestLargeDataOnAnySocket(t *testing.T) {
+	t.Parallel()
 	s := pavilion(t)
 	l := s.runLog(id.KindTask, "default")
 	const end = "and that was all"
@@ -337,6 +343,7 @@ func TestAFullStoreFailsTheTask(t *testing.T) {
 // An agent that does not read has a bounded number of events waiting behind a large one,
 // and a bounded number of bytes: more is refused, and it is told again later.
 func TestMailIsBounded(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	agentID, task := unique(), unique()
 	s.agent(agentID, "Worker")

@@ -32,6 +32,7 @@ func count(n int) func([]wirecmd.Peer) bool {
 
 // A peer that is cut off stays in the directory for the time of grace, away.
 func TestAPlaceOutlivesItsSocket(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, grace(300*time.Millisecond))
 	agentID := unique()
 	c := s.agent(agentID, "A")
@@ -69,6 +70,7 @@ func TestAPeerComesBack(t *testing.T) {
 // says, and if its gateway has not even heard of the older one. Replicas of a service
 // are there side by side.
 func TestTheYoungerConnectionTakesOver(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	slow := &handClock{now: time.Now().Add(-time.Hour)}
 	other := s.another(func(_ *gateway.Config, d *gateway.Deps) { d.Clock = slow.Now })
@@ -252,6 +254,7 @@ func TestExtraListeners(t *testing.T) {
 // Whatever an agent or a service sends, its connection says what is wrong, others go on,
 // and nothing comes of it.
 func TestHostilePeers(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Rate, c.Peers.Burst = 1e6, 1e6 })
 	agentID := unique()
 	bystander := s.agent(agentID, "A")
@@ -321,6 +324,7 @@ func parseHeard(t *testing.T, b []byte) (h heard) {
 // Agents that come, go, break off and come twice, on two gateways, are in the end where
 // they came last, or nowhere.
 func TestAgentsComeAndGo(t *testing.T) {
+	t.Parallel()
 	const agents, steps = 6, 90
 	s := swarming(t, grace(time.Second))
 	at := []*swarm{s, s.another(grace(time.Second))}

@@ -223,6 +223,7 @@ func TestLongRequests(t *testing.T) {
 
 // The limit is of what runs: whoever has an answer may ask again at once.
 func TestAnAnsweredRequestMakesRoom(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Asks = 1 })
 	c := s.agent(unique(), "A")
 	for i := range 300 {
@@ -252,6 +253,7 @@ func TestPings(t *testing.T) {
 
 // Frames that come too fast wait; nobody is told off.
 func TestFastFramesWait(t *testing.T) {
+	t.Parallel()
 	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
 		c.Peers.Rate, c.Peers.Burst = 200, 1
 		c.MessageRate, c.MessageBurst = 1, 1
@@ -270,6 +272,7 @@ func TestFastFramesWait(t *testing.T) {
 // A result of angle brackets is as long on the bus as it was on the socket: as JSON
 // for pages it would be six times as long, and more than a message may be.
 func TestAResultArrivesAsLongAsItWas(t *testing.T) {
+	t.Parallel()
 	s := swarming(t)
 	serviceID := unique()
 	c := s.service(serviceID)

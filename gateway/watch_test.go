@@ -116,6 +116,7 @@ func (c *client) tells(l subject.Log, texts ...string) {
 
 // A run of every kind is shown on sockets of every manner, whole, and so is what comes.
 func TestAnyRunOnAnySocket(t *testing.T) {
+	t.Parallel()
 	s := pavilion(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
@@ -150,6 +151,7 @@ func TestAnyRunOnAnySocket(t *testing.T) {
 // What is not there, is of another tenant, or is no name of a run at all, is answered in
 // the same way on every socket.
 func TestRunsThatAreNotThere(t *testing.T) {
+	t.Parallel()
 	s := pavilion(t, authenticated(key("alice", "red"), key("bob", "blue")))
 	var bad []string
 	for _, kind := range kinds {
@@ -175,6 +177,7 @@ func TestRunsThatAreNotThere(t *testing.T) {
 
 // A run is shown from a position, where the dialect has one.
 func TestRunsFromAPosition(t *testing.T) {
+	t.Parallel()
 	s := pavilion(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
@@ -206,6 +209,7 @@ func TestRunsFromAPosition(t *testing.T) {
 // What a watcher says goes to whoever manages the run, whatever it is and whatever it is
 // watched in.
 func TestWatchersAreHeard(t *testing.T) {
+	t.Parallel()
 	s := pavilion(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
@@ -293,6 +297,7 @@ func TestResumingARunOfAnotherKind(t *testing.T) {
 // A client of the swarm has its inbox as ever beside the run that it watches, and neither
 // keeps the other from being read, however much comes.
 func TestAnInboxBesideARun(t *testing.T) {
+	t.Parallel()
 	const each = 40
 	s := pavilion(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
 	l := s.runLog(id.KindTeam, "default")
@@ -358,6 +363,7 @@ func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
 
 // Of a run whose beginning has expired every socket says so and shows the rest.
 func TestRunsWhoseBeginningHasExpired(t *testing.T) {
+	t.Parallel()
 	s := pavilion(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
