@@ -35,7 +35,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 		f := s.asFault(err)
 		c.turnedAway(f)
 		s.met.refused.WithLabelValues(string(f.Code)).Inc()
-		w.Header().Set("Connection", "close") // a stranger must not keep it for nothing
+		w.Header().Set("Connection", "close") // a refused client must not keep the connection
 		s.problem(w, f)
 		return false
 	}
@@ -51,7 +51,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 }
 
 // admit decides whether a request may open a socket, and counts it if so. The
-// order is from cheap to dear.
+// checks run from cheap to expensive.
 func (c *conn) admit(r *http.Request) error {
 	s := c.s
 	c.remote = s.dep.Audit.Remote(r.RemoteAddr)
@@ -76,8 +76,8 @@ func (c *conn) admit(r *http.Request) error {
 	return c.credentials(r)
 }
 
-// credentials looks at what the handshake carries. A page is told on its socket why it is
-// refused: browsers do not show it why a handshake fails.
+// credentials checks the credentials of the handshake. A web page gets the reason of a refusal
+// on its socket, because browsers hide why a handshake failed.
 func (c *conn) credentials(r *http.Request) error {
 	given := admission.CredentialsOf(r)
 	if given.Subprotocol != "" {
@@ -94,8 +94,8 @@ func (c *conn) credentials(r *http.Request) error {
 	return err
 }
 
-// authenticate notes the principal of a token, who may open the socket and has room for
-// one more.
+// authenticate stores the principal of a token, if that principal may open the socket and is
+// below its limit of connections.
 func (c *conn) authenticate(ctx context.Context, token string) error {
 	p, err := c.pass.Authenticate(ctx, token, func(p auth.Principal) bool {
 		enter, _ := c.policy.Rights(p)
@@ -111,8 +111,7 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	return nil
 }
 
-// reserve counts the connection of the gateway, unless it has no room or is about
-// to end.
+// reserve counts the connection, unless the gateway is full or draining.
 func (s *Server) reserve(c connection, pass *admission.Pass) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,10 +149,10 @@ func (c *conn) flush(ctx context.Context) {
 // left implements connection.
 func (c *conn) left() <-chan struct{} { return c.gone }
 
-// queued implements connection: the hub counts what waits.
+// queued implements connection: the hub counts the queued bytes of sockets.
 func (*conn) queued() int { return 0 }
 
-// depart takes back what admit has counted.
+// depart reverts the counts of admit.
 func (c *conn) depart() {
 	close(c.gone)
 	c.cut(nil)

@@ -12,11 +12,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// maxAuditText bounds what a record says of what a client has chosen: a path.
+// maxAuditText bounds the text of a record that a client has chosen: a path.
 const maxAuditText = 256
 
-// quiet are commands that change nothing but how far somebody has read, or that say how
-// far a task has come: they are not in the audit log.
+// quiet are the commands that the audit log leaves out: acknowledgements and reports of a
+// task's progress.
 var quiet = []id.Name{command.Ack, command.AckClient, command.ReportTask, command.NotifyTask}
 
 // by fills in the principal and the connection of a record.
@@ -32,7 +32,7 @@ func (c *conn) Record(action id.Name, r audit.Record) {
 	c.s.dep.Audit.Record(action, tenant, r)
 }
 
-// accepted records that the socket is open and who is on it.
+// accepted records an open socket and its principal.
 func (c *conn) accepted() {
 	r := audit.Record{}
 	for _, role := range c.Principal().Roles {
@@ -41,7 +41,7 @@ func (c *conn) accepted() {
 	c.Record(audit.Connected, r)
 }
 
-// turnedAway records why a socket was not opened, or was ended before anybody was on it.
+// turnedAway records why a socket was refused, before or after its handshake.
 func (c *conn) turnedAway(f *fault.Fault) {
 	action := audit.Refused
 	if f.Code == fault.Unauthenticated || f.Code == fault.Expired {
@@ -82,8 +82,8 @@ func (c *conn) sent(cmd command.Command) {
 	c.Record(audit.Decided, r)
 }
 
-// within applies the quotas of messages a second, as the policy says: the client is read more
-// slowly, or is told that the message has no effect.
+// within applies the quotas of messages per second. By the policy it either delays the client's
+// messages or refuses this one with a fault.
 func (c *conn) within() bool {
 	p := c.Principal()
 	for {
@@ -103,8 +103,8 @@ func (c *conn) within() bool {
 	}
 }
 
-// audited records the calls of the API that change something or take a state away, and
-// those without good credentials.
+// audited records the calls of the API that change something or export a state, and those
+// without valid credentials.
 func (s *Server) audited(h http.Handler) http.Handler {
 	if s.dep.Audit == nil {
 		return h

@@ -65,7 +65,7 @@ func TestWaysToShowCredentials(t *testing.T) {
 	})
 }
 
-func TestCredentialsThatAreNotGood(t *testing.T) {
+func TestInvalidCredentials(t *testing.T) {
 	expired := key("old", "red")
 	expired.Expires = time.Now().Add(-time.Second)
 	r := start(t, authenticated(key("alice", "red"), key("robot", "red", auth.RoleService), expired))
@@ -114,7 +114,7 @@ func TestCredentialsThatAreNotGood(t *testing.T) {
 	settled()
 }
 
-func TestNobodyWaitsForeverForCredentials(t *testing.T) {
+func TestCredentialsHaveATimeLimit(t *testing.T) {
 	r := start(t, authenticated(key("alice", "red")), func(c *gateway.Config, _ *gateway.Deps) {
 		c.FirstMessage, c.PingInterval = 50*time.Millisecond, 40*time.Millisecond
 	})

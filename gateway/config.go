@@ -26,49 +26,49 @@ const (
 	// defaultReadLimit holds a long document pasted into a chat; larger things are
 	// passed by reference.
 	defaultReadLimit = 256 << 10
-	// defaultHandshake is what OWASP and the Go servers around us give a header.
+	// defaultHandshake is the time that OWASP and common Go servers allow for a header.
 	defaultHandshake = 5 * time.Second
-	// defaultFirstMessage leaves a client on a bad line two round trips and a token
-	// to fetch.
+	// defaultFirstMessage gives a client on a slow network time for two round trips and
+	// the fetch of a token.
 	defaultFirstMessage = 10 * time.Second
 	// defaultMessage lets a modem at 128 kbit/s send the largest message.
 	defaultMessage = 15 * time.Second
-	// defaultReady outlasts the takeover of a dead worker (lease 30 s) only just:
-	// a client that waits longer does better to come back.
+	// defaultReady is as long as the lease of a dead worker: a client that has waited
+	// longer had better reconnect.
 	defaultReady = 30 * time.Second
 	// defaultPing is below the 30 s after which many proxies cut an idle connection.
 	defaultPing = 25 * time.Second
 	// defaultPong is as long as defaultStall: a client that reads nothing cannot
 	// answer pings either, and must not be cut earlier for that. With defaultPing it
-	// makes 55 s: the MyAgent protocol gives up who is silent for 60.
+	// makes 55 s: the MyAgent protocol drops a connection after 60 s of silence.
 	defaultPong = 30 * time.Second
 	// defaultStall spares a laptop that changes networks.
 	defaultStall = 30 * time.Second
 	// defaultQueue holds about 3,000 frames of ordinary size.
 	defaultQueue = 1 << 20
-	// defaultRate and defaultBurst are far above what people type and a tenth of
-	// what one core decodes.
+	// defaultRate and defaultBurst are far above the speed of a typing person, and a
+	// tenth of the messages that one core decodes.
 	defaultRate  = 20
 	defaultBurst = 40
 	// defaultConnections fit in 200 MB while idle and below the usual limit of
 	// 20,000 descriptors.
 	defaultConnections = 10_000
-	// defaultPerPrincipal is a person with many tabs, and a small server.
+	// defaultPerPrincipal suffices for a person with many tabs, or for a small server.
 	defaultPerPrincipal = 200
-	// defaultSpread keeps 10,000 clients from coming back in one second.
+	// defaultSpread keeps 10,000 clients from reconnecting within one second.
 	defaultSpread = 5 * time.Second
-	// DefaultHeartbeat is what the MyAgent protocol says.
+	// DefaultHeartbeat is the interval that the MyAgent protocol specifies.
 	DefaultHeartbeat = 30 * time.Second
-	// defaultSessions is a person with many conversations in one window. With all of
-	// them busy the queue still holds some 50 frames of each.
+	// defaultSessions suffices for a person with many conversations in one window. With
+	// all of them busy the queue still holds about 50 frames of each.
 	defaultSessions = 64
-	// defaultAcks bounds what a client sees twice after a crash of its gateway, and
-	// makes of a client that acknowledges every piece of a text one write.
+	// defaultAcks bounds the events that a client sees twice after a crash of its gateway,
+	// and merges the acknowledgements of all pieces of a text into one write.
 	defaultAcks = 5 * time.Second
 )
 
-// Config says where a gateway listens and what clients may do. Zero fields mean the
-// defaults.
+// Config says where a gateway listens, and limits its clients. A field that is zero has its
+// default.
 type Config struct {
 	Addr string // host:port to listen on; port 0 = any free one
 
@@ -87,10 +87,10 @@ type Config struct {
 	HandshakeTimeout time.Duration // for the request's header, default 5 s
 	FirstMessage     time.Duration // for credentials by first message, default 10 s
 	MessageTimeout   time.Duration // for a whole message, counted from its first byte, default 15 s
-	ReadyTimeout     time.Duration // how long a socket waits for services to be there, default 30 s
+	ReadyTimeout     time.Duration // how long a socket waits for services to start, default 30 s
 	PingInterval     time.Duration // how often an idle socket is pinged, default 25 s
-	PongTimeout      time.Duration // for any sign of life after a ping, default 30 s
-	WriteStall       time.Duration // how long a socket may accept nothing, default 30 s
+	PongTimeout      time.Duration // for any data after a ping, default 30 s
+	WriteStall       time.Duration // how long a socket may accept no data, default 30 s
 	QueueBytes       int           // outbound bytes that may wait per socket, default 1 MiB
 
 	MessageRate    float64 // messages per second and socket, and as many pings and pongs, default 20
@@ -102,7 +102,7 @@ type Config struct {
 
 	DrainSpread time.Duration // over which Drain spreads the closing of sockets, default 5 s
 
-	// Of sockets that hold several sessions.
+	// Options of sockets that hold several sessions.
 	Heartbeat         time.Duration // between two heartbeats of a session, default 30 s
 	SessionsPerSocket int           // default 64
 	AckInterval       time.Duration // how long an acknowledgement waits for a higher one, default 5 s
@@ -112,14 +112,14 @@ type Config struct {
 	Legacy []Listener
 }
 
-// Listener is another address of a gateway. It serves what is under one path (of
-// Deps.Dialects or Deps.Peers) under every path, or what is under several paths under these.
+// Listener is another address of a gateway. It serves the route of a single path of Deps.Routes
+// under every path, and the routes of several paths under their own.
 type Listener struct {
 	Addr  string
 	Paths []string
 }
 
-// Deps is what a gateway works with. Conn, Log, Commands, Auth and Routes
+// Deps are the dependencies of a gateway. Conn, Log, Commands, Auth and Routes
 // are required.
 type Deps struct {
 	Logger    zerolog.Logger
@@ -127,16 +127,16 @@ type Deps struct {
 	Conn      *bus.Conn
 	Log       *eventlog.Store
 	Commands  *command.Sender
-	Directory *directory.Directory // nil: services are taken to be there, and the gateway is not listed
+	Directory *directory.Directory // nil = services count as running, and the gateway is not listed
 	Auth      auth.Authenticator
 	Routes    map[string]Route  // by path. Those of a swarm need Directory
-	Status    func() api.Status // of the installation, for the HTTP API; nil: not served
-	Topology  bus.Topology      // what /readyz verifies; zero = bus.DefaultTopology
+	Status    func() api.Status // of the installation, for the HTTP API; nil = not served
+	Topology  bus.Topology      // /readyz verifies it; zero = bus.DefaultTopology
 	Version   string
 	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
 
-	Quota *quota.Connections // of connections and messages; nil: nobody has one
-	Audit *audit.Writer      // who did what; nil: nobody asks
+	Quota *quota.Connections // of connections and messages; nil = no quotas
+	Audit *audit.Writer      // the audit log; nil = none
 }
 
 func (c Config) withDefaults() Config {
@@ -214,7 +214,7 @@ func (d Deps) check() error {
 	return nil
 }
 
-// swarm reports whether a route is one of a swarm.
+// swarm reports whether any route belongs to a swarm.
 func (d Deps) swarm() bool {
 	for _, route := range d.Routes {
 		if route.swarm {
@@ -224,8 +224,7 @@ func (d Deps) swarm() bool {
 	return false
 }
 
-// checkLegacy returns an error that names an extra listener for which nothing is
-// served.
+// checkLegacy returns an error that names the extra listeners whose paths have no route.
 func (c Config) checkLegacy(dep Deps) error {
 	var errs []error
 	for _, l := range c.Legacy {

@@ -21,8 +21,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// floodFactor times the burst of refused messages in a row ends a socket that does
-// not listen to being told.
+// floodFactor times the burst is the number of refused messages in a row that ends a socket:
+// its client ignores the faults.
 const floodFactor = 10
 
 // authMessage is the type of the first message of a client that has shown no
@@ -46,24 +46,24 @@ type conn struct {
 	control      *rate.Limiter // of pings and pongs
 	born         time.Time
 	pass         *admission.Pass
-	gone         chan struct{} // closed when nothing of it is left
-	opened       chan struct{} // closed when messages are taken up
-	denied       *fault.Fault  // why it is told no, once the socket is open
+	gone         chan struct{} // closed when the connection has ended
+	opened       chan struct{} // closed when messages are handled
+	denied       *fault.Fault  // the refusal to send once the socket is open
 	backlog      backlog
 	slot         *stream.Slot
-	listens      bool            // beside the backlog; of the goroutine that reads
-	ctx          context.Context //nolint:containedctx // the life of what is done for the socket
+	listens      bool            // read and written by the goroutine that reads the socket
+	ctx          context.Context //nolint:containedctx // lives as long as the work for the socket
 	cut          context.CancelCauseFunc
 	ref, remote  string // in the audit log: of the socket and its address
 
-	refused int // messages over the rate in a row; of whoever handles messages
+	refused int // messages over the rate in a row; owned by the goroutine that handles messages
 
 	mu        sync.Mutex
 	principal auth.Principal
 	known     bool      // principal has been authenticated
 	acts      bool      // and may do more than watch
-	started   time.Time // when it was greeted
-	ready     bool      // messages are taken up
+	started   time.Time // when the client was greeted
+	ready     bool      // messages are handled
 }
 
 func newConn(s *Server, route Route) *conn {
@@ -81,8 +81,8 @@ func newConn(s *Server, route Route) *conn {
 	return c
 }
 
-// serve begins and has the socket read. What a beginning asks for needs a large stack:
-// it ends with this goroutine, and the one that reads has a small one.
+// serve opens the connection and starts the goroutine that reads it. The opening needs a large
+// stack, which ends with this goroutine; the one that reads gets by with a small stack.
 func (c *conn) serve() {
 	if c.begun() {
 		go c.listen()
@@ -92,7 +92,7 @@ func (c *conn) serve() {
 	c.depart()
 }
 
-// begun opens the connection and reports whether its client is to be listened to.
+// begun opens the connection and reports whether to read from it.
 func (c *conn) begun() bool {
 	defer c.recovered()
 	if err := c.open(); err != nil {
@@ -104,7 +104,7 @@ func (c *conn) begun() bool {
 	return true
 }
 
-// listen reads the socket until it ends. Signs of life are answered at once.
+// listen reads the socket until it ends. It answers heartbeats at once.
 func (c *conn) listen() {
 	c.listens = true
 	defer c.depart()
@@ -119,7 +119,7 @@ func (c *conn) listen() {
 			continue
 		}
 		if err != nil {
-			c.backlog.done() // what is said about it comes after the answers to what was before it
+			c.backlog.done() // the fault follows the answers to earlier messages
 			c.failed(err)
 			return
 		}
@@ -132,8 +132,8 @@ func (c *conn) listen() {
 	}
 }
 
-// heartbeat answers a message that asks for a sign of life only, once messages are taken up:
-// it waits for none of those before it.
+// heartbeat answers a message that is a mere heartbeat, without waiting for the messages before
+// it. It returns false for other messages, and until the connection handles messages.
 func (c *conn) heartbeat(message []byte) bool {
 	select {
 	case <-c.opened:
@@ -143,7 +143,7 @@ func (c *conn) heartbeat(message []byte) bool {
 	}
 }
 
-// conclude waits for the end of the socket, which has begun, and accounts for it.
+// conclude waits until the socket, which is closing, has ended, and records its end.
 func (c *conn) conclude() {
 	<-c.Done()
 	c.backlog.done()
@@ -152,7 +152,7 @@ func (c *conn) conclude() {
 	c.ended()
 }
 
-// Broken implements ws.Handler: what came before counts, and is answered.
+// Broken implements ws.Handler: earlier messages count and are answered.
 func (c *conn) Broken() {
 	if c.listens {
 		c.backlog.done()
@@ -168,7 +168,7 @@ func (c *conn) failed(err error) {
 	c.s.dep.Logger.Debug().Err(err).Msg("close socket")
 }
 
-// open authenticates the client and begins the binding.
+// open authenticates the client and starts the binding.
 func (c *conn) open() error {
 	if c.denied != nil {
 		c.turnedAway(c.denied)
@@ -214,14 +214,14 @@ func (c *conn) identified() bool {
 	return c.known
 }
 
-// Greeted implements binding.Intake: it notes that the client waits from now on for its messages to be taken up.
+// Greeted implements binding.Intake: it starts the time limit for services to start.
 func (c *conn) Greeted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.started = c.s.dep.Clock()
 }
 
-// Settle implements binding.Intake: it looks whether messages can be taken up. It is called whenever that may
+// Settle implements binding.Intake: it tells the binding once the needed services run. It is called whenever that may
 // have become true, and does not block.
 func (c *conn) Settle() {
 	c.mu.Lock()
@@ -232,7 +232,7 @@ func (c *conn) Settle() {
 	}
 }
 
-// TakeUp implements binding.Intake: it lets messages be taken up, after welcome has been called, once.
+// TakeUp implements binding.Intake: the first call runs welcome and then lets messages be handled.
 func (c *conn) TakeUp(welcome func()) {
 	c.mu.Lock()
 	before := c.ready
@@ -244,8 +244,8 @@ func (c *conn) TakeUp(welcome func()) {
 	}
 }
 
-// allowed applies the rate. A message over it is refused with an error that says
-// so; a client that goes on regardless is cut off.
+// allowed applies the rate. It refuses a message over the rate with a fault, and cuts off a
+// client that goes on regardless.
 func (c *conn) allowed() bool {
 	if c.messages.Allow() {
 		c.refused = 0
@@ -293,14 +293,14 @@ func (c *conn) Principal() auth.Principal {
 	return c.principal
 }
 
-// MayAct implements binding.Client: it reports whether the socket is for more than watching.
+// MayAct implements binding.Client: it reports whether the client may do more than watch.
 func (c *conn) MayAct() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.acts
 }
 
-// Tell implements binding.Reporter: it shows a fault in the dialect.
+// Tell implements binding.Reporter: it sends a fault in the words of the dialect.
 func (c *conn) Tell(f *fault.Fault) {
 	c.s.met.faults.WithLabelValues(string(f.Code)).Inc()
 	if frame := c.binding.Fail(f, c.s.dep.Clock()); len(frame) > 0 {

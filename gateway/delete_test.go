@@ -69,21 +69,21 @@ func TestADeletedSessionClosesItsSockets(t *testing.T) {
 // A socket that holds several sessions is shown the end of one, and goes on with the
 // others.
 func TestOtherSessionsOfASocketGoOn(t *testing.T) {
-	r, _ := several(t)
-	c, _ := r.talker()
-	doomed, _ := c.opened(r, asked{})
-	other, _ := c.opened(r, asked{})
+	r, _ := startMulti(t)
+	c, _ := r.dialMulti()
+	doomed, _ := c.openSession(r, multiRequest{})
+	other, _ := c.openSession(r, multiRequest{})
 	r.remove(doomed)
-	s := c.said("event")
+	s := c.expectFrame("event")
 	require.Equal(t, string(event.SessionDeleted), s.Type)
 	require.Equal(t, doomed.Name(), s.Session)
 	eventually(t, "the session is gone from the socket", func() bool { return r.metric("waggle_gateway_sessions") == 1 })
 	for _, ask := range []string{"act", "resume", "export"} {
-		c.ask(asked{Ask: ask, Session: doomed.Entity.String(), Text: "hello?", After: ptr(uint64(1))})
-		require.Equal(t, "SESSION_DELETED", c.said("refused").Code, ask)
+		c.ask(multiRequest{Ask: ask, Session: doomed.Entity.String(), Text: "hello?", After: ptr(uint64(1))})
+		require.Equal(t, "SESSION_DELETED", c.expectFrame("refused").Code, ask)
 	}
 	require.Empty(t, r.inbox(doomed.Entity.String()), "nothing is sent to it any more")
 	r.answers(other, "still here")
-	require.Equal(t, other.Name(), c.said("event").Session)
+	require.Equal(t, other.Name(), c.expectFrame("event").Session)
 	c.leave()
 }

@@ -2,10 +2,9 @@
 // the frames of their clients into commands on the bus and shows them the events of
 // the log that they watch.
 //
-// A gateway is stateless. What it knows dies with it and harms nobody: a client
-// that comes back to any other gateway with the last seq it saw gets exactly what
-// follows. Every queue has a bound in bytes, and a slow client harms nobody but
-// itself.
+// A gateway is stateless. Its memory is dispensable: a client that reconnects to any other
+// gateway with the last seq that it saw gets exactly the events after it. Every queue has a
+// bound in bytes, and a slow client delays only itself.
 //
 // A connection reads, counts and authenticates in one way, whatever its dialect. Its route
 // names the binding that handles its messages: Single, Multi, Team or Swarm. Connections of
@@ -15,6 +14,6 @@
 // everything, and its commands are refused.
 //
 // Package admission decides which requests become connections, package transport carries
-// messages on them, package stream shows logs on them, package binding defines what they are
-// bound to, and package dialect says what frames mean.
+// messages on them, package stream shows logs on them, package binding connects them to sessions,
+// runs or the swarm, and package dialect translates frames.
 package gateway

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// drainPatience is how long a socket that is to come back elsewhere may go on with
-	// what it is doing: a request takes milliseconds, unless who answers it is gone.
+	// drainPatience is the time that requests in progress have before their socket is sent
+	// to another gateway. A request takes milliseconds, unless its service is down.
 	drainPatience = time.Second
-	// drainSaying bounds how long its client is then told of what was not done.
+	// drainSaying is the time to tell the client about requests that were cut off.
 	drainSaying = time.Second
 )
 
-// Drain takes no new sockets, asks every client to come back elsewhere, spread over
-// Config.DrainSpread, and returns when they have gone. Probes are answered until
-// then: /readyz says that the gateway is draining.
+// Drain refuses new sockets, asks every client to reconnect to another gateway, spread over
+// Config.DrainSpread, and returns when all clients have left. It answers probes until then:
+// /readyz says that the gateway is draining.
 func (s *Server) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining = true
@@ -36,7 +36,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	return nil
 }
 
-// sendAway closes the sockets one after the other and waits until they are gone.
+// sendAway closes the sockets one after the other and waits until all have ended.
 func (s *Server) sendAway(ctx context.Context) error {
 	all := s.open()
 	pause := time.NewTimer(0)
@@ -62,8 +62,8 @@ func (s *Server) sendAway(ctx context.Context) error {
 	return nil
 }
 
-// retire sends the client of a socket elsewhere, after what is being done for it. What
-// takes long is ended, and its client told to ask again. It does not block.
+// retire sends the client of a socket to another gateway, after the requests in progress. It
+// cuts off long requests and asks the client to repeat them. It does not block.
 func (c *conn) retire() {
 	if c.backlog.still() {
 		c.End(fault.New(fault.Draining))

@@ -40,7 +40,7 @@ type events struct {
 	begun  time.Time
 	ref    string // in the audit log
 	remote string
-	gone   chan struct{} // closed when nothing of it is left
+	gone   chan struct{} // closed when the stream has ended
 }
 
 var (
@@ -49,7 +49,7 @@ var (
 )
 
 // serveEvents returns the handler of streams that show what bind binds them to. It answers
-// with a problem document where there is nothing to show.
+// with a problem document if the log does not exist or the request is invalid.
 func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		e := &events{
@@ -117,8 +117,8 @@ var missing = map[id.Kind]fault.Code{
 	id.KindSession: fault.SessionNotFound, id.KindTask: fault.TaskNotFound, id.KindTeam: fault.TeamNotFound,
 }
 
-// bindLog binds the stream to the log of the kind that the path names. A log of another
-// tenant does not exist, and a deleted one is said to be.
+// bindLog binds the stream to the log of the kind that the path names. The log of another
+// tenant counts as one that does not exist; the stream of a deleted log says so.
 func (e *events) bindLog(r *http.Request, kind id.Kind) error {
 	log := subject.Log{Tenant: e.who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
 	last, err := e.s.dep.Log.Last(r.Context(), log)
@@ -136,9 +136,9 @@ func (e *events) bindLog(r *http.Request, kind id.Kind) error {
 	return nil
 }
 
-// resumeAt returns the position behind which a log is shown, of which last is the end. A
-// client that comes back repeats its address, so that Last-Event-ID comes before after;
-// without either the log is shown from its beginning.
+// resumeAt returns the position after which to show a log that ends at last. A client that
+// reconnects repeats its address, so that Last-Event-ID takes precedence over the parameter
+// after. Without either the stream starts at the beginning of the log.
 func resumeAt(r *http.Request, last eventlog.Cursor) (after eventlog.Cursor, err error) {
 	text, field := r.Header.Get(sse.HeaderResume), sse.HeaderResume
 	if text == "" {
@@ -206,7 +206,7 @@ func (e *events) left() <-chan struct{} { return e.gone }
 // queued implements connection.
 func (e *events) queued() int { return e.to.Queued() }
 
-// queuedEvents returns the bytes that wait on streams of events.
+// queuedEvents returns the bytes that are queued on streams of events.
 func (s *Server) queuedEvents() (n int) {
 	for _, c := range s.open() {
 		n += c.queued()
@@ -214,7 +214,7 @@ func (s *Server) queuedEvents() (n int) {
 	return n
 }
 
-// depart takes back what admit has counted.
+// depart reverts the counts of admit.
 func (e *events) depart() {
 	close(e.gone)
 	e.pass.Leave()

@@ -96,9 +96,9 @@ func TestStreamsOfTasksAndTeams(t *testing.T) {
 	}
 }
 
-// TestWhoMayStream: as everywhere, a session of another tenant does not exist, and a viewer
+// TestRolesThatMayStream: as everywhere, a session of another tenant does not exist, and a viewer
 // may look.
-func TestWhoMayStream(t *testing.T) {
+func TestRolesThatMayStream(t *testing.T) {
 	r := start(t, authenticated(
 		key("alice", "acme"), key("bob", "globex"), key("eve", "acme", auth.RoleViewer), key("robot", "acme", auth.RoleAgent)))
 	l := r.session("acme", "secret")
@@ -128,8 +128,8 @@ func TestWhoMayStream(t *testing.T) {
 	require.Equal(t, "text/event-stream", head.Get("Content-Type"))
 }
 
-// TestPositionsThatAreNone are refused before anything is shown.
-func TestPositionsThatAreNone(t *testing.T) {
+// Invalid positions are refused before anything is shown.
+func TestInvalidPositions(t *testing.T) {
 	r := start(t)
 	l := r.session("default", "one")
 	for _, bad := range []string{"x", "-1", "1e3", "3", "18446744073709551616", "1.x", "01"} {
@@ -145,9 +145,9 @@ func TestPositionsThatAreNone(t *testing.T) {
 	require.Equal(t, "3", s.must().id)
 }
 
-// TestStreamsSayWhatIsGone: of an expired history where the rest begins, of a deleted
-// session that it was, to those that watch it and to those that come.
-func TestStreamsSayWhatIsGone(t *testing.T) {
+// A stream of an expired history reports where the rest begins. A stream of a deleted session
+// reports the deletion, to current and to new viewers.
+func TestStreamsReportMissingHistory(t *testing.T) {
 	r := start(t)
 	l := r.session("default", "one", "two", "three")
 	r.expire(l, 2)

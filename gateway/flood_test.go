@@ -128,8 +128,8 @@ func quick(c *gateway.Config, _ *gateway.Deps) {
 	c.HandshakeTimeout, c.MessageTimeout = 200*time.Millisecond, 200*time.Millisecond
 }
 
-// dribble sends p byte by byte, again and again, or nothing if there is no p, until
-// the gateway has closed the socket or hung up. It returns the close code.
+// dribble sends p byte by byte, again and again, or nothing if p is empty, until the gateway
+// has closed the socket or hung up. It returns the close code.
 func dribble(c *client, p []byte) (code int) {
 	ended := make(chan int, 1)
 	go func() {
@@ -227,8 +227,8 @@ func TestSlowMessages(t *testing.T) {
 	settled()
 }
 
-// A message that takes long for our reasons and not for its sender's is no slow
-// message: frames wait in the socket until somebody is there to answer.
+// A message that the gateway itself delays does not count as slow: frames wait in the socket
+// until services answer.
 func TestWaitingIsNotSlow(t *testing.T) {
 	t.Parallel()
 	r := prepare(t, sharedBus(t))

@@ -19,8 +19,8 @@ import (
 
 func unlimited(c *gateway.Config, _ *gateway.Deps) { c.MessageRate, c.MessageBurst = 1e6, 1e6 }
 
-// Every document that must not be understood gives one error frame and the socket
-// stays open; only one that is no text at all ends it. None becomes a command.
+// Every hostile document gives one error frame and leaves the socket open; only bytes that are
+// not text end it. None becomes a command.
 func TestHostileDocuments(t *testing.T) {
 	r := start(t, unlimited)
 	check := r.bystander()
@@ -84,7 +84,7 @@ func awkward() []string {
 	}
 }
 
-// An id that is no id names a session that does not exist.
+// A malformed id names a session that does not exist.
 func TestAwkwardSessionIDs(t *testing.T) {
 	r := start(t)
 	check := r.bystander()

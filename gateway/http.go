@@ -10,12 +10,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// retryAfter is what clients are told to wait, in seconds, when the same request
-// may succeed later.
+// retryAfter is the value of the header Retry-After, in seconds, when the same request may
+// succeed later.
 const retryAfter = "5"
 
-// named refuses requests under names that are not served here, before anything else
-// looks at them.
+// named refuses requests for host names that this gateway does not serve, before any other
+// handler.
 func (s *Server) named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.gate.Host(r.Host) {
@@ -27,8 +27,8 @@ func (s *Server) named(h http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin keeps pages of others from using the API, also where they would not
-// see the answer, and lets those that may see it.
+// sameOrigin refuses calls from pages of foreign origins, even if browsers would hide the answer
+// from them, and grants allowed pages access to the answer.
 func (s *Server) sameOrigin(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origins := r.Header.Values("Origin")
@@ -143,7 +143,7 @@ func (h *handshake) Write(p []byte) (int, error) {
 // Unwrap lets the library take the connection over.
 func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// asFault returns what a client may be told of err. The log has the rest.
+// asFault returns the part of err that a client may see. The log has the rest.
 func (s *Server) asFault(err error) *fault.Fault {
 	ref := binding.NewID()
 	f := fault.From(err, ref)

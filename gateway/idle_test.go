@@ -17,10 +17,10 @@ const (
 
 // An idle socket has one goroutine, with a small stack, and little memory.
 func TestGateIdleSocket(t *testing.T) {
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	measure := func() (bytes, stacks, routines int64) {
 		runtime.GC()
-		runtime.GC() // what pools hold goes with the second one
+		runtime.GC() // the second one frees the contents of pools
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc), int64(m.StackInuse), int64(runtime.NumGoroutine())

@@ -140,9 +140,8 @@ func TestViewerThatIsStuck(t *testing.T) {
 	settled()
 }
 
-// A peer that is gone without a word is noticed by its silence; one that answers
-// pings, or says anything at all, is not.
-func TestSilentPeers(t *testing.T) {
+// A client that is silent is cut off; one that answers pings, or sends anything at all, is not.
+func TestSilentClients(t *testing.T) {
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) {
 		c.PingInterval, c.PongTimeout = 50*time.Millisecond, 100*time.Millisecond
 	})

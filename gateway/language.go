@@ -15,8 +15,8 @@ const maxLanguages = 1 << 10
 // dialect that has such texts.
 const queryLanguage = "language"
 
-// translated returns the codec for the language of a browser, unless the query names one or
-// the dialect has no texts in it.
+// translated returns the codec for the preferred language of a browser. It returns the given one
+// if the query names a language, or if the dialect has no texts in a preferred one.
 func translated(codec dialect.Sessions, r *http.Request) dialect.Sessions {
 	header := r.Header.Get("Accept-Language")
 	if header == "" || len(header) > maxLanguages || r.URL.Query().Get(queryLanguage) != "" {

@@ -39,7 +39,7 @@ func closeExtra(all []extra) error {
 	return errors.Join(errs...)
 }
 
-// extraRoutes returns what an extra listener serves.
+// extraRoutes returns the handler of an extra listener.
 func (s *Server) extraRoutes(paths []string) http.Handler {
 	if len(paths) == 1 {
 		return s.socketsUnder(paths[0])

@@ -11,10 +11,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// refusedHandshake is the reason of requests that are no WebSocket handshake.
+// refusedHandshake is the reason for requests other than a WebSocket handshake.
 const refusedHandshake = "HANDSHAKE"
 
-// otherCode stands for close codes that peers have made up.
+// otherCode stands for close codes outside the known set.
 const otherCode = "other"
 
 // metrics of one gateway. Labels have fixed sets of values, whatever clients send.
@@ -81,14 +81,14 @@ func (m *metrics) register() error { return telemetry.Register(m.registry, "the 
 // socketsDesc describes the gauge of open sockets.
 var socketsDesc = prometheus.NewDesc("waggle_gateway_connections", "Open sockets, by the protocol that is spoken on them.", []string{"dialect"}, nil)
 
-// sockets counts the open sockets of each dialect when somebody looks.
+// sockets counts the open sockets of each dialect when it is scraped.
 type sockets struct{ s *Server }
 
 // Describe implements prometheus.Collector.
 func (*sockets) Describe(ch chan<- *prometheus.Desc) { ch <- socketsDesc }
 
-// Collect implements prometheus.Collector. A dialect that nobody speaks counts as 0, so
-// that sums and alerts have something to stand on.
+// Collect implements prometheus.Collector. A dialect without sockets has the value 0, so that
+// sums and alerts have a series.
 func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 	n := map[string]int{protocolEvents: 0}
 	for _, route := range c.s.dep.Routes {
@@ -102,7 +102,7 @@ func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// unregister makes room for another gateway of the process.
+// unregister lets another gateway of the process register.
 func (m *metrics) unregister() {
 	for _, c := range m.all {
 		m.registry.Unregister(c)
@@ -118,7 +118,7 @@ func (m *metrics) closed(code int) {
 	m.closes.WithLabelValues(label).Inc()
 }
 
-// closeCodes are those that we send and those that clients ordinarily send.
+// closeCodes returns the codes that we send and those that clients ordinarily send.
 func closeCodes() map[int]string {
 	m := map[int]string{}
 	for _, code := range []int{1000, 1001, 1002, 1005, 1006, binding.ClosePolicy, binding.CloseInternal, closeTryLater} {

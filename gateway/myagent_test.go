@@ -53,18 +53,18 @@ func (c *client) asks(kind, session, rest string) {
 }
 
 // withMyAgent starts a gateway that serves the MyAgent protocol.
-func withMyAgent(t *testing.T, opts ...option) (*rig, *office) {
+func withMyAgent(t *testing.T, opts ...option) (*rig, *sessionService) {
 	t.Helper()
 	r := prepare(t, sharedBus(t))
 	d := myagent.Dialect(myagent.Settings{ServerVersion: "test", SessionTTL: 24 * time.Hour, Heartbeat: 30 * time.Second, MaxConcurrentTasks: 4})
-	r.srv = r.server(append([]option{holding(d)}, opts...)...)
-	o := opens(r)
+	r.srv = r.server(append([]option{withMulti(d)}, opts...)...)
+	o := startSessionService(r)
 	r.serve()
 	return r, o
 }
 
-// A client of the MyAgent protocol makes a session, says something, sees what comes,
-// leaves, and comes back for what it missed, in each of the ways there are.
+// A client of the MyAgent protocol opens a session, sends a message, sees the events, leaves,
+// and resumes in each of the ways that the protocol has.
 func TestMyAgent(t *testing.T) {
 	r, _ := withMyAgent(t)
 	c := r.dial("deltas=all")
@@ -120,7 +120,7 @@ func TestMyAgent(t *testing.T) {
 	require.Equal(t, 10, c.framed("system.notice").Metadata.Replayed)
 }
 
-// What cannot be done, and what is gone, in the protocol's own words.
+// Impossible requests and expired sessions have faults in the protocol's own words.
 func TestMyAgentRefusals(t *testing.T) {
 	t.Parallel()
 	clock := &handClock{now: time.Now()}
@@ -151,7 +151,7 @@ func TestMyAgentRefusals(t *testing.T) {
 	require.Zero(t, beat.Seq)
 
 	c.asks("user.message", session, `,"content":"hello"`)
-	to := aside(t, r.nextCommand(session).ReplyTo)
+	to := directSubject(t, r.nextCommand(session).ReplyTo)
 	e, err := event.New(l, unique(), "test", time.Now(), event.CommandRefusedData{Code: "INPUT_ANSWERED", Message: "answered", AnsweredBy: "bob"})
 	require.NoError(t, err)
 	b, err := json.Marshal(e)

@@ -97,7 +97,7 @@ func TestAnyHostWithCredentials(t *testing.T) {
 	_ = c.Conn.Close()
 }
 
-func TestNamesThatCannotBe(t *testing.T) {
+func TestInvalidNames(t *testing.T) {
 	for _, c := range []gateway.Config{
 		{AllowedOrigins: []string{"app.example.com"}},
 		{AllowedOrigins: []string{"https://app.example.com/"}},

@@ -29,7 +29,7 @@ const (
 
 // BenchmarkOverhead shows one log to 1000 sockets of another process, beside a bare
 // hub in the same run: coder/websocket for the handshake, a core NATS subscription,
-// and the cheapest writer there is. It reports the CPU of this process per delivered
+// and the cheapest possible writer. It reports the CPU of this process per delivered
 // message, the NATS server in it included, and the ratio of the two.
 func BenchmarkOverhead(b *testing.B) {
 	for name, events := range map[string]int{"moderate": 60, "saturated": 600} {

@@ -37,10 +37,10 @@ func (s *swarm) failing(task string) wirecmd.TaskResult {
 // A result that is larger than a frame may be fails its task, wherever its frame names it.
 // The socket stays, and the agent is not told.
 func TestOversizedResults(t *testing.T) {
-	s := swarming(t, narrow)
+	s := startSwarm(t, narrow)
 	agentID := unique()
 	c := s.agent(agentID, "A")
-	p := s.alone(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
 	result, err := json.Marshal(large)
 	require.NoError(t, err)
 	for name, frame := range map[string]string{
@@ -54,8 +54,8 @@ func TestOversizedResults(t *testing.T) {
 	} {
 		task := unique()
 		data := event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 1}, Data: json.RawMessage(`1`)}
-		require.Equal(t, "+", s.hand(p, taskLog("default", task), data))
-		c.hears("task.execute")
+		require.Equal(t, "+", s.deliver(p, taskLog("default", task), data))
+		c.expectASP("task.execute")
 		raw := fmt.Sprintf(frame, task, result)
 		c.write(frameOf(raw))
 		require.Equal(t, fmt.Sprintf("The result is too large: the agent sent %d bytes; the limit is 65536. Ask for less at once.", len(raw)), s.failing(task).Error, name)
@@ -63,26 +63,26 @@ func TestOversizedResults(t *testing.T) {
 	}
 	s.until(wirecmd.PeerAgent, agentID, "no load", func(all []wirecmd.Peer) bool { return all[0].Load == 0 })
 	task := unique()
-	c.says("agent.task.result", "", map[string]any{"taskId": task, "result": strings.Repeat("x", 60<<10)})
+	c.sendASP("agent.task.result", "", map[string]any{"taskId": task, "result": strings.Repeat("x", 60<<10)})
 	cmd := s.nextCommand(task)
 	require.Greater(t, len(cmd.Data), 60<<10, "what fits is taken")
 }
 
 func frameOf(raw string) []byte { return frame(fin|opText, []byte(raw)) }
 
-// What is no end of a task has no effect: whoever waits for an answer is told.
+// An oversized frame that does not end a task has no effect; a request gets a fault.
 func TestOversizedFrames(t *testing.T) {
 	t.Parallel()
-	s := swarming(t, narrow)
+	s := startSwarm(t, narrow)
 	agent := s.agent(unique(), "A")
 	for _, kind := range []string{"task.message", "task.status", "task.notification"} {
-		agent.says(kind, "waits for no answer", map[string]any{"taskId": "t", "message": large})
+		agent.sendASP(kind, "waits for no answer", map[string]any{"taskId": "t", "message": large})
 		agent.unanswered()
 	}
 	for _, kind := range []string{"task.requestmessage", "agent.request", "no.such.type"} {
-		agent.says(kind, "asked", map[string]any{"a": 1, "taskId": "t", "message": large})
-		agent.denied("asked", fault.MessageTooBig)
-		agent.says(kind, "", map[string]any{"taskId": "t", "message": large})
+		agent.sendASP(kind, "asked", map[string]any{"a": 1, "taskId": "t", "message": large})
+		agent.expectError("asked", fault.MessageTooBig)
+		agent.sendASP(kind, "", map[string]any{"taskId": "t", "message": large})
 		agent.unanswered()
 	}
 	agent.write(frameOf(`{"type":"agent.task.result","content":{"result":"` + large + `"}}`))
@@ -91,27 +91,27 @@ func TestOversizedFrames(t *testing.T) {
 	agent.unanswered()
 
 	client, _ := s.join(pathClient, "")
-	client.says("client.agent.task.create.request", "create", map[string]any{"agentName": "A", "taskData": large})
-	client.denied("create", fault.MessageTooBig)
-	client.says("task.message", "", map[string]any{"taskId": "t", "message": large})
+	client.sendASP("client.agent.task.create.request", "create", map[string]any{"agentName": "A", "taskData": large})
+	client.expectError("create", fault.MessageTooBig)
+	client.sendASP("task.message", "", map[string]any{"taskId": "t", "message": large})
 	client.unanswered()
 	client.write(frameOf(large))
-	client.denied("", fault.MessageTooBig)
+	client.expectError("", fault.MessageTooBig)
 
 	late, _ := s.join(pathAgent, "")
-	late.says("agent.task.result", "r", map[string]any{"taskId": "t", "result": large})
+	late.sendASP("agent.task.result", "r", map[string]any{"taskId": "t", "result": large})
 	late.unanswered()
-	late.says("agent.register", "", map[string]any{"name": "A", "id": unique(), "manifest": large})
+	late.sendASP("agent.register", "", map[string]any{"name": "A", "id": unique(), "manifest": large})
 	late.closes(1008)
 	agent.unanswered()
 }
 
 // A service's result that is larger than a frame may be fails its call.
 func TestOversizedResultsOfServices(t *testing.T) {
-	s := swarming(t, narrow)
+	s := startSwarm(t, narrow)
 	serviceID := unique()
 	c := s.service(serviceID)
-	p := s.alone(wirecmd.PeerService, serviceID)
+	p := s.onlyEntry(wirecmd.PeerService, serviceID)
 	in := s.caller()
 	for name, frame := range map[string]string{
 		"as the SDK sends it":     `{"type":"service.task.result","content":{"serviceId":"s","taskId":"%s","result":{"text":"%s"}}}`,
@@ -120,11 +120,11 @@ func TestOversizedResultsOfServices(t *testing.T) {
 		"its call cannot be seen": `{"type":"service.task.result","content":{"a":"%[2]s","taskId":"%[1]s","result":"%[2]s"}}`,
 	} {
 		callID := unique()
-		require.Contains(t, s.hand(p, taskLog("default", callID), in.request(callID)), "+")
-		c.hears("service.task.execute")
-		c.says("service.task.notification", "", map[string]any{"taskId": callID, "notification": map[string]any{"message": large}})
+		require.Contains(t, s.deliver(p, taskLog("default", callID), in.request(callID)), "+")
+		c.expectASP("service.task.execute")
+		c.sendASP("service.task.notification", "", map[string]any{"taskId": callID, "notification": map[string]any{"message": large}})
 		c.write(frameOf(fmt.Sprintf(frame, callID, large)))
-		news := in.hears()
+		news := in.nextNews()
 		require.True(t, news.Final, name)
 		require.Equal(t, []string{callID, string(fault.MessageTooBig)}, []string{news.CallID, news.Code}, name)
 		c.unanswered()
@@ -133,10 +133,10 @@ func TestOversizedResultsOfServices(t *testing.T) {
 	c.unanswered()
 }
 
-// Whoever floods is cut off, also before it is known.
+// The gateway cuts off a flood, also before registration.
 func TestFloodsOfOneFrame(t *testing.T) {
 	t.Parallel()
-	s := swarming(t, narrow)
+	s := startSwarm(t, narrow)
 	c := s.agent(unique(), "A")
 	c.write(frameOf(`{"type":"agent.task.result","content":{"result":"` + strings.Repeat("x", 16<<20) + `"}}`))
 	c.closes(1009)

@@ -19,7 +19,7 @@ const pathPlain = "/plain"
 
 // plainly gives the gateway the dialect, with one line of routes.
 func plainly(_ *gateway.Config, dep *gateway.Deps) {
-	adds(dep, map[string]gateway.Route{pathPlain: gateway.Single(plain.Dialect())})
+	addRoutes(dep, map[string]gateway.Route{pathPlain: gateway.Single(plain.Dialect())})
 }
 
 // plainNext returns the next frame.
@@ -63,7 +63,7 @@ func TestAnAddedDialect(t *testing.T) {
 // TestAnAddedDialectWatchesAnyRun: the dialect's intents reach the service of each kind of
 // log, which the dialect does not know.
 func TestAnAddedDialectWatchesAnyRun(t *testing.T) {
-	r, _ := manned(t, plainly)
+	r, _ := startTeams(t, plainly)
 	for kind, want := range map[id.Kind]string{
 		id.KindSession: "pipeline.send_message", id.KindTeam: "team.send_message", id.KindMember: "team.send_message", id.KindTask: "task.message_task",
 	} {

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// readyTimeout bounds the look at the bus: probes give up after a few seconds.
+	// readyTimeout bounds the check of the bus: probes give up after a few seconds.
 	readyTimeout = 2 * time.Second
-	// verifyEvery spares the bus: a look asks for each stream, and probes come every
-	// second or so from several sides.
+	// verifyEvery spares the bus: a check requests each stream, and several probes come
+	// about every second.
 	verifyEvery = 30 * time.Second
 )
 
 // needed are the services without which no message of a client is answered.
 var needed = []id.Name{command.Session, command.Pipeline, command.Worker, id.MustName("tools")}
 
-// answerable reports whether somebody is there to answer.
+// answerable reports whether all services run that an answer needs.
 func (s *Server) answerable() bool {
 	if s.dep.Directory == nil {
 		return true
@@ -36,8 +36,7 @@ func (s *Server) answerable() bool {
 	return true
 }
 
-// membersChanged lets the connections that wait for services look again. The
-// directory calls it.
+// membersChanged settles the connections that wait for services. The directory calls it.
 func (s *Server) membersChanged() {
 	if !s.answerable() {
 		return
@@ -47,7 +46,7 @@ func (s *Server) membersChanged() {
 	}
 }
 
-// verified remembers when the streams were last found to be right.
+// verified holds the time of the last successful check of the streams.
 type verified struct {
 	mu sync.Mutex
 	at time.Time
@@ -66,7 +65,7 @@ func (s *Server) unready(ctx context.Context) *fault.Fault {
 	return s.verify(ctx)
 }
 
-// verify looks at the streams, unless it has done so a short while ago.
+// verify checks the streams, unless a check has succeeded within verifyEvery.
 func (s *Server) verify(ctx context.Context) *fault.Fault {
 	s.verified.mu.Lock()
 	defer s.verified.mu.Unlock()

@@ -23,22 +23,22 @@ import (
 )
 
 // resume asks for a session from a seq on.
-func (c *client) resume(l subject.Log, after uint64, more ...func(*asked)) {
+func (c *client) resume(l subject.Log, after uint64, more ...func(*multiRequest)) {
 	c.t.Helper()
-	a := asked{Ask: "resume", Session: l.Entity.String(), After: &after}
+	a := multiRequest{Ask: "resume", Session: l.Entity.String(), After: &after}
 	for _, f := range more {
 		f(&a)
 	}
 	c.ask(a)
 }
 
-func inBatches(a *asked) { a.Batch = true }
-func merged(a *asked)    { a.Merge = true }
+func inBatches(a *multiRequest) { a.Batch = true }
+func merged(a *multiRequest)    { a.Merge = true }
 
 // replayed reads the notice that ends a replay.
-func (c *client) replayed(l subject.Log, count int, seq uint64) said {
+func (c *client) replayed(l subject.Log, count int, seq uint64) multiFrame {
 	c.t.Helper()
-	s := c.said("replayed")
+	s := c.expectFrame("replayed")
 	require.Equal(c.t, l.Entity.String(), s.Session)
 	require.Equal(c.t, count, s.Count)
 	require.Equal(c.t, seq, s.Seq)
@@ -46,52 +46,52 @@ func (c *client) replayed(l subject.Log, count int, seq uint64) said {
 	return s
 }
 
-// What was missed comes one by one, then the notice, then what is new. The position
-// may be a seq, an event_id, or what the client has acknowledged.
+// Missed events come one by one, then the notice, then new events. The position may be a seq,
+// an event_id, or the client's last acknowledgement.
 func TestResumeOfASession(t *testing.T) {
-	r, o := several(t)
+	r, o := startMulti(t)
 	l := r.session("default", "two", "three", "four")
-	c, link := r.talker()
+	c, link := r.dialMulti()
 	c.resume(l, 1)
-	c.sees(l, 2, 4)
+	c.expectEvents(l, 2, 4)
 	s := c.replayed(l, 3, 4)
 	require.Equal(t, link, s.Link)
 	require.Nil(t, s.Matched)
 	r.answers(l, "five")
-	c.sees(l, 5, 5)
+	c.expectEvents(l, 5, 5)
 
 	o.acked[l.Entity.String()+" phone"] = 3
-	c, _ = r.talker()
-	c.ask(asked{Ask: "resume", Session: l.Entity.String(), Client: "phone", Hash: "right"})
-	c.sees(l, 4, 5)
+	c, _ = r.dialMulti()
+	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), Client: "phone", Hash: "right"})
+	c.expectEvents(l, 4, 5)
 	require.True(t, *c.replayed(l, 2, 5).Matched)
-	c.ask(asked{Ask: "resume", Session: l.Entity.String(), EventID: s.Cursor, After: ptr(uint64(1)), Hash: "wrong"})
-	c.sees(l, 5, 5)
+	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), EventID: s.Cursor, After: ptr(uint64(1)), Hash: "wrong"})
+	c.expectEvents(l, 5, 5)
 	require.False(t, *c.replayed(l, 1, 5).Matched)
 	c.resume(l, 5)
 	c.replayed(l, 0, 5)
 	r.answers(l, "six")
-	c.sees(l, 6, 6)
+	c.expectEvents(l, 6, 6)
 	c.resume(l, 99)
-	require.Equal(t, "CURSOR_INVALID", c.said("refused").Code)
+	require.Equal(t, "CURSOR_INVALID", c.expectFrame("refused").Code)
 	r.answers(l, "seven")
-	c.sees(l, 7, 7) // a resume that is refused leaves what there was
+	c.expectEvents(l, 7, 7) // a refused resume changes nothing
 }
 
 // A session that is resumed again on the same socket is shown from there, once.
 func TestResumeTwiceOnOneSocket(t *testing.T) {
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	l := r.session("default", "two", "three", "four")
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	for _, after := range []uint64{0, 2, 4, 1} {
 		c.resume(l, after)
-		c.sees(l, after+1, 4)
+		c.expectEvents(l, after+1, 4)
 		c.replayed(l, 4-int(after), 4)
 	}
-	c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: "x"})
+	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "x"})
 	r.nextCommand(l.Entity.String())
 	r.answers(l, "five", "six")
-	c.sees(l, 5, 6)
+	c.expectEvents(l, 5, 6)
 	require.EqualValues(t, 1, r.metric("waggle_gateway_sessions"))
 }
 
@@ -103,7 +103,7 @@ func TestResumesWhileEventsCome(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
-	r, _ := several(t, unlimited)
+	r, _ := startMulti(t, unlimited)
 	l := r.session("default")
 	r.many(l, before)
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -118,7 +118,7 @@ func TestResumesWhileEventsCome(t *testing.T) {
 			}
 		}
 	}()
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	asked := make([]uint64, resumes)
 	for i := range asked {
 		asked[i] = dice.Uint64N(before)
@@ -128,7 +128,7 @@ func TestResumesWhileEventsCome(t *testing.T) {
 	for notices := 0; notices < resumes; {
 		b, err := c.text()
 		require.NoError(t, err)
-		var s said
+		var s multiFrame
 		require.NoError(t, json.Unmarshal(b, &s))
 		if s.Kind == "replayed" {
 			require.Equal(t, last, s.Seq, "notice %d", notices)
@@ -153,7 +153,7 @@ func TestResumesWhileEventsCome(t *testing.T) {
 	end, err := r.log.Last(context.Background(), l)
 	require.NoError(t, err)
 	for last < end.Seq {
-		s := c.said("event")
+		s := c.expectFrame("event")
 		require.Equal(t, last+1, s.Seq)
 		last = s.Seq
 	}
@@ -163,14 +163,14 @@ func TestResumesWhileEventsCome(t *testing.T) {
 func TestReplayInBatches(t *testing.T) {
 	t.Parallel()
 	const missed = 501
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	l := r.session("default")
 	r.many(l, missed)
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	c.resume(l, 1, inBatches)
 	next, frames := uint64(2), 0
 	for next < missed+2 {
-		s := c.said("batch")
+		s := c.expectFrame("batch")
 		require.LessOrEqual(t, len(s.Events), dialect.MaxBatch)
 		for _, e := range s.Events {
 			require.Equal(t, next, e.Seq)
@@ -180,7 +180,7 @@ func TestReplayInBatches(t *testing.T) {
 	}
 	c.replayed(l, missed, missed+1)
 	r.answers(l, "live")
-	c.sees(l, missed+2, missed+2)
+	c.expectEvents(l, missed+2, missed+2)
 	require.LessOrEqual(t, frames, missed/100, "frames for %d events", missed)
 	t.Logf("%d events in %d frames", missed, frames)
 }
@@ -188,15 +188,15 @@ func TestReplayInBatches(t *testing.T) {
 // Batches are bounded in bytes, too.
 func TestReplayInBatchesOfLargeEvents(t *testing.T) {
 	t.Parallel()
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	l := r.session("default")
 	for range 10 {
 		r.answers(l, strings.Repeat("x", 100<<10))
 	}
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	c.resume(l, 1, inBatches)
 	for next := uint64(2); next <= 11; {
-		s := c.said("batch")
+		s := c.expectFrame("batch")
 		require.LessOrEqual(t, len(s.Events), 2)
 		for _, e := range s.Events {
 			require.Equal(t, next, e.Seq)
@@ -221,21 +221,21 @@ func (r *rig) deltas(l subject.Log, message string, n int) (whole string) {
 // On request consecutive pieces of a text come as one, with the seq of the last and
 // word of the first; live they come as they are.
 func TestReplayMerged(t *testing.T) {
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	l := r.session("default")
 	one := r.deltas(l, "m1", 100)
 	two := r.deltas(l, "m2", 50)
 	r.answers(l, "end")
-	for _, more := range [][]func(*asked){{merged}, {merged, inBatches}} {
-		c, _ := r.talker()
+	for _, more := range [][]func(*multiRequest){{merged}, {merged, inBatches}} {
+		c, _ := r.dialMulti()
 		c.resume(l, 1, more...)
 		texts := map[string]string{}
 		for next := uint64(2); next <= 152; {
-			events := []said{}
+			events := []multiFrame{}
 			if len(more) > 1 {
-				events = c.said("batch").Events
+				events = c.expectFrame("batch").Events
 			} else {
-				events = append(events, c.said("event"))
+				events = append(events, c.expectFrame("event"))
 			}
 			for _, s := range events {
 				if s.From == 0 {
@@ -253,11 +253,11 @@ func TestReplayMerged(t *testing.T) {
 		c.replayed(l, 151, 152)
 		_ = c.Conn.Close()
 	}
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	c.resume(l, 152, merged)
 	c.replayed(l, 0, 152)
 	r.deltas(l, "m3", 5)
-	c.sees(l, 153, 157)
+	c.expectEvents(l, 153, 157)
 }
 
 // expire makes the events of a log before its last few go.
@@ -270,28 +270,28 @@ func (r *rig) expire(l subject.Log, keep uint64) {
 	require.NoError(r.t, s.Purge(ctx, jetstream.WithPurgeSubject(l.Event()), jetstream.WithPurgeKeep(keep)))
 }
 
-// Who asks for what has expired is told where the rest begins and shown the state,
-// then the rest; also if it expires only while the client comes.
+// A client that asks for expired history learns where the rest begins, gets the state, then the
+// rest; also if the history expires during the request.
 func TestReplayOfExpiredHistory(t *testing.T) {
 	for _, blind := range []bool{false, true} {
-		r, o := several(t)
+		r, o := startMulti(t)
 		o.blind = blind
 		l := r.session("default", "two", "three", "four", "five")
 		r.expire(l, 2)
-		for _, more := range [][]func(*asked){nil, {inBatches}} {
-			c, _ := r.talker()
+		for _, more := range [][]func(*multiRequest){nil, {inBatches}} {
+			c, _ := r.dialMulti()
 			c.resume(l, 1, more...)
-			require.EqualValues(t, 4, c.said("expired").Seq)
-			require.EqualValues(t, 5, c.said("exported").Seq)
+			require.EqualValues(t, 4, c.expectFrame("expired").Seq)
+			require.EqualValues(t, 5, c.expectFrame("exported").Seq)
 			if more == nil {
-				c.sees(l, 4, 5)
+				c.expectEvents(l, 4, 5)
 			} else {
-				require.Len(t, c.said("batch").Events, 2)
+				require.Len(t, c.expectFrame("batch").Events, 2)
 			}
 			c.replayed(l, 2, 5)
-			c.ask(asked{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(5))})
+			c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(5))})
 			r.answers(l, "more")
-			c.said("event")
+			c.expectFrame("event")
 			_ = c.Conn.Close()
 			r.expire(l, 1)
 			l = r.session("default", "two", "three", "four", "five")
@@ -304,10 +304,10 @@ func TestReplayOfExpiredHistory(t *testing.T) {
 func TestViewersOfASessionSeeTheSameBytes(t *testing.T) {
 	t.Parallel()
 	const events = 300
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	l := r.session("default")
 	watch := func() *client {
-		c, _ := r.talker()
+		c, _ := r.dialMulti()
 		c.resume(l, 0)
 		return c
 	}
@@ -336,13 +336,13 @@ func TestViewersOfASessionSeeTheSameBytes(t *testing.T) {
 func TestSessionsShareAQueue(t *testing.T) {
 	t.Parallel()
 	const events = 200
-	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 32 << 10 })
+	r, _ := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 32 << 10 })
 	logs := []subject.Log{r.session("default"), r.session("default"), r.session("default")}
 	for _, l := range logs {
 		texts := slices.Repeat([]string{strings.Repeat("x", 4<<10)}, events)
 		r.answers(l, texts...)
 	}
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	tc, ok := c.Conn.(*net.TCPConn)
 	require.True(t, ok)
 	require.NoError(t, tc.SetReadBuffer(16<<10)) // so that the kernel does not take it all
@@ -354,7 +354,7 @@ func TestSessionsShareAQueue(t *testing.T) {
 	for ended := 0; ended < len(logs); {
 		b, err := c.text()
 		require.NoError(t, err)
-		var s said
+		var s multiFrame
 		require.NoError(t, json.Unmarshal(b, &s))
 		if s.Kind == "replayed" {
 			ended++
@@ -374,20 +374,20 @@ func TestSessionsShareAQueue(t *testing.T) {
 func TestReplayOfAThousand(t *testing.T) {
 	t.Parallel()
 	const missed, runs = 1000, 10
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	l := r.session("default")
 	r.many(l, missed)
-	for name, more := range map[string][]func(*asked){"one by one": nil, "in batches": {inBatches}} {
+	for name, more := range map[string][]func(*multiRequest){"one by one": nil, "in batches": {inBatches}} {
 		took := make([]time.Duration, runs)
 		for i := range took {
-			c, _ := r.talker()
+			c, _ := r.dialMulti()
 			began := time.Now()
 			c.resume(l, 1, more...)
 			n := uint64(0)
 			for {
 				b, err := c.text()
 				require.NoError(t, err)
-				var s said
+				var s multiFrame
 				require.NoError(t, json.Unmarshal(b, &s))
 				if s.Kind == "replayed" {
 					require.Equal(t, missed, s.Count)
@@ -409,26 +409,26 @@ func TestReplayOfAThousand(t *testing.T) {
 	}
 }
 
-// Acknowledgements are sent on now and then, the highest of each client, and when
-// the socket ends. What cannot have been read is not noted.
+// The gateway sends on the highest acknowledgement of each client, at intervals and when the
+// socket ends. It drops acknowledgements of events that it has not sent.
 func TestAcknowledgements(t *testing.T) {
 	t.Parallel()
-	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 300*time.Millisecond, 1000 })
+	r, _ := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.AckInterval, c.MessageBurst = 300*time.Millisecond, 1000 })
 	l := r.session("default", "two", "three", "four", "five")
-	c, _ := r.talker()
-	c.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0)), Client: "phone"})
-	c.sees(l, 1, 5)
-	c.said("replayed")
+	c, _ := r.dialMulti()
+	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0)), Client: "phone"})
+	c.expectEvents(l, 1, 5)
+	c.expectFrame("replayed")
 	ack := func(client string, seq uint64, eventID string) {
-		c.ask(asked{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
+		c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), Client: client, After: &seq, EventID: eventID})
 	}
 	for _, seq := range []uint64{1, 3, 4, 2, 6, 1 << 60, 0} {
 		ack("phone", seq, "")
 		ack("", seq, "") // of the phone
 		ack("tablet", 99, fmt.Sprintf("%d.77", min(seq, 3)))
 	}
-	c.ask(asked{Ask: "ack", Client: "tablet", After: ptr(uint64(1))}) // of the only session
-	ack("x", 0, "nonsense")                                           // which has no answer
+	c.ask(multiRequest{Ask: "ack", Client: "tablet", After: ptr(uint64(1))}) // of the only session
+	ack("x", 0, "nonsense")                                                  // which has no answer
 	highest := map[string]uint64{}
 	commands := 0
 	next := func() {

@@ -11,16 +11,16 @@ import (
 )
 
 // everybody has one key for each role, named like it, of one tenant.
-func everybody() option {
+func allRoles() option {
 	return authenticated(
 		key("user", "red", auth.RoleUser), key("operator", "red", auth.RoleOperator), key("viewer", "red", auth.RoleViewer),
 		key("agent", "red", auth.RoleAgent), key("service", "red", auth.RoleService), key("both", "red", auth.RoleViewer, auth.RoleUser),
 	)
 }
 
-// Who may open which socket.
+// Each role opens its own kinds of sockets.
 func TestRolesOpenSockets(t *testing.T) {
-	s := pavilion(t, everybody())
+	s := startAll(t, allRoles())
 	people := []string{"user", "operator", "viewer", "both"}
 	for path, may := range map[string][]string{
 		pathSessions: people, pathClient: people, pathAgent: {"user", "operator", "both", "agent"},
@@ -42,42 +42,42 @@ func TestRolesOpenSockets(t *testing.T) {
 	}
 }
 
-// A viewer sees everything of its tenant, and nothing that it asks for is done: on
-// sockets of every manner.
+// A viewer sees everything of its tenant, and its commands are refused, on sockets of every
+// binding.
 func TestViewersChangeNothing(t *testing.T) {
 	t.Parallel()
-	s := pavilion(t, everybody())
+	s := startAll(t, allRoles())
 	header := bearer("viewer")
 	for _, kind := range kinds {
 		l := s.runLog(kind, "red")
 		s.answers(l, "seen")
-		for _, w := range windows(t) {
+		for _, w := range watchers(t) {
 			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String(), header...)
 			w.see(c, l, "seen")
 			switch w.path {
-			case pathSolo, pathRuns:
+			case pathSingle, pathRuns:
 				for _, ask := range []string{"say", "approve", "stop"} {
-					c.commands(ask, "", "x")
-					require.Equal(t, string(fault.Forbidden), c.crewSaid("failed").Code)
+					c.sendTeam(ask, "", "x")
+					require.Equal(t, string(fault.Forbidden), c.expectTeamFrame("failed").Code)
 				}
 			case pathSessions:
 				for _, ask := range []string{"act", "open", "import"} {
-					c.ask(asked{Ask: ask, Session: l.Entity.String(), Text: "x", Signed: []byte(`"x"`)})
-					require.Equal(t, string(fault.Forbidden), c.said("refused").Code)
+					c.ask(multiRequest{Ask: ask, Session: l.Entity.String(), Text: "x", Signed: []byte(`"x"`)})
+					require.Equal(t, string(fault.Forbidden), c.expectFrame("refused").Code)
 				}
-				c.ask(asked{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(2)), Client: "somebody's phone"})
-				c.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(1))})
-				c.sees(l, 2, 2)
-				c.said("replayed")
+				c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(2)), Client: "somebody's phone"})
+				c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(1))})
+				c.expectEvents(l, 2, 2)
+				c.expectFrame("replayed")
 			case pathClient:
 				for _, ask := range []string{"client.agent.task.create.request", "client.agent.task.cancel.request", "task.message", "client.register", "client.message", "mcp.tool.execute"} {
-					c.says(ask, ask, map[string]any{
+					c.sendASP(ask, ask, map[string]any{
 						"taskId": l.Entity.String(), "taskData": 1, "agentName": "x", "message": "x", "name": "x",
 						"targetClientId": "x", "serverId": "x", "toolName": "x", "parameters": map[string]any{},
 					})
 					require.Contains(t, c.until(`"requestId":"`+ask+`"`), fault.Forbidden)
 				}
-				c.says("client.agent.list.request", "li", map[string]any{})
+				c.sendASP("client.agent.list.request", "li", map[string]any{})
 				c.until(`"client.agent.list.response"`)
 			}
 			c.leave()
@@ -86,34 +86,34 @@ func TestViewersChangeNothing(t *testing.T) {
 	}
 	l := s.runLog(id.KindTeam, "red")
 	c := s.open(pathTeams+l.Entity.String(), "", header...)
-	c.welcomed(l.Entity.String())
-	c.crewSaid("member")
-	c.crewSaid("event")
-	c.commands("pause", "", "")
-	require.Equal(t, string(fault.Forbidden), c.crewSaid("failed").Code)
+	c.expectWelcome(l.Entity.String())
+	c.expectTeamFrame("member")
+	c.expectTeamFrame("event")
+	c.sendTeam("pause", "", "")
+	require.Equal(t, string(fault.Forbidden), c.expectTeamFrame("failed").Code)
 	c.leave()
 	// A socket without a session would begin one.
-	s.open(pathSolo, "", header...).turnedAway(fault.Forbidden, 4403)
+	s.open(pathSingle, "", header...).expectRefusal(fault.Forbidden, 4403)
 	mine := s.session("red", "seen")
-	c = s.open(pathSolo, "session="+mine.Entity.String()+"&after=0", header...)
-	c.crewSaid("greeting")
-	c.crewSaid("greeting")
-	c.sees(mine, 1, 2)
+	c = s.open(pathSingle, "session="+mine.Entity.String()+"&after=0", header...)
+	c.expectTeamFrame("greeting")
+	c.expectTeamFrame("greeting")
+	c.expectEvents(mine, 1, 2)
 	c.leave()
-	// Who has another role beside it may do what that one may.
+	// A second role adds its rights.
 	c = s.open(pathTeams+l.Entity.String(), "", bearer("both")...)
-	c.welcomed(l.Entity.String())
-	c.commands("pause", "", "")
+	c.expectWelcome(l.Entity.String())
+	c.sendTeam("pause", "", "")
 	require.Equal(t, "who-both", s.nextCommand(l.Entity.String()).Principal)
 }
 
-// A key of an agent is good for an agent's socket, and what an agent does there is done.
+// The key of an agent opens the socket of an agent, and commands on that socket take effect.
 func TestKeysOfAgents(t *testing.T) {
-	s := pavilion(t, everybody())
+	s := startAll(t, allRoles())
 	agent := unique()
 	c := s.agent(agent, "Reader", bearer("agent")...)
 	task := unique()
-	c.says("agent.task.result", "", map[string]any{"taskId": task, "result": 1})
+	c.sendASP("agent.task.result", "", map[string]any{"taskId": task, "result": 1})
 	require.Equal(t, "who-agent", s.nextCommand(task).Principal)
 	c.leave()
 	v := s.service(unique(), bearer("service")...)

@@ -48,8 +48,8 @@ func Multi(d dialect.MultiDialect) Route {
 	}}
 }
 
-// Team returns the route of a dialect whose connections show what their path names with the
-// wildcard {team_id} or {agent_id}, or their query.
+// Team returns the route of a dialect whose connections show the team or the member that their
+// path names with the wildcard {team_id} or {agent_id}, or that their query names.
 func Team(d dialect.TeamDialect) Route {
 	return Route{protocol: d.Name(), policy: viewers, bind: func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error) {
 		codec, err := d.BindTeams(r.URL.Query())
@@ -60,7 +60,7 @@ func Team(d dialect.TeamDialect) Route {
 	}}
 }
 
-// Swarm returns the route of clients, agents or services of a swarm.
+// Swarm returns the route of clients, agents or providers of a swarm.
 func Swarm(codec dialect.Peers) Route {
 	return Route{
 		protocol: codec.Name(), swarm: true,
@@ -71,8 +71,8 @@ func Swarm(codec dialect.Peers) Route {
 	}
 }
 
-// routes returns everything the gateway serves. Probes and metrics are answered under any
-// name: their clients know the machine and not its names.
+// routes returns the handler of all requests. It serves probes and metrics under any host name,
+// because their clients know the machine by its address.
 func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
 	api.New(api.Config{

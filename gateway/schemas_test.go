@@ -13,8 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/bundle"
 )
 
-// TestSchemas: a gateway that lets nobody in without a key serves the bundles to anybody
-// who comes under one of its names, and once.
+// A gateway that requires keys serves the bundles without one, and answers 304 to a client that
+// has them.
 func TestSchemas(t *testing.T) {
 	r := start(t, func(_ *gateway.Config, d *gateway.Deps) {
 		var err error

@@ -40,7 +40,7 @@ const (
 	leavePatience = time.Second
 )
 
-// errEnded is why a server that was stopped does not start.
+// errEnded is the error of Start after Stop.
 var errEnded = errors.New("gateway: started after it was stopped")
 
 // Server is one gateway. It implements lifecycle.Component.
@@ -63,7 +63,7 @@ type Server struct {
 	announcements *watch.Announcements
 	sent          sse.Stats // by streams of events
 
-	ctx    context.Context //nolint:containedctx // the life of the sockets, ended by Stop
+	ctx    context.Context //nolint:containedctx // lives as long as the sockets; Stop ends it
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
@@ -293,19 +293,19 @@ func (s *Server) isDraining() bool {
 	return s.draining
 }
 
-// connection is what is counted and drained, whatever its transport. Only flush blocks.
+// connection is a client's link to the gateway, over any transport. Only flush blocks.
 type connection interface {
-	// protocol names its protocol in metrics.
+	// Protocol names its protocol in metrics.
 	Protocol() string
-	// Settle: services may have come that its messages wait for.
+	// Settle checks whether the services that its messages wait for have started.
 	Settle()
-	// retire sends its client to another gateway, after what is being done for it.
+	// retire sends its client to another gateway, after the requests in progress.
 	retire()
-	// left is closed when nothing of it is left.
+	// left is closed when the connection has ended.
 	left() <-chan struct{}
 	// flush sends its acknowledgements. It may block.
 	flush(ctx context.Context)
-	// queued returns the bytes that wait to be written, of those that no hub counts.
+	// queued returns the bytes that wait to be written, except for those that the hub counts.
 	queued() int
 }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// delivered reads messages until the one with the seq and returns their texts.
-func (c *client) delivered(from, to uint64) (texts []string) {
+// expectMessages reads messages until the one with the seq and returns their texts.
+func (c *client) expectMessages(from, to uint64) (texts []string) {
 	c.t.Helper()
 	for seq := from; seq <= to; seq++ {
-		h := c.hears("client.message")
+		h := c.expectASP("client.message")
 		require.Equal(c.t, seq, h.Seq)
 		var text string
 		require.NoError(c.t, json.Unmarshal(h.Content.Data, &text))
@@ -29,49 +29,48 @@ func (c *client) delivered(from, to uint64) (texts []string) {
 	return texts
 }
 
-// A client is welcomed first, not too early, with its id; it is listed, shown its inbox,
-// and named.
+// A client is first welcomed, not too early, with its id. It is listed, gets the events of its
+// inbox, and can be named.
 func TestAClientIsWelcomed(t *testing.T) {
-	s := swarming(t)
+	s := startSwarm(t)
 	begin := time.Now()
 	c, hello := s.join(pathClient, "")
 	require.GreaterOrEqual(t, time.Since(begin), 15*time.Millisecond, "the SDK would lose it")
 	clientID := hello.Content.ClientID
 	require.NotEmpty(t, clientID)
 	require.NotEmpty(t, hello.Content.ResumeToken)
-	p := s.alone(wirecmd.PeerClient, clientID)
+	p := s.onlyEntry(wirecmd.PeerClient, clientID)
 	require.Equal(t, []string{"active", ""}, []string{p.Status, p.Name})
 
 	l := clientLog("default", clientID)
-	s.tells(l, "one", "two")
-	require.Equal(t, []string{"one", "two"}, c.delivered(2, 3))
-	c.says("client.register", "r", map[string]any{"clientName": "Ada", "clientId": "somebody"})
-	require.Equal(t, clientID, c.hears("client.register.response").Content.ClientID)
+	s.writeInbox(l, "one", "two")
+	require.Equal(t, []string{"one", "two"}, c.expectMessages(2, 3))
+	c.sendASP("client.register", "r", map[string]any{"clientName": "Ada", "clientId": "somebody"})
+	require.Equal(t, clientID, c.expectASP("client.register.response").Content.ClientID)
 	s.until(wirecmd.PeerClient, clientID, "named", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Name == "Ada" })
 
-	// An aside is shown to the client, if it is one: what claims a place in the log is not.
+	// A direct message is shown to the client if its tenant is the client's.
 	no := event.CommandRefusedData{CommandID: "new_r_f", Code: string(fault.TaskNotFound), Message: "no"}
-	require.Equal(t, "+", s.hand(p, taskLog("default", "t"), no))
-	require.Equal(t, string(fault.TaskNotFound), c.hears("error").Content.Code)
-	require.Equal(t, "-", s.hand(p, taskLog("foreign", "t"), no))
+	require.Equal(t, "+", s.deliver(p, taskLog("default", "t"), no))
+	require.Equal(t, string(fault.TaskNotFound), c.expectASP("error").Content.Code)
+	require.Equal(t, "-", s.deliver(p, taskLog("foreign", "t"), no))
 	c.leave()
 }
 
-// What a peer was confirmed to be is seen by its next request, on any replica of the
-// service and however often it changes: the changes are told to the directory at a
-// bounded rate.
+// The next request after a confirmed change sees the change, on any replica of the service and
+// however often the participant changes: the directory gets the changes at a bounded rate.
 func TestWhatWasConfirmedIsSeen(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	for range 8 {
 		c, hello := s.join(pathClient, "")
 		for round := range 6 {
 			name := fmt.Sprint("name ", round)
-			c.says("client.register", "r", map[string]any{"clientName": name})
-			c.says("client.list", "l", map[string]any{})
-			c.hears("client.register.response")
+			c.sendASP("client.register", "r", map[string]any{"clientName": name})
+			c.sendASP("client.list", "l", map[string]any{})
+			c.expectASP("client.register.response")
 			seen := ""
-			for _, p := range c.hears("client.list.response").Content.Clients {
+			for _, p := range c.expectASP("client.list.response").Content.Clients {
 				if p.ID == hello.Content.ClientID {
 					seen = p.Name
 				}
@@ -87,7 +86,7 @@ func TestWhatWasConfirmedIsSeen(t *testing.T) {
 func TestAClientResumesElsewhere(t *testing.T) {
 	t.Parallel()
 	const total, rounds = 300, 12
-	s := swarming(t)
+	s := startSwarm(t)
 	at := []*swarm{s, s.another()}
 	c, hello := s.join(pathClient, "")
 	clientID, token := hello.Content.ClientID, hello.Content.ResumeToken
@@ -110,31 +109,31 @@ func TestAClientResumesElsewhere(t *testing.T) {
 		if round == rounds-1 {
 			next = total + 1
 		}
-		for i, text := range c.delivered(last+1, next) {
+		for i, text := range c.expectMessages(last+1, next) {
 			require.Equal(t, fmt.Sprint(last-1+uint64(i)), text)
 		}
 		last = next
-		c.breaks()
+		c.cut()
 		c, hello = at[rnd.IntN(2)].join(pathClient, fmt.Sprintf("clientId=%s&resumeToken=%s&after=%d", clientID, token, last))
 		require.True(t, hello.Content.Resumed)
 		require.Equal(t, clientID, hello.Content.ClientID)
 	}
 	<-written
-	s.tells(l, "the end")
-	require.Equal(t, []string{"the end"}, c.delivered(total+2, total+2))
-	s.alone(wirecmd.PeerClient, clientID)
+	s.writeInbox(l, "the end")
+	require.Equal(t, []string{"the end"}, c.expectMessages(total+2, total+2))
+	s.onlyEntry(wirecmd.PeerClient, clientID)
 }
 
-// What a client has is noted once its pong says so, and not before.
-func TestWhatAClientHasIsNoted(t *testing.T) {
+// The gateway acknowledges events once a client's pong confirms them, and not before.
+func TestPongsAcknowledgeEvents(t *testing.T) {
 	t.Parallel()
-	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) {
 		c.AckInterval, c.PingInterval = 20*time.Millisecond, time.Second
 	})
 	c, hello := s.join(pathClient, "")
 	l := clientLog("default", hello.Content.ClientID)
-	s.tells(l, "one", "two", "three")
-	c.write(frame(fin|opPong, []byte("has 1000"))) // nobody has asked
+	s.writeInbox(l, "one", "two", "three")
+	c.write(frame(fin|opPong, []byte("has 1000"))) // answers no ping
 	var op byte
 	var payload []byte
 	for range 3 {
@@ -166,39 +165,39 @@ func TestWhatAClientHasIsNoted(t *testing.T) {
 			}
 		}
 	}
-	s.desk.mu.Lock()
-	s.desk.acked[hello.Content.ClientID] = seq
-	s.desk.mu.Unlock()
-	c.breaks()
-	s.tells(l, "four")
+	s.tasks.mu.Lock()
+	s.tasks.acked[hello.Content.ClientID] = seq
+	s.tasks.mu.Unlock()
+	c.cut()
+	s.writeInbox(l, "four")
 	c, _ = s.join(pathClient, fmt.Sprintf("clientId=%s&resumeToken=%s", hello.Content.ClientID, hello.Content.ResumeToken))
-	require.Equal(t, []string{"four"}, c.delivered(5, 5))
+	require.Equal(t, []string{"four"}, c.expectMessages(5, 5))
 }
 
-// A client comes back by client.register, too: its socket shows that inbox from then on.
-func TestAClientComesBackByRegistering(t *testing.T) {
+// A client also resumes by client.register: its socket shows that inbox from then on.
+func TestAClientResumesByRegistering(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	former, hello := s.join(pathClient, "")
 	clientID, token := hello.Content.ClientID, hello.Content.ResumeToken
 	l := clientLog("default", clientID)
-	s.tells(l, "one", "two")
-	former.delivered(2, 3)
-	former.breaks()
+	s.writeInbox(l, "one", "two")
+	former.expectMessages(2, 3)
+	former.cut()
 
 	c, hello := s.join(pathClient, "")
 	passing := hello.Content.ClientID
-	c.says("client.register", "bad", map[string]any{"clientId": clientID, "resumeToken": "guess"})
-	c.denied("bad", fault.ClientNotFound)
-	s.tells(clientLog("default", passing), "still here")
-	require.Equal(t, []string{"still here"}, c.delivered(2, 2))
-	c.says("client.register", "back", map[string]any{"clientId": clientID, "resumeToken": token, "lastSeq": 2, "clientName": "Ada"})
-	var h heard
+	c.sendASP("client.register", "bad", map[string]any{"clientId": clientID, "resumeToken": "guess"})
+	c.expectError("bad", fault.ClientNotFound)
+	s.writeInbox(clientLog("default", passing), "still here")
+	require.Equal(t, []string{"still here"}, c.expectMessages(2, 2))
+	c.sendASP("client.register", "back", map[string]any{"clientId": clientID, "resumeToken": token, "lastSeq": 2, "clientName": "Ada"})
+	var h aspFrame
 	seen := uint64(2)
 	for h.Type != "client.register.response" {
 		b, err := c.text()
 		require.NoError(t, err)
-		h = heard{}
+		h = aspFrame{}
 		require.NoError(t, json.Unmarshal(b, &h))
 		if h.Type == "client.message" {
 			seen++
@@ -206,26 +205,26 @@ func TestAClientComesBackByRegistering(t *testing.T) {
 		}
 	}
 	require.Equal(t, clientID, h.Content.ClientID)
-	s.tells(clientLog("default", passing), "lost on nobody")
-	s.tells(l, "three")
-	c.delivered(seen+1, 4)
-	p := s.alone(wirecmd.PeerClient, clientID)
+	s.writeInbox(clientLog("default", passing), "lost on nobody")
+	s.writeInbox(l, "three")
+	c.expectMessages(seen+1, 4)
+	p := s.onlyEntry(wirecmd.PeerClient, clientID)
 	require.Equal(t, "Ada", p.Name)
 	s.until(wirecmd.PeerClient, passing, "gone", count(0))
-	require.Equal(t, clientID, s.desk.last().ID, "who asks is who came back")
+	require.Equal(t, clientID, s.tasks.last().ID, "who asks is who came back")
 }
 
-// Positions that are none, and a client without anybody to open its inbox.
+// A client is refused if its position is invalid, or while no task service opens its inbox.
 func TestClientsThatCannotBeWelcomed(t *testing.T) {
 	t.Parallel()
-	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = 300 * time.Millisecond })
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.ReadyTimeout = 300 * time.Millisecond })
 	s.path = pathClient
 	for _, query := range []string{"after=1", "clientId=x&resumeToken=y&after=-1", "clientId=x&after=z"} {
 		c := s.dial(query)
-		require.Equal(t, string(fault.CursorInvalid), c.hears("error").Content.Code)
+		require.Equal(t, string(fault.CursorInvalid), c.expectASP("error").Content.Code)
 		c.closes(fault.Lookup(fault.CursorInvalid).Close)
 	}
-	require.NoError(t, s.desk.lease.Leave(t.Context()))
+	require.NoError(t, s.tasks.lease.Leave(t.Context()))
 	require.NoError(t, s.dir.Wait(t.Context(), func(d *directory.Directory) bool {
 		return len(d.Members(directory.WhatService, wirecmd.Task)) == 0
 	}))
@@ -235,12 +234,12 @@ func TestClientsThatCannotBeWelcomed(t *testing.T) {
 
 // A message between clients that was stored for too long is not shown any more.
 func TestLateMessagesAreNotShown(t *testing.T) {
-	s := swarming(t)
+	s := startSwarm(t)
 	c, hello := s.join(pathClient, "")
 	l := clientLog("default", hello.Content.ClientID)
 	data, err := json.Marshal("late")
 	require.NoError(t, err)
 	require.NoError(t, s.append(l, "late", event.InboxMessagedData{MessageID: "late", Data: data, ExpiresAt: time.Now().Add(-time.Minute)}))
-	s.tells(l, "in time")
-	require.Equal(t, []string{"in time"}, c.delivered(3, 3))
+	s.writeInbox(l, "in time")
+	require.Equal(t, []string{"in time"}, c.expectMessages(3, 3))
 }

@@ -70,33 +70,33 @@ func unquote(t testing.TB, raw json.RawMessage) (text string) {
 	return text
 }
 
-// What an agent says that does not fit into an event is stored, once however often the
-// agent says it, and the socket goes on. So are a child task and a call.
+// A result that does not fit into an event is stored once, however often the agent repeats it,
+// and the socket goes on. The same holds for a child task and a call.
 func TestLargeResultsAreStored(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	c := s.agent(unique(), "A")
 	for _, size := range sizes {
 		task := unique()
 		for range 2 {
-			c.says("agent.task.result", "r", map[string]any{"taskId": task, "result": big(size)})
+			c.sendASP("agent.task.result", "r", map[string]any{"taskId": task, "result": big(size)})
 			r := filled[wirecmd.TaskResult](s, s.nextCommand(task))
 			require.False(t, r.Failed, "%s", r.Error)
 			require.Equal(t, big(size), unquote(t, r.Result))
 		}
 		require.Equal(t, 1, s.stored(taskLog("default", task)))
 
-		c.says("task.notification", "n", map[string]any{"taskId": task, "message": "look", "data": big(size)})
-		c.hears("task.message.received")
+		c.sendASP("task.notification", "n", map[string]any{"taskId": task, "message": "look", "data": big(size)})
+		c.expectASP("task.message.received")
 		require.Equal(t, big(size), unquote(t, filled[wirecmd.TaskNotification](s, s.nextCommand(task)).Data))
 		require.Equal(t, 1, s.stored(taskLog("default", task)), "it is the same text")
 
-		c.says("agent.request", "k"+task, map[string]any{"taskId": task, "targetAgent": "B", "taskData": big(size)})
+		c.sendASP("agent.request", "k"+task, map[string]any{"taskId": task, "targetAgent": "B", "taskData": big(size)})
 		child := filled[wirecmd.SpawnChild](s, s.nextCommand(task))
 		require.Equal(t, big(size), unquote(t, child.Data))
 		require.Equal(t, 1, s.stored(taskLog("default", child.ChildID)), "it is the child's")
 
-		c.says("service.task.execute", "x", map[string]any{"taskId": task, "serviceId": "v", "toolId": "f", "params": map[string]any{"text": big(size)}})
+		c.sendASP("service.task.execute", "x", map[string]any{"taskId": task, "serviceId": "v", "toolId": "f", "params": map[string]any{"text": big(size)}})
 		call := filled[wirecmd.ToolRequest](s, s.nextCommand(task))
 		var args struct{ Text string }
 		require.NoError(t, json.Unmarshal(call.Arguments, &args))
@@ -108,19 +108,19 @@ func TestLargeResultsAreStored(t *testing.T) {
 	c.unanswered()
 }
 
-// A task that is asked for twice is stored once, and how it is is answered whole. What its
-// client says to its agent is stored as well.
+// A task that is requested twice is stored once, and its status is answered whole. A message of
+// its client to its agent is stored as well.
 func TestLargeTasksAreAskedFor(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	c, _ := s.join(pathClient, "")
 	for _, size := range sizes {
 		task := ""
 		for range 2 {
-			c.says("client.agent.task.create.request", fmt.Sprint("f", size), map[string]any{"agentName": "A", "taskData": big(size)})
-			c.says("client.list", "l", map[string]any{}) // it is answered after
-			c.hears("client.list.response")
-			asked := s.desk.last()
+			c.sendASP("client.agent.task.create.request", fmt.Sprint("f", size), map[string]any{"agentName": "A", "taskData": big(size)})
+			c.sendASP("client.list", "l", map[string]any{}) // it is answered after
+			c.expectASP("client.list.response")
+			asked := s.tasks.last()
 			require.Less(t, len(asked.Data), 1000)
 			var n wirecmd.NewTask
 			require.NoError(t, json.Unmarshal(asked.Data, &n))
@@ -130,22 +130,22 @@ func TestLargeTasksAreAskedFor(t *testing.T) {
 		}
 		require.Equal(t, 1, s.stored(taskLog("default", task)))
 
-		c.says("task.message", "m"+task, map[string]any{"taskId": task, "message": big(size)})
+		c.sendASP("task.message", "m"+task, map[string]any{"taskId": task, "message": big(size)})
 		require.Equal(t, big(size), unquote(t, filled[wirecmd.TaskMessage](s, s.nextCommand(task)).Message))
 
 		view := wirecmd.TaskView{TaskHead: event.TaskHead{TaskID: task}, Status: "completed", CreatedAt: time.Now(), EndedAt: time.Now(), Before: true}
 		view.ResultRef = s.put(taskLog("default", task), big(size))
-		s.desk.mu.Lock()
-		s.desk.task = view
-		s.desk.mu.Unlock()
-		c.says("client.agent.task.status.request", "s", map[string]any{"taskId": task})
-		require.Equal(t, big(size), unquote(t, c.hears("client.agent.task.status.response").Content.Result))
-		c.says("client.agent.task.create.request", fmt.Sprint("f", size), map[string]any{"agentName": "A", "taskData": big(size)})
-		c.hears("client.agent.task.create.response")
-		require.Equal(t, big(size), unquote(t, c.hears("client.agent.task.result").Content.Result), "the end that it has had")
-		s.desk.mu.Lock()
-		s.desk.task = wirecmd.TaskView{}
-		s.desk.mu.Unlock()
+		s.tasks.mu.Lock()
+		s.tasks.task = view
+		s.tasks.mu.Unlock()
+		c.sendASP("client.agent.task.status.request", "s", map[string]any{"taskId": task})
+		require.Equal(t, big(size), unquote(t, c.expectASP("client.agent.task.status.response").Content.Result))
+		c.sendASP("client.agent.task.create.request", fmt.Sprint("f", size), map[string]any{"agentName": "A", "taskData": big(size)})
+		c.expectASP("client.agent.task.create.response")
+		require.Equal(t, big(size), unquote(t, c.expectASP("client.agent.task.result").Content.Result), "the end that it has had")
+		s.tasks.mu.Lock()
+		s.tasks.task = wirecmd.TaskView{}
+		s.tasks.mu.Unlock()
 	}
 }
 
@@ -153,22 +153,22 @@ func TestLargeTasksAreAskedFor(t *testing.T) {
 // afterwards comes after it.
 func TestLargeTasksAreHandedOver(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	agentID := unique()
 	c := s.agent(agentID, "Worker")
-	p := s.alone(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
 	for i, size := range append([]int{10}, sizes...) {
 		task := fmt.Sprintf("%s-%d", agentID, i)
 		about := taskLog("default", task)
 		head := event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 1}
-		require.Equal(t, "+", s.hand(p, about, event.TaskAssignedData{TaskHead: head, DataRef: s.put(about, big(size))}))
-		require.Equal(t, "+", s.hand(p, about, event.TaskMessagedData{TaskHead: head, MessageID: "m", Message: json.RawMessage(`"small"`)}))
-		require.Equal(t, "+", s.hand(p, about, event.ChildFinishedData{TaskHead: head, ChildID: "k", Status: "completed", ResultRef: s.put(about, big(size))}))
-		require.Equal(t, "+", s.hand(p, about, event.TaskReleasedData{TaskHead: head, Reason: "x"}))
-		require.Equal(t, big(size), unquote(t, c.hears("task.execute").Content.Data))
-		c.hears("task.messageresponse")
-		require.Equal(t, big(size), unquote(t, c.hears("childagent.response").Content.Result))
-		c.hears("task.cancel")
+		require.Equal(t, "+", s.deliver(p, about, event.TaskAssignedData{TaskHead: head, DataRef: s.put(about, big(size))}))
+		require.Equal(t, "+", s.deliver(p, about, event.TaskMessagedData{TaskHead: head, MessageID: "m", Message: json.RawMessage(`"small"`)}))
+		require.Equal(t, "+", s.deliver(p, about, event.ChildFinishedData{TaskHead: head, ChildID: "k", Status: "completed", ResultRef: s.put(about, big(size))}))
+		require.Equal(t, "+", s.deliver(p, about, event.TaskReleasedData{TaskHead: head, Reason: "x"}))
+		require.Equal(t, big(size), unquote(t, c.expectASP("task.execute").Content.Data))
+		c.expectASP("task.messageresponse")
+		require.Equal(t, big(size), unquote(t, c.expectASP("childagent.response").Content.Result))
+		c.expectASP("task.cancel")
 	}
 	s.until(wirecmd.PeerAgent, agentID, "no load", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Load == 0 })
 }
@@ -187,24 +187,24 @@ func (s *swarm) ends(inbox subject.Log, task, result string, ref *event.ObjectRe
 // live and when it comes back.
 func TestLargeResultsAreShown(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	c, hello := s.join(pathClient, "")
 	l := clientLog("default", hello.Content.ClientID)
 	want := map[string]int{}
 	for i, size := range append(sizes, sizes...) {
-		s.tells(l, "before")
+		s.writeInbox(l, "before")
 		task := unique()
 		want[task] = size
 		s.ends(l, task, "null", s.put(taskLog("default", task), big(size)))
-		s.tells(l, "after")
-		require.Equal(t, uint64(3*i+2), c.hears("client.message").Seq)
-		h := c.hears("client.agent.task.result")
+		s.writeInbox(l, "after")
+		require.Equal(t, uint64(3*i+2), c.expectASP("client.message").Seq)
+		h := c.expectASP("client.agent.task.result")
 		require.Equal(t, []any{task, uint64(3*i + 3), "req-" + task, "completed"}, []any{h.Content.TaskID, h.Seq, h.RequestID, h.Content.Status})
 		require.Equal(t, big(size), unquote(t, h.Content.Result))
 		for range 2 { // the message, and the result once more for the SDK, in any order
 			b, err := c.text()
 			require.NoError(t, err)
-			var again heard
+			var again aspFrame
 			require.NoError(t, json.Unmarshal(b, &again))
 			if again.Type == "client.message" {
 				require.Equal(t, uint64(3*i+4), again.Seq)
@@ -214,12 +214,12 @@ func TestLargeResultsAreShown(t *testing.T) {
 			require.Equal(t, big(size), unquote(t, again.Content.Result))
 		}
 	}
-	c.breaks()
+	c.cut()
 	back, _ := s.join(pathClient, "clientId="+hello.Content.ClientID+"&resumeToken="+hello.Content.ResumeToken+"&after=2")
 	for seq := uint64(3); seq <= uint64(3*len(want)+1); {
 		b, err := back.text()
 		require.NoError(t, err)
-		var h heard
+		var h aspFrame
 		require.NoError(t, json.Unmarshal(b, &h))
 		if h.Seq == 0 {
 			continue // once more for the SDK
@@ -232,10 +232,10 @@ func TestLargeResultsAreShown(t *testing.T) {
 	}
 }
 
-// What is lost is said to be, and nothing else is lost with it: a client is shown the
-// fault in the place of the result, and a task whose data is lost fails.
-func TestLostDataIsSaidToBe(t *testing.T) {
-	s := swarming(t)
+// Lost data is reported and affects nothing else: a client gets a fault in place of the result,
+// and a task whose data is lost fails.
+func TestLostDataIsReported(t *testing.T) {
+	s := startSwarm(t)
 	c, hello := s.join(pathClient, "")
 	l := clientLog("default", hello.Content.ClientID)
 	agentID, task := unique(), unique()
@@ -243,16 +243,16 @@ func TestLostDataIsSaidToBe(t *testing.T) {
 	about := taskLog("default", task)
 	foreign := s.put(taskLog("foreign", task), big(300<<10)) // of another tenant, under the same name
 	s.ends(l, task, "null", foreign)
-	s.tells(l, "after")
-	require.Equal(t, "PAYLOAD_LOST", c.hears("task.error").Content.Code)
-	h := c.hears("client.agent.task.result")
+	s.writeInbox(l, "after")
+	require.Equal(t, "PAYLOAD_LOST", c.expectASP("task.error").Content.Code)
+	h := c.expectASP("client.agent.task.result")
 	require.Equal(t, []string{"failed", "PAYLOAD_LOST", "req-" + task}, []string{h.Content.Status, h.Content.Code, h.RequestID})
 	require.Equal(t, fault.Lookup(fault.PayloadLost).Message, h.Content.Error)
-	require.Equal(t, []string{"after"}, c.delivered(3, 3))
+	require.Equal(t, []string{"after"}, c.expectMessages(3, 3))
 
-	p := s.alone(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
 	head := event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 2}
-	require.Equal(t, "+", s.hand(p, about, event.TaskAssignedData{TaskHead: head, DataRef: foreign}))
+	require.Equal(t, "+", s.deliver(p, about, event.TaskAssignedData{TaskHead: head, DataRef: foreign}))
 	var r wirecmd.TaskResult
 	require.NoError(t, s.nextCommand(task).Decode(&r))
 	require.Equal(t, wirecmd.TaskResult{TaskID: task, AgentID: agentID, Failed: true, Code: "PAYLOAD_LOST", Error: fault.Lookup(fault.PayloadLost).Message}, r)
@@ -265,7 +265,7 @@ func TestLostDataIsSaidToBe(t *testing.T) {
 func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
 	t.Parallel()
 	const results = 12
-	s := swarming(t)
+	s := startSwarm(t)
 	slow, hello := s.join(pathClient, "")
 	ref := map[string]*event.ObjectRef{}
 	task := unique()
@@ -276,13 +276,13 @@ func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
 	for range 3 {
 		quick, hi := s.join(pathClient, "")
 		s.ends(clientLog("default", hi.Content.ClientID), task, "null", ref[task])
-		require.Equal(t, big(900<<10), unquote(t, quick.hears("client.agent.task.result").Content.Result))
+		require.Equal(t, big(900<<10), unquote(t, quick.expectASP("client.agent.task.result").Content.Result))
 		quick.leave()
 	}
 	for seq := uint64(2); seq < results+2; {
 		b, err := slow.text()
 		require.NoError(t, err)
-		var h heard
+		var h aspFrame
 		require.NoError(t, json.Unmarshal(b, &h))
 		if h.Seq == 0 {
 			continue
@@ -293,11 +293,11 @@ func TestAClientThatDoesNotReadLargeResults(t *testing.T) {
 	}
 }
 
-// A run with large data is shown whole on sockets of every manner, and so is what comes
-// after it.
+// A run with large data is shown whole on sockets of every binding, and so are the events after
+// it.
 func TestLargeDataOnAnySocket(t *testing.T) {
 	t.Parallel()
-	s := pavilion(t)
+	s := startAll(t)
 	l := s.runLog(id.KindTask, "default")
 	const end = "and that was all"
 	ref := s.put(l, strings.Repeat("x", 300<<10)+end)
@@ -305,7 +305,7 @@ func TestLargeDataOnAnySocket(t *testing.T) {
 		TaskHead: event.TaskHead{TaskID: l.Entity.String()}, Status: event.TaskEndCompleted, ResultRef: ref, CreatedAt: time.Now(),
 	}))
 	s.answers(l, "after it")
-	for name, w := range windows(t) {
+	for name, w := range watchers(t) {
 		c := s.open(w.path, "watch="+string(id.KindTask)+"/"+l.Entity.String())
 		require.Contains(t, c.until(end), strings.Repeat("x", 300<<10), name)
 		c.until("after it")
@@ -321,12 +321,12 @@ func TestAFullStoreFailsTheTask(t *testing.T) {
 	top.ObjectMaxBytes = 400 << 10
 	s := &swarm{rig: prepare(t, bustest.Dial(t, bustest.Start(t, top).URL))}
 	s.dir = openDirectory(t, s.rig)
-	s.srv = s.server(peers(s.dir), unlimited)
+	s.srv = s.server(withSwarm(s.dir), unlimited)
 	s.serve()
 	c := s.agent(unique(), "A")
 	task := unique()
 	for _, size := range []int{300 << 10, 900 << 10, 10} {
-		c.says("agent.task.result", "", map[string]any{"taskId": task, "result": strings.Repeat("x", size)})
+		c.sendASP("agent.task.result", "", map[string]any{"taskId": task, "result": strings.Repeat("x", size)})
 		var r wirecmd.TaskResult
 		require.NoError(t, s.nextCommand(task).Decode(&r))
 		require.Equal(t, size == 900<<10, r.Failed, size)
@@ -335,27 +335,27 @@ func TestAFullStoreFailsTheTask(t *testing.T) {
 			require.Contains(t, r.Error, "the store is full")
 		}
 	}
-	c.says("agent.request", "k", map[string]any{"taskId": task, "targetAgent": "B", "taskData": big(900 << 10)})
-	c.denied("k", fault.MessageTooBig)
+	c.sendASP("agent.request", "k", map[string]any{"taskId": task, "targetAgent": "B", "taskData": big(900 << 10)})
+	c.expectError("k", fault.MessageTooBig)
 	c.unanswered()
 }
 
-// An agent that does not read has a bounded number of events waiting behind a large one,
-// and a bounded number of bytes: more is refused, and it is told again later.
-func TestMailIsBounded(t *testing.T) {
+// Events for an agent that does not read wait behind a large one, bounded in number and in
+// bytes. The gateway refuses more, and the notifier tries again later.
+func TestWaitingEventsOfAnAgentAreBounded(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	agentID, task := unique(), unique()
 	s.agent(agentID, "Worker")
-	p := s.alone(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
 	about := taskLog("default", task)
 	head := event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 1}
 	ref := s.put(about, big(900<<10))
 	for range 8 { // more than socket and queue hold
-		require.Equal(t, "+", s.hand(p, about, event.TaskAssignedData{TaskHead: head, DataRef: ref}))
+		require.Equal(t, "+", s.deliver(p, about, event.TaskAssignedData{TaskHead: head, DataRef: ref}))
 	}
 	taken := 0
-	for message, err := json.Marshal(big(100 << 10)); s.hand(p, about, event.TaskMessagedData{TaskHead: head, MessageID: "m", Message: message}) == "+"; taken++ {
+	for message, err := json.Marshal(big(100 << 10)); s.deliver(p, about, event.TaskMessagedData{TaskHead: head, MessageID: "m", Message: message}) == "+"; taken++ {
 		require.NoError(t, err)
 		require.Less(t, taken, 20, "more than a queue's worth waits")
 	}

@@ -26,22 +26,21 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// Where peers are served.
+// Paths of the participants of the swarm.
 const (
 	pathClient  = "/ws/asp/client"
 	pathAgent   = "/ws/asp/agent"
 	pathService = "/ws/asp/service"
 )
 
-// swarm is a gateway for the peers of a swarm and, in the place of the task service, the
-// test.
+// swarm is a gateway for the participants of a swarm, with a task service of the test.
 type swarm struct {
 	*rig
-	desk *taskDesk
+	tasks *taskService
 }
 
-// peers gives the gateway the codecs of the protocol.
-func peers(d *directory.Directory) option {
+// withSwarm adds the routes of the swarm to the gateway.
+func withSwarm(d *directory.Directory) option {
 	return func(_ *gateway.Config, dep *gateway.Deps) {
 		s := asp.Settings{ServerVersion: "test", Heartbeat: time.Second}
 		dep.Directory = d
@@ -50,13 +49,13 @@ func peers(d *directory.Directory) option {
 	}
 }
 
-// swarming starts a gateway on the shared server.
-func swarming(t testing.TB, opts ...option) *swarm {
+// startSwarm starts a gateway on the shared server.
+func startSwarm(t testing.TB, opts ...option) *swarm {
 	t.Helper()
 	s := &swarm{rig: prepare(t, sharedBus(t))}
 	s.dir = openDirectory(t, s.rig)
-	s.desk = newTaskDesk(s.rig)
-	s.srv = s.server(append([]option{peers(s.dir), unlimited}, opts...)...)
+	s.tasks = startTaskService(s.rig)
+	s.srv = s.server(append([]option{withSwarm(s.dir), unlimited}, opts...)...)
 	s.serve()
 	return s
 }
@@ -75,19 +74,19 @@ func (s *swarm) another(opts ...option) *swarm {
 	s.t.Helper()
 	r := &rig{t: s.t, conn: sharedBus(s.t), log: s.log, reg: prometheus.NewRegistry(), commands: s.commands}
 	r.dir = openDirectory(s.t, r)
-	r.srv = r.server(append([]option{peers(r.dir), unlimited}, opts...)...)
+	r.srv = r.server(append([]option{withSwarm(r.dir), unlimited}, opts...)...)
 	r.serve()
-	return &swarm{rig: r, desk: s.desk}
+	return &swarm{rig: r, tasks: s.tasks}
 }
 
-// taskDesk answers what the task service is asked for.
-type taskDesk struct {
+// taskService answers requests in place of the task service.
+type taskService struct {
 	r     *rig
 	dir   *directory.Directory
 	lease *directory.Lease
 
 	mu     sync.Mutex
-	tokens map[string]wirecmd.OpenClientRequest // by client: who made it, with the token
+	tokens map[string]wirecmd.OpenClientRequest // by client: its first request, with the token
 	acked  map[string]uint64
 	asked  []wirecmd.PeerRequest
 	task   wirecmd.TaskView
@@ -95,8 +94,8 @@ type taskDesk struct {
 	began  chan struct{}
 }
 
-func newTaskDesk(r *rig) *taskDesk {
-	d := &taskDesk{r: r, tokens: map[string]wirecmd.OpenClientRequest{}, acked: map[string]uint64{}, began: make(chan struct{}, 1000)}
+func startTaskService(r *rig) *taskService {
+	d := &taskService{r: r, tokens: map[string]wirecmd.OpenClientRequest{}, acked: map[string]uint64{}, began: make(chan struct{}, 1000)}
 	elsewhere := sharedBus(r.t) // the service has a connection, and a copy of the directory, of its own
 	d.dir = openDirectory(r.t, &rig{t: r.t, conn: elsewhere})
 	srv := rpc.NewServer(elsewhere, rpc.Config{Service: wirecmd.Task, Logger: zerolog.Nop(), Directory: d.dir})
@@ -117,7 +116,7 @@ func newTaskDesk(r *rig) *taskDesk {
 	return d
 }
 
-func (d *taskDesk) open(_ context.Context, in wirecmd.OpenClientRequest) (out wirecmd.OpenClientReply, err error) {
+func (d *taskService) open(_ context.Context, in wirecmd.OpenClientRequest) (out wirecmd.OpenClientReply, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if in.ClientID == "" {
@@ -142,20 +141,20 @@ func (d *taskDesk) open(_ context.Context, in wirecmd.OpenClientRequest) (out wi
 	return wirecmd.OpenClientReply{ClientID: in.ClientID, After: after.String(), Resumed: true}, nil
 }
 
-func (d *taskDesk) note(_ context.Context, in wirecmd.PeerRequest) (json.RawMessage, error) {
+func (d *taskService) note(_ context.Context, in wirecmd.PeerRequest) (json.RawMessage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, in)
 	return in.Data, nil
 }
 
-func (d *taskDesk) list(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
+func (d *taskService) list(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
 	_, err = d.note(ctx, in)
 	return wirecmd.PeerList{Peers: []wirecmd.Peer{{ID: "listed", Tenant: in.Tenant}}}, err
 }
 
 // view answers with the task that the test has set.
-func (d *taskDesk) view(ctx context.Context, in wirecmd.PeerRequest) (wirecmd.TaskView, error) {
+func (d *taskService) view(ctx context.Context, in wirecmd.PeerRequest) (wirecmd.TaskView, error) {
 	_, err := d.note(ctx, in)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +162,7 @@ func (d *taskDesk) view(ctx context.Context, in wirecmd.PeerRequest) (wirecmd.Ta
 }
 
 // clients lists the clients of the service's copy of the directory.
-func (d *taskDesk) clients(_ context.Context, _ wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
+func (d *taskService) clients(_ context.Context, _ wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
 	for _, m := range d.dir.All(wirecmd.WhatClient) {
 		var p wirecmd.Peer
 		if err := json.Unmarshal(m.Data, &p); err != nil {
@@ -174,8 +173,8 @@ func (d *taskDesk) clients(_ context.Context, _ wirecmd.PeerRequest) (out wirecm
 	return out, nil
 }
 
-// run runs a tool: until the test lets it end, if it wants that.
-func (d *taskDesk) run(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.ToolOutcome, err error) {
+// run runs a tool; if tools is set, it lasts until the test sends to tools.
+func (d *taskService) run(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.ToolOutcome, err error) {
 	if _, err := d.note(ctx, in); err != nil {
 		return out, err
 	}
@@ -191,8 +190,8 @@ func (d *taskDesk) run(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd
 	return out, err
 }
 
-// begins waits until so many runs of tools have begun.
-func (d *taskDesk) begins(n int) {
+// begins waits until n runs of tools have started.
+func (d *taskService) begins(n int) {
 	d.r.t.Helper()
 	for range n {
 		select {
@@ -203,8 +202,8 @@ func (d *taskDesk) begins(n int) {
 	}
 }
 
-// last returns what was asked for last.
-func (d *taskDesk) last() wirecmd.PeerRequest {
+// last returns the last request.
+func (d *taskService) last() wirecmd.PeerRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.asked[len(d.asked)-1]
@@ -224,8 +223,8 @@ func taskLog(tenant, task string) subject.Log {
 	return l
 }
 
-// tells writes messages into a client's log.
-func (s *swarm) tells(l subject.Log, texts ...string) {
+// writeInbox writes messages into a client's log.
+func (s *swarm) writeInbox(l subject.Log, texts ...string) {
 	s.t.Helper()
 	for _, text := range texts {
 		data, err := json.Marshal(text)
@@ -234,8 +233,8 @@ func (s *swarm) tells(l subject.Log, texts ...string) {
 	}
 }
 
-// heard is a frame of the protocol.
-type heard struct {
+// aspFrame is a frame of the protocol.
+type aspFrame struct {
 	ID        string `json:"id"`
 	Type      string `json:"type"`
 	RequestID string `json:"requestId"`
@@ -260,8 +259,8 @@ type heard struct {
 	} `json:"content"`
 }
 
-// join opens a socket of a peer and reads its welcome.
-func (s *swarm) join(path, query string, header ...string) (*client, heard) {
+// join opens a socket of a participant and reads its welcome.
+func (s *swarm) join(path, query string, header ...string) (*client, aspFrame) {
 	s.t.Helper()
 	s.path = path
 	c := s.dial(query, header...)
@@ -269,15 +268,15 @@ func (s *swarm) join(path, query string, header ...string) (*client, heard) {
 	if path == pathClient {
 		want = "orchestrator.client.welcome"
 	}
-	return c, c.hears(want)
+	return c, c.expectASP(want)
 }
 
 // agent opens the socket of an agent and registers it.
 func (s *swarm) agent(agentID, name string, header ...string) *client {
 	s.t.Helper()
 	c, _ := s.join(pathAgent, "", header...)
-	c.says("agent.register", "reg", map[string]any{"id": agentID, "name": name, "capabilities": []string{"read"}})
-	require.Equal(s.t, agentID, c.hears("agent.registered").Content.AgentID)
+	c.sendASP("agent.register", "reg", map[string]any{"id": agentID, "name": name, "capabilities": []string{"read"}})
+	require.Equal(s.t, agentID, c.expectASP("agent.registered").Content.AgentID)
 	return c
 }
 
@@ -285,13 +284,13 @@ func (s *swarm) agent(agentID, name string, header ...string) *client {
 func (s *swarm) service(serviceID string, header ...string) *client {
 	s.t.Helper()
 	c, _ := s.join(pathService, "", header...)
-	c.says("service.register", "reg", map[string]any{"id": serviceID, "name": serviceID, "tools": []map[string]any{{"id": "add"}}})
-	require.Equal(s.t, serviceID, c.hears("service.registered").Content.ServiceID)
+	c.sendASP("service.register", "reg", map[string]any{"id": serviceID, "name": serviceID, "tools": []map[string]any{{"id": "add"}}})
+	require.Equal(s.t, serviceID, c.expectASP("service.registered").Content.ServiceID)
 	return c
 }
 
-// says sends a frame.
-func (c *client) says(kind, frameID string, content any) {
+// sendASP sends a frame.
+func (c *client) sendASP(kind, frameID string, content any) {
 	c.t.Helper()
 	m := map[string]any{"type": kind, "content": content}
 	if frameID != "" {
@@ -302,14 +301,14 @@ func (c *client) says(kind, frameID string, content any) {
 	c.write(frame(fin|opText, b))
 }
 
-// hears returns the next frame, which has to be of the type. It passes over the pings that
-// a silence brings, which lasts long enough on a busy machine.
-func (c *client) hears(kind string) heard {
+// expectASP returns the next frame, which has to be of the type. It skips pings: on a busy
+// machine a pause is long enough for one.
+func (c *client) expectASP(kind string) aspFrame {
 	c.t.Helper()
 	for {
 		b, err := c.text()
 		require.NoError(c.t, err, "instead of %s", kind)
-		var h heard
+		var h aspFrame
 		require.NoError(c.t, json.Unmarshal(b, &h), "%s", b)
 		if h.Type == "ping" && kind != "ping" {
 			continue
@@ -319,23 +318,23 @@ func (c *client) hears(kind string) heard {
 	}
 }
 
-// denied reads the error that answers a frame.
-func (c *client) denied(frameID string, code fault.Code) {
+// expectError reads the error that answers a frame.
+func (c *client) expectError(frameID string, code fault.Code) {
 	c.t.Helper()
-	h := c.hears("error")
+	h := c.expectASP("error")
 	require.Equal(c.t, string(code), h.Content.Code, "%+v", h)
 	require.Equal(c.t, frameID, h.RequestID)
 }
 
-// unanswered requires that nothing has answered the frames so far.
+// unanswered requires that the gateway has sent no answer to the frames so far.
 func (c *client) unanswered() {
 	c.t.Helper()
-	c.says("is.there.anything", "probe", map[string]any{}) // a ping is answered before what waits
-	c.denied("probe", fault.UnknownType)
+	c.sendASP("is.there.anything", "probe", map[string]any{}) // a ping is answered before what waits
+	c.expectError("probe", fault.UnknownType)
 }
 
-// breaks ends the connection without a word.
-func (c *client) breaks() {
+// cut resets the connection without a close frame.
+func (c *client) cut() {
 	c.t.Helper()
 	if tc, ok := c.Conn.(*net.TCPConn); ok {
 		require.NoError(c.t, tc.SetLinger(0))
@@ -343,7 +342,7 @@ func (c *client) breaks() {
 	require.NoError(c.t, c.Conn.Close())
 }
 
-// listed returns the entries of a peer in the directory, the youngest last.
+// listed returns the entries of a participant in the directory, the newest last.
 func (s *swarm) listed(kind, peerID string) []wirecmd.Peer {
 	s.t.Helper()
 	var out []wirecmd.Peer
@@ -359,7 +358,7 @@ func (s *swarm) listed(kind, peerID string) []wirecmd.Peer {
 	return out
 }
 
-// until waits for what the directory has of a peer.
+// until waits until the entries of a participant in the directory meet a condition.
 func (s *swarm) until(kind, peerID, what string, f func([]wirecmd.Peer) bool) []wirecmd.Peer {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -370,14 +369,14 @@ func (s *swarm) until(kind, peerID, what string, f func([]wirecmd.Peer) bool) []
 	return all
 }
 
-// alone waits until a peer has one entry, which is online.
-func (s *swarm) alone(kind, peerID string) wirecmd.Peer {
+// onlyEntry waits until a participant has exactly one entry, and that is online.
+func (s *swarm) onlyEntry(kind, peerID string) wirecmd.Peer {
 	s.t.Helper()
 	return s.until(kind, peerID, "one entry, online", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Online })[0]
 }
 
-// hand hands an event to a connection and returns the answer of its gateway.
-func (s *swarm) hand(to wirecmd.Peer, about subject.Log, data event.Data) string {
+// deliver sends an event to a connection and returns the answer of its gateway.
+func (s *swarm) deliver(to wirecmd.Peer, about subject.Log, data event.Data) string {
 	s.t.Helper()
 	e, err := event.New(about, unique(), "test", time.Now(), data)
 	require.NoError(s.t, err)
@@ -390,7 +389,7 @@ func (s *swarm) hand(to wirecmd.Peer, about subject.Log, data event.Data) string
 	return string(m.Data)
 }
 
-// caller is the inbox of somebody who calls a service.
+// caller is the inbox of a caller of a provider's tool.
 type caller struct {
 	t   testing.TB
 	sub *nats.Subscription
@@ -408,8 +407,8 @@ func (c caller) request(callID string) event.CallRequestedData {
 	return event.CallRequestedData{CallID: callID, ServiceID: "s", Tool: "add", Arguments: json.RawMessage(`{"a":1}`), Inbox: c.sub.Subject}
 }
 
-// hears returns what the caller is told next.
-func (c caller) hears() wirecmd.CallNews {
+// nextNews returns the next report to the caller.
+func (c caller) nextNews() wirecmd.CallNews {
 	c.t.Helper()
 	m, err := c.sub.NextMsg(patience)
 	require.NoError(c.t, err)

@@ -45,25 +45,25 @@ func (r *rig) stream(l string, after uint64, last string) (frames []string, at [
 	}
 }
 
-// The protocol of agent teams on real sockets: its frames have growing positions, and
-// whoever comes back with any of them gets what follows that frame and nothing else.
+// The protocol of agent teams on real sockets: its frames have growing positions, and a client
+// that resumes from any of them gets exactly the frames after it.
 func TestTheProtocolOfTeams(t *testing.T) {
-	r, d := manned(t, unlimited, func(_ *gateway.Config, dep *gateway.Deps) {
+	r, d := startTeams(t, unlimited, func(_ *gateway.Config, dep *gateway.Deps) {
 		dep.Routes = map[string]gateway.Route{
 			"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), "/ws/agent/{agent_id}": gateway.Team(team.Agents()), pathRuns: gateway.Team(team.Teams()),
-			pathSessions: gateway.Multi(talk{}),
+			pathSessions: gateway.Multi(multiDialect{}),
 		}
 	})
-	d.crowd = 0
+	d.members = 0
 	l := r.runLog(id.KindTeam, "default")
 	part := event.MessageStartedData{MessageID: "m", RunID: "r", ExecutionID: "exec_x", Attempt: 1, Role: event.RoleAssistant}
-	r.relays(l, "Coder", 1, event.RunStartedData{RunID: "r"})
-	r.relays(l, "Coder", 2, part)
-	r.relays(l, "Coder", 3, piece("hello "))
-	r.relays(l, "Coder", 4, piece("world"))
-	r.relays(l, "Coder", 5, event.MessageCompletedData{MessageID: "m", RunID: "r", ExecutionID: "exec_x", Attempt: 1, Role: event.RoleAssistant, Content: "hello world"})
-	r.relays(l, "Coder", 6, event.ToolCalledData{CallID: "c1", RunID: "r", Tool: "read_file", Arguments: json.RawMessage(`{"path":"a"}`)})
-	r.relays(l, "Coder", 7, piece("the last"))
+	r.relay(l, "Coder", 1, event.RunStartedData{RunID: "r"})
+	r.relay(l, "Coder", 2, part)
+	r.relay(l, "Coder", 3, messageDelta("hello "))
+	r.relay(l, "Coder", 4, messageDelta("world"))
+	r.relay(l, "Coder", 5, event.MessageCompletedData{MessageID: "m", RunID: "r", ExecutionID: "exec_x", Attempt: 1, Role: event.RoleAssistant, Content: "hello world"})
+	r.relay(l, "Coder", 6, event.ToolCalledData{CallID: "c1", RunID: "r", Tool: "read_file", Arguments: json.RawMessage(`{"path":"a"}`)})
+	r.relay(l, "Coder", 7, messageDelta("the last"))
 	all, at := r.stream(l.Entity.String(), 0, "the last")
 	require.Greater(t, len(all), 8, "several frames come of one event")
 	for i, position := range at {

@@ -22,8 +22,8 @@ import (
 // kinds are those of runs that can be watched.
 var kinds = []id.Kind{id.KindSession, id.KindTask, id.KindMember, id.KindTeam}
 
-// pavilion is a gateway with sockets of every manner, and all that answers them.
-func pavilion(t testing.TB, opts ...option) *swarm {
+// startAll returns a gateway with sockets of every binding, and the services of the test.
+func startAll(t testing.TB, opts ...option) *swarm {
 	t.Helper()
 	s := &swarm{rig: prepare(t, sharedBus(t))}
 	s.dir = openDirectory(t, s.rig)
@@ -32,16 +32,16 @@ func pavilion(t testing.TB, opts ...option) *swarm {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = lease.Leave(context.Background()) })
 	}
-	s.desk = newTaskDesk(s.rig)
-	s.srv = s.server(append([]option{peers(s.dir), crews, unlimited}, opts...)...)
-	opens(s.rig)
-	s.teamDesk()
+	s.tasks = startTaskService(s.rig)
+	s.srv = s.server(append([]option{withSwarm(s.dir), withTestDialects, unlimited}, opts...)...)
+	startSessionService(s.rig)
+	s.startTeamService()
 	s.serve()
 	return s
 }
 
-// window is a kind of socket that watches a run.
-type window struct {
+// watcher is a kind of socket that watches a run.
+type watcher struct {
 	path string
 	see  func(c *client, l subject.Log, texts ...string) // reads the run up to these, which are all its messages
 	deny func(c *client, code fault.Code, closed int)
@@ -61,30 +61,30 @@ func (c *client) until(text string) string {
 	return ""
 }
 
-// windows are those of all manners. What is said in the run are the answers of runs.
-func windows(t testing.TB) map[string]window {
-	denied := func(c *client, code fault.Code, closed int) { c.turnedAway(code, closed) }
-	return map[string]window{
-		"one session": {pathSolo, func(c *client, l subject.Log, texts ...string) {
+// watchers returns the watching sockets of all bindings. The texts are answers of runs.
+func watchers(t testing.TB) map[string]watcher {
+	denied := func(c *client, code fault.Code, closed int) { c.expectRefusal(code, closed) }
+	return map[string]watcher{
+		"one session": {pathSingle, func(c *client, l subject.Log, texts ...string) {
 			for range 2 {
-				require.Equal(t, l.Entity.String(), c.crewSaid("greeting").ID)
+				require.Equal(t, l.Entity.String(), c.expectTeamFrame("greeting").ID)
 			}
-			c.tells(l, texts...)
+			c.expectAnswers(l, texts...)
 		}, denied},
 		"several sessions": {pathSessions, func(c *client, l subject.Log, texts ...string) {
-			c.said("connected")
-			c.tells(l, texts...)
+			c.expectFrame("connected")
+			c.expectAnswers(l, texts...)
 		}, func(c *client, code fault.Code, closed int) {
-			require.Equal(t, string(code), c.said("failed").Code)
+			require.Equal(t, string(code), c.expectFrame("failed").Code)
 			c.closes(closed)
 		}},
 		"a team": {pathRuns, func(c *client, l subject.Log, texts ...string) {
-			c.welcomed(l.Entity.String())
+			c.expectWelcome(l.Entity.String())
 			if l.Kind == id.KindTeam || l.Kind == id.KindMember {
-				c.crewSaid("member")
+				c.expectTeamFrame("member")
 			}
 			for i := 0; i < len(texts); {
-				if f := c.crewSaid("event"); f.Type == string(event.RunCompleted) && f.At&15 == 15 {
+				if f := c.expectTeamFrame("event"); f.Type == string(event.RunCompleted) && f.At&15 == 15 {
 					require.Equal(t, l.Name(), f.Of)
 					require.Contains(t, string(f.Data), texts[i])
 					i++
@@ -92,36 +92,36 @@ func windows(t testing.TB) map[string]window {
 			}
 		}, denied},
 		"a client of the swarm": {pathClient, func(c *client, _ subject.Log, texts ...string) {
-			c.hears("orchestrator.client.welcome")
+			c.expectASP("orchestrator.client.welcome")
 			for _, text := range texts {
 				c.until(text)
 			}
 		}, func(c *client, code fault.Code, closed int) {
-			require.Equal(t, string(code), c.hears("error").Content.Code)
+			require.Equal(t, string(code), c.expectASP("error").Content.Code)
 			c.closes(closed)
 		}},
 	}
 }
 
-// tells reads the events of a log, which are its first one and answers.
-func (c *client) tells(l subject.Log, texts ...string) {
+// expectAnswers reads the events of a log, which are its first one and answers.
+func (c *client) expectAnswers(l subject.Log, texts ...string) {
 	c.t.Helper()
-	require.EqualValues(c.t, 1, c.said("event").Seq)
+	require.EqualValues(c.t, 1, c.expectFrame("event").Seq)
 	for _, text := range texts {
-		s := c.said("event")
+		s := c.expectFrame("event")
 		require.Equal(c.t, l.Name(), s.Session)
 		require.Contains(c.t, string(s.Data), text)
 	}
 }
 
-// A run of every kind is shown on sockets of every manner, whole, and so is what comes.
+// A run of every kind is shown whole on sockets of every binding, and so are its new events.
 func TestAnyRunOnAnySocket(t *testing.T) {
 	t.Parallel()
-	s := pavilion(t)
+	s := startAll(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
 		s.answers(l, "first", "second")
-		for name, w := range windows(t) {
+		for name, w := range watchers(t) {
 			t.Run(fmt.Sprintf("%s on a socket of %s", kind, name), func(*testing.T) {
 				c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
 				w.see(c, l, "first", "second")
@@ -130,7 +130,7 @@ func TestAnyRunOnAnySocket(t *testing.T) {
 		}
 		// All of them at once: each sees what comes, and those who come late see the same.
 		var there []*client
-		for _, w := range windows(t) {
+		for _, w := range watchers(t) {
 			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
 			w.see(c, l, "first", "second")
 			there = append(there, c)
@@ -140,7 +140,7 @@ func TestAnyRunOnAnySocket(t *testing.T) {
 			c.until("third " + string(kind))
 			c.leave()
 		}
-		for _, w := range windows(t) {
+		for _, w := range watchers(t) {
 			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
 			w.see(c, l, "first", "second", "third "+string(kind))
 			c.leave()
@@ -148,11 +148,10 @@ func TestAnyRunOnAnySocket(t *testing.T) {
 	}
 }
 
-// What is not there, is of another tenant, or is no name of a run at all, is answered in
-// the same way on every socket.
-func TestRunsThatAreNotThere(t *testing.T) {
+// Unknown runs, runs of another tenant and malformed names get the same fault on every socket.
+func TestUnknownRuns(t *testing.T) {
 	t.Parallel()
-	s := pavilion(t, authenticated(key("alice", "red"), key("bob", "blue")))
+	s := startAll(t, authenticated(key("alice", "red"), key("bob", "blue")))
 	var bad []string
 	for _, kind := range kinds {
 		secret := s.runLog(kind, "red")
@@ -161,7 +160,7 @@ func TestRunsThatAreNotThere(t *testing.T) {
 	inbox := clientLog("blue", unique())
 	require.NoError(t, s.append(inbox, "created", event.InboxCreatedData{ClientID: "x"}))
 	bad = append(bad, "", "/", "/x", "client/"+inbox.Entity.String(), "Team/x", "team/*", "team/a.b", "team/a/b", "team/\x00", "team/"+strings.Repeat("x", 300))
-	for name, w := range windows(t) {
+	for name, w := range watchers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, run := range bad {
 				w.deny(s.open(w.path, "watch="+url.QueryEscape(run), bearer("bob")...), fault.RunNotFound, 4404)
@@ -178,21 +177,21 @@ func TestRunsThatAreNotThere(t *testing.T) {
 // A run is shown from a position, where the dialect has one.
 func TestRunsFromAPosition(t *testing.T) {
 	t.Parallel()
-	s := pavilion(t)
+	s := startAll(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
 		s.answers(l, "second", "third")
-		for _, path := range []string{pathSolo, pathSessions} {
+		for _, path := range []string{pathSingle, pathSessions} {
 			query := "watch=" + string(kind) + "/" + l.Entity.String() + "&after="
 			for after := range 4 {
 				c := s.open(path, query+fmt.Sprint(after))
-				if path == pathSolo {
-					require.EqualValues(t, after, c.crewSaid("greeting").At)
-					c.crewSaid("greeting")
+				if path == pathSingle {
+					require.EqualValues(t, after, c.expectTeamFrame("greeting").At)
+					c.expectTeamFrame("greeting")
 				} else {
-					c.said("connected")
+					c.expectFrame("connected")
 				}
-				c.sees(l, uint64(after+1), 3)
+				c.expectEvents(l, uint64(after+1), 3)
 				c.leave()
 			}
 			for _, bad := range []string{"4", "x", "-1", ""} {
@@ -206,11 +205,11 @@ func TestRunsFromAPosition(t *testing.T) {
 	}
 }
 
-// What a watcher says goes to whoever manages the run, whatever it is and whatever it is
-// watched in.
-func TestWatchersAreHeard(t *testing.T) {
+// A watcher's messages go to the service that manages the run, for every kind of run and on
+// sockets of every binding.
+func TestMessagesOfWatchers(t *testing.T) {
 	t.Parallel()
-	s := pavilion(t)
+	s := startAll(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
 		name, key, member := l.Entity.String(), l.Entity, ""
@@ -220,9 +219,9 @@ func TestWatchersAreHeard(t *testing.T) {
 		want := map[id.Kind]string{
 			id.KindSession: "pipeline.send_message", id.KindTask: "task.message_task", id.KindMember: "team.send_message", id.KindTeam: "team.send_message",
 		}[kind]
-		for _, path := range []string{pathSolo, pathRuns} {
+		for _, path := range []string{pathSingle, pathRuns} {
 			c := s.open(path, "watch="+string(kind)+"/"+name)
-			c.commands("say", "", "hello")
+			c.sendTeam("say", "", "hello")
 			cmd := s.nextCommand(key.String())
 			require.Equal(t, want, cmd.Service.String()+"."+cmd.Verb.String())
 			require.Equal(t, member, cmd.Member)
@@ -231,16 +230,16 @@ func TestWatchersAreHeard(t *testing.T) {
 			c.leave()
 		}
 		c := s.open(pathSessions, "watch="+string(kind)+"/"+name)
-		c.said("connected")
-		c.said("event")
-		c.ask(asked{Ask: "act", Session: name, Text: "hello"})
+		c.expectFrame("connected")
+		c.expectFrame("event")
+		c.ask(multiRequest{Ask: "act", Session: name, Text: "hello"})
 		cmd := s.nextCommand(key.String())
 		require.Equal(t, want, cmd.Service.String()+"."+cmd.Verb.String())
 		require.Equal(t, member, cmd.Member)
 		// Another id is a session, as ever, and a session can be opened beside it.
-		c.ask(asked{Ask: "act", Session: "nobody", Text: "hello"})
-		require.Equal(t, "SESSION_EXPIRED", c.said("refused").Code)
-		other, _ := c.opened(s.rig, asked{})
+		c.ask(multiRequest{Ask: "act", Session: "nobody", Text: "hello"})
+		require.Equal(t, "SESSION_EXPIRED", c.expectFrame("refused").Code)
+		other, _ := c.openSession(s.rig, multiRequest{})
 		require.Equal(t, id.KindSession, other.Kind)
 		c.leave()
 	}
@@ -249,47 +248,47 @@ func TestWatchersAreHeard(t *testing.T) {
 	l := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTask, Entity: id.EntityFromExternal(name)}
 	require.NoError(t, s.append(l, "created", event.TaskCreatedData{}))
 	c := s.open(pathSessions, "watch="+url.QueryEscape("task/"+name))
-	c.said("connected")
-	c.sees(l, 1, 1)
+	c.expectFrame("connected")
+	c.expectEvents(l, 1, 1)
 	for _, called := range []string{name, l.Entity.String()} {
-		c.ask(asked{Ask: "act", Session: called, Text: "hello"})
+		c.ask(multiRequest{Ask: "act", Session: called, Text: "hello"})
 		require.Contains(t, string(s.nextCommand(l.Entity.String()).Data), name)
 	}
-	c = s.open(pathSolo, "watch="+url.QueryEscape("task/"+name))
-	require.Equal(t, name, c.crewSaid("greeting").ID)
+	c = s.open(pathSingle, "watch="+url.QueryEscape("task/"+name))
+	require.Equal(t, name, c.expectTeamFrame("greeting").ID)
 	c = s.open(pathSessions, "watch=task/"+l.Entity.String())
-	require.Equal(t, string(fault.RunNotFound), c.said("failed").Code, "the token of a name is no name")
+	require.Equal(t, string(fault.RunNotFound), c.expectFrame("failed").Code, "the token of a name is no name")
 	c.closes(4404)
 }
 
-// A run that is no session is resumed on sockets of several sessions; it has no state,
-// and nobody's position in it is kept.
+// A run other than a session can be resumed on sockets of several sessions. It has no state, and
+// the gateway stores no position in it.
 func TestResumingARunOfAnotherKind(t *testing.T) {
-	s := pavilion(t)
+	s := startAll(t)
 	l := s.runLog(id.KindTeam, "default")
 	s.answers(l, "second", "third")
 	name := l.Entity.String()
 	c := s.open(pathSessions, "watch=team/"+name+"&after=3")
-	c.said("connected")
+	c.expectFrame("connected")
 	for after := range uint64(4) {
-		c.ask(asked{Ask: "resume", Session: name, After: ptr(after)})
-		c.sees(l, after+1, 3)
-		require.EqualValues(t, 3-after, c.said("replayed").Count)
+		c.ask(multiRequest{Ask: "resume", Session: name, After: ptr(after)})
+		c.expectEvents(l, after+1, 3)
+		require.EqualValues(t, 3-after, c.expectFrame("replayed").Count)
 	}
-	c.ask(asked{Ask: "resume", Session: name, EventID: "2"})
-	c.sees(l, 3, 3)
-	c.said("replayed")
-	c.ask(asked{Ask: "resume", Session: name, Client: "phone"})
-	c.sees(l, 1, 3)
-	c.said("replayed")
-	for _, bad := range []asked{{After: ptr(uint64(4))}, {EventID: "x"}} {
+	c.ask(multiRequest{Ask: "resume", Session: name, EventID: "2"})
+	c.expectEvents(l, 3, 3)
+	c.expectFrame("replayed")
+	c.ask(multiRequest{Ask: "resume", Session: name, Client: "phone"})
+	c.expectEvents(l, 1, 3)
+	c.expectFrame("replayed")
+	for _, bad := range []multiRequest{{After: ptr(uint64(4))}, {EventID: "x"}} {
 		bad.Ask, bad.Session = "resume", name
 		c.ask(bad)
-		require.Equal(t, string(fault.CursorInvalid), c.said("refused").Code)
+		require.Equal(t, string(fault.CursorInvalid), c.expectFrame("refused").Code)
 	}
-	c.ask(asked{Ask: "export", Session: name})
-	require.Equal(t, string(fault.UnknownType), c.said("refused").Code)
-	c.ask(asked{Ask: "ack", Session: name, After: ptr(uint64(3)), Client: "phone"})
+	c.ask(multiRequest{Ask: "export", Session: name})
+	require.Equal(t, string(fault.UnknownType), c.expectFrame("refused").Code)
+	c.ask(multiRequest{Ask: "ack", Session: name, After: ptr(uint64(3)), Client: "phone"})
 	c.leave()
 	require.Empty(t, s.inbox(name), "no service of sessions is told of a team")
 }
@@ -299,14 +298,14 @@ func TestResumingARunOfAnotherKind(t *testing.T) {
 func TestAnInboxBesideARun(t *testing.T) {
 	t.Parallel()
 	const each = 40
-	s := pavilion(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
+	s := startAll(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
 	l := s.runLog(id.KindTeam, "default")
 	c := s.open(pathClient, "watch=team/"+l.Entity.String())
-	inbox := clientLog("default", c.hears("orchestrator.client.welcome").Content.ClientID)
+	inbox := clientLog("default", c.expectASP("orchestrator.client.welcome").Content.ClientID)
 	pad := strings.Repeat("x", 8<<10)
 	for i := range each {
 		s.answers(l, fmt.Sprintf("run %d;%s", i, pad))
-		s.tells(inbox, fmt.Sprintf("inbox %d;%s", i, pad))
+		s.writeInbox(inbox, fmt.Sprintf("inbox %d;%s", i, pad))
 	}
 	next := map[string]int{}
 	for end := time.Now().Add(patience); next["run"] < each || next["inbox"] < each; {
@@ -320,17 +319,17 @@ func TestAnInboxBesideARun(t *testing.T) {
 		}
 	}
 	other := unique()
-	c.says("task.message", "m", map[string]any{"taskId": other, "message": "to another task"})
+	c.sendASP("task.message", "m", map[string]any{"taskId": other, "message": "to another task"})
 	require.Equal(t, "task", s.nextCommand(other).Service.String())
-	c.says("client.agent.list.request", "li", map[string]any{})
+	c.sendASP("client.agent.list.request", "li", map[string]any{})
 	c.until(`"client.agent.list.response"`)
 	c.leave()
 }
 
-// What a client of the swarm says about the run that it watches goes to whoever manages
+// Messages of a client of the swarm about the run that it watches go to the service that manages
 // that run.
-func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
-	s := pavilion(t)
+func TestASwarmClientSendsToAWatchedRun(t *testing.T) {
+	s := startAll(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
 		key := l.Entity
@@ -338,7 +337,7 @@ func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
 			key = team
 		}
 		c := s.open(pathClient, "watch="+string(kind)+"/"+l.Entity.String())
-		c.hears("orchestrator.client.welcome")
+		c.expectASP("orchestrator.client.welcome")
 		for _, ask := range []struct {
 			frame, content, want string
 			kinds                map[id.Kind]string
@@ -346,7 +345,7 @@ func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
 			{"task.message", "hello", "send_message", map[id.Kind]string{id.KindTask: "message_task"}},
 			{"client.agent.task.cancel.request", "", "cancel", nil},
 		} {
-			c.says(ask.frame, unique(), map[string]any{"taskId": "watched/" + l.Entity.String(), "message": ask.content})
+			c.sendASP(ask.frame, unique(), map[string]any{"taskId": "watched/" + l.Entity.String(), "message": ask.content})
 			cmd, want := s.nextCommand(key.String()), ask.want
 			if w := ask.kinds[kind]; w != "" {
 				want = w
@@ -364,14 +363,14 @@ func TestAClientOfTheSwarmIsHeardByARun(t *testing.T) {
 // Of a run whose beginning has expired every socket says so and shows the rest.
 func TestRunsWhoseBeginningHasExpired(t *testing.T) {
 	t.Parallel()
-	s := pavilion(t)
+	s := startAll(t)
 	for _, kind := range kinds {
 		l := s.runLog(kind, "default")
 		s.answers(l, "gone", "gone", "kept one", "kept two")
 		s.expire(l, 2)
-		for name, w := range windows(t) {
+		for name, w := range watchers(t) {
 			c := s.open(w.path, "watch="+string(kind)+"/"+l.Entity.String())
-			told := map[string]string{pathSolo: `"kind":"truncated"`, pathRuns: `"kind":"truncated"`, pathSessions: `"kind":"expired"`, pathClient: string(fault.HeadExpired)}
+			told := map[string]string{pathSingle: `"kind":"truncated"`, pathRuns: `"kind":"truncated"`, pathSessions: `"kind":"expired"`, pathClient: string(fault.HeadExpired)}
 			c.until(told[w.path])
 			c.until("kept one")
 			c.until("kept two")

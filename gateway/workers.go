@@ -21,9 +21,9 @@ const (
 	missedPings = 3
 )
 
-// workers knows whether any worker runs. The lease of a killed worker stays in the
-// directory for half a minute; its subscription ends with its connection, so that a ping
-// finds no responder at once.
+// workers tracks whether any worker runs. The lease of a killed worker stays in the directory
+// for half a minute. Its subscription ends with its connection, so that a ping finds out at
+// once.
 type workers struct {
 	missing  atomic.Bool
 	answered bool // once
@@ -44,8 +44,7 @@ func (s *Server) pingWorkers() {
 	}
 }
 
-// checkWorkers pings once if a client is connected that could be told: an installation at
-// rest has nothing to do every second.
+// checkWorkers pings once if any client is connected. An idle installation sends no pings.
 func (s *Server) checkWorkers() {
 	s.mu.Lock()
 	connected := len(s.conns) > 0
@@ -58,9 +57,9 @@ func (s *Server) checkWorkers() {
 	s.workers.missing.Store(false)
 }
 
-// pingWorker pings once. It is a bare request, because one a second is no news for traces.
-// An answer that stays away proves nothing while a worker is listed: it may be busy, or
-// the bus down. A worker of the version before this one is listed and answers no ping.
+// pingWorker pings once. It sends a bare request, because a trace each second would be noise. A
+// timeout proves nothing while a worker is listed: the worker may be busy, or the bus down. A
+// worker of the previous version is listed and answers no pings.
 func (s *Server) pingWorker() {
 	ctx, cancel := context.WithTimeout(s.ctx, pingEvery)
 	defer cancel()

@@ -63,7 +63,7 @@ func TestClientsAreToldThatNoWorkerIsAvailable(t *testing.T) {
 	require.NoError(t, r.append(busy, "again", started))
 	asks.must("user_input")
 	require.Equal(t, event.NoWorker, thought(asks))
-	// The work itself shows that there is one, before the next ping does.
+	// The claim of a job proves that a worker runs, before the next ping does.
 	require.NoError(t, r.append(busy, "claimed", event.JobStartedData{RunID: "run_2", ExecutionID: started.ExecutionID, Attempt: 1, Worker: "w"}))
 	require.Equal(t, event.WorkerBack, thought(asks))
 	require.Equal(t, "Processing your request...", asks.must("agent_thinking").Data.Message)

@@ -3,9 +3,7 @@ package repocheck
 import (
 	"go/ast"
 	"os/exec"
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -85,9 +83,6 @@ func blank(text string) string { return "`" + strings.Repeat("\n", strings.Count
 func TestCommentsFollowTheRulesForSentences(t *testing.T) {
 	plainNames := map[string]bool{} // names that have passed
 	eachGoFile(t, func(name string, f *ast.File, at func(ast.Node) int) {
-		if !ruled(path.Dir(name)) {
-			return
-		}
 		for _, c := range f.Comments {
 			if m := excluded(strings.Join(strings.Fields(c.Text()), " ")); m != "" {
 				t.Errorf("%s:%d: %q", name, at(c), m)
@@ -105,22 +100,6 @@ func TestCommentsFollowTheRulesForSentences(t *testing.T) {
 			return true
 		})
 	})
-}
-
-// ruled reports whether the comments and identifiers of the package in the folder follow the rules.
-func ruled(dir string) bool {
-	top, _, _ := strings.Cut(dir, "/")
-	return top != "gateway" && top != "e2e" || slices.Contains(cleanPackages, dir)
-}
-
-func TestCleanPackagesExist(t *testing.T) {
-	found := map[string]bool{}
-	eachGoFile(t, func(name string, _ *ast.File, _ func(ast.Node) int) {
-		if dir := path.Dir(name); slices.Contains(cleanPackages, dir) {
-			found[dir] = true
-		}
-	})
-	require.Len(t, found, len(cleanPackages), "cleanPackages names a package twice, or one that does not exist")
 }
 
 var hump = regexp.MustCompile(`[A-Z][a-z]`)

@@ -20,31 +20,31 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// several returns a gateway whose sockets hold several sessions, and the session
-// service's office.
-func several(t testing.TB, opts ...option) (*rig, *office) {
+// startMulti returns a gateway whose sockets hold several sessions, and the session service of
+// the test.
+func startMulti(t testing.TB, opts ...option) (*rig, *sessionService) {
 	t.Helper()
 	r := prepare(t, sharedBus(t))
-	return r, opens(r, opts...)
+	return r, startSessionService(r, opts...)
 }
 
 // A frame asks for a session, which is there from its first event on; the next is
 // another one. Commands name the connection, and their order is kept.
 func TestSessionsOfASocket(t *testing.T) {
-	r, _ := several(t)
-	c, link := r.talker()
-	first, open := c.opened(r, asked{Client: "phone", Lang: "en_US"})
-	require.JSONEq(t, `{"dialect":"talk","client_id":"phone","language":"en_US"}`, string(open.Data))
+	r, _ := startMulti(t)
+	c, link := r.dialMulti()
+	first, open := c.openSession(r, multiRequest{Client: "phone", Lang: "en_US"})
+	require.JSONEq(t, `{"dialect":"multi","client_id":"phone","language":"en_US"}`, string(open.Data))
 	require.Equal(t, wirecmd.Open, open.Verb)
 	gateway, connection, err := subject.ParseReplyTo(open.ReplyTo)
 	require.NoError(t, err)
 	require.Equal(t, r.conn.Instance(), gateway.String())
 	require.Equal(t, link, connection.String())
-	second, _ := c.opened(r, asked{})
+	second, _ := c.openSession(r, multiRequest{})
 	require.NotEqual(t, first, second)
 	for i := range 10 {
 		for _, l := range []subject.Log{first, second} {
-			c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: fmt.Sprint(i)})
+			c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: fmt.Sprint(i)})
 		}
 	}
 	for _, l := range []subject.Log{first, second} {
@@ -57,9 +57,9 @@ func TestSessionsOfASocket(t *testing.T) {
 		}
 	}
 	r.answers(first, "in English")
-	require.Equal(t, "en_US", c.said("event").Lang)
+	require.Equal(t, "en_US", c.expectFrame("event").Lang)
 	r.answers(second, "in Chinese")
-	require.Equal(t, "zh_CN", c.said("event").Lang)
+	require.Equal(t, "zh_CN", c.expectFrame("event").Lang)
 	require.EqualValues(t, 2, r.metric("waggle_gateway_sessions"))
 	c.leave()
 	eventually(t, "the sessions are gone from the gateway", func() bool { return r.metric("waggle_gateway_sessions") == 0 })
@@ -68,38 +68,38 @@ func TestSessionsOfASocket(t *testing.T) {
 // A client may simply go on with a session that it knows: it sees what comes from
 // then on, and its messages are sent.
 func TestActingOnASessionThatIsNotAttached(t *testing.T) {
-	r, o := several(t)
+	r, o := startMulti(t)
 	o.language = "en_US"
 	l := r.session("default", "one", "two")
-	c, _ := r.talker()
-	c.ask(asked{Ask: "act", Session: l.Entity.String()}) // asks for nothing
-	c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: "bad"})
-	require.Equal(t, "INVALID_FIELD", c.said("refused").Code)
+	c, _ := r.dialMulti()
+	c.ask(multiRequest{Ask: "act", Session: l.Entity.String()}) // asks for nothing
+	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: "bad"})
+	require.Equal(t, "INVALID_FIELD", c.expectFrame("refused").Code)
 	require.Empty(t, o.attaches(), "nothing was attached for nothing")
 	for i := range 3 {
-		c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: fmt.Sprint(i)})
+		c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: fmt.Sprint(i)})
 		r.nextCommand(l.Entity.String())
 	}
 	require.Len(t, o.attaches(), 1)
 	require.True(t, o.attaches()[0].Live)
 	r.answers(l, "three")
-	s := c.said("event")
+	s := c.expectFrame("event")
 	require.EqualValues(t, 4, s.Seq)
 	require.Equal(t, "en_US", s.Lang)
 }
 
-// What a session is not: unknown, no id, somebody else's. All look the same.
-func TestSessionsThatAreNotThere(t *testing.T) {
+// An unknown session, a malformed id and a session of another tenant get the same answer.
+func TestUnknownSessions(t *testing.T) {
 	a := authenticated(key("alice", "acme"), key("bob", "globex"))
-	r, _ := several(t, unlimited, a)
+	r, _ := startMulti(t, unlimited, a)
 	l := r.session("acme", "secret")
-	c, _ := r.talker(bearer("bob")...)
-	var first said
+	c, _ := r.dialMulti(bearer("bob")...)
+	var first multiFrame
 	for _, ask := range []string{"act", "resume", "export"} {
 		for i, session := range append(awkward(), "nobody", l.Entity.String()) {
-			c.ask(asked{Ask: "ack", Session: session, After: ptr(uint64(1))}) // has no answer
-			c.ask(asked{Ask: ask, Session: session, Text: "x", After: ptr(uint64(1))})
-			s := c.said("refused")
+			c.ask(multiRequest{Ask: "ack", Session: session, After: ptr(uint64(1))}) // has no answer
+			c.ask(multiRequest{Ask: ask, Session: session, Text: "x", After: ptr(uint64(1))})
+			s := c.expectFrame("refused")
 			require.Equal(t, "SESSION_EXPIRED", s.Code, "%s %.40q", ask, session)
 			require.Equal(t, ask, s.Action)
 			if i == 0 {
@@ -112,20 +112,20 @@ func TestSessionsThatAreNotThere(t *testing.T) {
 	require.Empty(t, r.inbox(l.Entity.String()))
 	require.Zero(t, r.metric("waggle_gateway_sessions"))
 	for ask, code := range map[string]string{"act": "SESSION_EXPIRED", "resume": "SESSION_EXPIRED", "export": "SESSION_EXPIRED"} {
-		c.ask(asked{Ask: ask, Text: "x"})
-		require.Equal(t, code, c.said("refused").Code, "%s without a session", ask)
+		c.ask(multiRequest{Ask: ask, Text: "x"})
+		require.Equal(t, code, c.expectFrame("refused").Code, "%s without a session", ask)
 	}
 }
 
-// What services say to one connection is shown there and nowhere else.
-func TestAsides(t *testing.T) {
-	r, _ := several(t)
-	one, _ := r.talker()
-	other, _ := r.talker()
-	l, open := one.opened(r, asked{Lang: "en_US"})
-	to := aside(t, open.ReplyTo)
-	other.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(1))})
-	other.said("replayed")
+// A direct message is shown on its connection only.
+func TestDirectMessages(t *testing.T) {
+	r, _ := startMulti(t)
+	one, _ := r.dialMulti()
+	other, _ := r.dialMulti()
+	l, open := one.openSession(r, multiRequest{Lang: "en_US"})
+	to := directSubject(t, open.ReplyTo)
+	other.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(1))})
+	other.expectFrame("replayed")
 	tell := func(l subject.Log, seq uint64, text string) {
 		e, err := event.New(l, unique(), "test", time.Now(), event.CommandRefusedData{Code: "INPUT_ANSWERED", Message: text})
 		require.NoError(t, err)
@@ -141,23 +141,23 @@ func TestAsides(t *testing.T) {
 	require.NoError(t, r.conn.NATS().Publish(to, []byte("no event")))
 	require.NoError(t, r.conn.NATS().Publish(to+"x", []byte("{}")))
 	tell(l, 0, "yours")
-	s := one.said("aside")
+	s := one.expectFrame("direct")
 	require.Equal(t, "en_US", s.Lang)
 	require.Contains(t, string(s.Data), "yours")
 	stranger := subject.Log{Tenant: l.Tenant, Kind: l.Kind, Entity: id.EntityFromExternal(unique())}
 	tell(stranger, 0, "of a session that is not attached")
-	require.Equal(t, "zh_CN", one.said("aside").Lang)
+	require.Equal(t, "zh_CN", one.expectFrame("direct").Lang)
 	r.answers(l, "for both")
-	one.sees(l, 2, 2)
-	other.sees(l, 2, 2)
+	one.expectEvents(l, 2, 2)
+	other.expectEvents(l, 2, 2)
 	one.leave()
 	tell(l, 0, "too late")
 	r.answers(l, "for one")
-	other.sees(l, 3, 3)
+	other.expectEvents(l, 3, 3)
 }
 
-// aside returns the subject on which a service answers a command.
-func aside(t testing.TB, replyTo string) string {
+// directSubject returns the subject on which a service answers a command.
+func directSubject(t testing.TB, replyTo string) string {
 	t.Helper()
 	gateway, connection, err := subject.ParseReplyTo(replyTo)
 	require.NoError(t, err)
@@ -173,158 +173,158 @@ func mustTenant(t testing.TB, s string) id.Tenant {
 
 // The state of a session, and a session made of a state.
 func TestStates(t *testing.T) {
-	r, o := several(t)
+	r, o := startMulti(t)
 	l := r.session("default", "one")
-	c, link := r.talker()
-	c.ask(asked{Ask: "export", Session: l.Entity.String(), Max: 7})
-	s := c.said("exported")
+	c, link := r.dialMulti()
+	c.ask(multiRequest{Ask: "export", Session: l.Entity.String(), Max: 7})
+	s := c.expectFrame("exported")
 	require.JSONEq(t, `{"max":7,"history":true}`, string(s.Data))
 	require.Equal(t, link, s.Link)
 	require.Zero(t, r.metric("waggle_gateway_sessions"), "an export attaches nothing")
 
-	c.ask(asked{Ask: "import", Signed: json.RawMessage(`7`)})
-	s = c.said("refused")
+	c.ask(multiRequest{Ask: "import", Signed: json.RawMessage(`7`)})
+	s = c.expectFrame("refused")
 	require.Equal(t, "STATE_TAMPERED", s.Code)
 	require.Equal(t, "import", s.Action)
 	o.restored = true
 	signed, err := json.Marshal(l.Entity.String())
 	require.NoError(t, err)
-	c.ask(asked{Ask: "import", Signed: signed, After: ptr(uint64(99))}) // a position of its former life
-	c.sees(l, 1, 2)
-	require.EqualValues(t, 2, c.said("replayed").Count)
+	c.ask(multiRequest{Ask: "import", Signed: signed, After: ptr(uint64(99))}) // a position of its former life
+	c.expectEvents(l, 1, 2)
+	require.EqualValues(t, 2, c.expectFrame("replayed").Count)
 	o.mu.Lock()
 	o.restored = false
 	o.mu.Unlock()
-	c.ask(asked{Ask: "import", Signed: signed, After: ptr(uint64(1))})
-	s = c.said("restored")
+	c.ask(multiRequest{Ask: "import", Signed: signed, After: ptr(uint64(1))})
+	s = c.expectFrame("restored")
 	require.Equal(t, l.Entity.String(), s.Session, "clients take the session's id from it")
 	require.Equal(t, link, s.Link)
-	c.sees(l, 2, 2)
-	require.EqualValues(t, 1, c.said("replayed").Count)
+	c.expectEvents(l, 2, 2)
+	require.EqualValues(t, 1, c.expectFrame("replayed").Count)
 }
 
 // A state larger than the queue comes all the same, and after it what comes after it.
 func TestStateLargerThanTheQueue(t *testing.T) {
-	r, o := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 2000 })
+	r, o := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 2000 })
 	_ = o
 	l := r.session("default")
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	for i := range 30 {
-		c.ask(asked{Ask: "export", Session: l.Entity.String(), Max: i + 1})
+		c.ask(multiRequest{Ask: "export", Session: l.Entity.String(), Max: i + 1})
 	}
 	for i := range 30 {
-		require.JSONEq(t, fmt.Sprintf(`{"max":%d,"history":true}`, i+1), string(c.said("exported").Data))
+		require.JSONEq(t, fmt.Sprintf(`{"max":%d,"history":true}`, i+1), string(c.expectFrame("exported").Data))
 	}
 }
 
 // Without a session service a frame is refused, with a word to try again, and the
 // socket stays open.
-func TestSessionServiceThatIsNotThere(t *testing.T) {
+func TestSessionServiceThatIsDown(t *testing.T) {
 	t.Parallel()
-	r, o := several(t)
+	r, o := startMulti(t)
 	l := r.session("default", "one")
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	o.srv.Stop()
-	c.ask(asked{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(1))})
+	c.ask(multiRequest{Ask: "ack", Session: l.Entity.String(), After: ptr(uint64(1))})
 	for _, ask := range []string{"resume", "act", "export", "import"} {
-		c.ask(asked{Ask: ask, Session: l.Entity.String(), Text: "x", After: ptr(uint64(1)), Signed: json.RawMessage(`"x"`)})
-		s := c.said("refused")
+		c.ask(multiRequest{Ask: ask, Session: l.Entity.String(), Text: "x", After: ptr(uint64(1)), Signed: json.RawMessage(`"x"`)})
+		s := c.expectFrame("refused")
 		require.Equal(t, "BUS_UNAVAILABLE", s.Code)
 		require.Contains(t, s.Text, "try again")
 	}
 	o.serve()
-	c.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0))})
-	c.sees(l, 1, 2)
-	c.said("replayed")
+	c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0))})
+	c.expectEvents(l, 1, 2)
+	c.expectFrame("replayed")
 }
 
 // A socket holds so many sessions and no more; those that it has can still be used.
 func TestSessionsPerSocket(t *testing.T) {
-	r, _ := several(t, func(c *gateway.Config, _ *gateway.Deps) { c.SessionsPerSocket = 2 })
+	r, _ := startMulti(t, func(c *gateway.Config, _ *gateway.Deps) { c.SessionsPerSocket = 2 })
 	extra := r.session("default")
-	c, _ := r.talker()
-	a, _ := c.opened(r, asked{})
-	b, _ := c.opened(r, asked{})
-	for _, ask := range []asked{{Ask: "open"}, {Ask: "resume", Session: extra.Entity.String()}, {Ask: "act", Session: extra.Entity.String(), Text: "x"}} {
+	c, _ := r.dialMulti()
+	a, _ := c.openSession(r, multiRequest{})
+	b, _ := c.openSession(r, multiRequest{})
+	for _, ask := range []multiRequest{{Ask: "open"}, {Ask: "resume", Session: extra.Entity.String()}, {Ask: "act", Session: extra.Entity.String(), Text: "x"}} {
 		c.ask(ask)
-		s := c.said("refused")
+		s := c.expectFrame("refused")
 		require.Equal(t, "RATE_LIMITED", s.Code)
 		require.Contains(t, s.Text, "holds 2 sessions")
 	}
 	for _, l := range []subject.Log{a, b} {
-		c.ask(asked{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0))})
-		c.sees(l, 1, 1)
-		c.said("replayed")
+		c.ask(multiRequest{Ask: "resume", Session: l.Entity.String(), After: ptr(uint64(0))})
+		c.expectEvents(l, 1, 1)
+		c.expectFrame("replayed")
 	}
-	other, _ := r.talker()
-	other.ask(asked{Ask: "resume", Session: extra.Entity.String(), After: ptr(uint64(0))})
-	other.sees(extra, 1, 1)
+	other, _ := r.dialMulti()
+	other.ask(multiRequest{Ask: "resume", Session: extra.Entity.String(), After: ptr(uint64(0))})
+	other.expectEvents(extra, 1, 1)
 }
 
 // Heartbeats come by the gateway's clock, one for each session with its newest seq,
 // or one for a socket that has none.
 func TestHeartbeats(t *testing.T) {
 	clock := &handClock{now: time.Now()}
-	r, _ := several(t, func(c *gateway.Config, d *gateway.Deps) {
+	r, _ := startMulti(t, func(c *gateway.Config, d *gateway.Deps) {
 		c.PingInterval = 40 * time.Millisecond // so that the sweeper looks every 10 ms
 		d.Clock = clock.Now
 	})
-	c, link := r.talker()
+	c, link := r.dialMulti()
 	clock.advance(30 * time.Second)
-	s := c.said("heartbeat")
+	s := c.expectFrame("heartbeat")
 	require.Empty(t, s.Session)
 	require.Equal(t, link, s.Link)
-	a, _ := c.opened(r, asked{})
-	b, _ := c.opened(r, asked{})
+	a, _ := c.openSession(r, multiRequest{})
+	b, _ := c.openSession(r, multiRequest{})
 	r.answers(b, "two", "three")
-	c.sees(b, 2, 3)
+	c.expectEvents(b, 2, 3)
 	for range 3 {
 		clock.advance(30 * time.Second)
 		got := map[string]uint64{}
 		for range 2 {
-			s := c.said("heartbeat")
+			s := c.expectFrame("heartbeat")
 			got[s.Session] = s.Seq
 		}
 		require.Equal(t, map[string]uint64{a.Entity.String(): 1, b.Entity.String(): 3}, got)
 	}
 	clock.advance(29 * time.Second)
 	r.answers(a, "two")
-	c.sees(a, 2, 2) // and no heartbeat before it
+	c.expectEvents(a, 2, 2) // and no heartbeat before it
 }
 
-// The credentials are those of any socket: a header, a subprotocol or the first
-// message. A token in the address is none, because addresses are logged.
+// Session sockets take credentials like any socket: in a header, a subprotocol or the first
+// message. A token in the address does not count, because addresses are logged.
 func TestCredentialsOfSessionSockets(t *testing.T) {
 	a := authenticated(key("alice", "acme"))
-	r, _ := several(t, a)
+	r, _ := startMulti(t, a)
 	c := r.dial("token=alice")
 	c.write(text(`{"ask":"open"}`))
 	c.closes(4401)
 	c = r.dial("")
 	c.write(text(`{"type":"auth","token":"alice"}`))
-	c.said("connected")
-	l, _ := c.opened(r, asked{})
+	c.expectFrame("connected")
+	l, _ := c.openSession(r, multiRequest{})
 	require.Equal(t, "acme", l.Tenant.String())
 	c.leave()
 }
 
 // Documents that must not be understood give one refusal each and nothing else.
 func TestHostileDocumentsOnSessionSockets(t *testing.T) {
-	r, o := several(t, unlimited)
+	r, o := startMulti(t, unlimited)
 	settled := r.settled()
-	c, _ := r.talker()
+	c, _ := r.dialMulti()
 	documents := hostile.Documents()
 	for i, d := range documents {
 		c.write(frame(fin|opText, d.Body))
 		if d.Code == fault.BadUTF8 {
 			c.closes(1007)
-			c, _ = r.talker()
+			c, _ = r.dialMulti()
 			continue
 		}
 		marker := fmt.Sprintf("after-%d", i)
-		c.ask(asked{Ask: "export", Session: marker})
-		s, refused := c.said("refused"), 0
-		for ; s.Session != marker; s = c.said("refused") {
+		c.ask(multiRequest{Ask: "export", Session: marker})
+		s, refused := c.expectFrame("refused"), 0
+		for ; s.Session != marker; s = c.expectFrame("refused") {
 			refused++
 			if !d.Legal {
 				require.EqualValues(t, fault.BadJSON, s.Code, d.Name)
@@ -340,29 +340,29 @@ func TestHostileDocumentsOnSessionSockets(t *testing.T) {
 
 // A message that is too long for an event is refused before it is sent.
 func TestMessagesThatAreTooLong(t *testing.T) {
-	r, _ := several(t)
-	c, _ := r.talker()
-	l, _ := c.opened(r, asked{})
-	c.ask(asked{Ask: "act", Session: l.Entity.String(), Text: strings.Repeat("x", 170<<10)})
-	require.Equal(t, "INVALID_FIELD", c.said("refused").Code)
-	c.ask(asked{Ask: string(dialect.Act), Session: l.Entity.String(), Text: "short"})
+	r, _ := startMulti(t)
+	c, _ := r.dialMulti()
+	l, _ := c.openSession(r, multiRequest{})
+	c.ask(multiRequest{Ask: "act", Session: l.Entity.String(), Text: strings.Repeat("x", 170<<10)})
+	require.Equal(t, "INVALID_FIELD", c.expectFrame("refused").Code)
+	c.ask(multiRequest{Ask: string(dialect.Act), Session: l.Entity.String(), Text: "short"})
 	require.JSONEq(t, `{"content":"short"}`, string(r.nextCommand(l.Entity.String()).Data))
 }
 
 // A socket is one goroutine, its reader, however many sessions it holds.
 func TestGateGoroutinesPerSessionSocket(t *testing.T) {
 	const idle, each = 50, 3
-	r, _ := several(t)
+	r, _ := startMulti(t)
 	var logs []subject.Log
 	for range idle * each {
 		logs = append(logs, r.session("default"))
 	}
 	before := runtime.NumGoroutine()
 	for i := range idle {
-		c, _ := r.talker()
+		c, _ := r.dialMulti()
 		for _, l := range logs[i*each : (i+1)*each] {
 			c.resume(l, 1)
-			c.said("replayed")
+			c.expectFrame("replayed")
 		}
 	}
 	require.EqualValues(t, idle*each, r.metric("waggle_gateway_sessions"))

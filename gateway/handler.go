@@ -20,8 +20,8 @@ var (
 	_ ws.Prober  = (*conn)(nil)
 )
 
-// End implements transport.Transport: it closes the socket with the fault's code. A code of our own, and one that does
-// not say all, comes behind a frame that explains it.
+// End implements transport.Transport: it closes the socket with the fault's code. A frame before it explains codes of
+// our own and codes with several meanings.
 func (c *conn) End(f *fault.Fault) {
 	code := ws.CloseCode(f)
 	if code == closeTryLater || code == binding.CloseInternal || code >= closePrivate {
@@ -42,13 +42,13 @@ func (c *conn) Control() bool {
 	return c.control.Allow()
 }
 
-// Ended implements ws.Handler: the peer is stuck, silent or slow.
+// Ended implements ws.Handler: the client is stuck, silent or slow.
 func (c *conn) Ended(f *fault.Fault) {
 	c.s.dep.Logger.Debug().Str("code", string(f.Code)).Msg("end socket")
 }
 
-// Tick implements ws.Handler: credentials end, and so does the patience with
-// sockets that never show any, or for which no service is there.
+// Tick implements ws.Handler: it ends sockets whose credentials have lapsed or never came, and
+// those that have waited too long for services.
 func (c *conn) Tick(time.Time) {
 	now := c.s.dep.Clock()
 	c.mu.Lock()
@@ -69,7 +69,7 @@ func (c *conn) Tick(time.Time) {
 	}
 }
 
-// lapsed returns why the credentials of a principal are good no longer, or nil.
+// lapsed returns why the credentials of a principal are no longer valid, or nil.
 func (s *Server) lapsed(p auth.Principal) *fault.Fault {
 	r, revocable := s.dep.Auth.(auth.Revoker)
 	switch {

@@ -26,16 +26,16 @@ import (
 // pathSessions is where sockets that hold several sessions are served.
 const pathSessions = "/ws/session"
 
-// holding gives the gateway a dialect whose sockets hold several sessions.
-func holding(d dialect.MultiDialect) option {
+// withMulti adds a dialect whose sockets hold several sessions to the gateway.
+func withMulti(d dialect.MultiDialect) option {
 	return func(_ *gateway.Config, dep *gateway.Deps) {
 		dep.Routes = maps.Clone(dep.Routes)
 		dep.Routes[pathSessions] = gateway.Multi(d)
 	}
 }
 
-// office answers what the session service is asked for.
-type office struct {
+// sessionService answers requests in place of the session service.
+type sessionService struct {
 	r   *rig
 	srv *rpc.Server
 
@@ -43,24 +43,25 @@ type office struct {
 	language string
 	acked    map[string]uint64 // by session and client
 	asked    []wirecmd.AttachRequest
-	blind    bool // it does not notice that a history has expired
-	restored bool // what an import answers
+	blind    bool // ignores that a history has expired
+	restored bool // the answer to an import
 }
 
-// opens starts a gateway on the shared server whose sockets hold several sessions.
-func opens(r *rig, opts ...option) *office {
-	o := &office{r: r, acked: map[string]uint64{}}
+// startSessionService starts the session service of the test, and a gateway whose sockets hold
+// several sessions unless the rig has a gateway.
+func startSessionService(r *rig, opts ...option) *sessionService {
+	o := &sessionService{r: r, acked: map[string]uint64{}}
 	o.serve()
 	r.path = pathSessions
 	if r.srv == nil {
-		r.srv = r.server(append([]option{holding(talk{})}, opts...)...)
+		r.srv = r.server(append([]option{withMulti(multiDialect{})}, opts...)...)
 		r.serve()
 	}
 	return o
 }
 
 // serve starts the service.
-func (o *office) serve() {
+func (o *sessionService) serve() {
 	o.srv = rpc.NewServer(o.r.conn, rpc.Config{Service: wirecmd.Session, Logger: zerolog.Nop()})
 	rpc.Handle(o.srv, wirecmd.Attach, o.attach)
 	rpc.Handle(o.srv, wirecmd.Export, o.export)
@@ -69,7 +70,7 @@ func (o *office) serve() {
 	o.r.t.Cleanup(o.srv.Stop)
 }
 
-func (o *office) attach(ctx context.Context, in wirecmd.AttachRequest) (out wirecmd.AttachReply, err error) {
+func (o *sessionService) attach(ctx context.Context, in wirecmd.AttachRequest) (out wirecmd.AttachReply, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = append(o.asked, in)
@@ -110,7 +111,7 @@ func (o *office) attach(ctx context.Context, in wirecmd.AttachRequest) (out wire
 
 var errEnough = errors.New("enough")
 
-func (o *office) export(ctx context.Context, in wirecmd.ExportRequest) (out event.StateExportedData, err error) {
+func (o *sessionService) export(ctx context.Context, in wirecmd.ExportRequest) (out event.StateExportedData, err error) {
 	o.mu.Lock() // a test may hold it, so that the answer waits
 	defer o.mu.Unlock()
 	l := subject.Log{Tenant: in.Tenant, Kind: id.KindSession, Entity: in.Session}
@@ -125,7 +126,7 @@ func (o *office) export(ctx context.Context, in wirecmd.ExportRequest) (out even
 	return event.StateExportedData{Seq: last.Seq, Hash: "hash", State: json.RawMessage(state)}, nil
 }
 
-func (o *office) restore(_ context.Context, in wirecmd.ImportRequest) (out wirecmd.ImportReply, err error) {
+func (o *sessionService) restore(_ context.Context, in wirecmd.ImportRequest) (out wirecmd.ImportReply, err error) {
 	var session string
 	if err := json.Unmarshal(in.Signed, &session); err != nil {
 		return out, fault.New(fault.StateTampered)
@@ -137,57 +138,57 @@ func (o *office) restore(_ context.Context, in wirecmd.ImportRequest) (out wirec
 	return out, err
 }
 
-// attaches returns what has been asked so far.
-func (o *office) attaches() []wirecmd.AttachRequest {
+// attaches returns the requests so far.
+func (o *sessionService) attaches() []wirecmd.AttachRequest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.asked
 }
 
-// talker opens a socket that holds several sessions.
-func (r *rig) talker(header ...string) (c *client, link string) {
+// dialMulti opens a socket that holds several sessions.
+func (r *rig) dialMulti(header ...string) (c *client, link string) {
 	r.t.Helper()
 	c = r.dial("", header...)
-	s := c.said("connected")
+	s := c.expectFrame("connected")
 	require.NotEmpty(r.t, s.Link)
 	return c, s.Link
 }
 
 // ask sends a frame.
-func (c *client) ask(a asked) {
+func (c *client) ask(a multiRequest) {
 	c.t.Helper()
 	b, err := json.Marshal(a)
 	require.NoError(c.t, err)
 	c.write(frame(fin|opText, b))
 }
 
-// said returns the next frame, which has to be of the kind.
-func (c *client) said(kind string) said {
+// expectFrame returns the next frame, which has to be of the kind.
+func (c *client) expectFrame(kind string) multiFrame {
 	c.t.Helper()
 	b, err := c.text()
 	require.NoError(c.t, err, "instead of %s", kind)
-	var s said
+	var s multiFrame
 	require.NoError(c.t, json.Unmarshal(b, &s), "%s", b)
 	require.Equal(c.t, kind, s.Kind, "%s", b)
 	return s
 }
 
-// sees returns the next frames, which have to be these events of a log.
-func (c *client) sees(l subject.Log, from, to uint64) {
+// expectEvents reads the next frames, which have to be these events of a log.
+func (c *client) expectEvents(l subject.Log, from, to uint64) {
 	c.t.Helper()
 	for seq := from; seq <= to; seq++ {
-		s := c.said("event")
+		s := c.expectFrame("event")
 		require.Equal(c.t, l.Name(), s.Session)
 		require.Equal(c.t, seq, s.Seq)
 	}
 }
 
-// opened makes a session on the socket and returns its log.
-func (c *client) opened(r *rig, a asked) (subject.Log, wirecmd.Command) {
+// openSession opens a session on the socket and returns its log and the command.
+func (c *client) openSession(r *rig, a multiRequest) (subject.Log, wirecmd.Command) {
 	c.t.Helper()
 	a.Ask = string(dialect.Open)
 	c.ask(a)
-	s := c.said("event")
+	s := c.expectFrame("event")
 	require.Equal(c.t, string(event.SessionCreated), s.Type)
 	require.EqualValues(c.t, 1, s.Seq)
 	l, err := subject.ParseName(s.Session)

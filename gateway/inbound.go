@@ -15,28 +15,28 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// maxBacklog bounds the messages that a socket has read and not handled: the burst that
-// a client may send at once fits. While it is full the socket is not read.
+// maxBacklog bounds the messages of a socket that are read and not handled yet. A client's
+// whole burst fits. The socket is not read while the backlog is full.
 const maxBacklog = 64
 
-// backlog is what a socket has read and not handled yet. The messages are handled in
-// their order, one at a time, by a goroutine that lives as long as there are some: the
-// socket is read meanwhile, so that a slow message keeps no sign of life waiting.
+// backlog holds the messages of a socket that are read and not handled yet. A goroutine, which
+// ends when the backlog is empty, handles them one at a time and in order. The socket is read
+// meanwhile, so that a slow message does not delay the answers to heartbeats.
 type backlog struct {
 	mu      sync.Mutex
 	waiting []received
 	bytes   int
-	busy    bool          // something is being done
-	beside  int           // long requests, which no message waits for
-	over    bool          // what comes is dropped
-	changed chan struct{} // closed at the next change; nil = nobody wants to know
+	busy    bool          // a worker goroutine handles messages
+	beside  int           // long requests, which run beside the messages
+	over    bool          // later messages are discarded
+	changed chan struct{} // closed at the next change; nil = no goroutine waits for one
 }
 
-// received is a message, or what is kept of one that is too large.
+// received is a message, or the head and tail of one that is too large.
 type received struct {
 	message  []byte
 	oversize *ws.Oversize // instead of message
-	release  func()       // once it is handled, or dropped
+	release  func()       // called once it is handled or discarded
 }
 
 func (r received) size() int {
@@ -46,8 +46,8 @@ func (r received) size() int {
 	return len(r.message)
 }
 
-// add queues a message and reports whether somebody has to begin with it. It waits until
-// there is room.
+// add queues a message and reports whether the caller has to start a worker for it. It blocks
+// until the queue has room.
 func (b *backlog) add(r received, limit int64) (begin bool) {
 	b.await(func() bool {
 		room := len(b.waiting) < maxBacklog && int64(b.bytes+r.size()) <= limit
@@ -66,8 +66,7 @@ func (b *backlog) add(r received, limit int64) (begin bool) {
 	return begin
 }
 
-// next returns the message to be handled, or false if there is none: then nobody is at
-// it any more.
+// next returns the next message, or false if the queue is empty: the worker exits then.
 func (b *backlog) next() (received, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,14 +81,14 @@ func (b *backlog) next() (received, bool) {
 	return r, true
 }
 
-// begin says that something is being done already.
+// begin marks the backlog as busy.
 func (b *backlog) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.busy = true
 }
 
-// drop forgets what there is and what comes: nobody is at it any more.
+// drop discards queued and future messages; the worker has exited.
 func (b *backlog) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +99,7 @@ func (b *backlog) drop() {
 	b.tell()
 }
 
-// tell wakes whoever waits. The caller has locked.
+// tell wakes all waiting goroutines. The caller holds the lock.
 func (b *backlog) tell() {
 	if b.changed != nil {
 		close(b.changed)
@@ -115,11 +114,11 @@ func (b *backlog) still() bool {
 	return !b.busy && b.beside == 0
 }
 
-// done waits until nothing is being done.
+// done waits until the worker has exited.
 func (b *backlog) done() { b.await(func() bool { return !b.busy }, nil) }
 
-// quiet waits until nothing is being done, not even beside the messages, or until it is
-// late.
+// quiet waits until the worker has exited and all long requests have ended, or until late
+// fires.
 func (b *backlog) quiet(late <-chan time.Time) {
 	b.await(func() bool { return !b.busy && b.beside == 0 }, late)
 }
@@ -132,7 +131,8 @@ func (b *backlog) count(n int) {
 	b.tell()
 }
 
-// await waits until the condition, which is asked with the lock held, is true.
+// await waits until the condition, which it evaluates with the lock held, is true, or until
+// late fires.
 func (b *backlog) await(condition func() bool, late <-chan time.Time) {
 	for {
 		b.mu.Lock()
@@ -153,15 +153,15 @@ func (b *backlog) await(condition func() bool, late <-chan time.Time) {
 	}
 }
 
-// take has a message handled after those before it.
+// take queues a message to be handled after those before it.
 func (c *conn) take(r received) {
 	if c.backlog.add(r, c.s.cfg.ReadLimit) {
 		go c.work()
 	}
 }
 
-// work handles messages until there are none. What it does is counted by the goroutine
-// that reads, which outlives it.
+// work handles messages until the backlog is empty. The goroutine that reads the socket
+// outlives it, and counts for both in the server's wait group.
 func (c *conn) work() {
 	defer c.recovered()
 	for {
@@ -187,8 +187,8 @@ func (c *conn) turn(r received) {
 	}
 }
 
-// Await implements binding.Intake: it waits until messages are taken up, and reports whether they are: what was said
-// before a goodbye counts.
+// Await implements binding.Intake: it waits until the connection handles messages and reports whether it does.
+// Messages before a goodbye count.
 func (c *conn) Await() bool {
 	select {
 	case <-c.opened:
@@ -212,7 +212,7 @@ func (c *conn) handle(r received) {
 	telemetry.End(span, c.binding.Handle(ctx, r.message))
 }
 
-// recovered ends the socket whose codec has a bug, and nobody else's.
+// recovered ends only the socket whose dialect has panicked.
 func (c *conn) recovered() {
 	if r := recover(); r != nil {
 		c.s.dep.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("recover from panic of connection")
@@ -221,8 +221,8 @@ func (c *conn) recovered() {
 	}
 }
 
-// FaultOf implements binding.Reporter: it is asFault for what was being done for this socket: what was ended because
-// the gateway ends is said to have been.
+// FaultOf implements binding.Reporter: it is asFault for the work of this socket. Work that the end of the gateway has
+// cut off gets the gateway's fault.
 func (c *conn) FaultOf(err error) *fault.Fault {
 	why, ended := errors.AsType[*fault.Fault](context.Cause(c.ctx))
 	f, known := errors.AsType[*fault.Fault](err)

@@ -31,15 +31,15 @@ func count(n int) func([]wirecmd.Peer) bool {
 }
 
 // A peer that is cut off stays in the directory for the time of grace, away.
-func TestAPlaceOutlivesItsSocket(t *testing.T) {
+func TestPresenceOutlivesItsSocket(t *testing.T) {
 	t.Parallel()
-	s := swarming(t, grace(300*time.Millisecond))
+	s := startSwarm(t, grace(300*time.Millisecond))
 	agentID := unique()
 	c := s.agent(agentID, "A")
-	p := s.alone(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
 	require.EqualValues(t, 1, s.metric("waggle_gateway_peers"))
 	var away bool
-	c.breaks()
+	c.cut()
 	s.until(wirecmd.PeerAgent, agentID, "gone", func(all []wirecmd.Peer) bool {
 		away = away || len(all) == 1 && !all[0].Online && all[0].Since.Equal(p.Since)
 		return len(all) == 0
@@ -50,16 +50,16 @@ func TestAPlaceOutlivesItsSocket(t *testing.T) {
 
 // A peer that comes back within the time of grace, to this gateway or another, has one
 // entry again at once.
-func TestAPeerComesBack(t *testing.T) {
-	s := swarming(t, grace(time.Hour))
+func TestAParticipantReconnects(t *testing.T) {
+	s := startSwarm(t, grace(time.Hour))
 	other := s.another(grace(time.Hour))
 	agentID, serviceID := unique(), unique()
 	for i, at := range []*swarm{s, other, s, s, other, other} {
 		a, v := at.agent(agentID, "A"), at.service(serviceID)
-		require.Equal(t, at.conn.Instance(), s.alone(wirecmd.PeerAgent, agentID).Gateway, "round %d", i)
-		s.alone(wirecmd.PeerService, serviceID)
-		a.breaks()
-		v.breaks()
+		require.Equal(t, at.conn.Instance(), s.onlyEntry(wirecmd.PeerAgent, agentID).Gateway, "round %d", i)
+		s.onlyEntry(wirecmd.PeerService, serviceID)
+		a.cut()
+		v.cut()
 		for kind, peer := range map[string]string{wirecmd.PeerAgent: agentID, wirecmd.PeerService: serviceID} {
 			s.until(kind, peer, "away", func(all []wirecmd.Peer) bool { return len(all) == 1 && !all[0].Online })
 		}
@@ -69,9 +69,9 @@ func TestAPeerComesBack(t *testing.T) {
 // The younger connection of an agent has its place, whatever the clock of its gateway
 // says, and if its gateway has not even heard of the older one. Replicas of a service
 // are there side by side.
-func TestTheYoungerConnectionTakesOver(t *testing.T) {
+func TestTheNewerConnectionTakesOver(t *testing.T) {
 	t.Parallel()
-	s := swarming(t)
+	s := startSwarm(t)
 	slow := &handClock{now: time.Now().Add(-time.Hour)}
 	other := s.another(func(_ *gateway.Config, d *gateway.Deps) { d.Clock = slow.Now })
 	agentID, serviceID, task := unique(), unique(), unique()
@@ -79,35 +79,35 @@ func TestTheYoungerConnectionTakesOver(t *testing.T) {
 	var before wirecmd.Peer
 	other.unaware(func() {
 		old = s.agent(agentID, "A")
-		before = s.alone(wirecmd.PeerAgent, agentID)
+		before = s.onlyEntry(wirecmd.PeerAgent, agentID)
 		young, _ = other.join(pathAgent, "")
-		young.says("agent.register", "reg", map[string]any{"id": agentID, "name": "A", "capabilities": []string{"read"}})
+		young.sendASP("agent.register", "reg", map[string]any{"id": agentID, "name": "A", "capabilities": []string{"read"}})
 		s.until(wirecmd.PeerAgent, agentID, "the other, too", func(all []wirecmd.Peer) bool {
 			return len(all) > 1 || len(all) == 1 && all[0].Connection != before.Connection
 		})
 	})
-	young.hears("agent.registered")
+	young.expectASP("agent.registered")
 	after := s.until(wirecmd.PeerAgent, agentID, "one entry, the other", func(all []wirecmd.Peer) bool {
 		return len(all) == 1 && all[0].Connection != before.Connection
 	})[0]
 	require.True(t, after.Since.Before(before.Since), "its gateway's clock is an hour late")
-	require.Equal(t, "+", s.hand(after, taskLog("default", task), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task}}))
-	young.hears("task.execute")
-	// What the older connection has to say about its tasks still counts: the agent is
-	// the same. It does not come back when it says more of itself, unless it registers.
-	old.says("agent.task.result", "", map[string]any{"taskId": task, "result": 1})
+	require.Equal(t, "+", s.deliver(after, taskLog("default", task), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task}}))
+	young.expectASP("task.execute")
+	// Reports of the older connection about its tasks still count: the agent is the same. Its
+	// presence does not return with a status report, only with a registration.
+	old.sendASP("agent.task.result", "", map[string]any{"taskId": task, "result": 1})
 	require.Equal(t, "finish", s.nextCommand(task).Verb.String())
-	old.breaks()
-	young.says("agent.status", "x", map[string]any{"status": "busy"})
-	young.hears("agent.status.updated")
+	old.cut()
+	young.sendASP("agent.status", "x", map[string]any{"status": "busy"})
+	young.expectASP("agent.status.updated")
 	s.until(wirecmd.PeerAgent, agentID, "busy", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Status == "busy" })
 
 	one, two := s.service(serviceID), other.service(serviceID)
 	s.until(wirecmd.PeerService, serviceID, "two replicas", count(2))
-	one.says("service.unregister", "", map[string]any{})
-	one.hears("service.unregistered")
-	s.alone(wirecmd.PeerService, serviceID)
-	two.breaks()
+	one.sendASP("service.unregister", "", map[string]any{})
+	one.expectASP("service.unregistered")
+	s.onlyEntry(wirecmd.PeerService, serviceID)
+	two.cut()
 }
 
 // unaware calls f while the gateway does not hear of what changes in the directory.
@@ -123,7 +123,7 @@ func (s *swarm) unaware(f func()) {
 	})
 	defer unwatch()
 	defer close(free)
-	l, err := s.desk.r.dir.Join(context.Background(), directory.Member{
+	l, err := s.tasks.r.dir.Join(context.Background(), directory.Member{
 		What: directory.WhatService, Name: id.MustName(unique()), Instance: id.MustName(unique()),
 	})
 	require.NoError(s.t, err)
@@ -132,14 +132,14 @@ func (s *swarm) unaware(f func()) {
 	require.NoError(s.t, l.Leave(context.Background()))
 }
 
-// A gateway that ends says that its peers are away, and leaves their places to whoever
-// sees them come back.
-func TestPlacesOutliveTheirGateway(t *testing.T) {
-	s := swarming(t)
+// A gateway that stops marks its participants as away, and leaves their presence to the gateway
+// that they reconnect to.
+func TestPresenceOutlivesItsGateway(t *testing.T) {
+	s := startSwarm(t)
 	other := s.another()
 	agentID := unique()
 	c := other.agent(agentID, "A")
-	s.alone(wirecmd.PeerAgent, agentID)
+	s.onlyEntry(wirecmd.PeerAgent, agentID)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	drained := make(chan error, 1)
@@ -159,7 +159,7 @@ func TestPlacesOutliveTheirGateway(t *testing.T) {
 // Peers of two tenants have nothing to do with each other, whatever they call
 // themselves.
 func TestTenantsOfASwarm(t *testing.T) {
-	s := swarming(t, authenticated(key("alice", "acme"), key("bob", "globex")))
+	s := startSwarm(t, authenticated(key("alice", "acme"), key("bob", "globex")))
 	agentID, task := unique(), unique()
 	a, b := s.agent(agentID, "A", bearer("alice")...), s.agent(agentID, "A", bearer("bob")...)
 	both := s.until(wirecmd.PeerAgent, agentID, "both", count(2))
@@ -170,23 +170,23 @@ func TestTenantsOfASwarm(t *testing.T) {
 	}
 	require.Len(t, tenants, 2)
 	assigned := event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task}}
-	require.Equal(t, "-", s.hand(tenants["acme"], taskLog("globex", task), assigned))
-	require.Equal(t, "+", s.hand(tenants["globex"], taskLog("globex", task), assigned))
-	b.hears("task.execute")
-	a.says("agent.task.result", "", map[string]any{"taskId": task, "agentId": "somebody", "result": 1, "tenant": "globex"})
+	require.Equal(t, "-", s.deliver(tenants["acme"], taskLog("globex", task), assigned))
+	require.Equal(t, "+", s.deliver(tenants["globex"], taskLog("globex", task), assigned))
+	b.expectASP("task.execute")
+	a.sendASP("agent.task.result", "", map[string]any{"taskId": task, "agentId": "somebody", "result": 1, "tenant": "globex"})
 	cmd := s.nextCommand(task)
 	require.Contains(t, string(cmd.Data), `"agent_id":"`+agentID+`"`, "nobody speaks for another agent")
 	require.Equal(t, []string{"acme", "who-alice"}, []string{cmd.Tenant.String(), cmd.Principal})
-	a.says("agent.agent.list.request", "x", map[string]any{"tenant": "globex"})
-	a.hears("agent.agent.list.response")
-	require.Equal(t, "acme", s.desk.last().Tenant.String())
+	a.sendASP("agent.agent.list.request", "x", map[string]any{"tenant": "globex"})
+	a.expectASP("agent.agent.list.response")
+	require.Equal(t, "acme", s.tasks.last().Tenant.String())
 
 	c, hello := s.join(pathClient, "", bearer("alice")...)
 	c.leave()
 	for _, token := range []string{hello.Content.ResumeToken, "", "guess"} {
 		s.path = pathClient
 		thief := s.dial(fmt.Sprintf("clientId=%s&resumeToken=%s", hello.Content.ClientID, token), bearer("bob")...)
-		h := thief.hears("error")
+		h := thief.expectASP("error")
 		require.Equal(t, string(fault.ClientNotFound), h.Content.Code)
 		thief.closes(fault.Lookup(fault.SessionNotFound).Close)
 	}
@@ -196,7 +196,7 @@ func TestTenantsOfASwarm(t *testing.T) {
 
 // The extra listeners serve one protocol under any path.
 func TestExtraListeners(t *testing.T) {
-	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) {
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) {
 		c.Legacy = []gateway.Listener{{"127.0.0.1:0", []string{pathAgent}}, {"127.0.0.1:0", []string{"/ws"}}, {"[::1]:0", []string{pathClient, pathService}}}
 	})
 	addrs := s.srv.LegacyAddrs()
@@ -207,7 +207,7 @@ func TestExtraListeners(t *testing.T) {
 	for _, path := range []string{"/", "/any/path", pathClient} {
 		s.path = path
 		c := s.dial("")
-		c.hears("orchestrator.welcome")
+		c.expectASP("orchestrator.welcome")
 		c.leave()
 	}
 	s.path = "/"
@@ -222,7 +222,7 @@ func TestExtraListeners(t *testing.T) {
 	for path, first := range map[string]string{pathClient: "orchestrator.client.welcome", pathService: "orchestrator.welcome"} {
 		s.path = path
 		c := s.dial("")
-		c.hears(first)
+		c.expectASP(first)
 		c.leave()
 	}
 	s.path = pathAgent
@@ -232,7 +232,7 @@ func TestExtraListeners(t *testing.T) {
 
 	for addr, path := range map[string]string{"127.0.0.1:0": "/nowhere", "0.0.0.0:0": pathAgent, "127.0.0.1:99999": pathAgent} {
 		cfg, dep := gateway.Config{Addr: "127.0.0.1:0", Legacy: []gateway.Listener{{addr, []string{path}}}}, s.deps()
-		peers(s.dir)(&cfg, &dep)
+		withSwarm(s.dir)(&cfg, &dep)
 		dep.Registry = nil
 		srv, err := gateway.New(cfg, dep)
 		if err == nil {
@@ -246,16 +246,16 @@ func TestExtraListeners(t *testing.T) {
 	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Peers: presence.Config{Grace: -1}}, s.deps())
 	require.ErrorContains(t, err, "gateway.peers.grace")
 	dep := s.deps()
-	peers(nil)(nil, &dep)
+	withSwarm(nil)(nil, &dep)
 	_, err = gateway.New(gateway.Config{Addr: "127.0.0.1:0"}, dep)
 	require.ErrorContains(t, err, "directory")
 }
 
-// Whatever an agent or a service sends, its connection says what is wrong, others go on,
-// and nothing comes of it.
-func TestHostilePeers(t *testing.T) {
+// Whatever an agent or a provider sends, it gets a fault, others go on, and the frame has no
+// effect.
+func TestHostileParticipants(t *testing.T) {
 	t.Parallel()
-	s := swarming(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Rate, c.Peers.Burst = 1e6, 1e6 })
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Rate, c.Peers.Burst = 1e6, 1e6 })
 	agentID := unique()
 	bystander := s.agent(agentID, "A")
 	for _, path := range []string{pathAgent, pathService, pathClient} {
@@ -265,11 +265,11 @@ func TestHostilePeers(t *testing.T) {
 			c.write(frame(fin|opText, payload))
 			n++
 		}
-		c.says("ping", "end", map[string]any{})
+		c.sendASP("ping", "end", map[string]any{})
 		for answers := 0; ; answers++ {
 			b, err := c.text()
 			require.NoError(t, err)
-			h := parseHeard(t, b)
+			h := parseASPFrame(t, b)
 			if h.Type == "pong" && h.RequestID == "end" {
 				require.Positive(t, answers)
 				break
@@ -278,12 +278,11 @@ func TestHostilePeers(t *testing.T) {
 		}
 		c.leave()
 	}
-	require.Equal(t, "+", s.hand(s.alone(wirecmd.PeerAgent, agentID), taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: "t"}}))
-	bystander.hears("task.execute")
+	require.Equal(t, "+", s.deliver(s.onlyEntry(wirecmd.PeerAgent, agentID), taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: "t"}}))
+	bystander.expectASP("task.execute")
 }
 
-// hostileFrames are documents that are no frames, and frames whose parts are not what
-// they should be.
+// hostileFrames returns invalid documents, and frames with parts of the wrong form.
 func hostileFrames(t *testing.T) (out [][]byte) {
 	t.Helper()
 	for _, d := range hostile.Documents() {
@@ -310,7 +309,7 @@ func hostileFrames(t *testing.T) (out [][]byte) {
 	return out
 }
 
-func parseHeard(t *testing.T, b []byte) (h heard) {
+func parseASPFrame(t *testing.T, b []byte) (h aspFrame) {
 	t.Helper()
 	var loose struct {
 		Type, RequestID string
@@ -321,12 +320,12 @@ func parseHeard(t *testing.T, b []byte) (h heard) {
 	return h
 }
 
-// Agents that come, go, break off and come twice, on two gateways, are in the end where
-// they came last, or nowhere.
+// Agents that connect, leave, break off and connect twice, on two gateways, end up where they
+// connected last, or unlisted.
 func TestAgentsComeAndGo(t *testing.T) {
 	t.Parallel()
 	const agents, steps = 6, 90
-	s := swarming(t, grace(time.Second))
+	s := startSwarm(t, grace(time.Second))
 	at := []*swarm{s, s.another(grace(time.Second))}
 	rnd := rand.New(rand.NewPCG(4, 2))
 	var ids [agents]string
@@ -342,11 +341,11 @@ func TestAgentsComeAndGo(t *testing.T) {
 			last[i] = at[rnd.IntN(2)].agent(ids[i], "A")
 			all[i] = append(all[i], last[i])
 		case rnd.IntN(2) == 0:
-			c.breaks()
+			c.cut()
 			last[i] = nil
 		default:
-			c.says("agent.unregister", "", map[string]any{})
-			c.hears("agent.unregistered")
+			c.sendASP("agent.unregister", "", map[string]any{})
+			c.expectASP("agent.unregistered")
 			last[i] = nil
 		}
 	}
@@ -358,8 +357,8 @@ func TestAgentsComeAndGo(t *testing.T) {
 			s.until(wirecmd.PeerAgent, ids[i], "gone", count(0))
 			continue
 		}
-		p := s.alone(wirecmd.PeerAgent, ids[i])
-		require.Equal(t, "+", s.hand(p, taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: ids[i]}}))
-		require.Equal(t, ids[i], c.hears("task.execute").Content.TaskID)
+		p := s.onlyEntry(wirecmd.PeerAgent, ids[i])
+		require.Equal(t, "+", s.deliver(p, taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: ids[i]}}))
+		require.Equal(t, ids[i], c.expectASP("task.execute").Content.TaskID)
 	}
 }

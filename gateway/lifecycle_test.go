@@ -67,7 +67,7 @@ func (r *rig) join(name string) (leave func()) {
 	return leave
 }
 
-func TestConfigurationsThatCannotBe(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	r := prepare(t, sharedBus(t))
 	for field, c := range map[string]gateway.Config{
 		"addr":                    {},
@@ -87,8 +87,8 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "required")
 }
 
-// On a drain every client is told to come back, spread over time; what was queued
-// still arrives, new ones are refused, and probes see why.
+// A drain asks every client to reconnect, spread over time. Queued frames still arrive, new
+// sockets are refused, and probes see the reason.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	const clients, spread = 20, 500 * time.Millisecond
@@ -158,7 +158,7 @@ func (c *client) sentAway(message string) error {
 	return c.try(frame(fin|opClose, []byte{0x03, 0xf4}))
 }
 
-// A drain ends with its context, and Stop cuts whoever is left.
+// A drain ends with its context, and Stop cuts the remaining sockets.
 func TestDrainOutOfTime(t *testing.T) {
 	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.DrainSpread = time.Hour })
 	one, two := r.dial(""), r.dial("")
@@ -179,7 +179,7 @@ func TestDrainOutOfTime(t *testing.T) {
 
 // Until all services are there, a socket is greeted, and what its client sends
 // waits; then it is taken up in order.
-func TestServicesThatAreNotThereYet(t *testing.T) {
+func TestServicesThatStartLater(t *testing.T) {
 	t.Parallel()
 	r := prepare(t, bustest.Single(t))
 	r.openDirectory()
@@ -215,7 +215,7 @@ func TestServicesThatAreNotThereYet(t *testing.T) {
 	other.must("agent_ready")
 }
 
-func TestServicesThatNeverCome(t *testing.T) {
+func TestServicesThatNeverStart(t *testing.T) {
 	r := prepare(t, bustest.Single(t))
 	r.openDirectory()
 	r.srv = r.server(func(c *gateway.Config, _ *gateway.Deps) {
@@ -251,9 +251,9 @@ func TestHistoryThatHasExpired(t *testing.T) {
 	require.Equal(t, "four", c.must("agent_response").Data.Message)
 }
 
-// Without a bus nothing is accepted, and nothing is accepted silently; sockets stay
-// and go on when it is back.
-func TestBusThatGoesAway(t *testing.T) {
+// Without a bus every message is refused with a fault; sockets stay open and go on when the bus
+// is back.
+func TestLossOfTheBus(t *testing.T) {
 	t.Parallel()
 	cfg := bus.EmbeddedConfig{Name: "gone", Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery}
 	srv, err := bus.StartEmbedded(cfg)
@@ -296,8 +296,8 @@ func TestBusThatGoesAway(t *testing.T) {
 	require.Equal(t, "after all", c.must("agent_response").Data.Message)
 }
 
-// Streams that are not as this version needs them make a gateway unready.
-func TestStreamsThatAreWrong(t *testing.T) {
+// Streams with settings that this version cannot use make a gateway unready.
+func TestInvalidStreamsMakeItUnready(t *testing.T) {
 	t.Parallel()
 	url, _ := bustest.Server(t)
 	conn := bustest.Dial(t, url)

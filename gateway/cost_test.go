@@ -81,14 +81,14 @@ func TestGateAllocationsPerViewer(t *testing.T) {
 	all := measure(viewers + 1)
 	per := (all - one) / (events * viewers)
 	t.Logf("%.4f allocations per frame and viewer more (%.0f for one viewer, %.0f for %d)", per, one, all, viewers+1)
-	// What is left belongs to events and to the scrapes. With the race detector a pool
-	// forgets every fourth item on purpose, which makes up to a quarter for each pool that
-	// a frame meets: its batch and its write. One allocation per frame would be 1; that
-	// there is none at all on the write path is gated exactly in package ws.
+	// The remaining allocations belong to events and to the scrapes. With the race detector a
+	// pool drops every fourth item on purpose, which adds up to a quarter for each pool that a
+	// frame passes: its batch and its write. One allocation per frame would be 1; package ws
+	// proves that the write path allocates nothing.
 	require.Less(t, per, 0.6, "allocations per frame and viewer")
 }
 
-// What is missed leaves in few writes.
+// The gateway sends a replay in few writes.
 func TestGateWritesOfAReplay(t *testing.T) {
 	const missed = 1000
 	r := start(t)

@@ -24,25 +24,25 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// crew is a dialect of sockets whose path or query names what they show, as small as can
-// be. An event of a run that has come to its end gives three frames, any other one.
-type crew struct{}
+// teamDialect is a minimal dialect of sockets whose path or query names the log to show. An event
+// of a completed run gives three frames, any other event one.
+type teamDialect struct{}
 
-func (crew) Name() string                           { return "crew" }
-func (crew) Bind(url.Values) (dialect.Codec, error) { return crew{}, nil }
+func (teamDialect) Name() string                           { return "team" }
+func (teamDialect) Bind(url.Values) (dialect.Codec, error) { return teamDialect{}, nil }
 
-func (crew) BindTeams(url.Values) (dialect.Teams, error) { return crew{}, nil }
+func (teamDialect) BindTeams(url.Values) (dialect.Teams, error) { return teamDialect{}, nil }
 
 // Frames carry positions: of all but the last of an event sequence*16 and their number.
-func (crew) Place(position uint64) (seq uint64, skip int) {
+func (teamDialect) Place(position uint64) (seq uint64, skip int) {
 	if n := position & 15; n != 15 {
 		return position>>4 - 1, int(n) + 1
 	}
 	return position >> 4, 0
 }
 
-// crewFrame is a frame of the gateway.
-type crewFrame struct {
+// teamFrame is a frame of the gateway.
+type teamFrame struct {
 	Kind string          `json:"kind"`
 	At   uint64          `json:"at,omitempty"`
 	Of   string          `json:"of,omitempty"` // the log
@@ -54,15 +54,15 @@ type crewFrame struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-func say(s crewFrame) []byte {
+func say(s teamFrame) []byte {
 	b, _ := json.Marshal(s)
 	return b
 }
 
-func (crew) Encode(e event.Event) [][]byte {
+func (teamDialect) Encode(e event.Event) [][]byte {
 	log := e.Subject
 	if e = event.Unwrap(e); e.Sequence == 0 {
-		return nil // what the gateway has to say itself
+		return nil // a message of the gateway itself
 	}
 	n := 1
 	if e.Type == event.RunCompleted {
@@ -74,45 +74,45 @@ func (crew) Encode(e event.Event) [][]byte {
 		if i < n-1 {
 			at = e.Sequence*16 + uint64(i)
 		}
-		out = append(out, say(crewFrame{Kind: "event", At: at, Of: log, Type: string(e.Type), Who: e.Via.Route, Data: e.Data}))
+		out = append(out, say(teamFrame{Kind: "event", At: at, Of: log, Type: string(e.Type), Who: e.Via.Route, Data: e.Data}))
 	}
 	return out
 }
 
-func (crew) Welcome(at dialect.Link, name string, view *wirecmd.TeamAttachReply) [][]byte {
-	out := [][]byte{say(crewFrame{Kind: "connected", ID: name, Text: at.ConnectionID})}
+func (teamDialect) Welcome(at dialect.Link, name string, view *wirecmd.TeamAttachReply) [][]byte {
+	out := [][]byte{say(teamFrame{Kind: "connected", ID: name, Text: at.ConnectionID})}
 	if view == nil {
 		return out
 	}
 	for _, m := range view.Members {
-		out = append(out, say(crewFrame{Kind: "member", ID: m.Name, Text: m.Status}))
+		out = append(out, say(teamFrame{Kind: "member", ID: m.Name, Text: m.Status}))
 	}
 	return out
 }
 
-func (crew) Greet(dialect.Greeting) [][]byte { panic("sockets of teams are welcomed") }
+func (teamDialect) Greet(dialect.Greeting) [][]byte { panic("sockets of teams are welcomed") }
 
-func (crew) Fail(f *fault.Fault, _ time.Time) []byte {
-	return say(crewFrame{Kind: "failed", Code: string(f.Code), Text: f.Public()})
+func (teamDialect) Fail(f *fault.Fault, _ time.Time) []byte {
+	return say(teamFrame{Kind: "failed", Code: string(f.Code), Text: f.Public()})
 }
 
-func (crew) FailBy(member string, f *fault.Fault, _ time.Time) []byte {
-	return say(crewFrame{Kind: "failed", Code: string(f.Code), Text: f.Public(), Who: member})
+func (teamDialect) FailBy(member string, f *fault.Fault, _ time.Time) []byte {
+	return say(teamFrame{Kind: "failed", Code: string(f.Code), Text: f.Public(), Who: member})
 }
 
-func (crew) Truncated(first uint64, _ time.Time) []byte {
-	return say(crewFrame{Kind: "truncated", At: first})
+func (teamDialect) Truncated(first uint64, _ time.Time) []byte {
+	return say(teamFrame{Kind: "truncated", At: first})
 }
 
-// crewAsked is a frame of a client.
-type crewAsked struct {
+// teamRequest is a frame of a client.
+type teamRequest struct {
 	Ask  string `json:"ask"`
 	To   string `json:"to"`
 	Text string `json:"text"`
 }
 
-func (crew) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
-	var a crewAsked
+func (teamDialect) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
+	var a teamRequest
 	if err := json.Unmarshal(frame, &a); err != nil {
 		return nil, fault.New(fault.InvalidField).Wrap(err)
 	}
@@ -132,61 +132,61 @@ func (crew) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
 	return []dialect.Intent{i}, nil
 }
 
-// solo is a dialect of sockets that show one log each, and can say anything.
-type solo struct{}
+// singleDialect is a dialect of sockets that show one log each, with all commands.
+type singleDialect struct{}
 
-func (solo) Name() string                           { return "solo" }
-func (solo) Bind(url.Values) (dialect.Codec, error) { return solo{}, nil }
-func (solo) Encode(e event.Event) [][]byte          { return talking("solo").Encode(e) }
-func (solo) Greet(g dialect.Greeting) [][]byte {
-	return [][]byte{say(crewFrame{Kind: "greeting", ID: g.SessionID, At: g.Seq})}
+func (singleDialect) Name() string                           { return "single" }
+func (singleDialect) Bind(url.Values) (dialect.Codec, error) { return singleDialect{}, nil }
+func (singleDialect) Encode(e event.Event) [][]byte          { return multiCodec("single").Encode(e) }
+func (singleDialect) Greet(g dialect.Greeting) [][]byte {
+	return [][]byte{say(teamFrame{Kind: "greeting", ID: g.SessionID, At: g.Seq})}
 }
-func (solo) Fail(f *fault.Fault, now time.Time) []byte { return crew{}.Fail(f, now) }
-func (solo) Truncated(first uint64, now time.Time) []byte {
-	return crew{}.Truncated(first, now)
-}
-
-func (solo) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
-	return crew{}.Decode(frame, in)
+func (singleDialect) Fail(f *fault.Fault, now time.Time) []byte { return teamDialect{}.Fail(f, now) }
+func (singleDialect) Truncated(first uint64, now time.Time) []byte {
+	return teamDialect{}.Truncated(first, now)
 }
 
-// Where the sockets of the tests are.
+func (singleDialect) Decode(frame []byte, in dialect.Inbound) ([]dialect.Intent, error) {
+	return teamDialect{}.Decode(frame, in)
+}
+
+// Paths of the sockets of the tests.
 const (
 	pathTeams   = "/ws/agent-team/"
 	pathMembers = "/ws/agent/"
 	pathRuns    = "/ws/agent-team"
-	pathSolo    = "/solo"
+	pathSingle  = "/singleDialect"
 )
 
-// crews adds the dialects of the tests to a gateway.
-func crews(_ *gateway.Config, dep *gateway.Deps) {
-	adds(dep, map[string]gateway.Route{
-		"/ws/agent-team/{team_id}": gateway.Team(crew{}), "/ws/agent/{agent_id}": gateway.Team(crew{}), pathRuns: gateway.Team(crew{}),
-		pathSolo: gateway.Single(solo{}), pathSessions: gateway.Multi(talk{}),
+// withTestDialects adds the dialects of the tests to a gateway.
+func withTestDialects(_ *gateway.Config, dep *gateway.Deps) {
+	addRoutes(dep, map[string]gateway.Route{
+		"/ws/agent-team/{team_id}": gateway.Team(teamDialect{}), "/ws/agent/{agent_id}": gateway.Team(teamDialect{}), pathRuns: gateway.Team(teamDialect{}),
+		pathSingle: gateway.Single(singleDialect{}), pathSessions: gateway.Multi(multiDialect{}),
 	})
 }
 
-// adds adds routes to those of a gateway.
-func adds(dep *gateway.Deps, routes map[string]gateway.Route) {
+// addRoutes adds routes to those of a gateway.
+func addRoutes(dep *gateway.Deps, routes map[string]gateway.Route) {
 	dep.Routes = maps.Clone(dep.Routes)
 	maps.Copy(dep.Routes, routes)
 }
 
-// teamDesk answers what the team service is asked for.
-type teamDesk struct {
+// teamService answers requests in place of the team service.
+type teamService struct {
 	r   *rig
 	srv *rpc.Server
 
-	mu     sync.Mutex
-	from   uint64
-	recent uint64
-	crowd  int // members of every team
-	asked  []wirecmd.TeamAttachRequest
-	began  chan struct{} // of requests that are never answered; nil = all are
+	mu      sync.Mutex
+	from    uint64
+	recent  uint64
+	members int // members of every team
+	asked   []wirecmd.TeamAttachRequest
+	began   chan struct{} // of requests that are never answered; nil = all are
 }
 
-func (r *rig) teamDesk() *teamDesk {
-	d := &teamDesk{r: r, crowd: 1}
+func (r *rig) startTeamService() *teamService {
+	d := &teamService{r: r, members: 1}
 	d.srv = rpc.NewServer(r.conn, rpc.Config{Service: wirecmd.Team, Logger: zerolog.Nop()})
 	rpc.Handle(d.srv, wirecmd.AttachTeam, d.attach)
 	require.NoError(r.t, d.srv.Start(context.Background()))
@@ -194,7 +194,7 @@ func (r *rig) teamDesk() *teamDesk {
 	return d
 }
 
-func (d *teamDesk) attach(ctx context.Context, in wirecmd.TeamAttachRequest) (out wirecmd.TeamAttachReply, err error) {
+func (d *teamService) attach(ctx context.Context, in wirecmd.TeamAttachRequest) (out wirecmd.TeamAttachReply, err error) {
 	d.mu.Lock()
 	began := d.began
 	d.mu.Unlock()
@@ -217,26 +217,26 @@ func (d *teamDesk) attach(ctx context.Context, in wirecmd.TeamAttachRequest) (ou
 	}
 	out.Head, out.From, out.Recent = last.Seq, d.from, d.recent
 	out.Definition.Coordinator = "m0"
-	for i := range d.crowd {
+	for i := range d.members {
 		out.Members = append(out.Members, wirecmd.MemberView{Name: fmt.Sprintf("m%d", i), Status: "idle"})
 	}
 	return out, nil
 }
 
-func (d *teamDesk) begins(after uint64) {
+func (d *teamService) begins(after uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.from, d.recent = after, after
 }
 
-// manned starts a gateway for teams and what answers it.
-func manned(t testing.TB, opts ...option) (*rig, *teamDesk) {
+// startTeams starts a gateway for teams, and the services of the test.
+func startTeams(t testing.TB, opts ...option) (*rig, *teamService) {
 	t.Helper()
 	r := prepare(t, sharedBus(t))
-	r.srv = r.server(append([]option{crews}, opts...)...)
-	opens(r)
+	r.srv = r.server(append([]option{withTestDialects}, opts...)...)
+	startSessionService(r)
 	r.serve()
-	return r, r.teamDesk()
+	return r, r.startTeamService()
 }
 
 // open opens a socket under a path.
@@ -266,8 +266,8 @@ func (r *rig) runLog(kind id.Kind, tenant string) subject.Log {
 	return l
 }
 
-// relays appends an event of a member to a team's log.
-func (r *rig) relays(team subject.Log, member string, seq uint64, data event.Data) {
+// relay appends an event of a member to a team's log.
+func (r *rig) relay(team subject.Log, member string, seq uint64, data event.Data) {
 	r.t.Helper()
 	agent, err := id.MemberAgent(team.Entity, member)
 	require.NoError(r.t, err)
@@ -281,16 +281,16 @@ func (r *rig) relays(team subject.Log, member string, seq uint64, data event.Dat
 	}))
 }
 
-func ended(text string) event.Data {
+func runCompleted(text string) event.Data {
 	return event.RunCompletedData{RunID: "r", ExecutionID: "exec_x", Attempt: 1, MessageID: "m", Content: text}
 }
 
-func piece(text string) event.Data {
+func messageDelta(text string) event.Data {
 	return event.MessageDeltaData{MessageID: "m", RunID: "r", ExecutionID: "exec_x", Attempt: 1, Text: text}
 }
 
-// crewNext returns the next frame.
-func (c *client) crewNext() (f crewFrame) {
+// nextTeamFrame returns the next frame.
+func (c *client) nextTeamFrame() (f teamFrame) {
 	c.t.Helper()
 	b, err := c.text()
 	require.NoError(c.t, err)
@@ -298,39 +298,39 @@ func (c *client) crewNext() (f crewFrame) {
 	return f
 }
 
-// crewSaid returns the next frame, which has to be of the kind.
-func (c *client) crewSaid(kind string) crewFrame {
+// expectTeamFrame returns the next frame, which has to be of the kind.
+func (c *client) expectTeamFrame(kind string) teamFrame {
 	c.t.Helper()
-	f := c.crewNext()
+	f := c.nextTeamFrame()
 	require.Equal(c.t, kind, f.Kind, "%+v", f)
 	return f
 }
 
-// welcomed reads what a team's socket begins with.
-func (c *client) welcomed(name string) crewFrame {
+// expectWelcome reads the first frame of a team socket.
+func (c *client) expectWelcome(name string) teamFrame {
 	c.t.Helper()
-	f := c.crewSaid("connected")
+	f := c.expectTeamFrame("connected")
 	require.Equal(c.t, name, f.ID)
 	return f
 }
 
-// turnedAway reads the fault that a socket is closed for.
-func (c *client) turnedAway(code fault.Code, closed int) {
+// expectRefusal reads the fault that a socket is closed for.
+func (c *client) expectRefusal(code fault.Code, closed int) {
 	c.t.Helper()
-	f := c.crewSaid("failed")
+	f := c.expectTeamFrame("failed")
 	require.Equal(c.t, string(code), f.Code, f.Text)
 	c.closes(closed)
 }
 
-// commands sends a frame.
-func (c *client) commands(ask, to, what string) {
+// sendTeam sends a frame.
+func (c *client) sendTeam(ask, to, what string) {
 	c.t.Helper()
-	b, err := json.Marshal(crewAsked{Ask: ask, To: to, Text: what})
+	b, err := json.Marshal(teamRequest{Ask: ask, To: to, Text: what})
 	require.NoError(c.t, err)
 	c.write(frame(fin|opText, b))
 }
 
-// raw returns n frames as they are.
+// raw returns the next n frames unparsed.
 func (c *client) raw(n int) []string {
 	c.t.Helper()
 	out := []string{}
@@ -342,12 +342,12 @@ func (c *client) raw(n int) []string {
 	return out
 }
 
-// aside says something to the connection that sent a command.
-func (r *rig) aside(to string, about subject.Log, data event.Data) {
+// sendDirect sends a direct message to the connection that sent a command.
+func (r *rig) sendDirect(to string, about subject.Log, data event.Data) {
 	r.t.Helper()
 	e, err := event.New(about, unique(), "test", time.Now(), data)
 	require.NoError(r.t, err)
 	b, err := json.Marshal(e)
 	require.NoError(r.t, err)
-	require.NoError(r.t, r.conn.NATS().Publish(aside(r.t, to), b))
+	require.NoError(r.t, r.conn.NATS().Publish(directSubject(r.t, to), b))
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// nonsense is a frame that is answered at once: what comes before its answer is the
-// answer to something else.
+// nonsense is a frame that is answered at once. Any frame before its answer answers another
+// request.
 const nonsense = `{"event":"user.nothing"}`
 
-// Acknowledgements are never answered, whatever they say and whenever they come: a
-// console sends five a second for ever.
+// Acknowledgements are never answered, whatever they contain: a console sends five each second.
 func TestAcksAreNeverAnswered(t *testing.T) {
 	a := authenticated(key("alice", "acme"), key("bob", "globex"))
 	r, o := withMyAgent(t, a, unlimited)
@@ -49,7 +48,7 @@ func TestAcksAreNeverAnswered(t *testing.T) {
 	}
 }
 
-// Acknowledgements use up neither the rate of messages nor are those over their own
+// Acknowledgements do not use up the rate of messages, and those over their own rate are not
 // answered.
 func TestAcksBesideTheRate(t *testing.T) {
 	r, _ := withMyAgent(t, func(c *gateway.Config, _ *gateway.Deps) { c.MessageRate, c.MessageBurst = 0.001, 3 })
@@ -66,9 +65,9 @@ func TestAcksBesideTheRate(t *testing.T) {
 	c.framed("error.rate_limited")
 }
 
-// An ack on a fresh socket, with nothing but the event_id of the last frame, goes on
-// behind it.
-func TestAnAckGoesOnWithItsSession(t *testing.T) {
+// An ack on a fresh socket, with nothing but the event_id of the last frame, resumes the
+// session after it.
+func TestAnAckResumesItsSession(t *testing.T) {
 	r, _ := withMyAgent(t)
 	l := r.session("default", "two", "three", "four")
 	other := r.session("default", "two", "three")
@@ -96,9 +95,8 @@ func TestAnAckGoesOnWithItsSession(t *testing.T) {
 	require.EqualValues(t, 5, c.framed("agent.final_answer").Seq)
 }
 
-// What is written comes in pieces: nothing is lost, doubled or stuck, and every piece is
-// a place to come back to.
-func TestPiecesOfAnAnswer(t *testing.T) {
+// A text comes in deltas: none is lost, doubled or late, and a client can resume after any.
+func TestDeltasOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	r, _ := withMyAgent(t)
 	l := r.session("default")
@@ -148,7 +146,7 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 	require.EqualValues(t, 107, c.framed("system.notice").Metadata.LastSeq)
 }
 
-// prefix is the text of the first deltas of TestPiecesOfAnAnswer.
+// prefix is the text of the first deltas of TestDeltasOfAnAnswer.
 func prefix(n uint64) string {
 	var b strings.Builder
 	for i := range n {

@@ -14,33 +14,32 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// What goes wrong on a socket of a team is said in the name of its coordinator, whom every
-// client knows; on any other socket in no name.
+// Faults on the socket of a team carry the name of its coordinator, which every client knows;
+// on other sockets they carry no name.
 func TestFaultsOfATeamHaveItsCoordinator(t *testing.T) {
-	r, _ := manned(t)
+	r, _ := startTeams(t)
 	l := r.runLog(id.KindTeam, "default")
 	for _, c := range []*client{r.open(pathTeams+l.Entity.String(), ""), r.open(pathRuns, "watch=team/"+l.Entity.String())} {
-		c.welcomed(l.Entity.String())
-		c.crewSaid("member")
-		c.crewSaid("event")
-		c.commands("jump", "", "")
-		f := c.crewSaid("failed")
+		c.expectWelcome(l.Entity.String())
+		c.expectTeamFrame("member")
+		c.expectTeamFrame("event")
+		c.sendTeam("jump", "", "")
+		f := c.expectTeamFrame("failed")
 		require.Equal(t, []string{string(fault.UnknownType), "m0"}, []string{f.Code, f.Who})
 		c.leave()
 	}
 	session := r.runLog(id.KindSession, "default")
 	c := r.open(pathRuns, "watch=session/"+session.Entity.String())
-	c.welcomed(session.Entity.String())
-	c.crewSaid("event")
-	c.commands("jump", "", "")
-	require.Empty(t, c.crewSaid("failed").Who)
+	c.expectWelcome(session.Entity.String())
+	c.expectTeamFrame("event")
+	c.sendTeam("jump", "", "")
+	require.Empty(t, c.expectTeamFrame("failed").Who)
 }
 
-// What a team refuses has the member whom it concerns, and its coordinator where it
-// concerns none.
+// A team's refusal names the member that it concerns, otherwise the coordinator.
 func TestRefusalsOfATeamHaveItsCoordinator(t *testing.T) {
-	r, _ := manned(t, func(_ *gateway.Config, dep *gateway.Deps) {
-		dep.Routes = map[string]gateway.Route{"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), pathSessions: gateway.Multi(talk{})}
+	r, _ := startTeams(t, func(_ *gateway.Config, dep *gateway.Deps) {
+		dep.Routes = map[string]gateway.Route{"/ws/agent-team/{team_id}": gateway.Team(team.Teams()), pathSessions: gateway.Multi(multiDialect{})}
 	})
 	l := r.runLog(id.KindTeam, "default")
 	c := r.open(pathTeams+l.Entity.String(), "after=0")
@@ -60,7 +59,7 @@ func TestRefusalsOfATeamHaveItsCoordinator(t *testing.T) {
 	c.write(text(`{"type":"SEND_MESSAGE","payload":{"content":"hello"}}`))
 	to := r.nextCommand(l.Entity.String()).ReplyTo
 	for given, want := range map[string]string{"": "m0", "Coder": "Coder"} {
-		r.aside(to, l, event.CommandRefusedData{Code: "QUEUE_FULL", Message: "no", AgentName: given})
+		r.sendDirect(to, l, event.CommandRefusedData{Code: "QUEUE_FULL", Message: "no", AgentName: given})
 		for {
 			kind, code, agent := next()
 			if kind == "ERROR" {
@@ -71,36 +70,36 @@ func TestRefusalsOfATeamHaveItsCoordinator(t *testing.T) {
 	}
 }
 
-// after=current shows what is on from its beginning; without after what was said lately is
-// shown as well.
-func TestATeamIsShownFromWhereItIs(t *testing.T) {
-	r, d := manned(t)
+// after=current shows active runs from their beginning; without after, recent messages are shown
+// as well.
+func TestATeamIsShownFromItsCurrentPosition(t *testing.T) {
+	r, d := startTeams(t)
 	l := r.runLog(id.KindTeam, "default")
 	for i := range 4 {
-		r.relays(l, "Coder", uint64(i+1), piece(fmt.Sprint(i)))
+		r.relay(l, "Coder", uint64(i+1), messageDelta(fmt.Sprint(i)))
 	}
 	d.mu.Lock()
 	d.recent, d.from = 2, 4
 	d.mu.Unlock()
 	for query, first := range map[string]uint64{"": 3, "after=current": 5, "after=0": 1} {
 		c := r.open(pathTeams+l.Entity.String(), query)
-		c.welcomed(l.Entity.String())
-		c.crewSaid("member")
+		c.expectWelcome(l.Entity.String())
+		c.expectTeamFrame("member")
 		for seq := first; seq <= 5; seq++ {
-			require.Equal(t, seq, c.crewSaid("event").At>>4, query)
+			require.Equal(t, seq, c.expectTeamFrame("event").At>>4, query)
 		}
 		c.leave()
 	}
 	session := r.runLog(id.KindSession, "default")
-	r.open(pathRuns, "after=current&watch=session/"+session.Entity.String()).turnedAway(fault.CursorInvalid, 4422)
+	r.open(pathRuns, "after=current&watch=session/"+session.Entity.String()).expectRefusal(fault.CursorInvalid, 4422)
 }
 
-// That a part of the history has expired is told to those only who asked for it.
+// Only clients that ask for an expired part of the history are told that it has expired.
 func TestExpiredHistoryOfATeam(t *testing.T) {
-	r, _ := manned(t)
+	r, _ := startTeams(t)
 	l := r.runLog(id.KindTeam, "default")
 	for i := range 4 {
-		r.relays(l, "Coder", uint64(i+1), piece(fmt.Sprint(i)))
+		r.relay(l, "Coder", uint64(i+1), messageDelta(fmt.Sprint(i)))
 	}
 	r.expire(l, 2)
 	name := l.Entity.String()
@@ -114,13 +113,13 @@ func TestExpiredHistoryOfATeam(t *testing.T) {
 		{pathRuns, "watch=team/" + name, true},
 	} {
 		s := r.open(c.path, c.query)
-		s.welcomed(name)
-		s.crewSaid("member")
+		s.expectWelcome(name)
+		s.expectTeamFrame("member")
 		if c.told {
-			require.EqualValues(t, 4, s.crewSaid("truncated").At, c.query)
+			require.EqualValues(t, 4, s.expectTeamFrame("truncated").At, c.query)
 		}
 		for seq := uint64(4); seq <= 5; seq++ {
-			require.Equal(t, seq, s.crewSaid("event").At>>4, c.query)
+			require.Equal(t, seq, s.expectTeamFrame("event").At>>4, c.query)
 		}
 		s.leave()
 	}
