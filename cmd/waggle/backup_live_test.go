@@ -97,7 +97,7 @@ func busy(t *testing.T, i *installation) (stop func(), rounds *atomic.Int64) {
 // bare starts a NATS server without streams.
 func bare(t *testing.T) (string, *bus.Conn) {
 	t.Helper()
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "fresh", Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery})
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Name: "fresh", Port: -1, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	conn, err := bus.Connect(t.Context(), bus.Config{URL: srv.ClientURL(), Name: t.Name()})
@@ -109,7 +109,7 @@ func bare(t *testing.T) (string, *bus.Conn) {
 // again runs all roles against a server that is there.
 func again(t *testing.T, url string, args ...string) *installation {
 	t.Helper()
-	i := &installation{dir: t.TempDir(), nats: url, ended: make(chan error, 1), errors: &strings.Builder{}}
+	i := &installation{dir: bustest.Store(t), nats: url, ended: make(chan error, 1), errors: &strings.Builder{}}
 	i.cmd = exec.Command("waggle", append([]string{"serve", "--role", strings.Join(config.Roles, ","), "--nats", url, "--addr", "127.0.0.1:0"}, args...)...)
 	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir}
 	out, err := i.cmd.StdoutPipe()

@@ -18,6 +18,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
 // patience bounds every wait; a busy machine with two cores needs it.
@@ -39,7 +41,7 @@ var (
 // start runs "waggle up" with the arguments and waits for its banner.
 func start(t *testing.T, args ...string) *installation {
 	t.Helper()
-	i := &installation{dir: t.TempDir(), ended: make(chan error, 1), errors: &strings.Builder{}}
+	i := &installation{dir: bustest.Store(t), ended: make(chan error, 1), errors: &strings.Builder{}}
 	i.cmd = exec.Command("waggle", append([]string{"up", "--addr", "127.0.0.1:0", "--nats-addr", "127.0.0.1:0"}, args...)...)
 	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, i.env()
 	out, err := i.cmd.StdoutPipe()

@@ -17,7 +17,7 @@ import (
 
 // bare returns connections to a server without streams.
 func bare(t *testing.T, n int) []*bus.Conn {
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: -1, StoreDir: t.TempDir(), Sync: bustest.SyncEvery})
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: -1, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
 	t.Cleanup(func() { end(srv) })
 	out := make([]*bus.Conn, n)

@@ -107,7 +107,7 @@ func TestConnectWaitsForTheServerWithinItsContext(t *testing.T) {
 		c, err := bus.Connect(patience(t), bus.Config{URL: url, Name: "waggle/test"})
 		got <- result{c, err}
 	}()
-	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: addr.Port, StoreDir: t.TempDir(), Sync: bustest.SyncEvery})
+	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{Port: addr.Port, StoreDir: bustest.Store(t), Sync: bustest.SyncEvery})
 	require.NoError(t, err)
 	t.Cleanup(func() { end(srv) })
 	r := <-got

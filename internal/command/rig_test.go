@@ -23,7 +23,10 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
+func TestMain(m *testing.M) {
+	bustest.Waiting()
+	goleak.VerifyTestMain(m, bustest.Leftovers()...)
+}
 
 // ackWait is short, because tests wait for it, and long enough for a busy machine
 // to renew a claim in time.

@@ -118,7 +118,7 @@ type rig struct {
 // newRig starts n servers, each in its own process, with all streams.
 func newRig(t testing.TB, n int) *rig {
 	r := &rig{name: fmt.Sprintf("R%d", n), replicas: n}
-	ports, dir := freePorts(t, 2*n), t.TempDir()
+	ports, dir := freePorts(t, 2*n), bustest.Store(t)
 	for i := range n {
 		c := serverConfig{Name: fmt.Sprintf("n%d", i), Port: ports[i], Dir: fmt.Sprintf("%s/n%d", dir, i)}
 		if n > 1 {

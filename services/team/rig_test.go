@@ -34,7 +34,10 @@ var (
 	gateway = id.MustName("gw")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
+func TestMain(m *testing.M) {
+	bustest.Waiting()
+	goleak.VerifyTestMain(m, bustest.Leftovers()...)
+}
 
 // rig is a NATS server with replicas of the service. The test plays the members.
 type rig struct {

@@ -8,4 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
+func TestMain(m *testing.M) {
+	bustest.Waiting()
+	goleak.VerifyTestMain(m, bustest.Leftovers()...)
+}

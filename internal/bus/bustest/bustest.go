@@ -52,7 +52,7 @@ type Instance struct {
 // Start starts a fresh server with the streams of the topology. It ends with the test.
 func Start(t testing.TB, top bus.Topology) *Instance {
 	t.Helper()
-	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: t.TempDir(), Sync: SyncEvery}}
+	i := &Instance{t: t, cfg: bus.EmbeddedConfig{Name: "test", Port: -1, StoreDir: Store(t), Sync: SyncEvery}}
 	i.Start()
 	t.Cleanup(i.Stop)
 	addr, ok := i.srv.Addr().(*net.TCPAddr)

@@ -43,7 +43,7 @@ func Cluster(t testing.TB, n int) *ClusterHandle {
 	}
 	for i := range n {
 		h.cfg = append(h.cfg, bus.EmbeddedConfig{
-			Name: fmt.Sprint("n", i), Port: ports[i], StoreDir: t.TempDir(), Sync: SyncEvery,
+			Name: fmt.Sprint("n", i), Port: ports[i], StoreDir: Store(t), Sync: SyncEvery,
 			ClusterName: "test", ClusterPort: ports[n+i], Routes: routes,
 		})
 	}

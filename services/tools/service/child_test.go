@@ -3,7 +3,6 @@ package service_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -34,10 +33,7 @@ func TestMain(m *testing.M) {
 		child(mode)
 		os.Exit(0)
 	}
-	// Most tests wait for processes to start and end, not for a processor.
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
+	bustest.Waiting()
 	goleak.VerifyTestMain(m, bustest.Leftovers()...)
 }
 

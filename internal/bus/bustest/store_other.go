@@ -1,0 +1,5 @@
+//go:build !linux
+
+package bustest
+
+func inMemory() string { return "" }
