@@ -128,7 +128,7 @@ func (c *peers) transcript(t *testing.T, path string, said, heard map[string]boo
 	}
 	stateless(t, c.Codec.Encode, tr.events, tr.perEvent)
 	for i, e := range tr.events {
-		lastHasSeq(t, e, tr.perEvent[i])
+		lastHasSeq(t, e, c.said.frames(t, tr.perEvent[i]))
 	}
 	compare(t, a, path, result{"orders", tr.orders}, result{"replies", tr.replies}, result{"frames", tr.frames})
 }
@@ -213,7 +213,7 @@ func (c *peers) examples(t *testing.T) {
 	}
 	shapes := &checker{Suite: Suite{Unsaid: c.Unsaid}}
 	for kind, raw := range c.described(t, "out") {
-		require.NoError(t, c.out.check(kind, raw))
+		require.NoError(t, c.said.schemas.check(kind, raw))
 		frames(t, c.Schema, raw)
 		shapes.shape(t, kind, kind, parse(t, raw), said[kind])
 	}

@@ -26,10 +26,8 @@ package dialecttest
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
@@ -85,8 +83,7 @@ type checker struct {
 	schemas schemas
 	bound   []dialect.Codec
 
-	seed  maphash.Seed
-	valid sync.Map // hashes of frames that have passed
+	readings readings
 }
 
 func load(t testing.TB, s Suite) *checker {
@@ -99,7 +96,7 @@ func load(t testing.TB, s Suite) *checker {
 	if s.Log.Entity.IsZero() {
 		s.Log = Session
 	}
-	c := &checker{Suite: s, schemas: all, seed: maphash.MakeSeed()}
+	c := &checker{Suite: s, schemas: all, readings: newReadings()}
 	for _, q := range s.Variants {
 		codec, err := s.Dialect.Bind(q)
 		require.NoError(t, err)

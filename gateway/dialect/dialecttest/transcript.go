@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ type transcript struct {
 func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 	archive, err := txtar.ParseFile(path)
 	require.NoError(t, err)
-	tr := c.read(t, archive)
+	tr := c.parse(t, archive)
 	c.playClient(t, tr)
 	tr.playBus(t)
 	for _, f := range tr.client {
@@ -64,7 +65,7 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 	compare(t, archive, path, result{"intents", tr.intents}, result{"replies", tr.replies}, result{"frames", tr.frames})
 }
 
-func (c *checker) read(t *testing.T, a *txtar.Archive) *transcript {
+func (c *checker) parse(t *testing.T, a *txtar.Archive) *transcript {
 	t.Helper()
 	require.NotEmpty(t, bytes.TrimSpace(a.Comment), "a transcript says what it shows")
 	query, err := url.ParseQuery(strings.TrimSpace(string(section(a, "query"))))
@@ -198,10 +199,15 @@ func showIntent(i dialect.Intent) shownIntent {
 	return shownIntent{ID: i.ID, Request: i.Request, Action: i.Action(), Data: i.Data, Member: i.Member}
 }
 
+// legalID is what an id of a command has to be.
+var legalID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
 // sound checks that a command can be made of an intent.
 func sound(t testing.TB, i dialect.Intent) {
 	t.Helper()
-	require.Regexp(t, `^[A-Za-z0-9_-]{1,128}$`, i.ID)
+	if !legalID.MatchString(i.ID) {
+		require.Regexp(t, legalID, i.ID)
+	}
 	require.NotEmpty(t, i.Action())
 	_, err := json.Marshal(i.Data)
 	require.NoError(t, err)

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +53,7 @@ func watching(t *testing.T, w Watch) *watcher {
 	}
 	all, err := compile(w.Schema, w.Groups...)
 	require.NoError(t, err)
-	return &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all, seed: maphash.MakeSeed()}}
+	return &watcher{Watch: w, checker: checker{Suite: Suite{Kind: w.Kind, Outbound: w.Outbound}, schemas: all, readings: newReadings()}}
 }
 
 type watcher struct {
@@ -79,8 +79,15 @@ var changes = []*strings.Replacer{
 	strings.NewReplacer(`"max_tries":1`, `"max_tries":9`),
 }
 
+// made are the results of variants, which several tests of a package need.
+var made sync.Map
+
 // variants returns data of the type with everything that codecs look at.
 func variants(t testing.TB, info event.Info) []json.RawMessage {
+	known, _ := made.Load(info.Type)
+	if out, ok := known.([]json.RawMessage); ok {
+		return out
+	}
 	all := map[string]bool{}
 	for _, word := range words {
 		for n := range 2 {
@@ -95,6 +102,7 @@ func variants(t testing.TB, info event.Info) []json.RawMessage {
 	for _, data := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, json.RawMessage(data))
 	}
+	made.Store(info.Type, out)
 	return out
 }
 
@@ -147,8 +155,7 @@ func (c *watcher) note(t require.TestingT, e event.Event, said map[string]bool) 
 			said[nothing] = true
 		}
 		for _, f := range got {
-			c.checker.frame(t, f)
-			said[c.checker.typeOf(f)] = true
+			said[c.checker.frame(t, f).kind] = true
 		}
 	}
 }
@@ -338,16 +345,6 @@ func (c *watcher) same(t require.TestingT, bare, wrapped [][]byte, route string)
 	}
 }
 
-// watchedSeq is the position of a frame of a watched log where a socket shows another
-// log besides, 0 if the frame has none.
-func watchedSeq(frame []byte) uint64 {
-	var v struct {
-		Watched json.RawMessage `json:"watched"`
-	}
-	_ = json.Unmarshal(frame, &v) // A frame without it has 0.
-	return seqOf(v.Watched)
-}
-
 // unreadable checks that an event of another log which cannot be read is not silence.
 func (c *watcher) unreadable(t *testing.T) {
 	for i, kind := range holdsOthers {
@@ -356,8 +353,8 @@ func (c *watcher) unreadable(t *testing.T) {
 			for _, encode := range c.Encode {
 				got := encode(e)
 				require.Len(t, got, 1, "%s", data)
-				c.checker.frame(t, got[0])
-				require.Equal(t, e.Sequence, seqOf(got[0])+watchedSeq(got[0]))
+				r := c.checker.frame(t, got[0])
+				require.Equal(t, e.Sequence, r.seq+r.watched)
 			}
 		}
 	}
