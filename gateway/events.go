@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/api"
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
@@ -25,9 +26,17 @@ const protocolEvents = "events"
 // queryTypes is the parameter that names the types of announcements to be shown.
 const queryTypes = "types"
 
-// streamLog returns the handler of streams of logs of a kind.
+// streamLog returns the handler of streams of logs of a kind, and of pages of them.
 func (s *Server) streamLog(kind id.Kind) http.HandlerFunc {
-	return s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) })
+	stream := s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) })
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Accept")
+		if wantsLines(r) {
+			s.servePage(w, r, kind)
+			return
+		}
+		stream(w, r)
+	}
 }
 
 // events is one stream of server-sent events. Its client asks for nothing on it.
@@ -74,7 +83,7 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 			return
 		}
 		if e.shown == nil { // HEAD
-			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Content-Type", api.MediaEvents)
 			return
 		}
 		e.serve(ctx)
@@ -117,22 +126,34 @@ var missing = map[id.Kind]fault.Code{
 	id.KindSession: fault.SessionNotFound, id.KindTask: fault.TaskNotFound, id.KindTeam: fault.TeamNotFound,
 }
 
-// bindLog binds the stream to the log of the kind that the path names. The log of another
-// tenant counts as one that does not exist; the stream of a deleted log says so.
-func (e *events) bindLog(r *http.Request, kind id.Kind) error {
-	log := subject.Log{Tenant: e.who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
-	last, err := e.s.dep.Log.Last(r.Context(), log)
+// place is a log, the position behind which it is to be shown, and its end.
+type place struct {
+	log         subject.Log
+	after, last eventlog.Cursor
+}
+
+// find returns the log of the kind that the path names, and the position. A log of another
+// tenant does not exist, and a deleted one is said to be.
+func (s *Server) find(r *http.Request, who auth.Principal, kind id.Kind) (at place, err error) {
+	at.log = subject.Log{Tenant: who.Tenant, Kind: kind, Entity: id.EntityFromExternal(r.PathValue("id"))}
+	at.last, err = s.dep.Log.Last(r.Context(), at.log)
 	switch {
 	case err != nil:
-		return err
-	case last.Seq == 0:
-		return fault.New(missing[kind])
+		return at, err
+	case at.last.Seq == 0:
+		return at, fault.New(missing[kind])
 	}
-	after, err := resumeAt(r, last)
+	at.after, err = resumeAt(r, at.last)
+	return at, err
+}
+
+// bindLog binds the stream to the log of the kind that the path names.
+func (e *events) bindLog(r *http.Request, kind id.Kind) error {
+	at, err := e.s.find(r, e.who, kind)
 	if err != nil {
 		return err
 	}
-	e.shown = watch.NewLog(r.Context(), e.s.shared.Streams, log, after, e.to)
+	e.shown = watch.NewLog(r.Context(), e.s.shared.Streams, at.log, at.after, e.to)
 	return nil
 }
 

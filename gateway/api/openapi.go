@@ -112,7 +112,7 @@ func (r Route) operation(schemas object) (object, error) {
 				return nil, fmt.Errorf("%s: %w", r.ID, err)
 			}
 			one["content"] = object{"application/json": object{"schema": s}}
-		case a.Media == "text/event-stream":
+		case a.Media == MediaEvents || a.Media == MediaLines:
 			one["content"] = object{a.Media: object{"schema": object{"type": "string"}}}
 		case a.Media != "":
 			one["content"] = object{a.Media: object{"schema": object{"type": "object"}}}
@@ -120,10 +120,25 @@ func (r Route) operation(schemas object) (object, error) {
 		if a.Status == http.StatusCreated {
 			one["headers"] = object{"Location": object{"description": "Path of the resource.", "schema": object{"type": "string"}}}
 		}
-		responses[strconv.Itoa(a.Status)] = one
+		status := strconv.Itoa(a.Status)
+		if other, ok := responses[status].(object); ok { // the request's Accept decides between them
+			one = either(other, one)
+		}
+		responses[status] = one
 	}
 	op["responses"] = responses
 	return op, nil
+}
+
+// either merges two responses that have the same status.
+func either(a, b object) object {
+	content := object{}
+	for _, r := range []object{a, b} {
+		if of, ok := r["content"].(object); ok {
+			maps.Copy(content, of)
+		}
+	}
+	return object{"description": fmt.Sprint(a["description"], " ", b["description"]), "content": content}
 }
 
 // problems returns the responses to failed requests, by status.

@@ -11,6 +11,12 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
+// Media types of events.
+const (
+	MediaEvents = "text/event-stream"
+	MediaLines  = "application/jsonl" // of a page
+)
+
 // Route is a request that the API answers. The table of routes registers the handlers and generates the OpenAPI document.
 type Route struct {
 	Method, Path string // Path is below Prefix
@@ -83,7 +89,8 @@ var (
 	}
 	streamQuery  = []Parameter{{Name: "after", About: "Position: the stream begins with the next event.", Type: "string"}}
 	streamHeader = []Parameter{{Name: "Last-Event-ID", About: "Position: comes before the parameter after.", Type: "string"}}
-	events200    = []Answer{{Status: http.StatusOK, About: "Server-sent events: canonical events (schema event).", Media: "text/event-stream"}}
+	events200    = Answer{Status: http.StatusOK, About: "Server-sent events: canonical events (schema event).", Media: MediaEvents}
+	lines200     = Answer{Status: http.StatusOK, About: "For Accept: application/jsonl, the events that the log has now, one on each line.", Media: MediaLines}
 )
 
 // Routes returns the table of routes.
@@ -224,7 +231,7 @@ func streamRoutes() []Route {
 	log := func(path, op, what string, kind id.Kind, missing fault.Code) Route {
 		return Route{
 			Method: "GET", Path: path, ID: op, Tag: "events", Summary: "Stream the log of " + what + ".", Query: streamQuery, Header: streamHeader,
-			Answers: events200, Faults: []fault.Code{missing, fault.SessionDeleted, fault.CursorInvalid, fault.HeadExpired, fault.TooManySockets, fault.Draining},
+			Answers: []Answer{events200, lines200}, Faults: []fault.Code{missing, fault.SessionDeleted, fault.CursorInvalid, fault.HeadExpired, fault.TooManySockets, fault.Draining},
 			handler: stream(kind),
 		}
 	}
@@ -235,7 +242,7 @@ func streamRoutes() []Route {
 		{
 			Method: "GET", Path: "/live", ID: "streamLive", Tag: "events", Summary: "Stream the announcements of the tenant.",
 			Query:   []Parameter{{Name: "types", About: "Types of events, separated by commas; all by default.", Type: "string", Many: true}},
-			Answers: events200, Faults: []fault.Code{fault.InvalidField, fault.TooManySockets, fault.Draining},
+			Answers: []Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.TooManySockets, fault.Draining},
 			handler: func(a *API) http.HandlerFunc { return a.cfg.Live },
 		},
 	}

@@ -319,3 +319,47 @@ func TestAStoreThatClosesAsksToReconnect(t *testing.T) {
 	require.Equal(t, fault.Draining, c.end(t).Code)
 	require.Empty(t, c.queue, "it is no problem: the client resumes elsewhere")
 }
+
+// answer is a client that is answered once.
+type answer struct {
+	*client
+	complete chan struct{}
+	once     sync.Once
+}
+
+func (a *answer) Complete() { a.once.Do(func() { close(a.complete) }) }
+
+func TestAPageEndsWithTheLogOrWithItsRoom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, c := range []struct {
+		after, last uint64
+		room        int
+		want        []string
+	}{
+		{0, 4, 100, []string{"1", "2", "3", "4"}},
+		{1, 4, 2, []string{"2", "3"}},
+		{4, 4, 100, nil},
+	} {
+		to := &answer{client: newClient(c.room), complete: make(chan struct{})}
+		p := watch.NewPage(t.Context(), r.src, log, eventlog.Cursor{Seq: c.after}, c.last, to)
+		select {
+		case <-to.complete:
+		case <-time.After(bustest.Patience):
+			require.FailNow(t, "the page did not come in time")
+		}
+		p.Close()
+		require.Equal(t, c.want, seqs(to.queue))
+		require.Nil(t, to.ended)
+	}
+}
+
+func TestAPageOfADeletedLogIsAFault(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.append(event.SessionDeletedData{})
+	to := &answer{client: newClient(100), complete: make(chan struct{})}
+	p := watch.NewPage(t.Context(), r.src, log, eventlog.Cursor{}, 40, to)
+	defer p.Close()
+	require.Equal(t, fault.SessionDeleted, to.end(t).Code)
+}

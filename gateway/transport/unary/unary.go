@@ -1,6 +1,6 @@
-// Package unary carries messages as the one body of an HTTP response: JSON, or one JSON
-// text on each line for several messages. Nothing is written before the end, so
-// that an end with a fault is a problem document with the fault's status.
+// Package unary carries messages as the one body of an HTTP response: JSON, or JSON lines
+// for several messages. Nothing is written before the end, so that an end with a fault is a
+// problem document with the fault's status.
 package unary
 
 import (
@@ -22,6 +22,7 @@ const forceExtra = 64 << 10
 type Options struct {
 	QueueBytes int           // bytes of the body; 1 MiB
 	WriteStall time.Duration // for the client to take the body; 30 s
+	Lines      bool          // the body is JSON lines, however many messages it has
 }
 
 // Response is one response. All methods but Serve may be called concurrently at any time.
@@ -88,6 +89,15 @@ func (r *Response) put(m *transport.Message, bound int) bool {
 	return true
 }
 
+// Complete ends the response with the messages that were accepted so far.
+func (r *Response) Complete() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ending {
+		r.end(nil)
+	}
+}
+
 // End implements transport.Transport: the response is the problem document of the fault.
 func (r *Response) End(f *fault.Fault) {
 	r.mu.Lock()
@@ -108,7 +118,8 @@ func (r *Response) end(f *fault.Fault) {
 func (r *Response) Done() <-chan struct{} { return r.done }
 
 // Serve waits for the end and writes the response, with problem for the document of a
-// fault. It returns early with ctx. Serve is called once, on the goroutine of the request.
+// fault. ctx ends the response as a restart of the gateway does. Serve is called once, on the
+// goroutine of the request.
 func (r *Response) Serve(ctx context.Context, problem func(http.ResponseWriter, *fault.Fault)) {
 	defer close(r.done)
 	rc := http.NewResponseController(r.w)
@@ -116,8 +127,7 @@ func (r *Response) Serve(ctx context.Context, problem func(http.ResponseWriter, 
 	select {
 	case <-r.ended:
 	case <-ctx.Done():
-		r.End(fault.New(fault.Draining)) // from now on nothing is accepted
-		return
+		r.End(fault.New(fault.Draining)) // the client may be gone, or it is the gateway that ends
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(r.o.WriteStall))
 	r.w.Header().Set("Connection", "close") // it has deadlines that no other request may inherit
@@ -126,9 +136,13 @@ func (r *Response) Serve(ctx context.Context, problem func(http.ResponseWriter, 
 		return
 	}
 	r.w.Header().Set("Cache-Control", "no-store")
-	r.w.Header().Set("Content-Type", "application/json")
-	if r.count > 1 {
+	if r.o.Lines || r.count > 1 {
 		r.w.Header().Set("Content-Type", "application/jsonl")
+	} else {
+		r.w.Header().Set("Content-Type", "application/json")
+	}
+	if r.o.Lines && r.count > 0 {
+		r.body = append(r.body, '\n')
 	}
 	_, _ = r.w.Write(r.body) // an error means that the client is gone
 }

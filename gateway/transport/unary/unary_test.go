@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/gateway/transport/transporttest"
 	"github.com/waggle-dev/waggle/gateway/transport/unary"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -78,3 +79,44 @@ func read(t *testing.T, res *http.Response) (messages []string, code string) {
 	require.Equal(t, fault.Lookup(fault.Code(doc.Title)).Status, res.StatusCode)
 	return nil, doc.Title
 }
+
+// A response that is completed has what was accepted, as JSON lines where these are asked
+// for; a gateway that ends says so in place of an answer that looks complete.
+func TestCompleteAndLines(t *testing.T) {
+	t.Parallel()
+	message := transport.Text([]byte(`{"n":1}`))
+	for name, c := range map[string]struct {
+		lines  bool
+		send   int
+		ends   func(*unary.Response, context.CancelFunc)
+		status int
+		media  string
+		body   string
+	}{
+		"nothing":   {true, 0, complete, 200, "application/jsonl", ""},
+		"one line":  {true, 1, complete, 200, "application/jsonl", `{"n":1}` + "\n"},
+		"two lines": {true, 2, complete, 200, "application/jsonl", `{"n":1}` + "\n" + `{"n":1}` + "\n"},
+		"one text":  {false, 1, complete, 200, "application/json", `{"n":1}`},
+		"restart":   {true, 1, func(_ *unary.Response, cancel context.CancelFunc) { cancel() }, 503, "application/problem+json", `{"title":"DRAINING"}` + "\n"},
+		"fault": {true, 1, func(r *unary.Response, _ context.CancelFunc) {
+			r.End(fault.New(fault.SessionDeleted))
+			r.Complete()
+		}, 410, "application/problem+json", `{"title":"SESSION_DELETED"}` + "\n"},
+	} {
+		w := httptest.NewRecorder()
+		r := unary.New(w, unary.Options{Lines: c.lines})
+		for range c.send {
+			require.Equal(t, 1, r.Send(message), name)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		c.ends(r, cancel)
+		r.Serve(ctx, problem)
+		cancel()
+		require.Zero(t, r.Send(message), name)
+		require.Equal(t, c.status, w.Code, name)
+		require.Equal(t, c.media, w.Header().Get("Content-Type"), name)
+		require.Equal(t, c.body, w.Body.String(), name)
+	}
+}
+
+func complete(r *unary.Response, _ context.CancelFunc) { r.Complete() }

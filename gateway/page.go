@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/transport/unary"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// wantsLines reports whether a request asks for JSON lines rather than for a stream: the
+// type that Accept names first decides.
+func wantsLines(r *http.Request) bool {
+	for _, list := range r.Header.Values("Accept") {
+		for one := range strings.SplitSeq(list, ",") {
+			switch media, _, _ := mime.ParseMediaType(one); media {
+			case api.MediaLines:
+				return true
+			case api.MediaEvents:
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// servePage answers a request with the events that a log of the kind has now, one on each
+// line: as many as fit into one answer.
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind) {
+	page, to, err := s.page(w, r, kind)
+	if err != nil {
+		f := s.asFault(err)
+		s.met.refused.WithLabelValues(string(f.Code)).Inc()
+		s.problem(w, f)
+		return
+	}
+	defer page.Close()
+	to.Serve(r.Context(), s.problem)
+}
+
+// page begins the answer of servePage. The caller closes the page.
+func (s *Server) page(w http.ResponseWriter, r *http.Request, kind id.Kind) (*watch.Page, *unary.Response, error) {
+	pass := s.gate.Pass()
+	defer pass.Leave()
+	who, err := pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
+	if err != nil {
+		return nil, nil, err
+	}
+	at, err := s.find(r, who, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	to := unary.New(w, unary.Options{QueueBytes: s.cfg.QueueBytes, WriteStall: s.cfg.WriteStall, Lines: true})
+	return watch.NewPage(r.Context(), s.shared.Streams, at.log, at.after, at.last.Seq, to), to, nil
+}

@@ -1,0 +1,96 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+)
+
+// lines asks for a page and returns its events.
+func (r *rig) lines(path string, header ...string) (events []event.Event) {
+	r.t.Helper()
+	status, body, head := r.get(path, append(header, "Accept", "application/jsonl")...)
+	require.Equal(r.t, http.StatusOK, status, body)
+	require.Equal(r.t, "application/jsonl", head.Get("Content-Type"))
+	for line := range strings.Lines(body) {
+		require.True(r.t, strings.HasSuffix(line, "\n"), "each line ends")
+		var e event.Event
+		require.NoError(r.t, json.Unmarshal([]byte(line), &e))
+		events = append(events, e)
+	}
+	return events
+}
+
+// Pages that follow each other hold each event once and in order, and end with an empty one.
+func TestPagesHoldALog(t *testing.T) {
+	t.Parallel()
+	const n = 60
+	r := start(t, func(c *gateway.Config, _ *gateway.Deps) { c.QueueBytes = 16 << 10 })
+	l := r.session("default")
+	for range n {
+		r.answers(l, strings.Repeat("<>", 1000))
+	}
+	after, pages := uint64(0), 0
+	for {
+		page := r.lines(fmt.Sprintf("%s?after=%d", streamOf(l), after))
+		if len(page) == 0 {
+			break
+		}
+		for _, e := range page {
+			require.Equal(t, after+1, e.Sequence)
+			after++
+		}
+		pages++
+	}
+	require.EqualValues(t, n+1, after)
+	require.Greater(t, pages, 5, "a page is bounded")
+	r.answers(l, strings.Repeat("x", 40<<10))
+	require.Len(t, r.lines(streamOf(l), "Last-Event-ID", fmt.Sprint(after)), 1, "an event of any size fits into an empty page")
+}
+
+// Pages have the rights and faults of streams.
+func TestPagesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	r := start(t, authenticated(key("alice", "acme"), key("bob", "globex"), key("robot", "acme", auth.RoleAgent)))
+	l := r.session("acme", "one", "two", "three")
+	refuses := func(status int, code, path string, header ...string) {
+		t.Helper()
+		got, body, head := r.get(path, append(header, "Accept", "application/jsonl")...)
+		require.Equal(t, status, got, body)
+		require.Equal(t, "application/problem+json", head.Get("Content-Type"))
+		require.Contains(t, body, code)
+	}
+	refuses(http.StatusUnauthorized, "UNAUTHENTICATED", streamOf(l))
+	refuses(http.StatusForbidden, "FORBIDDEN", streamOf(l), bearer("robot")...)
+	refuses(http.StatusNotFound, "SESSION_NOT_FOUND", streamOf(l), bearer("bob")...)
+	refuses(http.StatusUnprocessableEntity, "CURSOR_INVALID", streamOf(l)+"?after=9", bearer("alice")...)
+	r.expire(l, 2)
+	refuses(http.StatusGone, "HISTORY_EXPIRED", streamOf(l), bearer("alice")...)
+	left := r.lines(streamOf(l)+"?after=2", bearer("alice")...)
+	require.EqualValues(t, []uint64{3, 4}, []uint64{left[0].Sequence, left[1].Sequence})
+	r.remove(l)
+	refuses(http.StatusGone, "SESSION_DELETED", streamOf(l), bearer("alice")...)
+}
+
+// The media type that Accept names first decides what the client gets.
+func TestStreamOrPage(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	l := r.session("default")
+	for accept, want := range map[string]string{
+		"application/jsonl": "application/jsonl", "application/jsonl, text/event-stream": "application/jsonl",
+		"text/event-stream, application/jsonl": "text/event-stream", "*/*": "text/event-stream", "": "text/event-stream", ";": "text/event-stream",
+	} {
+		_, _, head := r.request(http.MethodHead, streamOf(l), "Accept", accept)
+		require.Equal(t, want, head.Get("Content-Type"), accept)
+		require.Equal(t, "Accept", head.Get("Vary"))
+	}
+}
