@@ -23,7 +23,7 @@ func team(t *testing.T, s string) id.Entity {
 // agents and teams, here and in another team.
 func TestMembersHaveIDsOfTheirOwn(t *testing.T) {
 	sources := map[id.Entity]string{}
-	hostile.Strings(7, 20_000, func(name string) {
+	hostile.Strings(7, 3_000, func(name string) {
 		for _, of := range []string{"team_0123456789abcdef", "t", "h_x", "a-a-t"} {
 			for kind, make := range map[string]func(id.Entity, string) (id.Entity, error){"agent": id.MemberAgent, "team": id.MemberTeam} {
 				parent := team(t, of)
