@@ -17,11 +17,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	w := &workspace{t: t, bin: filepath.Join(t.TempDir(), "check"), sum: filepath.Join(t.TempDir(), "testsum")}
-	w.dir = filepath.Join(top(t), "cmd")
-	w.do("go", "build", "-o", w.bin, "./repocheck/check")
-	w.dir = t.TempDir()
-	w.do("go", "build", "-o", w.sum, filepath.Join(top(t), "scripts", "testsum", "main.go"))
+	w := &workspace{t: t, dir: t.TempDir(), bin: programOf(t, checkProgram), sum: programOf(t, sumProgram)}
 	w.write("go.work", "go 1.26.0\n\nuse (\n\t./one\n\t./two\n\t./e2e\n)\n")
 	w.write(".gitignore", ".cache\n")
 	for _, module := range []string{"one", "two", "e2e"} {

@@ -142,24 +142,25 @@ func under(importPath, path string) bool {
 // list returns every package of the workspace with the dependencies of its code, without its tests.
 func list(t *testing.T) []pkg {
 	t.Helper()
-	var out []pkg
+	args := []string{"list", "-deps=false", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Deps"}
 	for _, dir := range modules(t) {
-		c := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Deps", "./...")
-		c.Dir = dir
-		b, err := c.Output()
-		require.NoError(t, err, dir)
-		d := json.NewDecoder(bytes.NewReader(b))
-		for {
-			var p pkg
-			err := d.Decode(&p)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
-			out = append(out, p)
-		}
+		args = append(args, dir+"/...")
 	}
-	return out
+	c := exec.CommandContext(t.Context(), "go", args...)
+	c.Dir = top(t)
+	b, err := c.Output()
+	require.NoError(t, err)
+	var out []pkg
+	d := json.NewDecoder(bytes.NewReader(b))
+	for {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		require.NoError(t, err)
+		out = append(out, p)
+	}
 }
 
 // modules returns the folder of every module of the workspace.

@@ -86,7 +86,7 @@ var goFiles = sync.OnceValues(func() (all []goFile, err error) {
 				return err
 			}
 			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+			file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				return err
 			}

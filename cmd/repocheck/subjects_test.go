@@ -2,11 +2,9 @@ package repocheck
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,41 +23,20 @@ var mayWrite = []string{"proto-schemas/subject/", "proto-schemas/internal/hostil
 // subjects are the contract with other programs.
 func TestSubjectsAreBuiltInOnePlace(t *testing.T) {
 	files := 0
-	for _, dir := range modules(t) {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
-				strings.HasSuffix(path, "_test.go") || exempt(t, path) {
-				return err
-			}
-			files++
-			for _, found := range subjectsIn(t, path) {
-				t.Errorf("%s: use package subject", found)
-			}
-			return nil
-		})
-		require.NoError(t, err)
-	}
+	eachGoFile(t, func(name string, f *ast.File, line func(ast.Node) int) {
+		if strings.HasSuffix(name, "_test.go") || slices.ContainsFunc(mayWrite, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			return
+		}
+		files++
+		for _, found := range subjectsIn(f) {
+			t.Errorf("%s:%d: %s: use package subject", name, line(found), found.Value)
+		}
+	})
 	require.Greater(t, files, 50)
 }
 
-func exempt(t *testing.T, path string) bool {
-	t.Helper()
-	rel, err := filepath.Rel(top(t), path)
-	require.NoError(t, err)
-	for _, prefix := range mayWrite {
-		if strings.HasPrefix(filepath.ToSlash(rel), prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-func subjectsIn(t *testing.T, path string) []string {
-	t.Helper()
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-	require.NoError(t, err)
-	var out []string
+// subjectsIn returns the literals of a file that begin like a subject.
+func subjectsIn(file *ast.File) (out []*ast.BasicLit) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field: // a struct tag
@@ -68,7 +45,7 @@ func subjectsIn(t *testing.T, path string) []string {
 			return false
 		case *ast.BasicLit:
 			if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && subjectLiteral.MatchString(text) {
-				out = append(out, set.Position(n.Pos()).String()+": "+text)
+				out = append(out, n)
 			}
 		}
 		return true

@@ -10,12 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testsum builds the counter and returns a function that runs it.
+// testsum returns a function that runs the counter.
 func testsum(t *testing.T) func(args ...string) (string, bool) {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "testsum")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, filepath.Join(top(t), "scripts", "testsum", "main.go")).CombinedOutput()
-	require.NoError(t, err, string(out))
+	bin := programOf(t, sumProgram)
 	return func(args ...string) (string, bool) {
 		b, err := exec.CommandContext(t.Context(), bin, args...).CombinedOutput()
 		return strings.TrimSpace(string(b)), err == nil
