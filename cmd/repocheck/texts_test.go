@@ -12,11 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unruledTexts are the folders whose texts do not follow the rules: the tests of e2e; the dialects and their bindings, whose
-// texts belong to protocols; prompts and answers of models.
-var unruledTexts = []string{
-	"e2e", "gateway/dialect", "gateway/binding", "services/model/demo", "services/model/modeltest", "services/model/prompt",
-}
+// unruledTexts are the folders whose texts do not follow the rules: prompts and answers of models.
+var unruledTexts = []string{"services/model/demo", "services/model/modeltest", "services/model/prompt"}
 
 // storedTexts are literals that stored data or protocols hold, and a prompt.
 var storedTexts = []string{

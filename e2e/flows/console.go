@@ -34,7 +34,7 @@ func (m *Socket) quiet() {
 // consoles are flows of the original's console: its frames, at its times.
 func consoles() []Flow {
 	return []Flow{
-		{Name: "console", About: "A console: it acknowledges before there is a session and ever after, shows its own messages itself, and sends the tasks of a plan back when it confirms it. It gets the answer in pieces, and nothing of what is written before.", Demo: true, Play: func(s *Scene) {
+		{Name: "console", About: "A console: it sends acknowledgements before it has a session and ever after, shows its own messages itself, and sends the tasks of a plan back when it confirms it. It gets the answer in deltas, and no other deltas.", Demo: true, Play: func(s *Scene) {
 			m := s.Console("console")
 			m.acknowledges()
 			m.Raw(`{"event":"user.create_session","metadata":{"confirm_plan":true}}`)

@@ -14,7 +14,7 @@ func about(v any) map[string]any { return map[string]any{"content": v} }
 
 func mistakes() []Flow {
 	return []Flow{
-		{Name: "wrong_json", About: "Frames that are none, before and after there is a session.", Demo: true, Play: func(s *Scene) {
+		{Name: "wrong_json", About: "Invalid frames, before and after the session is open.", Demo: true, Play: func(s *Scene) {
 			m := s.Dial("client")
 			for _, raw := range []string{
 				`[1`, `[]`, `"hello"`, ``, `{"event":7}`, `{"event":"user.dance","session_id":"x"}`, `{"event":"user.message","content":"hello"}`,
@@ -41,7 +41,7 @@ func mistakes() []Flow {
 			m.Send(myagent.UserMessage, map[string]any{"content": strings.Repeat("é", myagent.MaxContent-14) + "; what is 2+3?", "metadata": confirmed})
 			m.Await(myagent.AgentUserConfirm)
 		}},
-		{Name: "wrong_tasks", About: "Lists of tasks that are none.", Demo: true, Play: func(s *Scene) {
+		{Name: "wrong_tasks", About: "Invalid lists of tasks.", Demo: true, Play: func(s *Scene) {
 			m := s.Open(nil)
 			task := func(id, title any) map[string]any { return map[string]any{"id": id, "title": title} }
 			many := make([]any, myagent.MaxTasks+1)

@@ -135,12 +135,12 @@ func confirmations() []Flow {
 		{Name: "confirm_modified_tasks", About: "One task is changed: modified_tasks overrides fields of the task with that id.", Demo: true, Play: respond(map[string]any{
 			"approved": true, "modified_tasks": []any{map[string]any{"id": "task_2", "title": "what is 10-1?", "description": "what is 10-1?"}},
 		})},
-		{Name: "confirm_tasks", About: "The list is replaced by another one.", Demo: true, Play: respond(map[string]any{"confirmed": true, "tasks": one})},
-		{Name: "confirm_modified_badly", About: "A change that leaves no list of tasks: the question stays open. So does one of a task that is not there. Then it is approved.", Demo: true, Play: func(s *Scene) {
+		{Name: "confirm_tasks", About: "The client replaces the list of tasks.", Demo: true, Play: respond(map[string]any{"confirmed": true, "tasks": one})},
+		{Name: "confirm_modified_badly", About: "A change that leaves an invalid list of tasks, or changes an unknown task, keeps the question open. Then the plan is approved.", Demo: true, Play: func(s *Scene) {
 			m, step := asked(s)
-			m.Respond(step, map[string]any{"confirmed": true, "tasks": []any{map[string]any{"id": "x", "title": "X", "dependencies": []string{"nobody"}}}})
+			m.Respond(step, map[string]any{"confirmed": true, "tasks": []any{map[string]any{"id": "x", "title": "X", "dependencies": []string{"unknown"}}}})
 			m.Await(myagent.PlanCoercionError)
-			m.Respond(step, map[string]any{"approved": true, "modified_tasks": []any{map[string]any{"id": "nobody", "title": "X"}}})
+			m.Respond(step, map[string]any{"approved": true, "modified_tasks": []any{map[string]any{"id": "unknown", "title": "X"}}})
 			m.Await(myagent.PlanCoercionError)
 			m.Respond(step, map[string]any{"confirmed": true, "tasks": "none"})
 			m.Await(myagent.PlanCoercionError)
@@ -153,7 +153,7 @@ func confirmations() []Flow {
 
 func lateAnswers() []Flow {
 	return []Flow{
-		{Name: "confirm_timeout", About: "Nobody answers. An answer after that is told so.", Demo: true, Hasty: true, Play: func(s *Scene) {
+		{Name: "confirm_timeout", About: "The question expires. A late answer is refused.", Demo: true, Hasty: true, Play: func(s *Scene) {
 			m, step := asked(s)
 			m.Await(answer)
 			m.Respond(step, map[string]any{"approved": true})
@@ -172,7 +172,7 @@ func lateAnswers() []Flow {
 			})
 			phone.Await(myagent.AgentError)
 		}},
-		{Name: "confirm_unknown_step", About: "Answers to questions that nobody asked.", Demo: true, Play: func(s *Scene) {
+		{Name: "confirm_unknown_step", About: "Answers to unknown questions.", Demo: true, Play: func(s *Scene) {
 			m, _ := asked(s)
 			m.Respond("plan_confirm_1", map[string]any{"approved": true})
 			m.Await(myagent.ErrorValidation)
@@ -196,7 +196,7 @@ func plans() []Flow {
 		}
 	}
 	return []Flow{
-		{Name: "plan_bad_then_good", About: "The planner's first answer is no plan, its second is.", Play: ask("plan badly once; say one", nil, answer)},
+		{Name: "plan_bad_then_good", About: "The planner's first answer is invalid, its second is a plan.", Play: ask("plan badly once; say one", nil, answer)},
 		{Name: "plan_circle_then_good", About: "The tasks of the first plan depend on each other.", Play: ask("plan a circle once; say one; then say two", nil, answer)},
 		{Name: "plan_bad", About: "The planner never makes a plan: after two more tries it is given up.", Play: ask("plan badly", nil, myagent.AgentError)},
 		{Name: "plan_cancelled", About: "The plan is cancelled while it is made: user.cancel_plan.", Play: func(s *Scene) {

@@ -90,9 +90,9 @@ func positions() []Flow {
 		}},
 		{Name: "resume_unknown", About: "A session that is not there.", Demo: true, Play: func(s *Scene) {
 			m := s.Dial("client")
-			m.Send(myagent.UserReconnectWithState, map[string]any{"session_id": "nobodys_session", "content": map[string]any{"last_seq": 3}})
+			m.Send(myagent.UserReconnectWithState, map[string]any{"session_id": "unknown_session", "content": map[string]any{"last_seq": 3}})
 			m.Await(myagent.ErrorRecoveryFailed)
-			m.Send(myagent.UserMessage, map[string]any{"session_id": "nobodys_session", "content": "hello"})
+			m.Send(myagent.UserMessage, map[string]any{"session_id": "unknown_session", "content": "hello"})
 			m.Await(myagent.ErrorRecoveryFailed)
 		}},
 	}
@@ -100,7 +100,7 @@ func positions() []Flow {
 
 func onlookers() []Flow {
 	return []Flow{
-		{Name: "resume_live", About: "A client comes back while a run is on and goes on with it.", Play: func(s *Scene) {
+		{Name: "resume_live", About: "A client reconnects during a run and follows it.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Solve(nil, "hold resume_live")
 			m.awaitPiece(myagent.AgentPartialAnswer)
@@ -130,7 +130,7 @@ func onlookers() []Flow {
 			m.Raw(`{"event":"user.ack","content":{"last_seq":2}}`)
 			m.Send(myagent.UserAck, map[string]any{"metadata": map[string]any{"last_seq": 9999}})
 			m.Raw(`{"event":"user.ack","session_id":"` + s.session + `"}`)
-			m.Raw(`{"event":"user.ack","session_id":"nobodys_session","content":{"last_seq":2}}`)
+			m.Raw(`{"event":"user.ack","session_id":"unknown_session","content":{"last_seq":2}}`)
 			m.Raw(`{"event":"user.ack","metadata":{"last_seq":-1}}`)
 			m.Raw(`{"event":"user.nothing","session_id":"` + s.session + `"}`)
 			m.Await(myagent.ErrorValidation)

@@ -11,7 +11,7 @@ func solving() []Flow {
 		}
 	}
 	return []Flow{
-		{Name: "solve_one", About: "One task without planning: there is nothing to put together.", Demo: true, Play: solve(nil, "what is 2+3?")},
+		{Name: "solve_one", About: "One task without planning: its result needs no aggregation.", Demo: true, Play: solve(nil, "what is 2+3?")},
 		{Name: "solve_parallel", About: "Three tasks side by side.", Demo: true, Concurrent: true, Play: solve(
 			map[string]any{"parallelizable": true, "max_concurrent": 3, "timeout_seconds": 300}, "what is 2+3?", "what is 7*6?", "list the files",
 		)},
@@ -41,7 +41,7 @@ func solving() []Flow {
 			m := s.Open(nil)
 			m.Solve(nil, "what is 2+3? < task_2", "what is 7*6? < task_1")
 			m.Await(myagent.PlanCoercionError, myagent.AgentError)
-			m.Solve(nil, "what is 2+3? < nobody")
+			m.Solve(nil, "what is 2+3? < unknown")
 			m.Await(myagent.PlanCoercionError, myagent.AgentError)
 		}},
 		{Name: "tool", About: "A task calls two tools at once; another task a tool that fails.", Demo: true, Play: solve(nil, "list the files and read notes.md", "read missing.md < task_1")},
@@ -83,7 +83,7 @@ func control() []Flow {
 			m.Await("system.notice cancel_task", "solver.cancelled@task_1", "solver.cancelled@task_3", "solver.progress", "solver.progress")
 			m.On(myagent.UserCancelTask, "task_1", nil)
 			m.Await("system.notice cancel_task")
-			m.On(myagent.UserCancelTask, "nobody", nil)
+			m.On(myagent.UserCancelTask, "unknown", nil)
 			m.Await("system.notice cancel_task")
 			s.Release("cancel_task_other")
 			m.Await(answer)
@@ -105,7 +105,7 @@ func control() []Flow {
 			s.Release("restart_running")
 			m.Await(answer)
 		}},
-		{Name: "restart_done", About: "In a run that is on, a task that is done is restarted, and with it what depends on it.", Play: func(s *Scene) {
+		{Name: "restart_done", About: "In an active run, a completed task is restarted, and with it the tasks that depend on it.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Solve(nil, "say one", "hold restart_done < task_1")
 			m.awaitHeld("task_2")
@@ -121,10 +121,10 @@ func control() []Flow {
 			m.Await(answer)
 			m.On(myagent.UserRestartTask, "task_1", map[string]any{"reason": "user_request"})
 			m.Await("system.notice restart_task", answer)
-			m.On(myagent.UserRestartTask, "nobody", nil)
+			m.On(myagent.UserRestartTask, "unknown", nil)
 			m.Await("system.notice restart_task")
 		}},
-		{Name: "restart_failed", About: "A task that has failed for good is restarted after the end, and is mended.", Play: func(s *Scene) {
+		{Name: "restart_failed", About: "A task that has failed for good is restarted after the end, and succeeds.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Solve(map[string]any{"parallelizable": false}, "say one", "fail 3 restart_failed", "say three < task_2")
 			m.Await(answer)
@@ -179,7 +179,7 @@ func stops() []Flow {
 			m.Ask("say more", nil)
 			m.Await(answer)
 		}},
-		{Name: "cancel_idle", About: "There is nothing to cancel.", Demo: true, Play: func(s *Scene) {
+		{Name: "cancel_idle", About: "A cancel without an active run.", Demo: true, Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Send(myagent.UserCancel, map[string]any{"content": "bye"})
 			m.Await(ended)
@@ -201,7 +201,7 @@ func busy() []Flow {
 		}
 	}
 	return []Flow{
-		{Name: "busy_reject", About: "A second message while a run is on, which is the default to reject.", Play: func(s *Scene) {
+		{Name: "busy_reject", About: "A second message during a run, which is rejected by default.", Play: func(s *Scene) {
 			m := s.Open(nil)
 			m.Ask("hold busy_reject", nil)
 			m.awaitPiece(myagent.AgentPartialAnswer)

@@ -85,7 +85,7 @@ var (
 		{Name: "status", About: "Status, as the agent protocol or the swarm names it.", Type: "string"},
 		{Name: "capability", About: "A required capability.", Type: "string", Many: true},
 		{Name: "name", About: "Part of the name, in any case.", Type: "string"},
-		{Name: "type", About: "Type that the peer registered with.", Type: "string"},
+		{Name: "type", About: "Type in the registration of the participant.", Type: "string"},
 	}
 	streamQuery  = []Parameter{{Name: "after", About: "Position: the stream begins with the next event.", Type: "string"}}
 	streamHeader = []Parameter{{Name: "Last-Event-ID", About: "Position: comes before the parameter after.", Type: "string"}}

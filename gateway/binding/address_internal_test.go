@@ -102,7 +102,7 @@ func TestAddress(t *testing.T) {
 func TestAnImpossibleIntentIsNamed(t *testing.T) {
 	log := subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal("t")}
 	_, err := address(log, "t", dialect.Intent{ID: "c1", Data: dialect.Replan{}})
-	require.EqualError(t, err, "UNKNOWN_MESSAGE_TYPE: This cannot be asked of a run of the kind team: replan. It takes messages, answers to its questions, and the order to stop.")
+	require.EqualError(t, err, "UNKNOWN_MESSAGE_TYPE: A run of the kind team does not accept replan. It accepts messages, answers to its questions, and cancel.")
 }
 
 // principal is the part of a connection that Commands needs.

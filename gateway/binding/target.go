@@ -45,7 +45,7 @@ func TargetOf(r *http.Request, query url.Values) (*Target, error) {
 	case !ok:
 		return nil, nil //nolint:nilnil // naming nothing is no error
 	case query.Has(QuerySession):
-		return nil, fault.Newf(fault.InvalidField, "A socket shows either a session of yours or what you watch. Leave one of them out.").At(QueryWatch)
+		return nil, fault.Newf(fault.InvalidField, "A socket shows either your session or the run that you watch. Leave one of them out.").At(QueryWatch)
 	}
 	t := &Target{ByQuery: true}
 	kind, name, _ := strings.Cut(values[0], "/")

@@ -11,7 +11,7 @@ import (
 
 // Texts of the notices about workers.
 const (
-	noWorkerText   = "No worker is available to answer. The answer comes when one is back; nothing has to be sent again."
+	noWorkerText   = "No worker is available to answer. The answer comes when a worker is back; you need not send anything again."
 	workerBackText = "A worker is available again, and work goes on."
 )
 

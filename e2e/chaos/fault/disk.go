@@ -32,7 +32,7 @@ func fillDisk(ctx context.Context, n *Injector) error {
 			return fmt.Errorf("%s does not notice that its disk is full: %w", m.Name, err)
 		}
 	}
-	n.note("%s says that there is no space left on its disk", m.Name)
+	n.note("%s reports a full disk", m.Name)
 	said, err := n.doctor(ctx, "JetStream is switched off on [^:]*"+m.Name)
 	if err != nil {
 		return err

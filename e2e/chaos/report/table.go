@@ -60,7 +60,7 @@ func Table(w io.Writer, seed uint64, rows []Row) {
 
 // unnoticed writes what clients had of graceful faults.
 func unnoticed(b *strings.Builder, rows []Row) {
-	head := "\n| nobody may notice | clients | gateways restarted | reconnects of a client, at most | commands | failed | events seen | lost, doubled, reordered |\n" +
+	head := "\n| clients must not notice | clients | gateways restarted | reconnects of a client, at most | commands | failed | events seen | lost, doubled, reordered |\n" +
 		"|---|---:|---:|---:|---:|---:|---:|---:|\n"
 	for _, r := range rows {
 		g := r.Graceful

@@ -62,7 +62,7 @@ func obstacle() string {
 	}
 	for _, tool := range []string{"ip", "nft"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return "there is no " + tool + " (apt-get install iproute2 nftables)"
+			return tool + " is not installed (apt-get install iproute2 nftables)"
 		}
 	}
 	return ""

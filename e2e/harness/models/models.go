@@ -32,7 +32,7 @@ func (c Team) Script() scripted.Script {
 	return func(x *scripted.Exchange) scripted.Reply {
 		cue, n := cueOf(x)
 		if n >= len(c[cue]) {
-			return scripted.Fail(http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("nobody has said what %q is answered, time %d", cue, n+1))
+			return scripted.Fail(http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("no answer is scripted for %q, time %d", cue, n+1))
 		}
 		return c[cue][n]
 	}
@@ -42,7 +42,7 @@ func (c Team) Script() scripted.Script {
 func cueOf(x *scripted.Exchange) (cue string, answered int) {
 	who := asWhom.FindStringSubmatch(x.Prompt.System)
 	if who == nil {
-		return "nobody", 0
+		return "unknown", 0
 	}
 	for _, m := range x.Prompt.Messages {
 		switch m.Role {

@@ -34,7 +34,7 @@ func TeamProof() map[string]string {
 // nothing makes, with the reason. A test that sees one fails.
 var TeamUnmade = map[string]string{
 	team.AssistantChunk:                "nothing in the original makes it either: a text is told in segments",
-	"segment " + team.SegmentReasoning: "what models think is asked of no provider and kept in no log",
+	"segment " + team.SegmentReasoning: "the reasoning of models is requested from no provider and kept in no log",
 	"segment " + team.SegmentMedia:     "the built-in models write text only",
 }
 

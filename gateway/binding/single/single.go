@@ -106,7 +106,7 @@ func (s *Single) resolve() (eventlog.Cursor, error) {
 			return eventlog.Cursor{}, fault.Newf(fault.CursorInvalid, "after needs a session. Name the session that it is a position in.").At(binding.QueryAfter)
 		}
 		if !s.c.MayAct() {
-			return eventlog.Cursor{}, fault.Newf(fault.Forbidden, "You may watch sessions and not begin any. Name the one to watch.")
+			return eventlog.Cursor{}, fault.Newf(fault.Forbidden, "You may watch sessions but not start any. Name the session to watch.")
 		}
 		entity, err := id.ParseEntity(binding.NewID())
 		s.log.Entity = entity

@@ -192,7 +192,7 @@ func (p *Participant) askLong(o dialect.Order) error {
 	select {
 	case p.asks <- struct{}{}:
 	default:
-		return fault.Newf(fault.RateLimited, "This connection waits for %d tools, which is all it may. Wait for one to answer.", cap(p.asks))
+		return fault.Newf(fault.RateLimited, "This connection waits for %d tools, which is its limit. Wait for an answer.", cap(p.asks))
 	}
 	p.c.Underway(1)
 	p.wg.Go(func() {

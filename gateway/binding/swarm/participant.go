@@ -343,9 +343,9 @@ func (p *Participant) register(ctx context.Context, want command.Peer) (command.
 	}
 	switch {
 	case want.ID == "":
-		return self, fault.Newf(fault.InvalidField, "Say who registers.").At("id")
+		return self, fault.Newf(fault.InvalidField, "A registration needs an id.").At("id")
 	case self.Online && want.ID != self.ID:
-		return self, fault.Newf(fault.InvalidField, "This connection is registered with another id. Open another connection for another peer.").At("id")
+		return self, fault.Newf(fault.InvalidField, "This connection is registered with another id. Open another connection for another participant.").At("id")
 	}
 	want.Kind, want.Tenant, want.Principal, want.Gateway, want.Connection = self.Kind, self.Tenant, self.Principal, self.Gateway, self.Connection
 	want.Online, want.Since, want.Load, want.Incarnation = true, self.Since, p.work.load(), self.Incarnation

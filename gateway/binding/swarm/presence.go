@@ -95,7 +95,7 @@ func encodePeer(p command.Peer) (json.RawMessage, error) {
 		return nil, fault.New(fault.InvalidField).Wrap(fmt.Errorf("encode a peer: %w", err))
 	}
 	if len(data) > maxPeer {
-		return nil, fault.Newf(fault.InvalidField, "What you say of yourself is too long: %d bytes. It may have %d KB.", len(data), maxPeer>>10)
+		return nil, fault.Newf(fault.InvalidField, "The description in your registration is too long: %d bytes. Send at most %d KB.", len(data), maxPeer>>10)
 	}
 	return data, nil
 }

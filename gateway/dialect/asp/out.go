@@ -33,7 +33,7 @@ var outMeans = map[string]map[string]string{
 		wire.TaskResult:         "the end of a task, whatever it is; requestId is that of its creation",
 		wire.TaskStatusResponse: "answers client.agent.task.status.request",
 		wire.TaskCancelResponse: "answers client.agent.task.cancel.request",
-		wire.TaskNotification:   "what an agent says on the way; of type status also: the task waits, has an agent, lost it, or a question expired",
+		wire.TaskNotification:   "a notice of the agent; with the type status also: the task waits, has an agent, lost it, or a question expired",
 		wire.TaskError:          "a task failed; the client.agent.task.result follows",
 		wire.TaskRequestMessage: "an agent asks; task.message answers",
 		wire.TaskMessageSent:    "answers task.message",

@@ -96,7 +96,7 @@ func taskAssigned(e event.Event, d event.TaskAssignedData) []wire.Frame {
 }
 
 func taskReleased(e event.Event, d event.TaskReleasedData) []wire.Frame {
-	return note(e, d.TaskHead, levelWarning, "The agent is gone; the task goes to another", wire.StatusData{Status: statusQueued, Reason: d.Reason})
+	return note(e, d.TaskHead, levelWarning, "The agent disconnected; the task goes to another agent", wire.StatusData{Status: statusQueued, Reason: d.Reason})
 }
 
 // taskReported tells what the agent says. That it has got the task is said by the task

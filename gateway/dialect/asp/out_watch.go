@@ -173,7 +173,7 @@ func messageCompleted(e event.Event, d event.MessageCompletedData) []wire.Frame 
 }
 
 func runStarted(e event.Event, d event.RunStartedData) []wire.Frame {
-	return tellStatus(e, d.RunID, levelInfo, "The run has begun", wire.StatusData{Status: statusRunning})
+	return tellStatus(e, d.RunID, levelInfo, "The run has started", wire.StatusData{Status: statusRunning})
 }
 
 func runCompleted(e event.Event, d event.RunCompletedData) []wire.Frame {
@@ -213,7 +213,7 @@ func runCancelled(e event.Event, d event.RunCancelledData) []wire.Frame {
 }
 
 func turnFailed(e event.Event, d event.JobFailedData) []wire.Frame {
-	return tellFailure(e, d.RunID, "The work on it has failed: ", d.Message, failing{Code: d.Code, Try: d.Try, MaxTries: d.MaxTries})
+	return tellFailure(e, d.RunID, "The job has failed: ", d.Message, failing{Code: d.Code, Try: d.Try, MaxTries: d.MaxTries})
 }
 
 func turnPaused(e event.Event, d event.JobSuspendedData) []wire.Frame {

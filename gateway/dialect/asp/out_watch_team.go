@@ -65,11 +65,11 @@ type todos struct {
 }
 
 func todosUpdated(e event.Event, d event.TodosUpdatedData) []wire.Frame {
-	return tell(e, d.RunID, notifyStep, levelInfo, "What is to be done", todos{d.Todos})
+	return tell(e, d.RunID, notifyStep, levelInfo, "To-do list", todos{d.Todos})
 }
 
 func artifactPersisted(e event.Event, d event.ArtifactPersistedData) []wire.Frame {
-	return tell(e, d.RunID, notifyInfo, levelInfo, "Made the file "+d.Path, d.Artifact)
+	return tell(e, d.RunID, notifyInfo, levelInfo, "Created the file "+d.Path, d.Artifact)
 }
 
 func artifactUpdated(e event.Event, d event.ArtifactUpdatedData) []wire.Frame {
@@ -80,7 +80,7 @@ func teamStatus(e event.Event, d event.TeamStatusData) []wire.Frame {
 	if d.NewStatus == event.TeamFailed {
 		return tellStatus(e, "", levelError, "A member of the team has failed: "+d.ErrorMessage, wire.StatusData{Status: d.NewStatus, Reason: d.ErrorMessage})
 	}
-	return tellStatus(e, "", levelInfo, "The team has another status", wire.StatusData{Status: d.NewStatus})
+	return tellStatus(e, "", levelInfo, "The team's status has changed", wire.StatusData{Status: d.NewStatus})
 }
 
 func boardCreated(e event.Event, d event.BoardCreatedData) []wire.Frame {

@@ -87,7 +87,7 @@ func (c *checker) events(t *testing.T) {
 			continue
 		}
 		c.encode(t, codec, e)
-		require.Contains(t, string(codec.Encode(e)[0]), string(e.Type), "a viewer is told that there was something")
+		require.Contains(t, string(codec.Encode(e)[0]), string(e.Type), "a viewer sees that an event came")
 	}
 }
 

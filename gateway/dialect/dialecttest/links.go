@@ -96,7 +96,7 @@ func (c *checker) exported(t *testing.T, s dialect.Sessions) {
 	}
 	f := s.Exported(Link, Session.Entity.String(), event.StateExportedData{State: json.RawMessage(`{`)})
 	c.frame(t, f)
-	require.NotContains(t, string(f), "INVALID_FIELD", "a broken state is no mistake of the client")
+	require.NotContains(t, string(f), "INVALID_FIELD", "a broken state is the server's mistake")
 }
 
 // languages checks that the variants of a codec are those of the suite.
@@ -107,7 +107,7 @@ func (c *checker) languages(t *testing.T, s dialect.Sessions) {
 	}
 	for _, language := range []string{"zh_CN", "en_US", "", "tlh", "en"} {
 		v, ok := s.In(language)
-		require.True(t, names[v.Name()], "%s is no variant of the suite", v.Name())
+		require.True(t, names[v.Name()], "the suite has no variant %s", v.Name())
 		require.Equal(t, language != "" && language != "tlh", ok)
 		again, _ := v.In(language)
 		require.Equal(t, v.Name(), again.Name())

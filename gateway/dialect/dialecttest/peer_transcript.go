@@ -196,7 +196,7 @@ func (tr *peerTranscript) linked(t *testing.T, what string) [][]byte {
 	number, reply, _ := strings.Cut(arg, " ")
 	n, err := strconv.Atoi(number)
 	require.NoError(t, err)
-	require.True(t, n >= 1 && n <= len(tr.asked), "there is no order %d", n)
+	require.True(t, n >= 1 && n <= len(tr.asked), "order %d does not exist", n)
 	return tr.Codec.Answer(Link, tr.asked[n-1], json.RawMessage(reply))
 }
 

@@ -332,7 +332,7 @@ func (c *peers) encode(t require.TestingT, e event.Event) {
 	for _, f := range c.Codec.Repeat(e) {
 		r := c.frame(t, f)
 		require.Zero(t, r.seq+r.watched)
-		require.Equal(t, said[len(said)-1].id, r.id, "what is said once more is known by its id")
+		require.Equal(t, said[len(said)-1].id, r.id, "a repeated frame keeps its id")
 	}
 }
 

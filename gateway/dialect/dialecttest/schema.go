@@ -101,7 +101,7 @@ func read(doc []byte) (any, error) {
 func (s schemas) fits(name string, doc any) error {
 	sch, ok := s[name]
 	if !ok {
-		return fmt.Errorf("there is no schema for %q", name)
+		return fmt.Errorf("no schema for %q", name)
 	}
 	if err := sch.Validate(doc); err != nil {
 		return fmt.Errorf("%s does not fit its schema: %w", name, err)

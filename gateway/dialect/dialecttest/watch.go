@@ -120,7 +120,7 @@ func (c *watcher) table(t *testing.T) {
 	var rest []restRow
 	for _, info := range event.Catalogue {
 		if slices.Contains(holdsOthers, info.Type) {
-			require.Contains(t, rows[info.Type], "what it holds", "%s", info.Type)
+			require.Contains(t, rows[info.Type], "the event that it holds", "%s", info.Type)
 			continue
 		}
 		if strings.HasPrefix(string(info.Type), "inbox.") {

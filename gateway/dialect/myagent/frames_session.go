@@ -74,7 +74,7 @@ func (c *codec) Restored(at dialect.Link, session string, d event.SessionRestore
 	m := restoredMeta(session, d)
 	m.Context, m.RestoredAt = link(at), wire.Stamp(at.Now)
 	return c.linked(at, session, wire.Frame{
-		Event: wire.AgentStateRestored, Content: "The session is here and goes on: it has the state of the export and what came after it", Metadata: m,
+		Event: wire.AgentStateRestored, Content: "The session continues: it has the state of the export and all events after it", Metadata: m,
 	})
 }
 

@@ -117,7 +117,7 @@ func inputAnswered(c *codec, _ event.Event, d event.InputAnsweredData) wire.Fram
 
 func inputExpired(c *codec, _ event.Event, d event.InputExpiredData) wire.Frame {
 	v, kind, _ := judged(string(fault.InputExpired))
-	return c.timeout(fmt.Sprintf("Nobody answered the question within %d seconds", d.TimeoutSeconds), wire.TimeoutErrorMeta{
+	return c.timeout(fmt.Sprintf("The question was not answered within %d seconds", d.TimeoutSeconds), wire.TimeoutErrorMeta{
 		Work:      wire.Work{Context: run(d.RunID, d.ExecutionID), Stage: "confirmation"},
 		ErrorCode: v.code, ErrorType: kind, TimeoutSeconds: d.TimeoutSeconds, ElapsedSeconds: seconds(d.ElapsedMS), Strategy: askUser, StepID: d.InputID,
 	})

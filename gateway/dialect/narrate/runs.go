@@ -25,7 +25,7 @@ func messageCompleted(d event.MessageCompletedData) Narration {
 }
 
 func runStarted(d event.RunStartedData) Narration {
-	return Narration{Kind: Note, Text: "Work has begun", Detail: true}.of(d.RunID, d.ExecutionID)
+	return Narration{Kind: Note, Text: "The run has started", Detail: true}.of(d.RunID, d.ExecutionID)
 }
 
 func runCompleted(d event.RunCompletedData) Narration {
@@ -54,7 +54,7 @@ func jobFailed(d event.JobFailedData) Narration {
 	if d.Retryable && d.Try < d.MaxTries {
 		return Narration{}
 	}
-	return failed("The work on it has failed: ", d.Code, d.Message).of(d.RunID, d.ExecutionID)
+	return failed("The job has failed: ", d.Code, d.Message).of(d.RunID, d.ExecutionID)
 }
 
 // requestFailed explains the wait: why the model is asked again, and when.

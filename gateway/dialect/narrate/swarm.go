@@ -13,7 +13,7 @@ func taskCreated(d event.TaskCreatedData) Narration {
 }
 
 func taskReleased(d event.TaskReleasedData) string {
-	return "The agent " + First(d.AgentName, d.AgentID) + " is gone; the task goes to another."
+	return "The agent " + First(d.AgentName, d.AgentID) + " disconnected; the task goes to another agent."
 }
 
 func taskAsked(d event.TaskAskedData) Narration {

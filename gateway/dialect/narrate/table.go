@@ -52,7 +52,7 @@ var table = map[event.Type]entry{
 	event.StepCancelled:      with(stepCancelled),
 	event.StepRestarted:      silent("the step starts again"),
 	event.RunProgressed:      silent("the steps report their ends"),
-	event.AggregateStarted:   minor("Making the answer of all results"),
+	event.AggregateStarted:   minor("Combining the results into one answer"),
 	event.AggregateCompleted: with(aggregateCompleted),
 	event.PipelineCompleted:  silent("the end of the run follows"),
 
@@ -83,7 +83,7 @@ var table = map[event.Type]entry{
 	event.MemberCreated:     detail(func(d event.MemberCreatedData) string { return "A member has joined: " + d.Name }),
 	event.MemberClosed:      minor("The member has ended."),
 	event.TodosUpdated:      detail(todosUpdated),
-	event.ArtifactPersisted: note(func(d event.ArtifactPersistedData) string { return "Made the file " + d.Path }),
+	event.ArtifactPersisted: note(func(d event.ArtifactPersistedData) string { return "Created the file " + d.Path }),
 	event.ArtifactUpdated:   note(func(d event.ArtifactUpdatedData) string { return "Changed the file " + d.Path }),
 
 	event.TeamCreated:        detail(func(d event.TeamCreatedData) string { return "The team was created: " + d.Definition.Name }),
@@ -96,7 +96,7 @@ var table = map[event.Type]entry{
 	event.TeamStopped:        note(func(d event.TeamStoppedData) string { return "Stopped: " + First(d.Member, "all members") }),
 	event.TeamPauseBegun:     same("The team is paused."),
 	event.TeamResumed:        same("The team goes on."),
-	event.TeamClosing:        same("The team shuts down."),
+	event.TeamClosing:        same("The team is shutting down."),
 	event.TeamClosed:         same("The team has ended."),
 	event.BoardCreated:       note(boardCreated),
 	event.BoardUpdated:       note(func(d event.BoardUpdatedData) string { return d.TaskID + ": " + d.NewStatus + " (" + d.AgentName + ")" }),

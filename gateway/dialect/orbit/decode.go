@@ -69,7 +69,7 @@ func answer(m members, in dialect.Inbound) ([]dialect.Intent, error) {
 	}
 	approved := string(m["approved"]) == "true"
 	if !approved && string(m["approved"]) != "false" {
-		return nil, invalid("approved", "An answer says whether what is asked for is approved: true or false.")
+		return nil, invalid("approved", "An answer has a field approved, which is true or false.")
 	}
 	feedback, ok := text(m["feedback"])
 	if raw, there := m["feedback"]; there && !ok && string(raw) != "null" {
