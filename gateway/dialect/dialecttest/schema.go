@@ -76,7 +76,7 @@ func definition(schema, fragment string) (*jsonschema.Schema, error) {
 // check returns nil if doc is UTF-8, JSON and valid under the named schema.
 func (s schemas) check(name string, doc []byte) error {
 	if s[name] == nil {
-		return fmt.Errorf("there is no schema for %q", name)
+		return fmt.Errorf("no schema for %q", name)
 	}
 	v, err := read(doc)
 	if err != nil {

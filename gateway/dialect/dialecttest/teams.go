@@ -40,7 +40,7 @@ func placed(t require.TestingT, codec dialect.Teams, e event.Event, said []readi
 	last := uint64(0)
 	for i, r := range said {
 		if e.Sequence == 0 {
-			require.Zero(t, r.place, "a direct message is no place to resume from")
+			require.Zero(t, r.place, "a direct message has no position")
 			continue
 		}
 		wantSeq, wantSkip := e.Sequence-1, i+1
