@@ -58,24 +58,30 @@ func (c *chaos) issue(t *rapid.T, verb id.Name, data any) {
 func (c *chaos) handle(t *rapid.T, k command.Command) {
 	c.redeliver()
 	c.sent = append(c.sent, k)
-	c.effective = append(c.effective, k)
 	dies := 1 << 30
 	if rapid.IntRange(0, 4).Draw(t, "dies") == 0 {
 		dies = rapid.IntRange(0, 3).Draw(t, "after")
 	}
-	n, whole := c.try(k, dies)
-	if !whole {
+	if whole := c.attempt(k, dies); !whole {
 		c.pending = &k
-	} else if n == 0 {
-		c.effective = c.effective[:len(c.effective)-1]
 	}
 }
 
+// redeliver handles the pending command. A worker may have ended meanwhile what it was about: it has no effect then.
 func (c *chaos) redeliver() {
 	if k := c.pending; k != nil {
 		c.pending = nil
-		c.try(*k, 1<<30)
+		c.attempt(*k, 1<<30)
 	}
+}
+
+// attempt is try, and notes whether the command has changed something.
+func (c *chaos) attempt(k command.Command, dies int) (whole bool) {
+	n, whole := c.try(k, dies)
+	if n > 0 {
+		c.effective = append(c.effective, k)
+	}
+	return whole
 }
 
 func (c *chaos) message(t *rapid.T) {
