@@ -31,6 +31,7 @@ import (
 // A backup is taken while sessions, tasks and a team work, and restored into an empty server. Each
 // log in it is without hole or double, and a client that resumes gets exactly the rest.
 func TestABackupUnderLoadIsPutBack(t *testing.T) {
+	t.Parallel()
 	i := start(t)
 	bring(t, i.dir)
 	out, err := i.run(t, `echo y | waggle teams run -f `+example+` "ask Analyst which files are in the workspace"`)
@@ -111,7 +112,7 @@ func again(t *testing.T, url string, args ...string) *installation {
 	t.Helper()
 	i := &installation{dir: bustest.Store(t), nats: url, ended: make(chan error, 1), errors: &strings.Builder{}}
 	i.cmd = exec.Command("waggle", append([]string{"serve", "--role", strings.Join(config.Roles, ","), "--nats", url, "--addr", "127.0.0.1:0"}, args...)...)
-	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir}
+	i.cmd.Dir, i.cmd.Stderr, i.cmd.Env = i.dir, i.errors, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "GORACE=" + race}
 	out, err := i.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, i.cmd.Start())
@@ -250,6 +251,7 @@ func (i *installation) resume(t *testing.T, session string, after, last uint64) 
 
 // A backup with a changed byte is refused before anything is touched.
 func TestADamagedBackupIsRefused(t *testing.T) {
+	t.Parallel()
 	_, source := bare(t)
 	require.NoError(t, bus.Bootstrap(t.Context(), source, bus.DefaultTopology()))
 	for n := range 50 {

@@ -72,6 +72,7 @@ func ended(t *testing.T, conn *bus.Conn, kind event.Type) bool {
 // worker claims the job: the backup holds the run and the claim, but no command. After a restore
 // the work reaches its end without a further message.
 func TestWorkThatABackupCutInTwoGoesOn(t *testing.T) {
+	t.Parallel()
 	team := filepath.Join(t.TempDir(), "team.yaml")
 	require.NoError(t, os.WriteFile(team, []byte("name: One\ncoordinator: Lead\nmembers:\n  - {name: Lead, model: \"openai:late\"}\n"), 0o600))
 	for name, c := range map[string]struct {

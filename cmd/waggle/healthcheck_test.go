@@ -33,6 +33,7 @@ func TestProbe(t *testing.T) {
 
 // A start that takes its time is waited for; an address that cannot be one is not.
 func TestProbeUntilReady(t *testing.T) {
+	t.Parallel()
 	tries := atomic.Int64{}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if tries.Add(1) < 3 {

@@ -79,7 +79,7 @@ func (i *installation) read(out io.Reader, banner chan<- string) {
 // env is that of a newcomer, with the addresses of this installation.
 func (i *installation) env() []string {
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "TMPDIR=" + os.TempDir(), "NO_COLOR=1",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "TMPDIR=" + os.TempDir(), "NO_COLOR=1", "GORACE=" + race,
 		"WAGGLE_URL=" + i.ws, "WAGGLE_NATS=" + i.nats, "WAGGLE_ADDR=" + i.addr,
 	}
 }
@@ -109,6 +109,7 @@ func (i *installation) run(t *testing.T, line string) (string, error) {
 }
 
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	readme := string(page)
@@ -187,6 +188,7 @@ func converse(t *testing.T, url string, lines []string) (session string) {
 }
 
 func TestAnInstallationSurvivesItsEnd(t *testing.T) {
+	t.Parallel()
 	i := start(t)
 	out, err := i.run(t, `printf '2+3\n/session\n' | waggle chat`)
 	require.NoError(t, err, out)
@@ -216,6 +218,7 @@ func TestAnInstallationSurvivesItsEnd(t *testing.T) {
 }
 
 func TestRolesApart(t *testing.T) {
+	t.Parallel()
 	i := start(t)
 	addr := free(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -235,6 +238,7 @@ func TestRolesApart(t *testing.T) {
 }
 
 func TestAPIKeysAreAskedFor(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "waggle.yaml")
 	// The hash is that of "correct horse battery staple".

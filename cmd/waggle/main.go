@@ -62,13 +62,7 @@ func (u usageError) Unwrap() error { return u.error }
 var errSilent = errors.New("failed")
 
 func run(args []string, std streams) int {
-	var c cli
-	parser, err := kong.New(
-		&c, kong.Name("waggle"), kong.Writers(std.out, std.err),
-		kong.Description("The backbone that multi-agent applications run on."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Bind(std),
-	)
+	parser, err := newParser(std)
 	if err != nil {
 		return report(std.err, err)
 	}
@@ -78,6 +72,16 @@ func run(args []string, std streams) int {
 		return report(std.err, usageError{fmt.Errorf("%w (waggle --help lists the commands)", err)})
 	}
 	return report(std.err, ctx.Run())
+}
+
+// newParser returns the parser of the command line.
+func newParser(std streams) (*kong.Kong, error) {
+	return kong.New(
+		&cli{}, kong.Name("waggle"), kong.Writers(std.out, std.err),
+		kong.Description("The backbone that multi-agent applications run on."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Bind(std),
+	)
 }
 
 // report prints the error and returns the exit code for it.

@@ -93,6 +93,7 @@ func (i *installation) metric(t *testing.T, name string) string {
 // Keys change while a process runs: who came with a withdrawn one is sent away, the others
 // notice nothing, and a broken file withdraws nothing.
 func TestKeysChangeWithoutARestart(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keys.yaml")
 	put(t, file, "leaves", "stays")
 	i := start(t, "--config", file)

@@ -22,6 +22,7 @@ func TestADeletionIsConfirmed(t *testing.T) {
 
 // TestSessionsAreDeleted: as a user does it, on a running "waggle up".
 func TestSessionsAreDeleted(t *testing.T) {
+	t.Parallel()
 	i := start(t)
 	for _, question := range []string{"what is in my workspace?", "keep this"} {
 		answer, err := i.run(t, `waggle chat "`+question+`"`)

@@ -42,6 +42,7 @@ func TestTheExampleIsATeam(t *testing.T) {
 }
 
 func TestReadmeOfTeams(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	i := start(t)
@@ -116,6 +117,7 @@ func (i *installation) all(t *testing.T, team string) string {
 }
 
 func TestTeamsOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "waggle.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`
 teams:
@@ -164,6 +166,7 @@ teams:
 // TestAGatewayThatDies: the question of a member outlives the gateway that showed it, and
 // nothing is shown twice.
 func TestAGatewayThatDies(t *testing.T) {
+	t.Parallel()
 	i := start(t)
 	bring(t, i.dir)
 	addr := free(t)
@@ -214,6 +217,7 @@ func (i *installation) gateway(t *testing.T, addr string) *exec.Cmd {
 // TestAQuestionOutlivesTheInstallation: all processes are killed while a member waits for a
 // decision; after the restart the question is open still.
 func TestAQuestionOutlivesTheInstallation(t *testing.T) {
+	t.Parallel()
 	i := start(t)
 	bring(t, i.dir)
 	out, err := i.run(t, "waggle teams run -f "+example+" 'ask library to ask Reader how many words notes.md has' </dev/null")

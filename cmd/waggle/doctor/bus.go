@@ -24,7 +24,7 @@ func onBus(ctx context.Context, p Patient) []Finding {
 	const what = "NATS"
 	c := p.Config.NATS
 	shown := config.RedactURLs(c.URL)
-	conn, err := process.Connect(ctx, p.Config.Config, "waggle/doctor", zerolog.Nop())
+	conn, err := connect(ctx, p)
 	if err != nil {
 		return one(Fail, what, shown+" cannot be reached", "start it (\"waggle up\" brings its own), or correct --nats, WAGGLE_NATS and the credentials")
 	}
@@ -45,6 +45,13 @@ func onBus(ctx context.Context, p Patient) []Finding {
 	out = append(out, clock(ctx, conn)...)
 	out = append(out, roles(ctx, conn)...)
 	return append(out, refused.permissions()...)
+}
+
+// connect connects to NATS, with a part of ctx's time as its deadline.
+func connect(ctx context.Context, p Patient) (*bus.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return process.Connect(ctx, p.Config.Config, "waggle/doctor", zerolog.Nop())
 }
 
 // accountInfo sends JetStream one request, with a part of ctx's time as its deadline: a cluster without a leader does not
