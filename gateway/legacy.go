@@ -69,7 +69,7 @@ func (s *Server) serveExtra(all []extra) {
 				}
 			}
 		})
-		s.dep.Logger.Info().Stringer("addr", e.l.Addr()).Strs("paths", e.paths).Msg("gateway listens for one protocol")
+		s.dep.Logger.Info().Stringer("addr", e.l.Addr()).Strs("paths", e.paths).Msg("listen for clients of one protocol")
 	}
 }
 

@@ -223,7 +223,7 @@ func (s *Server) Start(ctx context.Context) error {
 			s.fail <- fmt.Errorf("gateway: %w", err)
 		}
 	})
-	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("gateway listens")
+	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listen for clients")
 	return nil
 }
 

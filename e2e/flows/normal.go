@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // order is how the members of a frame are written; those of objects in it follow the
@@ -271,11 +272,9 @@ func encode(f frame) string {
 }
 
 func value(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil { // cannot happen: it was JSON
+	b, err := plainjson.Marshal(v)
+	if err != nil { // cannot happen: it was JSON
 		return err.Error()
 	}
-	return strings.TrimSpace(b.String())
+	return string(b)
 }

@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -61,11 +61,9 @@ func (r route) encode(taskID string, of dialect.IntentData) (json.RawMessage, er
 			return nil, fmt.Errorf("make the data of %s.%s: %w", r.service, r.verb, err)
 		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(!r.unescaped)
-	if err := e.Encode(data); err != nil {
+	b, err := plainjson.Marshal(data)
+	if err != nil {
 		return nil, fmt.Errorf("encode the data of %s.%s: %w", r.service, r.verb, err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return b, nil
 }

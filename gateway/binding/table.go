@@ -20,7 +20,6 @@ type row struct {
 type route struct {
 	service, verb id.Name
 	data          func(taskID string, of dialect.IntentData) (any, error) // nil: as it is
-	unescaped     bool                                                    // the data do not grow by escapes that only pages need
 }
 
 // rows has every intent.
@@ -74,7 +73,7 @@ func inRuns(verb, ofTask id.Name, data func(string, dialect.IntentData) (any, er
 
 // inTasks returns the routes of an intent of the swarm itself.
 func inTasks(verb id.Name) map[id.Kind]route {
-	return map[id.Kind]route{id.KindTask: {service: command.Task, verb: verb, unescaped: true}}
+	return map[id.Kind]route{id.KindTask: {service: command.Task, verb: verb}}
 }
 
 // put returns the data of a route that f makes of an intent of the type D.

@@ -14,9 +14,10 @@ package asp
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Messages of clients. ClientMessage and ServerTools go both ways.
@@ -207,13 +208,11 @@ type Watched struct {
 // Encode returns the frame as JSON on one line: UTF-8, and without the escapes for
 // HTML that encoding/json adds by default. It fails only if a raw member is not JSON.
 func (f Frame) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(f); err != nil {
+	b, err := plainjson.Marshal(f)
+	if err != nil {
 		return nil, fmt.Errorf("encode %s frame: %w", f.Type, err)
 	}
-	return bytes.ToValidUTF8(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), []byte("\ufffd")), nil
+	return bytes.ToValidUTF8(b, []byte("\ufffd")), nil
 }
 
 // Stamp writes a time as frames have it: RFC 3339, UTC, milliseconds; the zero time as

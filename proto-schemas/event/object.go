@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the
@@ -59,13 +61,11 @@ func Refers(e Event) (Large, error) {
 
 // With returns the event with other data of the same type.
 func (e Event) With(data Large) (Event, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // Escapes would only lengthen it.
-	if err := enc.Encode(data); err != nil {
+	b, err := plainjson.Marshal(data)
+	if err != nil {
 		return e, fmt.Errorf("encode data of %s: %w", e.Type, err)
 	}
-	e.Data = bytes.TrimSpace(b.Bytes())
+	e.Data = b
 	return e, nil
 }
 

@@ -11,10 +11,11 @@ package myagent
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Events from the client.
@@ -126,7 +127,7 @@ type Frame struct {
 // Encode returns the frame as JSON on one line: UTF-8, and without the escapes for
 // HTML that encoding/json adds by default. It fails only if a raw member is not JSON.
 func (f Frame) Encode() ([]byte, error) {
-	b, err := marshal(f)
+	b, err := plainjson.Marshal(f)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s frame: %w", f.Event, err)
 	}
@@ -138,14 +139,3 @@ func (f Frame) Encode() ([]byte, error) {
 
 // Stamp writes a time as frames have it: RFC 3339, UTC, milliseconds.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// marshal is json.Marshal without escapes for HTML.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
-}

@@ -3,6 +3,8 @@ package myagent
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Context names the part of a session's work that a frame concerns. Members without a meaning for
@@ -32,11 +34,11 @@ type placed struct {
 
 // MarshalJSON implements json.Marshaler.
 func (p placed) MarshalJSON() ([]byte, error) {
-	b, err := marshal(p.metadata)
+	b, err := plainjson.Marshal(p.metadata)
 	if err != nil {
 		return nil, err
 	}
-	more, err := marshal(p.member)
+	more, err := plainjson.Marshal(p.member)
 	if err != nil || len(more) <= len("{}") {
 		return b, err
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Task is one piece of a plan.
@@ -28,7 +30,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	if t.Dependencies == nil {
 		t.Dependencies = []string{}
 	}
-	b, err := marshal(plain(t))
+	b, err := plainjson.Marshal(plain(t))
 	if err != nil || len(t.Extra) == 0 {
 		return b, err
 	}
@@ -39,7 +41,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	if len(more) == 0 {
 		return b, nil
 	}
-	extra, err := marshal(more)
+	extra, err := plainjson.Marshal(more)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,11 @@
 package orbit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Types of messages from the client.
@@ -64,13 +65,11 @@ type Frame[D any] struct {
 // Encode returns the frame as JSON on one line, without the escapes for HTML that
 // encoding/json adds by default. It fails only if a raw member is not JSON.
 func (f Frame[D]) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(f); err != nil {
+	b, err := plainjson.Marshal(f)
+	if err != nil {
 		return nil, fmt.Errorf("encode %s frame: %w", f.Type, err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return b, nil
 }
 
 // ExecutionID names a run on the wire: exec_YYYYMMDD_HHMMSS_ffffff, UTC. The empty

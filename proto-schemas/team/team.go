@@ -9,10 +9,10 @@
 package team
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Types of messages from the client.
@@ -105,13 +105,11 @@ type Frame struct {
 // Encode returns a message as JSON on one line, without the escapes for HTML that
 // encoding/json adds by default. It fails only if a raw member is not JSON.
 func Encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		return nil, fmt.Errorf("encode message of a team: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return b, nil
 }
 
 // timestampLayout is RFC 3339 in UTC with exactly three digits of milliseconds.

@@ -12,6 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/session/seal"
@@ -80,9 +81,9 @@ func (d *responder) describe(ctx context.Context, log subject.Log) (*folded, eve
 	out.Seq = f.state.Seq
 	snap := f.state.Snapshot(maxMemoryBytes)
 	for limit := maxMemoryBytes; ; limit /= 2 {
-		out.State, err = encode(describe(&f.state, snap, limit))
+		out.State, err = plainjson.Marshal(describe(&f.state, snap, limit))
 		if err != nil {
-			return nil, out, err
+			return nil, out, fmt.Errorf("encode the state of session %s: %w", log.Entity, err)
 		}
 		if len(out.State) <= maxState || limit == 0 {
 			break
@@ -104,16 +105,16 @@ func (d *responder) sign(log subject.Log, f *folded, now time.Time) (json.RawMes
 			limit = 0
 		}
 		snap := st.Snapshot(limit)
-		text, err := encode(snap)
+		text, err := plainjson.Marshal(snap)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("encode the snapshot of session %s: %w", log.Entity, err)
 		}
-		body, err := encode(portable{
+		body, err := plainjson.Marshal(portable{
 			SessionID: log.Entity.String(), Tenant: log.Tenant, Seq: f.upTo, Dialect: st.Dialect,
 			Stage: snap.Stage(), Messages: snap.Messages, CreatedAt: st.Created, Snapshot: string(text),
 		})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("encode the export of session %s: %w", log.Entity, err)
 		}
 		signed, err := d.keys.Seal(body, now)
 		switch {

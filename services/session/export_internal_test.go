@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/conversation"
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
@@ -110,7 +111,7 @@ func TestTheReadableStateIsTheOneOfTheProtocol(t *testing.T) {
 	)
 	f := facts(t, list...)
 	snap := f.state.Snapshot(maxMemoryBytes)
-	raw, err := encode(describe(&f.state, snap, maxMemoryBytes))
+	raw, err := plainjson.Marshal(describe(&f.state, snap, maxMemoryBytes))
 	require.NoError(t, err)
 	cut := strings.Repeat("é", 250)
 	require.JSONEq(t, `{
@@ -128,7 +129,7 @@ func TestTheReadableStateIsTheOneOfTheProtocol(t *testing.T) {
 	}`, string(raw))
 
 	empty := facts(t, event.SessionCreatedData{Dialect: "myagent"})
-	raw, err = encode(describe(&empty.state, empty.state.Snapshot(maxMemoryBytes), maxMemoryBytes))
+	raw, err = plainjson.Marshal(describe(&empty.state, empty.state.Snapshot(maxMemoryBytes), maxMemoryBytes))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"stage":"idle","plan_context":{"question":"","tasks":[],"status":"idle"},"current_task_id":null,
 		"completed_task_ids":[],"agent_state":{"llm_memory":[],"tool_state":{"calls":0,"open":[]}}}`, string(raw))
@@ -236,7 +237,7 @@ func TestAHundredTasksThatNameEachOtherCanBeHashed(t *testing.T) {
 		one.Dependencies = append(one.Dependencies, make([]string, 100)...)
 		out.Plan.Tasks = append(out.Plan.Tasks, one)
 	}
-	raw, err := encode(out)
+	raw, err := plainjson.Marshal(out)
 	require.NoError(t, err)
 	_, err = seal.Hash(raw)
 	require.NoError(t, err)

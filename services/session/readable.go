@@ -1,9 +1,6 @@
 package session
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -217,16 +214,4 @@ func clip(s string, n int) string {
 		n--
 	}
 	return s[:n]
-}
-
-// encode returns v as JSON without escapes that only web pages need: they would
-// grow with each document that is put into another.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode a session's state: %w", err)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }

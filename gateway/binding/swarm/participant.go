@@ -1,9 +1,7 @@
 package swarm
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +19,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // lastAcks bounds the time for which a connection that has ended stays for its
@@ -435,14 +434,11 @@ func (p *Participant) tellCaller(inbox string, news command.CallNews) {
 	}
 }
 
-// publish sends news as they are: what a service says is not made longer by escapes
-// that only pages need.
+// publish sends news of a call to who made it.
 func (p *Participant) publish(inbox string, news command.CallNews) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(news); err != nil {
+	b, err := plainjson.Marshal(news)
+	if err != nil {
 		return fmt.Errorf("encode news of a call: %w", err)
 	}
-	return p.g.Bus.NATS().Publish(inbox, bytes.TrimSpace(b.Bytes()))
+	return p.g.Bus.NATS().Publish(inbox, b)
 }

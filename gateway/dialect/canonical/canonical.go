@@ -3,13 +3,12 @@
 package canonical
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Names of the messages that stand for no event.
@@ -37,7 +36,7 @@ func (Codec) Encode(e event.Event) [][]byte {
 	if e.From != e.Sequence {
 		s.From = e.From
 	}
-	b, err := encode(s)
+	b, err := plainjson.Marshal(s)
 	if err != nil {
 		panic(fmt.Sprintf("encode event %s: %v", e.ID, err)) // its data was JSON when it was read
 	}
@@ -79,18 +78,9 @@ type Gap struct {
 func (g Gap) Encode() []byte { return encodePlain(g) }
 
 func encodePlain(v any) []byte {
-	b, err := encode(v)
+	b, err := plainjson.Marshal(v)
 	if err != nil {
 		panic(err) // it has texts and numbers
 	}
 	return b
-}
-
-// encode leaves characters as they are that only pages escape.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

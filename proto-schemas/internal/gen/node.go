@@ -2,11 +2,12 @@ package gen
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // node is a JSON Schema.
@@ -184,11 +185,7 @@ func byKeyword(a, b string) int {
 
 // scalar writes a value without the escapes for HTML.
 func scalar(b *bytes.Buffer, v any) error {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	b.Truncate(b.Len() - 1)
-	return nil
+	text, err := plainjson.Marshal(v)
+	b.Write(text)
+	return err
 }

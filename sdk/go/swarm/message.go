@@ -1,13 +1,13 @@
 package swarm
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/asp"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // Message is a frame of the server whose content has not been looked at.
@@ -57,13 +57,11 @@ func encode(id, kind string, content any) ([]byte, error) {
 	if content == nil {
 		content = struct{}{}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(outFrame{ID: id, Type: kind, Timestamp: asp.Stamp(time.Now()), Content: content}); err != nil {
+	b, err := plainjson.Marshal(outFrame{ID: id, Type: kind, Timestamp: asp.Stamp(time.Now()), Content: content})
+	if err != nil {
 		return nil, fmt.Errorf("swarm: encode %s: %w", kind, err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return b, nil
 }
 
 // millis is a duration in the protocol's unit, rounded up: 0 means none.

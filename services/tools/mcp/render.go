@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
@@ -17,7 +18,7 @@ import (
 // answered turns a tool's answer into a result of at most limit bytes, unless the answer does not fit the tool's schema.
 func answered(res *mcp.CallToolResult, tool *offer.Tool, raw bool, limit int) (tools.Result, error) {
 	if tool.Result != nil && !res.IsError && res.StructuredContent != nil {
-		b, err := bound.JSON(res.StructuredContent)
+		b, err := plainjson.Marshal(res.StructuredContent)
 		if err != nil {
 			return tools.Result{}, fault.New(fault.BadOutput).Wrap(err)
 		}
@@ -65,7 +66,7 @@ func renderRaw(res *mcp.CallToolResult, limit int) (tools.Result, error) {
 	if extra := structured(res, texts(res)); extra != "" {
 		all = append(all, &mcp.TextContent{Text: extra})
 	}
-	data, err := bound.JSON(all)
+	data, err := plainjson.Marshal(all)
 	out := tools.Result{Data: data, Bytes: len(data), IsError: res.IsError}
 	if err != nil || len(data) <= limit {
 		return out, err
@@ -75,7 +76,7 @@ func renderRaw(res *mcp.CallToolResult, limit int) (tools.Result, error) {
 		if n < len(text) {
 			text = bound.Cut(text, n)
 		}
-		out.Data, err = bound.JSON([]mcp.Content{&mcp.TextContent{Text: text}})
+		out.Data, err = plainjson.Marshal([]mcp.Content{&mcp.TextContent{Text: text}})
 		if err != nil || len(out.Data) <= limit {
 			break
 		}

@@ -5,6 +5,7 @@ package remote
 import (
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/calls"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
@@ -59,7 +60,7 @@ type serverPage struct {
 // text. It cannot cut data; data that does not fit is a fault.
 func fit(r tools.Result, limit int) ([]byte, error) {
 	for {
-		b, err := bound.JSON(r)
+		b, err := plainjson.Marshal(r)
 		if err != nil {
 			return nil, err
 		}

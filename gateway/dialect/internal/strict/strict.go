@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
 // sampleLimit bounds how much of a wrong value is given back, in characters: enough to
@@ -121,13 +122,11 @@ func Text(raw json.RawMessage) (string, bool) {
 // Encoded returns the JSON of a value that is made of strings and of JSON that has been
 // read before.
 func Encoded(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		return json.RawMessage("null")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	return b
 }
 
 // Sample returns a JSON value that lets who sent it recognise it: a short one itself, the

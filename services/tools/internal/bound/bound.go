@@ -2,8 +2,6 @@
 package bound
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -46,17 +44,6 @@ func Cut(s string, limit int) string {
 		limit--
 	}
 	return strings.Clone(s[:limit])
-}
-
-// JSON encodes v without escaping <, > and &, which only web pages need.
-func JSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // TooLong returns INVALID_OUTPUT for an answer of size bytes that may not be cut to limit.
