@@ -13,6 +13,8 @@ LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # The race detector needs cgo, which Go switches off where there is no C compiler.
 RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+# A process of the race detector sleeps for a second before it ends; each package is one.
+export GORACE ?= atexit_sleep_ms=50
 # The reference machine has two cores. Tests mostly wait, so that three packages of them
 # keep it busy.
 PARALLEL ?= 2

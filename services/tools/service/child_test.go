@@ -28,6 +28,9 @@ import (
 // childMode is set in the environment of a tool server: the test binary itself.
 const childMode = "WAGGLE_TEST_SERVER"
 
+// race is GORACE for tool servers: without it, a process of the race detector sleeps for a second before it ends.
+const race = "atexit_sleep_ms=50"
+
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(childMode); mode != "" {
 		child(mode)

@@ -236,7 +236,7 @@ func TestNothingIsInherited(t *testing.T) {
 		name, _, _ := strings.Cut(v, "=")
 		names = append(names, name)
 	}
-	allowed := []string{"PATH", "HOME", "LANG", "TMPDIR", "TOKEN", childMode}
+	allowed := []string{"PATH", "HOME", "LANG", "TMPDIR", "TOKEN", "GORACE", childMode}
 	require.Subset(t, allowed, names)
 	require.Contains(t, env, "LANG=C.UTF-8")
 	require.Contains(t, env, "TOKEN=configured")

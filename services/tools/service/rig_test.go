@@ -35,7 +35,7 @@ const callLimit = 5 * patience
 // program returns a tool server of the child's kind.
 func program(name, mode string, env ...string) mcpservers.Config {
 	c := mcpservers.Config{
-		Name: name, Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode}, Timeout: callLimit,
+		Name: name, Command: []string{os.Args[0]}, Env: map[string]string{childMode: mode, "GORACE": race}, Timeout: callLimit,
 	}
 	for i := 0; i < len(env); i += 2 {
 		c.Env[env[i]] = env[i+1]
