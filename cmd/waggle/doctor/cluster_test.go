@@ -7,9 +7,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
-
-	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/internal/bus/bustest"
 )
 
 func TestCopiesThatAreAway(t *testing.T) {
@@ -23,20 +20,6 @@ func TestCopiesThatAreAway(t *testing.T) {
 	require.Equal(t, []string{
 		"CMD has no leader", "CMD: its copy on b is offline", "CMD: its copy on c is 5000 operations behind", "CMD: its copy on d is not current",
 	}, ill(info))
-}
-
-// A cluster of three real servers loses one, and the doctor names the missing copies.
-func TestTheDoctorOfACluster(t *testing.T) {
-	h := bustest.Cluster(t, 3)
-	conn := h.Conn()
-	top := bus.DefaultTopology()
-	top.Replicas = 3
-	require.NoError(t, bus.Bootstrap(t.Context(), conn, top))
-	require.Eventually(t, func() bool { return copies(t.Context(), conn)[0].Level == OK }, bustest.Patience, 100*time.Millisecond)
-	require.Contains(t, copies(t.Context(), conn)[0].Is, "3 copies of each stream, all current")
-
-	h.Kill(h.LeaderOf("EVT_03"))
-	require.Eventually(t, func() bool { return copies(t.Context(), conn)[0].Level == Fail }, bustest.Patience, 100*time.Millisecond)
 }
 
 func report(t *testing.T, text string) (r serverReport) {

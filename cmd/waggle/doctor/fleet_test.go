@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,20 +134,21 @@ func (f *fleet) patient(system string) Patient {
 	return p
 }
 
-// finding repeats the examination until it has the finding at that level, and returns it.
-func (f *fleet) finding(what string, level Level) Finding {
+// findings repeats the examination until one has all these findings at their levels, and returns them.
+func (f *fleet) findings(want map[string]Level) map[string]Finding {
 	f.t.Helper()
-	var last []Finding
-	var found Finding
+	var got []Finding
+	found := map[string]Finding{}
 	require.Eventually(f.t, func() bool {
-		last = bounded(f.t.Context(), f.patient(f.seed(permission.System)), busPatience, onBus)
-		for _, found = range last {
-			if found.What == what && found.Level == level {
-				return true
+		got = bounded(f.t.Context(), f.patient(f.seed(permission.System)), busPatience, onBus)
+		clear(found)
+		for _, x := range got {
+			if want[x.What] == x.Level {
+				found[x.What] = x
 			}
 		}
-		return false
-	}, 2*bustest.Patience, 100*time.Millisecond, "%s: %v", what, &last)
+		return len(found) == len(want)
+	}, 2*bustest.Patience, 100*time.Millisecond, "%v: %v", want, &got)
 	return found
 }
 
@@ -162,6 +164,15 @@ func (f *fleet) notMeta() int {
 	return -1
 }
 
+// awaitNoMeta waits until the running servers know that none of them leads JetStream: until then an examination waits for
+// answers to all its questions.
+func (f *fleet) awaitNoMeta() {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
+		return !slices.ContainsFunc(f.servers[:], func(s *server.Server) bool { return s != nil && s.JetStreamIsLeader() })
+	}, bustest.Patience, 100*time.Millisecond)
+}
+
 // The doctor examines a fleet as installed: with the wrong user, with JetStream disabled on one server as after a full disk,
 // without one server, and without two.
 func TestTheServersOfAFleet(t *testing.T) {
@@ -175,11 +186,11 @@ func TestTheServersOfAFleet(t *testing.T) {
 	require.NoError(t, bus.Bootstrap(t.Context(), conn, top))
 	conn.Close()
 
-	whole := f.finding("NATS servers", OK)
-	require.Contains(t, whole.Is, "n0 "+server.VERSION+", sync_interval 1s")
-	require.Contains(t, whole.Is, "the meta leader is n")
-	f.finding("replicas", OK)
-	require.Contains(t, f.finding("permissions", OK).Is, "may look at everything")
+	whole := f.findings(map[string]Level{"NATS servers": OK, "replicas": OK, "permissions": OK})
+	require.Contains(t, whole["NATS servers"].Is, "n0 "+server.VERSION+", sync_interval 1s")
+	require.Contains(t, whole["NATS servers"].Is, "the meta leader is n")
+	require.Contains(t, whole["replicas"].Is, "3 copies of each stream, all current")
+	require.Contains(t, whole["permissions"].Is, "may look at everything")
 
 	for _, stranger := range []permission.Role{permission.Operator, permission.Monitor} {
 		got := servers(t.Context(), f.patient(f.seed(stranger)))[0]
@@ -190,24 +201,23 @@ func TestTheServersOfAFleet(t *testing.T) {
 
 	ill := f.notMeta()
 	require.NoError(t, f.servers[ill].ShutdownJetStream(), "what a server does whose disk is full")
-	off := f.finding("NATS servers", Fail)
+	off := f.findings(map[string]Level{"NATS servers": Fail})["NATS servers"]
 	require.Contains(t, off.Is, fmt.Sprintf("n%d %s, JetStream is switched off", ill, server.VERSION))
 	require.Contains(t, off.Do, fmt.Sprintf("restart n%d", ill))
 	f.kill(ill)
-	away := f.finding("NATS servers", Fail)
-	require.Contains(t, away.Is, fmt.Sprintf("2 of 3 servers answer; not there: n%d", ill))
-	require.Contains(t, f.finding("replicas", Fail).Is, fmt.Sprintf("its copy on n%d", ill))
+	away := f.findings(map[string]Level{"NATS servers": Fail, "replicas": Fail})
+	require.Contains(t, away["NATS servers"].Is, fmt.Sprintf("2 of 3 servers answer; not there: n%d", ill))
+	require.Contains(t, away["replicas"].Is, fmt.Sprintf("its copy on n%d", ill))
 	f.start(ill)
-	f.finding("NATS servers", OK)
-	f.finding("replicas", OK)
+	f.findings(map[string]Level{"NATS servers": OK, "replicas": OK})
 
 	f.kill(ill)
 	f.kill(f.notMeta())
-	mute := f.finding("NATS", Fail)
-	require.Contains(t, mute.Do, "more than half of the servers")
-	alone := f.finding("NATS servers", Fail)
-	require.Contains(t, alone.Is, "1 of 3 servers answer")
-	require.Contains(t, alone.Is, "no meta leader")
+	f.awaitNoMeta()
+	alone := f.findings(map[string]Level{"NATS": Fail, "NATS servers": Fail})
+	require.Contains(t, alone["NATS"].Do, "more than half of the servers")
+	require.Contains(t, alone["NATS servers"].Is, "1 of 3 servers answer")
+	require.Contains(t, alone["NATS servers"].Is, "no meta leader")
 }
 
 // No user may examine a server without accounts.
