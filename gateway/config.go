@@ -107,7 +107,7 @@ type Config struct {
 	SessionsPerSocket int           // default 64
 	AckInterval       time.Duration // how long an acknowledgement waits for a higher one, default 5 s
 
-	Peers swarm.Config // of the clients, agents and services of the swarm
+	Participants swarm.Config // of the clients, agents and services of the swarm
 	// Legacy are more addresses to listen on. Default none.
 	Legacy []Listener
 }
@@ -157,7 +157,7 @@ func (c Config) withDefaults() Config {
 	c.Heartbeat = cmp.Or(c.Heartbeat, DefaultHeartbeat)
 	c.SessionsPerSocket = cmp.Or(c.SessionsPerSocket, defaultSessions)
 	c.AckInterval = cmp.Or(c.AckInterval, defaultAcks)
-	c.Peers = c.Peers.WithDefaults()
+	c.Participants = c.Participants.WithDefaults()
 	return c
 }
 
@@ -194,7 +194,7 @@ func (c Config) check() error {
 	if c.Addr == "" {
 		return errors.New("addr is empty: say where the gateway listens, for example 127.0.0.1:9000")
 	}
-	return errors.Join(c.Peers.Check(), c.names().Check())
+	return errors.Join(c.Participants.Check(), c.names().Check())
 }
 
 // names returns the names of the configuration.
@@ -209,7 +209,7 @@ func (d Deps) check() error {
 	case len(d.Routes) == 0:
 		return errors.New("gateway: at least one dialect is required")
 	case d.swarm() && d.Directory == nil:
-		return errors.New("gateway: the peers of a swarm need a directory")
+		return errors.New("gateway: the participants of a swarm need a directory")
 	}
 	return nil
 }

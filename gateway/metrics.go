@@ -61,7 +61,7 @@ func newMetrics(s *Server) *metrics {
 		m.frames, m.received, m.lags, m.acks, m.strays, m.lost, m.closes, m.refused, m.faults, m.dropped, m.oversized,
 		&sockets{s},
 		gauge("sessions", "Sessions on sockets that hold several.", func() float64 { return float64(s.multi.Count()) }),
-		gauge("peers", "Peers of a swarm that have a place here, also those that are away for a moment.", func() float64 { return float64(s.swarm.Count()) }),
+		gauge("peers", "Participants of the swarm with a presence on this gateway, also during their grace.", func() float64 { return float64(s.swarm.Count()) }),
 		gauge("max_connections", "Sockets that this gateway takes.", func() float64 { return float64(s.cfg.MaxConnections) }),
 		gauge("large_messages", "Messages beyond gateway.read_limit that are being read or handled.", func() float64 { return float64(stats().Large) }),
 		gauge("queue_bytes", "Bytes that wait to be written, over all sockets.", func() float64 { return float64(stats().QueuedBytes) + float64(s.queuedEvents()) }),

@@ -15,7 +15,7 @@ import (
 )
 
 // narrow makes frames of 64 KiB the largest.
-func narrow(c *gateway.Config, _ *gateway.Deps) { c.Peers.ReadLimit = 64 << 10 }
+func narrow(c *gateway.Config, _ *gateway.Deps) { c.Participants.ReadLimit = 64 << 10 }
 
 // large is text beyond the limit of narrow.
 var large = strings.Repeat("large ", 20_000)
@@ -40,7 +40,7 @@ func TestOversizedResults(t *testing.T) {
 	s := startSwarm(t, narrow)
 	agentID := unique()
 	c := s.agent(agentID, "A")
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	result, err := json.Marshal(large)
 	require.NoError(t, err)
 	for name, frame := range map[string]string{
@@ -61,7 +61,7 @@ func TestOversizedResults(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("The result is too large: the agent sent %d bytes; the limit is 65536. Ask for less at once.", len(raw)), s.failing(task).Error, name)
 		c.unanswered()
 	}
-	s.until(wirecmd.PeerAgent, agentID, "no load", func(all []wirecmd.Peer) bool { return all[0].Load == 0 })
+	s.until(wirecmd.ParticipantAgent, agentID, "no load", func(all []wirecmd.Participant) bool { return all[0].Load == 0 })
 	task := unique()
 	c.sendASP("agent.task.result", "", map[string]any{"taskId": task, "result": strings.Repeat("x", 60<<10)})
 	cmd := s.nextCommand(task)
@@ -111,7 +111,7 @@ func TestOversizedResultsOfServices(t *testing.T) {
 	s := startSwarm(t, narrow)
 	serviceID := unique()
 	c := s.service(serviceID)
-	p := s.onlyEntry(wirecmd.PeerService, serviceID)
+	p := s.onlyEntry(wirecmd.ParticipantService, serviceID)
 	in := s.caller()
 	for name, frame := range map[string]string{
 		"as the SDK sends it":     `{"type":"service.task.result","content":{"serviceId":"s","taskId":"%s","result":{"text":"%s"}}}`,

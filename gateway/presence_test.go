@@ -23,24 +23,24 @@ import (
 )
 
 func grace(d time.Duration) option {
-	return func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Grace = d }
+	return func(c *gateway.Config, _ *gateway.Deps) { c.Participants.Grace = d }
 }
 
-func count(n int) func([]wirecmd.Peer) bool {
-	return func(all []wirecmd.Peer) bool { return len(all) == n }
+func count(n int) func([]wirecmd.Participant) bool {
+	return func(all []wirecmd.Participant) bool { return len(all) == n }
 }
 
-// A peer that is cut off stays in the directory for the time of grace, away.
+// A participant that is cut off stays in the directory for the time of grace, away.
 func TestPresenceOutlivesItsSocket(t *testing.T) {
 	t.Parallel()
 	s := startSwarm(t, grace(300*time.Millisecond))
 	agentID := unique()
 	c := s.agent(agentID, "A")
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	require.EqualValues(t, 1, s.metric("waggle_gateway_peers"))
 	var away bool
 	c.cut()
-	s.until(wirecmd.PeerAgent, agentID, "gone", func(all []wirecmd.Peer) bool {
+	s.until(wirecmd.ParticipantAgent, agentID, "gone", func(all []wirecmd.Participant) bool {
 		away = away || len(all) == 1 && !all[0].Online && all[0].Since.Equal(p.Since)
 		return len(all) == 0
 	})
@@ -48,7 +48,7 @@ func TestPresenceOutlivesItsSocket(t *testing.T) {
 	require.Zero(t, s.metric("waggle_gateway_peers"))
 }
 
-// A peer that comes back within the time of grace, to this gateway or another, has one
+// A participant that comes back within the time of grace, to this gateway or another, has one
 // entry again at once.
 func TestAParticipantReconnects(t *testing.T) {
 	s := startSwarm(t, grace(time.Hour))
@@ -56,12 +56,12 @@ func TestAParticipantReconnects(t *testing.T) {
 	agentID, serviceID := unique(), unique()
 	for i, at := range []*swarm{s, other, s, s, other, other} {
 		a, v := at.agent(agentID, "A"), at.service(serviceID)
-		require.Equal(t, at.conn.Instance(), s.onlyEntry(wirecmd.PeerAgent, agentID).Gateway, "round %d", i)
-		s.onlyEntry(wirecmd.PeerService, serviceID)
+		require.Equal(t, at.conn.Instance(), s.onlyEntry(wirecmd.ParticipantAgent, agentID).Gateway, "round %d", i)
+		s.onlyEntry(wirecmd.ParticipantService, serviceID)
 		a.cut()
 		v.cut()
-		for kind, peer := range map[string]string{wirecmd.PeerAgent: agentID, wirecmd.PeerService: serviceID} {
-			s.until(kind, peer, "away", func(all []wirecmd.Peer) bool { return len(all) == 1 && !all[0].Online })
+		for kind, participant := range map[string]string{wirecmd.ParticipantAgent: agentID, wirecmd.ParticipantService: serviceID} {
+			s.until(kind, participant, "away", func(all []wirecmd.Participant) bool { return len(all) == 1 && !all[0].Online })
 		}
 	}
 }
@@ -76,18 +76,18 @@ func TestTheNewerConnectionTakesOver(t *testing.T) {
 	other := s.another(func(_ *gateway.Config, d *gateway.Deps) { d.Clock = slow.Now })
 	agentID, serviceID, task := unique(), unique(), unique()
 	var old, young *client
-	var before wirecmd.Peer
+	var before wirecmd.Participant
 	other.unaware(func() {
 		old = s.agent(agentID, "A")
-		before = s.onlyEntry(wirecmd.PeerAgent, agentID)
+		before = s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 		young, _ = other.join(pathAgent, "")
 		young.sendASP("agent.register", "reg", map[string]any{"id": agentID, "name": "A", "capabilities": []string{"read"}})
-		s.until(wirecmd.PeerAgent, agentID, "the other, too", func(all []wirecmd.Peer) bool {
+		s.until(wirecmd.ParticipantAgent, agentID, "the other, too", func(all []wirecmd.Participant) bool {
 			return len(all) > 1 || len(all) == 1 && all[0].Connection != before.Connection
 		})
 	})
 	young.expectASP("agent.registered")
-	after := s.until(wirecmd.PeerAgent, agentID, "one entry, the other", func(all []wirecmd.Peer) bool {
+	after := s.until(wirecmd.ParticipantAgent, agentID, "one entry, the other", func(all []wirecmd.Participant) bool {
 		return len(all) == 1 && all[0].Connection != before.Connection
 	})[0]
 	require.True(t, after.Since.Before(before.Since), "its gateway's clock is an hour late")
@@ -100,13 +100,13 @@ func TestTheNewerConnectionTakesOver(t *testing.T) {
 	old.cut()
 	young.sendASP("agent.status", "x", map[string]any{"status": "busy"})
 	young.expectASP("agent.status.updated")
-	s.until(wirecmd.PeerAgent, agentID, "busy", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Status == "busy" })
+	s.until(wirecmd.ParticipantAgent, agentID, "busy", func(all []wirecmd.Participant) bool { return len(all) == 1 && all[0].Status == "busy" })
 
 	one, two := s.service(serviceID), other.service(serviceID)
-	s.until(wirecmd.PeerService, serviceID, "two replicas", count(2))
+	s.until(wirecmd.ParticipantService, serviceID, "two replicas", count(2))
 	one.sendASP("service.unregister", "", map[string]any{})
 	one.expectASP("service.unregistered")
-	s.onlyEntry(wirecmd.PeerService, serviceID)
+	s.onlyEntry(wirecmd.ParticipantService, serviceID)
 	two.cut()
 }
 
@@ -139,7 +139,7 @@ func TestPresenceOutlivesItsGateway(t *testing.T) {
 	other := s.another()
 	agentID := unique()
 	c := other.agent(agentID, "A")
-	s.onlyEntry(wirecmd.PeerAgent, agentID)
+	s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	drained := make(chan error, 1)
@@ -148,22 +148,22 @@ func TestPresenceOutlivesItsGateway(t *testing.T) {
 	require.NoError(t, <-drained)
 	other.srv.Stop()
 	other.dir.Close()
-	all := s.until(wirecmd.PeerAgent, agentID, "away", func(all []wirecmd.Peer) bool { return len(all) == 1 && !all[0].Online })
+	all := s.until(wirecmd.ParticipantAgent, agentID, "away", func(all []wirecmd.Participant) bool { return len(all) == 1 && !all[0].Online })
 	require.Equal(t, other.conn.Instance(), all[0].Gateway)
 	s.agent(agentID, "A")
-	s.until(wirecmd.PeerAgent, agentID, "back", func(all []wirecmd.Peer) bool {
+	s.until(wirecmd.ParticipantAgent, agentID, "back", func(all []wirecmd.Participant) bool {
 		return len(all) > 0 && all[len(all)-1].Online || len(all) == 2 && all[0].Online
 	})
 }
 
-// Peers of two tenants have nothing to do with each other, whatever they call
+// Participants of two tenants have nothing to do with each other, whatever they call
 // themselves.
 func TestTenantsOfASwarm(t *testing.T) {
 	s := startSwarm(t, authenticated(key("alice", "acme"), key("bob", "globex")))
 	agentID, task := unique(), unique()
 	a, b := s.agent(agentID, "A", bearer("alice")...), s.agent(agentID, "A", bearer("bob")...)
-	both := s.until(wirecmd.PeerAgent, agentID, "both", count(2))
-	tenants := map[string]wirecmd.Peer{}
+	both := s.until(wirecmd.ParticipantAgent, agentID, "both", count(2))
+	tenants := map[string]wirecmd.Participant{}
 	for _, p := range both {
 		require.True(t, p.Online)
 		tenants[p.Tenant.String()] = p
@@ -243,7 +243,7 @@ func TestExtraListeners(t *testing.T) {
 			srv.Stop()
 		}
 	}
-	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Peers: presence.Config{Grace: -1}}, s.deps())
+	_, err := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Participants: presence.Config{Grace: -1}}, s.deps())
 	require.ErrorContains(t, err, "gateway.peers.grace")
 	dep := s.deps()
 	withSwarm(nil)(nil, &dep)
@@ -255,7 +255,7 @@ func TestExtraListeners(t *testing.T) {
 // effect.
 func TestHostileParticipants(t *testing.T) {
 	t.Parallel()
-	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Rate, c.Peers.Burst = 1e6, 1e6 })
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Participants.Rate, c.Participants.Burst = 1e6, 1e6 })
 	agentID := unique()
 	bystander := s.agent(agentID, "A")
 	for _, path := range []string{pathAgent, pathService, pathClient} {
@@ -278,7 +278,7 @@ func TestHostileParticipants(t *testing.T) {
 		}
 		c.leave()
 	}
-	require.Equal(t, "+", s.deliver(s.onlyEntry(wirecmd.PeerAgent, agentID), taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: "t"}}))
+	require.Equal(t, "+", s.deliver(s.onlyEntry(wirecmd.ParticipantAgent, agentID), taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: "t"}}))
 	bystander.expectASP("task.execute")
 }
 
@@ -292,7 +292,7 @@ func hostileFrames(t *testing.T) (out [][]byte) {
 	}
 	values := []string{`null`, `[]`, `{}`, `0`, `-1`, `1e999`, `"` + "\\u0000" + `"`, `"` + strings.Repeat("x", 3000) + `"`, `true`, `[[[]]]`}
 	var types []string
-	for _, kind := range []string{wirecmd.PeerClient, wirecmd.PeerAgent, wirecmd.PeerService} {
+	for _, kind := range []string{wirecmd.ParticipantClient, wirecmd.ParticipantAgent, wirecmd.ParticipantService} {
 		for _, row := range asp.Table(kind) {
 			types = append(types, row.Type)
 		}
@@ -354,10 +354,10 @@ func TestAgentsComeAndGo(t *testing.T) {
 			for _, old := range all[i] {
 				_ = old.Conn.Close()
 			}
-			s.until(wirecmd.PeerAgent, ids[i], "gone", count(0))
+			s.until(wirecmd.ParticipantAgent, ids[i], "gone", count(0))
 			continue
 		}
-		p := s.onlyEntry(wirecmd.PeerAgent, ids[i])
+		p := s.onlyEntry(wirecmd.ParticipantAgent, ids[i])
 		require.Equal(t, "+", s.deliver(p, taskLog("default", "t"), event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: ids[i]}}))
 		require.Equal(t, ids[i], c.expectASP("task.execute").Content.TaskID)
 	}

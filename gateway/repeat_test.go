@@ -16,7 +16,7 @@ import (
 // gives hands a task to an agent and waits until that has it.
 func (s *swarm) gives(c *client, agentID, task string) {
 	s.t.Helper()
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	given := event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 1}, Data: json.RawMessage(`1`)}
 	require.Equal(s.t, "+", s.deliver(p, taskLog("default", task), given))
 	require.Equal(s.t, task, c.expectASP("task.execute").Content.TaskID)
@@ -66,8 +66,8 @@ func TestARepeatedRequest(t *testing.T) {
 // that it is another one, which may number its requests from the beginning.
 func TestAnAgentThatLeftIsAnotherOne(t *testing.T) {
 	t.Parallel()
-	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Grace = time.Hour })
-	b := s.another(func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Grace = time.Millisecond })
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Participants.Grace = time.Hour })
+	b := s.another(func(c *gateway.Config, _ *gateway.Deps) { c.Participants.Grace = time.Millisecond })
 	agentID := unique()
 	runs := func(c *client) (callID string) {
 		c.sendASP("mcp.tool.execute", "1", map[string]any{"serverId": "m", "toolName": "x"})
@@ -80,17 +80,17 @@ func TestAnAgentThatLeftIsAnotherOne(t *testing.T) {
 	first := runs(c)
 	require.NotEmpty(t, first)
 	require.Equal(t, first, runs(c))
-	incarnation := s.onlyEntry(wirecmd.PeerAgent, agentID).Incarnation
+	incarnation := s.onlyEntry(wirecmd.ParticipantAgent, agentID).Incarnation
 	c.cut()
-	s.until(wirecmd.PeerAgent, agentID, "away", func(all []wirecmd.Peer) bool { return len(all) == 1 && !all[0].Online })
+	s.until(wirecmd.ParticipantAgent, agentID, "away", func(all []wirecmd.Participant) bool { return len(all) == 1 && !all[0].Online })
 
 	d := b.agent(agentID, "Reader")
-	require.Equal(t, incarnation, s.onlyEntry(wirecmd.PeerAgent, agentID).Incarnation)
+	require.Equal(t, incarnation, s.onlyEntry(wirecmd.ParticipantAgent, agentID).Incarnation)
 	require.Equal(t, first, runs(d))
 	d.cut()
-	s.until(wirecmd.PeerAgent, agentID, "gone", func(all []wirecmd.Peer) bool { return len(all) == 0 })
+	s.until(wirecmd.ParticipantAgent, agentID, "gone", func(all []wirecmd.Participant) bool { return len(all) == 0 })
 	c = s.agent(agentID, "Reader")
-	require.NotEqual(t, incarnation, s.onlyEntry(wirecmd.PeerAgent, agentID).Incarnation)
+	require.NotEqual(t, incarnation, s.onlyEntry(wirecmd.ParticipantAgent, agentID).Incarnation)
 	require.NotEqual(t, first, runs(c))
 }
 
@@ -101,7 +101,7 @@ func TestAServiceThatRepeatsItself(t *testing.T) {
 	s := startSwarm(t)
 	serviceID := unique()
 	c := s.service(serviceID)
-	p := s.onlyEntry(wirecmd.PeerService, serviceID)
+	p := s.onlyEntry(wirecmd.ParticipantService, serviceID)
 	by := s.caller()
 	request := by.request("call-1")
 	request.ServiceID = serviceID

@@ -61,7 +61,7 @@ func Team(d dialect.TeamDialect) Route {
 }
 
 // Swarm returns the route of clients, agents or providers of a swarm.
-func Swarm(codec dialect.Peers) Route {
+func Swarm(codec dialect.Participants) Route {
 	return Route{
 		protocol: codec.Name(), swarm: true,
 		policy: func(s *Server) binding.Policy { return s.swarm.Policy(codec) },

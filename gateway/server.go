@@ -122,7 +122,7 @@ func (s *Server) share() {
 		WorkersMissing: s.workers.missing.Load, Go: func(f func()) { s.wg.Go(f) }, Later: s.async,
 	}
 	s.multi = multi.New(s.shared, multi.Config{Heartbeat: s.cfg.Heartbeat, Sessions: s.cfg.SessionsPerSocket})
-	s.swarm = swarm.New(s.shared, s.cfg.Peers)
+	s.swarm = swarm.New(s.shared, s.cfg.Participants)
 }
 
 // newGate returns the gate of the configuration. Without authentication only this machine
@@ -206,7 +206,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.hub = ws.NewHub(ws.Options{
 		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
 		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
-		LargeMessages: s.cfg.Peers.LargeFrames,
+		LargeMessages: s.cfg.Participants.LargeFrames,
 	})
 	s.listener, s.lease = l, lease
 	if s.dep.Directory != nil {

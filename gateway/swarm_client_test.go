@@ -39,7 +39,7 @@ func TestAClientIsWelcomed(t *testing.T) {
 	clientID := hello.Content.ClientID
 	require.NotEmpty(t, clientID)
 	require.NotEmpty(t, hello.Content.ResumeToken)
-	p := s.onlyEntry(wirecmd.PeerClient, clientID)
+	p := s.onlyEntry(wirecmd.ParticipantClient, clientID)
 	require.Equal(t, []string{"active", ""}, []string{p.Status, p.Name})
 
 	l := clientLog("default", clientID)
@@ -47,7 +47,7 @@ func TestAClientIsWelcomed(t *testing.T) {
 	require.Equal(t, []string{"one", "two"}, c.expectMessages(2, 3))
 	c.sendASP("client.register", "r", map[string]any{"clientName": "Ada", "clientId": "somebody"})
 	require.Equal(t, clientID, c.expectASP("client.register.response").Content.ClientID)
-	s.until(wirecmd.PeerClient, clientID, "named", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Name == "Ada" })
+	s.until(wirecmd.ParticipantClient, clientID, "named", func(all []wirecmd.Participant) bool { return len(all) == 1 && all[0].Name == "Ada" })
 
 	// A direct message is shown to the client if its tenant is the client's.
 	no := event.CommandRefusedData{CommandID: "new_r_f", Code: string(fault.TaskNotFound), Message: "no"}
@@ -121,7 +121,7 @@ func TestAClientResumesElsewhere(t *testing.T) {
 	<-written
 	s.writeInbox(l, "the end")
 	require.Equal(t, []string{"the end"}, c.expectMessages(total+2, total+2))
-	s.onlyEntry(wirecmd.PeerClient, clientID)
+	s.onlyEntry(wirecmd.ParticipantClient, clientID)
 }
 
 // The gateway acknowledges events once a client's pong confirms them, and not before.
@@ -208,9 +208,9 @@ func TestAClientResumesByRegistering(t *testing.T) {
 	s.writeInbox(clientLog("default", passing), "lost on nobody")
 	s.writeInbox(l, "three")
 	c.expectMessages(seen+1, 4)
-	p := s.onlyEntry(wirecmd.PeerClient, clientID)
+	p := s.onlyEntry(wirecmd.ParticipantClient, clientID)
 	require.Equal(t, "Ada", p.Name)
-	s.until(wirecmd.PeerClient, passing, "gone", count(0))
+	s.until(wirecmd.ParticipantClient, passing, "gone", count(0))
 	require.Equal(t, clientID, s.tasks.last().ID, "who asks is who came back")
 }
 

@@ -23,7 +23,7 @@ import (
 // big returns a text of about n bytes with what JSON escapes.
 func big(n int) string { return strings.Repeat("x", n) + "a<b>&\"\n\u2028" }
 
-// sizes are those of the data that peers send, in bytes of JSON.
+// sizes are those of the data that participants send, in bytes of JSON.
 var sizes = []int{300 << 10, 900 << 10}
 
 // put stores a text as an object of the log.
@@ -156,7 +156,7 @@ func TestLargeTasksAreHandedOver(t *testing.T) {
 	s := startSwarm(t)
 	agentID := unique()
 	c := s.agent(agentID, "Worker")
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	for i, size := range append([]int{10}, sizes...) {
 		task := fmt.Sprintf("%s-%d", agentID, i)
 		about := taskLog("default", task)
@@ -170,7 +170,7 @@ func TestLargeTasksAreHandedOver(t *testing.T) {
 		require.Equal(t, big(size), unquote(t, c.expectASP("childagent.response").Content.Result))
 		c.expectASP("task.cancel")
 	}
-	s.until(wirecmd.PeerAgent, agentID, "no load", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Load == 0 })
+	s.until(wirecmd.ParticipantAgent, agentID, "no load", func(all []wirecmd.Participant) bool { return len(all) == 1 && all[0].Load == 0 })
 }
 
 // ends appends the end of a task to a client's log, with its result in an object of the
@@ -250,14 +250,14 @@ func TestLostDataIsReported(t *testing.T) {
 	require.Equal(t, fault.Lookup(fault.PayloadLost).Message, h.Content.Error)
 	require.Equal(t, []string{"after"}, c.expectMessages(3, 3))
 
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	head := event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 2}
 	require.Equal(t, "+", s.deliver(p, about, event.TaskAssignedData{TaskHead: head, DataRef: foreign}))
 	var r wirecmd.TaskResult
 	require.NoError(t, s.nextCommand(task).Decode(&r))
 	require.Equal(t, wirecmd.TaskResult{TaskID: task, AgentID: agentID, Failed: true, Code: "PAYLOAD_LOST", Error: fault.Lookup(fault.PayloadLost).Message}, r)
 	a.unanswered()
-	s.until(wirecmd.PeerAgent, agentID, "no load", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Load == 0 })
+	s.until(wirecmd.ParticipantAgent, agentID, "no load", func(all []wirecmd.Participant) bool { return len(all) == 1 && all[0].Load == 0 })
 }
 
 // A client that does not read keeps at most one result in memory besides its queue, and
@@ -347,7 +347,7 @@ func TestWaitingEventsOfAnAgentAreBounded(t *testing.T) {
 	s := startSwarm(t)
 	agentID, task := unique(), unique()
 	s.agent(agentID, "Worker")
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	about := taskLog("default", task)
 	head := event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 1}
 	ref := s.put(about, big(900<<10))

@@ -88,7 +88,7 @@ type taskService struct {
 	mu     sync.Mutex
 	tokens map[string]wirecmd.OpenClientRequest // by client: its first request, with the token
 	acked  map[string]uint64
-	asked  []wirecmd.PeerRequest
+	asked  []wirecmd.ParticipantRequest
 	task   wirecmd.TaskView
 	tools  chan struct{} // a run of a tool waits for it; nil = it does not
 	began  chan struct{}
@@ -141,20 +141,20 @@ func (d *taskService) open(_ context.Context, in wirecmd.OpenClientRequest) (out
 	return wirecmd.OpenClientReply{ClientID: in.ClientID, After: after.String(), Resumed: true}, nil
 }
 
-func (d *taskService) note(_ context.Context, in wirecmd.PeerRequest) (json.RawMessage, error) {
+func (d *taskService) note(_ context.Context, in wirecmd.ParticipantRequest) (json.RawMessage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, in)
 	return in.Data, nil
 }
 
-func (d *taskService) list(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
+func (d *taskService) list(ctx context.Context, in wirecmd.ParticipantRequest) (out wirecmd.ParticipantList, err error) {
 	_, err = d.note(ctx, in)
-	return wirecmd.PeerList{Peers: []wirecmd.Peer{{ID: "listed", Tenant: in.Tenant}}}, err
+	return wirecmd.ParticipantList{Participants: []wirecmd.Participant{{ID: "listed", Tenant: in.Tenant}}}, err
 }
 
 // view answers with the task that the test has set.
-func (d *taskService) view(ctx context.Context, in wirecmd.PeerRequest) (wirecmd.TaskView, error) {
+func (d *taskService) view(ctx context.Context, in wirecmd.ParticipantRequest) (wirecmd.TaskView, error) {
 	_, err := d.note(ctx, in)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,19 +162,19 @@ func (d *taskService) view(ctx context.Context, in wirecmd.PeerRequest) (wirecmd
 }
 
 // clients lists the clients of the service's copy of the directory.
-func (d *taskService) clients(_ context.Context, _ wirecmd.PeerRequest) (out wirecmd.PeerList, err error) {
+func (d *taskService) clients(_ context.Context, _ wirecmd.ParticipantRequest) (out wirecmd.ParticipantList, err error) {
 	for _, m := range d.dir.All(wirecmd.WhatClient) {
-		var p wirecmd.Peer
+		var p wirecmd.Participant
 		if err := json.Unmarshal(m.Data, &p); err != nil {
 			return out, err
 		}
-		out.Peers = append(out.Peers, p)
+		out.Participants = append(out.Participants, p)
 	}
 	return out, nil
 }
 
 // run runs a tool; if tools is set, it lasts until the test sends to tools.
-func (d *taskService) run(ctx context.Context, in wirecmd.PeerRequest) (out wirecmd.ToolOutcome, err error) {
+func (d *taskService) run(ctx context.Context, in wirecmd.ParticipantRequest) (out wirecmd.ToolOutcome, err error) {
 	if _, err := d.note(ctx, in); err != nil {
 		return out, err
 	}
@@ -203,7 +203,7 @@ func (d *taskService) begins(n int) {
 }
 
 // last returns the last request.
-func (d *taskService) last() wirecmd.PeerRequest {
+func (d *taskService) last() wirecmd.ParticipantRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.asked[len(d.asked)-1]
@@ -343,15 +343,15 @@ func (c *client) cut() {
 }
 
 // listed returns the entries of a participant in the directory, the newest last.
-func (s *swarm) listed(kind, peerID string) []wirecmd.Peer {
+func (s *swarm) listed(kind, participantID string) []wirecmd.Participant {
 	s.t.Helper()
-	var out []wirecmd.Peer
-	for _, m := range s.dir.All(wirecmd.PeerWhat(kind)) {
-		var p wirecmd.Peer
+	var out []wirecmd.Participant
+	for _, m := range s.dir.All(wirecmd.ParticipantWhat(kind)) {
+		var p wirecmd.Participant
 		require.NoError(s.t, json.Unmarshal(m.Data, &p))
 		require.Equal(s.t, p.Connection, m.Instance.String())
 		require.Equal(s.t, p.Since, m.Started)
-		if p.ID == peerID {
+		if p.ID == participantID {
 			out = append(out, p)
 		}
 	}
@@ -359,24 +359,24 @@ func (s *swarm) listed(kind, peerID string) []wirecmd.Peer {
 }
 
 // until waits until the entries of a participant in the directory meet a condition.
-func (s *swarm) until(kind, peerID, what string, f func([]wirecmd.Peer) bool) []wirecmd.Peer {
+func (s *swarm) until(kind, participantID, what string, f func([]wirecmd.Participant) bool) []wirecmd.Participant {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err := s.dir.Wait(ctx, func(*directory.Directory) bool { return f(s.listed(kind, peerID)) })
-	all := s.listed(kind, peerID)
+	err := s.dir.Wait(ctx, func(*directory.Directory) bool { return f(s.listed(kind, participantID)) })
+	all := s.listed(kind, participantID)
 	require.NoError(s.t, err, "%s: %+v", what, all)
 	return all
 }
 
 // onlyEntry waits until a participant has exactly one entry, and that is online.
-func (s *swarm) onlyEntry(kind, peerID string) wirecmd.Peer {
+func (s *swarm) onlyEntry(kind, participantID string) wirecmd.Participant {
 	s.t.Helper()
-	return s.until(kind, peerID, "one entry, online", func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Online })[0]
+	return s.until(kind, participantID, "one entry, online", func(all []wirecmd.Participant) bool { return len(all) == 1 && all[0].Online })[0]
 }
 
 // deliver sends an event to a connection and returns the answer of its gateway.
-func (s *swarm) deliver(to wirecmd.Peer, about subject.Log, data event.Data) string {
+func (s *swarm) deliver(to wirecmd.Participant, about subject.Log, data event.Data) string {
 	s.t.Helper()
 	e, err := event.New(about, unique(), "test", time.Now(), data)
 	require.NoError(s.t, err)

@@ -22,14 +22,14 @@ func TestAnAgentRegistersItsPresence(t *testing.T) {
 	s := startSwarm(t)
 	agentID := unique()
 	c := s.agent(agentID, "Reader")
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	require.Equal(t, []string{"read"}, p.Capabilities)
 	require.Equal(t, "default", p.Tenant.String())
 	require.Equal(t, []string{"Reader", "active", "anonymous", s.conn.Instance()}, []string{p.Name, p.Status, p.Principal, p.Gateway})
 
 	c.sendASP("agent.status", "st", map[string]any{"status": "busy"})
 	require.Equal(t, "busy", c.expectASP("agent.status.updated").Content.Status)
-	s.until(wirecmd.PeerAgent, agentID, "busy", func(all []wirecmd.Peer) bool {
+	s.until(wirecmd.ParticipantAgent, agentID, "busy", func(all []wirecmd.Participant) bool {
 		return len(all) == 1 && all[0].Status == "busy" && all[0].Since.Equal(p.Since)
 	})
 
@@ -48,13 +48,13 @@ func TestAnAgentRegistersItsPresence(t *testing.T) {
 
 	c.sendASP("agent.unregister", "bye", map[string]any{})
 	c.expectASP("agent.unregistered")
-	s.until(wirecmd.PeerAgent, agentID, "gone", func(all []wirecmd.Peer) bool { return len(all) == 0 })
+	s.until(wirecmd.ParticipantAgent, agentID, "gone", func(all []wirecmd.Participant) bool { return len(all) == 0 })
 	c.sendASP("task.status", "late", map[string]any{"taskId": task, "status": "started"})
 	c.unanswered()
 	require.Positive(t, s.metric("waggle_gateway_peer_frames_dropped_total"))
 	c.sendASP("agent.register", "again", map[string]any{"id": agentID, "name": "Reader"})
 	c.expectASP("agent.registered")
-	s.onlyEntry(wirecmd.PeerAgent, agentID)
+	s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 }
 
 // Frames that need a presence are refused without one; lists do not need one.
@@ -108,11 +108,11 @@ func TestTasksAreHandedToAgents(t *testing.T) {
 	s := startSwarm(t)
 	agentID, task := unique(), unique()
 	c := s.agent(agentID, "Worker")
-	p := s.onlyEntry(wirecmd.PeerAgent, agentID)
+	p := s.onlyEntry(wirecmd.ParticipantAgent, agentID)
 	data := event.TaskAssignedData{TaskHead: event.TaskHead{TaskID: task, AgentID: agentID, Attempt: 1}, Data: json.RawMessage(`{"n":1}`)}
 	loaded := func(n int) {
 		t.Helper()
-		s.until(wirecmd.PeerAgent, agentID, fmt.Sprintf("load %d", n), func(all []wirecmd.Peer) bool { return len(all) == 1 && all[0].Load == n })
+		s.until(wirecmd.ParticipantAgent, agentID, fmt.Sprintf("load %d", n), func(all []wirecmd.Participant) bool { return len(all) == 1 && all[0].Load == n })
 	}
 	for i := range 3 {
 		require.Equal(t, "+", s.deliver(p, taskLog("default", fmt.Sprintf("%s-%d", task, i)), data))
@@ -146,10 +146,10 @@ func TestTasksAreHandedToAgents(t *testing.T) {
 
 // A service is handed calls, and what it says about each goes to the call's inbox.
 func TestCallsOfAService(t *testing.T) {
-	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Calls = 2 })
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Participants.Calls = 2 })
 	serviceID := unique()
 	c := s.service(serviceID)
-	p := s.onlyEntry(wirecmd.PeerService, serviceID)
+	p := s.onlyEntry(wirecmd.ParticipantService, serviceID)
 	require.Len(t, p.Tools, 1)
 	one, two := s.caller(), s.caller()
 	log := taskLog("default", "t")
@@ -159,7 +159,7 @@ func TestCallsOfAService(t *testing.T) {
 	require.JSONEq(t, `{"a":1}`, string(h.Content.Params))
 	require.Equal(t, "+2", s.deliver(p, log, two.request("call-2")))
 	c.expectASP("service.task.execute")
-	s.until(wirecmd.PeerService, serviceID, "load 2", func(all []wirecmd.Peer) bool { return all[0].Load == 2 })
+	s.until(wirecmd.ParticipantService, serviceID, "load 2", func(all []wirecmd.Participant) bool { return all[0].Load == 2 })
 	require.Equal(t, "-", s.deliver(p, log, one.request("call-3")), "it has as many as it may")
 	require.Equal(t, "-", s.deliver(p, log, event.CallRequestedData{CallID: "call-4"}), "nobody to answer to")
 
@@ -198,7 +198,7 @@ func TestCallsOfAService(t *testing.T) {
 // Long requests, such as runs of tools, delay no other frame, are bounded in number, and end
 // with the socket.
 func TestLongRequests(t *testing.T) {
-	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Asks = 2 })
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Participants.Asks = 2 })
 	s.tasks.tools = make(chan struct{})
 	c := s.agent(unique(), "A")
 	run := func(frameID string) {
@@ -225,7 +225,7 @@ func TestLongRequests(t *testing.T) {
 // an answer.
 func TestAnAnsweredRequestMakesRoom(t *testing.T) {
 	t.Parallel()
-	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Peers.Asks = 1 })
+	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) { c.Participants.Asks = 1 })
 	c := s.agent(unique(), "A")
 	for i := range 300 {
 		c.sendASP("mcp.tool.execute", fmt.Sprint(i), map[string]any{"serverId": "m", "toolName": "x", "parameters": map[string]any{}})
@@ -233,12 +233,12 @@ func TestAnAnsweredRequestMakesRoom(t *testing.T) {
 	}
 }
 
-// A silent peer is given up; one that answers pings is not. Services are pinged in the
+// A silent participant is given up; one that answers pings is not. Services are pinged in the
 // protocol's own words, too.
 func TestPings(t *testing.T) {
 	t.Parallel()
 	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) {
-		c.Peers.Ping, c.Peers.Dead = 50*time.Millisecond, 2*time.Second
+		c.Participants.Ping, c.Participants.Dead = 50*time.Millisecond, 2*time.Second
 		c.PingInterval = time.Second // the sweeper looks every 250 ms
 	})
 	serviceID := unique()
@@ -248,7 +248,7 @@ func TestPings(t *testing.T) {
 		c.sendASP("pong", h.ID, map[string]any{})
 	}
 	// From now on nothing is read or said.
-	s.until(wirecmd.PeerService, serviceID, "away", func(all []wirecmd.Peer) bool { return len(all) == 1 && !all[0].Online })
+	s.until(wirecmd.ParticipantService, serviceID, "away", func(all []wirecmd.Participant) bool { return len(all) == 1 && !all[0].Online })
 	c.closes(4000)
 }
 
@@ -256,7 +256,7 @@ func TestPings(t *testing.T) {
 func TestFastFramesWait(t *testing.T) {
 	t.Parallel()
 	s := startSwarm(t, func(c *gateway.Config, _ *gateway.Deps) {
-		c.Peers.Rate, c.Peers.Burst = 200, 1
+		c.Participants.Rate, c.Participants.Burst = 200, 1
 		c.MessageRate, c.MessageBurst = 1, 1
 	})
 	c := s.agent(unique(), "A")
@@ -277,7 +277,7 @@ func TestALongResultArrivesWhole(t *testing.T) {
 	s := startSwarm(t)
 	serviceID := unique()
 	c := s.service(serviceID)
-	p := s.onlyEntry(wirecmd.PeerService, serviceID)
+	p := s.onlyEntry(wirecmd.ParticipantService, serviceID)
 	caller := s.caller()
 	require.Equal(t, "+1", s.deliver(p, taskLog("default", "t"), caller.request("call-1")))
 	c.expectASP("service.task.execute")

@@ -57,8 +57,8 @@ func authenticated(h func(*API, *http.Request, auth.Principal) (any, error)) fun
 	}
 }
 
-func peers(verb id.Name, answer func([]cmd.Peer) any) func(*API) http.HandlerFunc {
-	list := listPeers(verb, answer)
+func participants(verb id.Name, answer func([]cmd.Participant) any) func(*API) http.HandlerFunc {
+	list := listParticipants(verb, answer)
 	return func(a *API) http.HandlerFunc { return a.server.Serve(list(a)) }
 }
 
@@ -81,7 +81,7 @@ func accepted() []Answer {
 
 // Parameters that several routes have.
 var (
-	peerFilter = []Parameter{
+	participantFilter = []Parameter{
 		{Name: "status", About: "Status, as the agent protocol or the swarm names it.", Type: "string"},
 		{Name: "capability", About: "A required capability.", Type: "string", Many: true},
 		{Name: "name", About: "Part of the name, in any case.", Type: "string"},
@@ -96,7 +96,7 @@ var (
 // Routes returns the table of routes.
 func Routes() []Route {
 	var all []Route
-	for _, some := range [][]Route{sessionRoutes(), taskRoutes(), peerRoutes(), teamRoutes(), streamRoutes(), systemRoutes()} {
+	for _, some := range [][]Route{sessionRoutes(), taskRoutes(), participantRoutes(), teamRoutes(), streamRoutes(), systemRoutes()} {
 		all = append(all, some...)
 	}
 	return all
@@ -177,27 +177,27 @@ func taskRoutes() []Route {
 	}
 }
 
-func peerRoutes() []Route {
+func participantRoutes() []Route {
 	return []Route{
 		{
-			Method: "GET", Path: "/agents", ID: "listAgents", Tag: "swarm", Summary: "List agents of the swarm.", Query: peerFilter,
+			Method: "GET", Path: "/agents", ID: "listAgents", Tag: "swarm", Summary: "List agents of the swarm.", Query: participantFilter,
 			Answers: json200("The agents.", wire.AgentList{}),
-			handler: peers(cmd.ListAgents, func(p []cmd.Peer) any { return wire.AgentList{Agents: p} }),
+			handler: participants(cmd.ListAgents, func(p []cmd.Participant) any { return wire.AgentList{Agents: p} }),
 		},
 		{
-			Method: "GET", Path: "/services", ID: "listServices", Tag: "swarm", Summary: "List ASP services.", Query: peerFilter,
+			Method: "GET", Path: "/services", ID: "listServices", Tag: "swarm", Summary: "List ASP services.", Query: participantFilter,
 			Answers: json200("The services.", wire.ServiceList{}),
-			handler: peers(cmd.ListServices, func(p []cmd.Peer) any { return wire.ServiceList{Services: p} }),
+			handler: participants(cmd.ListServices, func(p []cmd.Participant) any { return wire.ServiceList{Services: p} }),
 		},
 		{
-			Method: "GET", Path: "/clients", ID: "listClients", Tag: "swarm", Summary: "List clients of the swarm.", Query: peerFilter,
+			Method: "GET", Path: "/clients", ID: "listClients", Tag: "swarm", Summary: "List clients of the swarm.", Query: participantFilter,
 			Answers: json200("The clients.", wire.ClientList{}),
-			handler: peers(cmd.ListClients, func(p []cmd.Peer) any { return wire.ClientList{Clients: p} }),
+			handler: participants(cmd.ListClients, func(p []cmd.Participant) any { return wire.ClientList{Clients: p} }),
 		},
 		{
-			Method: "GET", Path: "/mcp", ID: "listServers", Tag: "swarm", Summary: "List MCP servers.", Query: peerFilter,
+			Method: "GET", Path: "/mcp", ID: "listServers", Tag: "swarm", Summary: "List MCP servers.", Query: participantFilter,
 			Answers: json200("The servers.", wire.ServerList{}), Faults: []fault.Code{fault.ToolsDown},
-			handler: peers(cmd.ListServers, func(p []cmd.Peer) any { return wire.ServerList{Servers: p} }),
+			handler: participants(cmd.ListServers, func(p []cmd.Participant) any { return wire.ServerList{Servers: p} }),
 		},
 	}
 }

@@ -25,22 +25,22 @@ const (
 	maxCancel = 16 << 10
 )
 
-// listPeers returns the handler of a list that the task service knows under the verb.
-func listPeers(verb id.Name, answer func([]cmd.Peer) any) func(*API) Handler {
+// listParticipants returns the handler of a list that the task service knows under the verb.
+func listParticipants(verb id.Name, answer func([]cmd.Participant) any) func(*API) Handler {
 	return func(a *API) Handler {
 		return func(r *http.Request, p auth.Principal) (any, error) {
 			q := r.URL.Query()
-			filter, err := json.Marshal(cmd.PeerFilter{
+			filter, err := json.Marshal(cmd.ParticipantFilter{
 				Status: q.Get("status"), Capabilities: q["capability"], Name: q.Get("name"), Type: q.Get("type"),
 			})
 			if err != nil {
 				return nil, err
 			}
-			out, err := ask[cmd.PeerList](a, r, cmd.Task, verb, cmd.PeerRequest{Tenant: p.Tenant, Principal: p.Subject, Data: filter})
+			out, err := ask[cmd.ParticipantList](a, r, cmd.Task, verb, cmd.ParticipantRequest{Tenant: p.Tenant, Principal: p.Subject, Data: filter})
 			if err != nil {
 				return nil, err
 			}
-			return answer(out.Peers), nil
+			return answer(out.Participants), nil
 		}
 	}
 }

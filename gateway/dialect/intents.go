@@ -91,13 +91,13 @@ func Topic(q Inquiry) string { return q.inquiry() }
 // Inquiries. The reply to each is that of the request of the same name in proto-schemas/command.
 type (
 	// ListAgents asks for agents.
-	ListAgents command.PeerFilter
+	ListAgents command.ParticipantFilter
 	// ListServices asks for services.
-	ListServices command.PeerFilter
+	ListServices command.ParticipantFilter
 	// ListClients asks for clients.
-	ListClients command.PeerFilter
+	ListClients command.ParticipantFilter
 	// ListServers asks for MCP servers.
-	ListServers command.PeerFilter
+	ListServers command.ParticipantFilter
 	// ListTools asks for the tools of a service or an MCP server.
 	ListTools command.ToolsOf
 	// ShowTask asks for a task.

@@ -10,22 +10,22 @@ import (
 
 // AgentList lists agents of the swarm.
 type AgentList struct {
-	Agents []command.Peer `json:"agents"`
+	Agents []command.Participant `json:"agents"`
 }
 
 // ServiceList lists providers of tools that are connected to the swarm.
 type ServiceList struct {
-	Services []command.Peer `json:"services"`
+	Services []command.Participant `json:"services"`
 }
 
 // ClientList lists clients of the swarm.
 type ClientList struct {
-	Clients []command.Peer `json:"clients"`
+	Clients []command.Participant `json:"clients"`
 }
 
 // ServerList lists MCP servers.
 type ServerList struct {
-	Servers []command.Peer `json:"servers"`
+	Servers []command.Participant `json:"servers"`
 }
 
 // TaskSummary is one task in a list.

@@ -123,8 +123,8 @@ const (
 
 // Types are the messages of one role.
 type Types struct {
-	In      []string          // from the peer, without aliases
-	Out     []string          // to the peer
+	In      []string          // from the participant, without aliases
+	Out     []string          // to the participant
 	Aliases map[string]string // other names of messages in In
 }
 
@@ -172,12 +172,12 @@ var (
 	}
 )
 
-// Limits of what a peer may send.
+// Limits of what a participant may send.
 const (
 	MaxID    = 128        // characters of an id or a name: what the bus allows for an id
 	MaxWord  = 64         // characters of a type, a level or a status: longer than any of the protocol
 	MaxText  = 10_000     // characters of a text for people: as in the other dialects
-	MaxList  = 100        // capabilities of a peer or a filter
+	MaxList  = 100        // capabilities of a participant or a filter
 	MaxTools = 256        // tools of a service
 	MaxWait  = 86_400_000 // timeouts in milliseconds: a day
 )

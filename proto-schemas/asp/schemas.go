@@ -3,7 +3,7 @@ package asp
 import "embed"
 
 // Schema is the bundle of JSON Schemas (2020-12) of the protocol. #/$defs/<role>.in.<type>
-// is a message that a peer of the role sends, aliases included, #/$defs/<role>.out.<type>
+// is a message that a participant of the role sends, aliases included, #/$defs/<role>.out.<type>
 // one that it is sent. It is generated from the structs and examples of this package.
 //
 //go:embed schema.json

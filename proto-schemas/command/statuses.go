@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// Vocabulary is a set of words for the statuses of peers. The Agent Swarm Protocol has two: the words of its SDKs and
+// Vocabulary is a set of words for the statuses of participants. The Agent Swarm Protocol has two: the words of its SDKs and
 // the words of its description.
 type Vocabulary string
 

@@ -41,28 +41,28 @@ var (
 // Verbs of the task service for request and reply.
 var (
 	OpenClient   = id.MustName("open_inbox")    // OpenClientRequest -> OpenClientReply
-	NameClient   = id.MustName("name_client")   // PeerRequest{Data: event.ClientRegisteredData} -> ClientEntry
-	ListAgents   = id.MustName("list_agents")   // PeerRequest{Data: PeerFilter} -> PeerList
-	ListServices = id.MustName("list_services") // PeerRequest{Data: PeerFilter} -> PeerList
-	ListClients  = id.MustName("list_clients")  // PeerRequest{Data: PeerFilter} -> PeerList
-	ListServers  = id.MustName("list_servers")  // PeerRequest{Data: PeerFilter} -> PeerList; MCP servers
-	ListTools    = id.MustName("list_tools")    // PeerRequest{Data: ToolsOf} -> ToolList; of a service or an MCP server
-	RunTool      = id.MustName("run_tool")      // PeerRequest{Data: ToolRequest} -> ToolOutcome; outside of a task
-	ShowTask     = id.MustName("show_task")     // PeerRequest{Data: TaskRefData} -> TaskView
-	SendClient   = id.MustName("send_client")   // PeerRequest{Data: ClientNote} -> ClientNote
+	NameClient   = id.MustName("name_client")   // ParticipantRequest{Data: event.ClientRegisteredData} -> ClientEntry
+	ListAgents   = id.MustName("list_agents")   // ParticipantRequest{Data: ParticipantFilter} -> ParticipantList
+	ListServices = id.MustName("list_services") // ParticipantRequest{Data: ParticipantFilter} -> ParticipantList
+	ListClients  = id.MustName("list_clients")  // ParticipantRequest{Data: ParticipantFilter} -> ParticipantList
+	ListServers  = id.MustName("list_servers")  // ParticipantRequest{Data: ParticipantFilter} -> ParticipantList; MCP servers
+	ListTools    = id.MustName("list_tools")    // ParticipantRequest{Data: ToolsOf} -> ToolList; of a service or an MCP server
+	RunTool      = id.MustName("run_tool")      // ParticipantRequest{Data: ToolRequest} -> ToolOutcome; outside of a task
+	ShowTask     = id.MustName("show_task")     // ParticipantRequest{Data: TaskRefData} -> TaskView
+	SendClient   = id.MustName("send_client")   // ParticipantRequest{Data: ClientNote} -> ClientNote
 	ReadTask     = id.MustName("read_task")     // ReadTaskRequest -> api.TaskRecord
 	ListTasks    = id.MustName("list_tasks")    // TaskListRequest -> api.TaskPage
-	Submit       = id.MustName("submit")        // PeerRequest{Data: NewTask} -> TaskView; checks the agent, then sends CreateTask
+	Submit       = id.MustName("submit")        // ParticipantRequest{Data: NewTask} -> TaskView; checks the agent, then sends CreateTask
 )
 
-// Kinds of peers.
+// Kinds of participants.
 const (
-	PeerClient  = "client"
-	PeerAgent   = "agent"
-	PeerService = "service"
+	ParticipantClient  = "client"
+	ParticipantAgent   = "agent"
+	ParticipantService = "service"
 )
 
-// Statuses of peers. Agents that are inactive or in maintenance do not get tasks; active ones come first. Services
+// Statuses of participants. Agents that are inactive or in maintenance do not get tasks; active ones come first. Services
 // get calls only while they are active.
 const (
 	StatusActive       = "active"
@@ -73,7 +73,7 @@ const (
 	StatusMaintenance  = "maintenance"
 )
 
-// Names under which the directory lists peers. While a peer reconnects the directory may have several entries for its
+// Names under which the directory lists participants. While a participant reconnects the directory may have several entries for its
 // id: the online one counts, of two the younger (Since).
 var (
 	WhatAgent   = id.MustName("agent")
@@ -81,43 +81,43 @@ var (
 	WhatClient  = id.MustName("client")
 )
 
-// PeerWhat returns the name under which the directory lists peers of the kind.
-func PeerWhat(kind string) id.Name {
+// ParticipantWhat returns the name under which the directory lists participants of the kind.
+func ParticipantWhat(kind string) id.Name {
 	switch kind {
-	case PeerAgent:
+	case ParticipantAgent:
 		return WhatAgent
-	case PeerService:
+	case ParticipantService:
 		return WhatService
 	}
 	return WhatClient
 }
 
-// Peer is a connected client, agent or service of the swarm, as its gateway knows it: the data of an entry in the
+// Participant is a connected client, agent or service of the swarm, as its gateway knows it: the data of an entry in the
 // directory.
-type Peer struct {
-	Kind         string          `json:"kind"`
-	Tenant       id.Tenant       `json:"tenant,omitzero"` // absent = all: the built-in agent
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Capabilities []string        `json:"capabilities,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	Status       string          `json:"status"`
-	Tools        []PeerTool      `json:"tools,omitempty"` // of a service
-	Extra        json.RawMessage `json:"extra,omitempty"` // manifest, type, version: other members of its registration, an object
-	Principal    string          `json:"principal,omitempty"`
-	Gateway      string          `json:"gateway,omitempty"` // instance
-	Connection   string          `json:"connection,omitempty"`
-	Incarnation  string          `json:"incarnation,omitempty"` // of an agent: changes when it returns after its presence has ended
-	Online       bool            `json:"online"`
-	Since        time.Time       `json:"since"`
-	Load         int             `json:"load"`            // tasks or calls that its gateway has delivered to it
-	Full         bool            `json:"full,omitempty"`  // an agent that accepts no more tasks until one has ended
-	Knows        bool            `json:"knows,omitempty"` // an agent that has listed its remaining tasks of earlier connections:
-	Holds        []string        `json:"holds,omitempty"` // these
+type Participant struct {
+	Kind         string            `json:"kind"`
+	Tenant       id.Tenant         `json:"tenant,omitzero"` // absent = all: the built-in agent
+	ID           string            `json:"id"`
+	Name         string            `json:"name"`
+	Capabilities []string          `json:"capabilities,omitempty"`
+	Description  string            `json:"description,omitempty"`
+	Status       string            `json:"status"`
+	Tools        []ParticipantTool `json:"tools,omitempty"` // of a service
+	Extra        json.RawMessage   `json:"extra,omitempty"` // manifest, type, version: other members of its registration, an object
+	Principal    string            `json:"principal,omitempty"`
+	Gateway      string            `json:"gateway,omitempty"` // instance
+	Connection   string            `json:"connection,omitempty"`
+	Incarnation  string            `json:"incarnation,omitempty"` // of an agent: changes when it returns after its presence has ended
+	Online       bool              `json:"online"`
+	Since        time.Time         `json:"since"`
+	Load         int               `json:"load"`            // tasks or calls that its gateway has delivered to it
+	Full         bool              `json:"full,omitempty"`  // an agent that accepts no more tasks until one has ended
+	Knows        bool              `json:"knows,omitempty"` // an agent that has listed its remaining tasks of earlier connections:
+	Holds        []string          `json:"holds,omitempty"` // these
 }
 
-// PeerTool is a tool that a service offers.
-type PeerTool struct {
+// ParticipantTool is a tool that a service offers.
+type ParticipantTool struct {
 	ID           string          `json:"id"`
 	Name         string          `json:"name,omitempty"`
 	Description  string          `json:"description,omitempty"`
@@ -126,13 +126,13 @@ type PeerTool struct {
 	Idempotent   bool            `json:"idempotent,omitempty"`
 }
 
-// PeerRequest is a gateway's request for a connection.
-type PeerRequest struct {
+// ParticipantRequest is a gateway's request for a connection.
+type ParticipantRequest struct {
 	Tenant    id.Tenant       `json:"tenant"`
 	Principal string          `json:"principal,omitempty"`
-	Kind      string          `json:"kind"`           // of the peer
-	ID        string          `json:"id"`             // of the peer
-	Name      string          `json:"name,omitempty"` // of the peer
+	Kind      string          `json:"kind"`           // of the participant
+	ID        string          `json:"id"`             // of the participant
+	Name      string          `json:"name,omitempty"` // of the participant
 	ReplyTo   string          `json:"reply_to"`       // its connection
 	RequestID string          `json:"request_id,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
@@ -155,17 +155,17 @@ type OpenClientReply struct {
 	Resumed  bool   `json:"resumed"`
 }
 
-// PeerFilter narrows a list. All given members must match.
-type PeerFilter struct {
+// ParticipantFilter narrows a list. All given members must match.
+type ParticipantFilter struct {
 	Status       string   `json:"status,omitempty"`       // a word of either Vocabulary
 	Capabilities []string `json:"capabilities,omitempty"` // all of them
 	Name         string   `json:"name,omitempty"`         // part of it, whatever the case
 	Type         string   `json:"type,omitempty"`
 }
 
-// PeerList is the answer to a list.
-type PeerList struct {
-	Peers []Peer `json:"peers"`
+// ParticipantList is the answer to a list.
+type ParticipantList struct {
+	Participants []Participant `json:"peers"`
 }
 
 // ToolsOf names a service or an MCP server.
@@ -176,9 +176,9 @@ type ToolsOf struct {
 
 // ToolList is what a service or an MCP server offers.
 type ToolList struct {
-	Server string     `json:"server"`
-	Name   string     `json:"name"`
-	Tools  []PeerTool `json:"tools"`
+	Server string            `json:"server"`
+	Name   string            `json:"name"`
+	Tools  []ParticipantTool `json:"tools"`
 }
 
 // ToolRequest asks for one run of a tool.

@@ -39,7 +39,7 @@ type Event struct {
 	Sequence    uint64          `json:"sequence"`              // position in the log: 1, 2, 3, ...
 	Data        json.RawMessage `json:"data"`                  // depends on the type
 	TraceParent string          `json:"traceparent,omitempty"` // W3C trace context
-	Request     string          `json:"request,omitempty"`     // of a peer; the event carries it out and answers a repeat of it
+	Request     string          `json:"request,omitempty"`     // of a participant; the event carries it out and answers a repeat of it
 
 	Stream uint64 `json:"-"` // its stream sequence, for readers of a log; 0 = unknown
 	Via    Via    `json:"-"` // its origin, for readers of a log that holds events of other logs: see Unwrap

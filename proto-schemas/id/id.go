@@ -47,7 +47,7 @@ const (
 	KindMember  Kind = "member"
 	KindTeam    Kind = "team"
 	KindInbox   Kind = "inbox" // the inbox of a client of the swarm
-	KindCall    Kind = "call"  // a tool call of a peer of the swarm: the whole log of a call outside of tasks, the claim of one within
+	KindCall    Kind = "call"  // a tool call of a participant of the swarm: the whole log of a call outside of tasks, the claim of one within
 )
 
 // DefaultTenant is the tenant of installations without authentication.

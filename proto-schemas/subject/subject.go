@@ -277,25 +277,25 @@ func DirectoryKey(what, name, instance id.Name) string {
 	return what.String() + "." + name.String() + "." + instance.String()
 }
 
-// RegistryKey returns the KV key of a known agent or provider: <tenant>.<kind>.<peer>.
-func RegistryKey(t id.Tenant, kind id.Name, peer id.Entity) string {
-	return t.String() + "." + kind.String() + "." + peer.String()
+// RegistryKey returns the KV key of a known agent or provider: <tenant>.<kind>.<participant>.
+func RegistryKey(t id.Tenant, kind id.Name, participant id.Entity) string {
+	return t.String() + "." + kind.String() + "." + participant.String()
 }
 
 // RegistryFilter returns the KV filter of all entries of a kind, in all tenants.
 func RegistryFilter(kind id.Name) string { return "*." + kind.String() + ".*" }
 
 // ParseRegistryKey parses the form that RegistryKey returns.
-func ParseRegistryKey(s string) (t id.Tenant, kind id.Name, peer id.Entity, err error) {
+func ParseRegistryKey(s string) (t id.Tenant, kind id.Name, participant id.Entity, err error) {
 	parts := strings.Split(s, ".")
 	if len(parts) != 3 {
-		return t, kind, peer, invalid("registry", s)
+		return t, kind, participant, invalid("registry", s)
 	}
 	var f failures
 	t = token(&f, id.ParseTenant, parts[0])
 	kind = token(&f, id.ParseName, parts[1])
-	peer = token(&f, id.ParseEntity, parts[2])
-	return t, kind, peer, f.err()
+	participant = token(&f, id.ParseEntity, parts[2])
+	return t, kind, participant, f.err()
 }
 
 // AckKey returns the KV key of a client's position in a log.

@@ -12,7 +12,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// handled is the event by which a request of a peer was carried out, with the id of the
+// handled is the event by which a request of a participant was carried out, with the id of the
 // child, the call, the question or the client that the event names.
 type handled struct {
 	seq  uint64

@@ -15,8 +15,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// byPeers are the commands that peers send, which may repeat themselves.
-var byPeers = []id.Name{
+// byParticipants are the commands that participants send, which may repeat themselves.
+var byParticipants = []id.Name{
 	command.MessageTask, command.CancelTask, command.ReportTask, command.NotifyTask, command.AskTask, command.FinishTask,
 	command.SpawnTask, command.CallTool,
 }
@@ -24,7 +24,7 @@ var byPeers = []id.Name{
 // byClients are those of them that are the same in every attempt.
 var byClients = []id.Name{command.MessageTask, command.CancelTask}
 
-// drawRequest names the request of a peer, of which it has few, so that they come again.
+// drawRequest names the request of a participant, of which it has few, so that they come again.
 func drawRequest(t *rapid.T, k command.Command) string {
 	var d struct {
 		AgentID  string `json:"agent_id"`
@@ -32,7 +32,7 @@ func drawRequest(t *rapid.T, k command.Command) string {
 		Status   string `json:"status"`
 	}
 	require.NoError(t, k.Decode(&d))
-	if !slices.Contains(byPeers, k.Verb) || d.Status == "delivered" || !rapid.Bool().Draw(t, "named") {
+	if !slices.Contains(byParticipants, k.Verb) || d.Status == "delivered" || !rapid.Bool().Draw(t, "named") {
 		return ""
 	}
 	return fmt.Sprintf("%s %s%s %d", k.Verb, d.AgentID, d.ClientID, rapid.IntRange(0, 4).Draw(t, "request"))
@@ -73,7 +73,7 @@ func (w *world) answers(want ...event.Type) {
 	require.Equal(w.t, want, got)
 }
 
-// TestARepeatHasTheStoredOutcome: each request of a peer that comes again, under another
+// TestARepeatHasTheStoredOutcome: each request of a participant that comes again, under another
 // id of its command, does nothing, and is answered with what the log says.
 func TestARepeatHasTheStoredOutcome(t *testing.T) {
 	w := running(t)

@@ -53,17 +53,17 @@ func TestAnyTaskKeepsTheInvariants(t *testing.T) {
 		c.agents = append(c.agents, assignment.Candidate{ID: "r1", Name: "R"}) // remembered only
 		c.issue(t, command.CreateTask, c.newTask(t))
 		t.Repeat(map[string]func(*rapid.T){
-			"client":  c.client,
-			"agent":   c.byAgent,
-			"agent2":  c.byAgent,
-			"agent3":  c.byAgent,
-			"worker":  c.worker,
-			"peers":   c.peers,
-			"release": c.release,
-			"time":    c.time,
-			"time2":   c.time,
-			"repeat":  c.repeat,
-			"":        c.check,
+			"client":       c.client,
+			"agent":        c.byAgent,
+			"agent2":       c.byAgent,
+			"agent3":       c.byAgent,
+			"worker":       c.worker,
+			"participants": c.participants,
+			"release":      c.release,
+			"time":         c.time,
+			"time2":        c.time,
+			"repeat":       c.repeat,
+			"":             c.check,
 		})
 		c.drain(t)
 	})
@@ -214,8 +214,8 @@ func (c *chaos) worker(t *rapid.T) {
 	}
 }
 
-// peers lets an agent come, go, or change.
-func (c *chaos) peers(t *rapid.T) {
+// participants lets an agent come, go, or change.
+func (c *chaos) participants(t *rapid.T) {
 	a := &c.agents[rapid.IntRange(0, len(c.agents)-1).Draw(t, "agent")]
 	switch rapid.IntRange(0, 4).Draw(t, "becomes") {
 	case 0:

@@ -16,7 +16,7 @@ type Candidate struct {
 	Capabilities []string
 	Online       bool      // it has a connection
 	Away         bool      // it has none, but its place is kept for it, and with it its tasks
-	Status       string    // of command.Peer
+	Status       string    // of command.Participant
 	Full         bool      // it takes no more tasks until it has ended one
 	Load         int       // tasks that it has
 	Since        time.Time // when it connected, or last changed

@@ -61,7 +61,7 @@ type State struct {
 	children map[string]*child
 	childIDs []string           // as created
 	once     map[string]bool    // ids of all events
-	requests map[string]handled // requests of peers that were carried out
+	requests map[string]handled // requests of participants that were carried out
 	closings map[uint64]uint64  // by the sequence of a question: the event with its answer, or that it got none
 	trailing string             // id of the refusal that the end by a status report entailed
 }

@@ -36,7 +36,7 @@ type swarmInput struct {
 // inSwarm reports whether an agent of the swarm that is there has the capability.
 func (s *Service) inSwarm(tenant id.Tenant, capability string) bool {
 	return slices.ContainsFunc(s.deps.Directory.All(cmd.WhatAgent), func(m directory.Member) bool {
-		var p cmd.Peer
+		var p cmd.Participant
 		return json.Unmarshal(m.Data, &p) == nil && p.Tenant == tenant && slices.Contains(p.Capabilities, capability)
 	})
 }

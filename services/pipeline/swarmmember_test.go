@@ -43,8 +43,8 @@ func (r *rig) welder() <-chan event.Event {
 	})
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() { require.NoError(r.T, sub.Unsubscribe()) })
-	raw, err := json.Marshal(cmd.Peer{
-		Kind: cmd.PeerAgent, Tenant: id.DefaultTenant, ID: "w1", Name: "Weld-o-mat", Capabilities: []string{"weld"}, Status: cmd.StatusActive,
+	raw, err := json.Marshal(cmd.Participant{
+		Kind: cmd.ParticipantAgent, Tenant: id.DefaultTenant, ID: "w1", Name: "Weld-o-mat", Capabilities: []string{"weld"}, Status: cmd.StatusActive,
 		Gateway: gateway.String(), Connection: "c1", Online: true, Since: time.Now(),
 	})
 	require.NoError(r.T, err)

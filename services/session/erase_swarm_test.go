@@ -38,10 +38,10 @@ func (r *rig) welders() <-chan event.Event {
 	})
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() { require.NoError(r.T, sub.Unsubscribe()) })
-	for connection, p := range map[string]cmd.Peer{
+	for connection, p := range map[string]cmd.Participant{
 		"c1": {ID: "w1", Name: "Welder", Capabilities: []string{"weld"}}, "c2": {ID: "w2", Name: "Helper", Capabilities: []string{"help"}},
 	} {
-		p.Kind, p.Tenant, p.Status, p.Gateway, p.Connection, p.Online, p.Since = cmd.PeerAgent, id.DefaultTenant, cmd.StatusActive, gateway.String(), connection, true, time.Now()
+		p.Kind, p.Tenant, p.Status, p.Gateway, p.Connection, p.Online, p.Since = cmd.ParticipantAgent, id.DefaultTenant, cmd.StatusActive, gateway.String(), connection, true, time.Now()
 		raw, err := json.Marshal(p)
 		require.NoError(r.T, err)
 		_, err = r.Dir.Join(r.Ctx, directory.Member{What: cmd.WhatAgent, Name: id.MustName(connection), Instance: gateway, Data: raw})

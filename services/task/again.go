@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger"
 )
 
-// again answers a peer that repeats itself with what the log says about its request: under
+// again answers a participant that repeats itself with what the log says about its request: under
 // the ids that the first answer had.
 func (s *Service) again(ctx context.Context, h *ledger.Log[life], c cmd.Command, seqs []uint64) error {
 	events := make([]event.Event, 0, len(seqs))

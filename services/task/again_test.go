@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// repeats sends a request of a peer as its gateway does: each time under another id of the
+// repeats sends a request of a participant as its gateway does: each time under another id of the
 // command.
 func (r *rig) repeats(taskID string, verb id.Name, commandID, request, connection string, data any) {
 	r.T.Helper()
@@ -28,7 +28,7 @@ func (r *rig) repeats(taskID string, verb id.Name, commandID, request, connectio
 // heardOn waits for the next thing that is said to a connection.
 func heardOn[T event.Data](r *rig, connection string) (T, string) {
 	r.T.Helper()
-	a := &agent{rig: r, peer: cmd.Peer{ID: connection}, heard: make(chan event.Event, 1)}
+	a := &agent{rig: r, participant: cmd.Participant{ID: connection}, heard: make(chan event.Event, 1)}
 	e := <-r.directTo(connection)
 	a.heard <- e
 	return hears[T](a), e.ID
@@ -46,17 +46,17 @@ func TestARepeatIsAnsweredFromTheLog(t *testing.T) {
 	}
 	s := r.start("a", task.Config{})
 	me := r.client()
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
-	b := r.join(cmd.Peer{ID: "w2", Name: "B"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
+	b := r.join(cmd.Participant{ID: "w2", Name: "B"})
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](a)
 
 	call := cmd.ToolRequest{TaskID: taskID, AgentID: "w1", RequestID: "f1", Kind: tools.KindService, Server: "shop", Tool: "buy", Arguments: json.RawMessage(`{"n":1}`)}
-	r.repeats(taskID, cmd.CallTool, "x1", "call_r_f1", a.peer.Connection, call)
+	r.repeats(taskID, cmd.CallTool, "x1", "call_r_f1", a.participant.Connection, call)
 	r.repeats(taskID, cmd.CallTool, "x2", "call_r_f1", "elsewhere", call) // it runs
 	note := cmd.TaskNotification{TaskID: taskID, AgentID: "w1", Message: json.RawMessage(`"half"`)}
 	for _, x := range []string{"x3", "x4"} {
-		r.repeats(taskID, cmd.NotifyTask, x, "note", a.peer.Connection, note)
+		r.repeats(taskID, cmd.NotifyTask, x, "note", a.participant.Connection, note)
 	}
 	r.Until(logOf(id.KindTask, taskID), event.TaskNotified, 1)
 	close(finish)
@@ -64,7 +64,7 @@ func TestARepeatIsAnsweredFromTheLog(t *testing.T) {
 	require.Equal(t, "success", first.Status)
 
 	spawn := cmd.SpawnChild{TaskID: taskID, AgentID: "w1", RequestID: "k1", ChildID: "child", TargetName: "B", Data: json.RawMessage(`1`)}
-	r.repeats(taskID, cmd.SpawnTask, "x5", "child_r_k1", a.peer.Connection, spawn)
+	r.repeats(taskID, cmd.SpawnTask, "x5", "child_r_k1", a.participant.Connection, spawn)
 	require.Equal(t, "child", hears[event.ChildCreatedData](a).ChildID)
 	require.Equal(t, "child", hears[event.TaskAssignedData](b).TaskID)
 	b.done("child", "well")
@@ -105,7 +105,7 @@ func TestACancelThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	me := r.client()
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](a)
@@ -127,11 +127,11 @@ func TestARequestThatBecameATaskOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
-	b := r.join(cmd.Peer{ID: "w2", Name: "B"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
+	b := r.join(cmd.Participant{ID: "w2", Name: "B"})
 	spawn := cmd.SpawnChild{TaskID: "gone", AgentID: "w1", RequestID: "k1", ChildID: "own", TargetName: "B", Data: json.RawMessage(`1`), Inferred: true}
 	ask := func(x string) {
-		r.repeats("gone", cmd.SpawnTask, x, "child_r_k1", a.peer.Connection, spawn)
+		r.repeats("gone", cmd.SpawnTask, x, "child_r_k1", a.participant.Connection, spawn)
 		require.Equal(t, "own", hears[event.ChildCreatedData](a).ChildID)
 	}
 	ask("x1")

@@ -47,7 +47,7 @@ func (l tasks) ids() []string {
 func TestTheAPIOfTasks(t *testing.T) {
 	r := newRig(t)
 	r.start("one", task.Config{})
-	a := r.join(cmd.Peer{ID: "a", Name: "Adder"})
+	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
 	client := r.client().ClientID
 	var ids []string
 	for range 3 {
@@ -89,9 +89,9 @@ func TestTheAPIOfTasks(t *testing.T) {
 func TestTheAPIKeepsTenantsApart(t *testing.T) {
 	r := newRig(t)
 	r.start("one", task.Config{})
-	a := r.join(cmd.Peer{ID: "a", Name: "Adder"})
-	r.join(cmd.Peer{ID: "s", Name: "Shop", Kind: cmd.PeerService})
-	r.join(cmd.Peer{ID: "c", Name: "Browser", Kind: cmd.PeerClient})
+	a := r.join(cmd.Participant{ID: "a", Name: "Adder"})
+	r.join(cmd.Participant{ID: "s", Name: "Shop", Kind: cmd.ParticipantService})
+	r.join(cmd.Participant{ID: "c", Name: "Browser", Kind: cmd.ParticipantClient})
 	mine := r.submit(r.client().ClientID, cmd.NewTask{AgentName: "Adder"})
 	hears[event.TaskAssignedData](a)
 	w := r.serveAPI()
@@ -99,7 +99,7 @@ func TestTheAPIKeepsTenantsApart(t *testing.T) {
 		var out map[string]json.RawMessage
 		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/"+path, "", &out).Status)
 		require.NotEqual(t, "[]", string(out[member]), path)
-		require.NotRegexp(t, `"c-[asc]"`, string(out[member]), "where a peer is connected is nobody's business")
+		require.NotRegexp(t, `"c-[asc]"`, string(out[member]), "where a participant is connected is nobody's business")
 		if path == "mcp" {
 			continue // which servers a tenant sees the tool service decides
 		}
@@ -117,11 +117,11 @@ func TestTheAPIKeepsTenantsApart(t *testing.T) {
 	require.Equal(t, 409, w.Ask("alice", "POST", "/api/v1/tasks/"+mine+"/cancel", "", nil).Status)
 }
 
-func TestTheAPIOfPeersFilters(t *testing.T) {
+func TestTheAPIOfParticipantsFilters(t *testing.T) {
 	r := newRig(t)
 	r.start("one", task.Config{})
-	r.join(cmd.Peer{ID: "a", Name: "Adder", Capabilities: []string{"math", "tax"}})
-	r.join(cmd.Peer{ID: "b", Name: "Boss", Capabilities: []string{"math"}, Status: cmd.StatusBusy})
+	r.join(cmd.Participant{ID: "a", Name: "Adder", Capabilities: []string{"math", "tax"}})
+	r.join(cmd.Participant{ID: "b", Name: "Boss", Capabilities: []string{"math"}, Status: cmd.StatusBusy})
 	w := r.serveAPI()
 	for query, want := range map[string][]string{
 		"":                                {"Adder", "Boss"},
@@ -130,7 +130,7 @@ func TestTheAPIOfPeersFilters(t *testing.T) {
 		"?name=ADD":                       {"Adder"},
 		"?type=robot":                     {},
 	} {
-		var out struct{ Agents []cmd.Peer }
+		var out struct{ Agents []cmd.Participant }
 		require.Equal(t, 200, w.Ask("alice", "GET", "/api/v1/agents"+query, "", &out).Status)
 		names := []string{}
 		for _, p := range out.Agents {

@@ -20,9 +20,9 @@ import (
 // submits asks for a task as the gateway of an agent without any does.
 func (a *agent) submits(n cmd.NewTask) error {
 	a.T.Helper()
-	return rpc.Call(a.Ctx, a.Conn, cmd.Task, cmd.Submit, cmd.PeerRequest{
-		Tenant: tenant, Kind: cmd.PeerAgent, ID: a.peer.ID, Name: a.peer.Name, RequestID: "K",
-		ReplyTo: subject.ReplyTo(gateway, id.MustName(a.peer.Connection)), Data: servicetest.JSON(a.T, n),
+	return rpc.Call(a.Ctx, a.Conn, cmd.Task, cmd.Submit, cmd.ParticipantRequest{
+		Tenant: tenant, Kind: cmd.ParticipantAgent, ID: a.participant.ID, Name: a.participant.Name, RequestID: "K",
+		ReplyTo: subject.ReplyTo(gateway, id.MustName(a.participant.Connection)), Data: servicetest.JSON(a.T, n),
 	}, &cmd.TaskView{})
 }
 
@@ -32,7 +32,7 @@ func TestAnAgentAsksOutsideOfAnyTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	boss, helper := r.join(cmd.Peer{ID: "b", Name: "Boss"}), r.join(cmd.Peer{ID: "h", Name: "Helper"})
+	boss, helper := r.join(cmd.Participant{ID: "b", Name: "Boss"}), r.join(cmd.Participant{ID: "h", Name: "Helper"})
 	require.NoError(t, boss.submits(cmd.NewTask{TaskID: "child", AgentName: "Helper", Data: json.RawMessage(`1`)}))
 	accepted := hears[event.ChildCreatedData](boss)
 	require.Equal(t, []string{"child", "K", "Helper", ""}, []string{accepted.ChildID, accepted.ChildRequestID, accepted.ChildAgentName, accepted.TaskID})
@@ -40,10 +40,10 @@ func TestAnAgentAsksOutsideOfAnyTask(t *testing.T) {
 	require.JSONEq(t, `{"id":"b","name":"Boss"}`, string(given.Caller))
 	require.Empty(t, given.ParentID+given.ClientID)
 
-	boss.set(func(p *cmd.Peer) { p.Online = false })
+	boss.set(func(p *cmd.Participant) { p.Online = false })
 	helper.done("child", "done")
 	r.Until(logOf(id.KindTask, "child"), event.TaskFinished, 1)
-	boss.set(func(p *cmd.Peer) { p.Online = true })
+	boss.set(func(p *cmd.Participant) { p.Online = true })
 	end := hears[event.ChildFinishedData](boss)
 	require.Equal(t, []string{"child", "completed", `"done"`}, []string{end.ChildID, end.Status, string(end.Result)})
 	helper.done("child", "again")
@@ -60,7 +60,7 @@ func TestAnInferredParentThatIsNone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	boss, helper := r.join(cmd.Peer{ID: "b", Name: "Boss"}), r.join(cmd.Peer{ID: "h", Name: "Helper"})
+	boss, helper := r.join(cmd.Participant{ID: "b", Name: "Boss"}), r.join(cmd.Participant{ID: "h", Name: "Helper"})
 	taskID := r.submit(r.client().ClientID, cmd.NewTask{AgentName: "Boss"})
 	hears[event.TaskAssignedData](boss)
 	spawn := cmd.SpawnChild{
@@ -95,7 +95,7 @@ func TestARequestThatComesAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	me := r.client()
 	give := func() (v cmd.TaskView) {
 		require.NoError(t, r.ask(cmd.Submit, me.ClientID, cmd.NewTask{TaskID: "same", RequestID: "f", AgentName: "W", Data: json.RawMessage(`1`)}, &v))
@@ -128,7 +128,7 @@ func TestTheAgentOfATaskIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"x"}})
+	r.join(cmd.Participant{ID: "w1", Name: "W", Capabilities: []string{"x"}})
 	me := r.client()
 	for _, n := range []cmd.NewTask{{AgentName: "W"}, {AgentID: "w1"}, {Capabilities: []string{"x"}}} {
 		e := r.Until(logOf(id.KindTask, r.submit(me.ClientID, n)), event.TaskCreated, 1)[0]

@@ -39,7 +39,7 @@ func TestAWorkerDiesDuringACall(t *testing.T) {
 				return tools.Result{}, fault.New(fault.ToolLost)
 			}
 			s := r.start("a", task.Config{})
-			a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+			a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 			taskID := r.submit("", cmd.NewTask{AgentName: "W"})
 			hears[event.TaskAssignedData](a)
 			a.says(taskID, cmd.CallTool, cmd.ToolRequest{
@@ -75,7 +75,7 @@ func TestToolsFail(t *testing.T) {
 		return tools.Result{Text: string(huge)}, nil
 	}
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	taskID := r.submit("", cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](a)
 	for _, c := range []struct{ tool, status, code string }{

@@ -48,7 +48,7 @@ func hold(t *testing.T, tool string, replicas ...string) (*held, []*task.Service
 	for _, name := range replicas {
 		all = append(all, h.start(name, task.Config{}))
 	}
-	h.agent = h.join(cmd.Peer{ID: "w1", Name: "W"})
+	h.agent = h.join(cmd.Participant{ID: "w1", Name: "W"})
 	h.taskID = h.submit("", cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](h.agent)
 	h.agent.says(h.taskID, cmd.CallTool, cmd.ToolRequest{

@@ -108,7 +108,7 @@ func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.
 }
 
 // nameClient records a client's description of itself, if it has changed.
-func (s *Service) nameClient(ctx context.Context, in cmd.PeerRequest) (event.InboxRegisteredData, error) {
+func (s *Service) nameClient(ctx context.Context, in cmd.ParticipantRequest) (event.InboxRegisteredData, error) {
 	d, err := data[event.InboxRegisteredData](in)
 	if err != nil {
 		return d, err
@@ -135,7 +135,7 @@ func (s *Service) nameClient(ctx context.Context, in cmd.PeerRequest) (event.Inb
 
 // sendClient takes a message from one client to another. When it returns the message
 // will be delivered, if the target comes for it in time.
-func (s *Service) sendClient(ctx context.Context, in cmd.PeerRequest) (cmd.ClientNote, error) {
+func (s *Service) sendClient(ctx context.Context, in cmd.ParticipantRequest) (cmd.ClientNote, error) {
 	d, err := data[cmd.ClientNote](in)
 	if err != nil {
 		return d, err
@@ -196,7 +196,7 @@ func (s *Service) acknowledge(ctx context.Context, c cmd.Command) error {
 }
 
 // data decodes what a request carries.
-func data[T any](in cmd.PeerRequest) (T, error) {
+func data[T any](in cmd.ParticipantRequest) (T, error) {
 	var v T
 	if in.Tenant.IsZero() {
 		return v, fault.New(fault.InvalidField).At("tenant")

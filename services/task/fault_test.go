@@ -47,8 +47,8 @@ func story(r *rig, name string, stopAt int) int {
 	defer func() { s.Stop() }()
 	me := r.client()
 	parent, child := name+"-parent", name+"-child"
-	boss := r.join(cmd.Peer{ID: name + "-boss", Name: name + "-Boss"})
-	helper := r.join(cmd.Peer{ID: name + "-helper", Name: name + "-Helper"})
+	boss := r.join(cmd.Participant{ID: name + "-boss", Name: name + "-Boss"})
+	helper := r.join(cmd.Participant{ID: name + "-helper", Name: name + "-Helper"})
 	defer func() { boss.leave(); helper.leave() }()
 	seen := r.count(logOf(id.KindTask, parent), logOf(id.KindTask, child), logOf(id.KindInbox, me.ClientID))
 	over, stopped := make(chan struct{}), make(chan struct{})
@@ -62,13 +62,13 @@ func story(r *rig, name string, stopAt int) int {
 	}
 	go func() { defer close(stopped); stop() }()
 	r.command(parent, cmd.CreateTask, "create", cmd.NewTask{
-		TaskID: parent, ClientID: me.ClientID, AgentName: boss.peer.Name, Data: json.RawMessage(`1`),
+		TaskID: parent, ClientID: me.ClientID, AgentName: boss.participant.Name, Data: json.RawMessage(`1`),
 	}, "")
 	boss.awaits(event.TaskAssigned)
-	boss.says(parent, cmd.CallTool, cmd.ToolRequest{TaskID: parent, AgentID: boss.peer.ID, Kind: tools.KindService, Server: "shop", Tool: "price"})
+	boss.says(parent, cmd.CallTool, cmd.ToolRequest{TaskID: parent, AgentID: boss.participant.ID, Kind: tools.KindService, Server: "shop", Tool: "price"})
 	boss.awaits(event.CallFinished)
 	boss.says(parent, cmd.SpawnTask, cmd.SpawnChild{
-		TaskID: parent, AgentID: boss.peer.ID, ChildID: child, TargetName: helper.peer.Name, Data: json.RawMessage(`2`),
+		TaskID: parent, AgentID: boss.participant.ID, ChildID: child, TargetName: helper.participant.Name, Data: json.RawMessage(`2`),
 	})
 	helper.awaits(event.TaskAssigned)
 	helper.done(child, "part")
@@ -102,7 +102,7 @@ func (a *agent) awaits(typ event.Type) {
 				return
 			}
 		case <-a.Ctx.Done():
-			require.Fail(a.T, "nothing was said", "%s waits for %s", a.peer.ID, typ)
+			require.Fail(a.T, "nothing was said", "%s waits for %s", a.participant.ID, typ)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestLargeDataIsReferredTo(t *testing.T) {
 	r := newRig(t)
 	r.start("a", task.Config{})
 	client := r.client()
-	parent, child := r.join(cmd.Peer{ID: "p1", Name: "Parent"}), r.join(cmd.Peer{ID: "k1", Name: "Child"})
+	parent, child := r.join(cmd.Participant{ID: "p1", Name: "Parent"}), r.join(cmd.Participant{ID: "k1", Name: "Child"})
 	data := r.put("t1", large(300<<10))
 	r.submit(client.ClientID, cmd.NewTask{TaskID: "t1", AgentName: "Parent", Data: json.RawMessage("null"), DataRef: data})
 	got := hears[event.TaskAssignedData](parent)
@@ -122,7 +122,7 @@ func TestLargeCalls(t *testing.T) {
 		return tools.Result{Data: c.Arguments}, nil
 	}
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	taskID := r.submit("", cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](a)
 	args := json.RawMessage(`{"text":` + string(large(300<<10)) + `}`)
@@ -147,7 +147,7 @@ func TestALargeResultOfASession(t *testing.T) {
 	r := newRig(t)
 	got := r.Taken(cmd.Pipeline)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	gone := &event.ObjectRef{Log: "task.t2", Digest: strings.Repeat("0", subject.DigestHex), Size: 7}
 	for taskID, ref := range map[string]*event.ObjectRef{"t1": r.put("t1", json.RawMessage(`{"text":`+string(large(300<<10))+`}`)), "t2": gone} {
 		r.command(taskID, cmd.CreateTask, "u.create", cmd.NewTask{

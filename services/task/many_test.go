@@ -27,7 +27,7 @@ func TestManyTasksOfOneClient(t *testing.T) {
 	quit := make(chan struct{})
 	counts := make([]int, agents)
 	for i := range agents {
-		a := r.join(cmd.Peer{ID: fmt.Sprint("w", i), Name: "W"})
+		a := r.join(cmd.Participant{ID: fmt.Sprint("w", i), Name: "W"})
 		done.Go(func() {
 			seen := map[string]bool{}
 			for {

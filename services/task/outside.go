@@ -27,7 +27,7 @@ var runOutside = id.MustName("run-outside")
 type outsideCall struct {
 	event.CallStartedData
 	Priority string `json:"priority,omitempty"`
-	Seen     uint64 `json:"seen"` // of the call's log, by the peer that asks: it waits for an outcome after that
+	Seen     uint64 `json:"seen"` // of the call's log, by the participant that asks: it waits for an outcome after that
 }
 
 // outside is the fold of the log of such a call. A tool that was not begun may be tried
@@ -101,8 +101,8 @@ func logOfCall(c cmd.Command) subject.Log {
 }
 
 // runTool runs a tool outside of tasks, once per id, and answers with the outcome. A failure of the
-// tool is an outcome, not an error. The tool runs to its end also if the peer is gone.
-func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutcome, error) {
+// tool is an outcome, not an error. The tool runs to its end also if the participant is gone.
+func (s *Service) runTool(ctx context.Context, in cmd.ParticipantRequest) (cmd.ToolOutcome, error) {
 	d, err := data[cmd.ToolRequest](in)
 	if err != nil {
 		return cmd.ToolOutcome{}, err
@@ -127,7 +127,7 @@ func (s *Service) runTool(ctx context.Context, in cmd.PeerRequest) (cmd.ToolOutc
 }
 
 // outcomeOutside returns the outcome of a call, which it begins if no command has.
-func (s *Service) outcomeOutside(ctx context.Context, l *ledger.Log[outside], in cmd.PeerRequest, d cmd.ToolRequest) (*event.CallFinishedData, error) {
+func (s *Service) outcomeOutside(ctx context.Context, l *ledger.Log[outside], in cmd.ParticipantRequest, d cmd.ToolRequest) (*event.CallFinishedData, error) {
 	if err := l.Sync(ctx); err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *Service) openCall(ref subject.Log, task string) *ledger.Log[outside] {
 }
 
 // beginOutside hands the call to the workers.
-func (s *Service) beginOutside(ctx context.Context, in cmd.PeerRequest, d cmd.ToolRequest, seen uint64) error {
+func (s *Service) beginOutside(ctx context.Context, in cmd.ParticipantRequest, d cmd.ToolRequest, seen uint64) error {
 	call := outsideCall{Priority: d.Priority, Seen: seen, CallStartedData: event.CallStartedData{
 		CallID: d.CallID, CallRequest: in.RequestID, Kind: d.Kind, Server: d.Server, Tool: d.Tool, Arguments: d.Arguments, TimeoutMS: max(0, d.TimeoutMS),
 	}}
@@ -163,9 +163,9 @@ func (s *Service) beginOutside(ctx context.Context, in cmd.PeerRequest, d cmd.To
 	}
 	call.Attempt = 1 // a call outside of tasks has one attempt
 	switch in.Kind {
-	case cmd.PeerClient:
+	case cmd.ParticipantClient:
 		call.ClientID = in.ID
-	case cmd.PeerAgent:
+	case cmd.ParticipantAgent:
 		call.AgentID, call.AgentName = in.ID, in.Name
 	}
 	tool := s.toolOf(ctx, in.Tenant, d)
@@ -220,7 +220,7 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 }
 
 // claim records that the command begins the call, unless the call is another command's, or
-// the peer that sent this one has its answer.
+// the participant that sent this one has its answer.
 func (s *Service) claim(ctx context.Context, c cmd.Command, in outsideCall, l *ledger.Log[outside]) error {
 	return s.appendOutside(ctx, c, callBegun, in.CallStartedData, l, func(o *outside) bool { return o.mayBegin(in.Seen) })
 }

@@ -20,14 +20,14 @@ type callWorld struct {
 	idempotent bool
 	log        []*eventlog.Entry
 	jobs       []*callJob
-	waiting    []uint64 // of each peer that waits: what it had seen of the log
+	waiting    []uint64 // of each participant that waits: what it had seen of the log
 	effects    int      // runs of the tool that may have had an effect
 }
 
 // callJob is a command that asks for the call.
 type callJob struct {
 	id       string
-	seen     uint64    // of the call's log, by the peer that asks; outside of tasks
+	seen     uint64    // of the call's log, by the participant that asks; outside of tasks
 	restored time.Time // when the task's log was; within one
 	running  bool
 	done     bool // not in the queue any more
@@ -52,7 +52,7 @@ func entry(t *rapid.T, eventID string, at time.Time, seq uint64, data event.Data
 	return &eventlog.Entry{Event: event.Event{ID: eventID, Type: data.EventType(), Time: at, Sequence: seq, Data: raw}}
 }
 
-// ask is a peer that asks, or asks again.
+// ask is a participant that asks, or asks again.
 func (w *callWorld) ask(*rapid.T) {
 	o, seen := w.fold(), uint64(len(w.log))
 	if o.settled() {

@@ -21,8 +21,8 @@ import (
 func (r *rig) gives(of id.Tenant, who string) (string, error) {
 	for {
 		var v cmd.TaskView
-		err := rpc.Call(r.Ctx, r.Conn, cmd.Task, cmd.Submit, cmd.PeerRequest{
-			Tenant: of, Principal: who, Kind: cmd.PeerClient, ID: "client-of-" + who, Name: who,
+		err := rpc.Call(r.Ctx, r.Conn, cmd.Task, cmd.Submit, cmd.ParticipantRequest{
+			Tenant: of, Principal: who, Kind: cmd.ParticipantClient, ID: "client-of-" + who, Name: who,
 			Data: servicetest.JSON(r.T, cmd.NewTask{AgentName: "Slow", Data: []byte(`{}`)}),
 		}, &v)
 		if !errors.Is(err, fault.New(fault.AgentNotFound)) {
@@ -43,8 +43,8 @@ func TestOpenTasksAreBounded(t *testing.T) {
 	r.start("two", cfg)
 	other, err := id.ParseTenant("other")
 	require.NoError(t, err)
-	r.join(cmd.Peer{ID: "slow", Name: "Slow"})
-	r.join(cmd.Peer{ID: "slow-too", Name: "Slow", Tenant: other})
+	r.join(cmd.Participant{ID: "slow", Name: "Slow"})
+	r.join(cmd.Participant{ID: "slow-too", Name: "Slow", Tenant: other})
 	servicetest.Bounded{
 		Rig: r.Rig, Things: "open tasks", Frees: "Wait until one has ended, or cancel one", Begin: r.gives, Doomed: doomed,
 		End: func(taskID string) {

@@ -26,25 +26,25 @@ type registry struct {
 	bucket *registryBucket
 	index  *index
 
-	mu      sync.Mutex
-	stale   bool               // the directory has changed since peers was made
-	read    map[string]reading // by the key of the member
-	peers   map[peerKey]cmd.Peer
-	unwatch func()
+	mu           sync.Mutex
+	stale        bool               // the directory has changed since participants was made
+	read         map[string]reading // by the key of the member
+	participants map[participantKey]cmd.Participant
+	unwatch      func()
 }
 
-// peerKey names a peer of a kind and tenant.
-type peerKey struct {
+// participantKey names a participant of a kind and tenant.
+type participantKey struct {
 	tenant   id.Tenant
 	kind, id string
 }
 
 // reading is the data of a member as it was read.
 type reading struct {
-	raw    []byte
-	peer   cmd.Peer
-	ok     bool
-	joined uint64 // which of two members is the younger
+	raw         []byte
+	participant cmd.Participant
+	ok          bool
+	joined      uint64 // which of two members is the younger
 }
 
 func newRegistry(d *directory.Directory, x *index) *registry {
@@ -71,81 +71,81 @@ func (c *registry) close() {
 	c.bucket.close()
 }
 
-// online returns all peers of the directory by their keys. The map must not be
+// online returns all participants of the directory by their keys. The map must not be
 // changed; it is replaced when the directory changes.
-func (c *registry) online() map[peerKey]cmd.Peer {
+func (c *registry) online() map[participantKey]cmd.Participant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.peers == nil || c.stale {
+	if c.participants == nil || c.stale {
 		c.stale = false
 		c.refresh()
 	}
-	return c.peers
+	return c.participants
 }
 
-// refresh reads the directory and decodes changed entries only. A reconnecting peer can have
+// refresh reads the directory and decodes changed entries only. A reconnecting participant can have
 // several entries: the online one counts, or else the youngest.
 func (c *registry) refresh() {
-	read, best := map[string]reading{}, map[peerKey]reading{}
+	read, best := map[string]reading{}, map[participantKey]reading{}
 	for _, what := range []id.Name{cmd.WhatAgent, cmd.WhatService, cmd.WhatClient} {
 		for _, m := range c.dir.All(what) {
 			place := what.String() + "." + m.Name.String() + "." + m.Instance.String()
 			r, known := c.read[place]
 			if !known || !bytes.Equal(r.raw, m.Data) {
-				r = readPeer(what, m)
+				r = readParticipant(what, m)
 			}
 			r.joined = m.Joined
 			read[place] = r
 			if !r.ok {
 				continue
 			}
-			key := keyOf(r.peer)
+			key := keyOf(r.participant)
 			if old, double := best[key]; !double || better(r, old) {
 				best[key] = r
 			}
 		}
 	}
-	peers := make(map[peerKey]cmd.Peer, len(best))
+	participants := make(map[participantKey]cmd.Participant, len(best))
 	for key, r := range best {
-		peers[key] = r.peer
+		participants[key] = r.participant
 	}
-	c.read, c.peers = read, peers
+	c.read, c.participants = read, participants
 }
 
-func keyOf(p cmd.Peer) peerKey { return peerKey{p.Tenant, p.Kind, p.ID} }
+func keyOf(p cmd.Participant) participantKey { return participantKey{p.Tenant, p.Kind, p.ID} }
 
 func better(a, than reading) bool {
-	if a.peer.Online != than.peer.Online {
-		return a.peer.Online
+	if a.participant.Online != than.participant.Online {
+		return a.participant.Online
 	}
 	return a.joined > than.joined
 }
 
-// readPeer decodes a member of the directory. It skips an unreadable one, so that the others stay
+// readParticipant decodes a member of the directory. It skips an unreadable one, so that the others stay
 // usable.
-func readPeer(what id.Name, m directory.Member) reading {
+func readParticipant(what id.Name, m directory.Member) reading {
 	r := reading{raw: m.Data}
-	if json.Unmarshal(m.Data, &r.peer) != nil {
+	if json.Unmarshal(m.Data, &r.participant) != nil {
 		return r
 	}
-	everywhere := what == cmd.WhatAgent && r.peer.Tenant.IsZero() // the built-in one
-	r.ok = r.peer.ID != "" && (everywhere || !r.peer.Tenant.IsZero()) && cmd.PeerWhat(r.peer.Kind) == what
-	if r.peer.Since.IsZero() {
-		r.peer.Since = m.Started
+	everywhere := what == cmd.WhatAgent && r.participant.Tenant.IsZero() // the built-in one
+	r.ok = r.participant.ID != "" && (everywhere || !r.participant.Tenant.IsZero()) && cmd.ParticipantWhat(r.participant.Kind) == what
+	if r.participant.Since.IsZero() {
+		r.participant.Since = m.Started
 	}
 	return r
 }
 
 // agent returns an agent of the directory.
-func (c *registry) agent(t id.Tenant, agent string) (cmd.Peer, bool) {
-	return lookUp(c.online(), peerKey{t, cmd.PeerAgent, agent})
+func (c *registry) agent(t id.Tenant, agent string) (cmd.Participant, bool) {
+	return lookUp(c.online(), participantKey{t, cmd.ParticipantAgent, agent})
 }
 
-// lookUp returns a peer of a tenant, or one that all tenants have.
-func lookUp(peers map[peerKey]cmd.Peer, key peerKey) (cmd.Peer, bool) {
-	p, ok := peers[key]
+// lookUp returns a participant of a tenant, or one that all tenants have.
+func lookUp(participants map[participantKey]cmd.Participant, key participantKey) (cmd.Participant, bool) {
+	p, ok := participants[key]
 	if !ok {
-		p, ok = peers[peerKey{kind: key.kind, id: key.id}]
+		p, ok = participants[participantKey{kind: key.kind, id: key.id}]
 	}
 	return p, ok
 }
@@ -159,7 +159,7 @@ func (c *registry) away(t id.Tenant, agent string) bool {
 // candidates returns the agents of a tenant, with those that are only remembered.
 func (c *registry) candidates(t id.Tenant) []assignment.Candidate {
 	var out []assignment.Candidate
-	for _, p := range c.all(t, cmd.PeerAgent) {
+	for _, p := range c.all(t, cmd.ParticipantAgent) {
 		_, there := c.agent(t, p.ID)
 		tasks, idle := c.index.load(t, p.ID)
 		joined := p.Since
@@ -175,10 +175,10 @@ func (c *registry) candidates(t id.Tenant) []assignment.Candidate {
 	return out
 }
 
-// all returns the peers of a kind and tenant by name: those of the directory, and
+// all returns the participants of a kind and tenant by name: those of the directory, and
 // those that are remembered, which are offline and inactive.
-func (c *registry) all(t id.Tenant, kind string) []cmd.Peer {
-	found := map[string]cmd.Peer{}
+func (c *registry) all(t id.Tenant, kind string) []cmd.Participant {
+	found := map[string]cmd.Participant{}
 	for _, p := range c.bucket.all(t, kind) {
 		found[p.ID] = p
 	}
@@ -188,13 +188,13 @@ func (c *registry) all(t id.Tenant, kind string) []cmd.Peer {
 			found[k.id] = p
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b cmd.Peer) int {
+	return slices.SortedFunc(maps.Values(found), func(a, b cmd.Participant) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 }
 
-// remembered is how a peer is remembered when it has gone.
-func remembered(p cmd.Peer) cmd.Peer {
+// remembered is how a participant is remembered when it has gone.
+func remembered(p cmd.Participant) cmd.Participant {
 	p.Gateway, p.Connection, p.Principal, p.Load = "", "", "", 0
 	p.Online, p.Status, p.Since, p.Full, p.Knows, p.Holds = false, cmd.StatusInactive, time.Time{}, false, false, nil
 	return p

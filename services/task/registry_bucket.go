@@ -36,10 +36,12 @@ type registryBucket struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	entries map[string]cmd.Peer // by key
+	entries map[string]cmd.Participant // by key
 }
 
-func newRegistryBucket() *registryBucket { return &registryBucket{entries: map[string]cmd.Peer{}} }
+func newRegistryBucket() *registryBucket {
+	return &registryBucket{entries: map[string]cmd.Participant{}}
+}
 
 // open reads the bucket and begins to follow it.
 func (r *registryBucket) open(ctx context.Context, conn *bus.Conn, log zerolog.Logger) error {
@@ -117,7 +119,7 @@ func (r *registryBucket) read(life context.Context, ready func()) error {
 }
 
 func (r *registryBucket) take(e jetstream.KeyValueEntry) {
-	var p cmd.Peer
+	var p cmd.Participant
 	usable := e.Operation() == jetstream.KeyValuePut && json.Unmarshal(e.Value(), &p) == nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,11 +131,11 @@ func (r *registryBucket) take(e jetstream.KeyValueEntry) {
 }
 
 // all returns the stored entries of a kind and tenant, unordered.
-func (r *registryBucket) all(t id.Tenant, kind string) []cmd.Peer {
-	prefix := t.String() + "." + cmd.PeerWhat(kind).String() + "."
+func (r *registryBucket) all(t id.Tenant, kind string) []cmd.Participant {
+	prefix := t.String() + "." + cmd.ParticipantWhat(kind).String() + "."
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []cmd.Peer
+	var out []cmd.Participant
 	for k, p := range r.entries {
 		if strings.HasPrefix(k, prefix) {
 			out = append(out, p)
@@ -142,25 +144,25 @@ func (r *registryBucket) all(t id.Tenant, kind string) []cmd.Peer {
 	return out
 }
 
-// one returns the stored entry of a peer.
-func (r *registryBucket) one(p cmd.Peer) (cmd.Peer, bool) {
+// one returns the stored entry of a participant.
+func (r *registryBucket) one(p cmd.Participant) (cmd.Participant, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	got, ok := r.entries[registryKey(p)]
 	return got, ok
 }
 
-func registryKey(p cmd.Peer) string {
-	return subject.RegistryKey(p.Tenant, cmd.PeerWhat(p.Kind), id.EntityFromExternal(p.ID))
+func registryKey(p cmd.Participant) string {
+	return subject.RegistryKey(p.Tenant, cmd.ParticipantWhat(p.Kind), id.EntityFromExternal(p.ID))
 }
 
-// note stores a peer in the form that it has when it is away. It writes a known peer again only if
+// note stores a participant in the form that it has when it is away. It writes a known participant again only if
 // again is set, which renews the entry.
-func (r *registryBucket) note(ctx context.Context, p cmd.Peer, again bool) error {
+func (r *registryBucket) note(ctx context.Context, p cmd.Participant, again bool) error {
 	p = remembered(p)
 	raw, err := json.Marshal(p)
 	if err != nil {
-		return fmt.Errorf("encode a peer: %w", err)
+		return fmt.Errorf("encode a participant: %w", err)
 	}
 	key := registryKey(p)
 	if !again && r.has(key, raw) {

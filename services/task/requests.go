@@ -28,9 +28,9 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.OpenClient, s.openClient)
 	rpc.Handle(r, cmd.NameClient, s.nameClient)
 	rpc.Handle(r, cmd.SendClient, s.sendClient)
-	rpc.Handle(r, cmd.ListAgents, s.lists(cmd.PeerAgent))
-	rpc.Handle(r, cmd.ListServices, s.lists(cmd.PeerService))
-	rpc.Handle(r, cmd.ListClients, s.lists(cmd.PeerClient))
+	rpc.Handle(r, cmd.ListAgents, s.lists(cmd.ParticipantAgent))
+	rpc.Handle(r, cmd.ListServices, s.lists(cmd.ParticipantService))
+	rpc.Handle(r, cmd.ListClients, s.lists(cmd.ParticipantClient))
 	rpc.Handle(r, cmd.ListServers, s.listServers)
 	rpc.Handle(r, cmd.ListTools, s.listTools)
 	rpc.Handle(r, cmd.RunTool, s.runTool)
@@ -40,35 +40,35 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.Submit, s.submit)
 }
 
-// lists answers with the peers of a kind that the request's tenant has. Agents and
+// lists answers with the participants of a kind that the request's tenant has. Agents and
 // services that were there before are inactive.
-func (s *Service) lists(kind string) func(context.Context, cmd.PeerRequest) (cmd.PeerList, error) {
-	return func(_ context.Context, in cmd.PeerRequest) (cmd.PeerList, error) {
-		f, err := data[cmd.PeerFilter](in)
+func (s *Service) lists(kind string) func(context.Context, cmd.ParticipantRequest) (cmd.ParticipantList, error) {
+	return func(_ context.Context, in cmd.ParticipantRequest) (cmd.ParticipantList, error) {
+		f, err := data[cmd.ParticipantFilter](in)
 		if err != nil {
-			return cmd.PeerList{}, err
+			return cmd.ParticipantList{}, err
 		}
-		out := cmd.PeerList{Peers: []cmd.Peer{}}
+		out := cmd.ParticipantList{Participants: []cmd.Participant{}}
 		for _, p := range s.registry.all(in.Tenant, kind) {
 			if !p.Online {
 				p.Status = cmd.StatusInactive
 			}
 			if matches(p, f) {
-				out.Peers = append(out.Peers, public(p))
+				out.Participants = append(out.Participants, public(p))
 			}
 		}
 		return out, nil
 	}
 }
 
-// public is what other peers may know of a peer.
-func public(p cmd.Peer) cmd.Peer {
+// public is what other participants may know of a participant.
+func public(p cmd.Participant) cmd.Participant {
 	p.Principal, p.Gateway, p.Connection, p.Incarnation, p.Full, p.Knows, p.Holds = "", "", "", "", false, false, nil
 	return p
 }
 
-// matches reports whether a peer passes the filter.
-func matches(p cmd.Peer, f cmd.PeerFilter) bool {
+// matches reports whether a participant passes the filter.
+func matches(p cmd.Participant, f cmd.ParticipantFilter) bool {
 	if f.Status != "" && !cmd.StatusFits(p.Status, f.Status) {
 		return false
 	}
@@ -83,8 +83,8 @@ func matches(p cmd.Peer, f cmd.PeerFilter) bool {
 	return f.Type == "" || strings.EqualFold(f.Type, typeOf(p))
 }
 
-// typeOf is the member type of what else a peer said of itself.
-func typeOf(p cmd.Peer) string {
+// typeOf is the member type of what else a participant said of itself.
+func typeOf(p cmd.Participant) string {
 	var extra struct {
 		Type       string `json:"type"`
 		ClientType string `json:"client_type"`
@@ -99,23 +99,23 @@ func typeOf(p cmd.Peer) string {
 }
 
 // listServers answers with the MCP servers.
-func (s *Service) listServers(ctx context.Context, in cmd.PeerRequest) (cmd.PeerList, error) {
-	f, err := data[cmd.PeerFilter](in)
+func (s *Service) listServers(ctx context.Context, in cmd.ParticipantRequest) (cmd.ParticipantList, error) {
+	f, err := data[cmd.ParticipantFilter](in)
 	if err != nil {
-		return cmd.PeerList{}, err
+		return cmd.ParticipantList{}, err
 	}
 	list, err := s.tools.Servers(ctx, in.Tenant, tools.KindMCP)
 	if err != nil {
-		return cmd.PeerList{}, err
+		return cmd.ParticipantList{}, err
 	}
-	out := cmd.PeerList{Peers: []cmd.Peer{}}
+	out := cmd.ParticipantList{Participants: []cmd.Participant{}}
 	for _, v := range list {
-		p := cmd.Peer{
+		p := cmd.Participant{
 			Kind: kindServer, Tenant: in.Tenant, ID: v.ID, Name: v.Name, Capabilities: v.Capabilities, Description: v.Description,
 			Status: v.Status, Online: v.Status == cmd.StatusActive, Since: v.Since, Extra: withType(v.Extra, v.Type),
 		}
 		if matches(p, f) {
-			out.Peers = append(out.Peers, p)
+			out.Participants = append(out.Participants, p)
 		}
 	}
 	return out, nil
@@ -132,7 +132,7 @@ func withType(extra json.RawMessage, kind string) json.RawMessage {
 }
 
 // listTools answers with the tools of a service or an MCP server.
-func (s *Service) listTools(ctx context.Context, in cmd.PeerRequest) (cmd.ToolList, error) {
+func (s *Service) listTools(ctx context.Context, in cmd.ParticipantRequest) (cmd.ToolList, error) {
 	d, err := data[cmd.ToolsOf](in)
 	if err != nil {
 		return cmd.ToolList{}, err
@@ -141,9 +141,9 @@ func (s *Service) listTools(ctx context.Context, in cmd.PeerRequest) (cmd.ToolLi
 	if err != nil {
 		return cmd.ToolList{}, err
 	}
-	out := cmd.ToolList{Server: server.ID, Name: server.Name, Tools: []cmd.PeerTool{}}
+	out := cmd.ToolList{Server: server.ID, Name: server.Name, Tools: []cmd.ParticipantTool{}}
 	for _, t := range list {
-		out.Tools = append(out.Tools, cmd.PeerTool{
+		out.Tools = append(out.Tools, cmd.ParticipantTool{
 			ID: t.Own, Name: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
 			Idempotent: t.Idempotent || t.ReadOnly,
 		})
@@ -156,7 +156,7 @@ func taskLog(t id.Tenant, task string) subject.Log {
 }
 
 // showTask answers with a task as it is now. One of another tenant does not exist.
-func (s *Service) showTask(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
+func (s *Service) showTask(ctx context.Context, in cmd.ParticipantRequest) (cmd.TaskView, error) {
 	d, err := data[cmd.TaskRefData](in)
 	if err != nil {
 		return cmd.TaskView{}, err
@@ -181,7 +181,7 @@ const maxTask = 250 << 10
 
 // submit creates a task if the registry knows an agent for it, live or not. After it returns, the
 // task reaches its end also if processes die.
-func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView, error) {
+func (s *Service) submit(ctx context.Context, in cmd.ParticipantRequest) (cmd.TaskView, error) {
 	d, err := data[cmd.NewTask](in)
 	if err != nil {
 		return cmd.TaskView{}, err
@@ -193,9 +193,9 @@ func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView,
 		return cmd.TaskView{}, fault.New(fault.MessageTooBig)
 	}
 	switch in.Kind {
-	case cmd.PeerClient:
+	case cmd.ParticipantClient:
 		d.ClientID = in.ID
-	case cmd.PeerAgent:
+	case cmd.ParticipantAgent:
 		d.AskedBy(in.ID, in.Name)
 	}
 	if d.TaskID == "" {
@@ -225,7 +225,7 @@ func (s *Service) submit(ctx context.Context, in cmd.PeerRequest) (cmd.TaskView,
 }
 
 // before returns the task that is there already for a request which has come before.
-func (s *Service) before(ctx context.Context, in cmd.PeerRequest, d cmd.NewTask) (cmd.TaskView, bool, error) {
+func (s *Service) before(ctx context.Context, in cmd.ParticipantRequest, d cmd.NewTask) (cmd.TaskView, bool, error) {
 	st, err := ledger.Fold(ctx, s.deps.Log, taskLog(in.Tenant, d.TaskID), (*assignment.State).Apply)
 	if err != nil || st.Created.IsZero() || st.Task().ClientID != d.ClientID || st.Task().AskerID != d.AskerID {
 		return cmd.TaskView{}, false, err

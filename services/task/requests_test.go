@@ -101,25 +101,25 @@ func TestClientsTellEachOther(t *testing.T) {
 	require.Equal(t, "good.message", got[2].ID)
 }
 
-func TestListsOfPeers(t *testing.T) {
+func TestListsOfParticipants(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
 	other, err := id.ParseTenant("other")
 	require.NoError(t, err)
-	r.join(cmd.Peer{ID: "a1", Name: "Welder", Capabilities: []string{"weld", "cut"}, Principal: "secret"})
-	r.join(cmd.Peer{ID: "a2", Name: "Cutter", Capabilities: []string{"cut"}, Status: cmd.StatusBusy})
-	r.join(cmd.Peer{ID: "a3", Name: "Welder of another", Capabilities: []string{"weld"}, Tenant: other})
-	r.join(cmd.Peer{ID: "a5", Name: "Zinc bath", Status: cmd.StatusMaintenance})
-	gone := r.join(cmd.Peer{ID: "a4", Name: "Former welder", Capabilities: []string{"weld"}})
-	r.join(cmd.Peer{ID: "s1", Name: "Shop", Kind: cmd.PeerService, Extra: json.RawMessage(`{"type":"commerce"}`)})
-	r.join(cmd.Peer{ID: "c1", Name: "Browser", Kind: cmd.PeerClient})
+	r.join(cmd.Participant{ID: "a1", Name: "Welder", Capabilities: []string{"weld", "cut"}, Principal: "secret"})
+	r.join(cmd.Participant{ID: "a2", Name: "Cutter", Capabilities: []string{"cut"}, Status: cmd.StatusBusy})
+	r.join(cmd.Participant{ID: "a3", Name: "Welder of another", Capabilities: []string{"weld"}, Tenant: other})
+	r.join(cmd.Participant{ID: "a5", Name: "Zinc bath", Status: cmd.StatusMaintenance})
+	gone := r.join(cmd.Participant{ID: "a4", Name: "Former welder", Capabilities: []string{"weld"}})
+	r.join(cmd.Participant{ID: "s1", Name: "Shop", Kind: cmd.ParticipantService, Extra: json.RawMessage(`{"type":"commerce"}`)})
+	r.join(cmd.Participant{ID: "c1", Name: "Browser", Kind: cmd.ParticipantClient})
 	r.departs(gone)
-	list := func(verb id.Name, f cmd.PeerFilter) string {
-		var out cmd.PeerList
+	list := func(verb id.Name, f cmd.ParticipantFilter) string {
+		var out cmd.ParticipantList
 		require.NoError(t, r.ask(verb, "c1", f, &out))
 		ids := ""
-		for _, p := range out.Peers {
+		for _, p := range out.Participants {
 			require.Empty(t, p.Principal+p.Gateway+p.Connection)
 			ids += " " + p.ID
 		}
@@ -127,28 +127,28 @@ func TestListsOfPeers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		verb id.Name
-		f    cmd.PeerFilter
+		f    cmd.ParticipantFilter
 		want string
 	}{
-		{cmd.ListAgents, cmd.PeerFilter{}, " a2 a4 a1 a5"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "active"}, " a1"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "offline"}, " a4 a5"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "inactive"}, " a4"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "online"}, " a1"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "Maintenance"}, " a5"},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "asleep"}, ""},
-		{cmd.ListAgents, cmd.PeerFilter{Status: "busy"}, " a2"},
-		{cmd.ListAgents, cmd.PeerFilter{Capabilities: []string{"cut", "weld"}}, " a1"},
-		{cmd.ListAgents, cmd.PeerFilter{Name: "WELD"}, " a4 a1"},
-		{cmd.ListServices, cmd.PeerFilter{}, " s1"},
-		{cmd.ListServices, cmd.PeerFilter{Type: "commerce"}, " s1"},
-		{cmd.ListServices, cmd.PeerFilter{Type: "other"}, ""},
-		{cmd.ListClients, cmd.PeerFilter{}, " c1"},
-		{cmd.ListServers, cmd.PeerFilter{}, " files web"},
-		{cmd.ListServers, cmd.PeerFilter{Type: "http"}, " web"},
-		{cmd.ListServers, cmd.PeerFilter{Status: "active"}, " files"},
-		{cmd.ListServers, cmd.PeerFilter{Status: "online"}, " files"},
-		{cmd.ListServers, cmd.PeerFilter{Capabilities: []string{"read"}}, " files"},
+		{cmd.ListAgents, cmd.ParticipantFilter{}, " a2 a4 a1 a5"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Status: "active"}, " a1"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Status: "offline"}, " a4 a5"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Status: "inactive"}, " a4"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Status: "online"}, " a1"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Status: "Maintenance"}, " a5"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Status: "asleep"}, ""},
+		{cmd.ListAgents, cmd.ParticipantFilter{Status: "busy"}, " a2"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Capabilities: []string{"cut", "weld"}}, " a1"},
+		{cmd.ListAgents, cmd.ParticipantFilter{Name: "WELD"}, " a4 a1"},
+		{cmd.ListServices, cmd.ParticipantFilter{}, " s1"},
+		{cmd.ListServices, cmd.ParticipantFilter{Type: "commerce"}, " s1"},
+		{cmd.ListServices, cmd.ParticipantFilter{Type: "other"}, ""},
+		{cmd.ListClients, cmd.ParticipantFilter{}, " c1"},
+		{cmd.ListServers, cmd.ParticipantFilter{}, " files web"},
+		{cmd.ListServers, cmd.ParticipantFilter{Type: "http"}, " web"},
+		{cmd.ListServers, cmd.ParticipantFilter{Status: "active"}, " files"},
+		{cmd.ListServers, cmd.ParticipantFilter{Status: "online"}, " files"},
+		{cmd.ListServers, cmd.ParticipantFilter{Capabilities: []string{"read"}}, " files"},
 	} {
 		require.Equal(t, c.want, list(c.verb, c.f), "%s %+v", c.verb, c.f)
 	}
@@ -162,7 +162,7 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 	r.start("a", task.Config{})
 	other, err := id.ParseTenant("other")
 	require.NoError(t, err)
-	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
 	taskID := r.submit("", cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](a)
 	answer := func(verb id.Name, data any) string {
@@ -179,7 +179,7 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 		{cmd.Submit, cmd.NewTask{AgentID: "w1"}, cmd.NewTask{AgentID: "none"}},
 		{cmd.Submit, cmd.NewTask{AgentName: "W"}, cmd.NewTask{AgentName: "none"}},
 		{cmd.Submit, cmd.NewTask{Capabilities: []string{"weld"}}, cmd.NewTask{Capabilities: []string{"none"}}},
-		{cmd.ListAgents, cmd.PeerFilter{Name: "W"}, cmd.PeerFilter{Name: "none"}},
+		{cmd.ListAgents, cmd.ParticipantFilter{Name: "W"}, cmd.ParticipantFilter{Name: "none"}},
 		{cmd.ListTools, cmd.ToolsOf{Kind: "service", Server: "shop"}, cmd.ToolsOf{Kind: "service", Server: "none"}},
 	} {
 		require.Equal(t, answer(c.verb, c.nobody), answer(c.verb, c.theirs), "%s %+v", c.verb, c.theirs)

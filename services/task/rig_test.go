@@ -110,20 +110,20 @@ func (r *rig) start(name string, cfg task.Config) *task.Service {
 // agent is an agent on a connection that the test plays.
 type agent struct {
 	*rig
-	peer  cmd.Peer
-	lease *directory.Lease
-	heard chan event.Event
-	n     int
+	participant cmd.Participant
+	lease       *directory.Lease
+	heard       chan event.Event
+	n           int
 }
 
-// join lists a peer as its gateway does.
-func (r *rig) join(p cmd.Peer) *agent {
+// join lists a participant as its gateway does.
+func (r *rig) join(p cmd.Participant) *agent {
 	r.T.Helper()
 	if p.Tenant.IsZero() {
 		p.Tenant = tenant
 	}
 	if p.Kind == "" {
-		p.Kind = cmd.PeerAgent
+		p.Kind = cmd.ParticipantAgent
 	}
 	if p.Status == "" {
 		p.Status = cmd.StatusActive
@@ -133,17 +133,17 @@ func (r *rig) join(p cmd.Peer) *agent {
 	}
 	p.Online, p.Gateway, p.Since = true, gateway.String(), time.Now()
 	lease, err := r.Dir.Join(r.Ctx, directory.Member{
-		What: cmd.PeerWhat(p.Kind), Name: id.MustName(p.Connection), Instance: gateway, Data: servicetest.JSON(r.T, p),
+		What: cmd.ParticipantWhat(p.Kind), Name: id.MustName(p.Connection), Instance: gateway, Data: servicetest.JSON(r.T, p),
 	})
 	require.NoError(r.T, err)
-	return &agent{rig: r, peer: p, lease: lease, heard: r.directTo(p.Connection)}
+	return &agent{rig: r, participant: p, lease: lease, heard: r.directTo(p.Connection)}
 }
 
 // set changes what the directory has of the agent.
-func (a *agent) set(change func(*cmd.Peer)) {
+func (a *agent) set(change func(*cmd.Participant)) {
 	a.T.Helper()
-	change(&a.peer)
-	require.NoError(a.T, a.lease.Set(servicetest.JSON(a.T, a.peer)))
+	change(&a.participant)
+	require.NoError(a.T, a.lease.Set(servicetest.JSON(a.T, a.participant)))
 	require.NoError(a.T, a.lease.Shown(a.Ctx))
 }
 
@@ -158,12 +158,12 @@ func hears[T event.Data](a *agent) T {
 	select {
 	case e := <-a.heard:
 		var want T
-		require.Equal(a.T, want.EventType(), e.Type, "%s hears %s", a.peer.ID, e.Data)
+		require.Equal(a.T, want.EventType(), e.Type, "%s hears %s", a.participant.ID, e.Data)
 		d, err := event.As[T](e)
 		require.NoError(a.T, err)
 		return d
 	case <-time.After(patience):
-		require.Fail(a.T, "nothing was said", "%s waits for %T", a.peer.ID, *new(T))
+		require.Fail(a.T, "nothing was said", "%s waits for %T", a.participant.ID, *new(T))
 		panic("unreachable")
 	}
 }
@@ -172,20 +172,20 @@ func hears[T event.Data](a *agent) T {
 func (a *agent) says(taskID string, verb id.Name, data any) {
 	a.T.Helper()
 	a.n++
-	a.command(taskID, verb, fmt.Sprintf("%s.%d", a.peer.ID, a.n), data, subject.ReplyTo(gateway, id.MustName(a.peer.Connection)))
+	a.command(taskID, verb, fmt.Sprintf("%s.%d", a.participant.ID, a.n), data, subject.ReplyTo(gateway, id.MustName(a.participant.Connection)))
 }
 
 // done ends a task with a result.
 func (a *agent) done(taskID, result string) {
 	a.T.Helper()
-	a.says(taskID, cmd.FinishTask, cmd.TaskResult{TaskID: taskID, AgentID: a.peer.ID, Result: servicetest.JSON(a.T, result)})
+	a.says(taskID, cmd.FinishTask, cmd.TaskResult{TaskID: taskID, AgentID: a.participant.ID, Result: servicetest.JSON(a.T, result)})
 }
 
 // finish is done for goroutines.
 func (a *agent) finish(taskID string) error {
 	return a.Send.Send(a.Ctx, cmd.Command{
-		ID: a.peer.ID + ".finish", Service: cmd.Task, Verb: cmd.FinishTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
-		Data: json.RawMessage(fmt.Sprintf(`{"task_id":%q,"agent_id":%q,"result":"done"}`, taskID, a.peer.ID)),
+		ID: a.participant.ID + ".finish", Service: cmd.Task, Verb: cmd.FinishTask, Tenant: tenant, Key: id.EntityFromExternal(taskID),
+		Data: json.RawMessage(fmt.Sprintf(`{"task_id":%q,"agent_id":%q,"result":"done"}`, taskID, a.participant.ID)),
 	})
 }
 
@@ -204,8 +204,8 @@ func (r *rig) ask(verb id.Name, client string, data, out any) error {
 
 func (r *rig) askIn(t id.Tenant, verb id.Name, client string, data, out any) error {
 	r.T.Helper()
-	return rpc.Call(r.Ctx, r.Conn, cmd.Task, verb, cmd.PeerRequest{
-		Tenant: t, Kind: cmd.PeerClient, ID: client, Name: "name of " + client, ReplyTo: subject.ReplyTo(gateway, id.MustName("x")),
+	return rpc.Call(r.Ctx, r.Conn, cmd.Task, verb, cmd.ParticipantRequest{
+		Tenant: t, Kind: cmd.ParticipantClient, ID: client, Name: "name of " + client, ReplyTo: subject.ReplyTo(gateway, id.MustName("x")),
 		Data: servicetest.JSON(r.T, data),
 	}, out)
 }

@@ -30,7 +30,7 @@ func TestATaskWithEverything(t *testing.T) {
 		return tools.Result{Data: c.Arguments}, nil
 	}
 	r.start("a", task.Config{})
-	boss, helper := r.join(cmd.Peer{ID: "boss", Name: "Boss"}), r.join(cmd.Peer{ID: "helper", Name: "Helper"})
+	boss, helper := r.join(cmd.Participant{ID: "boss", Name: "Boss"}), r.join(cmd.Participant{ID: "helper", Name: "Helper"})
 	me := r.client()
 	id1 := r.submit(me.ClientID, cmd.NewTask{AgentName: "Boss", RequestID: "q1"})
 	got := hears[event.TaskAssignedData](boss)
@@ -116,13 +116,13 @@ func TestAnAgentThatIsGoneLosesItsTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	first := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	first := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	me := r.client()
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](first)
 	first.leave()
 	r.Until(logOf(id.KindTask, taskID), event.TaskReleased, 1)
-	second := r.join(cmd.Peer{ID: "w2", Name: "W"})
+	second := r.join(cmd.Participant{ID: "w2", Name: "W"})
 	require.Equal(t, 2, hears[event.TaskAssignedData](second).Attempt)
 	first.done(taskID, "late")
 	refused := hears[event.CommandRefusedData](first)
@@ -140,16 +140,16 @@ func TestAnAgentThatComesBackKeepsItsTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	me := r.client()
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentID: "w1"})
 	hears[event.TaskAssignedData](a)
 	r.Until(logOf(id.KindTask, taskID), event.TaskReported, 1) // delivered
-	a.set(func(p *cmd.Peer) { p.Online = false })
+	a.set(func(p *cmd.Participant) { p.Online = false })
 	r.command(taskID, cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: taskID, ClientID: me.ClientID, Message: json.RawMessage(`"one"`)}, "")
 	r.command(taskID, cmd.MessageTask, "m2", cmd.TaskMessage{TaskID: taskID, ClientID: me.ClientID, Message: json.RawMessage(`"two"`)}, "")
 	r.Until(logOf(id.KindTask, taskID), event.TaskMessaged, 2)
-	a.set(func(p *cmd.Peer) { p.Online, p.Connection = true, "c-new" })
+	a.set(func(p *cmd.Participant) { p.Online, p.Connection = true, "c-new" })
 	a.heard = r.directTo("c-new")
 	require.JSONEq(t, `"one"`, string(hears[event.TaskMessagedData](a).Message))
 	require.JSONEq(t, `"two"`, string(hears[event.TaskMessagedData](a).Message))
@@ -163,9 +163,9 @@ func TestATaskThatIsNotDeliveredGoesToAnother(t *testing.T) {
 	r := newRig(t)
 	r.start("a", task.Config{})
 	r.setDeaf("c-w1", true)
-	r.join(cmd.Peer{ID: "w1", Name: "W"})
-	second := r.join(cmd.Peer{ID: "w2", Name: "W"})
-	second.set(func(p *cmd.Peer) { p.Load = 5 })
+	r.join(cmd.Participant{ID: "w1", Name: "W"})
+	second := r.join(cmd.Participant{ID: "w2", Name: "W"})
+	second.set(func(p *cmd.Participant) { p.Load = 5 })
 	taskID := r.submit("", cmd.NewTask{AgentName: "W"})
 	require.Equal(t, 2, hears[event.TaskAssignedData](second).Attempt)
 	second.done(taskID, "x")
@@ -179,7 +179,7 @@ func TestATaskWaitsForItsAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
 	r.departs(a)
 	err := r.ask(cmd.Submit, "c", cmd.NewTask{AgentName: "nobody", Data: json.RawMessage("1")}, nil)
 	isFault(t, err, fault.AgentNotFound)
@@ -189,26 +189,26 @@ func TestATaskWaitsForItsAgent(t *testing.T) {
 	short := r.submit("", cmd.NewTask{AgentID: "w1", QueueMS: 1})
 	end := r.Until(logOf(id.KindTask, short), event.TaskFinished, 1)
 	require.Contains(t, string(end[len(end)-1].Data), fault.AgentOffline)
-	b := r.join(cmd.Peer{ID: "w9", Name: "Other", Capabilities: []string{"weld", "cut"}})
+	b := r.join(cmd.Participant{ID: "w9", Name: "Other", Capabilities: []string{"weld", "cut"}})
 	require.Equal(t, taskID, hears[event.TaskAssignedData](b).TaskID)
 }
 
 // departs has the agent leave, and waits until the service knows it as one that is away.
 func (r *rig) departs(a *agent) {
 	r.T.Helper()
-	r.remembered(a.peer.ID)
+	r.remembered(a.participant.ID)
 	a.leave()
 	for {
-		var out cmd.PeerList
-		require.NoError(r.T, r.ask(cmd.ListAgents, "c", cmd.PeerFilter{Status: "offline"}, &out))
-		if slices.ContainsFunc(out.Peers, func(p cmd.Peer) bool { return p.ID == a.peer.ID }) {
+		var out cmd.ParticipantList
+		require.NoError(r.T, r.ask(cmd.ListAgents, "c", cmd.ParticipantFilter{Status: "offline"}, &out))
+		if slices.ContainsFunc(out.Participants, func(p cmd.Participant) bool { return p.ID == a.participant.ID }) {
 			return
 		}
 	}
 }
 
 // remembered waits until the registry has the agent.
-func (r *rig) remembered(peer string) {
+func (r *rig) remembered(participant string) {
 	r.T.Helper()
 	kv, err := r.Conn.JS().KeyValue(r.Ctx, "registry")
 	require.NoError(r.T, err)
@@ -218,8 +218,8 @@ func (r *rig) remembered(peer string) {
 	for {
 		select {
 		case e := <-w.Updates():
-			var p cmd.Peer
-			if e != nil && json.Unmarshal(e.Value(), &p) == nil && p.ID == peer {
+			var p cmd.Participant
+			if e != nil && json.Unmarshal(e.Value(), &p) == nil && p.ID == participant {
 				return
 			}
 		case <-time.After(patience):
@@ -232,7 +232,7 @@ func TestACancelReachesAgentsAndChildren(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	boss, helper := r.join(cmd.Peer{ID: "boss", Name: "Boss"}), r.join(cmd.Peer{ID: "helper", Name: "Helper"})
+	boss, helper := r.join(cmd.Participant{ID: "boss", Name: "Boss"}), r.join(cmd.Participant{ID: "helper", Name: "Helper"})
 	me := r.client()
 	taskID := r.submit(me.ClientID, cmd.NewTask{AgentName: "Boss"})
 	hears[event.TaskAssignedData](boss)
@@ -250,7 +250,7 @@ func TestWorkOfASessionIsReported(t *testing.T) {
 	r := newRig(t)
 	got := r.Taken(cmd.Pipeline)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W", Capabilities: []string{"weld"}})
 	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
 		TaskID: "t1", Capabilities: []string{"weld"}, Data: json.RawMessage("1"), Session: "s1", RunID: "r1", JobID: "u",
 	}, "")
@@ -274,7 +274,7 @@ func TestWorkOfAMemberIsReported(t *testing.T) {
 	r := newRig(t)
 	got := r.Taken(cmd.Member)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	r.command("t1", cmd.CreateTask, "u.create", cmd.NewTask{
 		TaskID: "t1", AgentName: "W", Data: json.RawMessage("1"), Session: "h_agent1", Kind: id.KindMember, RunID: "r1",
 	}, "")
@@ -312,7 +312,7 @@ func TestTimersFindWhatTheWatchMissed(t *testing.T) {
 	r := newRig(t)
 	cfg := task.Config{Rules: assignment.Rules{Lease: time.Second}}
 	s := r.start("a", cfg)
-	w, known := r.join(cmd.Peer{ID: "w1", Name: "W"}), r.join(cmd.Peer{ID: "v1", Name: "V"})
+	w, known := r.join(cmd.Participant{ID: "w1", Name: "W"}), r.join(cmd.Participant{ID: "v1", Name: "V"})
 	r.departs(known)
 	held := r.submit("", cmd.NewTask{AgentName: "W"})
 	hears[event.TaskAssignedData](w)
@@ -321,7 +321,7 @@ func TestTimersFindWhatTheWatchMissed(t *testing.T) {
 	r.Until(logOf(id.KindTask, waiting), event.TaskQueued, 1)
 	s.Stop()
 	w.leave()
-	x, y := r.join(cmd.Peer{ID: "w2", Name: "W"}), r.join(cmd.Peer{ID: "v2", Name: "V"})
+	x, y := r.join(cmd.Participant{ID: "w2", Name: "W"}), r.join(cmd.Participant{ID: "v2", Name: "V"})
 	r.start("b", cfg)
 	require.Equal(t, 2, hears[event.TaskAssignedData](x).Attempt)
 	require.Equal(t, 1, hears[event.TaskAssignedData](y).Attempt)
@@ -332,7 +332,7 @@ func TestLargeTasksAndResults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", task.Config{})
-	a := r.join(cmd.Peer{ID: "w1", Name: "W"})
+	a := r.join(cmd.Participant{ID: "w1", Name: "W"})
 	me := r.client()
 	huge := func(kib int) json.RawMessage { return servicetest.JSON(t, strings.Repeat("x", kib<<10)) }
 	isFault(t, r.ask(cmd.Submit, me.ClientID, cmd.NewTask{AgentName: "W", Data: huge(251)}, nil), fault.MessageTooBig)

@@ -25,7 +25,7 @@ const (
 // reasonLost is why a task is released whose agent has left the directory.
 const reasonLost = "agent_lost"
 
-// watch follows the directory. It stores new peers, releases tasks of lost agents, and looks again
+// watch follows the directory. It stores new participants, releases tasks of lost agents, and looks again
 // at tasks that an agent may take now. The tasks' timers cover changes that it misses.
 type watch struct {
 	s    *Service
@@ -33,11 +33,11 @@ type watch struct {
 	end  context.CancelFunc
 	wake chan struct{}
 	done chan struct{}
-	seen map[peerKey]string // last known state of each peer, without fields that do not matter
+	seen map[participantKey]string // last known state of each participant, without fields that do not matter
 }
 
 func newWatch(s *Service) *watch {
-	w := &watch{s: s, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: map[peerKey]string{}}
+	w := &watch{s: s, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: map[participantKey]string{}}
 	w.life, w.end = context.WithCancel(context.Background())
 	close(w.done)
 	return w
@@ -80,10 +80,10 @@ func (w *watch) run() {
 
 // look compares the directory with its last known state.
 func (w *watch) look() {
-	peers := w.s.registry.online()
-	came, says := map[id.Tenant]bool{}, map[peerKey]bool{}
-	for key, p := range peers {
-		if key.kind == cmd.PeerClient {
+	participants := w.s.registry.online()
+	came, says := map[id.Tenant]bool{}, map[participantKey]bool{}
+	for key, p := range participants {
+		if key.kind == cmd.ParticipantClient {
 			continue
 		}
 		mark := markOf(p)
@@ -91,14 +91,14 @@ func (w *watch) look() {
 			continue
 		}
 		w.seen[key] = mark
-		came[key.tenant] = came[key.tenant] || key.kind == cmd.PeerAgent
+		came[key.tenant] = came[key.tenant] || key.kind == cmd.ParticipantAgent
 		says[key] = p.Online // on a new connection, perhaps, and of what it has
 		w.note(p, false)
 	}
 	for key := range w.seen {
-		if _, there := peers[key]; !there {
+		if _, there := participants[key]; !there {
 			delete(w.seen, key)
-			w.note(cmd.Peer{Kind: key.kind, Tenant: key.tenant, ID: key.id}, true)
+			w.note(cmd.Participant{Kind: key.kind, Tenant: key.tenant, ID: key.id}, true)
 		}
 	}
 	for log, p := range w.s.index.all() {
@@ -108,27 +108,27 @@ func (w *watch) look() {
 			}
 			continue
 		}
-		agent, there := lookUp(peers, peerKey{log.Tenant, cmd.PeerAgent, p.agent})
+		agent, there := lookUp(participants, participantKey{log.Tenant, cmd.ParticipantAgent, p.agent})
 		switch {
 		case !there:
 			w.release(log, p)
-		case p.unsaid && agent.Online, says[peerKey{log.Tenant, cmd.PeerAgent, p.agent}]:
+		case p.unsaid && agent.Online, says[participantKey{log.Tenant, cmd.ParticipantAgent, p.agent}]:
 			w.poke(log)
 		}
 	}
 }
 
-// markOf returns the part of a peer whose change concerns tasks or the registry.
-func markOf(p cmd.Peer) string {
+// markOf returns the part of a participant whose change concerns tasks or the registry.
+func markOf(p cmd.Participant) string {
 	caps := slices.Clone(p.Capabilities)
 	slices.Sort(caps)
 	return fmt.Sprint(p.Online, p.Full, p.Knows, p.Holds, p.Status, p.Name, p.Connection, strings.Join(caps, "\x00"), len(p.Tools), p.Description)
 }
 
-// note remembers a peer. Of one that has gone the entry is written again, so that it
+// note remembers a participant. Of one that has gone the entry is written again, so that it
 // lasts from now on. The built-in agents of all tenants have new ids in every process
 // and are not expected back.
-func (w *watch) note(p cmd.Peer, gone bool) {
+func (w *watch) note(p cmd.Participant, gone bool) {
 	if p.Tenant.IsZero() {
 		return
 	}
@@ -140,7 +140,7 @@ func (w *watch) note(p cmd.Peer, gone bool) {
 		p = known
 	}
 	if err := w.s.registry.bucket.note(w.life, p, gone); err != nil && w.life.Err() == nil {
-		w.s.deps.Logger.Warn().Err(err).Str("peer", p.ID).Msg("fail to remember peer")
+		w.s.deps.Logger.Warn().Err(err).Str("participant", p.ID).Msg("fail to remember participant")
 	}
 }
 

@@ -107,7 +107,7 @@ type Server struct {
 	Name string `json:"name"`
 	// Type of an MCP server is stdio, http or builtin; of a service it is service.
 	Type string `json:"type"`
-	// Status is a status of command.Peer. A service has the best of its replicas;
+	// Status is a status of command.Participant. A service has the best of its replicas;
 	// an MCP server is active while it is connected and inactive while it is not.
 	Status string `json:"status"`
 	// Capabilities are those that a service declared, or an MCP server's tools by their own names.

@@ -100,7 +100,7 @@ func (j *job) data(b conversation.Brief, offered []tools.Tool) prompt.Data {
 func capabilities(d *directory.Directory, tenant id.Tenant) []string {
 	out := card.Capabilities(d)
 	for _, m := range d.All(command.WhatAgent) {
-		var p command.Peer
+		var p command.Participant
 		if json.Unmarshal(m.Data, &p) == nil && p.Tenant == tenant {
 			out = append(out, p.Capabilities...)
 		}

@@ -126,15 +126,15 @@ type Gateway struct {
 	Language         string        `yaml:"language" doc:"Language of the session protocol's texts for people where a client names none: zh_CN or en_US. Empty = zh_CN, the protocol's own."`
 	SocketSessions   int           `yaml:"sessions_per_socket" doc:"Sessions that one socket may hold, where the protocol allows several; 0 = 64."`
 	DrainSpread      time.Duration `yaml:"drain_spread" doc:"On shutdown, sockets are closed spread over this time; 0 = 5 s."`
-	ASPStatuses      string        `yaml:"asp_statuses" doc:"Words of the member status in what the Agent Swarm Protocol says of agents, services, clients and MCP servers: sdk (online, offline, busy, error, initializing) or document (active, inactive, busy, error, maintenance). The member state has the other word. A peer that uses a word of one of the two is answered in it."`
+	ASPStatuses      string        `yaml:"asp_statuses" doc:"Words of the member status of agents, services, clients and MCP servers in the Agent Swarm Protocol: sdk (online, offline, busy, error, initializing) or document (active, inactive, busy, error, maintenance). The member state has the other word. A participant that uses a word of either vocabulary gets answers in that one."`
 	ASPMessages      string        `yaml:"asp_messages" doc:"What the member message of task.notification is in the Agent Swarm Protocol: text (the message of the agent, or the text in it; the member notification has the whole of an object) or object (what the agent gave, whatever it is)."`
-	Peers            Peers         `yaml:"peers"`
+	Participants     Participants  `yaml:"peers"`
 	Legacy           Legacy        `yaml:"legacy"`
 }
 
-// Peers limits the clients, agents and services of the swarm. Zero means the gateway's
+// Participants limits the clients, agents and services of the swarm. Zero means the gateway's
 // own default.
-type Peers struct {
+type Participants struct {
 	Grace time.Duration `yaml:"grace" doc:"How long an agent, service or client of the swarm whose socket has ended keeps its place, and an agent its tasks; 0 = 15 s."`
 	Ping  time.Duration `yaml:"ping" doc:"How often they are pinged; 0 = 15 s."`
 	Dead  time.Duration `yaml:"dead" doc:"How long they may be silent before their socket is closed; 0 = 45 s."`

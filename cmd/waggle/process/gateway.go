@@ -34,7 +34,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 		MessageRate: c.MessageRate, MessageBurst: c.MessageBurst, MaxConnections: c.MaxConnections,
 		PerPrincipal: c.PerPrincipal, PerIP: c.PerIP, HandshakeRate: c.HandshakeRate, DrainSpread: c.DrainSpread,
 		Heartbeat: c.Heartbeat, SessionsPerSocket: c.SocketSessions,
-		Peers: swarm.Config(c.Peers), Legacy: legacy(c.Legacy),
+		Participants: swarm.Config(c.Participants), Legacy: legacy(c.Legacy),
 	}, gateway.Deps{
 		Logger: log, Registry: p.registry, Conn: p.conn, Log: p.log, Commands: p.commands,
 		Directory: p.directory, Auth: p.auth, Version: p.Version, Clock: p.clock.Now, Topology: Topology(p.Config),

@@ -40,9 +40,9 @@ const (
 func (p *process) swarmRoutes() map[string]gateway.Route {
 	c := p.Config
 	s := asp.Settings{
-		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Peers.Ping, swarm.DefaultPing),
+		ServerVersion: p.Version, Heartbeat: cmp.Or(c.Gateway.Participants.Ping, swarm.DefaultPing),
 		QueueTimeout: c.Task.QueueTimeout, TaskTimeout: c.Task.Timeout,
-		MaxConcurrentTasks: cmp.Or(c.Gateway.Peers.Calls, swarm.DefaultCalls), Statuses: command.Vocabulary(c.Gateway.ASPStatuses),
+		MaxConcurrentTasks: cmp.Or(c.Gateway.Participants.Calls, swarm.DefaultCalls), Statuses: command.Vocabulary(c.Gateway.ASPStatuses),
 		RawMessages: c.Gateway.ASPMessages == config.ASPMessagesObject,
 	}
 	return map[string]gateway.Route{pathClient: gateway.Swarm(asp.Client(s)), pathAgent: gateway.Swarm(asp.Agent(s)), pathService: gateway.Swarm(asp.Service(s))}

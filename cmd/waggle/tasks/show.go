@@ -32,7 +32,7 @@ func WriteAgents(w io.Writer, raw json.RawMessage, _ time.Time) error {
 		_, err := fmt.Fprintln(w, "no agents")
 		return err
 	}
-	slices.SortStableFunc(d.Agents, func(a, b command.Peer) int {
+	slices.SortStableFunc(d.Agents, func(a, b command.Participant) int {
 		if a.Online != b.Online {
 			return map[bool]int{true: -1, false: 1}[a.Online]
 		}

@@ -81,7 +81,7 @@ func SwarmProof() map[string]string {
 	return proof
 }
 
-// inEverything is what the task with everything shows; < marks what is sent to a peer.
+// inEverything is what the task with everything shows; < marks what is sent to a participant.
 var inEverything = map[string][]string{
 	RoleClient: {
 		asp.AgentListRequest, asp.TaskCreateRequest, asp.TaskMessage, "<" + asp.ClientWelcome, "<" + asp.AgentListResponse,

@@ -13,16 +13,16 @@ import (
 var _ stream.Codec = logCodec{}
 
 // logCodec shows the log of a client, or a run, in a codec of the swarm.
-type logCodec struct{ dialect.Peers }
+type logCodec struct{ dialect.Participants }
 
 // Encode implements stream.Codec.
-func (s logCodec) Encode(e event.Event) [][]byte { return s.Peers.Encode(e) }
+func (s logCodec) Encode(e event.Event) [][]byte { return s.Participants.Encode(e) }
 
 // Fail implements stream.Codec. Agents and services learn the end of their connection by the
 // close code and its reason alone, and clients a fault that passes: an error that answers no
 // request ends programs that use the SDKs and do not expect one.
 func (s logCodec) Fail(f *fault.Fault, now time.Time) []byte {
-	if f.Retryable() || s.Kind() != command.PeerClient {
+	if f.Retryable() || s.Kind() != command.ParticipantClient {
 		return nil
 	}
 	return s.Refuse(dialect.Link{Now: now}, "", f)

@@ -98,17 +98,17 @@ func (p *Participant) Receive(about subject.Log, e event.Event) []byte {
 	return binding.Refused
 }
 
-// refers reports whether the peer is to be told something that is stored. Of the end of its
+// refers reports whether the participant is to be told something that is stored. Of the end of its
 // task an agent is told no more than that.
 func (p *Participant) refers(e event.Event) bool {
-	if e.Type == event.TaskFinished && p.codec.Kind() == command.PeerAgent {
+	if e.Type == event.TaskFinished && p.codec.Kind() == command.ParticipantAgent {
 		return false
 	}
 	data, err := event.Refers(e)
 	return err == nil && data != nil
 }
 
-// deliver tells the peer what waits for it.
+// deliver tells the participant what waits for it.
 func (p *Participant) deliver() {
 	for {
 		l, ok := p.mail.next()
@@ -116,12 +116,12 @@ func (p *Participant) deliver() {
 			return
 		}
 		if err := p.convey(l); err != nil {
-			p.g.Logger.Debug().Err(err).Str("peer", p.registered().ID).Str("event", l.event.ID).Msg("drop event for peer")
+			p.g.Logger.Debug().Err(err).Str("participant", p.registered().ID).Str("event", l.event.ID).Msg("drop event for participant")
 		}
 	}
 }
 
-// convey tells the peer of one event, with its data, and waits until its queue has room.
+// convey tells the participant of one event, with its data, and waits until its queue has room.
 func (p *Participant) convey(l letter) error {
 	release, err := p.c.Slot().Hold(p.ctx, p.c.Done())
 	if err != nil {

@@ -54,7 +54,7 @@ func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
 	return nil
 }
 
-// permit returns why the peer may not ask for something.
+// permit returns why the participant may not ask for something.
 func (p *Participant) permit(o dialect.Order) error {
 	needsPresence := o.Intent != nil || o.Forward != nil || o.Ask != nil && binding.RequestOf(o.Ask).Long
 	switch {
@@ -106,7 +106,7 @@ func (p *Participant) act(ctx context.Context, log subject.Log, i dialect.Intent
 		return err
 	}
 	switch {
-	case p.codec.Kind() != command.PeerAgent:
+	case p.codec.Kind() != command.ParticipantAgent:
 	case !ends:
 		p.work.said(cmd.Key.String())
 	case p.work.release(cmd.Key.String()):
@@ -177,7 +177,7 @@ func (p *Participant) inquire(ctx context.Context, o dialect.Order, patience tim
 	}
 	self := p.registered()
 	ctx = directory.Seen(ctx, p.g.Directory.Revision())
-	err = rpc.CallWithin(ctx, p.g.Bus, patience, to.Service, to.Verb, command.PeerRequest{
+	err = rpc.CallWithin(ctx, p.g.Bus, patience, to.Service, to.Verb, command.ParticipantRequest{
 		Tenant: self.Tenant, Principal: self.Principal, Kind: self.Kind, ID: self.ID, Name: self.Name,
 		ReplyTo: p.reply, RequestID: o.RequestID, Data: data,
 	}, &reply)

@@ -7,8 +7,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 )
 
-// maxDrain is the largest frame of a peer that is skipped. A larger one ends its socket: at
-// some size the peer does not send a result but floods.
+// maxDrain is the largest frame of a participant that is skipped. A larger one ends its socket: at
+// some size the participant does not send a result but floods.
 const maxDrain = 16 << 20
 
 // Oversized handles a frame that is larger than one may be, of which the ends are there.
@@ -20,8 +20,8 @@ func (p *Participant) Oversized(ctx context.Context, o *ws.Oversize) error {
 	}
 	who := p.registered()
 	p.g.Metrics.Oversized.WithLabelValues(who.Kind).Inc()
-	p.g.Logger.Warn().Int64("size", o.Size).Int64("limit", o.Limit).Str("kind", who.Kind).Str("peer", who.ID).
-		Str("connection", p.id.String()).Msg("skip oversized frame of peer")
+	p.g.Logger.Warn().Int64("size", o.Size).Int64("limit", o.Limit).Str("kind", who.Kind).Str("participant", who.ID).
+		Str("connection", p.id.String()).Msg("skip oversized frame of participant")
 	orders, requestID, err := p.codec.Oversized(dialect.Torn{Head: o.Head, Tail: o.Tail, Size: o.Size, Limit: o.Limit}, p.inbound())
 	return p.obey(ctx, orders, requestID, err)
 }

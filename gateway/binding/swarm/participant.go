@@ -39,7 +39,7 @@ type Participant struct {
 	g      *binding.Gateway
 	c      binding.Connection
 	target *binding.Target // that a client watches; nil = none
-	codec  dialect.Peers
+	codec  dialect.Participants
 	id     id.Name // of the connection
 	reply  string  // subject of direct messages
 	rate   *rate.Limiter
@@ -56,19 +56,19 @@ type Participant struct {
 	wg     sync.WaitGroup // long requests
 
 	mu       sync.Mutex
-	room     chan struct{} // closed when the queue has room again
-	self     command.Peer  // as registered; Online is false before
-	presence *presence     // nil before
-	inbox    *inbox        // of a client
-	run      *watched      // the run that a client watches; nil = none
-	turn     bool          // which of the two gets room first
-	idle     time.Time     // since when no frame is being handled; zero = one is
-	pinged   time.Time     // when the last ping was sent
+	room     chan struct{}       // closed when the queue has room again
+	self     command.Participant // as registered; Online is false before
+	presence *presence           // nil before
+	inbox    *inbox              // of a client
+	run      *watched            // the run that a client watches; nil = none
+	turn     bool                // which of the two gets room first
+	idle     time.Time           // since when no frame is being handled; zero = one is
+	pinged   time.Time           // when the last ping was sent
 }
 
 // Bind returns the binding of a connection. The target is the run that a client watches
 // beside its inbox, nil = none.
-func (s *Swarm) Bind(c binding.Connection, codec dialect.Peers, target *binding.Target) *Participant {
+func (s *Swarm) Bind(c binding.Connection, codec dialect.Participants, target *binding.Target) *Participant {
 	cfg := s.cfg
 	p := &Participant{
 		of: s, g: s.g, c: c, target: target, codec: codec, rate: rate.NewLimiter(rate.Limit(cfg.Rate), cfg.Burst),
@@ -97,13 +97,13 @@ func (p *Participant) Begin() (err error) {
 	p.reply = p.g.Recipients.ReplyTo(p.id)
 	who := p.c.Principal()
 	p.mu.Lock()
-	p.self = command.Peer{
+	p.self = command.Participant{
 		Kind: p.codec.Kind(), Tenant: who.Tenant, Principal: who.Subject,
 		Gateway: p.g.Name.String(), Connection: p.id.String(),
 	}
 	p.idle, p.pinged = p.g.Clock(), p.g.Clock()
 	p.mu.Unlock()
-	if p.codec.Kind() == command.PeerClient {
+	if p.codec.Kind() == command.ParticipantClient {
 		err = p.welcomeClient()
 	} else {
 		p.c.Force(transport.Text(p.codec.Welcome(p.g.Link(p.id), nil)))
@@ -119,7 +119,7 @@ func (p *Participant) Begin() (err error) {
 // Unmetered implements binding.Binding: all frames have the rate of the participant.
 func (p *Participant) Unmetered(context.Context, []byte) bool { return false }
 
-// Settle implements binding.Binding. A peer's frames are taken up at once: who is not there to
+// Settle implements binding.Binding. A participant's frames are taken up at once: who is not there to
 // answer them is said for each.
 func (p *Participant) Settle() {}
 
@@ -139,9 +139,9 @@ func (p *Participant) Handle(ctx context.Context, message []byte) error {
 }
 
 // inbound returns what the codec may know of the socket.
-func (p *Participant) inbound() dialect.PeerInbound {
-	return dialect.PeerInbound{
-		Peer: p.registered(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
+func (p *Participant) inbound() dialect.ParticipantInbound {
+	return dialect.ParticipantInbound{
+		Participant: p.registered(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
 		Placed: p.placements.find, Watched: p.watched(), NewID: binding.NewID, Now: p.g.Clock(),
 	}
 }
@@ -172,7 +172,7 @@ func (p *Participant) obey(ctx context.Context, orders []dialect.Order, requestI
 
 // fail says that an order could not be carried out: to its sender, if that waits for an
 // answer. An end of a task or a call, or a presence, that our side has lost for now ends the
-// socket: the peer comes back, and what it had is decided then.
+// socket: the participant comes back, and what it had is decided then.
 func (p *Participant) fail(o dialect.Order, err error) {
 	if !o.Unanswered {
 		p.refuse(o.RequestID, err)
@@ -195,7 +195,7 @@ func (p *Participant) fail(o dialect.Order, err error) {
 func (p *Participant) drop(err error) *fault.Fault {
 	f := p.c.FaultOf(err)
 	p.g.Metrics.Dropped.WithLabelValues(string(f.Code)).Inc()
-	p.g.Logger.Debug().Str("code", string(f.Code)).Str("peer", p.registered().ID).Str("connection", p.id.String()).Msg("drop frame of peer")
+	p.g.Logger.Debug().Str("code", string(f.Code)).Str("participant", p.registered().ID).Str("connection", p.id.String()).Msg("drop frame of participant")
 	return f
 }
 
@@ -208,20 +208,20 @@ func (p *Participant) busy(on bool) {
 }
 
 // registered returns the participant as it registered itself.
-func (p *Participant) registered() command.Peer {
+func (p *Participant) registered() command.Participant {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.self
 }
 
-// refuse tells the peer that a frame of its has no effect.
+// refuse tells the participant that a frame of its has no effect.
 func (p *Participant) refuse(requestID string, err error) {
 	f := p.c.FaultOf(err)
 	p.g.Metrics.Faults.WithLabelValues(string(f.Code)).Inc()
 	p.c.Force(transport.Text(p.codec.Refuse(p.g.Link(p.id), requestID, f)))
 }
 
-// put sends frames that the peer has asked for, however large, and waits until the
+// put sends frames that the participant has asked for, however large, and waits until the
 // queue has room for them.
 func (p *Participant) put(payloads [][]byte) {
 	frames := make([]*transport.Message, 0, len(payloads))
@@ -331,13 +331,13 @@ func (p *Participant) Pong(payload []byte) {
 	}
 }
 
-// register takes the peer's presence in the directory, or changes what it says there,
-// and returns the peer as it is listed.
-func (p *Participant) register(ctx context.Context, want command.Peer) (command.Peer, error) {
+// register takes the participant's presence in the directory, or changes what it says there,
+// and returns the participant as it is listed.
+func (p *Participant) register(ctx context.Context, want command.Participant) (command.Participant, error) {
 	p.mu.Lock()
 	self, presence := p.self, p.presence
 	p.mu.Unlock()
-	if self.Kind == command.PeerClient {
+	if self.Kind == command.ParticipantClient {
 		want.ID = self.ID // the service has given it
 	}
 	switch {
@@ -355,7 +355,7 @@ func (p *Participant) register(ctx context.Context, want command.Peer) (command.
 	if presence == nil || !presence.held() {
 		return p.enter(ctx, want)
 	}
-	if err := presence.change(func(listed *command.Peer) {
+	if err := presence.change(func(listed *command.Participant) {
 		want.Since = listed.Since
 		*listed = want
 	}); err != nil {
@@ -366,8 +366,8 @@ func (p *Participant) register(ctx context.Context, want command.Peer) (command.
 }
 
 // enter takes a new presence.
-func (p *Participant) enter(ctx context.Context, want command.Peer) (command.Peer, error) {
-	if want.Kind == command.PeerAgent {
+func (p *Participant) enter(ctx context.Context, want command.Participant) (command.Participant, error) {
+	if want.Kind == command.ParticipantAgent {
 		want.Incarnation = p.of.incarnation(want)
 	}
 	presence, err := p.of.take(ctx, want, p.id)
@@ -385,7 +385,7 @@ func (p *Participant) become(at *presence) {
 	p.self, p.presence = self, at
 }
 
-// leave gives up the peer's presence: it does not come back, and its calls end at once. Its
+// leave gives up the participant's presence: it does not come back, and its calls end at once. Its
 // socket stays.
 func (p *Participant) leave() {
 	p.mu.Lock()
@@ -398,7 +398,7 @@ func (p *Participant) leave() {
 	}
 }
 
-// loaded tells the directory how much the peer has to do.
+// loaded tells the directory how much the participant has to do.
 func (p *Participant) loaded() {
 	p.mu.Lock()
 	presence := p.presence
@@ -406,8 +406,8 @@ func (p *Participant) loaded() {
 	if presence == nil {
 		return
 	}
-	if err := presence.change(func(listed *command.Peer) { listed.Load = p.work.load() }); err != nil {
-		p.g.Logger.Warn().Err(err).Msg("fail to publish load of peer")
+	if err := presence.change(func(listed *command.Participant) { listed.Load = p.work.load() }); err != nil {
+		p.g.Logger.Warn().Err(err).Msg("fail to publish load of participant")
 	}
 }
 

@@ -52,8 +52,8 @@ func (p *placements) add(at dialect.Placement) {
 // incarnation returns the incarnation of an agent that takes a presence: that of the presence
 // which it has, or had until a moment ago, and a new one after that was given up. An agent
 // whose process is another one may number its requests from the beginning.
-func (s *Swarm) incarnation(peer command.Peer) string {
-	name, err := presenceName(peer.Tenant, peer.ID)
+func (s *Swarm) incarnation(participant command.Participant) string {
+	name, err := presenceName(participant.Tenant, participant.ID)
 	if err != nil {
 		return binding.NewID()
 	}
@@ -63,7 +63,7 @@ func (s *Swarm) incarnation(peer command.Peer) string {
 			youngest = m
 		}
 	}
-	var former command.Peer
+	var former command.Participant
 	if youngest.Instance != (id.Name{}) && json.Unmarshal(youngest.Data, &former) == nil && former.Incarnation != "" {
 		return former.Incarnation
 	}

@@ -21,20 +21,20 @@ const (
 	// joinPatience is longer than the election after a lost leader of the directory's
 	// bucket (4.2 to 7.4 s measured).
 	joinPatience = 10 * time.Second
-	// maxPeer bounds what a peer says of itself, encoded: a heartbeat repeats it every
+	// maxParticipant bounds what a participant says of itself, encoded: a heartbeat repeats it every
 	// ten seconds. A hundred tools with ordinary schemas fit.
-	maxPeer = 64 << 10
-	// Every watcher of the directory hears of each change: of one peer's, a few at
+	maxParticipant = 64 << 10
+	// Every watcher of the directory hears of each change: of one participant's, a few at
 	// once and one a second from then on.
 	changeRate  = 1
 	changeBurst = 4
-	// movePause spaces the looks at who has lost its presence: a thousand peers that come
+	// movePause spaces the looks at who has lost its presence: a thousand participants that come
 	// back at once are looked at ten times a second and not a thousand times.
 	movePause = 100 * time.Millisecond
 )
 
-// presence is the entry of a peer in the directory. It outlives the peer's socket for a
-// while, in case that the peer comes back.
+// presence is the entry of a participant in the directory. It outlives the participant's socket for a
+// while, in case that the participant comes back.
 type presence struct {
 	s       *Swarm
 	what    id.Name
@@ -43,41 +43,41 @@ type presence struct {
 	lease   *directory.Lease
 	changes *rate.Limiter
 
-	mu    sync.Mutex
-	peer  command.Peer
-	stale bool        // the directory has not been told of the last change
-	said  bool        // a change that the peer asked for may not be in this copy of the directory
-	away  *time.Timer // ends the presence of a peer whose socket is gone
-	over  bool        // it is given up
+	mu          sync.Mutex
+	participant command.Participant
+	stale       bool        // the directory has not been told of the last change
+	said        bool        // a change that the participant asked for may not be in this copy of the directory
+	away        *time.Timer // ends the presence of a participant whose socket is gone
+	over        bool        // it is given up
 }
 
-// presenceName returns under which name all connections of one peer are listed: ids
+// presenceName returns under which name all connections of one participant are listed: ids
 // are any text, and are the same in two tenants.
-func presenceName(tenant id.Tenant, peer string) (id.Name, error) {
-	sum := sha256.Sum256([]byte(tenant.String() + "\x00" + peer))
+func presenceName(tenant id.Tenant, participant string) (id.Name, error) {
+	sum := sha256.Sum256([]byte(tenant.String() + "\x00" + participant))
 	return id.ParseName("p" + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// take gives a peer a presence in the directory. Which of two presences of the same peer is
+// take gives a participant a presence in the directory. Which of two presences of the same participant is
 // the younger one is for the directory to say, and for no gateway's clock or view.
-func (s *Swarm) take(ctx context.Context, peer command.Peer, connection id.Name) (*presence, error) {
-	name, err := presenceName(peer.Tenant, peer.ID)
+func (s *Swarm) take(ctx context.Context, participant command.Participant, connection id.Name) (*presence, error) {
+	name, err := presenceName(participant.Tenant, participant.ID)
 	if err != nil {
 		return nil, err
 	}
 	p := &presence{
-		s: s, what: command.PeerWhat(peer.Kind), name: name, self: connection, peer: peer,
+		s: s, what: command.ParticipantWhat(participant.Kind), name: name, self: connection, participant: participant,
 		changes: rate.NewLimiter(changeRate, changeBurst),
 	}
-	p.peer.Since = s.g.Clock().UTC().Round(0)
-	data, err := encodePeer(p.peer)
+	p.participant.Since = s.g.Clock().UTC().Round(0)
+	data, err := encodeParticipant(p.participant)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	p.lease, err = s.g.Directory.Join(ctx, directory.Member{
-		What: p.what, Name: name, Instance: connection, Data: data, Started: p.peer.Since,
+		What: p.what, Name: name, Instance: connection, Data: data, Started: p.participant.Since,
 	})
 	if err != nil {
 		return nil, fault.New(fault.BusUnavailable).Wrap(err)
@@ -89,53 +89,53 @@ func (s *Swarm) take(ctx context.Context, peer command.Peer, connection id.Name)
 	return p, nil
 }
 
-func encodePeer(p command.Peer) (json.RawMessage, error) {
+func encodeParticipant(p command.Participant) (json.RawMessage, error) {
 	data, err := json.Marshal(p)
 	if err != nil {
-		return nil, fault.New(fault.InvalidField).Wrap(fmt.Errorf("encode a peer: %w", err))
+		return nil, fault.New(fault.InvalidField).Wrap(fmt.Errorf("encode a participant: %w", err))
 	}
-	if len(data) > maxPeer {
-		return nil, fault.Newf(fault.InvalidField, "The description in your registration is too long: %d bytes. Send at most %d KB.", len(data), maxPeer>>10)
+	if len(data) > maxParticipant {
+		return nil, fault.Newf(fault.InvalidField, "The description in your registration is too long: %d bytes. Send at most %d KB.", len(data), maxParticipant>>10)
 	}
 	return data, nil
 }
 
 // registered returns the participant as its gateway knows it.
-func (p *presence) registered() command.Peer {
+func (p *presence) registered() command.Participant {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.peer
+	return p.participant
 }
 
-// held reports whether the presence is still the peer's.
+// held reports whether the presence is still the participant's.
 func (p *presence) held() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.over
 }
 
-// change changes what the directory says of the peer, now or, if that has changed
+// change changes what the directory says of the participant, now or, if that has changed
 // often of late, at a tick. It does not block.
-func (p *presence) change(f func(*command.Peer)) error {
+func (p *presence) change(f func(*command.Participant)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
 		return nil
 	}
-	peer := p.peer
-	f(&peer)
-	data, err := encodePeer(peer)
+	participant := p.participant
+	f(&participant)
+	data, err := encodeParticipant(participant)
 	if err != nil {
 		return err
 	}
-	p.peer = peer
+	p.participant = participant
 	if p.stale = !p.changes.Allow(); p.stale {
 		return nil
 	}
 	return p.lease.Set(data)
 }
 
-// confirm makes sure that the peer's next request, on any replica of a service, sees the
+// confirm makes sure that the participant's next request, on any replica of a service, sees the
 // change that it asked for: now, unless the directory is told of it later, and then
 // before that request (shown).
 func (p *presence) confirm(ctx context.Context) error {
@@ -149,7 +149,7 @@ func (p *presence) confirm(ctx context.Context) error {
 	return p.shown(ctx)
 }
 
-// shown waits until this gateway's copy of the directory has what the peer was last
+// shown waits until this gateway's copy of the directory has what the participant was last
 // binding.Confirmed to be.
 func (p *presence) shown(ctx context.Context) error {
 	p.mu.Lock()
@@ -177,14 +177,14 @@ func (p *presence) shown(ctx context.Context) error {
 	return nil
 }
 
-// flush tells the directory what the peer is.
+// flush tells the directory what the participant is.
 func (p *presence) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
 		return nil
 	}
-	data, err := encodePeer(p.peer)
+	data, err := encodeParticipant(p.participant)
 	if err != nil {
 		return err
 	}
@@ -200,8 +200,8 @@ func (p *presence) tick() {
 	if !stale {
 		return
 	}
-	if err := p.change(func(*command.Peer) {}); err != nil {
-		p.s.g.Logger.Warn().Err(err).Msg("fail to publish state of peer")
+	if err := p.change(func(*command.Participant) {}); err != nil {
+		p.s.g.Logger.Warn().Err(err).Msg("fail to publish state of participant")
 	}
 }
 
@@ -227,7 +227,7 @@ func (p *presence) giveUp() bool {
 	return !over
 }
 
-// startGrace keeps the presence of a peer whose socket has ended until it is back, or for
+// startGrace keeps the presence of a participant whose socket has ended until it is back, or for
 // the time that it has for that.
 func (p *presence) startGrace() {
 	p.mu.Lock()
@@ -235,22 +235,22 @@ func (p *presence) startGrace() {
 	if p.over {
 		return
 	}
-	p.peer.Online, p.peer.Load = false, 0
-	if data, err := encodePeer(p.peer); err == nil {
+	p.participant.Online, p.participant.Load = false, 0
+	if data, err := encodeParticipant(p.participant); err == nil {
 		err = p.lease.Set(data)
 		if err != nil {
-			p.s.g.Logger.Warn().Err(err).Msg("fail to publish absence of peer")
+			p.s.g.Logger.Warn().Err(err).Msg("fail to publish absence of participant")
 		}
 	}
 	p.away = time.AfterFunc(p.s.cfg.Grace, func() { p.s.g.Later(p.leave) })
 }
 
-// supplanted gives the presence up that a younger one of the same peer has come for.
+// supplanted gives the presence up that a younger one of the same participant has come for.
 // Replicas of a service have the same id and do not supplant each other, unless one
 // is away.
 func (p *presence) supplanted() {
 	p.mu.Lock()
-	stays := p.away == nil && p.peer.Kind == command.PeerService
+	stays := p.away == nil && p.participant.Kind == command.ParticipantService
 	p.mu.Unlock()
 	if !stays && p.giveUp() {
 		p.s.g.Later(func() { p.s.leave(p.lease) })
@@ -316,7 +316,7 @@ func (s *Swarm) all() []*presence {
 	return all
 }
 
-// Stop ends the gateway's part in the presences of peers that are to come back to
+// Stop ends the gateway's part in the presences of participants that are to come back to
 // another one: the directory says that they are away, until their leases run out.
 func (s *Swarm) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)

@@ -43,7 +43,7 @@ func (s *Swarm) Count() int {
 
 // Policy returns the policy of connections of the codec. They read more slowly beyond their
 // rate and their quota: an error that they do not expect ends programs that use the SDKs.
-func (s *Swarm) Policy(codec dialect.Peers) binding.Policy {
+func (s *Swarm) Policy(codec dialect.Participants) binding.Policy {
 	return binding.Policy{
 		Rights: func(p auth.Principal) (enter, act bool) { return rights(codec.Kind(), p) },
 		Limits: ws.Limits{Message: s.cfg.ReadLimit, Drain: maxDrain},
@@ -56,10 +56,10 @@ func (s *Swarm) Policy(codec dialect.Peers) binding.Policy {
 func rights(kind string, p auth.Principal) (enter, act bool) {
 	act = p.MayAct()
 	switch kind {
-	case command.PeerAgent:
+	case command.ParticipantAgent:
 		act = act || p.Has(auth.RoleAgent)
 		return act, act
-	case command.PeerService:
+	case command.ParticipantService:
 		act = act || p.Has(auth.RoleService)
 		return act, act
 	}

@@ -21,33 +21,33 @@ const (
 	maxOver = 256
 )
 
-// work is what has been handed to a peer: the calls of a service, the tasks of an
-// agent. Its bounds are maxHeld and the gateway's configuration.
+// work holds the calls of a provider or the tasks of an agent that were handed to a participant.
+// Its bounds are maxHeld and the gateway's configuration.
 type work struct {
-	mu    sync.Mutex
-	max   int
-	calls map[string]call
-	tasks map[string]uint64   // handed over here: when each was last codec of
-	codec map[string]uint64   // the same for tasks that an earlier connection was handed
-	over  map[string]struct{} // not the agent's any more
-	spoke uint64              // counts what was said of tasks
+	mu      sync.Mutex
+	max     int
+	calls   map[string]call
+	tasks   map[string]uint64   // handed over on this connection: the turn of its last mention
+	earlier map[string]uint64   // the same for tasks that an earlier connection was handed
+	over    map[string]struct{} // no longer the agent's
+	turn    uint64              // counts the mentions of tasks
 }
 
-// call is one call that a service has, or had until a moment ago.
+// call is a call that a provider has, or has ended a moment ago.
 type call struct {
 	inbox string
-	until time.Time // forgotten then
+	until time.Time // then the call is dropped from the map
 	over  bool
 	said  map[string]struct{} // the service's notifications about it, by request
 }
 
 func newWork(maxCalls int) *work {
 	return &work{
-		max: maxCalls, calls: map[string]call{}, tasks: map[string]uint64{}, codec: map[string]uint64{}, over: map[string]struct{}{},
+		max: maxCalls, calls: map[string]call{}, tasks: map[string]uint64{}, earlier: map[string]uint64{}, over: map[string]struct{}{},
 	}
 }
 
-// load returns how much the peer has to do.
+// load returns the number of open calls and tasks of the participant.
 func (w *work) load() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,34 +187,34 @@ func (w *work) end() map[string]string {
 	}
 	clear(w.calls)
 	clear(w.tasks)
-	clear(w.codec)
+	clear(w.earlier)
 	return open
 }
 
-// assign notes that the agent has the task.
+// assign records that the agent has the task.
 func (w *work) assign(task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.over, task)
-	delete(w.codec, task)
+	delete(w.earlier, task)
 	if len(w.tasks) < maxHeld {
-		w.spoke++
-		w.tasks[task] = w.spoke
+		w.turn++
+		w.tasks[task] = w.turn
 	}
 }
 
-// said notes that the agent has said something about a task, which it may have been
-// handed on an earlier connection.
+// said records a report of the agent about a task, which an earlier connection may have been
+// handed.
 func (w *work) said(task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, over := w.over[task]
-	if !over && !w.touch(task) && len(w.codec) < maxHeld {
-		w.codec[task] = w.spoke
+	if !over && !w.touch(task) && len(w.earlier) < maxHeld {
+		w.earlier[task] = w.turn
 	}
 }
 
-// heard notes that the agent was told something about a task, if that is its own.
+// heard records that the agent got a frame about a task, if it has that task.
 func (w *work) heard(task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,39 +222,38 @@ func (w *work) heard(task string) {
 }
 
 func (w *work) touch(task string) (known bool) {
-	w.spoke++
-	for _, tasks := range []map[string]uint64{w.tasks, w.codec} {
+	w.turn++
+	for _, tasks := range []map[string]uint64{w.tasks, w.earlier} {
 		if _, known = tasks[task]; known {
-			tasks[task] = w.spoke
+			tasks[task] = w.turn
 			return true
 		}
 	}
 	return false
 }
 
-// latest returns the open task that was codec of last, empty if the agent has none.
+// latest returns the open task that either side mentioned last, empty if the agent has none.
 func (w *work) latest() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	found, at := "", uint64(0)
-	for _, tasks := range []map[string]uint64{w.tasks, w.codec} {
-		for task, spoke := range tasks {
-			if spoke > at {
-				found, at = task, spoke
+	for _, tasks := range []map[string]uint64{w.tasks, w.earlier} {
+		for task, turn := range tasks {
+			if turn > at {
+				found, at = task, turn
 			}
 		}
 	}
 	return found
 }
 
-// release notes that the agent does not have the task any more, and reports whether
-// it had.
+// release records that the agent no longer has the task, and reports whether it had.
 func (w *work) release(task string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, had := w.tasks[task]
 	delete(w.tasks, task)
-	delete(w.codec, task)
+	delete(w.earlier, task)
 	if len(w.over) >= maxOver {
 		clear(w.over)
 	}

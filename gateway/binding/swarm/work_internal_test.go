@@ -82,9 +82,9 @@ func TestTasksAreCounted(t *testing.T) {
 	require.Equal(t, maxHeld-1, w.load())
 }
 
-// The task that was codec of last is the one that an agent asks within, if it names
-// none: also one that an earlier connection was handed, and none that is over.
-func TestTheTaskThatWasSpokenOfLast(t *testing.T) {
+// A request of an agent that names no task belongs to the open task that either side mentioned
+// last, even if an earlier connection was handed it.
+func TestTheTaskThatWasMentionedLast(t *testing.T) {
 	w := newWork(1)
 	require.Empty(t, w.latest())
 	w.heard("another's")
@@ -117,7 +117,7 @@ func TestTheTaskThatWasSpokenOfLast(t *testing.T) {
 	for i := range 2 * maxHeld {
 		w.said(fmt.Sprintf("s%d", i))
 	}
-	require.Len(t, w.codec, maxHeld)
+	require.Len(t, w.earlier, maxHeld)
 	w.end()
 	require.Empty(t, w.latest())
 }

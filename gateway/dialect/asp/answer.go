@@ -37,7 +37,7 @@ func decoded[T any](f func(*codec, dialect.Order, T) wire.Frame) func(*codec, di
 	}
 }
 
-// Answer implements dialect.Peers.
+// Answer implements dialect.Participants.
 func (c *codec) Answer(at dialect.Link, o dialect.Order, reply json.RawMessage) [][]byte {
 	if _, ok := o.Ask.(dialect.Submit); ok {
 		return c.asBefore(at, o, reply)
@@ -74,7 +74,7 @@ func (c *codec) asBefore(at dialect.Link, o dialect.Order, reply json.RawMessage
 		}
 	}
 	e := event.Event{Time: v.EndedAt}
-	if c.kind == command.PeerAgent {
+	if c.kind == command.ParticipantAgent {
 		add(childAccepted(e, event.ChildCreatedData{ChildID: v.TaskID, ChildRequestID: o.RequestID, ChildAgentID: v.AgentID, ChildAgentName: v.AgentName}))
 		if !v.EndedAt.IsZero() {
 			add(childResponse(e, event.ChildFinishedData{ChildID: v.TaskID, Status: v.Status, Result: v.Result, Code: v.Code, Error: v.Error}))
@@ -92,12 +92,12 @@ func (c *codec) asBefore(at dialect.Link, o dialect.Order, reply json.RawMessage
 	return out
 }
 
-// registered answers what changes a peer's place in the directory.
-func registered(c *codec, o dialect.Order, p command.Peer) wire.Frame {
+// registered answers what changes a participant's place in the directory.
+func registered(c *codec, o dialect.Order, p command.Participant) wire.Frame {
 	p.Online = true
 	status, state := c.status(o, p)
 	switch {
-	case c.kind == command.PeerClient:
+	case c.kind == command.ParticipantClient:
 		return wire.Frame{Type: wire.RegisterResponse, Content: wire.RegisterResponseContent{Success: true, ClientID: p.ID, Client: c.clientEntry(o, p)}}
 	case o.Type == wire.AgentStatus || o.Type == "agent.status.update":
 		return wire.Frame{Type: wire.AgentStatusUpdated, Content: wire.StatusUpdatedContent{
@@ -107,7 +107,7 @@ func registered(c *codec, o dialect.Order, p command.Peer) wire.Frame {
 		return wire.Frame{Type: wire.ServiceStatusUpdated, Content: wire.StatusUpdatedContent{
 			ID: p.ID, Status: status, State: state, Message: "Service status updated successfully",
 		}}
-	case c.kind == command.PeerAgent:
+	case c.kind == command.ParticipantAgent:
 		return wire.Frame{Type: wire.AgentRegistered, Content: wire.AgentRegisteredContent{
 			ID: p.ID, AgentID: p.ID, Name: p.Name, Status: status, State: state, Message: "Agent registered successfully",
 		}}
@@ -117,9 +117,9 @@ func registered(c *codec, o dialect.Order, p command.Peer) wire.Frame {
 	}}
 }
 
-func agentList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
+func agentList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
 	out := wire.AgentListContent{Agents: []wire.AgentEntry{}}
-	for _, p := range l.Peers {
+	for _, p := range l.Participants {
 		status, state := c.status(o, p)
 		out.Agents = append(out.Agents, wire.AgentEntry{
 			ID: p.ID, Name: p.Name, Status: status, State: state, Capabilities: list(p.Capabilities), Description: first(p.Description, describedIn(p.Extra)),
@@ -127,7 +127,7 @@ func agentList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 		})
 	}
 	kind := wire.AgentListResponse
-	if c.kind == command.PeerAgent {
+	if c.kind == command.ParticipantAgent {
 		kind = wire.AgentAgentListReply
 	}
 	if o.Type == "agent.list.request" {
@@ -142,9 +142,9 @@ func describedIn(raw json.RawMessage) string {
 	return extra(m["manifest"], "description")
 }
 
-func serviceList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
+func serviceList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
 	out := wire.ServiceListContent{Services: []wire.ServiceEntry{}}
-	for _, p := range l.Peers {
+	for _, p := range l.Participants {
 		status, state := c.status(o, p)
 		out.Services = append(out.Services, wire.ServiceEntry{
 			ID: p.ID, Name: p.Name, Status: status, State: state, Capabilities: list(p.Capabilities),
@@ -154,15 +154,15 @@ func serviceList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
 	return wire.Frame{Type: wire.AgentServiceListReply, Content: out}
 }
 
-func clientList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
+func clientList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
 	out := wire.ClientListContent{Clients: []wire.ClientEntry{}}
-	for _, p := range l.Peers {
+	for _, p := range l.Participants {
 		out.Clients = append(out.Clients, c.clientEntry(o, p))
 	}
 	return wire.Frame{Type: wire.ClientListResponse, Content: out}
 }
 
-func (c *codec) clientEntry(o dialect.Order, p command.Peer) wire.ClientEntry {
+func (c *codec) clientEntry(o dialect.Order, p command.Participant) wire.ClientEntry {
 	status, state := c.status(o, p)
 	return wire.ClientEntry{
 		ID: p.ID, Name: p.Name, Status: status, State: state, ClientType: extra(p.Extra, "clientType", "type"),
@@ -170,16 +170,16 @@ func (c *codec) clientEntry(o dialect.Order, p command.Peer) wire.ClientEntry {
 	}
 }
 
-func serverList(c *codec, o dialect.Order, l command.PeerList) wire.Frame {
+func serverList(c *codec, o dialect.Order, l command.ParticipantList) wire.Frame {
 	out := wire.ServerListContent{Servers: []wire.ServerEntry{}}
-	for _, p := range l.Peers {
+	for _, p := range l.Participants {
 		status, state := c.status(o, p)
 		out.Servers = append(out.Servers, wire.ServerEntry{
 			ID: p.ID, Name: p.Name, Type: extra(p.Extra, "type"), Status: status, State: state, Capabilities: list(p.Capabilities),
 		})
 	}
 	kind := wire.ServerListResponse
-	if c.kind == command.PeerAgent {
+	if c.kind == command.ParticipantAgent {
 		kind = wire.AgentServerListReply
 	}
 	if o.Type == "mcp.servers.list.request" {
@@ -204,7 +204,7 @@ func toolList(c *codec, o dialect.Order, l command.ToolList) wire.Frame {
 		return wire.Frame{Type: wire.ServiceToolsReply, Content: wire.ServiceToolsContent{ServiceID: l.Server, ServiceName: first(l.Name, l.Server), Tools: tools}}
 	}
 	kind := wire.ServerTools
-	if c.kind == command.PeerAgent {
+	if c.kind == command.ParticipantAgent {
 		kind = wire.MCPToolsReply
 	}
 	return wire.Frame{Type: kind, Content: wire.ServerToolsContent{ServerID: l.Server, ServerName: first(l.Name, l.Server), Tools: tools}}
@@ -219,7 +219,7 @@ func toolOutcome(c *codec, _ dialect.Order, d command.ToolOutcome) wire.Frame {
 		}}
 	}
 	kind := wire.MCPTaskExecution
-	if c.kind == command.PeerAgent {
+	if c.kind == command.ParticipantAgent {
 		kind = wire.ToolExecuteReply
 	}
 	return wire.Frame{Type: kind, Content: executed(event.CallFinishedData{
@@ -236,11 +236,11 @@ func taskView(_ *codec, _ dialect.Order, v command.TaskView) wire.Frame {
 }
 
 func clientNote(c *codec, o dialect.Order, n command.ClientNote) wire.Frame {
-	if c.kind == command.PeerService {
+	if c.kind == command.ParticipantService {
 		return wire.Frame{Type: wire.NotificationReceived, Content: wire.NotificationReceivedContent{Message: received, NotificationID: o.RequestID}}
 	}
 	return wire.Frame{Type: wire.MessageSent, Content: wire.MessageSentContent{
-		Target: wire.Party{Type: command.PeerClient, ID: n.TargetID}, TargetClientID: n.TargetID, Status: statusSent,
+		Target: wire.Party{Type: command.ParticipantClient, ID: n.TargetID}, TargetClientID: n.TargetID, Status: statusSent,
 	}}
 }
 

@@ -47,7 +47,7 @@ type Settings struct {
 	TaskTimeout        time.Duration // of a task that says none; 0 = no limit
 	MaxConcurrentTasks int           // of one connection of an agent or a service
 
-	// Statuses is the vocabulary of the member status in answers to peers that do not say
+	// Statuses is the vocabulary of the member status in answers to participants that do not say
 	// which one they use; state has the other one's word. Empty = the SDKs'.
 	Statuses command.Vocabulary
 
@@ -63,18 +63,18 @@ const greeting = "Welcome to Agent Swarm Protocol"
 var features = []string{"tasks", "agents", "services", "mcp", "clients", "resume", "cancel"}
 
 // Client returns the codec of the sockets of clients.
-func Client(s Settings) dialect.Peers {
-	return &codec{name: "asp-client", kind: command.PeerClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(s), watched: watchEvents()}
+func Client(s Settings) dialect.Participants {
+	return &codec{name: "asp-client", kind: command.ParticipantClient, settings: s, types: wire.Client, in: clientFrames(), out: clientEvents(s), watched: watchEvents()}
 }
 
 // Agent returns the codec of the sockets of agents.
-func Agent(s Settings) dialect.Peers {
-	return &codec{name: "asp-agent", kind: command.PeerAgent, settings: s, types: wire.Agent, in: agentFrames(), out: agentEvents()}
+func Agent(s Settings) dialect.Participants {
+	return &codec{name: "asp-agent", kind: command.ParticipantAgent, settings: s, types: wire.Agent, in: agentFrames(), out: agentEvents()}
 }
 
 // Service returns the codec of the sockets of services.
-func Service(s Settings) dialect.Peers {
-	return &codec{name: "asp-service", kind: command.PeerService, settings: s, types: wire.Service, in: serviceFrames(), out: serviceEvents()}
+func Service(s Settings) dialect.Participants {
+	return &codec{name: "asp-service", kind: command.ParticipantService, settings: s, types: wire.Service, in: serviceFrames(), out: serviceEvents()}
 }
 
 // codec is the codec of one role.
@@ -90,7 +90,7 @@ type codec struct {
 // reader makes orders of one type of frame.
 type reader struct {
 	means   string  // for Table
-	member  bool    // only of a registered peer
+	member  bool    // only of a registered participant
 	ends    bool    // a task or a call, which fails if the frame is too large
 	telling telling // when the sender is told that it has no effect
 	read    func(*frame) []dialect.Order
@@ -110,21 +110,21 @@ const (
 // they differ from the usual, id and requestId.
 type writer func(event.Event) ([]wire.Frame, error)
 
-// Name implements dialect.Peers.
+// Name implements dialect.Participants.
 func (c *codec) Name() string { return c.name }
 
-// Kind implements dialect.Peers.
+// Kind implements dialect.Participants.
 func (c *codec) Kind() string { return c.kind }
 
-// Welcome implements dialect.Peers.
+// Welcome implements dialect.Participants.
 func (c *codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte {
 	f := wire.Frame{ID: at.ConnectionID, Type: wire.Welcome}
-	if c.kind != command.PeerClient {
+	if c.kind != command.ParticipantClient {
 		content := wire.WelcomeContent{
 			Version: c.settings.ServerVersion, OrchestratorVersion: c.settings.ServerVersion, Message: greeting,
 			Config: wire.WelcomeConfig{MaxConcurrentTasks: c.settings.MaxConcurrentTasks, HeartbeatInterval: c.settings.Heartbeat.Milliseconds()},
 		}
-		if c.kind == command.PeerAgent {
+		if c.kind == command.ParticipantAgent {
 			content.Config.TaskTimeout = c.settings.TaskTimeout.Milliseconds()
 		}
 		f.Content = content
@@ -143,15 +143,15 @@ func (c *codec) Welcome(at dialect.Link, opened *command.OpenClientReply) []byte
 	return linked(at, f)
 }
 
-// Orders implements dialect.Peers.
-func (c *codec) Orders(raw []byte, in dialect.PeerInbound) ([]dialect.Order, string, error) {
+// Orders implements dialect.Participants.
+func (c *codec) Orders(raw []byte, in dialect.ParticipantInbound) ([]dialect.Order, string, error) {
 	f := frame{in: in}
 	r, ok := c.open(&f, raw)
 	f.quiet = f.kind != "" && c.quiet(r, f.top.Get("id") != nil)
 	if !ok || f.Fault != nil {
 		return nil, f.id, f.refusal(f.Err())
 	}
-	if r.member && !in.Peer.Online {
+	if r.member && !in.Participant.Online {
 		return nil, f.id, f.refusal(fault.New(fault.NotRegistered))
 	}
 	orders := r.read(&f)
@@ -171,7 +171,7 @@ var described = []string{"agent.list.request", "agent.status.update", "mcp.serve
 // quiet reports whether the sender of a frame is not told that it has no effect. One
 // whose type is unknown is answered as a request is.
 func (c *codec) quiet(r reader, hasID bool) bool {
-	if r.telling == usual && c.kind == command.PeerClient {
+	if r.telling == usual && c.kind == command.ParticipantClient {
 		return false
 	}
 	return r.telling == dropped || !hasID
@@ -216,7 +216,7 @@ func (c *codec) open(f *frame, raw []byte) (reader, bool) {
 	return r, ok
 }
 
-// Encode implements dialect.Peers. Of a log that a client watches the frames say so and
+// Encode implements dialect.Participants. Of a log that a client watches the frames say so and
 // have no seq of the client's own; events of members of a team have the frames that they
 // have in their own logs, with the member.
 func (c *codec) Encode(e event.Event) [][]byte {
@@ -247,11 +247,11 @@ func (c *codec) Encode(e event.Event) [][]byte {
 	return out
 }
 
-// Repeat implements dialect.Peers. The SDK's call for a task settles in two steps: the first
+// Repeat implements dialect.Participants. The SDK's call for a task settles in two steps: the first
 // on the result with the requestId of the call, the second on a later one without. A
 // client that does not need that one knows it by its id, which is that of the first.
 func (c *codec) Repeat(e event.Event) [][]byte {
-	if c.kind != command.PeerClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
+	if c.kind != command.ParticipantClient || e.Type != event.TaskFinished || e.Sequence == 0 || isWatched(e) {
 		return nil
 	}
 	d, err := event.As[event.TaskFinishedData](e)
@@ -289,7 +289,7 @@ func sealed(e event.Event, f wire.Frame, last, watched bool) ([]byte, error) {
 	return f.Encode()
 }
 
-// damaged stands for an event that cannot be read: its peer must not mistake a damaged
+// damaged stands for an event that cannot be read: its participant must not mistake a damaged
 // log for silence.
 func damaged(e event.Event, watched bool) []byte {
 	f := fault.Newf(fault.Internal, "An event for you cannot be shown. Tell the operator its id and seq.")
@@ -300,14 +300,14 @@ func damaged(e event.Event, watched bool) []byte {
 	return b
 }
 
-// Refuse implements dialect.Peers.
+// Refuse implements dialect.Participants.
 func (c *codec) Refuse(at dialect.Link, requestID string, f *fault.Fault) []byte {
 	return linked(at, wire.Frame{Type: wire.Error, RequestID: requestID, Content: trouble(f)})
 }
 
-// Ping implements dialect.Peers. The protocol has none for clients.
+// Ping implements dialect.Participants. The protocol has none for clients.
 func (c *codec) Ping(at dialect.Link) []byte {
-	if c.kind == command.PeerClient {
+	if c.kind == command.ParticipantClient {
 		return nil
 	}
 	return linked(at, wire.Frame{
@@ -348,16 +348,16 @@ func trouble(f *fault.Fault) wire.ErrorContent {
 // Row is one message type and what becomes of it.
 type Row struct {
 	Type    string
-	In      bool     // from the peer
+	In      bool     // from the participant
 	Aliases []string // other names that are taken for it
 	Means   string
 }
 
-// Table lists every message of a role (command.PeerClient, PeerAgent, PeerService) and
+// Table lists every message of a role (command.ParticipantClient, ParticipantAgent, ParticipantService) and
 // how it is handled.
 func Table(kind string) []Row {
-	c, _ := map[string]dialect.Peers{
-		command.PeerClient: Client(Settings{}), command.PeerAgent: Agent(Settings{}), command.PeerService: Service(Settings{}),
+	c, _ := map[string]dialect.Participants{
+		command.ParticipantClient: Client(Settings{}), command.ParticipantAgent: Agent(Settings{}), command.ParticipantService: Service(Settings{}),
 	}[kind].(*codec)
 	if c == nil {
 		return nil

@@ -20,20 +20,20 @@ var settings = asp.Settings{
 }
 
 // codecs are the three roles.
-var codecs = map[string]dialect.Peers{
-	command.PeerClient: asp.Client(settings), command.PeerAgent: asp.Agent(settings), command.PeerService: asp.Service(settings),
+var codecs = map[string]dialect.Participants{
+	command.ParticipantClient: asp.Client(settings), command.ParticipantAgent: asp.Agent(settings), command.ParticipantService: asp.Service(settings),
 }
 
-var types = map[string]wire.Types{command.PeerClient: wire.Client, command.PeerAgent: wire.Agent, command.PeerService: wire.Service}
+var types = map[string]wire.Types{command.ParticipantClient: wire.Client, command.ParticipantAgent: wire.Agent, command.ParticipantService: wire.Service}
 
-func suite(t testing.TB, role string, accepted []string) dialecttest.PeerSuite {
+func suite(t testing.TB, role string, accepted []string) dialecttest.ParticipantSuite {
 	t.Helper()
-	s := dialecttest.PeerSuite{
+	s := dialecttest.ParticipantSuite{
 		Codec: codecs[role], Package: "github.com/waggle-dev/waggle/gateway/dialect/asp", Transcripts: "testdata/" + role,
 		Schema: wire.Schema, Inbound: types[role].In, Aliases: types[role].Aliases, Outbound: types[role].Out,
-		Accepted: accepted, Unsaid: unsaid, NoLog: role != command.PeerClient,
+		Accepted: accepted, Unsaid: unsaid, NoLog: role != command.ParticipantClient,
 	}
-	if role != command.PeerAgent { // The description has no examples for agents.
+	if role != command.ParticipantAgent { // The description has no examples for agents.
 		var err error
 		s.Examples, err = fs.Sub(wire.Examples, "examples/"+role)
 		require.NoError(t, err)
@@ -45,33 +45,37 @@ func suite(t testing.TB, role string, accepted []string) dialecttest.PeerSuite {
 var unsaid = []string{"service.started content.estimatedDuration", "error content.stack"}
 
 func TestClient(t *testing.T) {
-	dialecttest.ExercisePeers(t, suite(t, command.PeerClient, clientAccepted))
+	dialecttest.ExerciseParticipants(t, suite(t, command.ParticipantClient, clientAccepted))
 }
 
 func TestAgent(t *testing.T) {
-	dialecttest.ExercisePeers(t, suite(t, command.PeerAgent, agentAccepted))
+	dialecttest.ExerciseParticipants(t, suite(t, command.ParticipantAgent, agentAccepted))
 }
 
 func TestService(t *testing.T) {
-	dialecttest.ExercisePeers(t, suite(t, command.PeerService, serviceAccepted))
+	dialecttest.ExerciseParticipants(t, suite(t, command.ParticipantService, serviceAccepted))
 }
 
 func FuzzClient(f *testing.F) {
-	dialecttest.FuzzOrders(f, suite(f, command.PeerClient, clientAccepted))
+	dialecttest.FuzzOrders(f, suite(f, command.ParticipantClient, clientAccepted))
 }
 
-func FuzzAgent(f *testing.F) { dialecttest.FuzzOrders(f, suite(f, command.PeerAgent, agentAccepted)) }
+func FuzzAgent(f *testing.F) {
+	dialecttest.FuzzOrders(f, suite(f, command.ParticipantAgent, agentAccepted))
+}
 
 func FuzzService(f *testing.F) {
-	dialecttest.FuzzOrders(f, suite(f, command.PeerService, serviceAccepted))
+	dialecttest.FuzzOrders(f, suite(f, command.ParticipantService, serviceAccepted))
 }
 
 func FuzzClientEvents(f *testing.F) {
-	dialecttest.FuzzPeerEncode(f, suite(f, command.PeerClient, nil))
+	dialecttest.FuzzParticipantEncode(f, suite(f, command.ParticipantClient, nil))
 }
 
-func FuzzAgentEvents(f *testing.F) { dialecttest.FuzzPeerEncode(f, suite(f, command.PeerAgent, nil)) }
+func FuzzAgentEvents(f *testing.F) {
+	dialecttest.FuzzParticipantEncode(f, suite(f, command.ParticipantAgent, nil))
+}
 
 func FuzzServiceEvents(f *testing.F) {
-	dialecttest.FuzzPeerEncode(f, suite(f, command.PeerService, nil))
+	dialecttest.FuzzParticipantEncode(f, suite(f, command.ParticipantService, nil))
 }

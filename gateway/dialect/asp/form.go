@@ -48,7 +48,7 @@ func rest(o object, known ...string) json.RawMessage {
 // frame is a message that is being read.
 type frame struct {
 	strict.Reader
-	in           dialect.PeerInbound
+	in           dialect.ParticipantInbound
 	top, content object
 	kind, id     string             // type and id as they were sent
 	words        command.Vocabulary // of statuses, if the frame gives it away
@@ -166,7 +166,7 @@ func (f *frame) flag(o object, name string) bool {
 	return string(raw) == "true"
 }
 
-// status reads the status of a peer, empty if it is absent.
+// status reads the status of a participant, empty if it is absent.
 func (f *frame) status(o object, name string) string {
 	raw := o.Get(name)
 	if raw == nil {
@@ -210,12 +210,12 @@ func commandID(fresh, frameID string) string {
 // connection: what the frame makes is made once. A frame without an id is another one each
 // time.
 func (f *frame) stable(what string) string {
-	if f.id == "" || f.in.Peer.ID == "" {
+	if f.id == "" || f.in.Participant.ID == "" {
 		return f.in.NewID()
 	}
-	parts := []string{what, f.in.Peer.Kind, f.in.Peer.ID, f.id}
-	if f.in.Peer.Incarnation != "" {
-		parts = append(parts, f.in.Peer.Incarnation)
+	parts := []string{what, f.in.Participant.Kind, f.in.Participant.ID, f.id}
+	if f.in.Participant.Incarnation != "" {
+		parts = append(parts, f.in.Participant.Incarnation)
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	h := hex.EncodeToString(sum[:16])
@@ -226,11 +226,11 @@ func (f *frame) stable(what string) string {
 // it. A repeat has the same id, type and content, on whatever connection of the sender.
 // The name carries the id of the frame as that of a command does.
 func (f *frame) request() string {
-	if f.id == "" || f.in.Peer.ID == "" || f.named != "" {
+	if f.id == "" || f.in.Participant.ID == "" || f.named != "" {
 		return f.named
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q %q %q %s", f.in.Peer.Kind, f.in.Peer.ID, f.kind, f.id, f.top.Get("content"))
+	fmt.Fprintf(sum, "%q %q %q %q %s", f.in.Participant.Kind, f.in.Participant.ID, f.kind, f.id, f.top.Get("content"))
 	if task := f.top.Get("taskId"); task != nil {
 		fmt.Fprintf(sum, " %s", task)
 	}

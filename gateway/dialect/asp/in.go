@@ -13,7 +13,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Kinds of the tools that peers call.
+// Kinds of the tools that participants call.
 const (
 	kindService = "service"
 	kindMCP     = "mcp"
@@ -67,9 +67,9 @@ func ping(f *frame) []dialect.Order {
 func pong(*frame) []dialect.Order { return nil }
 
 // filter reads content.filters.
-func (f *frame) filter(types ...string) command.PeerFilter {
+func (f *frame) filter(types ...string) command.ParticipantFilter {
 	o := f.Object(f.content, "filters")
-	p := command.PeerFilter{Capabilities: f.list(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID), Status: f.word(o, "status")}
+	p := command.ParticipantFilter{Capabilities: f.list(o, "capabilities"), Name: f.text(o, "name", 0, wire.MaxID), Status: f.word(o, "status")}
 	f.words = cmp.Or(command.VocabularyOf(p.Status), f.words)
 	for _, name := range types {
 		p.Type = first(p.Type, f.word(o, name))
@@ -96,12 +96,12 @@ func (f *frame) run(r command.ToolRequest) []dialect.Order {
 	return ask(dialect.RunTool(r))
 }
 
-// peer returns the sender with what the frame says of it. A peer that is registered
+// participant returns the sender with what the frame says of it. A participant that is registered
 // keeps its id.
-func (f *frame) peer(kind string, ids ...string) command.Peer {
-	p := f.in.Peer
+func (f *frame) participant(kind string, ids ...string) command.Participant {
+	p := f.in.Participant
 	p.Kind = kind
-	if p.ID == "" || !f.in.Peer.Online {
+	if p.ID == "" || !f.in.Participant.Online {
 		p.ID = first(ids...)
 	}
 	p.Capabilities = f.list(f.content, "capabilities")
@@ -110,7 +110,7 @@ func (f *frame) peer(kind string, ids ...string) command.Peer {
 	return p
 }
 
-// typed returns what else a peer says of itself with its type under the name by which
+// typed returns what else a participant says of itself with its type under the name by which
 // lists are narrowed: type. It may say it under another one.
 func typed(extra json.RawMessage, name string) json.RawMessage {
 	m, ok := strict.Members(extra)
@@ -123,7 +123,7 @@ func typed(extra json.RawMessage, name string) json.RawMessage {
 
 // withStatus returns the sender with another status.
 func (f *frame) withStatus() []dialect.Order {
-	p := f.in.Peer
+	p := f.in.Participant
 	p.Status = f.status(f.content, "status")
 	if p.Status == "" {
 		f.Wrong("content.status", aStatus, nil)
@@ -134,11 +134,11 @@ func (f *frame) withStatus() []dialect.Order {
 
 // leave says goodbye, also once more.
 func (f *frame) leave(kind string) []dialect.Order {
-	if f.in.Peer.ID == "" {
+	if f.in.Participant.ID == "" {
 		f.Fault = fault.New(fault.NotRegistered)
 		return nil
 	}
-	bye := f.say(kind, wire.UnregisteredContent{ID: f.in.Peer.ID, Message: "Goodbye"})
+	bye := f.say(kind, wire.UnregisteredContent{ID: f.in.Participant.ID, Message: "Goodbye"})
 	return append(bye, dialect.Order{Leave: true})
 }
 

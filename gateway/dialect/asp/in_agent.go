@@ -41,7 +41,7 @@ func agentFrames() map[string]reader {
 
 func registerAgent(f *frame) []dialect.Order {
 	manifest := f.Object(f.content, "manifest")
-	p := f.peer(command.PeerAgent, f.name(f.content, "id"), f.name(f.content, "agentId"), f.name(manifest, "id"), f.in.NewID())
+	p := f.participant(command.ParticipantAgent, f.name(f.content, "id"), f.name(f.content, "agentId"), f.name(manifest, "id"), f.in.NewID())
 	p.Name = f.needName(f.here("name", "agentName")...)
 	p.Extra = typed(rest(f.content, "id", "agentId", "name", "agentName", "capabilities", "description", "status", "tasks"), "agentType")
 	if f.content.Get("tasks") != nil {
@@ -91,7 +91,7 @@ func (f *frame) place(guess string) string {
 // the frame that it answers, which is the task's.
 func agentResult(f *frame) []dialect.Order {
 	task := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"}, place{f.top, "requestId"})
-	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Peer.ID, Result: orNull(f.content.Get("result"))}
+	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Participant.ID, Result: orNull(f.content.Get("result"))}
 	if f.kind == wire.AgentResponse && f.content.Get("result") == nil {
 		r.Result = orNull(f.content.Get("data"))
 	}
@@ -120,14 +120,14 @@ func fail(r *dialect.FinishTask, why failure) {
 func taskError(f *frame) []dialect.Order {
 	task := f.task()
 	f.need(f.content, "error")
-	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Peer.ID}
+	r := dialect.FinishTask{TaskID: task, AgentID: f.in.Participant.ID}
 	fail(&r, failureIn(f.content.Members))
 	return f.tell(task, r)
 }
 
 func taskStatus(f *frame) []dialect.Order {
 	task := f.task()
-	r := dialect.ReportTask{TaskID: task, AgentID: f.in.Peer.ID, Status: f.word(f.content, "status"), Progress: f.content.Get("progress")}
+	r := dialect.ReportTask{TaskID: task, AgentID: f.in.Participant.ID, Status: f.word(f.content, "status"), Progress: f.content.Get("progress")}
 	if r.Status == "" {
 		f.Wrong("content.status", "started, running, completed or failed", f.content.Get("status"))
 	}
@@ -140,7 +140,7 @@ func taskStatus(f *frame) []dialect.Order {
 func notifyTask(f *frame) []dialect.Order {
 	c, task := f.content, f.task()
 	n := dialect.NotifyTask{
-		TaskID: task, AgentID: f.in.Peer.ID, RequestID: f.id, Level: f.word(c, "level"), Message: f.need(c, "message"), Data: c.Get("data"),
+		TaskID: task, AgentID: f.in.Participant.ID, RequestID: f.id, Level: f.word(c, "level"), Message: f.need(c, "message"), Data: c.Get("data"),
 	}
 	n.NotificationType = first(f.word(c, "notificationType"), typeIn(n.Message), "info")
 	if inner, ok := strict.Members(n.Message); ok && n.Data == nil && len(inner["data"]) > 0 {
@@ -167,7 +167,7 @@ const unasked = "unasked_"
 func askTask(f *frame) []dialect.Order {
 	c, task := f.content, f.task()
 	q := dialect.AskTask{
-		TaskID: task, AgentID: f.in.Peer.ID, RequestID: first(f.id, unasked+f.in.NewID()), MessageType: f.word(c, "messageType"),
+		TaskID: task, AgentID: f.in.Participant.ID, RequestID: first(f.id, unasked+f.in.NewID()), MessageType: f.word(c, "messageType"),
 		Message: c.Get("message"), Options: c.Get("options"), TimeoutMS: f.wait(c, "timeout"),
 	}
 	switch request := c.Get("request"); {
@@ -220,7 +220,7 @@ func agentMCP(f *frame) []dialect.Order {
 
 // call calls a tool within a task, or outside of any.
 func (f *frame) call(r command.ToolRequest) []dialect.Order {
-	r.TaskID, r.AgentID = f.within("taskId", "parentTaskId"), f.in.Peer.ID
+	r.TaskID, r.AgentID = f.within("taskId", "parentTaskId"), f.in.Participant.ID
 	if r.TaskID == "" {
 		return f.run(r)
 	}
@@ -231,7 +231,7 @@ func (f *frame) call(r command.ToolRequest) []dialect.Order {
 func agentRequest(f *frame) []dialect.Order {
 	c := f.content
 	s := command.SpawnChild{
-		TaskID: first(f.name(c, "parentTaskId"), f.name(c, "taskId"), f.name(f.top, "taskId")), AgentID: f.in.Peer.ID, AgentName: f.in.Peer.Name, RequestID: f.id, ChildID: f.stable("task"),
+		TaskID: first(f.name(c, "parentTaskId"), f.name(c, "taskId"), f.name(f.top, "taskId")), AgentID: f.in.Participant.ID, AgentName: f.in.Participant.Name, RequestID: f.id, ChildID: f.stable("task"),
 		TargetID: f.name(c, "targetAgentId"), TaskType: f.word(c, "taskType"), Description: f.text(c, "description", 0, wire.MaxText),
 		Data: f.need(c, "taskData"), TimeoutMS: f.wait(c, "timeout"),
 	}

@@ -44,7 +44,7 @@ func listClients(f *frame) []dialect.Order {
 func createTask(f *frame) []dialect.Order {
 	c := f.content
 	t := dialect.Submit{
-		TaskID: f.stable("task"), RequestID: f.id, ClientID: f.in.Peer.ID, AgentID: f.name(c, "agentId"), AgentName: f.name(c, "agentName"),
+		TaskID: f.stable("task"), RequestID: f.id, ClientID: f.in.Participant.ID, AgentID: f.name(c, "agentId"), AgentName: f.name(c, "agentName"),
 		Capabilities: f.list(c, "capabilities"), TaskType: f.word(c, "taskType"), Data: f.need(c, "taskData"),
 		QueueMS: f.wait(c, "queueTimeout"), TimeoutMS: f.wait(c, "timeout"),
 	}
@@ -82,7 +82,7 @@ func cancelTask(f *frame) []dialect.Order {
 		return f.cancelWatched(task, name, member)
 	}
 	return f.tell(task, dialect.CancelTask{
-		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id, Reason: f.text(f.content, "reason", 0, wire.MaxText),
+		TaskID: task, ClientID: f.in.Participant.ID, RequestID: f.id, Reason: f.text(f.content, "reason", 0, wire.MaxText),
 	})
 }
 
@@ -93,7 +93,7 @@ func messageTask(f *frame) []dialect.Order {
 		return f.messageWatched(task, name, input, member)
 	}
 	return f.tell(task, dialect.MessageTask{
-		TaskID: task, ClientID: f.in.Peer.ID, RequestID: f.id,
+		TaskID: task, ClientID: f.in.Participant.ID, RequestID: f.id,
 		MessageType: first(f.word(f.content, "messageType"), fromClient), Message: f.need(f.content, "message"),
 	})
 }
@@ -110,7 +110,7 @@ func clientTool(f *frame) []dialect.Order {
 // write down its name, and to show it to others, which is what is answered.
 func registerClient(f *frame) []dialect.Order {
 	c := f.content
-	p := f.peer(command.PeerClient)
+	p := f.participant(command.ParticipantClient)
 	p.Name = first(f.name(c, "clientName"), f.name(c, "name"), p.Name)
 	kind, version := first(f.word(c, "clientType"), f.word(c, "type")), f.word(c, "version")
 	p.Extra = typed(rest(c, "clientName", "name", "capabilities", "description", "status", "clientId", "resumeToken", "lastSeq"), "clientType")

@@ -35,7 +35,7 @@ func serviceFrames() map[string]reader {
 func registerService(f *frame) []dialect.Order {
 	manifest := f.Object(f.content, "manifest")
 	name := f.needName(f.here("name", "serviceName")...)
-	p := f.peer(command.PeerService, f.name(f.content, "id"), f.name(f.content, "serviceId"), f.name(manifest, "id"), slug(name), f.in.NewID())
+	p := f.participant(command.ParticipantService, f.name(f.content, "id"), f.name(f.content, "serviceId"), f.name(manifest, "id"), slug(name), f.in.NewID())
 	p.Name, p.Tools = name, f.tools()
 	p.Extra = rest(f.content, "id", "serviceId", "name", "serviceName", "capabilities", "description", "status", "tools")
 	return one(dialect.Order{Register: &p})
@@ -49,7 +49,7 @@ func slug(name string) string {
 }
 
 // tools reads content.tools.
-func (f *frame) tools() []command.PeerTool {
+func (f *frame) tools() []command.ParticipantTool {
 	raw := f.content.Get("tools")
 	if raw == nil {
 		return nil
@@ -59,7 +59,7 @@ func (f *frame) tools() []command.PeerTool {
 		f.Wrong("content.tools", fmt.Sprintf("a list of at most %d tools", wire.MaxTools), raw)
 		return nil
 	}
-	out := make([]command.PeerTool, 0, len(all))
+	out := make([]command.ParticipantTool, 0, len(all))
 	for i, r := range all {
 		o := object{Path: fmt.Sprintf("content.tools[%d]", i)}
 		var ok bool
@@ -68,7 +68,7 @@ func (f *frame) tools() []command.PeerTool {
 		}
 		f.Object(o, "inputSchema")
 		f.Object(o, "outputSchema")
-		out = append(out, command.PeerTool{
+		out = append(out, command.ParticipantTool{
 			ID: f.needName(place{o, "id"}, place{o, "name"}), Name: f.name(o, "name"), Description: f.text(o, "description", 0, wire.MaxText),
 			InputSchema: o.Get("inputSchema"), OutputSchema: o.Get("outputSchema"), Idempotent: f.flag(o, "idempotent"),
 		})
@@ -110,7 +110,7 @@ func serviceNotifies(f *frame) []dialect.Order {
 	}
 	call := f.needName(place{f.content, "taskId"}, place{f.top, "taskId"})
 	d := event.CallNotifiedData{
-		CallID: call, Server: f.in.Peer.ID, ServerName: f.in.Peer.Name, NotificationType: first(f.word(n, "type"), "info"),
+		CallID: call, Server: f.in.Participant.ID, ServerName: f.in.Participant.Name, NotificationType: first(f.word(n, "type"), "info"),
 		Message: f.text(n, "message", 0, wire.MaxText), Data: n.Get("data"), At: f.moment(n, "timestamp"),
 	}
 	return append(f.acknowledge(), f.forward(dialect.Forward{CallID: call, Request: f.request(), Notification: &d})...)
@@ -142,7 +142,7 @@ func serviceSays(f *frame) []dialect.Order {
 		return f.acknowledge()
 	}
 	// Replicas of a service have one id and may number their messages alike.
-	message := f.stable("message " + f.in.Peer.Connection + " " + f.request())
+	message := f.stable("message " + f.in.Participant.Connection + " " + f.request())
 	return ask(dialect.SendClient{MessageID: message, TargetID: client, MessageType: wire.ServiceNotified, Data: f.content.Get("notification")})
 }
 

@@ -24,9 +24,9 @@ const (
 	statusSuccess   = "success"
 )
 
-// outMeans says of every message to a peer when it is sent.
+// outMeans says of every message to a participant when it is sent.
 var outMeans = map[string]map[string]string{
-	command.PeerClient: {
+	command.ParticipantClient: {
 		wire.ClientWelcome:      "the first frame",
 		wire.AgentListResponse:  "answers client.agent.list.request",
 		wire.TaskCreateResponse: "a task was accepted: answers client.agent.task.create.request",
@@ -52,7 +52,7 @@ var outMeans = map[string]map[string]string{
 		wire.Pong:               "answers ping",
 		wire.Error:              "a message could not be carried out",
 	},
-	command.PeerAgent: {
+	command.ParticipantAgent: {
 		wire.Welcome:               "the first frame",
 		wire.AgentRegistered:       "answers agent.register",
 		wire.AgentUnregistered:     "answers agent.unregister",
@@ -77,7 +77,7 @@ var outMeans = map[string]map[string]string{
 		wire.Pong:                  "answers ping",
 		wire.Error:                 "a message could not be carried out",
 	},
-	command.PeerService: {
+	command.ParticipantService: {
 		wire.Welcome:              "the first frame",
 		wire.ServiceRegistered:    "answers service.register",
 		wire.ServiceUnregistered:  "answers service.unregister",

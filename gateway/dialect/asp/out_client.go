@@ -53,7 +53,7 @@ func done(e event.Event, d event.NoticeData) []wire.Frame {
 
 func clientMessage(e event.Event, d event.InboxMessagedData) []wire.Frame {
 	return frames(wire.ClientMessage, "", wire.ClientMessageContent{
-		MessageID: d.MessageID, Sender: wire.Party{Type: command.PeerClient, ID: d.SenderID, Name: d.SenderName}, SenderClientID: d.SenderID,
+		MessageID: d.MessageID, Sender: wire.Party{Type: command.ParticipantClient, ID: d.SenderID, Name: d.SenderName}, SenderClientID: d.SenderID,
 		TargetClientID: d.TargetID, MessageType: d.MessageType, Data: d.Data, ExpiresAt: wire.Stamp(d.ExpiresAt), Timestamp: wire.Stamp(e.Time),
 	})
 }
@@ -224,7 +224,7 @@ func callFinished(e event.Event, d event.CallFinishedData) []wire.Frame {
 	})
 }
 
-// extra reads a text of what a peer said of itself besides what the protocol has.
+// extra reads a text of what a participant said of itself besides what the protocol has.
 func extra(raw json.RawMessage, names ...string) string {
 	m, _ := strict.Members(raw)
 	for _, n := range names {

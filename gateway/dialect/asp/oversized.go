@@ -11,9 +11,9 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Oversized implements dialect.Peers. A result fails its task or its call; all else has no
+// Oversized implements dialect.Participants. A result fails its task or its call; all else has no
 // effect.
-func (c *codec) Oversized(t dialect.Torn, in dialect.PeerInbound) ([]dialect.Order, string, error) {
+func (c *codec) Oversized(t dialect.Torn, in dialect.ParticipantInbound) ([]dialect.Order, string, error) {
 	top, content := torn.Read(t.Head, t.Tail, "content")
 	f := frame{in: in, top: object{Members: top}, content: object{Path: "content", Members: content}}
 	f.id, f.kind = shown(f.top, "id"), shown(f.top, "type")
@@ -23,7 +23,7 @@ func (c *codec) Oversized(t dialect.Torn, in dialect.PeerInbound) ([]dialect.Ord
 	}
 	r := c.in[name]
 	f.quiet = c.quiet(r, f.id != "")
-	if r.member && !in.Peer.Online {
+	if r.member && !in.Participant.Online {
 		return nil, f.id, f.refusal(fault.New(fault.NotRegistered))
 	}
 	why := fault.Newf(fault.MessageTooBig, "The message has %d bytes; the limit is %d. Send less at once.", t.Size, t.Limit)
@@ -45,7 +45,7 @@ func (c *codec) Oversized(t dialect.Torn, in dialect.PeerInbound) ([]dialect.Ord
 // no orders.
 func (f *frame) tooLarge(t dialect.Torn) []dialect.Order {
 	of := first(shown(f.content, "taskId"), shown(f.top, "taskId"), shown(f.top, "requestId"))
-	if f.in.Peer.Kind == command.PeerService {
+	if f.in.Participant.Kind == command.ParticipantService {
 		if of == "" && f.kind != wire.ServiceError { // which may be about no call
 			of = f.in.OnlyCall
 		}
@@ -60,7 +60,7 @@ func (f *frame) tooLarge(t dialect.Torn) []dialect.Order {
 	}
 	why := fault.Newf(fault.MessageTooBig, "The result is too large: the agent sent %d bytes; the limit is %d. Ask for less at once.", t.Size, t.Limit)
 	return f.tell(of, dialect.FinishTask{
-		TaskID: of, AgentID: f.in.Peer.ID, Failed: true, Code: string(why.Code), Error: why.Public(),
+		TaskID: of, AgentID: f.in.Participant.ID, Failed: true, Code: string(why.Code), Error: why.Public(),
 	})
 }
 

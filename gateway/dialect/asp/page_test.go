@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-var kinds = []string{command.PeerClient, command.PeerAgent, command.PeerService}
+var kinds = []string{command.ParticipantClient, command.ParticipantAgent, command.ParticipantService}
 
 // TestTheTableIsComplete: every message of the three lists has one meaning, and the
 // table no other message.
@@ -52,7 +52,7 @@ func TestEveryEventOfASwarmIsTold(t *testing.T) {
 	}
 	for _, info := range event.Catalogue {
 		e := event.Event{ID: "e", Type: info.Type, Subject: "default.inbox.c", Sequence: 7, Time: dialecttest.Now, Data: []byte(`{"kind":"service"}`)}
-		got := codecs[command.PeerClient].Encode(e)
+		got := codecs[command.ParticipantClient].Encode(e)
 		if slices.Contains(silent, info.Type) || !swarm.MatchString(string(info.Type)) && !slices.Contains(tasks, info.Type) {
 			require.Empty(t, got, "%s", info.Type)
 			continue
@@ -63,10 +63,10 @@ func TestEveryEventOfASwarmIsTold(t *testing.T) {
 
 const page = "../../../docs/PROTOCOL-ASP.md"
 
-var headings = map[string]string{command.PeerClient: "## Clients", command.PeerAgent: "## Agents", command.PeerService: "## Services"}
+var headings = map[string]string{command.ParticipantClient: "## Clients", command.ParticipantAgent: "## Agents", command.ParticipantService: "## Services"}
 
 // TestThePage: the page lists every message with its other names and its meaning, and
-// has an example of each. The codec accepts the frames of a peer, and those of the server are
+// has an example of each. The codec accepts the frames of a participant, and those of the server are
 // lines of a transcript.
 func TestThePage(t *testing.T) {
 	for _, kind := range kinds {
@@ -92,8 +92,8 @@ func TestThePage(t *testing.T) {
 			shown["out "+typeOf(t, line)] = true
 		}
 		for _, line := range dialecttest.Shown(sends) {
-			_, _, err := codecs[kind].Orders([]byte(line), dialect.PeerInbound{
-				Peer: dialecttest.Registered(kind), OnlyTask: "task-1", LastTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
+			_, _, err := codecs[kind].Orders([]byte(line), dialect.ParticipantInbound{
+				Participant: dialecttest.Registered(kind), OnlyTask: "task-1", LastTask: "task-1", Now: dialecttest.Now, NewID: func() string { return "new-1" },
 			})
 			require.NoError(t, err, line)
 			shown["in "+typeOf(t, line)] = true

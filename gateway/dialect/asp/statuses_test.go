@@ -26,7 +26,7 @@ func TestStatusesOfTheDocument(t *testing.T) {
 		`{"status":"OFFLINE"}`:     {"online", "active"},
 	} {
 		orders, _, err := client.Orders([]byte(`{"id":"1","type":"client.agent.list.request","content":{"filters":`+filters+`}}`),
-			dialect.PeerInbound{Peer: dialecttest.Registered(command.PeerClient), Now: dialecttest.Now})
+			dialect.ParticipantInbound{Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now})
 		require.NoError(t, err)
 		require.Len(t, orders, 1)
 		frames := client.Answer(dialecttest.Link, orders[0], json.RawMessage(`{"peers":[{"id":"a","name":"A","status":"active","online":true}]}`))

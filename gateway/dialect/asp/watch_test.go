@@ -18,7 +18,7 @@ import (
 // is dropped, and members of a team look as they do by themselves.
 func TestWatchingAnyRun(t *testing.T) {
 	dialecttest.ExerciseWatching(t, dialecttest.Watch{
-		Encode: []func(event.Event) [][]byte{codecs[command.PeerClient].Encode},
+		Encode: []func(event.Event) [][]byte{codecs[command.ParticipantClient].Encode},
 		Kind:   "type", Outbound: wire.Client.Out, Schema: wire.Schema, Groups: []string{"client.out"}, Page: "../../../docs/PROTOCOL-ASP.md",
 		Member: func(f map[string]any) string {
 			at, _ := f["watched"].(map[string]any)
@@ -39,8 +39,8 @@ func TestWatchingAnyRun(t *testing.T) {
 
 // TestOneQuestionHasManyAnswers: whatever shape an SDK gives to an answer, it is the same.
 func TestOneQuestionHasManyAnswers(t *testing.T) {
-	in := dialect.PeerInbound{
-		Peer: dialecttest.Registered(command.PeerClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
+	in := dialect.ParticipantInbound{
+		Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
 		Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindMember, Entity: id.EntityFromExternal("agent_1")},
 	}
 	for message, want := range map[string]bool{
@@ -48,7 +48,7 @@ func TestOneQuestionHasManyAnswers(t *testing.T) {
 		`{"approved":false,"text":"approve"}`: false, `{"decision":"reject"}`: false, `{"approved":true}`: true,
 	} {
 		for _, head := range []string{`"taskId":"watched/q"`, `"taskId":"watched/run_1","inputId":"q"`, `"taskId":"watched/q","messageType":"input_response"`} {
-			orders, _, err := codecs[command.PeerClient].Orders([]byte(`{"id":"r","type":"task.message","content":{`+head+`,"message":`+message+`}}`), in)
+			orders, _, err := codecs[command.ParticipantClient].Orders([]byte(`{"id":"r","type":"task.message","content":{`+head+`,"message":`+message+`}}`), in)
 			require.NoError(t, err)
 			require.Len(t, orders, 2, "the intent, and that it was sent")
 			require.Empty(t, orders[0].Task, "it is about the watched run")
@@ -60,8 +60,8 @@ func TestOneQuestionHasManyAnswers(t *testing.T) {
 // TestWithoutAWatchedRunNothingIsMarked: a socket that watches nothing takes a marked id
 // for the id of a task.
 func TestWithoutAWatchedRunNothingIsMarked(t *testing.T) {
-	in := dialect.PeerInbound{Peer: dialecttest.Registered(command.PeerClient), Now: dialecttest.Now, NewID: func() string { return "new-1" }}
-	orders, _, err := codecs[command.PeerClient].Orders([]byte(`{"type":"task.message","content":{"taskId":"watched/q","message":true}}`), in)
+	in := dialect.ParticipantInbound{Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" }}
+	orders, _, err := codecs[command.ParticipantClient].Orders([]byte(`{"type":"task.message","content":{"taskId":"watched/q","message":true}}`), in)
 	require.NoError(t, err)
 	require.Len(t, orders, 1)
 	require.Equal(t, "watched/q", orders[0].Task)
@@ -70,9 +70,9 @@ func TestWithoutAWatchedRunNothingIsMarked(t *testing.T) {
 // TestExamplesOfWatching: what the server sends is a line of a transcript, and what a
 // client sends is understood.
 func TestExamplesOfWatching(t *testing.T) {
-	known := dialecttest.Said(t, "testdata/"+command.PeerClient)
-	in := dialect.PeerInbound{
-		Peer: dialecttest.Registered(command.PeerClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
+	known := dialecttest.Said(t, "testdata/"+command.ParticipantClient)
+	in := dialect.ParticipantInbound{
+		Participant: dialecttest.Registered(command.ParticipantClient), Now: dialecttest.Now, NewID: func() string { return "new-1" },
 		Watched: subject.Log{Tenant: id.DefaultTenant, Kind: id.KindTeam, Entity: id.EntityFromExternal("team_1")},
 	}
 	examples := dialecttest.Shown(dialecttest.Part(t, page, "## Watching any run"))
@@ -81,7 +81,7 @@ func TestExamplesOfWatching(t *testing.T) {
 		if known[line] {
 			continue
 		}
-		orders, _, err := codecs[command.PeerClient].Orders([]byte(line), in)
+		orders, _, err := codecs[command.ParticipantClient].Orders([]byte(line), in)
 		require.NoError(t, err, line)
 		require.NotNil(t, orders[0].Intent, line)
 		require.Empty(t, orders[0].Task, line)

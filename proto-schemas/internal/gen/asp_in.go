@@ -46,7 +46,7 @@ var aspInbound = map[string]map[string]aspMessage{
 	},
 	"agent": {
 		asp.AgentRegister: {
-			content: with(ofPeer, node{"id": anID, "agentId": anID, "name": anID, "agentName": anID, "manifest": objectOf(node{"id": anID}), "tasks": wordList(0)}),
+			content: with(ofParticipant, node{"id": anID, "agentId": anID, "name": anID, "agentName": anID, "manifest": objectOf(node{"id": anID}), "tasks": wordList(0)}),
 			oneOf:   [][]string{{"content.name", "content.agentName"}},
 		},
 		asp.AgentUnregister: {},
@@ -96,7 +96,7 @@ var aspInbound = map[string]map[string]aspMessage{
 	},
 	"service": {
 		asp.ServiceRegister: {
-			content: with(ofPeer, node{
+			content: with(ofParticipant, node{
 				"id": anID, "serviceId": anID, "name": anID, "serviceName": anID, "manifest": objectOf(node{"id": anID}),
 				"tools": node{"type": []string{"array", "null"}, "maxItems": asp.MaxTools, "items": node{
 					"type": "object", "properties": node{
@@ -145,9 +145,9 @@ var (
 	anyJSON    = node{"description": "Any JSON."}
 	aStatus    = to("Status")
 
-	ofTask   = node{"taskId": anID}
-	ofTaskID = []string{"content.taskId", "taskId"}
-	ofPeer   = node{"capabilities": wordList(0), "description": aText, "status": aStatus}
+	ofTask        = node{"taskId": anID}
+	ofTaskID      = []string{"content.taskId", "taskId"}
+	ofParticipant = node{"capabilities": wordList(0), "description": aText, "status": aStatus}
 
 	statusMessage = aspMessage{content: node{"status": aStatus, "message": aText}, oneOf: [][]string{{"content.status"}}}
 	toolMessage   = aspMessage{
@@ -200,13 +200,13 @@ func filters(types ...string) node {
 	return with(to("Filters"), node{"properties": props})
 }
 
-// aspShared are definitions that messages from peers share.
+// aspShared are definitions that messages from participants share.
 var aspShared = map[string]node{
 	"Status":  {"enum": []any{"online", "offline", "busy", "error", "initializing", "active", "inactive", "maintenance", nil}},
 	"Words":   aspWords,
 	"Filters": objectOf(node{"status": aWord, "capabilities": wordList(0), "name": node{"type": []string{"string", "null"}, "maxLength": asp.MaxID}}),
 	"Sent": {
-		"description": "Members of a peer's message.", "type": "object",
+		"description": "Members of a participant's message.", "type": "object",
 		"properties": node{
 			"id":        with(anID, node{"description": "Of this message: what the answer has as requestId."}),
 			"timestamp": node{"description": "Not needed, not read."},

@@ -60,7 +60,7 @@ func (g *grant) joins(services ...id.Name) {
 	}
 }
 
-// lists lets the role list peers of the swarm in the directory.
+// lists lets the role list participants of the swarm in the directory.
 func (g *grant) lists(what ...id.Name) {
 	for _, w := range what {
 		g.publish(key(subject.BucketDirectory, subject.DirectoryFilter(w)))

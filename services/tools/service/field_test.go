@@ -64,27 +64,27 @@ func newField(t testing.TB, cfg service.Config, overBus bool) *field {
 
 func (f *field) box() tools.Toolbox { return f.Caller.(tools.Toolbox) } //nolint:forcetypeassert // Both are.
 
-// peer is one connection of a service.
-type peer struct {
-	t     testing.TB
-	f     *field
-	lease *directory.Lease
-	peer  command.Peer
-	sub   *nats.Subscription
-	calls chan event.CallRequestedData
+// participant is one connection of a service.
+type participant struct {
+	t           testing.TB
+	f           *field
+	lease       *directory.Lease
+	participant command.Participant
+	sub         *nats.Subscription
+	calls       chan event.CallRequestedData
 }
 
 // reaction is a provider's reaction to a call.
-type reaction func(*peer, event.CallRequestedData)
+type reaction func(*participant, event.CallRequestedData)
 
 // connect registers a service and waits until the tool service sees it.
-func (f *field) connect(t testing.TB, p command.Peer, do reaction) *peer {
+func (f *field) connect(t testing.TB, p command.Participant, do reaction) *participant {
 	t.Helper()
 	f.mu.Lock()
 	f.n++
 	connection := id.MustName(fmt.Sprintf("c%d", f.n))
 	f.mu.Unlock()
-	p.Kind, p.Gateway, p.Connection, p.Online = command.PeerService, f.gw.String(), connection.String(), true
+	p.Kind, p.Gateway, p.Connection, p.Online = command.ParticipantService, f.gw.String(), connection.String(), true
 	if p.Tenant.IsZero() {
 		p.Tenant = id.DefaultTenant
 	}
@@ -94,7 +94,7 @@ func (f *field) connect(t testing.TB, p command.Peer, do reaction) *peer {
 	if p.Since.IsZero() {
 		p.Since = time.Now()
 	}
-	out := &peer{t: t, f: f, peer: p, calls: make(chan event.CallRequestedData, 1000)}
+	out := &participant{t: t, f: f, participant: p, calls: make(chan event.CallRequestedData, 1000)}
 	var err error
 	out.sub, err = f.conn.NATS().Subscribe(subject.Direct(f.gw, connection), func(m *nats.Msg) { out.take(m, do) })
 	require.NoError(t, err)
@@ -110,18 +110,18 @@ func (f *field) connect(t testing.TB, p command.Peer, do reaction) *peer {
 }
 
 // take plays the gateway: it confirms a call and passes it on.
-func (p *peer) take(m *nats.Msg, do reaction) {
+func (p *participant) take(m *nats.Msg, do reaction) {
 	var e event.Event
 	if err := json.Unmarshal(m.Data, &e); err != nil || e.Type != event.CallRequested || e.Sequence != 0 {
 		p.t.Errorf("no call: %v %s", err, m.Data)
 		return
 	}
 	log, err := subject.ParseName(e.Subject)
-	if err != nil || log.Tenant != p.peer.Tenant {
+	if err != nil || log.Tenant != p.participant.Tenant {
 		p.t.Errorf("not the tenant's: %v %s", err, e.Subject)
 	}
 	c, err := event.As[event.CallRequestedData](e)
-	if err != nil || c.ServiceID != p.peer.ID {
+	if err != nil || c.ServiceID != p.participant.ID {
 		p.t.Errorf("no call of this service: %v %s", err, m.Data)
 	}
 	p.calls <- c
@@ -132,8 +132,8 @@ func (p *peer) take(m *nats.Msg, do reaction) {
 }
 
 // say sends the gateway's message to the caller.
-func (p *peer) say(c event.CallRequestedData, n command.CallNews) {
-	n.CallID, n.ServiceID = c.CallID, p.peer.ID
+func (p *participant) say(c event.CallRequestedData, n command.CallNews) {
+	n.CallID, n.ServiceID = c.CallID, p.participant.ID
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -144,16 +144,16 @@ func (p *peer) say(c event.CallRequestedData, n command.CallNews) {
 }
 
 // set changes the service's directory entry, and waits until the tool service sees it.
-func (p *peer) set(change func(*command.Peer)) {
+func (p *participant) set(change func(*command.Participant)) {
 	p.t.Helper()
-	change(&p.peer)
-	data, err := json.Marshal(p.peer)
+	change(&p.participant)
+	data, err := json.Marshal(p.participant)
 	require.NoError(p.t, err)
 	require.NoError(p.t, p.lease.Set(data))
 }
 
 // leave ends the connection.
-func (p *peer) leave() {
+func (p *participant) leave() {
 	p.t.Helper()
 	require.NoError(p.t, p.sub.Unsubscribe())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -162,10 +162,10 @@ func (p *peer) leave() {
 }
 
 // seen waits until the tool service sees the entry.
-func (p *peer) seen(is func(tools.Server) bool) {
+func (p *participant) seen(is func(tools.Server) bool) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
-		list, err := p.f.svc.Servers(context.Background(), p.peer.Tenant, tools.KindService)
+		list, err := p.f.svc.Servers(context.Background(), p.participant.Tenant, tools.KindService)
 		for _, s := range list {
 			if err == nil && is(s) {
 				return true
@@ -176,7 +176,7 @@ func (p *peer) seen(is func(tools.Server) bool) {
 }
 
 // given returns the next call that the service received.
-func (p *peer) given() event.CallRequestedData {
+func (p *participant) given() event.CallRequestedData {
 	p.t.Helper()
 	select {
 	case c := <-p.calls:
@@ -188,19 +188,19 @@ func (p *peer) given() event.CallRequestedData {
 }
 
 func answers(result string) reaction {
-	return func(p *peer, c event.CallRequestedData) {
+	return func(p *participant, c event.CallRequestedData) {
 		p.say(c, command.CallNews{Final: true, Result: json.RawMessage(result)})
 	}
 }
 
-func silent(*peer, event.CallRequestedData) {}
+func silent(*participant, event.CallRequestedData) {}
 
 // echoes answers with the arguments.
-func echoes(p *peer, c event.CallRequestedData) { answers(string(c.Arguments))(p, c) }
+func echoes(p *participant, c event.CallRequestedData) { answers(string(c.Arguments))(p, c) }
 
 // serviceOf has one tool of each kind.
-func serviceOf(name string) command.Peer {
-	return command.Peer{ID: name, Name: "The " + name, Capabilities: []string{"one", "two"}, Tools: []command.PeerTool{
+func serviceOf(name string) command.Participant {
+	return command.Participant{ID: name, Name: "The " + name, Capabilities: []string{"one", "two"}, Tools: []command.ParticipantTool{
 		{ID: "plain", Name: "Plain tool"},
 		{ID: "again", Idempotent: true},
 		{

@@ -64,7 +64,7 @@ func TestAServiceIsFoundAtOnce(t *testing.T) {
 	f := newField(t, service.Config{Builtin: true}, true)
 	for i := range 50 {
 		p := serviceOf(fmt.Sprint("new", i))
-		p.Kind, p.Tenant, p.Status, p.Online = command.PeerService, id.DefaultTenant, command.StatusActive, true
+		p.Kind, p.Tenant, p.Status, p.Online = command.ParticipantService, id.DefaultTenant, command.StatusActive, true
 		data, err := json.Marshal(p)
 		require.NoError(t, err)
 		_, err = f.dir.Join(t.Context(), directory.Member{
@@ -83,9 +83,9 @@ func servicesListed(t *testing.T, f *field) {
 	d := serviceOf("lister")
 	d.Description, d.Extra = "lists", json.RawMessage(`{"version":"7"}`)
 	d.Tools = append(d.Tools,
-		command.PeerTool{ID: "plain"}, command.PeerTool{ID: "broken", InputSchema: json.RawMessage(`{"type":"nonsense"}`)},
-		command.PeerTool{ID: "broken out", OutputSchema: json.RawMessage(`{"$ref":"http://127.0.0.1:1/x"}`)},
-		command.PeerTool{ID: "no object", InputSchema: json.RawMessage(`true`)})
+		command.ParticipantTool{ID: "plain"}, command.ParticipantTool{ID: "broken", InputSchema: json.RawMessage(`{"type":"nonsense"}`)},
+		command.ParticipantTool{ID: "broken out", OutputSchema: json.RawMessage(`{"$ref":"http://127.0.0.1:1/x"}`)},
+		command.ParticipantTool{ID: "no object", InputSchema: json.RawMessage(`true`)})
 	f.connect(t, d, silent)
 	all, err := f.box().List(t.Context(), id.DefaultTenant)
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func compact(t testing.TB, raw json.RawMessage) json.RawMessage {
 
 func serviceNotifications(t *testing.T, f *field) {
 	const n = 20
-	f.connect(t, serviceOf("notes"), func(p *peer, c event.CallRequestedData) {
+	f.connect(t, serviceOf("notes"), func(p *participant, c event.CallRequestedData) {
 		for i := range n {
 			p.say(c, command.CallNews{Notification: &event.CallNotifiedData{
 				NotificationType: "progress", Message: fmt.Sprint(i), Data: json.RawMessage(`{"a":1}`),
@@ -238,7 +238,7 @@ func serviceErrors(t *testing.T, f *field) {
 		"MESSAGE_TOO_BIG": fault.MessageTooBig,
 	} {
 		name := "errors-" + strings.ToLower(strings.ReplaceAll(code, "_", "-"))
-		f.connect(t, serviceOf(name), func(p *peer, c event.CallRequestedData) {
+		f.connect(t, serviceOf(name), func(p *participant, c event.CallRequestedData) {
 			p.say(c, command.CallNews{Final: true, Code: code, Error: "no paper " + strings.Repeat("x", 10_000)})
 		})
 		got := f.fails(t, ask(t, name, "again", nil), want)
@@ -269,11 +269,11 @@ func serviceNotThere(t *testing.T, f *field) {
 func serviceStatus(t *testing.T, f *field) {
 	p := f.connect(t, serviceOf("status"), answers(`"first"`))
 	for _, status := range []string{command.StatusBusy, command.StatusInitializing, command.StatusMaintenance, command.StatusInactive, command.StatusError} {
-		p.set(func(d *command.Peer) { d.Status = status })
+		p.set(func(d *command.Participant) { d.Status = status })
 		p.seen(func(s tools.Server) bool { return s.ID == "status" && s.Status == status })
 		f.fails(t, ask(t, "status", "again", nil), fault.ServiceBusy)
 	}
-	p.set(func(d *command.Peer) { d.Status, d.Online = command.StatusActive, false })
+	p.set(func(d *command.Participant) { d.Status, d.Online = command.StatusActive, false })
 	p.seen(func(s tools.Server) bool { return s.ID == "status" && s.Status == command.StatusInactive })
 	f.fails(t, ask(t, "status", "plain", nil), fault.ServiceBusy)
 	require.Empty(t, p.calls)
@@ -285,8 +285,8 @@ func serviceStatus(t *testing.T, f *field) {
 }
 
 func serviceLost(t *testing.T, f *field) {
-	p := f.connect(t, serviceOf("lost"), func(p *peer, _ event.CallRequestedData) { p.leave() })
-	other := f.connect(t, func() command.Peer { d := serviceOf("lost"); d.Load = 5; return d }(), answers(`"other"`))
+	p := f.connect(t, serviceOf("lost"), func(p *participant, _ event.CallRequestedData) { p.leave() })
+	other := f.connect(t, func() command.Participant { d := serviceOf("lost"); d.Load = 5; return d }(), answers(`"other"`))
 	p.seen(func(s tools.Server) bool { return s.ID == "lost" && s.Replicas == 2 })
 	c := ask(t, "lost", "plain", nil)
 	f.fails(t, c, fault.ServiceLost)
@@ -297,14 +297,16 @@ func serviceLost(t *testing.T, f *field) {
 
 func serviceElsewhere(t *testing.T, f *field) {
 	for how, do := range map[string]reaction{
-		"leaves": func(p *peer, _ event.CallRequestedData) { p.leave() },
-		"gateway-tells": func(p *peer, c event.CallRequestedData) {
+		"leaves": func(p *participant, _ event.CallRequestedData) { p.leave() },
+		"gateway-tells": func(p *participant, c event.CallRequestedData) {
 			p.say(c, command.CallNews{Final: true, Code: string(fault.ServiceLost)})
 		},
-		"offline": func(p *peer, _ event.CallRequestedData) { p.set(func(d *command.Peer) { d.Online = false }) },
+		"offline": func(p *participant, _ event.CallRequestedData) {
+			p.set(func(d *command.Participant) { d.Online = false })
+		},
 	} {
 		p := f.connect(t, serviceOf(how), do)
-		other := f.connect(t, func() command.Peer { d := serviceOf(how); d.Load = 5; return d }(), answers(`"other"`))
+		other := f.connect(t, func() command.Participant { d := serviceOf(how); d.Load = 5; return d }(), answers(`"other"`))
 		p.seen(func(s tools.Server) bool { return s.ID == how && s.Replicas == 2 })
 		res, err := f.Call(t.Context(), ask(t, how, "again", nil))
 		require.NoError(t, err, how)
@@ -315,8 +317,8 @@ func serviceElsewhere(t *testing.T, f *field) {
 
 func serviceComesBack(t *testing.T, f *field) {
 	var once sync.Once
-	back := make(chan *peer, 1)
-	f.connect(t, serviceOf("comes-back"), func(p *peer, _ event.CallRequestedData) {
+	back := make(chan *participant, 1)
+	f.connect(t, serviceOf("comes-back"), func(p *participant, _ event.CallRequestedData) {
 		once.Do(func() {
 			p.leave()
 			back <- f.connect(t, serviceOf("comes-back"), answers(`"again"`))
@@ -330,13 +332,13 @@ func serviceComesBack(t *testing.T, f *field) {
 
 // The entry stays with another connection: the connection that had the call is gone.
 func serviceReplaced(t *testing.T, f *field) {
-	p := f.connect(t, serviceOf("replaced"), func(p *peer, _ event.CallRequestedData) {
-		p.set(func(d *command.Peer) { d.Connection = "elsewhere" })
+	p := f.connect(t, serviceOf("replaced"), func(p *participant, _ event.CallRequestedData) {
+		p.set(func(d *command.Participant) { d.Connection = "elsewhere" })
 	})
 	f.fails(t, ask(t, "replaced", "plain", nil), fault.ServiceLost)
 	require.Len(t, p.calls, 1)
 	f.fails(t, ask(t, "replaced", "again", nil), fault.ServiceBusy)
-	p.set(func(d *command.Peer) { d.Connection = "not a token" })
+	p.set(func(d *command.Participant) { d.Connection = "not a token" })
 	f.fails(t, ask(t, "replaced", "plain", nil), fault.ServiceBusy)
 }
 
@@ -380,9 +382,9 @@ func serviceRepeated(t *testing.T, f *field) {
 func serviceShared(t *testing.T, f *field) {
 	const n = 3
 	release := make(chan struct{})
-	var all []*peer
+	var all []*participant
 	for range n {
-		all = append(all, f.connect(t, serviceOf("shared"), func(p *peer, c event.CallRequestedData) {
+		all = append(all, f.connect(t, serviceOf("shared"), func(p *participant, c event.CallRequestedData) {
 			<-release
 			answers(`"ok"`)(p, c)
 		}))

@@ -47,7 +47,7 @@ func serviceHangs(t *testing.T, f *field) {
 
 func serviceFloods(t *testing.T, f *field) {
 	stop := make(chan struct{})
-	f.connect(t, serviceOf("floods"), func(p *peer, c event.CallRequestedData) {
+	f.connect(t, serviceOf("floods"), func(p *participant, c event.CallRequestedData) {
 		data := json.RawMessage(`"` + strings.Repeat("x", 200_000) + `"`)
 		for {
 			select {
@@ -70,7 +70,7 @@ func serviceFloods(t *testing.T, f *field) {
 }
 
 func serviceStray(t *testing.T, f *field) {
-	f.connect(t, serviceOf("stray"), func(p *peer, c event.CallRequestedData) {
+	f.connect(t, serviceOf("stray"), func(p *participant, c event.CallRequestedData) {
 		nc := p.f.conn.NATS()
 		for _, m := range []string{"", "{", "null", "[]", `{"final":true}`, `{"call_id":7}`} {
 			_ = nc.Publish(c.Inbox, []byte(m))
@@ -80,7 +80,7 @@ func serviceStray(t *testing.T, f *field) {
 		other.CallID = "another"
 		answers(`"of another call"`)(p, other)
 		stranger := *p
-		stranger.peer.ID = "stranger"
+		stranger.participant.ID = "stranger"
 		answers(`"of another service"`)(&stranger, c)
 		answers(`"right"`)(p, c)
 		answers(`"late"`)(p, c)
@@ -125,7 +125,7 @@ func TestGatewaysThatDoNotConfirm(t *testing.T) {
 			}
 			require.NoError(t, f.conn.NATS().Flush())
 			f.fails(t, ask(t, name, "plain", nil), tc.code)
-			f.connect(t, func() command.Peer { d := serviceOf(name); d.Load = 5; return d }(), answers(`"other"`))
+			f.connect(t, func() command.Participant { d := serviceOf(name); d.Load = 5; return d }(), answers(`"other"`))
 			p.seen(func(s tools.Server) bool { return s.ID == name && s.Replicas == 2 })
 			res, err := f.Call(t.Context(), ask(t, name, "again", nil))
 			require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestServicesCannotTakeNames(t *testing.T) {
 	evil := serviceOf("a_b")
 	f.connect(t, evil, answers(`"evil"`))
 	good := serviceOf("a")
-	good.Tools = append(good.Tools, command.PeerTool{ID: "b_plain"})
+	good.Tools = append(good.Tools, command.ParticipantTool{ID: "b_plain"})
 	f.connect(t, good, answers(`"good"`))
 	require.Equal(t, "good", f.call(t, "a_b_plain", nil))
 	f.fails(t, newCall(t, "workspace_plain", nil), fault.ToolNotFound)
@@ -184,9 +184,9 @@ func TestEntriesThatAreNoServices(t *testing.T) {
 	require.Equal(t, "ok", f.call(t, "real_plain", nil))
 }
 
-func (p *peer) fakeGateway(reply string) {
+func (p *participant) fakeGateway(reply string) {
 	p.t.Helper()
-	sub, err := p.f.conn.NATS().Subscribe("direct."+p.peer.Gateway+"."+p.peer.Connection, respond(reply))
+	sub, err := p.f.conn.NATS().Subscribe("direct."+p.participant.Gateway+"."+p.participant.Connection, respond(reply))
 	require.NoError(p.t, err)
 	p.sub = sub
 }
@@ -205,7 +205,7 @@ func TestTheBusRestartsDuringAServiceCall(t *testing.T) {
 	t.Parallel()
 	f := newField(t, service.Config{}, true)
 	ready, restarted := make(chan struct{}), make(chan struct{})
-	f.connect(t, serviceOf("patient"), func(p *peer, c event.CallRequestedData) {
+	f.connect(t, serviceOf("patient"), func(p *participant, c event.CallRequestedData) {
 		close(ready)
 		<-restarted
 		answers(`"after all"`)(p, c)

@@ -129,11 +129,11 @@ func (h *handover) run(ctx context.Context) ending {
 
 // address returns the subject of the replica's connection.
 func (h *handover) address() (string, error) {
-	gateway, err := id.ParseName(h.r.peer.Gateway)
+	gateway, err := id.ParseName(h.r.participant.Gateway)
 	if err != nil {
 		return "", err
 	}
-	connection, err := id.ParseName(h.r.peer.Connection)
+	connection, err := id.ParseName(h.r.participant.Connection)
 	return subject.Direct(gateway, connection), err
 }
 

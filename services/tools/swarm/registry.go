@@ -163,9 +163,9 @@ func (w *Registry) read() *view {
 				continue
 			}
 			for _, err := range r.wrong {
-				w.log.Warn().Err(err).Str("service", bound.Shorten(r.peer.ID, bound.Title)).Msg("drop tool")
+				w.log.Warn().Err(err).Str("service", bound.Shorten(r.participant.ID, bound.Title)).Msg("drop tool")
 			}
-			r.others = max(0, r.peer.Load-w.open[r.id])
+			r.others = max(0, r.participant.Load-w.open[r.id])
 		} else {
 			w.keep(r, schemas)
 		}
@@ -198,7 +198,7 @@ func (w *Registry) compile(raw json.RawMessage, before map[[sha256.Size]byte]com
 
 // keep takes over the schemas of an unchanged replica.
 func (w *Registry) keep(r *replica, before map[[sha256.Size]byte]compiled) {
-	for _, t := range r.peer.Tools {
+	for _, t := range r.participant.Tools {
 		for _, raw := range []json.RawMessage{t.InputSchema, t.OutputSchema} {
 			sum := sha256.Sum256(raw)
 			if c, ok := before[sum]; ok {
@@ -231,7 +231,7 @@ func (w *Registry) take(key serviceKey, own string, not map[string]bool) (*repli
 		}
 		since, used := w.idle[r.id]
 		if !used {
-			since = r.peer.Since
+			since = r.participant.Since
 		}
 		able = append(able, r)
 		list = append(list, candidate{r.id, w.open[r.id] + w.elsewhere(r), since})

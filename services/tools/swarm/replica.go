@@ -26,10 +26,10 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 
 // replica is one connection of a service, from its directory entry. It is immutable.
 type replica struct {
-	id    string // of this connection: a reconnected service has another
-	entry []byte // the entry's text
-	peer  command.Peer
-	tools map[string]*offer.Tool // by their own ids
+	id          string // of this connection: a reconnected service has another
+	entry       []byte // the entry's text
+	participant command.Participant
+	tools       map[string]*offer.Tool // by their own ids
 	// others is the number of calls of other processes when the directory reported it: this process knows its own number
 	// better.
 	others int
@@ -42,11 +42,11 @@ type compiler func(json.RawMessage) (*schema.Schema, error)
 // newReplica reads an entry of the directory.
 func newReplica(key string, m directory.Member, reserved []string, compile compiler) (*replica, error) {
 	r := &replica{entry: m.Data, tools: make(map[string]*offer.Tool)}
-	if err := json.Unmarshal(m.Data, &r.peer); err != nil {
+	if err := json.Unmarshal(m.Data, &r.participant); err != nil {
 		return nil, err
 	}
-	p := &r.peer
-	if p.Kind != command.PeerService || p.ID == "" || p.Tenant.IsZero() {
+	p := &r.participant
+	if p.Kind != command.ParticipantService || p.ID == "" || p.Tenant.IsZero() {
 		return nil, errors.New("entry is not a service of a tenant")
 	}
 	r.id = strings.Join([]string{key, p.Gateway, p.Connection}, "|")
@@ -60,7 +60,7 @@ func newReplica(key string, m directory.Member, reserved []string, compile compi
 			r.wrong = append(r.wrong, fmt.Errorf("tool %s: it is there twice", bound.Shorten(t.ID, bound.Title)))
 			continue
 		}
-		k, err := learnPeerTool(prefix, p.ID, t, compile)
+		k, err := learnParticipantTool(prefix, p.ID, t, compile)
 		if err != nil {
 			r.wrong = append(r.wrong, fmt.Errorf("tool %s: %w", bound.Shorten(t.ID, bound.Title), err))
 			continue
@@ -70,8 +70,8 @@ func newReplica(key string, m directory.Member, reserved []string, compile compi
 	return r, nil
 }
 
-// learnPeerTool checks one tool of a service.
-func learnPeerTool(prefix, service string, t command.PeerTool, compile compiler) (*offer.Tool, error) {
+// learnParticipantTool checks one tool of a service.
+func learnParticipantTool(prefix, service string, t command.ParticipantTool, compile compiler) (*offer.Tool, error) {
 	if absent(t.InputSchema) {
 		t.InputSchema = anyObject
 	}
@@ -104,7 +104,7 @@ func absent(raw json.RawMessage) bool {
 
 // takesCalls reports whether the replica accepts a call of the tool.
 func (r *replica) takesCalls(tool string) bool {
-	return r.peer.Online && r.peer.Status == command.StatusActive && r.tools[tool] != nil
+	return r.participant.Online && r.participant.Status == command.StatusActive && r.tools[tool] != nil
 }
 
 // hashed matches the end of a prefix that servicePrefix made.

@@ -21,7 +21,7 @@ const (
 	// remembered for as long.
 	longestServiceCall = calls.Remembered
 	// returnWait is the time for which a lost call waits for a replica to repeat it: a restarted service reconnects earlier,
-	// and its peers do not remember it for much longer.
+	// and its participants do not remember it for much longer.
 	returnWait = 10 * time.Second
 )
 

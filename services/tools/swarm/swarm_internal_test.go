@@ -49,7 +49,7 @@ func TestTakeProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, key, all := stage(t, rapid.IntRange(1, 5).Draw(t, "replicas"))
 		held := map[string][]*replica{}
-		usable := func(r *replica) bool { return r.peer.Online && r.peer.Status == command.StatusActive }
+		usable := func(r *replica) bool { return r.participant.Online && r.participant.Status == command.StatusActive }
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "end one") {
 				ids := []string{}
@@ -77,7 +77,7 @@ func TestTakeProperty(t *testing.T) {
 			require.True(t, usable(r))
 			for _, other := range all {
 				if usable(other) {
-					require.LessOrEqual(t, len(held[r.id])+r.peer.Load, len(held[other.id])+other.peer.Load)
+					require.LessOrEqual(t, len(held[r.id])+r.participant.Load, len(held[other.id])+other.participant.Load)
 				}
 			}
 			held[r.id] = append(held[r.id], r)
@@ -98,7 +98,7 @@ func TestLateLoadsFavourNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, key, all := stage(t, 2)
 		for _, r := range all {
-			r.peer.Online, r.peer.Status = true, command.StatusActive
+			r.participant.Online, r.participant.Status = true, command.StatusActive
 			r.others = rapid.IntRange(0, 9).Draw(t, "late")
 			w.measured(r, 1, 1) // its one call is this process'
 		}
@@ -148,11 +148,11 @@ func stage(t *rapid.T, n int) (*Registry, serviceKey, []*replica) {
 	w := &Registry{max: 20, open: map[string]int{}, idle: map[string]time.Time{}, others: map[string]int{}, calls: map[serviceKey]int{}}
 	var all []*replica
 	for i := range n {
-		p := command.Peer{
-			Kind: command.PeerService, Tenant: id.DefaultTenant, ID: "s", Connection: string(rune('a' + i)), Gateway: "g",
+		p := command.Participant{
+			Kind: command.ParticipantService, Tenant: id.DefaultTenant, ID: "s", Connection: string(rune('a' + i)), Gateway: "g",
 			Status: rapid.SampledFrom([]string{command.StatusActive, command.StatusActive, command.StatusBusy}).Draw(t, "status"),
 			Online: rapid.SampledFrom([]bool{true, true, false}).Draw(t, "online"),
-			Load:   rapid.IntRange(0, 3).Draw(t, "load"), Tools: []command.PeerTool{{ID: "t"}},
+			Load:   rapid.IntRange(0, 3).Draw(t, "load"), Tools: []command.ParticipantTool{{ID: "t"}},
 		}
 		data, err := json.Marshal(p)
 		require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestSchemasAreCompiledOnce(t *testing.T) {
 	require.Error(t, err)
 	before := w.schemas
 	w.schemas = map[[32]byte]compiled{}
-	w.keep(&replica{peer: command.Peer{Tools: []command.PeerTool{{InputSchema: raw}}}}, before)
+	w.keep(&replica{participant: command.Participant{Tools: []command.ParticipantTool{{InputSchema: raw}}}}, before)
 	require.Len(t, w.schemas, 1)
 	again, err := w.compile(raw, before)
 	require.NoError(t, err)

@@ -30,14 +30,14 @@ func newView(all []*replica) *view {
 		services: make(map[serviceKey]*service), offered: make(map[offeredKey]*offer.Tool), online: make(map[string]bool),
 	}
 	slices.SortFunc(all, func(a, b *replica) int {
-		if c := a.peer.Since.Compare(b.peer.Since); c != 0 {
+		if c := a.participant.Since.Compare(b.participant.Since); c != 0 {
 			return c
 		}
 		return strings.Compare(a.id, b.id)
 	})
 	for _, r := range all {
-		v.online[r.id] = r.peer.Online
-		key := serviceKey{r.peer.Tenant, r.peer.ID}
+		v.online[r.id] = r.participant.Online
+		key := serviceKey{r.participant.Tenant, r.participant.ID}
 		svc := v.services[key]
 		if svc == nil {
 			svc = &service{key: key, tools: make(map[string]*offer.Tool)}
@@ -86,7 +86,7 @@ func (v *view) find(tenant id.Tenant, server string) *service {
 	}
 	var found *service
 	for _, svc := range v.of(tenant) {
-		if svc.youngest().peer.Name == server {
+		if svc.youngest().participant.Name == server {
 			if found != nil {
 				return nil
 			}
@@ -122,17 +122,17 @@ var statuses = []string{
 
 // describe returns the service's description with its current status.
 func (s *service) describe() tools.Server {
-	p := s.youngest().peer
+	p := s.youngest().participant
 	best := len(statuses) - 1
 	for _, r := range s.replicas {
-		if i := slices.Index(statuses, r.peer.Status); r.peer.Online && i >= 0 {
+		if i := slices.Index(statuses, r.participant.Status); r.participant.Online && i >= 0 {
 			best = min(best, i)
 		}
 	}
 	return tools.Server{
 		Kind: tools.KindService, ID: p.ID, Name: p.Name, Type: typeService, Status: statuses[best],
 		Capabilities: append([]string{}, p.Capabilities...), Description: p.Description, Extra: p.Extra,
-		Replicas: len(s.replicas), Since: s.replicas[0].peer.Since,
+		Replicas: len(s.replicas), Since: s.replicas[0].participant.Since,
 	}
 }
 

@@ -125,8 +125,8 @@ func (a *Agent) Start(ctx context.Context) error {
 
 // says is the agent's entry in the directory.
 func (a *Agent) says(status string) (json.RawMessage, error) {
-	raw, err := json.Marshal(cmd.Peer{
-		Kind: cmd.PeerAgent, ID: a.id, Name: a.cfg.Name, Capabilities: a.cfg.Capabilities, Description: a.cfg.Description,
+	raw, err := json.Marshal(cmd.Participant{
+		Kind: cmd.ParticipantAgent, ID: a.id, Name: a.cfg.Name, Capabilities: a.cfg.Capabilities, Description: a.cfg.Description,
 		Status: status, Full: status == cmd.StatusBusy, Gateway: a.self.String(), Connection: a.self.String(), Online: true,
 	})
 	if err != nil {

@@ -87,14 +87,14 @@ func (r *rig) assistant(cfg builtin.Config) *builtin.Agent {
 
 func (r *rig) ask(t id.Tenant, verb id.Name, data, out any) {
 	r.T.Helper()
-	require.NoError(r.T, rpc.Call(r.Ctx, r.Conn, cmd.Task, verb, cmd.PeerRequest{Tenant: t, Data: servicetest.JSON(r.T, data)}, out))
+	require.NoError(r.T, rpc.Call(r.Ctx, r.Conn, cmd.Task, verb, cmd.ParticipantRequest{Tenant: t, Data: servicetest.JSON(r.T, data)}, out))
 }
 
-func (r *rig) agents(t id.Tenant) []cmd.Peer {
+func (r *rig) agents(t id.Tenant) []cmd.Participant {
 	r.T.Helper()
-	var out cmd.PeerList
-	r.ask(t, cmd.ListAgents, cmd.PeerFilter{}, &out)
-	return out.Peers
+	var out cmd.ParticipantList
+	r.ask(t, cmd.ListAgents, cmd.ParticipantFilter{}, &out)
+	return out.Participants
 }
 
 // submit gives a task to the assistant and returns its log.

@@ -155,9 +155,9 @@ func executeTool(e event.Event, d event.CallRequestedData) []wire.Frame {
 	}}}
 }
 
-// status returns the words for the status of a peer: that of the vocabulary in which the
-// order is answered and that of the other one. A peer that is away is inactive.
-func (c *codec) status(o dialect.Order, p command.Peer) (status, state string) {
+// status returns the words for the status of a participant: that of the vocabulary in which the
+// order is answered and that of the other one. A participant that is away is inactive.
+func (c *codec) status(o dialect.Order, p command.Participant) (status, state string) {
 	now := first(p.Status, command.StatusActive)
 	if !p.Online {
 		now = command.StatusInactive

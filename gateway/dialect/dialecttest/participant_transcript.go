@@ -22,16 +22,16 @@ import (
 
 // shownOrder is an order as transcripts show it.
 type shownOrder struct {
-	RequestID string        `json:"request_id,omitempty"`
-	Type      string        `json:"type"`
-	Intent    *shownIntent  `json:"intent,omitempty"`
-	Task      string        `json:"task,omitempty"`
-	Ask       *shownAsk     `json:"ask,omitempty"`
-	Register  *command.Peer `json:"register,omitempty"`
-	Forward   *shownForward `json:"forward,omitempty"`
-	Say       int           `json:"say,omitempty"` // how many frames; they are among the replies
-	Leave     bool          `json:"leave,omitempty"`
-	Quiet     bool          `json:"quiet,omitempty"`
+	RequestID string               `json:"request_id,omitempty"`
+	Type      string               `json:"type"`
+	Intent    *shownIntent         `json:"intent,omitempty"`
+	Task      string               `json:"task,omitempty"`
+	Ask       *shownAsk            `json:"ask,omitempty"`
+	Register  *command.Participant `json:"register,omitempty"`
+	Forward   *shownForward        `json:"forward,omitempty"`
+	Say       int                  `json:"say,omitempty"` // how many frames; they are among the replies
+	Leave     bool                 `json:"leave,omitempty"`
+	Quiet     bool                 `json:"quiet,omitempty"`
 }
 
 type shownAsk struct {
@@ -67,10 +67,10 @@ func showOrder(t *testing.T, o dialect.Order) []byte {
 	return raw
 }
 
-// peerTranscript is one golden file, played.
-type peerTranscript struct {
-	*peers
-	in                      dialect.PeerInbound
+// participantTranscript is one golden file, played.
+type participantTranscript struct {
+	*participants
+	in                      dialect.ParticipantInbound
 	asked                   []dialect.Order
 	orders, replies, frames [][]byte
 	events                  []event.Event
@@ -79,7 +79,7 @@ type peerTranscript struct {
 
 // transcripts runs every golden file, then checks that together they show every
 // message type of the role.
-func (c *peers) transcripts(t *testing.T) {
+func (c *participants) transcripts(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(c.Transcripts, "*.txtar"))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths, "no transcripts in %s", c.Transcripts)
@@ -88,24 +88,24 @@ func (c *peers) transcripts(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(p), ".txtar"), func(t *testing.T) { c.transcript(t, p, said, heard) })
 	}
 	for _, kind := range c.Inbound {
-		require.True(t, heard[kind], "no transcript shows a %s from the peer", kind)
+		require.True(t, heard[kind], "no transcript shows a %s from the participant", kind)
 	}
 	for alias := range c.Aliases {
-		require.True(t, heard[alias], "no transcript shows a %s from the peer", alias)
+		require.True(t, heard[alias], "no transcript shows a %s from the participant", alias)
 	}
 	for _, kind := range c.Outbound {
-		require.True(t, said[kind], "no transcript shows a %s to the peer", kind)
+		require.True(t, said[kind], "no transcript shows a %s to the participant", kind)
 	}
 }
 
-func (c *peers) transcript(t *testing.T, path string, said, heard map[string]bool) {
+func (c *participants) transcript(t *testing.T, path string, said, heard map[string]bool) {
 	a, err := txtar.ParseFile(path)
 	require.NoError(t, err)
 	require.NotEmpty(t, bytes.TrimSpace(a.Comment), "a transcript says what it shows")
-	tr := &peerTranscript{peers: c, in: c.socket()}
+	tr := &participantTranscript{participants: c, in: c.socket()}
 	if raw := section(a, "peer"); raw != nil {
-		tr.in.Peer = command.Peer{}
-		require.NoError(t, json.Unmarshal(raw, &tr.in.Peer))
+		tr.in.Participant = command.Participant{}
+		require.NoError(t, json.Unmarshal(raw, &tr.in.Participant))
 	}
 	if raw := section(a, "watched"); raw != nil {
 		tr.in.Watched, err = subject.ParseName(strings.TrimSpace(string(raw)))
@@ -133,8 +133,8 @@ func (c *peers) transcript(t *testing.T, path string, said, heard map[string]boo
 	compare(t, a, path, result{"orders", tr.orders}, result{"replies", tr.replies}, result{"frames", tr.frames})
 }
 
-// hear gives the codec a frame of the peer.
-func (tr *peerTranscript) hear(t *testing.T, f []byte) {
+// hear gives the codec a frame of the participant.
+func (tr *participantTranscript) hear(t *testing.T, f []byte) {
 	orders, requestID, err := tr.Codec.Orders(f, tr.in)
 	if d, ok := errors.AsType[dialect.Dropped](err); ok {
 		require.Empty(t, orders)
@@ -160,7 +160,7 @@ func (tr *peerTranscript) hear(t *testing.T, f []byte) {
 }
 
 // play is one line of the bus.
-func (tr *peerTranscript) play(t *testing.T, line []byte) {
+func (tr *participantTranscript) play(t *testing.T, line []byte) {
 	if line[0] == '!' {
 		tr.frames = append(tr.frames, tr.linked(t, string(line[1:]))...)
 		return
@@ -178,7 +178,7 @@ func (tr *peerTranscript) play(t *testing.T, line []byte) {
 }
 
 // linked returns what a gateway says of itself.
-func (tr *peerTranscript) linked(t *testing.T, what string) [][]byte {
+func (tr *participantTranscript) linked(t *testing.T, what string) [][]byte {
 	word, arg, _ := strings.Cut(what, " ")
 	switch word {
 	case "welcome":
@@ -200,10 +200,10 @@ func (tr *peerTranscript) linked(t *testing.T, what string) [][]byte {
 	return tr.Codec.Answer(Link, tr.asked[n-1], json.RawMessage(reply))
 }
 
-// examples checks the examples of the protocol's description: those of the peer are
+// examples checks the examples of the protocol's description: those of the participant are
 // accepted and fit their schemas, and of those to it every member is in some frame of
 // the transcripts, with the same kind of value.
-func (c *peers) examples(t *testing.T) {
+func (c *participants) examples(t *testing.T) {
 	said := goldenFrames(t, c.Transcripts, kindOf)
 	for kind, raw := range c.described(t, "in") {
 		require.NotEmpty(t, kind)

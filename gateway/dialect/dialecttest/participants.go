@@ -22,43 +22,43 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// PeerSuite says what is special about one role of a protocol of participants. The
-// demands on its codec are written at dialect.Peers.
+// ParticipantSuite says what is special about one role of a protocol of participants. The
+// demands on its codec are written at dialect.Participants.
 //
 // Golden transcripts are txtar files:
 //
 //	what the transcript shows, for people
-//	-- peer --      the peer as registered (optional: Registered)
+//	-- participant --      the participant as registered (optional: Registered)
 //	-- task --      the only task that it has (optional: none)
 //	-- last --      the task that was last spoken of (optional: the only one)
 //	-- watched --   the log that it watches: tenant.kind.id (optional: none)
-//	-- client --    frames of the peer, one a line
+//	-- client --    frames of the participant, one a line
 //	-- orders --    what they ask for: an order, or a fault, for each
 //	-- replies --   the frames that tell of faults, and those that answer at once
 //	-- bus --       events and direct messages, one a line; !welcome [JSON of the opened inbox],
 //	                !ping, !refuse CODE and !answer N JSON (the reply to order N, from 1)
 //	                stand for the frames of the gateway between them
-//	-- frames --    what the peer receives
+//	-- frames --    what the participant receives
 //
 // The flag -update rewrites orders, replies and frames.
-type PeerSuite struct {
-	Codec       dialect.Peers
+type ParticipantSuite struct {
+	Codec       dialect.Participants
 	Package     string            // import path of the codec, which must be pure
 	Transcripts string            // folder of golden transcripts
 	Schema      string            // the bundle: <role>.in.<type> and <role>.out.<type>
 	Examples    fs.FS             // in/<type>.json and out/<type>.json; nil = the protocol has none
-	Inbound     []string          // message types from the peer
+	Inbound     []string          // message types from the participant
 	Aliases     map[string]string // other names of those
-	Outbound    []string          // message types to the peer
+	Outbound    []string          // message types to the participant
 	Accepted    []string          // messages in all shapes that are accepted, besides the examples
 	Unsaid      []string          // members of examples that are never sent: <type> <path>
-	NoLog       bool              // the peer has no log, and gets direct messages only
+	NoLog       bool              // the participant has no log, and gets direct messages only
 }
 
-// ExercisePeers runs the whole suite against the codec.
-func ExercisePeers(t *testing.T, s PeerSuite) {
+// ExerciseParticipants runs the whole suite against the codec.
+func ExerciseParticipants(t *testing.T, s ParticipantSuite) {
 	t.Helper()
-	c := loadPeers(t, s)
+	c := loadParticipants(t, s)
 	t.Run("codec", c.codec)
 	t.Run("transcripts", c.transcripts)
 	t.Run("examples", c.examples)
@@ -72,35 +72,35 @@ func ExercisePeers(t *testing.T, s PeerSuite) {
 	t.Run("pure", (&checker{Suite: Suite{Package: s.Package}}).pure)
 }
 
-// Registered is the peer of the suite's sockets.
-func Registered(kind string) command.Peer {
-	return command.Peer{
+// Registered is the participant of the suite's sockets.
+func Registered(kind string) command.Participant {
+	return command.Participant{
 		Kind: kind, Tenant: Session.Tenant, ID: kind + "-1", Name: "Peer One", Status: command.StatusActive, Online: true,
 		Gateway: "gw-1", Connection: Link.ConnectionID, Since: Now,
 	}
 }
 
-// peers is a suite with its schemas compiled.
-type peers struct {
-	PeerSuite
+// participants is a suite with its schemas compiled.
+type participants struct {
+	ParticipantSuite
 	in   schemas
-	said *checker // of the frames for the peer
+	said *checker // of the frames for the participant
 }
 
-func loadPeers(t testing.TB, s PeerSuite) *peers {
+func loadParticipants(t testing.TB, s ParticipantSuite) *participants {
 	t.Helper()
 	in, err := compile(s.Schema, s.Codec.Kind()+".in")
 	require.NoError(t, err)
 	out, err := compile(s.Schema, s.Codec.Kind()+".out")
 	require.NoError(t, err)
 	said := &checker{Suite: Suite{Kind: "type", Outbound: s.Outbound}, schemas: out, readings: newReadings()}
-	return &peers{PeerSuite: s, in: in, said: said}
+	return &participants{ParticipantSuite: s, in: in, said: said}
 }
 
 // codec checks that every message type has a schema and that none is left over.
-func (c *peers) codec(t *testing.T) {
+func (c *participants) codec(t *testing.T) {
 	require.NotEmpty(t, c.Codec.Name())
-	require.Contains(t, []string{command.PeerClient, command.PeerAgent, command.PeerService}, c.Codec.Kind())
+	require.Contains(t, []string{command.ParticipantClient, command.ParticipantAgent, command.ParticipantService}, c.Codec.Kind())
 	in := slices.Clone(c.Inbound)
 	for alias, of := range c.Aliases {
 		require.Contains(t, c.Inbound, of)
@@ -121,20 +121,20 @@ func named(s schemas) []string {
 // kindOf returns the type of a frame.
 func kindOf(frame []byte) string { return member(frame, "type") }
 
-// frame requires that a frame for the peer is of a known type and fits its schema.
-func (c *peers) frame(t require.TestingT, frame []byte) reading { return c.said.frame(t, frame) }
+// frame requires that a frame for the participant is of a known type and fits its schema.
+func (c *participants) frame(t require.TestingT, frame []byte) reading { return c.said.frame(t, frame) }
 
 // socket returns what the codec may know of the suite's socket.
-func (c *peers) socket() dialect.PeerInbound {
+func (c *participants) socket() dialect.ParticipantInbound {
 	n := 0
-	return dialect.PeerInbound{Peer: Registered(c.Codec.Kind()), OnlyTask: "task-1", LastTask: "task-1", Now: Now, NewID: func() string {
+	return dialect.ParticipantInbound{Participant: Registered(c.Codec.Kind()), OnlyTask: "task-1", LastTask: "task-1", Now: Now, NewID: func() string {
 		n++
 		return fmt.Sprintf("new-%d", n)
 	}}
 }
 
 // orders checks all that is promised of Orders for one document, and returns its orders.
-func (c *peers) orders(t testing.TB, doc []byte) []dialect.Order {
+func (c *participants) orders(t testing.TB, doc []byte) []dialect.Order {
 	t.Helper()
 	kept := string(doc)
 	got, requestID, err := c.Codec.Orders(doc, c.socket())
@@ -145,7 +145,7 @@ func (c *peers) orders(t testing.TB, doc []byte) []dialect.Order {
 		require.Empty(t, got, "%.200q: a fault means that nothing was asked", doc)
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%.200q: an error of Orders is a fault, not %T", doc, err)
-		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a peer's mistake is not ours", doc)
+		require.NotEqual(t, fault.Internal, f.Code, "%.200q: a participant's mistake is not ours", doc)
 		reply := c.Codec.Refuse(Link, requestID, f)
 		c.frame(t, reply)
 		require.Less(t, len(reply), maxRefusal+len(requestID), "a refusal must not quote the whole message: %s", reply)
@@ -162,7 +162,7 @@ func (c *peers) orders(t testing.TB, doc []byte) []dialect.Order {
 }
 
 // sane checks that exactly one kind of an order is set and that it can be carried out.
-func (c *peers) sane(t testing.TB, o dialect.Order) {
+func (c *participants) sane(t testing.TB, o dialect.Order) {
 	t.Helper()
 	kinds := 0
 	for _, set := range []bool{o.Intent != nil, o.Ask != nil, o.Register != nil, o.Forward != nil, len(o.Frames) > 0, o.Leave} {
@@ -194,7 +194,7 @@ func (c *peers) sane(t testing.TB, o dialect.Order) {
 }
 
 // accepted are the frames that the suite knows to be accepted.
-func (c *peers) accepted(t testing.TB) []string {
+func (c *participants) accepted(t testing.TB) []string {
 	t.Helper()
 	out := slices.Clone(c.Accepted)
 	for _, raw := range c.described(t, "in") {
@@ -204,7 +204,7 @@ func (c *peers) accepted(t testing.TB) []string {
 }
 
 // described returns the examples of the protocol's description for one direction.
-func (c *peers) described(t testing.TB, dir string) map[string][]byte {
+func (c *participants) described(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	if c.Examples == nil {
@@ -221,9 +221,9 @@ func (c *peers) described(t testing.TB, dir string) map[string][]byte {
 	return out
 }
 
-// hostile feeds the codec documents that no friendly peer sends. Whether it takes one
+// hostile feeds the codec documents that no friendly participant sends. Whether it takes one
 // must agree with the schema of its type.
-func (c *peers) hostile(t *testing.T) {
+func (c *participants) hostile(t *testing.T) {
 	types := slices.Clone(c.Inbound)
 	for alias := range c.Aliases {
 		types = append(types, alias)
@@ -244,7 +244,7 @@ func (c *peers) hostile(t *testing.T) {
 
 // torn feeds the codec frames of which only the ends are there, wherever they are torn: each
 // is refused, or is a failure.
-func (c *peers) torn(t *testing.T) {
+func (c *participants) torn(t *testing.T) {
 	docs := c.accepted(t)
 	rapid.Check(t, func(r *rapid.T) {
 		doc := []byte(rapid.SampledFrom(docs).Draw(r, "doc"))
@@ -275,7 +275,7 @@ func (c *peers) torn(t *testing.T) {
 
 // faults checks that every fault of the catalogue can be told, and that nothing of its
 // cause is.
-func (c *peers) faults(t *testing.T) {
+func (c *participants) faults(t *testing.T) {
 	const secret = "nats: 10.0.0.7 refused"
 	for _, entry := range fault.Catalogue {
 		f := fault.New(entry.Code).Wrap(errors.New(secret)).At("content")
@@ -289,13 +289,13 @@ func (c *peers) faults(t *testing.T) {
 }
 
 // types are all canonical types.
-func (c *peers) types() []event.Info {
+func (c *participants) types() []event.Info {
 	return append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...)
 }
 
 // events encodes every canonical type with every text, and with every kind of JSON in data
 // of every form.
-func (c *peers) events(t *testing.T) {
+func (c *participants) events(t *testing.T) {
 	for _, info := range c.types() {
 		for i, text := range texts {
 			c.encode(t, c.event(info.Type, uint64(i), fill(t, info, text, `{}`, i)))
@@ -311,7 +311,7 @@ func (c *peers) events(t *testing.T) {
 var inbox = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindInbox, Entity: id.EntityFromExternal("client-1")}
 
 // event returns an event of the client's log, or a direct message without such a log.
-func (c *peers) event(kind event.Type, seq uint64, data []byte) event.Event {
+func (c *participants) event(kind event.Type, seq uint64, data []byte) event.Event {
 	if c.NoLog {
 		seq = 0
 	}
@@ -322,7 +322,7 @@ func (c *peers) event(kind event.Type, seq uint64, data []byte) event.Event {
 
 // encode checks all that is promised of Encode for one event with sane data: of its
 // frames the last has its seq.
-func (c *peers) encode(t require.TestingT, e event.Event) {
+func (c *participants) encode(t require.TestingT, e event.Event) {
 	got := c.Codec.Encode(e)
 	said := c.said.frames(t, got)
 	if again := c.Codec.Encode(e); !slices.EqualFunc(got, again, bytes.Equal) {
@@ -352,7 +352,7 @@ func lastHasSeq(t require.TestingT, e event.Event, said []reading) {
 }
 
 // anyEvent draws events of any type with any data.
-func (c *peers) anyEvent(t *testing.T) {
+func (c *participants) anyEvent(t *testing.T) {
 	types := c.types()
 	rapid.Check(t, func(r *rapid.T) {
 		info := types[rapid.IntRange(0, len(types)-1).Draw(r, "type")]
@@ -367,9 +367,9 @@ func (c *peers) anyEvent(t *testing.T) {
 // cuts checks whole histories: a client whose connection breaks behind any frame, and that
 // resumes behind the last seq that it has, gets the frames that it misses, after those that
 // it already has of the same event.
-func (c *peers) cuts(t *testing.T) {
+func (c *participants) cuts(t *testing.T) {
 	if c.NoLog {
-		return // the peer has no log
+		return // the participant has no log
 	}
 	types := c.types()
 	rapid.Check(t, func(r *rapid.T) {
@@ -400,7 +400,7 @@ func (c *peers) cuts(t *testing.T) {
 
 // damage gives the codec events that no writer of this program makes. Its frames
 // must be JSON text.
-func (c *peers) damage(t *testing.T) {
+func (c *participants) damage(t *testing.T) {
 	for _, info := range c.types() {
 		for _, data := range []string{``, `null`, `[]`, `{`, `{}`, `"x"`, `{"task_id":1}`, `{"data":{"a":"` + "\xff" + `"}}`, `{"attempt":"x"}`} {
 			c.damaged(t, c.event(info.Type, 7, []byte(data)))
@@ -408,7 +408,7 @@ func (c *peers) damage(t *testing.T) {
 	}
 }
 
-func (c *peers) damaged(t testing.TB, e event.Event) {
+func (c *participants) damaged(t testing.TB, e event.Event) {
 	t.Helper()
 	var said []reading
 	for _, f := range c.Codec.Encode(e) {
@@ -423,8 +423,8 @@ func (c *peers) damaged(t testing.TB, e event.Event) {
 }
 
 // FuzzOrders feeds arbitrary frames to the codec.
-func FuzzOrders(f *testing.F, s PeerSuite) {
-	c := loadPeers(f, s)
+func FuzzOrders(f *testing.F, s ParticipantSuite) {
+	c := loadParticipants(f, s)
 	for i, doc := range hostileDocuments("type", s.Inbound) {
 		if i%seedStride == 0 {
 			f.Add([]byte(doc))
@@ -436,10 +436,10 @@ func FuzzOrders(f *testing.F, s PeerSuite) {
 	f.Fuzz(func(t *testing.T, doc []byte) { c.orders(t, doc) })
 }
 
-// FuzzPeerEncode feeds the codec events of every type: with arbitrary texts where data
+// FuzzParticipantEncode feeds the codec events of every type: with arbitrary texts where data
 // is well formed, and with arbitrary bytes as data.
-func FuzzPeerEncode(f *testing.F, s PeerSuite) {
-	c := loadPeers(f, s)
+func FuzzParticipantEncode(f *testing.F, s ParticipantSuite) {
+	c := loadParticipants(f, s)
 	types := c.types()
 	for i, info := range types {
 		f.Add(uint8(i), texts[i%len(texts)], []byte(fill(f, info, "x", `{}`, i)), uint64(i))

@@ -1,0 +1,119 @@
+package dialect
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Participants is the codec of the sockets of one role of participants: clients, agents or
+// providers. The socket of a client shows the client's log; the others get direct messages only.
+// Frames become orders, which the gateway carries out in sequence.
+type Participants interface {
+	// Name is short, constant and unique among all codecs.
+	Name() string
+
+	// Kind is command.ParticipantClient, ParticipantAgent or ParticipantService.
+	Kind() string
+
+	// Welcome returns the first frame of a socket. For a client, opened describes its inbox.
+	Welcome(at Link, opened *command.OpenClientReply) []byte
+
+	// Orders turns a frame into orders to the gateway. The rules for frame and error are
+	// those of Codec.Decode; requestID is the id that an error refers to, if the frame has
+	// a readable one. An error that the participant does not get is Dropped.
+	Orders(frame []byte, in ParticipantInbound) (orders []Order, requestID string, err error)
+
+	// Oversized turns a frame beyond the size limit into orders: only to fail the task or the
+	// call that the frame ends. Otherwise the error says that the frame is too large. The
+	// rules are those of Orders.
+	Oversized(frame Torn, in ParticipantInbound) (orders []Order, requestID string, err error)
+
+	// Encode turns an event of the client's log, or a direct message, into frames. Events of
+	// a log give the same bytes for every socket.
+	Encode(e event.Event) [][]byte
+
+	// Repeat returns frames to send again a moment after those of an event of the client's
+	// log. They are not part of the event, have no position, and may get lost.
+	Repeat(e event.Event) [][]byte
+
+	// Answer turns the reply to an order into frames.
+	Answer(at Link, o Order, reply json.RawMessage) [][]byte
+
+	// Refuse returns the frame with the fault of the frame with the id.
+	Refuse(at Link, requestID string, f *fault.Fault) []byte
+
+	// Ping returns the frame of a heartbeat, or nil if the protocol has none and relies on
+	// pings of WebSocket.
+	Ping(at Link) []byte
+}
+
+// ParticipantInbound is what a codec may know about the socket on which a frame arrived.
+type ParticipantInbound struct {
+	Participant command.Participant                            // as registered; Online is false before
+	OnlyTask    string                                         // the one task that was handed to the agent here and is not over; empty if none or several
+	OnlyCall    string                                         // the one call that the service was handed here and that is not over; empty if none or several
+	LastTask    string                                         // the open task that either side mentioned last on this socket; empty if the agent has none
+	Placed      func(request string) (task string, known bool) // the task that an earlier request without a task was assigned to; nil = no request was
+	Watched     subject.Log                                    // the run that the socket shows beside the client's log; zero if none
+	NewID       func() string
+	Now         time.Time
+}
+
+// Torn is the kept part of a frame beyond the size limit.
+type Torn struct {
+	Head, Tail  []byte // its first and its last bytes, which do not overlap
+	Size, Limit int64  // how many bytes it has, and may have
+}
+
+// Order is one thing that a frame asks of the gateway. Exactly one of its kinds is set.
+type Order struct {
+	RequestID string             // of the frame, to which the answer refers
+	Type      string             // of the frame, for Answer
+	Words     command.Vocabulary // of the frame, for Answer; empty = it does not say
+
+	Intent   *Intent              // carry it out in the log of the Task, or of the watched run
+	Ask      Inquiry              // ask it and answer with what comes back
+	Register *command.Participant // take or change the participant's place in the directory, then Answer with the participant
+	Forward  *Forward             // hand on what a service says about a call
+	Frames   [][]byte             // frames to be sent back at once
+	Leave    bool                 // the participant says goodbye: it does not keep its tasks. Its socket stays
+
+	Task string // of Intent: the task that it is about, as the participant knows it; empty = the watched run
+
+	Placed *Placement // it names no task; the gateway remembers which one was meant, for a repeat
+
+	Unanswered bool // the participant waits for no answer: that the order fails it is not told
+	Heartbeat  bool // of Frames: a sign of life, which does not wait for what was asked before
+}
+
+// Placement is the task to which a request was given that names none; empty = to none.
+type Placement struct{ Request, Task string }
+
+// Dropped is why a frame has no effect whose sender waits for no answer: the gateway
+// counts the frame, and the participant is told nothing. One without which the participant cannot go on
+// ends its socket.
+type Dropped struct {
+	Err  error
+	Ends bool
+}
+
+// Error implements error.
+func (d Dropped) Error() string { return d.Err.Error() }
+
+// Unwrap returns the fault.
+func (d Dropped) Unwrap() error { return d.Err }
+
+// Forward is what a service says about a call that it was given.
+type Forward struct {
+	CallID       string
+	Request      string // of the frame: what comes again under it is not handed on again; empty = it is another one each time
+	Final        bool
+	Result       json.RawMessage         // final
+	Failure      *fault.Fault            // final: the service reports an error
+	Notification *event.CallNotifiedData // not final
+}
