@@ -42,6 +42,7 @@ func (r *rig) reads(path string, header ...string) *source {
 	r.t.Cleanup(s.leave)
 	require.Equal(r.t, http.StatusOK, res.StatusCode, path)
 	require.Equal(r.t, "text/event-stream", res.Header.Get("Content-Type"))
+	r.keepsContract(res, "")
 	return s
 }
 

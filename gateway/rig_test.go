@@ -21,6 +21,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/waggle-dev/waggle/gateway"
+	"github.com/waggle-dev/waggle/gateway/api"
+	"github.com/waggle-dev/waggle/gateway/api/apitest"
 	"github.com/waggle-dev/waggle/gateway/dialect/orbit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -346,8 +348,19 @@ func (r *rig) request(method, path string, header ...string) (int, string, http.
 		n, err := res.Body.Read(buf)
 		b.Write(buf[:n])
 		if err != nil {
+			r.keepsContract(res, b.String())
 			return res.StatusCode, b.String(), res.Header
 		}
+	}
+}
+
+// keepsContract checks an answer of the HTTP API against its OpenAPI document.
+func (r *rig) keepsContract(res *http.Response, body string) {
+	r.t.Helper()
+	contract, err := apitest.Current()
+	require.NoError(r.t, err)
+	if strings.HasPrefix(res.Request.URL.Path, api.Prefix) {
+		require.NoError(r.t, contract.Check(res.Request, res.StatusCode, res.Header, []byte(body)))
 	}
 }
 
