@@ -74,6 +74,8 @@ func (c *checker) events(t *testing.T) {
 	for n, info := range c.types() {
 		for i, raw := range raws {
 			c.encodeAll(t, c.event(info.Type, i, fill(t, info, "plain", raw, i)))
+		}
+		for i := range 2 { // without and with what is optional
 			c.encodeAll(t, c.event(info.Type, i, fill(t, info, "", `{}`, i)))
 		}
 		for i, text := range texts {

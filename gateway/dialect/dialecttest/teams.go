@@ -55,21 +55,19 @@ func placed(t require.TestingT, codec dialect.Teams, e event.Event, said []readi
 	}
 }
 
-// place returns the position of a frame, and where its client resumes: behind the event with
-// the sequence seq, and skip frames of the next one.
-func place(codec dialect.Codec, frame []byte) (position, seq uint64, skip int) {
+// place returns the position that a frame has, and where its client resumes: behind the event
+// with the sequence seq, and skip frames of the next one.
+func place(codec dialect.Codec, r reading) (position, seq uint64, skip int) {
 	if teams, ok := codec.(dialect.Teams); ok {
-		position = Position(frame)
-		seq, skip = teams.Place(position)
-		return position, seq, skip
+		seq, skip = teams.Place(r.place)
+		return r.place, seq, skip
 	}
-	seq = seqOf(frame)
-	return seq, seq, 0
+	return r.seq, r.seq, 0
 }
 
 // resumable checks that a client whose connection breaks behind any frame, and that resumes
 // there, gets exactly the frames that it misses.
-func resumable(t require.TestingT, codec dialect.Codec, events []event.Event, perEvent [][][]byte) {
+func (c *checker) resumable(t require.TestingT, codec dialect.Codec, events []event.Event, perEvent [][][]byte) {
 	var all [][]byte
 	for i, frames := range perEvent {
 		require.Equal(t, events[0].Sequence+uint64(i), events[i].Sequence, "events of a log are dense")
@@ -77,7 +75,7 @@ func resumable(t require.TestingT, codec dialect.Codec, events []event.Event, pe
 	}
 	last := uint64(0)
 	for n, f := range all {
-		position, seq, skip := place(codec, f)
+		position, seq, skip := place(codec, c.frame(t, f))
 		if position <= last {
 			require.Greater(t, position, last, "two frames of one event need positions of their own: %s", f)
 		}
@@ -150,11 +148,9 @@ func (c *checker) cut(t require.TestingT, n int, events []event.Event) {
 	codec := c.bound[n]
 	var perEvent [][][]byte
 	for _, e := range events {
-		got := codec.Encode(e)
-		c.frames(t, got)
-		perEvent = append(perEvent, got)
+		perEvent = append(perEvent, codec.Encode(e))
 	}
-	resumable(t, codec, events, perEvent)
+	c.resumable(t, codec, events, perEvent)
 	other, err := c.Dialect.Bind(c.Variants[n])
 	require.NoError(t, err)
 	for i := len(events) - 1; i >= 0; i-- {

@@ -61,7 +61,7 @@ func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
 		seen[c.typeOf(f)] = true
 	}
 	stateless(t, tr.codec.Encode, tr.events, tr.perEvent)
-	tr.resumable(t)
+	c.resumable(t, tr.codec, tr.events, tr.perEvent)
 	compare(t, archive, path, result{"intents", tr.intents}, result{"replies", tr.replies}, result{"frames", tr.frames})
 }
 
@@ -157,12 +157,6 @@ func stateless(t *testing.T, encode func(event.Event) [][]byte, events []event.E
 		require.Equal(t, frames[i], encode(events[i]), "event %d", i+1)
 		require.Equal(t, before, []byte(events[i].Data), "Encode changed event %d", i+1)
 	}
-}
-
-// resumable checks that a client which was cut off after any frame, and asks for
-// what comes after the last seq that it saw, gets exactly the frames it misses.
-func (tr *transcript) resumable(t *testing.T) {
-	resumable(t, tr.codec, tr.events, tr.perEvent)
 }
 
 // result is what playing a transcript gave, for one of its sections.
