@@ -1,8 +1,8 @@
-# Waggle. `make help` lists the targets. Go and make are all that they need.
+# Waggle. `make help` lists the targets. They need only Go and make.
 
 GO       ?= go
 MODULES  := $(shell $(GO) list -m -f '{{.Dir}}')
-# Modules that are no part of the workspace: nobody else shall need what they need.
+# Modules outside of the workspace: no other module shall inherit their dependencies.
 OUTSIDE  := $(CURDIR)/e2e/kube $(CURDIR)/e2e/containers $(CURDIR)/deploy/observability
 UNIT     := $(filter-out %/e2e,$(MODULES))
 CACHE    := $(CURDIR)/.cache
@@ -11,7 +11,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 COMMIT   ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-# The race detector needs cgo, which Go switches off where there is no C compiler.
+# The race detector needs cgo, which Go switches off without a C compiler.
 RACE     := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # A process of the race detector sleeps for a second before it ends; each package is one.
 export GORACE ?= atexit_sleep_ms=50
@@ -128,7 +128,7 @@ logs: ## follow what the fleet says (SERVICE=gateway narrows)
 	$(COMPOSE) logs -f --tail=100 $(SERVICE)
 
 # Where docker has no Compose of its own, one is built beside Debian's: both are tested.
-compose-test: ## run the fleet in containers; kill each of them, freeze and cut off NATS servers (installs Debian's engine if there is none)
+compose-test: ## run the fleet in containers; kill each of them, freeze and cut off NATS servers (installs Debian's engine if none runs)
 	@scripts/engine.sh
 	@BASE=scratch scripts/images.sh waggle nats caddy prometheus otel $(if $(filter docker-compose,$(COMPOSE)),compose)
 	cd e2e && $(if $(filter docker-compose,$(COMPOSE)),DOCKER_CONFIG=$(CACHE)/docker) WAGGLE_E2E_BINARY=$(CACHE)/image/waggle \

@@ -26,8 +26,8 @@ if [ -n "$missing" ] && ! docker info >/dev/null 2>&1; then
 fi
 docker info >/dev/null 2>&1 && exit 0
 
-# Without an init system nobody has started it. It outlives this script, so it may keep
-# nothing open that was handed down: a lock, for instance.
+# Without an init system the engine does not run yet. It outlives this script, so it must not
+# inherit open files: a lock, for instance.
 (
 	exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 	exec setsid dockerd

@@ -90,8 +90,8 @@ build_compose() {
 	static "$2/tree" ./cmd "$2/compose" "-X github.com/docker/compose/v2/internal.Version=$1"
 }
 
-# Prometheus and promtool. Of the ways to find targets only DNS, which is ours: the rest
-# are the clients of twenty clouds. Its web pages are no Go modules; the API is there.
+# Prometheus and promtool. DNS is the only service discovery, because the others are clients of
+# twenty clouds. The web pages are left out, because they are not in Go modules; the API works.
 # Version 3.7.3 is v0.307.3 as a module.
 prometheus_tree() {
 	upstream "github.com/prometheus/prometheus@$(echo "$1" | awk -F. '{printf "v0.%d%02d.%d", $1, $2, $3}')" "$2/tree"
@@ -123,8 +123,8 @@ build_otel() {
 	static "$2/tree" . "$2/otel" ''
 }
 
-# What every image has besides its program: places that volumes are mounted over, which
-# whoever the container runs as may write to, and root certificates if the base has none.
+# The files of every image besides its program: mount points for volumes, writable for the user
+# of the container, and root certificates if the base lacks them.
 root() {
 	rm -rf "$context/root"
 	mkdir -p "$context/root/data" "$context/root/workspace" "$context/root/tmp" "$context/root/prometheus" "$context/root/etc/ssl/certs"

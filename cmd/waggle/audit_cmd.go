@@ -82,7 +82,7 @@ func moment(s string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// print writes a record for people, a line each, or as it is.
+// print writes a record as a line for people, or as the stored JSON.
 func (c *auditCmd) print(w io.Writer, r record.Record) error {
 	if c.JSON {
 		return json.NewEncoder(w).Encode(r)

@@ -30,7 +30,7 @@ type chatCmd struct {
 	Yes     bool     `help:"With --plan: carry the plan out without asking."`
 }
 
-// maxQuestion is what the gateway takes at once.
+// maxQuestion is the gateway's limit for one message.
 const maxQuestion = 256 << 10
 
 // Run implements the command.
@@ -82,7 +82,7 @@ func (c *chatCmd) model(ctx context.Context) string {
 	defer cancel()
 	w, err := waggle.Open(ctx, c.URL, waggle.Options{Token: c.Token})
 	if err != nil {
-		return "" // connecting says what is wrong
+		return "" // the connection fails with the reason
 	}
 	raw, err := w.Call(ctx, http.MethodGet, nil, "status")
 	var s api.Status
@@ -92,7 +92,7 @@ func (c *chatCmd) model(ctx context.Context) string {
 	return s.Models[0].Name
 }
 
-// placeholder is what a person sees who does not know what to do.
+// placeholder is the hint in the empty input line.
 const placeholder = "Ask something; /help shows the commands"
 
 // plan asks in the dialect of runs that plan, which has a path of its own.
@@ -134,8 +134,8 @@ func interruptible() (ctx context.Context, interrupts chan os.Signal, stop func(
 	return ctx, got, func() { signal.Stop(got); cancel() }
 }
 
-// lines is what a person types, or what is piped in. With the name of a history, earlier
-// messages come back.
+// lines returns the source of input lines: a terminal or a pipe. With the name of a history,
+// earlier messages can be recalled.
 func lines(std streams, o console.Options, history string) chat.Lines {
 	out, isFile := std.out.(*os.File)
 	switch {

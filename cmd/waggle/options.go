@@ -67,8 +67,8 @@ func check(l *config.Loaded, use config.For) error {
 	return nil
 }
 
-// logger returns the logger for the process. Its format follows the terminal
-// unless one is asked for.
+// logger returns the logger for the process. Without a configured format it depends on whether
+// the output is a terminal.
 func logger(c config.Log, std streams) (zerolog.Logger, error) {
 	format := c.Format
 	if format == "auto" {

@@ -27,7 +27,7 @@ type sessionsCmd struct {
 	Delete sessionsDeleteCmd `cmd:"" help:"Stop sessions and remove their logs for good."`
 }
 
-// gatewayFlags say which gateway is asked, and as whom.
+// gatewayFlags name the gateway and the credentials.
 type gatewayFlags struct {
 	URL   string `name:"url" default:"ws://127.0.0.1:9000/ws" env:"WAGGLE_URL" help:"The gateway (${env})."`
 	Token string `env:"WAGGLE_TOKEN" help:"API key or JWT (${env}, which does not show in the process list)." placeholder:"TOKEN"`
@@ -42,7 +42,7 @@ func (g gatewayFlags) open(ctx context.Context) (*waggle.Client, error) {
 	return w, nil
 }
 
-// ask makes a request and writes the answer: as it is, or as people like it.
+// ask makes a request and writes the answer: as JSON, or formatted for people.
 func (g gatewayFlags) ask(
 	std streams, asJSON bool,
 	request func(context.Context, *waggle.Client) (json.RawMessage, error),
@@ -65,7 +65,7 @@ func (g gatewayFlags) ask(
 	return write(std.out, raw, time.Now())
 }
 
-// post asks the gateway to do what the path below /api/v1 names.
+// post sends a POST request to the path below /api/v1.
 func (g gatewayFlags) post(
 	std streams, asJSON bool, body []byte, write func(io.Writer, json.RawMessage, time.Time) error, path ...string,
 ) error {
@@ -82,13 +82,13 @@ func asked(what, look, id string) func(io.Writer, json.RawMessage, time.Time) er
 	}
 }
 
-// answerFlags are those of a command that prints what the gateway answers.
+// answerFlags are the flags of commands that print the gateway's answer.
 type answerFlags struct {
 	gatewayFlags
 	JSON bool `name:"json" help:"Print the gateway's answer."`
 }
 
-// get prints what the path below /api/v1 names.
+// get prints the answer to a GET request to the path below /api/v1.
 func (a answerFlags) get(std streams, write func(io.Writer, json.RawMessage, time.Time) error, path ...string) error {
 	return a.ask(std, a.JSON, func(ctx context.Context, w *waggle.Client) (json.RawMessage, error) {
 		return w.Call(ctx, http.MethodGet, nil, path...)

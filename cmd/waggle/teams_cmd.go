@@ -98,7 +98,7 @@ func found(ctx context.Context, a *waggle.Client, in io.Reader, name, file strin
 // maxDefinition is more than any definition that a server takes.
 const maxDefinition = 8 << 20
 
-// definition returns what the file defines, as the gateway takes it.
+// definition returns the definition in the file, in the form of the gateway's API.
 func definition(in io.Reader, file string) ([]byte, error) {
 	if file != "-" {
 		f, err := os.Open(filepath.Clean(file))

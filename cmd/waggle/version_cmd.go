@@ -24,7 +24,7 @@ func (versionCmd) Run(std streams) error {
 // versionFlag is the command as a flag, which people try first.
 type versionFlag bool
 
-// BeforeReset shows the version in place of what was asked for.
+// BeforeReset prints the version instead of running the command.
 func (versionFlag) BeforeReset(app *kong.Kong, std streams) error {
 	err := versionCmd{}.Run(std)
 	app.Exit(0)

@@ -51,8 +51,8 @@ func (a *Acks) read(ctx context.Context, log subject.Log, client id.Entity) (seq
 	return seq, e.Revision(), nil
 }
 
-// conflictPause is the pause after another writer was faster: what a follower of the
-// bucket's leader lags.
+// conflictPause is the pause after another writer was faster: about the lag of a follower behind
+// the bucket's leader.
 const conflictPause = 5 * time.Millisecond
 
 // Put notes that a client has read up to seq. The highest of all counts, whatever

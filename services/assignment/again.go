@@ -34,8 +34,8 @@ func (s *State) requestOf(c command.Command) string {
 	return fmt.Sprintf("%s/%d", c.Request, s.head.Attempt)
 }
 
-// by reports whether the command itself has carried the request out: it was delivered again,
-// or is asked about once more.
+// by reports whether this very command has carried out the request: it was delivered again, or
+// its outcome is requested again.
 func (h handled) by(c command.Command) bool {
 	return strings.HasPrefix(h.name, c.ID+".") || h.id == derived("call_", c)
 }
@@ -110,7 +110,7 @@ func (s *State) note(e event.Event) error {
 	return nil
 }
 
-// childOf returns the id of the child that an agent asks for: the command's proposal, unless a
+// childOf returns the id of the child that an agent requests: the command's proposal, unless a
 // child of an earlier attempt has it.
 func (s *State) childOf(d command.SpawnChild) string {
 	if c := s.children[d.ChildID]; c != nil && c.attempt < s.head.Attempt {

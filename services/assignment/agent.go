@@ -129,8 +129,8 @@ func (s *State) result(c command.Command, d command.TaskResult, env Env) (effect
 	return fact(c.ID+byResult, end)
 }
 
-// coded returns the code of the catalogue for what an agent calls its error, and the
-// agent's own word as details where that is another.
+// coded returns the code of the catalogue for an agent's error code, and the agent's own code as
+// details if it differs.
 func coded(word string) (fault.Code, json.RawMessage) {
 	code := fault.Code(word)
 	switch {
@@ -200,7 +200,7 @@ func spokenOn(c command.Command) string {
 	return connection.String()
 }
 
-// overdue reports whether a question is open whose time is over.
+// overdue reports whether an open question has expired.
 func (s *State) overdue(env Env) bool { return s.asking() && !env.Now.Before(s.question.due) }
 
 // release takes the task from a lost agent, if the command's attempt is the current one.

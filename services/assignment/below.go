@@ -16,8 +16,8 @@ const (
 	callUnknown = "unknown"
 )
 
-// spawn records the child that the agent asks for. That the target exists is the
-// child's own matter.
+// spawn records the child that the agent requests. The child's own log decides whether its target
+// exists.
 func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (effect, error) {
 	childID := s.childOf(d)
 	switch {
@@ -115,8 +115,7 @@ func (s *State) callHead(callID string) *event.TaskHead {
 	return nil
 }
 
-// callNotified records what a service says about an open call of the agent that has
-// the task.
+// callNotified records a provider's notice about an open call of the agent that has the task.
 func (s *State) callNotified(c command.Command, d event.CallNotifiedData, env Env) (effect, error) {
 	eventID := c.ID + ".call-notified"
 	l := s.calls[d.CallID]

@@ -41,7 +41,7 @@ type Rules struct {
 // DefaultRules are the protocol's promises. The pause is as long as the directory takes to notice a
 // lost agent.
 var DefaultRules = Rules{
-	// Bounds a task whose agent came back under its id without the task's state.
+	// Bounds a task whose agent reconnected under its id without the task's state.
 	TaskTimeout:  time.Hour,
 	QueueTimeout: 30 * time.Second, AskTimeout: 30 * time.Second, Lease: 45 * time.Second, Pause: 5 * time.Second,
 	// An agent that works on reports progress every few seconds, if at all, and a client
@@ -50,7 +50,7 @@ var DefaultRules = Rules{
 	Tries:   3, MaxDepth: 16,
 }
 
-// Env is what a decision depends on beside the log and the command.
+// Env holds the inputs of a decision besides the log and the command.
 type Env struct {
 	Now    time.Time
 	Agents []Candidate // all that are known in the tenant
@@ -58,7 +58,7 @@ type Env struct {
 	Rules  Rules
 }
 
-// Tool is what the directory says of a tool.
+// Tool is the directory's entry of a tool.
 type Tool struct {
 	ServerName string
 	Idempotent bool
@@ -103,8 +103,8 @@ func reads[T any](f step[T]) func(*State, command.Command, Env) (effect, error) 
 	}
 }
 
-// Decide returns what the command still calls for in this state. Once a decision has
-// no facts, asking once more changes nothing.
+// Decide returns the remaining effect of the command in this state. After a decision without
+// facts, another call changes nothing.
 func (s *State) Decide(c command.Command, env Env) (decision.Decision, error) {
 	decide, ok := verbs[c.Verb]
 	if !ok {
@@ -184,8 +184,7 @@ func (s *State) foreign(clientID string) bool {
 	return s.Created.IsZero() || (clientID != "" && clientID != s.head.ClientID)
 }
 
-// message takes what the client tells the agent. While a question is open it is the
-// answer.
+// message records a message of the client to the agent. It answers the open question, if any.
 func (s *State) message(c command.Command, d command.TaskMessage, env Env) (effect, error) {
 	eventID := c.ID + ".messaged"
 	q := s.question

@@ -34,7 +34,7 @@ const Delivered = "delivered"
 type State struct {
 	Seq     uint64
 	Created time.Time // zero = the task does not exist
-	Deleted bool      // nothing else is known of it any more, and nothing follows
+	Deleted bool      // all else is discarded, and no event follows
 	Ended   time.Time
 
 	task     event.TaskCreatedData
@@ -49,7 +49,7 @@ type State struct {
 	confirmed bool      // the holder has it for sure
 	via       string    // the connection by which it was handed the task, or spoke of it last; empty = not known
 	waiting   time.Time // since when it waits for an agent
-	queued    bool      // and that was said
+	queued    bool      // and the log has the event for it
 	lost      string    // agent that it was taken from last
 	lostAt    time.Time
 	again     bool // from an agent that is back: it gets the task first
@@ -66,13 +66,13 @@ type State struct {
 	trailing string             // id of the refusal that the end by a status report entailed
 }
 
-// question is what the agent asked the client.
+// question is a question of the agent to the client.
 type question struct {
 	id       string // for the client and the agent
 	eventID  string
 	seq      uint64
 	due      time.Time
-	over     bool // answered, expired, or its agent is gone
+	over     bool // answered, expired, or its agent has lost the task
 	answered *event.TaskMessagedData
 }
 
@@ -172,9 +172,9 @@ func (s *State) Question() string {
 
 func (s *State) asking() bool { return s.question != nil && !s.question.over && !s.Done() }
 
-// Pending returns the calls to be run: those of the agent that has the task, without
-// an outcome, as started. A call whose agent has lost the task, or whose task has
-// ended, is not begun any more; if it was begun, its outcome is recorded all the same.
+// Pending returns the started calls without an outcome of the agent that has the task. A call
+// whose agent has lost the task, or whose task has ended, does not start any more; if it has
+// started, its outcome is still recorded.
 func (s *State) Pending() []event.CallStartedData {
 	var out []event.CallStartedData
 	for _, id := range s.callIDs {

@@ -276,7 +276,7 @@ func (d director) confirm() []decision.Fact {
 	switch {
 	case d.p.Dropped != "":
 		return []decision.Fact{d.drop()}
-	case !d.p.Planned: // another plan was asked for
+	case !d.p.Planned: // another plan was requested
 		return d.plan()
 	case in.rejected():
 		return []decision.Fact{d.planCancelled(in.ID, userRequest, in.Answered.By, in.Answered.Feedback)}

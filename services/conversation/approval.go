@@ -26,7 +26,7 @@ type Approval struct {
 	InputID  string
 	Digest   string // of the call that was asked about
 	Decision string // approve, reject; empty: no answer
-	Over     bool   // the question is not open any more
+	Over     bool   // the question is closed
 }
 
 // Approval returns the question about the call; ok is false if people were not asked.

@@ -20,7 +20,7 @@ func (r Rules) withBudget(c command.Command) Rules {
 	return r
 }
 
-// budget is what a run that is about to start may use up; nil: as much as it does.
+// budget is the budget of a run that is about to start; nil = unlimited.
 func (r Rules) budget(spec event.RunSpec) *event.Budget {
 	b := r.Budget
 	if spec.Budget != nil {
@@ -100,7 +100,7 @@ func (r *Run) busy() bool {
 // counted for runs whose budget bounds it.
 func (r *Run) Worked() time.Duration { return r.worked }
 
-// granted is how often people have given the run its budget once more.
+// granted counts how often people have renewed the run's budget.
 func (r *Run) granted() int {
 	n := 0
 	for _, in := range r.budgets {
@@ -246,7 +246,7 @@ func (r *Run) question() *Input {
 	return r.budgets[len(r.budgets)-1]
 }
 
-// budgetAsked folds the question whether a run gets its budget once more.
+// budgetAsked folds the question whether to renew a run's budget.
 func (s *State) budgetAsked(e event.Event, d event.InputRequestedData) error {
 	return s.onRun(d.RunID, func(r *Run) {
 		if s.inputs[d.InputID] != nil {
@@ -314,8 +314,8 @@ func (r *Run) Expiring() (inputID string, ok bool) {
 	return in.ID, true
 }
 
-// stopped returns what the worker says that has stopped a job because the budget, or a
-// day's quota, is used up; nil if none has.
+// stopped returns the report of the worker that stopped a job because the budget or a day's quota
+// is used up; nil without one.
 func (r *Run) stopped() *event.JobFailedData {
 	for _, w := range r.works {
 		if f := w.Failure; f != nil && (f.Code == string(fault.BudgetExceeded) || f.Code == string(fault.QuotaExceeded)) {
@@ -360,13 +360,13 @@ func (r *Run) outOfQuota() *fault.Fault {
 	return nil
 }
 
-// quotaNames say what a quota of a day is of.
+// quotaNames are the names of the resources with a daily quota.
 var quotaNames = map[string]string{
 	audit.Tokens.String(): "tokens", audit.CostUSD.String(): "US dollars",
 	audit.ToolCalls.String(): "tool calls", audit.Time.String(): "seconds of work",
 }
 
-// Use is what the run has used up, and of which resource all of it.
+// Use is the consumption of the run, and the resource that is used up.
 func (r *Run) Use() event.BudgetUse {
 	use, _ := r.exceeded(true)
 	return use

@@ -119,7 +119,7 @@ func (s *State) onCall(id string, attempt int, to CallStatus, result string) err
 	return nil
 }
 
-// tally counts what a piece of work consumes.
+// tally adds up the consumption of a job.
 type tally struct {
 	calls, tools  int // messages of the model, tool calls
 	recorded      int // messages whose tokens are known

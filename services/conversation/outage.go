@@ -7,8 +7,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// maxPause is the longest pause between two requests that the provider did not ask for:
-// what the clients of both vendors use.
+// maxPause is the longest pause between two requests unless the provider requests a longer one.
+// The clients of both vendors use the same.
 const maxPause = 8 * time.Second
 
 // RunPatience is the default for a whole run: a failed task is tried again after a job's
@@ -24,7 +24,7 @@ type Patience struct {
 	Run   time.Duration // over all jobs of a run, tried again or not
 }
 
-// Outage is what a job's requests have come to that failed one after the other.
+// Outage sums up consecutive failed requests of a job.
 type Outage struct {
 	Since time.Time // when the first of them was made; zero: the last one was answered
 	Tries int       // number of failed requests
@@ -32,7 +32,7 @@ type Outage struct {
 }
 
 // Retry returns the pause before a job's failed request is repeated. ok is false if it is not
-// repeated, because the patience is over or would be over before. The provider's wish, after, is
+// repeated, because the time for retries is used up or would be before then. The provider's wish, after, is
 // never shortened.
 func (s *State) Retry(workID string, now time.Time, after time.Duration, p Patience) (pause time.Duration, ok bool) {
 	w := s.Work(workID)

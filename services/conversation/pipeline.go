@@ -29,7 +29,7 @@ type Pipeline struct {
 	Invalid   []string // why the planner's texts were invalid plans, since the last request for a new one
 	Feedback  []string // comments of people on earlier plans
 	PlanID    string
-	Planned   bool // the newest plan holds, and Tasks is what it says
+	Planned   bool // the newest plan is valid, and Tasks are its tasks
 	Summary   string
 	Tasks     []*Task // in the order of the plan
 	Job       *Work   // the plan or aggregate that is being made, or the last one
@@ -41,7 +41,7 @@ type Pipeline struct {
 	Retry     *Retry  // the plan or aggregate waits for another try
 	Dropped   string  // why the plan will not be carried out; the run's end is to come
 	Reported  bool    // people were told that no task could be solved
-	Combined  bool    // the newest aggregate is there
+	Combined  bool    // the newest aggregate exists
 
 	retries                          int // of the plan or aggregate since the last that worked
 	planStarted, planEnded           time.Time

@@ -143,8 +143,8 @@ func (s *State) runSnapshot(r *Run) RunSnapshot {
 	return snap
 }
 
-// Stage says what a session with the snapshot is doing: planning, confirmation,
-// solving, aggregation, or idle.
+// Stage returns the stage of a session with the snapshot: planning, confirmation, solving,
+// aggregation, or idle.
 func (s Snapshot) Stage() string {
 	switch {
 	case s.Run == nil || s.Run.Status.Terminal():

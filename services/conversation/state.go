@@ -53,7 +53,7 @@ type State struct {
 	Principal   string
 	Preferences event.Preferences
 	Closed      bool
-	Deleted     bool                     // nothing else is known of it any more, and nothing follows
+	Deleted     bool                     // all else is discarded, and no event follows
 	Agent       *event.MemberCreatedData // whose log it is, if it is that of a member of a team; nil: a session's
 	Todos       []event.Todo             // of the agent
 
@@ -107,8 +107,7 @@ func (r *Run) Attempt() int {
 	return r.works[len(r.works)-1].Attempt
 }
 
-// Work is a job: what a worker claims. The job of a chat run has the
-// run's id.
+// Work is a job, which a worker claims. The job of a chat run has the run's id.
 type Work struct {
 	ID          string
 	RunID       string
@@ -117,11 +116,11 @@ type Work struct {
 	StartedBy   string     // id of the event that began it
 	Started     time.Time
 	Claimed     time.Time // when it was first claimed; zero = never
-	Ended       bool      // it needs no worker any more
+	Ended       bool      // it no longer needs a worker
 	Attempt     int       // of the newest claim; 0 = never claimed
 	Claim       string    // id of the newest job.started event: the fence
 	Item        string    // the work item behind that claim
-	Refused     int       // highest attempt that was turned away
+	Refused     int       // highest refused attempt
 	Messages    []Message
 	Open        []string // messages begun and neither completed nor discarded
 	Failure     *event.JobFailedData

@@ -13,8 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// maxOutput bounds, in bytes, what an agent of the swarm may say as a result: it goes
-// into an event of at most 256 KiB, and JSON may make six times as much of it.
+// maxOutput bounds the result of an agent of the swarm in bytes: the event with it has at most
+// 256 KiB, and the encoding as JSON may take six times the bytes.
 const maxOutput = 40 << 10
 
 // job returns the job that the reference names, if it is still open.
@@ -126,7 +126,7 @@ func (s *State) concluded(r *Run, now time.Time) []decision.Fact {
 }
 
 // Abandoned returns the jobs whose agent of the swarm works on them, or may start to, although the
-// run does not need the result any more.
+// run no longer needs the result.
 func (s *State) Abandoned() []*Work {
 	var out []*Work
 	for _, r := range s.order {
@@ -168,7 +168,7 @@ func (s *State) Delegated() []*Work {
 	return out
 }
 
-// capability is what the task of a job asks for; empty if any worker will do.
+// capability is the capability that the task of a job requires; empty if any worker will do.
 func (r *Run) capability(w *Work) string {
 	if w.Part.Stage != event.StageSolving || r.Pipeline == nil {
 		return ""

@@ -6,18 +6,18 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// StepKind says what a worker has to do next for a run.
+// StepKind is the kind of a worker's next step for a run.
 type StepKind int
 
 // The steps of a job, in the order in which they are looked for.
 const (
-	StepNone     StepKind = iota // it needs no worker any more
+	StepNone     StepKind = iota // it no longer needs a worker
 	StepDiscard                  // messages of a dead attempt are still open
 	StepCalls                    // tool calls of the last message have no outcome, and some may run or be asked for
 	StepWait                     // all of them wait for people
 	StepGenerate                 // it is the model's turn
 	StepFinish                   // the last message is the answer
-	StepAsk                      // people have to be asked whether the run gets its budget once more
+	StepAsk                      // ask people whether to renew the run's budget
 	StepStop                     // the run's budget is used up
 )
 
@@ -31,7 +31,7 @@ type Step struct {
 	Answer  Message          // StepFinish
 	Rounds  int              // messages of the model so far
 
-	Use event.BudgetUse // StepAsk, StepStop: what is used up
+	Use event.BudgetUse // StepAsk, StepStop: the resource that is used up
 }
 
 // Next returns the rest of the job. It depends on the log only, so that a worker that takes over
@@ -92,9 +92,9 @@ type Result struct {
 	Error  string
 }
 
-// Brief is what a worker has to know to do a job.
+// Brief is the input of a worker for a job.
 type Brief struct {
-	History  []Line // earlier runs: what was said and done, oldest first; of a chat run also its own question
+	History  []Line // messages and tool calls of earlier runs, oldest first; for a chat run also its own question
 	Dropped  int    // earlier runs left out of History
 	Stage    string // empty in a chat run
 	Question string
@@ -192,7 +192,7 @@ func (s *State) lines(r *Run) []Line {
 	return out
 }
 
-// said is what a job has said and got from tools, up to a call without an outcome.
+// said returns the messages and tool results of a job, up to a call without an outcome.
 func (s *State) said(w *Work) []Line {
 	var out []Line
 	for _, m := range w.Messages {

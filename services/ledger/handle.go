@@ -45,8 +45,8 @@ func (s *Service[S, E]) handle(ctx context.Context, c cmd.Command, _ command.Del
 	return nil
 }
 
-// apply appends what the command calls for, until it calls for nothing more. After the
-// first decision it answers the sender.
+// apply appends the facts of decisions about the command until a decision has none. It answers
+// the sender after the first decision.
 func (s *Service[S, E]) apply(ctx context.Context, l *Log[S], c cmd.Command) error {
 	if err := l.Sync(ctx); err != nil {
 		return fmt.Errorf("handle %s: %w", c.Verb, err)

@@ -175,10 +175,10 @@ func (l *Log[S]) Deleted() bool {
 	return l.writer.Deleted()
 }
 
-// Append appends the events that decide returns. decide is asked again when another
-// event comes first, and returns only what is missing then; see eventlog.Writer.Append.
+// Append appends the events that decide returns. If another event comes first, Append calls decide
+// again, which then returns only the missing events; see eventlog.Writer.Append.
 // decide must be a pure function of the state. Append reads the log first if it was
-// never read or the outcome of the last append is not known.
+// never read or the outcome of the last append is unknown.
 func (l *Log[S]) Append(ctx context.Context, decide func(*S) ([]event.Event, error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -64,7 +64,7 @@ func (o *Outbox) Once(key string, do func() error) error {
 }
 
 // Due returns those of all commands that follow from the state which were not sent within
-// the pause before now. It forgets the ones that do not follow any more.
+// the pause before now. It forgets commands that no longer follow.
 func (o *Outbox) Due(all []cmd.Command, now time.Time, pause time.Duration) []cmd.Command {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// ServiceConfig says what a service of logs with the state S decides, in an environment E.
-// Zero values mean the defaults.
+// ServiceConfig configures a service of logs with the state S, whose decisions depend on an
+// environment E. Zero values mean the defaults.
 type ServiceConfig[S, E any] struct {
 	Service id.Name          // whose commands it handles
 	Kind    id.Kind          // of the logs; a command's key is the log's entity
@@ -49,7 +49,7 @@ type ServiceConfig[S, E any] struct {
 	// FollowUp sends the commands that follow from the log. It is called again when the
 	// command is delivered again, and derives the same commands from the state.
 	FollowUp func(ctx context.Context, l *Log[S], c cmd.Command) error
-	// Again repeats events of the log to the sender of a command. nil: no decision asks for it.
+	// Again repeats events of the log to the sender of a command. nil = no decision requests it.
 	Again func(ctx context.Context, l *Log[S], c cmd.Command, events []uint64) error
 }
 

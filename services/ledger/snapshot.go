@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// snapshotEvery is how many events are folded before a snapshot is stored: what a
-	// replica that takes the log over has to read, which takes it some 100 ms. A team of
-	// 50 that streams as fast as it can stores one a second.
+	// snapshotEvery is the number of folded events between two snapshots. A replica that
+	// takes over the log reads at most that many, in about 100 ms. A team of 50 members
+	// that streams at full speed stores a snapshot each second.
 	snapshotEvery = 2000
-	// maxSnapshot bounds a snapshot, compressed, so that it fits into a message with room
-	// to spare (1 MB). It is that of a team with 10,000 messages and tool calls. Beyond it
-	// the log is read from where the last snapshot ends.
+	// maxSnapshot bounds a compressed snapshot, so that it fits into a message (1 MB) with
+	// room to spare. A team with 10,000 messages and tool calls reaches it. Beyond it the
+	// log is read from the end of the last snapshot.
 	maxSnapshot = 512 << 10
 	// maxUnpacked bounds the unpacked snapshot.
 	maxUnpacked = 64 << 20

@@ -91,7 +91,7 @@ type Reply struct {
 type Failure struct {
 	Fault *fault.Fault  // with a MODEL_* code; its cause holds the provider's words, fit for logs
 	Retry bool          // the caller may soon repeat the request
-	After time.Duration // the wait that the provider asks for; 0 = not given
+	After time.Duration // the wait that the provider requests; 0 = not given
 
 	Said event.ProviderError // the message of the provider or the network: without keys, bounded, for operators
 }

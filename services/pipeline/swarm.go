@@ -13,11 +13,11 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger"
 )
 
-// briefBytes bounds the results of other tasks that go with a task to an agent of the
-// swarm: enough to work on, and far below what a command may hold.
+// briefBytes bounds the results of other tasks that go with a task to an agent of the swarm:
+// enough context, and far below the limit of a command.
 const briefBytes = 64 << 10
 
-// swarmTask is what an agent of the swarm gets as the data of a task.
+// swarmTask is the data of a task for an agent of the swarm.
 type swarmTask struct {
 	ID          string          `json:"id"`
 	Title       string          `json:"title"`
@@ -33,7 +33,7 @@ type swarmInput struct {
 	Output string `json:"output"`
 }
 
-// inSwarm reports whether an agent of the swarm that is there has the capability.
+// inSwarm reports whether a connected agent of the swarm has the capability.
 func (s *Service) inSwarm(tenant id.Tenant, capability string) bool {
 	return slices.ContainsFunc(s.deps.Directory.All(cmd.WhatAgent), func(m directory.Member) bool {
 		var p cmd.Participant
@@ -67,7 +67,7 @@ func (s *Service) delegate(ctx context.Context, l *ledger.Log[conversation.State
 	})
 }
 
-// recall cancels the swarm task of a job whose result the run does not need any more.
+// recall cancels the swarm task of a job whose result the run no longer needs.
 func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask string) error {
 	task, err := id.ParseEntity(swarmTask)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Service) recall(ctx context.Context, c cmd.Command, workID, swarmTask s
 	})
 }
 
-// recallLate recalls a job that an agent of the swarm has taken when it was not wanted
-// any more: of that the log has nothing.
+// recallLate recalls a job that an agent of the swarm claimed when the run no longer needed it:
+// the log does not show such a claim.
 func (s *Service) recallLate(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) error {
 	if c.Verb != cmd.AssignJob {
 		return nil

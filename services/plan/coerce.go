@@ -22,7 +22,7 @@ const (
 )
 
 // The names under which models and clients write the parts of a plan. Case, spaces,
-// hyphens and underscores make no difference; the first that is there counts.
+// hyphens and underscores make no difference; the first name that is present counts.
 var (
 	namesTasks     = []string{"tasks", "tasklist", "subtasks", "steps", "plan", "todo", "todos", "items"}
 	namesWrapper   = []string{"plan", "result", "output", "response", "data", "answer", "arguments", "input", "parameters"}
@@ -52,8 +52,8 @@ func Coerce(raw []byte) (Plan, error) {
 		`{"tasks": [{"id": "task_1", "title": "...", "description": "...", "dependencies": []}], "summary": "..."}.`)
 }
 
-// CoerceTasks makes a list of tasks of what a client sent: a list, or one task. Ids
-// that are missing are made up; those that are there stay as they are. The result
+// CoerceTasks converts a client's list of tasks, or a single task, into a list of tasks. It
+// generates missing ids and keeps the others. The result
 // passes Check. The error is a PLAN_INVALID fault that a person can act on.
 func CoerceTasks(raw json.RawMessage) ([]event.Step, error) {
 	if len(raw) > maxRaw {

@@ -71,7 +71,7 @@ func Dependants(tasks []event.Step, id string) []string {
 	return chosen(tasks, reached)
 }
 
-// spread offers every task to f until f takes none any more.
+// spread offers every task to f until f accepts none.
 func spread(tasks []event.Step, f func(event.Step) bool) {
 	for again := true; again; {
 		again = false

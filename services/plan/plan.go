@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// MaxTasks is the most tasks that a list may have: it is what the protocol allows.
+	// MaxTasks is the most tasks that a list may have. The protocol sets it.
 	MaxTasks = 100
 	// MaxTitle is the longest title, in characters: one line on a screen.
 	MaxTitle = 200

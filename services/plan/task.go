@@ -230,7 +230,7 @@ func setAmount(to *int64, v json.RawMessage) bool {
 	return true
 }
 
-// setExtra takes up what an earlier reading had kept.
+// setExtra restores members that an earlier decoding kept.
 func (d *draft) setExtra(v json.RawMessage) bool {
 	if isNull(v) {
 		d.task.Extra = nil

@@ -101,8 +101,8 @@ func (d *responder) attach(ctx context.Context, in cmd.AttachRequest) (cmd.Attac
 	return out, nil
 }
 
-// open returns the ends of a session's log. A session that is unknown or whose time
-// is over is SESSION_EXPIRED, one that was deleted SESSION_DELETED.
+// open returns the ends of a session's log. An unknown or expired session is SESSION_EXPIRED, a
+// deleted one SESSION_DELETED.
 func (d *responder) open(ctx context.Context, log subject.Log) (first, last *eventlog.Entry, err error) {
 	if log.Tenant.IsZero() || log.Entity.IsZero() {
 		return nil, nil, fault.New(fault.SessionExpired)
@@ -156,8 +156,8 @@ func (d *responder) expired(ctx context.Context, log subject.Log, last *eventlog
 // closedByTime is the reason of a session.closed that its timer caused.
 const closedByTime = "timeout"
 
-// wish returns what the request asks for. The client's last ack is looked up only
-// when it counts.
+// wish returns the requested position. It reads the client's last acknowledgement only if the
+// request names no position.
 func (d *responder) wish(ctx context.Context, log subject.Log, in cmd.AttachRequest) (wish, error) {
 	w := wish{after: in.After, live: in.Live}
 	if in.EventID != "" {

@@ -21,8 +21,8 @@ type folded struct {
 	first   uint64
 }
 
-// fold folds the next event. Of a log whose head has expired it takes what the rest says:
-// events about unknown things are passed over.
+// fold folds the next event. In a log whose head has expired it skips events that refer to lost
+// ones.
 func (f *folded) fold(e event.Event) error {
 	if f.first == 0 {
 		f.first, f.events = e.Sequence, map[string]bool{}

@@ -28,7 +28,7 @@ func (s *Service) openQuota(ctx context.Context) error {
 
 func (s *Service) closeQuota() { s.responder.quota.Close() }
 
-// env is what the decision about a command depends on besides the session.
+// env holds the inputs of a decision about a command besides the session.
 type env struct {
 	now     time.Time
 	rules   conversation.Rules
@@ -58,7 +58,7 @@ func decide(st *conversation.State, c cmd.Command, e env) (decision.Decision, er
 	return st.Decide(c, e.now, e.rules)
 }
 
-// over reports whether a session has ended or its log is gone.
+// over reports whether a session has ended or its log is deleted.
 func (d *responder) over(ctx context.Context, t id.Tenant, session id.Entity) (bool, error) {
 	log := sessionLog(t, session)
 	last, err := d.log.Last(ctx, log)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxMemory and maxMemoryBytes bound what a readable state holds of the
-	// conversation: what MyAgent's own server exported at most.
+	// maxMemory and maxMemoryBytes bound the part of the conversation in a readable
+	// state. MyAgent's own server had the same limits.
 	maxMemory      = 100
 	maxMemoryBytes = 100_000
 	// maxTaskText bounds each text of a task there, in bytes: a hundred tasks then fit

@@ -19,7 +19,7 @@ var stepStates = map[plan.State]string{
 	plan.Waiting: "waiting", plan.Running: "running", plan.Done: "completed", plan.Failed: "failed", plan.Cancelled: "cancelled",
 }
 
-// show answers with a session and with as much of its runs, behind what the caller has, as fits into a message of the bus.
+// show answers with a session and the next part of its runs that fits into a message of the bus.
 func (d *responder) show(ctx context.Context, in cmd.SessionRequest) (api.SessionPart, error) {
 	f, err := foldLog(ctx, d.log, sessionLog(in.Tenant, in.Session))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger"
 )
 
-// again answers a participant that repeats itself with what the log says about its request: under
-// the ids that the first answer had.
+// again answers a repeated request of a participant from the log, with the ids of the first
+// answer.
 func (s *Service) again(ctx context.Context, h *ledger.Log[life], c cmd.Command, seqs []uint64) error {
 	events := make([]event.Event, 0, len(seqs))
 	for _, seq := range seqs {

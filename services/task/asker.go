@@ -11,8 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger"
 )
 
-// askerTold is what h.Outbox has when the asking agent has been told of the end, or cannot
-// be any more.
+// askerTold is the mark in h.Outbox that the asking agent knows the end, or can no longer be told.
 const askerTold = "asker.told"
 
 // tellAsker tells the agent that asked for the task outside of any other that it was

@@ -160,7 +160,7 @@ func (s *Service) sendClient(ctx context.Context, in cmd.ParticipantRequest) (cm
 }
 
 // tell handles cmd.TellClient: it appends a message to a client's log, once. It drops an expired
-// message, and one for a client that is gone.
+// message, and one for an unknown client.
 func (s *Service) tell(ctx context.Context, c cmd.Command) error {
 	var m event.InboxMessagedData
 	if err := c.Decode(&m); err != nil {
@@ -195,7 +195,7 @@ func (s *Service) acknowledge(ctx context.Context, c cmd.Command) error {
 	return nil
 }
 
-// data decodes what a request carries.
+// data decodes the data of a request.
 func data[T any](in cmd.ParticipantRequest) (T, error) {
 	var v T
 	if in.Tenant.IsZero() {

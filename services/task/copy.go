@@ -31,8 +31,8 @@ var shown = map[event.Type]bool{
 	event.CallStarted: true, event.CallNotified: true, event.CallFinished: true,
 }
 
-// withoutTask are the events that repeat what the client asked for, which the client
-// knows and need not be stored for it again.
+// withoutTask are the events that repeat the client's own request. The inbox stores them without
+// it.
 var withoutTask = map[event.Type]bool{event.TaskCreated: true, event.TaskAssigned: true}
 
 var errNull = errors.New("it is null")
@@ -66,8 +66,8 @@ func copied(to subject.Log, e event.Event) (event.Event, error) {
 	return c, err
 }
 
-// shorten leaves the largest members out until the rest fits: who wants them asks for
-// the task.
+// shorten leaves out the largest members until the rest fits. A client can request the task to
+// get them.
 func shorten(members map[string]json.RawMessage) {
 	for {
 		sum, largest := 0, ""

@@ -23,7 +23,7 @@ const (
 	// everything, is looked at again by itself: the net below the watch of the
 	// directory. A task waits for 30 s, so this is six looks.
 	lookAgain = 5 * time.Second
-	// cancelledWith is why the children of a task that is over are cancelled.
+	// cancelledWith is the reason for cancelling the children of a task that has ended.
 	cancelledWith = "the task that asked for it is over"
 	// notDelivered is why a task is released that its agent was not handed.
 	notDelivered = "not_delivered"
@@ -223,8 +223,8 @@ func (s *Service) family(ctx context.Context, h *ledger.Log[life], _ cmd.Command
 	})
 }
 
-// create creates the child that a command asks for, if that was accepted, or the task
-// without a parent that it has become.
+// create creates the child that a command requests if it was accepted, or the task without a
+// parent that it has become.
 func (s *Service) create(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
 	if c.Verb != cmd.SpawnTask {
 		return nil
@@ -251,8 +251,8 @@ func (s *Service) create(ctx context.Context, h *ledger.Log[life], c cmd.Command
 // createID is the id of the command that creates a task. A task has one.
 const createID = "create"
 
-// call hands the calls of the task's agent to the workers. A process that has taken the task
-// over hands on all that are open once more: the calls' logs say which command counts.
+// call sends the calls of the task's agent to the workers. A process that has taken over the task
+// sends all open calls again: the calls' logs decide which command counts.
 func (s *Service) call(ctx context.Context, h *ledger.Log[life], c cmd.Command) error {
 	var restored time.Time
 	if c.Source == cmd.SourceRestore {
@@ -322,7 +322,7 @@ func (s *Service) done(ctx context.Context, t id.Tenant, end event.TaskFinishedD
 	return done, nil
 }
 
-// maxText bounds the result of a task that becomes a text: what a session takes of it.
+// maxText bounds the text of a task's result in a session.
 const maxText = 40 << 10
 
 // textMembers are where agents put a text that people are to read, the first first.
@@ -355,7 +355,7 @@ func within(result json.RawMessage) string {
 	return string(result)
 }
 
-// relay copies what the client has not been told into its log.
+// relay copies events that the client's log lacks into it.
 func (s *Service) relay(ctx context.Context, h *ledger.Log[life], _ cmd.Command) error {
 	l := h.State()
 	if len(l.inbox) == 0 {

@@ -53,7 +53,7 @@ func (x *index) put(log subject.Log, p place) {
 	x.held[key][log] = struct{}{}
 }
 
-// drop forgets a task that is over.
+// drop removes a task that has ended.
 func (x *index) drop(log subject.Log, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

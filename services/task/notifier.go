@@ -19,7 +19,7 @@ import (
 // not delay the other tasks of the partition for long.
 const confirmWait = 3 * time.Second
 
-// confirmed is what a gateway answers.
+// confirmed is the answer of a gateway that has accepted an event.
 const confirmed = "+"
 
 var (
@@ -54,7 +54,7 @@ func (m *notifier) say(ctx context.Context, t id.Tenant, agent string, e event.E
 	return connection, nil
 }
 
-// mention tells an agent of an event if it is there, and does not wait.
+// mention sends an event to a connected agent and does not wait for an answer.
 func (m *notifier) mention(t id.Tenant, agent string, e event.Event) {
 	to, _, raw, err := m.prepare(t, agent, e)
 	if err == nil {

@@ -101,7 +101,7 @@ func logOfCall(c cmd.Command) subject.Log {
 }
 
 // runTool runs a tool outside of tasks, once per id, and answers with the outcome. A failure of the
-// tool is an outcome, not an error. The tool runs to its end also if the participant is gone.
+// tool is an outcome, not an error. The tool runs to its end even if the participant disconnects.
 func (s *Service) runTool(ctx context.Context, in cmd.ParticipantRequest) (cmd.ToolOutcome, error) {
 	d, err := data[cmd.ToolRequest](in)
 	if err != nil {

@@ -175,8 +175,7 @@ func (s *Service) showTask(ctx context.Context, in cmd.ParticipantRequest) (cmd.
 	return st.View(), nil
 }
 
-// maxTask bounds a task, so that it fits into an event (256 KiB) with what the service
-// adds.
+// maxTask bounds a task, so that it fits into an event (256 KiB) with the service's additions.
 const maxTask = 250 << 10
 
 // submit creates a task if the registry knows an agent for it, live or not. After it returns, the
@@ -224,7 +223,7 @@ func (s *Service) submit(ctx context.Context, in cmd.ParticipantRequest) (cmd.Ta
 	return cmd.TaskView{TaskHead: head, Status: assignment.StatusCreated, CreatedAt: s.cfg.Now().UTC()}, nil
 }
 
-// before returns the task that is there already for a request which has come before.
+// before returns the task that an earlier delivery of the request has created.
 func (s *Service) before(ctx context.Context, in cmd.ParticipantRequest, d cmd.NewTask) (cmd.TaskView, bool, error) {
 	st, err := ledger.Fold(ctx, s.deps.Log, taskLog(in.Tenant, d.TaskID), (*assignment.State).Apply)
 	if err != nil || st.Created.IsZero() || st.Task().ClientID != d.ClientID || st.Task().AskerID != d.AskerID {

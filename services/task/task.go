@@ -36,8 +36,8 @@ import (
 // DefaultKeep is how long a message waits for a client that is away: the protocol's.
 const DefaultKeep = 24 * time.Hour
 
-// cachedTasks bounds the folded tasks kept in memory: four times what a busy
-// installation works on at once.
+// cachedTasks bounds the folded tasks kept in memory: four times the active tasks of a busy
+// installation.
 const cachedTasks = 4096
 
 var dueTimer = id.MustName("due")
@@ -159,7 +159,7 @@ func (s *Service) Stop() {
 	s.quota.Close()
 }
 
-// over reports whether a task has ended, or its log is not there any more.
+// over reports whether a task has ended, or its log is deleted.
 func (s *Service) over(ctx context.Context, t id.Tenant, task id.Entity) (bool, error) {
 	st, err := ledger.Fold(ctx, s.deps.Log, subject.Log{Tenant: t, Kind: id.KindTask, Entity: task}, (*assignment.State).Apply)
 	if errors.Is(err, eventlog.ErrDeleted) {

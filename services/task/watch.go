@@ -49,8 +49,8 @@ func (w *watch) start() {
 	go w.run()
 }
 
-// stop returns when the watch is over. It may be called more than once, and also if
-// the watch was never started.
+// stop ends the watch and waits for its end. It may be called more than once, and without a
+// start.
 func (w *watch) stop() {
 	w.end()
 	<-w.done

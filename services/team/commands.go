@@ -56,8 +56,8 @@ func (s *Service) carryOut(ctx context.Context, l *ledger.Log[teamwork.State], c
 	return nil
 }
 
-// change appends what the command calls for, and answers its sender. A team that rests is
-// noted as active first, so that a replica relays it whatever becomes of this process.
+// change appends the facts of the command, and answers its sender. It first marks an idle team as
+// active, so that a replica relays it even if this process dies.
 func (s *Service) change(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) error {
 	if err := l.Sync(ctx); err != nil {
 		return err
@@ -115,9 +115,9 @@ func (s *Service) forward(ctx context.Context, l *ledger.Log[teamwork.State], c 
 	return true, s.Send(ctx, c)
 }
 
-// answer hands an answer to a question on to the agent that asks: in its log exactly one
-// answer counts. It reports whether an agent asks. One that is named is asked
-// even if this log does not show its question yet, or any more.
+// answer passes an answer to the member that asks: in the member's log exactly one answer counts.
+// It reports whether any member asks. A named member gets the answer even if this log does not
+// show its question.
 func (s *Service) answer(ctx context.Context, l *ledger.Log[teamwork.State], c cmd.Command) (bool, error) {
 	var d cmd.AnswerQuestion
 	if err := c.Decode(&d); err != nil {
@@ -201,7 +201,7 @@ func (s *Service) cancel(ctx context.Context, l *ledger.Log[teamwork.State], c c
 	return nil
 }
 
-// stopMember is the command that stops what a member is doing.
+// stopMember is the command that stops a member's run.
 func stopMember(c cmd.Command, m teamwork.Source, rest, reason string) cmd.Command {
 	out := cmd.Command{
 		ID: c.ID, Service: cmd.Member, Verb: cmd.Cancel, Tenant: c.Tenant, Key: m.ID, Principal: c.Principal,

@@ -51,8 +51,7 @@ func (s *Service) followUp(ctx context.Context, l *ledger.Log[teamwork.State]) e
 	return nil
 }
 
-// entry returns what the registry has still to be told of the team: listed, unlisted or
-// nothing.
+// entry returns the pending change of the team's registry entry: list, unlist or none.
 func entry(l *ledger.Log[teamwork.State], st *teamwork.State) (string, note) {
 	switch {
 	case st.Parent() != nil:

@@ -6,7 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/telemetry"
 )
 
-// metrics say what the multiplexer does.
+// metrics are the metrics of the relays.
 type metrics struct {
 	relayed prometheus.Counter
 	relays  prometheus.Gauge

@@ -15,7 +15,7 @@ func (s *Service) openQuota(ctx context.Context) error {
 	return s.quota.Open(ctx, audit.Teams, cfg)
 }
 
-// over reports whether a team has been shut down, or its log is not there any more.
+// over reports whether a team has been shut down, or its log is deleted.
 func (s *Service) over(ctx context.Context, t id.Tenant, team id.Entity) (over bool, err error) {
 	err = s.logs.Get(subject.Log{Tenant: t, Kind: id.KindTeam, Entity: team}).Read(ctx, func(st *teamwork.State) error {
 		over = !st.Created() || st.Closed()

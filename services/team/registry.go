@@ -48,7 +48,7 @@ type place struct {
 // process's writes at once, and others' a moment later. It is safe for concurrent use.
 type registry struct {
 	log     zerolog.Logger
-	changed func() // called after every change of what is active; must not block
+	changed func() // called after every change of the active teams; must not block
 
 	kv   jetstream.KeyValue
 	life context.Context //nolint:containedctx // of the watch, ended by close
@@ -166,7 +166,7 @@ func (r *registry) read(life context.Context, ready func()) error {
 	}
 }
 
-// marks returns the revisions of what the copy has, by key.
+// marks returns the revisions of the copy's entries, by key.
 func (r *registry) marks() map[string]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +179,7 @@ func (r *registry) marks() map[string]uint64 {
 	return out
 }
 
-// forget drops what had been in the copy and is not in the bucket any more.
+// forget drops entries of the copy that the bucket no longer has.
 func (r *registry) forget(before map[string]uint64, seen map[string]bool) {
 	for key, revision := range before {
 		if !seen[key] {

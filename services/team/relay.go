@@ -25,8 +25,8 @@ const (
 	// relayPauseMax, so that the end of an election is met soon.
 	relayPause    = 100 * time.Millisecond
 	relayPauseMax = 5 * time.Second
-	// relayLook is how often a relay looks at its team without having been told to: the
-	// net below what wakes it.
+	// relayLook is the interval at which a relay checks its team without a notification,
+	// in case one was lost.
 	relayLook = 15 * time.Second
 )
 
@@ -174,8 +174,8 @@ func (r *relay) closeAll() {
 	}
 }
 
-// take appends some of what a member has, and returns how many events that were. A hole
-// before them means that the feed is not where the team's log ends.
+// take appends the next events of a member, and returns their number. A gap before them means
+// that the feed does not start where the team's log ends.
 func (r *relay) take(ctx context.Context, f *feed) (int, error) {
 	news := f.peek(relayChunk)
 	if len(news) == 0 {
@@ -235,7 +235,7 @@ func (r *relay) quiet() bool {
 	return true
 }
 
-// still is quiet by what the logs themselves say.
+// still is quiet, checked in the logs themselves.
 func (r *relay) still(ctx context.Context) (bool, error) {
 	var list []teamwork.Source
 	settled := false

@@ -35,7 +35,7 @@ func (s *Service) offer(r *rpc.Server) {
 	rpc.Handle(r, cmd.ListTeams, s.list)
 }
 
-// attach answers with what a viewer of a team, or of one of its agents, has to know first.
+// attach answers with the initial state for a viewer of a team or of a member.
 func (s *Service) attach(ctx context.Context, in cmd.TeamAttachRequest) (cmd.TeamAttachReply, error) {
 	if in.Kind == id.KindMember {
 		return s.attachAgent(ctx, in)
@@ -146,7 +146,7 @@ func (s *Service) found(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, 
 	return s.view(ctx, in.Tenant, team)
 }
 
-// definition returns the definition that is asked for, if a team can work by it.
+// definition returns the requested definition if it is valid.
 func (s *Service) definition(in cmd.TeamRequest) (event.TeamDefinition, error) {
 	switch {
 	case in.Definition != nil && in.Named != "":

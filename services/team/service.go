@@ -141,8 +141,8 @@ func newID() string {
 
 // Start opens the registry and begins to answer requests, to take commands and to relay.
 func (s *Service) Start(ctx context.Context) error {
-	// The ledger takes the service's place in the directory: its clients ask
-	// at once. Relays come after it, because they go to those who are listed.
+	// The ledger lists the service in the directory, and requests come at once. Relays start
+	// after it, because only listed replicas get relays.
 	for _, start := range []func(context.Context) error{
 		s.openQuota, func(ctx context.Context) error { return s.snapshots.Open(ctx, s.deps.Conn) }, func(ctx context.Context) error { return s.registry.open(ctx, s.deps.Conn) }, s.rpc.Start, s.pulse.start, s.Service.Start, s.owners.start,
 	} {

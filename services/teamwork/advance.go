@@ -29,7 +29,7 @@ func (s *State) Advance() []decision.Fact {
 	return s.boardStep()
 }
 
-// derive returns the status that follows from what the members are doing.
+// derive returns the team's status from the states of its members.
 func (s *State) derive() (status, problem string) {
 	if s.closing != nil {
 		return event.TeamShuttingDown, ""

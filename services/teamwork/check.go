@@ -13,11 +13,11 @@ import (
 
 // Bounds of a definition.
 const (
-	// MaxDepth is how many teams may be nested in each other: an event of the innermost
-	// member is wrapped once more for each, and has to fit into a stored event.
+	// MaxDepth is the limit of nested teams: each level wraps an event of the innermost
+	// member once more, and the result has to fit into a stored event.
 	MaxDepth = 8
-	// MaxMembers bounds the members of one team with all that is nested in it: each may
-	// have a log that is followed.
+	// MaxMembers bounds the members of a team with all nested teams: the relay may follow
+	// a log of each.
 	MaxMembers = 256
 	// maxName bounds a name, in characters: it is shown beside every line.
 	maxName = 64

@@ -27,8 +27,8 @@ var verbs = map[id.Name]func(*State, command.Command, time.Time) (decision.Decis
 	command.CheckTeam:   (*State).goOn,
 }
 
-// Decide returns what the command still calls for in this state. now is the time of
-// handling. Once a decision has no facts, asking once more changes nothing.
+// Decide returns the remaining effect of the command in this state. now is the time of handling.
+// After a decision without facts, another call changes nothing.
 func (s *State) Decide(c command.Command, now time.Time) (decision.Decision, error) {
 	decide, ok := verbs[c.Verb]
 	switch {

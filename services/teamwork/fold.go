@@ -212,7 +212,7 @@ func (s *State) agentEvent(e event.Event, d event.TeamMemberEventData) error {
 	return s.life(e, m, inner)
 }
 
-// life keeps what an agent is doing.
+// life folds the state of a member.
 func (s *State) life(e event.Event, m *member, inner event.Event) error {
 	switch inner.Type {
 	case event.MessageReceived:
@@ -277,7 +277,7 @@ func (s *State) subTeamEvent(e event.Event, d event.TeamSubTeamEventData) error 
 	return s.teamLife(e, m, inner)
 }
 
-// teamLife keeps what a nested team is doing.
+// teamLife folds the state of a nested team.
 func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 	switch inner.Type {
 	case event.TeamCreated:
@@ -299,7 +299,7 @@ func (s *State) teamLife(e event.Event, m *member, inner event.Event) error {
 		s.arrived(d.MessageID)
 		s.busy(e)
 		if m.status == event.TeamIdle || m.status == event.TeamFailed {
-			m.status = event.TeamRunning // which is what it says itself next
+			m.status = event.TeamRunning // its own next event says so, too
 		}
 	case event.TeamPauseBegun:
 		s.halt(m, true)

@@ -8,7 +8,7 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// ErrGap says that events of a member's log are missing before the ones at hand.
+// ErrGap says that events of a member's log are missing before the given ones.
 var ErrGap = errors.New("events of the member's log are missing")
 
 // Incoming is an event of a member's log.
@@ -68,8 +68,7 @@ func (m *member) wrap(e Incoming, status *string) (f decision.Fact, moves bool) 
 	return f, agentMoves[e.Type]
 }
 
-// agentMoves and teamMoves are the events of a member that may change what the team is
-// doing.
+// agentMoves and teamMoves are the events of a member that may change the status of the team.
 var (
 	agentMoves = map[event.Type]bool{
 		event.MemberCreated: true, event.MemberClosed: true, event.MessageReceived: true, event.MessageRefused: true,

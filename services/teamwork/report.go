@@ -7,8 +7,8 @@ import (
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
 
-// delegation is a message to an agent of the swarm whose outcome a member waits for:
-// to one of the team's own, or to one in a nested team that gets what the team gets.
+// delegation is a message to an agent of the swarm whose outcome a member waits for. The agent is
+// a member of the team, or of a nested team that receives the team's messages.
 type delegation struct {
 	letter event.TeamMessageData
 	agent  Place  // agent that does it

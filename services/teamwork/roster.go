@@ -17,8 +17,8 @@ type Place struct {
 	ID    id.Entity // of that agent or team
 }
 
-// roster is who is in a team, with all that is nested in it. It follows from the
-// definition and the team's id alone.
+// roster lists the members of a team, with all nested teams. It follows from the definition and the
+// team's id alone.
 type roster struct {
 	places []Place // in the order of the definition, a nested team before its members
 	routes map[string]int

@@ -87,7 +87,7 @@ type question struct {
 type boardTask struct {
 	event.BoardTask
 	notices  int  // how often its assignee was told
-	told     bool // its assignee was told of the status that it is about to have
+	told     bool // its assignee knows its pending status
 	bySystem bool // its status follows by itself
 }
 

@@ -57,7 +57,7 @@ func (t Tool) Repeatable(arguments json.RawMessage) bool {
 	return !given || string(v) == "false" || string(v) == "null"
 }
 
-// Call asks for one run of a tool.
+// Call is a request for one run of a tool.
 type Call struct {
 	// ID identifies the call within Tenant and Scope. A repeated ID joins the running call, or gets its stored result, as
 	// long as the service instance that ran it remembers it (10 minutes); it never runs a tool twice there.
@@ -73,7 +73,7 @@ type Call struct {
 	// Timeout bounds the run. Zero means the server's own limit, which also caps longer ones. It does not require two
 	// machines' clocks to agree.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Raw asks for Result.Data in place of Result.Text.
+	// Raw requests Result.Data in place of Result.Text.
 	Raw bool `json:"raw,omitempty"`
 
 	// TaskID and the next fields tell services on whose behalf the call runs.

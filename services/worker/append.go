@@ -11,7 +11,7 @@ import (
 // current returns the job in the log's present state; nil if a restored session does not have it.
 func (j *job) current() *conversation.Work { return j.state.Work(j.id) }
 
-// over reports whether a job needs no worker any more.
+// over reports whether a job no longer needs a worker.
 func over(w *conversation.Work) bool { return w == nil || w.Ended || w.Failure != nil }
 
 // held reports whether this attempt may still write: errEnded once the job has

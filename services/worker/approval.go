@@ -57,8 +57,8 @@ func (j *job) refuse(ctx context.Context, c event.ToolCall, why *fault.Fault) er
 	})...)
 }
 
-// pause suspends the job if all that remains waits for people. It returns errPaused once the log
-// says so, and nil if people have answered meanwhile: then the attempt continues.
+// pause suspends the job if all remaining calls wait for people. It returns errPaused once the log
+// records the suspension, and nil if people have answered meanwhile: then the attempt continues.
 func (j *job) pause(ctx context.Context) error {
 	if err := j.tellOfDeadline(ctx); err != nil {
 		return err

@@ -69,7 +69,7 @@ func cutOff(parent, ctx context.Context) error {
 	return nil
 }
 
-// budgetUse is what a run that is over its budget has used up.
+// budgetUse is the consumption of a run over its budget.
 func (j *job) budgetUse(f *fault.Fault) *event.BudgetUse {
 	r := j.state.Run(j.runID)
 	if f.Code != fault.BudgetExceeded || r == nil {
@@ -79,7 +79,7 @@ func (j *job) budgetUse(f *fault.Fault) *event.BudgetUse {
 	return &use
 }
 
-// askBudget asks people whether the run gets its budget once more.
+// askBudget asks people whether to renew the run's budget.
 func (j *job) askBudget(ctx context.Context) error {
 	return j.askOver(ctx, "budget_", func() (q overQuestion, due bool) {
 		st := j.state.Next(j.id)

@@ -51,7 +51,7 @@ func (j *job) enough(ctx context.Context, st conversation.Step) error {
 		return nil // lets the open work reach its end
 	}
 	if j.day.ctx.Err() != nil { // the day may have changed since, or people have answered
-		j.clockOut() //nolint:contextcheck // what was used is settled also when the job has ended
+		j.clockOut() //nolint:contextcheck // usage is settled even after the job has ended
 		if err := j.clockIn(ctx); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ const (
 	checkPatience = 10 * time.Second
 )
 
-// card is what the worker says of itself in the directory.
+// card is the worker's entry in the directory.
 func (s *Service) card(trouble string) card.Card {
 	return card.Card{
 		Model: s.deps.Model.Name(), Providers: model.Providers(s.deps.Model), Capabilities: s.cfg.Capabilities, Trouble: trouble,

@@ -76,7 +76,7 @@ func (j *job) fold(s *conversation.State, e event.Event) error {
 	return s.Apply(e)
 }
 
-// run does the rest of the job. ended says that the job needs no worker any more; an error asks for
+// run does the rest of the job. ended says that the job no longer needs a worker; an error requests
 // another delivery.
 func (j *job) run(ctx context.Context) (ended bool, err error) {
 	ctx = telemetry.Extract(ctx, j.trace)
@@ -127,7 +127,7 @@ func (j *job) attend(ctx context.Context) error {
 	ctx, stop := j.watch(ctx)
 	defer stop()
 	err := j.clockIn(ctx)
-	defer j.clockOut()                                                   //nolint:contextcheck // what was used is settled also when the job has ended
+	defer j.clockOut()                                                   //nolint:contextcheck // usage is settled even after the job has ended
 	if _, over := errors.AsType[*quota.Over](err); err != nil && !over { // a step that takes time finds that out
 		return err
 	}

@@ -40,7 +40,7 @@ func (j *job) agentID() string {
 	return j.state.Agent.MemberID
 }
 
-// otherModel is what a member's definition wants in place of the worker's model.
+// otherModel is the model of a member's definition that replaces the worker's model.
 func (j *job) otherModel() string {
 	if j.state.Agent == nil {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"github.com/waggle-dev/waggle/services/model"
 )
 
-// Price is what a model costs, in US dollars.
+// Price is the price of a model in US dollars.
 type Price struct {
 	InputPerMillion  float64 // tokens that it reads
 	OutputPerMillion float64 // tokens that it writes
@@ -16,8 +16,7 @@ type Price struct {
 // its answers, as it was opened ("openai:gpt-x"), or that without the provider.
 type Prices map[string]Price
 
-// cost returns what a reply of the model that was opened as spec cost, nil if that is
-// not known.
+// cost returns the cost of a reply of the model that was opened as spec, nil if it is unknown.
 func (p Prices) cost(r model.Reply, spec string) *float64 {
 	_, name, _ := strings.Cut(spec, ":")
 	for _, n := range []string{r.Model, spec, name} {

@@ -22,8 +22,8 @@ import (
 // only.
 func hasTools(stage string) bool { return stage == event.ModeChat || stage == event.StageSolving }
 
-// request is what the model is asked: the conversation so far, in a stage of a
-// pipeline run what that is about, and the tools.
+// request returns the request to the model: the conversation so far, the data of the stage in a
+// pipeline run, and the tools.
 func (j *job) request(ctx context.Context) (model.Request, error) {
 	b := j.state.Brief(j.id, j.s.cfg.HistoryBytes)
 	req := model.Request{
@@ -32,7 +32,7 @@ func (j *job) request(ctx context.Context) (model.Request, error) {
 	}
 	var offered []tools.Tool
 	var err error
-	if b.Stage != event.StageAggregation { // a planner has to know what the others will have
+	if b.Stage != event.StageAggregation { // a planner has to know the tools of the steps
 		if offered, err = j.tools(ctx); err != nil {
 			return model.Request{}, err
 		}
@@ -76,8 +76,8 @@ func (j *job) system(b conversation.Brief) string {
 	return s
 }
 
-// data is what the model has to know in a stage. Of results it holds as much as of
-// the conversation.
+// data returns the input of the model in a stage. Results have the same limit as the
+// conversation.
 func (j *job) data(b conversation.Brief, offered []tools.Tool) prompt.Data {
 	d := prompt.Data{
 		Question: b.Question, Context: b.Context, Feedback: b.Feedback, Task: b.Task,

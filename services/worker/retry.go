@@ -23,8 +23,8 @@ const (
 	modelTries = 8
 )
 
-// retry decides about a failed request to the model. If it is made again, retry discards
-// what the model had said, tells when, and returns nil: the next step makes it.
+// retry decides about a failed request to the model. To repeat it, retry discards the partial
+// reply, announces the time, and returns nil: the next step repeats the request.
 func (j *job) retry(ctx context.Context, msg string, err error) error {
 	f, ok := errors.AsType[*model.Failure](err)
 	if !ok || !f.Retry {
@@ -48,15 +48,15 @@ func (j *job) retry(ctx context.Context, msg string, err error) error {
 		})
 }
 
-// logged adds what an operator has to know of a failed request to the model.
+// logged adds the details of a failed request to the model for operators.
 func (j *job) logged(e *zerolog.Event, f *model.Failure) *zerolog.Event {
 	return e.Str("log", j.log.Ref.Name()).Str("job", j.id).Str("model", j.model()).Str("code", string(f.Fault.Code)).
 		Int("provider_status", f.Said.Status).Str("provider_code", f.Said.Code).
 		Str("provider_request_id", f.Said.RequestID).Str("provider_message", f.Said.Message)
 }
 
-// provider returns what the provider said about the request that ends a job, and logs it;
-// nil if the job ends for another reason.
+// provider returns the provider's error for the request that ends a job, and logs it; nil if the
+// job ends for another reason.
 func (j *job) provider(err error) *event.ProviderError {
 	f, ok := errors.AsType[*model.Failure](err)
 	if !ok {

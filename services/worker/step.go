@@ -129,7 +129,7 @@ func (j *job) generate(ctx context.Context) error {
 	case j.begun.Part.JobID == "":
 		return j.append(ctx, said, used)
 	}
-	return j.append(ctx, used, said) // the pipeline may end the job as soon as its last word is there
+	return j.append(ctx, used, said) // the pipeline may end the job as soon as the log has its last message
 }
 
 // interrupted closes a message whose request was cut off. Its usage is unknown, because the
@@ -144,7 +144,7 @@ func (j *job) interrupted(ctx context.Context, msg string, why error) error {
 	return why
 }
 
-// dollars is what a message cost, as far as that is known.
+// dollars is the known cost of a message.
 func dollars(u event.UsageRecordedData) float64 {
 	if u.CostUSD == nil {
 		return 0
@@ -152,7 +152,7 @@ func dollars(u event.UsageRecordedData) float64 {
 	return *u.CostUSD
 }
 
-// usage is what a message consumed. It is known if the provider said so.
+// usage is the consumption of a message. It is known if the provider reported it.
 func (j *job) usage(msg string, r model.Reply) (u event.UsageRecordedData, known bool) {
 	if !r.Usage.Known {
 		return u, false

@@ -59,7 +59,7 @@ type Config struct {
 	Capabilities []string                        // offered capabilities of tasks; default card.General
 	Check        func(ctx context.Context) error // asks the provider of the model for a sign of life; nil: it is not asked
 	Prices       Prices                          // prices of models; a model without one has no known cost
-	TeamPatience time.Duration                   // before a team is asked again for what a member wants; default 5 s
+	TeamPatience time.Duration                   // before a member's request to its team is repeated; default 5 s
 	Now          func() time.Time
 	After        func(d time.Duration, f func()) (stop func() bool) // calls f by the clock of Now; default time.AfterFunc
 	NewID        func() string                                      // unique ids; default UUID v7
@@ -110,7 +110,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Deps are what a worker works with.
+// Deps are the dependencies of a worker.
 type Deps struct {
 	Conn      *bus.Conn
 	Log       *eventlog.Store
@@ -290,7 +290,7 @@ func (s *Service) report(ctx context.Context, c cmd.Command, ref cmd.JobRef, ver
 	})
 }
 
-// asFault returns what a client may be told of err.
+// asFault returns the part of err that a client may see.
 func (s *Service) asFault(err error) *fault.Fault {
 	ref := s.cfg.NewID()
 	f := fault.From(err, ref)

@@ -58,7 +58,7 @@ type question struct {
 	err       error
 }
 
-// take looks at a frame and reports whether it belongs to the question.
+// take handles a frame and reports whether it belongs to the question.
 func (q *question) take(f sdk.Frame) bool {
 	switch {
 	case q.done:

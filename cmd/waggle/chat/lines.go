@@ -11,7 +11,7 @@ const maxLine = 256 << 10
 // Piped reads messages from a file or pipe, one a line.
 func Piped(r io.Reader) Lines { return scan(r, false) }
 
-// Typed reads what a person types at a terminal that cannot edit lines itself.
+// Typed reads lines from a terminal that cannot edit lines itself.
 func Typed(r io.Reader) Lines { return scan(r, true) }
 
 func scan(r io.Reader, person bool) Lines {

@@ -200,7 +200,7 @@ func Greeting(model, session string) string {
 	return model + "session " + terminal.Line(session, 60) + "; /help shows the commands"
 }
 
-// farewell says how a person comes back.
+// farewell prints the command that resumes the session.
 func (t *talk) farewell() {
 	if t.person && t.asked {
 		t.screen.Remark(terminal.Dim, "waggle chat --session "+terminal.Line(t.client.Session(), 60)+" continues this session")

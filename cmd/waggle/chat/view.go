@@ -13,8 +13,8 @@ import (
 // lineWidth keeps a tool's arguments and result on one line of a usual terminal.
 const lineWidth = 100
 
-// View turns frames into what a person reads. Everything that comes from the server
-// is stripped of terminal control first.
+// View renders frames for a person. It first strips terminal control sequences from everything
+// that the server sends.
 type View struct {
 	screen *terminal.Screen
 	stream bool // show text while it is written; otherwise only whole answers

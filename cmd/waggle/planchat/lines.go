@@ -8,8 +8,7 @@ type line struct {
 	err  error
 }
 
-// reader reads lines when they are wanted. A line that was asked for and is not
-// wanted any more is the next one.
+// reader reads lines on request. A line whose request was withdrawn answers the next request.
 type reader struct {
 	lines   chat.Lines
 	got     chan line

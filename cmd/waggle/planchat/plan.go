@@ -105,7 +105,7 @@ n WHY            reject, with the reason if you like
 drop 2 3         take tasks out
 title 2 NEW ONE  give a task another title`
 
-// decide takes a line of the person. The error says what was not understood.
+// decide parses a line of the person. The error names the part that is not valid.
 func (d *draft) decide(line string) (verdict, error) {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
 	if len(words) == 0 {

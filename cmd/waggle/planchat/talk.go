@@ -166,7 +166,7 @@ func (t *talk) ask(text string) (err error) {
 	return err
 }
 
-// decide takes what the person says to the plan.
+// decide sends the person's decision on the plan.
 func (t *talk) decide(text string) error {
 	v, err := t.view.plan.decide(text)
 	switch {
@@ -202,7 +202,7 @@ func (t *talk) interrupt() error {
 	return nil
 }
 
-// greet says where a person is who is going to talk.
+// greet prints the greeting of a new session once.
 func (t *talk) greet() {
 	if s := t.client.Session(); s != "" && !t.greeted && t.person && t.opt.Text == "" {
 		t.greeted = true
@@ -210,7 +210,7 @@ func (t *talk) greet() {
 	}
 }
 
-// take looks at a frame of the server.
+// take handles a frame of the server.
 func (t *talk) take(f sdk.Frame) error {
 	if t.opt.Raw != nil {
 		_, _ = t.opt.Raw.Write(append(terminal.ASCII(f.Raw), '\n'))

@@ -183,8 +183,7 @@ func (v *view) discarded() {
 	}
 }
 
-// answer shows the answer, unless it has just been shown piece by piece, and what
-// it took.
+// answer shows the answer, unless its deltas were just shown, and the usage.
 func (v *view) answer(f sdk.Frame) {
 	if text := f.Text(); v.written.String() != text || text == "" {
 		v.screen.FreshLine()
@@ -194,7 +193,7 @@ func (v *view) answer(f sdk.Frame) {
 	v.remark(terminal.Dim, bill(sdk.As[myagent.FinalAnswerMeta](f.Metadata)))
 }
 
-// bill says what an answer took, as far as it is known.
+// bill returns the known usage of an answer.
 func bill(d myagent.FinalAnswerMeta) string {
 	parts := []string{d.Status}
 	if d.GenerationMS != nil {

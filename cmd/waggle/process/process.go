@@ -261,7 +261,7 @@ func (p *process) share(ctx context.Context) (err error) {
 	}
 	p.closers = append(p.closers, p.directory.Close)
 	p.commands = command.NewSender(p.conn)
-	if err := p.openAudit(); err != nil { //nolint:contextcheck // what is recorded outlives the start
+	if err := p.openAudit(); err != nil { //nolint:contextcheck // the audit log outlives the start
 		return fmt.Errorf("open the audit log: %w", err)
 	}
 	if p.Use.Has(config.RoleGateway) {

@@ -23,7 +23,7 @@ const lookEvery = time.Second
 // errSwitch refuses a change that a running process cannot apply to its connections.
 var errSwitch = errors.New("auth: authentication was off when the process started; to switch it on, restart it")
 
-// reloader reads the configuration again when its files change or when it is told to, and replaces the credentials in force.
+// reloader reads the configuration again when its files change or on a signal, and replaces the credentials in force.
 // An unusable configuration changes nothing. All other settings wait for the next start.
 type reloader struct {
 	p     *process

@@ -57,7 +57,7 @@ func Unreachable(url string, err error) error {
 	return fmt.Errorf("connect to %s: %w", url, err)
 }
 
-// Answered returns what a request to the HTTP API has failed with in words for the terminal.
+// Answered returns the error of a request to the HTTP API in words for the terminal.
 func Answered(err error) error {
 	e, ok := errors.AsType[*waggle.Error](err)
 	if !ok {

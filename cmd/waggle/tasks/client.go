@@ -16,23 +16,23 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
-// Login says which server is meant, and as whom.
+// Login names the server and the credentials.
 type Login struct {
 	URL      string // of the chat or of the server: the path is that of clients
 	Token    string
 	Identity string // file that remembers which client this is at each server; empty = it is not remembered
 }
 
-// Client is the client of the swarm that this user is at the terminal: the same one in
-// every command, because only who has given a task may watch or cancel it.
+// Client is this user's client of the swarm. It is the same in every command, because only the
+// client that created a task may watch or cancel it.
 type Client struct {
 	*swarm.Client
 	login  Login
-	silent bool // it shows nothing, so that what it was told is still to be shown
+	silent bool // shows no events; a later command shows them
 }
 
-// Connect connects as the client of the last command, or as a new one if the server does
-// not know that one any more. event is told what happens and may be nil.
+// Connect connects as the client of the last command, or as a new one if the server no longer
+// knows that one. event gets all events and may be nil.
 func Connect(ctx context.Context, l Login, event func(swarm.Event)) (*Client, error) {
 	target, err := clientURL(l.URL)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
-// lineLimit keeps what is told on the way on one line of common terminals.
+// lineLimit keeps a notice on one line of common terminals.
 const lineLimit = 160
 
 // Teller writes what happens to tasks, one line an event.
@@ -39,7 +39,7 @@ func (t Teller) raw(e swarm.Event) {
 	}
 }
 
-// Describe returns what an event of a task is for people, empty if nothing.
+// Describe returns the text of a task's event for people, empty if it has none.
 func Describe(e swarm.Event) string {
 	switch c := e.Content.(type) {
 	case swarm.TaskCreated:
@@ -97,7 +97,7 @@ func Await(ctx context.Context, h *swarm.Handle, out io.Writer, asJSON bool) err
 	return err
 }
 
-// Data returns what is given to an agent: JSON if it is JSON, else the text itself.
+// Data returns the data for an agent: valid JSON as it is, any other text as a JSON string.
 func Data(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)

@@ -31,14 +31,14 @@ type question struct {
 	team.Payload
 }
 
-// story tells what a team does from its frames, in lines, and keeps the tree. The same
-// frames give the same story. It is not safe for concurrent use.
+// story describes a team's frames in lines of text, and keeps the tree. The same frames give the
+// same text. It is not safe for concurrent use.
 type story struct {
 	*tree
 	segments map[string]*segment
 	calls    map[string]string // arguments of tool calls that have not begun
-	said     map[string]string // route -> the last text that has been told of it
-	tasks    map[string]bool   // route and id of those that have been told of
+	said     map[string]string // route -> its last printed text
+	tasks    map[string]bool   // route and id of the printed tasks
 	open     []question        // the oldest first
 }
 
@@ -120,7 +120,7 @@ func (s *story) status(f team.Frame, before string) []line {
 	return nil
 }
 
-// text follows what a member writes.
+// text prints the text of a member as it streams.
 func (s *story) text(f team.Frame) []line {
 	route, key := f.Path(), f.Path()+"\x00"+f.Payload.ID
 	if f.Type == wire.AssistantComplete {
@@ -209,7 +209,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// planned tells what is new on a board.
+// planned prints new tasks of a board.
 func (s *story) planned(f team.Frame) []line {
 	n, route := s.at(f.Path()), f.Path()
 	tell := func(out []line, t event.BoardTask) []line {
@@ -228,7 +228,7 @@ func (s *story) planned(f team.Frame) []line {
 	return quiet(out)
 }
 
-// other tells what is neither a status nor a text nor a tool's.
+// other prints the remaining kinds of frames.
 func (s *story) other(f team.Frame) []line {
 	p, route := f.Payload, f.Path()
 	switch f.Type {
@@ -262,7 +262,7 @@ func compact(raw json.RawMessage) string {
 	return string(terminal.ASCII(raw))
 }
 
-// plain returns a text as it is, and any other value as JSON.
+// plain returns a text unchanged, and any other value as JSON.
 func plain(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

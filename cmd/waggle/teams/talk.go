@@ -1,6 +1,5 @@
-// Package teams runs and watches teams of agents from the terminal: what the members
-// do, as a tree that lives or line by line, and the questions whether their tools may
-// run.
+// Package teams runs and watches teams of agents from the terminal. It shows the members' work as
+// a live tree or line by line, and asks the person for approvals of tool calls.
 package teams
 
 import (
@@ -24,11 +23,11 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
-// Options say what is done with a team.
+// Options are the options of a conversation with a team.
 type Options struct {
-	URL        string // of the chat or the session protocol of the gateway; the team's is beside it
+	URL        string // of the gateway's chat or session protocol; that of teams has the same host
 	Token      string
-	Team       command.TeamView // as it is before anything has happened
+	Team       command.TeamView // its state at the start
 	All        bool             // show the team from its beginning
 	Text       string           // for the team; empty = only watch
 	Target     string           // path of the member that gets the text; empty = the coordinator
@@ -87,7 +86,7 @@ type talk struct {
 	ended  chan struct{} // the client's; err is set
 	err    error
 
-	reading  bool   // a line of the person has been asked for
+	reading  bool   // a request for a line of the person is open
 	asked    string // the tool call that it is about
 	message  string // the id of the text
 	begun    bool   // the team has the text
@@ -178,14 +177,14 @@ func (t *talk) question() error {
 	return nil
 }
 
-// decide answers a question, which is closed here; elsewhere it is when the server says so.
+// decide answers a question and closes it here; other clients close it with the server's event.
 func (t *talk) decide(q question, approve bool, reason string) error {
 	err := t.client.Decide(q.route, q.Payload, approve, reason)
 	t.story.close(q.InvocationID)
 	return err
 }
 
-// answer takes what the person has said to a question.
+// answer handles the person's answer to a question.
 func (t *talk) answer(r read) error {
 	switch {
 	case errors.Is(r.err, io.EOF) && t.lines.Person(): // Ctrl-C, while a line was edited
@@ -264,7 +263,7 @@ func (t *talk) follow(f team.Frame) error {
 	return t.outcome(f.Payload.NewStatus)
 }
 
-// outcome returns what the team's status means for the text, nil if it is still at work.
+// outcome returns the outcome of the message by the team's status, nil while the team works.
 func (t *talk) outcome(status string) error {
 	switch {
 	case status == event.TeamFailed:

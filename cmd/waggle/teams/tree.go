@@ -13,8 +13,8 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
-// tree is a team as far as its frames have told: its members, those of nested teams,
-// and the tasks on their boards. It is not safe for concurrent use.
+// tree is the state of a team from its frames: its members, those of nested teams, and the tasks
+// on their boards. It is not safe for concurrent use.
 type tree struct {
 	root node
 }
@@ -64,7 +64,7 @@ func (n *node) child(name string) *node {
 	return c
 }
 
-// at returns what is at the route.
+// at returns the node of the route.
 func (t *tree) at(route string) *node {
 	n := &t.root
 	if route == "" {
@@ -97,7 +97,7 @@ func (n *node) find(id, prefix string) (string, bool) {
 	return "", false
 }
 
-// note takes what a frame says about a member and its team.
+// note updates a member and its team from a frame.
 func (t *tree) note(f team.Frame) {
 	n := t.at(f.Path())
 	if n == &t.root && f.Type == wire.AgentStatus {
@@ -164,7 +164,7 @@ func (t *tree) rows() []terminal.Row {
 	return t.root.boards(out, "")
 }
 
-// width returns how wide the widest name is, with what is drawn before it.
+// width returns the width of the widest name with its indentation.
 func (n *node) width(depth int) int {
 	w := 0
 	for _, c := range n.nodes {

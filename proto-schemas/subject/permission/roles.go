@@ -33,16 +33,16 @@ func (r role) list() List {
 }
 
 var table = []role{
-	{Gateway, "carries what clients say to services, and what happens to clients", gateway},
+	{Gateway, "sends requests of clients to services, and events to clients", gateway},
 	{Session, "opens, resumes, exports, ends and deletes sessions; alone may remove events", session},
 	{Pipeline, "plans and carries out runs", pipeline},
-	{Worker, "does units of work with the model", agent},
+	{Worker, "does jobs with the model", worker},
 	{Task, "routes the tasks of the swarm", task},
 	{Tools, "runs tools; cannot read a log", toolbox},
 	{Team, "runs teams and their members", team},
-	{Bootstrap, "makes streams and buckets, and restores backups, whose open work it wakes; reads nothing", bootstrap},
-	{Operator, "looks at everything, changes nothing", operator},
-	{Monitor, "hears what happens, says nothing", monitor},
+	{Bootstrap, "creates streams and buckets, and restores backups, whose open work it resumes; reads no data", bootstrap},
+	{Operator, "reads everything, changes nothing", operator},
+	{Monitor, "reads events, publishes nothing", monitor},
 }
 
 // gateway may send the commands that clients may request, but none between services. It is ready only if all streams
@@ -95,8 +95,8 @@ func pipeline(g *grant) {
 	g.sends(cmd.Task, cmd.CreateTask, cmd.CancelTask)
 }
 
-// agent is a worker, and the assistant of the swarm, which has separate sessions.
-func agent(g *grant) {
+// worker is a worker, and the assistant of the swarm, which has separate sessions.
+func worker(g *grant) {
 	g.writes(id.KindSession, id.KindMember)
 	g.reads(id.KindTask)
 	g.stores()

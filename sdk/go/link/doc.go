@@ -1,9 +1,9 @@
-// Package link keeps a WebSocket to a server that may go away: it dials, notices a dead
-// line, comes back with growing pauses, resumes at the position of the last frame, and
-// sends again what the server may not have seen.
+// Package link keeps a WebSocket to a server that may restart or disappear: it dials, detects a
+// dead connection, reconnects with growing pauses, resumes at the position of the last frame, and
+// repeats frames that the server may not have received.
 //
-// A [Link] knows no protocol. A [Protocol] tells it how to read a frame, where a frame
-// stands in its log and how a new connection resumes there. Every frame of a log reaches
+// A [Link] knows no protocol. A [Protocol] tells it how to read a frame, which position a frame
+// has in its log and how a new connection resumes there. Every frame of a log reaches
 // Protocol.Take once and in order, however often the connection breaks; a frame that was
 // sent with [Link.Send] is sent on each new connection until a frame of the server
 // settles it, with the same bytes or at least the same id, so that the server can tell a

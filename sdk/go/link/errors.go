@@ -38,7 +38,7 @@ func (e *DialError) Unwrap() error { return e.Err }
 // RefusedError is an HTTP answer instead of a WebSocket.
 type RefusedError struct {
 	Status     int
-	RetryAfter time.Duration // the pause that the server asks for; 0 = none
+	RetryAfter time.Duration // the pause that the server requests; 0 = none
 	Err        error
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Protocol is what a link has to know of the frames that it carries. Decode and Take are
+// Protocol defines the frames that a link carries. Decode and Take are
 // called from one goroutine at a time. Everything but Decode and Take may be nil.
 type Protocol[F any] struct {
 	// Decode reads a frame. Its error ends the connection.
@@ -97,7 +97,7 @@ func (l *Link[F]) Run(ctx context.Context) error {
 		case l.opt.GiveUp > 0 && time.Since(away) > l.opt.GiveUp:
 			return l.end(&AwayError{For: time.Since(away), Err: err})
 		case l.At() > at, time.Since(began) > l.opt.MaxBackoff:
-			pause.reset() // it has been good for something, or for a while
+			pause.reset() // it has carried a frame, or has lasted
 		}
 		if !rest(ctx, pause.after(err)) {
 			return l.end(ErrClosed)
@@ -153,7 +153,7 @@ func (l *Link[F]) once(ctx context.Context, attempt int) (ready bool, err error)
 // read hands every frame to Take until the connection ends, and returns why it did.
 func (l *Link[F]) read(ctx context.Context, c *Conn) error {
 	for {
-		if ctx.Err() != nil && !l.leaving.Load() { // Take has seen what it wanted
+		if ctx.Err() != nil && !l.leaving.Load() { // Take has ended the link
 			_ = l.leave(c)
 			return ctx.Err()
 		}
@@ -207,8 +207,8 @@ func (l *Link[F]) At() uint64 {
 	return l.at
 }
 
-// Skip moves the position forward to the given one: the events before have expired, or were seen
-// elsewhere. It never moves back.
+// Skip moves the position forward to the given one: the events before it have expired, or were seen
+// on another connection. It never moves back.
 func (l *Link[F]) Skip(at uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

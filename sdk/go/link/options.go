@@ -38,7 +38,7 @@ const (
 	// is before the server does (45 s).
 	DefaultPing = 20 * time.Second
 	DefaultPong = 10 * time.Second
-	// DefaultPending is far more than a client asks for at a time.
+	// DefaultPending is far more than a client requests at a time.
 	DefaultPending = 1024
 )
 
@@ -193,7 +193,7 @@ func place(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// retryAfter reads the pause that a server asks for, in seconds or as a date; 0 = none.
+// retryAfter reads the pause that a server requests, in seconds or as a date; 0 = none.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	d := time.Duration(0)
@@ -210,7 +210,7 @@ func retryAfter(h http.Header) time.Duration {
 // pauses are those between connections.
 type pauses struct{ least, most, next time.Duration }
 
-// reset begins with the shortest one again.
+// reset returns to the shortest pause.
 func (p *pauses) reset() { p.next = p.least }
 
 // after returns how long to wait after a connection has ended with err.
@@ -218,7 +218,7 @@ func (p *pauses) after(err error) time.Duration {
 	first := p.next == p.least
 	d := p.next - rand.N(p.next/2+1) //nolint:gosec // jitter is no secret
 	p.next = min(2*p.next, p.most)
-	if goodbye(err) && first { // another gateway is there
+	if goodbye(err) && first { // another gateway takes over
 		return rand.N(p.least) //nolint:gosec // jitter is no secret
 	}
 	if r, ok := errors.AsType[*RefusedError](err); ok && r.RetryAfter > 0 {

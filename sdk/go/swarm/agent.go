@@ -130,7 +130,7 @@ func goodbye(ctx context.Context, l *caller, say, answered string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	if s := l.Current(); s != nil {
-		_, _ = l.ask(ctx, s, request{kind: say, want: []string{answered}}) // without it the server waits a while for the peer
+		_, _ = l.ask(ctx, s, request{kind: say, want: []string{answered}}) // without it the server waits for a reconnect
 	}
 	l.bye()
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/link"
 )
 
-// role is what a client, an agent and a service do differently.
+// role holds the differences between a client, an agent and a service.
 type role interface {
-	// query returns what the URL of the next connection says.
+	// query returns the query of the next connection's URL.
 	query() url.Values
 	// greet introduces the peer on a new connection. Its error ends the connection.
 	greet(ctx context.Context, c *link.Conn) error
@@ -132,8 +132,8 @@ func (w *waiter) settledBy(m Message) bool {
 	return w.shrug == nil || !w.shrug(errorOf(m), int(w.sent.Load()))
 }
 
-// answers returns the id of the frame that a frame answers. That a child task was
-// accepted is said in the content: see the protocol.
+// answers returns the id of the frame that a frame answers. The answer to a child task has it in
+// its content: see the protocol.
 func answers(m Message) string {
 	if m.Type != asp.ChildAccepted || m.RequestID != "" {
 		return m.RequestID

@@ -54,7 +54,7 @@ func (t *Task) Child(ctx context.Context, c Child) (json.RawMessage, error) {
 	}
 }
 
-// spawn asks for a child task and returns its id.
+// spawn requests a child task and returns its id.
 func (a *Agent) spawn(ctx context.Context, content any) (string, error) {
 	d, err := ask[asp.ChildAcceptedContent](ctx, a.link, request{
 		kind: asp.AgentRequest, content: content, want: []string{asp.ChildAccepted}, loss: await, patience: replayPatience,
@@ -81,7 +81,7 @@ func (a *Agent) leaveChild(child string) {
 	delete(a.children, child)
 }
 
-// childEnded hands on the end of a child task.
+// childEnded reports the end of a child task to its waiter.
 func (a *Agent) childEnded(m Message) error {
 	d, err := as[asp.ChildResponseContent](m)
 	if err != nil {

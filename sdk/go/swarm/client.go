@@ -15,8 +15,8 @@ import (
 // clientPath is where clients connect.
 const clientPath = "/ws/asp/client"
 
-// maxResults bounds the ids of results that are remembered: more than the server says
-// in the moment (15 ms) before it says one once more.
+// maxResults bounds the remembered ids of results: more than the server sends within the 15 ms
+// after which it repeats one.
 const maxResults = 256
 
 // replayPatience bounds the wait, after a reconnect, for an answer that the missed events contain:
@@ -234,8 +234,8 @@ func (c *Client) take(m Message) {
 	c.offer(item{message: &m})
 }
 
-// again reports whether a result has come before, under the same id: the server says one
-// once more for clients that need it.
+// again reports whether a result with the same id has come before: the server repeats results
+// for clients that need it.
 func (c *Client) again(m Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

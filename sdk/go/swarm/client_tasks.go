@@ -26,7 +26,7 @@ func (h *Handle) Done() <-chan struct{} { return h.done }
 
 // Wait waits for the end of the task. The error of a failed or cancelled task is an *Error, also as
 // the result's. The task continues if ctx ends. After a lost connection Wait continues on the next
-// one; ErrInterrupted says that the server did not know the client any more.
+// one; ErrInterrupted says that the server no longer knew the client.
 func (h *Handle) Wait(ctx context.Context) (TaskResult, error) {
 	select {
 	case <-h.done:

@@ -15,7 +15,7 @@ type Message struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
 	RequestID string          `json:"requestId,omitempty"` // the frame that it answers
-	Seq       uint64          `json:"seq,omitempty"`       // position in what a client is told; 0 = in no log
+	Seq       uint64          `json:"seq,omitempty"`       // position in the client's inbox; 0 = in no log
 	Timestamp string          `json:"timestamp"`
 	Content   json.RawMessage `json:"content"`
 }

@@ -30,7 +30,7 @@ const (
 type Options struct {
 	// URL is ws:// or wss:// and a host. The path of the role is added if it has none.
 	URL string
-	// Token is an API key or a JWT. TokenSource, if set, is asked for one before each
+	// Token is an API key or a JWT. TokenSource, if set, returns a new one before each
 	// connection, for tokens that expire; it may be called from any goroutine.
 	Token       string
 	TokenSource func(ctx context.Context) (string, error)

@@ -49,7 +49,7 @@ func (q *queue) offer(i item) bool {
 	}
 }
 
-// begin takes items again, from where the last one that it took leaves off.
+// begin accepts items again after the queue was full.
 func (q *queue) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -99,7 +99,7 @@ func NewService(opt ServiceOptions) (*Service, error) {
 	return s, nil
 }
 
-// lost cancels the calls of a lost connection: the server does not take their results any more.
+// lost cancels the calls of a lost connection: the server no longer accepts their results.
 func (s *Service) lost(then func(error)) func(error) {
 	return func(err error) {
 		s.cancelAll(ErrInterrupted)
@@ -255,12 +255,12 @@ func (s *Service) do(ctx context.Context, c *ToolRun, crowded bool) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
-		return // the server knows the deadline, and that the connection is gone
+		return // the server knows the deadline, and that the connection is lost
 	}
 	defer func() { <-s.slots }()
 	result, err := s.guarded(ctx, c)
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) || errors.Is(cause, ErrClosed) && err != nil {
-		return // the server does not take the result any more
+		return // the server no longer accepts the result
 	}
 	s.report(context.WithoutCancel(ctx), c, result, err)
 }

@@ -42,7 +42,7 @@ type Task struct {
 	calls    map[*listener]struct{} // under agent.mu
 }
 
-// TaskMessage is what the client of a task says.
+// TaskMessage is a message of the task's client.
 type TaskMessage struct {
 	Type     string          `json:"messageType"`
 	Message  json.RawMessage `json:"message"`
@@ -60,7 +60,7 @@ func (t *Task) Decode(v any) error {
 // Messages is where the client's messages arrive that answer no question.
 func (t *Task) Messages() <-chan TaskMessage { return t.messages }
 
-// Notification is what an agent or a service says on the way.
+// Notification is a notice of an agent or a service during its work.
 type Notification struct {
 	Type    string // Progress, Info, Warning, Failure, Debug, Step, Status; Info if empty
 	Message string
@@ -90,7 +90,7 @@ func (t *Task) Progress(ctx context.Context, part float64, text string) error {
 	return t.Notify(ctx, Notification{Type: Progress, Message: text, Data: map[string]any{"progress": part * 100}})
 }
 
-// Question is what an agent wants to know of the client.
+// Question is a question of an agent to the client.
 type Question struct {
 	Message any           // a text, or anything that encodes to JSON
 	Options []string      // answers to choose from; may be empty
@@ -119,7 +119,7 @@ func (t *Task) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	return r.Message, err
 }
 
-// said hands on what the client says of its own accord.
+// said delivers a message of the client that answers no question.
 func (a *Agent) said(m Message) error {
 	d, err := as[asp.TaskMessageResponseContent](m)
 	if err != nil {
@@ -190,7 +190,7 @@ func (t *Task) listen(service string, f func(ServiceNotification)) func() {
 	}
 }
 
-// notified hands on what a service says about a call.
+// notified delivers a notice of a service about a call.
 func (a *Agent) notified(m Message) error {
 	n, err := as[ServiceNotification](m)
 	if err != nil {

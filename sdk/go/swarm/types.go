@@ -13,13 +13,13 @@ type (
 	TaskCreated = asp.TaskCreatedContent
 	// TaskResult is the end of a task, whatever it is.
 	TaskResult = asp.TaskResultContent
-	// TaskStatus is a task as it is now.
+	// TaskStatus is the current state of a task.
 	TaskStatus = asp.TaskStatusContent
 	// TaskFailure says that a task failed; its TaskResult follows.
 	TaskFailure = asp.TaskErrorContent
-	// TaskNotification is what an agent says on the way.
+	// TaskNotification is a notice of an agent during its work.
 	TaskNotification = asp.TaskNotificationContent
-	// TaskQuestion is what an agent asks; Client.TaskMessage answers.
+	// TaskQuestion is a question of an agent; Client.TaskMessage answers it.
 	TaskQuestion = asp.TaskQuestionContent
 	// ChildTaskCreated says that an agent gave a task to another.
 	ChildTaskCreated = asp.ChildTaskCreatedContent
@@ -27,7 +27,7 @@ type (
 	ChildTaskStatus = asp.ChildTaskStatusContent
 	// ServiceStarted says that an agent calls a service.
 	ServiceStarted = asp.ServiceStartedContent
-	// ServiceNotification is what the service says about the call.
+	// ServiceNotification is a notice of the service about the call.
 	ServiceNotification = asp.ServiceNotificationContent
 	// ServiceCompleted is the outcome of the call.
 	ServiceCompleted = asp.ServiceCompletedContent

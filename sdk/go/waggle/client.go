@@ -26,7 +26,7 @@ const (
 // Options hold the credentials and transport of a program. The zero value connects without
 // credentials.
 type Options struct {
-	// Token is an API key or a JWT. TokenSource, if set, is asked for one before each
+	// Token is an API key or a JWT. TokenSource, if set, returns a new one before each
 	// request and connection, for tokens that expire; it may be called from any goroutine.
 	Token       string
 	TokenSource func(ctx context.Context) (string, error)

@@ -47,7 +47,7 @@ type (
 		ID, Name      string // the id is empty in chats
 		Output, Error string
 	}
-	// Plan is what a planner has made of a message.
+	// Plan is a planner's plan for a message.
 	Plan struct {
 		Tasks   []Task
 		Summary string
@@ -102,7 +102,7 @@ type (
 	}
 	// Cancelled says that a run was stopped.
 	Cancelled struct{ Text string }
-	// Notice is news for people, such as that no worker is there (NO_WORKER).
+	// Notice is a notice for people, such as NO_WORKER: no worker runs.
 	Notice struct{ Code, Text string }
 	// Lost says that the connection is lost and will be made again.
 	Lost struct{ Err error }

@@ -192,7 +192,7 @@ func (a *asked) endsWith(e Event) bool {
 	return e.ends() && e.Run == a.run
 }
 
-// outcome returns what the last event of a run says.
+// outcome returns the outcome from the last event of a run.
 func outcome(e Event) (Answer, error) {
 	switch d := e.Data.(type) {
 	case Answer:
@@ -253,7 +253,7 @@ func (s *Session) RestartTask(task string) error {
 	return s.control(wire.UserRestartTask, map[string]any{"task_id": task})
 }
 
-// CancelPlan gives up a plan that is not carried out yet.
+// CancelPlan cancels a plan whose steps have not started.
 func (s *Session) CancelPlan(reason string) error { return s.control(wire.UserCancelPlan, reason) }
 
 // Replan has the plan made again. question may be empty: that of the run.

@@ -51,7 +51,7 @@ func (c *Client) ExportSession(ctx context.Context, session string) (json.RawMes
 }
 
 // ImportSession restores an exported session, here or on another installation with the same key.
-// It returns the id of the session and what the server remarks on it.
+// It returns the id of the session and the server's remarks on it.
 func (c *Client) ImportSession(ctx context.Context, state []byte) (session string, warnings []string, err error) {
 	signed, err := Signed(state)
 	if err != nil {

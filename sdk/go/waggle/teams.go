@@ -20,10 +20,10 @@ import (
 type (
 	// TeamView is a team as the HTTP API shows it.
 	TeamView = command.TeamView
-	// TeamDefinition says what a team is made of.
+	// TeamDefinition describes the members of a team.
 	TeamDefinition = event.TeamDefinition
-	// TeamFrame is what a team says: Type is one of package proto-schemas/team, Payload has what
-	// frames of the type have.
+	// TeamFrame is a frame of a team: Type is one of package proto-schemas/team, Payload has the
+	// members of that type.
 	TeamFrame = team.Frame
 )
 
@@ -48,8 +48,8 @@ func (c *Client) ShowTeam(ctx context.Context, id string) (TeamView, error) {
 	return call[TeamView](ctx, c, http.MethodGet, nil, "teams", id)
 }
 
-// StopTeam asks for the end of what a team is doing, or a member of it if target, its path,
-// is not empty. The team stays usable.
+// StopTeam stops the runs of a team, or of the member whose path is target. The team stays
+// usable.
 func (c *Client) StopTeam(ctx context.Context, id, target, reason string) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, api.StopTeam{Target: target, Reason: reason}, "teams", id, "stop")
 	return err
@@ -162,6 +162,5 @@ func (t *Team) Decide(question TeamFrame, approve bool, reason string) error {
 	return t.client.Decide(question.Path(), question.Payload, approve, reason)
 }
 
-// Stop asks for the end of what all members do. Without a connection it fails with
-// link.ErrLost.
+// Stop stops the runs of all members. Without a connection it fails with link.ErrLost.
 func (t *Team) Stop() error { return told(t.client.Stop()) }

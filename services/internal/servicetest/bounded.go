@@ -21,7 +21,7 @@ type Bounded struct {
 }
 
 // Check begins as many entities as may be open; both replicas refuse the next one. Entities of
-// another tenant do not count. An end makes room, also after one of the replicas is gone.
+// another tenant do not count. An end makes room, also after the loss of a replica.
 func (b Bounded) Check() {
 	b.T.Helper()
 	tenant := id.DefaultTenant

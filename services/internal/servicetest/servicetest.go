@@ -74,7 +74,7 @@ func (r *Rig) StoreOn(conn *bus.Conn) *eventlog.Store {
 	return s
 }
 
-// Deps are what a replica of a service is made of.
+// Deps are the dependencies of a replica of a service.
 func (r *Rig) Deps(name string) ledger.Deps {
 	return ledger.Deps{
 		Conn: r.Conn, Log: r.Log, Commands: r.Send, Directory: r.Dir, Instance: id.MustName(name), Logger: zerolog.Nop(),
@@ -87,7 +87,7 @@ type Component interface {
 	Stop()
 }
 
-// Run starts what a constructor has returned, until the test ends.
+// Run starts the component that a constructor has returned, and stops it with the test.
 func (r *Rig) Run(c Component, err error) {
 	r.T.Helper()
 	require.NoError(r.T, err)
@@ -150,7 +150,7 @@ func (r *Rig) Wait(l subject.Log, what string, enough func([]*eventlog.Entry) bo
 	return nil
 }
 
-// Until reads a log until the n-th event of the type is there.
+// Until reads a log until it has the n-th event of the type.
 func (r *Rig) Until(l subject.Log, typ event.Type, n int) []event.Event {
 	r.T.Helper()
 	return Events(r.Wait(l, fmt.Sprintf("%s %d times", typ, n), func(all []*eventlog.Entry) bool {

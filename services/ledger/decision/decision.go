@@ -11,9 +11,9 @@ type Fact struct {
 	Data event.Data
 }
 
-// Decision is what a command calls for in a state. The ledger appends the facts, folds
-// them and asks again until a decision has none; then the command has had its whole
-// effect. Direct, Request and Again count in the first decision about a command only.
+// Decision is the effect of a command in a state. The ledger appends and folds the facts, and
+// decides again until a decision has none; then the command is done. Direct, Request and Again
+// count in the first decision about a command only.
 type Decision struct {
 	Facts   []Fact
 	Direct  event.Data // answer for the sender alone, in no log; may be nil, and comes again when the command does

@@ -52,7 +52,7 @@ type Run struct {
 	waiters int // callers that wait for the outcome; guarded by Table.mu
 }
 
-// Context ends when the run is over or cancelled.
+// Context ends when the run has ended or is cancelled.
 func (r *Run) Context() context.Context { return r.ctx }
 
 // Cancel cancels the run with a cause. Its callers get the outcome.

@@ -25,8 +25,8 @@ import (
 
 const (
 	version = "1.0.0"
-	// tenantsSuffix is appended to the folder's name for the folders of the other tenants. They lie beside it, not in it: no
-	// tenant may see into another.
+	// tenantsSuffix is appended to the folder's name for the folders of the other tenants. They are beside it, not in it: no
+	// tenant may see the files of another.
 	tenantsSuffix = ".tenants"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxListed bounds the entries of one answer: about what a model can use.
+// maxListed bounds the entries of one answer: about as many as a model can use.
 const maxListed = 1000
 
 type listArgs struct {

@@ -109,7 +109,7 @@ func (f *finder) scan(p string, r io.Reader) error {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
-			return nil //nolint:nilerr // The end, or not readable any more: a search goes on.
+			return nil //nolint:nilerr // The end, or a file that became unreadable: the search goes on.
 		default:
 			line++
 		}

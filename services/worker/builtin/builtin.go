@@ -36,25 +36,25 @@ import (
 )
 
 const (
-	// defaultName is how clients call it.
+	// defaultName is the agent's name for clients.
 	defaultName = "assistant"
-	// defaultConcurrency is four times what a worker has on at once: the others wait
-	// for it in its queue.
+	// defaultConcurrency is four times the concurrency of a worker: the further jobs wait in
+	// the queue of the workers.
 	defaultConcurrency = 64
-	// selfBytes makes the name of an instance: 80 random bits.
+	// selfBytes is the length of an instance's random name: 80 bits.
 	selfBytes = 16
 )
 
 // Config holds the settings of the agent. Zero values mean the defaults.
 type Config struct {
-	Name         string   // how clients call it; default "assistant"
+	Name         string   // its name for clients; default "assistant"
 	Capabilities []string // offered capabilities; default card.General
 	Description  string
 	Concurrency  int              // tasks accepted at once; default 64
 	Now          func() time.Time // nil = time.Now
 }
 
-// Deps are what the agent works with.
+// Deps are the dependencies of the agent.
 type Deps struct {
 	Conn      *bus.Conn
 	Log       *eventlog.Store

@@ -23,7 +23,7 @@ const (
 	sendPause = time.Second
 	// firstMessage is the id of the message that the task becomes.
 	firstMessage = "task"
-	// dialect is what the log says of who opened a session.
+	// dialect names the opener of a session in its log.
 	dialect = "swarm"
 	// source is the agent in its commands.
 	source = "waggle/assistant"
@@ -45,7 +45,7 @@ type job struct {
 	refused  map[string]event.MessageRefusedData
 	notes    []note
 	mail     []event.TaskMessagedData // as told, the first of them told to the model already
-	over     bool                     // the task has ended: the run is not needed any more
+	over     bool                     // the task has ended: the run is no longer needed
 	broken   error                    // why the session's log makes no sense
 	lost     error                    // the session's log cannot be read
 }
@@ -75,8 +75,8 @@ func (a *Agent) newJob(log subject.Log, d event.TaskAssignedData) (*job, error) 
 	return j, nil
 }
 
-// run does the task. It returns when the task service has the result, or when this agent does not
-// hold the task any more.
+// run does the task. It returns when the task service has the result, or when this agent no
+// longer holds the task.
 func (j *job) run() {
 	if !j.tell("begun", cmd.ReportTask, cmd.TaskReport{TaskID: j.task.TaskID, AgentID: j.a.id, Attempt: j.task.Attempt, Status: "started"}) {
 		return
@@ -137,7 +137,7 @@ func (j *job) gone() bool {
 	return true
 }
 
-// load puts what data refers to in its place. It fails if that is lost.
+// load replaces a reference to stored data by the data. It fails if the data is lost.
 func (j *job) load(data event.Large) error {
 	return j.insist("load stored data", func() error { return j.a.payloads.Fill(j.life, j.log.Tenant, data) })
 }
@@ -194,10 +194,10 @@ func (j *job) read() {
 	}
 }
 
-// message is what the model is to be told.
+// message is a message to the model.
 type message struct{ id, content string }
 
-// look returns the next thing to do: whether the task is over, its result, and the messages to send
+// look returns the next step: whether the task has ended, its result, and the messages to send
 // next.
 func (j *job) look(said int) (over bool, end *cmd.TaskResult, waiting []message) {
 	j.mu.Lock()
@@ -256,7 +256,7 @@ func (j *job) failure(f *fault.Fault) *cmd.TaskResult {
 	return &cmd.TaskResult{TaskID: j.task.TaskID, AgentID: j.a.id, Failed: true, Code: string(f.Code), Error: f.Public()}
 }
 
-// post takes what the client says to the agent. A repeat is dropped.
+// post queues a message of the client to the agent. It drops a repeat.
 func (j *job) post(m event.TaskMessagedData) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // promptMembers are the members of a task's data that may hold its text, by precedence.
 var promptMembers = []string{"prompt", "message", "question", "query", "text", "input", "description", "content", "task", "goal"}
 
-// typeMembers say what a task is and nothing for a model.
+// typeMembers name the type of a task and mean nothing to a model.
 var typeMembers = []string{"taskType", "type"}
 
 // maxPrompt bounds the text of a task for the model, so that the message fits into an event (256
@@ -78,5 +78,5 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:maxPrompt], "") + "\n[truncated]"
 }
 
-// mail makes a message for the model of what the client says on the way.
+// mail turns a message of the client during the task into one for the model.
 func mail(m event.TaskMessagedData) string { return clip(say("", m.Message)) }

@@ -52,8 +52,7 @@ func Serves(d *directory.Directory, spec string) (serves, there bool) {
 	return serves, there
 }
 
-// Model returns the model that all agents that are there have, empty if they differ or
-// none is there.
+// Model returns the model that all listed workers have, empty if they differ or none is listed.
 func Model(d *directory.Directory) (name string) {
 	for _, m := range d.Members(directory.WhatService, command.Worker) {
 		c, ok := Read(m)
@@ -65,8 +64,7 @@ func Model(d *directory.Directory) (name string) {
 	return name
 }
 
-// Providers returns the providers of models that the agents that are there can ask,
-// sorted, each once.
+// Providers returns the model providers that the listed workers can call, sorted, each once.
 func Providers(d *directory.Directory) []string {
 	var out []string
 	for _, m := range d.Members(directory.WhatService, command.Worker) {
@@ -78,7 +76,7 @@ func Providers(d *directory.Directory) []string {
 	return slices.Compact(out)
 }
 
-// Capabilities returns what the agents that are there can do, sorted, each once.
+// Capabilities returns the capabilities of the listed workers, sorted, each once.
 func Capabilities(d *directory.Directory) []string {
 	var out []string
 	for _, m := range d.Members(directory.WhatService, command.Worker) {

@@ -12,8 +12,8 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// Bounds of what a call may hold, in characters and items: whatever it becomes has to
-// fit into an event of 256 KiB, beside everything else that is said there.
+// Bounds of a call's arguments, in characters and items: they have to fit into an event of 256 KiB
+// beside its other members.
 const (
 	maxMessage     = 20_000
 	maxDescription = 1_500

@@ -39,7 +39,7 @@ const (
 	source = "waggle/agent"
 )
 
-// Config is what a client works with.
+// Config configures a client.
 type Config struct {
 	Conn     *bus.Conn
 	Commands *command.Sender

@@ -27,7 +27,7 @@ type Member struct {
 	Name       string // in the team
 	AgentID    string
 	RunID      string            // its active run
-	Colleagues []event.Colleague // whom it may write to
+	Colleagues []event.Colleague // possible recipients of its messages
 	Tools      []string          // of tool servers that it may use: <server>/<tool>, <server>/*
 }
 

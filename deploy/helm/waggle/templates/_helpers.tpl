@@ -166,8 +166,8 @@ imagePullSecrets:
 {{- end -}}
 
 {{/*
-What those Secrets hold in the cluster, as an annotation: pods whose Secrets have changed
-are replaced by "helm upgrade". Nothing where there is no cluster to ask.
+A checksum of the contents of those Secrets in the cluster, as an annotation: "helm upgrade"
+replaces pods whose Secrets have changed. Empty without a cluster.
 */}}
 {{- define "waggle.secretsChecksum" -}}
 {{- if .root.Values.secretChanges.lookup -}}

@@ -1,5 +1,5 @@
-// Command planner asks a gateway to plan a question, allows the plan, shows how its tasks
-// get on and prints the answer. Run it beside a server ("make run"):
+// Command planner asks a gateway to plan a question, approves the plan, shows the progress of
+// its tasks and prints the answer. Run it beside a server ("make run"):
 //
 //	go run ./sdk/go/examples/planner "what is in my workspace?"
 package main

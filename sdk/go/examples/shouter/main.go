@@ -17,7 +17,7 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/swarm"
 )
 
-// step is what a chat gives to an agent; a client of the swarm may send just the text.
+// step is the data of a task from a chat; a client of the swarm may send a plain text instead.
 type step struct {
 	Description string `json:"description"`
 }
@@ -52,5 +52,5 @@ func run(url string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return agent.Run(ctx) // until ctx ends; it comes back by itself
+	return agent.Run(ctx) // until ctx ends; it reconnects by itself
 }

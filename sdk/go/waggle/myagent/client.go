@@ -23,7 +23,7 @@ type Options struct {
 	Session string // session to continue; empty = a new one
 	After   uint64 // position of the session to continue behind; 0 = from its beginning
 	Token   string // API key or JWT; may be empty
-	// TokenSource, if set, is asked for the token before each connection.
+	// TokenSource, if set, returns the token before each connection.
 	TokenSource func(ctx context.Context) (string, error)
 	HTTPClient  *http.Client // makes the connections, if set
 
@@ -41,7 +41,7 @@ type Options struct {
 // Handler gets the frames and the state of the connection. It is called from one goroutine.
 type Handler interface {
 	Frame(f Frame)
-	Lost(err error) // the connection is gone and will be made again
+	Lost(err error) // the connection is lost and will be restored
 }
 
 // link returns the options of the connections.
@@ -125,7 +125,7 @@ func (c *Client) down(err error) {
 	}
 }
 
-// hello is the frame that a connection begins with.
+// hello is the first frame of a connection.
 func (c *Client) hello() map[string]any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *Client) create() map[string]any {
 	return map[string]any{"event": wire.UserCreateSession, "content": content, "metadata": metadata}
 }
 
-// take notes what a frame says about the session, and shows it.
+// take updates the session from a frame, and shows the frame.
 func (c *Client) take(conn *link.Conn, f Frame) error {
 	if f.Event == wire.ErrorRecoveryFailed {
 		return link.Final(f.Err())

@@ -76,7 +76,7 @@ func As[T any](raw json.RawMessage) T {
 	return v
 }
 
-// From returns the first seq that the frame stands for.
+// From returns the first seq of the events that the frame shows.
 func (f Frame) From() uint64 {
 	if m := f.Meta().MergedSeq; m > 0 {
 		return m

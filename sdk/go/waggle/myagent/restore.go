@@ -10,7 +10,7 @@ import (
 )
 
 // Restore restores a session from its signed state, over a connection of its own. It
-// returns the session's id and what the server remarks on it. A refusal is an *Error.
+// returns the session's id and the server's remarks on it. A refusal is an *Error.
 func Restore(ctx context.Context, opt Options, signed json.RawMessage) (session string, warnings []string, err error) {
 	query := url.Values{}
 	if opt.Language != "" {

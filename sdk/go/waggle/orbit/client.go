@@ -46,7 +46,7 @@ type Options struct {
 	// After is the position in the session behind which the client begins; 0 = from now on.
 	After uint64
 	Token string // API key or JWT; may be empty
-	// TokenSource, if set, is asked for the token before each connection.
+	// TokenSource, if set, returns the token before each connection.
 	TokenSource func(ctx context.Context) (string, error)
 	HTTPClient  *http.Client // makes the connections, if set
 	// Next, if set, returns the URL of each further connection in URL's place.
@@ -56,7 +56,7 @@ type Options struct {
 // Handler gets the frames and the state of the connection. It is called from one goroutine.
 type Handler interface {
 	Frame(f Frame)
-	Lost(err error) // the connection is gone and will be made again
+	Lost(err error) // the connection is lost and will be restored
 }
 
 // Client is a session that survives its connections: after a loss it connects again and
@@ -136,12 +136,12 @@ func (c *Client) query() (url.Values, error) {
 	return q, nil
 }
 
-// take notes what a frame says about the session, and shows it.
+// take updates the session from a frame, and shows the frame.
 func (c *Client) take(conn *link.Conn, f Frame) error {
 	c.mu.Lock()
 	if f.Type == wire.AgentReady {
 		if d := As[wire.ReadyData](f); d.SessionID != "" {
-			if !c.resume { // else what was missed follows
+			if !c.resume { // else missed frames follow
 				c.link.Skip(d.LastSeq)
 			}
 			c.session, c.resume = d.SessionID, true

@@ -1,5 +1,5 @@
-// Package team is a client of the teams' dialect, frame by frame: what a team does, over
-// connections that may break.
+// Package team is a client of the teams' dialect, frame by frame, over connections that may
+// break.
 package team
 
 import (
@@ -26,7 +26,7 @@ var ErrBlind = errors.New("the connection was lost before the team said anything
 type Options struct {
 	URL   string // ws://HOST:PORT/ws/agent-team/ID
 	Token string // API key or JWT; may be empty
-	// TokenSource, if set, is asked for the token before each connection.
+	// TokenSource, if set, returns the token before each connection.
 	TokenSource func(ctx context.Context) (string, error)
 	HTTPClient  *http.Client // makes the connections, if set
 	// Next, if set, returns the URL of each further connection in URL's place.
@@ -39,7 +39,7 @@ type Options struct {
 // Handler gets the frames and the state of the connection. It is called from one goroutine.
 type Handler interface {
 	Frame(f Frame)
-	Lost(err error) // the connection is gone and will be made again
+	Lost(err error) // the connection is lost and will be restored
 }
 
 // Client is a team's socket. After a loss it connects again and resumes behind its last frame. Its
@@ -82,7 +82,7 @@ func New(opt Options) *Client {
 	return c
 }
 
-// Run connects and reads until ctx ends or the team cannot be watched any more. It does not retry
+// Run connects and reads until ctx ends or the team can no longer be watched. It does not retry
 // the first connection, because an unused address fails there. It may be called once.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	c.handler = h
@@ -107,7 +107,7 @@ func (c *Client) query() (url.Values, error) {
 	return q, nil
 }
 
-// take notes what a frame says about the connection, and shows it.
+// take updates the connection's state from a frame, and shows the frame.
 func (c *Client) take(conn *link.Conn, f Frame) error {
 	c.mu.Lock()
 	c.known = c.known || f.Payload.Envelope.Sequence > 0

@@ -93,7 +93,7 @@ func (f Frame) Path() string {
 	return p.AgentName
 }
 
-// Error is what the server says about a frame of the client, or a failure in the team.
+// Error is the server's fault for a frame of the client, or a failure in the team.
 type Error struct {
 	Code    string // of the error catalogue, such as MEMBER_NOT_FOUND
 	Message string // for people

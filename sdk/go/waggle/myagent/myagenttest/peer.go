@@ -76,7 +76,7 @@ func (p *Peer) Read() In {
 	}
 }
 
-// Create answers the client that asks for a session, which is the first event.
+// Create answers a request for a session with the session's first event.
 func (p *Peer) Create() In {
 	in := p.Read()
 	p.Send(myagent.Frame{Event: myagent.SystemConnected})
