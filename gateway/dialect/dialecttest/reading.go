@@ -43,7 +43,7 @@ func (c *checker) read(frame []byte) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	r := c.reading(frame, v)
+	r := c.reading(v)
 	c.readings.of[sum] = r
 	return r, nil
 }
@@ -59,7 +59,7 @@ func (c *checker) frame(t require.TestingT, frame []byte) reading {
 	if err != nil {
 		require.NoError(t, err, "%s", frame)
 	}
-	r := c.reading(frame, v)
+	r := c.reading(v)
 	if !slices.Contains(c.Outbound, r.kind) {
 		require.Contains(t, c.Outbound, r.kind, "%s", frame)
 	}
@@ -85,16 +85,16 @@ func (c *checker) frames(t require.TestingT, frames [][]byte) []reading {
 }
 
 // reading returns what a parsed frame says.
-func (c *checker) reading(frame []byte, v any) reading {
+func (c *checker) reading(v any) reading {
 	r := reading{
-		id: textAt(v, "id"), session: textAt(v, "session_id"), eventID: textAt(v, "event_id"), seq: numberAt(v, "seq"),
+		id: TextAt(v, "id"), session: TextAt(v, "session_id"), eventID: TextAt(v, "event_id"), seq: numberAt(v, "seq"),
 		watched: numberAt(v, "watched", "seq"),
 		place:   max(numberAt(v, "sequence"), numberAt(v, "payload", "team_stream_event_envelope", "sequence")),
 	}
 	if c.Name != nil {
-		r.kind = c.Name(frame)
+		r.kind = c.Name(v)
 	} else {
-		r.kind = textAt(v, c.Kind)
+		r.kind = TextAt(v, c.Kind)
 	}
 	return r
 }
@@ -111,8 +111,8 @@ func at(v any, path ...string) any {
 	return v
 }
 
-// textAt returns the text at a path of members, empty without one.
-func textAt(v any, path ...string) string {
+// TextAt returns the text at a path of members, empty without one.
+func TextAt(v any, path ...string) string {
 	s, _ := at(v, path...).(string)
 	return s
 }

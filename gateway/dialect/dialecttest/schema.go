@@ -162,7 +162,7 @@ func Event(t testing.TB, raw []byte) {
 	require.NoError(t, err)
 	v, err := read(raw)
 	require.NoError(t, err, "%s", raw)
-	for _, name := range []string{anyEvent, textAt(v, "type"), bundleRoot} {
+	for _, name := range []string{anyEvent, TextAt(v, "type"), bundleRoot} {
 		if err := all.fits(name, v); err != nil {
 			require.NoError(t, err, "%s", raw)
 		}

@@ -52,9 +52,9 @@ type Suite struct {
 	Accepted    []string     // messages of the client in all shapes that are accepted, besides the examples
 	Unsaid      []string     // members of examples that the dialect never sends: <type> <path>
 
-	Log    subject.Log               // of the sockets; zero = Session
-	Name   func(frame []byte) string // the name of a frame's schema, where no member is its type
-	Beyond []string                  // fields with rules that a schema cannot say
+	Log    subject.Log            // of the sockets; zero = Session
+	Name   func(frame any) string // the name of a parsed frame's schema, where no member is its type
+	Beyond []string               // fields with rules that a schema cannot say
 }
 
 // Exercise runs the whole suite against the dialect.
@@ -137,7 +137,8 @@ func (c *checker) inbound() dialect.Inbound {
 // typeOf returns the type of a frame.
 func (c *checker) typeOf(frame []byte) string {
 	if c.Name != nil {
-		return c.Name(frame)
+		v, _ := read(frame) // No JSON is of no type.
+		return c.Name(v)
 	}
 	return member(frame, c.Kind)
 }

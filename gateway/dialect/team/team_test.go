@@ -27,19 +27,20 @@ var (
 
 // nameOf returns the name of a frame's schema.
 func nameOf(frame []byte) string {
-	var v struct {
-		Type   string `json:"type"`
-		Source string `json:"event_source_type"`
-		Of     string `json:"event_type"`
-	}
+	var v any
 	_ = json.Unmarshal(frame, &v) // No JSON is of no type.
+	return schemaOf(v)
+}
+
+// schemaOf returns the name of a parsed frame's schema.
+func schemaOf(frame any) string {
 	switch {
-	case v.Source != "":
+	case dialecttest.TextAt(frame, "event_source_type") != "":
 		return wire.EnvelopeSchema
-	case v.Of != "":
+	case dialecttest.TextAt(frame, "event_type") != "":
 		return wire.StreamEventSchema
 	}
-	return v.Type
+	return dialecttest.TextAt(frame, "type")
 }
 
 func suite(t testing.TB, d dialect.Dialect, folder, deep string, log subject.Log) dialecttest.Suite {
@@ -58,7 +59,7 @@ func suite(t testing.TB, d dialect.Dialect, folder, deep string, log subject.Log
 		Accepted:    accepted,
 		Unsaid:      []string{wire.EnvelopeSchema + " data.error_message"},
 		Log:         log,
-		Name:        nameOf,
+		Name:        schemaOf,
 		Beyond:      []string{"payload.approval_token.invocationId", "type"},
 	}
 }
