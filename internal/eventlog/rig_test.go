@@ -39,6 +39,7 @@ type serverConfig struct {
 }
 
 func TestMain(m *testing.M) {
+	bustest.Waiting()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(natsd.dir)
 		os.Exit(code)
