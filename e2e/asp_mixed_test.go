@@ -18,9 +18,9 @@ import (
 	"github.com/waggle-dev/waggle/services/model/scripted"
 )
 
-// TestOneSwarmForEverybody: sessions have tasks solved by an agent of the swarm, and a
+// TestAllClientsShareOneSwarm: sessions have tasks solved by an agent of the swarm, and a
 // chat calls the tool of a service of the swarm.
-func TestOneSwarmForEverybody(t *testing.T) {
+func TestAllClientsShareOneSwarm(t *testing.T) {
 	var chats atomic.Int64
 	f := newFleet(t, scripted.Stages{
 		Plan: func(x *scripted.Exchange) scripted.Reply {

@@ -80,7 +80,7 @@ func TestTheSDKsCallForATaskSettles(t *testing.T) {
 		}
 	})
 	first, second, _ := sendTask(t, addr, object{"agentId": "base-1", "agentName": "Base", "taskData": object{"x": 1}})
-	require.Equal(t, first.ID, second.ID, "whoever knows frames by their ids sees one")
+	require.Equal(t, first.ID, second.ID, "a client that compares ids sees one")
 	require.JSONEq(t, string(first.Content), string(second.Content))
 	require.Positive(t, first.Seq)
 	require.Zero(t, second.Seq)

@@ -117,7 +117,7 @@ func TestReplicasOfAServiceShareItsCalls(t *testing.T) {
 	})
 	require.Equal(t, [2]int64{0, calls}, share(), "one is busy")
 	require.NoError(t, replicas[1].SetStatus(ctx, swarm.StatusMaintenance, "tonight"))
-	process.Eventually(t, "nobody takes calls", func() bool { return one() != nil })
+	process.Eventually(t, "no service takes calls", func() bool { return one() != nil })
 	for i := range counts {
 		counts[i].Store(0)
 	}
@@ -190,7 +190,7 @@ func TestWhatDoesNotFitASchemaIsRefused(t *testing.T) {
 	}
 	a.Say("agent.task.result", object{"taskId": task, "result": "done"})
 	c.Until("client.agent.task.result")
-	require.NotContains(t, fmt.Sprint(c.Got()), "many", "nobody sees what does not fit")
+	require.NotContains(t, fmt.Sprint(c.Got()), "many", "a message beyond the limit reaches no client")
 }
 
 // TestAServiceHurtsOnlyItsOwnCall: one hangs, one floods, one dies and one panics, while

@@ -100,7 +100,7 @@ func TestAWorkerIsKilledInTheMiddleOfAnAnswer(t *testing.T) {
 }
 
 // TestAWorkerIsKilledWhileAToolRuns: a tool that may not be repeated is not run
-// again, and everybody is told that its outcome is unknown.
+// again, and all viewers are told that its outcome is unknown.
 func TestAWorkerIsKilledWhileAToolRuns(t *testing.T) {
 	f := newFleet(t, func(x *scripted.Exchange) scripted.Reply {
 		if !strings.Contains(string(x.Body), "Outcome unknown") {

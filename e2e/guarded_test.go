@@ -25,7 +25,7 @@ import (
 // nothing.
 func TestEveryRoleUnderItsOwnUser(t *testing.T) {
 	g := startGuarded(t, "server.conf", "WAGGLE_PIPELINE_RETRY_BACKOFF=20ms", "WAGGLE_SESSION_STATE_KEYS="+sameKey,
-		// High enough for everybody: the counting of quotas is under the list, too.
+		// High enough for all clients: the counting of quotas is under the list, too.
 		"WAGGLE_QUOTA_TENANT_CONNECTIONS=1000", "WAGGLE_QUOTA_TENANT_SESSIONS=1000", "WAGGLE_QUOTA_TENANT_TASKS=1000",
 		"WAGGLE_QUOTA_TENANT_TEAMS=1000", "WAGGLE_QUOTA_TENANT_TOKENS=1000000000")
 	require.Contains(t, g.run(permission.Bootstrap, "bootstrap"), "the streams are as the configuration has them")
@@ -90,7 +90,7 @@ func guardedFlows(t *testing.T, addr string) {
 	}
 }
 
-// guardedSwarm has everybody in a swarm talk to everybody.
+// guardedSwarm lets all participants of a swarm talk to each other.
 func guardedSwarm(t *testing.T, dir, addr string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workspace", "a.txt"), []byte("hi there"), 0o600))
 	h := swarmRig{t: t, addr: addr}

@@ -95,10 +95,10 @@ func saysDeleted(f sdk.Frame) bool {
 	return f.Event == myagent.ErrorRecoveryFailed && bytes.Contains(f.Raw, []byte(`"SESSION_DELETED"`))
 }
 
-// TestADeletedSessionEndsForEverybody: in the middle of a run that is watched in two
+// TestADeletedSessionEndsForAllViewers: in the middle of a run that is watched in two
 // protocols on two gateways. The model's request is closed, every viewer is told, nothing
 // is stored but the tombstone, and who comes back is told at once.
-func TestADeletedSessionEndsForEverybody(t *testing.T) {
+func TestADeletedSessionEndsForAllViewers(t *testing.T) {
 	f := newFleet(t, endless())
 	f.serve(everyone)
 	_, first := f.gateway()
@@ -136,7 +136,7 @@ func TestADeletedSessionEndsForEverybody(t *testing.T) {
 		require.Contains(t, last.Raw, `"SESSION_NOT_FOUND"`)
 		require.Equal(t, 4404, code)
 
-		owner.Message("is anybody there?", nil)
+		owner.Message("hello?", nil)
 		peek(t, owner, "the refusal", saysDeleted)
 		phone.Send(myagent.UserReconnectWithState, map[string]any{"content": map[string]any{"last_seq": 1}})
 		peek(t, phone, "the refusal", saysDeleted)

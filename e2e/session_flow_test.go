@@ -194,7 +194,7 @@ models: {prices: [{model: "openai:scripted", input: 1000, output: 2000}]}
 		require.Zero(t, late.Seq, "a late answer is told whose counted")
 		require.Equal(t, q.StepID, late.Meta().Context.StepID)
 	})
-	t.Run("nobody answers", func(t *testing.T) {
+	t.Run("no answer", func(t *testing.T) {
 		ask("fifth")
 		m.Until(myagent.PlanCancelled)
 		m.Until(myagent.ErrorTimeout)

@@ -169,7 +169,7 @@ func noticed(t *testing.T, m *client.RawMyAgent, action, task string) {
 	require.Fail(t, "no notice of "+action, "%s", m.Names())
 }
 
-// TestASolverIsKilled: another worker takes its task up, and everybody is told.
+// TestASolverIsKilled: another worker takes over its task, and all viewers are told.
 func TestASolverIsKilled(t *testing.T) {
 	var asked atomic.Int32
 	f := newFleet(t, scripted.Stages{Solve: func(*scripted.Exchange) scripted.Reply {

@@ -116,7 +116,7 @@ func (f *splitFleet) owner(log subject.Log) id.Name {
 			return instance
 		}
 	}
-	require.FailNow(f.t, "nobody owns the team")
+	require.FailNow(f.t, "no replica owns the team")
 	return id.Name{}
 }
 

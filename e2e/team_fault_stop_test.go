@@ -54,7 +54,7 @@ var ministry = object{
 }
 
 // TestStopClosesTheModelRequest: fifty times, at random points, for a member by its name, by
-// its path, and for all. The model's requests are closed, everybody is idle, and no tool
+// its path, and for all. The model's requests are closed, all members are idle, and no tool
 // runs any more.
 func TestStopClosesTheModelRequest(t *testing.T) {
 	const stops = 50
@@ -62,12 +62,12 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 	_, server := serveStampTool(t)
 	f := newSplitFleet(t, slowMembers(), splitOptions{Teams: 1, Servers: server})
 	view := f.found(ministry)
-	crew := f.watch("agent-team/"+view.TeamID, false)
-	crew.Until("the team is idle", is("TEAM_STATUS", "", "new_status", event.TeamIdle))
+	teamClient := f.watch("agent-team/"+view.TeamID, false)
+	teamClient.Until("the team is idle", is("TEAM_STATUS", "", "new_status", event.TeamIdle))
 	var took []time.Duration
 	kinds := map[string]int{}
 	members := []string{"Lead", "Aide", "bureau/Chief", "bureau/Clerk"}
-	at := crew.Seq()
+	at := teamClient.Seq()
 	for i := range stops {
 		busy := []string{members[random.IntN(len(members))]}
 		target, kind := object{"member_route_key": busy[0]}, "by path"
@@ -81,10 +81,10 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 			busy = members[:2]
 		}
 		kinds[kind]++
-		took = append(took, f.stopped(crew, i, busy, target, time.Duration(random.IntN(40))*time.Millisecond)...)
-		at = crew.UntilAfter(at, "the team is idle again", is("TEAM_STATUS", "", "new_status", event.TeamIdle)).Sequence
+		took = append(took, f.stopped(teamClient, i, busy, target, time.Duration(random.IntN(40))*time.Millisecond)...)
+		at = teamClient.UntilAfter(at, "the team is idle again", is("TEAM_STATUS", "", "new_status", event.TeamIdle)).Sequence
 	}
-	f.atRest(crew, view.TeamID, members)
+	f.atRest(teamClient, view.TeamID, members)
 	tools := 0
 	logs := map[subject.Log][]verify.Stored{}
 	f.faithful(verify.LogOf(id.KindTeam, view.TeamID), logs)
@@ -105,13 +105,13 @@ func TestStopClosesTheModelRequest(t *testing.T) {
 
 // stopped has members work on something and stops them once their models write, after a
 // while; it returns how long it took until the requests to their models were closed.
-func (f *splitFleet) stopped(crew *client.Team, round int, busy []string, target object, after time.Duration) (took []time.Duration) {
+func (f *splitFleet) stopped(teamClient *client.Team, round int, busy []string, target object, after time.Duration) (took []time.Duration) {
 	f.t.Helper()
 	var writing []*scripted.Exchange
 	for i, route := range busy {
 		task := fmt.Sprintf("round-%d-%d.", round, i)
 		verb := []string{"stamp", "dream of"}[(round+i)%2]
-		crew.Say("SEND_MESSAGE", object{"content": verb + " " + task, "member_route_key": route})
+		teamClient.Say("SEND_MESSAGE", object{"content": verb + " " + task, "member_route_key": route})
 		ctx, cancel := process.Within(process.Patience)
 		x, err := f.llm.Find(ctx, func(x *scripted.Exchange) bool {
 			asked, last := false, x.Prompt.Messages[len(x.Prompt.Messages)-1]
@@ -130,7 +130,7 @@ func (f *splitFleet) stopped(crew *client.Team, round int, busy []string, target
 	if target != nil {
 		payload = target
 	}
-	crew.Say("STOP_GENERATION", payload)
+	teamClient.Say("STOP_GENERATION", payload)
 	for _, x := range writing {
 		select {
 		case <-x.Gone():
@@ -144,10 +144,10 @@ func (f *splitFleet) stopped(crew *client.Team, round int, busy []string, target
 
 // atRest requires that the viewer was last told of each member, and of the team, that it is
 // idle, and that the team service says so, too.
-func (f *splitFleet) atRest(crew *client.Team, team string, members []string) {
+func (f *splitFleet) atRest(teamClient *client.Team, team string, members []string) {
 	f.t.Helper()
 	last := map[string]string{}
-	for _, frame := range crew.Frames() {
+	for _, frame := range teamClient.Frames() {
 		if frame.Type == "AGENT_STATUS" || frame.Type == "TEAM_STATUS" {
 			last[frame.Route()] = frame.Text("new_status")
 		}

@@ -29,13 +29,13 @@ func writingMembers() scripted.Script {
 // faultRun is a team on which faults fall, with those who watch it.
 type faultRun struct {
 	*splitFleet
-	id    string
-	log   subject.Log
-	tapes map[string]*client.TeamRecorder
-	main  *client.TeamRecorder
-	crew  *client.Team
-	runs  int
-	stamp *stampTool
+	id         string
+	log        subject.Log
+	tapes      map[string]*client.TeamRecorder
+	main       *client.TeamRecorder
+	teamClient *client.Team
+	runs       int
+	stamp      *stampTool
 }
 
 func newFaultRun(t *testing.T) *faultRun {
@@ -48,7 +48,7 @@ func newFaultRun(t *testing.T) *faultRun {
 	s.main = client.RecordTeam(t, path, s.addrs[0], s.addrs[1])
 	s.tapes = map[string]*client.TeamRecorder{"who comes back to another gateway": s.main, "who comes back to its own": client.RecordTeam(t, path, s.addrs[0])}
 	var first uint64
-	s.crew = client.WatchTeam(t, client.TeamOptions{Addr: s.addrs[1], Others: s.addrs[:1], Path: path, After: &first})
+	s.teamClient = client.WatchTeam(t, client.TeamOptions{Addr: s.addrs[1], Others: s.addrs[:1], Path: path, After: &first})
 	return s
 }
 
@@ -79,7 +79,7 @@ func TestFaultsWhileATeamWorks(t *testing.T) {
 	questions := map[string]client.TeamFrame{}
 	for route, paper := range papers {
 		s.message(s.id, route, "stamp "+paper)
-		questions[route] = s.crew.Until("the question", is("TOOL_APPROVAL_REQUESTED", route))
+		questions[route] = s.teamClient.Until("the question", is("TOOL_APPROVAL_REQUESTED", route))
 	}
 	asked := time.Now()
 	s.killGateway(1)
@@ -88,8 +88,8 @@ func TestFaultsWhileATeamWorks(t *testing.T) {
 	s.splitFleet.startTeams()
 	s.restartBus()
 	for route := range papers {
-		s.crew.Say("APPROVE_TOOL", object{"invocation_id": questions[route].Text("invocation_id"), "approval_token": questions[route].Member("approval_token")})
-		s.crew.Until("it is allowed", is("TOOL_APPROVED", route))
+		s.teamClient.Say("APPROVE_TOOL", object{"invocation_id": questions[route].Text("invocation_id"), "approval_token": questions[route].Member("approval_token")})
+		s.teamClient.Until("it is allowed", is("TOOL_APPROVED", route))
 		s.runs++
 	}
 	events := s.idle(s.log, s.main, asked, s.runs)
@@ -125,7 +125,7 @@ func (s *faultRun) judge(events []verify.Stored) {
 		_, n, _ := tape.Frames()
 		breaks += n
 	}
-	_, wrong := s.crew.Losses()
+	_, wrong := s.teamClient.Losses()
 	require.Empty(s.t, wrong)
 	s.t.Logf("%d runs, each ended once; %d events of agents, exact; %d frames alike for all viewers, who came back %d times", s.runs, compared, frames, breaks)
 }

@@ -160,7 +160,7 @@ func connectApprovers(t *testing.T, team string, addrs [2]string, n int) *approv
 	return p
 }
 
-// decide has everybody decide at once about the member's n-th call, anything but not, and
+// decide lets all clients decide at once about the member's n-th call, anything but not, and
 // returns its id and what each has said.
 func (p *approvers) decide(t *testing.T, route string, n int, not string) (call string, said map[string]string) {
 	t.Helper()
@@ -250,7 +250,7 @@ func eventsOf(stored []verify.Stored) []event.Event {
 	return out
 }
 
-// told waits until everybody but the one whose decision counted has been told whose it
+// told waits until all clients but the one whose decision counted have been told whose it
 // was, and returns how many that are.
 func (p *approvers) told(t *testing.T, call string, answer event.InputAnsweredData) (n int) {
 	t.Helper()

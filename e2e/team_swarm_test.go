@@ -33,13 +33,13 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 			}},
 		},
 	})
-	crew := c.watch("agent-team/"+v.TeamID, false)
+	teamClient := c.watch("agent-team/"+v.TeamID, false)
 	idle := func(after client.TeamFrame) {
 		t.Helper()
-		crew.UntilAfter(after.Sequence, "the team is idle", is("TEAM_STATUS", "", "new_status", "IDLE"))
+		teamClient.UntilAfter(after.Sequence, "the team is idle", is("TEAM_STATUS", "", "new_status", "IDLE"))
 	}
 
-	crew.Say("SEND_MESSAGE", object{"content": "paint"})
+	teamClient.Say("SEND_MESSAGE", object{"content": "paint"})
 	task := painter.Until("task.execute")
 	var told struct {
 		Content      string `json:"content"`
@@ -50,44 +50,44 @@ func TestAgentsOfTheSwarmInATeam(t *testing.T) {
 	}
 	require.NoError(t, decodeMember(task, "data", &told), "%s", task.Content)
 	require.Equal(t, []string{"paint a house", "Use green.", "Boss"}, []string{told.Content, told.Instructions, told.Sender.Name})
-	crew.Until("what Boss wrote", is("INTER_AGENT_MESSAGE", "Artist", "content", "paint a house"))
+	teamClient.Until("what Boss wrote", is("INTER_AGENT_MESSAGE", "Artist", "content", "paint a house"))
 	painter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": object{"text": "a green house"}})
-	crew.Until("the answer", is("ASSISTANT_COMPLETE", "Artist", "content", "a green house"))
-	crew.Until("the answer comes to who asked", is("INTER_AGENT_MESSAGE", "Boss", "content", "a green house", "message_type", "answer"))
+	teamClient.Until("the answer", is("ASSISTANT_COMPLETE", "Artist", "content", "a green house"))
+	teamClient.Until("the answer comes to who asked", is("INTER_AGENT_MESSAGE", "Boss", "content", "a green house", "message_type", "answer"))
 	task = painter.Until("task.execute")
 	require.Contains(t, string(task.Member("data")), "Frame it.")
 	painter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "framed"})
-	idle(crew.Until("the board knows", is("TASK_PLAN_EVENT", "", "event_type", "TASK_STATUS_UPDATED", "new_status", "completed", "agent_name", "Artist")))
+	idle(teamClient.Until("the board knows", is("TASK_PLAN_EVENT", "", "event_type", "TASK_STATUS_UPDATED", "new_status", "completed", "agent_name", "Artist")))
 
-	crew.Say("SEND_MESSAGE", object{"content": "count", "target_member_name": "numbers"})
+	teamClient.Say("SEND_MESSAGE", object{"content": "count", "target_member_name": "numbers"})
 	task = counter.Until("task.execute")
 	counter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "seven"})
-	idle(crew.Until("the answer", is("ASSISTANT_COMPLETE", "numbers/Counter", "content", "seven")))
+	idle(teamClient.Until("the answer", is("ASSISTANT_COMPLETE", "numbers/Counter", "content", "seven")))
 
-	crew.Say("SEND_MESSAGE", object{"content": "sums"})
+	teamClient.Say("SEND_MESSAGE", object{"content": "sums"})
 	task = counter.Until("task.execute")
 	require.Contains(t, string(task.Member("data")), "two and two")
 	counter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "four"})
-	crew.Until("the answer comes out of the nested team", is("INTER_AGENT_MESSAGE", "Boss", "content", "four", "message_type", "answer", "sender_agent_name", "numbers"))
+	teamClient.Until("the answer comes out of the nested team", is("INTER_AGENT_MESSAGE", "Boss", "content", "four", "message_type", "answer", "sender_agent_name", "numbers"))
 	task = counter.Until("task.execute")
 	require.Contains(t, string(task.Member("data")), "Sum up.")
 	counter.Say("agent.task.result", object{"taskId": task.Text("taskId"), "result": "summed"})
-	idle(crew.Until("the board knows", is("TASK_PLAN_EVENT", "", "event_type", "TASK_STATUS_UPDATED", "new_status", "completed", "agent_name", "numbers")))
+	idle(teamClient.Until("the board knows", is("TASK_PLAN_EVENT", "", "event_type", "TASK_STATUS_UPDATED", "new_status", "completed", "agent_name", "numbers")))
 
-	crew.Say("SEND_MESSAGE", object{"content": "count for ever", "target_member_route_key": "numbers/Counter"})
+	teamClient.Say("SEND_MESSAGE", object{"content": "count for ever", "target_member_route_key": "numbers/Counter"})
 	task = counter.Until("task.execute")
-	crew.Say("STOP_GENERATION", object{"target_member_route_key": "numbers/Counter"})
+	teamClient.Say("STOP_GENERATION", object{"target_member_route_key": "numbers/Counter"})
 	require.Equal(t, task.Text("taskId"), counter.Until("task.cancel").Text("taskId"))
-	stopped := crew.UntilAfter(crew.Until("seven", is("ASSISTANT_COMPLETE", "numbers/Counter", "content", "seven")).Sequence+64, "it has stopped",
+	stopped := teamClient.UntilAfter(teamClient.Until("seven", is("ASSISTANT_COMPLETE", "numbers/Counter", "content", "seven")).Sequence+64, "it has stopped",
 		is("AGENT_STATUS", "numbers/Counter", "new_status", "idle", "trigger", "run.cancelled"))
 	idle(stopped)
 
-	crew.Say("SEND_MESSAGE", object{"content": "paint the sea", "target_member_name": "Artist"})
+	teamClient.Say("SEND_MESSAGE", object{"content": "paint the sea", "target_member_name": "Artist"})
 	task = painter.Until("task.execute")
 	painter.Say("task.error", object{"taskId": task.Text("taskId"), "error": "there is no blue"})
-	failure := crew.Until("the failure", func(f client.TeamFrame) bool { return f.Type == "ERROR" && f.Route() == "Artist" })
+	failure := teamClient.Until("the failure", func(f client.TeamFrame) bool { return f.Type == "ERROR" && f.Route() == "Artist" })
 	require.Contains(t, failure.Text("message"), "there is no blue")
-	crew.UntilAfter(failure.Sequence, "the team has failed", is("TEAM_STATUS", "", "new_status", "ERROR"))
+	teamClient.UntilAfter(failure.Sequence, "the team has failed", is("TEAM_STATUS", "", "new_status", "ERROR"))
 
 	l := c.logs(v.TeamID)
 	require.ElementsMatch(t, []string{"Boss", "Artist", "numbers/Counter"}, l.agents)

@@ -14,7 +14,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// memberLogs are the logs of everybody below a team, by route; that of the team itself
+// memberLogs are the logs of all members below a team, by route; that of the team itself
 // has the empty one.
 type memberLogs struct {
 	events map[string][]verify.Stored

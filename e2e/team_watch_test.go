@@ -31,7 +31,7 @@ var kitchen = object{
 	},
 }
 
-// kitchenCast is what its members say, and everybody else what flows are played with.
+// kitchenCast holds the answers of its members; other models answer as in the flows.
 func kitchenCast() scripted.Script {
 	cast := models.Team{
 		"Lead: dinner": {

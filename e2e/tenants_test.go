@@ -123,12 +123,12 @@ func possess(t *testing.T, addr, key string) (n things) {
 	require.NoError(t, json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &v), text)
 	require.NotEmpty(t, v.TeamID, text)
 	n.team = v.TeamID
-	crew := client.WatchTeam(t, client.TeamOptions{Addr: addr, Path: "agent-team/" + n.team, Key: key})
-	crew.Say("SEND_MESSAGE", object{"content": "crimson words", "target_member_path": []string{"inner", "Deep"}})
-	done := crew.Until("an answer", func(f client.TeamFrame) bool { return f.Type == "ASSISTANT_COMPLETE" })
+	teamClient := client.WatchTeam(t, client.TeamOptions{Addr: addr, Path: "agent-team/" + n.team, Key: key})
+	teamClient.Say("SEND_MESSAGE", object{"content": "crimson words", "target_member_path": []string{"inner", "Deep"}})
+	done := teamClient.Until("an answer", func(f client.TeamFrame) bool { return f.Type == "ASSISTANT_COMPLETE" })
 	n.member = done.Text("agent_id")
 	n.nested = n.member[:strings.LastIndex(n.member, "-")]
-	crew.Until("rest", func(f client.TeamFrame) bool {
+	teamClient.Until("rest", func(f client.TeamFrame) bool {
 		return f.Type == "TEAM_STATUS" && f.Text("new_status") == "IDLE" && f.Sequence > done.Sequence
 	})
 

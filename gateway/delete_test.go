@@ -60,7 +60,7 @@ func TestADeletedSessionClosesItsSockets(t *testing.T) {
 	require.Equal(t, 1, r.dial("watch=session/"+l.Entity.String(), bearer("alice")...).removed())
 	foreign, none := r.dial(query+"&after=2", bearer("bob")...), r.dial("session=nobody&after=2", bearer("bob")...)
 	is, want := foreign.must("error"), none.must("error")
-	require.Equal(t, want, is, "somebody else's deleted session is told apart")
+	require.Equal(t, want, is, "the deleted session of another tenant differs from an unknown one")
 	foreign.closes(4404)
 	none.closes(4404)
 	left()

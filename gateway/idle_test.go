@@ -28,7 +28,7 @@ func TestGateIdleSocket(t *testing.T) {
 	heap, stacks, routines := measure()
 	defer sockets(t, r.addr, pathSessions, idleSockets)()
 	eventually(t, "they are greeted", func() bool { return r.metric("waggle_gateway_frames_out_total") >= idleSockets })
-	eventually(t, "nobody but those who read is left", func() bool {
+	eventually(t, "only the goroutines that read are left", func() bool {
 		_, _, now := measure()
 		return now-routines <= idleSockets+idleSockets/10
 	})

@@ -109,7 +109,7 @@ func TestDrain(t *testing.T) {
 	}
 	r.answers(l, "just before")
 	const frames = 3 * clients // with those of the greeting
-	eventually(t, "it is written to everybody, which is after its append", func() bool {
+	eventually(t, "it is written to all clients, which is after its append", func() bool {
 		return r.metric("waggle_gateway_frames_out_total") == frames
 	})
 
@@ -139,7 +139,7 @@ func TestDrain(t *testing.T) {
 	require.GreaterOrEqual(t, last, spread/2, "the closes are spread")
 	eventually(t, "the gateway is not listed any more", func() bool { return gateways() == 0 })
 	_, err := net.Dial("tcp", r.addr)
-	require.Error(t, err, "nobody listens")
+	require.Error(t, err, "the port is closed")
 	require.Equal(t, float64(clients), r.metric("waggle_gateway_closes_total", "code", "1012"))
 	r.srv.Stop()
 }

@@ -93,7 +93,7 @@ func ourGateway(b *testing.B, side *run) time.Duration {
 	defer sockets(b, r.addr, path, fanSockets)()
 	watch(b, r.addr, path, &side.seen)
 	written := func() uint64 { return uint64(r.metric("waggle_gateway_frames_out_total")) }
-	eventually(b, "everybody has been greeted", func() bool { return written() >= 2*(fanSockets+1) })
+	eventually(b, "all clients are greeted", func() bool { return written() >= 2*(fanSockets+1) })
 	return side.paced(func() { r.many(l, 1) }, written)
 }
 
@@ -149,7 +149,7 @@ func (f *floor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// publish queues a frame for everybody.
+// publish queues a frame for all clients.
 func (f *floor) publish(m *nats.Msg) {
 	frame := append([]byte{fin | opText, 126, byte(len(m.Data) >> 8), byte(len(m.Data))}, m.Data...)
 	f.mu.Lock()

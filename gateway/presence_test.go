@@ -175,7 +175,7 @@ func TestTenantsOfASwarm(t *testing.T) {
 	b.expectASP("task.execute")
 	a.sendASP("agent.task.result", "", map[string]any{"taskId": task, "agentId": "somebody", "result": 1, "tenant": "globex"})
 	cmd := s.nextCommand(task)
-	require.Contains(t, string(cmd.Data), `"agent_id":"`+agentID+`"`, "nobody speaks for another agent")
+	require.Contains(t, string(cmd.Data), `"agent_id":"`+agentID+`"`, "an agent sends in its own name only")
 	require.Equal(t, []string{"acme", "who-alice"}, []string{cmd.Tenant.String(), cmd.Principal})
 	a.sendASP("agent.agent.list.request", "x", map[string]any{"tenant": "globex"})
 	a.expectASP("agent.agent.list.response")

@@ -402,7 +402,7 @@ func (r *rig) settled() func() {
 		// A few of the runtime's and of the HTTP client's may come and go.
 		eventually(r.t, "the goroutines have returned", func() bool { return runtime.NumGoroutine() <= goroutines+2 })
 		eventually(r.t, "the descriptors have returned", func() bool { return descriptors(r.t) <= files+2 })
-		eventually(r.t, "nothing waits for anybody", func() bool { return r.metric("waggle_gateway_queue_bytes") == 0 })
+		eventually(r.t, "all queues are empty", func() bool { return r.metric("waggle_gateway_queue_bytes") == 0 })
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// everybody has one key for each role, named like it, of one tenant.
+// allRoles returns one key for each role, named like it, of one tenant.
 func allRoles() option {
 	return authenticated(
 		key("user", "red", auth.RoleUser), key("operator", "red", auth.RoleOperator), key("viewer", "red", auth.RoleViewer),

@@ -161,7 +161,7 @@ func TestCallsOfAService(t *testing.T) {
 	c.expectASP("service.task.execute")
 	s.until(wirecmd.ParticipantService, serviceID, "load 2", func(all []wirecmd.Participant) bool { return all[0].Load == 2 })
 	require.Equal(t, "-", s.deliver(p, log, one.request("call-3")), "it has as many as it may")
-	require.Equal(t, "-", s.deliver(p, log, event.CallRequestedData{CallID: "call-4"}), "nobody to answer to")
+	require.Equal(t, "-", s.deliver(p, log, event.CallRequestedData{CallID: "call-4"}), "the call has no inbox")
 
 	c.sendASP("service.task.notification", "n1", map[string]any{"taskId": "call-1", "notification": map[string]any{"type": "progress", "message": "half"}})
 	require.Equal(t, "n1", c.expectASP("notification.received").RequestID)

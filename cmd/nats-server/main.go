@@ -71,11 +71,11 @@ func serve(args []string) error {
 func probe(ctx context.Context, url string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil) //nolint:gosec // whoever calls it says where its own server is
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil) //nolint:gosec // the caller names its own server
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req) //nolint:gosec // whoever calls it says where its own server is
+	resp, err := http.DefaultClient.Do(req) //nolint:gosec // the caller names its own server
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ var (
 		`|\b(is|are|was|were) on([.,;:)]|$| (and|or|in)\b)|(^|[.;] )(who|what)\b`)
 	// figurative matches words of former names.
 	figurative = regexp.MustCompile(`(?i)\b((` + strings.Join(formerNames, "|") + `)s?|head ?starts?)\b`)
+	// vagueName matches words that names of functions and variables exclude beside the figurative ones.
+	vagueName = regexp.MustCompile(`(?i)\b(whoever|nobody|somebody|anybody|everybody)\b`)
 	// plain matches sentences that vague would take for excluded ones: comparisons and questions.
 	plain = regexp.MustCompile(`(?i)\b(is|are|was|were) no (longer|more|less|later|earlier|older|newer|larger|smaller)\b|(^|[.;] )(who|what)\b[^.;]*\?`)
 )

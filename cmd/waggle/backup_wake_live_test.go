@@ -119,7 +119,7 @@ func cutInTwo(t *testing.T, ask []string, grown []id.Kind, ends event.Type) {
 		select {
 		case <-model.asked:
 		case <-ctx.Done():
-			require.Fail(t, "nobody asks the model", i.errors.String())
+			require.Fail(t, "no worker calls the model", i.errors.String())
 		}
 	})
 	require.NoError(t, err)

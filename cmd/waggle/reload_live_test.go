@@ -69,7 +69,7 @@ func lives(t *testing.T, c *websocket.Conn) {
 			}
 		}
 	}()
-	require.NoError(t, c.Ping(ctx), "nobody has noticed")
+	require.NoError(t, c.Ping(ctx), "the processes still use the old one")
 }
 
 // metric returns the line of /metrics that begins with the name.

@@ -51,7 +51,7 @@ func TestSessionsAreDeleted(t *testing.T) {
 	out, err := i.run(t, "waggle sessions delete "+doomed+" </dev/null")
 	require.Error(t, err)
 	require.Contains(t, out, "confirm with --yes")
-	require.Len(t, list(), 2, "nobody has confirmed it")
+	require.Len(t, list(), 2, "the command was not confirmed")
 	out, err = i.run(t, "waggle sessions delete --yes nobody "+doomed)
 	require.Error(t, err)
 	require.Contains(t, out, doomed+" deleted\n")

@@ -84,7 +84,7 @@ func TestEveryAlertFiresWhenItShould(t *testing.T) {
 			data := load(t, all, test)
 			for _, c := range test.Checks {
 				r, ok := byName[c.Alert]
-				require.True(t, ok, "there is no alert %s", c.Alert)
+				require.True(t, ok, "no alert %s", c.Alert)
 				got := data.firing(t, r, every, duration(t, c.At))
 				require.ElementsMatch(t, c.Alerts, got, "%s at %s", c.Alert, c.At)
 				fires[c.Alert] = fires[c.Alert] || len(c.Alerts) > 0
@@ -124,7 +124,7 @@ func load(t *testing.T, all map[string]metric, test scenario) memory {
 		set, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(in.Series + " " + in.Values)
 		require.NoError(t, err, in.Series)
 		m, ok := series(all, set.Get(model.MetricNameLabel))
-		require.True(t, ok, "nobody measures %s", in.Series)
+		require.True(t, ok, "no process measures %s", in.Series)
 		set.Range(func(l labels.Label) {
 			require.Contains(t, append(slices.Clone(targetLabels), m.labels...), l.Name, in.Series)
 		})

@@ -142,7 +142,7 @@ func check(t *testing.T, all map[string]metric, where, expr string) (used []stri
 			return nil
 		}
 		m, ok := series(all, v.Name)
-		require.True(t, ok, "%s: there is no metric %s", where, v.Name)
+		require.True(t, ok, "%s: no metric %s", where, v.Name)
 		used = append(used, v.Name)
 		known = append(known, m.labels...)
 		for _, l := range v.LabelMatchers {

@@ -117,7 +117,7 @@ func TestTheJudgeOfWhatClientsSaw(t *testing.T) {
 		{"a frame twice", "doubled", append([]verify.Seen{{Seq: 1, Raw: "a"}}, again...)},
 		{"another order", "reordered", []verify.Seen{{Seq: 5, Raw: "b"}, {Seq: 3, Raw: "text hello"}, {Seq: 1, Raw: "a"}}},
 		{"another frame", "broken", []verify.Seen{{Seq: 1, Raw: "x"}, {Seq: 3, Raw: "text hello"}, {Seq: 5, Raw: "b"}}},
-		{"a frame that nobody has", "doubled", append([]verify.Seen{{Seq: 0, Raw: "z"}}, again...)},
+		{"a frame that is not in the log", "doubled", append([]verify.Seen{{Seq: 0, Raw: "z"}}, again...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := &verify.Verdict{}

@@ -416,7 +416,7 @@ func TestJWTsAreRevokedWithTheirIssuer(t *testing.T) {
 		other := *c.JWT
 		change(&other)
 		require.NoError(t, a.(Reloader).Reload(t.Context(), Config{JWT: &other, Now: c.Now}))
-		require.True(t, a.(Revoker).Revoked(p), "the token may stand for somebody else")
+		require.True(t, a.(Revoker).Revoked(p), "the token may belong to another user")
 	}
 	require.NoError(t, a.(Reloader).Reload(t.Context(), c))
 	require.False(t, a.(Revoker).Revoked(p))

@@ -168,7 +168,7 @@ func TestABadConfigurationNamesTheOption(t *testing.T) {
 	}
 }
 
-func TestAnonymousIsTheSameForEverybody(t *testing.T) {
+func TestAllAnonymousClientsAreOnePrincipal(t *testing.T) {
 	for _, token := range []string{"", "anything"} {
 		p, err := Anonymous().Authenticate(t.Context(), token)
 		require.NoError(t, err)

@@ -97,7 +97,7 @@ func TestTwoTenantsNeverOwnTheSameLog(t *testing.T) {
 			require.False(t, a.Owns(l) && b.Owns(l))
 		}
 		require.False(t, Principal{Roles: roles}.Owns(l))
-		require.False(t, Principal{}.Owns(subject.Log{}), "nobody owns what has no tenant")
+		require.False(t, Principal{}.Owns(subject.Log{}), "a log without a tenant has no owner")
 		require.False(t, a.Owns(subject.Log{Kind: l.Kind, Entity: l.Entity}))
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
-func TestAwaitWaitsForWhoeverBootstraps(t *testing.T) {
+func TestAwaitWaitsForTheBootstrap(t *testing.T) {
 	t.Parallel()
 	conns := bare(t, 2)
 	gone, cancel := context.WithCancelCause(patience(t))

@@ -252,7 +252,7 @@ func TestALongHandlerKeepsItsClaim(t *testing.T) {
 		require.Equal(t, "+WPI", string(m.Data))
 	}
 	require.NoError(t, sub.Unsubscribe())
-	require.Empty(t, r.calls, "nobody else got it")
+	require.Empty(t, r.calls, "no other worker got it")
 	close(release)
 	empty(t, c, subject.StreamCommands)
 }

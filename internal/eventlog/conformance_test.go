@@ -127,7 +127,7 @@ func lostAck(t *testing.T, r *rig) {
 	require.NoError(t, ds.Close())
 	require.Equal(t, "d1", f.ids[5])
 	require.Len(t, f.ids, 6)
-	require.Zero(t, checks, "nobody else wrote")
+	require.Zero(t, checks, "no other writer wrote")
 }
 
 // decideAgain: a foreign event changes the decision.

@@ -243,7 +243,7 @@ func TestDeletedEventsAreNotAnnouncedAgain(t *testing.T) {
 
 // Writers, viewers and the purge race with a deletion, over two Stores. The log ends with one tombstone, whatever was
 // in flight; each viewer has a part of the log without gaps or duplicates, and then the tombstone.
-func TestADeletionRacesWithEverybody(t *testing.T) {
+func TestADeletionRacesWithReadersAndWriters(t *testing.T) {
 	const rounds, writers, viewers = 8, 3, 6
 	conn := single(t)
 	stores := []*Store{newStore(t, conn, Options{Check: 50 * time.Millisecond}), newStore(t, conn, Options{Check: 50 * time.Millisecond})}

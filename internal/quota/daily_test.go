@@ -101,7 +101,7 @@ func TestTheDaysToolCalls(t *testing.T) {
 	o, ok := errors.AsType[*quota.Over](err)
 	require.True(t, ok)
 	require.Equal(t, quota.ScopePrincipal, o.Scope)
-	require.False(t, o.Ask, "of principals nobody is asked")
+	require.False(t, o.Ask, "people are not asked about quotas of principals")
 	cfg(b, bob, 3)
 	err = b.Call(t.Context(), bob)
 	require.ErrorContains(t, err, "Your tenant has used 7 of 7 tool calls of today")
@@ -193,7 +193,7 @@ func TestTheDaysTime(t *testing.T) {
 	case o := <-told:
 		require.ErrorIs(t, o, errExceeded)
 	case <-time.After(patience):
-		require.FailNow(t, "nobody is told")
+		require.FailNow(t, "no notification came")
 	}
 	last.Stop()
 	_, err = a.Start(t.Context(), of, never)

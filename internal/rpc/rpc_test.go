@@ -118,7 +118,7 @@ func TestAnAnswerOverTheBus(t *testing.T) {
 	var got sum
 	require.NoError(t, rpc.Call(patience(t), bustest.Dial(t, c.NATS().ConnectedUrl()), service, verb, numbers{2, 3}, &got))
 	require.Equal(t, 5, got.Sum)
-	require.NoError(t, rpc.Call(patience(t), c, service, verb, numbers{}, nil), "an answer that nobody wants")
+	require.NoError(t, rpc.Call(patience(t), c, service, verb, numbers{}, nil), "an unwanted answer")
 	telemetry.Lint(t, reg)
 	isFault(t, rpc.Call(patience(t), c, service, verb, "no numbers", &got), fault.BadJSON)
 	require.ErrorContains(t, rpc.Call(patience(t), c, service, verb, make(chan int), &got), "encode the request")
@@ -238,7 +238,7 @@ func TestOnlySoManyAtATime(t *testing.T) {
 	require.Equal(t, int64(2), most.Load())
 }
 
-func TestNobodyWorksForACallerThatHasLeft(t *testing.T) {
+func TestALostCallerEndsItsWork(t *testing.T) {
 	t.Parallel()
 	c := bustest.Single(t)
 	ended, began := make(chan error, 1), make(chan struct{})

@@ -9,9 +9,9 @@ import (
 // AuditAll is the filter of all records of the audit log.
 const AuditAll = "audit.>"
 
-// auditNobody stands for an unknown tenant: that of a refused credential. It cannot be a tenant's name, because the
+// auditNoTenant stands for an unknown tenant: that of a refused credential. It cannot be a tenant's name, because the
 // tenants' alphabet does not contain it.
-const auditNobody = "$"
+const auditNoTenant = "$"
 
 // Audit returns the subject of a record of the audit log. The zero tenant means unknown.
 func Audit(t id.Tenant, action id.Name) string {
@@ -26,7 +26,7 @@ func AuditActions(action id.Name) string { return "audit.*." + action.String() }
 
 func auditTenant(t id.Tenant) string {
 	if t.IsZero() {
-		return auditNobody
+		return auditNoTenant
 	}
 	return t.String()
 }
@@ -38,7 +38,7 @@ func ParseAudit(s string) (t id.Tenant, action id.Name, err error) {
 		return t, action, invalid("audit", s)
 	}
 	var f failures
-	if parts[1] != auditNobody {
+	if parts[1] != auditNoTenant {
 		t = token(&f, id.ParseTenant, parts[1])
 	}
 	action = token(&f, id.ParseName, parts[2])

@@ -59,7 +59,7 @@ func TestDefaultsOfANewTask(t *testing.T) {
 	require.Equal(t, w.now.Add(time.Hour), w.state.Deadline())
 }
 
-func TestNobodyKnowsTheAgent(t *testing.T) {
+func TestTheAgentIsUnknown(t *testing.T) {
 	for name, d := range map[string]command.NewTask{
 		"name":         {AgentName: "nobody"},
 		"id":           {AgentID: "a9"},

@@ -84,9 +84,9 @@ func TestAServiceMayDieAfterAnyEvent(t *testing.T) {
 	}
 }
 
-// TestApplyRefusesWhatNobodyWrites: a log does not begin in the middle, and data are
+// TestApplyRefusesInvalidEvents: a log does not begin in the middle, and data are
 // what their type says. Types of later versions are passed over.
-func TestApplyRefusesWhatNobodyWrites(t *testing.T) {
+func TestApplyRefusesInvalidEvents(t *testing.T) {
 	var s assignment.State
 	e, err := event.New(taskLog, "x", "test", time.Now(), event.TaskQueuedData{})
 	require.NoError(t, err)

@@ -58,7 +58,7 @@ func TestAQuestionTakesOneAnswer(t *testing.T) {
 	require.Equal(t, []event.Type{event.TaskAsked}, w.do(command.AskTask, "q3", question("q1")), "ids of frames may come again")
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestAQuestionExpires(t *testing.T) {
 	w := running(t)
 	q := question("")
 	q.TimeoutMS = 2000
@@ -277,7 +277,7 @@ func TestCalls(t *testing.T) {
 	w.refused("NOT_FOUND")
 }
 
-func TestCallsOutliveNobody(t *testing.T) {
+func TestCallsEndWithTheirAgent(t *testing.T) {
 	w := running(t)
 	ask := command.ToolRequest{AgentID: "a1", Kind: "mcp", Server: "fs", Tool: "read"}
 	w.do(command.CallTool, "k", ask)

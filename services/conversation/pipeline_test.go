@@ -153,7 +153,7 @@ func TestAPlanIsRejected(t *testing.T) {
 	require.Contains(t, r.Answer, "too dear")
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestAQuestionExpires(t *testing.T) {
 	w := newWorld(t)
 	yes := true
 	r := w.ask(event.RunSpec{ConfirmPlan: &yes})

@@ -152,7 +152,7 @@ func TestAFailedTaskIsTriedAgain(t *testing.T) {
 	require.Equal(t, 3, r.fold(log).Work(ref.Job()).Try)
 }
 
-func TestNobodyHasTheCapability(t *testing.T) {
+func TestAMissingCapabilityFailsTheJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{Tries: 1})
@@ -172,7 +172,7 @@ func TestNobodyHasTheCapability(t *testing.T) {
 	require.Fail(t, "no job failed", "%v", servicetest.Types(events))
 }
 
-func TestCommandsForNobodyAreGivenUp(t *testing.T) {
+func TestCommandsForUnknownSessionsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("a", pipeline.Config{})

@@ -60,9 +60,9 @@ func TestWhereAClientBegins(t *testing.T) {
 	}
 }
 
-// TestNobodyMissesAnEventUnawares: for every request the answer lies within the log, leaves out no
+// TestMissedEventsAreReported: for every request the answer lies within the log, leaves out no
 // stored event that was asked for, and reports expired ones.
-func TestNobodyMissesAnEventUnawares(t *testing.T) {
+func TestMissedEventsAreReported(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := rapid.Uint64Range(1, 40).Draw(t, "last")
 		log := ends{first: rapid.Uint64Range(1, last).Draw(t, "first"), last: eventlog.Cursor{Seq: last, Stream: last + 1000}}

@@ -51,7 +51,7 @@ func TestAnIdleSessionExpires(t *testing.T) {
 	require.Len(t, r.Until(log, event.MessageRefused, 1), 3)
 }
 
-func TestCommandsForNobodyAreGivenUp(t *testing.T) {
+func TestCommandsForUnknownSessionsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.startPipeline("p")

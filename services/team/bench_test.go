@@ -54,7 +54,7 @@ func benchTeam(b *testing.B, conn *bus.Conn, pace time.Duration) {
 	for i := range benchAgents {
 		members = append(members, agent(fmt.Sprint("A", i)))
 	}
-	l := r.found(crew("busy", members...))
+	l := r.found(teamOf("busy", members...))
 	for _, m := range members {
 		r.message(l, "to-"+m.Name, m.Name, "go")
 	}

@@ -40,7 +40,7 @@ func (r *rig) longLog(name string, n int) subject.Log {
 			return []event.Event{e}, nil
 		}))
 	}
-	put("created", event.TeamCreatedData{TeamID: l.Entity.String(), Definition: crew(name, agent("Lead"), agent("Writer")), Principal: "alice"})
+	put("created", event.TeamCreatedData{TeamID: l.Entity.String(), Definition: teamOf(name, agent("Lead"), agent("Writer")), Principal: "alice"})
 	put("start", event.TeamMemberStartedData{Name: "Lead", Kind: event.MemberAgent, ID: lead.Entity.String()})
 	for i := 1; i <= n; i++ {
 		run := fmt.Sprint("run", i/1000)

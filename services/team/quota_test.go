@@ -14,7 +14,7 @@ import (
 
 // founds creates a team in the name of a principal, by one of the replicas.
 func (r *rig) founds(of id.Tenant, who string) (string, error) {
-	d := crew("solo", agent("Ann"))
+	d := teamOf("solo", agent("Ann"))
 	var v cmd.TeamView
 	err := rpc.Call(r.Ctx, r.Conn, cmd.Team, cmd.FoundTeam, cmd.TeamRequest{Tenant: of, Principal: who, Definition: &d}, &v)
 	return v.TeamID, err

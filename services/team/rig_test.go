@@ -187,8 +187,8 @@ func isFault(t testing.TB, err error, code fault.Code) {
 
 func agent(name string) event.MemberDefinition { return event.MemberDefinition{Name: name} }
 
-// crew is a team of agents of which the first coordinates.
-func crew(name string, members ...event.MemberDefinition) event.TeamDefinition {
+// teamOf returns a team of agents of which the first coordinates.
+func teamOf(name string, members ...event.MemberDefinition) event.TeamDefinition {
 	return event.TeamDefinition{Name: name, Coordinator: members[0].Name, Members: members}
 }
 
@@ -198,9 +198,9 @@ func node(name string, d event.TeamDefinition) event.MemberDefinition {
 
 // deep is a team with another in it, with another in it.
 func deep() event.TeamDefinition {
-	inner := crew("innermost", agent("Chief"), agent("Digger"))
-	middle := crew("middle", agent("Coder"), agent("Tester"), node("deep", inner))
-	return crew("outer", agent("Lead"), agent("Writer"), node("backend", middle))
+	inner := teamOf("innermost", agent("Chief"), agent("Digger"))
+	middle := teamOf("middle", agent("Coder"), agent("Tester"), node("deep", inner))
+	return teamOf("outer", agent("Lead"), agent("Writer"), node("backend", middle))
 }
 
 // owner returns the replica whose the team is.

@@ -26,13 +26,13 @@ func (r *rig) worker(name string, c card.Card) {
 	r.T.Cleanup(func() { require.NoError(r.T, seat.Quit()) })
 }
 
-// TestNobodyHasTheModel: a definition with a model that no worker can ask is refused with the path
+// TestADefinitionWithAMissingModelIsRefused: a definition with a model that no worker can ask is refused with the path
 // of the member, at any depth, also for a configured definition. One worker is enough.
-func TestNobodyHasTheModel(t *testing.T) {
+func TestADefinitionWithAMissingModelIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.cast.plays(leave)
 	with := func(model string) event.TeamDefinition {
-		return crew("outer", agent("Lead"), node("inner", crew("inner", agent("Chief"), event.MemberDefinition{Name: "Coder", Model: model})))
+		return teamOf("outer", agent("Lead"), node("inner", teamOf("inner", agent("Chief"), event.MemberDefinition{Name: "Coder", Model: model})))
 	}
 	r.start("one", team.Config{Teams: []event.TeamDefinition{with("anthropic:claude-x")}})
 	found := func(in cmd.TeamRequest) error {

@@ -132,8 +132,8 @@ func TestTheRelayIsExactOverTakeovers(t *testing.T) {
 	for i := 1; i < agents-1; i++ {
 		members = append(members, agent(fmt.Sprint("A", i)))
 	}
-	members = append(members, node("sub", crew("inner", agent("Deep"))))
-	l := r.found(crew("busy", members...))
+	members = append(members, node("sub", teamOf("inner", agent("Deep"))))
+	l := r.found(teamOf("busy", members...))
 	for _, m := range members {
 		r.message(l, "to-"+m.Name, m.Name, "go")
 	}
@@ -258,7 +258,7 @@ func TestAKilledReplicaIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start("one", team.Config{})
-	l := r.found(crew("small", agent("Lead")))
+	l := r.found(teamOf("small", agent("Lead")))
 	for i := 0; r.owner(l) == "one"; i++ {
 		lease, err := r.Dir.Join(r.Ctx, directory.Member{What: directory.WhatService, Name: cmd.Team, Instance: id.MustName(fmt.Sprint("killed-", i))})
 		require.NoError(t, err)

@@ -129,7 +129,7 @@ func TestARunWhoseBudgetIsRefusedEnds(t *testing.T) {
 	require.Equal(t, 1, servicetest.Count(events, event.ToolCompleted))
 }
 
-func TestNobodyAnswersInTime(t *testing.T) {
+func TestABudgetQuestionExpires(t *testing.T) {
 	r := newBudgetRig(t, looks(), event.Budget{Tokens: 20, OnExceeded: event.BudgetAsk, AskSeconds: 1})
 	r.worker("w1", nil)
 	events := r.until(r.ask("look"), event.RunFailed)

@@ -42,8 +42,8 @@ func TestAModelOfAnotherProvider(t *testing.T) {
 	}
 }
 
-// TestAModelOfNobody: what no worker can do fails, and says why.
-func TestAModelOfNobody(t *testing.T) {
+// TestAModelWithoutAWorker: what no worker can do fails, and says why.
+func TestAModelWithoutAWorker(t *testing.T) {
 	r := newMember(t, scripted.Sequence(), func(d *event.MemberCreatedData) { d.Model = "anthropic:claude-x" })
 	r.worker("w1", func(c *worker.Config) { c.MaxPasses = 3 })
 	events := r.until(r.ask("hello"), event.RunFailed)

@@ -218,7 +218,7 @@ func TestTalkHoldsAConversation(t *testing.T) {
 	require.Equal(t, "answer to first\ns-7\nanswer to second\n"+Help+"\n", out.String())
 }
 
-func TestTalkStopsAtAFailureOnlyIfNobodyIsTyping(t *testing.T) {
+func TestTalkStopsAtAFailureWithoutATerminal(t *testing.T) {
 	url := serve(t, func(p *peer) {
 		p.greet("s", 0)
 		p.read()

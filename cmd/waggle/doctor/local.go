@@ -22,7 +22,7 @@ func configuration(_ context.Context, p Patient) []Finding {
 		return one(OK, what, "defaults, environment and flags; no file", "")
 	}
 	if readable(p.Config.File) && p.Config.FileHoldsSecrets() {
-		return one(Warn, what, p.Config.File+" holds secrets and everybody on this machine may read it",
+		return one(Warn, what, p.Config.File+" holds secrets and every user of this machine may read it",
 			"chmod 600 "+p.Config.File)
 	}
 	return one(OK, what, p.Config.File, "")

@@ -145,7 +145,7 @@ func TestAPlanIsChanged(t *testing.T) {
 	require.Contains(t, notes, "the plan cannot be used: nonsense")
 }
 
-func TestSomebodyElseDecides(t *testing.T) {
+func TestAnotherClientDecides(t *testing.T) {
 	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		n := begin(p, true)
 		decided(p, n, "approve")

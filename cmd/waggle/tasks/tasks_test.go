@@ -138,7 +138,7 @@ func TestAClientStaysTheSame(t *testing.T) {
 	c, err = Connect(t.Context(), login, nil)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
-	require.Regexp(t, `^/ws/asp/client c\d secret 0$`, <-came, "what nobody has seen is still to be shown")
+	require.Regexp(t, `^/ws/asp/client c\d secret 0$`, <-came, "unseen events are still to be shown")
 
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = Connect(t.Context(), login, nil)

@@ -194,7 +194,7 @@ func TestToolsAreDecidedOn(t *testing.T) {
 	require.Equal(t, []string{"APPROVE_TOOL", "APPROVE_TOOL"}, []string{(<-decisions).Type, (<-decisions).Type})
 }
 
-func TestNobodyDecides(t *testing.T) {
+func TestAnApprovalExpires(t *testing.T) {
 	_, _, err := talkTo(t, Options{Text: "go", URL: serve(t, func(p *peer) {
 		p.send(accepted(15, p.greet([]byte(greeting))), running(31), asks(47, "c1"))
 		p.until()

@@ -115,7 +115,7 @@ func TestNATSIncludesTheUsers(t *testing.T) {
 			return
 		}
 	}
-	require.Fail(t, "nobody makes the ConfigMap", name)
+	require.Fail(t, "no object is the ConfigMap", name)
 }
 
 // All streams fit into what a server may store, and that into its volume: files take more

@@ -56,7 +56,7 @@ func TestCallsAreBoundedAndForgotten(t *testing.T) {
 	now = now.Add(2 * callAfterlife)
 	w.tidy(now)
 	require.Equal(t, fresh, w.add("z", "in-z", time.Time{}, now))
-	require.True(t, w.tidy(now.Add(2*callLife)), "nobody waits for a call that long")
+	require.True(t, w.tidy(now.Add(2*callLife)), "calls do not last that long")
 	require.Zero(t, w.load())
 	require.Equal(t, fresh, w.add("y", "in-y", time.Time{}, now))
 	require.Equal(t, map[string]string{"y": "in-y"}, w.end())

@@ -137,7 +137,7 @@ func TestFinishDropsWhatWillNotLeaveInTime(t *testing.T) {
 	<-s.Done()
 }
 
-func TestStuckIsWhoeverAcceptsNothing(t *testing.T) {
+func TestAClientThatAcceptsNothingIsStuck(t *testing.T) {
 	h := newHand(Options{})
 	near, far := net.Pipe()
 	defer far.Close()

@@ -337,7 +337,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 }
 
 // Close ends the follower at once, with changes on their way, twice, and without a server.
-func TestNobodyIsToldAfterClose(t *testing.T) {
+func TestACloseEndsNotifications(t *testing.T) {
 	t.Parallel()
 	s := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, s.URL)

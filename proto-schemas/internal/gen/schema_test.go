@@ -128,7 +128,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("a message without an example asks for %s", got)
 	}
 	if err := e.unread(); err == nil || !strings.Contains(err.Error(), "other content.none") {
-		t.Errorf("nobody misses a member that is in no example: %v", err)
+		t.Errorf("unread does not report a member without an example: %v", err)
 	}
 	e.message = "second"
 	if err := e.read(of, "content", old); err == nil {

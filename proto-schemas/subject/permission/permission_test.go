@@ -79,7 +79,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 // No role may do what would let it do everything.
-func TestNobodyHoldsTheKeysToEverything(t *testing.T) {
+func TestNoRoleMayDoEverything(t *testing.T) {
 	all := permission.All()
 	for _, l := range all {
 		if !slices.IsSorted(l.Publish) || !slices.IsSorted(l.Subscribe) || !slices.IsSorted(l.Streams) || l.Does == "" {

@@ -257,7 +257,7 @@ func TestAServerThatStaysAway(t *testing.T) {
 
 		s = serve(t, nil)
 		_, err = run(t, connect(link.Options{Dial: s.dial, Hasty: true}, false, nil))
-		require.EqualError(t, err, "connect to ws://a/: nobody listens")
+		require.EqualError(t, err, "connect to ws://a/: connection refused")
 		_, err = run(t, connect(link.Options{URL: "http://a/"}, false, nil))
 		require.EqualError(t, err, `"http://a/" is not a ws:// or wss:// URL`)
 	})

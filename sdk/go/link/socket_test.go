@@ -171,7 +171,7 @@ func (s *server) dial(_ context.Context, address string, header http.Header) (li
 	s.conns = append(s.conns, p)
 	s.mu.Unlock()
 	if script == nil {
-		return nil, errors.New("nobody listens")
+		return nil, errors.New("connection refused")
 	}
 	s.wg.Go(func() { script(p) })
 	return p, nil

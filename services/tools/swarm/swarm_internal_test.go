@@ -94,7 +94,7 @@ func TestTakeProperty(t *testing.T) {
 
 // The directory's figure of a replica's load is late: it may include ended calls of this process. The gateway's figure in
 // its confirmation corrects that.
-func TestLateLoadsFavourNobody(t *testing.T) {
+func TestLateLoadsFavourNoReplica(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, key, all := stage(t, 2)
 		for _, r := range all {
