@@ -10,7 +10,7 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/process"
 )
 
-// banner says where everything is and what to do next.
+// banner prints the addresses and the commands to try next.
 func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -40,8 +40,8 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	_, _ = fmt.Fprintln(w, b.String())
 }
 
-// describe names the model and, where a key suggests that another one is meant,
-// says how to choose it.
+// describe names the model. If a configured key belongs to another one, it also shows how to
+// choose that.
 func describe(l *config.Loaded, name string) string {
 	if l.Model != "demo" {
 		return name
@@ -61,7 +61,7 @@ func describe(l *config.Loaded, name string) string {
 
 // next shows the commands to try, with the flags that they need here.
 func next(b *strings.Builder, l *config.Loaded, r process.Running) {
-	self := os.Args[0] // as it can be called from here
+	self := os.Args[0] // the command line of this program
 	chat, tail, sub := self+" chat", self+" tail", "nats sub 'live.>'"
 	if l.Addr != config.DefaultAddr {
 		chat += fmt.Sprintf(" --url ws://%s/ws", r.Addr)

@@ -54,7 +54,7 @@ type State struct {
 	Preferences event.Preferences
 	Closed      bool
 	Deleted     bool                     // all else is discarded, and no event follows
-	Agent       *event.MemberCreatedData // whose log it is, if it is that of a member of a team; nil: a session's
+	Agent       *event.MemberCreatedData // the owner of a member's log; nil = the log of a session
 	Todos       []event.Todo             // of the agent
 
 	runs     map[string]*Run
@@ -68,7 +68,7 @@ type State struct {
 	history  []Line            // the conversation before the export that this session was restored from
 	lastExec string
 	totals   totals
-	timed    *Run   // the active run, if its budget bounds its time
+	timed    *Run   // the active run, if its budget limits its time
 	clock    string // the clock that Updated was read from; empty = none
 }
 
@@ -122,21 +122,21 @@ type Work struct {
 	Item        string    // the work item behind that claim
 	Refused     int       // highest refused attempt
 	Messages    []Message
-	Open        []string // messages begun and neither completed nor discarded
+	Open        []string // messages that have started and are neither completed nor discarded
 	Failure     *event.JobFailedData
 	SwarmTask   string // the task of an agent of the swarm that has it
 	Try         int    // of the plan, task or aggregate: 1, 2, ...
 	MaxTries    int
-	Paused      bool // it was put down: all that is left waits for people, or did so then
+	Paused      bool // it is suspended: all remaining calls waited for people at that time
 
-	Outage Outage // requests to the model that failed one after the other
+	Outage Outage // consecutive failed requests to the model
 
 	worker  string    // the instance behind the newest claim
 	pause   string    // id of the newest job.suspended event
-	rested  int       // the claim that ended with it
+	rested  int       // the claim that ended with that event
 	asked   time.Time // when the newest request to the model was made
 	said    int       // bytes of the newest message so far
-	begun   bool      // and viewers have been shown that it begins
+	begun   bool      // viewers have got its first event
 	partial []byte    // text of the open messages
 	tally   tally
 }
@@ -194,9 +194,8 @@ func (s *State) Waiting() int {
 	return n
 }
 
-// Apply folds the next event of the log into s. Unknown types and members are
-// passed over; an error means that the log holds something no writer of this
-// program appends.
+// Apply folds the next event of the log into s. It skips unknown types and members; an error
+// means that the log has an event that this program never appends.
 func (s *State) Apply(e event.Event) error {
 	if s.Deleted {
 		return fmt.Errorf("session log %s, seq %d: %s follows the deletion", e.Subject, e.Sequence, e.Type)

@@ -53,7 +53,7 @@ func (s *Service) openClient(ctx context.Context, in cmd.OpenClientRequest) (cmd
 	return cmd.OpenClientReply{ClientID: in.ClientID, Token: in.Token, After: after.String(), Resumed: true}, nil
 }
 
-// belongsTo reports whether the inbox is that of who asks.
+// belongsTo reports whether the inbox belongs to the sender of the request.
 func (b *inbox) belongsTo(in cmd.OpenClientRequest) bool {
 	sum := sha256.Sum256([]byte(in.Token))
 	right := subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(b.created.TokenSHA256)) == 1
@@ -83,10 +83,10 @@ func (s *Service) resumeAt(ctx context.Context, log subject.Log, after *uint64, 
 // tokenBytes make a token that cannot be guessed: 256 bits.
 const tokenBytes = 32
 
-// newClient makes an inbox. Its id is random too, so that no two clients meet.
+// newClient creates an inbox. Its id is random, too, so that no two clients share one.
 func (s *Service) newClient(ctx context.Context, in cmd.OpenClientRequest) (cmd.OpenClientReply, error) {
 	secret := make([]byte, tokenBytes)
-	rand.Read(secret) // it never fails: the program would end
+	rand.Read(secret) // never fails: the program would crash
 	token := hex.EncodeToString(secret)
 	sum := sha256.Sum256([]byte(token))
 	client := "client_" + uuid.NewString()
@@ -133,8 +133,8 @@ func (s *Service) nameClient(ctx context.Context, in cmd.ParticipantRequest) (ev
 	return d, err
 }
 
-// sendClient takes a message from one client to another. When it returns the message
-// will be delivered, if the target comes for it in time.
+// sendClient accepts a message from one client to another. Once it returns, the message is stored
+// for delivery until it expires.
 func (s *Service) sendClient(ctx context.Context, in cmd.ParticipantRequest) (cmd.ClientNote, error) {
 	d, err := data[cmd.ClientNote](in)
 	if err != nil {
@@ -177,8 +177,8 @@ func (s *Service) tell(ctx context.Context, c cmd.Command) error {
 	return err
 }
 
-// acknowledge handles cmd.AckClient: it notes how far a client has its inbox. A
-// position beyond the end counts as the end.
+// acknowledge handles cmd.AckClient: it stores the position up to which a client has read its
+// inbox. A position beyond the end counts as the end.
 func (s *Service) acknowledge(ctx context.Context, c cmd.Command) error {
 	var in cmd.AckEvents
 	if err := c.Decode(&in); err != nil {

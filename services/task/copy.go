@@ -37,8 +37,8 @@ var withoutTask = map[event.Type]bool{event.TaskCreated: true, event.TaskAssigne
 
 var errNull = errors.New("it is null")
 
-// copied returns the event as it stands in a client's log: with its origin, and an id
-// that is the same at every attempt.
+// copied returns the event for a client's log: with its origin, and with an id that is the same
+// at every attempt.
 func copied(to subject.Log, e event.Event) (event.Event, error) {
 	from, err := subject.ParseName(e.Subject)
 	if err != nil {

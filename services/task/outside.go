@@ -27,21 +27,21 @@ var runOutside = id.MustName("run-outside")
 type outsideCall struct {
 	event.CallStartedData
 	Priority string `json:"priority,omitempty"`
-	Seen     uint64 `json:"seen"` // of the call's log, by the participant that asks: it waits for an outcome after that
+	Seen     uint64 `json:"seen"` // the sequence up to which the sender has seen the call's log: it waits for a later outcome
 }
 
-// outside is the fold of the log of such a call. A tool that was not begun may be tried
-// again, so there can be several beginnings; a tool that was begun has one outcome.
+// outside is the fold of the log of such a call. A tool that could not start may be tried again,
+// so the log may have several starts; a tool that has started has one outcome.
 type outside struct {
-	task    string // empty, but for the log in which a call within a task is claimed
+	task    string // set only in a log in which a call within a task is claimed
 	started *event.CallStartedData
-	by      string // the command that began it
+	by      string // the command that started it
 	begun   time.Time
 	ended   *event.CallFinishedData
 	endedAt uint64 // sequence of the outcome
 }
 
-// Ends of the ids of the events of a call's log. Before them is the command's id.
+// Suffixes of the ids of events in a call's log. The command's id comes before them.
 const (
 	callBegun = ".started"
 	callOver  = ".finished"
@@ -52,7 +52,7 @@ func (o *outside) fold(e event.Event) error {
 	case event.CallStarted:
 		d, err := event.As[event.CallStartedData](e)
 		if err != nil || d.TaskID != o.task {
-			return err // an outsider has chosen the id of a call within a task
+			return err // a participant has reused the id of a call within a task
 		}
 		o.started, o.ended = &d, nil
 		o.by, o.begun = strings.TrimSuffix(e.ID, callBegun), e.Time
@@ -67,14 +67,14 @@ func (o *outside) fold(e event.Event) error {
 	return nil
 }
 
-// settled reports whether the call has the outcome that every repeat gets.
+// settled reports whether the call has its final outcome, which every repeat gets.
 func (o *outside) settled() bool { return o.ended != nil && !notBegun(fault.Code(o.ended.Code)) }
 
-// open reports whether the tool is being run, or was when its worker died.
+// open reports whether the tool runs, or ran when its worker died.
 func (o *outside) open() bool { return o.started != nil }
 
-// mayBegin reports whether a command may begin the call whose sender has seen the log up to
-// a sequence: no command has the call, and the sender has no answer yet.
+// mayBegin reports whether a command may start the call if its sender has seen the log up to the
+// sequence: no command has claimed the call, and the sender has no answer yet.
 func (o *outside) mayBegin(seen uint64) bool { return !o.settled() && !o.open() && o.endedAt <= seen }
 
 // mayEnd is mayBegin for the outcome that the command reports.
@@ -82,7 +82,7 @@ func (o *outside) mayEnd(commandID string, seen uint64) bool {
 	return !o.settled() && (!o.open() || o.by == commandID) && o.endedAt <= seen
 }
 
-// notBegun reports whether a call that failed with the code was not begun.
+// notBegun reports whether a call that failed with the code has not started.
 func notBegun(code fault.Code) bool {
 	switch code {
 	case fault.ToolNotFound, fault.ServerNotFound, fault.ServiceNotFound, fault.ToolBadInput, fault.ToolsDown, fault.Overloaded, fault.ServiceBusy:
@@ -126,7 +126,7 @@ func (s *Service) runTool(ctx context.Context, in cmd.ParticipantRequest) (cmd.T
 	}, nil
 }
 
-// outcomeOutside returns the outcome of a call, which it begins if no command has.
+// outcomeOutside returns the outcome of a call. It starts the call if no command has.
 func (s *Service) outcomeOutside(ctx context.Context, l *ledger.Log[outside], in cmd.ParticipantRequest, d cmd.ToolRequest) (*event.CallFinishedData, error) {
 	if err := l.Sync(ctx); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (s *Service) openCall(ref subject.Log, task string) *ledger.Log[outside] {
 	}}, ref)
 }
 
-// beginOutside hands the call to the workers.
+// beginOutside sends the call to the workers.
 func (s *Service) beginOutside(ctx context.Context, in cmd.ParticipantRequest, d cmd.ToolRequest, seen uint64) error {
 	call := outsideCall{Priority: d.Priority, Seen: seen, CallStartedData: event.CallStartedData{
 		CallID: d.CallID, CallRequest: in.RequestID, Kind: d.Kind, Server: d.Server, Tool: d.Tool, Arguments: d.Arguments, TimeoutMS: max(0, d.TimeoutMS),
@@ -179,9 +179,9 @@ func (s *Service) beginOutside(ctx context.Context, in cmd.ParticipantRequest, d
 	})
 }
 
-// runOutside runs a call outside of any task, if no other command does or has: the log says
-// whose it is before the tool begins. When the command comes again after that, its worker
-// has died: only a call that bears repetition is run again.
+// runOutside runs a call outside of any task, unless another command has claimed it: the log
+// records the claim before the tool starts. If the command is delivered again after that, its
+// worker has died: only a repeatable call runs again.
 func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	var in outsideCall
 	if err := c.Decode(&in); err != nil {
@@ -211,7 +211,7 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, Raw: true, Priority: in.Priority, AgentID: in.AgentID, ClientID: in.ClientID,
 	})
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // the worker that has it next decides
+		return context.Cause(ctx) // the next worker decides
 	}
 	var out event.CallFinishedData
 	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
@@ -219,8 +219,8 @@ func (s *Service) runOutside(ctx context.Context, c cmd.Command) error {
 	return s.endOutside(ctx, c, in, out, l)
 }
 
-// claim records that the command begins the call, unless the call is another command's, or
-// the participant that sent this one has its answer.
+// claim records that the command starts the call, unless another command has claimed it or the
+// sender has its answer.
 func (s *Service) claim(ctx context.Context, c cmd.Command, in outsideCall, l *ledger.Log[outside]) error {
 	return s.appendOutside(ctx, c, callBegun, in.CallStartedData, l, func(o *outside) bool { return o.mayBegin(in.Seen) })
 }
@@ -255,7 +255,7 @@ func (s *Service) appendCall(ctx context.Context, l *ledger.Log[outside], eventI
 	})
 }
 
-// outsideDead records that no worker lived to bring a call to an end.
+// outsideDead records that no worker completed a call.
 func (s *Service) outsideDead(ctx context.Context, c cmd.Command) {
 	var in outsideCall
 	err := c.Decode(&in)

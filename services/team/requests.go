@@ -20,8 +20,8 @@ import (
 	"github.com/waggle-dev/waggle/services/worker/card"
 )
 
-// maxListed bounds the teams of one list, of each of which the end is read: 100 reads of
-// the event log take some 50 ms.
+// maxListed bounds the teams of one list. It reads the end of each team's log: 100 reads take
+// about 50 ms.
 const maxListed = 100
 
 // foundID is the id of the command that creates a team: a team is created once.
@@ -84,7 +84,7 @@ func (s *Service) attachAgent(ctx context.Context, in cmd.TeamAttachRequest) (cm
 // span returns the end of an agent's log, and the seq before the message of its active run. Without
 // an active run both are equal.
 func (s *Service) span(ctx context.Context, log subject.Log) (head, from uint64, err error) {
-	var received uint64 // before the first message that is not answered yet
+	var received uint64 // before the first unanswered message
 	open := map[string]bool{}
 	err = s.deps.Log.Read(ctx, log, eventlog.Cursor{}, func(e *eventlog.Entry) error {
 		head = e.Sequence
@@ -122,8 +122,8 @@ func runOf(e event.Event) string {
 	return d.RunID
 }
 
-// found checks a definition and creates a team of it. When it returns the team will be
-// started, whatever dies.
+// found checks a definition and creates a team from it. Once it returns, the team starts even
+// if this process dies.
 func (s *Service) found(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, error) {
 	d, err := s.definition(in)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Service) served(d event.TeamDefinition, path string) error {
 	return nil
 }
 
-// show answers with a team as it is now. One of another tenant does not exist.
+// show answers with the current state of a team. A team of another tenant counts as unknown.
 func (s *Service) show(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, error) {
 	return s.view(ctx, in.Tenant, id.EntityFromExternal(in.TeamID))
 }
@@ -224,7 +224,7 @@ func (s *Service) list(ctx context.Context, in cmd.TeamRequest) (cmd.TeamList, e
 func encode(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // a value of this program that has no JSON form
+		panic(err) // a value of this program without a JSON form
 	}
 	return raw
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/waggle-dev/waggle/services/teamwork"
 )
 
-// defaultRest is how long a team has nothing to do before its members' logs are followed
-// no more. It has to be longer than an append that was begun may take (20 s).
+// defaultRest is the time after which the relay of an idle team ends. It has to be longer than an
+// append in progress may take (20 s).
 const defaultRest = time.Minute
 
 // source is the service in the events that it appends.
@@ -39,8 +39,8 @@ var dueTimer = id.MustName("due")
 
 // Config holds the settings of the service. Zero values mean the defaults.
 type Config struct {
-	Teams   []event.TeamDefinition // those that can be founded by their names
-	Rest    time.Duration          // how long a team has nothing to do before its relay ends; default 1 min
+	Teams   []event.TeamDefinition // definitions that clients create teams from by name
+	Rest    time.Duration          // idle time after which a team's relay ends; default 1 min
 	AckWait time.Duration          // how long one command may be silent
 	Now     func() time.Time       // nil = time.Now
 	NewID   func() string          // of teams; nil: team_ and 16 random hex digits
@@ -50,7 +50,7 @@ type Config struct {
 	Quota quota.Config // of open teams, nested ones not counted; without a policy unlimited
 }
 
-// Service handles the commands of teams and relays what their members do. It is a
+// Service handles the commands of teams and relays the events of their members. It is a
 // lifecycle component; any number of replicas may run.
 type Service struct {
 	*ledger.Service[struct{}, struct{}]
@@ -67,8 +67,7 @@ type Service struct {
 	quota     quota.Entities
 }
 
-// New returns a service that is not started, or an error that names the definition
-// which is wrong.
+// New returns a service that is not started, or an error that names the invalid definition.
 func New(cfg Config, deps ledger.Deps) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -10,8 +10,7 @@ import (
 
 // watch returns a context that ends when the log shows that this attempt must
 // stop: its job has ended, with its run or by itself, or another attempt has claimed
-// it. It is what makes a cancellation close the model's HTTP request at once, instead
-// of at the next append.
+// it. So a cancellation closes the model's HTTP request at once, instead of at the next append.
 func (j *job) watch(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := &sentinel{job: j.id, claim: j.claim, state: j.shadow, cancel: cancel, answered: j.answered}
@@ -24,7 +23,7 @@ func (j *job) watch(parent context.Context) (context.Context, func()) {
 }
 
 // sentinel is a log sink that looks only for the end of an attempt, and for answers of
-// people. It has the state folded for itself, so that it knows of every way in which a job can end.
+// people. It folds the state itself, so that it sees every way in which a job can end.
 type sentinel struct {
 	job, claim string
 	state      *conversation.State
@@ -41,7 +40,7 @@ func (w *sentinel) Deliver(batch []*eventlog.Entry) int {
 }
 
 func (w *sentinel) look(e event.Event) {
-	if e.Type == event.MessageDelta { // most of the log, and never the end of anything
+	if e.Type == event.MessageDelta { // most of the log, and it ends no job
 		return
 	}
 	if err := w.state.Apply(e); err != nil {
@@ -67,6 +66,6 @@ func (w *sentinel) Truncated(uint64) {}
 // CaughtUp implements eventlog.Sink.
 func (w *sentinel) CaughtUp(uint64) {}
 
-// Failed implements eventlog.Sink. Without the watch the fence still holds at
-// every append, but a cancellation would wait for it: better to hand the job back.
+// Failed implements eventlog.Sink. Without the watch the fence still refuses appends, but a
+// cancellation would wait for the next one. So the attempt ends, and another worker gets the job.
 func (w *sentinel) Failed(err error) { w.cancel(err) }

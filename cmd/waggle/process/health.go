@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// headerTimeout is generous for a probe and short for a slow-loris.
+// headerTimeout is long enough for any probe, and ends slow-loris attacks soon.
 const headerTimeout = 5 * time.Second
 
 // health answers probes and metrics for processes without a gateway.
@@ -88,7 +88,7 @@ func (h *health) Start(ctx context.Context) error {
 	return nil
 }
 
-// Drain turns readiness off; the listener stays until Stop, so that probes see it.
+// Drain turns readiness off; the listener stays open until Stop, so that probes see the change.
 func (h *health) Drain(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
