@@ -79,7 +79,7 @@ func newMetrics(s *Server) *metrics {
 func (m *metrics) register() error { return telemetry.Register(m.registry, "the gateway", m.all...) }
 
 // socketsDesc describes the gauge of open sockets.
-var socketsDesc = prometheus.NewDesc("waggle_gateway_connections", "Open sockets, by the protocol that is spoken on them.", []string{"dialect"}, nil)
+var socketsDesc = prometheus.NewDesc("waggle_gateway_connections", "Open sockets, by their protocol.", []string{"dialect"}, nil)
 
 // sockets counts the open sockets of each dialect when it is scraped.
 type sockets struct{ s *Server }

@@ -92,7 +92,7 @@ func (s *State) report(c command.Command, d command.TaskReport, env Env) (effect
 	case d.Status == reportFailed:
 		return fact(c.ID+byReport, s.ending(StatusFailed, fault.TaskFailed, d.Error))
 	}
-	return fact(eventID, event.TaskReportedData{TaskHead: s.head, Status: d.Status, Progress: d.Progress, Connection: cmp.Or(d.Connection, spokenOn(c))})
+	return fact(eventID, event.TaskReportedData{TaskHead: s.head, Status: d.Status, Progress: d.Progress, Connection: cmp.Or(d.Connection, connectionOf(c))})
 }
 
 // orNotOwned is the reason of a refusal that was recorded before the agent got the
@@ -156,7 +156,7 @@ func (s *State) notify(c command.Command, d command.TaskNotification, env Env) (
 	}
 	return fact(eventID, event.TaskNotifiedData{
 		TaskHead: s.head, NotificationType: d.NotificationType, Level: d.Level, Message: d.Message, MessageRef: d.MessageRef,
-		Data: d.Data, DataRef: d.DataRef, Connection: spokenOn(c),
+		Data: d.Data, DataRef: d.DataRef, Connection: connectionOf(c),
 	})
 }
 
@@ -179,7 +179,7 @@ func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (effect,
 	}
 	asked := event.TaskAskedData{
 		TaskHead: s.head, InputID: d.RequestID, MessageType: d.MessageType, Message: d.Message, MessageRef: d.MessageRef, Options: d.Options,
-		TimeoutMS: millis(d.TimeoutMS).Milliseconds(), Connection: spokenOn(c),
+		TimeoutMS: millis(d.TimeoutMS).Milliseconds(), Connection: connectionOf(c),
 	}
 	if asked.InputID == "" {
 		asked.InputID = derived("input_", c)
@@ -190,9 +190,9 @@ func (s *State) ask(c command.Command, d command.TaskQuestion, env Env) (effect,
 	return fact(eventID, asked)
 }
 
-// spokenOn returns the connection on which an agent said something, empty if it is not
+// connectionOf returns the connection of an agent's report, empty if it is not
 // known.
-func spokenOn(c command.Command) string {
+func connectionOf(c command.Command) string {
 	_, connection, err := subject.ParseReplyTo(c.ReplyTo)
 	if err != nil {
 		return ""

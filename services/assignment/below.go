@@ -48,7 +48,7 @@ func (s *State) spawn(c command.Command, d command.SpawnChild, env Env) (effect,
 	}
 	return fact(c.ID+".child", event.ChildCreatedData{
 		TaskHead: s.head, ChildID: childID, ChildRequestID: d.RequestID, ChildAgentID: agentID, ChildAgentName: name,
-		TaskType: d.TaskType, Description: d.Description, Connection: spokenOn(c),
+		TaskType: d.TaskType, Description: d.Description, Connection: connectionOf(c),
 	})
 }
 
@@ -104,7 +104,7 @@ func (s *State) call(c command.Command, d command.ToolRequest, env Env) (effect,
 	return fact(callID+".call-started", event.CallStartedData{
 		TaskHead: s.head, CallID: callID, CallRequest: d.RequestID, Kind: d.Kind, Server: d.Server, ServerName: env.Tool.ServerName,
 		Tool: d.Tool, Arguments: d.Arguments, ArgumentsRef: d.ArgumentsRef, Idempotent: env.Tool.Idempotent, TimeoutMS: millis(d.TimeoutMS).Milliseconds(),
-		Connection: spokenOn(c),
+		Connection: connectionOf(c),
 	})
 }
 

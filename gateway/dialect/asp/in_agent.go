@@ -30,7 +30,7 @@ func agentFrames() map[string]reader {
 		wire.AgentServiceList:   {means: "list of services", read: listServices},
 		wire.ServiceToolsList:   {means: "tools of a service", read: serviceTools},
 		wire.ServiceExecute:     {means: "runs a tool of a service, within the named task, or else the agent's only task; outside of tasks if the agent has none or several", member: true, read: agentService},
-		wire.AgentRequest:       {means: "a child task for another agent, of the task that is named or else the one that was [last spoken of](#child-tasks)", member: true, read: agentRequest},
+		wire.AgentRequest:       {means: "a child task for another agent, of the named task or else of the task [mentioned last](#child-tasks)", member: true, read: agentRequest},
 		wire.AgentServerList:    {means: "list of MCP servers", read: listServers},
 		wire.MCPToolsList:       {means: "tools of an MCP server", read: serverTools},
 		wire.ToolExecute:        {means: "runs a tool of an MCP server, within a task like a service's", member: true, read: agentMCP},

@@ -30,7 +30,7 @@ import (
 //	what the transcript shows, for people
 //	-- participant --      the participant as registered (optional: Registered)
 //	-- task --      the only task that it has (optional: none)
-//	-- last --      the task that was last spoken of (optional: the only one)
+//	-- last --      the task that was mentioned last (optional: the only one)
 //	-- watched --   the log that it watches: tenant.kind.id (optional: none)
 //	-- client --    frames of the participant, one a line
 //	-- orders --    what they ask for: an order, or a fault, for each
