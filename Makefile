@@ -25,7 +25,7 @@ TIMEOUT  ?= 10m
 # tested in one go, so that none waits for the slowest package of the one before, and the
 # slowest packages begin: the last of them would keep one processor busy and the other not.
 PKG      ?=
-SLOW     := gateway internal/eventlog services/worker services/team services/task internal/command services/tools/service
+SLOW     := gateway internal/eventlog cmd/waggle services/worker services/team services/task internal/command services/tools/service
 TESTFLAGS = -p $(TESTS) -timeout $(TIMEOUT) $(if $(RUN),-run '$(RUN)')
 
 LINT_VERSION := v2.15.0
