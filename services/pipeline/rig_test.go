@@ -27,7 +27,10 @@ const patience = 60 * time.Second
 
 var log = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id.EntityFromExternal("s1")}
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
+func TestMain(m *testing.M) {
+	bustest.Waiting()
+	goleak.VerifyTestMain(m, bustest.Leftovers()...)
+}
 
 // rig is a NATS server with replicas of the service, and workers played by the test.
 type rig struct {

@@ -26,7 +26,10 @@ import (
 	"github.com/waggle-dev/waggle/services/session/seal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bustest.Leftovers()...) }
+func TestMain(m *testing.M) {
+	bustest.Waiting()
+	goleak.VerifyTestMain(m, bustest.Leftovers()...)
+}
 
 const patience = 60 * time.Second
 
