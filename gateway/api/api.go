@@ -48,12 +48,3 @@ func New(cfg Config) *API {
 	}
 	return a
 }
-
-// Mount registers the routes.
-func (a *API) Mount(mux *http.ServeMux) {
-	for _, r := range Routes() {
-		if h := r.handler(a); h != nil {
-			mux.HandleFunc(r.Method+" "+Prefix+r.Path, h)
-		}
-	}
-}

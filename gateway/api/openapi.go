@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,52 +26,6 @@ var (
 	anyFault  = []fault.Code{fault.Internal, fault.HostRefused, fault.OriginRefused}
 	authFault = []fault.Code{fault.Unauthenticated, fault.Expired, fault.Forbidden, fault.BusUnavailable, fault.Overloaded}
 )
-
-// Document returns the OpenAPI 3.1 document of the routes. Its schemas are those of proto-schemas/api.
-func Document() ([]byte, error) {
-	schemas, err := components()
-	if err != nil {
-		return nil, err
-	}
-	paths := map[string]object{}
-	for _, r := range Routes() {
-		path := Prefix + r.Path
-		if paths[path] == nil {
-			paths[path] = object{}
-		}
-		op, err := r.operation(schemas)
-		if err != nil {
-			return nil, err
-		}
-		paths[path][strings.ToLower(r.Method)] = op
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err = e.Encode(object{
-		"openapi": "3.1.0",
-		"info": object{
-			"title": "Waggle HTTP API", "version": "1",
-			"description": "Sessions, tasks, teams and the swarm of a Waggle gateway. Bodies may gain members. An installation without " +
-				"authentication needs no credentials. Stored events have the schemas of " + schemasPath + "/event.",
-		},
-		"servers": []object{{"url": "/"}},
-		"paths":   paths,
-		"components": object{
-			"schemas": schemas,
-			"securitySchemes": object{
-				"token": object{"type": "http", "scheme": "bearer", "description": "An API key or a JWT."},
-				"key":   object{"type": "apiKey", "in": "header", "name": "X-API-Key"},
-			},
-		},
-		"security": []object{{"token": []string{}}, {"key": []string{}}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the OpenAPI document: %w", err)
-	}
-	return b.Bytes(), nil
-}
 
 // components returns the schemas of the bodies, whose references lead to components of the document.
 func components() (object, error) {
@@ -204,12 +157,3 @@ func schemaOf(body any, schemas object) (object, error) {
 }
 
 func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
-
-// showDocument serves the document. It is documentation and does not require credentials.
-func (a *API) showDocument() http.HandlerFunc {
-	text, err := Document()
-	if err != nil { // a test holds that the table and the schemas agree
-		return func(w http.ResponseWriter, _ *http.Request) { a.server.problem(w, err) }
-	}
-	return document("application/json", string(text))
-}

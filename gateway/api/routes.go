@@ -93,15 +93,6 @@ var (
 	lines200     = Answer{Status: http.StatusOK, About: "For Accept: application/jsonl, the events that the log has now, one on each line.", Media: MediaLines}
 )
 
-// Routes returns the table of routes.
-func Routes() []Route {
-	var all []Route
-	for _, some := range [][]Route{sessionRoutes(), taskRoutes(), participantRoutes(), teamRoutes(), streamRoutes(), systemRoutes()} {
-		all = append(all, some...)
-	}
-	return all
-}
-
 func sessionRoutes() []Route {
 	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
 	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
@@ -244,34 +235,6 @@ func streamRoutes() []Route {
 			Query:   []Parameter{{Name: "types", About: "Types of events, separated by commas; all by default.", Type: "string", Many: true}},
 			Answers: []Answer{events200}, Faults: []fault.Code{fault.InvalidField, fault.TooManySockets, fault.Draining},
 			handler: func(a *API) http.HandlerFunc { return a.cfg.Live },
-		},
-	}
-}
-
-func systemRoutes() []Route {
-	return []Route{
-		{
-			Method: "GET", Path: "/status", ID: "showStatus", Tag: "system", Summary: "Show the roles, models and tool servers of the installation.",
-			Answers: json200("The status.", wire.Status{}), handler: (*API).status,
-		},
-		{
-			Method: "GET", Path: "/schemas", ID: "listSchemas", Tag: "system", Summary: "List the JSON Schemas of all protocols.", Public: true,
-			Answers: json200("The bundles.", wire.SchemaList{}), handler: (*API).listSchemas,
-		},
-		{
-			Method: "GET", Path: "/schemas/{dialect}", ID: "showSchema", Tag: "system", Summary: "Show the JSON Schemas of a protocol.", Public: true,
-			Header: ifNoneMatch,
-			Answers: []Answer{
-				{Status: http.StatusOK, About: "The bundle.", Media: "application/schema+json"}, {Status: http.StatusNotModified, About: "The ETag matches."},
-			},
-			Faults: []fault.Code{fault.NotFound}, handler: (*API).showSchema,
-		},
-		{
-			Method: "GET", Path: "/openapi.json", ID: "showDocument", Tag: "system", Summary: "Show this document.", Public: true, Header: ifNoneMatch,
-			Answers: []Answer{
-				{Status: http.StatusOK, About: "The document.", Media: "application/json"}, {Status: http.StatusNotModified, About: "The ETag matches."},
-			},
-			handler: (*API).showDocument,
 		},
 	}
 }

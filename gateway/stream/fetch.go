@@ -7,14 +7,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 )
 
-// fetch is an entry of a stream whose data is stored as an object. The log goes on without
-// the stream until the object is there, as it does for a socket that is full.
-type fetch struct {
-	seq     uint64
-	entry   *eventlog.Entry // with the data; nil until it is there
-	release func()          // gives the connection's slot back; nil = it was, or is to be
-}
-
 // whole returns the entries that can be shown: those before the first whose data is not
 // there yet. The stream is locked.
 func (s *Stream) whole(batch []*eventlog.Entry) []*eventlog.Entry {
@@ -70,14 +62,4 @@ func (s *Stream) settleFetch() {
 	}
 	s.passOn()()
 	s.got = nil
-}
-
-// passOn returns what gives back the connection's slot, which the caller has to
-// call, if the stream has it. The stream is locked.
-func (s *Stream) passOn() (release func()) {
-	if s.got == nil || s.got.release == nil {
-		return func() {}
-	}
-	release, s.got.release = s.got.release, nil
-	return release
 }

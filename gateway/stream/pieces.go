@@ -18,36 +18,6 @@ const (
 	maxPiece = 32 << 10
 )
 
-// pieces puts consecutive deltas of one text together. A piece ends with a sentence,
-// pieceWait after its first delta by the times of the events, and before anything else
-// that is shown. So the pieces of a log are the same whenever and however it is read,
-// but for those that a reader of the newest events could not wait for any longer.
-type pieces struct {
-	gathers func(event.MessageDeltaData) bool // nil: none
-
-	open  []*eventlog.Entry // the piece that has been begun
-	of    delta
-	bytes int
-	upTo  eventlog.Cursor // the last entry taken, shown or not
-	round int             // counts the pieces that were begun
-	timer *time.Timer
-}
-
-// delta is a part of a text.
-type delta struct {
-	gathers bool // it is to be put together with others
-	bytes   int
-	ends    bool                   // with a sentence
-	head    event.MessageDeltaData // all but the text
-}
-
-// Keys of what entries remember: a delta of a codec, and the piece of the deltas from a
-// sequence to the entry.
-type (
-	deltaKey string
-	pieceKey uint64
-)
-
 // sentenceEnd are the characters that end a sentence, closers what may follow them.
 const (
 	sentenceEnd = ".!?…。！？"
@@ -103,21 +73,6 @@ func (p *pieces) next(e *eventlog.Entry, d delta, visible bool) (ready []*eventl
 
 func (p *pieces) joins(e *eventlog.Entry, d delta) bool {
 	return len(p.open) > 0 && d.head == p.of.head && p.bytes+d.bytes <= maxPiece && e.Time.Sub(p.open[0].Time) < pieceWait
-}
-
-// flush ends the piece that has been begun and returns it: one entry, unless its deltas
-// cannot be merged. All who show the same deltas share it.
-func (p *pieces) flush() []*eventlog.Entry {
-	run := p.open
-	p.open = nil
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-	if len(run) < 2 {
-		return run
-	}
-	merged, _ := run[len(run)-1].Memo(pieceKey(run[0].From), func() any { return eventlog.Merge(run) }).([]*eventlog.Entry)
-	return merged
 }
 
 // gather shows entries with deltas put together and returns how many it has taken. It

@@ -12,50 +12,6 @@ import (
 // largest event by itself, a quarter of the default queue.
 const maxBatchBytes = 256 << 10
 
-// Replay says how a client is shown what it missed: everything up to Head, the end of the
-// log when the client came.
-type Replay struct {
-	Head  uint64
-	Merge bool // consecutive parts of a text as one
-	// Batch returns one text for many events; nil = each has its own.
-	Batch func([]event.Event) []byte
-	// Replayed returns the text that ends the replay: count events up to at were shown.
-	Replayed func(count int, at eventlog.Cursor) []byte
-}
-
-// replay is a Replay that goes on.
-type replay struct {
-	Replay
-	after uint64 // where the client stood
-}
-
-// show queues what the client missed and returns how many of the entries have been
-// taken; whatever is newer is left. The stream is locked.
-func (r *replay) show(s *Stream, entries []*eventlog.Entry) (taken int) {
-	missed := entries
-	for i, e := range entries {
-		if e.From > r.Head {
-			missed = entries[:i]
-			break
-		}
-	}
-	shown := missed
-	if r.Merge {
-		shown = eventlog.Merge(missed)
-	}
-	switch {
-	case r.Batch == nil:
-		s.show(shown)
-	case r.batches(s, s.together(shown)) && len(missed) > 0:
-		s.at = missed[len(missed)-1].Cursor()
-	}
-	r.close(s)
-	for taken < len(missed) && missed[taken].Sequence <= s.reached() {
-		taken++
-	}
-	return taken
-}
-
 // close says that the replay is over, if it is.
 func (r *replay) close(s *Stream) {
 	if s.reached() < r.Head {

@@ -169,15 +169,6 @@ func (s *Stream) WatchAfter(after eventlog.Cursor, first func(*Opening)) {
 // Opening is a stream before it shows its log, within WatchAfter.
 type Opening struct{ s *Stream }
 
-// Say queues a text.
-func (o *Opening) Say(build func() []byte) { o.s.say(build) }
-
-// Replay has what the client missed shown as r says.
-func (o *Opening) Replay(r Replay) {
-	o.s.replay = &replay{Replay: r, after: o.s.at.Seq}
-	o.s.replay.close(o.s)
-}
-
 // Position returns the sequence of the last entry that was shown.
 func (s *Stream) Position() uint64 {
 	s.mu.Lock()
@@ -230,66 +221,6 @@ func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.passOn()()
-}
-
-// Deliver implements eventlog.Sink. An entry is encoded once per codec, for all its
-// viewers, and entries that come together leave together.
-func (s *Stream) Deliver(batch []*eventlog.Entry) int {
-	s.Binding.Seen()
-	taken := s.deliver(batch)
-	if taken > 0 && batch[taken-1].Type.Tombstone() {
-		s.Binding.Deleted(s)
-	}
-	return taken
-}
-
-func (s *Stream) deliver(batch []*eventlog.Entry) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.goesOn(batch)
-	whole, taken := s.whole(batch), 0
-	if !s.held && s.flush() && s.replay != nil {
-		taken = s.replay.show(s, whole)
-	}
-	if !s.held && len(s.rest) == 0 && s.replay == nil {
-		taken += s.show(whole[taken:])
-	}
-	for _, e := range batch[:taken] {
-		s.stand.follow(e.Event)
-	}
-	if taken == len(whole) && taken < len(batch) {
-		s.fetch(batch[taken])
-	}
-	if taken < len(batch) {
-		s.src.Lagged()
-	}
-	return taken
-}
-
-// show queues entries as they are and returns how many it has taken. The caller has
-// locked.
-func (s *Stream) show(batch []*eventlog.Entry) int {
-	if len(batch) == 0 {
-		return 0
-	}
-	if s.pieces != nil {
-		return s.gather(batch)
-	}
-	var sent int
-	switch len(batch) {
-	case 1:
-		sent = s.send(s.frames(batch[0]))
-	default:
-		all, _ := batches.Get().(*[]*transport.Message)
-		for _, e := range batch {
-			*all = append(*all, s.frames(e)...)
-		}
-		sent = s.send(*all)
-		clear(*all)
-		*all = (*all)[:0]
-		batches.Put(all)
-	}
-	return s.took(batch, sent)
 }
 
 func (s *Stream) send(frames []*transport.Message) int {
@@ -411,3 +342,91 @@ func (s *Stream) CaughtUp(uint64) {}
 
 // Failed implements eventlog.Sink.
 func (s *Stream) Failed(err error) { s.Binding.Failed(s, err) }
+
+// fetch is an entry of a stream whose data is stored as an object. The log goes on without
+// the stream until the object is there, as it does for a socket that is full.
+type fetch struct {
+	seq     uint64
+	entry   *eventlog.Entry // with the data; nil until it is there
+	release func()          // gives the connection's slot back; nil = it was, or is to be
+}
+
+// passOn returns what gives back the connection's slot, which the caller has to
+// call, if the stream has it. The stream is locked.
+func (s *Stream) passOn() (release func()) {
+	if s.got == nil || s.got.release == nil {
+		return func() {}
+	}
+	release, s.got.release = s.got.release, nil
+	return release
+}
+
+// pieces puts consecutive deltas of one text together. A piece ends with a sentence,
+// pieceWait after its first delta by the times of the events, and before anything else
+// that is shown. So the pieces of a log are the same whenever and however it is read,
+// but for those that a reader of the newest events could not wait for any longer.
+type pieces struct {
+	gathers func(event.MessageDeltaData) bool // nil: none
+
+	open  []*eventlog.Entry // the piece that has been begun
+	of    delta
+	bytes int
+	upTo  eventlog.Cursor // the last entry taken, shown or not
+	round int             // counts the pieces that were begun
+	timer *time.Timer
+}
+
+// delta is a part of a text.
+type delta struct {
+	gathers bool // it is to be put together with others
+	bytes   int
+	ends    bool                   // with a sentence
+	head    event.MessageDeltaData // all but the text
+}
+
+// Keys of what entries remember: a delta of a codec, and the piece of the deltas from a
+// sequence to the entry.
+type (
+	deltaKey string
+	pieceKey uint64
+)
+
+// flush ends the piece that has been begun and returns it: one entry, unless its deltas
+// cannot be merged. All who show the same deltas share it.
+func (p *pieces) flush() []*eventlog.Entry {
+	run := p.open
+	p.open = nil
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if len(run) < 2 {
+		return run
+	}
+	merged, _ := run[len(run)-1].Memo(pieceKey(run[0].From), func() any { return eventlog.Merge(run) }).([]*eventlog.Entry)
+	return merged
+}
+
+// Replay says how a client is shown what it missed: everything up to Head, the end of the
+// log when the client came.
+type Replay struct {
+	Head  uint64
+	Merge bool // consecutive parts of a text as one
+	// Batch returns one text for many events; nil = each has its own.
+	Batch func([]event.Event) []byte
+	// Replayed returns the text that ends the replay: count events up to at were shown.
+	Replayed func(count int, at eventlog.Cursor) []byte
+}
+
+// replay is a Replay that goes on.
+type replay struct {
+	Replay
+	after uint64 // where the client stood
+}
+
+// standing is what a stream knows of the run that it shows, as far as it has shown it.
+type standing struct {
+	waits    bool // for a worker: a run is active and awaits no answer of people
+	told     bool // that no worker is available
+	known    bool // an event has said whether it waits
+	recalled bool // the events before those that were shown have been asked
+}

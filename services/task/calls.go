@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/waggle-dev/waggle/internal/command"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -35,58 +33,6 @@ const (
 // callDeliveries is how often a call is delivered to a worker: once, and several times more so that
 // some worker survives to report the outcome.
 const callDeliveries = 5
-
-// workers returns the consumer of tool calls.
-func (s *Service) workers() *command.Workers {
-	return command.NewWorkers(s.deps.Conn, command.WorkersConfig{
-		Service: callService, Instance: s.deps.Instance, Concurrency: s.cfg.Calls, AckWait: s.cfg.AckWait,
-		MaxDeliver: callDeliveries, Logger: s.deps.Logger, Registry: s.cfg.Registry, OnDead: s.callDead,
-	}, s.work)
-}
-
-// work takes one tool call, within a task or outside of any.
-func (s *Service) work(ctx context.Context, c cmd.Command, d command.Delivery) error {
-	if c.Verb == runOutside {
-		return s.runOutside(ctx, c)
-	}
-	return s.run(ctx, c, d)
-}
-
-// run runs one tool call and reports its outcome, if the call is this command's. When it
-// comes again, its tool may have begun: only a call that bears repetition is run again.
-func (s *Service) run(ctx context.Context, c cmd.Command, d command.Delivery) error {
-	var job taskCall
-	if err := c.Decode(&job); err != nil {
-		return command.Permanent(err)
-	}
-	own, again, err := s.claimCall(ctx, c, job)
-	if err != nil || !own {
-		return err
-	}
-	in := job.CallStartedData
-	if (again || d.Attempt > 1) && !in.Idempotent { // an older version begins without a claim
-		return s.ended(ctx, c, lostCall(in.CallID))
-	}
-	out := event.CallFinishedData{CallID: in.CallID}
-	if lost, err := s.fillCall(ctx, c.Tenant, &in); err != nil || lost != nil {
-		if err != nil {
-			return err
-		}
-		return s.ended(ctx, c, *lost)
-	}
-	began := s.cfg.Now()
-	result, err := s.tools.CallWith(ctx, tools.Call{
-		ID: in.CallID, Scope: c.Key.String(), Tenant: c.Tenant, Kind: in.Kind, Server: in.Server, Tool: in.Tool, Arguments: in.Arguments,
-		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, Raw: true,
-		TaskID: in.TaskID, AgentID: in.AgentID, ClientID: in.ClientID,
-	}, s.notes(ctx, c, in))
-	if ctx.Err() != nil {
-		return context.Cause(ctx) // the next delivery decides
-	}
-	out.Status, out.Result, out.Code, out.Error = outcome(result, err)
-	out.DurationMS = s.cfg.Now().Sub(began).Milliseconds()
-	return s.ended(ctx, c, out)
-}
 
 // lostCall is the outcome of a call whose tool may have begun, and whose result is lost.
 func lostCall(callID string) event.CallFinishedData {
@@ -161,25 +107,6 @@ func (s *Service) ended(ctx context.Context, c cmd.Command, out event.CallFinish
 	return s.Send(ctx, report)
 }
 
-// callDead reports a call that no worker lived to bring to an end.
-func (s *Service) callDead(ctx context.Context, c cmd.Command, _ string) {
-	if c.Verb == runOutside {
-		s.outsideDead(ctx, c)
-		return
-	}
-	var job taskCall
-	err := c.Decode(&job)
-	if err == nil {
-		var own bool
-		if own, _, err = s.claimCall(ctx, c, job); err == nil && own {
-			err = s.ended(ctx, c, lostCall(job.CallID))
-		}
-	}
-	if err != nil {
-		s.deps.Logger.Error().Err(err).Str("call", job.CallID).Msg("fail to report end of tool call")
-	}
-}
-
 const (
 	// toolsFresh is how long it is remembered which tools a server has.
 	toolsFresh = 10 * time.Second
@@ -188,23 +115,6 @@ const (
 	// maxServers bounds the remembered servers.
 	maxServers = 1024
 )
-
-// shelf remembers for a moment which tools servers have. It is safe for concurrent use.
-type shelf struct {
-	mu    sync.Mutex
-	known map[shelfKey]shelved
-}
-
-type shelfKey struct {
-	tenant       id.Tenant
-	kind, server string
-}
-
-type shelved struct {
-	server tools.Server
-	tools  []tools.Tool
-	until  time.Time
-}
 
 // tool returns the registry's entry of the tool that a command names. An unknown tool is not
 // repeatable; the worker that runs the call reports the error.

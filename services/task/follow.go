@@ -385,13 +385,3 @@ func (s *Service) sendTo(ctx context.Context, h *ledger.Log[life], c cmd.Command
 	}
 	return s.Send(ctx, c)
 }
-
-// encode returns the JSON form of a command's data, which always has one: its raw
-// members were valid when they arrived.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", v, err))
-	}
-	return raw
-}

@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/command"
@@ -16,16 +15,6 @@ import (
 
 // cachedInboxes bounds the folded inboxes kept in memory.
 const cachedInboxes = 1024
-
-// inbox is the fold of a client's log: the client, and how far each task's log has been
-// copied.
-type inbox struct {
-	at      eventlog.Cursor        // of the last event
-	created event.InboxCreatedData // zero if the head of the log has expired
-	named   json.RawMessage        // the client's newest description of itself
-	copied  map[string]uint64      // by the name of a task's log
-	once    map[string]bool        // ids of what came from elsewhere than tasks
-}
 
 // exists reports whether the client has a log.
 func (b *inbox) exists() bool { return b.at.Seq > 0 }
@@ -51,13 +40,6 @@ func (b *inbox) fold(e event.Event) (err error) {
 		}
 	}
 	return err
-}
-
-// inboxes are the logs of clients. Any replica may write any of them. It is safe for
-// concurrent use.
-type inboxes struct {
-	*ledger.Logs[inbox]
-	now func() time.Time
 }
 
 func newInboxes(log *eventlog.Store, now func() time.Time) (*inboxes, error) {

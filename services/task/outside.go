@@ -266,3 +266,9 @@ func (s *Service) outsideDead(ctx context.Context, c cmd.Command) {
 		s.deps.Logger.Error().Err(err).Str("call", in.CallID).Msg("fail to record end of tool call")
 	}
 }
+
+// mayClaim reports whether a command may claim a call within a task: it is not claimed, or
+// was before its task's log was restored from a backup.
+func (o *outside) mayClaim(commandID string, restored time.Time) bool {
+	return o.by == "" || o.by != commandID && o.begun.Before(restored)
+}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -191,11 +190,4 @@ func (c *registry) all(t id.Tenant, kind string) []cmd.Participant {
 	return slices.SortedFunc(maps.Values(found), func(a, b cmd.Participant) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-}
-
-// remembered is how a participant is remembered when it has gone.
-func remembered(p cmd.Participant) cmd.Participant {
-	p.Gateway, p.Connection, p.Principal, p.Load = "", "", "", 0
-	p.Online, p.Status, p.Since, p.Full, p.Knows, p.Holds = false, cmd.StatusInactive, time.Time{}, false, false, nil
-	return p
 }

@@ -186,3 +186,10 @@ func (r *registryBucket) has(key string, raw []byte) bool {
 	old, err := json.Marshal(p)
 	return err == nil && string(old) == string(raw)
 }
+
+// remembered is how a participant is remembered when it has gone.
+func remembered(p cmd.Participant) cmd.Participant {
+	p.Gateway, p.Connection, p.Principal, p.Load = "", "", "", 0
+	p.Online, p.Status, p.Since, p.Full, p.Knows, p.Holds = false, cmd.StatusInactive, time.Time{}, false, false, nil
+	return p
+}

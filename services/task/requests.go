@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/rpc"
+
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -245,4 +248,43 @@ func (s *Service) wanted(t id.Tenant, d cmd.NewTask) bool {
 		}
 	}
 	return false
+}
+
+// again answers a repeated request of a participant from the log, with the ids of the first
+// answer.
+func (s *Service) again(ctx context.Context, h *ledger.Log[life], c cmd.Command, seqs []uint64) error {
+	events := make([]event.Event, 0, len(seqs))
+	for _, seq := range seqs {
+		e, err := s.eventAt(ctx, h.Ref, seq)
+		if _, gone := errors.AsType[*eventlog.TruncatedError](err); gone {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if c.Verb == cmd.MessageTask { // its first answer was the copy in the client's log
+			if e, err = copied(clientLog(h.Ref.Tenant, h.State().Task().ClientID), e); err != nil {
+				return err
+			}
+		}
+		events = append(events, e)
+	}
+	if err := s.notifier.repeat(c.ReplyTo, events); err != nil {
+		s.deps.Logger.Warn().Err(err).Str("command", c.ID).Msg("answer repeated request")
+	}
+	return nil
+}
+
+var errFound = errors.New("found")
+
+// eventAt reads one event of a log.
+func (s *Service) eventAt(ctx context.Context, log subject.Log, seq uint64) (found event.Event, err error) {
+	err = s.deps.Log.Read(ctx, log, eventlog.Cursor{Seq: seq - 1}, func(e *eventlog.Entry) error {
+		found = e.Event
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return found, err
 }

@@ -14,12 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
-	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
@@ -41,40 +37,6 @@ const DefaultKeep = 24 * time.Hour
 const cachedTasks = 4096
 
 var dueTimer = id.MustName("due")
-
-// Config holds the settings of the service. Zero values mean the defaults.
-type Config struct {
-	Rules   assignment.Rules
-	Keep    time.Duration    // how long a message waits for a client that is away; default DefaultKeep
-	AckWait time.Duration    // how long one command, or one tool call, may be silent
-	Calls   int              // tool calls of tasks at once in this process; default of command.WorkersConfig
-	Now     func() time.Time // nil = time.Now
-
-	Registry prometheus.Registerer // of the metrics; nil: none
-
-	Quota quota.Config // of open tasks that clients give; without a policy unlimited
-}
-
-// Service handles the commands of tasks and clients and answers requests about the
-// swarm. It is a lifecycle component; any number of replicas may run.
-type Service struct {
-	*ledger.Service[life, assignment.Env]
-	cfg      Config
-	deps     ledger.Deps
-	tools    tools.Toolbox
-	registry *registry
-	index    *index
-	inboxes  *inboxes
-	notifier *notifier
-	calls    *command.Workers
-	rpc      *rpc.Server
-	watch    *watch
-	shelf    shelf
-	acks     *acks.Acks
-	quota    quota.Entities
-
-	payloads *payload.Store
-}
 
 // New returns a service that is not started. The toolbox is where agents' and
 // clients' calls of tools go.
@@ -207,10 +169,6 @@ func (s *Service) env(ctx context.Context, h *ledger.Log[life], c cmd.Command) (
 	return env, nil
 }
 
-func (s *Service) live(t id.Tenant, now time.Time) assignment.Env {
-	return assignment.Env{Now: now, Agents: s.registry.candidates(t), Rules: s.cfg.Rules}
-}
-
 // handle takes the commands about clients, and deletions.
 func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 	switch c.Verb {
@@ -223,6 +181,3 @@ func (s *Service) handle(ctx context.Context, c cmd.Command) (bool, error) {
 	}
 	return false, nil
 }
-
-// source is the service in the events that it appends by itself.
-const source = "waggle/task"

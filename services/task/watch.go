@@ -25,17 +25,6 @@ const (
 // reasonLost is why a task is released whose agent has left the directory.
 const reasonLost = "agent_lost"
 
-// watch follows the directory. It stores new participants, releases tasks of lost agents, and looks again
-// at tasks that an agent may take now. The tasks' timers cover changes that it misses.
-type watch struct {
-	s    *Service
-	life context.Context //nolint:containedctx // from New to stop
-	end  context.CancelFunc
-	wake chan struct{}
-	done chan struct{}
-	seen map[participantKey]string // last known state of each participant, without fields that do not matter
-}
-
 func newWatch(s *Service) *watch {
 	w := &watch{s: s, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: map[participantKey]string{}}
 	w.life, w.end = context.WithCancel(context.Background())

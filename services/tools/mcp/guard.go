@@ -139,3 +139,12 @@ func (g *guard) charge(n int) error {
 	}
 	return nil
 }
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

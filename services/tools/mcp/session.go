@@ -244,12 +244,3 @@ func (t tapped) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	return &tap{Connection: c, calls: make(map[jsonrpc.ID]*attempt)}, nil
 }
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}

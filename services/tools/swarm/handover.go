@@ -23,23 +23,6 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 )
 
-const (
-	// confirmWait is the time in which a gateway has to queue a call for its connection. It usually does so at once; a
-	// heartbeat of the bus takes about as long.
-	confirmWait = 5 * time.Second
-	// lostGrace is the time in which a service's answer may still arrive after the end of its connection: the two take
-	// different paths.
-	lostGrace = 2 * time.Second
-	// newsWaiting and newsBytes bound a service's unread messages: two of the largest messages of the bus.
-	newsWaiting = 256
-	newsBytes   = 2 << 20
-	// maxNote bounds one notification, which logs store and people see.
-	maxNote = 64 << 10
-	// noteBurst and noteRate bound the notifications of one call. Progress that people can follow is far slower.
-	noteBurst = 256
-	noteRate  = 20 // a second
-)
-
 // fate is the known state of a call after its handover.
 type fate int
 

@@ -60,17 +60,6 @@ type compiled struct {
 	err    error
 }
 
-// serviceKey identifies a service. The same id in two tenants means two services.
-type serviceKey struct {
-	tenant id.Tenant
-	id     string
-}
-
-type offeredKey struct {
-	tenant id.Tenant
-	name   string
-}
-
 // Config holds the dependencies and limits of a registry.
 type Config struct {
 	Conn      *bus.Conn
@@ -307,9 +296,6 @@ func (w *Registry) await(ctx context.Context, key serviceKey, own string, not ma
 		}
 	}
 }
-
-// typeService is the type of services in descriptions.
-const typeService = "service"
 
 // Tools returns the tools of the tenant's services, unordered.
 func (w *Registry) Tools(tenant id.Tenant) (list []tools.Tool) {

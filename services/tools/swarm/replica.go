@@ -16,6 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/calls"
 	"github.com/waggle-dev/waggle/services/tools/internal/bound"
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 	"github.com/waggle-dev/waggle/services/tools/schema"
@@ -152,3 +153,31 @@ func choose(list []candidate) int {
 func before(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.load, b.load), a.idle.Compare(b.idle), strings.Compare(a.id, b.id))
 }
+
+const (
+	// confirmWait is the time in which a gateway has to queue a call for its connection. It usually does so at once; a
+	// heartbeat of the bus takes about as long.
+	confirmWait = 5 * time.Second
+	// lostGrace is the time in which a service's answer may still arrive after the end of its connection: the two take
+	// different paths.
+	lostGrace = 2 * time.Second
+	// newsWaiting and newsBytes bound a service's unread messages: two of the largest messages of the bus.
+	newsWaiting = 256
+	newsBytes   = 2 << 20
+	// maxNote bounds one notification, which logs store and people see.
+	maxNote = 64 << 10
+	// noteBurst and noteRate bound the notifications of one call. Progress that people can follow is far slower.
+	noteBurst = 256
+	noteRate  = 20 // a second
+)
+
+const (
+	// serviceLabel stands for all services in metrics: clients choose their ids.
+	serviceLabel = "services"
+	// longestServiceCall bounds a call of a service: services may be models or people, and the outcome of a call is
+	// remembered for as long.
+	longestServiceCall = calls.Remembered
+	// returnWait is the time for which a lost call waits for a replica to repeat it: a restarted service reconnects earlier,
+	// and its participants do not remember it for much longer.
+	returnWait = 10 * time.Second
+)

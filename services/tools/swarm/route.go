@@ -14,17 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/services/tools/internal/offer"
 )
 
-const (
-	// serviceLabel stands for all services in metrics: clients choose their ids.
-	serviceLabel = "services"
-	// longestServiceCall bounds a call of a service: services may be models or people, and the outcome of a call is
-	// remembered for as long.
-	longestServiceCall = calls.Remembered
-	// returnWait is the time for which a lost call waits for a replica to repeat it: a restarted service reconnects earlier,
-	// and its participants do not remember it for much longer.
-	returnWait = 10 * time.Second
-)
-
 // Route leads calls to a tool of a service.
 type Route struct {
 	w    *Registry

@@ -144,3 +144,17 @@ func (s *service) offered() []tools.Tool {
 	offer.Sort(list)
 	return list
 }
+
+// serviceKey identifies a service. The same id in two tenants means two services.
+type serviceKey struct {
+	tenant id.Tenant
+	id     string
+}
+
+type offeredKey struct {
+	tenant id.Tenant
+	name   string
+}
+
+// typeService is the type of services in descriptions.
+const typeService = "service"

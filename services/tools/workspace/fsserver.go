@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -39,12 +38,6 @@ this folder, and nothing outside of it.
 - Put files here that your agents should know.
 - Ask: "Which files are in the workspace, and what does notes.md say?"
 `
-
-// Folders finds the folder of a tenant. It is safe for concurrent use.
-type Folders struct {
-	dir string
-	mu  sync.Mutex // one goroutine at a time creates folders
-}
 
 // Open returns the folders rooted at dir: the default tenant owns dir itself, any other one dir.tenants/<tenant>. It creates
 // a missing folder, with a notes.md in it.
@@ -104,12 +97,6 @@ func prepare(dir string) error {
 	}
 	_, err = f.WriteString(welcome)
 	return errors.Join(err, f.Close())
-}
-
-// server holds the common parts of all tools.
-type server struct {
-	folders *Folders
-	write   sync.Mutex // one writer at a time: an append reads, adds and replaces
 }
 
 // New returns the MCP server of the folders. The caller connects it to a transport; it serves any number of sessions.

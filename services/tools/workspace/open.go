@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode/utf8"
 )
@@ -109,4 +110,10 @@ func clip(s string) string {
 		return strings.ToValidUTF8(s[:limit], "") + "..."
 	}
 	return s
+}
+
+// Folders finds the folder of a tenant. It is safe for concurrent use.
+type Folders struct {
+	dir string
+	mu  sync.Mutex // one goroutine at a time creates folders
 }

@@ -138,3 +138,6 @@ func tempName() string {
 func isTemp(name string) bool {
 	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
 }
+
+// createdMark begins write_file's answer for a new file.
+const createdMark = "Created "

@@ -9,9 +9,6 @@ import (
 // writeFile is the tool that writes.
 const writeFile = "write_file"
 
-// createdMark begins write_file's answer for a new file.
-const createdMark = "Created "
-
 // Written returns the file that a call of a tool of this server has written, as a clean path with slashes, and whether the
 // call created it. ok is false for calls that have written nothing. result is the tool's text.
 func Written(tool string, arguments json.RawMessage, result string) (path string, created, ok bool) {

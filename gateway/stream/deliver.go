@@ -1,0 +1,102 @@
+package stream
+
+import (
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+)
+
+// show queues what the client missed and returns how many of the entries have been
+// taken; whatever is newer is left. The stream is locked.
+func (r *replay) show(s *Stream, entries []*eventlog.Entry) (taken int) {
+	missed := entries
+	for i, e := range entries {
+		if e.From > r.Head {
+			missed = entries[:i]
+			break
+		}
+	}
+	shown := missed
+	if r.Merge {
+		shown = eventlog.Merge(missed)
+	}
+	switch {
+	case r.Batch == nil:
+		s.show(shown)
+	case r.batches(s, s.together(shown)) && len(missed) > 0:
+		s.at = missed[len(missed)-1].Cursor()
+	}
+	r.close(s)
+	for taken < len(missed) && missed[taken].Sequence <= s.reached() {
+		taken++
+	}
+	return taken
+}
+
+// Say queues a text.
+func (o *Opening) Say(build func() []byte) { o.s.say(build) }
+
+// Replay has what the client missed shown as r says.
+func (o *Opening) Replay(r Replay) {
+	o.s.replay = &replay{Replay: r, after: o.s.at.Seq}
+	o.s.replay.close(o.s)
+}
+
+// Deliver implements eventlog.Sink. An entry is encoded once per codec, for all its
+// viewers, and entries that come together leave together.
+func (s *Stream) Deliver(batch []*eventlog.Entry) int {
+	s.Binding.Seen()
+	taken := s.deliver(batch)
+	if taken > 0 && batch[taken-1].Type.Tombstone() {
+		s.Binding.Deleted(s)
+	}
+	return taken
+}
+
+func (s *Stream) deliver(batch []*eventlog.Entry) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.goesOn(batch)
+	whole, taken := s.whole(batch), 0
+	if !s.held && s.flush() && s.replay != nil {
+		taken = s.replay.show(s, whole)
+	}
+	if !s.held && len(s.rest) == 0 && s.replay == nil {
+		taken += s.show(whole[taken:])
+	}
+	for _, e := range batch[:taken] {
+		s.stand.follow(e.Event)
+	}
+	if taken == len(whole) && taken < len(batch) {
+		s.fetch(batch[taken])
+	}
+	if taken < len(batch) {
+		s.src.Lagged()
+	}
+	return taken
+}
+
+// show queues entries as they are and returns how many it has taken. The caller has
+// locked.
+func (s *Stream) show(batch []*eventlog.Entry) int {
+	if len(batch) == 0 {
+		return 0
+	}
+	if s.pieces != nil {
+		return s.gather(batch)
+	}
+	var sent int
+	switch len(batch) {
+	case 1:
+		sent = s.send(s.frames(batch[0]))
+	default:
+		all, _ := batches.Get().(*[]*transport.Message)
+		for _, e := range batch {
+			*all = append(*all, s.frames(e)...)
+		}
+		sent = s.send(*all)
+		clear(*all)
+		*all = (*all)[:0]
+		batches.Put(all)
+	}
+	return s.took(batch, sent)
+}

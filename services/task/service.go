@@ -1,0 +1,119 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waggle-dev/waggle/internal/command"
+	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/payload"
+	"github.com/waggle-dev/waggle/internal/quota"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/services/acks"
+	"github.com/waggle-dev/waggle/services/assignment"
+	"github.com/waggle-dev/waggle/services/ledger"
+	"github.com/waggle-dev/waggle/services/tools"
+)
+
+// Config holds the settings of the service. Zero values mean the defaults.
+type Config struct {
+	Rules   assignment.Rules
+	Keep    time.Duration    // how long a message waits for a client that is away; default DefaultKeep
+	AckWait time.Duration    // how long one command, or one tool call, may be silent
+	Calls   int              // tool calls of tasks at once in this process; default of command.WorkersConfig
+	Now     func() time.Time // nil = time.Now
+
+	Registry prometheus.Registerer // of the metrics; nil: none
+
+	Quota quota.Config // of open tasks that clients give; without a policy unlimited
+}
+
+// Service handles the commands of tasks and clients and answers requests about the
+// swarm. It is a lifecycle component; any number of replicas may run.
+type Service struct {
+	*ledger.Service[life, assignment.Env]
+	cfg      Config
+	deps     ledger.Deps
+	tools    tools.Toolbox
+	registry *registry
+	index    *index
+	inboxes  *inboxes
+	notifier *notifier
+	calls    *command.Workers
+	rpc      *rpc.Server
+	watch    *watch
+	shelf    shelf
+	acks     *acks.Acks
+	quota    quota.Entities
+
+	payloads *payload.Store
+}
+
+func (s *Service) live(t id.Tenant, now time.Time) assignment.Env {
+	return assignment.Env{Now: now, Agents: s.registry.candidates(t), Rules: s.cfg.Rules}
+}
+
+// watch follows the directory. It stores new participants, releases tasks of lost agents, and looks again
+// at tasks that an agent may take now. The tasks' timers cover changes that it misses.
+type watch struct {
+	s    *Service
+	life context.Context //nolint:containedctx // from New to stop
+	end  context.CancelFunc
+	wake chan struct{}
+	done chan struct{}
+	seen map[participantKey]string // last known state of each participant, without fields that do not matter
+}
+
+// source is the service in the events that it appends by itself.
+const source = "waggle/task"
+
+// shelf remembers for a moment which tools servers have. It is safe for concurrent use.
+type shelf struct {
+	mu    sync.Mutex
+	known map[shelfKey]shelved
+}
+
+type shelfKey struct {
+	tenant       id.Tenant
+	kind, server string
+}
+
+type shelved struct {
+	server tools.Server
+	tools  []tools.Tool
+	until  time.Time
+}
+
+// inbox is the fold of a client's log: the client, and how far each task's log has been
+// copied.
+type inbox struct {
+	at      eventlog.Cursor        // of the last event
+	created event.InboxCreatedData // zero if the head of the log has expired
+	named   json.RawMessage        // the client's newest description of itself
+	copied  map[string]uint64      // by the name of a task's log
+	once    map[string]bool        // ids of what came from elsewhere than tasks
+}
+
+// inboxes are the logs of clients. Any replica may write any of them. It is safe for
+// concurrent use.
+type inboxes struct {
+	*ledger.Logs[inbox]
+	now func() time.Time
+}
+
+// encode returns the JSON form of a command's data, which always has one: its raw
+// members were valid when they arrived.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return raw
+}
