@@ -10,20 +10,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// accept returns the handler that opens the sockets of a route.
-func (s *Server) accept(route Route) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			s.problem(w, fault.New(fault.NotFound))
-			return
-		}
-		c := newConn(s, route)
-		if s.upgrade(c, w, r) {
-			go c.serve() //nolint:contextcheck // the socket outlives its request: the handler returns, which frees its request and stack
-		}
-	}
-}
-
 // upgrade makes the request a socket, or answers it and returns false.
 func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bool) {
 	defer func() {
@@ -134,9 +120,6 @@ func (s *Server) reserve(c connection, pass *admission.Pass) error {
 
 var _ connection = (*conn)(nil)
 
-// Protocol implements connection and binding.Client: it returns the name of the dialect.
-func (c *conn) Protocol() string { return c.route.protocol }
-
 // flush implements connection.
 func (c *conn) flush(ctx context.Context) {
 	select {
@@ -158,3 +141,6 @@ func (c *conn) depart() {
 	c.cut(nil)
 	c.pass.Leave()
 }
+
+// refusedHandshake is the reason for requests other than a WebSocket handshake.
+const refusedHandshake = "HANDSHAKE"

@@ -6,19 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
-
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/binding/swarm"
-	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/internal/command"
-	"github.com/waggle-dev/waggle/internal/directory"
-	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/quota"
-	"github.com/waggle-dev/waggle/proto-schemas/api"
 )
 
 // Defaults of Config.
@@ -119,26 +109,6 @@ type Listener struct {
 	Paths []string
 }
 
-// Deps are the dependencies of a gateway. Conn, Log, Commands, Auth and Routes
-// are required.
-type Deps struct {
-	Logger    zerolog.Logger
-	Registry  *prometheus.Registry // served under /metrics; nil = one of its own
-	Conn      *bus.Conn
-	Log       *eventlog.Store
-	Commands  *command.Sender
-	Directory *directory.Directory // nil = services count as running, and the gateway is not listed
-	Auth      auth.Authenticator
-	Routes    map[string]Route  // by path. Those of a swarm need Directory
-	Status    func() api.Status // of the installation, for the HTTP API; nil = not served
-	Topology  bus.Topology      // /readyz verifies it; zero = bus.DefaultTopology
-	Version   string
-	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
-
-	Quota *quota.Connections // of connections and messages; nil = no quotas
-	Audit *audit.Writer      // the audit log; nil = none
-}
-
 func (c Config) withDefaults() Config {
 	c.ReadLimit = cmp.Or(c.ReadLimit, defaultReadLimit)
 	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, defaultHandshake)
@@ -200,41 +170,6 @@ func (c Config) check() error {
 // names returns the names of the configuration.
 func (c Config) names() admission.Names {
 	return admission.Names{Origins: c.AllowedOrigins, Hosts: c.AllowedHosts}
-}
-
-func (d Deps) check() error {
-	switch {
-	case d.Conn == nil, d.Log == nil, d.Commands == nil, d.Auth == nil:
-		return errors.New("gateway: Conn, Log, Commands and Auth are required")
-	case len(d.Routes) == 0:
-		return errors.New("gateway: at least one dialect is required")
-	case d.swarm() && d.Directory == nil:
-		return errors.New("gateway: the participants of a swarm need a directory")
-	}
-	return nil
-}
-
-// swarm reports whether any route belongs to a swarm.
-func (d Deps) swarm() bool {
-	for _, route := range d.Routes {
-		if route.swarm {
-			return true
-		}
-	}
-	return false
-}
-
-// checkLegacy returns an error that names the extra listeners whose paths have no route.
-func (c Config) checkLegacy(dep Deps) error {
-	var errs []error
-	for _, l := range c.Legacy {
-		for _, path := range l.Paths {
-			if _, ok := dep.Routes[path]; !ok {
-				errs = append(errs, fmt.Errorf("gateway.legacy: %s: nothing is served under %q", l.Addr, path))
-			}
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // requireLoopback returns an error if another machine can connect.

@@ -26,19 +26,6 @@ const protocolEvents = "events"
 // queryTypes is the parameter that names the types of announcements to be shown.
 const queryTypes = "types"
 
-// streamLog returns the handler of streams of logs of a kind, and of pages of them.
-func (s *Server) streamLog(kind id.Kind) http.HandlerFunc {
-	stream := s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) })
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Add("Vary", "Accept")
-		if wantsLines(r) {
-			s.servePage(w, r, kind)
-			return
-		}
-		stream(w, r)
-	}
-}
-
 // events is one stream of server-sent events. Its client asks for nothing on it.
 type events struct {
 	s      *Server

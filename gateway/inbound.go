@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/telemetry"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -18,26 +16,6 @@ import (
 // maxBacklog bounds the messages of a socket that are read and not handled yet. A client's
 // whole burst fits. The socket is not read while the backlog is full.
 const maxBacklog = 64
-
-// backlog holds the messages of a socket that are read and not handled yet. A goroutine, which
-// ends when the backlog is empty, handles them one at a time and in order. The socket is read
-// meanwhile, so that a slow message does not delay the answers to heartbeats.
-type backlog struct {
-	mu      sync.Mutex
-	waiting []received
-	bytes   int
-	busy    bool          // a worker goroutine handles messages
-	beside  int           // long requests, which run beside the messages
-	over    bool          // later messages are discarded
-	changed chan struct{} // closed at the next change; nil = no goroutine waits for one
-}
-
-// received is a message, or the head and tail of one that is too large.
-type received struct {
-	message  []byte
-	oversize *ws.Oversize // instead of message
-	release  func()       // called once it is handled or discarded
-}
 
 func (r received) size() int {
 	if r.oversize != nil {
@@ -79,13 +57,6 @@ func (b *backlog) next() (received, bool) {
 	b.waiting[0] = received{}
 	b.waiting, b.bytes = b.waiting[1:], b.bytes-r.size()
 	return r, true
-}
-
-// begin marks the backlog as busy.
-func (b *backlog) begin() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.busy = true
 }
 
 // drop discards queued and future messages; the worker has exited.
@@ -231,3 +202,13 @@ func (c *conn) FaultOf(err error) *fault.Fault {
 	}
 	return c.s.asFault(err)
 }
+
+// Broken implements ws.Handler: earlier messages count and are answered.
+func (c *conn) Broken() {
+	if c.listens {
+		c.backlog.done()
+	}
+}
+
+// Underway implements binding.Intake.
+func (c *conn) Underway(n int) { c.backlog.count(n) }

@@ -10,14 +10,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// extra is a listener that serves the dialect of one path under every path, or those of
-// several paths under theirs.
-type extra struct {
-	paths []string
-	l     net.Listener
-	http  *http.Server
-}
-
 // listenExtra opens the extra listeners of the configuration: all of them or none.
 func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 	for _, e := range s.cfg.Legacy {
@@ -29,14 +21,6 @@ func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 		all = append(all, extra{paths: e.Paths, l: l, http: s.httpServer(s.named(s.extraRoutes(e.Paths)))})
 	}
 	return all, nil
-}
-
-func closeExtra(all []extra) error {
-	var errs []error
-	for _, e := range all {
-		errs = append(errs, e.http.Close(), e.l.Close())
-	}
-	return errors.Join(errs...)
 }
 
 // extraRoutes returns the handler of an extra listener.

@@ -11,30 +11,8 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// refusedHandshake is the reason for requests other than a WebSocket handshake.
-const refusedHandshake = "HANDSHAKE"
-
 // otherCode stands for close codes outside the known set.
 const otherCode = "other"
-
-// metrics of one gateway. Labels have fixed sets of values, whatever clients send.
-type metrics struct {
-	registry prometheus.Registerer
-	all      []prometheus.Collector
-
-	frames    prometheus.Counter
-	received  prometheus.Counter
-	lags      prometheus.Counter
-	acks      prometheus.Counter
-	strays    prometheus.Counter
-	lost      prometheus.Counter
-	closes    *prometheus.CounterVec
-	refused   *prometheus.CounterVec
-	faults    *prometheus.CounterVec
-	dropped   *prometheus.CounterVec
-	oversized *prometheus.CounterVec
-	codes     map[int]string // the close codes that have a label of their own
-}
 
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
@@ -99,13 +77,6 @@ func (c *sockets) Collect(ch chan<- prometheus.Metric) {
 	}
 	for name, count := range n {
 		ch <- prometheus.MustNewConstMetric(socketsDesc, prometheus.GaugeValue, float64(count), name)
-	}
-}
-
-// unregister lets another gateway of the process register.
-func (m *metrics) unregister() {
-	for _, c := range m.all {
-		m.registry.Unregister(c)
 	}
 }
 

@@ -58,3 +58,16 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, kind id.Kind) (*wa
 	to := unary.New(w, unary.Options{QueueBytes: s.cfg.QueueBytes, WriteStall: s.cfg.WriteStall, Lines: true})
 	return watch.NewPage(r.Context(), s.shared.Streams, at.log, at.after, at.last.Seq, to), to, nil
 }
+
+// streamLog returns the handler of streams of logs of a kind, and of pages of them.
+func (s *Server) streamLog(kind id.Kind) http.HandlerFunc {
+	stream := s.serveEvents(func(e *events, r *http.Request) error { return e.bindLog(r, kind) })
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Accept")
+		if wantsLines(r) {
+			s.servePage(w, r, kind)
+			return
+		}
+		stream(w, r)
+	}
+}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -44,12 +43,6 @@ func (s *Server) membersChanged() {
 	for _, c := range s.open() {
 		c.Settle()
 	}
-}
-
-// verified holds the time of the last successful check of the streams.
-type verified struct {
-	mu sync.Mutex
-	at time.Time
 }
 
 // unready returns why this gateway should get no new connections now, or nil.

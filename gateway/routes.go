@@ -12,17 +12,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// Route is the protocol of one path, and the binding of its connections.
-type Route struct {
-	protocol string
-	swarm    bool // needs the directory
-	policy   func(*Server) binding.Policy
-	bind     bind
-}
-
-// bind returns the binding of a connection for a request, or the fault of its query.
-type bind func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error)
-
 // viewers is the policy of routes on which users watch and act.
 func viewers(*Server) binding.Policy { return binding.Policy{Rights: binding.Viewer} }
 

@@ -1,3 +1,21 @@
+// Package gateway is the edge of Waggle: it accepts WebSocket connections, turns
+// the frames of their clients into commands on the bus and shows them the events of
+// the log that they watch.
+//
+// A gateway is stateless. Its memory is dispensable: a client that reconnects to any other
+// gateway with the last seq that it saw gets exactly the events after it. Every queue has a
+// bound in bytes, and a slow client delays only itself.
+//
+// A connection reads, counts and authenticates in one way, whatever its dialect. Its route
+// names the binding that handles its messages: Single, Multi, Team or Swarm. Connections of
+// all routes, except for those of agents and services, show any run of the tenant with the
+// parameter watch=<kind>/<id>, whatever dialect it was begun in; the messages of their clients
+// go to the service that manages such runs. A principal with the role of a viewer sees
+// everything, and its commands are refused.
+//
+// Package admission decides which requests become connections, package transport carries
+// messages on them, package stream shows logs on them, package binding connects them to sessions,
+// runs or the swarm, and package dialect translates frames.
 package gateway
 
 import (
@@ -8,9 +26,11 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/gateway/admission"
 	"github.com/waggle-dev/waggle/gateway/binding"
@@ -20,9 +40,16 @@ import (
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport/sse"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/internal/audit"
+	"github.com/waggle-dev/waggle/internal/auth"
+	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
 	"github.com/waggle-dev/waggle/internal/directory"
+	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 	"github.com/waggle-dev/waggle/internal/payload"
+	"github.com/waggle-dev/waggle/internal/quota"
+	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -76,33 +103,6 @@ type Server struct {
 	draining bool
 	stopped  bool
 	wg       sync.WaitGroup // readers and the HTTP server
-}
-
-// New returns a gateway that is not started, or an error that names the option
-// which cannot be used. Without authentication it refuses any address but a
-// loopback one.
-func New(cfg Config, dep Deps) (*Server, error) {
-	if err := errors.Join(cfg.check(), dep.check(), cfg.checkLegacy(dep)); err != nil {
-		return nil, err
-	}
-	cfg = cfg.withDefaults()
-	dep = dep.withDefaults()
-	s := &Server{
-		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
-	}
-	s.announcements = watch.NewAnnouncements(dep.Conn, dep.Logger)
-	var err error
-	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
-		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
-	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if s.gate, err = s.newGate(); err != nil {
-		return nil, err
-	}
-	s.met = newMetrics(s)
-	s.share()
-	s.http = s.httpServer(s.routes())
-	return s, s.met.register()
 }
 
 // share makes the parts that bindings share.
@@ -174,57 +174,6 @@ func (s *Server) Addr() net.Addr {
 		return nil
 	}
 	return s.listener.Addr()
-}
-
-// Start listens, joins the directory and serves.
-func (s *Server) Start(ctx context.Context) error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", s.cfg.Addr)
-	if err != nil {
-		return fmt.Errorf("gateway: %w", err)
-	}
-	extra, err := s.listenExtra(ctx)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	shut := func() error { return errors.Join(l.Close(), closeExtra(extra)) }
-	if err := s.shared.Recipients.Subscribe(s.dep.Conn); err != nil {
-		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
-	}
-	lease, err := s.join(ctx)
-	if err != nil {
-		s.shared.Recipients.Close()
-		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		s.shared.Recipients.Close()
-		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
-		return errors.Join(errEnded, shut())
-	}
-	s.hub = ws.NewHub(ws.Options{
-		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
-		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
-		LargeMessages: s.cfg.Participants.LargeFrames,
-	})
-	s.listener, s.lease = l, lease
-	if s.dep.Directory != nil {
-		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
-		s.wg.Go(s.pingWorkers)
-	}
-	s.wg.Go(s.flushAll)
-	if s.dep.swarm() {
-		s.wg.Go(s.swarm.Run)
-	}
-	s.serveExtra(extra)
-	s.wg.Go(func() {
-		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			s.fail <- fmt.Errorf("gateway: %w", err)
-		}
-	})
-	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listen for clients")
-	return nil
 }
 
 // join lists the gateway in the directory.
@@ -344,4 +293,127 @@ func (s *Server) flushAll() {
 			c.flush(s.ctx)
 		}
 	}
+}
+
+// Deps are the dependencies of a gateway. Conn, Log, Commands, Auth and Routes
+// are required.
+type Deps struct {
+	Logger    zerolog.Logger
+	Registry  *prometheus.Registry // served under /metrics; nil = one of its own
+	Conn      *bus.Conn
+	Log       *eventlog.Store
+	Commands  *command.Sender
+	Directory *directory.Directory // nil = services count as running, and the gateway is not listed
+	Auth      auth.Authenticator
+	Routes    map[string]Route   // by path. Those of a swarm need Directory
+	Status    func() wire.Status // of the installation, for the HTTP API; nil = not served
+	Topology  bus.Topology       // /readyz verifies it; zero = bus.DefaultTopology
+	Version   string
+	Clock     func() time.Time // wall clock for frames and expiry; nil = time.Now
+
+	Quota *quota.Connections // of connections and messages; nil = no quotas
+	Audit *audit.Writer      // the audit log; nil = none
+}
+
+func (d Deps) check() error {
+	switch {
+	case d.Conn == nil, d.Log == nil, d.Commands == nil, d.Auth == nil:
+		return errors.New("gateway: Conn, Log, Commands and Auth are required")
+	case len(d.Routes) == 0:
+		return errors.New("gateway: at least one dialect is required")
+	case d.swarm() && d.Directory == nil:
+		return errors.New("gateway: the participants of a swarm need a directory")
+	}
+	return nil
+}
+
+// swarm reports whether any route belongs to a swarm.
+func (d Deps) swarm() bool {
+	for _, route := range d.Routes {
+		if route.swarm {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLegacy returns an error that names the extra listeners whose paths have no route.
+func (c Config) checkLegacy(dep Deps) error {
+	var errs []error
+	for _, l := range c.Legacy {
+		for _, path := range l.Paths {
+			if _, ok := dep.Routes[path]; !ok {
+				errs = append(errs, fmt.Errorf("gateway.legacy: %s: nothing is served under %q", l.Addr, path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// extra is a listener that serves the dialect of one path under every path, or those of
+// several paths under theirs.
+type extra struct {
+	paths []string
+	l     net.Listener
+	http  *http.Server
+}
+
+func closeExtra(all []extra) error {
+	var errs []error
+	for _, e := range all {
+		errs = append(errs, e.http.Close(), e.l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// metrics of one gateway. Labels have fixed sets of values, whatever clients send.
+type metrics struct {
+	registry prometheus.Registerer
+	all      []prometheus.Collector
+
+	frames    prometheus.Counter
+	received  prometheus.Counter
+	lags      prometheus.Counter
+	acks      prometheus.Counter
+	strays    prometheus.Counter
+	lost      prometheus.Counter
+	closes    *prometheus.CounterVec
+	refused   *prometheus.CounterVec
+	faults    *prometheus.CounterVec
+	dropped   *prometheus.CounterVec
+	oversized *prometheus.CounterVec
+	codes     map[int]string // the close codes that have a label of their own
+}
+
+// unregister lets another gateway of the process register.
+func (m *metrics) unregister() {
+	for _, c := range m.all {
+		m.registry.Unregister(c)
+	}
+}
+
+// verified holds the time of the last successful check of the streams.
+type verified struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// Route is the protocol of one path, and the binding of its connections.
+type Route struct {
+	protocol string
+	swarm    bool // needs the directory
+	policy   func(*Server) binding.Policy
+	bind     bind
+}
+
+// bind returns the binding of a connection for a request, or the fault of its query.
+type bind func(s *Server, c binding.Connection, r *http.Request, target *binding.Target) (binding.Binding, error)
+
+// workers tracks whether any worker runs. The lease of a killed worker stays in the directory
+// for half a minute. Its subscription ends with its connection, so that a ping finds out at
+// once.
+type workers struct {
+	missing  atomic.Bool
+	answered bool // once
+	missed   int  // pings in a row without a responder
 }

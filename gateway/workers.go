@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,15 +19,6 @@ const (
 	// a worker and the start of its successor.
 	missedPings = 3
 )
-
-// workers tracks whether any worker runs. The lease of a killed worker stays in the directory
-// for half a minute. Its subscription ends with its connection, so that a ping finds out at
-// once.
-type workers struct {
-	missing  atomic.Bool
-	answered bool // once
-	missed   int  // pings in a row without a responder
-}
 
 // pingWorkers pings the workers until the gateway stops.
 func (s *Server) pingWorkers() {

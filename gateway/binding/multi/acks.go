@@ -13,7 +13,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 const (
@@ -33,12 +32,6 @@ const (
 
 // ackWord is in every acknowledgement: only messages with it are read twice.
 var ackWord = []byte("ack")
-
-// ackKey is who has read what.
-type ackKey struct {
-	log    subject.Log
-	client string
-}
 
 // Unmetered handles a message that is an acknowledgement, and reports whether it was one.
 // Clients send several a second for ever, so they use up neither the rate of messages nor

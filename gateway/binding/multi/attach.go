@@ -164,20 +164,6 @@ func (m *Multi) export(ctx context.Context, log subject.Log, req dialect.Request
 	return nil
 }
 
-func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
-	p := m.c.Principal()
-	switch {
-	case !p.Owns(log):
-		return state, fault.New(fault.SessionExpired)
-	case log.Kind != id.KindSession:
-		return state, fault.Newf(fault.UnknownType, "A run of the kind %s has no state to be exported. Only sessions have.", log.Kind)
-	}
-	err = rpc.Call(ctx, m.g.Bus, command.Session, command.Export, command.ExportRequest{
-		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, History: req.History, MaxHistory: req.Max,
-	}, &state)
-	return state, err
-}
-
 // locate asks where the socket's client stands in a session. The call waits 10 s,
 // longer than the election after a lost leader; until then the client's next frames
 // wait, because they are handled in order.
@@ -241,4 +227,18 @@ func (m *Multi) show(a *attached, after eventlog.Cursor, first func(*stream.Open
 			first(o)
 		}
 	})
+}
+
+// showRun shows the run that the query names, as if the client had attached it.
+func (m *Multi) showRun(after eventlog.Cursor) error {
+	if m.run == (subject.Log{}) {
+		return nil
+	}
+	reply, at, err := m.locate(m.c.Context(), m.run, command.AttachRequest{After: &after.Seq})
+	if err != nil {
+		return m.c.FaultOf(err)
+	}
+	a := &attached{log: m.run, codec: m.in(reply.Language), head: reply.Head}
+	m.show(a, at, func(o *stream.Opening) { m.sayLost(o, a, reply) })
+	return nil
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -118,72 +119,8 @@ func (s *Sessions) Bind(c binding.Connection, codec dialect.Sessions, target *bi
 	}
 }
 
-// Begin implements binding.Binding.
-func (m *Multi) Begin() (err error) {
-	after, err := m.resolveRun()
-	if err != nil {
-		return err
-	}
-	if err := m.readEcho(); err != nil {
-		return err
-	}
-	if m.id, err = m.g.Recipients.Add(m); err != nil {
-		return m.c.FaultOf(err)
-	}
-	m.of.add(m)
-	m.reply = m.g.Recipients.ReplyTo(m.id)
-	m.c.Force(transport.Text(m.codec.Connected(m.g.Link(m.id))))
-	m.mu.Lock()
-	m.beaten = m.g.Clock()
-	m.mu.Unlock()
-	m.c.Greeted()
-	m.c.Settle()
-	return m.showRun(after)
-}
-
 // Settle implements binding.Binding.
 func (m *Multi) Settle() { m.c.TakeUp(func() {}) }
-
-// Handle implements binding.Binding.
-func (m *Multi) Handle(ctx context.Context, message []byte) error {
-	req := dialect.Request{Action: dialect.Act}
-	err := strictjson.Check(message)
-	if err == nil {
-		req, err = m.codec.Request(message)
-	}
-	if req.Action == dialect.Ack {
-		m.acknowledge(ctx, req, err)
-		return nil
-	}
-	if err == nil {
-		err = m.do(ctx, req, message)
-	}
-	if err != nil {
-		m.refuse(req, err)
-	}
-	return err
-}
-
-func (m *Multi) do(ctx context.Context, req dialect.Request, message []byte) error {
-	switch req.Action {
-	case dialect.Open:
-		return m.open(ctx, req)
-	case dialect.Import:
-		return m.restore(ctx, req)
-	}
-	log, err := m.logOf(req.Session)
-	if err != nil {
-		return err
-	}
-	switch req.Action {
-	case dialect.Resume:
-		return m.resume(ctx, log, req, req.Resume)
-	case dialect.Export:
-		return m.export(ctx, log, req)
-	default:
-		return m.act(ctx, log, message)
-	}
-}
 
 // logOf returns the log that frames with the id are about: the run that the connection
 // watches, if that is its name, else a session.
@@ -196,29 +133,6 @@ func (m *Multi) logOf(session string) (subject.Log, error) {
 		return subject.Log{}, fault.New(fault.SessionExpired).Wrap(err)
 	}
 	return subject.Log{Tenant: m.c.Principal().Tenant, Kind: id.KindSession, Entity: entity}, nil
-}
-
-// act sends what a frame asks for to a session, and shows the session from then on.
-func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error {
-	if p := m.c.Principal(); !p.Owns(log) {
-		return fault.New(fault.SessionExpired)
-	}
-	intents, err := m.codecFor(log.Entity).Decode(message, dialect.Inbound{Kind: log.Kind, NewID: binding.NewID})
-	if err != nil || len(intents) == 0 {
-		return err
-	}
-	if !m.c.MayAct() {
-		return fault.New(fault.Forbidden)
-	}
-	cmds, err := m.g.Commands(m.c, m.target, log, intents...)
-	if err != nil {
-		return err
-	}
-	if _, err := m.attach(ctx, log); err != nil {
-		return err
-	}
-	m.noteOwn(cmds)
-	return m.c.Command(ctx, m.reply, cmds...)
 }
 
 // Name implements binding.Binding.
@@ -339,21 +253,6 @@ func (m *Multi) tellWorkers() {
 	}
 }
 
-// Close implements binding.Binding.
-func (m *Multi) Close() {
-	for _, a := range m.shown() {
-		a.stream.Close()
-	}
-	if m.id.IsZero() {
-		return
-	}
-	m.g.Recipients.Remove(m.id)
-	m.of.remove(m)
-	ctx, cancel := context.WithTimeout(context.Background(), lastAcks)
-	defer cancel()
-	m.Flush(ctx)
-}
-
 // Seen implements stream.Binding.
 func (m *Multi) Seen() {}
 
@@ -409,4 +308,24 @@ func (m *Multi) forget(s *stream.Stream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sessions = slices.DeleteFunc(m.sessions, func(a *attached) bool { return a.stream == s })
+}
+
+// ackKey is who has read what.
+type ackKey struct {
+	log    subject.Log
+	client string
+}
+
+func (m *Multi) state(ctx context.Context, log subject.Log, req dialect.Request) (state event.StateExportedData, err error) {
+	p := m.c.Principal()
+	switch {
+	case !p.Owns(log):
+		return state, fault.New(fault.SessionExpired)
+	case log.Kind != id.KindSession:
+		return state, fault.Newf(fault.UnknownType, "A run of the kind %s has no state to be exported. Only sessions have.", log.Kind)
+	}
+	err = rpc.Call(ctx, m.g.Bus, command.Session, command.Export, command.ExportRequest{
+		Tenant: log.Tenant, Session: log.Entity, Principal: p.Subject, History: req.History, MaxHistory: req.Max,
+	}, &state)
+	return state, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -25,20 +24,6 @@ func (m *Multi) resolveRun() (after eventlog.Cursor, err error) {
 		return binding.After(m.c, last)
 	}
 	return after, nil
-}
-
-// showRun shows the run that the query names, as if the client had attached it.
-func (m *Multi) showRun(after eventlog.Cursor) error {
-	if m.run == (subject.Log{}) {
-		return nil
-	}
-	reply, at, err := m.locate(m.c.Context(), m.run, command.AttachRequest{After: &after.Seq})
-	if err != nil {
-		return m.c.FaultOf(err)
-	}
-	a := &attached{log: m.run, codec: m.in(reply.Language), head: reply.Head}
-	m.show(a, at, func(o *stream.Opening) { m.sayLost(o, a, reply) })
-	return nil
 }
 
 // locateRun is locate for runs that no session service knows. They have neither a

@@ -31,21 +31,6 @@ const (
 	defaultAsks = 32
 )
 
-// Config says what clients, agents and services of the swarm may do. Zero fields
-// mean the defaults.
-type Config struct {
-	Grace time.Duration // how long a participant that is away keeps its presence, default 15 s
-	Ping  time.Duration // how often a participant is pinged, default 15 s
-	Dead  time.Duration // how long a participant may be silent, default 45 s
-	Rate  float64       // frames per second of one participant: more wait, default 200
-	Burst int           // frames that may come at once, default 400
-	Calls int           // calls that one replica of a service has at a time, default 256
-	Asks  int           // tools that one participant waits for at a time outside of tasks, default 32
-
-	ReadLimit   int64 // largest frame in bytes, default 1 MiB: a larger one has no effect but that the task fails of which it is the result
-	LargeFrames int   // frames beyond Config.ReadLimit that this gateway reads or handles at a time: more wait, default 32
-}
-
 // WithDefaults returns the settings with defaults for zero fields.
 func (c Config) WithDefaults() Config {
 	c.Grace = cmp.Or(c.Grace, defaultGrace)

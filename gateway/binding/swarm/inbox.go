@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/directory"
@@ -39,20 +37,6 @@ const welcomeDelay = 15 * time.Millisecond
 const againDelay = welcomeDelay
 
 var _ stream.Binding = (*inbox)(nil)
-
-// inbox is the log of a client on its socket, and how far the client has it.
-type inbox struct {
-	p      *Participant
-	log    subject.Log
-	codec  logCodec
-	stream *stream.Stream
-
-	mu     sync.Mutex
-	asked  string // payload of the ping whose pong says that the client has all up to probed
-	probed uint64
-	has    uint64 // the client has said so
-	stored uint64 // and the service was told
-}
 
 // welcomeClient opens the client's inbox, lists the client and shows the inbox.
 func (p *Participant) welcomeClient() error {
@@ -161,34 +145,6 @@ func (p *Participant) show(in *inbox, after eventlog.Cursor) {
 	in.stream.Watch(after)
 }
 
-// reopen changes the socket to the inbox that the client comes back to.
-func (p *Participant) reopen(ctx context.Context, o dialect.Order, req command.OpenClientRequest) error {
-	p.mu.Lock()
-	former, old := p.presence, p.inbox
-	p.mu.Unlock()
-	if old == nil {
-		return fault.New(fault.UnknownType)
-	}
-	if req.ClientID == old.log.Entity.String() && req.After == nil {
-		seq := old.stream.Position() // it is where it wants to be
-		req.After = &seq
-	}
-	reply, in, after, err := p.open(ctx, req)
-	if err != nil {
-		return err
-	}
-	old.stream.Close()
-	p.Flush(ctx)
-	if former != nil && former.registered().ID != reply.ClientID {
-		former.leave() //nolint:contextcheck // ending takes a context of its own
-	}
-	if err := p.answer(o, reply); err != nil {
-		return err
-	}
-	p.show(in, after)
-	return nil
-}
-
 // probe asks the client for a sign that it has what was sent, if something was. It does
 // not block.
 func (in *inbox) probe() {
@@ -205,40 +161,6 @@ func (in *inbox) probe() {
 		in.asked = ""
 		in.mu.Unlock()
 	}
-}
-
-// ponged takes a pong. One that answers to nothing says nothing.
-func (in *inbox) ponged(payload []byte) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.asked != "" && string(payload) == in.asked {
-		in.asked, in.has = "", max(in.has, in.probed)
-	}
-}
-
-// Flush sends the client's position in its inbox to the service. A position that it cannot
-// send waits for the next call.
-func (p *Participant) Flush(ctx context.Context) {
-	p.mu.Lock()
-	in := p.inbox
-	p.mu.Unlock()
-	if in == nil {
-		return
-	}
-	in.mu.Lock()
-	has, stored := in.has, in.stored
-	in.mu.Unlock()
-	if has <= stored {
-		return
-	}
-	if err := p.sendAck(ctx, in.log, has); err != nil {
-		p.g.Logger.Debug().Err(err).Stringer("log", in.log).Msg("postpone acknowledgement")
-		return
-	}
-	p.g.Metrics.Acks.Inc()
-	in.mu.Lock()
-	in.stored = max(in.stored, has)
-	in.mu.Unlock()
 }
 
 func (p *Participant) sendAck(ctx context.Context, log subject.Log, seq uint64) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -22,22 +21,6 @@ const (
 	maxMail      = 256
 	maxMailBytes = 1 << 20
 )
-
-// mail holds the direct messages for a participant that wait until the data before them is
-// loaded, in order. A goroutine handles them and ends with the last one.
-type mail struct {
-	mu      sync.Mutex
-	waiting []letter
-	bytes   int
-	busy    bool
-	over    bool
-}
-
-// letter is one direct message.
-type letter struct {
-	about subject.Log
-	event event.Event
-}
 
 // idle reports whether nothing waits.
 func (m *mail) idle() bool {
@@ -74,13 +57,6 @@ func (m *mail) next() (letter, bool) {
 	m.waiting[0] = letter{}
 	m.waiting, m.bytes = m.waiting[1:], m.bytes-len(l.event.Data)
 	return l, true
-}
-
-// end drops what waits and what comes.
-func (m *mail) end() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.waiting, m.bytes, m.over = nil, 0, true
 }
 
 // Receive implements binding.Recipient. A message that refers to stored data, and those behind

@@ -14,7 +14,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/rpc"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
@@ -25,34 +24,6 @@ const (
 	// is for services that have lost the call.
 	longPatience = 15 * time.Minute
 )
-
-// carryOut does what a frame asks for.
-func (p *Participant) carryOut(ctx context.Context, o dialect.Order) error {
-	if err := p.permit(o); err != nil {
-		return err
-	}
-	switch {
-	case o.Intent != nil:
-		return p.act(ctx, p.logOf(o.Task), *o.Intent)
-	case o.Ask != nil && binding.RequestOf(o.Ask).Long:
-		return p.askLong(o)
-	case o.Ask != nil:
-		return p.ask(ctx, o)
-	case o.Register != nil:
-		self, err := p.register(ctx, *o.Register)
-		if err != nil {
-			return err
-		}
-		return p.answer(o, self)
-	case o.Forward != nil:
-		return p.forward(*o.Forward)
-	case o.Leave:
-		p.leave() //nolint:contextcheck // ending takes a context of its own
-	default:
-		p.put(o.Frames)
-	}
-	return nil
-}
 
 // permit returns why the participant may not ask for something.
 func (p *Participant) permit(o dialect.Order) error {
@@ -75,15 +46,6 @@ func changes(o dialect.Order) bool {
 		return true
 	}
 	return false
-}
-
-// logOf returns the log of a task of the participant's own tenant; without a task, of the
-// watched run.
-func (p *Participant) logOf(task string) subject.Log {
-	if task == "" {
-		return p.watched()
-	}
-	return subject.Log{Tenant: p.c.Principal().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
 }
 
 // act sends the command of an intent.
@@ -135,28 +97,6 @@ func tooLong(data json.RawMessage, why error) json.RawMessage {
 		return data
 	}
 	return short
-}
-
-// ask asks a service and answers with what it says.
-func (p *Participant) ask(ctx context.Context, o dialect.Order) error {
-	if req, ok := o.Ask.(dialect.OpenClient); ok {
-		return p.reopen(ctx, o, command.OpenClientRequest(req))
-	}
-	var err error
-	if o.Ask, err = p.shrinkAsked(ctx, o.Ask); err != nil {
-		return err
-	}
-	reply, err := p.inquire(ctx, o, askPatience)
-	if err != nil {
-		return err
-	}
-	reply, release, err := p.whole(ctx, o.Ask, reply)
-	if err != nil {
-		return err
-	}
-	defer release()
-	p.put(p.codec.Answer(p.g.Link(p.id), o, reply))
-	return nil
 }
 
 // inquire asks a service and returns what it says. The answer is at least as new as what
@@ -216,16 +156,6 @@ func (p *Participant) answerLong(o dialect.Order, reply json.RawMessage, err err
 	case draining || p.ctx.Err() == nil:
 		p.refuse(o.RequestID, err)
 	}
-}
-
-// answer answers with what the gateway says itself.
-func (p *Participant) answer(o dialect.Order, reply any) error {
-	data, err := json.Marshal(reply)
-	if err != nil {
-		return fmt.Errorf("encode the answer to %s: %w", o.Type, err)
-	}
-	p.put(p.codec.Answer(p.g.Link(p.id), o, data))
-	return nil
 }
 
 // forward hands on what a service says about a call that came on this connection.

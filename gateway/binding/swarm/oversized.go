@@ -7,10 +7,6 @@ import (
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 )
 
-// maxDrain is the largest frame of a participant that is skipped. A larger one ends its socket: at
-// some size the participant does not send a result but floods.
-const maxDrain = 16 << 20
-
 // Oversized handles a frame that is larger than one may be, of which the ends are there.
 func (p *Participant) Oversized(ctx context.Context, o *ws.Oversize) error {
 	p.busy(true)

@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,13 +14,14 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/stream"
 	"github.com/waggle-dev/waggle/gateway/transport"
 	"github.com/waggle-dev/waggle/internal/auth"
-	"github.com/waggle-dev/waggle/internal/strictjson"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // lastAcks bounds the time for which a connection that has ended stays for its
@@ -89,33 +91,6 @@ func (p *Participant) Fail(f *fault.Fault, now time.Time) []byte {
 // Principal implements binding.Recipient.
 func (p *Participant) Principal() auth.Principal { return p.c.Principal() }
 
-// Begin implements binding.Binding.
-func (p *Participant) Begin() (err error) {
-	if p.id, err = p.g.Recipients.Add(p); err != nil {
-		return p.c.FaultOf(err)
-	}
-	p.reply = p.g.Recipients.ReplyTo(p.id)
-	who := p.c.Principal()
-	p.mu.Lock()
-	p.self = command.Participant{
-		Kind: p.codec.Kind(), Tenant: who.Tenant, Principal: who.Subject,
-		Gateway: p.g.Name.String(), Connection: p.id.String(),
-	}
-	p.idle, p.pinged = p.g.Clock(), p.g.Clock()
-	p.mu.Unlock()
-	if p.codec.Kind() == command.ParticipantClient {
-		err = p.welcomeClient()
-	} else {
-		p.c.Force(transport.Text(p.codec.Welcome(p.g.Link(p.id), nil)))
-	}
-	if err != nil {
-		return p.c.FaultOf(err)
-	}
-	p.c.Greeted()
-	p.c.TakeUp(func() {})
-	return nil
-}
-
 // Unmetered implements binding.Binding: all frames have the rate of the participant.
 func (p *Participant) Unmetered(context.Context, []byte) bool { return false }
 
@@ -123,51 +98,12 @@ func (p *Participant) Unmetered(context.Context, []byte) bool { return false }
 // answer them is said for each.
 func (p *Participant) Settle() {}
 
-// Handle implements binding.Binding.
-func (p *Participant) Handle(ctx context.Context, message []byte) error {
-	p.busy(true)
-	defer p.busy(false)
-	if err := p.rate.Wait(ctx); err != nil {
-		return err // the gateway stops
-	}
-	if err := strictjson.Check(message); err != nil {
-		p.refuse("", err)
-		return err
-	}
-	orders, requestID, err := p.codec.Orders(message, p.inbound())
-	return p.obey(ctx, orders, requestID, err)
-}
-
 // inbound returns what the codec may know of the socket.
 func (p *Participant) inbound() dialect.ParticipantInbound {
 	return dialect.ParticipantInbound{
 		Participant: p.registered(), OnlyTask: p.work.only(), OnlyCall: p.work.onlyCall(), LastTask: p.work.latest(),
 		Placed: p.placements.find, Watched: p.watched(), NewID: binding.NewID, Now: p.g.Clock(),
 	}
-}
-
-// obey carries out what a frame asks for, or tells that it has no effect.
-func (p *Participant) obey(ctx context.Context, orders []dialect.Order, requestID string, err error) error {
-	if d, quiet := errors.AsType[dialect.Dropped](err); quiet {
-		if f := p.drop(err); d.Ends {
-			p.c.Finish(binding.ClosePolicy, string(f.Code))
-		}
-		return err
-	}
-	if err != nil {
-		p.refuse(requestID, err)
-		return err
-	}
-	for _, o := range orders {
-		if o.Placed != nil {
-			p.placements.add(*o.Placed)
-		}
-		if err := p.carryOut(ctx, o); err != nil {
-			p.fail(o, err)
-			return err
-		}
-	}
-	return nil
 }
 
 // fail says that an order could not be carried out: to its sender, if that waits for an
@@ -261,64 +197,6 @@ func (p *Participant) Room() {
 	if g != nil && !turn {
 		g.stream.Resume()
 	}
-}
-
-// Tick implements binding.Binding.
-func (p *Participant) Tick(now time.Time) {
-	cfg := p.of.cfg
-	p.mu.Lock()
-	idle, presence, in := p.idle, p.presence, p.inbox
-	ping := !p.pinged.IsZero() && now.Sub(p.pinged) >= cfg.Ping
-	if ping {
-		p.pinged = now
-	}
-	p.mu.Unlock()
-	if !idle.IsZero() && now.Sub(idle) > cfg.Dead && p.c.Silence() > cfg.Dead {
-		p.c.End(fault.New(fault.PeerSilent))
-		return
-	}
-	if ping {
-		p.c.Ping(nil)
-		if frame := p.codec.Ping(p.g.Link(p.id)); frame != nil {
-			p.c.Send(transport.Text(frame))
-		}
-	}
-	if in != nil {
-		in.probe()
-	}
-	if presence != nil {
-		if p.work.tidy(now) {
-			p.loaded()
-		}
-		presence.tick()
-	}
-}
-
-// Close implements binding.Binding.
-func (p *Participant) Close() {
-	p.mail.end()
-	p.cancel()
-	p.wg.Wait()
-	if p.id.IsZero() {
-		return
-	}
-	p.g.Recipients.Remove(p.id)
-	p.mu.Lock()
-	presence, in, g := p.presence, p.inbox, p.run
-	p.mu.Unlock()
-	if in != nil {
-		in.stream.Close()
-	}
-	if g != nil {
-		g.stream.Close()
-	}
-	p.loseCalls()
-	if presence != nil {
-		presence.startGrace()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastAcks)
-	defer cancel()
-	p.Flush(ctx)
 }
 
 // Pong implements binding.Binding.
@@ -441,4 +319,65 @@ func (p *Participant) publish(inbox string, news command.CallNews) error {
 		return fmt.Errorf("encode news of a call: %w", err)
 	}
 	return p.g.Bus.NATS().Publish(inbox, b)
+}
+
+// inbox is the log of a client on its socket, and how far the client has it.
+type inbox struct {
+	p      *Participant
+	log    subject.Log
+	codec  logCodec
+	stream *stream.Stream
+
+	mu     sync.Mutex
+	asked  string // payload of the ping whose pong says that the client has all up to probed
+	probed uint64
+	has    uint64 // the client has said so
+	stored uint64 // and the service was told
+}
+
+// ponged takes a pong. One that answers to nothing says nothing.
+func (in *inbox) ponged(payload []byte) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.asked != "" && string(payload) == in.asked {
+		in.asked, in.has = "", max(in.has, in.probed)
+	}
+}
+
+// logOf returns the log of a task of the participant's own tenant; without a task, of the
+// watched run.
+func (p *Participant) logOf(task string) subject.Log {
+	if task == "" {
+		return p.watched()
+	}
+	return subject.Log{Tenant: p.c.Principal().Tenant, Kind: id.KindTask, Entity: id.EntityFromExternal(task)}
+}
+
+// answer answers with what the gateway says itself.
+func (p *Participant) answer(o dialect.Order, reply any) error {
+	data, err := json.Marshal(reply)
+	if err != nil {
+		return fmt.Errorf("encode the answer to %s: %w", o.Type, err)
+	}
+	p.put(p.codec.Answer(p.g.Link(p.id), o, data))
+	return nil
+}
+
+// watched is the run that a client of the swarm watches, beside its inbox.
+type watched struct {
+	g      *binding.Gateway
+	c      binding.Connection
+	log    subject.Log
+	codec  logCodec
+	stream *stream.Stream
+}
+
+// watched returns the log of the run that the socket shows, zero without one.
+func (p *Participant) watched() subject.Log {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil {
+		return subject.Log{}
+	}
+	return p.run.log
 }

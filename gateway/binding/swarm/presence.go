@@ -6,7 +6,6 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -32,24 +31,6 @@ const (
 	// back at once are looked at ten times a second and not a thousand times.
 	movePause = 100 * time.Millisecond
 )
-
-// presence is the entry of a participant in the directory. It outlives the participant's socket for a
-// while, in case that the participant comes back.
-type presence struct {
-	s       *Swarm
-	what    id.Name
-	name    id.Name
-	self    id.Name // of the connection
-	lease   *directory.Lease
-	changes *rate.Limiter
-
-	mu          sync.Mutex
-	participant command.Participant
-	stale       bool        // the directory has not been told of the last change
-	said        bool        // a change that the participant asked for may not be in this copy of the directory
-	away        *time.Timer // ends the presence of a participant whose socket is gone
-	over        bool        // it is given up
-}
 
 // presenceName returns under which name all connections of one participant are listed: ids
 // are any text, and are the same in two tenants.

@@ -8,12 +8,17 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/waggle-dev/waggle/gateway/binding"
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/transport/ws"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/directory"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // leavePatience bounds the withdrawal of a presence: without a bus its lease runs out.
@@ -73,4 +78,64 @@ func (s *Swarm) leave(l *directory.Lease) {
 	if err := l.Leave(ctx); err != nil {
 		s.g.Logger.Debug().Err(err).Msg("fail to withdraw participant from directory")
 	}
+}
+
+// Config says what clients, agents and services of the swarm may do. Zero fields
+// mean the defaults.
+type Config struct {
+	Grace time.Duration // how long a participant that is away keeps its presence, default 15 s
+	Ping  time.Duration // how often a participant is pinged, default 15 s
+	Dead  time.Duration // how long a participant may be silent, default 45 s
+	Rate  float64       // frames per second of one participant: more wait, default 200
+	Burst int           // frames that may come at once, default 400
+	Calls int           // calls that one replica of a service has at a time, default 256
+	Asks  int           // tools that one participant waits for at a time outside of tasks, default 32
+
+	ReadLimit   int64 // largest frame in bytes, default 1 MiB: a larger one has no effect but that the task fails of which it is the result
+	LargeFrames int   // frames beyond Config.ReadLimit that this gateway reads or handles at a time: more wait, default 32
+}
+
+// mail holds the direct messages for a participant that wait until the data before them is
+// loaded, in order. A goroutine handles them and ends with the last one.
+type mail struct {
+	mu      sync.Mutex
+	waiting []letter
+	bytes   int
+	busy    bool
+	over    bool
+}
+
+// letter is one direct message.
+type letter struct {
+	about subject.Log
+	event event.Event
+}
+
+// end drops what waits and what comes.
+func (m *mail) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting, m.bytes, m.over = nil, 0, true
+}
+
+// maxDrain is the largest frame of a participant that is skipped. A larger one ends its socket: at
+// some size the participant does not send a result but floods.
+const maxDrain = 16 << 20
+
+// presence is the entry of a participant in the directory. It outlives the participant's socket for a
+// while, in case that the participant comes back.
+type presence struct {
+	s       *Swarm
+	what    id.Name
+	name    id.Name
+	self    id.Name // of the connection
+	lease   *directory.Lease
+	changes *rate.Limiter
+
+	mu          sync.Mutex
+	participant command.Participant
+	stale       bool        // the directory has not been told of the last change
+	said        bool        // a change that the participant asked for may not be in this copy of the directory
+	away        *time.Timer // ends the presence of a participant whose socket is gone
+	over        bool        // it is given up
 }

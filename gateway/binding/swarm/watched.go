@@ -7,19 +7,9 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
-	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 var _ stream.Binding = (*watched)(nil)
-
-// watched is the run that a client of the swarm watches, beside its inbox.
-type watched struct {
-	g      *binding.Gateway
-	c      binding.Connection
-	log    subject.Log
-	codec  logCodec
-	stream *stream.Stream
-}
 
 // findWatched makes out the run that the query names, if it names one. There has to be
 // such a run.
@@ -50,16 +40,6 @@ func (p *Participant) showWatched() {
 	if g != nil {
 		g.stream.WatchBehind(nil, eventlog.Cursor{}, 0)
 	}
-}
-
-// watched returns the log of the run that the socket shows, zero without one.
-func (p *Participant) watched() subject.Log {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.run == nil {
-		return subject.Log{}
-	}
-	return p.run.log
 }
 
 // Seen implements stream.Binding.

@@ -1,6 +1,7 @@
 package asp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -250,4 +251,15 @@ func list(l []string) []string {
 		return []string{}
 	}
 	return l
+}
+
+// status returns the words for the status of a participant: that of the vocabulary in which the
+// order is answered and that of the other one. A participant that is away is inactive.
+func (c *codec) status(o dialect.Order, p command.Participant) (status, state string) {
+	now := first(p.Status, command.StatusActive)
+	if !p.Online {
+		now = command.StatusInactive
+	}
+	words := cmp.Or(o.Words, c.settings.Statuses, command.VocabularySDK)
+	return words.Word(now), words.Other().Word(now)
 }

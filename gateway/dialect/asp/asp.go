@@ -22,7 +22,6 @@
 package asp
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,24 +36,6 @@ import (
 )
 
 //go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
-
-// Settings are what frames say of the server. All gateways of an installation have the
-// same.
-type Settings struct {
-	ServerVersion      string
-	Heartbeat          time.Duration // between two pings
-	QueueTimeout       time.Duration // how long a task waits for an agent, unless it says otherwise
-	TaskTimeout        time.Duration // of a task that says none; 0 = no limit
-	MaxConcurrentTasks int           // of one connection of an agent or a service
-
-	// Statuses is the vocabulary of the member status in answers to participants that do not say
-	// which one they use; state has the other one's word. Empty = the SDKs'.
-	Statuses command.Vocabulary
-
-	// RawMessages passes the message of a task.notification on as the agent gave it, as the
-	// original server does. Otherwise message is a text.
-	RawMessages bool
-}
 
 // greeting is the text of the first frame of every socket. It is the protocol's own.
 const greeting = "Welcome to Agent Swarm Protocol"
@@ -76,39 +57,6 @@ func Agent(s Settings) dialect.Participants {
 func Service(s Settings) dialect.Participants {
 	return &codec{name: "asp-service", kind: command.ParticipantService, settings: s, types: wire.Service, in: serviceFrames(), out: serviceEvents()}
 }
-
-// codec is the codec of one role.
-type codec struct {
-	name, kind string
-	settings   Settings
-	types      wire.Types
-	in         map[string]reader
-	out        map[event.Type]writer
-	watched    map[event.Type]writer // of a log that a client watches
-}
-
-// reader makes orders of one type of frame.
-type reader struct {
-	means   string  // for Table
-	member  bool    // only of a registered participant
-	ends    bool    // a task or a call, which fails if the frame is too large
-	telling telling // when the sender is told that it has no effect
-	read    func(*frame) []dialect.Order
-}
-
-// telling says when a frame that has no effect is answered by an error. The SDKs of agents
-// and services end their process on one that they do not expect.
-type telling int
-
-const (
-	usual   telling = iota // clients always, agents and services as asked
-	asked                  // if it has an id
-	dropped                // never: the SDK waits for no answer
-)
-
-// writer makes frames of one type of event. The frames have type, content and, where
-// they differ from the usual, id and requestId.
-type writer func(event.Event) ([]wire.Frame, error)
 
 // Name implements dialect.Participants.
 func (c *codec) Name() string { return c.name }
@@ -315,36 +263,6 @@ func (c *codec) Ping(at dialect.Link) []byte {
 	})
 }
 
-// linked fills in what frames for one connection have and encodes the frame. An answer
-// has an id that follows from what it answers.
-func linked(at dialect.Link, f wire.Frame) []byte {
-	f.Timestamp = wire.Stamp(at.Now)
-	if f.ID == "" {
-		f.ID = "re." + first(f.RequestID, at.ConnectionID+"."+f.Timestamp)
-	}
-	b, err := f.Encode()
-	if err == nil {
-		return b
-	}
-	f.Type, f.Content = wire.Error, trouble(fault.New(fault.Internal))
-	if b, err = f.Encode(); err != nil {
-		panic("asp: " + err.Error()) // A frame without raw members can always be encoded.
-	}
-	return b
-}
-
-// trouble tells of a fault.
-func trouble(f *fault.Fault) wire.ErrorContent {
-	c := wire.ErrorContent{Error: f.Public(), Code: string(f.Code), Field: f.Field}
-	if f.Field != "" && f.Constraint != "" {
-		c.Details = f.Field + ": " + f.Constraint
-	}
-	if json.Valid(f.Provided) {
-		c.Provided = f.Provided
-	}
-	return c
-}
-
 // Row is one message type and what becomes of it.
 type Row struct {
 	Type    string
@@ -377,4 +295,58 @@ func Table(kind string) []Row {
 		out = append(out, Row{Type: t, Means: outMeans[kind][t]})
 	}
 	return out
+}
+
+// clientEvents is the table of what clients are told. Events that are not in it have no
+// frames: the opening of the log, a name (its request is answered), and what agents are
+// refused.
+func clientEvents(s Settings) map[event.Type]writer {
+	return map[event.Type]writer{
+		event.InboxMessaged:  with(clientMessage),
+		event.TaskCreated:    with(taskCreated),
+		event.TaskQueued:     with(taskQueued),
+		event.TaskAssigned:   with(taskAssigned),
+		event.TaskReported:   with(taskReported),
+		event.TaskNotified:   with(notified(s.RawMessages)),
+		event.TaskMessaged:   with(taskMessaged),
+		event.TaskReleased:   with(taskReleased),
+		event.TaskAsked:      with(taskAsked),
+		event.TaskAskExpired: with(taskAskExpired),
+		event.TaskFinished:   with(taskFinished),
+		event.ChildCreated:   with(childCreated),
+		event.ChildFinished:  with(childFinished),
+		event.CallStarted:    with(callStarted),
+		event.CallNotified:   with(called),
+		event.CallFinished:   with(callFinished),
+		event.CommandRefused: with(refused),
+		event.Notice:         with(done),
+	}
+}
+
+// Settings are what frames say of the server. All gateways of an installation have the
+// same.
+type Settings struct {
+	ServerVersion      string
+	Heartbeat          time.Duration // between two pings
+	QueueTimeout       time.Duration // how long a task waits for an agent, unless it says otherwise
+	TaskTimeout        time.Duration // of a task that says none; 0 = no limit
+	MaxConcurrentTasks int           // of one connection of an agent or a service
+
+	// Statuses is the vocabulary of the member status in answers to participants that do not say
+	// which one they use; state has the other one's word. Empty = the SDKs'.
+	Statuses command.Vocabulary
+
+	// RawMessages passes the message of a task.notification on as the agent gave it, as the
+	// original server does. Otherwise message is a text.
+	RawMessages bool
+}
+
+// codec is the codec of one role.
+type codec struct {
+	name, kind string
+	settings   Settings
+	types      wire.Types
+	in         map[string]reader
+	out        map[event.Type]writer
+	watched    map[event.Type]writer // of a log that a client watches
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -259,3 +260,37 @@ func requestOf(s string) string {
 	}
 	return string(b)
 }
+
+// linked fills in what frames for one connection have and encodes the frame. An answer
+// has an id that follows from what it answers.
+func linked(at dialect.Link, f wire.Frame) []byte {
+	f.Timestamp = wire.Stamp(at.Now)
+	if f.ID == "" {
+		f.ID = "re." + first(f.RequestID, at.ConnectionID+"."+f.Timestamp)
+	}
+	b, err := f.Encode()
+	if err == nil {
+		return b
+	}
+	f.Type, f.Content = wire.Error, trouble(fault.New(fault.Internal))
+	if b, err = f.Encode(); err != nil {
+		panic("asp: " + err.Error()) // A frame without raw members can always be encoded.
+	}
+	return b
+}
+
+// trouble tells of a fault.
+func trouble(f *fault.Fault) wire.ErrorContent {
+	c := wire.ErrorContent{Error: f.Public(), Code: string(f.Code), Field: f.Field}
+	if f.Field != "" && f.Constraint != "" {
+		c.Details = f.Field + ": " + f.Constraint
+	}
+	if json.Valid(f.Provided) {
+		c.Provided = f.Provided
+	}
+	return c
+}
+
+// telling says when a frame that has no effect is answered by an error. The SDKs of agents
+// and services end their process on one that they do not expect.
+type telling int

@@ -224,3 +224,26 @@ func truthy(raw json.RawMessage) bool {
 	}
 	return true
 }
+
+// reader makes orders of one type of frame.
+type reader struct {
+	means   string  // for Table
+	member  bool    // only of a registered participant
+	ends    bool    // a task or a call, which fails if the frame is too large
+	telling telling // when the sender is told that it has no effect
+	read    func(*frame) []dialect.Order
+}
+
+const (
+	usual   telling = iota // clients always, agents and services as asked
+	asked                  // if it has an id
+	dropped                // never: the SDK waits for no answer
+)
+
+// fromClient is the type of a message to an agent that says none. It is the SDK's.
+const fromClient = "client.message"
+
+// watchedPrefix marks the ids of tasks that frames of a watched log are about: a client
+// shows such a log beside its own tasks, and what it says of a task names no more than
+// its id.
+const watchedPrefix = "watched/"

@@ -11,9 +11,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/command"
 )
 
-// fromClient is the type of a message to an agent that says none. It is the SDK's.
-const fromClient = "client.message"
-
 // clientFrames is the table of what clients send.
 func clientFrames() map[string]reader {
 	return map[string]reader{

@@ -149,3 +149,7 @@ func why(status, text, code string) string {
 	}
 	return first(text, fault.Lookup(fault.Code(code)).Message)
 }
+
+// writer makes frames of one type of event. The frames have type, content and, where
+// they differ from the usual, id and requestId.
+type writer func(event.Event) ([]wire.Frame, error)

@@ -17,32 +17,6 @@ const (
 	levelWarning = "warning"
 )
 
-// clientEvents is the table of what clients are told. Events that are not in it have no
-// frames: the opening of the log, a name (its request is answered), and what agents are
-// refused.
-func clientEvents(s Settings) map[event.Type]writer {
-	return map[event.Type]writer{
-		event.InboxMessaged:  with(clientMessage),
-		event.TaskCreated:    with(taskCreated),
-		event.TaskQueued:     with(taskQueued),
-		event.TaskAssigned:   with(taskAssigned),
-		event.TaskReported:   with(taskReported),
-		event.TaskNotified:   with(notified(s.RawMessages)),
-		event.TaskMessaged:   with(taskMessaged),
-		event.TaskReleased:   with(taskReleased),
-		event.TaskAsked:      with(taskAsked),
-		event.TaskAskExpired: with(taskAskExpired),
-		event.TaskFinished:   with(taskFinished),
-		event.ChildCreated:   with(childCreated),
-		event.ChildFinished:  with(childFinished),
-		event.CallStarted:    with(callStarted),
-		event.CallNotified:   with(called),
-		event.CallFinished:   with(callFinished),
-		event.CommandRefused: with(refused),
-		event.Notice:         with(done),
-	}
-}
-
 // done answers the client's cancel. Other notices are about sessions.
 func done(e event.Event, d event.NoticeData) []wire.Frame {
 	if e.Sequence != 0 || d.Action != command.CancelTask.String() {

@@ -1,14 +1,11 @@
 package asp
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 
-	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/gateway/dialect/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/asp"
-	"github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
@@ -153,15 +150,4 @@ func executeTool(e event.Event, d event.CallRequestedData) []wire.Frame {
 			Priority: first(d.Priority, "normal"), Deadline: wire.Stamp(d.Deadline),
 		},
 	}}}
-}
-
-// status returns the words for the status of a participant: that of the vocabulary in which the
-// order is answered and that of the other one. A participant that is away is inactive.
-func (c *codec) status(o dialect.Order, p command.Participant) (status, state string) {
-	now := first(p.Status, command.StatusActive)
-	if !p.Online {
-		now = command.StatusInactive
-	}
-	words := cmp.Or(o.Words, c.settings.Statuses, command.VocabularySDK)
-	return words.Word(now), words.Other().Word(now)
 }

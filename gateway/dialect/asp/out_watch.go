@@ -11,11 +11,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// watchedPrefix marks the ids of tasks that frames of a watched log are about: a client
-// shows such a log beside its own tasks, and what it says of a task names no more than
-// its id.
-const watchedPrefix = "watched/"
-
 // Types of notifications of watched runs.
 const (
 	notifyInfo  = "info"
@@ -31,44 +26,6 @@ const toolService = "tools"
 // client's own. Direct messages are of no log.
 func isWatched(e event.Event) bool {
 	return e.Sequence > 0 && !strings.Contains(e.Subject, "."+string(id.KindInbox)+".")
-}
-
-// watchEvents is the table of what a client is shown of a log that it watches. A run is
-// a task, and so is each task of its plan. Other events have their neutral form.
-func watchEvents() map[event.Type]writer {
-	out := map[event.Type]writer{
-		event.MessageReceived:  with(runCreated),
-		event.MessageRefused:   with(messageRefused),
-		event.MessageCompleted: with(messageCompleted),
-		event.RunStarted:       with(runStarted),
-		event.RunCompleted:     with(runCompleted),
-		event.RunFailed:        with(runFailed),
-		event.RunCancelled:     with(runCancelled),
-		event.JobFailed:        with(turnFailed),
-		event.RequestFailed:    with(requestFailed),
-		event.JobSuspended:     with(turnPaused),
-		event.ToolCalled:       with(toolCalled),
-		event.ToolCompleted:    with(toolCompleted),
-		event.ToolFailed:       with(toolFailed),
-		event.ToolUnknown:      with(toolUnknown),
-		event.Notice:           with(runNotice),
-
-		event.PlanCompleted:      with(planCompleted),
-		event.PlanInvalid:        with(planInvalid),
-		event.PlanCancelled:      noted(levelWarning, levelWarning),
-		event.InputRequested:     with(inputRequested),
-		event.InputAnswered:      with(inputAnswered),
-		event.InputExpired:       with(inputExpired),
-		event.StepStarted:        with(stepStarted),
-		event.StepCompleted:      with(stepCompleted),
-		event.StepFailed:         with(stepFailed),
-		event.StepCancelled:      with(stepCancelled),
-		event.RunProgressed:      with(runProgressed),
-		event.AggregateCompleted: with(aggregateCompleted),
-	}
-	addSwarm(out)
-	addTeams(out)
-	return out
 }
 
 // noted returns the writer that shows the neutral text of an event as a notification.

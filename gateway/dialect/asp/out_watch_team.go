@@ -90,3 +90,41 @@ func boardCreated(e event.Event, d event.BoardCreatedData) []wire.Frame {
 func boardUpdated(e event.Event, d event.BoardUpdatedData) []wire.Frame {
 	return tell(e, "", notifyStep, levelInfo, d.TaskID+": "+d.NewStatus, d)
 }
+
+// watchEvents is the table of what a client is shown of a log that it watches. A run is
+// a task, and so is each task of its plan. Other events have their neutral form.
+func watchEvents() map[event.Type]writer {
+	out := map[event.Type]writer{
+		event.MessageReceived:  with(runCreated),
+		event.MessageRefused:   with(messageRefused),
+		event.MessageCompleted: with(messageCompleted),
+		event.RunStarted:       with(runStarted),
+		event.RunCompleted:     with(runCompleted),
+		event.RunFailed:        with(runFailed),
+		event.RunCancelled:     with(runCancelled),
+		event.JobFailed:        with(turnFailed),
+		event.RequestFailed:    with(requestFailed),
+		event.JobSuspended:     with(turnPaused),
+		event.ToolCalled:       with(toolCalled),
+		event.ToolCompleted:    with(toolCompleted),
+		event.ToolFailed:       with(toolFailed),
+		event.ToolUnknown:      with(toolUnknown),
+		event.Notice:           with(runNotice),
+
+		event.PlanCompleted:      with(planCompleted),
+		event.PlanInvalid:        with(planInvalid),
+		event.PlanCancelled:      noted(levelWarning, levelWarning),
+		event.InputRequested:     with(inputRequested),
+		event.InputAnswered:      with(inputAnswered),
+		event.InputExpired:       with(inputExpired),
+		event.StepStarted:        with(stepStarted),
+		event.StepCompleted:      with(stepCompleted),
+		event.StepFailed:         with(stepFailed),
+		event.StepCancelled:      with(stepCancelled),
+		event.RunProgressed:      with(runProgressed),
+		event.AggregateCompleted: with(aggregateCompleted),
+	}
+	addSwarm(out)
+	addTeams(out)
+	return out
+}

@@ -62,9 +62,6 @@ var texts = []string{
 	strings.Repeat("é", 201), strings.Repeat("\U0001F41D", 1000), "bad \xff utf-8",
 }
 
-// raws are JSON that comes from elsewhere: arguments, contexts, states.
-var raws = []string{`{}`, `{"a":{"b":[1,2]}}`, `[1,"x"]`, `"x"`, `null`, `1e999`}
-
 // events encodes every canonical type with every text and every kind of JSON, and checks
 // the frames. Which frame an event gives depends on the members that it has and on the
 // variant: each variant gets each form of the data, with a text and without. Other texts go
@@ -106,20 +103,6 @@ func (c *checker) encodeAll(t require.TestingT, e event.Event) {
 	for _, codec := range c.bound {
 		c.encode(t, codec, e)
 	}
-}
-
-// types are the canonical types, with the direct messages if the dialect has a place for them.
-func (c *checker) types() []event.Info {
-	if !c.dense() {
-		return event.Catalogue
-	}
-	return append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...)
-}
-
-// dense reports whether every event gives a frame.
-func (c *checker) dense() bool {
-	_, ok := c.bound[0].(dialect.Sessions)
-	return ok
 }
 
 // encode checks all that is promised of Encode for one event with sane data.
@@ -183,14 +166,6 @@ func (c *checker) anyEvent(t *testing.T) {
 		e.From = rapid.Uint64Range(0, e.Sequence).Draw(r, "from")
 		c.encodeAll(r, e)
 	})
-}
-
-func jsonString(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return `""`
-	}
-	return string(b)
 }
 
 // damage gives every codec events that no writer of this program makes. Its frames

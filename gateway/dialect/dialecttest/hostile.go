@@ -137,13 +137,6 @@ func (c *checker) ask(codec dialect.Codec, doc []byte) (dialect.Request, []diale
 	return r, intents, err
 }
 
-func refusal(codec dialect.Codec, r dialect.Request, f *fault.Fault) []byte {
-	if s, ok := codec.(dialect.Sessions); ok {
-		return s.Refuse(Link, r.Session, r.Action, f)
-	}
-	return codec.Fail(f, Now)
-}
-
 // values are JSON values of every kind, with the ones that programs trip over.
 var values = []string{
 	`null`, `true`, `false`, `0`, `-0`, `1`, `-1`, `3.0`, `30e-1`, `101`, `86401`, `9007199254740992`, `1e308`, `1e999`,

@@ -127,3 +127,14 @@ func cursor(e event.Event) string {
 	}
 	return s
 }
+
+// raws are JSON that comes from elsewhere: arguments, contexts, states.
+var raws = []string{`{}`, `{"a":{"b":[1,2]}}`, `[1,"x"]`, `"x"`, `null`, `1e999`}
+
+func seqOf(frame []byte) uint64 {
+	var v struct {
+		Seq uint64 `json:"seq"`
+	}
+	_ = json.Unmarshal(frame, &v) // A frame without a seq has seq 0.
+	return v.Seq
+}

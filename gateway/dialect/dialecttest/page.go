@@ -1,6 +1,7 @@
 package dialecttest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,4 +74,11 @@ func goldenFrames(t testing.TB, folder string, of func(frame []byte) string) map
 		out[of(f)] = append(out[of(f)], parse(t, f))
 	}
 	return out
+}
+
+func parse(t testing.TB, raw []byte) any {
+	t.Helper()
+	var v any
+	require.NoError(t, json.Unmarshal(raw, &v), "%s", raw)
+	return v
 }

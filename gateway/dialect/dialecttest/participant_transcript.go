@@ -218,3 +218,20 @@ func (c *participants) examples(t *testing.T) {
 		shapes.shape(t, kind, kind, parse(t, raw), said[kind])
 	}
 }
+
+// ExerciseParticipants runs the whole suite against the codec.
+func ExerciseParticipants(t *testing.T, s ParticipantSuite) {
+	t.Helper()
+	c := loadParticipants(t, s)
+	t.Run("codec", c.codec)
+	t.Run("transcripts", c.transcripts)
+	t.Run("examples", c.examples)
+	t.Run("hostile", c.hostile)
+	t.Run("torn", c.torn)
+	t.Run("faults", c.faults)
+	t.Run("events", c.events)
+	t.Run("damage", c.damage)
+	t.Run("any event", c.anyEvent)
+	t.Run("cuts", c.cuts)
+	t.Run("pure", (&checker{Suite: Suite{Package: s.Package}}).pure)
+}

@@ -55,23 +55,6 @@ type ParticipantSuite struct {
 	NoLog       bool              // the participant has no log, and gets direct messages only
 }
 
-// ExerciseParticipants runs the whole suite against the codec.
-func ExerciseParticipants(t *testing.T, s ParticipantSuite) {
-	t.Helper()
-	c := loadParticipants(t, s)
-	t.Run("codec", c.codec)
-	t.Run("transcripts", c.transcripts)
-	t.Run("examples", c.examples)
-	t.Run("hostile", c.hostile)
-	t.Run("torn", c.torn)
-	t.Run("faults", c.faults)
-	t.Run("events", c.events)
-	t.Run("damage", c.damage)
-	t.Run("any event", c.anyEvent)
-	t.Run("cuts", c.cuts)
-	t.Run("pure", (&checker{Suite: Suite{Package: s.Package}}).pure)
-}
-
 // Registered is the participant of the suite's sockets.
 func Registered(kind string) command.Participant {
 	return command.Participant{

@@ -9,27 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reading is all that the suite looks at in a frame.
-type reading struct {
-	kind    string
-	id      string
-	session string
-	eventID string
-	seq     uint64 // its own
-	watched uint64 // that of a watched log, where a socket shows another log besides
-	place   uint64 // its position in a dialect of teams
-	fits    bool   // its schema
-}
-
-// readings remembers what frames say: the variants of a codec differ in few of them, so
-// that most frames come several times.
-type readings struct {
-	seed maphash.Seed
-	of   map[uint64]reading
-}
-
-func newReadings() readings { return readings{seed: maphash.MakeSeed(), of: map[uint64]reading{}} }
-
 // echo marks the schema of what the server sends of a type that goes both ways.
 const echo = ".echo"
 
@@ -97,24 +76,6 @@ func (c *checker) reading(v any) reading {
 		r.kind = TextAt(v, c.Kind)
 	}
 	return r
-}
-
-// at returns what a parsed document has at a path of members, nil if it has nothing there.
-func at(v any, path ...string) any {
-	for _, name := range path {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[name]
-	}
-	return v
-}
-
-// TextAt returns the text at a path of members, empty without one.
-func TextAt(v any, path ...string) string {
-	s, _ := at(v, path...).(string)
-	return s
 }
 
 // numberAt returns the number at a path of members, 0 without one.

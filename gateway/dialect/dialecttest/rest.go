@@ -1,6 +1,7 @@
 package dialecttest
 
 import (
+	"flag"
 	"os"
 	"slices"
 	"strings"
@@ -75,3 +76,8 @@ func checkRest(t *testing.T, page string, rows []restRow) {
 	}
 	require.Equal(t, b.String(), have, "%s is stale; run make generate", page)
 }
+
+var update = flag.Bool("update", false, "rewrite the golden transcripts")
+
+// nothing stands in the table for no frame.
+const nothing = "nothing"

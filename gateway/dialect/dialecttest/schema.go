@@ -168,3 +168,33 @@ func Event(t testing.TB, raw []byte) {
 		}
 	}
 }
+
+// reading is all that the suite looks at in a frame.
+type reading struct {
+	kind    string
+	id      string
+	session string
+	eventID string
+	seq     uint64 // its own
+	watched uint64 // that of a watched log, where a socket shows another log besides
+	place   uint64 // its position in a dialect of teams
+	fits    bool   // its schema
+}
+
+// at returns what a parsed document has at a path of members, nil if it has nothing there.
+func at(v any, path ...string) any {
+	for _, name := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+// TextAt returns the text at a path of members, empty without one.
+func TextAt(v any, path ...string) string {
+	s, _ := at(v, path...).(string)
+	return s
+}

@@ -26,6 +26,7 @@ package dialecttest
 import (
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"net/url"
 	"testing"
@@ -34,6 +35,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -55,23 +57,6 @@ type Suite struct {
 	Log    subject.Log            // of the sockets; zero = Session
 	Name   func(frame any) string // the name of a parsed frame's schema, where no member is its type
 	Beyond []string               // fields with rules that a schema cannot say
-}
-
-// Exercise runs the whole suite against the dialect.
-func Exercise(t *testing.T, s Suite) {
-	t.Helper()
-	c := load(t, s)
-	t.Run("codecs", c.codecs)
-	t.Run("transcripts", c.transcripts)
-	t.Run("examples", c.examples)
-	t.Run("hostile", c.hostile)
-	t.Run("faults", c.faults)
-	t.Run("events", c.events)
-	t.Run("damage", c.damage)
-	t.Run("any event", c.anyEvent)
-	t.Run("links", c.links)
-	t.Run("cuts", c.cuts)
-	t.Run("pure", c.pure)
 }
 
 // both are the groups of a bundle.
@@ -152,3 +137,26 @@ func member(frame []byte, name string) string {
 	}
 	return s
 }
+
+// types are the canonical types, with the direct messages if the dialect has a place for them.
+func (c *checker) types() []event.Info {
+	if !c.dense() {
+		return event.Catalogue
+	}
+	return append(append([]event.Info(nil), event.Catalogue...), event.DirectMessages...)
+}
+
+// dense reports whether every event gives a frame.
+func (c *checker) dense() bool {
+	_, ok := c.bound[0].(dialect.Sessions)
+	return ok
+}
+
+// readings remembers what frames say: the variants of a codec differ in few of them, so
+// that most frames come several times.
+type readings struct {
+	seed maphash.Seed
+	of   map[uint64]reading
+}
+
+func newReadings() readings { return readings{seed: maphash.MakeSeed(), of: map[uint64]reading{}} }

@@ -224,3 +224,12 @@ func ExerciseWatchingTeams(t *testing.T, w Watch) {
 	t.Run("told", c.told)
 	t.Run("told of every type", c.toldOfEveryType)
 }
+
+// transcript is one golden file, played.
+type transcript struct {
+	codec                    dialect.Codec
+	client, bus              [][]byte
+	intents, replies, frames [][]byte
+	events                   []event.Event
+	perEvent                 [][][]byte // frames of each of events
+}

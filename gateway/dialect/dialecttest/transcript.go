@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,8 +20,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden transcripts")
-
 // transcripts runs every golden file, then checks that together they show every
 // message type of the dialect.
 func (c *checker) transcripts(t *testing.T) {
@@ -36,15 +33,6 @@ func (c *checker) transcripts(t *testing.T) {
 	for _, kind := range append(append([]string(nil), c.Inbound...), c.Outbound...) {
 		require.True(t, seen[kind], "no transcript shows %s", kind)
 	}
-}
-
-// transcript is one golden file, played.
-type transcript struct {
-	codec                    dialect.Codec
-	client, bus              [][]byte
-	intents, replies, frames [][]byte
-	events                   []event.Event
-	perEvent                 [][][]byte // frames of each of events
 }
 
 func (c *checker) transcript(t *testing.T, path string, seen map[string]bool) {
@@ -207,14 +195,6 @@ func sound(t testing.TB, i dialect.Intent) {
 	require.NoError(t, err)
 }
 
-func seqOf(frame []byte) uint64 {
-	var v struct {
-		Seq uint64 `json:"seq"`
-	}
-	_ = json.Unmarshal(frame, &v) // A frame without a seq has seq 0.
-	return v.Seq
-}
-
 func section(a *txtar.Archive, name string) []byte {
 	for _, f := range a.Files {
 		if f.Name == name {
@@ -251,4 +231,11 @@ func text(rows [][]byte) string {
 		return ""
 	}
 	return string(bytes.Join(rows, []byte("\n"))) + "\n"
+}
+
+func refusal(codec dialect.Codec, r dialect.Request, f *fault.Fault) []byte {
+	if s, ok := codec.(dialect.Sessions); ok {
+		return s.Refuse(Link, r.Session, r.Action, f)
+	}
+	return codec.Fail(f, Now)
 }

@@ -141,9 +141,6 @@ func (c *watcher) table(t *testing.T) {
 	checkRest(t, c.Page, rest)
 }
 
-// nothing stands in the table for no frame.
-const nothing = "nothing"
-
 // note checks what the variants make of an event, and notes what it is.
 func (c *watcher) note(t require.TestingT, e event.Event, said map[string]bool) {
 	for _, encode := range c.Encode {
@@ -358,4 +355,12 @@ func (c *watcher) unreadable(t *testing.T) {
 			}
 		}
 	}
+}
+
+func jsonString(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
 }

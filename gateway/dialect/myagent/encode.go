@@ -3,7 +3,6 @@ package myagent
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -13,65 +12,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
-
-// frames maps the types of events to what makes their frame, but for the members that
-// all frames have.
-type frames map[event.Type]func(*codec, event.Event) (wire.Frame, error)
-
-// allFrames returns the frames of every canonical type.
-func allFrames() frames {
-	all := frames{
-		event.SessionCreated:     with(sessionCreated),
-		event.SessionClosed:      with(sessionClosed),
-		event.SessionDeleted:     with(sessionDeleted),
-		event.SessionPaused:      with(sessionPaused),
-		event.SessionRestored:    with(sessionRestored),
-		event.MessageReceived:    with(messageReceived),
-		event.MessageRefused:     with(messageRefused),
-		event.MessageStarted:     with(messageStarted),
-		event.MessageDelta:       with(messageDelta),
-		event.MessageCompleted:   with(messageCompleted),
-		event.MessageDiscarded:   with(messageDiscarded),
-		event.RunStarted:         with(runStarted),
-		event.RunCompleted:       with(runCompleted),
-		event.RunFailed:          with(runFailed),
-		event.RunCancelled:       with(runCancelled),
-		event.JobStarted:         with(turnStarted),
-		event.JobFailed:          with(turnFailed),
-		event.AttemptRefused:     with(attemptRefused),
-		event.ToolCalled:         with(toolCalled),
-		event.ToolStarted:        with(toolStarted),
-		event.ToolCompleted:      with(toolCompleted),
-		event.ToolFailed:         with(toolFailed),
-		event.ToolUnknown:        with(toolUnknown),
-		event.UsageRecorded:      with(usageRecorded),
-		event.Notice:             with(notice),
-		event.PlanStarted:        with(planStarted),
-		event.PlanCompleted:      with(planCompleted),
-		event.PlanInvalid:        with(planInvalid),
-		event.PlanCancelled:      with(planCancelled),
-		event.InputRequested:     with(inputRequested),
-		event.InputAnswered:      with(inputAnswered),
-		event.InputExpired:       with(inputExpired),
-		event.StepStarted:        with(taskStarted),
-		event.StepCompleted:      with(taskCompleted),
-		event.StepFailed:         with(taskFailed),
-		event.StepCancelled:      with(taskCancelled),
-		event.StepRestarted:      with(taskRestarted),
-		event.RetryScheduled:     with(retryScheduled),
-		event.RequestFailed:      with(requestFailed),
-		event.RunProgressed:      with(runProgressed),
-		event.AggregateStarted:   with(aggregateStarted),
-		event.AggregateCompleted: with(aggregateCompleted),
-		event.PipelineCompleted:  with(pipelineCompleted),
-		event.Error:              with(agentError),
-		event.StateExported:      with(stateExported),
-		event.CommandRefused:     with(commandRefused),
-	}
-	maps.Copy(all, swarmFrames())
-	maps.Copy(all, teamFrames())
-	return all
-}
 
 // with decodes the event's data for f.
 func with[T event.Data](f func(*codec, event.Event, T) wire.Frame) func(*codec, event.Event) (wire.Frame, error) {
@@ -267,3 +207,16 @@ func optionalObject(raw json.RawMessage) json.RawMessage {
 
 // seconds turns milliseconds into the protocol's other unit.
 func seconds(ms int64) float64 { return float64(ms) / 1000 }
+
+// finalAnswer fills in what the run consumed, as far as that is known.
+func finalAnswer(text string, m wire.FinalAnswerMeta, u *event.Usage) wire.Frame {
+	m.Type = "text"
+	if u != nil {
+		m.TokensUsed, m.CostUSD, m.LLMCalls, m.ToolCalls = tokens(*u), u.CostUSD, &u.LLMCalls, &u.ToolCalls
+		if u.InputTokens != nil && u.OutputTokens != nil {
+			total := *u.InputTokens + *u.OutputTokens
+			m.TotalTokens = &total
+		}
+	}
+	return wire.Frame{Event: wire.AgentFinalAnswer, Content: text, Metadata: m, ShowContent: text}
+}

@@ -1,11 +1,7 @@
 package myagent
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/waggle-dev/waggle/gateway/dialect"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
@@ -131,68 +127,12 @@ var verdicts = map[fault.Code]verdict{
 	fault.PayloadLost:    {wire.AgentError, "AGENT_SWARM_011", retry},
 }
 
-// judged returns how to tell of a code that an event carries: error_code and error_type,
-// what to do, and whether the same may work later. A code that is in no catalogue is
-// told as an internal error of that type.
-func judged(code string) (v verdict, kind string, retryable bool) {
-	v, ok := verdicts[fault.Code(code)]
-	if !ok {
-		v = verdicts[notInTable]
-	}
-	return v, first(code, string(notInTable)), fault.Lookup(fault.Code(code)).Retryable
-}
-
-// said returns the text of an error that an event tells of.
-func said(code, message string) string {
-	return first(message, fault.Lookup(fault.Code(code)).Message)
-}
-
 // trouble is a fault with what is known of its circumstances.
 type trouble struct {
 	*fault.Fault
 	where     wire.Context
 	operation string
 	details   *wire.ErrorContext
-}
-
-// tell returns the frame about a fault outside of the log.
-func (c *codec) tell(t trouble) wire.Frame {
-	v, kind, retryable := judged(string(t.Code))
-	text := t.Public()
-	f := wire.Frame{Event: v.event, Content: text}
-	switch v.event {
-	case wire.ErrorValidation:
-		provided := t.Provided
-		if t.Constraint != "" && len(provided) == 0 {
-			provided = json.RawMessage("null") // a member that is missing
-		}
-		f.ShowContent = fmt.Sprintf(c.words.invalid, text)
-		f.Metadata = wire.ValidationMeta{
-			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery,
-			Field: t.Field, Constraint: t.Constraint, Provided: provided, Operation: t.operation, Details: t.details,
-		}
-	case wire.ErrorRateLimited:
-		f.Metadata = wire.RateLimitedMeta{
-			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery, Operation: t.operation,
-		}
-	case wire.ErrorRecoveryFailed:
-		f.ShowContent = fmt.Sprintf(c.words.recoveryFailed, text)
-		f.Metadata = wire.RecoveryFailedMeta{
-			Context: t.where, ErrorCode: v.code, ErrorType: kind, Strategy: v.recovery, Operation: t.operation,
-		}
-	case wire.AgentError:
-		f.ShowContent = fmt.Sprintf(c.words.agentError, text)
-		f.Metadata = wire.ErrorMeta{
-			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recovery: v.recovery, Recoverable: retryable,
-			Operation: t.operation, Field: t.Field, Details: t.details,
-		}
-	default:
-		f.ShowContent = fmt.Sprintf(c.words.systemError, text)
-		f.Metadata = wire.SystemErrorMeta{
-			Context: t.where, ErrorCode: v.code, ErrorType: kind, Severity: severity(t.Code), Recovery: v.recovery, Operation: t.operation,
-		}
-	}
-	return f
 }
 
 // severity is critical where nothing can be done until the operator has looked.
@@ -203,20 +143,6 @@ func severity(code fault.Code) string {
 	return mildFault
 }
 
-// Refuse implements dialect.Sessions. Of a bad position it speaks in the words of this
-// protocol: the catalogue's are those of another one.
-func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f *fault.Fault) []byte {
-	if f.Code == fault.CursorInvalid && f.Field == "" {
-		said := *f
-		said.Field, said.Constraint = "content.last_seq", "the seq of a frame of this session"
-		if f.Message == fault.Lookup(f.Code).Message {
-			said.Message = "This is not a position in the session. Use the seq or the event_id of the last frame that you received."
-		}
-		f = &said
-	}
-	return c.linked(at, session, c.tell(trouble{Fault: f, where: link(at), operation: operations[asked]}))
-}
-
 // operations are the actions in the words of the protocol. Actions without a request have
 // none.
 var operations = map[dialect.Action]string{
@@ -224,23 +150,13 @@ var operations = map[dialect.Action]string{
 	dialect.Ack: "ack", dialect.Export: "request_state",
 }
 
-// commandRefused is the direct message about a command without effect. The answer that
-// counted is part of the text, because not every client shows metadata.
-func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
-	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(d.Field)
-	if f.Code == fault.InputNotFound && d.InputID != "" {
-		if id, err := json.Marshal(d.InputID); err == nil {
-			f = f.Unlike("the step_id of a question of this session", id)
-		}
+// recoveryAction says with the words of agent.error what a client can do.
+func recoveryAction(recovery string) string {
+	switch recovery {
+	case retry, skip, escalate:
+		return recovery
+	case reconnect, withState, backOff:
+		return retry
 	}
-	if d.AnsweredBy != "" {
-		who := d.AnsweredBy
-		if d.AnsweredOn != "" {
-			who += " on " + d.AnsweredOn
-		}
-		f.Message += " (answered by " + who + ": " + d.Decision + ")"
-	}
-	return c.tell(trouble{Fault: f, details: &wire.ErrorContext{
-		CommandID: d.CommandID, StepID: d.InputID, AnsweredBy: d.AnsweredBy, Client: d.AnsweredOn, Decision: d.Decision,
-	}})
+	return escalate
 }

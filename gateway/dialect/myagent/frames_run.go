@@ -44,19 +44,6 @@ func runFailed(c *codec, _ event.Event, d event.RunFailedData) wire.Frame {
 	return finalAnswer(d.Answer, m, d.Usage)
 }
 
-// finalAnswer fills in what the run consumed, as far as that is known.
-func finalAnswer(text string, m wire.FinalAnswerMeta, u *event.Usage) wire.Frame {
-	m.Type = "text"
-	if u != nil {
-		m.TokensUsed, m.CostUSD, m.LLMCalls, m.ToolCalls = tokens(*u), u.CostUSD, &u.LLMCalls, &u.ToolCalls
-		if u.InputTokens != nil && u.OutputTokens != nil {
-			total := *u.InputTokens + *u.OutputTokens
-			m.TotalTokens = &total
-		}
-	}
-	return wire.Frame{Event: wire.AgentFinalAnswer, Content: text, Metadata: m, ShowContent: text}
-}
-
 func runCancelled(c *codec, _ event.Event, d event.RunCancelledData) wire.Frame {
 	return wire.Frame{
 		Event: wire.AgentInterrupted, Content: "Execution cancelled",

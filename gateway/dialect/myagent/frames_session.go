@@ -2,7 +2,6 @@ package myagent
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
 	"github.com/waggle-dev/waggle/proto-schemas/command"
@@ -104,28 +103,6 @@ func sender(s *event.Sender) string {
 
 func messageRefused(c *codec, _ event.Event, d event.MessageRefusedData) wire.Frame {
 	return c.agentError(d.Message, wire.ErrorMeta{ErrorType: d.Code, Operation: "message", MessageID: d.MessageID})
-}
-
-// agentError fills in what follows from the code, which is in m.ErrorType.
-func (c *codec) agentError(message string, m wire.ErrorMeta) wire.Frame {
-	text := said(m.ErrorType, message)
-	v, kind, retryable := judged(m.ErrorType)
-	m.ErrorCode, m.ErrorType, m.Recoverable = v.code, kind, retryable
-	if m.Recovery == "" {
-		m.Recovery = recoveryAction(v.recovery)
-	}
-	return wire.Frame{Event: wire.AgentError, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.agentError, text)}
-}
-
-// recoveryAction says with the words of agent.error what a client can do.
-func recoveryAction(recovery string) string {
-	switch recovery {
-	case retry, skip, escalate:
-		return recovery
-	case reconnect, withState, backOff:
-		return retry
-	}
-	return escalate
 }
 
 func agentError(c *codec, _ event.Event, d event.ErrorData) wire.Frame {

@@ -102,25 +102,3 @@ func (c *codec) Exported(at dialect.Link, session string, state event.StateExpor
 	}
 	return c.linked(at, session, f)
 }
-
-// link names the connection in a frame that is made for it alone.
-func link(at dialect.Link) wire.Context { return wire.Context{ConnectionID: at.ConnectionID} }
-
-// linked fills in what frames for one connection have and encodes the frame. Such a
-// frame is in no log. It names no session that could not be one.
-func (c *codec) linked(at dialect.Link, session string, f wire.Frame) []byte {
-	f.Timestamp = wire.Stamp(at.Now)
-	if idForm.MatchString(session) {
-		f.SessionID = session
-	}
-	b, err := f.Encode()
-	if err == nil {
-		return b
-	}
-	f = c.tell(trouble{Fault: fault.New(fault.Internal), where: link(at)})
-	f.Timestamp, f.SessionID = wire.Stamp(at.Now), ""
-	if b, err = f.Encode(); err != nil {
-		panic("myagent: " + err.Error()) // A frame without raw members can always be encoded.
-	}
-	return b
-}

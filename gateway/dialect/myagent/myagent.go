@@ -7,12 +7,16 @@
 package myagent
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
 //go:generate go test -count=1 -run ^TestWatchingAnyRun$ -update .
@@ -46,23 +50,6 @@ type Settings struct {
 	Heartbeat          time.Duration // between two heartbeats
 	MaxConcurrentTasks int           // tasks of a run that are solved at once
 	Language           string        // of texts for people where a client says none; empty = the protocol's own
-}
-
-// Dialect returns the MyAgent dialect. Its codecs implement dialect.Sessions.
-func Dialect(s Settings) dialect.MultiDialect {
-	all := allFrames()
-	m := myagent{}
-	for _, texts := range []string{merged, none, every} {
-		zh := &codec{name: "myagent", words: &inChinese, settings: s, frames: all, texts: texts}
-		en := &codec{name: "myagent+en", words: &inEnglish, settings: s, frames: all, texts: texts}
-		if texts != merged {
-			zh.name, en.name = zh.name+"+"+texts, en.name+"+"+texts
-		}
-		zh.languages = map[string]*codec{chinese: zh, english: en}
-		en.languages = zh.languages
-		m[texts] = zh.in(s.Language)
-	}
-	return m
 }
 
 // myagent has the variants for each way in which texts are shown, in the language of the
@@ -122,4 +109,142 @@ func (c *codec) in(language string) *codec {
 func base(tag string) string {
 	language, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
 	return strings.ToLower(language)
+}
+
+// frames maps the types of events to what makes their frame, but for the members that
+// all frames have.
+type frames map[event.Type]func(*codec, event.Event) (wire.Frame, error)
+
+// judged returns how to tell of a code that an event carries: error_code and error_type,
+// what to do, and whether the same may work later. A code that is in no catalogue is
+// told as an internal error of that type.
+func judged(code string) (v verdict, kind string, retryable bool) {
+	v, ok := verdicts[fault.Code(code)]
+	if !ok {
+		v = verdicts[notInTable]
+	}
+	return v, first(code, string(notInTable)), fault.Lookup(fault.Code(code)).Retryable
+}
+
+// said returns the text of an error that an event tells of.
+func said(code, message string) string {
+	return first(message, fault.Lookup(fault.Code(code)).Message)
+}
+
+// tell returns the frame about a fault outside of the log.
+func (c *codec) tell(t trouble) wire.Frame {
+	v, kind, retryable := judged(string(t.Code))
+	text := t.Public()
+	f := wire.Frame{Event: v.event, Content: text}
+	switch v.event {
+	case wire.ErrorValidation:
+		provided := t.Provided
+		if t.Constraint != "" && len(provided) == 0 {
+			provided = json.RawMessage("null") // a member that is missing
+		}
+		f.ShowContent = fmt.Sprintf(c.words.invalid, text)
+		f.Metadata = wire.ValidationMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery,
+			Field: t.Field, Constraint: t.Constraint, Provided: provided, Operation: t.operation, Details: t.details,
+		}
+	case wire.ErrorRateLimited:
+		f.Metadata = wire.RateLimitedMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recoverable: true, Strategy: v.recovery, Operation: t.operation,
+		}
+	case wire.ErrorRecoveryFailed:
+		f.ShowContent = fmt.Sprintf(c.words.recoveryFailed, text)
+		f.Metadata = wire.RecoveryFailedMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Strategy: v.recovery, Operation: t.operation,
+		}
+	case wire.AgentError:
+		f.ShowContent = fmt.Sprintf(c.words.agentError, text)
+		f.Metadata = wire.ErrorMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Recovery: v.recovery, Recoverable: retryable,
+			Operation: t.operation, Field: t.Field, Details: t.details,
+		}
+	default:
+		f.ShowContent = fmt.Sprintf(c.words.systemError, text)
+		f.Metadata = wire.SystemErrorMeta{
+			Context: t.where, ErrorCode: v.code, ErrorType: kind, Severity: severity(t.Code), Recovery: v.recovery, Operation: t.operation,
+		}
+	}
+	return f
+}
+
+// Refuse implements dialect.Sessions. Of a bad position it speaks in the words of this
+// protocol: the catalogue's are those of another one.
+func (c *codec) Refuse(at dialect.Link, session string, asked dialect.Action, f *fault.Fault) []byte {
+	if f.Code == fault.CursorInvalid && f.Field == "" {
+		said := *f
+		said.Field, said.Constraint = "content.last_seq", "the seq of a frame of this session"
+		if f.Message == fault.Lookup(f.Code).Message {
+			said.Message = "This is not a position in the session. Use the seq or the event_id of the last frame that you received."
+		}
+		f = &said
+	}
+	return c.linked(at, session, c.tell(trouble{Fault: f, where: link(at), operation: operations[asked]}))
+}
+
+// commandRefused is the direct message about a command without effect. The answer that
+// counted is part of the text, because not every client shows metadata.
+func commandRefused(c *codec, _ event.Event, d event.CommandRefusedData) wire.Frame {
+	f := fault.Newf(fault.Code(first(d.Code, string(notInTable))), "%s", said(d.Code, d.Message)).At(d.Field)
+	if f.Code == fault.InputNotFound && d.InputID != "" {
+		if id, err := json.Marshal(d.InputID); err == nil {
+			f = f.Unlike("the step_id of a question of this session", id)
+		}
+	}
+	if d.AnsweredBy != "" {
+		who := d.AnsweredBy
+		if d.AnsweredOn != "" {
+			who += " on " + d.AnsweredOn
+		}
+		f.Message += " (answered by " + who + ": " + d.Decision + ")"
+	}
+	return c.tell(trouble{Fault: f, details: &wire.ErrorContext{
+		CommandID: d.CommandID, StepID: d.InputID, AnsweredBy: d.AnsweredBy, Client: d.AnsweredOn, Decision: d.Decision,
+	}})
+}
+
+// agentError fills in what follows from the code, which is in m.ErrorType.
+func (c *codec) agentError(message string, m wire.ErrorMeta) wire.Frame {
+	text := said(m.ErrorType, message)
+	v, kind, retryable := judged(m.ErrorType)
+	m.ErrorCode, m.ErrorType, m.Recoverable = v.code, kind, retryable
+	if m.Recovery == "" {
+		m.Recovery = recoveryAction(v.recovery)
+	}
+	return wire.Frame{Event: wire.AgentError, Content: text, Metadata: m, ShowContent: fmt.Sprintf(c.words.agentError, text)}
+}
+
+// link names the connection in a frame that is made for it alone.
+func link(at dialect.Link) wire.Context { return wire.Context{ConnectionID: at.ConnectionID} }
+
+// linked fills in what frames for one connection have and encodes the frame. Such a
+// frame is in no log. It names no session that could not be one.
+func (c *codec) linked(at dialect.Link, session string, f wire.Frame) []byte {
+	f.Timestamp = wire.Stamp(at.Now)
+	if idForm.MatchString(session) {
+		f.SessionID = session
+	}
+	b, err := f.Encode()
+	if err == nil {
+		return b
+	}
+	f = c.tell(trouble{Fault: fault.New(fault.Internal), where: link(at)})
+	f.Timestamp, f.SessionID = wire.Stamp(at.Now), ""
+	if b, err = f.Encode(); err != nil {
+		panic("myagent: " + err.Error()) // A frame without raw members can always be encoded.
+	}
+	return b
+}
+
+// first returns the first text that is not empty.
+func first(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
 }

@@ -175,16 +175,6 @@ func pick(numbers ...*int64) *uint64 {
 	return nil
 }
 
-// first returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
 func deref(s *string) string {
 	if s == nil {
 		return ""

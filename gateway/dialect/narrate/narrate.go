@@ -55,17 +55,6 @@ var ErrUnreadable = errors.New("the relayed event cannot be read")
 // Whole returns the text with its lead.
 func (n Narration) Whole() string { return n.Lead + n.Text }
 
-// Of returns the neutral form of an event. Dialects pass the result of event.Unwrap. A
-// type without an entry gives a silent narration. An error means that the data of the
-// event cannot be read.
-func Of(e event.Event) (Narration, error) {
-	entry, ok := table[e.Type]
-	if !ok || entry.tell == nil {
-		return Narration{}, nil
-	}
-	return entry.tell(e)
-}
-
 // Fault fills in the gaps of an error that an event reports: the code is at least
 // fault.Internal, and the text at least that of the catalogue.
 func Fault(code, message string) (filledCode, text string) {

@@ -1,8 +1,6 @@
 package narrate
 
-import (
-	"github.com/waggle-dev/waggle/proto-schemas/event"
-)
+import "github.com/waggle-dev/waggle/proto-schemas/event"
 
 // table has an entry for every canonical type and every direct message.
 var table = map[event.Type]entry{
@@ -108,3 +106,14 @@ var table = map[event.Type]entry{
 }
 
 func unreadable(event.Event) (Narration, error) { return Narration{}, ErrUnreadable }
+
+// Of returns the neutral form of an event. Dialects pass the result of event.Unwrap. A
+// type without an entry gives a silent narration. An error means that the data of the
+// event cannot be read.
+func Of(e event.Event) (Narration, error) {
+	entry, ok := table[e.Type]
+	if !ok || entry.tell == nil {
+		return Narration{}, nil
+	}
+	return entry.tell(e)
+}

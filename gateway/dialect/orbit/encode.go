@@ -78,6 +78,4 @@ func render[D any](f wire.Frame[D]) []byte {
 	return b
 }
 
-func stamp(t time.Time) wire.Timestamp { return wire.Timestamp{Time: t} }
-
 func one(frame []byte) [][]byte { return [][]byte{frame} }

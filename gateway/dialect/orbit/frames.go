@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"time"
 
 	"github.com/waggle-dev/waggle/gateway/dialect/narrate"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -179,3 +180,5 @@ func preview(s string) string {
 	}
 	return s
 }
+
+func stamp(t time.Time) wire.Timestamp { return wire.Timestamp{Time: t} }

@@ -1,7 +1,6 @@
 package team
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -57,10 +56,6 @@ func clip(s string) string {
 	return s
 }
 
-func invalid(field, text string) *fault.Fault {
-	return fault.Newf(fault.InvalidField, "%s", text).At(field)
-}
-
 // message asks a member to do something, or the coordinator.
 func (f *form) message(p fields, in dialect.Inbound) dialect.Intent {
 	m := dialect.SendMessage{Content: f.needText(p, "content")}
@@ -113,11 +108,4 @@ func (f *form) whole(data dialect.IntentData, in dialect.Inbound) dialect.Intent
 		f.wrong("type", "one for a team, which this socket does not show")
 	}
 	return dialect.Intent{Data: data}
-}
-
-// wrong notes what is wrong with a member. The first thing counts.
-func (f *form) wrong(field, rule string) {
-	if f.fault == nil {
-		f.fault = invalid(field, fmt.Sprintf("%s has to be %s.", field, rule))
-	}
 }

@@ -22,27 +22,6 @@ type message struct {
 	hidden bool   // only for the count: a status that has not changed for the team, or an addition
 }
 
-// Encode implements dialect.Codec. An event that should give a frame but cannot be read
-// gives an ERROR: a viewer must not mistake a damaged log for silence.
-func (c *codec) Encode(e event.Event) [][]byte {
-	at := read(e)
-	list := at.messages()
-	shown := 0
-	for i, m := range list {
-		list[i].hidden = m.hidden || !c.more && at.adds(m)
-		if !list[i].hidden {
-			shown++
-		}
-	}
-	frames := make([][]byte, 0, shown)
-	for i, m := range list {
-		if !m.hidden {
-			frames = append(frames, c.render(at, m, count{i: len(frames), n: shown, all: i, of: len(list)}))
-		}
-	}
-	return frames
-}
-
 // additions are the messages that the client of the original does not know.
 var additions = map[string]bool{wire.MessageAccepted: true, wire.ToolAutoExecuting: true}
 
@@ -55,29 +34,6 @@ func (at *scene) adds(m message) bool {
 // count says which message of its event one is: of those that are shown, and of those
 // that the log of the agent itself would show.
 type count struct{ i, n, all, of int }
-
-// render returns the message as a frame. An invalid raw member makes it an ERROR.
-func (c *codec) render(at *scene, m message, n count) []byte {
-	b, err := c.encoded(at, m, n)
-	if err != nil {
-		b, err = c.encoded(at, message{kind: wire.Error, data: unreadable()}, n)
-	}
-	if err != nil {
-		panic("team: " + err.Error()) // A message without raw members can always be encoded.
-	}
-	return b
-}
-
-func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
-	switch {
-	case !c.deep || at.direct:
-		m.data.Put(at.where(c, m, n))
-		return wire.Encode(wire.Frame{Type: m.kind, Payload: m.data})
-	case c.single:
-		return wire.Encode(at.streamEvent(m, at.outer, n.i, n.n))
-	}
-	return wire.Encode(at.envelope(0, m, n))
-}
 
 // unreadable tells that an event cannot be shown.
 func unreadable() *wire.ErrorPayload {

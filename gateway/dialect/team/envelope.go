@@ -97,3 +97,26 @@ func plain(m message) any {
 	}
 	return m.data
 }
+
+// render returns the message as a frame. An invalid raw member makes it an ERROR.
+func (c *codec) render(at *scene, m message, n count) []byte {
+	b, err := c.encoded(at, m, n)
+	if err != nil {
+		b, err = c.encoded(at, message{kind: wire.Error, data: unreadable()}, n)
+	}
+	if err != nil {
+		panic("team: " + err.Error()) // A message without raw members can always be encoded.
+	}
+	return b
+}
+
+func (c *codec) encoded(at *scene, m message, n count) ([]byte, error) {
+	switch {
+	case !c.deep || at.direct:
+		m.data.Put(at.where(c, m, n))
+		return wire.Encode(wire.Frame{Type: m.kind, Payload: m.data})
+	case c.single:
+		return wire.Encode(at.streamEvent(m, at.outer, n.i, n.n))
+	}
+	return wire.Encode(at.envelope(0, m, n))
+}

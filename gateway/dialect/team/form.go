@@ -2,6 +2,7 @@ package team
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/waggle-dev/waggle/gateway/dialect"
@@ -159,4 +160,11 @@ func (f *form) messageID(p fields, in dialect.Inbound) string {
 		return id.EntityFromExternal(given).String()
 	}
 	return in.NewID()
+}
+
+// wrong notes what is wrong with a member. The first thing counts.
+func (f *form) wrong(field, rule string) {
+	if f.fault == nil {
+		f.fault = invalid(field, fmt.Sprintf("%s has to be %s.", field, rule))
+	}
 }

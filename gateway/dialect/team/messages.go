@@ -6,10 +6,6 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/team"
 )
 
-// builders maps the types of events to what makes their messages. A status that
-// follows from an event is added to them.
-var builders = merged(ofMessages, ofTools, ofPlans, ofSwarm, ofTeams, silent)
-
 type build func(*scene) ([]message, error)
 
 func merged(parts ...map[event.Type]build) map[event.Type]build {
@@ -78,27 +74,6 @@ func with[T event.Data](f func(*scene, T) []message) build {
 	}
 }
 
-// messages returns what the event becomes.
-func (at *scene) messages() []message {
-	build, native := builders[at.Type]
-	if !native {
-		build = inherited
-	}
-	list, err := build(at)
-	if err != nil {
-		return one(wire.Error, unreadable())
-	}
-	if at.Type == "" {
-		return one(wire.Error, unreadable()) // A wrapped event without a type.
-	}
-	for _, m := range list {
-		if m.kind == wire.AgentStatus {
-			return list
-		}
-	}
-	return append(list, at.status("")...)
-}
-
 func one(kind string, p payload) []message { return []message{{kind: kind, data: p}} }
 
 func joined(lists ...[]message) []message {
@@ -131,3 +106,21 @@ func (at *scene) status(tool string) []message {
 	}
 	return []message{m}
 }
+
+// complete is a whole text.
+func complete(content, messageID string) []message {
+	return one(wire.AssistantComplete, &wire.AssistantCompletePayload{
+		Content: content, MessageID: messageID, ImageURLs: []string{}, AudioURLs: []string{}, VideoURLs: []string{},
+	})
+}
+
+func failure(code, text string) []message {
+	code, text = narrate.Fault(code, text)
+	return one(wire.Error, &wire.ErrorPayload{Code: code, Message: text})
+}
+
+// questionType is the type of a question that says none. It is the swarm's.
+const questionType = "input_request"
+
+// theUser is who the questions of a swarm's agents are for.
+const theUser = "user"

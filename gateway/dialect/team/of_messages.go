@@ -124,13 +124,6 @@ func runFailed(at *scene, d event.RunFailedData) []message {
 	return append(list, status...)
 }
 
-// complete is a whole text.
-func complete(content, messageID string) []message {
-	return one(wire.AssistantComplete, &wire.AssistantCompletePayload{
-		Content: content, MessageID: messageID, ImageURLs: []string{}, AudioURLs: []string{}, VideoURLs: []string{},
-	})
-}
-
 // commandRefused is a direct message: the reason why a frame has no effect. The log that it
 // is about says the id of its agent; the name comes with it.
 func commandRefused(at *scene, d event.CommandRefusedData) []message {
@@ -139,9 +132,4 @@ func commandRefused(at *scene, d event.CommandRefusedData) []message {
 	return []message{{kind: wire.Error, member: d.AgentName, data: &wire.ErrorPayload{
 		Code: code, Message: text, Field: d.Field, InputID: d.InputID, AnsweredBy: d.AnsweredBy, Decision: d.Decision,
 	}}}
-}
-
-func failure(code, text string) []message {
-	code, text = narrate.Fault(code, text)
-	return one(wire.Error, &wire.ErrorPayload{Code: code, Message: text})
 }

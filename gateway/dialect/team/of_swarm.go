@@ -12,12 +12,6 @@ const (
 	callUnknown   = "unknown"
 )
 
-// questionType is the type of a question that says none. It is the swarm's.
-const questionType = "input_request"
-
-// theUser is who the questions of a swarm's agents are for.
-const theUser = "user"
-
 // ofSwarm are the events of tasks for agents of the swarm.
 var ofSwarm = map[event.Type]build{
 	event.TaskCreated:    with(swarmCreated),

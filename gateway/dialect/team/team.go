@@ -81,3 +81,7 @@ var _ dialect.Teams = (*codec)(nil)
 
 // Name implements dialect.Codec.
 func (c *codec) Name() string { return c.name }
+
+func invalid(field, text string) *fault.Fault {
+	return fault.Newf(fault.InvalidField, "%s", text).At(field)
+}

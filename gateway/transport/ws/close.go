@@ -35,26 +35,6 @@ func CloseCode(f *fault.Fault) int {
 // its reason, the fault's code.
 func (s *Socket) End(f *fault.Fault) { s.Finish(CloseCode(f), string(f.Code)) }
 
-// Finish starts the close handshake: the close frame goes out after all that is
-// queued, or after CloseTimeout, and the connection ends when the peer has
-// answered, or after CloseTimeout again. It never blocks. The first call wins;
-// from then on Send and Force accept nothing and messages of the peer are
-// discarded. A reason is cut at 123 bytes.
-func (s *Socket) Finish(code int, reason string) {
-	frame, code := closeFrame(code, reason)
-	s.finish(frame, code, true)
-}
-
-// finish has ours false where coder answers the peer.
-func (s *Socket) finish(frame []byte, code int, ours bool) {
-	s.mu.Lock()
-	if s.closing == nil && !s.over {
-		s.closing, s.code, s.ours = frame, code, ours
-		s.closeBy = s.hub.now() + int64(s.hub.opts.CloseTimeout)
-	}
-	s.unlockAndKick()
-}
-
 // Abort cuts the connection now. Queued messages are lost.
 func (s *Socket) Abort() { s.cut(hard) }
 
@@ -122,38 +102,6 @@ func (s *Socket) release() {
 	if s.ws != nil {
 		_ = s.ws.CloseNow()
 	}
-}
-
-// hearOut waits in a goroutine for the peer's answer to our close frame. The caller
-// has the reading side and hands it on.
-func (s *Socket) hearOut(broken bool) {
-	if !s.hub.spawn(func() { s.await(broken) }) {
-		s.cut(hard)
-		s.release()
-	}
-}
-
-// await hears the peer out after our close frame, without a reader. It
-// has the reading side and ends the connection.
-func (s *Socket) await(broken bool) {
-	if broken || !s.goodbye() {
-		s.discard()
-	}
-	s.giveBack()
-	s.cut(plainly)
-	s.release()
-}
-
-// goodbye waits for the peer's close frame, or any other end. It returns false if
-// the peer has a lot to say before.
-func (s *Socket) goodbye() bool {
-	for s.late <= maxLate {
-		if _, err := s.message(); s.lost(err) {
-			return true
-		}
-		s.late++
-	}
-	return false
 }
 
 // discard reads on without looking, so that the kernel does not answer with a

@@ -1,37 +1,10 @@
 package ws
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
 )
-
-// ErrClosed is what a socket that is over, and a hub that is closed, return.
-var ErrClosed = errors.New("ws: closed")
-
-// errLate ends coder's reading of a peer that goes on after our close frame.
-var errLate = errors.New("ws: the peer does not stop")
-
-// Hub owns sockets: their writers and the sweeper. All methods may be called
-// concurrently.
-type Hub struct {
-	opts   Options
-	start  time.Time
-	shards []*shard
-	next   atomic.Uint64 // shard of the next socket
-	stop   chan struct{}
-	bufs   sync.Pool     // *[]byte of coalesce bytes
-	msgs   sync.Pool     // *[]byte of messageBuffer bytes
-	large  chan struct{} // one of each message beyond Options.ReadLimit that is being read or kept
-
-	mu      sync.Mutex
-	sockets []*Socket // each knows its place
-	closed  bool
-	wg      sync.WaitGroup // everything that the hub started; Add under mu
-}
 
 // Stats are the counters of a hub. Writes counts calls to the network, Frames the
 // text and close frames handed to it.
@@ -54,11 +27,6 @@ func NewHub(o Options) *Hub {
 	}
 	h.spawn(h.sweeper)
 	return h
-}
-
-func newBuffer(size int) *[]byte {
-	b := make([]byte, 0, size)
-	return &b
 }
 
 // Close aborts the sockets that are left, and returns when nothing that the hub
@@ -118,24 +86,10 @@ func (h *Hub) Stats() Stats {
 	return st
 }
 
-// now is the time since the hub started, in nanoseconds; never 0.
-func (h *Hub) now() int64 { return int64(time.Since(h.start)) + 1 }
-
 func (h *Hub) isClosed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.closed
-}
-
-// spawn runs f, unless the hub is closed.
-func (h *Hub) spawn(f func()) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return false
-	}
-	h.wg.Go(f)
-	return true
 }
 
 func (h *Hub) add(s *Socket) bool {
@@ -149,23 +103,20 @@ func (h *Hub) add(s *Socket) bool {
 	return true
 }
 
-func (h *Hub) remove(s *Socket) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s.place < 0 {
-		return
+func (sh *shard) run() {
+	var work []*Socket
+	buf := sh.hub.buffer()
+	for {
+		sh.mu.Lock()
+		for len(sh.list) == 0 && !sh.stopped {
+			sh.wake.Wait()
+		}
+		if sh.stopped {
+			sh.mu.Unlock()
+			return
+		}
+		sh.list, work = work[:0], sh.list
+		sh.mu.Unlock()
+		buf = sh.round(work, buf)
 	}
-	last := len(h.sockets) - 1
-	moved := h.sockets[last]
-	h.sockets[s.place], moved.place = moved, s.place
-	h.sockets[last] = nil
-	h.sockets = h.sockets[:last]
-	s.place = -1
-}
-
-// snapshot appends the sockets to buf.
-func (h *Hub) snapshot(buf []*Socket) []*Socket {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return append(buf, h.sockets...)
 }

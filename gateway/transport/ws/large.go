@@ -13,12 +13,6 @@ import (
 // frame besides its data fit.
 const endBytes = 4 << 10
 
-// Limits bounds the messages of one socket. Zero fields mean Options.ReadLimit.
-type Limits struct {
-	Message int64 // bytes of a message that Read returns
-	Drain   int64 // bytes of a message that Read skips with an Oversize; beyond it the socket ends
-}
-
 // Oversize is the error of Read for a message beyond Limits.Message: all of it has been
 // read and its ends are kept. The socket goes on.
 type Oversize struct {
@@ -151,4 +145,16 @@ func oversize(b []byte, limit int) *Oversize {
 	o.Tail = make([]byte, 0, endBytes+messageBuffer)
 	o.Tail = append(o.Tail, b[max(len(o.Head), len(b)-endBytes):]...)
 	return o
+}
+
+// ending returns nil if err is the end of a message. A connection that ends within
+// one looks the same to coder, and what came of it must not pass for a message.
+func (s *Socket) ending(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if s.ioErr != nil {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
 }

@@ -80,3 +80,9 @@ func (o Options) tick() time.Duration {
 	shortest := min(o.PingInterval, o.PongTimeout, o.MessageTimeout, o.WriteStall, o.CloseTimeout)
 	return max(minTick, min(maxTick, shortest/4))
 }
+
+// Limits bounds the messages of one socket. Zero fields mean Options.ReadLimit.
+type Limits struct {
+	Message int64 // bytes of a message that Read returns
+	Drain   int64 // bytes of a message that Read skips with an Oversize; beyond it the socket ends
+}

@@ -171,15 +171,6 @@ func (s *Socket) message() ([]byte, error) {
 	return s.assemble(r)
 }
 
-// mark notes when the message began that comes next: now, if some of it is here.
-func (s *Socket) mark() {
-	if s.in.Buffered() > 0 {
-		s.began.Store(s.hub.now())
-	} else {
-		s.began.Store(0)
-	}
-}
-
 // assemble reads a message. One beyond Options.ReadLimit, where the socket takes such,
 // has memory of its own, which the hub has room for.
 func (s *Socket) assemble(r io.Reader) ([]byte, error) {
@@ -212,18 +203,6 @@ func (s *Socket) assemble(r io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// ending returns nil if err is the end of a message. A connection that ends within
-// one looks the same to coder, and what came of it must not pass for a message.
-func (s *Socket) ending(err error) error {
-	if !errors.Is(err, io.EOF) {
-		return err
-	}
-	if s.ioErr != nil {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-
 func (s *Socket) finishMessage(r io.Reader) error {
 	_, err := io.Copy(io.Discard, r)
 	if err == nil {
@@ -251,4 +230,36 @@ func (s *Socket) giveBack() {
 		s.hub.msgs.Put(s.buf)
 		s.buf = nil
 	}
+}
+
+// hearOut waits in a goroutine for the peer's answer to our close frame. The caller
+// has the reading side and hands it on.
+func (s *Socket) hearOut(broken bool) {
+	if !s.hub.spawn(func() { s.await(broken) }) {
+		s.cut(hard)
+		s.release()
+	}
+}
+
+// await hears the peer out after our close frame, without a reader. It
+// has the reading side and ends the connection.
+func (s *Socket) await(broken bool) {
+	if broken || !s.goodbye() {
+		s.discard()
+	}
+	s.giveBack()
+	s.cut(plainly)
+	s.release()
+}
+
+// goodbye waits for the peer's close frame, or any other end. It returns false if
+// the peer has a lot to say before.
+func (s *Socket) goodbye() bool {
+	for s.late <= maxLate {
+		if _, err := s.message(); s.lost(err) {
+			return true
+		}
+		s.late++
+	}
+	return false
 }

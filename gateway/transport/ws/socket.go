@@ -2,6 +2,7 @@ package ws
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -260,4 +261,115 @@ func (s *Socket) control() bool {
 		return false
 	}
 	return true
+}
+
+// Finish starts the close handshake: the close frame goes out after all that is
+// queued, or after CloseTimeout, and the connection ends when the peer has
+// answered, or after CloseTimeout again. It never blocks. The first call wins;
+// from then on Send and Force accept nothing and messages of the peer are
+// discarded. A reason is cut at 123 bytes.
+func (s *Socket) Finish(code int, reason string) {
+	frame, code := closeFrame(code, reason)
+	s.finish(frame, code, true)
+}
+
+// finish has ours false where coder answers the peer.
+func (s *Socket) finish(frame []byte, code int, ours bool) {
+	s.mu.Lock()
+	if s.closing == nil && !s.over {
+		s.closing, s.code, s.ours = frame, code, ours
+		s.closeBy = s.hub.now() + int64(s.hub.opts.CloseTimeout)
+	}
+	s.unlockAndKick()
+}
+
+// ErrClosed is what a socket that is over, and a hub that is closed, return.
+var ErrClosed = errors.New("ws: closed")
+
+// errLate ends coder's reading of a peer that goes on after our close frame.
+var errLate = errors.New("ws: the peer does not stop")
+
+// Hub owns sockets: their writers and the sweeper. All methods may be called
+// concurrently.
+type Hub struct {
+	opts   Options
+	start  time.Time
+	shards []*shard
+	next   atomic.Uint64 // shard of the next socket
+	stop   chan struct{}
+	bufs   sync.Pool     // *[]byte of coalesce bytes
+	msgs   sync.Pool     // *[]byte of messageBuffer bytes
+	large  chan struct{} // one of each message beyond Options.ReadLimit that is being read or kept
+
+	mu      sync.Mutex
+	sockets []*Socket // each knows its place
+	closed  bool
+	wg      sync.WaitGroup // everything that the hub started; Add under mu
+}
+
+func newBuffer(size int) *[]byte {
+	b := make([]byte, 0, size)
+	return &b
+}
+
+// now is the time since the hub started, in nanoseconds; never 0.
+func (h *Hub) now() int64 { return int64(time.Since(h.start)) + 1 }
+
+func (h *Hub) remove(s *Socket) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.place < 0 {
+		return
+	}
+	last := len(h.sockets) - 1
+	moved := h.sockets[last]
+	h.sockets[s.place], moved.place = moved, s.place
+	h.sockets[last] = nil
+	h.sockets = h.sockets[:last]
+	s.place = -1
+}
+
+// snapshot appends the sockets to buf.
+func (h *Hub) snapshot(buf []*Socket) []*Socket {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append(buf, h.sockets...)
+}
+
+// mark notes when the message began that comes next: now, if some of it is here.
+func (s *Socket) mark() {
+	if s.in.Buffered() > 0 {
+		s.began.Store(s.hub.now())
+	} else {
+		s.began.Store(0)
+	}
+}
+
+// counts are what a shard's goroutine adds up by itself during a round.
+type counts struct{ writes, frames, bytes int64 }
+
+// shard writes for its share of the sockets. A socket that has something to write
+// is in the list once; while a peer is behind, a goroutine of its own has the sink
+// and the shard leaves it alone.
+type shard struct {
+	hub *Hub
+	try *attempt
+
+	mu      sync.Mutex
+	wake    sync.Cond
+	list    []*Socket
+	stopped bool
+
+	writes, frames, bytes atomic.Int64
+	fresh                 counts // of this round, and not yet added
+}
+
+// add queues a socket that has been marked dirty.
+func (sh *shard) add(s *Socket) {
+	sh.mu.Lock()
+	sh.list = append(sh.list, s)
+	if len(sh.list) == 1 {
+		sh.wake.Signal()
+	}
+	sh.mu.Unlock()
 }

@@ -158,3 +158,46 @@ func (s *Socket) catchUp(c chunk, buf *[]byte) {
 		c = s.advance(c, *buf)
 	}
 }
+
+// round drains the sockets in turn, and returns the buffer to go on with.
+func (sh *shard) round(work []*Socket, buf *[]byte) *[]byte {
+	for i, s := range work {
+		work[i] = nil
+		if sh.drain(s, buf) {
+			buf = sh.hub.buffer()
+		}
+	}
+	sh.writes.Add(sh.fresh.writes)
+	sh.frames.Add(sh.fresh.frames)
+	sh.bytes.Add(sh.fresh.bytes)
+	sh.fresh = counts{}
+	return buf
+}
+
+// drain writes what waits for the socket, without blocking. It reports whether the
+// buffer has been handed on.
+func (sh *shard) drain(s *Socket, buf *[]byte) bool {
+	var c chunk
+	for range turn {
+		if c = s.advance(c, *buf); len(c.p) == 0 {
+			return false
+		}
+		n, err := s.out.try(sh.try, c.p)
+		if n > 0 {
+			sh.fresh.writes++
+			sh.fresh.bytes += int64(n)
+		}
+		if err != nil {
+			s.cut(hard)
+			return false
+		}
+		if n < len(c.p) {
+			c.p = c.p[n:]
+			return s.fallBehind(c, buf)
+		}
+		sh.fresh.frames += int64(c.frames)
+	}
+	s.settle(c)
+	sh.add(s)
+	return false
+}

@@ -1,8 +1,6 @@
 package workspace
 
-import (
-	"sync"
-)
+import "sync"
 
 // server holds the common parts of all tools.
 type server struct {

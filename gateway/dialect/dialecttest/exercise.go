@@ -1,7 +1,6 @@
 package dialecttest
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -108,9 +107,19 @@ func paths(v any, path string, f func(string)) {
 	}
 }
 
-func parse(t testing.TB, raw []byte) any {
+// Exercise runs the whole suite against the dialect.
+func Exercise(t *testing.T, s Suite) {
 	t.Helper()
-	var v any
-	require.NoError(t, json.Unmarshal(raw, &v), "%s", raw)
-	return v
+	c := load(t, s)
+	t.Run("codecs", c.codecs)
+	t.Run("transcripts", c.transcripts)
+	t.Run("examples", c.examples)
+	t.Run("hostile", c.hostile)
+	t.Run("faults", c.faults)
+	t.Run("events", c.events)
+	t.Run("damage", c.damage)
+	t.Run("any event", c.anyEvent)
+	t.Run("links", c.links)
+	t.Run("cuts", c.cuts)
+	t.Run("pure", c.pure)
 }

@@ -1,0 +1,114 @@
+package multi
+
+import (
+	"context"
+
+	"github.com/waggle-dev/waggle/gateway/binding"
+	"github.com/waggle-dev/waggle/gateway/dialect"
+	"github.com/waggle-dev/waggle/gateway/transport"
+	"github.com/waggle-dev/waggle/internal/strictjson"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
+)
+
+// Begin implements binding.Binding.
+func (m *Multi) Begin() (err error) {
+	after, err := m.resolveRun()
+	if err != nil {
+		return err
+	}
+	if err := m.readEcho(); err != nil {
+		return err
+	}
+	if m.id, err = m.g.Recipients.Add(m); err != nil {
+		return m.c.FaultOf(err)
+	}
+	m.of.add(m)
+	m.reply = m.g.Recipients.ReplyTo(m.id)
+	m.c.Force(transport.Text(m.codec.Connected(m.g.Link(m.id))))
+	m.mu.Lock()
+	m.beaten = m.g.Clock()
+	m.mu.Unlock()
+	m.c.Greeted()
+	m.c.Settle()
+	return m.showRun(after)
+}
+
+// Handle implements binding.Binding.
+func (m *Multi) Handle(ctx context.Context, message []byte) error {
+	req := dialect.Request{Action: dialect.Act}
+	err := strictjson.Check(message)
+	if err == nil {
+		req, err = m.codec.Request(message)
+	}
+	if req.Action == dialect.Ack {
+		m.acknowledge(ctx, req, err)
+		return nil
+	}
+	if err == nil {
+		err = m.do(ctx, req, message)
+	}
+	if err != nil {
+		m.refuse(req, err)
+	}
+	return err
+}
+
+func (m *Multi) do(ctx context.Context, req dialect.Request, message []byte) error {
+	switch req.Action {
+	case dialect.Open:
+		return m.open(ctx, req)
+	case dialect.Import:
+		return m.restore(ctx, req)
+	}
+	log, err := m.logOf(req.Session)
+	if err != nil {
+		return err
+	}
+	switch req.Action {
+	case dialect.Resume:
+		return m.resume(ctx, log, req, req.Resume)
+	case dialect.Export:
+		return m.export(ctx, log, req)
+	default:
+		return m.act(ctx, log, message)
+	}
+}
+
+// act sends what a frame asks for to a session, and shows the session from then on.
+func (m *Multi) act(ctx context.Context, log subject.Log, message []byte) error {
+	if p := m.c.Principal(); !p.Owns(log) {
+		return fault.New(fault.SessionExpired)
+	}
+	intents, err := m.codecFor(log.Entity).Decode(message, dialect.Inbound{Kind: log.Kind, NewID: binding.NewID})
+	if err != nil || len(intents) == 0 {
+		return err
+	}
+	if !m.c.MayAct() {
+		return fault.New(fault.Forbidden)
+	}
+	cmds, err := m.g.Commands(m.c, m.target, log, intents...)
+	if err != nil {
+		return err
+	}
+	if _, err := m.attach(ctx, log); err != nil {
+		return err
+	}
+	m.noteOwn(cmds)
+	return m.c.Command(ctx, m.reply, cmds...)
+}
+
+// Close implements binding.Binding.
+func (m *Multi) Close() {
+	for _, a := range m.shown() {
+		a.stream.Close()
+	}
+	if m.id.IsZero() {
+		return
+	}
+	m.g.Recipients.Remove(m.id)
+	m.of.remove(m)
+	ctx, cancel := context.WithTimeout(context.Background(), lastAcks)
+	defer cancel()
+	m.Flush(ctx)
+}

@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/waggle-dev/waggle/gateway/binding/watch"
+	"github.com/waggle-dev/waggle/gateway/transport/ws"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
+)
+
+// New returns a gateway that is not started, or an error that names the option
+// which cannot be used. Without authentication it refuses any address but a
+// loopback one.
+func New(cfg Config, dep Deps) (*Server, error) {
+	if err := errors.Join(cfg.check(), dep.check(), cfg.checkLegacy(dep)); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	dep = dep.withDefaults()
+	s := &Server{
+		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
+	}
+	s.announcements = watch.NewAnnouncements(dep.Conn, dep.Logger)
+	var err error
+	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
+		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if s.gate, err = s.newGate(); err != nil {
+		return nil, err
+	}
+	s.met = newMetrics(s)
+	s.share()
+	s.http = s.httpServer(s.routes())
+	return s, s.met.register()
+}
+
+// Start listens, joins the directory and serves.
+func (s *Server) Start(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	extra, err := s.listenExtra(ctx)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	shut := func() error { return errors.Join(l.Close(), closeExtra(extra)) }
+	if err := s.shared.Recipients.Subscribe(s.dep.Conn); err != nil {
+		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
+	}
+	lease, err := s.join(ctx)
+	if err != nil {
+		s.shared.Recipients.Close()
+		return errors.Join(fmt.Errorf("gateway: %w", err), shut())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		s.shared.Recipients.Close()
+		s.leave(lease) //nolint:contextcheck // ending takes a context of its own
+		return errors.Join(errEnded, shut())
+	}
+	s.hub = ws.NewHub(ws.Options{
+		QueueBytes: s.cfg.QueueBytes, ReadLimit: s.cfg.ReadLimit, PingInterval: s.cfg.PingInterval,
+		PongTimeout: s.cfg.PongTimeout, MessageTimeout: s.cfg.MessageTimeout, WriteStall: s.cfg.WriteStall,
+		LargeMessages: s.cfg.Participants.LargeFrames,
+	})
+	s.listener, s.lease = l, lease
+	if s.dep.Directory != nil {
+		s.unwatch = s.dep.Directory.Watch(s.membersChanged)
+		s.wg.Go(s.pingWorkers)
+	}
+	s.wg.Go(s.flushAll)
+	if s.dep.swarm() {
+		s.wg.Go(s.swarm.Run)
+	}
+	s.serveExtra(extra)
+	s.wg.Go(func() {
+		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			s.fail <- fmt.Errorf("gateway: %w", err)
+		}
+	})
+	s.dep.Logger.Info().Stringer("addr", l.Addr()).Bool("anonymous", s.gate.Anonymous).Msg("listen for clients")
+	return nil
+}
