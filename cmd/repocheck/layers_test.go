@@ -21,6 +21,7 @@ const root = "github.com/waggle-dev/waggle/"
 // pkg is a package in `go list`'s description.
 type pkg struct {
 	ImportPath, Dir, Module         string
+	GoFiles                         []string
 	Imports, TestImports            []string
 	XTestImports, Deps, IgnoredDeps []string
 }
@@ -142,7 +143,7 @@ func under(importPath, path string) bool {
 // list returns every package of the workspace with the dependencies of its code, without its tests.
 func list(t *testing.T) []pkg {
 	t.Helper()
-	args := []string{"list", "-deps=false", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Deps"}
+	args := []string{"list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports,Deps"}
 	for _, dir := range modules(t) {
 		args = append(args, dir+"/...")
 	}

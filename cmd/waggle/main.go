@@ -43,23 +43,11 @@ type cli struct {
 	Completion kongcompletion.Completion `cmd:"" help:"Print what completes commands in bash, zsh or fish."`
 }
 
-// streams are the standard streams, for commands.
-type streams struct {
-	in       *os.File
-	out, err io.Writer
-}
-
 func main() {
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// usageError is wrapped by errors of flags and configuration.
-type usageError struct{ error }
-
 func (u usageError) Unwrap() error { return u.error }
-
-// errSilent ends a command that has said everything.
-var errSilent = errors.New("failed")
 
 func run(args []string, std streams) int {
 	parser, err := newParser(std)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 
@@ -83,3 +84,15 @@ func logger(c config.Log, std streams) (zerolog.Logger, error) {
 	}
 	return log, nil
 }
+
+// streams are the standard streams, for commands.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+// usageError is wrapped by errors of flags and configuration.
+type usageError struct{ error }
+
+// errSilent ends a command that has said everything.
+var errSilent = errors.New("failed")

@@ -180,3 +180,9 @@ func (c *sessionsImportCmd) Run(std streams) error {
 	_, err = fmt.Fprintln(std.out, terminal.Line(session, 200))
 	return err
 }
+
+type sessionsDeleteCmd struct {
+	gatewayFlags
+	IDs []string `arg:"" name:"id" help:"The sessions."`
+	Yes bool     `short:"y" help:"Do not ask."`
+}

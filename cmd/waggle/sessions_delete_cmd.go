@@ -15,12 +15,6 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
-type sessionsDeleteCmd struct {
-	gatewayFlags
-	IDs []string `arg:"" name:"id" help:"The sessions."`
-	Yes bool     `short:"y" help:"Do not ask."`
-}
-
 // errNotConfirmed ends the command if no terminal can ask for a confirmation.
 var errNotConfirmed = errors.New("deleting cannot be undone, and no terminal is there to ask: confirm with --yes")
 

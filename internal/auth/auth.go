@@ -14,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -28,28 +27,6 @@ type Config struct {
 	JWT     *JWTConfig // nil = JWTs are refused
 	Logger  zerolog.Logger
 	Now     func() time.Time // nil = time.Now
-}
-
-// APIKey is one static key.
-type APIKey struct {
-	ID      string    // names the key in logs: a token as in id.ParseName, unique
-	SHA256  string    // HashKey of the key
-	Subject string    // principal that holds the key; default: the ID
-	Tenant  string    // required
-	Roles   []Role    // default: user
-	Expires time.Time // zero = never
-}
-
-// JWTConfig describes the accepted JWTs. They must be signed with an asymmetric algorithm, carry iss, aud, sub and
-// exp, and name a tenant.
-type JWTConfig struct {
-	Issuer      string        // exact value of iss, required
-	Audience    string        // must be in aud, required
-	JWKSFile    string        // the issuer's public keys; this or JWKSURL
-	JWKSURL     string        // their address: https, or http on a loopback address
-	TenantClaim string        // default: tenant; a.b selects b in a unless a claim a.b exists
-	RolesClaim  string        // default: roles; a list or a string with spaces; absent = user
-	Leeway      time.Duration // tolerated difference of clocks; default 30 s
 }
 
 // Empty reports whether c does not accept any credential, which means that requests are not authenticated.
@@ -133,15 +110,6 @@ func (a *authenticator) Revoked(p Principal) bool {
 		return s.jwt == nil || s.jwt.revoked(p.credential)
 	}
 	return !s.keys.holds(p)
-}
-
-func refused(why error) error { return fault.New(fault.Unauthenticated).Wrap(why) }
-
-func alive(p Principal, now time.Time) (Principal, error) {
-	if !p.Expires.IsZero() && !now.Before(p.Expires) {
-		return Principal{}, fault.New(fault.Expired)
-	}
-	return p, nil
 }
 
 // Anonymous returns the authenticator of an installation without authentication: every token belongs to "anonymous"

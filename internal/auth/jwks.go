@@ -182,3 +182,18 @@ func keyID(jwt string) (string, error) {
 	}
 	return jws.Signatures[0].Header.KeyID, nil
 }
+
+// algorithms are the asymmetric ones. With a symmetric one the public key of the issuer would be the secret; "none"
+// does not sign.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+}
+
+// attempt carries a keySource's results beyond the payload. They travel in the context, because go-oidc calls the
+// keySource.
+type attempt struct {
+	key    thumbprint
+	outage error
+}
+
+type attemptKey struct{}

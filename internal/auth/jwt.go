@@ -28,12 +28,6 @@ const (
 	maxSubject = 255
 )
 
-// algorithms are the asymmetric ones. With a symmetric one the public key of the issuer would be the secret; "none"
-// does not sign.
-var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
-}
-
 // verifier accepts the JWTs of one issuer.
 type verifier struct {
 	JWTConfig
@@ -51,15 +45,6 @@ type keySource interface {
 	// knows reports whether the key, as recorded in an attempt, is still valid.
 	knows(key thumbprint) bool
 }
-
-// attempt carries a keySource's results beyond the payload. They travel in the context, because go-oidc calls the
-// keySource.
-type attempt struct {
-	key    thumbprint
-	outage error
-}
-
-type attemptKey struct{}
 
 func newVerifier(ctx context.Context, c JWTConfig, now func() time.Time, log zerolog.Logger) (*verifier, error) {
 	switch {
@@ -244,3 +229,17 @@ func checkSubject(s string) error {
 	}
 	return nil
 }
+
+// JWTConfig describes the accepted JWTs. They must be signed with an asymmetric algorithm, carry iss, aud, sub and
+// exp, and name a tenant.
+type JWTConfig struct {
+	Issuer      string        // exact value of iss, required
+	Audience    string        // must be in aud, required
+	JWKSFile    string        // the issuer's public keys; this or JWKSURL
+	JWKSURL     string        // their address: https, or http on a loopback address
+	TenantClaim string        // default: tenant; a.b selects b in a unless a claim a.b exists
+	RolesClaim  string        // default: roles; a list or a string with spaces; absent = user
+	Leeway      time.Duration // tolerated difference of clocks; default 30 s
+}
+
+func refused(why error) error { return fault.New(fault.Unauthenticated).Wrap(why) }

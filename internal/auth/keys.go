@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
@@ -86,4 +87,14 @@ func (r keyring) holds(p Principal) bool {
 		return q.credential == p.credential && q.Subject == p.Subject && q.Tenant == p.Tenant &&
 			slices.Equal(q.Roles, p.Roles) && q.Expires.Equal(p.Expires)
 	})
+}
+
+// APIKey is one static key.
+type APIKey struct {
+	ID      string    // names the key in logs: a token as in id.ParseName, unique
+	SHA256  string    // HashKey of the key
+	Subject string    // principal that holds the key; default: the ID
+	Tenant  string    // required
+	Roles   []Role    // default: user
+	Expires time.Time // zero = never
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
@@ -82,4 +83,11 @@ func known(names []string) []Role {
 		}
 	}
 	return out
+}
+
+func alive(p Principal, now time.Time) (Principal, error) {
+	if !p.Expires.IsZero() && !now.Before(p.Expires) {
+		return Principal{}, fault.New(fault.Expired)
+	}
+	return p, nil
 }

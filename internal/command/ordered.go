@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -185,4 +186,67 @@ func (o *Ordered) rank() {
 			p.rank(standbyPriority)
 		}
 	}
+}
+
+// hear wakes partitions by hints until the component leaves.
+func (o *Ordered) hear() error {
+	for {
+		select {
+		case <-o.quit.Done():
+			return nil
+		case msg := <-o.hints:
+			if c, err := subject.ParseCommand(msg.Subject); err == nil {
+				o.positions[c.Partition()].ring()
+			}
+		}
+	}
+}
+
+// patrol searches for commands whose hints were lost, at intervals and after each reconnect, until the component
+// leaves.
+func (o *Ordered) patrol() error {
+	back := make(chan struct{}, 1)
+	defer o.conn.Watch(func(up bool) {
+		if !up {
+			return
+		}
+		select {
+		case back <- struct{}{}:
+		default:
+		}
+	})()
+	t := time.NewTicker(o.cfg.LookEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-o.quit.Done():
+			return nil
+		case <-o.conn.Closed():
+			return nats.ErrConnectionClosed
+		case <-t.C:
+		case <-back:
+		}
+		if err := o.look(o.quit); err != nil && o.quit.Err() == nil {
+			o.log.Debug().Err(err).Msg("retry look for waiting commands")
+		}
+	}
+}
+
+// look wakes the resting partitions that have commands in the stream: new ones, or those of a dead replica.
+func (o *Ordered) look(ctx context.Context) error {
+	if !slices.ContainsFunc(o.positions, func(p *position) bool { return p.resting.Load() }) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookBudget)
+	defer cancel()
+	info, err := o.stream.Info(ctx, jetstream.WithSubjectFilter(subject.CommandFilterAll(o.cfg.Service)))
+	if err != nil {
+		return fmt.Errorf("look for commands of %s: %w", o.cfg.Service, err)
+	}
+	for s := range info.State.Subjects {
+		if c, err := subject.ParseCommand(s); err == nil {
+			o.positions[c.Partition()].ring()
+		}
+	}
+	return nil
 }

@@ -3,8 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -12,42 +10,6 @@ import (
 
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
-
-const (
-	// group is the only priority group of every partition.
-	group = "owner"
-	// Priorities of pulls: the server serves the owner's first.
-	ownerPriority, standbyPriority = 0, 9
-	// pullExpiry renews waiting pulls, and is the time after which pulls that died with their server are detected.
-	pullExpiry = 4 * time.Second
-	// pullBatch keeps a pull waiting at the server while a command is handled, so that the owner is first again
-	// afterwards. The consumer still allows only one unacknowledged command. pullBatch is also the client's buffer,
-	// which must hold the server's heartbeats of one pull.
-	pullBatch = 64
-	// handBack bounds the wait for messages that remain in the buffer of an abandoned position.
-	handBack = time.Second
-)
-
-// position is one replica's pull on one partition. While the partition has no commands it rests, without consumer and
-// pull: see rest.go.
-type position struct {
-	*processor
-	partition subject.Partition
-	config    jetstream.ConsumerConfig
-	restAfter time.Duration
-	hints     chan *nats.Msg // of all partitions of the service
-
-	// Owned by the goroutine of attend.
-	consumer jetstream.Consumer
-	hint     *nats.Subscription // subscription to the partition's hints; nil while it is awake
-
-	rung    chan struct{} // holds one signal: the partition has work
-	resting atomic.Bool
-
-	mu       sync.Mutex
-	priority uint8
-	moved    context.CancelFunc // ends the turn of the previous priority
-}
 
 func newPosition(d *processor, p subject.Partition, hints chan *nats.Msg, cfg jetstream.ConsumerConfig, restAfter time.Duration) *position {
 	return &position{

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -112,65 +113,38 @@ func (p *position) quiet(ctx context.Context) bool {
 	return last == nil || info.TimeStamp.Sub(*last) >= p.restAfter
 }
 
-// hear wakes partitions by hints until the component leaves.
-func (o *Ordered) hear() error {
-	for {
-		select {
-		case <-o.quit.Done():
-			return nil
-		case msg := <-o.hints:
-			if c, err := subject.ParseCommand(msg.Subject); err == nil {
-				o.positions[c.Partition()].ring()
-			}
-		}
-	}
-}
+const (
+	// group is the only priority group of every partition.
+	group = "owner"
+	// Priorities of pulls: the server serves the owner's first.
+	ownerPriority, standbyPriority = 0, 9
+	// pullExpiry renews waiting pulls, and is the time after which pulls that died with their server are detected.
+	pullExpiry = 4 * time.Second
+	// pullBatch keeps a pull waiting at the server while a command is handled, so that the owner is first again
+	// afterwards. The consumer still allows only one unacknowledged command. pullBatch is also the client's buffer,
+	// which must hold the server's heartbeats of one pull.
+	pullBatch = 64
+	// handBack bounds the wait for messages that remain in the buffer of an abandoned position.
+	handBack = time.Second
+)
 
-// patrol searches for commands whose hints were lost, at intervals and after each reconnect, until the component
-// leaves.
-func (o *Ordered) patrol() error {
-	back := make(chan struct{}, 1)
-	defer o.conn.Watch(func(up bool) {
-		if !up {
-			return
-		}
-		select {
-		case back <- struct{}{}:
-		default:
-		}
-	})()
-	t := time.NewTicker(o.cfg.LookEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-o.quit.Done():
-			return nil
-		case <-o.conn.Closed():
-			return nats.ErrConnectionClosed
-		case <-t.C:
-		case <-back:
-		}
-		if err := o.look(o.quit); err != nil && o.quit.Err() == nil {
-			o.log.Debug().Err(err).Msg("retry look for waiting commands")
-		}
-	}
-}
+// position is one replica's pull on one partition. While the partition has no commands it rests, without consumer and
+// pull: see rest.go.
+type position struct {
+	*processor
+	partition subject.Partition
+	config    jetstream.ConsumerConfig
+	restAfter time.Duration
+	hints     chan *nats.Msg // of all partitions of the service
 
-// look wakes the resting partitions that have commands in the stream: new ones, or those of a dead replica.
-func (o *Ordered) look(ctx context.Context) error {
-	if !slices.ContainsFunc(o.positions, func(p *position) bool { return p.resting.Load() }) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookBudget)
-	defer cancel()
-	info, err := o.stream.Info(ctx, jetstream.WithSubjectFilter(subject.CommandFilterAll(o.cfg.Service)))
-	if err != nil {
-		return fmt.Errorf("look for commands of %s: %w", o.cfg.Service, err)
-	}
-	for s := range info.State.Subjects {
-		if c, err := subject.ParseCommand(s); err == nil {
-			o.positions[c.Partition()].ring()
-		}
-	}
-	return nil
+	// Owned by the goroutine of attend.
+	consumer jetstream.Consumer
+	hint     *nats.Subscription // subscription to the partition's hints; nil while it is awake
+
+	rung    chan struct{} // holds one signal: the partition has work
+	resting atomic.Bool
+
+	mu       sync.Mutex
+	priority uint8
+	moved    context.CancelFunc // ends the turn of the previous priority
 }

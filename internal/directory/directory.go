@@ -234,3 +234,72 @@ func same(a, b entry) bool {
 	m, n := a.listed(), b.listed()
 	return m.Joined == n.Joined && m.Started.Equal(n.Started) && bytes.Equal(m.Data, n.Data) && m.key() == n.key()
 }
+
+// readBudget bounds one reading of the bucket, which takes milliseconds.
+const readBudget = 5 * time.Second
+
+// follower makes the directory the owner of a copy of the bucket.
+type follower struct{ d *Directory }
+
+// stale reports whether some member should have expired by now, which means that its marker was lost.
+func (d *Directory) stale() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.entries {
+		if time.Since(e.seen) > 2*d.lease {
+			return true
+		}
+	}
+	return false
+}
+
+// Lease keeps a member listed until Leave.
+type Lease struct {
+	dir  *Directory
+	key  string
+	end  context.CancelFunc
+	done chan struct{}
+	now  chan struct{} // requests a heartbeat at once
+	once sync.Once
+	err  error
+
+	mu     sync.Mutex
+	member Member // as of the last Set
+	raw    []byte // the member, encoded
+}
+
+// Leave removes the member from the directory. It is idempotent and returns the same at every call. After an error
+// the lease expires by itself.
+func (l *Lease) Leave(ctx context.Context) error {
+	l.once.Do(func() {
+		l.dir.mu.Lock()
+		delete(l.dir.leases, l)
+		l.dir.mu.Unlock()
+		l.end()
+		<-l.done
+		if err := l.dir.kv.Delete(ctx, l.key); err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
+			l.err = fmt.Errorf("leave the directory as %s: %w", l.key, err)
+		}
+	})
+	return l.err
+}
+
+// reached stores the revision of the copy. Only the follower calls it, after all watchers.
+func (d *Directory) reached(revision uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.revision = revision
+	for done, wanted := range d.reaches {
+		if wanted <= revision {
+			close(done)
+			delete(d.reaches, done)
+		}
+	}
+}
+
+// current returns the value for the next heartbeat.
+func (l *Lease) current() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.raw
+}

@@ -8,12 +8,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/bus/bucket"
 )
 
-// readBudget bounds one reading of the bucket, which takes milliseconds.
-const readBudget = 5 * time.Second
-
-// follower makes the directory the owner of a copy of the bucket.
-type follower struct{ d *Directory }
-
 // Decode implements bucket.Owner.
 func (f follower) Decode(key string, value []byte) (entry, bool) {
 	var m Member
@@ -73,16 +67,4 @@ func (d *Directory) missed() {
 			poke(l.now)
 		}
 	}
-}
-
-// stale reports whether some member should have expired by now, which means that its marker was lost.
-func (d *Directory) stale() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, e := range d.entries {
-		if time.Since(e.seen) > 2*d.lease {
-			return true
-		}
-	}
-	return false
 }

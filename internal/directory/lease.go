@@ -5,29 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // retryPause bounds the delay of the retry after a failed heartbeat.
 const retryPause = time.Second
-
-// Lease keeps a member listed until Leave.
-type Lease struct {
-	dir  *Directory
-	key  string
-	end  context.CancelFunc
-	done chan struct{}
-	now  chan struct{} // requests a heartbeat at once
-	once sync.Once
-	err  error
-
-	mu     sync.Mutex
-	member Member // as of the last Set
-	raw    []byte // the member, encoded
-}
 
 // Join lists the member until Leave and renews its lease three times per TTL. It writes a vanished key, for example
 // one lost with its server, again as soon as it notices. Join returns after the member is stored and in this copy,
@@ -125,20 +107,4 @@ func (l *Lease) become(m Member) error {
 	l.member, l.raw = m, raw
 	poke(l.now)
 	return nil
-}
-
-// Leave removes the member from the directory. It is idempotent and returns the same at every call. After an error
-// the lease expires by itself.
-func (l *Lease) Leave(ctx context.Context) error {
-	l.once.Do(func() {
-		l.dir.mu.Lock()
-		delete(l.dir.leases, l)
-		l.dir.mu.Unlock()
-		l.end()
-		<-l.done
-		if err := l.dir.kv.Delete(ctx, l.key); err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
-			l.err = fmt.Errorf("leave the directory as %s: %w", l.key, err)
-		}
-	})
-	return l.err
 }

@@ -60,19 +60,6 @@ func (d *Directory) await(ctx context.Context, revision uint64) error {
 	}
 }
 
-// reached stores the revision of the copy. Only the follower calls it, after all watchers.
-func (d *Directory) reached(revision uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.revision = revision
-	for done, wanted := range d.reaches {
-		if wanted <= revision {
-			close(done)
-			delete(d.reaches, done)
-		}
-	}
-}
-
 type seenKey struct{}
 
 // Seen returns a context for requests whose sender has seen the revision.

@@ -6,13 +6,6 @@ import (
 	"encoding/json"
 )
 
-// current returns the value for the next heartbeat.
-func (l *Lease) current() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.raw
-}
-
 // Set changes the member's data and requests a heartbeat at once. It does not block; of changes in quick succession
 // only the last one counts. Callers limit their changes, because every watcher of the directory receives each one.
 func (l *Lease) Set(data json.RawMessage) error {

@@ -15,21 +15,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-const (
-	// dayLayout begins the name of a holder of a daily resource.
-	dayLayout = "20060102"
-	// keptDays is the time after its beginning for which a day is kept: a process whose clock is wrong by less than a
-	// day does not delete holdings that others still count.
-	keptDays = 3 * 24 * time.Hour
-	// defaultSlice is the amount of a day's time that a clock takes at once: the most that a dead worker may have
-	// counted too much, at the cost of a write every 5 s.
-	defaultSlice = 5 * time.Second
-	// leastSlice is the least time for which a job starts.
-	leastSlice = 100 * time.Millisecond
-	// settleBudget bounds the time for which a worker waits after its work to return unused time.
-	settleBudget = 2 * time.Second
-)
-
 // ofDay are the resources that are counted by the day, in the order in which they are checked.
 var ofDay = []id.Name{audit.Tokens, audit.CostUSD, audit.ToolCalls, audit.Time}
 

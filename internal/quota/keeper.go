@@ -305,15 +305,6 @@ func (c *Connections) Enter(ctx context.Context, t id.Tenant, principal string) 
 	return sync.OnceFunc(func() { c.counter.release(q, 1) }), nil
 }
 
-// Allow takes one message off a principal's rate, or returns QUOTA_EXCEEDED and the time until the next message is
-// allowed.
-func (c *Connections) Allow(t id.Tenant, principal string) (wait time.Duration, err error) {
-	if c == nil {
-		return 0, nil
-	}
-	return c.meter.allow(t, principal)
-}
-
 // Close returns the connections, within seconds.
 func (c *Connections) Close() {
 	if c != nil {
@@ -367,3 +358,37 @@ func (l *living) meet(instance id.Entity) string {
 func (l *living) over(_ context.Context, q subject.Quota) (bool, error) {
 	return !l.counts(q.Holder.String()), nil
 }
+
+const (
+	// dayLayout begins the name of a holder of a daily resource.
+	dayLayout = "20060102"
+	// keptDays is the time after its beginning for which a day is kept: a process whose clock is wrong by less than a
+	// day does not delete holdings that others still count.
+	keptDays = 3 * 24 * time.Hour
+	// defaultSlice is the amount of a day's time that a clock takes at once: the most that a dead worker may have
+	// counted too much, at the cost of a write every 5 s.
+	defaultSlice = 5 * time.Second
+	// leastSlice is the least time for which a job starts.
+	leastSlice = 100 * time.Millisecond
+	// settleBudget bounds the time for which a worker waits after its work to return unused time.
+	settleBudget = 2 * time.Second
+)
+
+// allowance is a token bucket of a second's worth.
+type allowance struct {
+	tokens float64
+	last   time.Time
+	told   time.Time // when its last refusal was reported
+}
+
+// meter limits messages a second. A gateway allows the share of a rate that matches its share of the connections: all
+// of it for a tenant whose connections are all here. All gateways together allow the rate, and at most twice the rate
+// in the second in which connections move.
+type meter struct {
+	c *Connections
+
+	mu    sync.Mutex
+	rates map[owner]*allowance
+}
+
+func newMeter(c *Connections) *meter { return &meter{c: c, rates: map[owner]*allowance{}} }

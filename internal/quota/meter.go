@@ -2,7 +2,6 @@ package quota
 
 import (
 	"math"
-	"sync"
 	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/audit"
@@ -16,25 +15,6 @@ const meterOwners = 10_000
 // tellEvery spaces the refusals of messages that Config.Refused receives: a flooding client would flood the audit
 // log, too.
 const tellEvery = time.Second
-
-// allowance is a token bucket of a second's worth.
-type allowance struct {
-	tokens float64
-	last   time.Time
-	told   time.Time // when its last refusal was reported
-}
-
-// meter limits messages a second. A gateway allows the share of a rate that matches its share of the connections: all
-// of it for a tenant whose connections are all here. All gateways together allow the rate, and at most twice the rate
-// in the second in which connections move.
-type meter struct {
-	c *Connections
-
-	mu    sync.Mutex
-	rates map[owner]*allowance
-}
-
-func newMeter(c *Connections) *meter { return &meter{c: c, rates: map[owner]*allowance{}} }
 
 // allow takes a message off the rates of the tenant and the principal, if both have one.
 func (m *meter) allow(t id.Tenant, principal string) (time.Duration, error) {
@@ -119,4 +99,13 @@ func (c *Connections) share(o owner) float64 {
 		return 1 // its count is still on the way
 	}
 	return float64(ours) / float64(all)
+}
+
+// Allow takes one message off a principal's rate, or returns QUOTA_EXCEEDED and the time until the next message is
+// allowed.
+func (c *Connections) Allow(t id.Tenant, principal string) (wait time.Duration, err error) {
+	if c == nil {
+		return 0, nil
+	}
+	return c.meter.allow(t, principal)
 }

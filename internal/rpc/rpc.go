@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -239,4 +240,45 @@ func (s *Server) enter() bool {
 	}
 	s.handled.Add(1)
 	return true
+}
+
+// reply is the outcome of a handler: the body of its answer, or, of an operation that has begun, what follows it.
+type reply struct {
+	body   []byte
+	follow func()
+}
+
+// endpoint answers one verb.
+type endpoint struct {
+	s     *Server
+	verb  id.Name
+	label string
+	call  func(context.Context, micro.Request) (reply, error)
+	slots chan struct{}
+
+	waiting  atomic.Int64 // requests that wait for a slot or are in progress
+	requests atomic.Int64 // answered requests
+	errors   atomic.Int64
+	nanos    atomic.Int64
+}
+
+// Stats are shown by the statistics of NATS micro: its own count the time until a request is accepted, not until it
+// is answered.
+type Stats struct {
+	Requests   int64 `json:"requests"` // answered
+	Errors     int64 `json:"errors"`
+	InProgress int64 `json:"in_progress"`
+	AverageMS  int64 `json:"average_ms"`
+}
+
+func (s *Server) stats(of *micro.Endpoint) any {
+	for _, e := range s.endpoints {
+		if e.verb.String() != of.Name {
+			continue
+		}
+		st := Stats{Requests: e.requests.Load(), Errors: e.errors.Load(), InProgress: e.waiting.Load()}
+		st.AverageMS = time.Duration(e.nanos.Load() / max(st.Requests, 1)).Milliseconds()
+		return st
+	}
+	return nil
 }

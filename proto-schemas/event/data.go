@@ -98,15 +98,6 @@ type RunFailedData struct {
 	Provider *ProviderError `json:"provider,omitempty"` // MODEL_*: the provider's error
 }
 
-// ProviderError is the error of a model's provider, or of the network before it, for a failed request: text for
-// operators, bounded and without keys. Clients never see it.
-type ProviderError struct {
-	Status    int    `json:"status,omitempty"`     // of the HTTP answer, or the one that an error in a stream stands for
-	Code      string `json:"code,omitempty"`       // the provider's name of the error
-	RequestID string `json:"request_id,omitempty"` // under which the provider finds the request
-	Message   string `json:"message,omitempty"`
-}
-
 // RunCancelledData is the terminal event of a run that was stopped on request.
 type RunCancelledData struct {
 	RunID       string `json:"run_id"`

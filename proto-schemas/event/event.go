@@ -77,3 +77,12 @@ func As[T Data](e Event) (T, error) {
 	err := e.Decode(&v)
 	return v, err
 }
+
+// Via is the place of an unwrapped event in a team. It is zero for an event of the log itself.
+type Via struct {
+	Route     string // path of member names from the log's team: backend_team/Coder; of a nested team's own event the team's
+	TeamID    string // the innermost team
+	AgentID   string // empty for an event of a team
+	Status    string // of the agent from now on, if it has changed
+	OldStatus string
+}

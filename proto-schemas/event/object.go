@@ -8,14 +8,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/plainjson"
 )
 
-// ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the
-// log with the reference: a reference cannot name data of another tenant.
-type ObjectRef struct {
-	Log    string `json:"log"`    // kind.id: the log that the object belongs to
-	Digest string `json:"digest"` // SHA-256 of the data, in hex
-	Size   int64  `json:"size"`   // of the data in bytes
-}
-
 // Payload is a member of an event or a command that is either inline or an object.
 type Payload struct {
 	Data *json.RawMessage

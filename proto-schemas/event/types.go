@@ -132,3 +132,20 @@ type Data interface{ EventType() Type }
 // Tombstone reports whether an event of the type deletes its log: the events before it
 // are removed, and no event follows it.
 func (t Type) Tombstone() bool { return t == SessionDeleted || t == TaskDeleted }
+
+// ProviderError is the error of a model's provider, or of the network before it, for a failed request: text for
+// operators, bounded and without keys. Clients never see it.
+type ProviderError struct {
+	Status    int    `json:"status,omitempty"`     // of the HTTP answer, or the one that an error in a stream stands for
+	Code      string `json:"code,omitempty"`       // the provider's name of the error
+	RequestID string `json:"request_id,omitempty"` // under which the provider finds the request
+	Message   string `json:"message,omitempty"`
+}
+
+// ObjectRef names data that is stored as an object, because it does not fit into an event. The tenant is that of the
+// log with the reference: a reference cannot name data of another tenant.
+type ObjectRef struct {
+	Log    string `json:"log"`    // kind.id: the log that the object belongs to
+	Digest string `json:"digest"` // SHA-256 of the data, in hex
+	Size   int64  `json:"size"`   // of the data in bytes
+}

@@ -8,15 +8,6 @@ import (
 // maxNesting bounds the depth of Unwrap: more than the nesting of teams.
 const maxNesting = 16
 
-// Via is the place of an unwrapped event in a team. It is zero for an event of the log itself.
-type Via struct {
-	Route     string // path of member names from the log's team: backend_team/Coder; of a nested team's own event the team's
-	TeamID    string // the innermost team
-	AgentID   string // empty for an event of a team
-	Status    string // of the agent from now on, if it has changed
-	OldStatus string
-}
-
 // Name is the last name of the route.
 func (v Via) Name() string { return v.Route[strings.LastIndexByte(v.Route, '/')+1:] }
 

@@ -6,9 +6,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
-// AuditAll is the filter of all records of the audit log.
-const AuditAll = "audit.>"
-
 // auditNoTenant stands for an unknown tenant: that of a refused credential. It cannot be a tenant's name, because the
 // tenants' alphabet does not contain it.
 const auditNoTenant = "$"

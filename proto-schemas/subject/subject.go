@@ -390,3 +390,6 @@ func clip(s string) string {
 	}
 	return s
 }
+
+// AuditAll is the filter of all records of the audit log.
+const AuditAll = "audit.>"

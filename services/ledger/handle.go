@@ -100,3 +100,22 @@ func permanent(err error) error {
 	}
 	return err
 }
+
+// NewService returns a service that is not started.
+func NewService[S, E any](cfg ServiceConfig[S, E], deps Deps) (*Service[S, E], error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s := &Service[S, E]{cfg: cfg, deps: deps, source: Source(cfg.Service)}
+	var err error
+	s.logs, err = NewLogs(Config[S]{Store: deps.Log, Source: s.source, Now: cfg.Now, Fold: cfg.Fold, Cached: cfg.Cached})
+	if err != nil {
+		return nil, fmt.Errorf("%s service: %w", cfg.Service, err)
+	}
+	s.ordered = command.NewOrdered(deps.Conn, deps.Directory, command.OrderedConfig{
+		Service: cfg.Service, Instance: deps.Instance, Logger: deps.Logger, AckWait: cfg.AckWait,
+		Registry: deps.Registry,
+	}, s.handle)
+	s.timers = command.NewTimers(deps.Conn, cfg.Service, deps.Logger, s.fired)
+	return s, nil
+}

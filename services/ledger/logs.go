@@ -9,10 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// cachedLogs is the default of Config.Cached: the fold of a session, or of a team of five
-// with a board, takes some 50 KB.
-const cachedLogs = 512
-
 // Logs keeps the folds of a process: those that are pinned, and those that were used
 // last. It is safe for concurrent use.
 type Logs[S any] struct {

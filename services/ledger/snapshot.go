@@ -129,39 +129,3 @@ func unpack(raw []byte, s *snapshot) error {
 	}
 	return nil
 }
-
-// resume reads the log to its end from its newest snapshot, if snapshots are in use. It reports
-// whether it did. mu is held.
-func (l *Log[S]) resume(ctx context.Context) (bool, error) {
-	if l.cfg.Snapshots == nil || l.begun {
-		return false, nil
-	}
-	l.begun = true
-	s, state := l.cfg.Snapshots.load(ctx, l.Ref)
-	if s == nil {
-		return false, nil
-	}
-	l.start, l.state, l.stored = s, *state, s.Seq
-	l.writer = l.cfg.Store.WriterAfter(l.Ref, eventlog.Cursor{Seq: s.Seq - 1, Stream: s.Stream - 1}, l.fold)
-	err := l.writer.Sync(ctx)
-	if err == nil && l.start == nil && !l.wrong {
-		return true, nil
-	}
-	l.discard()
-	if err != nil && !errors.Is(err, eventlog.ErrBeyondEnd) {
-		return false, err
-	}
-	l.begun = true // the snapshot is of another log
-	return false, nil
-}
-
-// keep stores a snapshot from time to time. mu is held.
-func (l *Log[S]) keep(ctx context.Context) {
-	if l.cfg.Snapshots == nil || l.broken != nil {
-		return
-	}
-	if at := l.writer.Cursor(); at.Seq >= l.stored+snapshotEvery {
-		l.stored = at.Seq
-		l.cfg.Snapshots.store(ctx, l.Ref, at, l.last, &l.state)
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,4 +154,22 @@ func Ended(ctx context.Context) error {
 		return fmt.Errorf("model call stopped: %w: %w", ctx.Err(), cause)
 	}
 	return fmt.Errorf("model call stopped: %w", ctx.Err())
+}
+
+// bare is the provider whose specification is its name alone. The specifications of others name a model.
+const bare = "demo"
+
+// known are all providers. The text before the colon of any other specification is a part of a model's own name, such as
+// "llama3:8b".
+var known = []string{bare, "openai", "anthropic"}
+
+// Provided returns the provider that a specification of a model names; ok is false for a bare model name.
+func Provided(spec string) (provider string, ok bool) {
+	prefix, _, _ := strings.Cut(spec, ":")
+	return prefix, slices.Contains(known, prefix)
+}
+
+func prefixOf(m Model) string {
+	prefix, _, _ := strings.Cut(m.Name(), ":")
+	return prefix
 }

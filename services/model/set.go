@@ -9,19 +9,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 )
 
-// bare is the provider whose specification is its name alone. The specifications of others name a model.
-const bare = "demo"
-
-// known are all providers. The text before the colon of any other specification is a part of a model's own name, such as
-// "llama3:8b".
-var known = []string{bare, "openai", "anthropic"}
-
-// Provided returns the provider that a specification of a model names; ok is false for a bare model name.
-func Provided(spec string) (provider string, ok bool) {
-	prefix, _, _ := strings.Cut(spec, ":")
-	return prefix, slices.Contains(known, prefix)
-}
-
 // Serves reports whether a process with the standard model and the providers can answer requests for a model: a model of one
 // of the providers, the standard model itself, or another model of its provider.
 func Serves(standard string, providers []string, spec string) bool {
@@ -47,11 +34,6 @@ func NewSet(standard Model) *Set { return &Set{Model: standard, others: map[stri
 
 // Add adds the model of another provider. Call it before the set is used.
 func (s *Set) Add(m Model) { s.others[prefixOf(m)] = m }
-
-func prefixOf(m Model) string {
-	prefix, _, _ := strings.Cut(m.Name(), ":")
-	return prefix
-}
 
 // Providers returns the providers that requests to m may name, sorted.
 func Providers(m Model) []string {

@@ -83,17 +83,6 @@ func (c Config) Rules() conversation.Rules {
 	return r
 }
 
-// Service handles the commands about runs, those of sessions or those of the members
-// of teams. It is a lifecycle component; any number of replicas may run.
-type Service struct {
-	*ledger.Service[conversation.State, env]
-	rules conversation.Rules
-	now   func() time.Time
-	deps  ledger.Deps
-	name  id.Name // whose commands it handles
-	kind  id.Kind // of the logs
-}
-
 // New returns the service of the runs of sessions. It is not started.
 func New(cfg Config, deps ledger.Deps) (*Service, error) {
 	return newService(cfg, deps, cmd.Pipeline, id.KindSession)
@@ -119,13 +108,6 @@ func newService(cfg Config, deps ledger.Deps, name id.Name, kind id.Kind) (*Serv
 		return nil, err
 	}
 	return s, nil
-}
-
-// env is what the decision about a command depends on besides the log.
-type env struct {
-	now   time.Time
-	rules conversation.Rules
-	model string // the planner, as far as it is certain before a worker has claimed the planning
 }
 
 func (s *Service) env(_ context.Context, l *ledger.Log[conversation.State], _ cmd.Command) (env, error) {
@@ -241,14 +223,6 @@ func (s *Service) dispatch(ctx context.Context, l *ledger.Log[conversation.State
 
 func (s *Service) send(ctx context.Context, c cmd.Command, service, verb id.Name, commandID string, data any) error {
 	return s.sendTo(ctx, c.Tenant, c.Key, service, verb, commandID, data)
-}
-
-func (s *Service) sendTo(ctx context.Context, tenant id.Tenant, key id.Entity, service, verb id.Name, commandID string, data any) error {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", verb, err)
-	}
-	return s.Send(ctx, cmd.Command{ID: commandID, Service: service, Verb: verb, Tenant: tenant, Key: key, Data: raw})
 }
 
 // wanted is the capability that the job's task asks for; empty if any worker will do.

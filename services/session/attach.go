@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
+	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
@@ -197,4 +198,26 @@ func languageOf(first event.Event) (string, error) {
 func sameHash(theirs, ours string) bool {
 	theirs = strings.ToLower(strings.TrimPrefix(theirs, "sha256:"))
 	return subtle.ConstantTimeCompare([]byte(theirs), []byte(ours)) == 1
+}
+
+// exportState answers cmd.Export.
+func (d *responder) exportState(ctx context.Context, in cmd.ExportRequest) (event.StateExportedData, error) {
+	log := sessionLog(in.Tenant, in.Session)
+	if _, _, err := d.open(ctx, log); err != nil {
+		return event.StateExportedData{}, err
+	}
+	out, err := d.export(ctx, log)
+	if err != nil || !in.History {
+		return out, err
+	}
+	out.History, err = d.history(ctx, log, out.Seq, in.MaxHistory)
+	return out, err
+}
+
+// offer registers the handlers of the requests with the server.
+func (d *responder) offer(s *rpc.Server) {
+	rpc.Handle(s, cmd.Attach, d.attach)
+	rpc.Handle(s, cmd.Export, d.exportState)
+	rpc.Handle(s, cmd.Import, d.importState)
+	rpc.Handle(s, cmd.ShowSession, d.show)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -45,20 +44,6 @@ type portable struct {
 	Messages  int       `json:"message_count"`
 	CreatedAt time.Time `json:"created_at"`
 	Snapshot  string    `json:"snapshot"`
-}
-
-// exportState answers cmd.Export.
-func (d *responder) exportState(ctx context.Context, in cmd.ExportRequest) (event.StateExportedData, error) {
-	log := sessionLog(in.Tenant, in.Session)
-	if _, _, err := d.open(ctx, log); err != nil {
-		return event.StateExportedData{}, err
-	}
-	out, err := d.export(ctx, log)
-	if err != nil || !in.History {
-		return out, err
-	}
-	out.History, err = d.history(ctx, log, out.Seq, in.MaxHistory)
-	return out, err
 }
 
 // export returns the present state of a session. Without a key it is unsigned.

@@ -86,3 +86,6 @@ func readAll(ctx context.Context, store *eventlog.Store, log subject.Log, after 
 		after = eventlog.Cursor{Seq: cut.First - 1}
 	}
 }
+
+// source is the service in the events that it appends by itself.
+const source = "waggle/session"

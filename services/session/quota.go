@@ -3,50 +3,22 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/waggle-dev/waggle/internal/eventlog"
-	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/conversation"
-	"github.com/waggle-dev/waggle/services/ledger"
 	"github.com/waggle-dev/waggle/services/ledger/decision"
 )
-
-func (s *Service) openQuota(ctx context.Context) error {
-	cfg := s.cfg.Quota
-	cfg.Conn, cfg.Over = s.conn, s.responder.over
-	if err := s.responder.quota.Open(ctx, audit.Sessions, cfg); err != nil {
-		return fmt.Errorf("session service: %w", err)
-	}
-	return nil
-}
-
-func (s *Service) closeQuota() { s.responder.quota.Close() }
 
 // env holds the inputs of a decision about a command besides the session.
 type env struct {
 	now     time.Time
 	rules   conversation.Rules
 	refused *fault.Fault // why the session may not begin; nil: it may
-}
-
-// env takes a place of the quota before a session begins.
-func (s *Service) env(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) (env, error) {
-	e := env{now: s.cfg.Now(), rules: conversation.Rules{TTL: s.cfg.TTL}}
-	if c.Verb != cmd.Open || !l.State().Created.IsZero() {
-		return e, nil
-	}
-	err := s.responder.quota.Hold(ctx, l.Ref.Tenant, c.Principal, l.Ref.Entity)
-	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.QuotaExceeded {
-		e.refused = f
-		return e, nil
-	}
-	return e, err
 }
 
 // decide asks the reducer. A session beyond the quota does not begin, and its log stays

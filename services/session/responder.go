@@ -13,7 +13,6 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
-	"github.com/waggle-dev/waggle/internal/rpc"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -36,14 +35,6 @@ type responder struct {
 	quota    quota.Entities // of open sessions
 	audit    *audit.Writer
 	payloads *payload.Store
-}
-
-// offer registers the handlers of the requests with the server.
-func (d *responder) offer(s *rpc.Server) {
-	rpc.Handle(s, cmd.Attach, d.attach)
-	rpc.Handle(s, cmd.Export, d.exportState)
-	rpc.Handle(s, cmd.Import, d.importState)
-	rpc.Handle(s, cmd.ShowSession, d.show)
 }
 
 // acknowledge handles cmd.Ack: it stores how far a client has read. A repeat does no harm; a
@@ -78,3 +69,5 @@ func expiry(log subject.Log) subject.Timer {
 func sessionLog(t id.Tenant, session id.Entity) subject.Log {
 	return subject.Log{Tenant: t, Kind: id.KindSession, Entity: session}
 }
+
+var expireTimer = id.MustName("expire")

@@ -16,7 +16,9 @@ import (
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
+	"github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/acks"
 	"github.com/waggle-dev/waggle/services/conversation"
@@ -26,11 +28,6 @@ import (
 
 // DefaultTTL closes a session a day after its last event.
 const DefaultTTL = 24 * time.Hour
-
-var expireTimer = id.MustName("expire")
-
-// source is the service in the events that it appends by itself.
-const source = "waggle/session"
 
 // Config holds the settings of the service. Zero values mean the defaults.
 type Config struct {
@@ -157,4 +154,29 @@ func (s *Service) armExpiry(ctx context.Context, l *ledger.Log[conversation.Stat
 		due = now.Add(time.Minute) // a run is active: check again soon
 	}
 	return s.SetTimer(ctx, l, due)
+}
+
+func (s *Service) openQuota(ctx context.Context) error {
+	cfg := s.cfg.Quota
+	cfg.Conn, cfg.Over = s.conn, s.responder.over
+	if err := s.responder.quota.Open(ctx, audit.Sessions, cfg); err != nil {
+		return fmt.Errorf("session service: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) closeQuota() { s.responder.quota.Close() }
+
+// env takes a place of the quota before a session begins.
+func (s *Service) env(ctx context.Context, l *ledger.Log[conversation.State], c cmd.Command) (env, error) {
+	e := env{now: s.cfg.Now(), rules: conversation.Rules{TTL: s.cfg.TTL}}
+	if c.Verb != cmd.Open || !l.State().Created.IsZero() {
+		return e, nil
+	}
+	err := s.responder.quota.Hold(ctx, l.Ref.Tenant, c.Principal, l.Ref.Entity)
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.QuotaExceeded {
+		e.refused = f
+		return e, nil
+	}
+	return e, err
 }

@@ -12,19 +12,6 @@ import (
 	"strings"
 )
 
-// pkg is a package in the go command's description, with the reason for its choice.
-type pkg struct {
-	ImportPath, Dir                    string
-	Imports, TestImports, XTestImports []string
-	TestGoFiles, XTestGoFiles          []string
-	Module                             struct{ Path, Dir string }
-
-	files []string // changed files
-	far   int      // imports between it and the change, plus one; 0: not chosen
-	code  bool     // the change concerns more than its tests
-	via   string   // the part of the change that it imports or reads
-}
-
 func (p *pkg) tested() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
 // ofE2E reports whether make e2e runs the tests of the package.

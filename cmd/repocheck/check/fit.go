@@ -68,18 +68,6 @@ func (c *check) show() {
 	}
 }
 
-func names(files []string) string {
-	const most = 4
-	out := make([]string, 0, most)
-	for _, f := range files[:min(most, len(files))] {
-		out = append(out, filepath.Base(f))
-	}
-	if n := len(files) - most; n > 0 {
-		out = append(out, fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(out, ", ")
-}
-
 // short returns an import path without the common prefix.
 func short(path string) string { return strings.TrimPrefix(path, "github.com/waggle-dev/waggle/") }
 

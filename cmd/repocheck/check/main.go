@@ -13,12 +13,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -42,22 +39,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// check is one run of the program.
-type check struct {
-	base, lint, testsum, results, cache string
-
-	budget time.Duration
-	args   []string // for go test
-	out    io.Writer
-
-	all   map[string]*pkg
-	took  map[string]float64
-	tests []*pkg // packages to test
-	vets  []*pkg // changed packages and all that import them
-}
-
-func (c *check) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
 // choose finds and shows the packages to check.
 func (c *check) choose() error {
@@ -119,23 +100,6 @@ func base() (commit, why string, err error) {
 		return head[0], "HEAD", nil
 	}
 	return "HEAD~", "HEAD~, the commit before", nil
-}
-
-// lines runs a command and returns its output by lines.
-func lines(name string, args ...string) ([]string, error) {
-	out, err := output(name, args...)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(s string) bool { return s == "" }), nil
-}
-
-func output(name string, args ...string) ([]byte, error) {
-	out, err := exec.CommandContext(context.Background(), name, args...).Output() //nolint:gosec // running commands is the purpose
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
-	}
-	return out, nil
 }
 
 // step runs one part of the check and reports its duration.

@@ -19,16 +19,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/internal/command"
+	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
-)
-
-const (
-	manifestName = "manifest.json"
-	// formatVersion is the version of the manifest; the files have JetStream's own format.
-	formatVersion = 1
-	// parallel snapshots run at once: as many as the event log has shards, so that the snapshots of all shards begin within
-	// milliseconds of each other.
-	parallel = subject.Partitions
 )
 
 // Manifest describes the contents of a backup. Save writes it last: a folder without one is an interrupted backup.
@@ -42,20 +35,6 @@ type Manifest struct {
 	// Grown holds the subjects of logs that grew after the copy of the commands began and whose later state is in the
 	// backup: commands that followed from the growth may be missing.
 	Grown []string `json:"grown,omitempty"`
-}
-
-// Stream is a stream, or the stream behind a bucket, in a backup.
-type Stream struct {
-	Name     string          `json:"name"`
-	File     string          `json:"file"` // in the manifest's folder
-	Bytes    int64           `json:"bytes"`
-	SHA256   string          `json:"sha256"`
-	Taken    time.Time       `json:"taken"` // by the local clock: the copy holds everything stored before
-	Messages uint64          `json:"messages"`
-	FirstSeq uint64          `json:"first_seq"`
-	LastSeq  uint64          `json:"last_seq"`
-	Config   json.RawMessage `json:"config"` // the stream's configuration, as the server wrote it
-	State    json.RawMessage `json:"state"`
 }
 
 // Progress receives each finished stream. Save calls it from one goroutine at a time.
@@ -255,6 +234,27 @@ func makeRoom(ctx context.Context, c *bus.Conn, m *Manifest, force bool) error {
 		}
 		if err := c.JS().DeleteStream(ctx, s.Name); err != nil {
 			return fmt.Errorf("delete the stream %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// wake sends wakers for the logs that grew during the backup.
+func wake(ctx context.Context, c *bus.Conn, m *Manifest) error {
+	sender := command.NewSender(c)
+	for _, subj := range m.Grown {
+		log, err := subject.ParseEvent(subj)
+		if err != nil {
+			return fmt.Errorf("the manifest names a log that cannot be: %w", err)
+		}
+		for _, w := range wakers[log.Kind] {
+			err := sender.Send(ctx, cmd.Command{
+				ID:      fmt.Sprintf("restore-%d-%s", m.Finished.UnixNano(), w.verb),
+				Service: w.service, Verb: w.verb, Tenant: log.Tenant, Key: log.Entity, Source: cmd.SourceRestore,
+			})
+			if err != nil {
+				return fmt.Errorf("wake %s: %w", log, err)
+			}
 		}
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waggle-dev/waggle/internal/bus"
-	"github.com/waggle-dev/waggle/internal/command"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
@@ -108,25 +107,4 @@ var wakers = map[id.Kind][]struct{ service, verb id.Name }{
 	id.KindMember:  {{cmd.Member, cmd.Resume}},
 	id.KindTask:    {{cmd.Task, cmd.CheckTask}},
 	id.KindTeam:    {{cmd.Team, cmd.WakeTeam}},
-}
-
-// wake sends wakers for the logs that grew during the backup.
-func wake(ctx context.Context, c *bus.Conn, m *Manifest) error {
-	sender := command.NewSender(c)
-	for _, subj := range m.Grown {
-		log, err := subject.ParseEvent(subj)
-		if err != nil {
-			return fmt.Errorf("the manifest names a log that cannot be: %w", err)
-		}
-		for _, w := range wakers[log.Kind] {
-			err := sender.Send(ctx, cmd.Command{
-				ID:      fmt.Sprintf("restore-%d-%s", m.Finished.UnixNano(), w.verb),
-				Service: w.service, Verb: w.verb, Tenant: log.Tenant, Key: log.Entity, Source: cmd.SourceRestore,
-			})
-			if err != nil {
-				return fmt.Errorf("wake %s: %w", log, err)
-			}
-		}
-	}
-	return nil
 }

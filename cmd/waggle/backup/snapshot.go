@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/waggle-dev/waggle/internal/bus"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 const (
@@ -249,3 +250,26 @@ type sum struct{ hash.Hash }
 func newHash() sum { return sum{sha256.New()} }
 
 func (s sum) String() string { return hex.EncodeToString(s.Sum(nil)) }
+
+const (
+	manifestName = "manifest.json"
+	// formatVersion is the version of the manifest; the files have JetStream's own format.
+	formatVersion = 1
+	// parallel snapshots run at once: as many as the event log has shards, so that the snapshots of all shards begin within
+	// milliseconds of each other.
+	parallel = subject.Partitions
+)
+
+// Stream is a stream, or the stream behind a bucket, in a backup.
+type Stream struct {
+	Name     string          `json:"name"`
+	File     string          `json:"file"` // in the manifest's folder
+	Bytes    int64           `json:"bytes"`
+	SHA256   string          `json:"sha256"`
+	Taken    time.Time       `json:"taken"` // by the local clock: the copy holds everything stored before
+	Messages uint64          `json:"messages"`
+	FirstSeq uint64          `json:"first_seq"`
+	LastSeq  uint64          `json:"last_seq"`
+	Config   json.RawMessage `json:"config"` // the stream's configuration, as the server wrote it
+	State    json.RawMessage `json:"state"`
+}

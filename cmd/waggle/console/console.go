@@ -18,22 +18,6 @@ import (
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
-// The size of a terminal that does not report it.
-const (
-	usualWidth  = 80
-	usualHeight = 24
-)
-
-// Options configure a console.
-type Options struct {
-	In, Out     *os.File
-	Environ     []string         // in the form of os.Environ: TERM, NO_COLOR
-	History     *History         // may be nil: the console then recalls no earlier messages
-	Placeholder string           // shown while the message is empty
-	Interrupts  chan<- os.Signal // receives Ctrl-C where it does not clear the message; must be buffered
-	Screen      *terminal.Screen // shows all its output through the console while that is open
-}
-
 // Console reads messages from a person and shows text meanwhile. It owns the terminal from Open to Close. Its methods may be
 // called concurrently, Read by one goroutine at a time.
 type Console struct {
@@ -47,12 +31,6 @@ type Console struct {
 
 	mu      sync.Mutex
 	partial string // the unfinished line on the screen
-}
-
-// result is a message of the user, or the end of the conversation.
-type result struct {
-	text string
-	err  error
 }
 
 // Open takes control of the terminal.

@@ -298,3 +298,25 @@ func (m *model) row(text string) string {
 	text = strings.NewReplacer("\n", " ", "\t", " ").Replace(terminal.Strip(text))
 	return ansi.Truncate(text, max(m.width-1, 1), "…")
 }
+
+// The size of a terminal that does not report it.
+const (
+	usualWidth  = 80
+	usualHeight = 24
+)
+
+// Options configure a console.
+type Options struct {
+	In, Out     *os.File
+	Environ     []string         // in the form of os.Environ: TERM, NO_COLOR
+	History     *History         // may be nil: the console then recalls no earlier messages
+	Placeholder string           // shown while the message is empty
+	Interrupts  chan<- os.Signal // receives Ctrl-C where it does not clear the message; must be buffered
+	Screen      *terminal.Screen // shows all its output through the console while that is open
+}
+
+// result is a message of the user, or the end of the conversation.
+type result struct {
+	text string
+	err  error
+}

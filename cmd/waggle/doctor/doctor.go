@@ -45,26 +45,6 @@ type Patient struct {
 	Probe      func(ctx context.Context, addr, path string) error
 }
 
-// Examine runs all checks in order and passes each finding to report at once.
-func Examine(ctx context.Context, p Patient, report func(Finding)) {
-	type check func(context.Context, Patient) []Finding
-	for _, c := range []struct {
-		look  check
-		limit time.Duration
-	}{
-		{configuration, patience},
-		{environment, patience},
-		{workspace, patience},
-		{model, patience},
-		{onBus, busPatience},
-		{gateway, patience},
-	} {
-		for _, f := range bounded(ctx, p, c.limit, c.look) {
-			report(f)
-		}
-	}
-}
-
 func bounded(ctx context.Context, p Patient, limit time.Duration, check func(context.Context, Patient) []Finding) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -12,13 +12,6 @@ import (
 	"github.com/waggle-dev/waggle/sdk/go/waggle/team"
 )
 
-const (
-	// lineWidth keeps a remark on one line of common terminals, beside a member's name.
-	lineWidth = 100
-	// nameWidth is more than names of members usually have.
-	nameWidth = 40
-)
-
 // line is a part of the story for good.
 type line struct {
 	terminal.Row

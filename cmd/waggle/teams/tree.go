@@ -259,3 +259,10 @@ func orElse(s, other string) string {
 	}
 	return other
 }
+
+const (
+	// lineWidth keeps a remark on one line of common terminals, beside a member's name.
+	lineWidth = 100
+	// nameWidth is more than names of members usually have.
+	nameWidth = 40
+)

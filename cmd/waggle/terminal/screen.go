@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +24,6 @@ func Is(v any) bool {
 func Color(v any) bool {
 	return Is(v) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
-
-// Style is a graphic rendition.
-type Style string
 
 // Styles.
 const (
@@ -224,4 +222,52 @@ func (s *Screen) Close() {
 		close(stop)
 		<-done
 	}
+}
+
+// Panel shows rows below all output until the next call; an empty list removes them. Rows are cut to the terminal's width,
+// and from the top to its height. Without a terminal Panel does nothing.
+func (s *Screen) Panel(rows []Row) {
+	if !s.live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(rows) == 0 {
+		s.clear()
+	}
+	s.panel = rows
+	s.changed = true
+	if s.display != nil {
+		s.display.Panel(rows)
+		return
+	}
+	s.turn()
+}
+
+// paint draws the panel if the screen shows an outdated one. The caller holds the lock.
+func (s *Screen) paint() {
+	if !s.changed && s.shown > 0 {
+		return
+	}
+	width, height := s.size()
+	rows := s.panel[max(len(s.panel)-height+1, 0):]
+	var b strings.Builder
+	for i, r := range rows {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(Paint(s.color, r.Style, cut(Strip(r.Text), width-1)))
+	}
+	s.clear()
+	_, _ = io.WriteString(s.err, b.String())
+	s.shown, s.changed = len(rows), false
+}
+
+func (s *Screen) size() (width, height int) {
+	if d, ok := s.err.(descriptor); ok {
+		if w, h, err := term.GetSize(int(d.Fd())); err == nil && w > 1 && h > 1 {
+			return w, h
+		}
+	}
+	return usualWidth, usualHeight
 }

@@ -79,3 +79,6 @@ func all() string {
 	}
 	return b.String()
 }
+
+// patience is the time after which a call counts as hanging. It does not test speed: the machine may be busy.
+var patience = time.Minute

@@ -6,15 +6,11 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/lifecycle"
 )
-
-// patience is the time after which a call counts as hanging. It does not test speed: the machine may be busy.
-var patience = time.Minute
 
 // Exercise runs components through the uses and abuses that the contract allows, and fails when a call hangs or a
 // goroutine stays behind. fresh returns a new component, not yet started, at each call; it creates shared parts (a

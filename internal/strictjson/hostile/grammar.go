@@ -107,3 +107,11 @@ func syntax() []Document {
 		table(class, "space", bad, "\u00a0{}", "{\u2003}", "{}\u2028", "\u3000[]", "[\u200b]", "\u0085{}"),
 	)
 }
+
+// Documents returns all cases, always the same ones in the same order. The caller owns them.
+func Documents() []Document {
+	return slices.Concat(
+		duplicates(), cases(), invalidUTF8(), surrogates(), numbers(), depths(), widths(),
+		controls(), encodings(), trailing(), truncated(), syntax(), harmless(),
+	)
+}

@@ -26,14 +26,6 @@ const (
 	digits = 64
 )
 
-// Documents returns all cases, always the same ones in the same order. The caller owns them.
-func Documents() []Document {
-	return slices.Concat(
-		duplicates(), cases(), invalidUTF8(), surrogates(), numbers(), depths(), widths(),
-		controls(), encodings(), trailing(), truncated(), syntax(), harmless(),
-	)
-}
-
 func legal(class, name, body string) Document {
 	return Document{Name: class + "/" + name, Body: []byte(body), Legal: true}
 }

@@ -47,24 +47,6 @@ func anyOf(description string, names []string) node {
 	return node{"description": description, "anyOf": refs}
 }
 
-// ref refers to the definition of a struct, and creates it if it is missing.
-func (d *definitions) ref(t reflect.Type) node { return d.define(t, false) }
-
-// extend refers to the definition of a struct that another one embeds.
-func (d *definitions) extend(t reflect.Type) node { return d.define(t, true) }
-
-func (d *definitions) define(t reflect.Type, open bool) node {
-	name := t.Name()
-	switch other, ok := d.origin[name]; {
-	case !ok:
-		d.origin[name], d.open[name] = t, open
-		d.types[name] = d.object(t, d.closed && !open)
-	case other != t || d.closed && d.open[name] != open:
-		panic(fmt.Sprintf("gen: two definitions of %s: %s and %s, open: %v", name, other, t, open))
-	}
-	return to(name)
-}
-
 // encode returns the bundle of a dialect. A valid frame matches one of the definitions that the root names.
 func (d *definitions) encode(dialect, title string, root []string) ([]byte, error) {
 	all := newMembers()

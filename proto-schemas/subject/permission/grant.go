@@ -49,17 +49,6 @@ func (g *grant) answers(roles ...Role) {
 	}
 }
 
-// follows lets the role read the directory.
-func (g *grant) follows() { g.watches(subject.BucketDirectory) }
-
-// joins lets the role list its instances in the directory as replicas of services.
-func (g *grant) joins(services ...id.Name) {
-	g.follows()
-	for _, s := range services {
-		g.publish(key(subject.BucketDirectory, subject.DirectoryKeys(whatService, s)))
-	}
-}
-
 // lists lets the role list participants of the swarm in the directory.
 func (g *grant) lists(what ...id.Name) {
 	for _, w := range what {
@@ -77,3 +66,6 @@ func sorted(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
+
+// key returns the subject of the keys of a bucket that match the pattern.
+func key(name, pattern string) string { return subject.BucketSubject(name, pattern) }

@@ -16,9 +16,6 @@ const (
 // bucket names the stream behind a bucket.
 func bucket(name string) string { return subject.BucketStream(name) }
 
-// key returns the subject of the keys of a bucket that match the pattern.
-func key(name, pattern string) string { return subject.BucketSubject(name, pattern) }
-
 // eventStreams returns the names of all shards of the event log.
 func eventStreams() []string {
 	var out []string

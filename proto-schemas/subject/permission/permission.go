@@ -37,25 +37,6 @@ type List struct {
 	Streams   []string // that the role uses and may read, sorted; those of buckets too
 }
 
-// All returns the lists of all roles, always in the same order.
-func All() []List {
-	out := make([]List, len(table))
-	for i, r := range table {
-		out[i] = r.list()
-	}
-	return out
-}
-
-// Of returns the list of a role, false for an unknown role.
-func Of(role Role) (List, bool) {
-	for _, r := range table {
-		if r.role == role {
-			return r.list(), true
-		}
-	}
-	return List{}, false
-}
-
 // Inbox returns the prefix of all subjects for answers to the role. No other role may subscribe to them.
 func Inbox(role Role) string { return "_INBOX_" + string(role) }
 

@@ -194,3 +194,33 @@ func operator(g *grant) {
 }
 
 func monitor(g *grant) { g.subscribe(subject.LiveEverything) }
+
+// follows lets the role read the directory.
+func (g *grant) follows() { g.watches(subject.BucketDirectory) }
+
+// joins lets the role list its instances in the directory as replicas of services.
+func (g *grant) joins(services ...id.Name) {
+	g.follows()
+	for _, s := range services {
+		g.publish(key(subject.BucketDirectory, subject.DirectoryKeys(whatService, s)))
+	}
+}
+
+// All returns the lists of all roles, always in the same order.
+func All() []List {
+	out := make([]List, len(table))
+	for i, r := range table {
+		out[i] = r.list()
+	}
+	return out
+}
+
+// Of returns the list of a role, false for an unknown role.
+func Of(role Role) (List, bool) {
+	for _, r := range table {
+		if r.role == role {
+			return r.list(), true
+		}
+	}
+	return List{}, false
+}

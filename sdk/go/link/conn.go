@@ -169,3 +169,11 @@ func (c *Conn) live(ctx context.Context, o Options, read func(context.Context) e
 	}
 	return err
 }
+
+// awake has the connection look for something to send.
+func (c *Conn) awake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}

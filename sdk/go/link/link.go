@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -316,4 +317,71 @@ func (l *Link[F]) leave(c *Conn) error {
 	for l.hand(ctx, c) {
 	}
 	return c.leave(ctx)
+}
+
+// Outgoing is a frame for the server.
+type Outgoing[F any] struct {
+	// Frame returns the bytes for the connection that is ready. A repetition has the same id.
+	Frame func() []byte
+	// Settled reports whether a frame of the server shows that the server has this one, or
+	// has refused it. It must not call the link. Nil: the frame is sent once, and may be lost.
+	Settled func(f F) bool
+
+	on *Conn // the last connection that it was handed to
+}
+
+// settle takes the oldest send away that the frame settles.
+func (l *Link[F]) settle(f F) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.pending, func(o *Outgoing[F]) bool { return o.Settled != nil && o.Settled(f) })
+	if i >= 0 {
+		l.pending = slices.Delete(l.pending, i, i+1)
+	}
+}
+
+// dropTold removes the frames of Tell with their connection. The caller holds the lock.
+func (l *Link[F]) dropTold() {
+	l.pending = slices.DeleteFunc(l.pending, func(o *Outgoing[F]) bool { return o.Settled == nil })
+}
+
+// send hands every pending frame to c once, in order, until ctx ends.
+func (l *Link[F]) send(ctx context.Context, c *Conn) {
+	for {
+		for l.hand(ctx, c) {
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		}
+	}
+}
+
+// hand sends the oldest pending frame that c does not have, and reports whether it did.
+func (l *Link[F]) hand(ctx context.Context, c *Conn) bool {
+	c.hands.Lock()
+	defer c.hands.Unlock()
+	o := l.nextFor(c)
+	return o != nil && c.Send(ctx, o.Frame()) == nil
+}
+
+// nextFor returns the oldest frame that c does not have; nil if it has all of them or is not ready.
+func (l *Link[F]) nextFor(c *Conn) *Outgoing[F] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != c {
+		return nil
+	}
+	for i, o := range l.pending {
+		if o.on == c {
+			continue
+		}
+		o.on = c
+		if o.Settled == nil {
+			l.pending = slices.Delete(l.pending, i, i+1)
+		}
+		return o
+	}
+	return nil
 }

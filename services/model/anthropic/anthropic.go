@@ -16,13 +16,6 @@ import (
 	"github.com/waggle-dev/waggle/services/model/internal/upstream"
 )
 
-const (
-	prefix  = "anthropic"
-	baseURL = "https://api.anthropic.com"
-	// defaultMaxTokens is the largest limit that every Claude model accepts; the protocol requires a limit.
-	defaultMaxTokens = 4096
-)
-
 var errNoKey = errors.New("ANTHROPIC_API_KEY is not set")
 
 // Model is one model of one server.

@@ -106,3 +106,10 @@ func tool(t model.ToolSpec) (sdk.ToolUnionParam, error) {
 	}
 	return sdk.ToolUnionParam{OfTool: &p}, nil
 }
+
+const (
+	prefix  = "anthropic"
+	baseURL = "https://api.anthropic.com"
+	// defaultMaxTokens is the largest limit that every Claude model accepts; the protocol requires a limit.
+	defaultMaxTokens = 4096
+)

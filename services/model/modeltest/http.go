@@ -27,30 +27,6 @@ type HTTP struct {
 	Open     func(env model.Env) (model.Model, error)
 }
 
-// ExerciseHTTP runs Exercise against the scripted server, and then every failure of a provider.
-func ExerciseHTTP(t *testing.T, h HTTP) {
-	t.Helper()
-	t.Run("conformance", func(t *testing.T) {
-		Exercise(t, Suite{Usage: true, Open: func(t *testing.T) model.Model {
-			return h.start(t, scripted.Smart(), model.Env{}).m
-		}})
-	})
-	for _, f := range failures {
-		t.Run(f.name, func(t *testing.T) { h.fails(t, f) })
-	}
-	cases := map[string]func(*testing.T){
-		"cancel closes the request": h.cancel, "deadline closes the request": h.deadline,
-		"a failing reader closes the request": h.reader, "every cut": h.everyCut, "error forms": h.errorForms,
-		"no server": h.noServer, "empty answer": h.empty, "a token at a time": h.slow,
-		"invalid arguments": h.invalidArguments, "ids": h.ids, "no usage": h.noUsage,
-		"length": h.length, "no arguments": h.noArguments, "text before calls": h.textAndCalls, "dates": h.dates,
-		"refuses odd addresses": h.addresses, "form": h.form,
-	}
-	for name, run := range cases {
-		t.Run(name, run)
-	}
-}
-
 // subject is a model and its server.
 type subject struct {
 	m   model.Model

@@ -40,39 +40,12 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/waggle-dev/waggle/services/model"
-	"github.com/waggle-dev/waggle/services/model/prompt"
-)
-
-// The protocols that a Server speaks.
-const (
-	OpenAI    = "openai"
-	Anthropic = "anthropic"
 )
 
 const (
 	maxRequest = 64 << 20         // bytes of one request: any conversation of a test
 	maxHeader  = 10 * time.Second // for a client to send its header
 )
-
-// Exchange is one request and its outcome.
-type Exchange struct {
-	N        int    // 1 for the first request of the server
-	Protocol string // OpenAI or Anthropic
-	Header   http.Header
-	Body     []byte // as it arrived
-	Model    string
-	Prompt   model.Request // the decoded body; NewID and Now are not set
-	Arrived  time.Time
-
-	Stage string      // event.Stage*: the stage of the request; empty in a chat
-	Task  string      // solving: the step's id
-	Data  prompt.Data // the stage's data
-
-	gone, done chan struct{}
-	ended      time.Time
-}
 
 // Ended waits until the server has finished with the request or, if Gone is closed, has seen that the client closed it, and
 // returns that time.

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -124,4 +125,44 @@ func fit(schema json.RawMessage, args map[string]string) string {
 		return "{}"
 	}
 	return string(b)
+}
+
+// Calls asks for tools, in parallel for several calls, with the arguments in fragments of at most size runes; 0 sends them
+// whole.
+func Calls(size int, calls ...Call) Step {
+	return func(ctx context.Context, w *Writer) error {
+		for _, c := range calls {
+			if err := w.Call(ctx, c, size); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Script returns the script that answers by stage.
+func (s Stages) Script() Script {
+	smart := Smart()
+	return func(x *Exchange) Reply {
+		script := s.of(x)
+		if script == nil {
+			script = smart
+		}
+		return script(x)
+	}
+}
+
+// smartStage returns Smart's answer in a stage; it reports false for a stage that Smart answers like a chat.
+func smartStage(x *Exchange) (Reply, bool) {
+	in := len(strings.Fields(x.Data.Question))
+	switch {
+	case x.Stage == event.StagePlanning:
+		return Plan(smartPlan(x.Data.Question)...), true
+	case x.Stage == event.StageAggregation:
+		return say(smartAnswer(x), in), true
+	case x.Prompt.Schema != nil && x.Stage == "":
+		user, _ := turn(x.Prompt.Messages)
+		return Plan(smartPlan(user)...), true
+	}
+	return Reply{}, false
 }

@@ -18,18 +18,6 @@ type Stages struct {
 	Chat      Script // requests without a stage
 }
 
-// Script returns the script that answers by stage.
-func (s Stages) Script() Script {
-	smart := Smart()
-	return func(x *Exchange) Reply {
-		script := s.of(x)
-		if script == nil {
-			script = smart
-		}
-		return script(x)
-	}
-}
-
 func (s Stages) of(x *Exchange) Script {
 	switch x.Stage {
 	case event.StagePlanning:
@@ -67,21 +55,6 @@ func Plan(tasks ...event.Step) Reply {
 func say(text string, in int) Reply {
 	all := Words(text)
 	return Stream(Text(all...), Usage(int64(in), int64(len(all))))
-}
-
-// smartStage returns Smart's answer in a stage; it reports false for a stage that Smart answers like a chat.
-func smartStage(x *Exchange) (Reply, bool) {
-	in := len(strings.Fields(x.Data.Question))
-	switch {
-	case x.Stage == event.StagePlanning:
-		return Plan(smartPlan(x.Data.Question)...), true
-	case x.Stage == event.StageAggregation:
-		return say(smartAnswer(x), in), true
-	case x.Prompt.Schema != nil && x.Stage == "":
-		user, _ := turn(x.Prompt.Messages)
-		return Plan(smartPlan(user)...), true
-	}
-	return Reply{}, false
 }
 
 // smartPlan makes a step of each part between semicolons. A part that begins with "then" depends on the previous one.

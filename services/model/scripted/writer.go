@@ -2,63 +2,14 @@ package scripted
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 )
 
-// Writer streams one answer in the protocol of its request. One goroutine uses it.
-type Writer struct {
-	http     http.ResponseWriter
-	flush    *http.ResponseController
-	x        *Exchange
-	calls    int
-	in, out  int64
-	counted  bool
-	reason   *string
-	block    int  // Anthropic: index of the next content block
-	textOpen bool // Anthropic: the previous block is text and still open
-	forced   bool // Anthropic: the text goes into arguments
-}
-
-type object = map[string]any
-
 func newWriter(w http.ResponseWriter, x *Exchange) *Writer {
 	return &Writer{http: w, flush: http.NewResponseController(w), x: x}
-}
-
-// Raw writes s unchanged and flushes it. It fails once ctx has ended.
-func (w *Writer) Raw(ctx context.Context, s string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if _, err := w.http.Write([]byte(s)); err != nil {
-		return fmt.Errorf("write: %w", err)
-	}
-	if err := w.flush.Flush(); err != nil {
-		return fmt.Errorf("flush: %w", err)
-	}
-	return nil
-}
-
-// Text streams one piece of text.
-func (w *Writer) Text(ctx context.Context, s string) error {
-	if w.x.Protocol == OpenAI {
-		return w.chunk(ctx, object{"content": s}, nil)
-	}
-	block, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": s}
-	if f := w.x.Prompt.Schema; f != nil { // the text is the arguments of the forced tool call
-		w.forced = true
-		block = object{"type": "tool_use", "id": "toolu_" + w.id(), "name": f.Name, "input": object{}}
-		delta = object{"type": "input_json_delta", "partial_json": s}
-	}
-	if !w.textOpen {
-		if err := w.open(ctx, block); err != nil {
-			return err
-		}
-		w.textOpen = true
-	}
-	return w.delta(ctx, delta)
 }
 
 // Call streams one tool call, its arguments in fragments of at most size runes.
@@ -161,27 +112,6 @@ func (w *Writer) finish(plain, calls string) string {
 	return plain
 }
 
-func (w *Writer) id() string { return fmt.Sprintf("scripted_%d", w.x.N) }
-
-// head returns the members that every chunk of an OpenAI stream has.
-func (w *Writer) head() object {
-	return object{"id": w.id(), "object": "chat.completion.chunk", "created": 1, "model": w.x.Model}
-}
-
-func (w *Writer) chunk(ctx context.Context, delta object, finish *string) error {
-	c := w.head()
-	c["choices"] = []object{{"index": 0, "delta": delta, "finish_reason": finish}}
-	return w.event(ctx, "", c)
-}
-
-func (w *Writer) open(ctx context.Context, block object) error {
-	return w.event(ctx, "content_block_start", object{"type": "content_block_start", "index": w.block, "content_block": block})
-}
-
-func (w *Writer) delta(ctx context.Context, delta object) error {
-	return w.event(ctx, "content_block_delta", object{"type": "content_block_delta", "index": w.block, "delta": delta})
-}
-
 func (w *Writer) close(ctx context.Context) error {
 	err := w.event(ctx, "content_block_stop", object{"type": "content_block_stop", "index": w.block})
 	w.block++
@@ -196,14 +126,49 @@ func (w *Writer) closeText(ctx context.Context) error {
 	return w.close(ctx)
 }
 
-func (w *Writer) event(ctx context.Context, name string, v object) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode event: %w", err)
+// write sends the reply. The error is errCut or the context's.
+func (r Reply) write(ctx context.Context, stop <-chan struct{}, w http.ResponseWriter, x *Exchange) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for k, v := range r.Header {
+		w.Header()[k] = v
 	}
-	s := "data: " + string(b) + "\n\n"
-	if name != "" && w.x.Protocol == Anthropic {
-		s = "event: " + name + "\n" + s
+	if r.Status == 0 {
+		r.Status = http.StatusOK
 	}
-	return w.Raw(ctx, s)
+	if r.Steps == nil && (r.Body != "" || r.Status != http.StatusOK) {
+		w.WriteHeader(r.Status)
+		if _, err := io.WriteString(w, r.Body); err != nil || !r.Broken {
+			return err
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return fmt.Errorf("flush: %w", err)
+		}
+		return errCut
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(r.Status)
+	return stream(ctx, newWriter(w, x), r.Steps)
+}
+
+func stream(ctx context.Context, w *Writer, steps []Step) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	for _, step := range steps {
+		switch err := step(ctx, w); {
+		case errors.Is(err, errEnd):
+			return nil
+		case err != nil:
+			return fmt.Errorf("answer request: %w", err)
+		}
+	}
+	return w.end(ctx)
 }

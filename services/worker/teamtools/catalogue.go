@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/waggle-dev/waggle/services/tools/schema"
-
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
+	"github.com/waggle-dev/waggle/services/tools/schema"
 )
 
 // Bounds of a call's arguments, in characters and items: they have to fit into an event of 256 KiB
@@ -171,4 +171,18 @@ func object(arguments json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return arguments
+}
+
+// Kind is the kind and the server of the tools of teams.
+const Kind = "team"
+
+// Member is who calls.
+type Member struct {
+	Tenant     id.Tenant
+	Team       id.Entity
+	Name       string // in the team
+	AgentID    string
+	RunID      string            // its active run
+	Colleagues []event.Colleague // possible recipients of its messages
+	Tools      []string          // of tool servers that it may use: <server>/<tool>, <server>/*
 }

@@ -8,28 +8,13 @@ import (
 	"sync"
 
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
-	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-// Kind is the kind and the server of the tools of teams.
-const Kind = "team"
-
 // everything is the pattern of all tools of a server.
 const everything = "*"
-
-// Member is who calls.
-type Member struct {
-	Tenant     id.Tenant
-	Team       id.Entity
-	Name       string // in the team
-	AgentID    string
-	RunID      string            // its active run
-	Colleagues []event.Colleague // possible recipients of its messages
-	Tools      []string          // of tool servers that it may use: <server>/<tool>, <server>/*
-}
 
 // Toolbox is the tools of one member. It keeps what [tools.Caller] promises, and runs no
 // tool but those that the member may use.

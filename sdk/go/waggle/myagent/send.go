@@ -1,37 +1,11 @@
 package myagent
 
 import (
-	"crypto/rand"
 	"encoding/json"
-	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 	"github.com/waggle-dev/waggle/sdk/go/link"
 )
-
-// newID returns an id that no other message has.
-func newID() string { return strings.ToLower(rand.Text()) }
-
-// encode returns a frame of values that can always be encoded.
-func encode(frame map[string]any) []byte {
-	b, err := json.Marshal(frame)
-	if err != nil {
-		panic("myagent: a frame cannot be encoded: " + err.Error()) // Message and its like have checked it
-	}
-	return b
-}
-
-// Tell sends a frame of the session once; without a connection it returns false. The frame may be
-// lost with the connection. Its values have to be encodable.
-func (c *Client) Tell(frame map[string]any) bool {
-	return c.link.Current() != nil && c.link.Tell(encode(c.addressed(frame)))
-}
-
-// addressed returns the frame with the session's id.
-func (c *Client) addressed(frame map[string]any) map[string]any {
-	frame["session_id"] = c.Session()
-	return frame
-}
 
 // Message sends a text until the server has accepted or refused it, and returns the message's id.
 // metadata may be nil. The error is that of Send of package link, or of the encoding.

@@ -3,7 +3,9 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/services/model"
@@ -77,4 +79,12 @@ func History(arguments json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return b
+}
+
+// Client makes the calls of one model. It is safe for concurrent use.
+type Client struct {
+	HTTP *http.Client // follows no redirects: they would send the key elsewhere
+
+	scrub       func(string) string
+	first, idle time.Duration
 }

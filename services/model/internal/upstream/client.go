@@ -4,10 +4,13 @@ package upstream
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/services/model"
 )
 
@@ -23,14 +26,6 @@ const (
 	// idleConn is below the timeout, a minute or more, after which providers' load balancers drop a connection.
 	idleConn = 50 * time.Second
 )
-
-// Client makes the calls of one model. It is safe for concurrent use.
-type Client struct {
-	HTTP *http.Client // follows no redirects: they would send the key elsewhere
-
-	scrub       func(string) string
-	first, idle time.Duration
-}
 
 // New returns a client. It keeps the key out of errors and logs.
 func New(key string, env model.Env) *Client {
@@ -72,4 +67,27 @@ func or(d, fallback time.Duration) time.Duration {
 		return d
 	}
 	return fallback
+}
+
+// classify maps any error of an attempt to the fault catalogue.
+func (c *Client) classify(err error) *model.Failure {
+	if s, ok := errors.AsType[*StatusError](err); ok {
+		code := s.Class()
+		f := c.failure(code, err)
+		f.Said.Status, f.Said.Code, f.Said.RequestID = s.Status, c.text(s.Kind, maxName), c.text(s.RequestID, maxName)
+		f.Said.Message, f.After = c.text(s.Detail, maxDetail), s.After
+		return f
+	}
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return c.failure(f.Code, errors.Unwrap(f))
+	}
+	switch {
+	case errors.Is(err, errSilent):
+		return c.failure(fault.ModelTimeout, err)
+	case errors.Is(err, errTooLong):
+		return c.failure(fault.ModelBadReply, err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return c.failure(fault.ModelCutOff, err)
+	}
+	return c.failure(fault.ModelFailed, err)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -165,29 +164,6 @@ func bounded(n float64, unit time.Duration) time.Duration {
 		return time.Duration(n * float64(unit))
 	}
 	return 0
-}
-
-// classify maps any error of an attempt to the fault catalogue.
-func (c *Client) classify(err error) *model.Failure {
-	if s, ok := errors.AsType[*StatusError](err); ok {
-		code := s.Class()
-		f := c.failure(code, err)
-		f.Said.Status, f.Said.Code, f.Said.RequestID = s.Status, c.text(s.Kind, maxName), c.text(s.RequestID, maxName)
-		f.Said.Message, f.After = c.text(s.Detail, maxDetail), s.After
-		return f
-	}
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		return c.failure(f.Code, errors.Unwrap(f))
-	}
-	switch {
-	case errors.Is(err, errSilent):
-		return c.failure(fault.ModelTimeout, err)
-	case errors.Is(err, errTooLong):
-		return c.failure(fault.ModelBadReply, err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return c.failure(fault.ModelCutOff, err)
-	}
-	return c.failure(fault.ModelFailed, err)
 }
 
 func (c *Client) failure(code fault.Code, cause error) *model.Failure {
