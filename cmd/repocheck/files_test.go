@@ -103,7 +103,7 @@ var _ types.Importer = strangers{}
 // it names.
 func uses(fset *token.FileSet, files []*ast.File) map[string]map[string]bool {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	conf := types.Config{Importer: strangers{}, Error: func(error) {}} // what other packages declare is unknown
+	conf := types.Config{Importer: strangers{}, Error: func(error) {}} // declarations of other packages are unknown
 	_, _ = conf.Check("p", fset, files, info)
 	out := map[string]map[string]bool{}
 	for id, o := range info.Uses {

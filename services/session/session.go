@@ -16,7 +16,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/payload"
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/internal/rpc"
-	"github.com/waggle-dev/waggle/proto-schemas/audit"
+	record "github.com/waggle-dev/waggle/proto-schemas/audit"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
@@ -159,7 +159,7 @@ func (s *Service) armExpiry(ctx context.Context, l *ledger.Log[conversation.Stat
 func (s *Service) openQuota(ctx context.Context) error {
 	cfg := s.cfg.Quota
 	cfg.Conn, cfg.Over = s.conn, s.responder.over
-	if err := s.responder.quota.Open(ctx, audit.Sessions, cfg); err != nil {
+	if err := s.responder.quota.Open(ctx, record.Sessions, cfg); err != nil {
 		return fmt.Errorf("session service: %w", err)
 	}
 	return nil
