@@ -75,8 +75,16 @@ func (c *Console) dimensions() (width, height int) {
 }
 
 // Read returns the next message, or io.EOF when the user leaves.
-func (c *Console) Read() (string, error) {
-	c.prog.Send(wanted{})
+func (c *Console) Read() (string, error) { return c.Ask()() }
+
+// Ask makes the console accept a message: the next Enter sends one. The returned function waits for it as Read does, and is
+// called once.
+func (c *Console) Ask() func() (string, error) {
+	c.prog.Send(wanted{}) // when it returns, every later key comes after it
+	return c.answer
+}
+
+func (c *Console) answer() (string, error) {
 	select {
 	case r := <-c.got:
 		if r.err == nil {

@@ -41,11 +41,12 @@ func open(t *testing.T, x *consoletest.Terminal, history string) *rig {
 	return r
 }
 
-// read starts a Read and returns a channel that receives the message.
+// read asks for a message and returns a channel that receives it.
 func (r *rig) read() <-chan string {
 	out := make(chan string, 1)
+	wait := r.console.Ask()
 	go func() {
-		text, err := r.console.Read()
+		text, err := wait()
 		if err != nil {
 			text = err.Error()
 		}
