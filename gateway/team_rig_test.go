@@ -138,10 +138,13 @@ type singleDialect struct{}
 func (singleDialect) Name() string                           { return "single" }
 func (singleDialect) Bind(url.Values) (dialect.Codec, error) { return singleDialect{}, nil }
 func (singleDialect) Encode(e event.Event) [][]byte          { return multiCodec("single").Encode(e) }
+
 func (singleDialect) Greet(g dialect.Greeting) [][]byte {
 	return [][]byte{say(teamFrame{Kind: "greeting", ID: g.SessionID, At: g.Seq})}
 }
+
 func (singleDialect) Fail(f *fault.Fault, now time.Time) []byte { return teamDialect{}.Fail(f, now) }
+
 func (singleDialect) Truncated(first uint64, now time.Time) []byte {
 	return teamDialect{}.Truncated(first, now)
 }

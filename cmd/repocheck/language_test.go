@@ -22,7 +22,7 @@ var (
 	// figurative matches words of former names.
 	figurative = regexp.MustCompile(`(?i)\b((` + strings.Join(formerNames, "|") + `)s?|head ?starts?)\b`)
 	// vagueName matches words that names of functions and variables exclude beside the figurative ones.
-	vagueName = regexp.MustCompile(`(?i)\b(whoever|nobody|somebody|anybody|everybody)\b`)
+	vagueName = regexp.MustCompile(`(?i)\b(whoever|nobody|somebody|anybody)\b`)
 	// plain matches sentences that vague would take for excluded ones: comparisons and questions.
 	plain = regexp.MustCompile(`(?i)\b(is|are|was|were) no (longer|more|less|later|earlier|older|newer|larger|smaller)\b|(^|[.;] )(who|what)\b[^.;]*\?`)
 )
@@ -165,7 +165,7 @@ var hump = regexp.MustCompile(`[A-Z][a-z]`)
 // excludedName reports whether an identifier has a word of a former name.
 func excludedName(name string) bool {
 	words := strings.ReplaceAll(hump.ReplaceAllString(name, " $0"), "_", " ")
-	return mayBeExcluded(words) && figurative.MatchString(words)
+	return mayBeExcluded(words) && (figurative.MatchString(words) || vagueName.MatchString(words))
 }
 
 // firstRuled is the commit after which messages of commits follow the rules.

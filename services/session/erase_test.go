@@ -204,10 +204,10 @@ func TestALogThatCannotBeFoldedIsDeleted(t *testing.T) {
 		r.gone(l)
 	}
 	require.Zero(t, r.messages(subject.StreamDead, "dead.>"))
-	nobody := sessionLog("nobody")
-	r.command(nobody, cmd.Session, cmd.Delete, "d1", nil)
+	absent := sessionLog("nobody")
+	r.command(absent, cmd.Session, cmd.Delete, "d1", nil)
 	r.settled()
-	first, _, err := r.Log.Ends(r.Ctx, nobody)
+	first, _, err := r.Log.Ends(r.Ctx, absent)
 	require.NoError(t, err)
 	require.Nil(t, first, "what does not exist gets no tombstone")
 }

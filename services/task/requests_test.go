@@ -172,7 +172,7 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 	}
 	for _, c := range []struct {
 		verb           id.Name
-		theirs, nobody any
+		theirs, absent any
 	}{
 		{cmd.ShowTask, cmd.TaskRefData{TaskID: taskID}, cmd.TaskRefData{TaskID: "none"}},
 		{cmd.ShowTask, cmd.TaskRefData{TaskID: taskID}, cmd.TaskRefData{}},
@@ -182,7 +182,7 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 		{cmd.ListAgents, cmd.ParticipantFilter{Name: "W"}, cmd.ParticipantFilter{Name: "none"}},
 		{cmd.ListTools, cmd.ToolsOf{Kind: "service", Server: "shop"}, cmd.ToolsOf{Kind: "service", Server: "none"}},
 	} {
-		require.Equal(t, answer(c.verb, c.nobody), answer(c.verb, c.theirs), "%s %+v", c.verb, c.theirs)
+		require.Equal(t, answer(c.verb, c.absent), answer(c.verb, c.theirs), "%s %+v", c.verb, c.theirs)
 	}
 }
 

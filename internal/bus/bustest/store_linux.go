@@ -14,7 +14,7 @@ const storeRoom = 4 << 30
 var inMemory = sync.OnceValue(func() string {
 	const shared = "/dev/shm"
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(shared, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < storeRoom { //nolint:gosec // sizes are positive
+	if err := syscall.Statfs(shared, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < storeRoom {
 		return ""
 	}
 	probe, err := os.MkdirTemp(shared, "waggle-test-")
