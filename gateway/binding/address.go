@@ -61,7 +61,11 @@ func (r route) encode(taskID string, of dialect.IntentData) (json.RawMessage, er
 			return nil, fmt.Errorf("make the data of %s.%s: %w", r.service, r.verb, err)
 		}
 	}
-	b, err := plainjson.Marshal(data)
+	marshal := json.Marshal
+	if r.unescaped {
+		marshal = plainjson.Marshal
+	}
+	b, err := marshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("encode the data of %s.%s: %w", r.service, r.verb, err)
 	}

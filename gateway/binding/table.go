@@ -20,6 +20,8 @@ type row struct {
 type route struct {
 	service, verb id.Name
 	data          func(taskID string, of dialect.IntentData) (any, error) // nil: as it is
+	// unescaped data do not grow by the escapes for HTML. The bound of a text in a run counts them: events have them.
+	unescaped bool
 }
 
 // rows has every intent.
@@ -73,7 +75,7 @@ func inRuns(verb, ofTask id.Name, data func(string, dialect.IntentData) (any, er
 
 // inTasks returns the routes of an intent of the swarm itself.
 func inTasks(verb id.Name) map[id.Kind]route {
-	return map[id.Kind]route{id.KindTask: {service: command.Task, verb: verb}}
+	return map[id.Kind]route{id.KindTask: {service: command.Task, verb: verb, unescaped: true}}
 }
 
 // put returns the data of a route that f makes of an intent of the type D.
