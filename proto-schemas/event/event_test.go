@@ -22,7 +22,7 @@ var log = subject.Log{Tenant: id.DefaultTenant, Kind: id.KindSession, Entity: id
 
 func TestNew(t *testing.T) {
 	at := time.Date(2026, 3, 1, 13, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
-	e, err := event.New(log, "e1", "waggle/agent/x", at, event.ToolStartedData{CallID: "c", Attempt: 2, Tool: "t", Retry: true})
+	e, err := event.New(log, "e1", "waggle/worker/x", at, event.ToolStartedData{CallID: "c", Attempt: 2, Tool: "t", Retry: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"specversion":"1.0","id":"e1","source":"waggle/agent/x","type":"tool.started","subject":"default.session.s1",` +
+	const want = `{"specversion":"1.0","id":"e1","source":"waggle/worker/x","type":"tool.started","subject":"default.session.s1",` +
 		`"time":"2026-03-01T12:00:00.123Z","sequence":0,"data":{"call_id":"c","run_id":"","execution_id":"","attempt":2,"tool":"t","retry":true}}`
 	if string(raw) != want {
 		t.Fatalf("got  %s\nwant %s", raw, want)

@@ -398,7 +398,7 @@ func usedUp(use event.BudgetUse) string {
 }
 
 // workerSource is what workers write into their events as the source.
-const workerSource = "waggle/agent"
+const workerSource = "waggle/worker"
 
 // TimeLeft is how long workers may still be busy with the run before it has to be
 // stopped, or people are asked; ok is false if nothing bounds it.

@@ -39,7 +39,7 @@ func TestTheTimeOfARunIsOfOneClockEach(t *testing.T) {
 		service(event.RunStartedData{RunID: "r", MessageID: "m", Content: "do", Budget: &event.Budget{Seconds: 60}})
 		for attempt, worker := range []string{"w1", "w2"} {
 			now += time.Minute // time without a worker
-			turn := func(d event.Data) { add("waggle/agent", worker, d) }
+			turn := func(d event.Data) { add("waggle/worker", worker, d) }
 			before := s.Run("r").Worked()
 			turn(event.JobStartedData{RunID: "r", Attempt: attempt + 1, Worker: worker})
 			require.Equal(t, before, s.Run("r").Worked(), "a worker that takes it up has not worked yet")

@@ -22,7 +22,7 @@ import (
 	"github.com/waggle-dev/waggle/services/tools"
 )
 
-const source = "waggle/agent"
+const source = "waggle/worker"
 
 // Why an attempt ends early.
 var (

@@ -155,7 +155,7 @@ func (r *refusals) permissions() []Finding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.said) == 0 {
-		return one(OK, what, "this user may look at everything that was looked at", "")
+		return one(OK, what, "this user may read everything that was examined", "")
 	}
 	slices.Sort(r.said)
 	return one(Warn, what, strings.Join(slices.Compact(r.said), "\n"),

@@ -190,7 +190,7 @@ func TestTheServersOfAFleet(t *testing.T) {
 	require.Contains(t, whole["NATS servers"].Is, "n0 "+server.VERSION+", sync_interval 1s")
 	require.Contains(t, whole["NATS servers"].Is, "the meta leader is n")
 	require.Contains(t, whole["replicas"].Is, "3 copies of each stream, all current")
-	require.Contains(t, whole["permissions"].Is, "may look at everything")
+	require.Contains(t, whole["permissions"].Is, "may read everything")
 
 	for _, stranger := range []permission.Role{permission.Operator, permission.Monitor} {
 		got := servers(t.Context(), f.patient(f.seed(stranger)))[0]

@@ -47,6 +47,7 @@ func TestLargeDataOfATask(t *testing.T) {
 	r.Until(builtin.SessionOf(log), event.JobStarted, 1)
 	r.command(log, cmd.MessageTask, "m1", cmd.TaskMessage{TaskID: "t1", MessageRef: stored("and that?")})
 	r.Until(log, event.TaskMessaged, 1)
+	r.Until(builtin.SessionOf(log), event.MessageReceived, 2) // before the run could end without it
 	close(hold)
 	end := r.end(log)
 	require.Equal(t, []string{event.TaskEndCompleted, ""}, []string{end.Status, end.Error})

@@ -36,7 +36,7 @@ const (
 	// linkBytes of randomness tell the clients of one instance apart.
 	linkBytes = 12
 
-	source = "waggle/agent"
+	source = "waggle/worker"
 )
 
 // Config configures a client.
