@@ -139,7 +139,7 @@ func (f *frame) leave(kind string) []dialect.Order {
 		return nil
 	}
 	bye := f.say(kind, wire.UnregisteredContent{ID: f.in.Participant.ID, Message: "Goodbye"})
-	return append(bye, dialect.Order{Leave: true})
+	return append([]dialect.Order{{Leave: true}}, bye...) // nothing is handed over after the goodbye
 }
 
 // notificationTypes are the types of notifications that the protocol names.
