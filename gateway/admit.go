@@ -18,11 +18,8 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 		}
 	}()
 	if err := c.admit(r); err != nil {
-		f := s.asFault(err)
-		c.turnedAway(f)
-		s.met.refused.WithLabelValues(string(f.Code)).Inc()
 		w.Header().Set("Connection", "close") // a refused client must not keep the connection
-		s.problem(w, f)
+		c.turnedAway(s.refuse(w, err))
 		return false
 	}
 	sock, err := s.sockets().Accept(&handshake{ResponseWriter: w, s: s}, r, c.subprotocols)

@@ -64,9 +64,7 @@ func (s *Server) serveEvents(bind func(*events, *http.Request) error) http.Handl
 			err = bind(e, r)
 		}
 		if err != nil {
-			f := s.asFault(err)
-			s.met.refused.WithLabelValues(string(f.Code)).Inc()
-			s.problem(w, f)
+			s.refuse(w, err)
 			return
 		}
 		if e.shown == nil { // HEAD

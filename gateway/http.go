@@ -19,8 +19,7 @@ const retryAfter = "5"
 func (s *Server) named(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.gate.Host(r.Host) {
-			s.met.refused.WithLabelValues(string(fault.HostRefused)).Inc()
-			s.problem(w, fault.New(fault.HostRefused))
+			s.refuse(w, fault.New(fault.HostRefused))
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -142,6 +141,14 @@ func (h *handshake) Write(p []byte) (int, error) {
 
 // Unwrap lets the library take the connection over.
 func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// refuse counts a request that is refused because of err, answers it, and returns the answer's fault.
+func (s *Server) refuse(w http.ResponseWriter, err error) *fault.Fault {
+	f := s.asFault(err)
+	s.met.refused.WithLabelValues(string(f.Code)).Inc()
+	s.problem(w, f)
+	return f
+}
 
 // asFault returns the part of err that a client may see. The log has the rest.
 func (s *Server) asFault(err error) *fault.Fault {

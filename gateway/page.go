@@ -34,9 +34,7 @@ func wantsLines(r *http.Request) bool {
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, kind id.Kind) {
 	page, to, err := s.page(w, r, kind)
 	if err != nil {
-		f := s.asFault(err)
-		s.met.refused.WithLabelValues(string(f.Code)).Inc()
-		s.problem(w, f)
+		s.refuse(w, err)
 		return
 	}
 	defer page.Close()

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -46,10 +45,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envSockets) != "" {
 		os.Exit(beSockets())
 	}
-	// The tests mostly wait, for sockets and servers: more of them than processors run.
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
-	}
+	bustest.Waiting()
 	code := m.Run()
 	for _, stop := range servers.stop {
 		stop()

@@ -143,26 +143,36 @@ func under(importPath, path string) bool {
 // list returns every package of the workspace with the dependencies of its code, without its tests.
 func list(t *testing.T) []pkg {
 	t.Helper()
+	all, err := packages()
+	require.NoError(t, err)
+	return all
+}
+
+// packages lists them once for all tests.
+var packages = sync.OnceValues(func() (out []pkg, err error) {
+	dirs, err := moduleFolders()
+	if err != nil {
+		return nil, err
+	}
 	args := []string{"list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports,Deps"}
-	for _, dir := range modules(t) {
+	for _, dir := range dirs {
 		args = append(args, dir+"/...")
 	}
-	c := exec.CommandContext(t.Context(), "go", args...)
-	c.Dir = top(t)
-	b, err := c.Output()
-	require.NoError(t, err)
-	var out []pkg
+	b, err := exec.CommandContext(context.Background(), "go", args...).Output()
+	if err != nil {
+		return nil, err
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	for {
 		var p pkg
-		err := d.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			return out
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, err
 		}
-		require.NoError(t, err)
 		out = append(out, p)
 	}
-}
+})
 
 // modules returns the folder of every module of the workspace.
 func modules(t *testing.T) []string {

@@ -59,7 +59,7 @@ func eachGoFile(t *testing.T, f func(name string, file *ast.File, line func(ast.
 	files, err := goFiles()
 	require.NoError(t, err)
 	for _, g := range files {
-		f(g.name, g.file, func(n ast.Node) int { return g.set.Position(n.Pos()).Line })
+		f(g.name, g.file, func(n ast.Node) int { return fileSet.Position(n.Pos()).Line })
 	}
 }
 
@@ -67,8 +67,10 @@ func eachGoFile(t *testing.T, f func(name string, file *ast.File, line func(ast.
 type goFile struct {
 	name string
 	file *ast.File
-	set  *token.FileSet
 }
+
+// fileSet has the positions of goFiles.
+var fileSet = token.NewFileSet()
 
 // goFiles returns the files of all modules. It parses them once for all tests.
 var goFiles = sync.OnceValues(func() (all []goFile, err error) {
@@ -85,13 +87,12 @@ var goFiles = sync.OnceValues(func() (all []goFile, err error) {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 				return err
 			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			file, err := parser.ParseFile(fileSet, path, nil, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				return err
 			}
 			name, err := filepath.Rel(top, path)
-			all = append(all, goFile{name, file, set})
+			all = append(all, goFile{name, file})
 			return err
 		}))
 	}

@@ -128,6 +128,22 @@ func (x *Terminal) Wait(text string) {
 	x.Until(text, func(rows []string) bool { return strings.Contains(strings.Join(rows, "\n"), text) })
 }
 
+// bold is the mode of bold cells.
+const bold = 1 << 2
+
+// Ready waits until Enter sends the unsent message: the last prompt is bold then. Earlier an Enter has no effect.
+func (x *Terminal) Ready() {
+	x.t.Helper()
+	x.Until("a bold prompt", func(rows []string) bool {
+		for y := len(rows) - 1; y >= 0; y-- {
+			if cell := x.vt.Cell(0, y); cell.Char == '›' {
+				return cell.Mode&bold != 0
+			}
+		}
+		return false
+	})
+}
+
 // Until waits until the screen meets the condition.
 func (x *Terminal) Until(what string, met func(rows []string) bool) {
 	x.t.Helper()
