@@ -20,6 +20,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 // lateModel is a model provider that holds all requests until it is opened.
@@ -101,7 +102,9 @@ func cutInTwo(t *testing.T, ask []string, grown []id.Kind, ends event.Type) {
 	require.NoError(t, os.WriteFile(file, []byte("model: openai:late\n"+
 		"providers: {openai: {api_key: k, base_url: "+model.URL+"/v1}}\n"), 0o600))
 	i := start(t, "--config", file)
-	conn, err := bus.Connect(t.Context(), bus.Config{URL: i.nats, Name: t.Name()})
+	conn, err := bus.Connect(t.Context(), bus.Config{
+		URL: i.nats, Name: t.Name(), NKeySeedFile: i.seed(permission.Operator), InboxPrefix: permission.Inbox(permission.Operator),
+	})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 

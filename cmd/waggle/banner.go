@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/cmd/waggle/process"
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 // banner prints the addresses and the commands to try next.
@@ -62,15 +64,18 @@ func describe(l *config.Loaded, name string) string {
 // next shows the commands to try, with the flags that they need here.
 func next(b *strings.Builder, l *config.Loaded, r process.Running) {
 	self := os.Args[0] // the command line of this program
-	chat, tail, sub := self+" chat", self+" tail", "nats sub 'live.>'"
+	chat, tail := self+" chat", self+" tail"
+	sub := fmt.Sprintf("nats --server %s --nkey %s sub 'live.>'", r.NATSURL, keys.SeedFile(process.KeyFolder(l.Config), permission.Monitor))
 	if l.Addr != config.DefaultAddr {
 		chat += fmt.Sprintf(" --url ws://%s/ws", r.Addr)
 	}
 	if l.NATS.Addr != config.DefaultNATSAddr {
 		tail += " --nats " + r.NATSURL
-		sub = "nats --server " + r.NATSURL + " sub 'live.>'"
+	}
+	if l.Source("data") != config.FromDefault {
+		tail += " --data " + l.Data
 	}
 	fmt.Fprintf(b, "\nIn another terminal:\n")
 	fmt.Fprintf(b, "  %s \"which files are in the workspace, and what does notes.md say?\"\n", chat)
-	fmt.Fprintf(b, "  %s        every event, as it happens (or: %s)\n", tail, sub)
+	fmt.Fprintf(b, "  %s        every event, as it happens; without Waggle:\n  %s\n", tail, sub)
 }

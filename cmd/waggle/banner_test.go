@@ -26,7 +26,7 @@ func TestBannerSaysWhereEverythingIs(t *testing.T) {
 	running := process.Running{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9000}, NATSURL: "nats://127.0.0.1:4222", Model: "demo"}
 	text := show(t, up, running, nil)
 	for _, want := range []string{
-		"ws://127.0.0.1:9000/ws", "nats://127.0.0.1:4222", "./data", "./workspace", "demo (offline", "nats sub 'live.>'", "tail",
+		"ws://127.0.0.1:9000/ws", "nats://127.0.0.1:4222", "./data", "./workspace", "demo (offline", "nats --server nats://127.0.0.1:4222 --nkey data/nats-keys/monitor.nk sub 'live.>'", "tail",
 	} {
 		require.Contains(t, text, want)
 	}

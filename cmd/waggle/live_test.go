@@ -212,7 +212,7 @@ func TestAnInstallationSurvivesItsEnd(t *testing.T) {
 	out, err = again.run(t, "waggle chat --session "+session+" '4*5'")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "20")
-	out, err = again.run(t, "waggle tail --no-follow session/"+session)
+	out, err = again.run(t, "waggle tail --data "+filepath.Join(i.dir, "data")+" --no-follow session/"+session)
 	require.NoError(t, err, out)
 	require.Equal(t, 2, strings.Count(out, "run.completed"), out)
 }

@@ -23,6 +23,7 @@ type fileFlag struct {
 
 type natsFlags struct {
 	NATS *string `name:"nats" opt:"nats.url" help:"NATS server, or several separated by commas (WAGGLE_NATS)." placeholder:"URL"`
+	Data *string `opt:"data" help:"Data folder of a running \"waggle up\", for the keys of its NATS server (WAGGLE_DATA; ./data)." placeholder:"DIR"`
 }
 
 type serverFlags struct {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rs/zerolog"
+
+	"github.com/waggle-dev/waggle/proto-schemas/subject/permission"
 )
 
 // startPatience bounds the start of the embedded server, which includes the recovery of files after an unclean end.
@@ -33,6 +35,34 @@ type EmbeddedConfig struct {
 	ClusterName string         // with ClusterPort and Routes: a member of a cluster
 	ClusterPort int            // 0 = no cluster
 	Routes      []string       // nats-route URLs of the other members
+	Users       []User         // without users every program that reaches the port may do everything
+}
+
+// User may connect to the embedded server with the seed of its nkey. It may do everything, or with a list what the list names.
+type User struct {
+	Key  string // public nkey
+	List *permission.List
+}
+
+// serverUsers returns the users in the server's form.
+func serverUsers(users []User) []*server.NkeyUser {
+	var out []*server.NkeyUser
+	for _, u := range users {
+		n := &server.NkeyUser{Nkey: u.Key}
+		if u.List != nil {
+			n.Permissions = &server.Permissions{Publish: only(u.List.Publish), Subscribe: only(u.List.Subscribe)}
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// only allows the subjects. The server takes an empty list for everything.
+func only(subjects []string) *server.SubjectPermission {
+	if len(subjects) == 0 {
+		return &server.SubjectPermission{Deny: []string{">"}}
+	}
+	return &server.SubjectPermission{Allow: subjects}
 }
 
 // StartEmbedded starts a server with JetStream and returns when it accepts connections. The caller ends it with
@@ -77,7 +107,7 @@ func serverOptions(cfg EmbeddedConfig) (*server.Options, error) {
 	opts := &server.Options{
 		ServerName: cfg.Name, Host: cfg.Host, Port: cfg.Port, DontListen: cfg.Port == 0,
 		JetStream: true, StoreDir: cfg.StoreDir, MaxPayload: maxPayload,
-		NoLog: true, NoSigs: true, DisableShortFirstPing: true,
+		NoLog: true, NoSigs: true, DisableShortFirstPing: true, Nkeys: serverUsers(cfg.Users),
 	}
 	if opts.Host == "" {
 		opts.Host = "127.0.0.1"

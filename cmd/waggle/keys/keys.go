@@ -33,6 +33,18 @@ func Roles() []permission.Role {
 	return append(out, permission.System)
 }
 
+// EnsureSeed returns the public key of a role, and creates its seed in the folder if that is missing.
+func EnsureSeed(dir string, role permission.Role) (public string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of the keys: %w", err)
+	}
+	public, _, err = ensure(SeedFile(dir, role))
+	if err != nil {
+		return "", fmt.Errorf("key of %s: %w", role, err)
+	}
+	return public, nil
+}
+
 // Ensure creates the missing keys of the folder, each seed in a file that only its owner may read, and rewrites the file of
 // public keys. It returns the roles of the new keys. It never replaces an existing key: remove a file to change its key.
 func Ensure(dir string) (made []permission.Role, err error) {
@@ -58,24 +70,30 @@ func Ensure(dir string) (made []permission.Role, err error) {
 
 // ensure returns the public key of the seed in the file, and creates a missing seed.
 func ensure(file string) (public string, fresh bool, err error) {
-	seed, err := os.ReadFile(filepath.Clean(file))
-	var pair nkeys.KeyPair
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	pair, err := read(file)
+	if errors.Is(err, fs.ErrNotExist) {
 		fresh = true
-		if pair, err = create(file); err != nil {
-			return "", false, err
-		}
-	case err != nil:
+		pair, err = create(file)
+	}
+	if err != nil {
 		return "", false, err
-	default:
-		if pair, err = nkeys.ParseDecoratedUserNKey(seed); err != nil {
-			return "", false, fmt.Errorf("%s holds no seed of a user: %w", file, err)
-		}
 	}
 	defer pair.Wipe()
 	public, err = pair.PublicKey()
 	return public, fresh, err
+}
+
+// read returns the key whose seed is in the file.
+func read(file string) (nkeys.KeyPair, error) {
+	seed, err := os.ReadFile(filepath.Clean(file))
+	if err != nil {
+		return nil, err
+	}
+	pair, err := nkeys.ParseDecoratedUserNKey(seed)
+	if err != nil {
+		return nil, fmt.Errorf("%s holds no seed of a user: %w", file, err)
+	}
+	return pair, nil
 }
 
 // create writes a new seed. It fails if another process creates the file meanwhile.

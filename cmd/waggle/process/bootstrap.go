@@ -14,7 +14,7 @@ import (
 // Bootstrap creates missing streams and buckets, and repairs those that differ from the configuration. It waits within ctx
 // for a cluster that is not ready, and is idempotent.
 func Bootstrap(ctx context.Context, c config.Config, log zerolog.Logger) error {
-	conn, err := dial(ctx, c.NATS, "waggle/bootstrap", permission.Bootstrap, log, nil)
+	conn, err := dialAs(ctx, c, "waggle/bootstrap", permission.Bootstrap, log)
 	if err != nil {
 		return err
 	}

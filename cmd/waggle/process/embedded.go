@@ -29,9 +29,13 @@ func (p *process) embed() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	all, err := users(p.Config)
+	if err != nil {
+		return nil, err
+	}
 	srv, err := bus.StartEmbedded(bus.EmbeddedConfig{
 		Host: host, Port: port, StoreDir: filepath.Join(p.Config.Data, "nats"),
-		Sync: syncIntervals[p.Config.Profile], Name: "waggle", Logger: p.Logger,
+		Sync: syncIntervals[p.Config.Profile], Name: "waggle", Logger: p.Logger, Users: all,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded NATS server: %w", err)
@@ -41,7 +45,8 @@ func (p *process) embed() (*server.Server, error) {
 		srv.WaitForShutdown()
 	})
 	p.running.NATSURL = srv.ClientURL()
-	return srv, nil
+	p.closers = append(p.closers, func() { _ = os.Remove(urlFile(p.Config)) })
+	return srv, tellURL(p.Config, srv.ClientURL())
 }
 
 // free checks that no other process listens on the address, because the server itself only logs that. Port 0 becomes -1, the

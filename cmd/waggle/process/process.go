@@ -12,11 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/config"
+	"github.com/waggle-dev/waggle/cmd/waggle/keys"
 	"github.com/waggle-dev/waggle/internal/audit"
 	"github.com/waggle-dev/waggle/internal/auth"
 	"github.com/waggle-dev/waggle/internal/bus"
@@ -108,48 +109,52 @@ func hint(err error, addr string) error {
 
 // Connect connects to the NATS server that the configuration names, as an operator.
 func Connect(ctx context.Context, c config.Config, name string, log zerolog.Logger) (*bus.Conn, error) {
-	return dial(ctx, c.NATS, name, permission.Operator, log, nil)
+	return dialAs(ctx, c, name, permission.Operator, log)
 }
 
 // ConnectToRestore connects as the user that creates the streams.
 func ConnectToRestore(ctx context.Context, c config.Config, log zerolog.Logger) (*bus.Conn, error) {
-	return dial(ctx, c.NATS, "waggle/restore", permission.Bootstrap, log, nil)
+	return dialAs(ctx, c, "waggle/restore", permission.Bootstrap, log)
 }
 
-// dial connects as a role. Without a role, answers arrive at the inbox of an ordinary client.
-func dial(ctx context.Context, c config.NATS, name string, as permission.Role, log zerolog.Logger, embedded *server.Server) (*bus.Conn, error) {
+// dialAs connects as a role to the NATS server that the configuration names. Without a role, answers arrive at the inbox of an
+// ordinary client.
+func dialAs(ctx context.Context, c config.Config, name string, as permission.Role, log zerolog.Logger) (*bus.Conn, error) {
+	n, err := withOwnKey(c, as)
+	if err != nil {
+		return nil, err
+	}
 	inbox := ""
 	if as != "" {
 		inbox = permission.Inbox(as)
 	}
-	conn, err := bus.Connect(ctx, bus.Config{
-		URL: c.URL, Name: name, InboxPrefix: inbox, Creds: c.Creds, NKeySeedFile: c.NKey,
-		TLSCA: c.TLSCA, TLSCert: c.TLSCert, TLSKey: c.TLSKey, InProcess: embedded, Logger: log,
+	return dial(ctx, bus.Config{
+		URL: n.URL, Name: name, InboxPrefix: inbox, Creds: n.Creds, NKeySeedFile: n.NKey,
+		TLSCA: n.TLSCA, TLSCert: n.TLSCert, TLSKey: n.TLSKey, Logger: log,
 	})
-	if err != nil {
+}
+
+// dial connects, and adds the remedy to the reason why it cannot.
+func dial(ctx context.Context, c bus.Config) (*bus.Conn, error) {
+	conn, err := bus.Connect(ctx, c)
+	switch {
+	case err == nil:
+		return conn, nil
+	case errors.Is(err, nats.ErrAuthorization) && c.NKeySeedFile == "" && c.Creds == "":
+		return nil, fmt.Errorf("NATS at %s asks for credentials; name the seed of the role's key with WAGGLE_NATS_NKEY "+
+			"(for the server of a \"waggle up\", give the command its data folder with --data or WAGGLE_DATA): %w", config.RedactURLs(c.URL), err)
+	default:
 		return nil, fmt.Errorf("NATS at %s cannot be reached; start it, or correct --nats or WAGGLE_NATS: %w", config.RedactURLs(c.URL), err)
 	}
-	return conn, nil
 }
 
 // open connects to the bus and prepares it.
 func (p *process) open(ctx context.Context) error {
-	c := p.Config.NATS
-	var srv *server.Server
-	var err error
-	if p.Use.Embedded {
-		if srv, err = p.embed(); err != nil {
-			return err
-		}
-		c = config.NATS{URL: srv.ClientURL()}
-	}
-	arrived := p.remind(config.RedactURLs(c.URL))
-	p.conn, err = dial(ctx, c, "waggle/"+p.name(), p.role(), p.Logger, srv)
-	arrived()
-	if err != nil {
+	if err := p.connect(ctx); err != nil {
 		return err
 	}
 	p.closers = append(p.closers, p.conn.Close, p.watchBus())
+	var err error
 	if p.instance, err = id.ParseName(p.conn.Instance()); err != nil {
 		return err
 	}
@@ -161,6 +166,25 @@ func (p *process) open(ctx context.Context) error {
 	}
 	p.closers = append(p.closers, p.clock.Close)
 	return p.share(ctx)
+}
+
+// connect connects to the embedded NATS server, which it starts, or to that of the configuration.
+func (p *process) connect(ctx context.Context) error {
+	if !p.Use.Embedded {
+		arrived := p.remind(config.RedactURLs(p.Config.NATS.URL))
+		defer arrived()
+		conn, err := dialAs(ctx, p.Config, "waggle/"+p.name(), p.role(), p.Logger)
+		p.conn = conn
+		return err
+	}
+	srv, err := p.embed()
+	if err != nil {
+		return err
+	}
+	p.conn, err = dial(ctx, bus.Config{
+		URL: srv.ClientURL(), Name: "waggle/" + p.name(), NKeySeedFile: keys.SeedFile(KeyFolder(p.Config), everyRole), InProcess: srv, Logger: p.Logger,
+	})
+	return err
 }
 
 // prepare creates the streams, or waits until bootstrap has created them.
