@@ -30,6 +30,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 	}
 	c.Socket = sock
 	sock.Bind(c)
+	c.arrival.becomes(c.evict)
 	return true
 }
 
@@ -37,7 +38,7 @@ func (s *Server) upgrade(c *conn, w http.ResponseWriter, r *http.Request) (ok bo
 // checks run from cheap to expensive.
 func (c *conn) admit(r *http.Request) error {
 	s := c.s
-	c.remote = s.dep.Audit.Remote(r.RemoteAddr)
+	c.remote, c.arrival = s.dep.Audit.Remote(r.RemoteAddr), arrivalOf(r)
 	if !s.gate.Origin(r.Header.Values("Origin")) {
 		return fault.New(fault.OriginRefused)
 	}
@@ -69,6 +70,9 @@ func (c *conn) credentials(r *http.Request) error {
 	if !given.Given && !c.s.gate.Anonymous {
 		return nil // the first message
 	}
+	if c.s.full() { // before the credentials cost anything
+		return fault.New(fault.Overloaded)
+	}
 	err := c.authenticate(r.Context(), given.Token)
 	if err != nil && given.Page {
 		c.denied = c.s.asFault(err)
@@ -87,6 +91,9 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.s.enter(c.pass, c.arrival); err != nil {
+		return err
+	}
 	_, act := c.policy.Rights(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,15 +101,32 @@ func (c *conn) authenticate(ctx context.Context, token string) error {
 	return nil
 }
 
-// reserve counts the connection, unless the gateway is full or draining.
+// enter counts a connection whose client has authenticated, unless the gateway is full.
+func (s *Server) enter(pass *admission.Pass, a *arrival) error {
+	s.mu.Lock()
+	full := s.entered >= s.cfg.MaxConnections
+	if !full {
+		s.entered++
+	}
+	s.mu.Unlock()
+	if full {
+		return fault.New(fault.Overloaded)
+	}
+	a.admitted()
+	pass.Add(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.entered--
+	})
+	return nil
+}
+
+// reserve lists the connection, unless the gateway is draining.
 func (s *Server) reserve(c connection, pass *admission.Pass) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.draining:
+	if s.draining {
 		return fault.New(fault.Draining)
-	case len(s.conns) >= s.cfg.MaxConnections:
-		return fault.New(fault.Overloaded)
 	}
 	s.conns[c] = struct{}{}
 	s.wg.Add(1)
@@ -137,6 +161,17 @@ func (c *conn) depart() {
 	close(c.gone)
 	c.cut(nil)
 	c.pass.Leave()
+	if c.Socket != nil { // otherwise the connection goes on as HTTP
+		c.arrival.ended()
+	}
+}
+
+// evict ends a socket whose client has not authenticated. Its client has time to read why until
+// as many others are ending.
+func (c *conn) evict() {
+	c.End(errEvicted())
+	e := c.s.arrivals.ending.Enter(c.Abort)
+	c.pass.Add(func() { e.Leave() })
 }
 
 // refusedHandshake is the reason for requests other than a WebSocket handshake.

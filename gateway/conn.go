@@ -42,6 +42,7 @@ type conn struct {
 	control      *rate.Limiter // of pings and pongs
 	born         time.Time
 	pass         *admission.Pass
+	arrival      *arrival      // nil before admit
 	gone         chan struct{} // closed when the connection has ended
 	opened       chan struct{} // closed when messages are handled
 	denied       *fault.Fault  // the refusal to send once the socket is open

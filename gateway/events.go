@@ -83,8 +83,13 @@ func (e *events) admit(r *http.Request) (err error) {
 	if err := e.pass.Address(r.RemoteAddr); err != nil {
 		return err
 	}
-	e.who, err = e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch)
-	return err
+	if e.s.full() { // before the credentials cost anything
+		return fault.New(fault.Overloaded)
+	}
+	if e.who, err = e.pass.Authenticate(r.Context(), admission.CredentialsOf(r).Token, auth.Principal.MayWatch); err != nil {
+		return err
+	}
+	return e.s.enter(e.pass, arrivalOf(r))
 }
 
 // serve writes until the stream ends.

@@ -10,10 +10,6 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 )
 
-// retryAfter is the value of the header Retry-After, in seconds, when the same request may
-// succeed later.
-const retryAfter = "5"
-
 // named refuses requests for host names that this gateway does not serve, before any other
 // handler.
 func (s *Server) named(h http.Handler) http.Handler {
@@ -73,15 +69,6 @@ func (s *Server) answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	s.write(w, v)
-}
-
-// problemDocument is an error answer (RFC 9457).
-type problemDocument struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"` // the fault's code
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-	Field  string `json:"field,omitempty"`
 }
 
 // problem answers with a fault.

@@ -13,8 +13,7 @@ import (
 // listenExtra opens the extra listeners of the configuration: all of them or none.
 func (s *Server) listenExtra(ctx context.Context) (all []extra, err error) {
 	for _, e := range s.cfg.Legacy {
-		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", e.Addr)
+		l, err := s.listen(ctx, e.Addr)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("gateway.legacy: %w", err), closeExtra(all))
 		}

@@ -49,6 +49,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, kind id.Kind) (*wa
 	if err != nil {
 		return nil, nil, err
 	}
+	arrivalOf(r).admitted()
 	at, err := s.find(r, who, kind)
 	if err != nil {
 		return nil, nil, err

@@ -50,7 +50,7 @@ func (s *Server) unready(ctx context.Context) *fault.Fault {
 	switch {
 	case s.isDraining():
 		return fault.New(fault.Draining)
-	case s.connections() >= s.cfg.MaxConnections:
+	case s.full():
 		return fault.New(fault.Overloaded)
 	case !s.dep.Conn.Up():
 		return fault.New(fault.BusUnavailable)

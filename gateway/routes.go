@@ -66,7 +66,8 @@ func (s *Server) routes() http.Handler {
 	paths := http.NewServeMux()
 	api.New(api.Config{
 		Conn: s.dep.Conn, Log: s.dep.Log, Commands: s.dep.Commands, Auth: s.dep.Auth, Logger: s.dep.Logger, Status: s.dep.Status,
-		Stream: s.streamLog, Live: s.serveEvents((*events).bindLive),
+		Admitted: func(r *http.Request) { arrivalOf(r).admitted() },
+		Stream:   s.streamLog, Live: s.serveEvents((*events).bindLive),
 	}).Mount(paths)
 	paths.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.problem(w, fault.New(fault.NotFound)) })
 	mux := http.NewServeMux()

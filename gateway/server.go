@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	stdlog "log"
 	"net"
 	"net/http"
 	"sync"
@@ -79,6 +78,8 @@ type Server struct {
 	met  *metrics
 
 	gate     *admission.Gate
+	proxies  *admission.Proxies
+	arrivals *arrivals
 	name     id.Name // of the instance
 	verified verified
 	workers  workers
@@ -99,6 +100,7 @@ type Server struct {
 	lease    *directory.Lease
 	unwatch  func()
 	conns    map[connection]struct{}
+	entered  int // connections whose clients have authenticated
 	extra    []extra
 	draining bool
 	stopped  bool
@@ -140,14 +142,6 @@ func (s *Server) newGate() (*admission.Gate, error) {
 	return admission.NewGate(admission.Config{
 		Names: names, PerIP: s.cfg.PerIP, HandshakeRate: s.cfg.HandshakeRate, PerPrincipal: s.cfg.PerPrincipal,
 	}, s.dep.Auth, s.dep.Quota, s.dep.Clock)
-}
-
-func (s *Server) httpServer(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler: h, ReadHeaderTimeout: s.cfg.HandshakeTimeout, MaxHeaderBytes: maxHeader,
-		ReadTimeout: s.cfg.MessageTimeout, IdleTimeout: idleHTTP,
-		ErrorLog: stdlog.New(s.dep.Logger.With().Str("level", "debug").Logger(), "", 0),
-	}
 }
 
 func (d Deps) withDefaults() Deps {
@@ -234,6 +228,13 @@ func (s *Server) connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
+}
+
+// full reports whether as many clients with credentials are connected as may be.
+func (s *Server) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entered >= s.cfg.MaxConnections
 }
 
 func (s *Server) isDraining() bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 
 	"github.com/waggle-dev/waggle/gateway/binding/watch"
@@ -24,8 +23,12 @@ func New(cfg Config, dep Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, dep: dep, fail: make(chan error, 1), conns: map[connection]struct{}{},
 	}
+	s.arrivals = newArrivals(cfg.MaxConnections)
 	s.announcements = watch.NewAnnouncements(dep.Conn, dep.Logger)
 	var err error
+	if s.proxies, err = cfg.proxies(); err != nil {
+		return nil, err
+	}
 	if s.name, err = id.ParseName(dep.Conn.Instance()); err != nil {
 		return nil, fmt.Errorf("gateway: the connection's instance: %w", err)
 	}
@@ -41,8 +44,7 @@ func New(cfg Config, dep Deps) (*Server, error) {
 
 // Start listens, joins the directory and serves.
 func (s *Server) Start(ctx context.Context) error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", s.cfg.Addr)
+	l, err := s.listen(ctx, s.cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}

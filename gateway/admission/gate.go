@@ -68,6 +68,7 @@ type Pass struct {
 
 	mu    sync.Mutex
 	leave []func()
+	left  bool
 }
 
 // Address counts the connection under the address that it comes from.
@@ -114,18 +115,24 @@ func (p *Pass) enter(t *Table, key string) error {
 	return nil
 }
 
-// Add has leave called by Leave.
+// Add has leave called by Leave, or at once after Leave.
 func (p *Pass) Add(leave func()) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.leave = append(p.leave, leave)
+	left := p.left
+	if !left {
+		p.leave = append(p.leave, leave)
+	}
+	p.mu.Unlock()
+	if left {
+		leave()
+	}
 }
 
 // Leave takes back all that the connection was counted by, once.
 func (p *Pass) Leave() {
 	p.mu.Lock()
 	all := p.leave
-	p.leave = nil
+	p.leave, p.left = nil, true
 	p.mu.Unlock()
 	for _, leave := range all {
 		leave()

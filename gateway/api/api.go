@@ -31,6 +31,7 @@ type Config struct {
 	Status   func() wire.Status             // of the installation; nil: the route does not exist
 	Stream   func(id.Kind) http.HandlerFunc // serves the log of that kind that the path names; nil: the routes do not exist
 	Live     http.HandlerFunc               // serves the announcements of the tenant; nil: the route does not exist
+	Admitted func(*http.Request)            // is told of each request of an authenticated client; may be nil
 }
 
 // API answers the requests. It is safe for concurrent use.
@@ -42,7 +43,7 @@ type API struct {
 
 // New returns the API.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger}}
+	a := &API{cfg: cfg, server: Server{Auth: cfg.Auth, Logger: cfg.Logger, Admitted: cfg.Admitted}}
 	if cfg.Conn != nil {
 		a.payloads = payload.New(cfg.Conn)
 	}

@@ -31,8 +31,9 @@ type NoContent struct{}
 
 // Server wraps handlers. Auth is required.
 type Server struct {
-	Auth   auth.Authenticator
-	Logger zerolog.Logger
+	Auth     auth.Authenticator
+	Logger   zerolog.Logger
+	Admitted func(*http.Request) // may be nil
 }
 
 // Serve returns the handler for a mux. Methods other than GET and HEAD change state: they require a principal that
@@ -43,6 +44,9 @@ func (s Server) Serve(h Handler) http.HandlerFunc {
 		p, err := s.Auth.Authenticate(r.Context(), token)
 		if err == nil && !allowed(r, p) {
 			err = fault.New(fault.Forbidden)
+		}
+		if err == nil && s.Admitted != nil {
+			s.Admitted(r)
 		}
 		var answer any
 		if err == nil {

@@ -107,6 +107,9 @@ type JWT struct {
 type Gateway struct {
 	AllowedOrigins   []string      `yaml:"allowed_origins" doc:"Web pages that may connect, as exact origins (https://app.example.com). On a loopback address, pages served from loopback may too."`
 	AllowedHosts     []string      `yaml:"allowed_hosts" doc:"Names under which clients reach the gateway, with a port or for any port. Empty = loopback names, or every name if credentials are asked for."`
+	TrustedProxies   []string      `yaml:"trusted_proxies" doc:"Networks (10.0.0.0/8) of proxies that say for whom they connect, in forwarded_header: the last address there that is not a proxy's own is the client's. Limits per address and the audit log use it. Empty = no proxy is believed."`
+	ForwardedHeader  string        `yaml:"forwarded_header" doc:"Header in which trusted proxies name the client: X-Forwarded-For or Forwarded. The other one is ignored, because proxies pass it on as clients send it."`
+	ProxyProtocol    bool          `yaml:"proxy_protocol" doc:"Trusted proxies begin each connection with a header of the PROXY protocol (version 1 or 2). Connections of other peers begin with HTTP."`
 	ReadLimit        int64         `yaml:"read_limit" doc:"Largest message of a client in bytes; 0 = 256 KiB."`
 	HandshakeTimeout time.Duration `yaml:"handshake_timeout" doc:"Time for a request's header; 0 = 5 s."`
 	FirstMessage     time.Duration `yaml:"first_message" doc:"Time for the credentials where they come as the first message; 0 = 10 s."`
@@ -118,7 +121,7 @@ type Gateway struct {
 	QueueBytes       int           `yaml:"queue_bytes" doc:"Outbound bytes that may wait per socket before it reads the log at its own pace; 0 = 1 MiB."`
 	MessageRate      float64       `yaml:"message_rate" doc:"Frames per second and socket, control frames included; 0 = 20."`
 	MessageBurst     int           `yaml:"message_burst" doc:"Frames that may come at once on a socket; 0 = 40."`
-	MaxConnections   int           `yaml:"max_connections" doc:"Sockets of the gateway; 0 = 10000."`
+	MaxConnections   int           `yaml:"max_connections" doc:"Sockets of authenticated clients; 0 = 10000. 5 % of it, from 16 to 500, may have connected without having authenticated yet; then a new one displaces the oldest of them."`
 	PerPrincipal     int           `yaml:"per_principal" doc:"Sockets per principal; 0 = 200. Anonymous ones are not counted."`
 	PerIP            int           `yaml:"per_ip" doc:"Sockets per address; 0 = 50, loopback and private addresses excepted."`
 	HandshakeRate    float64       `yaml:"handshake_rate" doc:"Handshakes per second and address; 0 = 10, with the same exception."`
@@ -275,7 +278,7 @@ func Default() Config {
 		NATS:     NATS{URL: "nats://" + DefaultNATSAddr, Addr: DefaultNATSAddr, Bootstrap: BootstrapAuto, Replicas: 1},
 		Auth:     Auth{JWT: JWT{TenantClaim: "tenant", RolesClaim: "roles", Leeway: 30 * time.Second}},
 		Session:  Session{TTL: 24 * time.Hour},
-		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText},
+		Gateway:  Gateway{ASPStatuses: string(command.VocabularySDK), ASPMessages: ASPMessagesText, ForwardedHeader: "X-Forwarded-For"},
 		// The MyAgent protocol sets these numbers.
 		Pipeline: Pipeline{
 			ConfirmTimeout: 300 * time.Second, MaxConcurrent: 10, TaskTimeout: 300 * time.Second,

@@ -28,6 +28,7 @@ func (p *process) gateway(ctx context.Context) (lifecycle.Component, error) {
 	log := p.Logger.With().Str("role", "gateway").Logger()
 	g, err := gateway.New(gateway.Config{
 		Addr: p.Config.Addr, AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.AllowedHosts,
+		TrustedProxies: c.TrustedProxies, ForwardedHeader: c.ForwardedHeader, ProxyProtocol: c.ProxyProtocol,
 		ReadLimit: c.ReadLimit, HandshakeTimeout: c.HandshakeTimeout, FirstMessage: c.FirstMessage,
 		MessageTimeout: c.MessageTimeout, ReadyTimeout: c.ReadyTimeout,
 		PingInterval: c.PingInterval, PongTimeout: c.PongTimeout, WriteStall: c.WriteStall, QueueBytes: c.QueueBytes,

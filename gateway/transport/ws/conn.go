@@ -48,7 +48,7 @@ func (j *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			s.early = append([]byte(nil), p...)
 		}
 	}
-	s.attach(nc, sinkOf(nc))
+	s.attach(nc, sinkOf(beneath(nc)))
 	c := conn{nc, s}
 	s.in = bufio.NewReaderSize(c, readBuffer)
 	return c, bufio.NewReadWriter(s.in, bufio.NewWriterSize(c, writeBuffer)), nil

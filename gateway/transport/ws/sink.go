@@ -29,3 +29,11 @@ func (o plain) push(p []byte, moved func()) error {
 	}
 	return nil
 }
+
+// beneath returns the connection under a PROXY protocol, which changes nothing of what is written.
+func beneath(nc net.Conn) net.Conn {
+	if p, ok := nc.(interface{ Raw() net.Conn }); ok {
+		return p.Raw()
+	}
+	return nc
+}

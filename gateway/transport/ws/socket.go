@@ -104,7 +104,7 @@ func newSocket(h *Hub) *Socket {
 }
 
 func (s *Socket) attach(nc net.Conn, out sink) {
-	s.nc, s.base, s.out = nc, nc, out
+	s.nc, s.base, s.out = nc, beneath(nc), out
 	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		s.base = t.NetConn()
 	}

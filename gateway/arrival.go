@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/waggle-dev/waggle/gateway/admission"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
+)
+
+// idleShare of the limit of connections may be open between two requests of authenticated
+// clients.
+const idleShare = 4
+
+// arrivals are the accepted TCP connections that have not become sockets, and the sockets that have not
+// authenticated. Each that another may displace is in a pool: strangers never keep out clients
+// with credentials.
+type arrivals struct {
+	strangers *admission.Pool // have not authenticated
+	idle      *admission.Pool // have, and wait for their next request
+	ending    *admission.Pool // evicted sockets, which may still read why
+
+	mu  sync.Mutex
+	all map[net.Conn]*arrival // without sockets
+	max int                   // of all
+}
+
+func newArrivals(limit int) *arrivals {
+	strangers := admission.PoolSize(limit)
+	return &arrivals{
+		strangers: admission.NewPool(strangers), idle: admission.NewPool(max(strangers, limit/idleShare)), ending: admission.NewPool(strangers),
+		all: map[net.Conn]*arrival{}, max: limit + limit/idleShare + 2*strangers,
+	}
+}
+
+// arrival is one accepted TCP connection, until it ends.
+type arrival struct {
+	of *arrivals
+	nc net.Conn
+
+	mu    sync.Mutex
+	fresh bool // has sent no request
+	known bool // the client of its last request has authenticated
+	entry *admission.Entry
+	end   func() // ends the socket that the connection has become, if it has
+}
+
+type arrivalKey struct{}
+
+// arrivalOf returns the TCP connection of a request.
+func arrivalOf(r *http.Request) *arrival {
+	a, _ := r.Context().Value(arrivalKey{}).(*arrival)
+	return a
+}
+
+// accept adds a connection. http.Server calls it before it reads.
+func (s *arrivals) accept(ctx context.Context, nc net.Conn) context.Context {
+	a := &arrival{of: s, nc: nc, fresh: true}
+	s.mu.Lock()
+	full := len(s.all) >= s.max
+	s.all[nc] = a
+	s.mu.Unlock()
+	if full && !s.strangers.Evict() && !s.idle.Evict() {
+		_ = nc.Close() // all others work for clients with credentials
+	}
+	a.enter(s.strangers)
+	return context.WithValue(ctx, arrivalKey{}, a)
+}
+
+// changed follows the state of a connection. http.Server calls it.
+func (s *arrivals) changed(nc net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	a := s.all[nc]
+	if state == http.StateHijacked || state == http.StateClosed {
+		delete(s.all, nc)
+	}
+	s.mu.Unlock()
+	if a != nil {
+		a.changed(state)
+	}
+}
+
+func (a *arrival) changed(state http.ConnState) {
+	switch state {
+	case http.StateActive: // a request, which has to authenticate anew
+		a.mu.Lock()
+		again := !a.fresh
+		a.fresh, a.known = false, false
+		a.mu.Unlock()
+		if again {
+			a.enter(a.of.strangers)
+		}
+	case http.StateIdle:
+		a.mu.Lock()
+		pool := a.of.strangers
+		if a.known {
+			pool = a.of.idle
+		}
+		a.mu.Unlock()
+		a.enter(pool)
+	case http.StateClosed:
+		a.leave()
+	case http.StateNew, http.StateHijacked:
+	}
+}
+
+// enter puts the connection into a pool as its youngest member.
+func (a *arrival) enter(pool *admission.Pool) {
+	e := pool.Enter(a.evict)
+	a.mu.Lock()
+	before := a.entry
+	a.entry = e
+	a.mu.Unlock()
+	if before != nil {
+		before.Leave()
+	}
+}
+
+// leave takes the connection out of its pool.
+func (a *arrival) leave() {
+	a.mu.Lock()
+	e := a.entry
+	a.entry = nil
+	a.mu.Unlock()
+	if e != nil {
+		e.Leave()
+	}
+}
+
+// admitted: the client of the request or of the socket has authenticated.
+func (a *arrival) admitted() {
+	if a == nil { // of a handler that is tested without a server
+		return
+	}
+	a.mu.Lock()
+	a.known = true
+	a.mu.Unlock()
+	a.leave()
+}
+
+// becomes says how to end the socket that the connection has become.
+func (a *arrival) becomes(end func()) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.end = end
+}
+
+// ended: the socket that the connection has become has ended.
+func (a *arrival) ended() {
+	if a != nil {
+		a.leave()
+	}
+}
+
+// evict ends the connection to make room for a younger one.
+func (a *arrival) evict() {
+	a.mu.Lock()
+	end := a.end
+	a.mu.Unlock()
+	if end != nil {
+		end()
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	nc := beneath(a.nc)
+	if a.fresh { // the server has written nothing, so that this fits into the buffer of the kernel
+		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = nc.Write(evicted)
+	}
+	_ = nc.Close()
+}
+
+// errEvicted is the fault of a connection that has waited longest of all that have not
+// authenticated.
+func errEvicted() *fault.Fault {
+	return fault.Newf(fault.Overloaded, "Too many connections have not authenticated, and this one has waited longest. Reconnect, and send credentials at once.")
+}
+
+// evicted is the answer to a connection that has sent no request.
+var evicted = func() []byte {
+	f := errEvicted()
+	status := fault.Lookup(f.Code).Status
+	body, err := json.Marshal(problemDocument{Type: "about:blank", Title: string(f.Code), Status: status, Detail: f.Public()})
+	if err != nil {
+		return nil
+	}
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nConnection: close\r\nRetry-After: %s\r\nContent-Length: %d\r\n\r\n%s",
+		status, http.StatusText(status), retryAfter, len(body), body)
+}()
+
+// beneath returns the connection under a PROXY protocol.
+func beneath(nc net.Conn) net.Conn {
+	if p, ok := nc.(interface{ Raw() net.Conn }); ok {
+		return p.Raw()
+	}
+	return nc
+}
